@@ -1,0 +1,68 @@
+# ragnb: one command per chore. `make` alone lists them.
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+SUMS = find nbs ragnb \( -name '*.ipynb' -o -name '*.py' \) -not -path '*/.*' -exec cksum {} + | sort -k 3
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+export PYTHONUTF8 := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lab export notebooks readme check clean
+.DELETE_ON_ERROR:
+
+help:  ## list these chores
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@echo "Another Python: make PYTHON=python3.11 demo"
+
+demo: $(VENV)/.runtime  ## index the sample documents, answer a question, write a page to look at
+	@$(BIN)/ragnb index data/corpus --index .ragnb/demo
+	@$(BIN)/ragnb demo
+
+test: $(VENV)/.dev  ## run every notebook, then pytest
+	$(BIN)/nbdev_test --n_workers $(WORKERS)
+	$(BIN)/python -m pytest -q
+
+lab: $(VENV)/.dev  ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab nbs
+
+export: $(VENV)/.dev  ## write ragnb/*.py from the notebooks
+	$(BIN)/nbdev_export
+
+notebooks: export  ## run the notebooks and store their outputs (some: make notebooks NB="00_span 01_text")
+	$(BIN)/python tools/notebooks.py $(NB)
+
+readme: $(VENV)/.dev  ## write README.md from nbs/index.ipynb
+	$(BIN)/python tools/readme.py
+
+check: $(VENV)/.dev  ## modules exported, notebooks clean, README up to date
+	@before=$$(mktemp) && after=$$(mktemp) && trap 'rm -f $$before $$after' EXIT && $(SUMS) > $$before \
+	&& $(BIN)/nbdev_export && $(BIN)/nbdev_clean && $(SUMS) > $$after \
+	&& { diff $$before $$after || { echo "the files above were not exported or not clean; they are now: look at them and commit" >&2; exit 1; }; }
+	@$(BIN)/python tools/readme.py --check
+	@echo "modules, notebooks and README agree"
+
+clean:  ## remove .venv, indexes and everything else that can be made again
+	rm -rf $(VENV) .ragnb .pytest_cache .hypothesis build dist *.egg-info _proc _docs
+	find . \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
+
+# The stamps: reinstalled only when the requirements change.
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
+	|| { echo "ragnb needs Python 3.10 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 | head -n 1). Name another: make PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	|| { echo "'$(PYTHON)' cannot make virtual environments. Install its venv module (Debian, Ubuntu: apt install python3-venv) or name another Python: make PYTHON=python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.runtime: $(VENV)/.made settings.ini setup.py
+	@echo "Installing ragnb into $(VENV): some minutes the first time"
+	$(BIN)/python -m pip install --quiet -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made settings.ini setup.py
+	@echo "Installing ragnb and its development tools into $(VENV): some minutes the first time"
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@touch $(VENV)/.runtime $@

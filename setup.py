@@ -1,0 +1,38 @@
+"""Build script: every value comes from settings.ini."""
+from configparser import ConfigParser
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+here = Path(__file__).parent
+config = ConfigParser(delimiters=["="])
+config.read(here / "settings.ini", encoding="utf-8")
+cfg = config["DEFAULT"]
+readme = here / "README.md"
+
+
+def lines(name: str) -> list[str]:
+    """Requirements of one key, one a line."""
+    return [line.strip() for line in cfg.get(name, "").splitlines() if line.strip()]
+
+
+setup(
+    name=cfg["lib_name"],
+    version=cfg["version"],
+    description=cfg["description"],
+    long_description=readme.read_text(encoding="utf-8") if readme.exists() else "",
+    long_description_content_type="text/markdown",
+    author=cfg["author"],
+    author_email=cfg["author_email"],
+    keywords=cfg["keywords"].split(),
+    license="Apache-2.0",
+    url=cfg["git_url"],
+    packages=find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]),
+    python_requires=f">={cfg['min_python']}",
+    install_requires=lines("requirements"),
+    extras_require={"dev": lines("dev_requirements")},
+    entry_points={
+        "nbdev": [f"{cfg['lib_path']}={cfg['lib_path']}._modidx:d"],
+        "console_scripts": ["ragnb=ragnb.cli:main"],
+    },
+)

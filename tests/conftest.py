@@ -1,0 +1,24 @@
+"""Shared fixtures: where the evaluation data is, and the sample data."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE = ROOT / "data"
+
+
+def shared_data(name: str) -> Path:
+    """Folder of one evaluation set; the test is skipped, with the reason, where it is absent."""
+    folder = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data")) / name
+    if not folder.is_dir():
+        pytest.skip(f"evaluation set {name!r} is not there; set RAGNB_DATA to the folder that holds it")
+    return folder
+
+
+@pytest.fixture
+def sample() -> Path:
+    """The package's own sample data."""
+    return SAMPLE

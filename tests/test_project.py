@@ -1,0 +1,362 @@
+"""The project itself: requirements, lazy import, documented API, notebooks, README."""
+from __future__ import annotations
+
+import ast
+import copy
+import importlib
+import importlib.util
+import inspect
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+
+import ragnb
+
+ROOT = Path(__file__).resolve().parent.parent
+NBS = ROOT / "nbs"
+MODULES = {p.stem: p for p in sorted((ROOT / "ragnb").glob("*.py")) if not p.stem.startswith("_")}
+NOTEBOOKS = sorted(p for p in NBS.rglob("*.ipynb") if not any(part.startswith((".", "_")) for part in p.relative_to(NBS).parts))
+IMPORT_NAMES = {  # Where a distribution is not imported by its own name
+    "llama-index": "llama_index.core",
+    "llama-index-core": "llama_index.core",
+    "llama-index-vector-stores-chroma": "llama_index.vector_stores.chroma",
+    "llama-index-embeddings-ollama": "llama_index.embeddings.ollama",
+    "llama-index-llms-ollama": "llama_index.llms.ollama",
+    "rank-bm25": "rank_bm25",
+    "pystemmer": "Stemmer",
+    "scikit-learn": "sklearn",
+    "markdown-it-py": "markdown_it",
+}
+
+
+def settings() -> dict[str, str]:
+    "The project's settings.ini."
+    config = ConfigParser(delimiters=["="])
+    config.read(ROOT / "settings.ini", encoding="utf-8")
+    return dict(config["DEFAULT"])
+
+
+def requirements(
+    key: str,  # `requirements` or `dev_requirements`
+) -> set[str]:  # Import names
+    "What one key of settings.ini declares."
+    names = (re.match(r"[\w.-]+", line.strip())[0].lower() for line in settings()[key].splitlines() if line.strip())
+    return {IMPORT_NAMES.get(name, name.replace("-", "_")) for name in names}
+
+
+def imports(
+    path: Path,  # A Python file
+) -> Iterator[tuple[str, bool]]:  # Dotted name, and whether it is imported as the module is
+    "Third-party imports of a file."
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    late = {id(node) for outer in ast.walk(tree) if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) for node in ast.walk(outer)}
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            if name.split(".")[0] not in sys.stdlib_module_names | {"ragnb"}:
+                yield name, id(node) not in late
+
+
+def declared(
+    name: str,       # Dotted import
+    among: set[str],  # Import names of requirements
+) -> bool:
+    "True when a requirement provides the import."
+    return any(name == other or name.startswith(other + ".") for other in among)
+
+
+# --- settings and imports
+
+
+def test_version_is_the_one_of_settings() -> None:
+    assert ragnb.__version__ == settings()["version"]
+
+
+@pytest.mark.parametrize("name", sorted(requirements("requirements")))
+def test_every_requirement_is_used(name: str) -> None:
+    used = {found for path in MODULES.values() for found, _ in imports(path)}
+    assert any(declared(found, {name}) for found in used), f"{name} is required but no module imports it"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_import_is_required(module: str) -> None:
+    needed, optional = requirements("requirements"), requirements("dev_requirements")
+    for name, at_once in imports(MODULES[module]):
+        assert declared(name, needed) or (not at_once and declared(name, optional)), (
+            f"{module} imports {name}: add it to requirements, or import it in the function and add it to dev_requirements")
+
+
+def test_import_is_light_and_names_load_when_used() -> None:
+    code = """
+import sys, ragnb
+heavy = {'llama_index', 'chromadb', 'kiwipiepy', 'sklearn', 'scipy', 'numpy'}
+assert not heavy & set(sys.modules), sorted(heavy & set(sys.modules))
+assert ragnb.Span(0, 2).of('연차') == '연차' and 'Span' in dir(ragnb)
+assert not {'llama_index', 'chromadb'} & set(sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+# --- the public names
+
+
+def public_names() -> list[tuple[str, str]]:
+    "(module, name) of every `__all__`."
+    pairs = []
+    for module, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+                pairs += [(module, name) for name in ast.literal_eval(node.value)]
+    return pairs
+
+
+def functions(
+    value: object,  # A public function or class
+    name: str,      # Its name
+) -> Iterator[tuple[str, Callable, str | None]]:  # Name, function, its docstring or the one it inherits
+    "The function, or the class's own public methods; what LlamaIndex prescribes is not ours to type."
+    if inspect.isfunction(value):
+        yield name, value, value.__doc__
+    if not inspect.isclass(value):
+        return
+    foreign = [base for base in value.__mro__ if not base.__module__.startswith("ragnb")]
+    for attribute, member in vars(value).items():
+        member = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
+        prescribed = any(attribute in vars(base) for base in foreign)
+        public = attribute == "__init__" or not (attribute.startswith("_") or prescribed)
+        if public and inspect.isfunction(member) and member.__module__.startswith("ragnb"):
+            docs = (getattr(vars(base).get(attribute), "__doc__", None) for base in value.__mro__)
+            yield f"{name}.{attribute}", member, next(filter(None, docs), None)
+
+
+@pytest.mark.parametrize(("module", "name"), public_names())
+def test_public_name_is_documented_and_typed(module: str, name: str) -> None:
+    value = getattr(importlib.import_module(f"ragnb.{module}"), name)
+    if not (inspect.isfunction(value) or inspect.isclass(value)):
+        return
+    assert (vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__), f"{name} has no docstring"
+    for label, function, doc in functions(value, name):
+        constructor = label.endswith(".__init__")
+        assert constructor or doc, f"{label} has no docstring"
+        signature = inspect.signature(function)
+        untyped = [p for p, v in signature.parameters.items() if p not in ("self", "cls") and v.annotation is v.empty]
+        assert not untyped, f"{label}: no type for {', '.join(untyped)}"
+        assert constructor or signature.return_annotation is not signature.empty, f"{label}: no return type"
+
+
+# --- the notebooks
+
+
+def text(
+    cell: dict,  # A cell of a notebook
+) -> str:
+    "Its source as one string."
+    return "".join(cell["source"])
+
+
+def relative(
+    path: Path,  # A notebook
+) -> str:
+    "Its name in test reports."
+    return path.relative_to(NBS).as_posix()
+
+
+def module_of(
+    notebook: dict,
+) -> str | None:
+    "The module it writes, if any."
+    found = re.search(r"^#\| *default_exp +(\S+)", "\n".join(map(text, notebook["cells"])), flags=re.M)
+    return found and found[1]
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=relative)
+def notebook(request: pytest.FixtureRequest) -> dict:
+    "Each notebook in turn; its path stands under the key `path`."
+    return json.loads(request.param.read_text(encoding="utf-8")) | {"path": request.param}
+
+
+def test_notebook_starts_with_title_and_gain(notebook: dict) -> None:
+    first = next(cell for cell in notebook["cells"] if cell["cell_type"] != "raw")
+    assert first["cell_type"] == "markdown"
+    assert re.match(r"# \S.*\n", text(first)) and re.search(r"^> \S", text(first), flags=re.M)
+
+
+def test_notebook_and_module_belong_together(notebook: dict) -> None:
+    module, path = module_of(notebook), notebook["path"]
+    if module is None:
+        assert path.stem == "index" or re.search("tutorial|stud", relative(path)), "writes no module, and is no index, tutorial or study"
+        return
+    last = text(notebook["cells"][-1])
+    assert "#| hide" in last and "nbdev_export()" in last
+    assert f"../nbs/{relative(path)}" in MODULES[module].read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_module_has_its_notebook(module: str) -> None:
+    source = re.search(r"File to edit: \.\./nbs/(\S+\.ipynb)", MODULES[module].read_text(encoding="utf-8"))
+    assert source and (NBS / source[1]).is_file()
+
+
+def test_notebook_has_no_failed_or_large_output(notebook: dict) -> None:
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            assert output["output_type"] != "error", text(cell)
+            shown = {"text": output.get("text", ""), **output.get("data", {})}
+            sizes = {kind: len(json.dumps(value, ensure_ascii=False).encode()) for kind, value in shown.items() if not kind.startswith("image/")}
+            assert max(sizes.values()) <= 20_000, (sizes, text(cell))
+
+
+def test_exported_cells_are_short(notebook: dict) -> None:
+    sources = [text(cell) for cell in notebook["cells"] if cell["cell_type"] == "code" and re.search(r"^#\| *exports?\b", text(cell), flags=re.M)]
+    lengths = {source: sum(not line.startswith("#|") for line in source.strip().splitlines()) for source in sources}
+    assert not [f"{n} lines: {source[:120]}" for source, n in lengths.items() if n > 30]
+
+
+def test_notebook_is_clean(notebook: dict) -> None:
+    from nbdev.clean import clean_nb
+
+    del notebook["path"]
+    cleaned = copy.deepcopy(notebook)
+    clean_nb(cleaned)
+    assert cleaned == notebook, "run nbdev_clean"
+    ids = [cell["id"] for cell in notebook["cells"]]
+    assert len(ids) == len(set(ids))
+
+
+def test_no_path_of_one_machine() -> None:
+    suffixes = {".ipynb", ".py", ".md", ".txt", ".jsonl", ".json", ".csv", ".yml", ".ini", ""}
+    folders = (ROOT / name for name in ("nbs", "ragnb", "tests", "data", "tools", "benchmarks", ".ci", ".github"))
+    paths = [p for folder in folders for p in sorted(folder.rglob("*")) if "__pycache__" not in p.parts and ".ipynb_checkpoints" not in p.parts]
+    paths += [p for p in ROOT.iterdir() if p.name != "LICENSE"]
+    found = []
+    for path in (p for p in paths if p.is_file() and p.suffix in suffixes):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found += [f"{path.relative_to(ROOT)}:{n}: {line.strip()[:120]}" for n, line in enumerate(lines, 1)
+                  if re.search(r"(?<![\w.~*/])/(?:home|root|tmp|work)(?:/|\b)", line) and '"image/' not in line]
+    assert not found, "\n".join(found)
+
+
+# --- tools/readme.py
+
+
+@pytest.fixture(scope="module")
+def tool() -> object:
+    "tools/readme.py as a module."
+    spec = importlib.util.spec_from_file_location("readme_tool", ROOT / "tools" / "readme.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def code(source: str, *outputs: dict) -> dict:
+    "A code cell."
+    return {"cell_type": "code", "source": source.splitlines(keepends=True), "outputs": list(outputs)}
+
+
+def shown(**data: str) -> dict:
+    "What a cell displayed; `text_plain` stands for `text/plain`."
+    return {"output_type": "execute_result", "data": {kind.replace("_", "/"): value for kind, value in data.items()}}
+
+
+def test_readme_rewrites_markdown_for_github(tool: object) -> None:
+    source = """See [spans](00_span.ipynb#span), [data](../data/corpus), [web](https://x.invalid/a), [below](#map), `Span`.
+
+::: {.callout-note title="Once"}
+Read [this](01_text.ipynb).
+
+Then that.
+:::
+
+```{mermaid}
+flowchart LR
+```
+
+```md
+[kept](00_span.ipynb)
+```"""
+    assert tool.markdown(source, "nbs") == """See [spans](nbs/00_span.ipynb#span), [data](data/corpus), [web](https://x.invalid/a), [below](#map), `Span`.
+
+> [!NOTE]
+> **Once**
+>
+> Read [this](nbs/01_text.ipynb).
+>
+> Then that.
+
+```mermaid
+flowchart LR
+```
+
+```md
+[kept](00_span.ipynb)
+```"""
+
+
+def test_readme_honours_directives_and_outputs(tool: object) -> None:
+    printed = {"output_type": "stream", "name": "stdout", "text": ["one\n", "two\n"]}
+    cells = [
+        {"cell_type": "markdown", "source": ["# T\n", "\n", "> gain"]},
+        code("#| hide\nimport nbdev"),
+        code("#| echo: false\nfigure()", shown(image_png="YWJj", text_plain="<Figure>")),
+        code("#| eval: false\nrun()"),
+        code("#| output: false\nquiet()", printed),
+        code("show()", printed, shown(text_plain="'`x`'", text_html="<b>x</b>")),
+    ]
+    text, figures = tool.readme({"cells": cells})
+    assert figures == {"nbs/figures/index-1.png": b"abc"}
+    assert text.split("\n\n", 1)[1] == """# T
+
+> gain
+
+![figure 1](nbs/figures/index-1.png)
+
+```python
+run()
+```
+
+```python
+quiet()
+```
+
+```python
+show()
+```
+
+```text
+one
+two
+```
+
+```text
+'`x`'
+```
+"""
+
+
+def test_readme_check_tells_a_difference(tool: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nbs").mkdir()
+    source = tmp_path / "nbs" / "index.ipynb"
+    source.write_text(json.dumps({"cells": [{"cell_type": "markdown", "source": "# T"}, code("1", shown(image_png="YWJj"))]}))
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    monkeypatch.setattr(tool, "SOURCE", source)
+    monkeypatch.setattr(sys, "argv", ["readme.py", "--check"])
+    with pytest.raises(SystemExit, match="make readme"):
+        tool.main()
+    monkeypatch.setattr(sys, "argv", ["readme.py"])
+    tool.main()
+    monkeypatch.setattr(sys, "argv", ["readme.py", "--check"])
+    tool.main()
+    (tmp_path / "nbs" / "figures" / "index-9.png").write_bytes(b"left over")
+    with pytest.raises(SystemExit, match="make readme"):
+        tool.main()

@@ -1,0 +1,73 @@
+"""Run the notebooks from their own folders and store their outputs, cleaned.
+
+A second run changes no byte. Cells marked `#| eval: false`, `#| slow` or `#| notest` keep the outputs they have.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+NBS = Path(__file__).resolve().parent.parent / "nbs"
+
+
+def skipped(
+    source: str,  # One code cell
+    slow: bool,   # Run the cells marked `slow` too
+) -> bool:
+    "True for a cell whose stored output is kept."
+    marks = {"eval: false", "notest"} | (set() if slow else {"slow"})
+    found = {re.sub(r"\s+", " ", mark).strip().lower() for mark in re.findall(r"^#\|(.*)$", source, flags=re.M)}
+    return bool(marks & found) or "nbdev_export(" in source
+
+
+def run(
+    path: Path,   # The notebook, rewritten in place unless a cell fails
+    slow: bool,   # Run the cells marked `slow` too
+) -> None:
+    "Run one notebook in this process, from its folder."
+    from execnb.shell import CaptureShell
+    from nbdev.clean import nbdev_clean
+
+    os.chdir(path.parent)
+    shell = CaptureShell(path)
+    try:
+        shell.execute(path, path, exc_stop=True, preproc=lambda cell: cell.cell_type == "code" and skipped(cell.source, slow))
+    except Exception:
+        sys.exit(shell.prettytb(fname=path.name))
+    nbdev_clean.__wrapped__(path)
+
+
+def notebooks(
+    names: list[str],  # Stems such as `00_span`; empty means all
+) -> list[Path]:       # In reading order
+    "Find the notebooks to run."
+    found = sorted(p for p in NBS.rglob("*.ipynb") if not any(part.startswith((".", "_")) for part in p.relative_to(NBS).parts))
+    if unknown := set(names) - {p.stem for p in found}:
+        sys.exit(f"no such notebook: {', '.join(sorted(unknown))}")
+    return [p for p in found if not names or p.stem in names]
+
+
+def main() -> None:
+    "Run each notebook in a process of its own; stop at the first that fails."
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="stems such as 00_span; all when none is given")
+    parser.add_argument("--slow", action="store_true", help="run the cells marked slow too")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    for path in notebooks(args.names):
+        if args.here:
+            run(path, args.slow)
+            continue
+        before = path.read_bytes()
+        command = [sys.executable, __file__, "--here", path.stem] + ["--slow"] * args.slow
+        if subprocess.run(command).returncode:
+            sys.exit(f"{path.relative_to(NBS)} failed; it was left as it was")
+        print(path.relative_to(NBS), "unchanged" if path.read_bytes() == before else "rewritten", flush=True)
+
+
+if __name__ == "__main__":
+    main()
