@@ -18,7 +18,6 @@ help:  ## list these chores
 	@echo "Another Python: make PYTHON=python3.11 demo"
 
 demo: $(VENV)/.runtime  ## index the sample documents, answer a question, write a page to look at
-	@$(BIN)/ragnb index data/corpus --index .ragnb/demo
 	@$(BIN)/ragnb demo
 
 test: $(VENV)/.dev  ## run every notebook, then pytest
@@ -45,13 +44,13 @@ check: $(VENV)/.dev  ## modules exported, notebooks clean, README up to date
 	@echo "modules, notebooks and README agree"
 
 clean:  ## remove .venv, indexes and everything else that can be made again
-	rm -rf $(VENV) .ragnb .pytest_cache .hypothesis build dist *.egg-info _proc _docs
+	rm -rf $(VENV) .ragnb out .pytest_cache .hypothesis build dist *.egg-info _proc _docs
 	find . \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
 # The stamps: reinstalled only when the requirements change.
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
-	|| { echo "ragnb needs Python 3.10 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 | head -n 1). Name another: make PYTHON=python3.11" >&2; exit 1; }
+	|| { echo "ragnb needs Python 3.10 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo not there). Name another: make PYTHON=python3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 	|| { echo "'$(PYTHON)' cannot make virtual environments. Install its venv module (Debian, Ubuntu: apt install python3-venv) or name another Python: make PYTHON=python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)

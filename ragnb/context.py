@@ -162,8 +162,8 @@ class RankedContextBuilder(ContextBuilder):
     include_score: bool = False  # Show the score of the best hit
 
     def header(self, number: int, passage: Passage) -> str:
-        where = passage.metadata.get("title") or passage.metadata.get("file_name") or passage.doc_id
-        place = ", ".join(x for x in (str(where), page_label(passage.pages)) if x)
+        title = str(passage.metadata.get("title", ""))
+        place = ", ".join(x for x in (title, passage.doc_id, page_label(passage.pages)) if x)
         score = f" [score: {passage.score:.3f}]" if self.include_score and passage.score is not None else ""
         return f"[{number}] ({place}){score}"
 

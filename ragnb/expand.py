@@ -15,7 +15,7 @@ from llama_index.core.bridge.pydantic import Field, model_validator
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
-from .span import Address, InputError, MissingChunkError, Outline, Passage, Span, covering, parse_address, stitch, union
+from .span import Address, InputError, MissingChunkError, Outline, Passage, Span, covering, needed, parse_address, stitch, union
 from .store import ChunkStore
 
 # %% auto #0
@@ -91,7 +91,7 @@ def _wish(outline: Outline, address: Address, rank: int, score: float | None, po
     if not span.contains(own):
         raise InputError(f"policy {policy_name(policy)} gave {span}, which does not hold the hit {address} at {own}")
     span = Span(span.start, min(span.end, outline.n_characters))
-    return _Wish(address, rank, score, span, covering(outline.levels[address.level], span), span)
+    return _Wish(address, rank, score, span, needed(outline.levels[address.level], span), span)
 
 # %% ../nbs/13_expand.ipynb #92f47b8e
 def _grant(wishes: Sequence[_Wish], outlines: Mapping[str, Outline], max_chunks: int) -> int:
@@ -236,7 +236,7 @@ def _passages(self: Expander, wishes: Sequence[_Wish], outlines: Mapping[str, Ou
     united = [(d, span, [w for w in ws if span.contains(w.granted)])
               for d, ws in groups.items() for span in _closed(outlines[d], (w.granted for w in ws))]
     plan = [(d, ws[0].address.level, span, ws) for d, span, ws in united]  # read on the level of the best hit
-    wanted = [str(Address(d, level, i)) for d, level, span, _ in plan for i in covering(outlines[d].levels[level], span)]
+    wanted = [str(Address(d, level, i)) for d, level, span, _ in plan for i in needed(outlines[d].levels[level], span)]
     unread = [a for a in wanted if a not in known]
     found = self.store.get_chunks(unread) if unread else None
     if found and self.missing == "fail":
@@ -249,7 +249,7 @@ def _passages(self: Expander, wishes: Sequence[_Wish], outlines: Mapping[str, Ou
 def _without_holes(outline: Outline, level: str, span: Span, chunks: Mapping[str, TextNode]) -> list[Span]:
     "The parts of a span that the chunks at hand can tell."
     spans = outline.levels[level]
-    run = covering(spans, span)
+    run = needed(spans, span)
     if all(str(Address(outline.doc_id, level, i)) in chunks for i in run):
         return [span]
     held = [Span(max(span.start, spans[i].start), min(span.end, spans[i].end)) for i in run if str(Address(outline.doc_id, level, i)) in chunks]
@@ -264,7 +264,7 @@ def _stitched(outline: Outline, level: str, span: Span, wishes: Sequence[_Wish],
         if not hits:
             continue
         spans = outline.levels[level]
-        run = {str(Address(outline.doc_id, level, i)): spans[i] for i in covering(spans, part)}
+        run = {str(Address(outline.doc_id, level, i)): spans[i] for i in needed(spans, part)}
         text = stitch(part, [(s, chunks[a].text) for a, s in run.items()], outline.blanks)
         names = tuple(str(w.address) for w in hits)
         neighbors = tuple(a for a in run if a not in names)

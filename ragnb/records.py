@@ -9,7 +9,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from fastcore.basics import patch
@@ -94,7 +94,7 @@ _MORE = re.compile(r"(?:\s*(?:\([^()\n]*\))?\s*(?:및|ㆍ|·|,|내지|부터|와
 _JOINED = re.compile(r"(?:[,、ㆍ·.)」』]|제\d|항|호|(?:에|의|을|를|은|는|와|과|로|으로|부터|까지|및|또는|내지|중|도|만)(?=[\s,])|에서|에도|에게"
                      r"|이\s*(?:정하|적용|준용|규정)|\s+(?:및|또는|내지|부터|과|와|중|의|에|에서)\s)")
 _REMARK = re.compile(r"(?:제외한다|포함한다|말한다|한다|같다|한정한다)$")
-_WORD = re.compile(r"[ \t]+(?!(?:및|또는|내지|부터|까지|각|본문|단서|전단|후단|중|와|과|의|에|에서|을|를|은|는|규정|소정|제[ \t]*\d)(?![가-힣])|제\d|[,ㆍ·)])(?=\S)")
+_WORD = re.compile(r"[ \t]+(?!(?:및|또는|내지|부터|까지|각|본문|단서|전단|후단|중|와|과|의|에|에서|을|를|은|는|규정|소정)(?![가-힣])|제[ \t]*\d+[ \t]*[항호목]|제[ \t]*\d+[ \t]*조(?:의\d+)?(?:제\d|[에,ㆍ및와])|[,ㆍ·)])(?=\S)")
 
 # %% ../nbs/02_records.ipynb #03b3d925
 class _Candidate(NamedTuple):
@@ -160,19 +160,20 @@ def _quoted(text: str, at: int) -> bool:
 def _read_heading(text: str, m: re.Match[str]) -> _Candidate | None:
     "Decide whether a match of 제N조 can be a heading."
     start, at = m.start() + len(m[0]) - len(m[0].lstrip()), m.end()
-    key, title, kind = _key(m["n"] or "1", m["m"]), "", "strong"
-    if (more := _MORE.match(text, at)) and _GONE.match(text, more.end()):
-        return _Candidate(start, key, max(key, _key(more[1], more[2])), "", more.end(), kind, True)
+    key, title = _key(m["n"] or "1", m["m"]), ""
+    if (more := _MORE.match(text, at)) and (gone := _GONE.match(text, more.end())):
+        return _Candidate(start, key, max(key, _key(more[1], more[2])), "", gone.end(), "strong", "생" not in gone[0])
     opened = re.compile(r"[ \t]{0,2}(?=[(（\[［〔])").match(text, at)
     if opened:
         end = _title_end(text, opened.end())
-        title = re.sub(r"\s+", " ", text[opened.end() + 1:end].rstrip(_CLOSE if text[end - 1:end] in _CLOSE else "")) if end else ""
-        title, at = text[opened.end() + 1:end - (text[end - 1] in _CLOSE)].strip(), end
-        at += len(re.match(r"[*_]*", text[at:at + 3])[0])
+        title = text[opened.end() + 1:end - (text[end - 1] in _CLOSE)].strip()
+        if len(title) > 120:                            # the bracket never closed
+            return _Candidate(start, key, key, "", at, "strong", False)
+        at = end + len(re.match(r"[*_]*", text[end:end + 3])[0])
     if gone := _GONE.match(text, at):
-        return _Candidate(start, key, key, title, gone.end(), kind, "생" not in gone[0])
-    if title:
-        return None if _JOINED.match(text, at) or _REMARK.search(title) else _Candidate(start, key, key, title, at, kind, False)
+        return _Candidate(start, key, key, title, gone.end(), "strong", "생" not in gone[0])
+    if opened:
+        return None if not title or _JOINED.match(text, at) or _REMARK.search(title) else _Candidate(start, key, key, title, at, "strong", False)
     return _read_untitled(text, m, start, key, at)
 
 # %% ../nbs/02_records.ipynb #895f0e9e
@@ -216,7 +217,7 @@ def _chain(keys: Sequence[tuple[int, int]]) -> set[int]:
     return out
 
 # %% ../nbs/02_records.ipynb #cae57db4
-def _rising(found: list[_Candidate], share: float = 0.8) -> list[_Candidate]:
+def _rising(found: list[_Candidate], apart: set[int], share: float = 0.8) -> list[_Candidate]:
     "Drop headings that break the order of numbers, unless order proves nothing here."
     kept = _chain([c.key for c in found])
     if len(kept) < share * len(found) and len(found) > 4:
@@ -225,7 +226,7 @@ def _rising(found: list[_Candidate], share: float = 0.8) -> list[_Candidate]:
     for i, c in enumerate(found):
         again = i + 1 < len(found) and c.key == (1, 0) and found[i + 1].key == (2, 0)
         run = (1 if again else run + 1 if run and c.key >= found[i - 1].key else 0) if i not in kept else 0
-        if i in kept or run:
+        if i in kept or run or c.start in apart:
             out.append(c)
     return out
 
@@ -234,9 +235,9 @@ def _is_next(last: tuple[int, int], key: tuple[int, int]) -> bool:
     "True when `key` may follow `last` directly."
     return key in ((last[0] + 1, 0), (last[0], max(2, last[1] + 1)))
 
-def _choose(found: list[_Candidate]) -> list[_Candidate]:
-    "The headings among the candidates of one part."
-    strong = _rising([c for c in found if c.kind == "strong"])
+def _choose(found: list[_Candidate], apart: Iterable[int] = ()) -> list[_Candidate]:
+    "The headings among the candidates of one part; `apart` are starts that need not fit the order."
+    strong = _rising([c for c in found if c.kind == "strong"], set(apart))
     sure, out, last = {c.start for c in strong}, [], (0, 0)
     after = iter([*strong[1:], None] if strong else [None])
     upcoming = strong[0] if strong else None
@@ -298,7 +299,7 @@ def _parts(text: str) -> list[_Part]:
 
 # %% ../nbs/02_records.ipynb #35061ad4
 _RANKS = "편장절관항"
-_HEADING = re.compile(_BOL + _LEAD + rf"(?P<no>제[ \t]*\d+[ \t]*(?P<rank>[{_RANKS}])(?:의[ \t]*\d+)?)(?P<title>[ \t\u3000:.]+[^\r\n]*|[ \t]*)(?=[\r\n]|\Z)")
+_HEADING = re.compile(_BOL + _LEAD + rf"(?P<no>제[ \t]*\d+[ \t]*(?P<rank>[{_RANKS}])(?:의[ \t]*\d+)?)(?P<title>[ \t\u3000:.]+[^\r\n]*|[ \t]*|(?![의에을를은는이과와로까부및또내중])[가-힣][^\r\n]{{0,30}})(?=[\r\n]|\Z)")
 _GLUED = re.compile(r"(?<=[^\s#])(?P<lead>)(?P<no>제1(?P<rank>[편장]))(?P<title>[ \t]+[^\r\n]{1,60})(?=[\r\n]|\Z)")
 _INNER = re.compile(r"(?<=>)[ \t]+(?P<no>제[ \t]*\d+[ \t]*(?P<rank>[장절관]))(?P<title>[ \t]+[^\r\n]*)")
 _NOTE = re.compile(r"\s*[<〈][^<>〈〉]*[>〉]?|\s*\[[^\[\]]*\]\s*$")
@@ -306,10 +307,10 @@ _NOTE = re.compile(r"\s*[<〈][^<>〈〉]*[>〉]?|\s*\[[^\[\]]*\]\s*$")
 # %% ../nbs/02_records.ipynb #335d2020
 def _looks_like_heading(text: str, m: re.Match[str]) -> bool:
     "True when the words of a line can be those of a chapter heading."
-    title = _NOTE.sub("", m["title"]).strip(" \t*:.") if not m["title"].rstrip().endswith(("다.", "다")) else None
-    if title is None or len(title) > 80 or m["rank"] == "항" and len(title) > 40:
+    title = _NOTE.sub("", m["title"]).strip(" \t*:.")
+    if m["title"].rstrip().endswith("다.") or title.endswith("다") and len(title) > 12 or len(title) > 80 or m["rank"] == "항" and len(title) > 40:
         return False
-    if re.match(r"(?:및|또는|부터|내지|까지|의|에|에서|을|를|은|는|과|와|중)(?![가-힣])|제\s*\d+\s*[조항호]", title):
+    if m["rank"] == "항" and m["title"][:1].strip() or re.match(r"(?:및|또는|부터|내지|까지|의|에|에서|을|를|은|는|과|와|중)(?![가-힣])|제\s*\d+\s*[조항호]", title):
         return False
     return bool(title or m["rank"] != "항") and not _continues(text, m.start())
 
@@ -323,6 +324,8 @@ def _headings(text: str, end: int, articles: set[int], first: int) -> list[re.Ma
     for m in reversed(found):
         after = re.compile(r"(?:\s*(?:[<〈\[(][^\n]*|[-=]{3,}))*\s*").match(text, m.end()).end()
         starts = articles | {x.start("no") for x in out} | {x.start() + len(x["lead"]) - len(x["lead"].lstrip()) for x in out}
+        wrapped = re.compile(r"[ \t\r]*\n[ \t]*(?!제)[^\n]{1,60}(?<!다\.)(?<!다\.\r)\n\s*").match(text, m.end())
+        after = wrapped.end() if wrapped and wrapped.end() in starts and after not in starts and _closed(text, m.start()) else after
         marked = "#" in m["lead"] or m["rank"] != "항" and text[m.end():m.end() + 4].replace("\r", "").startswith("\n\n") and _closed(text, m.start())
         if marked or after in starts or after >= end and m["rank"] != "항":
             out.append(m)
@@ -340,7 +343,7 @@ def _walk_path(path: list[tuple[int, str]], no: str, rank: str, title: str) -> l
 
 # %% ../nbs/02_records.ipynb #e922d2ce
 _MARKER = re.compile(_BOL + _LEAD + rf"(?:(?P<p>[{_CIRCLED}])(?:의(?P<pm>\d+))?(?![ \t]*(?:부터|내지|및|ㆍ|·|,))"
-                     r"|(?P<i>\d{1,3})(?:의(?P<im>\d{1,2}))?\.(?!\d)|(?P<s>[가-힣])(?:의(?P<sm>\d{1,2}))?\.(?=\s)|(?P<d>\d{1,2})\)|(?P<e>[가-힣])\))")
+                     r"|(?P<i>\d{1,3})(?:의(?P<im>\d{1,2}))?\\?\.(?!\d)|(?P<s>[가-힣])(?:의(?P<sm>\d{1,2}))?\\?\.(?=[\s*])|(?P<d>\d{1,2})\)|(?P<e>[가-힣])\))")
 _INLINE = re.compile(rf"(?<=[.>\]])[ \t]*(?P<p>[{_CIRCLED}])(?![ \t]*(?:부터|내지|및|ㆍ|·|,))")
 _KINDS = ("항", "호", "목", "1)", "가)")
 _SYLLABLES = "".join(chr(0xAC00 + (c * 21 + v) * 28) for v in (0, 4, 8, 13) for c in (0, 2, 3, 5, 6, 7, 9, 11, 12, 14, 15, 16, 17, 18))  # 가나다 ... 하 거너더 ...
@@ -451,15 +454,18 @@ def _header_fields(header: str) -> dict[str, str]:
     name = re.sub(r"\s*[(\[]\s*약칭.*$", "", re.sub(r"^[#\s*]+|\*+$", "", name)).strip("[]【】 ")
     number = re.search(r"(?:법률|대통령령|총리령|[가-힣]{2,8}부령|조례|규칙|훈령|고시)\s*제\s*[\d\-]+\s*호", header)
     date = re.search(r"시행(?:일자?)?[ \t:：]*\d{4}[^\n\]]{0,20}", header)
-    office = re.search(r"소관(?:부처|기관)\s*[:：]\s*([^\n]+)", header) or re.search(r"^\s*([가-힣]{1,12}(?:부|처|청|원|위원회))\s*[(（]", header, re.M)
+    office = re.search(r"소관(?:부처|기관)\s*[:：]\s*(?:-\s*)?([^\n]+)", header) or re.search(r"^\s*([가-힣]{1,12}(?:부|처|청|원|위원회))\s*[(（]", header, re.M)
     known = 0 < len(name) <= 80 and not name.startswith("제1")
     return {"name": name if known else "", "law_no": number[0] if number else "",
-            "effective": _iso(date[0]) if date else _iso(front.get("시행일자", "")), "ministry": office[1].strip(" '\"") if office else ""}
+            "effective": _iso(date[0]) if date else _iso(front.get("시행일자", "")), "ministry": office[1].strip(" '\"[]\r") if office else ""}
 
 # %% ../nbs/02_records.ipynb #f3d1c51a
 def _articles_of(text: str, part: _Part) -> list[_Candidate]:
     "The headings of articles in one part."
-    return [] if part.kind == "별표" else _choose(_candidates(text, part.start, part.end))
+    if part.kind == "별표":
+        return []
+    found = _candidates(text, part.start, part.end)
+    return _choose(found, [c.start for c in found if part.kind == "본칙" and c.title and re.search(r"\n[ \t\r]*\n\s*\Z", text[max(0, c.start - 60):c.start])])
 
 def _article(text: str, c: _Candidate, end: int, path: tuple[str, ...], part: _Part) -> Article:
     "Build an article from its heading and its end."
@@ -531,15 +537,13 @@ def find(
     found = next((a for a in self.articles if a.number == _plain(article) and a.key == key), None)
     if found is None:
         return None
-    clauses, span = found.clauses, found.span
-    if paragraph is None and item is not None and len(found.paragraphs) == 1:
-        clauses = found.paragraphs[0].children
+    single = paragraph is None and item is not None and len(found.paragraphs) == 1
+    clauses, span = found.paragraphs[0].children if single else found.clauses, found.span
     for kind, label in (("항", paragraph), ("호", item), ("목", subitem)):
-        if label is not None:
-            clause = _child(clauses, kind, _plain(label))
-            if clause is None:
-                return None
-            clauses, span = clause.children, clause.span
+        clause = None if label is None else _child(clauses, kind, _plain(label))
+        if label is not None and clause is None:
+            return None
+        clauses, span = (clause.children, clause.span) if clause else (clauses, span)
     return span
 
 # %% ../nbs/02_records.ipynb #00a3741f
@@ -561,17 +565,13 @@ def merge_short(
 ) -> list[range]:           # Runs of positions; every position is in exactly one
     "Merge short spans with their shorter neighbours."
     runs = [range(i, i + 1) for i in range(len(spans))]
-    def size(a: range, b: range) -> int: return spans[b[-1]].end - spans[a[0]].start
-    def place(i: int) -> int | None:
-        pairs = [(size(runs[j], runs[j]), j - (j < i) * 0, j) for j in (i - 1, i + 1) if 0 <= j < len(runs)]
-        fitting = [(n, j) for n, _, j in pairs if size(runs[min(i, j)], runs[max(i, j)]) <= max_size]
-        return min(fitting)[1] if fitting else None
+    def size(first: int, last: int) -> int: return spans[runs[last][-1]].end - spans[runs[first][0]].start
     while True:
-        short = sorted((size(r, r), i) for i, r in enumerate(runs) if size(r, r) < min_size)
-        i, j = next(((i, j) for _, i in short if (j := place(i)) is not None), (0, None))
-        if j is None:
+        choices = [(size(i, i), size(j, j), min(i, j)) for i in range(len(runs)) if size(i, i) < min_size
+                   for j in (i - 1, i + 1) if 0 <= j < len(runs) and size(min(i, j), max(i, j)) <= max_size]
+        if not choices:
             return runs
-        low = min(i, j)
+        low = min(choices)[2]
         runs[low:low + 2] = [range(runs[low].start, runs[low + 1].stop)]
 
 # %% ../nbs/02_records.ipynb #2994213f
@@ -610,15 +610,14 @@ def _clause_pieces(text: str, span: Span, clauses: Sequence[Clause], size: int, 
         return [_Piece(span, context)]
     if not clauses:
         return _plain_pieces(text, span, size, context)
-    edges = [span.start, *(c.span.start for c in clauses if c.span.start > span.start), span.end]
-    parts = [trim_span(text, a, b) for a, b in zip(edges, edges[1:])]
-    lead = trim_span(text, span.start, min(clauses[0].span.start, span.start + 400)) if clauses[0].span.start > span.start else Span(0, 0)
-    below, out = (*context, lead) if lead else context, []
+    lead, starts = trim_span(text, span.start, clauses[0].span.start), [c.span.start for c in clauses]
+    starts = [span.start, *starts[len(lead) < least:]]      # a short lead stays with the first clause
+    inner = dict(zip(reversed(starts), (c.children for c in reversed(clauses))))
+    parts = [trim_span(text, a, b) for a, b in zip(starts, [*starts[1:], span.end])]
+    below, out = (*context, trim_span(text, lead.start, min(lead.end, lead.start + 400))) if lead else context, []
     for run in merge_short(parts, least, size):
         part = parts[run[0]].hull(parts[run[-1]])
-        clause = next((c for c in clauses if c.span.start == part.start), None)
-        here = context if part.start == span.start else below
-        out += _clause_pieces(text, part, clause.children if clause else (), size, least, here) if len(part) > size else [_Piece(part, here)]
+        out += _clause_pieces(text, part, inner.get(part.start, ()), size, least, context if part.start == span.start else below)
     return out
 
 # %% ../nbs/02_records.ipynb #f92cf5e6
@@ -628,23 +627,24 @@ class _Unit(NamedTuple):
     blocks: tuple[Block, ...]
     section: int               # Only units of one section are merged
 
+def _unit(blocks: Sequence[Block], section: int) -> _Unit:
+    "Blocks that stay together."
+    return _Unit(blocks[0].span.hull(blocks[-1].span), tuple(blocks), section)
+
 def _units(statute: Statute) -> list[_Unit]:
     "Articles with the headings above them; header, 부칙 and 별표."
-    out, pending, section = [], [], 0
+    out: list[_Unit] = []
+    pending: list[Block] = []
+    section = 0
     for b in statute.blocks:
-        if b.kind in ("heading", "supplement"):
-            section += not pending or pending[-1].kind != b.kind or b.kind == "supplement"
-            if pending and (b.kind == "supplement" or pending[-1].kind == "supplement"):
-                out.append(_Unit(pending[0].span.hull(pending[-1].span), tuple(pending), section - 1))
-                pending = []
-            pending.append(b)
-            continue
-        if b.kind == "appendix" and pending:
-            out, pending = [*out, _Unit(pending[0].span.hull(pending[-1].span), tuple(pending), section)], []
-        section += b.kind != "article"
-        out.append(_Unit(pending[0].span.hull(b.span) if pending else b.span, (*pending, b), section))
-        section, pending = section + (b.kind != "article"), []
-    return out + ([_Unit(pending[0].span.hull(pending[-1].span), tuple(pending), section)] if pending else [])
+        if b.kind != "article":
+            section += 1                               # every other block begins a section
+            if pending and {b.kind, pending[-1].kind} != {"heading"}:
+                out, pending = [*out, _unit(pending, section - 1)], []
+        pending.append(b)
+        if b.kind not in ("heading", "supplement"):
+            out, pending, section = [*out, _unit(pending, section)], [], section + (b.kind != "article")
+    return [*out, _unit(pending, section)] if pending else out
 
 # %% ../nbs/02_records.ipynb #e0bb7300
 def _merged(units: Sequence[_Unit], least: int, size: int) -> list[_Unit]:
@@ -657,7 +657,7 @@ def _merged(units: Sequence[_Unit], least: int, size: int) -> list[_Unit]:
             j += 1
         for run in merge_short([u.span for u in units[i:j]], least, size):
             group = units[i + run[0]:i + run[-1] + 1]
-            out.append(_Unit(group[0].span.hull(group[-1].span), tuple(b for u in group for b in u.blocks), group[0].section))
+            out.append(_unit([b for u in group for b in u.blocks], group[0].section))
         i = j
     return out
 
@@ -702,36 +702,37 @@ def _unit_prefix(unit: _Unit, statute: Statute) -> str:
     return "\n".join(x for x in named if x)
 
 # %% ../nbs/02_records.ipynb #701d23c7
-def _unit_records(text: str, unit: _Unit, statute: Statute, base: str, least: int, size: int) -> list[Record]:
+def _context(text: str, spans: Sequence[Span], first: int) -> str:
+    "What a piece repeats, without chapter headings (before `first`) and amendment notes."
+    shown = (Span(max(s.start, min(first, s.end)), s.end).of(text) for s in spans)
+    return "\n".join(re.sub(r"\s*[<〈](?:개정|신설|삭제|전문개정)[^<>〈〉]*(?:[>〉]|\Z)", "", x).strip() for x in shown)
+
+def _unit_records(text: str, unit: _Unit, statute: Statute, base: str, name: str, least: int, size: int) -> list[Record]:
     "The record of a unit, or the records of its pieces."
     article = unit.blocks[-1].article if len([b for b in unit.blocks if b.article]) == 1 else None
     pieces = _clause_pieces(text, unit.span, article.clauses if article else (), size, least)
-    title, prefix, metadata = _unit_title(unit, statute.name), _unit_prefix(unit, statute), _unit_metadata(unit, statute)
+    title, prefix, metadata = _unit_title(unit, statute.name), _unit_prefix(unit, statute), _unit_metadata(unit, statute) | {"parent_id": base}
+    if len(pieces) == 1:
+        return [Record(f"{base}_{name}", _UNIT_TYPES[unit.blocks[-1].kind], unit.span, title, prefix, metadata)]
     out = []
     for i, piece in enumerate(pieces, 1):
-        extra = {"parent_id": base}
-        if len(pieces) > 1:
-            labels = [p.label for p in (article.paragraphs if article else ()) if p.span.overlap(piece.span)]
-            extra |= {"article_id": f"{base}_{_unit_id(unit)}", "piece": f"{i}/{len(pieces)}"}
-            extra |= {"paragraph_range": labels[0] if len(labels) == 1 else f"{labels[0]}~{labels[-1]}"} if labels else {}
-        before = "\n".join(c.of(text) for c in piece.context)
-        out.append(Record(f"{base}_{_unit_id(unit)}" + (f"_{i}" if len(pieces) > 1 else ""), _UNIT_TYPES[unit.blocks[-1].kind], piece.span, title,
-                          "\n\n".join(x for x in (prefix, before) if x), metadata | extra))
+        labels = [p.label for p in (article.paragraphs if article else ()) if p.span.overlap(piece.span)]
+        extra = {"article_id": f"{base}_{name}", "piece": f"{i}/{len(pieces)}"} | ({"paragraph_range": "~".join(dict.fromkeys((labels[0], labels[-1])))} if labels else {})
+        before = _context(text, piece.context, article.span.start if article else 0)
+        out.append(Record(f"{base}_{name}_{i}", _UNIT_TYPES[unit.blocks[-1].kind], piece.span, title, "\n\n".join(x for x in (prefix, before) if x), metadata | extra))
     return out
 
 # %% ../nbs/02_records.ipynb #67903031
-def _unique(records: Iterable[Record]) -> list[Record]:
-    "Give a second record of the same id the ending v2, a third v3."
-    from dataclasses import replace
-    out, seen = [], set()
-    for r in records:
-        new, n = r.id, 1
-        while new in seen:
+def _unique(names: Iterable[str]) -> list[str]:
+    "Give the second of equal names the ending v2, a third v3."
+    out: dict[str, None] = {}
+    for name in names:
+        new, n = name, 1
+        while new in out:
             n += 1
-            new = f"{r.id}v{n}"
-        seen.add(new)
-        out.append(r if new == r.id else replace(r, id=new))
-    return out
+            new = f"{name}v{n}"
+        out[new] = None
+    return list(out)
 
 def _base(kind: str, item: str) -> str:
     "LAW_010719 from LAW and 010719, also from LAW_010719."
@@ -747,14 +748,14 @@ def statute_records(
     max_size: int = 3000,  # Characters; a longer article is cut at 항, then 호, then 목
 ) -> list[Record]:         # In document order, disjoint, covering every character that is not white space
     "Turn a statute into article records."
-    from dataclasses import replace
     if not 0 <= min_size < max_size:
         raise InputError(f"min_size must be >= 0 and < max_size, got min_size={min_size}, max_size={max_size}")
     statute = parse_statute(text)
     statute = replace(statute, name=statute.name or name)
     base, shared = _base("LAW", law_id), {"law_id": law_id.removeprefix("LAW_")} | ({"domain": domain} if domain else {})
-    found = [r for u in _merged(_units(statute), min_size, max_size) for r in _unit_records(text, u, statute, base, min_size, max_size)]
-    return [replace(r, metadata=shared | r.metadata) for r in _unique(found)]
+    units = _merged(_units(statute), min_size, max_size)
+    found = [r for u, n in zip(units, _unique(map(_unit_id, units))) for r in _unit_records(text, u, statute, base, n, min_size, max_size)]
+    return [replace(r, metadata=shared | r.metadata) for r in found]
 
 # %% ../nbs/02_records.ipynb #564faaed
 _NUMBERED = r"(?:(?:\d{1,2}|[가-하])[.)][ \t]*|[○□◇◆■●ㅇ▶\-][ \t]*)?"
@@ -795,19 +796,17 @@ def interpretation_records(
     min_reason: int = 300,  # Characters; a shorter 이유 stays in the core
 ) -> list[Record]:          # Core, and reason when it is long enough
     "Turn an interpretation into core (질의요지 + 회답) and reason (이유)."
-    parts, base = _sections(text, _INTERPRETATION), _base("INTERP", item_id)
-    title, whole = _title(text, title, _front(text)), trim_span(text, 0, len(text))
+    parts, base, title = _sections(text, _INTERPRETATION), _base("INTERP", item_id), _title(text, title, _front(text))
     reason = next((p for p in parts if p.name == "이유"), None)
-    last_answer = max((p.span.start for p in parts if p.name in ("회답", "회시", "답변")), default=-1)
-    split = reason is not None and len(reason.body) >= min_reason and 0 <= last_answer < reason.span.start
-    core = trim_span(text, 0, reason.span.start if split else len(text))
+    answer = max((p.span.start for p in parts if p.name in ("회답", "회시", "답변")), default=-1)
+    cut = reason.span.start if reason and len(reason.body) >= min_reason and 0 <= answer < reason.span.start else len(text)
     shared = {"item_id": item_id} | ({"domain": domain} if domain else {})
-    out = [Record(base, "interpretation", core, title, f"[{title}]" if title else "", shared | {"chunk_type": "core"})] if whole else []
-    if split:
-        asked = next((re.sub(r"\s+", " ", p.body.of(text))[:150] for p in parts if p.name.startswith("질")), "")
-        out.append(Record(f"{base}_reason", "interpretation", trim_span(text, reason.span.start, len(text)), title, f"[{title}]\n질의: {asked}...",
-                          shared | {"chunk_type": "reason", "parent_id": base}))
-    return out
+    asked = next((re.sub(r"\s+", " ", p.body.of(text))[:150] for p in parts if p.name.startswith("질")), "")
+    head = f"[{title}]" if title else ""
+    found = [Record(base, "interpretation", trim_span(text, 0, cut), title, head, shared | {"chunk_type": "core"}),
+             Record(f"{base}_reason", "interpretation", trim_span(text, cut, len(text)), title, f"{head}\n질의: {asked}...".strip(),
+                    shared | {"chunk_type": "reason", "parent_id": base})]
+    return [r for r in found if r.span]
 
 # %% ../nbs/02_records.ipynb #47bf3620
 def _case(text: str, title: str) -> dict[str, str]:
@@ -882,9 +881,8 @@ def _pair_pieces(text: str, start: int, pair: QAPair, size: int, threshold: int)
     whole = Span(start, pair.answer.end)
     if len(whole) <= threshold:
         return [whole]
-    pieces = _lines(text, pair.answer, size)
-    first, rest = pieces[0], pieces[1:]
-    return [Span(start, first.end), *rest]
+    first = _lines(text, pair.answer, max(size // 3, size - (pair.answer.start - start)))[0]
+    return [Span(start, first.end), *_lines(text, Span(first.end, pair.answer.end), size)]
 
 def _short(text: str, limit: int = 400) -> str:
     "The start of a text on one line, for a prefix."
@@ -901,17 +899,15 @@ def qa_records(
     threshold: int = 3500,   # Characters; a pair up to this length stays whole
 ) -> list[Record]:           # The text before the first question belongs to the first record
     "Turn questions and answers into records that keep each pair together."
-    pairs, base = qa_pairs(text), _base("QA", item_id)
-    title = _title(text, title, _front(text))
-    shared = {"item_id": item_id} | ({"domain": domain} if domain else {})
-    out, start = [], trim_span(text, 0, len(text)).start
+    pairs, title, start = qa_pairs(text), _title(text, title, _front(text)), trim_span(text, 0, len(text)).start
+    shared, out = {"item_id": item_id} | ({"domain": domain} if domain else {}), []
     for i, pair in enumerate(pairs, 1):
-        pieces = _pair_pieces(text, start, pair, max_size, threshold)
+        end = len(text) if i == len(pairs) else pair.answer.end     # a last question without an answer stays with the pair before it
+        pieces = _pair_pieces(text, start, pair._replace(answer=trim_span(text, pair.answer.start, end)), max_size, threshold)
         for j, span in enumerate(pieces, 1):
             asked = pair.question if j > 1 else pairs[0].question if i > 1 else None
             prefix = "\n\n".join(x for x in (f"[{title}]" if title else "", _short(asked.of(text)) if asked else "") if x)
-            name = base + (f"_{i}" if len(pairs) > 1 else "") + (f"_p{j}" if len(pieces) > 1 else "")
-            out.append(Record(name, "labor_qa", span, title, prefix, shared | {"chunk_type": "qa" if len(pieces) == 1 else f"qa {j}/{len(pieces)}", "parent_id": base}))
+            out.append(Record(item_id + (f"_{i}" if pairs[1:] else "") + (f"_p{j}" if pieces[1:] else ""), "labor_qa", span, title, prefix, shared | {"chunk_type": "qa", "piece": f"{j}/{len(pieces)}", "parent_id": item_id}))
         start = trim_span(text, pair.answer.end, len(text)).start
     return out
 
@@ -955,7 +951,7 @@ _MAKERS = {"statute": statute_records, "interpretation": interpretation_records,
 
 
 def records_of(
-    document: BaseNode,       # A LlamaIndex document; `metadata` may hold title, doc_type, domain
+    document: BaseNode,       # A LlamaIndex document; `metadata` may hold title, domain, law_id or item_id (else its id is used)
     kind: str | None = None,  # statute, interpretation, ruling or qa; found out when None
 ) -> list[Record]:            # Empty when the document is none of these
     "Turn a document into records."
@@ -965,7 +961,8 @@ def records_of(
         return []
     if kind not in _MAKERS:
         raise InputError(f"kind must be one of {', '.join(_MAKERS)}, got {kind!r}")
-    return _MAKERS[kind](text, document.node_id, str(metadata.get("title") or ""), str(metadata.get("domain") or ""))
+    item = str(metadata.get("law_id") or metadata.get("item_id") or document.node_id)
+    return _MAKERS[kind](text, item, str(metadata.get("title") or ""), str(metadata.get("domain") or ""))
 
 # %% ../nbs/02_records.ipynb #ef15227c
 @patch

@@ -14,7 +14,8 @@ from fastcore.basics import patch
 
 # %% auto #0
 __all__ = ['LEVELS', 'RagnbError', 'InputError', 'DuplicateIdError', 'MissingChunkError', 'IndexMismatchError', 'Span', 'union',
-           'n_characters', 'shared', 'Address', 'parse_address', 'Spans', 'Outline', 'covering', 'stitch', 'Passage']
+           'n_characters', 'shared', 'Address', 'parse_address', 'Spans', 'Outline', 'covering', 'needed', 'stitch',
+           'Passage']
 
 # %% ../nbs/00_span.ipynb #1ea1c574
 class RagnbError(Exception):
@@ -160,7 +161,7 @@ class Address:
         return f"{self.doc_id}#{self.level}{self.index}"
 
 # %% ../nbs/00_span.ipynb #6afad473
-_ADDRESS = re.compile(r"(.+)#([a-z])(0|[1-9][0-9]*)", re.DOTALL)
+_ADDRESS = re.compile(r"(.+)#([a-z])(0|[1-9][0-9]{0,17})", re.DOTALL)
 
 # %% ../nbs/00_span.ipynb #fd20951b
 def parse_address(
@@ -240,9 +241,23 @@ def covering(
     from bisect import bisect_left, bisect_right
     first = bisect_right(spans, span.start, key=lambda s: s.end)
     last = bisect_left(spans, span.end, key=lambda s: s.start)
-    return range(first, max(first, last))
+    return range(first, max(first, last) if span else first)
 
-# %% ../nbs/00_span.ipynb #16a2b4e6
+# %% ../nbs/00_span.ipynb #ea817511
+def needed(
+    spans: Sequence[Span],  # One level, sorted by start and by end
+    span: Span,
+) -> range:                 # The shortest run of chunks that tells the span; empty when none overlaps it
+    "Find the fewest chunks to read for a span."
+    from bisect import bisect_left, bisect_right
+    run = covering(spans, span)
+    if not run:
+        return run
+    first = max(run[0], bisect_right(spans, span.start, key=lambda s: s.start) - 1)
+    last = min(run[-1], bisect_left(spans, span.end, key=lambda s: s.end))
+    return range(first, max(first, last) + 1)
+
+# %% ../nbs/00_span.ipynb #c891f755
 @patch
 def pages_of(
     self: Outline,
@@ -250,9 +265,9 @@ def pages_of(
 ) -> tuple[int, ...]:  # Page numbers from 1, in order; empty when the document has no pages
     "Find the pages that a span lies on."
     run = covering([s for _, s in self.pages], span)
-    return tuple(self.pages[i][0] for i in run)
+    return tuple(self.pages[i][0] for i in run if self.pages[i][1])  # a page without text is on no span
 
-# %% ../nbs/00_span.ipynb #c891f755
+# %% ../nbs/00_span.ipynb #b4e0dcf5
 def stitch(
     span: Span,                             # The part of the document wanted
     pieces: Iterable[tuple[Span, str]],     # Chunk spans and texts, any order, may overlap
@@ -272,7 +287,7 @@ def stitch(
         raise MissingChunkError(f"no chunk holds characters {at} to {span.end}")
     return "".join(out)
 
-# %% ../nbs/00_span.ipynb #b4e0dcf5
+# %% ../nbs/00_span.ipynb #da722219
 @dataclass(frozen=True)
 class Passage:
     "A continuous run of one document, with the evidence for why it is there."

@@ -5,7 +5,6 @@
 # %% ../nbs/03_split.ipynb #931511f5
 from __future__ import annotations
 
-import unicodedata
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,38 +15,29 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, RelatedNodeInfo, TextNode
 
 from .span import Address, DuplicateIdError, InputError, Outline, Span, covering, union
-from .text import sentence_spans, trim_span
+from .text import sentence_spans, trim_span, whole_cut
 
 # %% auto #0
 __all__ = ['BOOKKEEPING', 'SCALARS', 'cut_long', 'pack', 'SpanNodeParser', 'ParentChildNodeParser', 'SentenceWindowNodeParser']
 
 # %% ../nbs/03_split.ipynb #ce80fe9c
-def _joins_previous(
-    char: str,
-) -> bool:
-    "True for a code point that belongs to the visible character before it."
-    return (unicodedata.combining(char) != 0 or "\u1160" <= char <= "\u11ff" or "\ufe00" <= char <= "\ufe0f"
-            or "\U0001f3fb" <= char <= "\U0001f3ff" or char == "\u200d")
-
-# %% ../nbs/03_split.ipynb #66a3f4e3
 def cut_long(
     text: str,
     span: Span,
     size: int,             # Characters, >= 1
 ) -> Iterator[Span]:       # Trimmed, at most `size` long, in order
     "Cut a span into pieces, at white space where possible, never inside a visible character."
+    if size < 1:
+        raise InputError(f"size must be >= 1, got {size}")
     while len(span) > size:
         start, most = span.start, span.start + size
-        cut = next((i for i in range(most, start + size // 2, -1) if text[i].isspace()), most)
-        while cut > start + 1 and (_joins_previous(text[cut]) or text[cut - 1] == "\u200d"):
-            cut -= 1
-        cut = cut if cut > start + 1 else most
+        cut = next((i for i in range(most, start + size // 2, -1) if text[i].isspace()), None) or whole_cut(text, start, most)
         yield trim_span(text, start, cut)
         span = trim_span(text, cut, span.end)
     if span:
         yield span
 
-# %% ../nbs/03_split.ipynb #7e10c328
+# %% ../nbs/03_split.ipynb #7005abb0
 def _overlap_start(
     text: str,
     last: Span,    # The chunk just closed
@@ -58,7 +48,7 @@ def _overlap_start(
     lowest = max(floor, last.end - min(overlap, len(last) // 2))
     return next((i for i in range(lowest, last.end) if text[i - 1:i].isspace() and not text[i].isspace()), last.end)
 
-# %% ../nbs/03_split.ipynb #f77a39bf
+# %% ../nbs/03_split.ipynb #7e10c328
 def pack(
     text: str,
     atoms: Sequence[Span],            # Sentences or smaller, in order, disjoint, none longer than `size`
@@ -85,7 +75,7 @@ def pack(
         i = j
     return out
 
-# %% ../nbs/03_split.ipynb #b7276c19
+# %% ../nbs/03_split.ipynb #4a719151
 BOOKKEEPING: tuple[str, ...] = ("level", "index", "parent", "page", "window")  # Metadata keys that neither embedder nor LLM should read
 
 
@@ -110,7 +100,7 @@ class SpanNodeParser(NodeParser):
     def _postprocess_parsed_nodes(self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]) -> list[BaseNode]:
         return nodes  # offsets, metadata and relationships are already right
 
-# %% ../nbs/03_split.ipynb #ca6fef2b
+# %% ../nbs/03_split.ipynb #c9fa58db
 def _blanks(text: str, levels: dict[str, list[Span]]) -> dict[int, str]:
     "White space that lies outside the chunks of at least one level."
     out: dict[int, str] = {}
@@ -121,7 +111,7 @@ def _blanks(text: str, levels: dict[str, list[Span]]) -> dict[int, str]:
                 out[a.end] = text[a.end:b.start]
     return dict(sorted(out.items()))
 
-# %% ../nbs/03_split.ipynb #aabec10f
+# %% ../nbs/03_split.ipynb #ca6fef2b
 def _pages(text: str, starts: Sequence[int] | None) -> list[tuple[int, Span]]:
     "Page spans from page starts."
     edges = [*(starts or ()), len(text)]
@@ -129,7 +119,7 @@ def _pages(text: str, starts: Sequence[int] | None) -> list[tuple[int, Span]]:
         raise InputError(f"page_starts must rise within the document (length {len(text)}), got {list(starts or ())}")
     return [(n, Span(a, b)) for n, (a, b) in enumerate(zip(edges, edges[1:]), 1)]
 
-# %% ../nbs/03_split.ipynb #9bec78ce
+# %% ../nbs/03_split.ipynb #aabec10f
 def _sections(text: str) -> list[tuple[str, Span]]:
     "Heading paths of a Markdown text, each with the span up to the next heading."
     import re
@@ -141,7 +131,7 @@ def _sections(text: str) -> list[tuple[str, Span]]:
         out.append((" > ".join(t for _, t in path), Span(start, end)))
     return out
 
-# %% ../nbs/03_split.ipynb #e51a4bd2
+# %% ../nbs/03_split.ipynb #9bec78ce
 SCALARS = (str, int, float, bool)  # Metadata values that every store can hold
 
 
@@ -157,7 +147,7 @@ def outline(
     return Outline(document.node_id, len(text), levels, _blanks(text, levels),
                    _pages(text, document.metadata.get("page_starts")), _sections(text), metadata)
 
-# %% ../nbs/03_split.ipynb #036597c5
+# %% ../nbs/03_split.ipynb #d6f70aeb
 def _parent_index(parents: Sequence[Span], span: Span) -> int | None:
     "The last parent that holds the span whole."
     return next((i for i in reversed(covering(parents, span)) if parents[i].contains(span)), None)
@@ -171,7 +161,7 @@ def _relations(address: Address, n_chunks: int, parent: int | None) -> dict[Node
         out[NodeRelationship.PARENT] = RelatedNodeInfo(node_id=str(Address(address.doc_id, "p", parent)))
     return out
 
-# %% ../nbs/03_split.ipynb #5c3e482c
+# %% ../nbs/03_split.ipynb #036597c5
 @patch
 def node_at(
     self: SpanNodeParser,
@@ -193,7 +183,7 @@ def node_at(
                     excluded_embed_metadata_keys=[*hidden], excluded_llm_metadata_keys=[*hidden],
                     relationships=_relations(address, len(spans), parent))
 
-# %% ../nbs/03_split.ipynb #c0299241
+# %% ../nbs/03_split.ipynb #5c3e482c
 @patch
 def parse(
     self: SpanNodeParser,
@@ -210,7 +200,7 @@ def parse(
             nodes.append(node)
     return nodes, outline
 
-# %% ../nbs/03_split.ipynb #811428a0
+# %% ../nbs/03_split.ipynb #8114b9da
 class ParentChildNodeParser(SpanNodeParser):
     "Parents to read (level p) and children to search (level c)."
     parent_size: int = Field(default=800, description="Characters of a parent, at most")
@@ -239,7 +229,7 @@ class ParentChildNodeParser(SpanNodeParser):
         children = pack(text, small, self.child_size, self.child_overlap, [p.end for p in parents], [p.start for p in parents])
         return {level: spans for level, spans in (("p", parents), ("c", children)) if level in self.levels}
 
-# %% ../nbs/03_split.ipynb #263b7f0f
+# %% ../nbs/03_split.ipynb #e4756059
 class SentenceWindowNodeParser(SpanNodeParser):
     "One sentence a chunk (level s), its window left to addresses."
     window_size: int = Field(default=3, ge=0, description="Sentences on each side of a stored window")

@@ -15,8 +15,8 @@ from itertools import islice
 from .span import InputError, Span
 
 # %% auto #0
-__all__ = ['KEPT_TAGS', 'trim_span', 'block_spans', 'is_korean', 'sentence_spans', 'word_tokens_batch', 'word_tokens',
-           'Tokenizer', 'tokenizer', 'count_tokens']
+__all__ = ['KEPT_TAGS', 'trim_span', 'whole_cut', 'block_spans', 'is_korean', 'sentence_spans', 'word_tokens_batch',
+           'word_tokens', 'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../nbs/01_text.ipynb #0c003c47
 _BLOCK = re.compile(
@@ -40,33 +40,57 @@ def trim_span(
         end -= 1
     return Span(start, end)
 
-# %% ../nbs/01_text.ipynb #509db86c
+# %% ../nbs/01_text.ipynb #d9ab81f6
+def _joins_previous(char: str) -> bool:
+    "True for a code point that belongs to the visible character before it."
+    return (unicodedata.category(char)[0] == "M" or "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7fb"
+            or "\U0001f3fb" <= char <= "\U0001f3ff" or char == "\u200d")
+
+def _tears(text: str, cut: int) -> bool:
+    "True when a cut would fall inside a visible character, 0 < cut < len(text)."
+    return not text[cut - 1].isspace() and (_joins_previous(text[cut]) or text[cut - 1] == "\u200d")
+
+# %% ../nbs/01_text.ipynb #1300222d
+def whole_cut(
+    text: str,
+    start: int,  # Where the piece begins
+    cut: int,    # Where it should end, start < cut < len(text)
+) -> int:        # At most `cut`; `cut` itself when one visible character fills the whole piece
+    "Move a cut back so that it does not fall inside a visible character."
+    at = cut
+    while at > start and _tears(text, at):
+        at -= 1
+    return at if at > start else cut
+
+# %% ../nbs/01_text.ipynb #eddc4772
 def block_spans(
     text: str,
     longest: int = _LONGEST,  # Characters; a longer block is cut at white space, or hard when there is none
 ) -> list[Span]:              # Trimmed, disjoint, in order; every non-space character is in one
     "Cut a text where no sentence can continue: blank lines, headings, list items, table rows, articles."
+    if longest < 1:
+        raise InputError(f"longest must be >= 1, got {longest}")
     edges = [0, *(m.end() for m in _BLOCK.finditer(text)), len(text)]
     out = []
     for start, end in zip(edges, edges[1:]):
         span = trim_span(text, start, end)
         while len(span) > longest:
             space = max(text.rfind(c, span.start + longest // 2, span.start + longest) for c in " \n")
-            cut = space if space > 0 else span.start + longest
+            cut = space if space > 0 else whole_cut(text, span.start, span.start + longest)
             out.append(trim_span(text, span.start, cut))
             span = trim_span(text, cut, span.end)
         if span:
             out.append(span)
     return out
 
-# %% ../nbs/01_text.ipynb #c5945bc9
+# %% ../nbs/01_text.ipynb #ecaa3771
 _END = re.compile(r"""[.!?…。！？]+["'”’»)\]〉》」』]*(?=\s)""")
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof sr jr st vs etc e.g i.e al fig figs eq eqs no nos vol pp p ch sec art cf inc ltd co corp dept est approx "
     "jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k ph.d a.m p.m".split()
 )
 
-# %% ../nbs/01_text.ipynb #eddc4772
+# %% ../nbs/01_text.ipynb #d6faa933
 def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     "Decide whether a terminator really ends a sentence."
     rest = text[match.end():match.end() + 60].lstrip()
@@ -78,29 +102,29 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     word = re.split(r"[\s(\[\"'“‘]", before)[-1]
     if word.lower() in _ABBREVIATIONS or re.fullmatch(r"[A-Z]", word):
         return False
-    if re.fullmatch(r"\(?\d{1,4}", word) and (rest[0].isdigit() or before[:-len(word)].rstrip(" ")[-1:] in ("", "\n", *".!?:;")):
+    if re.fullmatch(r"\(?\d{1,4}|[가나다라마바사아자차카타파하]", word) and (rest[0].isdigit() or before[:-len(word)].rstrip(" ")[-1:] in ("", "\n", *".!?:;")):
         return False  # a date such as '2018. 3. 20.', or the number of a list item
     return not rest[0].islower()
 
-# %% ../nbs/01_text.ipynb #c790395a
+# %% ../nbs/01_text.ipynb #a51cc709
 def _rule_cuts(block: str) -> list[int]:
     "Starts of the sentences of one block, by rule."
     return [0, *(m.end() for m in _END.finditer(block) if _ends_sentence(block, m))]
 
-# %% ../nbs/01_text.ipynb #a3d74ad0
+# %% ../nbs/01_text.ipynb #9aece1b6
 @lru_cache(maxsize=1)
 def _kiwi():
     "The morphological analyser, loaded once."
     from kiwipiepy import Kiwi
     return Kiwi()
 
-# %% ../nbs/01_text.ipynb #ecaa3771
+# %% ../nbs/01_text.ipynb #7acf6fcc
 def _kiwi_cuts(blocks: list[str]) -> Iterator[list[int]]:
     "Starts of the sentences of each block, by kiwipiepy."
     for sentences in _kiwi().split_into_sents(blocks):
         yield [0, *(s.start for s in sentences[1:])]
 
-# %% ../nbs/01_text.ipynb #d6faa933
+# %% ../nbs/01_text.ipynb #9e0cdd6c
 def is_korean(
     text: str,
     share: float = 0.1,  # Of the letters, in [0, 1]
@@ -109,7 +133,7 @@ def is_korean(
     head = text[:20_000]
     return len(_HANGUL.findall(head)) > share * sum(map(str.isalpha, head))
 
-# %% ../nbs/01_text.ipynb #a51cc709
+# %% ../nbs/01_text.ipynb #af8dd084
 def sentence_spans(
     text: str,
     method: str = "auto",  # "kiwi", "rule", or "auto": kiwi for Korean, rules for the rest
@@ -123,16 +147,16 @@ def sentence_spans(
     cuts = _kiwi_cuts(texts) if kiwi else map(_rule_cuts, texts)
     out = []
     for block, starts in zip(blocks, cuts):
-        edges = [block.start + i for i in starts] + [block.end]
+        edges = [block.start, *(c for i in starts[1:] if not _tears(text, c := block.start + i)), block.end]
         out += [s for a, b in zip(edges, edges[1:]) if (s := trim_span(text, a, b))]
     return out
 
-# %% ../nbs/01_text.ipynb #2f4b9b13
+# %% ../nbs/01_text.ipynb #e73ae9b2
 KEPT_TAGS: frozenset[str] = frozenset(
     "NNG NNP NNB NR NP VV VA MAG XR SL SH SN W_SERIAL W_EMAIL W_URL W_HASHTAG W_MENTION".split()
 )  # kiwipiepy's part-of-speech tags that reach BM25
 
-# %% ../nbs/01_text.ipynb #75997987
+# %% ../nbs/01_text.ipynb #74d6879a
 _ARTICLE = re.compile(r"제\s*(\d+)\s*조(?:\s*의\s*(\d+))?")
 _WORD = re.compile(r"[①-⑳]|[^\W_]+(?:['’][a-z]+)?")
 
@@ -146,7 +170,7 @@ def _stemmer():
     import Stemmer
     return Stemmer.Stemmer("english")
 
-# %% ../nbs/01_text.ipynb #a01c37ab
+# %% ../nbs/01_text.ipynb #aabe7282
 def _article_tokens(text: str) -> list[str]:
     "Article numbers, each as one token."
     return [f"제{m[1]}조" + (f"의{m[2]}" if m[2] else "") for m in _ARTICLE.finditer(text)]
@@ -160,12 +184,14 @@ def _morpheme_tokens(morphemes: Iterable) -> Iterator[str]:
         elif tag in KEPT_TAGS or "①" <= m.form <= "⑳":
             yield m.form
 
-# %% ../nbs/01_text.ipynb #5e130f83
+# %% ../nbs/01_text.ipynb #f9341aa5
 def word_tokens_batch(
     texts: Iterable[str],
     batch_size: int = 2_000,   # Texts analysed together (kiwipiepy uses all cores)
 ) -> Iterator[list[str]]:      # In the order of `texts`
     "Tokenise many texts for BM25."
+    if batch_size < 1:
+        raise InputError(f"batch_size must be >= 1, got {batch_size}")
     texts = iter(texts)
     while batch := [unicodedata.normalize("NFC", t) for t in islice(texts, batch_size)]:
         pieces = [(i, b.of(t)) for i, t in enumerate(batch) if _HANGUL.search(t) for b in block_spans(t)]
@@ -175,14 +201,22 @@ def word_tokens_batch(
                 out[i] += [*_morpheme_tokens(morphemes), *_article_tokens(piece)]
         yield from out
 
-# %% ../nbs/01_text.ipynb #b488814f
+# %% ../nbs/01_text.ipynb #f1435258
 def word_tokens(
     text: str,
 ) -> list[str]:  # Lower case; empty for a text without words
     "Tokenise one text for BM25: Korean morphemes, English stems."
     return next(word_tokens_batch([text]))
 
-# %% ../nbs/01_text.ipynb #f9341aa5
+# %% ../nbs/01_text.ipynb #4f9a3bed
+def _last(low: int, high: int, fits: Callable[[int], bool]) -> int:
+    "The last of `low..high` that fits, when those that fit come first; `low` when none does."
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+# %% ../nbs/01_text.ipynb #a2ceb3c7
 @dataclass(frozen=True)
 class Tokenizer:
     "A named way of measuring text."
@@ -193,19 +227,21 @@ class Tokenizer:
         self,
         text: str,
         budget: int,  # Tokens, >= 0
-    ) -> str:         # The longest prefix within the budget
+    ) -> str:         # The longest prefix within the budget (exact unless it ends in a word of more than 100 characters)
         "Cut a text to a number of tokens."
         if budget < 0:
             raise InputError(f"budget must be >= 0, got {budget}")
         if self.name == "characters":
             return text[:budget]
-        low, high = 0, len(text)
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self.count(text[:middle]) <= budget else (low, middle - 1)
-        return text[:low]
+        def fits(end: int) -> bool:
+            return self.count(text[:end]) <= budget
+        ends = [0, *(m.end() for m in re.finditer(r"\S+", text)), len(text)]
+        word = _last(0, len(ends) - 1, lambda i: fits(ends[i]))
+        stop = ends[min(word + 1, len(ends) - 1)]
+        low = _last(ends[word], stop, fits)
+        return text[:next(i for i in range(min(stop, low + 100), low - 1, -1) if i == low or fits(i))]
 
-# %% ../nbs/01_text.ipynb #f1435258
+# %% ../nbs/01_text.ipynb #28149677
 def _tiktoken_counter(name: str) -> Callable[[str], int]:
     "Counter of a tiktoken encoding; `cl100k_base` comes with llama-index-core and needs no network."
     import tiktoken
@@ -217,7 +253,7 @@ def _tiktoken_counter(name: str) -> Callable[[str], int]:
         raise InputError(f"tiktoken encoding {name!r} is not on this machine and could not be fetched") from error
     return lambda text: len(encoding.encode(text, disallowed_special=()))
 
-# %% ../nbs/01_text.ipynb #9d752bc5
+# %% ../nbs/01_text.ipynb #3b98047e
 def _file_counter(path: str) -> Callable[[str], int]:
     "Counter of a Hugging Face `tokenizer.json`."
     from tokenizers import Tokenizer as Fast
@@ -229,7 +265,7 @@ def _file_counter(path: str) -> Callable[[str], int]:
     fast.no_padding()
     return lambda text: len(fast.encode(text, add_special_tokens=False).ids)
 
-# %% ../nbs/01_text.ipynb #167152e1
+# %% ../nbs/01_text.ipynb #19d8bfd1
 @lru_cache(maxsize=16)
 def tokenizer(
     name: str = "characters",  # "characters", "words", "kiwi", a tiktoken encoding such as "cl100k_base", or a path to a tokenizer.json
@@ -247,7 +283,7 @@ def tokenizer(
         return Tokenizer(name, _file_counter(name))
     raise InputError(f"unknown tokenizer {name!r}: use characters, words, kiwi, cl100k_base, o200k_base, gpt2 or a path to tokenizer.json")
 
-# %% ../nbs/01_text.ipynb #efc063dd
+# %% ../nbs/01_text.ipynb #0306c350
 def count_tokens(
     text: str,
     name: str = "characters",  # See `tokenizer`

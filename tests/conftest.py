@@ -18,6 +18,14 @@ def shared_data(name: str) -> Path:
     return folder
 
 
+def shared_models(name: str) -> Path:
+    """Folder of one local model; the test is skipped, with the reason, where it is absent."""
+    folder = Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / name
+    if not folder.is_dir():
+        pytest.skip(f"model {name!r} is not there; set RAGNB_MODELS to the folder that holds it")
+    return folder
+
+
 @pytest.fixture
 def sample() -> Path:
     """The package's own sample data."""

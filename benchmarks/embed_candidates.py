@@ -1,0 +1,217 @@
+"""Compare embeddings that need no download: how often is the evidence found, how fast, how large.
+
+    python benchmarks/embed_candidates.py              # the table of nbs/05_embed.ipynb
+    python benchmarks/embed_candidates.py --growth     # what happens to text added after fitting
+    python benchmarks/embed_candidates.py --scale 20000  # seconds to fit and embed that many chunks
+    python benchmarks/embed_candidates.py --onnx ../shared/models/minilm --sets squad2
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import normalize
+from tqdm import tqdm
+
+from ragnb.embed import NgramEmbedding, OnnxEmbedding, _count, _inverse_frequency, _mix
+
+DATA = Path(os.environ.get("RAGNB_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
+SETS = {"korquad": ("korquad", ()), "crowded": ("korquad", ("tydiqa_ko", "ko_statutes")), "tydiqa_ko": ("tydiqa_ko", ("korquad",)), "squad2": ("squad2", ())}
+N_QUERIES = 2000  # About, evenly spaced
+Embed = Callable[[list[str]], "np.ndarray | sp.csr_matrix"]
+
+
+def read(name: str, file: str) -> list[dict]:
+    """Records of one evaluation set."""
+    with open(DATA / name / f"{file}.jsonl", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def cut(text: str, size: int = 200) -> list[tuple[int, int]]:
+    """Spans of about `size` characters, cut at spaces."""
+    spans, start = [], 0
+    while start < len(text):
+        end = min(len(text), start + size)
+        if end < len(text) and (space := text.rfind(" ", start + size // 2, end)) > 0:
+            end = space + 1
+        if text[start:end].strip():
+            spans.append((start, end))
+        start = end
+    return spans
+
+
+def load(name: str) -> tuple[list[str], list[str], list[set[int]], np.ndarray]:
+    """Chunks, questions, chunk numbers that overlap the evidence, and the document number of each chunk."""
+    main, others = SETS[name]
+    texts, where, document = [], {}, []
+    for part in (main, *others):
+        for d in read(part, "corpus"):
+            spans = cut(d["text"])
+            where[part, d["doc_id"]] = (len(texts), spans)
+            texts += [d["text"][a:b] for a, b in spans]
+            document += [len(where)] * len(spans)
+    queries = read(main, "queries")
+    queries = queries[::max(1, round(len(queries) / N_QUERIES))]
+    gold = []
+    for q in queries:
+        first, spans = where[main, q["doc_id"]]
+        gold.append({first + i for i, (a, b) in enumerate(spans) for e in q["evidence"] if a < e["end"] and e["start"] < b})
+    return texts, [q["query"] for q in queries], gold, np.array(document)
+
+
+def success(queries, vectors, gold: list[set[int]], ks: tuple[int, ...] = (5, 20)) -> list[float]:
+    """Share of questions with a gold chunk among the first k."""
+    found = np.zeros(len(ks))
+    for at in range(0, len(gold), 500):
+        scores = queries[at:at + 500] @ vectors.T
+        scores = scores.toarray() if sp.issparse(scores) else scores
+        for row, want in zip(np.argsort(-scores, axis=1, kind="stable")[:, :max(ks)], gold[at:at + 500]):
+            rank = next((n for n, i in enumerate(row) if i in want), max(ks))
+            found += [rank < k for k in ks]
+    return (found / len(gold)).tolist()
+
+
+def sparse_sklearn(analyzer: str, low: int, high: int):
+    """Plain TF-IDF of scikit-learn."""
+    def fit(texts: list[str]) -> Embed:
+        return TfidfVectorizer(analyzer=analyzer, ngram_range=(low, high), sublinear_tf=True, dtype=np.float32).fit(texts).transform
+    return fit
+
+
+def svd_sklearn(analyzer: str, low: int, high: int, dims: int, power: float = 1):
+    """TF-IDF and truncated SVD of scikit-learn."""
+    def fit(texts: list[str]) -> Embed:
+        tfidf = TfidfVectorizer(analyzer=analyzer, ngram_range=(low, high), sublinear_tf=True, min_df=2, dtype=np.float32).fit(texts)
+        svd = TruncatedSVD(dims, n_iter=1, random_state=0).fit(tfidf.transform(texts))
+        scale = svd.singular_values_ ** (power - 1)
+        return lambda t: normalize(svd.transform(tfidf.transform(t)) * scale).astype(np.float32)
+    return fit
+
+
+def sparse_mixed(power: float = 1):
+    """TF-IDF of the n-grams of `ragnb.embed`, not reduced."""
+    def fit(texts: list[str]) -> Embed:
+        counts = _count(texts, (1, 3), (3, 5))
+        idf = _inverse_frequency(np.bincount(counts.indices, minlength=counts.shape[1]), len(texts), power)
+
+        def embed(t: list[str]) -> sp.csr_matrix:
+            c = _count(t, (1, 3), (3, 5))
+            c.data = (1 + np.log(c.data)) * idf[c.indices]
+            return normalize(c)
+        return embed
+    return fit
+
+
+def projected(dims: int, n_signs: int = 4):
+    """The same, through a sparse random projection whose signs come from a hash."""
+    def fit(texts: list[str]) -> Embed:
+        sparse, n = sparse_mixed()(texts), 1 << 18
+        h = _mix(np.arange(n * n_signs, dtype=np.uint64) + np.uint64(7))
+        signs = np.where(h >> np.uint64(63), 1, -1).astype(np.float32)
+        projection = sp.csr_matrix((signs, (h % np.uint64(dims)).astype(np.int64), np.arange(0, n * n_signs + 1, n_signs)), shape=(n, dims))
+        return lambda t: normalize((sparse(t) @ projection).toarray())
+    return fit
+
+
+def ngram(**options):
+    """`NgramEmbedding` of ragnb."""
+    def fit(texts: list[str]) -> Embed:
+        return NgramEmbedding(**options).fit(texts).embed
+    return fit
+
+
+CANDIDATES = {
+    "sparse, char_wb 2-4": (sparse_sklearn("char_wb", 2, 4), 0),
+    "sparse, by script": (sparse_mixed(), 0),
+    "hashed projection 512": (projected(512), 512),
+    "hashed projection 1024": (projected(1024), 1024),
+    "hashed projection 2048": (projected(2048), 2048),
+    "char_wb 2-4, SVD 256": (svd_sklearn("char_wb", 2, 4, 256), 256),
+    "char_wb 2-4, SVD 512": (svd_sklearn("char_wb", 2, 4, 512), 512),
+    "char_wb 2-4, SVD 1024": (svd_sklearn("char_wb", 2, 4, 1024), 1024),
+    "ngram 512": (ngram(dims=512), 512),
+    "ngram 1024, p=1": (ngram(power=1), 1024),
+    "ngram 1024, p=0": (ngram(power=0), 1024),
+    "ngram 1024, idf¹": (ngram(idf_power=1), 1024),
+    "**ngram 1024** (kept)": (ngram(), 1024),
+}
+
+
+def compare(names: list[str], sets: list[str], onnx: str | None) -> None:
+    """Print the table of candidates."""
+    candidates = {k: v for k, v in CANDIDATES.items() if not names or k in names}
+    if onnx:
+        candidates[f"onnx {Path(onnx).name}"] = (lambda texts: OnnxEmbedding(folder=onnx).embed, 384)
+    cells: dict[str, list[str]] = {name: [] for name in candidates}
+    speed: dict[str, list[str]] = {}
+    with tqdm(total=len(candidates) * len(sets), unit="run") as bar:
+        for which in sets:
+            texts, queries, gold, _ = load(which)
+            for name, (fit, dims) in candidates.items():
+                bar.set_postfix_str(f"{which}: {name}")
+                start = time.perf_counter()
+                embed = fit(texts)
+                fitted = time.perf_counter() - start
+                start = time.perf_counter()
+                vectors = embed(texts)
+                seconds = time.perf_counter() - start
+                cells[name].append(" / ".join(f"{s:.3f}" for s in success(embed(queries), vectors, gold)))
+                size = f"{dims * 4:,}" if dims else "varies"
+                speed.setdefault(name, [size, f"{fitted:.1f}", f"{sum(map(len, texts)) / seconds / 1e6:.2f}"])
+                bar.update()
+    print(f"\nsuccess@5 / success@20; time and speed on {sets[0]}\n")
+    print("| candidate | " + " | ".join(sets) + " | bytes a vector | fit, s | embed, M characters/s |")
+    print("|---|" + "---|" * len(sets) + "--:|--:|--:|")
+    for name in candidates:
+        print(f"| {name} | " + " | ".join([*cells[name], *speed[name]]) + " |")
+
+
+def growth() -> None:
+    """Print how text that came after fitting is found."""
+    texts, queries, gold, document = load("korquad")
+    print("success@5 / success@20 over the whole corpus\n\n| fitted on | all questions | questions about the other documents |\n|---|---|---|")
+    for share in tqdm((1.0, 0.75, 0.5, 0.25, 0.05)):
+        n = max(1, round(share * len(set(document))))
+        part = [t for t, d in zip(texts, document) if d <= n]
+        emb = NgramEmbedding().fit(part)
+        later = [i for i, g in enumerate(gold) if document[min(g)] > n] or list(range(len(gold)))
+        q, v = emb.embed(queries), emb.embed(texts)
+        whole, new = success(q, v, gold), success(q[later], v, [gold[i] for i in later])
+        print(f"| {n} of {len(set(document))} documents | {whole[0]:.3f} / {whole[1]:.3f} | {new[0]:.3f} / {new[1]:.3f} |")
+
+
+def scale(n: int) -> None:
+    """Print the seconds for many chunks."""
+    texts = [t for name in ("korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa") for d in read(name, "corpus") for a, b in cut(d["text"]) for t in [d["text"][a:b]]]
+    texts = (texts * (n // len(texts) + 1))[:n]
+    start = time.perf_counter()
+    emb = NgramEmbedding().fit(texts)
+    middle = time.perf_counter()
+    emb.embed(texts)
+    print(f"{n:,} chunks, {sum(map(len, texts)):,} characters: fit {middle - start:.1f} s, embed {time.perf_counter() - middle:.1f} s")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=["korquad", "crowded", "squad2"])
+    parser.add_argument("--only", nargs="+", default=[], metavar="CANDIDATE", help="names as in the table")
+    parser.add_argument("--onnx", metavar="FOLDER", help="also measure this ONNX sentence embedder")
+    parser.add_argument("--growth", action="store_true", help="text added after fitting")
+    parser.add_argument("--scale", type=int, metavar="N", help="time N chunks")
+    args = parser.parse_args()
+    if not DATA.is_dir():
+        parser.exit(2, f"no evaluation data in {DATA}; set RAGNB_DATA\n")
+    if args.growth:
+        growth()
+    elif args.scale:
+        scale(args.scale)
+    else:
+        compare(args.only, args.sets, args.onnx)
