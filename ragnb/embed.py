@@ -105,24 +105,24 @@ def _fold(counts: csr_matrix, weight: np.ndarray, n_columns: int) -> csr_matrix:
 
 # %% ../nbs/05_embed.ipynb #468010d7
 def _axes(table: csr_matrix, n_axes: int, power: float) -> np.ndarray:
-    "Compute scaled singular axes; shape (n_columns, n_axes)."
+    "Compute scaled singular axes, and projections of the rest; shape (n_columns, n_axes)."
     from scipy.linalg import eigh
     gram = (table @ table.T).toarray().astype(np.float64)
-    first = max(0, len(gram) - n_axes)
-    squares, left = eigh(gram, subset_by_index=[first, len(gram) - 1])
+    wanted = min(n_axes, (len(gram) + 1) // 2)
+    squares, left = eigh(gram, subset_by_index=[len(gram) - wanted, len(gram) - 1])
     keep = np.flatnonzero(squares > max(squares.max(), 1e-12) * 1e-9)[::-1]
+    if (n := len(keep)) == 0:
+        return _rest(np.zeros((table.shape[1], 0), np.float32), n_axes)
     singular = np.sqrt(squares[keep])
     axes = np.asarray(table.T @ (left[:, keep] / singular).astype(np.float32))
-    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(len(keep))]) if len(keep) else 1
-    scale = (singular / singular[-1]) ** (power - 1) if len(keep) else singular
-    return np.hstack([axes * scale.astype(np.float32), _rest(axes, n_axes - len(keep))])
+    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(n)])
+    scale = (singular / singular[-1]) ** (power - 1)
+    return np.hstack([axes * scale.astype(np.float32), _rest(axes, n_axes - n)])
 
 # %% ../nbs/05_embed.ipynb #02d637e3
 def _rest(axes: np.ndarray, n: int) -> np.ndarray:
     "Draw `n` directions outside the span of orthonormal axes, from a fixed seed."
-    if n == 0:
-        return np.zeros((len(axes), 0), np.float32)
-    drawn = np.random.default_rng(0).standard_normal((len(axes), n), dtype=np.float32) / np.float32(np.sqrt(n))
+    drawn = np.random.default_rng(0).standard_normal((len(axes), n), dtype=np.float32) / np.float32(np.sqrt(n + 1500))
     return drawn - axes @ (axes.T @ drawn)
 
 # %% ../nbs/05_embed.ipynb #c97fb5d9

@@ -57,6 +57,8 @@ def _evidence(item: Mapping[str, Any], doc_id: str | None, documents: Mapping[st
     if doc_id not in documents:
         raise InputError(f"evidence names a document that is not there: {doc_id!r}")
     text, quote = documents[doc_id], item.get("text", "")
+    if ("start" in item) != ("end" in item):
+        raise InputError("evidence offsets need both 'start' and 'end'")
     if "start" not in item:
         return Evidence(doc_id, resolve_quote(text, quote), quote)
     span = Span(item["start"], item["end"])
@@ -66,15 +68,19 @@ def _evidence(item: Mapping[str, Any], doc_id: str | None, documents: Mapping[st
 
 def _question(record: Mapping[str, Any], documents: Mapping[str, str]) -> Question:
     "Read one question record."
+    if not isinstance(record, dict):
+        raise InputError(f"a question is a JSON object, got {type(record).__name__}")
     query, items, mode = record.get("query"), record.get("evidence"), record.get("evidence_mode", "any")
     if not isinstance(query, str) or not query.strip():
         raise InputError("a question needs 'query' (a string)")
-    if not isinstance(items, list) or not items:
-        raise InputError("a question needs 'evidence' (a list that is not empty)")
+    if not isinstance(items, list) or not items or not all(isinstance(e, dict) for e in items):
+        raise InputError("a question needs 'evidence' (a list of objects that is not empty)")
+    if record.get("query_id") in (None, ""):
+        raise InputError("a question needs 'query_id'")
     if mode not in ("any", "all"):
         raise InputError(f"evidence_mode must be 'any' or 'all', got {mode!r}")
     evidence = tuple(_evidence(e, record.get("doc_id"), documents) for e in items)
-    return Question(str(record.get("query_id", "")), query, evidence, mode, str(record.get("answer", "")), str(record.get("kind", "")))
+    return Question(str(record["query_id"]), query, evidence, mode, str(record.get("answer", "")), str(record.get("kind", "")))
 
 # %% ../nbs/20_evaluate.ipynb #b5952aab
 def load_questions(
@@ -89,7 +95,7 @@ def load_questions(
     questions: dict[str, Question] = {}
     bad: list[str] = []
     for file in files:
-        for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
+        for number, line in enumerate(file.read_bytes().split(b"\n"), 1):
             if not line.strip():
                 continue
             try:
@@ -123,11 +129,13 @@ def score_passages(
     for p in passages:
         spans.setdefault(p.doc_id, []).append(p.span)
     used = sum(n_characters(s) for s in spans.values())
-    inside = [n_characters(shared(spans.get(e.doc_id, []), [e.span])) for e in question.evidence]
-    lengths = [len(e.span) for e in question.evidence]
-    shares = [i / n for i, n in zip(inside, lengths)]
-    recall = sum(inside) / sum(lengths) if question.mode == "all" else max(shares)
-    return Score(question.query_id, recall, sum(inside) / used if used else 0.0, recall == 1, used)
+    gold: dict[str, list[Span]] = {}
+    for e in question.evidence:
+        gold.setdefault(e.doc_id, []).append(e.span)
+    inside, wanted = sum(n_characters(shared(spans.get(d, []), g)) for d, g in gold.items()), sum(map(n_characters, gold.values()))
+    best = max(n_characters(shared(spans.get(e.doc_id, []), [e.span])) / len(e.span) for e in question.evidence)
+    recall = inside / wanted if question.mode == "all" else best
+    return Score(question.query_id, recall, inside / used if used else 0.0, recall == 1, used)
 
 # %% ../nbs/20_evaluate.ipynb #e4ba289c
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from llama_index.core.bridge.pydantic import Field, model_validator
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
-from .span import Address, InputError, MissingChunkError, Outline, Passage, Span, covering, needed, parse_address, stitch, union
+from .span import Address, InputError, Outline, Passage, Span, covering, needed, parse_address, stitch, union
 from .store import ChunkStore
 
 # %% auto #0
@@ -81,39 +81,38 @@ class _Wish:
     rank: int
     score: float | None
     span: Span          # Wanted
-    chunks: range       # Of the hit's level, under the wanted span
+    chunks: range       # Of the hit's level, under the wanted span; after the limit those that were granted
     granted: Span       # Within the limit
+
+    def addresses(self) -> list[Address]:
+        "The chunks, hit included."
+        return [Address(self.address.doc_id, self.address.level, i) for i in self.chunks]
 
 def _wish(outline: Outline, address: Address, rank: int, score: float | None, policy: Policy) -> _Wish:
     "Ask a policy about one hit."
     own = outline.span_of(address)
     span = policy(outline, address)
-    if not span.contains(own):
-        raise InputError(f"policy {policy_name(policy)} gave {span}, which does not hold the hit {address} at {own}")
+    if not isinstance(span, Span) or not span.contains(own):
+        raise InputError(f"policy {policy_name(policy)} gave {span!r}, which does not hold the hit {address} at {own}")
     span = Span(span.start, min(span.end, outline.n_characters))
     return _Wish(address, rank, score, span, needed(outline.levels[address.level], span), span)
 
 # %% ../nbs/13_expand.ipynb #92f47b8e
 def _grant(wishes: Sequence[_Wish], outlines: Mapping[str, Outline], max_chunks: int) -> int:
     "Share the chunks that hits leave over; returns how many neighbours were refused."
-    taken = {w.address for w in wishes}
-    refused = 0
+    taken, wanted = {w.address for w in wishes}, {a for w in wishes for a in w.addresses()}
     for w in wishes:
-        spans, i, first, last = outlines[w.address.doc_id].levels[w.address.level], w.address.index, w.address.index, w.address.index
-        for j in sorted(w.chunks, key=lambda j: (abs(j - i), j)):
-            if not first - 1 <= j <= last + 1:
-                refused += 1   # the chunk between was refused already
-                continue
-            neighbour = Address(w.address.doc_id, w.address.level, j)
-            if neighbour not in taken and len(taken) >= max_chunks:
-                refused += 1
-                continue
-            taken.add(neighbour)
-            first, last = min(first, j), max(last, j)
+        i = first = last = w.address.index
+        for neighbour in sorted(w.addresses(), key=lambda a: (abs(a.index - i), a.index)):
+            beside = first - 1 <= neighbour.index <= last + 1  # otherwise the chunk between was refused already
+            if beside and (neighbour in taken or len(taken) < max_chunks):
+                taken.add(neighbour)
+                first, last = min(first, neighbour.index), max(last, neighbour.index)
+        spans = outlines[w.address.doc_id].levels[w.address.level]
         start = w.span.start if first == w.chunks[0] else spans[first].start
         end = w.span.end if last == w.chunks[-1] else spans[last].end
-        w.granted = Span(start, end)
-    return refused
+        w.granted, w.chunks = Span(start, end), range(first, last + 1)
+    return len(wanted - taken)
 
 # %% ../nbs/13_expand.ipynb #feccb066
 @dataclass
@@ -186,24 +185,33 @@ def expand(
     hits: Sequence[NodeWithScore],  # Best first; not changed
 ) -> Expansion:
     "Expand hits into passages."
-    stats, before = ExpansionStats(), self.store.reads
+    stats = ExpansionStats()
     known, stats.duplicates = _distinct(hits)
-    outlines = self.store.get_outlines(h.address.doc_id for h in known if h.address).found if any(h.address for h in known) else {}
+    outlines = self._outlines(known, stats)
     mine = [h for h in known if h.address and _is_in(outlines, h.address)]
     wishes = [_wish(outlines[h.address.doc_id], h.address, h.rank, h.score, self.policy if h.rank <= self.top_k else no_expansion) for h in mine]
     stats.refused = _grant(wishes, outlines, self.max_chunks)
     passages = self._passages(wishes, outlines, {h.node.node_id: h.node for h in mine}, stats)
-    passages += [_as_it_is(h) for h in known if h not in mine]
-    passages.sort(key=lambda p: p.rank)
-    stats.hits, stats.expanded, stats.passed_through = len(known), sum(w.rank <= self.top_k for w in wishes), len(known) - len(mine)
+    told = {i for p in passages for i in p.hits}
+    through = [_as_it_is(h) for h in known if h.node.node_id not in told]
+    passages = sorted([*passages, *through], key=lambda p: p.rank)
+    stats.hits, stats.expanded, stats.passed_through = len(known), sum(w.rank <= self.top_k for w in wishes), len(through)
     stats.passages, stats.characters = len(passages), sum(len(p.span) for p in passages)
     stats.merged = stats.hits - stats.passages
     stats.neighbors = sum(len(p.neighbors) for p in passages)
-    stats.reads = self.store.reads - before
     logging.getLogger(__name__).info("expanded with %s: %s", policy_name(self.policy), asdict(stats))
     return Expansion(passages, stats, outlines)
 
 # %% ../nbs/13_expand.ipynb #48d86089
+@patch
+def _outlines(self: Expander, hits: Sequence[_Hit], stats: ExpansionStats) -> dict[str, Outline]:
+    "Read the outlines of the hits' documents, in one call."
+    doc_ids = list(dict.fromkeys(h.address.doc_id for h in hits if h.address))
+    if not doc_ids:
+        return {}
+    stats.reads += 1
+    return self.store.get_outlines(doc_ids).found
+
 def _is_in(outlines: Mapping[str, Outline], address: Address) -> bool:
     "True when an outline knows the chunk."
     outline = outlines.get(address.doc_id)
@@ -211,9 +219,10 @@ def _is_in(outlines: Mapping[str, Outline], address: Address) -> bool:
 
 def _as_it_is(hit: _Hit) -> Passage:
     "A passage of a hit that cannot be looked around."
-    text, start = hit.node.text, hit.node.start_char_idx or 0
-    return Passage(hit.node.ref_doc_id or hit.node.node_id, Span(start, start + len(text)), text, hit.score, hit.rank, (hit.node.node_id,), (hit.score,),
-                   why={hit.node.node_id: f"hit, rank {hit.rank}; passed through (no outline)"}, metadata=dict(hit.node.metadata))
+    text, start = hit.node.get_content(), getattr(hit.node, "start_char_idx", None)
+    doc_id = hit.node.ref_doc_id if start is not None else None  # without an offset the node is a document of its own
+    return Passage(doc_id or hit.node.node_id, Span(start or 0, (start or 0) + len(text)), text, hit.score, hit.rank, (hit.node.node_id,), (hit.score,),
+                   why={hit.node.node_id: f"hit, rank {hit.rank}; passed through (not in the index)"}, metadata=dict(hit.node.metadata))
 
 # %% ../nbs/13_expand.ipynb #5b532d0f
 def _closed(outline: Outline, spans: Iterable[Span]) -> list[Span]:
@@ -228,54 +237,60 @@ def _closed(outline: Outline, spans: Iterable[Span]) -> list[Span]:
 
 # %% ../nbs/13_expand.ipynb #b50b393c
 @patch
-def _passages(self: Expander, wishes: Sequence[_Wish], outlines: Mapping[str, Outline], known: Mapping[str, TextNode], stats: ExpansionStats) -> list[Passage]:
+def _passages(self: Expander, wishes: Sequence[_Wish], outlines: Mapping[str, Outline], hits: Mapping[str, TextNode], stats: ExpansionStats) -> list[Passage]:
     "Unite the granted spans of each document, read the chunks under them, and stitch."
     groups: dict[str, list[_Wish]] = {}
     for w in wishes:
         groups.setdefault(w.address.doc_id, []).append(w)
-    united = [(d, span, [w for w in ws if span.contains(w.granted)])
-              for d, ws in groups.items() for span in _closed(outlines[d], (w.granted for w in ws))]
-    plan = [(d, ws[0].address.level, span, ws) for d, span, ws in united]  # read on the level of the best hit
-    wanted = [str(Address(d, level, i)) for d, level, span, _ in plan for i in needed(outlines[d].levels[level], span)]
-    unread = [a for a in wanted if a not in known]
-    found = self.store.get_chunks(unread) if unread else None
-    if found and self.missing == "fail":
-        found.all()
-    chunks = {**known, **(found.found if found else {})}
-    stats.missing = len(found.missing) if found else 0
-    return [p for d, level, span, ws in plan for p in _stitched(outlines[d], level, span, ws, chunks, policy_name(self.policy))]
+    chunks = self._chunks(wishes, outlines, hits, stats)
+    return [p for d, ws in groups.items() for span in _closed(outlines[d], (w.granted for w in ws))
+            for p in _stitched(outlines[d], span, [w for w in ws if span.contains(w.granted)], chunks, policy_name(self.policy))]
 
-# %% ../nbs/13_expand.ipynb #020288ae
-def _without_holes(outline: Outline, level: str, span: Span, chunks: Mapping[str, TextNode]) -> list[Span]:
-    "The parts of a span that the chunks at hand can tell."
-    spans = outline.levels[level]
-    run = needed(spans, span)
-    if all(str(Address(outline.doc_id, level, i)) in chunks for i in run):
-        return [span]
-    held = [Span(max(span.start, spans[i].start), min(span.end, spans[i].end)) for i in run if str(Address(outline.doc_id, level, i)) in chunks]
-    return _closed(outline, held)
+# %% ../nbs/13_expand.ipynb #c9ef1296
+@patch
+def _chunks(self: Expander, wishes: Sequence[_Wish], outlines: Mapping[str, Outline], hits: Mapping[str, TextNode], stats: ExpansionStats) -> dict[Address, str]:
+    "The texts of the granted chunks: those of the hits are at hand, the others are read in one call."
+    granted = {a: outlines[a.doc_id].span_of(a) for w in wishes for a in w.addresses()}
+    texts = {str(a): hits[str(a)].get_content() for a in granted if str(a) in hits}
+    unread = [str(a) for a, span in granted.items() if len(texts.get(str(a), "")) != len(span)]  # not a hit, or its text was changed on the way
+    if unread:
+        stats.reads += 1
+        found = self.store.get_chunks(unread)
+        if self.missing == "fail":
+            found.all()
+        stats.missing = len(found.missing)
+        texts |= {i: node.text for i, node in found.found.items()}
+    return {a: texts[str(a)] for a, span in granted.items() if len(texts.get(str(a), "")) == len(span)}
 
 # %% ../nbs/13_expand.ipynb #1492f3dc
-def _stitched(outline: Outline, level: str, span: Span, wishes: Sequence[_Wish], chunks: Mapping[str, TextNode], policy: str) -> list[Passage]:
-    "Passages of one united span."
+def _without_holes(outline: Outline, span: Span, held: Iterable[Span]) -> list[Span]:
+    "The parts of a span that the chunks at hand can tell; one part, the span itself, when none is missing."
+    blanks = (Span(i, i + len(b)) for i, b in outline.blanks.items())
+    def clip(spans: Iterable[Span]) -> list[Span]:
+        return [Span(max(span.start, s.start), min(span.end, s.end)) for s in spans if span.overlap(s)]
+    told = clip(held)
+    return [span] if union([*told, *clip(blanks)]) == [span] else _closed(outline, told)
+
+# %% ../nbs/13_expand.ipynb #ddb088ea
+def _stitched(outline: Outline, span: Span, wishes: Sequence[_Wish], chunks: Mapping[Address, str], policy: str) -> list[Passage]:
+    "Passages of one united span, best hit first in each."
+    granted = {a: outline.span_of(a) for w in wishes for a in w.addresses() if a in chunks}
+    held = dict(sorted(granted.items(), key=lambda item: (item[1], item[0])))
     out = []
-    for part in _without_holes(outline, level, span, chunks):
-        hits = [w for w in wishes if part.contains(outline.span_of(w.address))]
+    for part in _without_holes(outline, span, held.values()):
+        hits = [w for w in wishes if w.address in held and part.contains(held[w.address])]
         if not hits:
             continue
-        spans = outline.levels[level]
-        run = {str(Address(outline.doc_id, level, i)): spans[i] for i in needed(spans, part)}
-        text = stitch(part, [(s, chunks[a].text) for a, s in run.items()], outline.blanks)
-        names = tuple(str(w.address) for w in hits)
-        neighbors = tuple(a for a in run if a not in names)
-        out.append(Passage(outline.doc_id, part, text, hits[0].score, hits[0].rank, names, tuple(w.score for w in hits),
-                           outline.span_of(hits[0].address), neighbors, outline.pages_of(part),
-                           {a: _reason(a, hits, policy) for a in run}, dict(outline.metadata)))
+        run = [a for a in held if part.overlap(held[a])]
+        text = stitch(part, [(held[a], chunks[a]) for a in run], outline.blanks)
+        found = {w.address: w for w in hits}
+        out.append(Passage(outline.doc_id, part, text, hits[0].score, hits[0].rank, tuple(map(str, found)), tuple(w.score for w in hits),
+                           held[hits[0].address], tuple(str(a) for a in run if a not in found), outline.pages_of(part),
+                           {str(a): _reason(a, hits, policy) for a in run}, dict(outline.metadata)))
     return out
 
-def _reason(address: str, hits: Sequence[_Wish], policy: str) -> str:
+def _reason(at: Address, hits: Sequence[_Wish], policy: str) -> str:
     "Why a chunk is in a passage."
-    at = parse_address(address)
     for w in hits:
         if w.address == at:
             return f"hit, rank {w.rank}"
@@ -286,7 +301,7 @@ def _reason(address: str, hits: Sequence[_Wish], policy: str) -> str:
     distance = at.index - near.address.index
     return f"{policy}: {abs(distance)} {'after' if distance > 0 else 'before'} #{near.address.level}{near.address.index} (rank {near.rank})"
 
-# %% ../nbs/13_expand.ipynb #eed56697
+# %% ../nbs/13_expand.ipynb #da010615
 def to_chunks(
     expansion: Expansion,
 ) -> list[dict[str, Any]]:  # Passages by relevance, chunks in reading order; `_score` is None for a neighbour
@@ -303,12 +318,12 @@ def to_chunks(
             out.append({"_id": i, "_source": source, "_score": scores.get(i), "is_neighbor": i in p.neighbors})
     return out
 
-# %% ../nbs/13_expand.ipynb #da010615
+# %% ../nbs/13_expand.ipynb #e6884734
 def _address_key(text: str) -> tuple:
     address = _try_address(text)
     return (0, address) if address else (1, text)
 
-# %% ../nbs/13_expand.ipynb #9936147c
+# %% ../nbs/13_expand.ipynb #87bb1f0d
 def passage_node(
     passage: Passage,
 ) -> NodeWithScore:  # Id `document@start-end`; hits, neighbours and pages as text in the metadata
@@ -320,7 +335,7 @@ def passage_node(
                     relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=passage.doc_id)})
     return NodeWithScore(node=node, score=passage.score)
 
-# %% ../nbs/13_expand.ipynb #87bb1f0d
+# %% ../nbs/13_expand.ipynb #0b200b25
 class ExpandPostprocessor(BaseNodePostprocessor):
     "Expansion as a LlamaIndex node postprocessor."
     store: Any = Field(description="A ChunkStore that holds the chunks and outlines")

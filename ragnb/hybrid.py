@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,13 +38,13 @@ def rrf(
 ) -> list[tuple[str, float]]:                 # (id, score), best first
     "Fuse rankings by reciprocal rank."
     weights = [1.0] * len(rankings) if weights is None else list(weights)
-    if k <= 0 or len(weights) != len(rankings) or min(weights, default=0) < 0:
+    if not 0 < k < math.inf or len(weights) != len(rankings) or not all(0 <= w < math.inf for w in weights):
         raise InputError(f"rrf needs k > 0 and one weight >= 0 for each of {len(rankings)} rankings, got k={k}, weights={weights}")
-    scores: dict[str, float] = {}
+    parts: dict[str, list[float]] = {}
     for ranking, weight in zip(rankings, weights):
         for rank, i in enumerate(dict.fromkeys(ranking), 1):
-            scores[i] = scores.get(i, 0.0) + weight / (k + rank)
-    return sorted(scores.items(), key=_order)
+            parts.setdefault(i, []).append(weight / (k + rank))
+    return sorted(((i, math.fsum(p)) for i, p in parts.items()), key=_order)  # fsum: a tie is a tie in whatever order it is added
 
 # %% ../nbs/11_hybrid.ipynb #261c47c5
 def check_question(question: str) -> str:
@@ -64,15 +65,19 @@ class VectorRetriever(BaseRetriever):
         where: Mapping[str, Any] | None = None, # Keep chunks whose metadata equal these values
     ) -> None:
         super().__init__()
+        if top_k < 1:
+            raise InputError(f"top_k must be >= 1, got {top_k}")
         self.store, self.embed_model, self.top_k, self.where = store, embed_model, top_k, where
 
+    def _search(self, embedding: Sequence[float]) -> list[NodeWithScore]:
+        return self.store.search(embedding, self.top_k, self.where) if any(embedding) else []  # nothing is like a zero vector
+
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        embedding = query_bundle.embedding or self.embed_model.get_query_embedding(check_question(query_bundle.query_str))
-        return self.store.search(embedding, self.top_k, self.where)
+        return self._search(query_bundle.embedding or self.embed_model.get_query_embedding(check_question(query_bundle.query_str)))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         embedding = query_bundle.embedding or await self.embed_model.aget_query_embedding(check_question(query_bundle.query_str))
-        return await asyncio.to_thread(self.store.search, embedding, self.top_k, self.where)
+        return await asyncio.to_thread(self._search, embedding)
 
 # %% ../nbs/11_hybrid.ipynb #3f228aa0
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from .context import page_label
 from .pipeline import Answer
-from .span import InputError, Outline, Passage, Span, parse_address
+from .span import InputError, MissingChunkError, Outline, Passage, Span, parse_address
 
 # %% auto #0
 __all__ = ['trace_rows', 'trace_table', 'visible', 'trace_html', 'write_html']
@@ -22,12 +22,16 @@ __all__ = ['trace_rows', 'trace_table', 'visible', 'trace_html', 'write_html']
 # %% ../nbs/21_inspect.ipynb #ca19da1d
 def _chunks(passage: Passage, outline: Outline | None) -> list[tuple[str, Span]]:
     "Chunks of a passage in reading order, with their spans where the outline knows them."
-    ids = [*passage.hits, *passage.neighbors]
-    spans = {i: outline.span_of(parse_address(i)) for i in ids} if outline else {i: passage.span for i in ids}
-    return sorted(spans.items(), key=lambda item: (item[1], item[0]))
+    def span_of(i: str) -> Span:
+        try:
+            return outline.span_of(parse_address(i)) if outline else passage.span
+        except (InputError, MissingChunkError):  # a node that was passed through
+            return passage.span
+    return sorted(((i, span_of(i)) for i in (*passage.hits, *passage.neighbors)), key=lambda item: (item[1], item[0]))
 
-def _in_context(answer: Answer, passage: Passage) -> bool:
-    return any(c.passage.doc_id == passage.doc_id and passage.span.contains(c.passage.span) for c in answer.context.citations)
+def _in_context(answer: Answer, doc_id: str, span: Span) -> bool:
+    "True when the context holds any of a span."
+    return any(c.passage.doc_id == doc_id and c.passage.span.overlap(span) for c in answer.context.citations)
 
 # %% ../nbs/21_inspect.ipynb #834f7cb5
 def trace_rows(
@@ -40,7 +44,7 @@ def trace_rows(
             ranks = {name: ranks[i][0] if i in ranks else None for name, ranks in answer.fusion.members.items()}
             score = dict(zip(p.hits, p.scores)).get(i)
             rows.append({"passage": p.rank, "chunk": i, "role": "hit" if i in p.hits else "neighbour", **ranks, "score": score,
-                         "start": span.start, "end": span.end, "pages": page_label(p.pages), "in_context": _in_context(answer, p), "why": p.why.get(i, "")})
+                         "start": span.start, "end": span.end, "pages": page_label(p.pages), "in_context": _in_context(answer, p.doc_id, span), "why": p.why.get(i, "")})
     return rows
 
 # %% ../nbs/21_inspect.ipynb #2f1fab3f
@@ -50,18 +54,23 @@ def trace_table(
     "The trace as a text table."
     members = list(answer.fusion.members)
     head = ["#", "chunk", "role", *members, "score", "why"]
-    lines = [[str(r["passage"]), visible(r["chunk"]), r["role"], *("–" if r[m] is None else str(r[m]) for m in members),
-              "" if r["score"] is None else f"{r['score']:.4f}", visible(r["why"])] for r in trace_rows(answer)]
+    lines = [[str(r["passage"]), _cell(r["chunk"]), r["role"], *("–" if r[m] is None else str(r[m]) for m in members),
+              "" if r["score"] is None else f"{r['score']:.4f}", _cell(r["why"])] for r in trace_rows(answer)]
     widths = [max(_width(line[i]) for line in [head, *lines]) for i in range(len(head))]
     return "\n".join("  ".join(c + " " * (w - _width(c)) for c, w in zip(line, widths)).rstrip() for line in [head, *lines])
 
 # %% ../nbs/21_inspect.ipynb #85ada6d7
 def _width(text: str) -> int:
-    "Columns a text takes in a terminal; Hangul takes two each."
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text)
+    "Columns a text takes in a terminal; Hangul takes two each, also where a file name comes in jamo."
+    text = unicodedata.normalize("NFC", text)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 1 for c in text)
+
+def _cell(text: str) -> str:
+    "A text that stays in its cell of a table."
+    return visible(text).replace("\n", "␊").replace("\t", "␉")
 
 # %% ../nbs/21_inspect.ipynb #f99a9e0c
-_ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 def visible(text: str) -> str:
@@ -70,12 +79,12 @@ def visible(text: str) -> str:
 
 # %% ../nbs/21_inspect.ipynb #557399c0
 _STYLE = """
-:root{--bg:#fff;--fg:#1a1d21;--soft:#5b6570;--line:#d8dde3;--hit:#ffd66b;--near:#e9eef4;--best:#b3261e;--bar:#eef1f5;--mark:#3565c4}
-@media(prefers-color-scheme:dark){:root{--bg:#15181c;--fg:#e6e9ec;--soft:#9aa5b1;--line:#343b43;--hit:#6d5200;--near:#242b33;--best:#ff8a80;--bar:#242b33;--mark:#7aa2f7}}
+:root{--bg:#fff;--fg:#1a1d21;--soft:#5b6570;--line:#d8dde3;--hit:#ffd66b;--near:#e9eef4;--best:#b3261e;--bar:#e9edf2;--mark:#9fb0c3;--pin:#e39b00}
+@media(prefers-color-scheme:dark){:root{--bg:#15181c;--fg:#e6e9ec;--soft:#9aa5b1;--line:#343b43;--hit:#6d5200;--near:#242b33;--best:#ff8a80;--bar:#242b33;--mark:#5d6f82;--pin:#f2b437}}
 body{background:var(--bg);color:var(--fg);font:16px/1.65 system-ui,"Apple SD Gothic Neo","Malgun Gothic","Noto Sans KR",sans-serif;max-width:54rem;margin:0 auto;padding:1rem}
-h1{font-size:1.35rem;line-height:1.4}h2{font-size:1.05rem;margin:2rem 0 .6rem}.soft,small{color:var(--soft)}
+h1{font-size:1.35rem;line-height:1.4;margin:.2rem 0 .6rem;overflow-wrap:anywhere}p{margin:.4rem 0}h2{font-size:1.05rem;margin:2rem 0 .6rem}.soft,small{color:var(--soft)}
 article{border:1px solid var(--line);border-radius:.5rem;padding:.8rem 1rem;margin:0 0 1rem}article.out{opacity:.72}
-.head{display:flex;flex-wrap:wrap;gap:.2rem .8rem;align-items:baseline}.head b{overflow-wrap:anywhere}
+.head{display:flex;flex-wrap:wrap;gap:.3rem .45rem;align-items:baseline}.head b{overflow-wrap:anywhere}
 .chip{border:1px solid var(--line);border-radius:1rem;padding:0 .55rem;font-size:.82rem;white-space:nowrap}
 .text{white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate;margin:.5rem 0 0}
 .hit{background:var(--hit);border-radius:.2rem}.near{background:var(--near);border-radius:.2rem}.best{text-decoration:underline 2px var(--best);text-underline-offset:.25em}
@@ -106,9 +115,10 @@ def _marked_text(passage: Passage, chunks: Sequence[tuple[str, Span]], best: Spa
 def _map(passage: Passage, chunks: Sequence[tuple[str, Span]], n_characters: int) -> str:
     "Where the passage lies in its document, as a bar."
     def rect(span: Span, colour: str, height: int) -> str:
-        x, w = 1000 * span.start / n_characters, max(3.0, 1000 * len(span) / n_characters)
+        w = max(3.0, 1000 * len(span) / n_characters)  # a short one stays visible
+        x = min(1000 * span.start / n_characters, 1000 - w)
         return f'<rect x="{x:.1f}" y="{(14 - height) / 2:g}" width="{w:.1f}" height="{height}" fill="var(--{colour})"/>'
-    hits = "".join(rect(s, "best", 14) for i, s in chunks if i in passage.hits)
+    hits = "".join(rect(s, "pin", 14) for i, s in chunks if i in passage.hits)
     label = f"characters {passage.span.start:,} to {passage.span.end:,} of {n_characters:,}"
     return (f'<svg viewBox="0 0 1000 14" preserveAspectRatio="none" role="img" aria-label="{label}"><title>{label}</title>'
             f'<rect width="1000" height="8" y="3" rx="4" fill="var(--bar)"/>{rect(passage.span, "mark", 8)}{hits}</svg>')
@@ -130,7 +140,7 @@ def _article(answer: Answer, passage: Passage, best: Span | None) -> str:
     chunks = _chunks(passage, outline)
     where = ", ".join(_esc(x) for x in (passage.metadata.get("title"), passage.doc_id, page_label(passage.pages)) if x)
     rows = "".join(f"<tr><td>{_esc(i)}</td><td>{_esc(passage.why.get(i, ''))}</td></tr>" for i, _ in chunks)
-    inside = _in_context(answer, passage)
+    inside = _in_context(answer, passage.doc_id, passage.span)
     return (f'<article{"" if inside else " class=out"}><div class="head"><b>{passage.rank}. {where}</b>{_chips(answer, passage)}'
             f'{"" if inside else "<small>beyond the budget</small>"}</div>{_map(passage, chunks, outline.n_characters) if outline else ""}'
             f'<div class="text">{_marked_text(passage, chunks, best)}</div>'
@@ -150,6 +160,7 @@ def trace_html(
     counts = f"{stats.hits} hits → {stats.passages} passages, {stats.neighbors} neighbours, {stats.reads} keyed reads; context {answer.context.size:,} {_esc(answer.context.tokenizer)}"
     said = f"<h2>Answer</h2><pre>{_esc(answer.text)}</pre>" if answer.generated else ""
     return (f'<!doctype html><html lang="ko"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+            f"<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'\">"
             f"<title>{_esc(title)}</title><style>{_STYLE}</style></head><body><p class=soft>{_esc(title)}</p><h1>{_esc(answer.question)}</h1>"
             f'<p class="key"><small><span class="hit">hit</span><span class="near">neighbour</span><span class="best">best sentence</span><br>{counts}</small></p>'
             f"{said}<h2>Passages, best first</h2>{articles}"

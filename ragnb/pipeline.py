@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,11 @@ from .context import QA_PROMPT, Context, ContextBuilder, RankedContextBuilder, p
 from .expand import Expander, Expansion, ExpandPostprocessor, resolve_policy
 from .hybrid import Fusion, HybridRetriever, VectorRetriever, check_question
 from .ingest import Index
-from .span import InputError, Passage, Span
+from .span import InputError, Passage, RagnbError, Span
 from .text import sentence_spans, word_tokens_batch
 
 # %% auto #0
-__all__ = ['best_sentence', 'Answer', 'Pipeline', 'resolve_llm']
+__all__ = ['best_sentence', 'Answer', 'ModelError', 'Pipeline', 'resolve_llm']
 
 # %% ../nbs/15_pipeline.ipynb #8ccbe7ae
 _ASKS_NUMBER = re.compile(r"며칠|몇|얼마|언제|각각|how (?:many|much|long|often|old|far)", re.I)
@@ -87,6 +87,20 @@ def _marked(passages: Sequence[Passage], best: tuple[int, Span] | None, header: 
     return "\n\n".join(parts)
 
 # %% ../nbs/15_pipeline.ipynb #33fdde38
+class ModelError(RagnbError, ConnectionError):
+    "The model did not answer; `answer` holds everything up to the model, with the passages as its text."
+
+    def __init__(self, message: str, answer: Answer) -> None:
+        super().__init__(message)
+        self.answer = answer
+
+# %% ../nbs/15_pipeline.ipynb #1605fbf0
+def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
+    "Say which model failed, and why."
+    name = getattr(llm, "model", None) or type(llm).__name__
+    return ModelError(f"the model {name!r} did not answer ({type(error).__name__}: {error})", answer)
+
+# %% ../nbs/15_pipeline.ipynb #8ae13af4
 @dataclass(frozen=True)
 class Pipeline:
     "Retriever, expander, context builder and an optional model."
@@ -96,7 +110,7 @@ class Pipeline:
     llm: Any = None           # A LlamaIndex LLM; None answers with passages
     prompt: str = QA_PROMPT   # With {context_str} and {query_str}
 
-# %% ../nbs/15_pipeline.ipynb #1605fbf0
+# %% ../nbs/15_pipeline.ipynb #6eef5691
 @patch(cls_method=True)
 def from_index(
     cls: Pipeline,
@@ -117,7 +131,7 @@ def from_index(
     return cls(HybridRetriever(members, top_k), Expander(index.store, resolve_policy(policy), expand_top_k, max_chunks),
                RankedContextBuilder(budget, tokenizer, reorder=reorder), llm)
 
-# %% ../nbs/15_pipeline.ipynb #75f7f979
+# %% ../nbs/15_pipeline.ipynb #3fea39b2
 @patch
 def _fusion(self: Pipeline, question: str) -> Fusion:
     "Retrieve; a retriever that is not hybrid is its own only member."
@@ -142,21 +156,23 @@ def _answer(self: Pipeline, question: str, fusion: Fusion) -> Answer:
     best = best_sentence(question, passages)
     return Answer(question, _marked(passages, best, self.builder), context, expansion, fusion, best=best)
 
-# %% ../nbs/15_pipeline.ipynb #8ae13af4
+# %% ../nbs/15_pipeline.ipynb #987e7d88
 @patch
 def ask(
     self: Pipeline,
     question: str,  # `InputError` when empty
-) -> Answer:
+) -> Answer:        # `ModelError` when there is a model and it does not answer
     "Answer a question, with the model when there is one."
-    from dataclasses import replace
-    answer = self._answer(question, self._fusion(check_question(question)))
+    answer, prompt = self._answer(question, self._fusion(check_question(question))), prompt_template(self.prompt)
     if self.llm is None:
         return answer
-    prompt = prompt_template(self.prompt)
-    return replace(answer, text=self.llm.predict(prompt, context_str=answer.context.text, query_str=question), generated=True)
+    try:
+        text = self.llm.predict(prompt, context_str=answer.context.text, query_str=question)
+    except Exception as error:
+        raise _model_error(self.llm, error, answer) from error
+    return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #6eef5691
+# %% ../nbs/15_pipeline.ipynb #c2daedc2
 @patch
 def passages(
     self: Pipeline,
@@ -165,12 +181,11 @@ def passages(
     "Only the passages: no best sentence, no model (for evaluation)."
     return self._context(self._fusion(check_question(question)))[2]
 
-# %% ../nbs/15_pipeline.ipynb #3fea39b2
+# %% ../nbs/15_pipeline.ipynb #5d5baed4
 @patch
 async def aask(self: Pipeline, question: str) -> Answer:
     "Answer a question without blocking; hybrid members run together."
     import asyncio
-    from dataclasses import replace
     check_question(question)
     if isinstance(self.retriever, HybridRetriever):
         fusion = await self.retriever.afuse(question)
@@ -179,10 +194,14 @@ async def aask(self: Pipeline, question: str) -> Answer:
     answer = await asyncio.to_thread(self._answer, question, fusion)
     if self.llm is None:
         return answer
-    text = await self.llm.apredict(prompt_template(self.prompt), context_str=answer.context.text, query_str=question)
+    prompt = prompt_template(self.prompt)
+    try:
+        text = await self.llm.apredict(prompt, context_str=answer.context.text, query_str=question)
+    except Exception as error:
+        raise _model_error(self.llm, error, answer) from error
     return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #81f974a7
+# %% ../nbs/15_pipeline.ipynb #2ba42cc1
 def resolve_llm(
     spec: str | Any | None,        # "ollama:MODEL", a LlamaIndex LLM, or None
     base_url: str | None = None,   # Of the Ollama server; its own default when None
@@ -197,7 +216,7 @@ def resolve_llm(
     from llama_index.llms.ollama import Ollama
     return Ollama(model=model, request_timeout=timeout, **({"base_url": base_url} if base_url else {}))
 
-# %% ../nbs/15_pipeline.ipynb #f6ff982d
+# %% ../nbs/15_pipeline.ipynb #495d0773
 @patch
 def query_engine(
     self: Pipeline,

@@ -60,6 +60,11 @@ def related(node: BaseNode, kind: NodeRelationship) -> str | None:
     return node.relationships[kind].node_id if kind in node.relationships else None
 
 
+def sample_of(nodes: list[BaseNode]) -> list[BaseNode]:
+    """All of a few nodes; the first, the last and every n-th of many."""
+    return nodes if len(nodes) < 60 else [*nodes[:10], *nodes[10:-10:len(nodes) // 40], *nodes[-10:]]
+
+
 def check_level(text: str, chunks: list[Span], size: int) -> None:
     """Texts, sizes, order, coverage and whole characters of one level."""
     covered: set[int] = set()
@@ -79,14 +84,15 @@ def check_nodes(text: str, doc_id: str, nodes: list[BaseNode], outline: Outline)
     assert [n.id_ for n in nodes] == [f"{doc_id}#{level}{i}" for level, spans in outline.levels.items() for i in range(len(spans))]
     assert (outline.doc_id, outline.n_characters) == (doc_id, len(text))
     parents = outline.levels.get("p", [])
-    for node in nodes:
+    assert all(n.text == text[n.start_char_idx:n.end_char_idx] and n.ref_doc_id == doc_id for n in nodes)
+    for node in sample_of(nodes):
         address = parse_address(node.id_)
         span = Span(node.start_char_idx, node.end_char_idx)
         last = len(outline.levels[address.level]) - 1
-        assert node.text == node.get_content(MetadataMode.NONE) == text[span.start:span.end]
+        assert node.get_content(MetadataMode.NONE) == span.of(text)
         assert outline.span_of(address) == span
         assert (node.metadata["level"], node.metadata["index"]) == (address.level, address.index)
-        assert node.ref_doc_id == related(node, NodeRelationship.SOURCE) == doc_id
+        assert related(node, NodeRelationship.SOURCE) == doc_id
         near = [f"{doc_id}#{address.level}{i}" if 0 <= i <= last else None for i in (address.index - 1, address.index + 1)]
         assert [related(node, NodeRelationship.PREVIOUS), related(node, NodeRelationship.NEXT)] == near
         holders = [i for i, p in enumerate(parents) if p.contains(span)] if address.level != "p" else []
@@ -129,7 +135,8 @@ def check_all(text: str, doc_id: str, parser: SpanNodeParser, metadata: dict, st
     check_pages(nodes, starts, len(text))
     check_metadata(nodes, metadata)
     again = parser.get_nodes_from_documents([document])
-    assert [n.to_dict() for n in again] == [n.to_dict() for n in nodes]
+    assert [(n.id_, n.start_char_idx, n.end_char_idx, n.metadata) for n in again] == [(n.id_, n.start_char_idx, n.end_char_idx, n.metadata) for n in nodes]
+    assert [n.to_dict() for n in sample_of(again)] == [n.to_dict() for n in sample_of(nodes)]
     assert document.model_dump_json() == before
     return nodes, outline
 
@@ -144,7 +151,7 @@ def check_stitch(text: str, outline: Outline, data: st.DataObject) -> None:
             assert stitch(Span(a, b), pieces[::-1], outline.blanks) == text[a:b]
 
 
-@examples(150, slow=12_000)
+@examples(150, slow=11_000)
 @given(documents, doc_ids, parent_child(), scalar_metadata(), st.data())
 def test_parent_child_keeps_every_promise(text: str, doc_id: str, parser: ParentChildNodeParser, metadata: dict, data: st.DataObject) -> None:
     _, outline = check_all(text, doc_id, parser, metadata, data.draw(pages(len(text))))
@@ -152,7 +159,7 @@ def test_parent_child_keeps_every_promise(text: str, doc_id: str, parser: Parent
     check_stitch(text, outline, data)
 
 
-@examples(120, slow=8_000)
+@examples(120, slow=7_000)
 @given(documents, doc_ids, sentence_window(), scalar_metadata(), st.data())
 def test_sentence_window_keeps_every_promise(text: str, doc_id: str, parser: SentenceWindowNodeParser, metadata: dict, data: st.DataObject) -> None:
     nodes, outline = check_all(text, doc_id, parser, metadata, data.draw(pages(len(text))))
@@ -172,8 +179,8 @@ def test_one_endless_line(text: str, parser: SpanNodeParser) -> None:
 
 
 @examples(200, slow=4_000)
-@given(documents, st.integers(1, 20), st.data())
-def test_cut_long(text: str, size: int, data: st.DataObject) -> None:
+@given(documents, st.integers(1, 20))
+def test_cut_long(text: str, size: int) -> None:
     for sentence in sentence_spans(text, "rule"):
         pieces = list(cut_long(text, sentence, size))
         check_level(sentence.of(text), [Span(p.start - sentence.start, p.end - sentence.start) for p in pieces], size)
@@ -215,7 +222,7 @@ def test_cut_long_cases(text: str, size: int, pieces: list[str]) -> None:
 ])
 def test_repeated_text_gets_its_own_offsets(parser: SpanNodeParser) -> None:
     """Articles with equal words: every chunk knows which of them it is."""
-    article = "제{}조 삭제\n이 조의 규정은 다른 법률에 따른다. 다른 법률에서 정하는 바에 따른다."
+    article = "제{}조 삭제\n\n이 조의 규정은 다른 법률에 따른다. 다른 법률에서 정하는 바에 따른다."
     text = "\n\n".join(article.format(i) for i in range(100, 160))
     nodes, outline = parser.parse(Document(text=text, id_="d"))
     for spans in outline.levels.values():
@@ -226,7 +233,8 @@ def test_repeated_text_gets_its_own_offsets(parser: SpanNodeParser) -> None:
         start = text.index(f"제{found[0]}조") if found else None
         assert start is None or start == node.start_char_idx + node.text.index(f"제{found[0]}조")
     same = [n.start_char_idx for n in nodes if n.metadata["level"] == "s" and n.text == "이 조의 규정은 다른 법률에 따른다."]
-    assert same == ([] if not same else [i for i in range(len(text)) if text.startswith("이 조의 규정은", i)])
+    if isinstance(parser, SentenceWindowNodeParser):
+        assert same == [i for i in range(len(text)) if text.startswith("이 조의 규정은", i)]
 
 
 def test_llama_index_loses_repeated_text_where_spans_do_not() -> None:
