@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from .span import InputError, RagnbError
 
@@ -24,8 +24,12 @@ def _add_index(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", default=".ragnb", metavar="DIR", help="folder of the index (default: .ragnb)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
+def _add_ollama(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--base-url", metavar="URL", help="of the Ollama server (default: http://localhost:11434)")
+
 def _add_question(parser: argparse.ArgumentParser) -> None:
     _add_index(parser)
+    _add_ollama(parser)
     parser.add_argument("question", help="in quotes")
     parser.add_argument("--embed", help="the embedding the index was made with (checked)")
     parser.add_argument("--policy", default="neighbours:1", help="none, neighbours:N or parent (default: neighbours:1)")
@@ -36,20 +40,27 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tokenizer", default="characters", help="unit of the budget (default: characters)")
     parser.add_argument("--no-reorder", action="store_true", help="keep the context best first")
     parser.add_argument("--llm", help="ollama:MODEL writes the answer")
-    parser.add_argument("--base-url", help="of the Ollama server")
     parser.add_argument("--html", metavar="FILE", help="write the trace as a page")
 
 # %% ../nbs/30_cli.ipynb #79f83a35
+class _Parser(argparse.ArgumentParser):
+    "Tells what is wrong in one line, as everything else here does."
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
+
+# %% ../nbs/30_cli.ipynb #234398d2
 def make_parser() -> argparse.ArgumentParser:
     "The command line's arguments."
-    parser = argparse.ArgumentParser(prog="ragnb", description="Find small, read as much as is needed.")
+    parser = _Parser(prog="ragnb", description="Find small, read as much as is needed.")
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     index = commands.add_parser("index", help="make an index, or bring it up to date")
     index.add_argument("path", help="folder or file (.md, .txt, .jsonl)")
     _add_index(index)
-    index.add_argument("--embed", default=None, help="ngram (default), ollama:MODEL or onnx:FOLDER")
-    index.add_argument("--split", default=None, help="parent-child (default), parent-child:800/100,200/30 or sentence")
+    _add_ollama(index)
+    index.add_argument("--embed", default=None, help="ngram, ollama:MODEL or onnx:FOLDER (default: that of the index, ngram for a new one)")
+    index.add_argument("--split", default=None, help="parent-child, parent-child:800/100,200/30 or sentence (default: that of the index, parent-child for a new one)")
     index.add_argument("--force", action="store_true", help="make the index anew")
     index.add_argument("--quiet", action="store_true", help="no progress bar")
     for name, text in (("ask", "answer a question"), ("trace", "say why each chunk is there")):
@@ -61,14 +72,14 @@ def make_parser() -> argparse.ArgumentParser:
     demo.add_argument("--question", default=DEMO_QUESTION)
     return parser
 
-# %% ../nbs/30_cli.ipynb #234398d2
+# %% ../nbs/30_cli.ipynb #ae7de734
 DEMO_QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 
 def _version() -> str:
     from ragnb import __version__
     return f"ragnb {__version__}"
 
-# %% ../nbs/30_cli.ipynb #9b26dd9b
+# %% ../nbs/30_cli.ipynb #10b9b3e3
 def _peak_memory() -> float:
     "Peak resident memory of this process, in MiB; 0 where the system does not tell."
     try:
@@ -78,23 +89,18 @@ def _peak_memory() -> float:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
-def _existing(folder: str, name: str, given: str | None, default: str) -> Any:
-    "A setting that was given, or that of an existing index (None), or the default for a new one."
-    return given if given is not None or (Path(folder) / "manifest.json").exists() else default
-
-# %% ../nbs/30_cli.ipynb #10b9b3e3
+# %% ../nbs/30_cli.ipynb #111aa83f
 def _index(args: argparse.Namespace) -> None:
     "ragnb index"
     from ragnb.ingest import update_index
     started = time.perf_counter()
-    given = {k: v for k, v in (("embed", args.embed), ("parser", args.split)) if v is not None}
-    index, report = update_index(args.path, args.index, force=args.force, show_progress=not args.quiet, **given)
+    index, report = update_index(args.path, args.index, embed=args.embed, parser=args.split, force=args.force, base_url=args.base_url, show_progress=not args.quiet)
     seconds, memory = time.perf_counter() - started, _peak_memory()
     facts = report.to_dict() | {"documents": len(index.doc_ids), "seconds": round(seconds, 2), "peak_memory_mib": round(memory), "index": args.index}
     if args.json:
         return _print_json(facts)
     print(f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged; "
-          f"{report.chunks:,} chunks of {report.characters:,} characters written")
+          f"{report.chunks:,} chunks of {report.characters:,} characters written" + ("; the corpus has doubled: all was embedded again" if report.refitted else ""))
     for problem in report.problems:
         print(f"skipped {problem}", file=sys.stderr)
     print(f"{args.index}: {len(index.doc_ids)} documents, {seconds:.1f} s, peak memory {memory:,.0f} MiB" + (f", {len(report.problems)} skipped" if report.problems else ""))
@@ -102,14 +108,23 @@ def _index(args: argparse.Namespace) -> None:
 def _print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=1))
 
-# %% ../nbs/30_cli.ipynb #4883da5e
+# %% ../nbs/30_cli.ipynb #b5a334fd
 def _pipeline(args: argparse.Namespace) -> Any:
     "The pipeline that the arguments describe."
     from ragnb.ingest import Index
     from ragnb.pipeline import Pipeline, resolve_llm
-    index = Index.open(args.index, args.embed)
+    from ragnb.hybrid import check_question
+    _check_text("question", check_question(args.question))
+    index = Index.open(args.index, args.embed, base_url=args.base_url)
     return Pipeline.from_index(index, policy=args.policy, top_k=args.top_k, expand_top_k=args.expand_top_k, max_chunks=args.max_chunks, budget=args.budget,
                                tokenizer=args.tokenizer, reorder=not args.no_reorder, llm=resolve_llm(args.llm, args.base_url))
+
+def _check_text(name: str, text: str) -> None:
+    "Refuse bytes of the shell that are not UTF-8."
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{name} must be UTF-8 text, got {text!r}") from None
 
 def _answer_facts(answer: Any) -> dict[str, Any]:
     "An answer as JSON values."
@@ -121,7 +136,7 @@ def _answer_facts(answer: Any) -> dict[str, Any]:
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated, "best_sentence": sentence, "passages": passages,
             "context": answer.context.text, "dropped": list(answer.context.dropped), "stats": asdict(answer.expansion.stats)}
 
-# %% ../nbs/30_cli.ipynb #b5a334fd
+# %% ../nbs/30_cli.ipynb #d85f4a6f
 def _ask(args: argparse.Namespace) -> None:
     "ragnb ask"
     from ragnb.inspect import visible
@@ -148,25 +163,25 @@ def _write_page(answer: Any, args: argparse.Namespace) -> None:
         from ragnb.inspect import write_html
         print(f"page: {write_html(answer, args.html).resolve()}", file=sys.stderr)
 
-# %% ../nbs/30_cli.ipynb #384304f0
+# %% ../nbs/30_cli.ipynb #dd65a484
 def _info(args: argparse.Namespace) -> None:
     "ragnb info"
     from ragnb.ingest import Index
     index = Index.open(args.index)
-    outlines = index.store.get_outlines(index.doc_ids).all()
+    outlines = index.store.get_outlines(index.doc_ids).found
     levels: dict[str, int] = {}
     for outline in outlines.values():
         for level, spans in outline.levels.items():
             levels[level] = levels.get(level, 0) + len(spans)
     size = sum(f.stat().st_size for f in Path(args.index).rglob("*") if f.is_file())
-    facts = {"index": args.index, "documents": len(outlines), "characters": sum(o.n_characters for o in outlines.values()), "chunks": levels,
+    facts = {"index": args.index, "documents": len(index.doc_ids), "unfinished": len(index.unfinished), "characters": sum(o.n_characters for o in outlines.values()), "chunks": levels,
              "embedding": index.manifest.embedding, "splitter": index.manifest.parser, "bytes": size}
     if args.json:
         return _print_json(facts)
     for key, value in facts.items():
         print(f"{key:<11} {value:,}" if isinstance(value, int) else f"{key:<11} {json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value}")
 
-# %% ../nbs/30_cli.ipynb #e8f29378
+# %% ../nbs/30_cli.ipynb #d5a85de0
 def _sample_data(given: str | None) -> Path:
     "The folder of the sample data."
     places = [Path(given)] if given else [Path("data"), Path(__file__).resolve().parent.parent / "data"]
@@ -175,7 +190,7 @@ def _sample_data(given: str | None) -> Path:
             return place
     raise InputError(f"no sample data in {str(places[0])!r}: run this in a clone of the repository, or give --data")
 
-# %% ../nbs/30_cli.ipynb #d5a85de0
+# %% ../nbs/30_cli.ipynb #47cf7f32
 def _demo(args: argparse.Namespace) -> None:
     "ragnb demo"
     from ragnb.evaluate import evaluate, load_questions
@@ -196,30 +211,44 @@ def _demo(args: argparse.Namespace) -> None:
           f"(mean evidence recall {result.mean('recall'):.3f} at {result.mean('characters'):,.0f} characters)")
     print(f"index: {len(index.doc_ids)} documents in {out / 'index'}\npage:  {write_html(answer, out / 'demo.html').resolve()}")
 
-# %% ../nbs/30_cli.ipynb #1e3bf504
+# %% ../nbs/30_cli.ipynb #170d8d8d
 def main(
     argv: Sequence[str] | None = None,  # The process's own when None
 ) -> int:                               # 0, 2 for a mistake in what was given, 3 for a service that did not answer
     "Run the command line."
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    _show_anything()
     args = make_parser().parse_args(argv)
     commands = {"index": _index, "ask": _ask, "trace": _trace, "info": _info, "demo": _demo}
     try:
         commands[args.command](args)
-    except (RagnbError, ValueError, OSError) as error:
-        print(f"ragnb: {_one_line(error)}", file=sys.stderr)
-        return 3 if isinstance(error, ConnectionError) else 2
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader (`| head`) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KeyboardInterrupt:
         print("ragnb: interrupted; run the same command again to go on", file=sys.stderr)
         return 130
     except Exception as error:
-        if type(error).__module__.split(".")[0] not in ("httpx", "ollama", "chromadb"):
-            raise
-        print(f"ragnb: a service did not answer as expected: {_one_line(error)}", file=sys.stderr)
-        return 3
+        return _failed(error)
     return 0
 
-# %% ../nbs/30_cli.ipynb #170d8d8d
+# %% ../nbs/30_cli.ipynb #4360984f
+def _failed(error: Exception) -> int:
+    "Print a foreseen error as one line and return its exit code; any other is raised again."
+    served = type(error).__module__.split(".")[0] in ("httpx", "ollama", "chromadb")
+    if not served and not isinstance(error, (RagnbError, ValueError, OSError)):
+        raise error
+    print("ragnb: " + "a service did not answer as expected: " * served + _one_line(error), file=sys.stderr)
+    return 3 if served or isinstance(error, ConnectionError) else 2
+
+def _show_anything() -> None:
+    "Let a terminal that cannot show a character show its number."
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+# %% ../nbs/30_cli.ipynb #3ab3f613
 def _one_line(error: BaseException) -> str:
     "An error as one line of text."
     errors = getattr(error, "errors", None)

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fastcore.basics import patch
-
 from .span import DuplicateIdError, InputError, Passage, Span, n_characters, shared
 
 # %% auto #0

@@ -69,15 +69,13 @@ class VectorRetriever(BaseRetriever):
             raise InputError(f"top_k must be >= 1, got {top_k}")
         self.store, self.embed_model, self.top_k, self.where = store, embed_model, top_k, where
 
-    def _search(self, embedding: Sequence[float]) -> list[NodeWithScore]:
-        return self.store.search(embedding, self.top_k, self.where) if any(embedding) else []  # nothing is like a zero vector
-
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._search(query_bundle.embedding or self.embed_model.get_query_embedding(check_question(query_bundle.query_str)))
+        embedding = query_bundle.embedding or self.embed_model.get_query_embedding(check_question(query_bundle.query_str))
+        return self.store.search(embedding, self.top_k, self.where)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         embedding = query_bundle.embedding or await self.embed_model.aget_query_embedding(check_question(query_bundle.query_str))
-        return await asyncio.to_thread(self._search, embedding)
+        return await asyncio.to_thread(self.store.search, embedding, self.top_k, self.where)
 
 # %% ../nbs/11_hybrid.ipynb #3f228aa0
 @dataclass(frozen=True)

@@ -5,28 +5,34 @@
 # %% ../nbs/08_ingest.ipynb #baeb1c78
 from __future__ import annotations
 
+import contextlib
+import copy
 import hashlib
 import json
+import math
 import os
+import re
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fastcore.basics import patch
-from llama_index.core.schema import Document, MetadataMode
+from llama_index.core.schema import Document, TextNode
 
 from .bm25 import Bm25
 from .embed import describe_embedding, load_embedding, resolve_embedding, save_embedding
-from .span import IndexMismatchError, InputError, Outline, parse_address
+from .span import IndexMismatchError, InputError, Outline, RagnbError, parse_address
 from .split import SCALARS, ParentChildNodeParser, SentenceWindowNodeParser, SpanNodeParser
-from .store import SEARCHED, ChromaStore
+from .store import SEARCHED, ChromaStore, embed_nodes
 from .text import word_tokens_batch
 
 # %% auto #0
-__all__ = ['SUFFIXES', 'PAGE_BREAK', 'FORMAT', 'read_text', 'Problem', 'find_files', 'record_to_document', 'read_documents',
-           'Manifest', 'resolve_parser', 'describe_parser', 'Index', 'IndexReport', 'update_index']
+__all__ = ['SUFFIXES', 'PAGE_BREAK', 'TEXT_KEYS', 'ID_KEYS', 'FORMAT', 'ENTRY', 'Batch', 'read_text', 'Problem', 'find_files',
+           'record_to_document', 'read_documents', 'Manifest', 'resolve_parser', 'describe_parser', 'Index',
+           'IndexReport', 'update_index']
 
 # %% ../nbs/08_ingest.ipynb #a4dbf782
 def read_text(
@@ -75,68 +81,101 @@ def find_files(
     return sorted(found)
 
 # %% ../nbs/08_ingest.ipynb #db68fa27
-PAGE_BREAK = "\n\n"  # Joins the pages of a document
+PAGE_BREAK = "\n\n"               # Joins the pages of a document
+TEXT_KEYS = ("text", "content")
+ID_KEYS = ("doc_id", "id", "_id")
 
-
-def record_to_document(
-    record: Mapping[str, Any],   # `text` (or `content`), or `pages`: a list of texts; `doc_id` (or `id`, `_id`); anything else is metadata
-    default_id: str,             # When the record has no id
-    file_name: str,
-) -> Document:
-    "Make a document of one JSON record."
-    if not isinstance(record, Mapping):
-        raise InputError(f"a record must be a JSON object, got {type(record).__name__}")
+# %% ../nbs/08_ingest.ipynb #8bd321a4
+def _record_text(record: Mapping[str, Any]) -> tuple[str, list[int] | None]:
+    "Text of a record, and where its pages start when it has pages."
     pages = record.get("pages")
-    text = record.get("text", record.get("content"))
-    paged = isinstance(pages, list) and bool(pages) and all(isinstance(p, str) for p in pages)
-    if paged and text is None:
-        text = PAGE_BREAK.join(pages)
+    text = next((record[k] for k in TEXT_KEYS if record.get(k) is not None), None)
+    joined = PAGE_BREAK.join(pages) if isinstance(pages, list) and pages and all(isinstance(p, str) for p in pages) else None
+    text = joined if text is None else text
     if not isinstance(text, str):
         raise InputError("a record needs 'text' (a string) or 'pages' (a list of strings)")
     if not text.strip():
         raise InputError("the text is empty")
-    doc_id = next((str(record[k]) for k in ("doc_id", "id", "_id") if record.get(k) not in (None, "")), default_id)
-    metadata = {k: v for k, v in record.items() if isinstance(v, SCALARS) and k not in ("text", "content", "doc_id", "id", "_id")}
-    metadata = {k: v for k, v in metadata.items() if not isinstance(v, str) or len(v) <= 500} | {"file_name": file_name}
-    hidden = [*metadata]
-    if paged and text == PAGE_BREAK.join(pages):
-        metadata["page_starts"] = [sum(len(p) + len(PAGE_BREAK) for p in pages[:i]) for i in range(len(pages))]
-    return Document(text=text, id_=doc_id, metadata=metadata, excluded_embed_metadata_keys=hidden, excluded_llm_metadata_keys=hidden)
+    if text != joined:
+        return text, None
+    return text, [sum(len(p) + len(PAGE_BREAK) for p in pages[:i]) for i in range(len(pages))]
+
+def _record_id(record: Mapping[str, Any], default_id: str) -> str:
+    "Id of a record."
+    value = next((record[k] for k in ID_KEYS if record.get(k) not in (None, "")), default_id)
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise InputError(f"the id must be text or a number, got {value!r}")
+    return str(value)
+
+# %% ../nbs/08_ingest.ipynb #03598b8c
+def _record_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
+    "Everything else that a store can hold: short texts, numbers, truth values; those in `metadata` too (seed 003)."
+    inner = record.get("metadata")
+    values = {**(inner if isinstance(inner, Mapping) else {}), **record}
+    return {k: v for k, v in values.items() if k not in (*TEXT_KEYS, *ID_KEYS) and isinstance(v, SCALARS) and _storable(v)}
+
+def _storable(value: str | int | float | bool) -> bool:
+    "False for long texts, numbers beyond 64 bits, NaN and infinity."
+    return len(value) <= 500 if isinstance(value, str) else math.isfinite(value) if isinstance(value, float) else -2**63 <= value < 2**63
+
+def _check_characters(*texts: str) -> None:
+    "Refuse half a surrogate pair: no store can hold it."
+    for text in texts:
+        if match := re.search("[\ud800-\udfff]", text):
+            raise InputError(f"{match[0]!r} at character {match.start()} is not a character")
 
 # %% ../nbs/08_ingest.ipynb #76bab361
-def _jsonl_documents(path: Path, name: str) -> Iterator[Document | Problem]:
-    "Documents of a JSONL file, line by line."
+def record_to_document(
+    record: Mapping[str, Any],   # `text` (or `content`), or `pages`: a list of texts; `doc_id` (or `id`, `_id`); anything else is metadata
+    default_id: str,             # When the record has no id
+    file_name: str,
+) -> Document:                   # `InputError` says what is wrong with the record
+    "Make a document of one JSON record."
+    if not isinstance(record, Mapping):
+        raise InputError(f"a record must be a JSON object, got {type(record).__name__}")
+    text, page_starts = _record_text(record)
+    doc_id = _record_id(record, default_id)
+    metadata = _record_metadata(record) | {"file_name": file_name}
+    _check_characters(text, doc_id, *metadata, *(v for v in metadata.values() if isinstance(v, str)))
+    hidden = [*metadata]
+    if page_starts:
+        metadata["page_starts"] = page_starts
+    return Document(text=text, id_=doc_id, metadata=metadata, excluded_embed_metadata_keys=hidden, excluded_llm_metadata_keys=hidden)
+
+# %% ../nbs/08_ingest.ipynb #d0916dfa
+def _jsonl_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str]]:
+    "Place and document (or what is wrong with it) of every line of a JSONL file."
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         where = f"{name}:{number}"
         try:
-            yield record_to_document(json.loads(line), where, name)
+            yield where, record_to_document(json.loads(line), where, name)
         except json.JSONDecodeError as error:
-            yield Problem(where, f"not JSON ({error.msg} at column {error.colno})")
+            yield where, f"not JSON ({error.msg} at column {error.colno})"
         except RecursionError:
-            yield Problem(where, "not JSON that can be read (nested too deeply)")
-        except InputError as error:
-            yield Problem(where, str(error))
+            yield where, "not JSON that can be read (nested too deeply)"
+        except ValueError as error:
+            yield where, str(error)
 
-# %% ../nbs/08_ingest.ipynb #c3f52ff5
+# %% ../nbs/08_ingest.ipynb #3418c16a
 def _title(text: str, default: str) -> str:
     "The first line when it is short (a Markdown heading, the name of a statute), else a default."
     first = text.lstrip().split("\n", 1)[0].lstrip("#").strip()
     return first if 0 < len(first) <= 60 else default
 
-def _file_documents(path: Path, name: str) -> Iterator[Document | Problem]:
-    "Documents of one file."
+def _file_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str]]:
+    "Place and document (or what is wrong with it) of everything in one file."
     try:
         if path.suffix.lower() == ".jsonl":
             yield from _jsonl_documents(path, name)
         else:
             text = read_text(path)
-            yield record_to_document({"text": text, "title": _title(text, path.stem)}, name, name)
+            yield name, record_to_document({"text": text, "title": _title(text, path.stem)}, name, name)
     except (InputError, OSError) as error:
-        yield Problem(name, str(error))
+        yield name, str(error)
 
-# %% ../nbs/08_ingest.ipynb #5e7caf09
+# %% ../nbs/08_ingest.ipynb #859d2bbc
 def read_documents(
     path: str | Path,        # Folder or file
     problems: list[Problem], # What was skipped is added here
@@ -146,16 +185,16 @@ def read_documents(
     seen: dict[str, str] = {}
     for file in find_files(root):
         name = file.relative_to(root).as_posix() if root.is_dir() else file.name
-        for item in _file_documents(file, name):
-            if isinstance(item, Problem):
-                problems.append(item)
+        for where, item in _file_documents(file, name):
+            if isinstance(item, str):
+                problems.append(Problem(where, item))
             elif item.id_ in seen:
-                problems.append(Problem(name, f"the document id {item.id_!r} was already used in {seen[item.id_]}"))
+                problems.append(Problem(where, f"the document id {item.id_!r} was already used in {seen[item.id_]}"))
             else:
-                seen[item.id_] = name
+                seen[item.id_] = where
                 yield item
 
-# %% ../nbs/08_ingest.ipynb #541c19f9
+# %% ../nbs/08_ingest.ipynb #45a6692c
 FORMAT = 1  # Of the index folder
 
 
@@ -164,18 +203,34 @@ class Manifest:
     "What an index holds and how it was made."
     parser: dict[str, Any]                                                  # Kind and parameters of the splitter
     embedding: dict[str, Any] = field(default_factory=dict)                 # From `describe_embedding`
-    documents: dict[str, dict[str, str]] = field(default_factory=dict)      # Document id -> hash, root, file
+    documents: dict[str, dict[str, Any]] = field(default_factory=dict)      # Document id -> the keys of `ENTRY`
     fitted_on: int = 0                                                      # Characters that the embedding was fitted on; 0 for one that is not fitted
-    generation: int = 0                                                     # Grows with every commit; names the BM25 folder
+    generation: int = 0                                                     # Grows with every commit; names the BM25 folder; 0: nothing was committed yet
+    chroma_folder: str = ""
     embedding_folder: str = ""
     format: int = FORMAT
 
-# %% ../nbs/08_ingest.ipynb #f1664fcd
+
+ENTRY: dict[str, type] = {"hash": str, "root": str, "file": str, "characters": int, "embedding": str}  # An empty hash: to be written again
+
+# %% ../nbs/08_ingest.ipynb #c29c76b7
 def _write_atomically(path: Path, text: str) -> None:
     "Write a file so that it is either the old one or the new one."
     temporary = path.with_suffix(".tmp")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)
+
+def _check_manifest(manifest: Manifest) -> None:
+    "Raise `ValueError` for a manifest that was not written by this module."
+    for name, kind in (("parser", dict), ("embedding", dict), ("documents", dict), ("fitted_on", int), ("generation", int)):
+        if not isinstance(getattr(manifest, name), kind):
+            raise ValueError(f"{name} is {getattr(manifest, name)!r}")
+    for i, entry in manifest.documents.items():
+        if not isinstance(entry, dict) or any(not isinstance(entry.get(k), t) for k, t in ENTRY.items()):
+            raise ValueError(f"document {i!r} is {entry!r}")
+    for name in ("chroma_folder", "embedding_folder") if manifest.generation else ():
+        if not re.fullmatch(r"(chroma|embedding)-\d+", str(getattr(manifest, name))):
+            raise ValueError(f"{name} is {getattr(manifest, name)!r}")
 
 def _read_manifest(folder: Path) -> Manifest:
     "Read the manifest of an index folder."
@@ -186,16 +241,17 @@ def _read_manifest(folder: Path) -> Manifest:
         data = json.loads(file.read_text(encoding="utf-8"))
         if data.get("format") != FORMAT:
             raise IndexMismatchError(f"index format is {data.get('format')!r}, this version reads {FORMAT}: index again with --force")
-        return Manifest(**data)
-    except (json.JSONDecodeError, TypeError, AttributeError) as error:
+        manifest = Manifest(**data)
+        _check_manifest(manifest)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise IndexMismatchError(f"the manifest of {str(folder)!r} is damaged ({error}): index again with --force") from error
+    return manifest
 
-# %% ../nbs/08_ingest.ipynb #45a6692c
+# %% ../nbs/08_ingest.ipynb #2ca352ee
 def resolve_parser(
     spec: str | SpanNodeParser = "parent-child",  # Or "parent-child:PARENT/OVERLAP,CHILD/OVERLAP", or "sentence"
 ) -> SpanNodeParser:
     "Make a splitter from its name."
-    import re
     if isinstance(spec, SpanNodeParser):
         return spec
     if spec == "sentence":
@@ -210,20 +266,29 @@ def describe_parser(parser: SpanNodeParser) -> dict[str, Any]:
     hidden = {"include_metadata", "include_prev_next_rel", "callback_manager", "id_func"}
     return json.loads(json.dumps({"kind": type(parser).__name__} | parser.model_dump(exclude=hidden)))
 
-# %% ../nbs/08_ingest.ipynb #2ca352ee
+# %% ../nbs/08_ingest.ipynb #8cb79440
 class Index:
     "An index folder: documents, chunks with vectors, and BM25 counts."
 
     def __init__(self, folder: Path, manifest: Manifest, parser: SpanNodeParser, embed_model: Any, bm25: Bm25, store: Any) -> None:
         self.folder, self.manifest, self.parser = folder, manifest, parser
         self.embed_model, self.bm25, self.store = embed_model, bm25, store
+        self._chunk_ids: dict[str, list[str]] | None = None  # Document id -> its chunks in BM25
+        self._saved = self._committed = True                 # False: the state differs from the manifest; nothing was committed yet
+        self._made: list[Path] = []                          # Folders that did not exist before
+        self._replaces = True                                # False: there was no index here before
 
     @property
     def doc_ids(self) -> list[str]:
         "Ids of the documents, sorted."
         return sorted(self.manifest.documents)
 
-# %% ../nbs/08_ingest.ipynb #b1a95fa8
+    @property
+    def unfinished(self) -> list[str]:
+        "Ids of the documents that an update was about to write when it was cut short; the next one does them again."
+        return sorted(i for i, entry in self.manifest.documents.items() if not entry["hash"])
+
+# %% ../nbs/08_ingest.ipynb #99561886
 @patch(cls_method=True)
 def open(
     cls: Index,
@@ -232,18 +297,25 @@ def open(
     *,
     parser: str | SpanNodeParser | None = None,  # Checked against the index when given
     store: Any = None,                # A `ChunkStore` of your own instead of the Chroma in the folder
+    base_url: str | None = None,      # Where Ollama is now; None: where it was
 ) -> Index:                           # `InputError` when there is none, `IndexMismatchError` when it was made otherwise
     "Open an index."
     folder = Path(folder)
     manifest = _read_manifest(folder)
-    model = _open_embedding(folder, manifest, embed)
+    if not manifest.generation:
+        raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: run `ragnb index PATH --index {folder}` again")
     made = resolve_parser(parser) if parser is not None else _parser_of(manifest)
     if describe_parser(made) != manifest.parser:
         raise IndexMismatchError(f"the index was split by {manifest.parser}, not {describe_parser(made)}: use another --index folder or --force")
-    bm25 = Bm25.load(folder / f"bm25-{manifest.generation}") if manifest.documents else Bm25(idf="lucene")
-    return cls(folder, manifest, made, model, bm25, store or ChromaStore(folder / "chroma"))
+    model = _open_embedding(folder, manifest, embed, base_url)
+    bm25 = _open_part(Bm25.load, folder / f"bm25-{manifest.generation}")
+    if store is None and not (folder / manifest.chroma_folder).is_dir():
+        raise IndexMismatchError(f"the index is damaged: {str(folder / manifest.chroma_folder)!r} is gone; `ragnb index --force` makes it anew")
+    index = cls(folder, manifest, made, model, bm25, _open_part(ChromaStore, folder / manifest.chroma_folder) if store is None else store)
+    index._forget(index.unfinished)
+    return index
 
-# %% ../nbs/08_ingest.ipynb #d168f2e5
+# %% ../nbs/08_ingest.ipynb #b98a4262
 def _parser_of(manifest: Manifest) -> SpanNodeParser:
     "The splitter that a manifest describes."
     kinds = {c.__name__: c for c in (ParentChildNodeParser, SentenceWindowNodeParser)}
@@ -251,22 +323,55 @@ def _parser_of(manifest: Manifest) -> SpanNodeParser:
     kind = settings.pop("kind", None)
     if kind not in kinds:
         raise IndexMismatchError(f"the index was split by {kind!r}, which is not one of {', '.join(kinds)}: pass `parser`")
-    return kinds[kind](**settings)
+    try:
+        return kinds[kind](**settings)
+    except ValueError as error:
+        raise IndexMismatchError(f"the manifest describes no {kind} ({settings}): index again with --force") from error
 
-def _open_embedding(folder: Path, manifest: Manifest, embed: str | Any | None) -> Any:
+def _open_part(load: Callable[..., Any], folder: Path, **options: Any) -> Any:
+    "Open a part of an index, telling the way out when it is damaged."
+    try:
+        return load(folder, **options)
+    except IndexMismatchError as error:
+        raise IndexMismatchError(f"{error}; `ragnb index --force` makes the index anew") from error
+    except (RagnbError, FileNotFoundError) as error:
+        raise IndexMismatchError(f"the index is damaged: {error}; `ragnb index --force` makes it anew") from error
+
+def _open_embedding(folder: Path, manifest: Manifest, embed: str | Any | None, base_url: str | None) -> Any:
     "The embedding of an index, refusing another one."
-    if embed is None or isinstance(embed, str) and embed == manifest.embedding.get("kind"):
-        return load_embedding(folder / manifest.embedding_folder)
-    wanted = resolve_embedding(embed)
-    if describe_embedding(wanted) != manifest.embedding:
-        raise IndexMismatchError(f"the index was made with the embedding {_short(manifest.embedding)}, not {_short(describe_embedding(wanted))}: "
-                                 "use another --index folder, or --force to make it anew")
-    return wanted
+    made, kind = folder / manifest.embedding_folder, manifest.embedding.get("kind")
+    if embed is None or isinstance(embed, str) and embed == "ngram" == kind:
+        return _open_part(load_embedding, made, base_url=base_url)
+    wanted = resolve_embedding(embed, base_url)
+    if _needs_fit(wanted):
+        fitted = _open_part(load_embedding, made) if kind == "ngram" else None
+        if fitted is not None and _settings(fitted) == _settings(wanted):
+            return fitted
+    elif describe_embedding(wanted) == manifest.embedding:
+        return wanted
+    raise IndexMismatchError(f"the index was made with the embedding {_short(manifest.embedding)}, not {_named(embed, wanted)}: "
+                             "use another --index folder, or --force to make it anew")
+
+def _settings(model: Any) -> dict[str, Any]:
+    "Parameters of an embedding, without how it is called."
+    return model.model_dump(exclude={"callback_manager", "embed_batch_size", "num_workers", "embeddings_cache", "rate_limiter"})
+
+def _needs_fit(model: Any) -> bool:
+    "True for an embedding that says it is not fitted."
+    try:
+        describe_embedding(model)
+    except RagnbError:
+        return hasattr(model, "fit")
+    return False
+
+def _named(embed: str | Any, model: Any) -> str:
+    "How a message calls an embedding."
+    return embed if isinstance(embed, str) else f"a {type(model).__name__} of other parameters" if _needs_fit(model) else _short(describe_embedding(model))
 
 def _short(description: Mapping[str, Any]) -> str:
     return ":".join(str(description[k]) for k in ("kind", "name") if description.get(k))
 
-# %% ../nbs/08_ingest.ipynb #99561886
+# %% ../nbs/08_ingest.ipynb #10d4411e
 @dataclass
 class IndexReport:
     "What an update did."
@@ -283,7 +388,7 @@ class IndexReport:
         "As plain JSON values."
         return asdict(self) | {"problems": [str(p) for p in self.problems]}
 
-# %% ../nbs/08_ingest.ipynb #b98a4262
+# %% ../nbs/08_ingest.ipynb #b4799742
 def _document_hash(document: Document) -> str:
     "Hash of everything that decides a document's chunks."
     content = json.dumps([document.text, document.metadata], ensure_ascii=False, sort_keys=True)
@@ -295,15 +400,16 @@ def _fit_pieces(documents: Sequence[Document], size: int = 200, most: int = 20_0
     step = max(1, -(-len(pieces) // most))
     return pieces[::step]
 
-# %% ../nbs/08_ingest.ipynb #8ea8e2d8
+# %% ../nbs/08_ingest.ipynb #484d995a
 def update_index(
     path: str | Path,                        # Folder or file to index
     folder: str | Path = ".ragnb",           # The index
     *,
-    embed: str | Any = "ngram",              # See `ragnb.embed.resolve_embedding`
-    parser: str | SpanNodeParser = "parent-child",
+    embed: str | Any | None = None,          # See `ragnb.embed.resolve_embedding`; None: that of the index, `ngram` for a new one
+    parser: str | SpanNodeParser | None = None,  # See `resolve_parser`; None: that of the index, `parent-child` for a new one
     force: bool = False,                     # Make the index anew
-    store: Any = None,                       # A `ChunkStore` of your own instead of the Chroma in the folder
+    store: Any = None,                       # A `ChunkStore` of your own instead of the Chroma in the folder; what the index does not know is removed from it
+    base_url: str | None = None,             # Of the Ollama server
     show_progress: bool = True,
 ) -> tuple[Index, IndexReport]:
     "Make an index of a path, or bring it up to date."
@@ -311,142 +417,255 @@ def update_index(
     documents = list(read_documents(path, report.problems))
     if not documents:
         raise InputError(f"nothing could be read from {str(path)!r}: " + "; ".join(map(str, report.problems[:3])))
-    index = _open_or_create(folder, documents, embed, parser, force, store)
-    root = str(Path(path).resolve())
-    todo = index._plan(documents, root, report)
-    if index._outgrown(documents):
-        report.refitted = True
-        todo = documents
-        index._refit(documents)
-    index._write(todo, root, report, show_progress)
+    known = (folder / "manifest.json").exists() and _is_committed(folder, force)
+    if known and not force:
+        index = Index.open(folder, embed, parser=parser, store=store, base_url=base_url)
+    else:
+        index = _create(folder, resolve_parser(parser or "parent-child"), resolve_embedding("ngram" if embed is None else embed, base_url), store, known)
+    index._update(documents, str(Path(path).resolve()), report, show_progress)
     return index, report
 
-# %% ../nbs/08_ingest.ipynb #10d4411e
-def _open_or_create(folder: Path, documents: Sequence[Document], embed: str | Any, parser: Any, force: bool, store: Any) -> Index:
-    "Open the index in a folder, or start one."
-    if force and (folder / "manifest.json").exists():
-        _discard(folder)
-    if (folder / "manifest.json").exists():
-        return Index.open(folder, embed, parser=parser, store=store)
-    if folder.exists() and any(folder.iterdir()):
+# %% ../nbs/08_ingest.ipynb #a46a28ab
+def _create(folder: Path, parser: SpanNodeParser, model: Any, store: Any, replaces: bool) -> Index:
+    "Start an index, in new folders beside those of the one it replaces."
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"the index needs a folder, {str(folder)!r} is a file")
+    if folder.exists() and any(folder.iterdir()) and not (folder / "manifest.json").exists():
         raise InputError(f"{str(folder)!r} is not empty and is not an index")
-    made, model = resolve_parser(parser), resolve_embedding(embed)
+    made = [p for p in (folder, *folder.parents) if not p.exists()]
     folder.mkdir(parents=True, exist_ok=True)
+    manifest = Manifest(describe_parser(parser), chroma_folder=_unused(folder, "chroma"))
+    index = Index(folder, manifest, parser, model, Bm25(idf="lucene"), store)
+    index._committed, index._made, index._replaces = False, made, replaces
     try:
-        index = Index(folder, Manifest(describe_parser(made)), made, model, Bm25(idf="lucene"), store or ChromaStore(folder / "chroma"))
-        index._refit(documents)
-        index._commit()
+        if not replaces:
+            index._write_manifest()
+        index.store = ChromaStore(folder / manifest.chroma_folder) if store is None else store
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        index._abandon()
         raise
     return index
 
-def _discard(folder: Path) -> None:
-    "Remove what an index put into its folder, the manifest first."
-    (folder / "manifest.json").unlink()
-    for item in folder.iterdir():
-        if item.name == "chroma" or item.name.startswith(("bm25-", "embedding-")):
-            shutil.rmtree(item)
+def _is_committed(folder: Path, force: bool) -> bool:
+    "True when a folder holds an index; `force` takes a damaged one for one."
+    try:
+        return _read_manifest(folder).generation > 0
+    except IndexMismatchError:
+        if not force:
+            raise
+        return True
 
-# %% ../nbs/08_ingest.ipynb #484d995a
-@patch
-def _outgrown(self: Index, documents: Sequence[Document]) -> bool:
-    "True when a fitted embedding has seen less than half of the corpus."
-    return bool(self.manifest.fitted_on) and sum(len(d.text) for d in documents) >= 2 * self.manifest.fitted_on
-
-@patch
-def _refit(self: Index, documents: Sequence[Document]) -> None:
-    "Fit the embedding where it can be fitted, and save it under a new name."
-    if hasattr(self.embed_model, "fit"):
-        self.embed_model.fit(_fit_pieces(documents))
-        self.manifest.fitted_on = sum(len(d.text) for d in documents)
-    number = int(self.manifest.embedding_folder.rpartition("-")[2] or 0) + 1
-    self.manifest.embedding_folder = f"embedding-{number}"
-    save_embedding(self.embed_model, self.folder / self.manifest.embedding_folder)
-    self.manifest.embedding = describe_embedding(self.embed_model)
-
-# %% ../nbs/08_ingest.ipynb #f18eb354
-@patch
-def _plan(self: Index, documents: Sequence[Document], root: str, report: IndexReport) -> list[Document]:
-    "Drop what is gone, and list what must be written."
-    known, present = self.manifest.documents, {d.id_ for d in documents}
-    gone = [i for i, entry in known.items() if entry["root"] == root and i not in present]
-    orphans = set(self.store.doc_ids()) - set(known)  # stored by a run that was killed before it could commit
-    self._remove([*gone, *orphans])
-    report.removed = len(gone)
-    todo = []
-    for document in documents:
-        entry = known.get(document.id_)
-        if entry is not None and entry["root"] != root:
-            report.problems.append(Problem(document.metadata["file_name"], f"the document id {document.id_!r} is already indexed from {entry['file']!r} of another folder"))
-        elif entry is not None and entry["hash"] == _document_hash(document):
-            report.unchanged += 1
-        else:
-            report.added += entry is None
-            report.changed += entry is not None
-            todo.append(document)
-    if gone and not todo:
-        self._commit()
-    return todo
-
-@patch
-def _remove(self: Index, doc_ids: Sequence[str]) -> None:
-    "Take documents out of store and BM25."
-    outlines = self.store.get_outlines(doc_ids).found if doc_ids else {}
-    self.bm25.remove([a for o in outlines.values() for a in o.addresses() if a in self.bm25])
-    self.store.delete(doc_ids)
-    for i in doc_ids:
-        self.manifest.documents.pop(i, None)
-
-# %% ../nbs/08_ingest.ipynb #a46a28ab
-@patch
-def _write(self: Index, documents: Sequence[Document], root: str, report: IndexReport, show_progress: bool, every: int = 4_000) -> None:
-    "Split, embed and store documents, committing now and then."
-    from tqdm.auto import tqdm
-    bar = tqdm(total=sum(len(d.text) for d in documents), desc="index", unit="char", unit_scale=True, disable=not show_progress or not documents)
-    batch: list[tuple[Document, list, Outline]] = []
-    since = 0
-    for document in documents:
-        batch.append((document, *self.parser.parse(document)))
-        if sum(len(nodes) for _, nodes, _ in batch) >= 500:
-            since += self._store_batch(batch, root, report, bar)
-            batch = []
-        if since >= every:
-            self._commit()
-            since = 0
-    if batch:
-        self._store_batch(batch, root, report, bar)
-    bar.close()
-    if documents:
-        self._commit()
+def _unused(folder: Path, name: str) -> str:
+    "A numbered name that is not taken."
+    taken = [int(p.name.rpartition("-")[2]) for p in folder.glob(f"{name}-*") if p.name.rpartition("-")[2].isdigit()]
+    return f"{name}-{max(taken, default=0) + 1}"
 
 # %% ../nbs/08_ingest.ipynb #0a49e162
+_OWN = re.compile(r"(chroma|embedding|bm25)-\d+")  # Folders of an index
+
 @patch
-def _store_batch(self: Index, batch: Sequence[tuple[Document, list, Outline]], root: str, report: IndexReport, bar: Any) -> int:
-    "Embed and store some documents; returns the number of chunks."
-    nodes = [n for _, ns, _ in batch for n in ns]
-    searched = [n for n in nodes if parse_address(n.node_id).level in SEARCHED]
-    vectors = self.embed_model.get_text_embedding_batch([n.get_content(MetadataMode.EMBED) for n in searched])
-    for node, vector in zip(searched, vectors):
-        node.embedding = vector
-    self._remove([d.id_ for d, _, _ in batch])
-    self.store.put(nodes, [o for _, _, o in batch])
-    self.bm25.add([n.node_id for n in searched], list(word_tokens_batch(n.text for n in searched)))
-    for document, _, _ in batch:
-        self.manifest.documents[document.id_] = {"hash": _document_hash(document), "root": root, "file": document.metadata["file_name"]}
-        report.characters += len(document.text)
-        bar.update(len(document.text))
-    report.chunks += len(nodes)
-    return len(nodes)
+def _write_manifest(self: Index) -> None:
+    _write_atomically(self.folder / "manifest.json", json.dumps(asdict(self.manifest), ensure_ascii=False, indent=1))
+
+@patch
+def _clean(self: Index, everything: bool = False) -> None:
+    "Remove the folders that the manifest does not name, or all of the index's."
+    keep = {f"bm25-{self.manifest.generation}", self.manifest.embedding_folder, self.manifest.chroma_folder}
+    for item in self.folder.iterdir():
+        if _OWN.fullmatch(item.name) and (everything or item.name not in keep):
+            shutil.rmtree(item, ignore_errors=True)
+
+@patch
+def _abandon(self: Index) -> None:
+    "Remove what an index that was never committed has made."
+    for name in (self.manifest.chroma_folder, self.manifest.embedding_folder, f"bm25-{self.manifest.generation}"):
+        if name:
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+    if not self._replaces:
+        self._clean(everything=True)
+        (self.folder / "manifest.json").unlink(missing_ok=True)
+        for folder in self._made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 # %% ../nbs/08_ingest.ipynb #7b538fb4
 @patch
+def _update(self: Index, documents: Sequence[Document], root: str, report: IndexReport, show_progress: bool) -> None:
+    "Make the index hold these documents of this root."
+    try:
+        if not self._committed:
+            self._fit(documents)
+        todo = self._plan(documents, root, report)
+        if self._outgrown(todo):
+            report.refitted = True
+            self._fit(documents)
+            self._commit()
+        self._write(todo, root, report, show_progress)
+        if not (self._saved and self._committed):
+            self._commit()
+        self._clean()  # also what a run left behind that was killed after its last commit
+    except BaseException as error:
+        if isinstance(error, Exception) and not self._saved and (self._committed or self.manifest.documents):
+            self._commit()
+        elif not self._committed:
+            self._abandon()
+        raise
+
+# %% ../nbs/08_ingest.ipynb #17ad5b87
+@patch
+def _outgrown(self: Index, todo: Sequence[Document]) -> bool:
+    "True when a fitted embedding has seen less than half of the corpus."
+    new = {d.id_: len(d.text) for d in todo}
+    old = sum(e["characters"] for i, e in self.manifest.documents.items() if i not in new)
+    return 0 < 2 * self.manifest.fitted_on <= old + sum(new.values())
+
+@patch
+def _fit(self: Index, documents: Sequence[Document]) -> None:
+    "Fit the embedding where it can be fitted, and save it under a new name."
+    if self.manifest.fitted_on or _needs_fit(self.embed_model):
+        new = {d.id_ for d in documents}
+        others = self.store.get_outlines(i for i in self.manifest.documents if i not in new).found.values()
+        chunks = [a for o in others for a in o.addresses() if parse_address(a).level in SEARCHED]
+        pieces = _fit_pieces(documents) + [n.text for n in self.store.get_chunks(chunks).found.values()]
+        self.embed_model = copy.copy(self.embed_model)  # never the caller's own
+        self.embed_model.fit(pieces)
+        self.manifest.fitted_on = sum(len(d.text) for d in documents) + sum(o.n_characters for o in others)
+    name = _unused(self.folder, "embedding")
+    save_embedding(self.embed_model, self.folder / name)
+    self.manifest.embedding, self.manifest.embedding_folder = describe_embedding(self.embed_model), name
+
+# %% ../nbs/08_ingest.ipynb #1537ca82
+@patch
+def _plan(self: Index, documents: Sequence[Document], root: str, report: IndexReport) -> list[Document]:
+    "Drop what is gone, and list what must be written."
+    known, present, held = self.manifest.documents, {d.id_ for d in documents}, set(self.store.doc_ids())
+    gone = [i for i, entry in known.items() if entry["root"] == root and i not in present]
+    lost = [i for i in known if i not in held]
+    todo = [d for d in documents if self._is_due(d, root, d.id_ in held, report)]
+    self._mark([*gone, *lost, *(d.id_ for d in todo if d.id_ in known)])
+    self._forget(lost)
+    self._remove([*gone, *(held - set(known))])  # what is held but not known was stored by a run that was killed before it could commit
+    report.removed = len(gone)
+    return todo
+
+@patch
+def _is_due(self: Index, document: Document, root: str, held: bool, report: IndexReport) -> bool:
+    "True when a document must be written."
+    entry = self.manifest.documents.get(document.id_)
+    if entry is not None and entry["root"] != root and Path(entry["root"]).exists():
+        report.problems.append(Problem(document.metadata["file_name"], f"the document id {document.id_!r} is already indexed from {entry['file']!r} of {entry['root']!r}"))
+        return False
+    if entry is not None and entry["root"] == root and held and entry["hash"] == _document_hash(document):
+        report.unchanged += 1
+        return False
+    report.added += entry is None
+    report.changed += entry is not None
+    return True
+
+# %% ../nbs/08_ingest.ipynb #ac0b9e14
+@patch
+def _mark(self: Index, doc_ids: Sequence[str]) -> None:
+    "Note in the manifest that documents are about to be replaced or removed."
+    if doc_ids:
+        for i in doc_ids:
+            self.manifest.documents[i]["hash"] = ""
+        self._write_manifest()
+        self._saved = False
+
+@patch
+def _forget(self: Index, doc_ids: Iterable[str]) -> None:
+    "Take documents out of BM25."
+    if self._chunk_ids is None:
+        self._chunk_ids = {}
+        for i in self.bm25.ids:
+            self._chunk_ids.setdefault(parse_address(i).doc_id, []).append(i)
+    if gone := [a for i in doc_ids for a in self._chunk_ids.pop(i, ())]:
+        self.bm25.remove(gone)
+
+@patch
+def _remove(self: Index, doc_ids: Sequence[str]) -> None:
+    "Take documents out of store, BM25 and manifest."
+    if doc_ids:
+        self.store.delete(doc_ids)
+        self._forget(doc_ids)
+        for i in doc_ids:
+            self.manifest.documents.pop(i, None)
+        self._saved = False
+
+# %% ../nbs/08_ingest.ipynb #cf322c78
+Batch = list[tuple[list[TextNode], Outline]]
+
+def _batches(parsed: Iterable[tuple[list[TextNode], Outline]], size: int = 500) -> Iterator[Batch]:
+    "Whole documents, about `size` chunks at a time."
+    batch: Batch = []
+    n = 0
+    for nodes, outline in parsed:
+        batch.append((nodes, outline))
+        n += len(nodes)
+        if n >= size:
+            yield batch
+            batch, n = [], 0
+    if batch:
+        yield batch
+
+@patch
+def _write(self: Index, todo: Sequence[Document], root: str, report: IndexReport, show_progress: bool) -> None:
+    "Split, embed and store documents, then embed again what has vectors of an older embedding."
+    from tqdm.auto import tqdm
+    entries, given = self.manifest.documents, {d.id_: d for d in todo}
+    stale = [i for i, e in entries.items() if i not in given and e["hash"] and e["embedding"] != self.manifest.embedding_folder]
+    total = sum(len(d.text) for d in todo) + sum(entries[i]["characters"] for i in stale)
+    with tqdm(total=total, desc="index", unit="char", unit_scale=True, disable=not (show_progress and total)) as bar:
+        for batch in self._in_turn(_batches(self.parser.parse(d) for d in todo), report, bar):
+            self._forget([o.doc_id for _, o in batch])
+            searched = [n for nodes, _ in batch for n in nodes if parse_address(n.node_id).level in SEARCHED]
+            self.bm25.add([n.node_id for n in searched], list(word_tokens_batch(n.text for n in searched)))
+            for nodes, outline in batch:
+                self._chunk_ids[outline.doc_id] = [n.node_id for n in nodes if n.node_id in self.bm25]
+                entries[outline.doc_id] = self._entry(given[outline.doc_id], root)
+                report.characters += outline.n_characters
+        for batch in self._in_turn(_batches(map(self._stored, stale)), report, bar):
+            for _, outline in batch:
+                entries[outline.doc_id]["embedding"] = self.manifest.embedding_folder
+
+# %% ../nbs/08_ingest.ipynb #78c8fae9
+@patch
+def _in_turn(self: Index, batches: Iterable[Batch], report: IndexReport, bar: Any, every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
+    "Embed and store batches; commit when the caller is done with one and many chunks or seconds have passed."
+    since, last = 0, time.monotonic()
+    for batch in batches:
+        nodes = [n for ns, _ in batch for n in ns]
+        embed_nodes([n for n in nodes if parse_address(n.node_id).level in SEARCHED], self.embed_model)
+        self._saved = False
+        self.store.put(nodes, [o for _, o in batch])
+        yield batch
+        report.chunks += len(nodes)
+        bar.update(sum(o.n_characters for _, o in batch))
+        since += len(nodes)
+        if since >= every or time.monotonic() - last > seconds:
+            self._commit()
+            since, last = 0, time.monotonic()
+
+@patch
+def _stored(self: Index, doc_id: str) -> tuple[list[TextNode], Outline]:
+    "A document as the store holds it."
+    outline = self.store.get_outlines([doc_id]).all()[doc_id]
+    return list(self.store.get_chunks(outline.addresses()).all().values()), outline
+
+@patch
+def _entry(self: Index, document: Document, root: str) -> dict[str, Any]:
+    "What the manifest says of a document."
+    return {"hash": _document_hash(document), "root": root, "file": document.metadata["file_name"],
+            "characters": len(document.text), "embedding": self.manifest.embedding_folder}
+
+# %% ../nbs/08_ingest.ipynb #b95e3667
+@patch
 def _commit(self: Index) -> None:
     "Make the present state the index: BM25 under a new name, then the manifest, then the old files go."
+    if not self._committed:
+        self.manifest.generation = int(_unused(self.folder, "bm25").rpartition("-")[2]) - 1
     self.manifest.generation += 1
     self.bm25.save(self.folder / f"bm25-{self.manifest.generation}")
-    _write_atomically(self.folder / "manifest.json", json.dumps(asdict(self.manifest), ensure_ascii=False, indent=1))
-    keep = {f"bm25-{self.manifest.generation}", self.manifest.embedding_folder}
-    for item in self.folder.iterdir():
-        if item.name.startswith(("bm25-", "embedding-")) and item.name not in keep:
-            shutil.rmtree(item, ignore_errors=True)
+    self._write_manifest()
+    self._saved = self._committed = True
+    self._clean()

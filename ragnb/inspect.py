@@ -91,7 +91,7 @@ article{border:1px solid var(--line);border-radius:.5rem;padding:.8rem 1rem;marg
 svg{display:block;width:100%;height:14px;margin:.5rem 0}details{margin-top:.5rem}summary{cursor:pointer;color:var(--soft);font-size:.9rem}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--near);border-radius:.5rem;padding:.8rem;font:inherit;font-size:.92rem}
 table{border-collapse:collapse;font-size:.85rem;width:100%}td,th{border-bottom:1px solid var(--line);padding:.2rem .4rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}
-.key span{padding:0 .4rem;margin-right:.6rem}
+.key span{color:var(--fg);padding:0 .4rem;margin-right:.6rem}td:first-child{white-space:nowrap}
 """
 
 def _esc(text: object) -> str:
@@ -134,12 +134,17 @@ def _chips(answer: Answer, passage: Passage) -> str:
     chips.append(f"{hits} hit{'s' * (hits != 1)}, {near} neighbour{'s' * (near != 1)}, {len(passage.span):,} characters")
     return "".join(f'<span class="chip">{c}</span>' for c in chips)
 
+def _short(i: str, passage: Passage) -> str:
+    "An id without the document, which stands above it; at most 24 characters."
+    short = i.removeprefix(passage.doc_id) if i.startswith(passage.doc_id + "#") else i
+    return short if len(short) <= 24 else short[:23] + "…"
+
 def _article(answer: Answer, passage: Passage, best: Span | None) -> str:
     "One passage of the page."
     outline = answer.expansion.outlines.get(passage.doc_id)
     chunks = _chunks(passage, outline)
     where = ", ".join(_esc(x) for x in (passage.metadata.get("title"), passage.doc_id, page_label(passage.pages)) if x)
-    rows = "".join(f"<tr><td>{_esc(i)}</td><td>{_esc(passage.why.get(i, ''))}</td></tr>" for i, _ in chunks)
+    rows = "".join(f"<tr><td>{_esc(_short(i, passage))}</td><td>{_esc(passage.why.get(i, ''))}</td></tr>" for i, _ in chunks)
     inside = _in_context(answer, passage.doc_id, passage.span)
     return (f'<article{"" if inside else " class=out"}><div class="head"><b>{passage.rank}. {where}</b>{_chips(answer, passage)}'
             f'{"" if inside else "<small>beyond the budget</small>"}</div>{_map(passage, chunks, outline.n_characters) if outline else ""}'

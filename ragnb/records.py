@@ -13,17 +13,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from fastcore.basics import patch
-from llama_index.core.bridge.pydantic import Field
-from llama_index.core.schema import BaseNode, Document, TextNode
+from llama_index.core.schema import BaseNode
 
-from .span import InputError, Outline, Span
-from .split import BOOKKEEPING, SCALARS, SpanNodeParser, cut_long, pack
+from .span import InputError, Span
+from .split import cut_long, pack
 from .text import sentence_spans, trim_span
 
 # %% auto #0
 __all__ = ['Clause', 'Article', 'Block', 'Statute', 'parse_clauses', 'parse_statute', 'Record', 'merge_short', 'statute_records',
            'interpretation_records', 'ruling_records', 'QAPair', 'qa_pairs', 'qa_records', 'detect_kind', 'text_of',
-           'records_of', 'to_jsonl', 'RecordNodeParser']
+           'records_of', 'to_jsonl']
 
 # %% ../nbs/02_records.ipynb #443348e7
 @dataclass(frozen=True)
@@ -953,6 +952,7 @@ _MAKERS = {"statute": statute_records, "interpretation": interpretation_records,
 def records_of(
     document: BaseNode,       # A LlamaIndex document; `metadata` may hold title, domain, law_id or item_id (else its id is used)
     kind: str | None = None,  # statute, interpretation, ruling or qa; found out when None
+    max_size: int | None = None,  # Characters of an article's record or an unsplit pair; None for each kind's own; rulings may be longer
 ) -> list[Record]:            # Empty when the document is none of these
     "Turn a document into records."
     text, metadata = document.get_content(), document.metadata
@@ -962,7 +962,8 @@ def records_of(
     if kind not in _MAKERS:
         raise InputError(f"kind must be one of {', '.join(_MAKERS)}, got {kind!r}")
     item = str(metadata.get("law_id") or metadata.get("item_id") or document.node_id)
-    return _MAKERS[kind](text, item, str(metadata.get("title") or ""), str(metadata.get("domain") or ""))
+    sizes = {} if max_size is None else {"statute": {"min_size": min(200, max_size - 1), "max_size": max_size}, "qa": {"max_size": min(1500, max_size), "threshold": max_size}}
+    return _MAKERS[kind](text, item, str(metadata.get("title") or ""), str(metadata.get("domain") or ""), **sizes.get(kind, {}))
 
 # %% ../nbs/02_records.ipynb #ef15227c
 @patch
@@ -982,32 +983,3 @@ def to_jsonl(
     rows = ({"id": r.id, "type": r.type, "domain": r.metadata.get("domain", ""), "title": r.title, "content": r.content(text), "start": r.span.start,
              "end": r.span.end, "prefix": r.prefix, "metadata": {k: v for k, v in r.metadata.items() if k != "domain"}} for r in records)
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-# %% ../nbs/02_records.ipynb #5be3487a
-class RecordNodeParser(SpanNodeParser):
-    "One record a node (level r), its prefix in metadata['prefix']."
-    kind: str | None = Field(default=None, description="statute, interpretation, ruling or qa; found out for each document when None")
-    max_size: int = Field(default=3000, ge=1, description="Characters of a chunk of a document that is none of these")
-    sentences: str = Field(default="auto", description="How sentences are found in such a document: auto, kiwi or rule")
-
-    def split(self, text: str) -> dict[str, list[Span]]:
-        records = records_of(Document(text=text, id_="0"), self.kind)
-        if records:
-            return {"r": [r.span for r in records]}
-        atoms = [a for s in sentence_spans(text, self.sentences) for a in cut_long(text, s, self.max_size)]
-        return {"r": pack(text, atoms, self.max_size)}
-
-    def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
-        nodes, outline = super().parse(document)
-        for node, record in zip(nodes, records_of(document, self.kind)):
-            _dress(node, record)
-        return nodes, outline
-
-# %% ../nbs/02_records.ipynb #a6af486f
-def _dress(node: TextNode, record: Record) -> None:
-    "Give a node the metadata of its record; only the prefix is shown to embedder and LLM."
-    node.metadata |= {k: v for k, v in record.metadata.items() if isinstance(v, SCALARS)}
-    node.metadata |= {"record_id": record.id, "record_type": record.type, "record_title": record.title, "prefix": record.prefix}
-    hidden = [k for k in (*BOOKKEEPING, *node.metadata) if k != "prefix" or not record.prefix]
-    node.excluded_embed_metadata_keys, node.excluded_llm_metadata_keys = list(dict.fromkeys(hidden)), list(dict.fromkeys(hidden))
-    node.metadata_template = "{value}"

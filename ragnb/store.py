@@ -17,10 +17,11 @@ from fastcore.basics import patch
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
-from .span import Address, DuplicateIdError, InputError, MissingChunkError, Outline, Span, Spans, parse_address
+from .span import Address, DuplicateIdError, InputError, MissingChunkError, Outline, RagnbError, Span, Spans, parse_address
 
 # %% auto #0
-__all__ = ['T', 'SEARCHED', 'Found', 'ChunkStore', 'MemoryStore', 'outline_to_json', 'outline_from_json', 'ChromaStore']
+__all__ = ['T', 'SEARCHED', 'Found', 'ChunkStore', 'MemoryStore', 'outline_to_json', 'outline_from_json', 'ChromaStore',
+           'embed_nodes']
 
 # %% ../nbs/06_store.ipynb #d3a9f27d
 T = TypeVar("T")
@@ -84,30 +85,66 @@ def _found(asked: Sequence[str], values: Mapping[str, T]) -> Found[T]:
     "Put values in the order asked for and name the missing."
     return Found({i: values[i] for i in asked if i in values}, tuple(i for i in asked if i not in values))
 
-def _check_put(nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
-    "Refuse what could not be read back."
-    documents = {o.doc_id for o in outlines}
+# %% ../nbs/06_store.ipynb #e18c4fc1
+def _check_nodes(nodes: Sequence[TextNode], outlines: Mapping[str, Outline]) -> None:
+    "Refuse chunks that could not be found again."
     seen: set[str] = set()
     for node in nodes:
         address = parse_address(node.node_id)
         if node.node_id in seen:
             raise DuplicateIdError(f"two chunks have the address {node.node_id!r}")
         seen.add(node.node_id)
-        if address.doc_id not in documents:
+        if address.doc_id not in outlines:
             raise InputError(f"chunk {node.node_id!r} comes without the outline of its document")
-        if address.level in SEARCHED and node.embedding is None:
-            raise InputError(f"chunk {node.node_id!r} of searched level {address.level!r} has no embedding")
+        if address.index >= len(outlines[address.doc_id].levels.get(address.level, ())):
+            raise InputError(f"chunk {node.node_id!r} is not in the outline of its document")
+        _check_values(node.node_id, node.metadata, node.text)
 
-# %% ../nbs/06_store.ipynb #e18c4fc1
+def _check_values(name: str, metadata: Mapping[str, Any], text: str = "") -> None:
+    "Refuse metadata that are not scalars, and text that is not Unicode (half a surrogate pair)."
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not isinstance(value, (str, int, float, type(None))):
+            raise InputError(f"metadata {key!r} of {name!r} must be text, a number, a truth value or None, got {type(value).__name__}")
+        if isinstance(value, float) and not np.isfinite(value):
+            raise InputError(f"metadata {key!r} of {name!r} must be finite, got {value}")
+    try:
+        "".join([name, text, *metadata, *(v for v in metadata.values() if isinstance(v, str))]).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"text or metadata of {name!r} hold {error.object[error.start]!r}, which is not a character") from error
+
+# %% ../nbs/06_store.ipynb #f934cfba
+def _check_vectors(nodes: Sequence[TextNode], known: int | None) -> int | None:
+    "Refuse a missing vector, one that is not finite, or one of another length; returns the length."
+    for node in nodes:
+        if parse_address(node.node_id).level not in SEARCHED:
+            continue
+        if node.embedding is None:
+            raise InputError(f"chunk {node.node_id!r} of searched level {parse_address(node.node_id).level!r} has no embedding")
+        known = known or len(node.embedding)
+        if len(node.embedding) != known or not known or not np.isfinite(node.embedding).all():
+            raise InputError(f"the embedding of {node.node_id!r} must be {known} finite numbers, got {len(node.embedding)}")
+    return known
+
+def _check_put(nodes: Sequence[TextNode], outlines: Sequence[Outline], known: int | None) -> int | None:
+    "Refuse what could not be read back; returns the length of the vectors."
+    by_id = {o.doc_id: o for o in outlines}
+    if len(by_id) < len(outlines):
+        raise DuplicateIdError(f"{len(outlines) - len(by_id)} documents of this put have the id of another one")
+    for outline in outlines:
+        _check_values(outline.doc_id, outline.metadata)
+    _check_nodes(nodes, by_id)
+    return _check_vectors(nodes, known)
+
+# %% ../nbs/06_store.ipynb #24deb162
 def _by_score(
     hits: Iterable[tuple[float, TextNode]],
     top_k: int,
 ) -> list[NodeWithScore]:
-    "Best first; equal scores in address order."
-    ranked = sorted(hits, key=lambda h: (-h[0], parse_address(h[1].node_id)))[:top_k]
+    "Best first; equal scores (to six decimals) in address order."
+    ranked = sorted(hits, key=lambda h: (-round(h[0], 6), parse_address(h[1].node_id)))[:top_k]
     return [NodeWithScore(node=n, score=s) for s, n in ranked]
 
-# %% ../nbs/06_store.ipynb #24deb162
+# %% ../nbs/06_store.ipynb #73733b38
 class MemoryStore(ChunkStore):
     "A store that lives as long as the process."
 
@@ -117,18 +154,20 @@ class MemoryStore(ChunkStore):
         self._matrix: tuple[list[TextNode], np.ndarray] | None = None
 
     def put(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
-        _check_put(nodes, outlines)
+        _check_put(nodes, outlines, self._dims())
         self.delete([o.doc_id for o in outlines])
-        self._chunks |= {n.node_id: n for n in nodes}
+        self._chunks |= {n.node_id: n.model_copy(deep=True) for n in nodes}
         self._outlines |= {o.doc_id: o for o in outlines}
 
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
-        self.reads += 1
-        return _found(_asked(addresses), self._chunks)
+        asked = _asked(addresses)
+        self.reads += bool(asked)
+        return _found(asked, {i: _as_read(self._chunks[i]) for i in asked if i in self._chunks})
 
     def get_outlines(self, doc_ids: Iterable[str]) -> Found[Outline]:
-        self.reads += 1
-        return _found(_asked(doc_ids), self._outlines)
+        asked = _asked(doc_ids)
+        self.reads += bool(asked)
+        return _found(asked, self._outlines)
 
     def delete(self, doc_ids: Iterable[str]) -> int:
         gone = [self._outlines.pop(i) for i in _asked(doc_ids) if i in self._outlines]
@@ -144,13 +183,16 @@ class MemoryStore(ChunkStore):
         return sorted(self._outlines)
 
     def search(self, embedding: Sequence[float], top_k: int = 10, where: Mapping[str, Any] | None = None) -> list[NodeWithScore]:
-        _check_search(embedding, top_k)
+        _check_search(embedding, top_k, where, self._dims())
         nodes, matrix = self._vectors()
-        scores = matrix @ _unit(np.asarray(embedding, dtype=np.float32)) if nodes else np.zeros(0)
-        wanted = [(float(s), n) for s, n in zip(scores, nodes) if all(n.metadata.get(k) == v for k, v in (where or {}).items())]
-        return _by_score(wanted, top_k)
+        if not nodes or not np.any(embedding):
+            return []
+        scores = matrix @ _unit(np.asarray(embedding, dtype=np.float32))
+        wanted = [(float(scores[i]), nodes[i]) for i in np.argsort(-scores) if _matches(nodes[i], where or {})]
+        last = wanted[min(top_k, len(wanted)) - 1][0] - 1e-6 if wanted else 0
+        return [NodeWithScore(node=_as_read(h.node), score=h.score) for h in _by_score((w for w in wanted if w[0] >= last), top_k)]
 
-# %% ../nbs/06_store.ipynb #f292fedf
+# %% ../nbs/06_store.ipynb #45936a20
 @patch
 def addresses(
     self: Outline,
@@ -158,27 +200,47 @@ def addresses(
     "All the chunk addresses of a document."
     return [str(Address(self.doc_id, level, i)) for level, spans in self.levels.items() for i in range(len(spans))]
 
-# %% ../nbs/06_store.ipynb #73733b38
+# %% ../nbs/06_store.ipynb #62af6d5d
 def _unit(matrix: np.ndarray) -> np.ndarray:
     "Rows scaled to length 1; a zero row stays zero."
     norm = np.linalg.norm(matrix, axis=-1, keepdims=True)
     return matrix / np.where(norm == 0, 1, norm)
 
-def _check_search(embedding: Sequence[float], top_k: int) -> None:
+def _check_search(embedding: Sequence[float], top_k: int, where: Mapping[str, Any] | None, known: int | None) -> None:
+    "Refuse a search that means nothing."
     if top_k < 1:
         raise InputError(f"top_k must be >= 1, got {top_k}")
     if not len(embedding) or not np.isfinite(np.asarray(embedding, dtype=np.float64)).all():
         raise InputError("embedding must be a non-empty list of finite numbers")
+    if known and len(embedding) != known:
+        raise InputError(f"embedding must have {known} numbers like those in the store, got {len(embedding)}")
+    for key, value in (where or {}).items():
+        if not isinstance(value, (str, int, float)):
+            raise InputError(f"where[{key!r}] must be text, a number or a truth value, got {value!r}")
+
+def _matches(node: TextNode, where: Mapping[str, Any]) -> bool:
+    "True when metadata equal the given values; `doc_id` and its like mean the document, as in LlamaIndex's stores."
+    held = node.metadata | dict.fromkeys(("doc_id", "document_id", "ref_doc_id"), node.ref_doc_id)
+    return all(k in held and held[k] == v and isinstance(held[k], bool) == isinstance(v, bool) for k, v in where.items())
+
+def _as_read(node: TextNode) -> TextNode:
+    "A copy to hand out: without its vector, with metadata of its own."
+    return node.model_copy(update={"embedding": None, "metadata": dict(node.metadata)})
+
+@patch
+def _dims(self: MemoryStore) -> int | None:
+    "Length of the vectors held; None when there are none."
+    return next((len(n.embedding) for a, n in self._chunks.items() if parse_address(a).level in SEARCHED), None)
 
 @patch
 def _vectors(self: MemoryStore) -> tuple[list[TextNode], np.ndarray]:
     "Searched nodes and their vectors, one matrix."
     if self._matrix is None:
-        nodes = [n for n in self._chunks.values() if n.embedding is not None]
+        nodes = [n for a, n in self._chunks.items() if parse_address(a).level in SEARCHED]
         self._matrix = nodes, _unit(np.array([n.embedding for n in nodes], dtype=np.float32))
     return self._matrix
 
-# %% ../nbs/06_store.ipynb #18fdd1b2
+# %% ../nbs/06_store.ipynb #5a66705a
 def outline_to_json(outline: Outline) -> str:
     "Write an outline as compact JSON."
     flat = {level: [x for s in spans for x in (s.start, s.end)] for level, spans in outline.levels.items()}
@@ -190,7 +252,7 @@ def outline_to_json(outline: Outline) -> str:
         "metadata": outline.metadata,
     }, ensure_ascii=False, separators=(",", ":"))
 
-# %% ../nbs/06_store.ipynb #f977007e
+# %% ../nbs/06_store.ipynb #87e9eb29
 def outline_from_json(text: str) -> Outline:
     "Read an outline back."
     d = json.loads(text)
@@ -198,7 +260,7 @@ def outline_from_json(text: str) -> Outline:
     return Outline(d["doc_id"], d["n_characters"], levels, {i: b for i, b in d["blanks"]},
                    [(n, Span(a, b)) for n, a, b in d["pages"]], [(t, Span(a, b)) for t, a, b in d["sections"]], d["metadata"])
 
-# %% ../nbs/06_store.ipynb #b8c002d6
+# %% ../nbs/06_store.ipynb #40ef90e0
 class ChromaStore(ChunkStore):
     "A store in Chroma: a folder on this machine, or a server."
 
@@ -212,21 +274,17 @@ class ChromaStore(ChunkStore):
     ) -> None:
         if sum(x is not None for x in (path, url, client)) != 1:
             raise InputError("ChromaStore takes exactly one of path, url or client")
-        self.client = client or _chroma_client(path, url)
+        self.client = _chroma_client(path, url) if client is None else client
         self._children, self._parents, self._outlines = (
             self.client.get_or_create_collection(
                 prefix + name, embedding_function=None,
                 configuration={"hnsw": {"space": space, "ef_construction": 200, "ef_search": 200}})
             for name, space in (("children", "cosine"), ("parents", "l2"), ("outlines", "l2")))
         self._batch = min(self.client.get_max_batch_size(), 4_000)
+        self._known_dims: int | None = None
 
     def put(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
-        _check_put(nodes, outlines)
-        self.delete([o.doc_id for o in outlines])
-        self._upsert(self._outlines, [(o.doc_id, None, {"outline": outline_to_json(o)}, None) for o in outlines])
-        for collection in (self._children, self._parents):
-            mine = [n for n in nodes if self._home(parse_address(n.node_id).level) is collection]
-            self._upsert(collection, [(n.node_id, n.embedding, _chroma_metadata(n), n.text) for n in mine])
+        self._put(nodes, outlines)
 
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
         asked, values = _asked(addresses), {}
@@ -251,25 +309,44 @@ class ChromaStore(ChunkStore):
     def doc_ids(self) -> list[str]:
         return sorted(self._outlines.get(include=[])["ids"])
 
-# %% ../nbs/06_store.ipynb #e6485036
+# %% ../nbs/06_store.ipynb #a4cb75e2
 def _chroma_client(path: str | Path | None, url: str | None) -> Any:
     "An embedded client for a folder, or an HTTP client for a URL; neither reports home."
     import chromadb
     from chromadb.config import Settings
     settings = Settings(anonymized_telemetry=False)
     if path is not None:
-        return chromadb.PersistentClient(str(path), settings=settings)
+        return _open_folder(Path(path).resolve(), settings)
     from urllib.parse import urlparse
     parts = urlparse(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InputError(f"url must look like http://host:port, got {url!r}")
-    return chromadb.HttpClient(parts.hostname, parts.port or 8000, ssl=parts.scheme == "https", settings=settings)
+    try:
+        return chromadb.HttpClient(parts.hostname, parts.port or 8000, ssl=parts.scheme == "https", settings=settings)
+    except ValueError as error:
+        raise ConnectionError(f"no Chroma server answers at {url!r}: {error}") from error
 
-# %% ../nbs/06_store.ipynb #40ef90e0
+def _open_folder(folder: Path, settings: Any) -> Any:
+    "An embedded client. Chroma keeps one for each path: it must not be that of a folder since deleted."
+    import chromadb
+    from chromadb.api.shared_system_client import SharedSystemClient
+    if not (folder / "chroma.sqlite3").exists():
+        for kept in (SharedSystemClient._identifier_to_system, SharedSystemClient._identifier_to_refcount):
+            kept.pop(str(folder), None)
+    try:
+        return chromadb.PersistentClient(str(folder), settings=settings)
+    except chromadb.errors.ChromaError as error:
+        raise RagnbError(f"cannot open the Chroma folder {str(folder)!r}: {error}") from error
+
+# %% ../nbs/06_store.ipynb #3288bb8c
 def _chroma_metadata(node: TextNode) -> dict[str, Any]:
     "Metadata as LlamaIndex's ChromaVectorStore writes them."
     metadata = node_to_metadata_dict(node, remove_text=True, flat_metadata=True)
-    return {k: v for k, v in metadata.items() if v is not None}
+    return {k: v for k, v in metadata.items() if v is not None and _chroma_takes(k, v)}
+
+def _chroma_takes(key: str, value: str | int | float | bool) -> bool:
+    "False for what Chroma cannot filter by; it is still read back, from the node's JSON."
+    return bool(key) and key[0] not in "#$" and key != "chroma:document" and not (isinstance(value, int) and abs(value) >= 2**63)
 
 def _is_address(text: str) -> bool:
     try:
@@ -282,7 +359,7 @@ def _home(self: ChromaStore, level: str) -> Any:
     "The collection that holds a level."
     return self._children if level in SEARCHED else self._parents
 
-# %% ../nbs/06_store.ipynb #a4cb75e2
+# %% ../nbs/06_store.ipynb #75c6617e
 @patch
 def _upsert(self: ChromaStore, collection: Any, rows: Sequence[tuple[str, Sequence[float] | None, dict[str, Any], str | None]]) -> None:
     "Write rows in batches; a row without a vector gets one number, spread by its id."
@@ -300,7 +377,33 @@ def _read(self: ChromaStore, collection: Any, ids: Sequence[str]) -> Iterator[tu
         rows = collection.get(ids=list(ids[at:at + self._batch]), include=["metadatas", "documents"])
         yield from zip(rows["ids"], rows["metadatas"], rows["documents"] or [None] * len(rows["ids"]))
 
-# %% ../nbs/06_store.ipynb #75c6617e
+# %% ../nbs/06_store.ipynb #ed81c43f
+@patch
+def _put(self: ChromaStore, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
+    "Replace documents: outlines first, then their chunks."
+    dims, ids = _check_put(nodes, outlines, self._dims()), [o.doc_id for o in outlines]
+    rows = [(n.node_id, n.embedding, _chroma_metadata(n), n.text) for n in nodes]
+    self.delete(ids)
+    try:
+        self._upsert(self._outlines, [(o.doc_id, None, {"outline": outline_to_json(o)}, None) for o in outlines])
+        self._upsert(self._children, [r for r in rows if parse_address(r[0]).level in SEARCHED])
+        self._upsert(self._parents, [(i, None, m, t) for i, _, m, t in rows if parse_address(i).level not in SEARCHED])
+    except Exception as error:
+        self.delete(ids)
+        if type(error).__name__ == "InvalidArgumentError":
+            raise InputError(f"Chroma does not take these documents: {error}") from error
+        raise
+    self._known_dims = dims
+
+@patch
+def _dims(self: ChromaStore) -> int | None:
+    "Length of the vectors held; None when there are none."
+    if self._known_dims is None:
+        rows = self._children.get(limit=1, include=["embeddings"])["embeddings"]
+        self._known_dims = len(rows[0]) if len(rows) else None
+    return self._known_dims
+
+# %% ../nbs/06_store.ipynb #729e6c4b
 @patch
 def _delete(self: ChromaStore, doc_ids: Iterable[str]) -> int:
     "Remove documents: their chunks, then their outlines."
@@ -316,21 +419,30 @@ def _delete(self: ChromaStore, doc_ids: Iterable[str]) -> int:
         self._outlines.delete(ids=list(gone))
     return len(gone)
 
-# %% ../nbs/06_store.ipynb #f9615f68
+# %% ../nbs/06_store.ipynb #b4a5e074
 @patch
 def _search(self: ChromaStore, embedding: Sequence[float], top_k: int, where: Mapping[str, Any] | None) -> list[NodeWithScore]:
-    "Nearest children; a few more are asked for, so that ties at the cut fall by address."
-    _check_search(embedding, top_k)
-    held = self._children.count()
-    if not held:
+    "Nearest children."
+    _check_search(embedding, top_k, where, self._dims())
+    held, n = self._children.count(), top_k + 10
+    if not held or not np.any(embedding):
         return []
+    rows = self._nearest(embedding, min(held, n), where)
+    while n < min(held, 2_000) and len(rows) == n and rows[-1][0] <= rows[top_k - 1][0] + 1e-6:
+        n = min(held, 4 * n)
+        rows = self._nearest(embedding, n, where)
+    return _by_score(((1 - d, metadata_dict_to_node(m, text=t)) for d, m, t in rows), top_k)
+
+@patch
+def _nearest(self: ChromaStore, embedding: Sequence[float], n: int, where: Mapping[str, Any] | None) -> list[tuple[float, dict, str]]:
+    "Distance, metadata and text of the nearest children."
     clauses = [{k: v} for k, v in (where or {}).items()]
     rows = self._children.query(
-        query_embeddings=[list(map(float, embedding))], n_results=min(held, top_k + 10), include=["metadatas", "documents", "distances"],
+        query_embeddings=[list(map(float, embedding))], n_results=n, include=["metadatas", "documents", "distances"],
         where=None if not clauses else clauses[0] if len(clauses) == 1 else {"$and": clauses})
-    hits = zip(rows["distances"][0], rows["metadatas"][0], rows["documents"][0])
-    return _by_score(((1 - d, metadata_dict_to_node(m, text=t)) for d, m, t in hits), top_k)
+    return list(zip(rows["distances"][0], rows["metadatas"][0], rows["documents"][0]))
 
+# %% ../nbs/06_store.ipynb #d5f062d3
 @patch
 def _texts(self: ChromaStore, level: str) -> Iterator[tuple[str, str]]:
     "Scan a collection page by page."
@@ -339,7 +451,7 @@ def _texts(self: ChromaStore, level: str) -> Iterator[tuple[str, str]]:
         yield from ((i, t) for i, t in zip(rows["ids"], rows["documents"]) if parse_address(i).level == level)
         at += self._batch
 
-# %% ../nbs/06_store.ipynb #d5f062d3
+# %% ../nbs/06_store.ipynb #e0b8f54c
 @patch
 def vector_store(
     self: ChromaStore,
@@ -348,7 +460,19 @@ def vector_store(
     from llama_index.vector_stores.chroma import ChromaVectorStore
     return ChromaVectorStore(chroma_collection=self._children)
 
-# %% ../nbs/06_store.ipynb #ffbc8f61
+# %% ../nbs/06_store.ipynb #3463c4de
+def embed_nodes(
+    nodes: Sequence[TextNode],  # Their `embedding` is set
+    embed_model: Any,           # A LlamaIndex `BaseEmbedding`
+) -> None:                      # `RagnbError` when the model returns more or fewer vectors than texts
+    "Give nodes their vectors."
+    vectors = embed_model.get_text_embedding_batch([n.get_content(MetadataMode.EMBED) for n in nodes]) if nodes else []
+    if len(vectors) != len(nodes):
+        raise RagnbError(f"the embedding returned {len(vectors)} vectors for {len(nodes)} texts")
+    for node, vector in zip(nodes, vectors):
+        node.embedding = vector
+
+# %% ../nbs/06_store.ipynb #6eeb5fc6
 @patch
 def add_documents(
     self: ChunkStore,
@@ -360,8 +484,6 @@ def add_documents(
     parsed = [parser.parse(d) for d in documents]
     nodes = [n for ns, _ in parsed for n in ns]
     searched = [n for n in nodes if parse_address(n.node_id).level in SEARCHED]
-    vectors = embed_model.get_text_embedding_batch([n.get_content(MetadataMode.EMBED) for n in searched])
-    for node, vector in zip(searched, vectors):
-        node.embedding = vector
+    embed_nodes(searched, embed_model)
     self.put(nodes, [o for _, o in parsed])
     return nodes

@@ -44,6 +44,8 @@ class OllamaServer:
         self.requests: list[tuple[str, dict[str, Any]]] = []  # (path, body) in order of arrival
         self.routes: dict[str, Callable[[dict[str, Any]], Reply]] = {
             "/api/embed": self.embed,
+            "/api/chat": self.chat,
+            "/api/show": self.show,
             "/api/tags": self.tags,
             "/api/version": lambda body: {"version": "0.0.0-test"},
         }
@@ -63,6 +65,24 @@ class OllamaServer:
             raise Refused(400, "invalid input type")
         return {"model": model, "embeddings": [toy_vector(t) for t in texts], "total_duration": 1, "load_duration": 1,
                 "prompt_eval_count": sum(map(len, texts))}
+
+    def said(self, messages: list[dict[str, Any]]) -> str:
+        """What the chat model answers: a digest of what it was told, so that a test knows that it was read."""
+        return "echo " + hashlib.blake2b("\n".join(m["content"] for m in messages).encode(), digest_size=4).hexdigest()
+
+    def chat(self, body: dict[str, Any]) -> Reply:
+        """POST /api/chat: `messages`; one reply, or a stream of two."""
+        model, text = self.check_model(body), self.said(body.get("messages", []))
+        reply = {"model": model, "created_at": "2024-01-01T00:00:00Z", "message": {"role": "assistant", "content": text}, "done": True,
+                 "done_reason": "stop", "total_duration": 1, "load_duration": 1, "prompt_eval_count": 1, "eval_count": 1}
+        if not body.get("stream", True):
+            return reply
+        return iter([reply | {"message": {"role": "assistant", "content": part}, "done": last} for part, last in ((text[:5], False), (text[5:], True))])
+
+    def show(self, body: dict[str, Any]) -> Reply:
+        """POST /api/show: what is known of a model; LlamaIndex asks for its context length."""
+        self.check_model(body)
+        return {"model_info": {"general.architecture": "test", "test.context_length": 8192}, "details": {}, "capabilities": ["completion"]}
 
     def tags(self, body: dict[str, Any]) -> Reply:
         """GET /api/tags: the models there are."""

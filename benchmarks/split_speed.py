@@ -1,0 +1,117 @@
+"""Characters a second of ragnb's splitters, LlamaIndex's and (where it is installed) chonkie's, on the same text in one run.
+
+    python benchmarks/split_speed.py                       # Korean: the sample corpus, repeated
+    python benchmarks/split_speed.py --one                 # the same text as one document
+    python benchmarks/split_speed.py --data squad2         # English Wikipedia articles
+
+`texts` rows give the pieces of text, as chonkie does; `nodes` rows give LlamaIndex nodes.
+kiwipiepy finds Korean sentences; its own time is measured apart, and `without kiwi` is what ragnb itself needs.
+chonkie is not a requirement: `pip install --target .chonkie chonkie`, then `PYTHONPATH=.chonkie python benchmarks/split_speed.py`.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from llama_index.core.node_parser import NodeParser, SentenceSplitter
+from llama_index.core.schema import Document
+from tqdm import tqdm
+
+import ragnb.text
+from ragnb.split import SpanNodeParser
+from ragnb.structure import HeadingNodeParser, TableNodeParser, TextNodeParser
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Clock:
+    """Adds up the time spent in one function."""
+
+    def __init__(self, function: Callable) -> None:
+        self.function, self.seconds = function, 0.0
+
+    def __call__(self, *arguments: object) -> object:
+        start = time.perf_counter()
+        try:
+            return list(self.function(*arguments))
+        finally:
+            self.seconds += time.perf_counter() - start
+
+
+def read(name: str, n_characters: int) -> list[Document]:
+    """Documents of the sample corpus or of an evaluation set, repeated or cut to about so many characters."""
+    if name == "sample":
+        texts = [p.read_text(encoding="utf-8") for p in sorted((ROOT / "data" / "corpus").rglob("*.*")) if p.suffix in (".md", ".txt") and p.parent.name != "english"]
+    else:
+        folder = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data")) / name
+        if not folder.is_dir():
+            sys.exit(f"evaluation set {name!r} is not there; set RAGNB_DATA, or use --data sample")
+        texts = [json.loads(line)["text"] for line in (folder / "corpus.jsonl").open(encoding="utf-8")]
+    out: list[Document] = []
+    total = 0
+    while total < n_characters:
+        out.append(Document(text=texts[len(out) % len(texts)], id_=f"d{len(out)}.md"))
+        total += len(out[-1].text)
+    return out
+
+
+def splitters(size: int, overlap: int) -> dict[str, Callable[[list[Document]], int]]:
+    """Name -> a function that splits documents and counts the chunks."""
+    def texts(parser: SpanNodeParser) -> Callable[[list[Document]], int]:
+        return lambda d: sum(len([s.of(x.text) for s in parser.split(x.text)["c"]]) for x in d)
+
+    def nodes(parser: NodeParser) -> Callable[[list[Document]], int]:
+        return lambda d: len(parser.get_nodes_from_documents(d))
+
+    sizes = {"size": size, "overlap": overlap}
+    out = {f"texts, ragnb TextNodeParser, {how}": texts(TextNodeParser(**sizes, sentences=how)) for how in ("rule", "kiwi")}
+    for kind in (TextNodeParser, TableNodeParser, HeadingNodeParser):
+        out |= {f"nodes, ragnb {kind.__name__}, {how}": nodes(kind(**sizes, sentences=how)) for how in ("rule", "kiwi")}
+    out["nodes, LlamaIndex SentenceSplitter, characters"] = nodes(SentenceSplitter(chunk_size=size, chunk_overlap=overlap, tokenizer=list))
+    out["nodes, LlamaIndex SentenceSplitter, tokens"] = nodes(SentenceSplitter(chunk_size=size // 2, chunk_overlap=overlap // 2))
+    try:
+        from chonkie import SentenceChunker
+    except ImportError:
+        print("chonkie is not installed: see the head of this file", file=sys.stderr)
+        return out
+    sentence = SentenceChunker(tokenizer="character", chunk_size=size, chunk_overlap=overlap)
+    out["texts, chonkie SentenceChunker"] = lambda d: sum(len(sentence.chunk(x.text)) for x in d)
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="sample", help="sample, or the name of an evaluation set")
+    parser.add_argument("--characters", type=int, default=1_000_000, help="text to split, in all")
+    parser.add_argument("--one", action="store_true", help="join the text into one document")
+    parser.add_argument("--size", type=int, default=1500)
+    parser.add_argument("--overlap", type=int, default=150)
+    parser.add_argument("--repeats", type=int, default=3, help="the median counts")
+    given = parser.parse_args()
+    documents = read(given.data, given.characters)
+    if given.one:
+        documents = [Document(text="\n\n".join(d.text for d in documents), id_="one.md")]
+    n = sum(len(d.text) for d in documents)
+    clock = ragnb.text._kiwi_cuts = Clock(ragnb.text._kiwi_cuts)
+    rows = []
+    for name, split in tqdm(splitters(given.size, given.overlap).items(), desc="split"):
+        split([Document(text="불러온다. " * 400, id_="first")])  # load what is loaded once
+        runs = []
+        for _ in range(given.repeats):
+            clock.seconds, start = 0.0, time.perf_counter()
+            chunks = split(documents)
+            runs.append((time.perf_counter() - start, clock.seconds))
+        total, kiwi = (statistics.median(r[k] for r in runs) for k in (0, 1))
+        rows.append(f"| {name} | {chunks:,} | {n / total / 1e6:.1f} | {kiwi:.2f} | {n / (total - kiwi) / 1e6:.1f} |")
+    print(f"{n:,} characters of {given.data} in {len(documents)} documents, chunks of {given.size} with overlap {given.overlap}, median of {given.repeats} runs\n")
+    print("| splitter | chunks | million characters a second | kiwi, s | without kiwi |\n|---|--:|--:|--:|--:|\n" + "\n".join(rows))
+
+
+if __name__ == "__main__":
+    main()

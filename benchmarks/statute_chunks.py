@@ -1,0 +1,113 @@
+"""Fixed-size chunks against article records on whole statutes: evidence recall by BM25 alone at equal budgets.
+
+    python benchmarks/statute_chunks.py [--data FOLDER]     (FOLDER holds corpus.jsonl and queries.jsonl)
+
+The first row needs `pip install langchain-text-splitters`; without it the row is left out.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from llama_index.core.schema import MetadataMode, TextNode
+from tqdm import tqdm
+
+from ragnb.bm25 import Bm25
+from ragnb.evaluate import evaluate, load_questions
+from ragnb.context import SimpleContextBuilder
+from ragnb.ingest import read_documents
+from ragnb.span import Passage, Span
+from ragnb.split import ParentChildNodeParser
+from ragnb.structure import RecordNodeParser
+from ragnb.text import word_tokens, word_tokens_batch
+
+
+def recursive(documents: list) -> list[TextNode] | None:
+    """Seed 003's starting point: 800 characters, 100 of overlap, wherever they fall."""
+    try:
+        from langchain_text_splitters import RecursiveCharacterTextSplitter
+    except ImportError:
+        return None
+    splitter = RecursiveCharacterTextSplitter(chunk_size=800, chunk_overlap=100, add_start_index=True)
+    nodes = []
+    for document in documents:
+        for i, chunk in enumerate(splitter.create_documents([document.text])):
+            start = chunk.metadata["start_index"]
+            nodes.append(TextNode(id_=f"{document.id_}#c{i}", text=chunk.page_content, start_char_idx=start,
+                                  end_char_idx=start + len(chunk.page_content), metadata={"document": document.id_}))
+    return nodes
+
+
+def parsed(documents: list, parser: object) -> list[TextNode]:
+    """Nodes of one of our splitters."""
+    nodes = parser.get_nodes_from_documents(documents)
+    for node in nodes:
+        node.metadata["document"] = node.ref_doc_id
+        node.excluded_embed_metadata_keys.append("document")
+    return nodes
+
+
+def passages(nodes: list[TextNode], mode: MetadataMode, questions: list, top_k: int) -> dict[str, list[Passage]]:
+    """BM25 hits of every question, as passages."""
+    bm25 = Bm25(idf="lucene")
+    bm25.add([n.node_id for n in nodes], list(word_tokens_batch(n.get_content(mode) if mode is not MetadataMode.NONE else n.text for n in nodes)))
+    by_id = {n.node_id: n for n in nodes}
+    found = {}
+    for q in tqdm(questions, desc="ask", leave=False):
+        hits = [(by_id[i], s) for i, s in bm25.top_k(word_tokens(q.query), top_k)]
+        found[q.query_id] = [Passage(n.metadata["document"], Span(n.start_char_idx, n.end_char_idx), n.text, s, r) for r, (n, s) in enumerate(hits, 1)]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", "../shared/data")) / "ko_statutes")
+    parser.add_argument("--budgets", default="500,1000,2000")
+    parser.add_argument("--top-k", type=int, default=30)
+    args = parser.parse_args()
+    budgets = [int(b) for b in args.budgets.split(",")]
+    documents = list(read_documents(args.data / "corpus.jsonl", []))
+    questions = load_questions(args.data / "queries.jsonl", {d.id_: d.text for d in documents})
+    print(f"{len(documents)} statutes, {len(questions)} questions\n")
+    print("| chunks | number | BM25 reads | questions | " + " | ".join(f"{b:,}" for b in budgets) + " |\n|---|---|---|---|" + "---|" * len(budgets))
+    rows = [("recursive 800/100", recursive(documents), (MetadataMode.NONE,)),
+            ("sentence-packed 800/100", parsed(documents, ParentChildNodeParser(levels=("p",))), (MetadataMode.NONE,)),
+            ("article records", parsed(documents, RecordNodeParser()), (MetadataMode.NONE, MetadataMode.EMBED))]
+    for name, nodes, modes in rows:
+        for mode in modes if nodes else ():
+            found = passages(nodes, mode, questions, args.top_k)
+            for kind in ("all", *sorted({q.kind for q in questions})):
+                asked = [q for q in questions if kind in ("all", q.kind)]
+                by_query = {q.query: found[q.query_id] for q in asked}
+                recalls = [evaluate(lambda q: SimpleContextBuilder().build(_cut(by_query[q], b)).passages, asked).mean("recall") for b in budgets]
+                reads = "text" if mode is MetadataMode.NONE else "prefix and text"
+                print(f"| {name} | {len(nodes):,} | {reads} | {kind} ({len(asked)}) | " + " | ".join(f"{r:.3f}" for r in recalls) + " |", flush=True)
+
+
+def _cut(passages: list[Passage], budget: int) -> list[Passage]:
+    """The first `budget` distinct document characters, best passage first; nothing but document text is counted."""
+    from dataclasses import replace
+
+    from ragnb.span import n_characters
+    used: list[Passage] = []
+    spans: dict[str, list[Span]] = {}
+    total = 0
+    for p in passages:
+        seen = spans.setdefault(p.doc_id, [])
+        end = p.span.end
+        while total + n_characters([*seen, Span(p.span.start, end)]) - n_characters(seen) > budget:
+            end -= max(1, total + n_characters([*seen, Span(p.span.start, end)]) - n_characters(seen) - budget)
+        if end <= p.span.start:
+            break
+        span = Span(p.span.start, end)
+        total += n_characters([*seen, span]) - n_characters(seen)
+        seen.append(span)
+        used.append(replace(p, span=span, text=p.text[:len(span)], focus=None))
+        if end < p.span.end:
+            break
+    return used
+
+
+if __name__ == "__main__":
+    main()

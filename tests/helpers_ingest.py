@@ -1,0 +1,67 @@
+"""What the tests of indexing share: small embeddings, and an index as plain data."""
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from llama_index.core.embeddings import MockEmbedding
+from ollama_server import toy_vector
+
+from ragnb.embed import NgramEmbedding
+from ragnb.hybrid import HybridRetriever, VectorRetriever
+from ragnb.ingest import Index
+from ragnb.bm25 import Bm25Retriever
+
+QUESTIONS = ("연차는 며칠인가", "병가와 진단서", "travel expense 한도", "Annual leave")
+
+
+class ToyEmbedding(MockEmbedding):
+    """Counts pairs of characters; the same everywhere, fitted on nothing."""
+
+    fail_at: int = 0   # Raise at this batch, from 1; 0: never
+    batches: int = 0
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        self.batches += 1
+        if self.batches == self.fail_at:
+            raise ConnectionError("the embedding server went away")
+        return [toy_vector(t, self.embed_dim) for t in texts]
+
+    def get_text_embedding_batch(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
+        return self._get_text_embeddings(texts)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return toy_vector(query, self.embed_dim)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
+
+def make_embedding(name: str) -> Any:
+    """`toy`, or a small n-gram embedding that is fitted."""
+    return ToyEmbedding(embed_dim=32) if name == "toy" else NgramEmbedding(dims=16, n_columns=256, max_fit=64)
+
+
+def vectors(index: Index) -> dict[str, list[float]]:
+    """Chunk id -> its vector, as Chroma holds it."""
+    rows = index.store._children.get(include=["embeddings"])
+    return {i: [round(float(x), 4) for x in v] for i, v in zip(rows["ids"], rows["embeddings"])}
+
+
+def state(index: Index) -> dict[str, Any]:
+    """What an index holds and answers, without the names of folders."""
+    outlines = index.store.get_outlines(index.store.doc_ids()).all()
+    chunks = index.store.get_chunks(a for o in outlines.values() for a in o.addresses()).all()
+    members = {"bm25": Bm25Retriever(index.bm25, index.store), "vector": VectorRetriever(index.store, index.embed_model)}
+    answers = {q: [[h.node_id, round(h.score, 6)] for h in HybridRetriever(members).retrieve(q)] for q in QUESTIONS}
+    held = {
+        "documents": {i: [e["hash"], e["file"], e["characters"]] for i, e in index.manifest.documents.items()},
+        "stale": [i for i, e in index.manifest.documents.items() if e["embedding"] != index.manifest.embedding_folder],
+        "outlines": {i: [o.n_characters, o.metadata] for i, o in outlines.items()},
+        "chunks": {i: [n.text, n.metadata, n.start_char_idx] for i, n in chunks.items()},
+        "rows": [c.count() for c in (index.store._children, index.store._parents, index.store._outlines)],
+        "vectors": vectors(index), "bm25": sorted(index.bm25.ids),
+        "scores": {q: sorted(index.bm25.top_k(q.split(), 50)) for q in ("연차 병가", "travel leave")}, "answers": answers,
+        "folders": sorted(p.name.rpartition("-")[0] for p in index.folder.iterdir() if p.is_dir()),
+    }
+    return json.loads(json.dumps(held, sort_keys=True))
