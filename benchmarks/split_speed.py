@@ -23,9 +23,9 @@ from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.schema import Document
 from tqdm import tqdm
 
+import ragnb.structure
 import ragnb.text
-from ragnb.split import SpanNodeParser
-from ragnb.structure import HeadingNodeParser, TableNodeParser, TextNodeParser
+from ragnb.structure import HeadingNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -63,8 +63,8 @@ def read(name: str, n_characters: int) -> list[Document]:
 
 def splitters(size: int, overlap: int) -> dict[str, Callable[[list[Document]], int]]:
     """Name -> a function that splits documents and counts the chunks."""
-    def texts(parser: SpanNodeParser) -> Callable[[list[Document]], int]:
-        return lambda d: sum(len([s.of(x.text) for s in parser.split(x.text)["c"]]) for x in d)
+    def texts(parser: StructureNodeParser) -> Callable[[list[Document]], int]:
+        return lambda d: sum(len([c.span.of(x.text) for c in parser.chunks(x)]) for x in d)
 
     def nodes(parser: NodeParser) -> Callable[[list[Document]], int]:
         return lambda d: len(parser.get_nodes_from_documents(d))
@@ -98,7 +98,7 @@ def main() -> None:
     if given.one:
         documents = [Document(text="\n\n".join(d.text for d in documents), id_="one.md")]
     n = sum(len(d.text) for d in documents)
-    clock = ragnb.text._kiwi_cuts = Clock(ragnb.text._kiwi_cuts)
+    clock = ragnb.text._kiwi_cuts = ragnb.structure._kiwi_cuts = Clock(ragnb.text._kiwi_cuts)
     rows = []
     for name, split in tqdm(splitters(given.size, given.overlap).items(), desc="split"):
         split([Document(text="불러온다. " * 400, id_="first")])  # load what is loaded once

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fastcore.basics import patch
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
@@ -101,28 +102,8 @@ class HybridRetriever(BaseRetriever):
         self.members, self.top_k, self.k, self.weights = dict(members), top_k, k, weights
         rrf([[] for _ in self.members], k, weights)  # refuse bad constants now, not at the first question
 
-    def _fuse(self, results: Sequence[Sequence[NodeWithScore]]) -> Fusion:
-        nodes = {h.node_id: h.node for hits in reversed(results) for h in reversed(hits)}
-        fused = rrf([[h.node_id for h in hits] for hits in results], self.k, self.weights)
-        members: dict[str, dict[str, tuple[int, float]]] = {}
-        for name, hits in zip(self.members, results):
-            ranks = members.setdefault(name, {})
-            for rank, hit in enumerate(_unique(hits), 1):
-                ranks[hit.node_id] = (rank, hit.score or 0.0)
-        return Fusion([NodeWithScore(node=nodes[i], score=s) for i, s in fused[:self.top_k]], members)
-
-    def fuse(self, question: str | QueryBundle) -> Fusion:
-        "Retrieve, and keep the rank and score that each member gave."
-        bundle = question if isinstance(question, QueryBundle) else QueryBundle(check_question(question))
-        return self._fuse([m.retrieve(bundle) for m in self.members.values()])
-
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self.fuse(query_bundle).hits
-
-    async def afuse(self, question: str | QueryBundle) -> Fusion:
-        "Retrieve with all members at once."
-        bundle = question if isinstance(question, QueryBundle) else QueryBundle(check_question(question))
-        return self._fuse(await asyncio.gather(*(m.aretrieve(bundle) for m in self.members.values())))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return (await self.afuse(query_bundle)).hits
@@ -131,3 +112,36 @@ class HybridRetriever(BaseRetriever):
 def _unique(hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     "Hits without repeated ids, in order."
     return list({h.node_id: h for h in reversed(hits)}.values())[::-1]
+
+@patch
+def _fuse(self: HybridRetriever, results: Sequence[Sequence[NodeWithScore]]) -> Fusion:
+    "Fuse what the members returned."
+    nodes = {h.node_id: h.node for hits in reversed(results) for h in reversed(hits)}
+    fused = rrf([[h.node_id for h in hits] for hits in results], self.k, self.weights)
+    members = {name: {h.node_id: (rank, h.score or 0.0) for rank, h in enumerate(_unique(hits), 1)} for name, hits in zip(self.members, results)}
+    return Fusion([NodeWithScore(node=nodes[i], score=s) for i, s in fused[:self.top_k]], members)
+
+# %% ../nbs/11_hybrid.ipynb #7619bd56
+def _bundle(question: str | QueryBundle) -> QueryBundle:
+    "A question as LlamaIndex passes it around."
+    return question if isinstance(question, QueryBundle) else QueryBundle(check_question(question))
+
+# %% ../nbs/11_hybrid.ipynb #2fc49ba8
+@patch
+def fuse(
+    self: HybridRetriever,
+    question: str | QueryBundle,  # `InputError` when empty
+) -> Fusion:
+    "Retrieve, and keep the rank and score that each member gave."
+    bundle = _bundle(question)
+    return self._fuse([m.retrieve(bundle) for m in self.members.values()])
+
+# %% ../nbs/11_hybrid.ipynb #56782ee8
+@patch
+async def afuse(
+    self: HybridRetriever,
+    question: str | QueryBundle,  # `InputError` when empty
+) -> Fusion:
+    "Retrieve with all members at once."
+    bundle = _bundle(question)
+    return self._fuse(await asyncio.gather(*(m.aretrieve(bundle) for m in self.members.values())))

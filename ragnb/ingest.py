@@ -20,19 +20,22 @@ from pathlib import Path
 from typing import Any
 
 from fastcore.basics import patch
-from llama_index.core.schema import Document, TextNode
+from llama_index.core.schema import Document, MetadataMode, TextNode
 
 from .bm25 import Bm25
+from .contextual import ContextualNodeParser
 from .embed import describe_embedding, load_embedding, resolve_embedding, save_embedding
+from .pdf import read_pdf
 from .span import IndexMismatchError, InputError, Outline, RagnbError, parse_address
 from .split import SCALARS, ParentChildNodeParser, SentenceWindowNodeParser, SpanNodeParser
 from .store import SEARCHED, ChromaStore, embed_nodes
+from .structure import RecordNodeParser, RoutedNodeParser, load_rules
 from .text import word_tokens_batch
 
 # %% auto #0
-__all__ = ['SUFFIXES', 'PAGE_BREAK', 'TEXT_KEYS', 'ID_KEYS', 'FORMAT', 'ENTRY', 'Batch', 'read_text', 'Problem', 'find_files',
-           'record_to_document', 'read_documents', 'Manifest', 'resolve_parser', 'describe_parser', 'Index',
-           'IndexReport', 'update_index']
+__all__ = ['SUFFIXES', 'PAGE_BREAK', 'TEXT_KEYS', 'ID_KEYS', 'FORMAT', 'ENTRY', 'SPLITTERS', 'Batch', 'read_text', 'Problem',
+           'find_files', 'record_to_document', 'read_documents', 'Manifest', 'resolve_parser', 'describe_parser',
+           'Index', 'IndexReport', 'update_index']
 
 # %% ../nbs/08_ingest.ipynb #a4dbf782
 def read_text(
@@ -50,7 +53,7 @@ def read_text(
     raise InputError(f"{path.name} is neither UTF-8 nor CP949 text")
 
 # %% ../nbs/08_ingest.ipynb #0e59ed37
-SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl")
+SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", ".pdf")
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,8 @@ def _file_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str
     try:
         if path.suffix.lower() == ".jsonl":
             yield from _jsonl_documents(path, name)
+        elif path.suffix.lower() == ".pdf":
+            yield name, record_to_document({"pages": read_pdf(path), "title": path.stem}, name, name)
         else:
             text = read_text(path)
             yield name, record_to_document({"text": text, "title": _title(text, path.stem)}, name, name)
@@ -179,11 +184,12 @@ def _file_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str
 def read_documents(
     path: str | Path,        # Folder or file
     problems: list[Problem], # What was skipped is added here
+    base: str | Path | None = None,  # Document ids are paths below this folder; `path` itself when None
 ) -> Iterator[Document]:     # With stable ids; a second document with the same id is skipped and reported
     "Read every document below a path."
-    root = Path(path)
+    root = Path(base if base is not None else path)
     seen: dict[str, str] = {}
-    for file in find_files(root):
+    for file in find_files(path):
         name = file.relative_to(root).as_posix() if root.is_dir() else file.name
         for where, item in _file_documents(file, name):
             if isinstance(item, str):
@@ -248,25 +254,50 @@ def _read_manifest(folder: Path) -> Manifest:
     return manifest
 
 # %% ../nbs/08_ingest.ipynb #2ca352ee
+SPLITTERS: dict[str, type[SpanNodeParser]] = {c.__name__: c for c in (
+    ParentChildNodeParser, SentenceWindowNodeParser, RecordNodeParser, RoutedNodeParser, ContextualNodeParser)}  # What a manifest can name
+
+
 def resolve_parser(
-    spec: str | SpanNodeParser = "parent-child",  # Or "parent-child:PARENT/OVERLAP,CHILD/OVERLAP", or "sentence"
+    spec: str | SpanNodeParser = "parent-child",  # See the table
 ) -> SpanNodeParser:
     "Make a splitter from its name."
     if isinstance(spec, SpanNodeParser):
         return spec
-    if spec == "sentence":
-        return SentenceWindowNodeParser()
+    name, _, rest = spec.partition(":")
+    if name == "titled" and rest:
+        return ContextualNodeParser(parser=resolve_parser(rest), name="title")
+    if name == "structure":
+        return RoutedNodeParser(parent_size=3_000, **({"rules": load_rules(rest)} if rest else {}))
+    if spec in ("sentence", "records"):
+        return {"sentence": SentenceWindowNodeParser, "records": RecordNodeParser}[spec]()
     if match := re.fullmatch(r"parent-child(?::(\d+)/(\d+),(\d+)/(\d+))?", spec):
         names = ("parent_size", "parent_overlap", "child_size", "child_overlap")
         return ParentChildNodeParser(**{k: int(v) for k, v in zip(names, match.groups()) if v is not None})
-    raise InputError(f"unknown splitter {spec!r}: use parent-child, parent-child:800/100,200/30 or sentence")
+    raise InputError(f"unknown splitter {spec!r}: use parent-child, parent-child:800/100,200/30, sentence, records, structure, structure:RULES or titled:SPLITTER")
 
-def describe_parser(parser: SpanNodeParser) -> dict[str, Any]:
-    "Kind and parameters of a splitter, as JSON holds them."
-    hidden = {"include_metadata", "include_prev_next_rel", "callback_manager", "id_func"}
-    return json.loads(json.dumps({"kind": type(parser).__name__} | parser.model_dump(exclude=hidden)))
+# %% ../nbs/08_ingest.ipynb #b1a95fa8
+def describe_parser(
+    parser: SpanNodeParser,
+) -> dict[str, Any]:  # As JSON holds them; `parser` describes a splitter inside
+    "Kind and parameters of a splitter."
+    hidden = {"include_metadata", "include_prev_next_rel", "callback_manager", "id_func", "parser"}
+    inner = {"parser": describe_parser(parser.parser)} if isinstance(parser, ContextualNodeParser) else {}
+    return json.loads(json.dumps({"splitter": type(parser).__name__} | parser.model_dump(exclude=hidden) | inner))
 
-# %% ../nbs/08_ingest.ipynb #8cb79440
+# %% ../nbs/08_ingest.ipynb #d168f2e5
+def _parser_of(description: Mapping[str, Any]) -> SpanNodeParser:
+    "The splitter that a manifest describes."
+    settings = {k: _parser_of(v) if k == "parser" else v for k, v in description.items()}
+    kind = settings.pop("splitter", None)
+    if kind not in SPLITTERS:
+        raise IndexMismatchError(f"the index was split by {kind!r}, which is not one of {', '.join(SPLITTERS)}: pass `parser`")
+    try:
+        return SPLITTERS[kind](**settings)
+    except ValueError as error:
+        raise IndexMismatchError(f"the manifest describes no {kind} ({settings}): index again with --force") from error
+
+# %% ../nbs/08_ingest.ipynb #b98a4262
 class Index:
     "An index folder: documents, chunks with vectors, and BM25 counts."
 
@@ -288,7 +319,7 @@ class Index:
         "Ids of the documents that an update was about to write when it was cut short; the next one does them again."
         return sorted(i for i, entry in self.manifest.documents.items() if not entry["hash"])
 
-# %% ../nbs/08_ingest.ipynb #99561886
+# %% ../nbs/08_ingest.ipynb #8ea8e2d8
 @patch(cls_method=True)
 def open(
     cls: Index,
@@ -304,7 +335,7 @@ def open(
     manifest = _read_manifest(folder)
     if not manifest.generation:
         raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: run `ragnb index PATH --index {folder}` again")
-    made = resolve_parser(parser) if parser is not None else _parser_of(manifest)
+    made = resolve_parser(parser) if parser is not None else _parser_of(manifest.parser)
     if describe_parser(made) != manifest.parser:
         raise IndexMismatchError(f"the index was split by {manifest.parser}, not {describe_parser(made)}: use another --index folder or --force")
     model = _open_embedding(folder, manifest, embed, base_url)
@@ -315,19 +346,7 @@ def open(
     index._forget(index.unfinished)
     return index
 
-# %% ../nbs/08_ingest.ipynb #b98a4262
-def _parser_of(manifest: Manifest) -> SpanNodeParser:
-    "The splitter that a manifest describes."
-    kinds = {c.__name__: c for c in (ParentChildNodeParser, SentenceWindowNodeParser)}
-    settings = dict(manifest.parser)
-    kind = settings.pop("kind", None)
-    if kind not in kinds:
-        raise IndexMismatchError(f"the index was split by {kind!r}, which is not one of {', '.join(kinds)}: pass `parser`")
-    try:
-        return kinds[kind](**settings)
-    except ValueError as error:
-        raise IndexMismatchError(f"the manifest describes no {kind} ({settings}): index again with --force") from error
-
+# %% ../nbs/08_ingest.ipynb #10d4411e
 def _open_part(load: Callable[..., Any], folder: Path, **options: Any) -> Any:
     "Open a part of an index, telling the way out when it is damaged."
     try:
@@ -371,7 +390,7 @@ def _named(embed: str | Any, model: Any) -> str:
 def _short(description: Mapping[str, Any]) -> str:
     return ":".join(str(description[k]) for k in ("kind", "name") if description.get(k))
 
-# %% ../nbs/08_ingest.ipynb #10d4411e
+# %% ../nbs/08_ingest.ipynb #484d995a
 @dataclass
 class IndexReport:
     "What an update did."
@@ -388,7 +407,7 @@ class IndexReport:
         "As plain JSON values."
         return asdict(self) | {"problems": [str(p) for p in self.problems]}
 
-# %% ../nbs/08_ingest.ipynb #b4799742
+# %% ../nbs/08_ingest.ipynb #f18eb354
 def _document_hash(document: Document) -> str:
     "Hash of everything that decides a document's chunks."
     content = json.dumps([document.text, document.metadata], ensure_ascii=False, sort_keys=True)
@@ -400,7 +419,7 @@ def _fit_pieces(documents: Sequence[Document], size: int = 200, most: int = 20_0
     step = max(1, -(-len(pieces) // most))
     return pieces[::step]
 
-# %% ../nbs/08_ingest.ipynb #484d995a
+# %% ../nbs/08_ingest.ipynb #a46a28ab
 def update_index(
     path: str | Path,                        # Folder or file to index
     folder: str | Path = ".ragnb",           # The index
@@ -408,13 +427,14 @@ def update_index(
     embed: str | Any | None = None,          # See `ragnb.embed.resolve_embedding`; None: that of the index, `ngram` for a new one
     parser: str | SpanNodeParser | None = None,  # See `resolve_parser`; None: that of the index, `parent-child` for a new one
     force: bool = False,                     # Make the index anew
+    base: str | Path | None = None,          # Document ids are paths below this folder; `path` itself when None
     store: Any = None,                       # A `ChunkStore` of your own instead of the Chroma in the folder; what the index does not know is removed from it
     base_url: str | None = None,             # Of the Ollama server
     show_progress: bool = True,
 ) -> tuple[Index, IndexReport]:
     "Make an index of a path, or bring it up to date."
     folder, report = Path(folder), IndexReport()
-    documents = list(read_documents(path, report.problems))
+    documents = list(read_documents(path, report.problems, base))
     if not documents:
         raise InputError(f"nothing could be read from {str(path)!r}: " + "; ".join(map(str, report.problems[:3])))
     known = (folder / "manifest.json").exists() and _is_committed(folder, force)
@@ -425,7 +445,7 @@ def update_index(
     index._update(documents, str(Path(path).resolve()), report, show_progress)
     return index, report
 
-# %% ../nbs/08_ingest.ipynb #a46a28ab
+# %% ../nbs/08_ingest.ipynb #7b538fb4
 def _create(folder: Path, parser: SpanNodeParser, model: Any, store: Any, replaces: bool) -> Index:
     "Start an index, in new folders beside those of the one it replaces."
     if folder.exists() and not folder.is_dir():
@@ -460,7 +480,7 @@ def _unused(folder: Path, name: str) -> str:
     taken = [int(p.name.rpartition("-")[2]) for p in folder.glob(f"{name}-*") if p.name.rpartition("-")[2].isdigit()]
     return f"{name}-{max(taken, default=0) + 1}"
 
-# %% ../nbs/08_ingest.ipynb #0a49e162
+# %% ../nbs/08_ingest.ipynb #9bf511ef
 _OWN = re.compile(r"(chroma|embedding|bm25)-\d+")  # Folders of an index
 
 @patch
@@ -488,7 +508,7 @@ def _abandon(self: Index) -> None:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
-# %% ../nbs/08_ingest.ipynb #7b538fb4
+# %% ../nbs/08_ingest.ipynb #17ad5b87
 @patch
 def _update(self: Index, documents: Sequence[Document], root: str, report: IndexReport, show_progress: bool) -> None:
     "Make the index hold these documents of this root."
@@ -511,7 +531,7 @@ def _update(self: Index, documents: Sequence[Document], root: str, report: Index
             self._abandon()
         raise
 
-# %% ../nbs/08_ingest.ipynb #17ad5b87
+# %% ../nbs/08_ingest.ipynb #ac0b9e14
 @patch
 def _outgrown(self: Index, todo: Sequence[Document]) -> bool:
     "True when a fitted embedding has seen less than half of the corpus."
@@ -534,7 +554,7 @@ def _fit(self: Index, documents: Sequence[Document]) -> None:
     save_embedding(self.embed_model, self.folder / name)
     self.manifest.embedding, self.manifest.embedding_folder = describe_embedding(self.embed_model), name
 
-# %% ../nbs/08_ingest.ipynb #1537ca82
+# %% ../nbs/08_ingest.ipynb #cf322c78
 @patch
 def _plan(self: Index, documents: Sequence[Document], root: str, report: IndexReport) -> list[Document]:
     "Drop what is gone, and list what must be written."
@@ -562,7 +582,7 @@ def _is_due(self: Index, document: Document, root: str, held: bool, report: Inde
     report.changed += entry is not None
     return True
 
-# %% ../nbs/08_ingest.ipynb #ac0b9e14
+# %% ../nbs/08_ingest.ipynb #78c8fae9
 @patch
 def _mark(self: Index, doc_ids: Sequence[str]) -> None:
     "Note in the manifest that documents are about to be replaced or removed."
@@ -592,7 +612,7 @@ def _remove(self: Index, doc_ids: Sequence[str]) -> None:
             self.manifest.documents.pop(i, None)
         self._saved = False
 
-# %% ../nbs/08_ingest.ipynb #cf322c78
+# %% ../nbs/08_ingest.ipynb #b95e3667
 Batch = list[tuple[list[TextNode], Outline]]
 
 def _batches(parsed: Iterable[tuple[list[TextNode], Outline]], size: int = 500) -> Iterator[Batch]:
@@ -616,28 +636,28 @@ def _write(self: Index, todo: Sequence[Document], root: str, report: IndexReport
     stale = [i for i, e in entries.items() if i not in given and e["hash"] and e["embedding"] != self.manifest.embedding_folder]
     total = sum(len(d.text) for d in todo) + sum(entries[i]["characters"] for i in stale)
     with tqdm(total=total, desc="index", unit="char", unit_scale=True, disable=not (show_progress and total)) as bar:
-        for batch in self._in_turn(_batches(self.parser.parse(d) for d in todo), report, bar):
+        for batch in self._in_turn(_batches(self.parser.parse(d) for d in todo), self.store.put, report, bar):
             self._forget([o.doc_id for _, o in batch])
             searched = [n for nodes, _ in batch for n in nodes if parse_address(n.node_id).level in SEARCHED]
-            self.bm25.add([n.node_id for n in searched], list(word_tokens_batch(n.text for n in searched)))
+            self.bm25.add([n.node_id for n in searched], list(word_tokens_batch(n.get_content(MetadataMode.EMBED) for n in searched)))
             for nodes, outline in batch:
                 self._chunk_ids[outline.doc_id] = [n.node_id for n in nodes if n.node_id in self.bm25]
                 entries[outline.doc_id] = self._entry(given[outline.doc_id], root)
                 report.characters += outline.n_characters
-        for batch in self._in_turn(_batches(map(self._stored, stale)), report, bar):
+        for batch in self._in_turn(_batches(map(self._stored, stale)), lambda nodes, _: self.store.set_vectors(nodes), report, bar):
             for _, outline in batch:
                 entries[outline.doc_id]["embedding"] = self.manifest.embedding_folder
 
-# %% ../nbs/08_ingest.ipynb #78c8fae9
+# %% ../nbs/08_ingest.ipynb #ba2d5a99
 @patch
-def _in_turn(self: Index, batches: Iterable[Batch], report: IndexReport, bar: Any, every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
+def _in_turn(self: Index, batches: Iterable[Batch], save: Callable[..., None], report: IndexReport, bar: Any, every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
     "Embed and store batches; commit when the caller is done with one and many chunks or seconds have passed."
     since, last = 0, time.monotonic()
     for batch in batches:
         nodes = [n for ns, _ in batch for n in ns]
         embed_nodes([n for n in nodes if parse_address(n.node_id).level in SEARCHED], self.embed_model)
         self._saved = False
-        self.store.put(nodes, [o for _, o in batch])
+        save(nodes, [o for _, o in batch])
         yield batch
         report.chunks += len(nodes)
         bar.update(sum(o.n_characters for _, o in batch))
@@ -648,9 +668,9 @@ def _in_turn(self: Index, batches: Iterable[Batch], report: IndexReport, bar: An
 
 @patch
 def _stored(self: Index, doc_id: str) -> tuple[list[TextNode], Outline]:
-    "A document as the store holds it."
+    "The searched chunks of a document, as the store holds them."
     outline = self.store.get_outlines([doc_id]).all()[doc_id]
-    return list(self.store.get_chunks(outline.addresses()).all().values()), outline
+    return list(self.store.get_chunks(a for a in outline.addresses() if parse_address(a).level in SEARCHED).all().values()), outline
 
 @patch
 def _entry(self: Index, document: Document, root: str) -> dict[str, Any]:
@@ -658,7 +678,7 @@ def _entry(self: Index, document: Document, root: str) -> dict[str, Any]:
     return {"hash": _document_hash(document), "root": root, "file": document.metadata["file_name"],
             "characters": len(document.text), "embedding": self.manifest.embedding_folder}
 
-# %% ../nbs/08_ingest.ipynb #b95e3667
+# %% ../nbs/08_ingest.ipynb #50eb057c
 @patch
 def _commit(self: Index) -> None:
     "Make the present state the index: BM25 under a new name, then the manifest, then the old files go."

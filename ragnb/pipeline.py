@@ -18,7 +18,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore
 
 from .bm25 import Bm25Retriever
-from .context import QA_PROMPT, Context, ContextBuilder, RankedContextBuilder, prompt_template
+from .context import QA_PROMPT, Context, ContextBuilder, RankedContextBuilder, cut_to_sentences, prompt_template
 from .expand import Expander, Expansion, ExpandPostprocessor, resolve_policy
 from .hybrid import Fusion, HybridRetriever, VectorRetriever, check_question
 from .ingest import Index
@@ -74,7 +74,17 @@ class Answer:
         "The passages in the context, best first."
         return sorted(self.context.passages, key=lambda p: p.rank)
 
-# %% ../nbs/15_pipeline.ipynb #c100411a
+# %% ../nbs/15_pipeline.ipynb #b091ab73
+@patch
+def sources(
+    self: Answer,
+    length: int = 500,        # Characters of a source's text, at most; a longer hit stays whole
+) -> list[dict[str, Any]]:    # number (as cited), id, title, pages, text; in the order of the context
+    "Short sources to show beside an answer."
+    cut = {c.number: cut_to_sentences(c.passage, length) for c in self.context.citations}
+    return [{"number": n, "id": p.id, "title": p.metadata.get("title", ""), "pages": list(p.pages), "text": p.text} for n, p in cut.items()]
+
+# %% ../nbs/15_pipeline.ipynb #33fdde38
 def _marked(passages: Sequence[Passage], best: tuple[int, Span] | None, header: ContextBuilder) -> str:
     "Passages best first, the best sentence between ▶ and ◀."
     parts = []
@@ -86,7 +96,7 @@ def _marked(passages: Sequence[Passage], best: tuple[int, Span] | None, header: 
         parts.append(f"{header.header(i + 1, p)}\n{text}")
     return "\n\n".join(parts)
 
-# %% ../nbs/15_pipeline.ipynb #33fdde38
+# %% ../nbs/15_pipeline.ipynb #75f7f979
 class ModelError(RagnbError, ConnectionError):
     "The model did not answer; `answer` holds everything up to the model, with the passages as its text."
 
@@ -94,13 +104,13 @@ class ModelError(RagnbError, ConnectionError):
         super().__init__(message)
         self.answer = answer
 
-# %% ../nbs/15_pipeline.ipynb #1605fbf0
+# %% ../nbs/15_pipeline.ipynb #8ae13af4
 def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
     "Say which model failed, and why."
     name = getattr(llm, "model", None) or type(llm).__name__
     return ModelError(f"the model {name!r} did not answer ({type(error).__name__}: {error})", answer)
 
-# %% ../nbs/15_pipeline.ipynb #8ae13af4
+# %% ../nbs/15_pipeline.ipynb #3fea39b2
 @dataclass(frozen=True)
 class Pipeline:
     "Retriever, expander, context builder and an optional model."
@@ -110,18 +120,19 @@ class Pipeline:
     llm: Any = None           # A LlamaIndex LLM; None answers with passages
     prompt: str = QA_PROMPT   # With {context_str} and {query_str}
 
-# %% ../nbs/15_pipeline.ipynb #6eef5691
+# %% ../nbs/15_pipeline.ipynb #987e7d88
 @patch(cls_method=True)
 def from_index(
     cls: Pipeline,
     index: Index | str | Path,            # An index, or its folder
     *,
     policy: str | Any = "neighbours:1",   # See `ragnb.expand.resolve_policy`
-    top_k: int = 10,                      # Hits retrieved
+    top_k: int = 20,                      # Hits retrieved
     expand_top_k: int = 5,                # Hits expanded (seed 002)
     max_chunks: int = 80,                 # Hits and neighbours together (seed 000)
     budget: int | None = 4_000,           # Of the context, in tokens of `tokenizer`
     tokenizer: str = "characters",
+    passage_size: int | None = 2_000,     # Characters of one passage, in whole sentences (seed 003)
     reorder: bool = True,                 # Best passages at both ends
     llm: Any = None,
 ) -> Pipeline:
@@ -129,9 +140,9 @@ def from_index(
     index = index if isinstance(index, Index) else Index.open(index)
     members = {"bm25": Bm25Retriever(index.bm25, index.store, similarity_top_k=2 * top_k), "vector": VectorRetriever(index.store, index.embed_model, 2 * top_k)}
     return cls(HybridRetriever(members, top_k), Expander(index.store, resolve_policy(policy), expand_top_k, max_chunks),
-               RankedContextBuilder(budget, tokenizer, reorder=reorder), llm)
+               RankedContextBuilder(budget, tokenizer, passage_size=passage_size, reorder=reorder), llm)
 
-# %% ../nbs/15_pipeline.ipynb #3fea39b2
+# %% ../nbs/15_pipeline.ipynb #c2daedc2
 @patch
 def _fusion(self: Pipeline, question: str) -> Fusion:
     "Retrieve; a retriever that is not hybrid is its own only member."
@@ -156,7 +167,7 @@ def _answer(self: Pipeline, question: str, fusion: Fusion) -> Answer:
     best = best_sentence(question, passages)
     return Answer(question, _marked(passages, best, self.builder), context, expansion, fusion, best=best)
 
-# %% ../nbs/15_pipeline.ipynb #987e7d88
+# %% ../nbs/15_pipeline.ipynb #5d5baed4
 @patch
 def ask(
     self: Pipeline,
@@ -172,7 +183,7 @@ def ask(
         raise _model_error(self.llm, error, answer) from error
     return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #c2daedc2
+# %% ../nbs/15_pipeline.ipynb #81f974a7
 @patch
 def passages(
     self: Pipeline,
@@ -181,7 +192,7 @@ def passages(
     "Only the passages: no best sentence, no model (for evaluation)."
     return self._context(self._fusion(check_question(question)))[2]
 
-# %% ../nbs/15_pipeline.ipynb #5d5baed4
+# %% ../nbs/15_pipeline.ipynb #dbfdeb8c
 @patch
 async def aask(self: Pipeline, question: str) -> Answer:
     "Answer a question without blocking; hybrid members run together."
@@ -201,7 +212,7 @@ async def aask(self: Pipeline, question: str) -> Answer:
         raise _model_error(self.llm, error, answer) from error
     return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #2ba42cc1
+# %% ../nbs/15_pipeline.ipynb #e09b9f88
 def resolve_llm(
     spec: str | Any | None,        # "ollama:MODEL", a LlamaIndex LLM, or None
     base_url: str | None = None,   # Of the Ollama server; its own default when None
@@ -216,7 +227,7 @@ def resolve_llm(
     from llama_index.llms.ollama import Ollama
     return Ollama(model=model, request_timeout=timeout, **({"base_url": base_url} if base_url else {}))
 
-# %% ../nbs/15_pipeline.ipynb #495d0773
+# %% ../nbs/15_pipeline.ipynb #c01e7e7e
 @patch
 def query_engine(
     self: Pipeline,

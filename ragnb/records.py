@@ -880,7 +880,7 @@ def _pair_pieces(text: str, start: int, pair: QAPair, size: int, threshold: int)
     whole = Span(start, pair.answer.end)
     if len(whole) <= threshold:
         return [whole]
-    first = _lines(text, pair.answer, max(size // 3, size - (pair.answer.start - start)))[0]
+    first = _lines(text, pair.answer, max(1, size // 3, size - (pair.answer.start - start)))[0]
     return [Span(start, first.end), *_lines(text, Span(first.end, pair.answer.end), size)]
 
 def _short(text: str, limit: int = 400) -> str:

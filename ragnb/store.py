@@ -51,6 +51,10 @@ class ChunkStore(ABC):
         "Add or replace whole documents; nodes of searched levels need an embedding."
 
     @abstractmethod
+    def set_vectors(self, nodes: Sequence[TextNode]) -> None:
+        "Give chunks that are held new vectors (their `embedding`), of the same length; nothing else is changed."
+
+    @abstractmethod
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
         "Read chunks by address, in one call."
 
@@ -158,6 +162,13 @@ class MemoryStore(ChunkStore):
         self.delete([o.doc_id for o in outlines])
         self._chunks |= {n.node_id: n.model_copy(deep=True) for n in nodes}
         self._outlines |= {o.doc_id: o for o in outlines}
+
+    def set_vectors(self, nodes: Sequence[TextNode]) -> None:
+        _check_vectors(nodes, self._dims())
+        _found([n.node_id for n in nodes], self._chunks).all()
+        for node in nodes:
+            self._chunks[node.node_id].embedding = list(node.embedding)
+        self._matrix = None
 
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
         asked = _asked(addresses)
@@ -286,6 +297,9 @@ class ChromaStore(ChunkStore):
     def put(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
         self._put(nodes, outlines)
 
+    def set_vectors(self, nodes: Sequence[TextNode]) -> None:
+        self._set_vectors(nodes)
+
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
         asked, values = _asked(addresses), {}
         for collection in (self._children, self._parents):
@@ -394,6 +408,16 @@ def _put(self: ChromaStore, nodes: Sequence[TextNode], outlines: Sequence[Outlin
             raise InputError(f"Chroma does not take these documents: {error}") from error
         raise
     self._known_dims = dims
+
+@patch
+def _set_vectors(self: ChromaStore, nodes: Sequence[TextNode]) -> None:
+    "Replace vectors in place: a process killed half way leaves every chunk where it was."
+    _check_vectors(nodes, self._dims())
+    for at in range(0, len(nodes), self._batch):
+        part = nodes[at:at + self._batch]
+        ids = [n.node_id for n in part]
+        _found(ids, dict.fromkeys(self._children.get(ids=ids, include=[])["ids"])).all()
+        self._children.update(ids=ids, embeddings=[n.embedding for n in part])
 
 @patch
 def _dims(self: ChromaStore) -> int | None:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from configparser import ConfigParser
@@ -27,10 +26,10 @@ from markdown_it.token import Token
 from .records import detect_kind, qa_pairs, records_of
 from .span import InputError, Outline, Span
 from .split import BOOKKEEPING, SCALARS, SpanNodeParser, _overlap_start, cut_long
-from .text import _BLOCK, _END, _ends_sentence, is_korean, sentence_spans, trim_span, whole_cut
+from .text import _BLOCK, _END, _LONGEST, _ends_sentence, _kiwi_cuts, _tears, is_korean, sentence_spans, trim_span, whole_cut
 
 # %% auto #0
-__all__ = ['Splitter', 'DEFAULT_RULES', 'SPLITTERS', 'Table', 'Heading', 'find_tables', 'find_headings', 'Unit', 'Chunk',
+__all__ = ['Splitter', 'DEFAULT_RULES', 'RULE_SPLITTERS', 'Table', 'Heading', 'find_tables', 'find_headings', 'Unit', 'Chunk',
            'StructureNodeParser', 'TextNodeParser', 'TableNodeParser', 'QANodeParser', 'HeadingNodeParser',
            'RecordNodeParser', 'Rule', 'parse_rules', 'load_rules', 'RoutedNodeParser']
 
@@ -214,36 +213,31 @@ def _table_atoms(text: str, table: Table, size: int) -> list[Span]:
 
 # %% ../nbs/03_structure.ipynb #5d1fdb3a
 class _Plan(NamedTuple):
-    "The blocks of a unit."
-    edges: list[int]           # Where blocks begin, rising; the unit's end last
+    "A unit: tables and rows, and the text between."
+    edges: list[int]           # Where rows and texts begin, rising; the unit's end last
     solid: set[int]            # Those that are tables or rows, which are never cut
     walls: list[Span]          # The tables
 
-def _block_starts(text: str, start: int, end: int) -> list[int]:
-    "Where blocks begin after `start` and before `end`."
-    found = [m.end() for m in _BLOCK.finditer(text, start, end)]
-    return found[bisect_right(found, start):bisect_left(found, end)]
-
 def _plan(text: str, unit: Span, tables: Sequence[Table], size: int) -> _Plan:
-    "Find the blocks of a unit."
-    edges, solid, at = [unit.start], set(), unit.start
+    "Find the tables and rows of a unit."
+    edges, solid = [unit.start], set()
     inside = [t for t in tables if unit.contains(t.span)]
     for table in inside:
         rows = [a.start for a in _table_atoms(text, table, size)]
-        edges += _block_starts(text, at, rows[0])
         edges += rows[rows[0] == edges[-1]:]
         solid.update(rows)
-        at = table.span.end
-        edges += [at] if at < unit.end else []
-    return _Plan([*edges, *_block_starts(text, at, unit.end), unit.end], solid, [t.span for t in inside])
+        edges += [table.span.end] if table.span.end < unit.end else []
+    return _Plan([*edges, unit.end], solid, [t.span for t in inside])
 
 # %% ../nbs/03_structure.ipynb #db66591b
 class _Packer:
-    "Packs the blocks of one unit."
+    "Packs one unit."
 
     def __init__(self, text: str, plan: _Plan, size: int, method: str) -> None:
         self.text, self.plan, self.size, self.method = text, plan, size, method
-        self.atoms: dict[int, list[int]] = {}      # Block -> where its further sentences begin
+        self.last = (0, 0)                         # The block that was looked at last
+        self.atoms: dict[int, list[int]] = {}      # Block -> where its further atoms begin
+        self.starts: dict[int, list[int]] = {}     # Block -> where its sentences begin
 
     def trimmed(self, end: int) -> int:
         "The end without the white space before it."
@@ -259,33 +253,60 @@ class _Packer:
             self.atoms[start] = [start + a.start for a in found][1:]
         return self.atoms[start]
 
-# %% ../nbs/03_structure.ipynb #896a6b68
+# %% ../nbs/03_structure.ipynb #627493db
 @patch
-def near(self: _Packer, start: int, end: int, limit: int) -> int | None:
-    "The last sentence that begins in a block before `limit` and after the end of another, by rule."
-    low = max(start, limit - min(400, self.size // 2))
-    for m in reversed([*_END.finditer(self.text, low, min(end, limit + 1))]):
-        if m.end() <= limit and _ends_sentence(self.text, m) and not self.text[m.end():end].isspace():
-            return m.end()
-    return None
+def block(self: _Packer, at: int) -> tuple[int, int]:
+    "The block, row or table around an offset."
+    j = bisect_right(self.plan.edges, at)
+    low, high = self.plan.edges[j - 1], self.plan.edges[j]
+    if low in self.plan.solid:
+        return low, high
+    if not self.last[0] <= at < self.last[1]:
+        start, first, behind = None, at, min(high, at + 100)
+        while start is None:                       # look back for its start, line by line
+            first = max(low, self.trimmed(max(0, self.text.rfind("\n", low, first))))
+            start = max((e for m in _BLOCK.finditer(self.text, first, behind) if (e := m.end()) <= at), default=low if first == low else None)
+            behind = min(high, first + 100)
+        ends = (m.end() for m in _BLOCK.finditer(self.text, max(start, self.trimmed(at)), high))
+        self.last = start, next((e for e in ends if e > at), high)
+    return self.last
 
 # %% ../nbs/03_structure.ipynb #614ff4eb
 @patch
+def near(self: _Packer, start: int, end: int, limit: int) -> int | None:
+    "Where the last sentence of a block that begins up to `limit` does so; None when that is far away."
+    text, low = self.text, max(start, limit - min(400, self.size // 2))
+    if self.method == "rule":
+        ends = (m for m in reversed([*_END.finditer(text, low, min(end, limit + 1))]) if m.end() <= limit)
+        return next((m.end() for m in ends if _ends_sentence(text, m) and not text[m.end():end].isspace()), None)
+    if end - start > _LONGEST:
+        return None
+    if start not in self.starts:
+        self.starts[start] = [start + i for i in next(iter(_kiwi_cuts([text[start:self.trimmed(end)]])))]
+    found = self.starts[start]
+    k = bisect_right(found, limit)
+    cut = found[k] if k < len(found) and self.trimmed(found[k]) <= limit else found[k - 1]
+    return cut if cut > low and not _tears(text, cut) else None
+
+# %% ../nbs/03_structure.ipynb #2eab76b1
+@patch
 def reach(self: _Packer, start: int) -> int:
     "The last place at which a chunk from `start` may end; `start` or before when its first atom is too long."
-    edges, limit = self.plan.edges, start + self.size
-    j = bisect_right(edges, limit)
-    if j == len(edges) or self.trimmed(edges[j]) <= limit:
-        return edges[min(j, len(edges) - 1)]
-    if edges[j - 1] in self.plan.solid:
-        return edges[j - 1]
-    if self.method == "rule" and (cut := self.near(edges[j - 1], edges[j], limit)) is not None:
+    limit = start + self.size
+    if limit >= self.plan.edges[-1]:
+        return self.plan.edges[-1]
+    first, end = self.block(limit)
+    if self.trimmed(end) <= limit:
+        return end
+    if first in self.plan.solid:
+        return first
+    if (cut := self.near(first, end, limit)) is not None:
         return cut
-    inner = self.sentences(edges[j - 1], edges[j])
+    inner = self.sentences(first, end)
     k = bisect_right(inner, limit)
     if k < len(inner) and self.trimmed(inner[k]) <= limit:
         return inner[k]
-    return inner[k - 1] if k else edges[j - 1]
+    return inner[k - 1] if k else first
 
 @patch
 def back(self: _Packer, last: Span, overlap: int) -> int:
@@ -295,7 +316,7 @@ def back(self: _Packer, last: Span, overlap: int) -> int:
     start = _overlap_start(self.text, last, overlap, floor)
     return start if start < last.end else len(self.text)
 
-# %% ../nbs/03_structure.ipynb #2eab76b1
+# %% ../nbs/03_structure.ipynb #88c3f974
 @patch
 def spans(self: _Packer, overlap: int) -> Iterator[Span]:
     "The chunks; starts and ends both strictly increase."
@@ -313,7 +334,7 @@ def spans(self: _Packer, overlap: int) -> Iterator[Span]:
         while at < edges[-1] and self.text[at].isspace():
             at += 1
 
-# %% ../nbs/03_structure.ipynb #aaa4fed9
+# %% ../nbs/03_structure.ipynb #32cce24f
 class StructureNodeParser(SpanNodeParser):
     "Base of the splitters that read structure: units first, prefixes beside the chunks."
     level: ClassVar[str] = "c"            # Letter of the chunks' level
@@ -328,9 +349,10 @@ class StructureNodeParser(SpanNodeParser):
             raise InputError(f"overlap must be < size, got overlap={self.overlap}, size={self.size}")
         return self
 
-    @abstractmethod
     def units(self, document: BaseNode) -> list[Unit]:
-        "Units in document order; together they hold every character that is not white space."
+        "Units in document order, the whole document unless a splitter knows better; together they hold every character that is not white space."
+        text = document.get_content()
+        return [Unit(trim_span(text, 0, len(text)))]
 
     def tables(self, text: str) -> list[Table]:
         "Tables to be kept."
@@ -339,7 +361,7 @@ class StructureNodeParser(SpanNodeParser):
     def split(self, text: str) -> dict[str, list[Span]]:
         return self._levels(self.chunks(Document(text=text, id_="0")))
 
-# %% ../nbs/03_structure.ipynb #32cce24f
+# %% ../nbs/03_structure.ipynb #c6fcf415
 @patch
 def chunks(
     self: StructureNodeParser,
@@ -361,12 +383,12 @@ def chunks(
             out.append(Chunk(span, _joined([above, repeated]), unit.metadata, i))
     return out
 
-# %% ../nbs/03_structure.ipynb #c6fcf415
+# %% ../nbs/03_structure.ipynb #508c4c3c
 def _joined(parts: Sequence[str]) -> str:
     "What is there, with blank lines between."
     return "\n\n".join(p for p in parts if p)
 
-# %% ../nbs/03_structure.ipynb #508c4c3c
+# %% ../nbs/03_structure.ipynb #c62d32aa
 def _header_of(text: str, tables: Sequence[Table], at: int) -> str:
     "Header and delimiter row of the table that an offset lies in, behind its header."
     k = bisect_left(tables, at, key=lambda t: t.span.start) - 1
@@ -393,7 +415,7 @@ def _levels(self: StructureNodeParser, chunks: Sequence[Chunk]) -> dict[str, lis
     parents = {"p": _parents(chunks, self.parent_size)} if self.parent_size else {}
     return parents | {self.level: [c.span for c in chunks]}
 
-# %% ../nbs/03_structure.ipynb #8d5e355c
+# %% ../nbs/03_structure.ipynb #1f47e55c
 class _Given(SpanNodeParser):
     "Makes nodes of spans that are known already."
     levels: Any
@@ -408,7 +430,7 @@ def _dress(node: TextNode, prefix: str, metadata: Mapping[str, Any]) -> None:
     node.excluded_embed_metadata_keys, node.excluded_llm_metadata_keys = [*hidden], [*hidden]
     node.metadata_template = "{value}"
 
-# %% ../nbs/03_structure.ipynb #1f47e55c
+# %% ../nbs/03_structure.ipynb #79ec11b9
 @patch
 def parse(
     self: StructureNodeParser,
@@ -423,25 +445,21 @@ def parse(
         _dress(node, chunk.prefix, chunk.metadata if node.metadata["level"] == self.level else {})
     return nodes, outline
 
-# %% ../nbs/03_structure.ipynb #cf39cb23
+# %% ../nbs/03_structure.ipynb #85b57beb
 class TextNodeParser(StructureNodeParser):
     "Sentences packed into chunks: the default."
-
-    def units(self, document: BaseNode) -> list[Unit]:
-        text = document.get_content()
-        return [Unit(trim_span(text, 0, len(text)))]
 
     def tables(self, text: str) -> list[Table]:
         return []
 
-# %% ../nbs/03_structure.ipynb #20d50bdf
+# %% ../nbs/03_structure.ipynb #daffba7b
 class TableNodeParser(TextNodeParser):
     "The default, and tables: no row is ever cut, and a part of a long table has the header row as prefix."
 
     def tables(self, text: str) -> list[Table]:
         return find_tables(text)
 
-# %% ../nbs/03_structure.ipynb #d236fe7c
+# %% ../nbs/03_structure.ipynb #0adac88d
 class QANodeParser(TextNodeParser):
     "One question with its answer a chunk; parts of a long answer have the question as prefix."
 
@@ -460,14 +478,14 @@ class QANodeParser(TextNodeParser):
             out.append(Unit(Span(start, pair.answer.end), _joined(lead), _joined([title, *asked]), {"pair": i}))
         return [*out, Unit(trim_span(text, pairs[-1].answer.end, len(text)), title, title)]
 
-# %% ../nbs/03_structure.ipynb #0adac88d
+# %% ../nbs/03_structure.ipynb #d19c9024
 _AGAIN = re.compile(r"[\s\[\]【】［］〔〕<>〈〉()（）#*\-\d.]*(?:재|추가)")
 
 def _shorten(text: str, limit: int) -> str:
     "The text, or its start on one line."
     return text if len(text) <= limit else re.sub(r"\s+", " ", text)[:limit].rstrip() + "..."
 
-# %% ../nbs/03_structure.ipynb #61160218
+# %% ../nbs/03_structure.ipynb #b93320e2
 class HeadingNodeParser(TableNodeParser):
     "Sections of Markdown, the heading path as prefix."
     depth: int = Field(default=6, ge=1, le=6, description="Headings deeper than this do not begin a section")
@@ -486,7 +504,7 @@ class HeadingNodeParser(TableNodeParser):
             parts = parts[n:]
         return out
 
-# %% ../nbs/03_structure.ipynb #b93320e2
+# %% ../nbs/03_structure.ipynb #e6965117
 @patch
 def _together(self: HeadingNodeParser, parts: Sequence[tuple[Span, tuple[str, ...]]]) -> int:
     "How many of the next sections are one unit."
@@ -499,7 +517,7 @@ def _together(self: HeadingNodeParser, parts: Sequence[tuple[Span, tuple[str, ..
         n += 1
     return n
 
-# %% ../nbs/03_structure.ipynb #dcbcb3d6
+# %% ../nbs/03_structure.ipynb #6fbc134c
 class RecordNodeParser(StructureNodeParser):
     "One record a node (level r), its prefix in metadata['prefix']."
     level: ClassVar[str] = "r"
@@ -510,12 +528,12 @@ class RecordNodeParser(StructureNodeParser):
     def units(self, document: BaseNode) -> list[Unit]:
         text, records = document.get_content(), records_of(document, self.kind, self.size)
         if not records:
-            return [Unit(trim_span(text, 0, len(text)))]
+            return super().units(document)
         edges = [records[0].span.start, *(whole_cut(text, a.span.start, b.span.start) for a, b in zip(records, records[1:])), len(text)]
         return [Unit(trim_span(text, a, b), r.prefix, r.prefix, dict(r.metadata) | {"record_id": r.id, "record_type": r.type, "record_title": r.title})
                 for r, a, b in zip(records, edges, edges[1:])]
 
-# %% ../nbs/03_structure.ipynb #642ee0b5
+# %% ../nbs/03_structure.ipynb #741d9dc6
 Splitter = Literal["default", "table_aware", "qa_aware", "headings", "articles"]
 
 
@@ -538,31 +556,26 @@ class Rule(BaseModel):
             raise ValueError(f"overlap must be < size, got overlap={self.overlap}, size={self.size}")
         return self
 
-# %% ../nbs/03_structure.ipynb #589bf456
+# %% ../nbs/03_structure.ipynb #dc580ac3
 DEFAULT_RULES = """\
 [announcements]
 match = announcements.jsonl, industry_startup_guide_filtered.jsonl
 split = never
-
 [startup-procedures]
 match = startup_procedures_filtered.jsonl
 split = above
 overlap = 200
-
 [tax-support]
 match = tax_support.jsonl
 split = above
 splitter = table_aware
-
 [labor-interpretation]
 match = labor_interpretation.jsonl
 split = above
 splitter = qa_aware
-
 [insurance-education]
 match = hr_insurance_edu.jsonl
 split = above
-
 [laws]
 match = laws_full.jsonl, interpretations.jsonl
 split = above
@@ -571,44 +584,37 @@ size = 2000
 overlap = 200
 """
 
-# %% ../nbs/03_structure.ipynb #dc580ac3
-DEFAULT_RULES += """
+# %% ../nbs/03_structure.ipynb #bfe6b3e0
+DEFAULT_RULES += """\
 [court-cases]
 match = court_cases_tax.jsonl, court_cases_labor.jsonl
 splitter = articles
-
 [statutes]
 kind = statute
 splitter = articles
 size = 2000
 overlap = 200
-
 [interpretations]
 kind = interpretation
 splitter = articles
 size = 2000
 overlap = 200
-
 [rulings]
 kind = ruling
 splitter = articles
-
 [questions]
 kind = qa
 splitter = qa_aware
-
 [markdown]
 match = *.md, *.markdown
 splitter = headings
-
 [tables]
 kind = table
 splitter = table_aware
-
 [rest]
 """  # A rule file: sections in order, the first match wins
 
-# %% ../nbs/03_structure.ipynb #cf765a33
+# %% ../nbs/03_structure.ipynb #114538e8
 def parse_rules(
     text: str,              # As `DEFAULT_RULES`
     where: str = "rules",   # Named in errors
@@ -631,7 +637,7 @@ def parse_rules(
         raise InputError(f"{where}: no rules; a rule begins with its name in brackets")
     return tuple(out)
 
-# %% ../nbs/03_structure.ipynb #114538e8
+# %% ../nbs/03_structure.ipynb #dea11c46
 def load_rules(
     path: str | Path,    # A UTF-8 file
 ) -> tuple[Rule, ...]:
@@ -641,8 +647,8 @@ def load_rules(
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the rule file {str(path)!r}: {error}") from error
 
-# %% ../nbs/03_structure.ipynb #8bb7fec5
-SPLITTERS: dict[str, type[StructureNodeParser]] = {"default": TextNodeParser, "table_aware": TableNodeParser, "qa_aware": QANodeParser,
+# %% ../nbs/03_structure.ipynb #612e4a4d
+RULE_SPLITTERS: dict[str, type[StructureNodeParser]] = {"default": TextNodeParser, "table_aware": TableNodeParser, "qa_aware": QANodeParser,
                                                    "headings": HeadingNodeParser, "articles": RecordNodeParser}  # Names in rules
 
 
@@ -665,14 +671,14 @@ class RoutedNodeParser(SpanNodeParser):
             _dress(node, node.metadata["prefix"], {"rule": rule.name})
         return nodes, outline
 
-# %% ../nbs/03_structure.ipynb #612e4a4d
+# %% ../nbs/03_structure.ipynb #9f32d4bc
 def _names(document: BaseNode) -> set[str]:
     "What a rule's patterns are compared with: file and id, with and without folders, in lower case."
     given = {str(document.metadata.get(k) or "") for k in ("file_name", "file_path")} | {document.node_id}
     paths = {g.replace("\\", "/").lower() for g in given if g}
     return paths | {p.rsplit("/", 1)[-1] for p in paths}
 
-# %% ../nbs/03_structure.ipynb #9f32d4bc
+# %% ../nbs/03_structure.ipynb #1a1502e4
 @patch
 def rule_for(
     self: RoutedNodeParser,
@@ -702,4 +708,4 @@ def route(
     shared = {"sentences": self.sentences, "parent_size": self.parent_size}
     if rule.split == "never" or rule.split == "above" and length <= rule.threshold:
         return rule, TextNodeParser(size=max(1, length), overlap=0, **shared)
-    return rule, SPLITTERS[rule.splitter](size=rule.size, overlap=rule.overlap, **shared)
+    return rule, RULE_SPLITTERS[rule.splitter](size=rule.size, overlap=rule.overlap, **shared)

@@ -2,15 +2,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from llama_index.core.embeddings import MockEmbedding
 from ollama_server import toy_vector
 
+import ragnb.text
+from ragnb import ingest
+from ragnb.bm25 import Bm25Retriever
 from ragnb.embed import NgramEmbedding
 from ragnb.hybrid import HybridRetriever, VectorRetriever
 from ragnb.ingest import Index
-from ragnb.bm25 import Bm25Retriever
+from ragnb.split import ParentChildNodeParser, SpanNodeParser
 
 QUESTIONS = ("연차는 며칠인가", "병가와 진단서", "travel expense 한도", "Annual leave")
 
@@ -46,6 +50,13 @@ def vectors(index: Index) -> dict[str, list[float]]:
     """Chunk id -> its vector, as Chroma holds it."""
     rows = index.store._children.get(include=["embeddings"])
     return {i: [round(float(x), 4) for x in v] for i, v in zip(rows["ids"], rows["embeddings"])}
+
+
+def plain_words(patch: Callable[[Any, str, Any], None] = setattr) -> SpanNodeParser:
+    """Tokenise at spaces, for tests where loading the analyser again and again is most of the time; the splitter that goes with it."""
+    patch(ingest, "word_tokens_batch", lambda texts: map(str.split, texts))
+    patch(ragnb.text, "word_tokens", str.split)
+    return ParentChildNodeParser(sentences="rule")
 
 
 def state(index: Index) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
     python kill_moments.py JOB.json
 
-The job names an index to start from (or none), the folder to index, an embedding and the moments. The process forks once for each run, so that
-the libraries are imported only once; a killed run dies by SIGKILL, at the n-th call (or return) of one of the functions that write.
+The job names an index to start from (or none), the folder to index, an embedding and the moments. The process forks twice for each moment, so that
+the libraries are imported only once (nothing that starts threads is made before a fork); a killed run dies by SIGKILL, at the n-th call (or return) of one of the functions that write.
 """
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ import chromadb  # noqa: F401  (imported once, before the forks; no client is ma
 import chromadb.api.rust  # noqa: F401
 import scipy.linalg  # noqa: F401
 import scipy.sparse  # noqa: F401
-from helpers_ingest import make_embedding, state
+from helpers_ingest import make_embedding, plain_words, state
 
 from ragnb import bm25, ingest, store
 from ragnb.ingest import Index, update_index
-from ragnb.text import word_tokens_batch
 
 POINTS = [  # Whatever changes the disk
     (ingest, "_write_atomically"), (ingest, "save_embedding"), (bm25.Bm25, "save"), (ingest.shutil, "rmtree"),
-    (store.ChromaStore, "_put"), (store.ChromaStore, "_upsert"), (store.ChromaStore, "_delete"), (Index, "_commit"),
+    (store.ChromaStore, "_put"), (store.ChromaStore, "_upsert"), (store.ChromaStore, "_delete"), (store.ChromaStore, "_set_vectors"), (Index, "_commit"),
 ]
 
 
@@ -57,7 +56,7 @@ def small_batches() -> None:
     """Many batches and commits, also for a few documents."""
     batches, in_turn = ingest._batches, Index._in_turn
     ingest._batches = lambda parsed: batches(parsed, 6)
-    Index._in_turn = lambda self, b, report, bar: in_turn(self, b, report, bar, every=12)
+    Index._in_turn = lambda *args: in_turn(*args, every=12)
 
 
 def forked(function) -> int:
@@ -78,7 +77,7 @@ def forked(function) -> int:
 def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     small_batches()
-    list(word_tokens_batch(["가"]))  # loads the analyser
+    parser = plain_words()
     for moment in job["moments"]:
         folder = Path(job["work"], f"at{moment}")
         if job["start"]:
@@ -86,11 +85,11 @@ def main() -> None:
 
         def run(kill: int) -> None:
             arm(kill)
-            update_index(job["source"], folder, embed=make_embedding(job["embed"]), show_progress=False)
+            update_index(job["source"], folder, embed=make_embedding(job["embed"]), parser=parser, show_progress=False)
 
         def resume() -> None:
             look()
-            index, _ = update_index(job["source"], folder, embed=make_embedding(job["embed"]), show_progress=False)
+            index, _ = update_index(job["source"], folder, embed=make_embedding(job["embed"]), parser=parser, show_progress=False)
             Path(job["work"], f"at{moment}.json").write_text(json.dumps(state(index)), encoding="utf-8")
 
         def look() -> None:  # an index that is half way either opens and can be read, or says that it is not there yet

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import PIECES, examples
 
 from ragnb.context import (
-    QA_PROMPT, ContextBuilder, RankedContextBuilder, SimpleContextBuilder, cut_passage, page_label, prompt_template, reorder_for_attention,
+    QA_PROMPT, ContextBuilder, RankedContextBuilder, SimpleContextBuilder, cut_passage, cut_to_sentences, page_label, prompt_template, reorder_for_attention,
 )
 from ragnb.span import InputError, Passage, Span
 from ragnb.text import tokenizer
@@ -280,3 +280,37 @@ def test_other_marks_are_guarded_alike():
 def test_the_same_context_under_two_prompts():
     context = RankedContextBuilder().build([passage()]).text
     assert all(context in prompt(context, "?", t) for t in (QA_PROMPT, "{context_str}\n{query_str} 한 문장으로."))
+
+
+# --- whole sentences, never through the hit -------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(3, 60), min_size=1, max_size=25), st.data())
+def test_a_passage_is_cut_at_sentence_ends_and_never_through_its_hit(lengths, data):
+    sentences = ["가" * n + "다." for n in lengths]
+    text, base = " ".join(sentences), data.draw(st.integers(0, 1000))
+    starts = [sum(len(s) + 1 for s in sentences[:i]) for i in range(len(sentences))]
+    first = data.draw(st.integers(0, len(sentences) - 1))
+    last = data.draw(st.integers(first, len(sentences) - 1))
+    focus = Span(base + starts[first], base + starts[last] + len(sentences[last]))
+    whole = Passage("d", Span(base, base + len(text)), text, hits=("d#c0",), focus=focus)
+    size = data.draw(st.integers(1, len(text) + 10))
+    cut = cut_to_sentences(whole, size)
+    assert cut.text == text[cut.span.start - base:cut.span.end - base]
+    assert cut.span.contains(focus)                                    # the hit is whole, also when it is longer than the limit
+    assert len(cut.text) <= max(size, len(focus))
+    assert cut.span.start - base in starts and cut.text.endswith("다.")
+    if len(text) > size >= len(focus):                                 # nothing more would fit on either side
+        before, after = [s for s in starts if base + s < cut.span.start], [s for s in starts if base + s >= cut.span.end]
+        assert not before or cut.span.end - base - before[-1] > size
+        assert not after or after[0] + len(sentences[starts.index(after[0])]) - (cut.span.start - base) > size
+
+
+def test_the_limit_of_a_passage_counts_its_hits():
+    text = " ".join("가" * 40 + f"{i}다." for i in range(40))
+    one = Passage("d", Span(0, len(text)), text, hits=("d#c0",), focus=Span(0, 43))
+    three = Passage("d", Span(0, len(text)), text, hits=("d#c0", "d#c1", "d#c2"), focus=Span(0, 43))
+    build = SimpleContextBuilder(passage_size=200).build
+    assert len(build([one]).passages[0].text) <= 200 < len(build([three]).passages[0].text) <= 600
+    with pytest.raises(InputError, match="passage_size must be >= 1, got 0"):
+        SimpleContextBuilder(passage_size=0)

@@ -130,7 +130,7 @@ def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents
 @pytest.mark.parametrize("settings", [{}, {"policy": "none"}, {"policy": "parent", "top_k": 3}, {"policy": "neighbours:5", "expand_top_k": 2, "max_chunks": 12},
                                       {"reorder": False}, {"expand_top_k": 1}, {"policy": lambda outline, hit: Span(0, outline.n_characters), "top_k": 2}])
 def test_the_query_engine_is_the_same_line(index, settings):
-    pipeline = Pipeline.from_index(index, budget=None, **settings)
+    pipeline = Pipeline.from_index(index, budget=None, passage_size=None, **settings)
     answer = pipeline.ask(QUESTION)
     nodes = pipeline.query_engine(Scripted()).query(QUESTION).source_nodes
     assert [(n.node_id, n.text, n.score) for n in nodes] == [(p.id, p.text, p.score) for p in answer.passages]

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from llama_index.core.schema import Document, MetadataMode
 
-from ragnb.records import (RecordNodeParser, detect_kind, interpretation_records, merge_short, parse_clauses, parse_statute, qa_pairs, qa_records,
+from ragnb.structure import RecordNodeParser
+from ragnb.records import (detect_kind, interpretation_records, merge_short, parse_clauses, parse_statute, qa_pairs, qa_records,
                            records_of, ruling_records, statute_records, text_of, to_jsonl)
 from ragnb.span import InputError, Span
 from ragnb.text import trim_span

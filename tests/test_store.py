@@ -275,6 +275,23 @@ class TestContract:
         assert dict(store.texts("c"))[address].strip() == "2"
         assert store.delete([doc_id]) == 1 and rows(store) == 1 + 3 + 2
 
+    def test_new_vectors_change_nothing_else(self, store):
+        nodes, outline = document("a", 3, kind="x")
+        put(store, (nodes, outline), document("b", 2))
+        before, children = contents(store), [n for n in nodes if n.metadata["level"] == "c"]
+        for i, node in enumerate(children):
+            node.embedding, node.metadata["kind"] = [0.0, 0.0, float(i), 1.0], "ignored"
+        store.set_vectors(children)
+        assert contents(store) == before and rows(store) == 2 + 5 + 3
+        assert [h.node_id for h in store.search([0, 0, 2, 1], 3, {"kind": "x"})] == ["a#c2", "a#c1", "a#c0"]
+        before = store.search([1, 1, 1, 1], 9)
+        for bad, error in [(children[0].model_copy(update={"embedding": [1.0]}), InputError), (children[0].model_copy(update={"embedding": None}), InputError),
+                           (children[0].model_copy(update={"id_": "a#c7"}), MissingChunkError)]:
+            with pytest.raises(error):
+                store.set_vectors([children[1].model_copy(update={"embedding": [9.0, 0.0, 0.0, 0.0]}), bad])
+        assert store.search([1, 1, 1, 1], 9) == before
+        store.set_vectors([])
+
     def test_texts_of_a_level(self, store):
         put(store, document("b", 3, word="나"), document("a", 4, word="가"))
         assert sorted(store.texts("c"))[:2] == [("a#c0", "가0".ljust(SIZE)), ("a#c1", "가1".ljust(SIZE))]

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import Document, MetadataMode
-from strategies import BLANKS, KOREAN, MARKDOWN, PIECES, STATUTE, doc_ids, documents, examples, huge, scalar_metadata
+from strategies import BLANKS, KOREAN, MARKDOWN, PIECES, STATUTE, cluster_length, doc_ids, documents, examples, huge, joins_previous, scalar_metadata
 from test_split import check_level, check_pages, check_stitch, pages
 
 from ragnb.span import InputError, Outline, Span, parse_address
 from ragnb.split import SCALARS, cut_long, pack
-from ragnb.structure import (DEFAULT_RULES, SPLITTERS, HeadingNodeParser, QANodeParser, RecordNodeParser, RoutedNodeParser, Rule, StructureNodeParser, TableNodeParser,
+from ragnb.structure import (DEFAULT_RULES, RULE_SPLITTERS, HeadingNodeParser, QANodeParser, RecordNodeParser, RoutedNodeParser, Rule, StructureNodeParser, TableNodeParser,
                              TextNodeParser, find_headings, find_tables, load_rules, parse_rules)
 from ragnb.text import sentence_spans
 
@@ -50,7 +50,7 @@ def settings_of(draw: st.DrawFn, largest: int = 300) -> dict:
 @st.composite
 def splitters(draw: st.DrawFn, largest: int = 300) -> StructureNodeParser:
     """Any splitter with any settings."""
-    kind = draw(st.sampled_from([*SPLITTERS.values()]))
+    kind = draw(st.sampled_from([*RULE_SPLITTERS.values()]))
     more = {"depth": draw(st.integers(1, 6)), "min_size": draw(st.sampled_from([0, 20, 200]))} if kind is HeadingNodeParser else {}
     if kind is RecordNodeParser:
         more = {"kind": draw(st.sampled_from([None, None, "statute", "qa", "ruling", "interpretation"]))}
@@ -66,7 +66,12 @@ def check_sizes(text: str, chunks: list[Span], size: int, tables: bool) -> None:
     """A chunk is longer than its size only where it is one row or header of a table."""
     long = [s for s in chunks if len(s) > size]
     assert not long or tables and set(long) <= set(rows_of(text))
-    check_level(text, chunks, max([size, *map(len, long)]))
+    torn = {i for s in chunks for i in (s.start, s.end) if joins_previous(text, i)}
+    assert all(cluster_length(text, i) > size for i in torn)
+    if not long:
+        check_level(text, chunks, size)
+    elif not torn:
+        check_level(text, chunks, max(map(len, long)))
 
 
 def check_rows(text: str, chunks: list[Span]) -> None:
@@ -118,7 +123,7 @@ def rules(draw: st.DrawFn) -> Rule:
     """Any rule, matching or not."""
     size = draw(st.integers(1, 300))
     return Rule(name="r", match=draw(st.sampled_from([("*",), ("*.md", "*.jsonl"), ("d*",)])), kind=draw(st.sampled_from(["", "statute", "qa", "table"])), size=size,
-                overlap=draw(st.integers(0, size - 1)), split=draw(st.sampled_from(["never", "above", "always"])), threshold=draw(st.integers(0, 200)), splitter=draw(st.sampled_from([*SPLITTERS])))
+                overlap=draw(st.integers(0, size - 1)), split=draw(st.sampled_from(["never", "above", "always"])), threshold=draw(st.integers(0, 200)), splitter=draw(st.sampled_from([*RULE_SPLITTERS])))
 
 
 @examples(80, slow=4_000)
@@ -127,7 +132,8 @@ def test_router_keeps_every_promise(text: str, doc_id: str, chosen: list[Rule], 
     router = RoutedNodeParser(rules=tuple(chosen), sentences="rule", parent_size=data.draw(st.sampled_from([0, 200])))
     outline = check_all(text, doc_id, router, {}, None)
     for spans in outline.levels.values():
-        check_level(text, spans, len(text))
+        assert all(a.start < b.start and a.end < b.end for a, b in pairwise(spans))
+        assert not "".join(c for i, c in enumerate(text) if not any(s.start <= i < s.end for s in spans)).strip()
     rule = router.rule_for(Document(text=text, id_=doc_id))
     if rule.split == "never" and text.strip():
         assert [s.of(text) for s in outline.levels["c"]] == [text.strip()]
@@ -406,7 +412,7 @@ def test_own_rules_replace_the_defaults(tmp_path) -> None:
     assert load_rules(file) == RoutedNodeParser(rules=load_rules(file)).rules
 
 
-@pytest.mark.parametrize("parser", [*(kind() for kind in SPLITTERS.values()), RoutedNodeParser(parent_size=2000), RoutedNodeParser(rules=parse_rules("[a]\nsize = 99\noverlap = 9"))])
+@pytest.mark.parametrize("parser", [*(kind() for kind in RULE_SPLITTERS.values()), RoutedNodeParser(parent_size=2000), RoutedNodeParser(rules=parse_rules("[a]\nsize = 99\noverlap = 9"))])
 def test_a_parser_survives_json_and_pickle(parser) -> None:
     hidden = {"include_metadata", "include_prev_next_rel", "callback_manager", "id_func"}
     settings = json.loads(json.dumps(parser.model_dump(exclude=hidden)))
