@@ -56,11 +56,11 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     index = commands.add_parser("index", help="make an index, or bring it up to date")
-    index.add_argument("path", help="folder or file (.md, .txt, .jsonl)")
+    index.add_argument("path", help="folder or file (.md, .txt, .jsonl, .pdf)")
     _add_index(index)
     _add_ollama(index)
     index.add_argument("--embed", default=None, help="ngram, ollama:MODEL or onnx:FOLDER (default: that of the index, ngram for a new one)")
-    index.add_argument("--split", default=None, help="parent-child, parent-child:800/100,200/30 or sentence (default: that of the index, parent-child for a new one)")
+    index.add_argument("--split", default=None, help="parent-child, parent-child:800/100,200/30, sentence, records, structure, … (default: that of the index, parent-child for a new one)")
     index.add_argument("--force", action="store_true", help="make the index anew")
     index.add_argument("--quiet", action="store_true", help="no progress bar")
     for name, text in (("ask", "answer a question"), ("trace", "say why each chunk is there")):
@@ -106,7 +106,13 @@ def _index(args: argparse.Namespace) -> None:
     print(f"{args.index}: {len(index.doc_ids)} documents, {seconds:.1f} s, peak memory {memory:,.0f} MiB" + (f", {len(report.problems)} skipped" if report.problems else ""))
 
 def _print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=1))
+    "Print JSON, with escapes where the terminal could not show a character."
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=1)
+    print(text)
 
 # %% ../nbs/30_cli.ipynb #b5a334fd
 def _pipeline(args: argparse.Namespace) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastcore.basics import patch
 from llama_index.core.bridge.pydantic import Field, model_validator
@@ -19,8 +19,8 @@ from .span import Address, InputError, Outline, Passage, Span, covering, needed,
 from .store import ChunkStore
 
 # %% auto #0
-__all__ = ['Policy', 'no_expansion', 'neighbours', 'parent', 'resolve_policy', 'policy_name', 'ExpansionStats', 'Expansion',
-           'Expander', 'to_chunks', 'passage_node', 'ExpandPostprocessor']
+__all__ = ['Policy', 'no_expansion', 'neighbours', 'parent', 'siblings', 'resolve_policy', 'policy_name', 'ExpansionStats',
+           'Expansion', 'Expander', 'to_chunks', 'passage_node', 'ExpandPostprocessor']
 
 # %% ../nbs/13_expand.ipynb #fd63dcf9
 Policy = Callable[[Outline, Address], Span]  # Which span to read for a hit; must hold the hit
@@ -55,25 +55,42 @@ def parent(outline: Outline, hit: Address) -> Span:
     run = [i for i in covering(parents, span) if parents[i].contains(span)]
     return parents[run[-1]] if run else span
 
-# %% ../nbs/13_expand.ipynb #62b384ec
+# %% ../nbs/13_expand.ipynb #29bc5d08
+def siblings(
+    window: int = 1,  # Records before and after, >= 0
+) -> Policy:
+    "The hit and its neighbours of the same parent: adjacent articles, core and reason, summary and detail."
+    around = neighbours(window)
+
+    def siblings_policy(outline: Outline, hit: Address) -> Span:
+        own = outline.span_of(hit)
+        family = next((s for _, s in outline.groups if s.contains(own)), None)
+        span = around(outline, hit)
+        return span if family is None else Span(max(span.start, family.start), min(span.end, family.end))
+
+    siblings_policy.name = f"siblings:{window}"
+    return siblings_policy
+
+# %% ../nbs/13_expand.ipynb #e90d5c45
 def resolve_policy(
-    spec: str | Policy = "neighbours",  # "none", "neighbours", "neighbours:N", "parent", or a function
+    spec: str | Policy = "neighbours",  # "none", "neighbours", "neighbours:N", "siblings", "siblings:N", "parent", or a function
 ) -> Policy:
     "Make a policy from its name."
     if callable(spec):
         return spec
     name, _, argument = spec.partition(":")
-    if name == "neighbours" and (not argument or argument.lstrip("-").isdigit()):
-        return neighbours(int(argument)) if argument else neighbours()
+    if name in ("neighbours", "siblings") and (not argument or argument.lstrip("-").isdigit()):
+        make = neighbours if name == "neighbours" else siblings
+        return make(int(argument)) if argument else make()
     if spec in ("none", "parent"):
         return {"none": no_expansion, "parent": parent}[spec]
-    raise InputError(f"unknown policy {spec!r}: use none, neighbours, neighbours:N or parent")
+    raise InputError(f"unknown policy {spec!r}: use none, neighbours, neighbours:N, siblings:N or parent")
 
 def policy_name(policy: Policy) -> str:
     "Short name of a policy, for reasons and tables."
     return getattr(policy, "name", getattr(policy, "__name__", type(policy).__name__))
 
-# %% ../nbs/13_expand.ipynb #e90d5c45
+# %% ../nbs/13_expand.ipynb #a443ac5f
 @dataclass
 class _Wish:
     "What a policy wants for one hit, and what it was granted."
@@ -97,7 +114,7 @@ def _wish(outline: Outline, address: Address, rank: int, score: float | None, po
     span = Span(span.start, min(span.end, outline.n_characters))
     return _Wish(address, rank, score, span, needed(outline.levels[address.level], span), span)
 
-# %% ../nbs/13_expand.ipynb #92f47b8e
+# %% ../nbs/13_expand.ipynb #1ca1f3e1
 def _grant(wishes: Sequence[_Wish], outlines: Mapping[str, Outline], max_chunks: int) -> int:
     "Share the chunks that hits leave over; returns how many neighbours were refused."
     taken, wanted = {w.address for w in wishes}, {a for w in wishes for a in w.addresses()}
@@ -114,7 +131,7 @@ def _grant(wishes: Sequence[_Wish], outlines: Mapping[str, Outline], max_chunks:
         w.granted, w.chunks = Span(start, end), range(first, last + 1)
     return len(wanted - taken)
 
-# %% ../nbs/13_expand.ipynb #feccb066
+# %% ../nbs/13_expand.ipynb #48d86089
 @dataclass
 class ExpansionStats:
     "What an expansion did."
@@ -138,7 +155,7 @@ class Expansion:
     stats: ExpansionStats
     outlines: Mapping[str, Outline] = field(default_factory=dict)  # Of the documents that were looked around in
 
-# %% ../nbs/13_expand.ipynb #a443ac5f
+# %% ../nbs/13_expand.ipynb #72f7817a
 @dataclass(frozen=True)
 class Expander:
     "Expand hits into passages with one policy."
@@ -153,7 +170,7 @@ class Expander:
             raise InputError(f"expander needs top_k >= 0, max_chunks >= 1 and missing keep or fail, "
                              f"got {self.top_k}, {self.max_chunks}, {self.missing!r}")
 
-# %% ../nbs/13_expand.ipynb #1ca1f3e1
+# %% ../nbs/13_expand.ipynb #5b532d0f
 @dataclass(frozen=True)
 class _Hit:
     "A hit with its rank, and its address when it has one."
@@ -178,7 +195,7 @@ def _distinct(hits: Iterable[NodeWithScore]) -> tuple[list[_Hit], int]:
             out[hit.node_id] = _Hit(hit.node, hit.score, len(out) + 1, _try_address(hit.node_id))
     return list(out.values()), n - len(out)
 
-# %% ../nbs/13_expand.ipynb #eb5d6e8f
+# %% ../nbs/13_expand.ipynb #b50b393c
 @patch
 def expand(
     self: Expander,
@@ -202,7 +219,7 @@ def expand(
     logging.getLogger(__name__).info("expanded with %s: %s", policy_name(self.policy), asdict(stats))
     return Expansion(passages, stats, outlines)
 
-# %% ../nbs/13_expand.ipynb #48d86089
+# %% ../nbs/13_expand.ipynb #c9ef1296
 @patch
 def _outlines(self: Expander, hits: Sequence[_Hit], stats: ExpansionStats) -> dict[str, Outline]:
     "Read the outlines of the hits' documents, in one call."
@@ -224,7 +241,7 @@ def _as_it_is(hit: _Hit) -> Passage:
     return Passage(doc_id or hit.node.node_id, Span(start or 0, (start or 0) + len(text)), text, hit.score, hit.rank, (hit.node.node_id,), (hit.score,),
                    why={hit.node.node_id: f"hit, rank {hit.rank}; passed through (not in the index)"}, metadata=dict(hit.node.metadata))
 
-# %% ../nbs/13_expand.ipynb #5b532d0f
+# %% ../nbs/13_expand.ipynb #1492f3dc
 def _closed(outline: Outline, spans: Iterable[Span]) -> list[Span]:
     "Union of spans, white space between two of them counted as nothing."
     out: list[Span] = []
@@ -235,7 +252,7 @@ def _closed(outline: Outline, spans: Iterable[Span]) -> list[Span]:
             out.append(span)
     return out
 
-# %% ../nbs/13_expand.ipynb #b50b393c
+# %% ../nbs/13_expand.ipynb #ddb088ea
 @patch
 def _passages(self: Expander, wishes: Sequence[_Wish], outlines: Mapping[str, Outline], hits: Mapping[str, TextNode], stats: ExpansionStats) -> list[Passage]:
     "Unite the granted spans of each document, read the chunks under them, and stitch."
@@ -246,23 +263,32 @@ def _passages(self: Expander, wishes: Sequence[_Wish], outlines: Mapping[str, Ou
     return [p for d, ws in groups.items() for span in _closed(outlines[d], (w.granted for w in ws))
             for p in _stitched(outlines[d], span, [w for w in ws if span.contains(w.granted)], chunks, policy_name(self.policy))]
 
-# %% ../nbs/13_expand.ipynb #c9ef1296
+# %% ../nbs/13_expand.ipynb #01ee8446
+class _Read(NamedTuple):
+    "What stitching needs of a chunk."
+    text: str
+    prefix: str  # What the chunk repeats for the reader
+
+# %% ../nbs/13_expand.ipynb #00f03854
 @patch
-def _chunks(self: Expander, wishes: Sequence[_Wish], outlines: Mapping[str, Outline], hits: Mapping[str, TextNode], stats: ExpansionStats) -> dict[Address, str]:
-    "The texts of the granted chunks: those of the hits are at hand, the others are read in one call."
+def _chunks(self: Expander, wishes: Sequence[_Wish], outlines: Mapping[str, Outline], hits: Mapping[str, TextNode], stats: ExpansionStats) -> dict[Address, _Read]:
+    "The granted chunks: those of the hits are at hand, the others are read in one call."
     granted = {a: outlines[a.doc_id].span_of(a) for w in wishes for a in w.addresses()}
-    texts = {str(a): hits[str(a)].get_content() for a in granted if str(a) in hits}
-    unread = [str(a) for a, span in granted.items() if len(texts.get(str(a), "")) != len(span)]  # not a hit, or its text was changed on the way
+    texts = {str(a): _read(hits[str(a)]) for a in granted if str(a) in hits}
+    unread = [str(a) for a, span in granted.items() if str(a) not in texts or len(texts[str(a)].text) != len(span)]  # not a hit, or its text was changed on the way
     if unread:
         stats.reads += 1
         found = self.store.get_chunks(unread)
         if self.missing == "fail":
             found.all()
         stats.missing = len(found.missing)
-        texts |= {i: node.text for i, node in found.found.items()}
-    return {a: texts[str(a)] for a, span in granted.items() if len(texts.get(str(a), "")) == len(span)}
+        texts |= {i: _read(node) for i, node in found.found.items()}
+    return {a: texts[str(a)] for a, span in granted.items() if str(a) in texts and len(texts[str(a)].text) == len(span)}
 
-# %% ../nbs/13_expand.ipynb #1492f3dc
+def _read(node: TextNode) -> _Read:
+    return _Read(node.get_content(), str(node.metadata.get("prefix") or ""))
+
+# %% ../nbs/13_expand.ipynb #af810b2c
 def _without_holes(outline: Outline, span: Span, held: Iterable[Span]) -> list[Span]:
     "The parts of a span that the chunks at hand can tell; one part, the span itself, when none is missing."
     blanks = (Span(i, i + len(b)) for i, b in outline.blanks.items())
@@ -271,8 +297,8 @@ def _without_holes(outline: Outline, span: Span, held: Iterable[Span]) -> list[S
     told = clip(held)
     return [span] if union([*told, *clip(blanks)]) == [span] else _closed(outline, told)
 
-# %% ../nbs/13_expand.ipynb #ddb088ea
-def _stitched(outline: Outline, span: Span, wishes: Sequence[_Wish], chunks: Mapping[Address, str], policy: str) -> list[Passage]:
+# %% ../nbs/13_expand.ipynb #68c9daca
+def _stitched(outline: Outline, span: Span, wishes: Sequence[_Wish], chunks: Mapping[Address, _Read], policy: str) -> list[Passage]:
     "Passages of one united span, best hit first in each."
     granted = {a: outline.span_of(a) for w in wishes for a in w.addresses() if a in chunks}
     held = dict(sorted(granted.items(), key=lambda item: (item[1], item[0])))
@@ -282,11 +308,11 @@ def _stitched(outline: Outline, span: Span, wishes: Sequence[_Wish], chunks: Map
         if not hits:
             continue
         run = [a for a in held if part.overlap(held[a])]
-        text = stitch(part, [(held[a], chunks[a]) for a in run], outline.blanks)
+        text = stitch(part, [(held[a], chunks[a].text) for a in run], outline.blanks)
         found = {w.address: w for w in hits}
         out.append(Passage(outline.doc_id, part, text, hits[0].score, hits[0].rank, tuple(map(str, found)), tuple(w.score for w in hits),
                            held[hits[0].address], tuple(str(a) for a in run if a not in found), outline.pages_of(part),
-                           {str(a): _reason(a, hits, policy) for a in run}, dict(outline.metadata)))
+                           {str(a): _reason(a, hits, policy) for a in run}, dict(outline.metadata), chunks[run[0]].prefix))
     return out
 
 def _reason(at: Address, hits: Sequence[_Wish], policy: str) -> str:
@@ -301,7 +327,7 @@ def _reason(at: Address, hits: Sequence[_Wish], policy: str) -> str:
     distance = at.index - near.address.index
     return f"{policy}: {abs(distance)} {'after' if distance > 0 else 'before'} #{near.address.level}{near.address.index} (rank {near.rank})"
 
-# %% ../nbs/13_expand.ipynb #da010615
+# %% ../nbs/13_expand.ipynb #87bb1f0d
 def to_chunks(
     expansion: Expansion,
 ) -> list[dict[str, Any]]:  # Passages by relevance, chunks in reading order; `_score` is None for a neighbour
@@ -318,24 +344,24 @@ def to_chunks(
             out.append({"_id": i, "_source": source, "_score": scores.get(i), "is_neighbor": i in p.neighbors})
     return out
 
-# %% ../nbs/13_expand.ipynb #e6884734
+# %% ../nbs/13_expand.ipynb #0b200b25
 def _address_key(text: str) -> tuple:
     address = _try_address(text)
     return (0, address) if address else (1, text)
 
-# %% ../nbs/13_expand.ipynb #87bb1f0d
+# %% ../nbs/13_expand.ipynb #a8d2ce1f
 def passage_node(
     passage: Passage,
 ) -> NodeWithScore:  # Id `document@start-end`; hits, neighbours and pages as text in the metadata
     "Make a LlamaIndex node of a passage."
     extra = {"hits": " ".join(passage.hits), "neighbors": " ".join(passage.neighbors), "pages": ",".join(map(str, passage.pages))}
-    metadata = {**passage.metadata, **extra}
+    metadata = {**({"prefix": passage.prefix} if passage.prefix else {}), **passage.metadata, **extra}
     node = TextNode(id_=passage.id, text=passage.text, start_char_idx=passage.span.start, end_char_idx=passage.span.end, metadata=metadata,
                     excluded_llm_metadata_keys=[*extra], excluded_embed_metadata_keys=[*metadata],
                     relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=passage.doc_id)})
     return NodeWithScore(node=node, score=passage.score)
 
-# %% ../nbs/13_expand.ipynb #0b200b25
+# %% ../nbs/13_expand.ipynb #43618082
 class ExpandPostprocessor(BaseNodePostprocessor):
     "Expansion as a LlamaIndex node postprocessor."
     store: Any = Field(description="A ChunkStore that holds the chunks and outlines")

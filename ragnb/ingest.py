@@ -238,6 +238,7 @@ def _check_manifest(manifest: Manifest) -> None:
         if not re.fullmatch(r"(chroma|embedding)-\d+", str(getattr(manifest, name))):
             raise ValueError(f"{name} is {getattr(manifest, name)!r}")
 
+# %% ../nbs/08_ingest.ipynb #8ed9933e
 def _read_manifest(folder: Path) -> Manifest:
     "Read the manifest of an index folder."
     file = folder / "manifest.json"
@@ -253,7 +254,7 @@ def _read_manifest(folder: Path) -> Manifest:
         raise IndexMismatchError(f"the manifest of {str(folder)!r} is damaged ({error}): index again with --force") from error
     return manifest
 
-# %% ../nbs/08_ingest.ipynb #2ca352ee
+# %% ../nbs/08_ingest.ipynb #b1a95fa8
 SPLITTERS: dict[str, type[SpanNodeParser]] = {c.__name__: c for c in (
     ParentChildNodeParser, SentenceWindowNodeParser, RecordNodeParser, RoutedNodeParser, ContextualNodeParser)}  # What a manifest can name
 
@@ -276,7 +277,7 @@ def resolve_parser(
         return ParentChildNodeParser(**{k: int(v) for k, v in zip(names, match.groups()) if v is not None})
     raise InputError(f"unknown splitter {spec!r}: use parent-child, parent-child:800/100,200/30, sentence, records, structure, structure:RULES or titled:SPLITTER")
 
-# %% ../nbs/08_ingest.ipynb #b1a95fa8
+# %% ../nbs/08_ingest.ipynb #d168f2e5
 def describe_parser(
     parser: SpanNodeParser,
 ) -> dict[str, Any]:  # As JSON holds them; `parser` describes a splitter inside
@@ -285,7 +286,7 @@ def describe_parser(
     inner = {"parser": describe_parser(parser.parser)} if isinstance(parser, ContextualNodeParser) else {}
     return json.loads(json.dumps({"splitter": type(parser).__name__} | parser.model_dump(exclude=hidden) | inner))
 
-# %% ../nbs/08_ingest.ipynb #d168f2e5
+# %% ../nbs/08_ingest.ipynb #8cb79440
 def _parser_of(description: Mapping[str, Any]) -> SpanNodeParser:
     "The splitter that a manifest describes."
     settings = {k: _parser_of(v) if k == "parser" else v for k, v in description.items()}
@@ -297,7 +298,7 @@ def _parser_of(description: Mapping[str, Any]) -> SpanNodeParser:
     except ValueError as error:
         raise IndexMismatchError(f"the manifest describes no {kind} ({settings}): index again with --force") from error
 
-# %% ../nbs/08_ingest.ipynb #b98a4262
+# %% ../nbs/08_ingest.ipynb #8ea8e2d8
 class Index:
     "An index folder: documents, chunks with vectors, and BM25 counts."
 
@@ -319,7 +320,7 @@ class Index:
         "Ids of the documents that an update was about to write when it was cut short; the next one does them again."
         return sorted(i for i, entry in self.manifest.documents.items() if not entry["hash"])
 
-# %% ../nbs/08_ingest.ipynb #8ea8e2d8
+# %% ../nbs/08_ingest.ipynb #10d4411e
 @patch(cls_method=True)
 def open(
     cls: Index,
@@ -346,7 +347,7 @@ def open(
     index._forget(index.unfinished)
     return index
 
-# %% ../nbs/08_ingest.ipynb #10d4411e
+# %% ../nbs/08_ingest.ipynb #b4799742
 def _open_part(load: Callable[..., Any], folder: Path, **options: Any) -> Any:
     "Open a part of an index, telling the way out when it is damaged."
     try:
@@ -371,6 +372,7 @@ def _open_embedding(folder: Path, manifest: Manifest, embed: str | Any | None, b
     raise IndexMismatchError(f"the index was made with the embedding {_short(manifest.embedding)}, not {_named(embed, wanted)}: "
                              "use another --index folder, or --force to make it anew")
 
+# %% ../nbs/08_ingest.ipynb #484d995a
 def _settings(model: Any) -> dict[str, Any]:
     "Parameters of an embedding, without how it is called."
     return model.model_dump(exclude={"callback_manager", "embed_batch_size", "num_workers", "embeddings_cache", "rate_limiter"})
@@ -390,7 +392,7 @@ def _named(embed: str | Any, model: Any) -> str:
 def _short(description: Mapping[str, Any]) -> str:
     return ":".join(str(description[k]) for k in ("kind", "name") if description.get(k))
 
-# %% ../nbs/08_ingest.ipynb #484d995a
+# %% ../nbs/08_ingest.ipynb #a46a28ab
 @dataclass
 class IndexReport:
     "What an update did."
@@ -407,7 +409,7 @@ class IndexReport:
         "As plain JSON values."
         return asdict(self) | {"problems": [str(p) for p in self.problems]}
 
-# %% ../nbs/08_ingest.ipynb #f18eb354
+# %% ../nbs/08_ingest.ipynb #0a49e162
 def _document_hash(document: Document) -> str:
     "Hash of everything that decides a document's chunks."
     content = json.dumps([document.text, document.metadata], ensure_ascii=False, sort_keys=True)
@@ -419,7 +421,7 @@ def _fit_pieces(documents: Sequence[Document], size: int = 200, most: int = 20_0
     step = max(1, -(-len(pieces) // most))
     return pieces[::step]
 
-# %% ../nbs/08_ingest.ipynb #a46a28ab
+# %% ../nbs/08_ingest.ipynb #7b538fb4
 def update_index(
     path: str | Path,                        # Folder or file to index
     folder: str | Path = ".ragnb",           # The index
@@ -445,7 +447,7 @@ def update_index(
     index._update(documents, str(Path(path).resolve()), report, show_progress)
     return index, report
 
-# %% ../nbs/08_ingest.ipynb #7b538fb4
+# %% ../nbs/08_ingest.ipynb #17ad5b87
 def _create(folder: Path, parser: SpanNodeParser, model: Any, store: Any, replaces: bool) -> Index:
     "Start an index, in new folders beside those of the one it replaces."
     if folder.exists() and not folder.is_dir():
@@ -466,6 +468,7 @@ def _create(folder: Path, parser: SpanNodeParser, model: Any, store: Any, replac
         raise
     return index
 
+# %% ../nbs/08_ingest.ipynb #1537ca82
 def _is_committed(folder: Path, force: bool) -> bool:
     "True when a folder holds an index; `force` takes a damaged one for one."
     try:
@@ -480,7 +483,7 @@ def _unused(folder: Path, name: str) -> str:
     taken = [int(p.name.rpartition("-")[2]) for p in folder.glob(f"{name}-*") if p.name.rpartition("-")[2].isdigit()]
     return f"{name}-{max(taken, default=0) + 1}"
 
-# %% ../nbs/08_ingest.ipynb #9bf511ef
+# %% ../nbs/08_ingest.ipynb #ac0b9e14
 _OWN = re.compile(r"(chroma|embedding|bm25)-\d+")  # Folders of an index
 
 @patch
@@ -508,7 +511,7 @@ def _abandon(self: Index) -> None:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
-# %% ../nbs/08_ingest.ipynb #17ad5b87
+# %% ../nbs/08_ingest.ipynb #cf322c78
 @patch
 def _update(self: Index, documents: Sequence[Document], root: str, report: IndexReport, show_progress: bool) -> None:
     "Make the index hold these documents of this root."
@@ -531,7 +534,7 @@ def _update(self: Index, documents: Sequence[Document], root: str, report: Index
             self._abandon()
         raise
 
-# %% ../nbs/08_ingest.ipynb #ac0b9e14
+# %% ../nbs/08_ingest.ipynb #b95e3667
 @patch
 def _outgrown(self: Index, todo: Sequence[Document]) -> bool:
     "True when a fitted embedding has seen less than half of the corpus."
@@ -554,7 +557,7 @@ def _fit(self: Index, documents: Sequence[Document]) -> None:
     save_embedding(self.embed_model, self.folder / name)
     self.manifest.embedding, self.manifest.embedding_folder = describe_embedding(self.embed_model), name
 
-# %% ../nbs/08_ingest.ipynb #cf322c78
+# %% ../nbs/08_ingest.ipynb #ba2d5a99
 @patch
 def _plan(self: Index, documents: Sequence[Document], root: str, report: IndexReport) -> list[Document]:
     "Drop what is gone, and list what must be written."
@@ -582,7 +585,7 @@ def _is_due(self: Index, document: Document, root: str, held: bool, report: Inde
     report.changed += entry is not None
     return True
 
-# %% ../nbs/08_ingest.ipynb #78c8fae9
+# %% ../nbs/08_ingest.ipynb #50eb057c
 @patch
 def _mark(self: Index, doc_ids: Sequence[str]) -> None:
     "Note in the manifest that documents are about to be replaced or removed."
@@ -612,7 +615,7 @@ def _remove(self: Index, doc_ids: Sequence[str]) -> None:
             self.manifest.documents.pop(i, None)
         self._saved = False
 
-# %% ../nbs/08_ingest.ipynb #b95e3667
+# %% ../nbs/08_ingest.ipynb #aecb5083
 Batch = list[tuple[list[TextNode], Outline]]
 
 def _batches(parsed: Iterable[tuple[list[TextNode], Outline]], size: int = 500) -> Iterator[Batch]:
@@ -628,6 +631,7 @@ def _batches(parsed: Iterable[tuple[list[TextNode], Outline]], size: int = 500) 
     if batch:
         yield batch
 
+# %% ../nbs/08_ingest.ipynb #9727b32c
 @patch
 def _write(self: Index, todo: Sequence[Document], root: str, report: IndexReport, show_progress: bool) -> None:
     "Split, embed and store documents, then embed again what has vectors of an older embedding."
@@ -648,7 +652,7 @@ def _write(self: Index, todo: Sequence[Document], root: str, report: IndexReport
             for _, outline in batch:
                 entries[outline.doc_id]["embedding"] = self.manifest.embedding_folder
 
-# %% ../nbs/08_ingest.ipynb #ba2d5a99
+# %% ../nbs/08_ingest.ipynb #dde5a20b
 @patch
 def _in_turn(self: Index, batches: Iterable[Batch], save: Callable[..., None], report: IndexReport, bar: Any, every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
     "Embed and store batches; commit when the caller is done with one and many chunks or seconds have passed."
@@ -678,7 +682,7 @@ def _entry(self: Index, document: Document, root: str) -> dict[str, Any]:
     return {"hash": _document_hash(document), "root": root, "file": document.metadata["file_name"],
             "characters": len(document.text), "embedding": self.manifest.embedding_folder}
 
-# %% ../nbs/08_ingest.ipynb #50eb057c
+# %% ../nbs/08_ingest.ipynb #64198329
 @patch
 def _commit(self: Index) -> None:
     "Make the present state the index: BM25 under a new name, then the manifest, then the old files go."

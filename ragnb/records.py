@@ -953,6 +953,7 @@ def records_of(
     document: BaseNode,       # A LlamaIndex document; `metadata` may hold title, domain, law_id or item_id (else its id is used)
     kind: str | None = None,  # statute, interpretation, ruling or qa; found out when None
     max_size: int | None = None,  # Characters of an article's record or an unsplit pair; None for each kind's own; rulings may be longer
+    min_size: int = 200,          # Characters; a shorter article is merged with a neighbour of its section
 ) -> list[Record]:            # Empty when the document is none of these
     "Turn a document into records."
     text, metadata = document.get_content(), document.metadata
@@ -962,7 +963,10 @@ def records_of(
     if kind not in _MAKERS:
         raise InputError(f"kind must be one of {', '.join(_MAKERS)}, got {kind!r}")
     item = str(metadata.get("law_id") or metadata.get("item_id") or document.node_id)
-    sizes = {} if max_size is None else {"statute": {"min_size": min(200, max_size - 1), "max_size": max_size}, "qa": {"max_size": min(1500, max_size), "threshold": max_size}}
+    most = 3000 if max_size is None else max_size
+    sizes = {"statute": {"min_size": min(min_size, most - 1), "max_size": most}}
+    if max_size is not None:
+        sizes["qa"] = {"max_size": min(1500, max_size), "threshold": max_size}
     return _MAKERS[kind](text, item, str(metadata.get("title") or ""), str(metadata.get("domain") or ""), **sizes.get(kind, {}))
 
 # %% ../nbs/02_records.ipynb #ef15227c

@@ -219,6 +219,7 @@ class Outline:
     pages: list[tuple[int, Span]] = field(default_factory=list)       # (page number from 1, its span)
     sections: list[tuple[str, Span]] = field(default_factory=list)    # (heading path, its span)
     metadata: dict[str, Any] = field(default_factory=dict)            # File name, title, doc_type, ...
+    groups: list[tuple[str, Span]] = field(default_factory=list)      # (parent id, span of the records that share it): a statute, a ruling
 
 # %% ../nbs/00_span.ipynb #00ce589f
 @patch
@@ -303,6 +304,7 @@ class Passage:
     pages: tuple[int, ...] = ()                               # Page numbers from 1
     why: dict[str, str] = field(default_factory=dict)         # Address -> reason
     metadata: dict[str, Any] = field(default_factory=dict)    # Of the document: file name, title, doc_type, ...
+    prefix: str = ""                                          # What its first chunk repeats for the reader: statute and chapter, a table's header
 
     @property
     def id(self) -> str:

@@ -20,8 +20,8 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_
 from .span import Address, DuplicateIdError, InputError, MissingChunkError, Outline, RagnbError, Span, Spans, parse_address
 
 # %% auto #0
-__all__ = ['T', 'SEARCHED', 'Found', 'ChunkStore', 'MemoryStore', 'outline_to_json', 'outline_from_json', 'ChromaStore',
-           'embed_nodes']
+__all__ = ['T', 'SEARCHED', 'Found', 'ChunkReader', 'ChunkStore', 'MemoryStore', 'outline_to_json', 'outline_from_json',
+           'ChromaStore', 'embed_nodes']
 
 # %% ../nbs/06_store.ipynb #d3a9f27d
 T = TypeVar("T")
@@ -42,17 +42,9 @@ class Found(NamedTuple, Generic[T]):
 SEARCHED: tuple[str, ...] = ("u", "c", "s", "r")  # Levels that are embedded and searched; the others (p, h, g) are only read
 
 
-class ChunkStore(ABC):
-    "Chunks by address, outlines by document id, vectors by likeness."
+class ChunkReader(ABC):
+    "The half of the contract that answers questions."
     reads: int = 0  # Keyed reads so far; expansion promises at most two
-
-    @abstractmethod
-    def put(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
-        "Add or replace whole documents; nodes of searched levels need an embedding."
-
-    @abstractmethod
-    def set_vectors(self, nodes: Sequence[TextNode]) -> None:
-        "Give chunks that are held new vectors (their `embedding`), of the same length; nothing else is changed."
 
     @abstractmethod
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
@@ -61,10 +53,6 @@ class ChunkStore(ABC):
     @abstractmethod
     def get_outlines(self, doc_ids: Iterable[str]) -> Found[Outline]:
         "Read outlines by document id, in one call."
-
-    @abstractmethod
-    def delete(self, doc_ids: Iterable[str]) -> int:
-        "Remove documents with all their chunks; returns how many there were."
 
     @abstractmethod
     def search(self, embedding: Sequence[float], top_k: int = 10, where: Mapping[str, Any] | None = None) -> list[NodeWithScore]:
@@ -78,7 +66,23 @@ class ChunkStore(ABC):
     def doc_ids(self) -> list[str]:
         "Ids of all documents, sorted."
 
-# %% ../nbs/06_store.ipynb #423e85fd
+# %% ../nbs/06_store.ipynb #c4764bab
+class ChunkStore(ChunkReader):
+    "Chunks by address, outlines by document id, vectors by likeness."
+
+    @abstractmethod
+    def put(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
+        "Add or replace whole documents; nodes of searched levels need an embedding."
+
+    @abstractmethod
+    def set_vectors(self, nodes: Sequence[TextNode]) -> None:
+        "Give chunks that are held new vectors (their `embedding`), of the same length; nothing else is changed."
+
+    @abstractmethod
+    def delete(self, doc_ids: Iterable[str]) -> int:
+        "Remove documents with all their chunks; returns how many there were."
+
+# %% ../nbs/06_store.ipynb #e18c4fc1
 def _asked(ids: Iterable[str]) -> list[str]:
     "Ids without repetition, in the order given."
     if isinstance(ids, str):
@@ -89,7 +93,7 @@ def _found(asked: Sequence[str], values: Mapping[str, T]) -> Found[T]:
     "Put values in the order asked for and name the missing."
     return Found({i: values[i] for i in asked if i in values}, tuple(i for i in asked if i not in values))
 
-# %% ../nbs/06_store.ipynb #e18c4fc1
+# %% ../nbs/06_store.ipynb #f934cfba
 def _check_nodes(nodes: Sequence[TextNode], outlines: Mapping[str, Outline]) -> None:
     "Refuse chunks that could not be found again."
     seen: set[str] = set()
@@ -116,7 +120,7 @@ def _check_values(name: str, metadata: Mapping[str, Any], text: str = "") -> Non
     except UnicodeEncodeError as error:
         raise InputError(f"text or metadata of {name!r} hold {error.object[error.start]!r}, which is not a character") from error
 
-# %% ../nbs/06_store.ipynb #f934cfba
+# %% ../nbs/06_store.ipynb #24deb162
 def _check_vectors(nodes: Sequence[TextNode], known: int | None) -> int | None:
     "Refuse a missing vector, one that is not finite, or one of another length; returns the length."
     for node in nodes:
@@ -139,7 +143,7 @@ def _check_put(nodes: Sequence[TextNode], outlines: Sequence[Outline], known: in
     _check_nodes(nodes, by_id)
     return _check_vectors(nodes, known)
 
-# %% ../nbs/06_store.ipynb #24deb162
+# %% ../nbs/06_store.ipynb #f292fedf
 def _by_score(
     hits: Iterable[tuple[float, TextNode]],
     top_k: int,
@@ -148,9 +152,9 @@ def _by_score(
     ranked = sorted(hits, key=lambda h: (-round(h[0], 6), parse_address(h[1].node_id)))[:top_k]
     return [NodeWithScore(node=n, score=s) for s, n in ranked]
 
-# %% ../nbs/06_store.ipynb #73733b38
-class MemoryStore(ChunkStore):
-    "A store that lives as long as the process."
+# %% ../nbs/06_store.ipynb #45936a20
+class _MemoryWriter(ChunkStore):
+    "The half of a memory store that changes it."
 
     def __init__(self) -> None:
         self._chunks: dict[str, TextNode] = {}
@@ -170,6 +174,17 @@ class MemoryStore(ChunkStore):
             self._chunks[node.node_id].embedding = list(node.embedding)
         self._matrix = None
 
+    def delete(self, doc_ids: Iterable[str]) -> int:
+        gone = [self._outlines.pop(i) for i in _asked(doc_ids) if i in self._outlines]
+        for address in (a for o in gone for a in o.addresses()):
+            self._chunks.pop(address, None)
+        self._matrix = None
+        return len(gone)
+
+# %% ../nbs/06_store.ipynb #62af6d5d
+class MemoryStore(_MemoryWriter):
+    "A store that lives as long as the process."
+
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
         asked = _asked(addresses)
         self.reads += bool(asked)
@@ -179,13 +194,6 @@ class MemoryStore(ChunkStore):
         asked = _asked(doc_ids)
         self.reads += bool(asked)
         return _found(asked, self._outlines)
-
-    def delete(self, doc_ids: Iterable[str]) -> int:
-        gone = [self._outlines.pop(i) for i in _asked(doc_ids) if i in self._outlines]
-        for address in (a for o in gone for a in o.addresses()):
-            self._chunks.pop(address, None)
-        self._matrix = None
-        return len(gone)
 
     def texts(self, level: str) -> Iterator[tuple[str, str]]:
         return ((a, n.text) for a, n in self._chunks.items() if parse_address(a).level == level)
@@ -203,7 +211,7 @@ class MemoryStore(ChunkStore):
         last = wanted[min(top_k, len(wanted)) - 1][0] - 1e-6 if wanted else 0
         return [NodeWithScore(node=_as_read(h.node), score=h.score) for h in _by_score((w for w in wanted if w[0] >= last), top_k)]
 
-# %% ../nbs/06_store.ipynb #45936a20
+# %% ../nbs/06_store.ipynb #1a682412
 @patch
 def addresses(
     self: Outline,
@@ -211,7 +219,7 @@ def addresses(
     "All the chunk addresses of a document."
     return [str(Address(self.doc_id, level, i)) for level, spans in self.levels.items() for i in range(len(spans))]
 
-# %% ../nbs/06_store.ipynb #62af6d5d
+# %% ../nbs/06_store.ipynb #c653ecab
 def _unit(matrix: np.ndarray) -> np.ndarray:
     "Rows scaled to length 1; a zero row stays zero."
     norm = np.linalg.norm(matrix, axis=-1, keepdims=True)
@@ -238,6 +246,7 @@ def _as_read(node: TextNode) -> TextNode:
     "A copy to hand out: without its vector, with metadata of its own."
     return node.model_copy(update={"embedding": None, "metadata": dict(node.metadata)})
 
+# %% ../nbs/06_store.ipynb #9e5b177a
 @patch
 def _dims(self: MemoryStore) -> int | None:
     "Length of the vectors held; None when there are none."
@@ -251,7 +260,7 @@ def _vectors(self: MemoryStore) -> tuple[list[TextNode], np.ndarray]:
         self._matrix = nodes, _unit(np.array([n.embedding for n in nodes], dtype=np.float32))
     return self._matrix
 
-# %% ../nbs/06_store.ipynb #5a66705a
+# %% ../nbs/06_store.ipynb #b8c002d6
 def outline_to_json(outline: Outline) -> str:
     "Write an outline as compact JSON."
     flat = {level: [x for s in spans for x in (s.start, s.end)] for level, spans in outline.levels.items()}
@@ -260,20 +269,21 @@ def outline_to_json(outline: Outline) -> str:
         "blanks": [[i, b] for i, b in outline.blanks.items()],
         "pages": [[n, s.start, s.end] for n, s in outline.pages],
         "sections": [[t, s.start, s.end] for t, s in outline.sections],
-        "metadata": outline.metadata,
+        "metadata": outline.metadata, "groups": [[i, s.start, s.end] for i, s in outline.groups],
     }, ensure_ascii=False, separators=(",", ":"))
 
-# %% ../nbs/06_store.ipynb #87e9eb29
+# %% ../nbs/06_store.ipynb #e6485036
 def outline_from_json(text: str) -> Outline:
     "Read an outline back."
     d = json.loads(text)
     levels = {level: Spans(flat) for level, flat in d["levels"].items()}
     return Outline(d["doc_id"], d["n_characters"], levels, {i: b for i, b in d["blanks"]},
-                   [(n, Span(a, b)) for n, a, b in d["pages"]], [(t, Span(a, b)) for t, a, b in d["sections"]], d["metadata"])
+                   [(n, Span(a, b)) for n, a, b in d["pages"]], [(t, Span(a, b)) for t, a, b in d["sections"]], d["metadata"],
+                   [(i, Span(a, b)) for i, a, b in d.get("groups", [])])
 
-# %% ../nbs/06_store.ipynb #40ef90e0
-class ChromaStore(ChunkStore):
-    "A store in Chroma: a folder on this machine, or a server."
+# %% ../nbs/06_store.ipynb #75c6617e
+class _ChromaCollections(ChunkStore):
+    "The collections of a Chroma database that make a store."
 
     def __init__(
         self,
@@ -293,6 +303,13 @@ class ChromaStore(ChunkStore):
             for name, space in (("children", "cosine"), ("parents", "l2"), ("outlines", "l2")))
         self._batch = min(self.client.get_max_batch_size(), 4_000)
         self._known_dims: int | None = None
+
+    def doc_ids(self) -> list[str]:
+        return sorted(self._outlines.get(include=[])["ids"])
+
+# %% ../nbs/06_store.ipynb #f9615f68
+class ChromaStore(_ChromaCollections):
+    "A store in Chroma: a folder on this machine, or a server."
 
     def put(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
         self._put(nodes, outlines)
@@ -320,10 +337,7 @@ class ChromaStore(ChunkStore):
     def texts(self, level: str) -> Iterator[tuple[str, str]]:
         return self._texts(level)
 
-    def doc_ids(self) -> list[str]:
-        return sorted(self._outlines.get(include=[])["ids"])
-
-# %% ../nbs/06_store.ipynb #a4cb75e2
+# %% ../nbs/06_store.ipynb #ed81c43f
 def _chroma_client(path: str | Path | None, url: str | None) -> Any:
     "An embedded client for a folder, or an HTTP client for a URL; neither reports home."
     import chromadb
@@ -352,7 +366,7 @@ def _open_folder(folder: Path, settings: Any) -> Any:
     except chromadb.errors.ChromaError as error:
         raise RagnbError(f"cannot open the Chroma folder {str(folder)!r}: {error}") from error
 
-# %% ../nbs/06_store.ipynb #3288bb8c
+# %% ../nbs/06_store.ipynb #729e6c4b
 def _chroma_metadata(node: TextNode) -> dict[str, Any]:
     "Metadata as LlamaIndex's ChromaVectorStore writes them."
     metadata = node_to_metadata_dict(node, remove_text=True, flat_metadata=True)
@@ -373,7 +387,7 @@ def _home(self: ChromaStore, level: str) -> Any:
     "The collection that holds a level."
     return self._children if level in SEARCHED else self._parents
 
-# %% ../nbs/06_store.ipynb #75c6617e
+# %% ../nbs/06_store.ipynb #d7105992
 @patch
 def _upsert(self: ChromaStore, collection: Any, rows: Sequence[tuple[str, Sequence[float] | None, dict[str, Any], str | None]]) -> None:
     "Write rows in batches; a row without a vector gets one number, spread by its id."
@@ -391,7 +405,7 @@ def _read(self: ChromaStore, collection: Any, ids: Sequence[str]) -> Iterator[tu
         rows = collection.get(ids=list(ids[at:at + self._batch]), include=["metadatas", "documents"])
         yield from zip(rows["ids"], rows["metadatas"], rows["documents"] or [None] * len(rows["ids"]))
 
-# %% ../nbs/06_store.ipynb #ed81c43f
+# %% ../nbs/06_store.ipynb #d5f062d3
 @patch
 def _put(self: ChromaStore, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
     "Replace documents: outlines first, then their chunks."
@@ -419,6 +433,7 @@ def _set_vectors(self: ChromaStore, nodes: Sequence[TextNode]) -> None:
         _found(ids, dict.fromkeys(self._children.get(ids=ids, include=[])["ids"])).all()
         self._children.update(ids=ids, embeddings=[n.embedding for n in part])
 
+# %% ../nbs/06_store.ipynb #5ab4994e
 @patch
 def _dims(self: ChromaStore) -> int | None:
     "Length of the vectors held; None when there are none."
@@ -427,7 +442,7 @@ def _dims(self: ChromaStore) -> int | None:
         self._known_dims = len(rows[0]) if len(rows) else None
     return self._known_dims
 
-# %% ../nbs/06_store.ipynb #729e6c4b
+# %% ../nbs/06_store.ipynb #58a13f01
 @patch
 def _delete(self: ChromaStore, doc_ids: Iterable[str]) -> int:
     "Remove documents: their chunks, then their outlines."
@@ -443,7 +458,7 @@ def _delete(self: ChromaStore, doc_ids: Iterable[str]) -> int:
         self._outlines.delete(ids=list(gone))
     return len(gone)
 
-# %% ../nbs/06_store.ipynb #b4a5e074
+# %% ../nbs/06_store.ipynb #ffbc8f61
 @patch
 def _search(self: ChromaStore, embedding: Sequence[float], top_k: int, where: Mapping[str, Any] | None) -> list[NodeWithScore]:
     "Nearest children."
@@ -466,7 +481,7 @@ def _nearest(self: ChromaStore, embedding: Sequence[float], n: int, where: Mappi
         where=None if not clauses else clauses[0] if len(clauses) == 1 else {"$and": clauses})
     return list(zip(rows["distances"][0], rows["metadatas"][0], rows["documents"][0]))
 
-# %% ../nbs/06_store.ipynb #d5f062d3
+# %% ../nbs/06_store.ipynb #e0b8f54c
 @patch
 def _texts(self: ChromaStore, level: str) -> Iterator[tuple[str, str]]:
     "Scan a collection page by page."
@@ -475,7 +490,7 @@ def _texts(self: ChromaStore, level: str) -> Iterator[tuple[str, str]]:
         yield from ((i, t) for i, t in zip(rows["ids"], rows["documents"]) if parse_address(i).level == level)
         at += self._batch
 
-# %% ../nbs/06_store.ipynb #e0b8f54c
+# %% ../nbs/06_store.ipynb #6eeb5fc6
 @patch
 def vector_store(
     self: ChromaStore,
@@ -484,7 +499,7 @@ def vector_store(
     from llama_index.vector_stores.chroma import ChromaVectorStore
     return ChromaVectorStore(chroma_collection=self._children)
 
-# %% ../nbs/06_store.ipynb #3463c4de
+# %% ../nbs/06_store.ipynb #72671ed4
 def embed_nodes(
     nodes: Sequence[TextNode],  # Their `embedding` is set
     embed_model: Any,           # A LlamaIndex `BaseEmbedding`
@@ -496,7 +511,7 @@ def embed_nodes(
     for node, vector in zip(nodes, vectors):
         node.embedding = vector
 
-# %% ../nbs/06_store.ipynb #6eeb5fc6
+# %% ../nbs/06_store.ipynb #987d1fd1
 @patch
 def add_documents(
     self: ChunkStore,

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from configparser import ConfigParser
 from configparser import Error as IniError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import groupby
@@ -23,7 +23,7 @@ from llama_index.core.schema import BaseNode, Document, TextNode
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from .records import detect_kind, qa_pairs, records_of
+from .records import Record, detect_kind, qa_pairs, records_of
 from .span import InputError, Outline, Span
 from .split import BOOKKEEPING, SCALARS, SpanNodeParser, _overlap_start, cut_long
 from .text import _BLOCK, _END, _LONGEST, _ends_sentence, _kiwi_cuts, _tears, is_korean, sentence_spans, trim_span, whole_cut
@@ -423,6 +423,11 @@ class _Given(SpanNodeParser):
     def split(self, text: str) -> dict[str, list[Span]]:
         return self.levels
 
+def _groups(chunks: Sequence[Chunk]) -> list[tuple[str, Span]]:
+    "Runs of chunks whose records share a parent."
+    runs = ((i, [c.span for c in run]) for i, run in groupby(chunks, key=lambda c: str(c.metadata.get("parent_id") or "")))
+    return [(i, spans[0].hull(spans[-1])) for i, spans in runs if i]
+
 def _dress(node: TextNode, prefix: str, metadata: Mapping[str, Any]) -> None:
     "Give a node its prefix, the only metadata that embedder and LLM read."
     node.metadata |= {k: v for k, v in metadata.items() if isinstance(v, SCALARS)} | {"prefix": prefix}
@@ -443,7 +448,16 @@ def parse(
     for node in nodes:
         chunk = chunks[node.metadata["index"]] if node.metadata["level"] == self.level else first[node.start_char_idx]
         _dress(node, chunk.prefix, chunk.metadata if node.metadata["level"] == self.level else {})
-    return nodes, outline
+    return nodes, replace(outline, groups=_groups(chunks))
+
+@patch
+def outline(
+    self: StructureNodeParser,
+    document: BaseNode,
+) -> Outline:
+    "Map a document, with the groups of its records."
+    chunks = self.chunks(document)
+    return replace(_Given(levels=self._levels(chunks)).outline(document), groups=_groups(chunks))
 
 # %% ../nbs/03_structure.ipynb #85b57beb
 class TextNodeParser(StructureNodeParser):
@@ -523,15 +537,20 @@ class RecordNodeParser(StructureNodeParser):
     level: ClassVar[str] = "r"
     size: int = Field(default=3000, ge=1, description="Characters of a record, at most; a longer one is cut")
     overlap: int = Field(default=0, ge=0, description="Characters shared by neighbouring parts of a record that is cut by sentences")
+    min_size: int = Field(default=200, ge=1, description="Characters; a shorter article is merged with a neighbour of its section; 1 keeps every article apart")
     kind: str | None = Field(default=None, description="statute, interpretation, ruling or qa; found out for each document when None")
 
     def units(self, document: BaseNode) -> list[Unit]:
-        text, records = document.get_content(), records_of(document, self.kind, self.size)
+        text, records = document.get_content(), records_of(document, self.kind, self.size, self.min_size)
         if not records:
             return super().units(document)
         edges = [records[0].span.start, *(whole_cut(text, a.span.start, b.span.start) for a, b in zip(records, records[1:])), len(text)]
-        return [Unit(trim_span(text, a, b), r.prefix, r.prefix, dict(r.metadata) | {"record_id": r.id, "record_type": r.type, "record_title": r.title})
+        return [Unit(trim_span(text, a, b), _titled(r), _titled(r), dict(r.metadata) | {"record_id": r.id, "record_type": r.type, "record_title": r.title})
                 for r, a, b in zip(records, edges, edges[1:])]
+
+def _titled(record: Record) -> str:
+    "The prefix of a record; an article's ends with its own title (statute, number, heading), which is what people ask for."
+    return f"{record.prefix}\n{record.title}" if record.type == "law_article" and record.prefix else record.prefix
 
 # %% ../nbs/03_structure.ipynb #741d9dc6
 Splitter = Literal["default", "table_aware", "qa_aware", "headings", "articles"]

@@ -334,7 +334,7 @@ def test_refitted_when_the_corpus_has_doubled(tmp_path):
 # --- what goes wrong ------------------------------------------------------------------------------------------------
 
 
-def many(folder: Path, n: int = 60) -> Path:
+def many(folder: Path, n: int = 45) -> Path:
     """Documents for several batches."""
     return write(folder, {f"{i:03}.md": text_of(i, 150) for i in range(n)})
 
@@ -360,19 +360,19 @@ def test_an_embedding_that_fails_on_the_way_keeps_what_was_done(tmp_path, monkey
     with pytest.raises(ConnectionError):
         update(source, tmp_path / "i", ToyEmbedding(embed_dim=32, fail_at=3), **how)
     index = Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))
-    assert 0 < len(index.doc_ids) < 60 and sorted(index.bm25.ids) == sorted(vectors(index)) and index.unfinished == []
+    assert 0 < len(index.doc_ids) < 45 and sorted(index.bm25.ids) == sorted(vectors(index)) and index.unfinished == []
     index, counts, _ = update(source, tmp_path / "i")
-    assert counts == (60 - counts[3], 0, 0, counts[3]) and counts[3] > 0
+    assert counts == (45 - counts[3], 0, 0, counts[3]) and counts[3] > 0
     want = state(update(source, tmp_path / "j", **how)[0])
     assert state(index) == want
-    write(source, {f"{i:03}.md": text_of(i, 5) for i in range(0, 60, 2)} | {"001.md": None})
+    write(source, {f"{i:03}.md": text_of(i, 5) for i in range(0, 45, 2)} | {"001.md": None})
     with pytest.raises(ConnectionError):
         update(source, tmp_path / "i", ToyEmbedding(embed_dim=32, fail_at=1))
     index = Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))
-    assert len(index.unfinished) == 30 and index.doc_ids == [f"{i:03}.md" for i in range(60) if i != 1]
+    assert len(index.unfinished) == 24 and index.doc_ids == [f"{i:03}.md" for i in range(45) if i != 1]
     for q in ("연차는 며칠인가", "Annual leave"):  # it answers meanwhile
         assert Pipeline.from_index(index).ask(q).passages
-    write(source, {f"{i:03}.md": text_of(i, 150) for i in range(60)})  # all taken back
+    write(source, {f"{i:03}.md": text_of(i, 150) for i in range(45)})  # all taken back
     index, counts, _ = update(source, tmp_path / "i")
     assert state(index) == want
 
@@ -512,7 +512,7 @@ def test_killed_in_the_middle_of_embedding(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="has not finished"):
         Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))
     index, counts, _ = update(source, tmp_path / "i", parser=parser)
-    assert counts == (60, 0, 0, 0) and state(index) == state(update(source, tmp_path / "j", parser=parser)[0])
+    assert counts == (45, 0, 0, 0) and state(index) == state(update(source, tmp_path / "j", parser=parser)[0])
 
 
 # --- whole real documents -------------------------------------------------------------------------------------------
