@@ -32,54 +32,61 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     _add_ollama(parser)
     parser.add_argument("question", help="in quotes")
     parser.add_argument("--embed", help="the embedding the index was made with (checked)")
-    parser.add_argument("--policy", default="neighbours:1", help="none, neighbours:N or parent (default: neighbours:1)")
-    parser.add_argument("--top-k", type=int, default=10, metavar="N", help="hits (default: 10)")
+    parser.add_argument("--policy", default="neighbours:1", help="none, neighbours:N, siblings:N or parent (default: neighbours:1)")
+    parser.add_argument("--top-k", type=int, default=20, metavar="N", help="hits (default: 20)")
     parser.add_argument("--expand-top-k", type=int, default=5, metavar="N", help="hits that are expanded (default: 5)")
     parser.add_argument("--max-chunks", type=int, default=80, metavar="N", help="hits and neighbours together (default: 80)")
     parser.add_argument("--budget", type=int, default=4_000, metavar="N", help="size of the context (default: 4000)")
     parser.add_argument("--tokenizer", default="characters", help="unit of the budget (default: characters)")
+    parser.add_argument("--passage-size", type=int, default=2_000, metavar="N", help="characters of a passage for each hit in it (default: 2000)")
     parser.add_argument("--no-reorder", action="store_true", help="keep the context best first")
     parser.add_argument("--llm", help="ollama:MODEL writes the answer")
     parser.add_argument("--html", metavar="FILE", help="write the trace as a page")
 
 # %% ../nbs/30_cli.ipynb #79f83a35
+def _add_source(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", help="folder or file (.md, .txt, .jsonl, .pdf)")
+    _add_index(parser)
+    _add_ollama(parser)
+    parser.add_argument("--embed", default=None, help="ngram, ollama:MODEL or onnx:FOLDER (default: that of the index, ngram for a new one)")
+    parser.add_argument("--split", default=None, help="parent-child, parent-child:800/100,200/30, sentence, records, structure, structure:RULES or titled:SPLITTER "
+                        "(default: that of the index, parent-child for a new one)")
+    parser.add_argument("--force", action="store_true", help="make the index anew")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    parser.add_argument("--all", action="store_true", help="make one index for each collection, from the folders of PATH")
+    parser.add_argument("--collections", metavar="FILE", help="with --all: JSON of collection names and folders (default: the four of the sample data)")
+
+# %% ../nbs/30_cli.ipynb #234398d2
 class _Parser(argparse.ArgumentParser):
     "Tells what is wrong in one line, as everything else here does."
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
 
-# %% ../nbs/30_cli.ipynb #234398d2
+# %% ../nbs/30_cli.ipynb #ae7de734
 def make_parser() -> argparse.ArgumentParser:
     "The command line's arguments."
     parser = _Parser(prog="ragnb", description="Find small, read as much as is needed.")
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    index = commands.add_parser("index", help="make an index, or bring it up to date")
-    index.add_argument("path", help="folder or file (.md, .txt, .jsonl, .pdf)")
-    _add_index(index)
-    _add_ollama(index)
-    index.add_argument("--embed", default=None, help="ngram, ollama:MODEL or onnx:FOLDER (default: that of the index, ngram for a new one)")
-    index.add_argument("--split", default=None, help="parent-child, parent-child:800/100,200/30, sentence, records, structure, … (default: that of the index, parent-child for a new one)")
-    index.add_argument("--force", action="store_true", help="make the index anew")
-    index.add_argument("--quiet", action="store_true", help="no progress bar")
+    _add_source(commands.add_parser("index", help="make an index, or bring it up to date"))
     for name, text in (("ask", "answer a question"), ("trace", "say why each chunk is there")):
         _add_question(commands.add_parser(name, help=text))
-    _add_index(commands.add_parser("info", help="what is in an index"))
+    _add_index(commands.add_parser("info", help="what is in an index, or in each collection"))
     demo = commands.add_parser("demo", help="index the sample data, ask it, and write a page")
     demo.add_argument("--data", default=None, metavar="DIR", help="the sample data (default: found beside the package)")
     demo.add_argument("--out", default="out", metavar="DIR", help="where index and page go (default: out)")
     demo.add_argument("--question", default=DEMO_QUESTION)
     return parser
 
-# %% ../nbs/30_cli.ipynb #ae7de734
+# %% ../nbs/30_cli.ipynb #9b26dd9b
 DEMO_QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 
 def _version() -> str:
     from ragnb import __version__
     return f"ragnb {__version__}"
 
-# %% ../nbs/30_cli.ipynb #10b9b3e3
+# %% ../nbs/30_cli.ipynb #111aa83f
 def _peak_memory() -> float:
     "Peak resident memory of this process, in MiB; 0 where the system does not tell."
     try:
@@ -89,22 +96,57 @@ def _peak_memory() -> float:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
-# %% ../nbs/30_cli.ipynb #111aa83f
+# %% ../nbs/30_cli.ipynb #4883da5e
 def _index(args: argparse.Namespace) -> None:
     "ragnb index"
+    if args.collections and not args.all:
+        raise InputError("--collections goes with --all")
+    if args.all:
+        return _index_all(args)
     from ragnb.ingest import update_index
     started = time.perf_counter()
-    index, report = update_index(args.path, args.index, embed=args.embed, parser=args.split, force=args.force, base_url=args.base_url, show_progress=not args.quiet)
-    seconds, memory = time.perf_counter() - started, _peak_memory()
-    facts = report.to_dict() | {"documents": len(index.doc_ids), "seconds": round(seconds, 2), "peak_memory_mib": round(memory), "index": args.index}
+    index, report = update_index(args.path, args.index, **_index_settings(args))
+    facts = report.to_dict() | {"documents": len(index.doc_ids), **_cost(started), "index": args.index}
     if args.json:
         return _print_json(facts)
+    _print_report(report)
+    print(f"{args.index}: {len(index.doc_ids)} documents, {facts['seconds']:.1f} s, peak memory {facts['peak_memory_mib']:,} MiB"
+          + (f", {len(report.problems)} skipped" if report.problems else ""))
+
+def _index_settings(args: argparse.Namespace) -> dict[str, Any]:
+    "Arguments of `update_index`."
+    return {"embed": args.embed, "parser": args.split, "force": args.force, "base_url": args.base_url, "show_progress": not args.quiet and sys.stderr.isatty()}
+
+def _cost(started: float) -> dict[str, float]:
+    "Seconds since a start, and peak memory."
+    return {"seconds": round(time.perf_counter() - started, 2), "peak_memory_mib": round(_peak_memory())}
+
+# %% ../nbs/30_cli.ipynb #b5a334fd
+def _print_report(report: Any) -> None:
+    "What an update did, and what it skipped."
     print(f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged; "
           f"{report.chunks:,} chunks of {report.characters:,} characters written" + ("; the corpus has doubled: all was embedded again" if report.refitted else ""))
     for problem in report.problems:
         print(f"skipped {problem}", file=sys.stderr)
-    print(f"{args.index}: {len(index.doc_ids)} documents, {seconds:.1f} s, peak memory {memory:,.0f} MiB" + (f", {len(report.problems)} skipped" if report.problems else ""))
 
+def _index_all(args: argparse.Namespace) -> None:
+    "ragnb index --all"
+    from ragnb.routing import collection_statistics, index_collections, load_collections
+    started = time.perf_counter()
+    built = index_collections(args.path, args.index, load_collections(args.collections), **_index_settings(args))
+    statistics = collection_statistics(args.index)
+    if args.json:
+        return _print_json({"collections": {n: r.to_dict() | statistics[n] for n, r in built.reports.items()}, "not_routed": built.not_routed, "absent": built.absent, **_cost(started)})
+    for name, report in built.reports.items():
+        print(f"{name}: ", end="")
+        _print_report(report)
+    _print_collections(statistics, False)
+    for what, names in (("no collection takes", built.not_routed), ("the corpus has no folder", built.absent)):
+        if names:
+            print(f"{what}: {', '.join(names)}", file=sys.stderr)
+    print("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(**_cost(started)))
+
+# %% ../nbs/30_cli.ipynb #d85f4a6f
 def _print_json(value: Any) -> None:
     "Print JSON, with escapes where the terminal could not show a character."
     text = json.dumps(value, ensure_ascii=False, indent=1)
@@ -114,7 +156,7 @@ def _print_json(value: Any) -> None:
         text = json.dumps(value, indent=1)
     print(text)
 
-# %% ../nbs/30_cli.ipynb #b5a334fd
+# %% ../nbs/30_cli.ipynb #dd65a484
 def _pipeline(args: argparse.Namespace) -> Any:
     "The pipeline that the arguments describe."
     from ragnb.ingest import Index
@@ -122,7 +164,7 @@ def _pipeline(args: argparse.Namespace) -> Any:
     from ragnb.hybrid import check_question
     _check_text("question", check_question(args.question))
     index = Index.open(args.index, args.embed, base_url=args.base_url)
-    return Pipeline.from_index(index, policy=args.policy, top_k=args.top_k, expand_top_k=args.expand_top_k, max_chunks=args.max_chunks, budget=args.budget,
+    return Pipeline.from_index(index, policy=args.policy, top_k=args.top_k, expand_top_k=args.expand_top_k, max_chunks=args.max_chunks, budget=args.budget, passage_size=args.passage_size,
                                tokenizer=args.tokenizer, reorder=not args.no_reorder, llm=resolve_llm(args.llm, args.base_url))
 
 def _check_text(name: str, text: str) -> None:
@@ -142,7 +184,7 @@ def _answer_facts(answer: Any) -> dict[str, Any]:
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated, "best_sentence": sentence, "passages": passages,
             "context": answer.context.text, "dropped": list(answer.context.dropped), "stats": asdict(answer.expansion.stats)}
 
-# %% ../nbs/30_cli.ipynb #d85f4a6f
+# %% ../nbs/30_cli.ipynb #e8f29378
 def _ask(args: argparse.Namespace) -> None:
     "ragnb ask"
     from ragnb.inspect import visible
@@ -169,25 +211,33 @@ def _write_page(answer: Any, args: argparse.Namespace) -> None:
         from ragnb.inspect import write_html
         print(f"page: {write_html(answer, args.html).resolve()}", file=sys.stderr)
 
-# %% ../nbs/30_cli.ipynb #dd65a484
+# %% ../nbs/30_cli.ipynb #47cf7f32
 def _info(args: argparse.Namespace) -> None:
     "ragnb info"
     from ragnb.ingest import Index
+    from ragnb.routing import collection_statistics, find_collections, index_statistics
+    if find_collections(args.index) and not (Path(args.index) / "manifest.json").exists():
+        return _print_collections(collection_statistics(args.index), args.json)
     index = Index.open(args.index)
-    outlines = index.store.get_outlines(index.doc_ids).found
-    levels: dict[str, int] = {}
-    for outline in outlines.values():
-        for level, spans in outline.levels.items():
-            levels[level] = levels.get(level, 0) + len(spans)
-    size = sum(f.stat().st_size for f in Path(args.index).rglob("*") if f.is_file())
-    facts = {"index": args.index, "documents": len(index.doc_ids), "unfinished": len(index.unfinished), "characters": sum(o.n_characters for o in outlines.values()), "chunks": levels,
-             "embedding": index.manifest.embedding, "splitter": index.manifest.parser, "bytes": size}
+    facts = {"index": args.index, **index_statistics(index), "unfinished": len(index.unfinished), "embedding": index.manifest.embedding, "splitter": index.manifest.parser}
     if args.json:
         return _print_json(facts)
     for key, value in facts.items():
         print(f"{key:<11} {value:,}" if isinstance(value, int) else f"{key:<11} {json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value}")
 
-# %% ../nbs/30_cli.ipynb #d5a85de0
+# %% ../nbs/30_cli.ipynb #1e3bf504
+def _print_collections(statistics: dict[str, dict[str, Any]], as_json: bool) -> None:
+    "A line for each collection, and their sum."
+    if as_json:
+        return _print_json(statistics)
+    width = max(map(len, (*statistics, "collection")))
+    print(f"{'collection':<{width}}  {'documents':>9}  {'characters':>10}  {'chunks':>8}  {'MiB':>7}")
+    rows = {name: (s["documents"], s["characters"], sum(s["chunks"].values()), s["bytes"] / 2**20) for name, s in statistics.items()}
+    rows["all"] = tuple(map(sum, zip(*rows.values())))
+    for name, (documents, characters, chunks, size) in rows.items():
+        print(f"{name:<{width}}  {documents:>9,}  {characters:>10,}  {chunks:>8,}  {size:>7.1f}")
+
+# %% ../nbs/30_cli.ipynb #4360984f
 def _sample_data(given: str | None) -> Path:
     "The folder of the sample data."
     places = [Path(given)] if given else [Path("data"), Path(__file__).resolve().parent.parent / "data"]
@@ -196,7 +246,7 @@ def _sample_data(given: str | None) -> Path:
             return place
     raise InputError(f"no sample data in {str(places[0])!r}: run this in a clone of the repository, or give --data")
 
-# %% ../nbs/30_cli.ipynb #47cf7f32
+# %% ../nbs/30_cli.ipynb #3ab3f613
 def _demo(args: argparse.Namespace) -> None:
     "ragnb demo"
     from ragnb.evaluate import evaluate, load_questions
@@ -211,13 +261,13 @@ def _demo(args: argparse.Namespace) -> None:
     print(f"## 문맥 (the context, {answer.context.size:,} characters)\n\n{visible(answer.context.text)}\n")
     print(f"## 답: 가장 가까운 문장 (the best sentence)\n\n{visible(_answer_facts(answer)['best_sentence'] or '-')}\n")
     questions = load_questions(data / "questions", {d.id_: d.text for d in read_documents(data / "corpus", [])})
-    result = evaluate(pipeline.passages, questions, show_progress=True)
+    result = evaluate(pipeline.passages, questions, show_progress=sys.stderr.isatty())
     held = sum(s.contained for s in result.scores)
     print(f"gold questions: the context holds all the evidence of {held} of {len(questions)} "
           f"(mean evidence recall {result.mean('recall'):.3f} at {result.mean('characters'):,.0f} characters)")
     print(f"index: {len(index.doc_ids)} documents in {out / 'index'}\npage:  {write_html(answer, out / 'demo.html').resolve()}")
 
-# %% ../nbs/30_cli.ipynb #170d8d8d
+# %% ../nbs/30_cli.ipynb #86e1fb0f
 def main(
     argv: Sequence[str] | None = None,  # The process's own when None
 ) -> int:                               # 0, 2 for a mistake in what was given, 3 for a service that did not answer
@@ -239,7 +289,7 @@ def main(
         return _failed(error)
     return 0
 
-# %% ../nbs/30_cli.ipynb #4360984f
+# %% ../nbs/30_cli.ipynb #8b96585d
 def _failed(error: Exception) -> int:
     "Print a foreseen error as one line and return its exit code; any other is raised again."
     served = type(error).__module__.split(".")[0] in ("httpx", "ollama", "chromadb")
@@ -254,7 +304,7 @@ def _show_anything() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
-# %% ../nbs/30_cli.ipynb #3ab3f613
+# %% ../nbs/30_cli.ipynb #b1715b82
 def _one_line(error: BaseException) -> str:
     "An error as one line of text."
     errors = getattr(error, "errors", None)

@@ -42,10 +42,15 @@ def cut_passage(
     keep = passage.focus or Span(passage.span.start, passage.span.start)
     spare = max(0, size - len(keep))
     start = max(passage.span.start, min(keep.start - spare // 2, passage.span.end - size))
-    span = _to_words(passage, Span(start, start + size), keep)
-    return replace(passage, span=span, text=passage.text[span.start - passage.span.start:span.end - passage.span.start])
+    return _part(passage, _to_words(passage, Span(start, start + size), keep))
 
 # %% ../nbs/14_context.ipynb #126853e6
+def _part(passage: Passage, span: Span) -> Passage:
+    "A part of a passage, on the pages that are left."
+    base = passage.span.start
+    pages = tuple(n for n, s in passage.page_spans if s.overlap(span)) if passage.page_spans else passage.pages
+    return replace(passage, span=span, text=passage.text[span.start - base:span.end - base], pages=pages)
+
 def _to_words(passage: Passage, span: Span, keep: Span) -> Span:
     "Shrink a cut to word boundaries, at most 20 characters on each side, never into what is kept."
     text, base = passage.text, passage.span.start
@@ -71,8 +76,7 @@ def cut_to_sentences(
     keep = passage.focus or (spans[0] if spans else Span(base, base + size))
     run = covering(spans, keep)
     whole = spans[run[0]].hull(spans[run[-1]]).hull(keep) if run else keep
-    span = _grown(spans, run, whole, size) if len(whole) <= size else keep
-    return replace(passage, span=span, text=passage.text[span.start - base:span.end - base])
+    return _part(passage, _grown(spans, run, whole, size) if len(whole) <= size else keep)
 
 # %% ../nbs/14_context.ipynb #3dc7f6e9
 def _grown(spans: Sequence[Span], run: range, span: Span, size: int) -> Span:

@@ -312,7 +312,8 @@ def _stitched(outline: Outline, span: Span, wishes: Sequence[_Wish], chunks: Map
         found = {w.address: w for w in hits}
         out.append(Passage(outline.doc_id, part, text, hits[0].score, hits[0].rank, tuple(map(str, found)), tuple(w.score for w in hits),
                            held[hits[0].address], tuple(str(a) for a in run if a not in found), outline.pages_of(part),
-                           {str(a): _reason(a, hits, policy) for a in run}, dict(outline.metadata), chunks[run[0]].prefix))
+                           {str(a): _reason(a, hits, policy) for a in run}, dict(outline.metadata),
+                           tuple((n, s) for n, s in outline.pages if s.overlap(part)), chunks[run[0]].prefix))
     return out
 
 def _reason(at: Address, hits: Sequence[_Wish], policy: str) -> str:

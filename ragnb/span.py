@@ -304,6 +304,7 @@ class Passage:
     pages: tuple[int, ...] = ()                               # Page numbers from 1
     why: dict[str, str] = field(default_factory=dict)         # Address -> reason
     metadata: dict[str, Any] = field(default_factory=dict)    # Of the document: file name, title, doc_type, ...
+    page_spans: tuple[tuple[int, Span], ...] = ()             # (page, its span) of the pages it lies on: a shorter passage lies on fewer
     prefix: str = ""                                          # What its first chunk repeats for the reader: statute and chapter, a table's header
 
     @property

@@ -425,7 +425,7 @@ class _Given(SpanNodeParser):
 
 def _groups(chunks: Sequence[Chunk]) -> list[tuple[str, Span]]:
     "Runs of chunks whose records share a parent."
-    runs = ((i, [c.span for c in run]) for i, run in groupby(chunks, key=lambda c: str(c.metadata.get("parent_id") or "")))
+    runs = ((i, [c.span for c in run]) for i, run in groupby(chunks, key=lambda c: str(c.metadata.get("parent_id") or c.metadata.get("record_id") or "")))
     return [(i, spans[0].hull(spans[-1])) for i, spans in runs if i]
 
 def _dress(node: TextNode, prefix: str, metadata: Mapping[str, Any]) -> None:

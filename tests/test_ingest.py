@@ -369,7 +369,7 @@ def test_an_embedding_that_fails_on_the_way_keeps_what_was_done(tmp_path, monkey
     with pytest.raises(ConnectionError):
         update(source, tmp_path / "i", ToyEmbedding(embed_dim=32, fail_at=1))
     index = Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))
-    assert len(index.unfinished) == 24 and index.doc_ids == [f"{i:03}.md" for i in range(45) if i != 1]
+    assert len(index.unfinished) == 23 and index.doc_ids == [f"{i:03}.md" for i in range(45) if i != 1]
     for q in ("연차는 며칠인가", "Annual leave"):  # it answers meanwhile
         assert Pipeline.from_index(index).ask(q).passages
     write(source, {f"{i:03}.md": text_of(i, 150) for i in range(45)})  # all taken back
@@ -473,7 +473,7 @@ def kill_at(tmp_path: Path, moments: list[int], start: Path | None, source: Path
 
 
 @needs_fork
-@pytest.mark.parametrize("what, embed, quick", [("new", "toy", [1, 2, 3, 4, 6, 8, 11, 15, 20, 25, 29, 33]), ("update", "toy", [1, 2, 3, 5, 7, 9, 12, 15, 18, 20, 23, 26]), ("refit", "ngram", [2, 3, 5, 7, 10, 16, 23, 29, 35])])
+@pytest.mark.parametrize("what, embed, quick", [("new", "toy", [1, 2, 4, 6, 9, 15, 22, 33]), ("update", "toy", [1, 2, 4, 6, 9, 13, 18, 22, 26]), ("refit", "ngram", [2, 5, 7, 10, 16, 23, 31])])
 def test_killed_at_any_moment_it_resumes(tmp_path, monkeypatch, what, embed, quick):
     parser = plain_words(monkeypatch.setattr)
     source = write(tmp_path / "s", {f"{i}.md": text_of(i, 10 + i) for i in range(6)})
