@@ -64,7 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", "../shared/data")) / "ko_statutes")
     parser.add_argument("--budgets", default="500,1000,2000")
-    parser.add_argument("--top-k", type=int, default=30)
+    parser.add_argument("--top-k", type=int, default=30, help="hits laid out before the cut to a budget")
     args = parser.parse_args()
     budgets = [int(b) for b in args.budgets.split(",")]
     documents = list(read_documents(args.data / "corpus.jsonl", []))
@@ -73,7 +73,8 @@ def main() -> None:
     print("| chunks | number | BM25 reads | questions | " + " | ".join(f"{b:,}" for b in budgets) + " |\n|---|---|---|---|" + "---|" * len(budgets))
     rows = [("recursive 800/100", recursive(documents), (MetadataMode.NONE,)),
             ("sentence-packed 800/100", parsed(documents, ParentChildNodeParser(levels=("p",))), (MetadataMode.NONE,)),
-            ("article records", parsed(documents, RecordNodeParser()), (MetadataMode.NONE, MetadataMode.EMBED))]
+            ("article records, short ones merged", parsed(documents, RecordNodeParser()), (MetadataMode.NONE, MetadataMode.EMBED)),
+            ("article records, every article apart", parsed(documents, RecordNodeParser(min_size=1)), (MetadataMode.NONE, MetadataMode.EMBED))]
     for name, nodes, modes in rows:
         for mode in modes if nodes else ():
             found = passages(nodes, mode, questions, args.top_k)

@@ -113,6 +113,7 @@ def _index(args: argparse.Namespace) -> None:
     print(f"{args.index}: {len(index.doc_ids)} documents, {facts['seconds']:.1f} s, peak memory {facts['peak_memory_mib']:,} MiB"
           + (f", {len(report.problems)} skipped" if report.problems else ""))
 
+# %% ../nbs/30_cli.ipynb #b5a334fd
 def _index_settings(args: argparse.Namespace) -> dict[str, Any]:
     "Arguments of `update_index`."
     return {"embed": args.embed, "parser": args.split, "force": args.force, "base_url": args.base_url, "show_progress": not args.quiet and sys.stderr.isatty()}
@@ -121,7 +122,7 @@ def _cost(started: float) -> dict[str, float]:
     "Seconds since a start, and peak memory."
     return {"seconds": round(time.perf_counter() - started, 2), "peak_memory_mib": round(_peak_memory())}
 
-# %% ../nbs/30_cli.ipynb #b5a334fd
+# %% ../nbs/30_cli.ipynb #d85f4a6f
 def _print_report(report: Any) -> None:
     "What an update did, and what it skipped."
     print(f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged; "
@@ -129,6 +130,7 @@ def _print_report(report: Any) -> None:
     for problem in report.problems:
         print(f"skipped {problem}", file=sys.stderr)
 
+# %% ../nbs/30_cli.ipynb #384304f0
 def _index_all(args: argparse.Namespace) -> None:
     "ragnb index --all"
     from ragnb.routing import collection_statistics, index_collections, load_collections
@@ -146,7 +148,7 @@ def _index_all(args: argparse.Namespace) -> None:
             print(f"{what}: {', '.join(names)}", file=sys.stderr)
     print("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(**_cost(started)))
 
-# %% ../nbs/30_cli.ipynb #d85f4a6f
+# %% ../nbs/30_cli.ipynb #dd65a484
 def _print_json(value: Any) -> None:
     "Print JSON, with escapes where the terminal could not show a character."
     text = json.dumps(value, ensure_ascii=False, indent=1)
@@ -156,7 +158,7 @@ def _print_json(value: Any) -> None:
         text = json.dumps(value, indent=1)
     print(text)
 
-# %% ../nbs/30_cli.ipynb #dd65a484
+# %% ../nbs/30_cli.ipynb #d5a85de0
 def _pipeline(args: argparse.Namespace) -> Any:
     "The pipeline that the arguments describe."
     from ragnb.ingest import Index
@@ -184,7 +186,7 @@ def _answer_facts(answer: Any) -> dict[str, Any]:
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated, "best_sentence": sentence, "passages": passages,
             "context": answer.context.text, "dropped": list(answer.context.dropped), "stats": asdict(answer.expansion.stats)}
 
-# %% ../nbs/30_cli.ipynb #e8f29378
+# %% ../nbs/30_cli.ipynb #47cf7f32
 def _ask(args: argparse.Namespace) -> None:
     "ragnb ask"
     from ragnb.inspect import visible
@@ -211,7 +213,7 @@ def _write_page(answer: Any, args: argparse.Namespace) -> None:
         from ragnb.inspect import write_html
         print(f"page: {write_html(answer, args.html).resolve()}", file=sys.stderr)
 
-# %% ../nbs/30_cli.ipynb #47cf7f32
+# %% ../nbs/30_cli.ipynb #170d8d8d
 def _info(args: argparse.Namespace) -> None:
     "ragnb info"
     from ragnb.ingest import Index
@@ -225,7 +227,7 @@ def _info(args: argparse.Namespace) -> None:
     for key, value in facts.items():
         print(f"{key:<11} {value:,}" if isinstance(value, int) else f"{key:<11} {json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value}")
 
-# %% ../nbs/30_cli.ipynb #1e3bf504
+# %% ../nbs/30_cli.ipynb #4360984f
 def _print_collections(statistics: dict[str, dict[str, Any]], as_json: bool) -> None:
     "A line for each collection, and their sum."
     if as_json:
@@ -237,7 +239,7 @@ def _print_collections(statistics: dict[str, dict[str, Any]], as_json: bool) -> 
     for name, (documents, characters, chunks, size) in rows.items():
         print(f"{name:<{width}}  {documents:>9,}  {characters:>10,}  {chunks:>8,}  {size:>7.1f}")
 
-# %% ../nbs/30_cli.ipynb #4360984f
+# %% ../nbs/30_cli.ipynb #4e4f5490
 def _sample_data(given: str | None) -> Path:
     "The folder of the sample data."
     places = [Path(given)] if given else [Path("data"), Path(__file__).resolve().parent.parent / "data"]
@@ -246,7 +248,7 @@ def _sample_data(given: str | None) -> Path:
             return place
     raise InputError(f"no sample data in {str(places[0])!r}: run this in a clone of the repository, or give --data")
 
-# %% ../nbs/30_cli.ipynb #3ab3f613
+# %% ../nbs/30_cli.ipynb #86e1fb0f
 def _demo(args: argparse.Namespace) -> None:
     "ragnb demo"
     from ragnb.evaluate import evaluate, load_questions
@@ -267,7 +269,7 @@ def _demo(args: argparse.Namespace) -> None:
           f"(mean evidence recall {result.mean('recall'):.3f} at {result.mean('characters'):,.0f} characters)")
     print(f"index: {len(index.doc_ids)} documents in {out / 'index'}\npage:  {write_html(answer, out / 'demo.html').resolve()}")
 
-# %% ../nbs/30_cli.ipynb #86e1fb0f
+# %% ../nbs/30_cli.ipynb #b1715b82
 def main(
     argv: Sequence[str] | None = None,  # The process's own when None
 ) -> int:                               # 0, 2 for a mistake in what was given, 3 for a service that did not answer
@@ -289,7 +291,7 @@ def main(
         return _failed(error)
     return 0
 
-# %% ../nbs/30_cli.ipynb #8b96585d
+# %% ../nbs/30_cli.ipynb #268add6f
 def _failed(error: Exception) -> int:
     "Print a foreseen error as one line and return its exit code; any other is raised again."
     served = type(error).__module__.split(".")[0] in ("httpx", "ollama", "chromadb")
@@ -304,7 +306,7 @@ def _show_anything() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
-# %% ../nbs/30_cli.ipynb #b1715b82
+# %% ../nbs/30_cli.ipynb #23a42a44
 def _one_line(error: BaseException) -> str:
     "An error as one line of text."
     errors = getattr(error, "errors", None)

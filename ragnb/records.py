@@ -915,17 +915,20 @@ def detect_kind(
     text: str,
 ) -> str | None:  # statute, interpretation, ruling, qa, or None
     "Tell what kind of record document a text is."
-    ruling = {p.name for p in _sections(text, _RULING)}
+    rulings, opinions = _sections(text, _RULING), _sections(text, _INTERPRETATION)
+    articles = [c for c in _choose(_candidates(text, 0, len(text))) if c.kind != "weak"]
+    first = min((p.span.start for p in (*rulings, *opinions)), default=len(text))
+    if len(articles) >= 5 and sum(c.start < first for c in articles) >= 3:
+        return "statute"  # its articles come first: a code of procedure also has items named 주문 and 이유
+    ruling, opinion = {p.name for p in rulings}, {p.name for p in opinions}
     if ruling & {"판시사항", "판결요지", "판례내용", "결정요지"} or {"주문", "이유"} <= ruling:
         return "ruling"
-    opinion = {p.name for p in _sections(text, _INTERPRETATION)}
     if any(n.startswith("질의") for n in opinion) and "회답" in opinion:
         return "interpretation"
     if qa_pairs(text):
         return "qa"
-    found = [c for c in _choose(_candidates(text, 0, len(text))) if c.kind != "weak"]
-    start = next((c.start for c in found), 0)
-    return "statute" if len(found) >= 3 or found and start < 300 and found[0].title else None
+    start = next((c.start for c in articles), 0)
+    return "statute" if len(articles) >= 3 or articles and start < 300 and articles[0].title else None
 
 # %% ../nbs/02_records.ipynb #5bdca246
 _FIELDS = (("질의요지", ("질의요지", "question", "질의")), ("회답", ("회답", "answer", "회시")), ("이유", ("이유", "reason")),

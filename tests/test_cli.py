@@ -327,7 +327,7 @@ def test_interrupted(run, docs, tmp_path, monkeypatch):
     assert "interrupted" in one_line(run("index", docs, "--index", tmp_path / "i", "--quiet"), 130) and list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("question", ["<script>alert(1)</script>", "\x1b[31m연차\x1b[0m", "'; DROP TABLE embeddings; --", "연차 " * 3000, "\0연차", "😀", "--", "{0} %s {question}", "\u202e연차", "*"])
+@pytest.mark.parametrize("question", ["<script>alert(1)</script>", "\x1b[31m연차\x1b[0m", "'; DROP TABLE embeddings; --", "연차 " * 500, "\0연차", "😀", "--", "{0} %s {question}", "\u202e연차", "*"])
 def test_hostile_questions(run, index, tmp_path, question):
     code, out, err = run("trace", "--index", index, "--html", tmp_path / "p.html", "--", question)
     assert code == 0 and "\x1b" not in out + err and "\0" not in out

@@ -498,13 +498,13 @@ def test_killed_at_any_moment_it_resumes(tmp_path, monkeypatch, what, embed, qui
 
 @needs_fork
 def test_killed_in_the_middle_of_embedding(tmp_path, monkeypatch):
-    source = many(tmp_path / "s")
+    source = many(tmp_path / "s", 25)
     code = ("import sys, time; sys.path.insert(0, sys.argv[3]); from helpers_ingest import ToyEmbedding, plain_words; from ragnb.ingest import update_index\n"
             "class Slow(ToyEmbedding):\n    def _get_text_embeddings(self, texts):\n        print(self.batches, flush=True)\n        time.sleep(0.5)\n        return super()._get_text_embeddings(texts)\n"
             "update_index(sys.argv[1], sys.argv[2], embed=Slow(embed_dim=32), parser=plain_words(), show_progress=False)")
     parser = plain_words(monkeypatch.setattr)
     run = subprocess.Popen([sys.executable, "-c", code, str(source), str(tmp_path / "i"), str(HERE)], stdout=subprocess.PIPE, text=True)
-    for _ in range(3):
+    for _ in range(2):
         assert run.stdout.readline()
     time.sleep(0.1)
     run.send_signal(signal.SIGKILL)
@@ -512,7 +512,7 @@ def test_killed_in_the_middle_of_embedding(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="has not finished"):
         Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))
     index, counts, _ = update(source, tmp_path / "i", parser=parser)
-    assert counts == (45, 0, 0, 0) and state(index) == state(update(source, tmp_path / "j", parser=parser)[0])
+    assert counts == (25, 0, 0, 0) and state(index) == state(update(source, tmp_path / "j", parser=parser)[0])
 
 
 # --- whole real documents -------------------------------------------------------------------------------------------

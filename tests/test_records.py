@@ -390,3 +390,16 @@ def test_benchmark_runs() -> None:
     folder = shared_data("ko_statutes")
     done = subprocess.run([sys.executable, ROOT / "benchmarks" / "statute_articles.py", folder / "corpus.jsonl"], capture_output=True, text=True, check=True)
     assert done.stdout.count("\n| ") == 7
+
+
+def test_a_code_of_procedure_is_a_statute_although_it_names_the_parts_of_a_ruling() -> None:
+    articles = "\n\n".join(f"제{n}조(심리) ①법원은 {n}일 안에 심리한다." for n in range(1, 20))
+    text = f"가상소송법\n[시행 2031. 1. 1.]\n\n{articles}\n\n제20조(판결서) ①판결서에는 다음 각호의 사항을 적는다.\n1. 당사자\n2. 주문\n3. 청구의 취지\n4. 이유\n\n제21조(송달) 판결서를 송달한다."
+    assert detect_kind(text) == "statute"
+    quoting = f"【판시사항】\n\n[1] 심리의 기간\n\n【참조조문】\n\n{articles}\n\n【주 문】\n\n상고를 기각한다.\n\n【이 유】\n\n상고이유를 본다."
+    assert detect_kind(quoting) == "ruling"
+
+
+def test_every_real_statute_is_found_to_be_one() -> None:
+    rows = [json.loads(line) for line in (shared_data("ko_statutes") / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {row["title"]: detect_kind(row["text"]) for row in rows} == {row["title"]: "statute" for row in rows}
