@@ -299,7 +299,7 @@ class _ChromaCollections(ChunkStore):
         self._children, self._parents, self._outlines = (
             self.client.get_or_create_collection(
                 prefix + name, embedding_function=None,
-                configuration={"hnsw": {"space": space, "ef_construction": 200, "ef_search": 200}})
+                configuration={"hnsw": {"space": space, "ef_construction": 200, "ef_search": 1_000}})
             for name, space in (("children", "cosine"), ("parents", "l2"), ("outlines", "l2")))
         self._batch = min(self.client.get_max_batch_size(), 4_000)
         self._known_dims: int | None = None
