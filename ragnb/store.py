@@ -10,7 +10,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from fastcore.basics import patch
@@ -27,7 +27,7 @@ __all__ = ['T', 'SEARCHED', 'Found', 'ChunkReader', 'ChunkStore', 'MemoryStore',
 T = TypeVar("T")
 
 
-class Found(NamedTuple, Generic[T]):
+class Found(NamedTuple):  # not Generic: Python 3.10 does not allow both
     "What a keyed read returned, and what it did not."
     found: dict[str, T]        # Id -> value, in the order asked for, each id once
     missing: tuple[str, ...]   # Ids that the store does not hold
