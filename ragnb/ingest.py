@@ -29,7 +29,7 @@ from .pdf import read_pdf
 from .span import IndexMismatchError, InputError, Outline, RagnbError, parse_address
 from .split import SCALARS, ParentChildNodeParser, SentenceWindowNodeParser, SpanNodeParser
 from .store import SEARCHED, ChromaStore, embed_nodes
-from .structure import RecordNodeParser, RoutedNodeParser, load_rules
+from .structure import HeadingNodeParser, QANodeParser, RecordNodeParser, RoutedNodeParser, TableNodeParser, TextNodeParser, load_rules
 from .text import word_tokens_batch
 
 # %% auto #0
@@ -256,7 +256,8 @@ def _read_manifest(folder: Path) -> Manifest:
 
 # %% ../nbs/08_ingest.ipynb #b1a95fa8
 SPLITTERS: dict[str, type[SpanNodeParser]] = {c.__name__: c for c in (
-    ParentChildNodeParser, SentenceWindowNodeParser, RecordNodeParser, RoutedNodeParser, ContextualNodeParser)}  # What a manifest can name
+    ParentChildNodeParser, SentenceWindowNodeParser, TextNodeParser, TableNodeParser, QANodeParser, HeadingNodeParser,
+    RecordNodeParser, RoutedNodeParser, ContextualNodeParser)}  # What a manifest can name
 
 
 def resolve_parser(
