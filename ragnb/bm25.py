@@ -21,7 +21,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from .span import DuplicateIdError, IndexMismatchError, InputError, MissingChunkError, parse_address
+from .span import DuplicateIdError, IndexMismatchError, InputError, MissingChunkError, id_key
 
 # %% auto #0
 __all__ = ['IDFS', 'VARIANTS', 'Bm25Parameters', 'compute_idf', 'saturate', 'Bm25', 'compare_with_rank_bm25', 'Bm25Retriever']
@@ -314,15 +314,6 @@ def explain(
     return {term: share for term, share in shares.items() if share}
 
 # %% ../nbs/10_bm25.ipynb #80fa7792
-def _address_key(chunk_id: str) -> tuple[int, str, str, int]:
-    "Sort key of an id: addresses by document, level and number, other ids behind them as text."
-    try:
-        address = parse_address(chunk_id)
-    except ValueError:
-        return 1, chunk_id, "", 0
-    return 0, address.doc_id, address.level, address.index
-
-# %% ../nbs/10_bm25.ipynb #91e59f67
 @patch
 def top_k(
     self: Bm25,
@@ -337,10 +328,10 @@ def top_k(
     if len(rows) > k:
         found = matched[rows]
         rows = rows[found >= np.partition(found, len(rows) - k)[len(rows) - k]]
-    best = sorted(rows.tolist(), key=lambda row: (-matched[row], _address_key(self.ids[row])))[:k]
+    best = sorted(rows.tolist(), key=lambda row: (-matched[row], id_key(self.ids[row])))[:k]
     return [(self.ids[row], float(matched[row] + everywhere)) for row in best]
 
-# %% ../nbs/10_bm25.ipynb #0d0b003d
+# %% ../nbs/10_bm25.ipynb #aa6581c4
 @patch
 def _token_lists(self: Bm25) -> list[list[str]]:
     "The documents as bags of tokens, rebuilt from the counts."
@@ -352,7 +343,7 @@ def _token_lists(self: Bm25) -> list[list[str]]:
             out[row] += [terms[column]] * n
     return out
 
-# %% ../nbs/10_bm25.ipynb #1dbb65e7
+# %% ../nbs/10_bm25.ipynb #0d0b003d
 def compare_with_rank_bm25(
     bm25: Bm25,                         # With the idf of its variant
     queries: Iterable[Sequence[str]],   # Token lists
@@ -369,7 +360,7 @@ def compare_with_rank_bm25(
     other = getattr(rank_bm25, name)(bm25._token_lists(), k1=p.k1, b=p.b, **last)
     return max((float(np.abs(bm25.scores(q) - other.get_scores(q)).max()) for q in queries), default=0.0)
 
-# %% ../nbs/10_bm25.ipynb #9d3c958e
+# %% ../nbs/10_bm25.ipynb #7fafa43a
 @patch
 def remove(
     self: Bm25,
@@ -389,7 +380,7 @@ def remove(
     self._rows = {i: row for row, i in enumerate(self.ids)}
     self.lengths = self.lengths[keep]
 
-# %% ../nbs/10_bm25.ipynb #f240d8ae
+# %% ../nbs/10_bm25.ipynb #9d3c958e
 @patch
 def _keep_rows(self: Bm25, keep: np.ndarray) -> list[np.ndarray]:
     "Drop rows from the segments; return, for each segment touched, the document frequencies lost."
@@ -406,7 +397,7 @@ def _keep_rows(self: Bm25, keep: np.ndarray) -> list[np.ndarray]:
     self._segments = segments
     return lost
 
-# %% ../nbs/10_bm25.ipynb #78848aa6
+# %% ../nbs/10_bm25.ipynb #38ed7e97
 _FORMAT, _VERSION, _DATA = "ragnb-bm25", 1, "bm25-data-"
 
 
@@ -414,7 +405,7 @@ def _write_json(path: Path, value: Any) -> None:
     "Write JSON so that any Python string comes back the same, also half a surrogate pair."
     path.write_bytes(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
-# %% ../nbs/10_bm25.ipynb #8334de21
+# %% ../nbs/10_bm25.ipynb #78848aa6
 @patch
 def _compact(self: Bm25) -> Any:
     "One segment, without the columns of terms that no document holds any more."
@@ -426,7 +417,7 @@ def _compact(self: Bm25) -> Any:
         self.frequencies = self.frequencies[used]
     return self._segments[0] if self._segments else _count(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
 
-# %% ../nbs/10_bm25.ipynb #dfbc770a
+# %% ../nbs/10_bm25.ipynb #8334de21
 @patch
 def _write(self: Bm25, data: Path) -> None:
     "Write the arrays and lists of the index into a folder."
@@ -436,7 +427,7 @@ def _write(self: Bm25, data: Path) -> None:
     _write_json(data / "ids.json", self.ids)
     _write_json(data / "terms.json", list(self._vocabulary))
 
-# %% ../nbs/10_bm25.ipynb #81c429d1
+# %% ../nbs/10_bm25.ipynb #dfbc770a
 @patch
 def save(
     self: Bm25,
@@ -459,7 +450,7 @@ def save(
         if old != data:
             shutil.rmtree(old, ignore_errors=True)
 
-# %% ../nbs/10_bm25.ipynb #6fa5d8b5
+# %% ../nbs/10_bm25.ipynb #81c429d1
 def _read_header(folder: Path) -> tuple[dict[str, Any], Path]:
     "Read `bm25.json`: (parameters, data folder)."
     try:
@@ -475,7 +466,7 @@ def _read_header(folder: Path) -> tuple[dict[str, Any], Path]:
         raise IndexMismatchError(f"bm25.json in {str(folder)!r} is damaged: it names no parameters or no data")
     return header["parameters"], folder / Path(header["data"]).name
 
-# %% ../nbs/10_bm25.ipynb #5d78d939
+# %% ../nbs/10_bm25.ipynb #6fa5d8b5
 @patch
 def _read(self: Bm25, data: Path, mmap: bool) -> None:
     "Fill this empty index from a data folder."
@@ -491,7 +482,7 @@ def _read(self: Bm25, data: Path, mmap: bool) -> None:
     self._segments = [csc_array(tuple(parts), shape=(len(self.ids), len(terms)))] if self.ids else []
     self.frequencies = np.diff(parts[2]).astype(np.int64)
 
-# %% ../nbs/10_bm25.ipynb #dda526de
+# %% ../nbs/10_bm25.ipynb #5d78d939
 @patch(cls_method=True)
 def load(
     cls: Bm25,
@@ -507,7 +498,7 @@ def load(
         raise IndexMismatchError(f"BM25 index in {str(folder)!r} is damaged: {error}") from error
     return index
 
-# %% ../nbs/10_bm25.ipynb #12dc655e
+# %% ../nbs/10_bm25.ipynb #1fb57b1e
 def _fetch(source: Any, ids: list[str]) -> dict[str, TextNode]:
     "Read nodes by id, in one call, from a mapping or a store."
     if not ids:
@@ -516,7 +507,7 @@ def _fetch(source: Any, ids: list[str]) -> dict[str, TextNode]:
         return {i: source[i] for i in ids if i in source}
     return dict(source.get_chunks(ids)[0])
 
-# %% ../nbs/10_bm25.ipynb #d10e11b0
+# %% ../nbs/10_bm25.ipynb #12dc655e
 class Bm25Retriever(BaseRetriever):
     "Retrieve nodes by BM25; every result shares a term with the query and scores above 0."
 
@@ -545,7 +536,7 @@ class Bm25Retriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._find, query_bundle.query_str)
 
-# %% ../nbs/10_bm25.ipynb #6bc45a93
+# %% ../nbs/10_bm25.ipynb #d10e11b0
 @patch
 def _find(self: Bm25Retriever, query: str) -> list[NodeWithScore]:
     "Tokenise, rank, fetch."
@@ -558,7 +549,7 @@ def _find(self: Bm25Retriever, query: str) -> list[NodeWithScore]:
         raise MissingChunkError(f"nodes does not hold {len(lost)} of the chunks found, first {lost[0]!r}")
     return [NodeWithScore(node=nodes[i], score=score) for i, score in ranked if i in nodes]
 
-# %% ../nbs/10_bm25.ipynb #26124221
+# %% ../nbs/10_bm25.ipynb #6bc45a93
 @patch(cls_method=True)
 def from_nodes(
     cls: Bm25Retriever,

@@ -63,6 +63,9 @@ class ContextualNodeParser(SpanNodeParser):
     def split(self, text: str) -> dict[str, list[Span]]:
         return self.parser.split(text)
 
+    def outline(self, document: BaseNode) -> Outline:
+        return self.parser.outline(document)
+
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
         nodes, outline = self.parser.parse(document)
         for node in nodes:

@@ -15,7 +15,7 @@ from llama_index.core.bridge.pydantic import Field, model_validator
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
-from .span import Address, InputError, Outline, Passage, Span, covering, needed, parse_address, stitch, union
+from .span import Address, InputError, Outline, Passage, Span, covering, id_key, needed, stitch, try_address, union
 from .store import ChunkStore
 
 # %% auto #0
@@ -179,20 +179,13 @@ class _Hit:
     rank: int
     address: Address | None
 
-def _try_address(text: str) -> Address | None:
-    "The address that a text is, if it is one."
-    try:
-        return parse_address(text)
-    except InputError:
-        return None
-
 def _distinct(hits: Iterable[NodeWithScore]) -> tuple[list[_Hit], int]:
     "Number the hits, dropping repeated ids; returns how many were dropped."
     out: dict[str, _Hit] = {}
     n = 0
     for n, hit in enumerate(hits, 1):
         if hit.node_id not in out:
-            out[hit.node_id] = _Hit(hit.node, hit.score, len(out) + 1, _try_address(hit.node_id))
+            out[hit.node_id] = _Hit(hit.node, hit.score, len(out) + 1, try_address(hit.node_id))
     return list(out.values()), n - len(out)
 
 # %% ../nbs/13_expand.ipynb #b50b393c
@@ -335,8 +328,8 @@ def to_chunks(
     "List the chunks of an expansion as seed 000 does."
     out = []
     for p in expansion.passages:
-        for i in sorted({*p.hits, *p.neighbors}, key=lambda a: _address_key(a)):
-            outline, address = expansion.outlines.get(p.doc_id), _try_address(i)
+        for i in sorted({*p.hits, *p.neighbors}, key=id_key):
+            outline, address = expansion.outlines.get(p.doc_id), try_address(i)
             span = outline.span_of(address) if outline and address else p.span
             start, end = max(span.start, p.span.start) - p.span.start, min(span.end, p.span.end) - p.span.start
             source = {"document_id": p.doc_id, "chunk_index": address.index if address else None, "text": p.text[start:end],
@@ -345,12 +338,7 @@ def to_chunks(
             out.append({"_id": i, "_source": source, "_score": scores.get(i), "is_neighbor": i in p.neighbors})
     return out
 
-# %% ../nbs/13_expand.ipynb #0b200b25
-def _address_key(text: str) -> tuple:
-    address = _try_address(text)
-    return (0, address) if address else (1, text)
-
-# %% ../nbs/13_expand.ipynb #a8d2ce1f
+# %% ../nbs/13_expand.ipynb #44a0a478
 def passage_node(
     passage: Passage,
 ) -> NodeWithScore:  # Id `document@start-end`; hits, neighbours and pages as text in the metadata
@@ -362,7 +350,7 @@ def passage_node(
                     relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=passage.doc_id)})
     return NodeWithScore(node=node, score=passage.score)
 
-# %% ../nbs/13_expand.ipynb #43618082
+# %% ../nbs/13_expand.ipynb #a8d2ce1f
 class ExpandPostprocessor(BaseNodePostprocessor):
     "Expansion as a LlamaIndex node postprocessor."
     store: Any = Field(description="A ChunkStore that holds the chunks and outlines")

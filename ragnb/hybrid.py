@@ -15,23 +15,13 @@ from fastcore.basics import patch
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from .span import InputError, parse_address
+from .span import InputError, id_key
 from .store import ChunkStore
 
 # %% auto #0
 __all__ = ['rrf', 'check_question', 'VectorRetriever', 'Fusion', 'HybridRetriever']
 
 # %% ../nbs/11_hybrid.ipynb #1427451e
-def _order(
-    item: tuple[str, float],
-) -> tuple[float, Any]:
-    "Best score first; ties by address, or by text for ids that are not addresses."
-    try:
-        return -item[1], (0, parse_address(item[0]))
-    except InputError:
-        return -item[1], (1, item[0])
-
-# %% ../nbs/11_hybrid.ipynb #e7ef5772
 def rrf(
     rankings: Sequence[Sequence[str]],        # Ids, best first; one ranking each
     k: float = 60,                            # Constant of the formula, > 0
@@ -45,16 +35,16 @@ def rrf(
     for ranking, weight in zip(rankings, weights):
         for rank, i in enumerate(dict.fromkeys(ranking), 1):
             parts.setdefault(i, []).append(weight / (k + rank))
-    return sorted(((i, math.fsum(p)) for i, p in parts.items()), key=_order)  # fsum: a tie is a tie in whatever order it is added
+    return sorted(((i, math.fsum(p)) for i, p in parts.items()), key=lambda item: (-item[1], id_key(item[0])))  # fsum: a tie is a tie in whatever order it is added
 
-# %% ../nbs/11_hybrid.ipynb #261c47c5
+# %% ../nbs/11_hybrid.ipynb #66b33be1
 def check_question(question: str) -> str:
     "Return a question, or raise `InputError` when it is empty."
     if not isinstance(question, str) or not question.strip():
         raise InputError(f"question must not be empty, got {question!r}")
     return question
 
-# %% ../nbs/11_hybrid.ipynb #2fbe5bc0
+# %% ../nbs/11_hybrid.ipynb #261c47c5
 class VectorRetriever(BaseRetriever):
     "The chunks of a store whose embedding is nearest to the question's."
 
@@ -78,14 +68,14 @@ class VectorRetriever(BaseRetriever):
         embedding = query_bundle.embedding or await self.embed_model.aget_query_embedding(check_question(query_bundle.query_str))
         return await asyncio.to_thread(self.store.search, embedding, self.top_k, self.where)
 
-# %% ../nbs/11_hybrid.ipynb #3f228aa0
+# %% ../nbs/11_hybrid.ipynb #5e38b4b5
 @dataclass(frozen=True)
 class Fusion:
     "A fused ranking and what it was made of."
     hits: list[NodeWithScore]                                                            # Best first
     members: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)       # Member -> id -> (rank from 1, its score)
 
-# %% ../nbs/11_hybrid.ipynb #92749d8c
+# %% ../nbs/11_hybrid.ipynb #3f228aa0
 class HybridRetriever(BaseRetriever):
     "Several retrievers fused by reciprocal rank."
 
@@ -108,7 +98,7 @@ class HybridRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return (await self.afuse(query_bundle)).hits
 
-# %% ../nbs/11_hybrid.ipynb #38608995
+# %% ../nbs/11_hybrid.ipynb #92749d8c
 def _unique(hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     "Hits without repeated ids, in order."
     return list({h.node_id: h for h in reversed(hits)}.values())[::-1]
@@ -121,12 +111,12 @@ def _fuse(self: HybridRetriever, results: Sequence[Sequence[NodeWithScore]]) -> 
     members = {name: {h.node_id: (rank, h.score or 0.0) for rank, h in enumerate(_unique(hits), 1)} for name, hits in zip(self.members, results)}
     return Fusion([NodeWithScore(node=nodes[i], score=s) for i, s in fused[:self.top_k]], members)
 
-# %% ../nbs/11_hybrid.ipynb #7619bd56
+# %% ../nbs/11_hybrid.ipynb #38608995
 def _bundle(question: str | QueryBundle) -> QueryBundle:
     "A question as LlamaIndex passes it around."
     return question if isinstance(question, QueryBundle) else QueryBundle(check_question(question))
 
-# %% ../nbs/11_hybrid.ipynb #2fc49ba8
+# %% ../nbs/11_hybrid.ipynb #7619bd56
 @patch
 def fuse(
     self: HybridRetriever,
@@ -136,7 +126,7 @@ def fuse(
     bundle = _bundle(question)
     return self._fuse([m.retrieve(bundle) for m in self.members.values()])
 
-# %% ../nbs/11_hybrid.ipynb #56782ee8
+# %% ../nbs/11_hybrid.ipynb #2fc49ba8
 @patch
 async def afuse(
     self: HybridRetriever,

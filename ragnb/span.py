@@ -14,8 +14,8 @@ from fastcore.basics import patch
 
 # %% auto #0
 __all__ = ['LEVELS', 'RagnbError', 'InputError', 'DuplicateIdError', 'MissingChunkError', 'IndexMismatchError', 'Span', 'union',
-           'n_characters', 'shared', 'Address', 'parse_address', 'Spans', 'Outline', 'covering', 'needed', 'stitch',
-           'Passage']
+           'n_characters', 'shared', 'Address', 'parse_address', 'try_address', 'id_key', 'Spans', 'Outline',
+           'covering', 'needed', 'stitch', 'Passage']
 
 # %% ../nbs/00_span.ipynb #1ea1c574
 class RagnbError(Exception):
@@ -173,7 +173,23 @@ def parse_address(
         raise InputError(f"not a chunk address: {text!r} (expected 'document#c12')")
     return Address(match[1], match[2], int(match[3]))
 
-# %% ../nbs/00_span.ipynb #9ea2b25f
+# %% ../nbs/00_span.ipynb #626117de
+def try_address(text: str) -> Address | None:
+    "The address that a text is, or None when it is not one."
+    try:
+        return parse_address(text)
+    except InputError:
+        return None
+
+
+def id_key(
+    text: str,   # Any id
+) -> tuple:      # Addresses by document, level and number; other ids behind them, as text
+    "Sort key of an id: how every tie is broken."
+    address = try_address(text)
+    return (1, text) if address is None else (0, address)
+
+# %% ../nbs/00_span.ipynb #d8cc4160
 @patch
 def around(
     self: Address,
@@ -186,7 +202,7 @@ def around(
     first, last = max(0, self.index - window), min(n_chunks - 1, self.index + window)
     return [Address(self.doc_id, self.level, i) for i in range(first, last + 1)]
 
-# %% ../nbs/00_span.ipynb #1e333f78
+# %% ../nbs/00_span.ipynb #cab46eab
 class Spans(Sequence):
     "The spans of a level kept as plain numbers, so that an outline of thousands is read in no time."
 
@@ -208,7 +224,7 @@ class Spans(Sequence):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
-# %% ../nbs/00_span.ipynb #cab46eab
+# %% ../nbs/00_span.ipynb #00ce589f
 @dataclass(frozen=True)
 class Outline:
     "The boundaries of every level of one document."
@@ -221,7 +237,7 @@ class Outline:
     metadata: dict[str, Any] = field(default_factory=dict)            # File name, title, doc_type, ...
     groups: list[tuple[str, Span]] = field(default_factory=list)      # (parent id, span of the records that share it): a statute, a ruling
 
-# %% ../nbs/00_span.ipynb #00ce589f
+# %% ../nbs/00_span.ipynb #feacde05
 @patch
 def span_of(
     self: Outline,
@@ -233,7 +249,7 @@ def span_of(
         raise MissingChunkError(f"no chunk {address} in the outline of {self.doc_id!r}")
     return spans[address.index]
 
-# %% ../nbs/00_span.ipynb #78b26772
+# %% ../nbs/00_span.ipynb #16a2b4e6
 def covering(
     spans: Sequence[Span],  # One level, sorted by start and by end
     span: Span,
@@ -244,7 +260,7 @@ def covering(
     last = bisect_left(spans, span.end, key=lambda s: s.start)
     return range(first, max(first, last) if span else first)
 
-# %% ../nbs/00_span.ipynb #ea817511
+# %% ../nbs/00_span.ipynb #71fd9fde
 def needed(
     spans: Sequence[Span],  # One level, sorted by start and by end
     span: Span,
@@ -258,7 +274,7 @@ def needed(
     last = min(run[-1], bisect_left(spans, span.end, key=lambda s: s.end))
     return range(first, max(first, last) + 1)
 
-# %% ../nbs/00_span.ipynb #c891f755
+# %% ../nbs/00_span.ipynb #b300a9b1
 @patch
 def pages_of(
     self: Outline,
@@ -268,7 +284,7 @@ def pages_of(
     run = covering([s for _, s in self.pages], span)
     return tuple(self.pages[i][0] for i in run if self.pages[i][1])  # a page without text is on no span
 
-# %% ../nbs/00_span.ipynb #b4e0dcf5
+# %% ../nbs/00_span.ipynb #b9126c82
 def stitch(
     span: Span,                             # The part of the document wanted
     pieces: Iterable[tuple[Span, str]],     # Chunk spans and texts, any order, may overlap
@@ -288,7 +304,7 @@ def stitch(
         raise MissingChunkError(f"no chunk holds characters {at} to {span.end}")
     return "".join(out)
 
-# %% ../nbs/00_span.ipynb #da722219
+# %% ../nbs/00_span.ipynb #5cb41f4d
 @dataclass(frozen=True)
 class Passage:
     "A continuous run of one document, with the evidence for why it is there."

@@ -17,7 +17,7 @@ from fastcore.basics import patch
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
-from .span import Address, DuplicateIdError, InputError, MissingChunkError, Outline, RagnbError, Span, Spans, parse_address
+from .span import Address, DuplicateIdError, InputError, MissingChunkError, Outline, RagnbError, Span, Spans, parse_address, try_address
 
 # %% auto #0
 __all__ = ['T', 'SEARCHED', 'Found', 'ChunkReader', 'ChunkStore', 'MemoryStore', 'outline_to_json', 'outline_from_json',
@@ -320,7 +320,7 @@ class ChromaStore(_ChromaCollections):
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
         asked, values = _asked(addresses), {}
         for collection in (self._children, self._parents):
-            if mine := [a for a in asked if _is_address(a) and self._home(parse_address(a).level) is collection]:
+            if mine := [a for a in asked if (at := try_address(a)) and self._home(at.level) is collection]:
                 values |= {i: metadata_dict_to_node(m, text=t) for i, m, t in self._read(collection, mine)}
         return _found(asked, values)
 
@@ -375,12 +375,6 @@ def _chroma_metadata(node: TextNode) -> dict[str, Any]:
 def _chroma_takes(key: str, value: str | int | float | bool) -> bool:
     "False for what Chroma cannot filter by; it is still read back, from the node's JSON."
     return bool(key) and key[0] not in "#$" and key != "chroma:document" and not (isinstance(value, int) and abs(value) >= 2**63)
-
-def _is_address(text: str) -> bool:
-    try:
-        return bool(parse_address(text))
-    except InputError:
-        return False
 
 @patch
 def _home(self: ChromaStore, level: str) -> Any:
