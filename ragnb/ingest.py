@@ -26,7 +26,7 @@ from .bm25 import Bm25
 from .contextual import ContextualNodeParser
 from .embed import describe_embedding, load_embedding, resolve_embedding, save_embedding
 from .pdf import read_pdf
-from .span import IndexMismatchError, InputError, Outline, RagnbError, parse_address
+from .span import DuplicateIdError, IndexMismatchError, InputError, Outline, RagnbError, parse_address
 from .split import SCALARS, ParentChildNodeParser, SentenceWindowNodeParser, SpanNodeParser
 from .store import SEARCHED, ChromaStore, embed_nodes
 from .structure import HeadingNodeParser, QANodeParser, RecordNodeParser, RoutedNodeParser, TableNodeParser, TextNodeParser, load_rules
@@ -35,7 +35,7 @@ from .text import word_tokens_batch
 # %% auto #0
 __all__ = ['SUFFIXES', 'PAGE_BREAK', 'TEXT_KEYS', 'ID_KEYS', 'FORMAT', 'ENTRY', 'SPLITTERS', 'Batch', 'read_text', 'Problem',
            'find_files', 'record_to_document', 'read_documents', 'Manifest', 'resolve_parser', 'describe_parser',
-           'Index', 'IndexReport', 'update_index']
+           'Index', 'IndexReport', 'update_index', 'index_documents']
 
 # %% ../nbs/08_ingest.ipynb #a4dbf782
 def read_text(
@@ -436,19 +436,46 @@ def update_index(
     show_progress: bool = True,
 ) -> tuple[Index, IndexReport]:
     "Make an index of a path, or bring it up to date."
-    folder, report = Path(folder), IndexReport()
+    report = IndexReport()
     documents = list(read_documents(path, report.problems, base))
     if not documents:
         raise InputError(f"nothing could be read from {str(path)!r}: " + "; ".join(map(str, report.problems[:3])))
-    known = (folder / "manifest.json").exists() and _is_committed(folder, force)
-    if known and not force:
-        index = Index.open(folder, embed, parser=parser, store=store, base_url=base_url)
-    else:
-        index = _create(folder, resolve_parser(parser or "parent-child"), resolve_embedding("ngram" if embed is None else embed, base_url), store, known)
+    index = _open_or_create(Path(folder), embed, parser, force, store, base_url)
     index._update(documents, str(Path(path).resolve()), report, show_progress)
     return index, report
 
-# %% ../nbs/08_ingest.ipynb #17ad5b87
+# %% ../nbs/08_ingest.ipynb #9bf511ef
+def _open_or_create(folder: Path, embed: Any, parser: Any, force: bool, store: Any, base_url: str | None) -> Index:
+    "The index of a folder, or a new one."
+    known = (folder / "manifest.json").exists() and _is_committed(folder, force)
+    if known and not force:
+        return Index.open(folder, embed, parser=parser, store=store, base_url=base_url)
+    return _create(folder, resolve_parser(parser or "parent-child"), resolve_embedding("ngram" if embed is None else embed, base_url), store, known)
+
+# %% ../nbs/08_ingest.ipynb #1537ca82
+def index_documents(
+    documents: Iterable[Document],           # LlamaIndex Documents with ids that stay the same; `DuplicateIdError` when two are equal
+    folder: str | Path = ".ragnb",           # The index
+    *,
+    name: str = "documents",                 # Of this batch
+    embed: str | Any | None = None,          # As in `update_index`, like all that follow
+    parser: str | SpanNodeParser | None = None,
+    force: bool = False,
+    store: Any = None,
+    base_url: str | None = None,
+    show_progress: bool = True,
+) -> tuple[Index, IndexReport]:
+    "Make an index of documents, or bring it up to date."
+    documents, report = list(documents), IndexReport()
+    if not documents:
+        raise InputError("there are no documents to index")
+    if len({d.id_ for d in documents}) < len(documents):
+        raise DuplicateIdError("two documents have the same id")
+    index = _open_or_create(Path(folder), embed, parser, force, store, base_url)
+    index._update(documents, name, report, show_progress)
+    return index, report
+
+# %% ../nbs/08_ingest.ipynb #cf322c78
 def _create(folder: Path, parser: SpanNodeParser, model: Any, store: Any, replaces: bool) -> Index:
     "Start an index, in new folders beside those of the one it replaces."
     if folder.exists() and not folder.is_dir():
@@ -469,7 +496,7 @@ def _create(folder: Path, parser: SpanNodeParser, model: Any, store: Any, replac
         raise
     return index
 
-# %% ../nbs/08_ingest.ipynb #1537ca82
+# %% ../nbs/08_ingest.ipynb #78c8fae9
 def _is_committed(folder: Path, force: bool) -> bool:
     "True when a folder holds an index; `force` takes a damaged one for one."
     try:
@@ -484,7 +511,7 @@ def _unused(folder: Path, name: str) -> str:
     taken = [int(p.name.rpartition("-")[2]) for p in folder.glob(f"{name}-*") if p.name.rpartition("-")[2].isdigit()]
     return f"{name}-{max(taken, default=0) + 1}"
 
-# %% ../nbs/08_ingest.ipynb #ac0b9e14
+# %% ../nbs/08_ingest.ipynb #b95e3667
 _OWN = re.compile(r"(chroma|embedding|bm25)-\d+")  # Folders of an index
 
 @patch
@@ -512,7 +539,7 @@ def _abandon(self: Index) -> None:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
-# %% ../nbs/08_ingest.ipynb #cf322c78
+# %% ../nbs/08_ingest.ipynb #ba2d5a99
 @patch
 def _update(self: Index, documents: Sequence[Document], root: str, report: IndexReport, show_progress: bool) -> None:
     "Make the index hold these documents of this root."
@@ -535,7 +562,7 @@ def _update(self: Index, documents: Sequence[Document], root: str, report: Index
             self._abandon()
         raise
 
-# %% ../nbs/08_ingest.ipynb #b95e3667
+# %% ../nbs/08_ingest.ipynb #aecb5083
 @patch
 def _outgrown(self: Index, todo: Sequence[Document]) -> bool:
     "True when a fitted embedding has seen less than half of the corpus."
@@ -558,7 +585,7 @@ def _fit(self: Index, documents: Sequence[Document]) -> None:
     save_embedding(self.embed_model, self.folder / name)
     self.manifest.embedding, self.manifest.embedding_folder = describe_embedding(self.embed_model), name
 
-# %% ../nbs/08_ingest.ipynb #ba2d5a99
+# %% ../nbs/08_ingest.ipynb #9727b32c
 @patch
 def _plan(self: Index, documents: Sequence[Document], root: str, report: IndexReport) -> list[Document]:
     "Drop what is gone, and list what must be written."
@@ -577,7 +604,7 @@ def _is_due(self: Index, document: Document, root: str, held: bool, report: Inde
     "True when a document must be written."
     entry = self.manifest.documents.get(document.id_)
     if entry is not None and entry["root"] != root and Path(entry["root"]).exists():
-        report.problems.append(Problem(document.metadata["file_name"], f"the document id {document.id_!r} is already indexed from {entry['file']!r} of {entry['root']!r}"))
+        report.problems.append(Problem(document.metadata.get("file_name", document.id_), f"the document id {document.id_!r} is already indexed from {entry['file']!r} of {entry['root']!r}"))
         return False
     if entry is not None and entry["root"] == root and held and entry["hash"] == _document_hash(document):
         report.unchanged += 1
@@ -586,7 +613,7 @@ def _is_due(self: Index, document: Document, root: str, held: bool, report: Inde
     report.changed += entry is not None
     return True
 
-# %% ../nbs/08_ingest.ipynb #50eb057c
+# %% ../nbs/08_ingest.ipynb #dde5a20b
 @patch
 def _mark(self: Index, doc_ids: Sequence[str]) -> None:
     "Note in the manifest that documents are about to be replaced or removed."
@@ -616,7 +643,7 @@ def _remove(self: Index, doc_ids: Sequence[str]) -> None:
             self.manifest.documents.pop(i, None)
         self._saved = False
 
-# %% ../nbs/08_ingest.ipynb #aecb5083
+# %% ../nbs/08_ingest.ipynb #64198329
 Batch = list[tuple[list[TextNode], Outline]]
 
 def _batches(parsed: Iterable[tuple[list[TextNode], Outline]], size: int = 500) -> Iterator[Batch]:
@@ -632,7 +659,7 @@ def _batches(parsed: Iterable[tuple[list[TextNode], Outline]], size: int = 500) 
     if batch:
         yield batch
 
-# %% ../nbs/08_ingest.ipynb #9727b32c
+# %% ../nbs/08_ingest.ipynb #4e3f2b80
 @patch
 def _write(self: Index, todo: Sequence[Document], root: str, report: IndexReport, show_progress: bool) -> None:
     "Split, embed and store documents, then embed again what has vectors of an older embedding."
@@ -653,7 +680,7 @@ def _write(self: Index, todo: Sequence[Document], root: str, report: IndexReport
             for _, outline in batch:
                 entries[outline.doc_id]["embedding"] = self.manifest.embedding_folder
 
-# %% ../nbs/08_ingest.ipynb #dde5a20b
+# %% ../nbs/08_ingest.ipynb #8d9eefa3
 @patch
 def _in_turn(self: Index, batches: Iterable[Batch], save: Callable[..., None], report: IndexReport, bar: Any, every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
     "Embed and store batches; commit when the caller is done with one and many chunks or seconds have passed."
@@ -680,10 +707,10 @@ def _stored(self: Index, doc_id: str) -> tuple[list[TextNode], Outline]:
 @patch
 def _entry(self: Index, document: Document, root: str) -> dict[str, Any]:
     "What the manifest says of a document."
-    return {"hash": _document_hash(document), "root": root, "file": document.metadata["file_name"],
+    return {"hash": _document_hash(document), "root": root, "file": document.metadata.get("file_name", document.id_),
             "characters": len(document.text), "embedding": self.manifest.embedding_folder}
 
-# %% ../nbs/08_ingest.ipynb #64198329
+# %% ../nbs/08_ingest.ipynb #c43b999f
 @patch
 def _commit(self: Index) -> None:
     "Make the present state the index: BM25 under a new name, then the manifest, then the old files go."

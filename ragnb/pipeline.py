@@ -18,7 +18,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore
 
 from .bm25 import Bm25Retriever
-from .context import QA_PROMPT, Context, ContextBuilder, RankedContextBuilder, cut_to_sentences, prompt_template
+from .context import QA_PROMPT, Context, ContextBuilder, PassageRanking, Ranking, RankedContextBuilder, cut_to_sentences, prompt_template
 from .expand import Expander, Expansion, ExpandPostprocessor, resolve_policy
 from .hybrid import Fusion, HybridRetriever, VectorRetriever, check_question
 from .ingest import Index
@@ -189,8 +189,18 @@ def passages(
     self: Pipeline,
     question: str,
 ) -> list[Passage]:  # As used in the context, best first
-    "Only the passages: no best sentence, no model (for evaluation)."
+    "Only the passages: no best sentence, no model."
     return self._context(self._fusion(check_question(question)))[2]
+
+
+@patch
+def rank(
+    self: Pipeline,
+    question: str,
+) -> Ranking:        # `.at(budget)` gives the passages for so many characters
+    "What is found, before a budget is set (for evaluation at several)."
+    found = self.expander.expand(self._fusion(check_question(question)).hits).passages
+    return PassageRanking([self.builder.shorten(p) for p in found])
 
 # %% ../nbs/15_pipeline.ipynb #dbfdeb8c
 @patch

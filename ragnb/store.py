@@ -159,27 +159,33 @@ class _MemoryWriter(ChunkStore):
     def __init__(self) -> None:
         self._chunks: dict[str, TextNode] = {}
         self._outlines: dict[str, Outline] = {}
+        self._vector: dict[str, np.ndarray] = {}   # Of the searched chunks, float32, length 1
         self._matrix: tuple[list[TextNode], np.ndarray] | None = None
 
     def put(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
         _check_put(nodes, outlines, self._dims())
         self.delete([o.doc_id for o in outlines])
-        self._chunks |= {n.node_id: n.model_copy(deep=True) for n in nodes}
+        self._chunks |= {n.node_id: n.model_copy(update={"embedding": None}).model_copy(deep=True) for n in nodes}
+        self._keep_vectors(n for n in nodes if parse_address(n.node_id).level in SEARCHED)
         self._outlines |= {o.doc_id: o for o in outlines}
 
     def set_vectors(self, nodes: Sequence[TextNode]) -> None:
         _check_vectors(nodes, self._dims())
         _found([n.node_id for n in nodes], self._chunks).all()
-        for node in nodes:
-            self._chunks[node.node_id].embedding = list(node.embedding)
-        self._matrix = None
+        self._keep_vectors(nodes)
 
     def delete(self, doc_ids: Iterable[str]) -> int:
         gone = [self._outlines.pop(i) for i in _asked(doc_ids) if i in self._outlines]
         for address in (a for o in gone for a in o.addresses()):
             self._chunks.pop(address, None)
+            self._vector.pop(address, None)
         self._matrix = None
         return len(gone)
+
+    def _keep_vectors(self, nodes: Iterable[TextNode]) -> None:
+        "Keep the vectors of nodes."
+        self._vector |= {n.node_id: _unit(np.asarray(n.embedding, dtype=np.float32)) for n in nodes}
+        self._matrix = None
 
 # %% ../nbs/06_store.ipynb #62af6d5d
 class MemoryStore(_MemoryWriter):
@@ -207,9 +213,11 @@ class MemoryStore(_MemoryWriter):
         if not nodes or not np.any(embedding):
             return []
         scores = matrix @ _unit(np.asarray(embedding, dtype=np.float32))
-        wanted = [(float(scores[i]), nodes[i]) for i in np.argsort(-scores) if _matches(nodes[i], where or {})]
-        last = wanted[min(top_k, len(wanted)) - 1][0] - 1e-6 if wanted else 0
-        return [NodeWithScore(node=_as_read(h.node), score=h.score) for h in _by_score((w for w in wanted if w[0] >= last), top_k)]
+        rows = np.array([i for i, n in enumerate(nodes) if _matches(n, where)], dtype=np.intp) if where else np.arange(len(nodes))
+        if len(rows) > top_k:  # equal scores stay in, address order decides between them
+            last = np.partition(scores[rows], len(rows) - top_k)[len(rows) - top_k] - 1e-6
+            rows = rows[scores[rows] >= last]
+        return [NodeWithScore(node=_as_read(h.node), score=h.score) for h in _by_score(((float(scores[i]), nodes[i]) for i in rows), top_k)]
 
 # %% ../nbs/06_store.ipynb #1a682412
 @patch
@@ -250,14 +258,13 @@ def _as_read(node: TextNode) -> TextNode:
 @patch
 def _dims(self: MemoryStore) -> int | None:
     "Length of the vectors held; None when there are none."
-    return next((len(n.embedding) for a, n in self._chunks.items() if parse_address(a).level in SEARCHED), None)
+    return next(map(len, self._vector.values()), None)
 
 @patch
 def _vectors(self: MemoryStore) -> tuple[list[TextNode], np.ndarray]:
     "Searched nodes and their vectors, one matrix."
     if self._matrix is None:
-        nodes = [n for a, n in self._chunks.items() if parse_address(a).level in SEARCHED]
-        self._matrix = nodes, _unit(np.array([n.embedding for n in nodes], dtype=np.float32))
+        self._matrix = [self._chunks[a] for a in self._vector], np.array(list(self._vector.values()), dtype=np.float32)
     return self._matrix
 
 # %% ../nbs/06_store.ipynb #b8c002d6
