@@ -57,13 +57,33 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--collections", metavar="FILE", help="with --all: JSON of collection names and folders (default: the four of the sample data)")
 
 # %% ../nbs/30_cli.ipynb #234398d2
+def _add_eval(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("corpus", nargs="?", help="corpus.jsonl (doc_id, title, text), a folder of documents, or, alone, a data set: its folder, its file, or its name below RAGNB_DATA")
+    parser.add_argument("questions", nargs="?", help="questions.jsonl (query_id, query, evidence), or a folder of them")
+    parser.add_argument("--strategy", action="append", default=[], metavar="SPEC", help="a preset, 'key=value …', peer:NAME or a .yaml file; may be repeated (default: the recommended strategy)")
+    parser.add_argument("--budgets", default="500,1000,2000,4000", metavar="N,N", help="characters of context (default: 500,1000,2000,4000)")
+    parser.add_argument("--qrels", metavar="FILE", help="rank whole documents against these (query-id corpus-id score)")
+    parser.add_argument("--embed", default="ngram", help="ngram, ollama:MODEL or onnx:FOLDER (default: ngram)")
+    parser.add_argument("--llm", help="ollama:MODEL for rerankers")
+    parser.add_argument("--limit", type=int, metavar="N", help="ask only so many of the questions, the same ones every time")
+    parser.add_argument("--out", default="out/eval", metavar="DIR", help="where results go (default: out/eval)")
+    parser.add_argument("--cache", default=".ragnb-cache", metavar="DIR", help="where indexes are kept for the next run (default: .ragnb-cache)")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, for strategies with different splitters (default: 1)")
+    parser.add_argument("--tokenizer", help="count tokens of this tokenizer too")
+    parser.add_argument("--compare", nargs=2, metavar=("A", "B"), help="instead: say which differences between two results.json are real")
+    parser.add_argument("--measure", help="with --compare: what is compared (default: evidence_recall, or nDCG@10 for ranked documents)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    _add_ollama(parser)
+
+# %% ../nbs/30_cli.ipynb #ae7de734
 class _Parser(argparse.ArgumentParser):
     "Tells what is wrong in one line, as everything else here does."
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
 
-# %% ../nbs/30_cli.ipynb #ae7de734
+# %% ../nbs/30_cli.ipynb #9b26dd9b
 def make_parser() -> argparse.ArgumentParser:
     "The command line's arguments."
     parser = _Parser(prog="ragnb", description="Find small, read as much as is needed.")
@@ -73,20 +93,21 @@ def make_parser() -> argparse.ArgumentParser:
     for name, text in (("ask", "answer a question"), ("trace", "say why each chunk is there")):
         _add_question(commands.add_parser(name, help=text))
     _add_index(commands.add_parser("info", help="what is in an index, or in each collection"))
+    _add_eval(commands.add_parser("eval", help="measure strategies on questions with gold evidence"))
     demo = commands.add_parser("demo", help="index the sample data, ask it, and write a page")
     demo.add_argument("--data", default=None, metavar="DIR", help="the sample data (default: found beside the package)")
     demo.add_argument("--out", default="out", metavar="DIR", help="where index and page go (default: out)")
     demo.add_argument("--question", default=DEMO_QUESTION)
     return parser
 
-# %% ../nbs/30_cli.ipynb #9b26dd9b
+# %% ../nbs/30_cli.ipynb #10b9b3e3
 DEMO_QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 
 def _version() -> str:
     from ragnb import __version__
     return f"ragnb {__version__}"
 
-# %% ../nbs/30_cli.ipynb #111aa83f
+# %% ../nbs/30_cli.ipynb #4883da5e
 def _peak_memory() -> float:
     "Peak resident memory of this process, in MiB; 0 where the system does not tell."
     try:
@@ -96,7 +117,7 @@ def _peak_memory() -> float:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
-# %% ../nbs/30_cli.ipynb #4883da5e
+# %% ../nbs/30_cli.ipynb #b5a334fd
 def _index(args: argparse.Namespace) -> None:
     "ragnb index"
     if args.collections and not args.all:
@@ -113,7 +134,7 @@ def _index(args: argparse.Namespace) -> None:
     print(f"{args.index}: {len(index.doc_ids)} documents, {facts['seconds']:.1f} s, peak memory {facts['peak_memory_mib']:,} MiB"
           + (f", {len(report.problems)} skipped" if report.problems else ""))
 
-# %% ../nbs/30_cli.ipynb #b5a334fd
+# %% ../nbs/30_cli.ipynb #d85f4a6f
 def _index_settings(args: argparse.Namespace) -> dict[str, Any]:
     "Arguments of `update_index`."
     return {"embed": args.embed, "parser": args.split, "force": args.force, "base_url": args.base_url, "show_progress": not args.quiet and sys.stderr.isatty()}
@@ -122,7 +143,7 @@ def _cost(started: float) -> dict[str, float]:
     "Seconds since a start, and peak memory."
     return {"seconds": round(time.perf_counter() - started, 2), "peak_memory_mib": round(_peak_memory())}
 
-# %% ../nbs/30_cli.ipynb #d85f4a6f
+# %% ../nbs/30_cli.ipynb #384304f0
 def _print_report(report: Any) -> None:
     "What an update did, and what it skipped."
     print(f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged; "
@@ -130,7 +151,7 @@ def _print_report(report: Any) -> None:
     for problem in report.problems:
         print(f"skipped {problem}", file=sys.stderr)
 
-# %% ../nbs/30_cli.ipynb #384304f0
+# %% ../nbs/30_cli.ipynb #dd65a484
 def _index_all(args: argparse.Namespace) -> None:
     "ragnb index --all"
     from ragnb.routing import collection_statistics, index_collections, load_collections
@@ -148,7 +169,7 @@ def _index_all(args: argparse.Namespace) -> None:
             print(f"{what}: {', '.join(names)}", file=sys.stderr)
     print("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(**_cost(started)))
 
-# %% ../nbs/30_cli.ipynb #dd65a484
+# %% ../nbs/30_cli.ipynb #e8f29378
 def _print_json(value: Any) -> None:
     "Print JSON, with escapes where the terminal could not show a character."
     text = json.dumps(value, ensure_ascii=False, indent=1)
@@ -158,7 +179,7 @@ def _print_json(value: Any) -> None:
         text = json.dumps(value, indent=1)
     print(text)
 
-# %% ../nbs/30_cli.ipynb #d5a85de0
+# %% ../nbs/30_cli.ipynb #47cf7f32
 def _pipeline(args: argparse.Namespace) -> Any:
     "The pipeline that the arguments describe."
     from ragnb.ingest import Index
@@ -186,7 +207,7 @@ def _answer_facts(answer: Any) -> dict[str, Any]:
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated, "best_sentence": sentence, "passages": passages,
             "context": answer.context.text, "dropped": list(answer.context.dropped), "stats": asdict(answer.expansion.stats)}
 
-# %% ../nbs/30_cli.ipynb #47cf7f32
+# %% ../nbs/30_cli.ipynb #1e3bf504
 def _ask(args: argparse.Namespace) -> None:
     "ragnb ask"
     from ragnb.inspect import visible
@@ -213,7 +234,7 @@ def _write_page(answer: Any, args: argparse.Namespace) -> None:
         from ragnb.inspect import write_html
         print(f"page: {write_html(answer, args.html).resolve()}", file=sys.stderr)
 
-# %% ../nbs/30_cli.ipynb #170d8d8d
+# %% ../nbs/30_cli.ipynb #4360984f
 def _info(args: argparse.Namespace) -> None:
     "ragnb info"
     from ragnb.ingest import Index
@@ -227,7 +248,7 @@ def _info(args: argparse.Namespace) -> None:
     for key, value in facts.items():
         print(f"{key:<11} {value:,}" if isinstance(value, int) else f"{key:<11} {json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value}")
 
-# %% ../nbs/30_cli.ipynb #4360984f
+# %% ../nbs/30_cli.ipynb #3ab3f613
 def _print_collections(statistics: dict[str, dict[str, Any]], as_json: bool) -> None:
     "A line for each collection, and their sum."
     if as_json:
@@ -239,7 +260,7 @@ def _print_collections(statistics: dict[str, dict[str, Any]], as_json: bool) -> 
     for name, (documents, characters, chunks, size) in rows.items():
         print(f"{name:<{width}}  {documents:>9,}  {characters:>10,}  {chunks:>8,}  {size:>7.1f}")
 
-# %% ../nbs/30_cli.ipynb #4e4f5490
+# %% ../nbs/30_cli.ipynb #86e1fb0f
 def _sample_data(given: str | None) -> Path:
     "The folder of the sample data."
     places = [Path(given)] if given else [Path("data"), Path(__file__).resolve().parent.parent / "data"]
@@ -248,10 +269,11 @@ def _sample_data(given: str | None) -> Path:
             return place
     raise InputError(f"no sample data in {str(places[0])!r}: run this in a clone of the repository, or give --data")
 
-# %% ../nbs/30_cli.ipynb #86e1fb0f
+# %% ../nbs/30_cli.ipynb #8b96585d
 def _demo(args: argparse.Namespace) -> None:
     "ragnb demo"
-    from ragnb.evaluate import evaluate, load_questions
+    from ragnb.datasets import load_questions
+    from ragnb.evaluate import evaluate
     from ragnb.ingest import read_documents, update_index
     from ragnb.inspect import trace_table, visible, write_html
     from ragnb.pipeline import Pipeline
@@ -264,12 +286,89 @@ def _demo(args: argparse.Namespace) -> None:
     print(f"## 답: 가장 가까운 문장 (the best sentence)\n\n{visible(_answer_facts(answer)['best_sentence'] or '-')}\n")
     questions = load_questions(data / "questions", {d.id_: d.text for d in read_documents(data / "corpus", [])})
     result = evaluate(pipeline.passages, questions, show_progress=sys.stderr.isatty())
-    held = sum(s.contained for s in result.scores)
+    held = round(result.values("containment").sum())
     print(f"gold questions: the context holds all the evidence of {held} of {len(questions)} "
-          f"(mean evidence recall {result.mean('recall'):.3f} at {result.mean('characters'):,.0f} characters)")
+          f"(mean evidence recall {result.mean():.3f} at {result.mean('characters'):,.0f} characters)")
     print(f"index: {len(index.doc_ids)} documents in {out / 'index'}\npage:  {write_html(answer, out / 'demo.html').resolve()}")
 
-# %% ../nbs/30_cli.ipynb #b1715b82
+# %% ../nbs/30_cli.ipynb #268add6f
+def _eval(args: argparse.Namespace) -> None:
+    "ragnb eval"
+    if args.compare:
+        return _compare(args)
+    from ragnb.compare import RunPlan, run_strategies, write_results
+    from ragnb.pipeline import resolve_llm
+    started = time.perf_counter()
+    dataset, out = _load_eval(args), Path(args.out)
+    plan = RunPlan(dataset, _budgets(args.budgets), args.embed, args.cache, out / "runs", bool(dataset.qrels) and not any(q.evidence for q in dataset.questions) or bool(args.qrels),
+                   args.tokenizer, args.base_url)
+    runs = run_strategies(plan, args.strategy, llm=resolve_llm(args.llm, args.base_url), workers=args.workers, show_progress=not args.quiet and sys.stderr.isatty())
+    written = write_results(runs, dataset, out)
+    _plot_results(written, runs)
+    if args.json:
+        return print(written.read_text(encoding="utf-8"))
+    print(f"{dataset.name}: {len(dataset.documents):,} documents, {len(dataset.questions):,} questions, version {dataset.version}\n")
+    print(_result_table(runs, plan.budgets))
+    print("\n{}: {seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(written, **_cost(started)))
+
+# %% ../nbs/30_cli.ipynb #23a42a44
+def _load_eval(args: argparse.Namespace) -> Any:
+    "The data set that the arguments name."
+    from ragnb.datasets import load_dataset, load_jsonl
+    if not args.corpus:
+        raise InputError("eval needs a corpus and questions, or the name of a data set")
+    if args.limit is not None and args.limit < 1:
+        raise InputError(f"limit must be >= 1, got {args.limit}")
+    if args.questions is None and args.qrels:
+        raise InputError("--qrels goes with a corpus and questions")
+    dataset = load_dataset(args.corpus) if args.questions is None else load_jsonl(args.corpus, args.questions, args.qrels)
+    return dataset.limit(args.limit)
+
+def _budgets(text: str) -> tuple[int, ...]:
+    "Numbers of characters from a comma-separated list."
+    parts = [p.strip().replace("_", "") for p in text.split(",")]
+    if not all(p.isascii() and p.isdigit() and 0 < int(p) < 10**9 for p in parts):
+        raise InputError(f"budgets must be whole numbers of characters >= 1, separated by commas, got {text!r}")
+    return tuple(sorted({int(p) for p in parts}))
+
+# %% ../nbs/30_cli.ipynb #49f19bbe
+def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
+    "Strategies as rows: what they find, and what that costs a question."
+    from ragnb.evaluate import bootstrap_interval
+    measures = list(runs[0].measures)
+    head = ["strategy", *(measures or (f"recall@{b:,}" for b in budgets)), "ms", "reads"]
+    rows = []
+    for run in runs:
+        e, n = run.evaluation, max(1, len(run.evaluation.rows))
+        found = [(e.mean(m), bootstrap_interval(e.values(m))) for m in measures] or [(e.mean(budget=b), bootstrap_interval(e.values(budget=b))) for b in budgets]
+        rows.append([run.strategy.name, *(f"{mean:.3f} [{low:.3f}, {high:.3f}]" for mean, (low, high) in found), f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}"])
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
+
+def _plot_results(written: Path, runs: Sequence[Any]) -> None:
+    "Draw what was found, where matplotlib is there."
+    from ragnb.plots import plot_position, plot_recall
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return print("no pictures: pip install 'ragnb[plots]' for them", file=sys.stderr)
+    if runs[0].evaluation.budgets:
+        plot_recall(json.loads(written.read_text(encoding="utf-8")), save=written.parent / "recall.png")
+        plot_position([{"strategy": r.strategy.name, **row.to_json()} for r in runs for row in r.evaluation.rows], save=written.parent / "position.png", budget=runs[0].evaluation.budgets[-1])
+
+# %% ../nbs/30_cli.ipynb #491770f3
+def _compare(args: argparse.Namespace) -> None:
+    "ragnb eval --compare"
+    from dataclasses import asdict
+    from ragnb.compare import compare_results
+    found = compare_results(*args.compare)
+    if args.json:
+        return _print_json({name: {str(b): asdict(c.test(args.measure or c.measure, b)) | {"is_real": c.test(args.measure or c.measure, b).is_real} for b in c.budgets or (0,)} for name, c in found.items()})
+    for name, c in found.items():
+        print(f"{name}: {args.measure or c.measure} over {len(c.a.rows):,} questions\n\n{c.to_markdown(args.measure)}\n")
+        for d, a, _ in c.differences(args.measure)[:5]:
+            print(f"  {d:+.2f}  {a.query_id}  {' '.join(a.query.split())[:80]}")
+
+# %% ../nbs/30_cli.ipynb #c42b03b5
 def main(
     argv: Sequence[str] | None = None,  # The process's own when None
 ) -> int:                               # 0, 2 for a mistake in what was given, 3 for a service that did not answer
@@ -277,7 +376,7 @@ def main(
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _show_anything()
     args = make_parser().parse_args(argv)
-    commands = {"index": _index, "ask": _ask, "trace": _trace, "info": _info, "demo": _demo}
+    commands = {"index": _index, "ask": _ask, "trace": _trace, "info": _info, "demo": _demo, "eval": _eval}
     try:
         commands[args.command](args)
         sys.stdout.flush()
@@ -291,13 +390,14 @@ def main(
         return _failed(error)
     return 0
 
-# %% ../nbs/30_cli.ipynb #268add6f
+# %% ../nbs/30_cli.ipynb #d6b0ee6e
 def _failed(error: Exception) -> int:
     "Print a foreseen error as one line and return its exit code; any other is raised again."
     served = type(error).__module__.split(".")[0] in ("httpx", "ollama", "chromadb")
     if not served and not isinstance(error, (RagnbError, ValueError, OSError)):
         raise error
-    print("ragnb: " + "a service did not answer as expected: " * served + _one_line(error), file=sys.stderr)
+    told = "\n".join(map(str.rstrip, str(error).splitlines())) if isinstance(error, InputError) and "\n" in str(error) else _one_line(error)  # a list of bad lines stays a list
+    print("ragnb: " + "a service did not answer as expected: " * served + told, file=sys.stderr)
     return 3 if served or isinstance(error, ConnectionError) else 2
 
 def _show_anything() -> None:
@@ -306,7 +406,7 @@ def _show_anything() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
-# %% ../nbs/30_cli.ipynb #23a42a44
+# %% ../nbs/30_cli.ipynb #9841380b
 def _one_line(error: BaseException) -> str:
     "An error as one line of text."
     errors = getattr(error, "errors", None)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,7 @@ from .span import InputError, id_key
 from .store import ChunkStore
 
 # %% auto #0
-__all__ = ['rrf', 'check_question', 'VectorRetriever', 'Fusion', 'HybridRetriever']
+__all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'VectorRetriever', 'Fusion', 'HybridRetriever']
 
 # %% ../nbs/11_hybrid.ipynb #1427451e
 def rrf(
@@ -38,13 +39,42 @@ def rrf(
     return sorted(((i, math.fsum(p)) for i, p in parts.items()), key=lambda item: (-item[1], id_key(item[0])))  # fsum: a tie is a tie in whatever order it is added
 
 # %% ../nbs/11_hybrid.ipynb #66b33be1
+FUSIONS: tuple[str, ...] = ("rrf", "weighted", "zscore")
+
+
+def fuse_scores(
+    lists: Sequence[Mapping[str, float]],     # Id -> score, higher is better; one mapping for each member
+    method: str = "zscore",                   # "weighted" or "zscore"
+    weights: Sequence[float] | None = None,   # One for each mapping, >= 0; all 1 when None
+) -> list[tuple[str, float]]:                 # (id, score >= 0), best first
+    "Fuse scored lists after putting each on a scale of its own."
+    weights = [1.0] * len(lists) if weights is None else list(weights)
+    if method not in FUSIONS[1:] or len(weights) != len(lists) or not all(0 <= w < math.inf for w in weights):
+        raise InputError(f"fuse_scores needs method weighted or zscore and one weight >= 0 for each of {len(lists)} lists, got {method!r}, weights={weights}")
+    parts: dict[str, list[float]] = {}
+    for scores, weight in zip(lists, weights):
+        low, size = _scale(list(scores.values()), method)
+        for i, score in scores.items():
+            parts.setdefault(i, []).append(weight * ((score - low) / size if size else 1.0))
+    return sorted(((i, math.fsum(p)) for i, p in parts.items()), key=lambda item: (-item[1], id_key(item[0])))
+
+
+def _scale(scores: Sequence[float], method: str) -> tuple[float, float]:
+    "Lowest score, and the unit to measure in; a unit of 0 when all are equal."
+    if not scores:
+        return 0.0, 0.0
+    if not all(map(math.isfinite, scores)):
+        raise InputError("scores to fuse must be finite")
+    return min(scores), max(scores) - min(scores) if method == "weighted" else statistics.pstdev(scores)
+
+# %% ../nbs/11_hybrid.ipynb #92749d8c
 def check_question(question: str) -> str:
     "Return a question, or raise `InputError` when it is empty."
     if not isinstance(question, str) or not question.strip():
         raise InputError(f"question must not be empty, got {question!r}")
     return question
 
-# %% ../nbs/11_hybrid.ipynb #261c47c5
+# %% ../nbs/11_hybrid.ipynb #38608995
 class VectorRetriever(BaseRetriever):
     "The chunks of a store whose embedding is nearest to the question's."
 
@@ -68,16 +98,16 @@ class VectorRetriever(BaseRetriever):
         embedding = query_bundle.embedding or await self.embed_model.aget_query_embedding(check_question(query_bundle.query_str))
         return await asyncio.to_thread(self.store.search, embedding, self.top_k, self.where)
 
-# %% ../nbs/11_hybrid.ipynb #5e38b4b5
+# %% ../nbs/11_hybrid.ipynb #2fc49ba8
 @dataclass(frozen=True)
 class Fusion:
     "A fused ranking and what it was made of."
     hits: list[NodeWithScore]                                                            # Best first
     members: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)       # Member -> id -> (rank from 1, its score)
 
-# %% ../nbs/11_hybrid.ipynb #3f228aa0
+# %% ../nbs/11_hybrid.ipynb #56782ee8
 class HybridRetriever(BaseRetriever):
-    "Several retrievers fused by reciprocal rank."
+    "Several retrievers fused into one ranking."
 
     def __init__(
         self,
@@ -85,11 +115,12 @@ class HybridRetriever(BaseRetriever):
         top_k: int = 10,                          # Hits returned
         k: float = 60,                            # RRF constant
         weights: Sequence[float] | None = None,   # One for each member
+        method: str = "rrf",                      # One of `FUSIONS`
     ) -> None:
         super().__init__()
-        if not members or top_k < 1:
-            raise InputError(f"a hybrid retriever needs members and top_k >= 1, got {len(members)} members, top_k={top_k}")
-        self.members, self.top_k, self.k, self.weights = dict(members), top_k, k, weights
+        if not members or top_k < 1 or method not in FUSIONS:
+            raise InputError(f"a hybrid retriever needs members, top_k >= 1 and a method of {', '.join(FUSIONS)}, got {len(members)} members, top_k={top_k}, {method!r}")
+        self.members, self.top_k, self.k, self.weights, self.method = dict(members), top_k, k, weights, method
         rrf([[] for _ in self.members], k, weights)  # refuse bad constants now, not at the first question
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -98,7 +129,7 @@ class HybridRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return (await self.afuse(query_bundle)).hits
 
-# %% ../nbs/11_hybrid.ipynb #92749d8c
+# %% ../nbs/11_hybrid.ipynb #61c6f9a1
 def _unique(hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     "Hits without repeated ids, in order."
     return list({h.node_id: h for h in reversed(hits)}.values())[::-1]
@@ -107,16 +138,19 @@ def _unique(hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
 def _fuse(self: HybridRetriever, results: Sequence[Sequence[NodeWithScore]]) -> Fusion:
     "Fuse what the members returned."
     nodes = {h.node_id: h.node for hits in reversed(results) for h in reversed(hits)}
-    fused = rrf([[h.node_id for h in hits] for hits in results], self.k, self.weights)
     members = {name: {h.node_id: (rank, h.score or 0.0) for rank, h in enumerate(_unique(hits), 1)} for name, hits in zip(self.members, results)}
+    if self.method == "rrf":
+        fused = rrf([list(found) for found in members.values()], self.k, self.weights)
+    else:
+        fused = fuse_scores([{i: s for i, (_, s) in found.items()} for found in members.values()], self.method, self.weights)
     return Fusion([NodeWithScore(node=nodes[i], score=s) for i, s in fused[:self.top_k]], members)
 
-# %% ../nbs/11_hybrid.ipynb #38608995
+# %% ../nbs/11_hybrid.ipynb #f52212e4
 def _bundle(question: str | QueryBundle) -> QueryBundle:
     "A question as LlamaIndex passes it around."
     return question if isinstance(question, QueryBundle) else QueryBundle(check_question(question))
 
-# %% ../nbs/11_hybrid.ipynb #7619bd56
+# %% ../nbs/11_hybrid.ipynb #7ec0eb37
 @patch
 def fuse(
     self: HybridRetriever,
@@ -126,7 +160,7 @@ def fuse(
     bundle = _bundle(question)
     return self._fuse([m.retrieve(bundle) for m in self.members.values()])
 
-# %% ../nbs/11_hybrid.ipynb #2fc49ba8
+# %% ../nbs/11_hybrid.ipynb #1733447f
 @patch
 async def afuse(
     self: HybridRetriever,

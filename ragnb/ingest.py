@@ -35,7 +35,7 @@ from .text import word_tokens_batch
 # %% auto #0
 __all__ = ['SUFFIXES', 'PAGE_BREAK', 'TEXT_KEYS', 'ID_KEYS', 'FORMAT', 'ENTRY', 'SPLITTERS', 'Batch', 'read_text', 'Problem',
            'find_files', 'record_to_document', 'read_documents', 'Manifest', 'resolve_parser', 'describe_parser',
-           'Index', 'IndexReport', 'update_index', 'index_documents']
+           'Index', 'IndexReport', 'document_hash', 'fit_pieces', 'update_index', 'index_documents']
 
 # %% ../nbs/08_ingest.ipynb #a4dbf782
 def read_text(
@@ -271,12 +271,16 @@ def resolve_parser(
         return ContextualNodeParser(parser=resolve_parser(rest), name="title")
     if name == "structure":
         return RoutedNodeParser(parent_size=3_000, **({"rules": load_rules(rest)} if rest else {}))
+    if spec == "whole":
+        return ParentChildNodeParser(levels=("c",), parent_size=10**9, child_size=10**9, parent_overlap=0, child_overlap=0)
+    if match := re.fullmatch(r"chunks:(\d+)/(\d+)", spec):
+        return ParentChildNodeParser(levels=("c",), parent_size=10**9, parent_overlap=0, child_size=int(match[1]), child_overlap=int(match[2]))
     if spec in ("sentence", "records"):
         return {"sentence": SentenceWindowNodeParser, "records": RecordNodeParser}[spec]()
     if match := re.fullmatch(r"parent-child(?::(\d+)/(\d+),(\d+)/(\d+))?", spec):
         names = ("parent_size", "parent_overlap", "child_size", "child_overlap")
         return ParentChildNodeParser(**{k: int(v) for k, v in zip(names, match.groups()) if v is not None})
-    raise InputError(f"unknown splitter {spec!r}: use parent-child, parent-child:800/100,200/30, sentence, records, structure, structure:RULES or titled:SPLITTER")
+    raise InputError(f"unknown splitter {spec!r}: use parent-child, parent-child:800/100,200/30, chunks:400/0, whole, sentence, records, structure, structure:RULES or titled:SPLITTER")
 
 # %% ../nbs/08_ingest.ipynb #d168f2e5
 def describe_parser(
@@ -411,13 +415,20 @@ class IndexReport:
         return asdict(self) | {"problems": [str(p) for p in self.problems]}
 
 # %% ../nbs/08_ingest.ipynb #0a49e162
-def _document_hash(document: Document) -> str:
+def document_hash(
+    document: Document,
+) -> str:  # 16 hexadecimal digits
     "Hash of everything that decides a document's chunks."
     content = json.dumps([document.text, document.metadata], ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
-def _fit_pieces(documents: Sequence[Document], size: int = 200, most: int = 20_000) -> list[str]:
-    "Even pieces of the corpus to fit an embedding on, at most `most`, the same ones every time."
+
+def fit_pieces(
+    documents: Sequence[Document],
+    size: int = 200,                # Characters of a piece
+    most: int = 20_000,             # Pieces
+) -> list[str]:                     # The same ones every time
+    "Even pieces of a corpus, to fit an embedding on."
     pieces = [d.text[i:i + size] for d in documents for i in range(0, len(d.text), size)]
     step = max(1, -(-len(pieces) // most))
     return pieces[::step]
@@ -577,7 +588,7 @@ def _fit(self: Index, documents: Sequence[Document]) -> None:
         new = {d.id_ for d in documents}
         others = self.store.get_outlines(i for i in self.manifest.documents if i not in new).found.values()
         chunks = [a for o in others for a in o.addresses() if parse_address(a).level in SEARCHED]
-        pieces = _fit_pieces(documents) + [n.text for n in self.store.get_chunks(chunks).found.values()]
+        pieces = fit_pieces(documents) + [n.text for n in self.store.get_chunks(chunks).found.values()]
         self.embed_model = copy.copy(self.embed_model)  # never the caller's own
         self.embed_model.fit(pieces)
         self.manifest.fitted_on = sum(len(d.text) for d in documents) + sum(o.n_characters for o in others)
@@ -606,7 +617,7 @@ def _is_due(self: Index, document: Document, root: str, held: bool, report: Inde
     if entry is not None and entry["root"] != root and Path(entry["root"]).exists():
         report.problems.append(Problem(document.metadata.get("file_name", document.id_), f"the document id {document.id_!r} is already indexed from {entry['file']!r} of {entry['root']!r}"))
         return False
-    if entry is not None and entry["root"] == root and held and entry["hash"] == _document_hash(document):
+    if entry is not None and entry["root"] == root and held and entry["hash"] == document_hash(document):
         report.unchanged += 1
         return False
     report.added += entry is None
@@ -707,7 +718,7 @@ def _stored(self: Index, doc_id: str) -> tuple[list[TextNode], Outline]:
 @patch
 def _entry(self: Index, document: Document, root: str) -> dict[str, Any]:
     "What the manifest says of a document."
-    return {"hash": _document_hash(document), "root": root, "file": document.metadata.get("file_name", document.id_),
+    return {"hash": document_hash(document), "root": root, "file": document.metadata.get("file_name", document.id_),
             "characters": len(document.text), "embedding": self.manifest.embedding_folder}
 
 # %% ../nbs/08_ingest.ipynb #c43b999f

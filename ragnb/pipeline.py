@@ -20,13 +20,13 @@ from llama_index.core.schema import NodeWithScore
 from .bm25 import Bm25Retriever
 from .context import QA_PROMPT, Context, ContextBuilder, PassageRanking, Ranking, RankedContextBuilder, cut_to_sentences, prompt_template
 from .expand import Expander, Expansion, ExpandPostprocessor, resolve_policy
-from .hybrid import Fusion, HybridRetriever, VectorRetriever, check_question
+from .hybrid import FUSIONS, Fusion, HybridRetriever, VectorRetriever, check_question
 from .ingest import Index
 from .span import InputError, Passage, RagnbError, Span
 from .text import sentence_spans, word_tokens_batch
 
 # %% auto #0
-__all__ = ['best_sentence', 'Answer', 'ModelError', 'Pipeline', 'resolve_llm']
+__all__ = ['RETRIEVERS', 'best_sentence', 'Answer', 'ModelError', 'resolve_retriever', 'Pipeline', 'resolve_llm']
 
 # %% ../nbs/15_pipeline.ipynb #8ccbe7ae
 _ASKS_NUMBER = re.compile(r"며칠|몇|얼마|언제|각각|how (?:many|much|long|often|old|far)", re.I)
@@ -111,21 +111,56 @@ def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
     return ModelError(f"the model {name!r} did not answer ({type(error).__name__}: {error})", answer)
 
 # %% ../nbs/15_pipeline.ipynb #3fea39b2
+RETRIEVERS: tuple[str, ...] = ("bm25", "vector", "hybrid")
+
+
+def resolve_retriever(
+    spec: str | BaseRetriever,   # A name of the table, or a LlamaIndex retriever
+    index: Index,
+    top_k: int = 20,             # Hits
+) -> BaseRetriever:
+    "Make a retriever over an index from its name."
+    if not isinstance(spec, str):
+        return spec
+    kind, *rest = spec.split(":")
+    method, weights = (rest + ["", ""])[:2]
+    if kind not in RETRIEVERS or len(rest) > 2 or rest and kind != "hybrid" or method not in ("", *FUSIONS) or not re.fullmatch(r"|\d+(\.\d+)?/\d+(\.\d+)?", weights):
+        raise InputError(f"unknown retriever {spec!r}: use {', '.join(RETRIEVERS)} or hybrid:{'|'.join(FUSIONS)}[:W/W]")
+    depth = 2 * top_k if kind == "hybrid" else top_k
+    members = {"bm25": Bm25Retriever(index.bm25, index.store, similarity_top_k=depth), "vector": VectorRetriever(index.store, index.embed_model, depth)}
+    if kind != "hybrid":
+        return HybridRetriever({kind: members[kind]}, top_k)
+    return HybridRetriever(members, top_k, weights=[float(w) for w in weights.split("/")] if weights else None, method=method or "rrf")
+
+# %% ../nbs/15_pipeline.ipynb #c2daedc2
 @dataclass(frozen=True)
 class Pipeline:
-    "Retriever, expander, context builder and an optional model."
+    "Retriever, reranker, expander, context builder and an optional model."
     retriever: BaseRetriever
     expander: Expander
     builder: ContextBuilder = field(default_factory=lambda: RankedContextBuilder(budget=4_000))
     llm: Any = None           # A LlamaIndex LLM; None answers with passages
     prompt: str = QA_PROMPT   # With {context_str} and {query_str}
+    reranker: Any = None      # A LlamaIndex `BaseNodePostprocessor` between retrieval and expansion
 
-# %% ../nbs/15_pipeline.ipynb #987e7d88
+    @property
+    def reads(self) -> int:
+        "Keyed store reads so far."
+        return self.expander.store.reads
+
+    @property
+    def llm_calls(self) -> int:
+        "Model calls of retriever and reranker so far."
+        return sum(getattr(part, "llm_calls", 0) for part in (self.retriever, self.reranker))
+
+# %% ../nbs/15_pipeline.ipynb #5d5baed4
 @patch(cls_method=True)
 def from_index(
     cls: Pipeline,
     index: Index | str | Path,            # An index, or its folder
     *,
+    retrieve: str | BaseRetriever = "hybrid",  # See `resolve_retriever`
+    rerank: str | Any = "none",           # See `ragnb.rerank.resolve_reranker`, or a LlamaIndex postprocessor
     policy: str | Any = "neighbours:1",   # See `ragnb.expand.resolve_policy`
     top_k: int = 20,                      # Hits retrieved
     expand_top_k: int = 5,                # Hits expanded (seed 002)
@@ -138,17 +173,30 @@ def from_index(
 ) -> Pipeline:
     "The seeds' line over an index: BM25 + vectors, RRF, expansion, ranked context."
     index = index if isinstance(index, Index) else Index.open(index)
-    members = {"bm25": Bm25Retriever(index.bm25, index.store, similarity_top_k=2 * top_k), "vector": VectorRetriever(index.store, index.embed_model, 2 * top_k)}
-    return cls(HybridRetriever(members, top_k), Expander(index.store, resolve_policy(policy), expand_top_k, max_chunks),
-               RankedContextBuilder(budget, tokenizer, passage_size=passage_size, reorder=reorder), llm)
+    return cls(resolve_retriever(retrieve, index, top_k), Expander(index.store, resolve_policy(policy), expand_top_k, max_chunks),
+               RankedContextBuilder(budget, tokenizer, passage_size=passage_size, reorder=reorder), llm, reranker=_reranker(rerank, llm))
 
-# %% ../nbs/15_pipeline.ipynb #c2daedc2
+
+def _reranker(spec: str | Any, llm: Any) -> Any:
+    "A reranker from its name; none, without loading anything, for none."
+    if spec is None or spec == "none":
+        return None
+    from ragnb.rerank import resolve_reranker
+    return resolve_reranker(spec, llm)
+
+# %% ../nbs/15_pipeline.ipynb #81f974a7
 @patch
-def _fusion(self: Pipeline, question: str) -> Fusion:
-    "Retrieve; a retriever that is not hybrid is its own only member."
-    if isinstance(self.retriever, HybridRetriever):
-        return self.retriever.fuse(question)
-    return _one_member(self.retriever.retrieve(check_question(question)))
+def find(
+    self: Pipeline,
+    question: str,
+) -> Fusion:         # A retriever that is not hybrid is its own only member
+    "Retrieve and rerank."
+    fusion = self.retriever.fuse(question) if hasattr(self.retriever, "fuse") else _one_member(self.retriever.retrieve(check_question(question)))
+    return fusion if self.reranker is None else _reranked(fusion, self.reranker.postprocess_nodes(fusion.hits, query_str=question))
+
+def _reranked(fusion: Fusion, hits: list[NodeWithScore]) -> Fusion:
+    "A fusion in a reranker's order, with that as one more member."
+    return Fusion(hits, fusion.members | {"rerank": {h.node_id: (r, h.score or 0.0) for r, h in enumerate(hits, 1)}})
 
 def _one_member(hits: list[NodeWithScore]) -> Fusion:
     return Fusion(hits, {"retriever": {h.node_id: (r, h.score or 0.0) for r, h in enumerate(hits, 1)}})
@@ -167,14 +215,14 @@ def _answer(self: Pipeline, question: str, fusion: Fusion) -> Answer:
     best = best_sentence(question, passages)
     return Answer(question, _marked(passages, best, self.builder), context, expansion, fusion, best=best)
 
-# %% ../nbs/15_pipeline.ipynb #5d5baed4
+# %% ../nbs/15_pipeline.ipynb #dbfdeb8c
 @patch
 def ask(
     self: Pipeline,
     question: str,  # `InputError` when empty
 ) -> Answer:        # `ModelError` when there is a model and it does not answer
     "Answer a question, with the model when there is one."
-    answer, prompt = self._answer(question, self._fusion(check_question(question))), prompt_template(self.prompt)
+    answer, prompt = self._answer(question, self.find(check_question(question))), prompt_template(self.prompt)
     if self.llm is None:
         return answer
     try:
@@ -183,14 +231,14 @@ def ask(
         raise _model_error(self.llm, error, answer) from error
     return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #81f974a7
+# %% ../nbs/15_pipeline.ipynb #fd2a97d3
 @patch
 def passages(
     self: Pipeline,
     question: str,
 ) -> list[Passage]:  # As used in the context, best first
     "Only the passages: no best sentence, no model."
-    return self._context(self._fusion(check_question(question)))[2]
+    return self._context(self.find(check_question(question)))[2]
 
 
 @patch
@@ -199,19 +247,29 @@ def rank(
     question: str,
 ) -> Ranking:        # `.at(budget)` gives the passages for so many characters
     "What is found, before a budget is set (for evaluation at several)."
-    found = self.expander.expand(self._fusion(check_question(question)).hits).passages
-    return PassageRanking([self.builder.shorten(p) for p in found])
+    return self.rank_found(self.find(check_question(question)))
 
-# %% ../nbs/15_pipeline.ipynb #dbfdeb8c
+
+@patch
+def rank_found(
+    self: Pipeline,
+    fusion: Fusion,  # Of `find`; several pipelines may share one
+) -> Ranking:
+    "Rank what was found already."
+    return PassageRanking([self.builder.shorten(p) for p in self.expander.expand(fusion.hits).passages])
+
+# %% ../nbs/15_pipeline.ipynb #2ba42cc1
 @patch
 async def aask(self: Pipeline, question: str) -> Answer:
     "Answer a question without blocking; hybrid members run together."
     import asyncio
     check_question(question)
-    if isinstance(self.retriever, HybridRetriever):
+    if hasattr(self.retriever, "afuse"):
         fusion = await self.retriever.afuse(question)
     else:
         fusion = _one_member(await self.retriever.aretrieve(question))
+    if self.reranker is not None:
+        fusion = _reranked(fusion, await self.reranker.apostprocess_nodes(fusion.hits, query_str=question))
     answer = await asyncio.to_thread(self._answer, question, fusion)
     if self.llm is None:
         return answer
@@ -222,7 +280,7 @@ async def aask(self: Pipeline, question: str) -> Answer:
         raise _model_error(self.llm, error, answer) from error
     return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #e09b9f88
+# %% ../nbs/15_pipeline.ipynb #495d0773
 def resolve_llm(
     spec: str | Any | None,        # "ollama:MODEL", a LlamaIndex LLM, or None
     base_url: str | None = None,   # Of the Ollama server; its own default when None
@@ -237,7 +295,7 @@ def resolve_llm(
     from llama_index.llms.ollama import Ollama
     return Ollama(model=model, request_timeout=timeout, **({"base_url": base_url} if base_url else {}))
 
-# %% ../nbs/15_pipeline.ipynb #c01e7e7e
+# %% ../nbs/15_pipeline.ipynb #35496ead
 @patch
 def query_engine(
     self: Pipeline,

@@ -1,22 +1,20 @@
-"""Evaluation: measures against sets of characters, and question files whose mistakes are named line by line."""
+"""Measures: against sets of characters, against ir-measures and closed forms, and over rankings at any budget."""
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
-from pathlib import Path
+import math
 
+import numpy as np
 import pytest
 from conftest import SAMPLE
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from ragnb.evaluate import Evaluation, Evidence, Question, Score, evaluate, load_questions, resolve_quote, score_passages
-from ragnb.ingest import read_documents
+from ragnb.context import PassageRanking, Ranking
+from ragnb.datasets import Evidence, Question, load_dataset
+from ragnb.evaluate import Evaluation, Row, Score, bootstrap_interval, evaluate, measure_ids, read_rows, score_passages, write_rows
 from ragnb.span import InputError, Passage, Span
-
-# --- measures -------------------------------------------------------------------------------------------------------------------------
 
 TEXT = "가나다라마바사아자차카타파하" * 3
 
@@ -25,60 +23,103 @@ def passage(doc_id: str, start: int, end: int) -> Passage:
     return Passage(doc_id, Span(start, end), TEXT[start:end])
 
 
-def question(*places: tuple[str, int, int], mode: str = "any") -> Question:
-    return Question("q", "?", tuple(Evidence(d, Span(a, b), TEXT[a:b]) for d, a, b in places), mode)
+def question(*places: tuple[str, int, int], mode: str = "any", name: str = "q") -> Question:
+    return Question(name, "?", tuple(Evidence(d, Span(a, b), TEXT[a:b]) for d, a, b in places), mode)
 
 
 pairs = st.tuples(st.integers(0, len(TEXT)), st.integers(0, len(TEXT))).map(sorted)
 places = st.tuples(st.sampled_from("ab"), pairs).map(lambda p: (p[0], *p[1]))
+gold = st.lists(places.filter(lambda p: p[1] < p[2]), min_size=1, max_size=4)
 
 
-@examples(300)
-@given(st.lists(places, max_size=6), st.lists(places.filter(lambda p: p[1] < p[2]), min_size=1, max_size=4), st.sampled_from(["any", "all"]))
+def characters(spans) -> set[tuple[str, int]]:
+    return {(d, i) for d, a, b in spans for i in range(a, b)}
+
+
+# --- one context ----------------------------------------------------------------------------------------------------------------------
+
+
+@examples(400)
+@given(st.lists(places, max_size=6), gold, st.sampled_from(["any", "all"]))
 def test_measures_are_those_of_character_sets(context, evidence, mode):
-    score = score_passages([passage(*p) for p in context], question(*evidence, mode=mode))
-    def characters(spans):
-        return {(d, i) for d, a, b in spans for i in range(a, b)}
-    have, gold = characters(context), characters(evidence)
-    recall = len(have & gold) / len(gold) if mode == "all" else max(len(have & characters([e])) / len(characters([e])) for e in evidence)
-    assert score.recall == pytest.approx(recall) and 0 <= score.recall <= 1
-    assert score.precision == pytest.approx(len(have & gold) / len(have) if have else 0.0) and 0 <= score.precision <= 1
-    assert score.contained == (gold <= have if mode == "all" else any(characters([e]) <= have for e in evidence))
-    assert score.characters == len(have)
+    score = score_passages([passage(*p) for p in context], question(*evidence, mode=mode), len)
+    have, wanted = characters(context), characters(evidence)
+    needed = [wanted] if mode == "all" else [characters([e]) for e in evidence]
+    read = [(d, i) for d, a, b in context for i in range(a, b)]
+    assert score.evidence_recall == pytest.approx(max(len(have & g) / len(g) for g in needed)) and 0 <= score.evidence_recall <= 1
+    assert score.precision == pytest.approx(len(have & wanted) / len(read) if read else 0) and 0 <= score.precision <= 1
+    assert score.iou == pytest.approx(max(len(have & g) / len(have | g) for g in needed)) and 0 <= score.iou <= 1
+    assert score.containment == float(any(g <= have for g in needed))
+    assert score.characters == score.tokens == len(read)
+    assert score.duplicated == pytest.approx((len(read) - len(set(read))) / len(read) if read else 0)
+    assert score.first == next((n for n, c in enumerate(read) if c in wanted), None)
 
 
 def test_an_empty_context_scores_zero():
     for mode in ("any", "all"):
-        assert score_passages([], question(("a", 0, 5), mode=mode)) == Score("q", 0.0, 0.0, False, 0)
-    assert evaluate(lambda q: [], [question(("a", 0, 5))]).mean("recall") == 0
+        assert score_passages([], question(("a", 0, 5), mode=mode)) == Score()
+    for budgets in (None, (100,)):
+        assert evaluate(lambda q: [], [question(("a", 0, 5))], budgets).mean() == 0
 
 
-def test_what_stands_twice_counts_once():
-    once = [passage("a", 0, 10)]
-    assert score_passages(once * 3, question(("a", 5, 15))) == score_passages(once, question(("a", 5, 15)))
-    assert score_passages([passage("a", 0, 6), passage("a", 4, 10)], question(("a", 5, 15))) == score_passages(once, question(("a", 5, 15)))
+def test_what_stands_twice_costs_twice_and_is_found_once():
+    once, thrice = (score_passages([passage("a", 0, 10)] * n, question(("a", 5, 15))) for n in (1, 3))
+    assert (once.evidence_recall, once.iou, once.containment) == (thrice.evidence_recall, thrice.iou, thrice.containment)
+    assert (thrice.characters, thrice.duplicated) == (30, pytest.approx(2 / 3)) and thrice.precision == pytest.approx(once.precision / 3)
 
 
 def test_evidence_that_overlaps_is_no_way_to_a_precision_above_one():
     score = score_passages([passage("a", 0, 10)], question(("a", 0, 10), ("a", 5, 10), mode="all"))
-    assert (score.recall, score.precision) == (1.0, 1.0)
+    assert (score.evidence_recall, score.precision, score.iou) == (1.0, 1.0, 1.0)
 
 
 def test_any_and_all():
     context = [passage("a", 0, 5)]
-    assert score_passages(context, question(("a", 0, 5), ("b", 0, 15))).recall == 1
+    assert score_passages(context, question(("a", 0, 5), ("b", 0, 15))).evidence_recall == 1
     both = score_passages(context, question(("a", 0, 5), ("b", 0, 15), mode="all"))
-    assert (both.recall, both.contained) == (0.25, False)
+    assert (both.evidence_recall, both.containment) == (0.25, 0)
 
 
 def test_the_same_offsets_of_another_document_are_another_place():
-    assert score_passages([passage("b", 0, 5)], question(("a", 0, 5))).recall == 0
+    assert score_passages([passage("b", 0, 5)], question(("a", 0, 5))) == Score(characters=5)
 
 
-def test_means_and_summary():
-    result = Evaluation([Score("1", 1.0, 0.5, True, 100), Score("2", 0.0, 0.0, False, 51)])
-    assert result.summary() == {"questions": 2, "recall": 0.5, "precision": 0.25, "contained": 0.5, "characters": 76}
-    assert Evaluation().summary() == {"questions": 0, "recall": 0.0, "precision": 0.0, "contained": 0.0, "characters": 0}
+def test_a_question_without_evidence_is_refused():
+    with pytest.raises(InputError, match="'q' has no evidence"):
+        score_passages([], Question("q", "?", ()))
+
+
+# --- many questions, many budgets -----------------------------------------------------------------------------------------------------
+
+
+@examples(200)
+@given(st.lists(places.filter(lambda p: p[1] < p[2]), max_size=6), gold, st.lists(st.integers(1, 60), min_size=1, max_size=4))
+def test_no_budget_is_overrun_and_more_of_it_never_finds_less(context, evidence, budgets):
+    ranking = PassageRanking([passage(*p) for p in context])
+    row = evaluate(lambda q: ranking, [question(*evidence)], budgets).rows[0]
+    assert sorted(row.scores) == sorted(set(budgets))
+    for budget, score in row.scores.items():
+        assert score.characters <= budget
+    found = [row.scores[b].evidence_recall for b in sorted(row.scores)]
+    focusless = all(p.focus is None for p in ranking.passages)
+    assert not focusless or found == sorted(found) or any(s.characters < b for b, s in row.scores.items())  # a cut at a word's end may give less
+    assert sum(len(c.span) for c in row.chosen) == row.scores[max(row.scores)].characters
+
+
+def test_a_ranking_is_asked_once_for_all_budgets():
+    class Counting:
+        asked = 0
+
+        def at(self, budget: int) -> list[Passage]:
+            return [passage("a", 0, min(budget, len(TEXT)))]
+
+    def ask(query: str) -> Counting:
+        Counting.asked += 1
+        return Counting()
+
+    assert isinstance(Counting(), Ranking)
+    result = evaluate(ask, [question(("a", 0, 20))], (5, 10, 20))
+    assert Counting.asked == 1 and [result.mean(budget=b) for b in (5, 10, 20)] == [0.25, 0.5, 1.0]
 
 
 def test_every_question_is_asked_once_in_order():
@@ -86,141 +127,127 @@ def test_every_question_is_asked_once_in_order():
     questions = [Question(str(i), f"질문 {i}", question(("a", 0, 5)).evidence) for i in range(5)]
     result = evaluate(lambda q: asked.append(q) or [passage("a", 0, len(asked))], questions)
     assert asked == [q.query for q in questions]
-    assert [(s.query_id, s.recall) for s in result.scores] == [(str(i), (i + 1) / 5) for i in range(5)]
+    assert [(r.query_id, r.scores[0].evidence_recall) for r in result.rows] == [(str(i), (i + 1) / 5) for i in range(5)]
 
 
-# --- question files -------------------------------------------------------------------------------------------------------------------
-
-DOCUMENTS = {"d": "연차는 15일이다. 반차는 4시간이다. 끝.", "e": "다른 문서다."}
-GOOD = {"query_id": "1", "query": "연차는?", "evidence": [{"doc_id": "d", "text": "15일"}]}
-
-
-def write(path: Path, *records: object) -> Path:
-    path.write_text("\n".join(r if isinstance(r, str) else json.dumps(r, ensure_ascii=False) for r in records), encoding="utf-8")
-    return path
+def test_means_kinds_and_curve():
+    questions = [Question(str(i), "?", question(("a", 0, 10)).evidence, kind="ab"[i % 2]) for i in range(4)]
+    result = evaluate(lambda q: PassageRanking([passage("a", 0, 40)]), questions, (5, 10, 40), tokenizer="characters")
+    assert [p["evidence_recall"] for p in result.curve()] == [0.5, 1, 1] and [p["marginal"] for p in result.curve("tokens")] == [100, 100, 0]
+    assert result.by_kind(budget=5) == {"a": 0.5, "b": 0.5} and result.mean("first") == 0
+    assert Evaluation().summary() == {"questions": 0, "evidence_recall": 0.0, "ci": [0.0, 0.0], "precision": 0.0, "iou": 0.0, "containment": 0.0, "duplicated": 0.0, "characters": 0}
 
 
-@pytest.mark.parametrize("text, quote, complaint", [
-    ("가나", "다", "not in the document"), ("가나", "", "not in the document"), ("가나가나", "가나", "more than once"), ("aaa", "aa", "more than once"),
-])
-def test_a_quote_must_have_one_place(text, quote, complaint):
+@pytest.mark.parametrize("name, budget", [("recal", 5), ("evidence_recall", 6)])
+def test_an_unknown_measure_or_budget_is_named(name, budget):
+    result = evaluate(lambda q: [passage("a", 0, 10)], [question(("a", 0, 5))], (5,))
+    with pytest.raises(InputError, match=f"no measure '{name}' at budget {budget}"):
+        result.values(name, budget)
+
+
+@pytest.mark.parametrize("budgets", [(), (0,), (-5,), (1.5,), ("100",)])
+def test_bad_budgets(budgets):
+    with pytest.raises(InputError, match="budgets must be numbers of characters >= 1"):
+        evaluate(lambda q: [], [], budgets)
+
+
+def test_positions_that_are_not_there_are_no_zeros():
+    result = Evaluation([Row("1", "?", "", {0: Score(first=4)}), Row("2", "?", "", {0: Score()})])
+    assert result.mean("first") == 4 and np.isnan(result.values("first")[1])
+
+
+def test_gold_evidence_scores_full_marks():
+    dataset = load_dataset(SAMPLE)
+    by_query = {q.query: [Passage(e.doc_id, e.span, e.text) for e in q.evidence] for q in dataset.questions}
+    result = evaluate(by_query.__getitem__, dataset.questions)
+    assert len(by_query) == len(dataset.questions), "two questions read the same"
+    assert {result.mean(m) for m in ("evidence_recall", "precision", "containment", "iou")} == {1}
+
+
+# --- intervals ------------------------------------------------------------------------------------------------------------------------
+
+
+@examples(40)
+@given(st.lists(st.floats(0, 1), min_size=30, max_size=200))
+def test_the_bootstrap_agrees_with_the_normal_interval(values):
+    low, high = bootstrap_interval(values)
+    assert min(values) - 1e-9 <= low <= np.mean(values) + 1e-9 and np.mean(values) - 1e-9 <= high <= max(values) + 1e-9
+    half = 1.96 * np.std(values) / math.sqrt(len(values))
+    assert (high - low) / 2 == pytest.approx(half, abs=0.15 * half + 0.01)
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    covered = [low <= 0.7 <= high for low, high in (bootstrap_interval(rng.random(150) < 0.7, n_samples=400) for _ in range(300))]
+    assert 0.90 <= np.mean(covered) <= 0.99
+
+
+@pytest.mark.parametrize("arguments", [{"level": 0}, {"level": 1}, {"n_samples": 0}])
+def test_bad_bootstrap(arguments):
+    with pytest.raises(InputError, match="bootstrap needs"):
+        bootstrap_interval([1.0], **arguments)
+
+
+# --- documents by id ------------------------------------------------------------------------------------------------------------------
+
+judged = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 3), min_size=1)
+ranked = st.lists(st.sampled_from("abcdefghij"), unique=True, max_size=10)
+
+
+@examples(150)
+@given(st.lists(st.tuples(judged, ranked), min_size=1, max_size=4))
+def test_measures_of_ids_are_their_definitions(pairs):
+    qrels, rankings = {str(i): j for i, (j, _) in enumerate(pairs)}, {str(i): r for i, (_, r) in enumerate(pairs)}
+    found = measure_ids(rankings, qrels, ("nDCG@5", "recall@3", "MRR", "success@2"))
+    for q, gains in qrels.items():
+        relevant, run = {d for d, g in gains.items() if g > 0}, rankings[q]
+        def dcg(values):
+            return sum(g / math.log2(i + 2) for i, g in enumerate(values))
+        ideal = dcg(sorted(gains.values(), reverse=True)[:5])
+        assert found["nDCG@5"][q] == pytest.approx(dcg([gains.get(d, 0) for d in run[:5]]) / ideal if ideal else 0, abs=1e-6)
+        assert found["recall@3"][q] == pytest.approx(len(relevant & set(run[:3])) / len(relevant) if relevant else 0)
+        assert found["MRR"][q] == pytest.approx(next((1 / r for r, d in enumerate(run, 1) if d in relevant), 0))
+        assert found["success@2"][q] == float(bool(relevant & set(run[:2])))
+
+
+def test_measures_of_ids_are_those_of_ir_measures():
+    import ir_measures
+    from ir_measures import R, RR, Success, nDCG
+    rng = np.random.default_rng(3)
+    qrels = {f"q{i}": {f"d{d}": int(rng.integers(0, 3)) for d in rng.choice(50, 8, replace=False)} for i in range(20)}
+    rankings = {f"q{i}": [f"d{d}" for d in rng.permutation(50)[:30]] for i in range(20) if i != 7}  # one question is not answered
+    found = measure_ids(rankings, qrels, ("nDCG@10", "recall@10", "MRR", "success@5"))
+    run = {q: {d: float(len(r) - i) for i, d in enumerate(r)} for q, r in rankings.items()}
+    expected = ir_measures.calc_aggregate([nDCG @ 10, R @ 10, RR, Success @ 5], qrels, run)
+    for name, measure in (("nDCG@10", nDCG @ 10), ("recall@10", R @ 10), ("MRR", RR), ("success@5", Success @ 5)):
+        assert np.mean(list(found[name].values())) == pytest.approx(expected[measure], abs=1e-9) and len(found[name]) == 20
+    assert found["nDCG@10"]["q7"] == 0
+
+
+@pytest.mark.parametrize("name", ["luck@3", "nDCG@x", "recall@", "", "nDCG@10; import os"])
+def test_an_unknown_measure_of_ids(name):
+    with pytest.raises(InputError, match="unknown measure"):
+        measure_ids({}, {"q": {"a": 1}}, [name])
+
+
+# --- on disk --------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz"])
+def test_rows_come_back(tmp_path, name):
+    questions = [Question(str(i), f"줄\u2028바꿈 {i}\n", question(("a", 0, 10)).evidence, kind="k") for i in range(3)]
+    result = evaluate(lambda q: PassageRanking([Passage("a", Span(0, 40), TEXT[:40], 0.5)]), questions, (5, 20))
+    write_rows({"가": result, "b": result}, tmp_path / name)
+    again = read_rows(tmp_path / name)
+    assert list(again) == ["가", "b"] and again["가"].rows == result.rows and again["b"].budgets == (5, 20)
+
+
+@pytest.mark.parametrize("line, complaint", [("{", "rows.jsonl:2: "), (json.dumps({"strategy": "a"}), "rows.jsonl:2: .*KeyError"), (json.dumps([1]), "rows.jsonl:2: ")])
+def test_a_damaged_file_of_rows_is_named(tmp_path, line, complaint):
+    write_rows({"a": evaluate(lambda q: [], [question(("a", 0, 5))])}, tmp_path / "rows.jsonl")
+    with open(tmp_path / "rows.jsonl", "a", encoding="utf-8") as file:
+        file.write(line + "\n")
     with pytest.raises(InputError, match=complaint):
-        resolve_quote(text, quote)
-    assert resolve_quote("xx" + text + quote + "끝", quote + "끝").of("xx" + text + quote + "끝") == quote + "끝"
-
-
-BAD = {
-    "not JSON": ("{not json", "Expecting property name"),
-    "not an object": ([1], "a question is a JSON object, got list"),
-    "no id": (GOOD | {"query_id": ""}, "needs 'query_id'"),
-    "no query": (GOOD | {"query": " "}, "needs 'query'"),
-    "query is a number": (GOOD | {"query": 5}, "needs 'query'"),
-    "no evidence": ({k: v for k, v in GOOD.items() if k != "evidence"}, "needs 'evidence'"),
-    "empty evidence": (GOOD | {"evidence": []}, "needs 'evidence'"),
-    "evidence is text": (GOOD | {"evidence": ["15일"]}, "needs 'evidence'"),
-    "unknown document": (GOOD | {"evidence": [{"doc_id": "x", "text": "15일"}]}, "a document that is not there: 'x'"),
-    "document missing": (GOOD | {"evidence": [{"text": "15일"}]}, "a document that is not there: 'None'"),
-    "quote absent": (GOOD | {"evidence": [{"doc_id": "d", "text": "16일"}]}, "not in the document: '16일'"),
-    "quote empty": (GOOD | {"evidence": [{"doc_id": "d"}]}, "not in the document: ''"),
-    "quote ambiguous": (GOOD | {"evidence": [{"doc_id": "d", "text": "차는"}]}, "more than once, make it longer: '차는'"),
-    "quote is a number": (GOOD | {"evidence": [{"doc_id": "d", "text": 15}]}, "must be str"),
-    "offsets outside": (GOOD | {"evidence": [{"doc_id": "e", "start": 0, "end": 99}]}, "offsets 0 to 99"),
-    "offsets empty": (GOOD | {"evidence": [{"doc_id": "e", "start": 3, "end": 3}]}, "offsets 3 to 3"),
-    "offsets reversed": (GOOD | {"evidence": [{"doc_id": "e", "start": 3, "end": 1}]}, "start=3, end=1"),
-    "offsets negative": (GOOD | {"evidence": [{"doc_id": "e", "start": -3, "end": 1}]}, "start=-3"),
-    "offsets against the quote": (GOOD | {"evidence": [{"doc_id": "d", "start": 0, "end": 3, "text": "15일"}]}, "offsets 0 to 3 do not hold '15일' in 'd'"),
-    "one offset": (GOOD | {"evidence": [{"doc_id": "d", "start": 0, "text": "15일"}]}, "need both 'start' and 'end'"),
-    "offsets are text": (GOOD | {"evidence": [{"doc_id": "d", "start": "0", "end": "3"}]}, "not supported between"),
-    "offsets are fractions": (GOOD | {"evidence": [{"doc_id": "d", "start": 0.5, "end": 3.5}]}, "slice indices must be integers"),
-    "unknown mode": (GOOD | {"evidence_mode": "most"}, "evidence_mode must be 'any' or 'all', got 'most'"),
-    "id used twice": (GOOD | {"query_id": "0"}, "question id '0' is used twice"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_a_bad_line_is_named(tmp_path, name):
-    record, complaint = BAD[name]
-    path = write(tmp_path / "questions.jsonl", GOOD | {"query_id": "0"}, "", record)
-    with pytest.raises(InputError, match=f"1 bad question lines:\nquestions.jsonl:3: .*{re.escape(complaint)}"):
-        load_questions(path, DOCUMENTS)
-
-
-def test_all_bad_lines_of_all_files_are_named_at_once(tmp_path):
-    write(tmp_path / "a.jsonl", "{", GOOD, GOOD)
-    write(tmp_path / "b.jsonl", GOOD | {"query_id": "2"}, GOOD, GOOD | {"query_id": "3", "evidence": None})
-    with pytest.raises(InputError) as caught:
-        load_questions(tmp_path, DOCUMENTS)
-    assert [line.split(": ")[0] for line in str(caught.value).splitlines()] == ["4 bad question lines:", "a.jsonl:1", "a.jsonl:3", "b.jsonl:2", "b.jsonl:3"]
-
-
-def test_a_line_that_is_not_utf8_is_named(tmp_path):
-    path = tmp_path / "q.jsonl"
-    path.write_bytes(json.dumps(GOOD).encode() + b"\n" + json.dumps(GOOD | {"query_id": "2", "query": "연차"}, ensure_ascii=False).encode("cp949"))
-    with pytest.raises(InputError, match="q.jsonl:2: .*utf-8"):
-        load_questions(path, DOCUMENTS)
-
-
-def test_good_files_however_they_were_saved(tmp_path):
-    lines = [json.dumps(GOOD | {"query_id": i}, ensure_ascii=False) for i in (1, 2)]
-    expected = None
-    for n, data in enumerate(("\n".join(lines).encode(), "\r\n".join(lines).encode() + b"\r\n", b"\xef\xbb\xbf" + "\n\n".join(lines).encode(), json.dumps(GOOD | {"query_id": 1}).encode() + b"\n" + lines[1].encode())):
-        (tmp_path / f"{n}.jsonl").write_bytes(data)
-        questions = load_questions(tmp_path / f"{n}.jsonl", DOCUMENTS)
-        assert [q.query_id for q in questions] == ["1", "2"]
-        expected = expected or questions
-        assert questions == expected
-
-
-def test_a_record_in_full(tmp_path):
-    record = {"query_id": "x", "query": "둘 다?", "doc_id": "d", "answer": "15일, 4시간", "kind": "two-places", "evidence_mode": "all",
-              "evidence": [{"text": "15일"}, {"start": 15, "end": 18, "text": "4시간"}, {"doc_id": "e", "start": 0, "end": 2}]}
-    (q,) = load_questions(write(tmp_path / "q.jsonl", record), DOCUMENTS)
-    assert q == Question("x", "둘 다?", (Evidence("d", Span(4, 7), "15일"), Evidence("d", Span(15, 18), "4시간"), Evidence("e", Span(0, 2), "다른")), "all", "15일, 4시간", "two-places")
-
-
-@pytest.mark.parametrize("name", ["absent.jsonl", "empty"])
-def test_no_question_file(tmp_path, name):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="no question file"):
-        load_questions(tmp_path / name, DOCUMENTS)
-
-
-# --- the sample data ------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def corpus() -> dict[str, str]:
-    problems: list = []
-    documents = {d.id_: d.text for d in read_documents(SAMPLE / "corpus", problems)}
-    assert problems == []
-    return documents
-
-
-def test_every_question_of_the_sample_resolves(corpus):
-    questions = load_questions(SAMPLE / "questions", corpus)
-    for q in questions:
-        assert q.query and q.answer and q.kind and q.evidence
-        for e in q.evidence:
-            assert corpus[e.doc_id][e.span.start:e.span.end] == e.text and corpus[e.doc_id].count(e.text) == 1
-    assert len(questions) == sum(1 for f in (SAMPLE / "questions").glob("*.jsonl") for line in f.read_text(encoding="utf-8").splitlines() if line)
-
-
-def test_the_numbers_of_the_data_readme_are_true(corpus):
-    readme = (SAMPLE / "README.md").read_text(encoding="utf-8")
-    characters, documents, n, near, two = re.search(
-        r"About ([\d,]+) characters in (\d+) documents, and (\d+) questions\. Of these, (\d+) are of kind `neighbour` .* and (\d+) need two places", readme).groups()
-    questions = load_questions(SAMPLE / "questions", corpus)
-    assert (int(documents), int(n)) == (len(corpus), len(questions))
-    assert abs(sum(map(len, corpus.values())) - int(characters.replace(",", ""))) < 1_000
-    assert Counter(q.kind for q in questions)["neighbour"] == int(near)
-    assert sum(q.mode == "all" and len(q.evidence) > 1 for q in questions) == int(two)
-    named = re.findall(r"├── (\w+)/|└── (\w+)/", readme)
-    assert {a or b for a, b in named} - {"corpus", "questions"} == {f.name for f in (SAMPLE / "corpus").iterdir()}
-
-
-def test_gold_evidence_scores_full_marks(corpus):
-    questions = load_questions(SAMPLE / "questions", corpus)
-    by_query = {q.query: [Passage(e.doc_id, e.span, e.text) for e in q.evidence] for q in questions}
-    result = evaluate(by_query.__getitem__, questions)
-    assert len(by_query) == len(questions), "two questions read the same"
-    assert (result.mean("recall"), result.mean("precision"), result.mean("contained")) == (1, 1, 1)
+        read_rows(tmp_path / "rows.jsonl")
+    with pytest.raises(InputError, match="no file of rows"):
+        read_rows(tmp_path / "absent.jsonl")

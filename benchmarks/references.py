@@ -1,0 +1,167 @@
+"""Citations in questions, titles in questions, and what an article cites, against the gold of ko_statutes.
+
+- cite: the question names a statute and an article; right when the first resolved span is the gold article.
+- cite, no statute: the same question without the statute's name; several statutes may hold the number.
+- title: the question names a statute and the title of an article.
+- xref: the evidence is an article and the articles that it cites. From the gold article alone (no retrieval), how many characters
+  of the gold evidence are reached by following its citations, in how many characters.
+- no retrieval: every question answered by what it names and what that cites, and nothing else.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from llama_index.core import Document
+from tqdm.auto import tqdm
+
+from ragnb.references import Catalogue, cited_spans, find_references, resolve_question
+from ragnb.span import Span, n_characters, shared
+
+BUDGETS = (250, 500, 1_000, 2_000, 4_000)
+Target = tuple[str, Span]
+
+
+def read(folder: Path, name: str) -> list[dict]:
+    """Rows of a JSON lines file."""
+    return [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+
+
+def gold(row: dict) -> list[Target]:
+    """Gold spans, the asked article first."""
+    return [(row["doc_id"], Span(e["start"], e["end"])) for e in row["evidence"]]
+
+
+def same(found: Target, wanted: Target) -> bool:
+    """True when two spans are the same article: white space and notes at the edge do not matter."""
+    overlap = found[1].overlap(wanted[1])
+    return found[0] == wanted[0] and overlap > 0.9 * max(len(found[1]), len(wanted[1]))
+
+
+def cut(spans: Iterable[Target], budget: int) -> list[Target]:
+    """The first characters of a list of spans; a character that came before is free."""
+    out: list[Target] = []
+    for doc_id, span in spans:
+        left = budget - sum(n_characters(s for d, s in out if d == doc) for doc in {d for d, _ in out})
+        if left > 0:
+            out.append((doc_id, Span(span.start, min(span.end, span.start + left))))
+    return out
+
+
+def recall(found: Sequence[Target], wanted: Sequence[Target]) -> float:
+    """Share of the gold characters found."""
+    hit = sum(len(s) for doc in {d for d, _ in wanted} for s in shared([s for d, s in found if d == doc], [s for d, s in wanted if d == doc]))
+    return hit / sum(len(s) for _, s in wanted)
+
+
+def questions_table(rows: Sequence[dict], catalogue: Catalogue, titles: dict[str, str]) -> list[str]:
+    """Print how many questions lead to their article; returns the misses."""
+    sets = {
+        "cite": [(r, r["query"]) for r in rows if r["kind"] == "cite"],
+        "cite, no statute": [(r, r["query"].removeprefix(titles[r["doc_id"]]).strip()) for r in rows if r["kind"] == "cite"],
+        "title": [(r, r["query"]) for r in rows if r["kind"] == "title"],
+        "xref (asked article)": [(r, r["query"]) for r in rows if r["kind"] == "xref"],
+    }
+    print("| questions | n | something resolved | first is the gold article | gold among them | spans a question | ms a question |\n|---|--:|--:|--:|--:|--:|--:|")
+    misses = []
+    for name, pairs in sets.items():
+        began = time.perf_counter()
+        found = [resolve_question(query, catalogue) for _, query in pairs]
+        ms = 1000 * (time.perf_counter() - began) / len(pairs)
+        first = [bool(f) and same(f[0], gold(r)[0]) for f, (r, _) in zip(found, pairs)]
+        among = sum(any(same(t, gold(r)[0]) for t in f) for f, (r, _) in zip(found, pairs))
+        some, n = sum(map(bool, found)), len(pairs)
+        print(f"| {name} | {n} | {some / n:.4f} | {sum(first) / n:.4f} | {among / n:.4f} | {sum(map(len, found)) / n:.2f} | {ms:.3f} |")
+        if name != "cite, no statute":
+            misses += [f"{name}: {query} -> {[(d, s.start, s.end) for d, s in f][:3]}, gold {gold(r)[0][1]}" for f, ok, (r, query) in zip(found, first, pairs) if not ok]
+    return misses
+
+
+def candidates_table(rows: Sequence[dict], catalogue: Catalogue, titles: dict[str, str]) -> None:
+    """Print what an article without its statute leads to, by how many candidates are let through."""
+    pairs = [(r, r["query"].removeprefix(titles[r["doc_id"]]).strip()) for r in rows if r["kind"] == "cite"]
+    print("\n| candidates at most | gold among them | articles a question | " + " | ".join(f"recall at {b:,}" for b in BUDGETS) + " |\n|--:|--:|--:|" + "--:|" * len(BUDGETS))
+    for most in (1, 3, 5, 10):
+        found = [resolve_question(query, catalogue, candidates=most) for _, query in pairs]
+        among = sum(any(same(t, gold(r)[0]) for t in f) for f, (r, _) in zip(found, pairs))
+        recalls = [sum(recall(cut(f, b), gold(r)) for f, (r, _) in zip(found, pairs)) / len(pairs) for b in BUDGETS]
+        print(f"| {most} | {among / len(pairs):.4f} | {sum(map(len, found)) / len(pairs):.2f} | " + " | ".join(f"{x:.4f}" for x in recalls) + " |")
+
+
+def no_retrieval_table(rows: Sequence[dict], catalogue: Catalogue) -> None:
+    """Print evidence recall of what the question names, then what that cites, and nothing else."""
+    print("\n| questions | n | " + " | ".join(f"recall at {b:,}" for b in BUDGETS) + " |\n|---|--:|" + "--:|" * len(BUDGETS))
+    for kind in ("cite", "title", "xref", "all"):
+        mine = [r for r in rows if kind in (r["kind"], "all")]
+        total = dict.fromkeys(BUDGETS, 0.0)
+        for r in mine:
+            named = resolve_question(r["query"], catalogue)
+            found = [*named, *((d, s) for d0, s0 in named for d, s, _ in cited_spans(d0, s0, catalogue))]
+            for b in BUDGETS:
+                total[b] += recall(cut(found, b), gold(r))
+        print(f"| {kind} | {len(mine)} | " + " | ".join(f"{total[b] / len(mine):.4f}" for b in BUDGETS) + " |")
+
+
+def citations_table(rows: Sequence[dict], catalogue: Catalogue) -> list[str]:
+    """Print what following the citations of the gold article brings; returns the misses."""
+    rows = [r for r in rows if r["kind"] == "xref"]
+    print("\n| from the gold article | cited articles found | evidence recall, no limit | characters read | "
+          + " | ".join(f"recall at {b:,}" for b in BUDGETS) + " |\n|---|--:|--:|--:|" + "--:|" * len(BUDGETS))
+    misses = []
+    settings = {"alone": {"depth": 0}, "cited articles": {"depth": 1}, "cited clauses": {"depth": 1, "whole": False}, "cited articles, two steps": {"depth": 2},
+                "cited articles, at most 3": {"depth": 1, "limit": 3}, "gold evidence itself": None}
+    for name, options in settings.items():
+        reached, total, wanted_n, found_n, characters = [], {b: 0.0 for b in BUDGETS}, 0, 0, 0
+        for r in tqdm(rows, desc=name):
+            wanted = gold(r)
+            found = wanted if options is None else [wanted[0], *((d, s) for d, s, _ in cited_spans(*wanted[0], catalogue, **options))]
+            reached.append(recall(found, wanted))
+            wanted_n, found_n = wanted_n + len(wanted) - 1, found_n + sum(any(same(f, w) for f in found) for w in wanted[1:])
+            characters += sum(n_characters(s for d, s in found if d == doc) for doc in {d for d, _ in found})
+            for b in BUDGETS:
+                total[b] += recall(cut(found, b), wanted)
+            if options == {"depth": 1} and reached[-1] < 0.999:
+                misses += [f"xref: {r['query']}: {e['article']}" for e, w in zip(r["evidence"][1:], wanted[1:]) if not any(same(f, w) for f in found)]
+        print(f"| {name} | {found_n / wanted_n:.4f} | {sum(reached) / len(rows):.4f} | {characters / len(rows):,.0f} | " + " | ".join(f"{total[b] / len(rows):.4f}" for b in BUDGETS) + " |")
+    return misses
+
+
+def speed_table(corpus: Sequence[dict], documents: Sequence[Document], catalogue: Catalogue, folder: Path) -> None:
+    """Print how long it takes."""
+    text = "\n".join(row["text"] for row in corpus)
+    text = (text * (1 + 1_000_000 // len(text)))[:1_000_000]
+    timings, path = {}, folder / "catalogue.json"
+    for name, work in {"find_references, 1,000,000 characters": lambda: find_references(text, catalogue.names), "Catalogue.from_documents, this corpus": lambda: Catalogue.from_documents(documents),
+                       "save": lambda: catalogue.save(path), "load": lambda: Catalogue.load(path)}.items():
+        began = time.perf_counter()
+        work()
+        timings[name] = time.perf_counter() - began
+    print("\n| work | seconds |\n|---|--:|\n" + "\n".join(f"| {k} | {v:.3f} |" for k, v in timings.items()))
+    print(f"\n{len(find_references(text)):,} citations in 1,000,000 characters; catalogue of {sum(len(r['text']) for r in corpus):,} characters: {path.stat().st_size:,} bytes")
+
+
+def main() -> None:
+    """Print the tables and the misses."""
+    import tempfile
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = Path(os.environ.get("RAGNB_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ko_statutes"
+    parser.add_argument("folder", nargs="?", type=Path, default=default, help="Folder with corpus.jsonl and queries.jsonl")
+    folder = parser.parse_args().folder
+    corpus, rows = read(folder, "corpus.jsonl"), read(folder, "queries.jsonl")
+    documents = [Document(id_=row["doc_id"], text=row["text"], metadata={"title": row["title"]}) for row in corpus]
+    catalogue = Catalogue.from_documents(documents)
+    misses = questions_table(rows, catalogue, {row["doc_id"]: row["title"] for row in corpus})
+    candidates_table(rows, catalogue, {row["doc_id"]: row["title"] for row in corpus})
+    no_retrieval_table(rows, catalogue)
+    misses += citations_table(rows, catalogue)
+    with tempfile.TemporaryDirectory() as scratch:
+        speed_table(corpus, documents, catalogue, Path(scratch))
+    print(f"\n{len(misses)} misses\n\n" + "\n".join(f"- {m}" for m in misses))
+
+
+if __name__ == "__main__":
+    main()
