@@ -30,7 +30,7 @@ setup(
     packages=find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]),
     python_requires=f">={cfg['min_python']}",
     install_requires=lines("requirements"),
-    extras_require={"dev": lines("dev_requirements")},
+    extras_require={key.removesuffix("_requirements"): lines(key) for key in cfg if key.endswith("_requirements")},
     entry_points={
         "nbdev": [f"{cfg['lib_path']}={cfg['lib_path']}._modidx:d"],
         "console_scripts": ["ragnb=ragnb.cli:main"],

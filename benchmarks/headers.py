@@ -14,7 +14,8 @@ from ragnb.bm25 import Bm25, Bm25Retriever
 from ragnb.context import SimpleContextBuilder
 from ragnb.contextual import ContextualNodeParser
 from ragnb.embed import resolve_embedding
-from ragnb.evaluate import evaluate, load_questions
+from ragnb.datasets import load_questions
+from ragnb.evaluate import evaluate
 from ragnb.expand import Expander, no_expansion
 from ragnb.hybrid import HybridRetriever, VectorRetriever
 from ragnb.ingest import read_documents
@@ -55,7 +56,7 @@ def main() -> None:
             rankers |= {f"BM25 of {kind}": words, f"hybrid, BM25 of {kind}": HybridRetriever({"bm25": words, "vector": vector}, 40)}
         for ranker, retriever in rankers.items():
             found = {q.query: Expander(store, no_expansion).expand(retriever.retrieve(q.query)).passages for q in questions}
-            recalls = [evaluate(lambda q: SimpleContextBuilder(b).build(found[q]).passages, questions).mean("recall") for b in budgets]
+            recalls = [evaluate(lambda q: SimpleContextBuilder(b).build(found[q]).passages, questions).mean() for b in budgets]
             print(f"| {name} | {ranker} | " + " | ".join(f"{r:.3f}" for r in recalls) + " |", flush=True)
 
 

@@ -14,7 +14,8 @@ from llama_index.core.schema import MetadataMode, TextNode
 from tqdm import tqdm
 
 from ragnb.bm25 import Bm25
-from ragnb.evaluate import evaluate, load_questions
+from ragnb.datasets import load_questions
+from ragnb.evaluate import evaluate
 from ragnb.context import SimpleContextBuilder
 from ragnb.ingest import read_documents
 from ragnb.span import Passage, Span
@@ -81,7 +82,7 @@ def main() -> None:
             for kind in ("all", *sorted({q.kind for q in questions})):
                 asked = [q for q in questions if kind in ("all", q.kind)]
                 by_query = {q.query: found[q.query_id] for q in asked}
-                recalls = [evaluate(lambda q: SimpleContextBuilder().build(_cut(by_query[q], b)).passages, asked).mean("recall") for b in budgets]
+                recalls = [evaluate(lambda q: SimpleContextBuilder().build(_cut(by_query[q], b)).passages, asked).mean() for b in budgets]
                 reads = "text" if mode is MetadataMode.NONE else "prefix and text"
                 print(f"| {name} | {len(nodes):,} | {reads} | {kind} ({len(asked)}) | " + " | ".join(f"{r:.3f}" for r in recalls) + " |", flush=True)
 
