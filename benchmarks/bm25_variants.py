@@ -19,7 +19,7 @@ from tqdm import tqdm
 from ragnb.bm25 import VARIANTS, Bm25
 
 ROOT = Path(__file__).resolve().parent.parent
-SETTINGS = [{"variant": v, "idf": None} for v in VARIANTS] + [{"variant": "okapi", "idf": "lucene"}]
+SETTINGS = [{"variant": "okapi", "idf": i} for i in (None, "okapi", "atire")] + [{"variant": v, "idf": None} for v in VARIANTS if v != "okapi"]
 
 
 def words(text: str) -> list[str]:

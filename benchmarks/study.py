@@ -51,8 +51,13 @@ def lines(*specs: str) -> tuple[Strategy, ...]:
 
 
 CHUNKING = grid(split=["chunks:200/0", "chunks:400/0", "parent-child"], retrieve=["bm25", "hybrid"], policy=["none", "neighbours:1", "neighbours:2", "neighbours:5"])
+PEERS = ("llamaindex-bm25", "llamaindex-bm25:chunk_size=256,chunk_overlap=20", "llamaindex-fusion", "llamaindex-fusion:chunk_size=256,chunk_overlap=20", "llamaindex-sentence-window",
+         "llamaindex-auto-merging", "llamaindex-prev-next:chunk_size=256,chunk_overlap=20")
+RETRIEVAL = lines("multi-scale", "seed name='seeds: RRF ±5'", "chunks name='RRF, chunks of 200'", "chunks split=chunks:400/0 name='RRF, chunks of 400'", *(f"peer:{p}" for p in PEERS))
 STUDIES = {
-    "chunking": Study("chunking x retrieval x expansion: 24 configurations", ("korquad", "tydiqa_ko", "squad2", "covidqa"), CHUNKING, (500, 1_000, 2_000, 4_000)),
+    "chunking": Study("chunking x retrieval x expansion: 24 configurations", ("korquad", "squad2"), CHUNKING, (500, 1_000, 2_000, 4_000)),
+    "retrieval": Study("the default against its peers, at equal budgets", ("korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "chroma_chunking"), RETRIEVAL, BUDGETS, 250,
+                       tuple((s.name, "multi-scale") for s in RETRIEVAL[1:])),
     "seeds": Study(
         "the claims of the design documents, each as two lines", ("korquad", "squad2", "ko_statutes", "data"),
         lines("hybrid policy=none name='no neighbours'", *(f"hybrid policy=neighbours:{n} name='neighbours ±{n}'" for n in (1, 2, 3, 5)),

@@ -140,7 +140,7 @@ def show_context(
     out = "\n".join(parts)
     return out if len(out) <= length else out[:length] + " …"
 
-
+# %% ../nbs/23_compare.ipynb #8670d192
 @patch
 def show(
     self: Comparison,
@@ -157,7 +157,7 @@ def show(
         out.append("\n".join([f"{a.query_id} ({d:+.2f}) {a.query}", *sides]))
     return "\n\n".join(out)
 
-# %% ../nbs/23_compare.ipynb #02799f0e
+# %% ../nbs/23_compare.ipynb #e4dd2b4f
 @dataclass
 class Run:
     "One strategy on one dataset."
@@ -177,20 +177,22 @@ class Run:
         "As `results.json` holds it."
         return {"spec": self.strategy.spec, **self.evaluation.to_dict(), "measures": self.measures, "seconds": round(self.seconds, 3), "store_reads": self.reads, "llm_calls": self.llm_calls}
 
-# %% ../nbs/23_compare.ipynb #e4dd2b4f
+# %% ../nbs/23_compare.ipynb #eadb1085
 def _ask_together(systems: Sequence[System], questions: Sequence[Question], budgets: Sequence[int], advance: Callable[[int], Any], count: Callable[[str], int] | None) -> list[Run]:
     "Ask systems that may share a retriever, each question once."
     runs = [Run(s.strategy, Evaluation([], tuple(budgets))) for s in systems]
     for question in questions:
         shared: dict[Any, Any] = {}
         for system, run in zip(systems, runs):
-            ranking, cost = system.rank_shared(question.query, shared)
-            run.evaluation.rows.append(make_row(question, {b: ranking.at(b) for b in budgets}, cost.milliseconds, count))
+            ranking, found = system.rank_shared(question.query, shared)
+            largest, read = system.costed(lambda: ranking.at(max(budgets)))
+            cost = found + read
+            run.evaluation.rows.append(make_row(question, {b: largest if b == max(budgets) else ranking.at(b) for b in budgets}, cost.milliseconds, count))
             run.seconds, run.reads, run.llm_calls = run.seconds + cost.milliseconds / 1000, run.reads + cost.reads, run.llm_calls + cost.llm_calls
         advance(len(systems))
     return runs
 
-# %% ../nbs/23_compare.ipynb #eadb1085
+# %% ../nbs/23_compare.ipynb #d70210f6
 def _rank_documents(system: System, dataset: Dataset, depth: int, advance: Callable[[int], Any]) -> Run:
     "Rank whole documents, for a set with qrels."
     started, reads, calls, rankings = time.perf_counter(), system.reads, system.llm_calls, {}
@@ -203,7 +205,7 @@ def _rank_documents(system: System, dataset: Dataset, depth: int, advance: Calla
                 {m: round(v[q.query_id], 6) for m, v in values.items()}) for q in dataset.questions]
     return Run(system.strategy, Evaluation(rows, ()), seconds, system.reads - reads, system.llm_calls - calls)
 
-# %% ../nbs/23_compare.ipynb #27cb93b4
+# %% ../nbs/23_compare.ipynb #492eb0bd
 def _run_key(dataset: Dataset, strategy: Strategy, budgets: Sequence[int], embed: str, by_documents: bool) -> str:
     "Hash of what decides a result."
     from ragnb import __version__
@@ -229,7 +231,7 @@ def _load_run(strategy: Strategy, folder: Path | None, key: str) -> Run | None:
     rows = [r for e in read_rows(folder / f"{key}.rows.jsonl.gz").values() for r in e.rows]
     return Run(strategy, Evaluation(rows, tuple(facts["budgets"])), facts["seconds"], facts["reads"], facts["llm_calls"])
 
-# %% ../nbs/23_compare.ipynb #492eb0bd
+# %% ../nbs/23_compare.ipynb #d434a1b9
 @dataclass(frozen=True)
 class RunPlan:
     "How strategies are run."
@@ -249,13 +251,13 @@ class RunPlan:
         if self.by_documents and not self.dataset.qrels:
             raise InputError(f"dataset {self.dataset.name!r} has no qrels to rank documents against")
 
-# %% ../nbs/23_compare.ipynb #d434a1b9
+# %% ../nbs/23_compare.ipynb #264527cc
 def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, advance: Callable[[int], Any]) -> list[Run]:
     "Run strategies that share an index, and keep each result."
     from ragnb.text import tokenizer as named
     cache = IndexCache(plan.cache, plan.base_url)
     wanted = [as_document_strategy(s, plan.depth) for s in strategies] if plan.by_documents else strategies
-    systems = [build_system(s, plan.dataset, cache, embed=plan.embed, llm=llm) for s in wanted]
+    systems = [build_system(s, plan.dataset, cache, embed=plan.embed, llm=llm, fill=max(plan.budgets)) for s in wanted]
     if plan.by_documents:
         runs = [_rank_documents(s, plan.dataset, plan.depth, advance) for s in systems]
     else:
@@ -270,7 +272,7 @@ def _in_process(plan: RunPlan, strategies: Sequence[Strategy]) -> list[Run]:
     "Run a group in a process of its own."
     return _run_group(plan, strategies, None, lambda n: None)
 
-# %% ../nbs/23_compare.ipynb #264527cc
+# %% ../nbs/23_compare.ipynb #b88d5ddf
 def run_strategies(
     plan: RunPlan,
     strategies: Iterable[str | Strategy] = (),  # The default one when there are none
@@ -294,7 +296,7 @@ def run_strategies(
             done |= {r.strategy.name: r for r in runs}
     return [done[s.name] for s in known]
 
-# %% ../nbs/23_compare.ipynb #b88d5ddf
+# %% ../nbs/23_compare.ipynb #1c85e9f5
 def _each_group(plan: RunPlan, groups: Sequence[Sequence[Strategy]], llm: Any, workers: int, bar: Any) -> Iterator[list[Run]]:
     "Run groups one after the other, or in processes."
     if workers < 1 or workers > 1 and llm is not None:
@@ -311,7 +313,7 @@ def _each_group(plan: RunPlan, groups: Sequence[Sequence[Strategy]], llm: Any, w
             yield future.result()
             bar.update(len(futures[future]) * len(plan.dataset.questions))
 
-# %% ../nbs/23_compare.ipynb #213be85d
+# %% ../nbs/23_compare.ipynb #9d54c808
 def to_records(
     runs: Sequence[Run],
 ) -> list[dict[str, Any]]:  # For `pandas.DataFrame`: what each strategy finds and what it costs
@@ -324,7 +326,7 @@ def to_records(
         out.append({"strategy": run.strategy.name, **found, **(last or {}), "reads": round(run.reads / n, 3), "milliseconds": round(1000 * run.seconds / n, 2), "llm_calls": round(run.llm_calls / n, 3)})
     return out
 
-# %% ../nbs/23_compare.ipynb #9d54c808
+# %% ../nbs/23_compare.ipynb #13cb5022
 def write_results(
     runs: Sequence[Run],
     dataset: Dataset,
@@ -339,7 +341,7 @@ def write_results(
     part.write_text(json.dumps(results, ensure_ascii=False, indent=1), encoding="utf-8")
     return part.replace(folder / "results.json")
 
-# %% ../nbs/23_compare.ipynb #13cb5022
+# %% ../nbs/23_compare.ipynb #75836165
 def compare_results(
     a: str | Path,               # A `results.json`, or its folder
     b: str | Path,

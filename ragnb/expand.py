@@ -15,15 +15,23 @@ from llama_index.core.bridge.pydantic import Field, model_validator
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
-from .span import Address, InputError, Outline, Passage, Span, covering, id_key, needed, stitch, try_address, union
-from .store import ChunkStore
+from .span import Address, InputError, Outline, Passage, MissingChunkError, Span, covering, id_key, needed, stitch, try_address, union
+from .store import SEARCHED, ChunkReader
 
 # %% auto #0
-__all__ = ['Policy', 'no_expansion', 'neighbours', 'parent', 'siblings', 'resolve_policy', 'policy_name', 'ExpansionStats',
-           'Expansion', 'Expander', 'to_chunks', 'passage_node', 'ExpandPostprocessor']
+__all__ = ['Policy', 'Place', 'no_expansion', 'neighbours', 'parent', 'siblings', 'Seen', 'Situation', 'QuestionPolicy',
+           'policy_name', 'combined', 'together', 'register_policy', 'resolve_policy', 'ExpansionStats', 'Expansion',
+           'Expander', 'to_chunks', 'DocumentPassages', 'merge_by_document', 'passage_node', 'ExpandPostprocessor']
 
 # %% ../nbs/13_expand.ipynb #fd63dcf9
-Policy = Callable[[Outline, Address], Span]  # Which span to read for a hit; must hold the hit
+class Place(NamedTuple):
+    "A span that a policy wants read besides the hit: a cited article, another good part of the document."
+    doc_id: str
+    span: Span
+    why: str = ""  # For the reader of the trace
+
+
+Policy = Callable[[Outline, Address], Span | Sequence[Span | Place]]  # What to read for a hit; one of the spans must hold the hit
 
 
 def no_expansion(outline: Outline, hit: Address) -> Span:
@@ -72,80 +80,257 @@ def siblings(
     return siblings_policy
 
 # %% ../nbs/13_expand.ipynb #e90d5c45
-def resolve_policy(
-    spec: str | Policy = "neighbours",  # "none", "neighbours", "neighbours:N", "siblings", "siblings:N", "parent", or a function
-) -> Policy:
-    "Make a policy from its name."
-    if callable(spec):
-        return spec
-    name, _, argument = spec.partition(":")
-    if name in ("neighbours", "siblings") and (not argument or argument.lstrip("-").isdigit()):
-        make = neighbours if name == "neighbours" else siblings
-        return make(int(argument)) if argument else make()
-    if spec in ("none", "parent"):
-        return {"none": no_expansion, "parent": parent}[spec]
-    raise InputError(f"unknown policy {spec!r}: use none, neighbours, neighbours:N, siblings:N or parent")
+@dataclass(frozen=True)
+class Seen:
+    "A hit as a policy sees it."
+    address: Address
+    rank: int = 1                # From 1
+    score: float | None = None
+    text: str = ""
+    span: Span | None = None     # Where its node says it stands; None when the node does not say
+
+
+@dataclass
+class Situation:
+    "What a policy may know of a question."
+    hits: tuple[Seen, ...]           # All that the index knows, best first
+    outlines: Mapping[str, Outline]  # Of their documents, and of those the policy asked for
+    question: str = ""
+    top_k: int = 5                   # Hits up to this rank are expanded
+    events: list[str] = field(default_factory=list)  # What went wrong or was decided; kept in the statistics
+    llm_calls: int = 0
+
+    @property
+    def expanded(self) -> list[Seen]:
+        "The hits that the policy will be asked about."
+        return [h for h in self.hits if h.rank <= self.top_k]
+
+# %% ../nbs/13_expand.ipynb #92f47b8e
+@dataclass(frozen=True)
+class QuestionPolicy:
+    "A policy that looks at all hits of a question before it answers for each."
+    name: str
+    prepare: Callable[[Situation], Policy]
+    documents: Callable[[Sequence[Seen]], Iterable[str]] | None = None  # Other documents it may want, from the hits alone
+
+    def __call__(self, outline: Outline, hit: Address) -> Span | Sequence[Span | Place]:
+        "The answer for a hit that is alone."
+        return self.prepare(Situation((Seen(hit, span=outline.span_of(hit)),), {outline.doc_id: outline}))(outline, hit)
+
+# %% ../nbs/13_expand.ipynb #5e94a77f
+def _prepared(policy: Policy, situation: Situation) -> Policy:
+    "The policy for one question."
+    return policy.prepare(situation) if hasattr(policy, "prepare") else policy
+
+def _documents_of(policy: Policy, hits: Sequence[Seen]) -> list[str]:
+    "Other documents that a policy may want."
+    documents = getattr(policy, "documents", None)
+    return list(documents(hits)) if documents else []
 
 def policy_name(policy: Policy) -> str:
     "Short name of a policy, for reasons and tables."
     return getattr(policy, "name", getattr(policy, "__name__", type(policy).__name__))
 
 # %% ../nbs/13_expand.ipynb #a443ac5f
+def combined(
+    name: str,
+    policies: Sequence[Policy],
+    choose: Callable[[Sequence[Policy], Outline, Address], Any],  # Asks one or more of the prepared policies
+) -> QuestionPolicy:
+    "Make one policy of several."
+    def prepare(situation: Situation) -> Policy:
+        ready = [_prepared(p, situation) for p in policies]
+        return lambda outline, hit: choose(ready, outline, hit)
+
+    return QuestionPolicy(name, prepare, lambda hits: [d for p in policies for d in _documents_of(p, hits)])
+
+# %% ../nbs/13_expand.ipynb #1ca1f3e1
+def together(
+    *policies: Policy,
+) -> QuestionPolicy:
+    "What any of the policies wants: spans that hold the hit are joined, the others come along."
+    def choose(ready: Sequence[Policy], outline: Outline, hit: Address) -> list[Span | Place]:
+        return [want for policy in ready for want in _listed(policy(outline, hit))]
+
+    return combined("+".join(map(policy_name, policies)), policies, choose)
+
+def _listed(wanted: Any) -> list[Any]:
+    "What a policy gave, as a list."
+    if isinstance(wanted, (list, tuple)) and not isinstance(wanted, Place):
+        return [wanted] if len(wanted) == 3 and isinstance(wanted[0], str) else list(wanted)
+    return [wanted]
+
+# %% ../nbs/13_expand.ipynb #72f7817a
+class _Maker(NamedTuple):
+    "How a policy is made from its name."
+    make: Callable[..., Policy]
+    argument: Callable[[str], Any] | None  # Reads what stands behind the colon; None: nothing may
+    usage: str                             # For the error message
+    parts: tuple[str, ...]                 # Keyword arguments it takes from `resolve_policy`
+
+_MAKERS: dict[str, _Maker] = {}
+
+
+def register_policy(
+    name: str,                                    # Without `:` and `+`
+    make: Callable[..., Policy],                  # Called with the argument, when there is one, and with the parts that are given
+    argument: Callable[[str], Any] | None = None, # Reads the text behind the colon; raises ValueError for a bad one
+    letter: str = "N",                            # Stands for the argument in the error message
+    parts: Sequence[str] = (),                    # Names of objects that it takes from `resolve_policy`: an LLM, a catalogue
+) -> None:
+    "Let a policy be called by name."
+    if not name or set(":+") & set(name):
+        raise InputError(f"a policy's name must hold neither ':' nor '+', got {name!r}")
+    _MAKERS[name] = _Maker(make, argument, f"{name}[:{letter}]" if argument else name, tuple(parts))
+
+# %% ../nbs/13_expand.ipynb #5b532d0f
+register_policy("none", lambda: no_expansion)
+register_policy("neighbours", neighbours, int)
+register_policy("siblings", siblings, int)
+register_policy("parent", lambda: parent)
+
+# %% ../nbs/13_expand.ipynb #b50b393c
+def resolve_policy(
+    spec: str | Policy = "neighbours",  # A name, `name:argument`, several with `+`, or a function
+    **parts: Any,                       # What some policies need: `llm`, `catalogue`, `relevance`; the others ignore it
+) -> Policy:                            # `InputError` names all that are known
+    "Make a policy from its name."
+    if callable(spec):
+        return spec
+    if "+" in spec:
+        return together(*(resolve_policy(s.strip(), **parts) for s in spec.split("+")))
+    name, colon, argument = spec.partition(":")
+    if name not in _MAKERS:
+        import ragnb.policies  # registers the others
+    maker = _MAKERS.get(name)
+    if maker is None or colon and (maker.argument is None or not _reads(maker.argument, argument)):
+        raise InputError(f"unknown policy {spec!r}: use {', '.join(m.usage for m in _MAKERS.values())}, or several joined by '+'")
+    given = {k: v for k, v in parts.items() if k in maker.parts and v is not None}
+    return maker.make(*([maker.argument(argument)] if argument else []), **given)
+
+def _reads(argument: Callable[[str], Any], text: str) -> bool:
+    "True when an argument can be read."
+    try:
+        argument(text)
+    except ValueError:
+        return False
+    return bool(text) and text == text.strip()
+
+# %% ../nbs/13_expand.ipynb #ddb088ea
+@dataclass
+class _Piece:
+    "A run of one document that a policy wants, and what it was granted."
+    doc_id: str
+    level: str
+    chunks: range      # Under the span; after the limit those that were granted
+    granted: Span      # Wanted; after the limit what is left of it
+    why: str = ""
+
+    def addresses(self) -> list[Address]:
+        return [Address(self.doc_id, self.level, i) for i in self.chunks]
+
 @dataclass
 class _Wish:
-    "What a policy wants for one hit, and what it was granted."
+    "What a policy wants for one hit: the piece that holds it, and others."
     address: Address
     rank: int
     score: float | None
-    span: Span          # Wanted
-    chunks: range       # Of the hit's level, under the wanted span; after the limit those that were granted
-    granted: Span       # Within the limit
+    main: _Piece
+    others: list[_Piece] = field(default_factory=list)
 
-    def addresses(self) -> list[Address]:
-        "The chunks, hit included."
-        return [Address(self.address.doc_id, self.address.level, i) for i in self.chunks]
+    @property
+    def pieces(self) -> list[_Piece]:
+        return [self.main, *self.others]
 
-def _wish(outline: Outline, address: Address, rank: int, score: float | None, policy: Policy) -> _Wish:
+# %% ../nbs/13_expand.ipynb #01ee8446
+def _piece(outline: Outline, level: str, span: Span, why: str = "") -> _Piece | None:
+    "A wanted span with its chunks; None when no chunk tells it."
+    span = Span(span.start, max(span.start, min(span.end, outline.n_characters)))
+    letters = [x for x in (level, *SEARCHED, *outline.levels) if outline.levels.get(x)]
+    chunks = needed(outline.levels[letters[0]], span) if letters else range(0)
+    return _Piece(outline.doc_id, letters[0], chunks, span, why) if chunks else None
+
+def _wish(hit: Seen, policy: Policy, name: str, out: Expansion) -> _Wish:
     "Ask a policy about one hit."
-    own = outline.span_of(address)
-    span = policy(outline, address)
-    if not isinstance(span, Span) or not span.contains(own):
-        raise InputError(f"policy {policy_name(policy)} gave {span!r}, which does not hold the hit {address} at {own}")
-    span = Span(span.start, min(span.end, outline.n_characters))
-    return _Wish(address, rank, score, span, needed(outline.levels[address.level], span), span)
+    at, outline = hit.address, out.outlines[hit.address.doc_id]
+    own, wanted = outline.span_of(at), policy(outline, at)
+    places = [Place(at.doc_id, w) if isinstance(w, Span) else Place(*w) if _is_place(w) else None for w in _listed(wanted)]
+    around = [p.span for p in places if p and p.doc_id == at.doc_id and p.span.contains(own)]
+    if not around or None in places:
+        raise InputError(f"policy {name} gave {wanted!r}, which does not hold the hit {at} at {own}")
+    span = Span(min(s.start for s in around), max(s.end for s in around))
+    wish = _Wish(at, hit.rank, hit.score, _piece(outline, at.level, span))
+    for doc_id, place, why in places:
+        if doc_id not in out.outlines:
+            out.dropped[f"{doc_id}@{place.start}-{place.end}"] = "its document is not in the index"
+        elif (doc_id != at.doc_id or not span.contains(place)) and (piece := _piece(out.outlines[doc_id], at.level, place, why)):
+            wish.others.append(piece)
+    return wish
 
-# %% ../nbs/13_expand.ipynb #1ca1f3e1
-def _grant(wishes: Sequence[_Wish], outlines: Mapping[str, Outline], max_chunks: int) -> int:
-    "Share the chunks that hits leave over; returns how many neighbours were refused."
-    taken, wanted = {w.address for w in wishes}, {a for w in wishes for a in w.addresses()}
+def _is_place(wanted: Any) -> bool:
+    return isinstance(wanted, tuple) and 2 <= len(wanted) <= 3 and isinstance(wanted[0], str) and isinstance(wanted[1], Span)
+
+# %% ../nbs/13_expand.ipynb #00f03854
+def _grant(wishes: Sequence[_Wish], outlines: Mapping[str, Outline], max_chunks: int) -> list[str]:
+    "Share the chunks that hits leave over; returns the neighbours that were refused."
+    taken = {(w.address.doc_id, w.address.level, w.address.index) for w in wishes}
+    wanted = dict.fromkeys((p.doc_id, p.level, i) for w in wishes for p in w.pieces for i in p.chunks)
     for w in wishes:
-        i = first = last = w.address.index
-        for neighbour in sorted(w.addresses(), key=lambda a: (abs(a.index - i), a.index)):
-            beside = first - 1 <= neighbour.index <= last + 1  # otherwise the chunk between was refused already
-            if beside and (neighbour in taken or len(taken) < max_chunks):
-                taken.add(neighbour)
-                first, last = min(first, neighbour.index), max(last, neighbour.index)
-        spans = outlines[w.address.doc_id].levels[w.address.level]
-        start = w.span.start if first == w.chunks[0] else spans[first].start
-        end = w.span.end if last == w.chunks[-1] else spans[last].end
-        w.granted, w.chunks = Span(start, end), range(first, last + 1)
-    return len(wanted - taken)
+        for piece in w.pieces:
+            def take(i: int) -> bool:
+                key = (piece.doc_id, piece.level, i)
+                if i in piece.chunks and (key in taken or len(taken) < max_chunks):
+                    taken.add(key)
+                    return True
+                return False
 
-# %% ../nbs/13_expand.ipynb #48d86089
+            _shrink(piece, outlines[piece.doc_id].levels[piece.level], _grown(w.address.index, take) if piece is w.main else _from_head(piece.chunks, take))
+        w.others = [p for p in w.others if p.chunks]
+    return [str(Address(*key)) for key in wanted if key not in taken]
+
+# %% ../nbs/13_expand.ipynb #30f820f2
+def _grown(at: int, take: Callable[[int], bool]) -> range:
+    "Grow from a hit, one chunk before and one after in turn, until both sides are refused."
+    first, last, before, after = at, at, True, True
+    while before or after:
+        if before := before and take(first - 1):
+            first -= 1
+        if after := after and take(last + 1):
+            last += 1
+    return range(first, last + 1)
+
+def _from_head(chunks: range, take: Callable[[int], bool]) -> range:
+    "As many of a run as are granted, from its first on."
+    last = next((i for i in chunks if not take(i)), chunks.stop)
+    return range(chunks.start, last)
+
+def _shrink(piece: _Piece, spans: Sequence[Span], chunks: range) -> None:
+    "Keep of a piece what was granted."
+    if chunks and chunks != piece.chunks:
+        start = piece.granted.start if chunks[0] == piece.chunks[0] else spans[chunks[0]].start
+        end = piece.granted.end if chunks[-1] == piece.chunks[-1] else spans[chunks[-1]].end
+        piece.granted = Span(start, end)
+    piece.chunks = chunks
+
+# %% ../nbs/13_expand.ipynb #68c9daca
 @dataclass
 class ExpansionStats:
     "What an expansion did."
-    hits: int = 0              # Distinct hits that came in; all of them are in the passages
+    hits: int = 0              # Distinct hits that came in; all of them are in the passages, unless `missing` is drop
     expanded: int = 0          # Hits given to the policy (the first top_k)
     neighbors: int = 0         # Chunks that came along
     passages: int = 0
+    beside: int = 0            # Passages without a hit of their own: what a policy brought from elsewhere
     merged: int = 0            # Hits that share a passage with a better hit
     duplicates: int = 0        # Hits that were given twice
     passed_through: int = 0    # Hits without an address or an outline
     refused: int = 0           # Neighbours beyond max_chunks
     missing: int = 0           # Chunks that the store does not hold
     reads: int = 0             # Keyed reads, at most 2
+    llm_calls: int = 0         # By the policy
     characters: int = 0        # In all passages
+    dropped: dict[str, int] = field(default_factory=dict)  # Why -> how many; which ones is in `Expansion.dropped`
+    events: list[str] = field(default_factory=list)        # What the policy had to say: a model that did not answer
 
 
 @dataclass(frozen=True)
@@ -154,23 +339,24 @@ class Expansion:
     passages: list[Passage]
     stats: ExpansionStats
     outlines: Mapping[str, Outline] = field(default_factory=dict)  # Of the documents that were looked around in
+    dropped: dict[str, str] = field(default_factory=dict)          # Id of what is not there -> why
 
-# %% ../nbs/13_expand.ipynb #72f7817a
+# %% ../nbs/13_expand.ipynb #603ed6ac
 @dataclass(frozen=True)
 class Expander:
     "Expand hits into passages with one policy."
-    store: ChunkStore
+    store: ChunkReader
     policy: Policy = field(default_factory=neighbours)
     top_k: int = 5           # Hits that are expanded; the rest pass unexpanded (seed 002)
     max_chunks: int = 80     # Hits and neighbours together; hits are never refused (seed 000)
-    missing: str = "keep"    # A chunk the store does not hold: "keep" what is there, or "fail"
+    missing: str = "keep"    # A chunk the store does not hold: "keep", "drop" or "fail"
 
     def __post_init__(self) -> None:
-        if self.top_k < 0 or self.max_chunks < 1 or self.missing not in ("keep", "fail"):
-            raise InputError(f"expander needs top_k >= 0, max_chunks >= 1 and missing keep or fail, "
+        if self.top_k < 0 or self.max_chunks < 1 or self.missing not in ("keep", "drop", "fail"):
+            raise InputError(f"expander needs top_k >= 0, max_chunks >= 1 and missing keep, drop or fail, "
                              f"got {self.top_k}, {self.max_chunks}, {self.missing!r}")
 
-# %% ../nbs/13_expand.ipynb #5b532d0f
+# %% ../nbs/13_expand.ipynb #4ba57fdb
 @dataclass(frozen=True)
 class _Hit:
     "A hit with its rank, and its address when it has one."
@@ -178,6 +364,12 @@ class _Hit:
     score: float | None
     rank: int
     address: Address | None
+
+    def seen(self) -> Seen:
+        "As a policy sees it."
+        start, end = (getattr(self.node, k, None) for k in ("start_char_idx", "end_char_idx"))
+        span = Span(start, end) if start is not None and end is not None and 0 <= start <= end else None
+        return Seen(self.address, self.rank, self.score, self.node.get_content(), span)
 
 def _distinct(hits: Iterable[NodeWithScore]) -> tuple[list[_Hit], int]:
     "Number the hits, dropping repeated ids; returns how many were dropped."
@@ -188,45 +380,74 @@ def _distinct(hits: Iterable[NodeWithScore]) -> tuple[list[_Hit], int]:
             out[hit.node_id] = _Hit(hit.node, hit.score, len(out) + 1, try_address(hit.node_id))
     return list(out.values()), n - len(out)
 
-# %% ../nbs/13_expand.ipynb #b50b393c
+# %% ../nbs/13_expand.ipynb #5455c1d5
 @patch
 def expand(
     self: Expander,
     hits: Sequence[NodeWithScore],  # Best first; not changed
+    question: str = "",             # For the policies that read it
 ) -> Expansion:
     "Expand hits into passages."
-    stats = ExpansionStats()
-    known, stats.duplicates = _distinct(hits)
-    outlines = self._outlines(known, stats)
-    mine = [h for h in known if h.address and _is_in(outlines, h.address)]
-    wishes = [_wish(outlines[h.address.doc_id], h.address, h.rank, h.score, self.policy if h.rank <= self.top_k else no_expansion) for h in mine]
-    stats.refused = _grant(wishes, outlines, self.max_chunks)
-    passages = self._passages(wishes, outlines, {h.node.node_id: h.node for h in mine}, stats)
-    told = {i for p in passages for i in p.hits}
+    known, duplicates = _distinct(hits)
+    out = Expansion([], ExpansionStats(hits=len(known), duplicates=duplicates), {}, {})
+    self._read_outlines([h for h in known if h.address], out)
+    mine = [h for h in known if h.address and _is_in(out.outlines, h.address)]
+    wishes = self._wishes([h.seen() for h in mine], question, out)
+    chunks = self._chunks(wishes, {h.node.node_id: h.node for h in mine}, out)
+    placed = self._placed(wishes, chunks, out)
+    told = {i for _, p in placed for i in p.hits} | out.dropped.keys()
     through = [_as_it_is(h) for h in known if h.node.node_id not in told]
-    passages = sorted([*passages, *through], key=lambda p: p.rank)
-    stats.hits, stats.expanded, stats.passed_through = len(known), sum(w.rank <= self.top_k for w in wishes), len(through)
-    stats.passages, stats.characters = len(passages), sum(len(p.span) for p in passages)
-    stats.merged = stats.hits - stats.passages
-    stats.neighbors = sum(len(p.neighbors) for p in passages)
-    logging.getLogger(__name__).info("expanded with %s: %s", policy_name(self.policy), asdict(stats))
-    return Expansion(passages, stats, outlines)
+    placed += [((p.rank, 0), p) for p in through]
+    out.passages.extend(p for _, p in sorted(placed, key=lambda item: item[0]))
+    self._count(wishes, len(through), out)
+    return out
 
-# %% ../nbs/13_expand.ipynb #c9ef1296
+# %% ../nbs/13_expand.ipynb #eed56697
 @patch
-def _outlines(self: Expander, hits: Sequence[_Hit], stats: ExpansionStats) -> dict[str, Outline]:
-    "Read the outlines of the hits' documents, in one call."
-    doc_ids = list(dict.fromkeys(h.address.doc_id for h in hits if h.address))
-    if not doc_ids:
-        return {}
-    stats.reads += 1
-    return self.store.get_outlines(doc_ids).found
+def _count(self: Expander, wishes: Sequence[_Wish], through: int, out: Expansion) -> None:
+    "Fill in the statistics, and log them."
+    stats, reasons = out.stats, list(out.dropped.values())
+    stats.expanded, stats.passed_through = sum(w.rank <= self.top_k for w in wishes), through
+    stats.passages, stats.characters = len(out.passages), sum(len(p.span) for p in out.passages)
+    stats.beside = sum(not p.hits for p in out.passages)
+    stats.merged = sum(len(p.hits) for p in out.passages) - (stats.passages - stats.beside)
+    stats.neighbors = sum(len(p.neighbors) for p in out.passages)
+    stats.dropped = {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
+    logging.getLogger(__name__).info("expanded with %s: %s", policy_name(self.policy), asdict(stats))
+
+# %% ../nbs/13_expand.ipynb #da010615
+@patch
+def _read_outlines(self: Expander, hits: Sequence[_Hit], out: Expansion) -> None:
+    "Read the outlines of the hits' documents and of those the policy may want, in one call."
+    more = _documents_of(self.policy, [h.seen() for h in hits if h.rank <= self.top_k])
+    doc_ids = list(dict.fromkeys([*(h.address.doc_id for h in hits), *more]))
+    if doc_ids:
+        out.stats.reads += 1
+        out.outlines.update(self.store.get_outlines(doc_ids).found)
+    lost = [str(h.address) for h in hits if not _is_in(out.outlines, h.address)]
+    if lost and self.missing == "fail":
+        raise MissingChunkError(f"{len(lost)} hits are not in the index, the first is {lost[0]!r}")
+    if self.missing == "drop":
+        out.dropped.update(dict.fromkeys(lost, "hit that is not in the index"))
 
 def _is_in(outlines: Mapping[str, Outline], address: Address) -> bool:
     "True when an outline knows the chunk."
     outline = outlines.get(address.doc_id)
     return outline is not None and address.index < len(outline.levels.get(address.level, ()))
 
+# %% ../nbs/13_expand.ipynb #e6884734
+@patch
+def _wishes(self: Expander, hits: Sequence[Seen], question: str, out: Expansion) -> list[_Wish]:
+    "Ask the policy, and share what the limit allows."
+    situation, name = Situation(tuple(hits), out.outlines, question, self.top_k), policy_name(self.policy)
+    policy = _prepared(self.policy, situation) if situation.expanded else no_expansion
+    wishes = [_wish(h, policy if h.rank <= self.top_k else no_expansion, name, out) for h in hits]
+    refused = _grant(wishes, out.outlines, self.max_chunks)
+    out.dropped.update(dict.fromkeys(refused, "beyond max_chunks"))
+    out.stats.refused, out.stats.events, out.stats.llm_calls = len(refused), situation.events, situation.llm_calls
+    return wishes
+
+# %% ../nbs/13_expand.ipynb #78939172
 def _as_it_is(hit: _Hit) -> Passage:
     "A passage of a hit that cannot be looked around."
     text, start = hit.node.get_content(), getattr(hit.node, "start_char_idx", None)
@@ -234,7 +455,37 @@ def _as_it_is(hit: _Hit) -> Passage:
     return Passage(doc_id or hit.node.node_id, Span(start or 0, (start or 0) + len(text)), text, hit.score, hit.rank, (hit.node.node_id,), (hit.score,),
                    why={hit.node.node_id: f"hit, rank {hit.rank}; passed through (not in the index)"}, metadata=dict(hit.node.metadata))
 
-# %% ../nbs/13_expand.ipynb #1492f3dc
+# %% ../nbs/13_expand.ipynb #9936147c
+class _Read(NamedTuple):
+    "What stitching needs of a chunk."
+    text: str
+    prefix: str  # What the chunk repeats for the reader
+
+def _read(node: TextNode) -> _Read:
+    return _Read(node.get_content(), str(node.metadata.get("prefix") or ""))
+
+# %% ../nbs/13_expand.ipynb #87bb1f0d
+@patch
+def _chunks(self: Expander, wishes: list[_Wish], hits: Mapping[str, TextNode], out: Expansion) -> dict[Address, _Read]:
+    "The texts of the granted chunks."
+    granted = {a: out.outlines[a.doc_id].span_of(a) for w in wishes for p in w.pieces for a in p.addresses()}
+    texts = {str(a): _read(hits[str(a)]) for a in granted if str(a) in hits and self.missing != "drop"}
+    unread = [str(a) for a, span in granted.items() if str(a) not in texts or len(texts[str(a)].text) != len(span)]  # not a hit, or its text was changed on the way
+    if unread:
+        out.stats.reads += 1
+        found = self.store.get_chunks(unread)
+        if self.missing == "fail":
+            found.all()
+        out.stats.missing = len(found.missing)
+        out.dropped.update((i, "not in the store") for i in found.missing if i not in hits)
+        texts |= {i: _read(node) for i, node in found.found.items()}
+    chunks = {a: texts[str(a)] for a, span in granted.items() if str(a) in texts and len(texts[str(a)].text) == len(span)}
+    if self.missing == "drop":
+        out.dropped.update((str(w.address), "hit that is not in the index") for w in wishes if w.address not in chunks)
+        wishes[:] = [w for w in wishes if w.address in chunks]
+    return chunks
+
+# %% ../nbs/13_expand.ipynb #a1864681
 def _closed(outline: Outline, spans: Iterable[Span]) -> list[Span]:
     "Union of spans, white space between two of them counted as nothing."
     out: list[Span] = []
@@ -245,43 +496,25 @@ def _closed(outline: Outline, spans: Iterable[Span]) -> list[Span]:
             out.append(span)
     return out
 
-# %% ../nbs/13_expand.ipynb #ddb088ea
+# %% ../nbs/13_expand.ipynb #b5ef61eb
 @patch
-def _passages(self: Expander, wishes: Sequence[_Wish], outlines: Mapping[str, Outline], hits: Mapping[str, TextNode], stats: ExpansionStats) -> list[Passage]:
-    "Unite the granted spans of each document, read the chunks under them, and stitch."
-    groups: dict[str, list[_Wish]] = {}
+def _placed(self: Expander, wishes: Sequence[_Wish], chunks: Mapping[Address, _Read], out: Expansion) -> list[tuple[tuple[int, int], Passage]]:
+    "Passages with their place: rank of the hit, and 0 with it or the number of the piece behind it."
+    pieces: dict[str, list[tuple[_Wish, int, _Piece]]] = {}
     for w in wishes:
-        groups.setdefault(w.address.doc_id, []).append(w)
-    chunks = self._chunks(wishes, outlines, hits, stats)
-    return [p for d, ws in groups.items() for span in _closed(outlines[d], (w.granted for w in ws))
-            for p in _stitched(outlines[d], span, [w for w in ws if span.contains(w.granted)], chunks, policy_name(self.policy))]
+        for n, piece in enumerate(w.pieces):
+            pieces.setdefault(piece.doc_id, []).append((w, n, piece))
+    placed = []
+    for doc_id, asked in pieces.items():
+        for span in _closed(out.outlines[doc_id], (p.granted for *_, p in asked)):
+            under = [a for a in asked if span.contains(a[2].granted)]
+            placed += _stitched(out, out.outlines[doc_id], span, under, chunks, policy_name(self.policy))
+    held = {i for _, p in placed for i in (*p.hits, *p.neighbors)}
+    for i in held & out.dropped.keys():
+        del out.dropped[i]
+    return placed
 
-# %% ../nbs/13_expand.ipynb #01ee8446
-class _Read(NamedTuple):
-    "What stitching needs of a chunk."
-    text: str
-    prefix: str  # What the chunk repeats for the reader
-
-# %% ../nbs/13_expand.ipynb #00f03854
-@patch
-def _chunks(self: Expander, wishes: Sequence[_Wish], outlines: Mapping[str, Outline], hits: Mapping[str, TextNode], stats: ExpansionStats) -> dict[Address, _Read]:
-    "The granted chunks: those of the hits are at hand, the others are read in one call."
-    granted = {a: outlines[a.doc_id].span_of(a) for w in wishes for a in w.addresses()}
-    texts = {str(a): _read(hits[str(a)]) for a in granted if str(a) in hits}
-    unread = [str(a) for a, span in granted.items() if str(a) not in texts or len(texts[str(a)].text) != len(span)]  # not a hit, or its text was changed on the way
-    if unread:
-        stats.reads += 1
-        found = self.store.get_chunks(unread)
-        if self.missing == "fail":
-            found.all()
-        stats.missing = len(found.missing)
-        texts |= {i: _read(node) for i, node in found.found.items()}
-    return {a: texts[str(a)] for a, span in granted.items() if str(a) in texts and len(texts[str(a)].text) == len(span)}
-
-def _read(node: TextNode) -> _Read:
-    return _Read(node.get_content(), str(node.metadata.get("prefix") or ""))
-
-# %% ../nbs/13_expand.ipynb #af810b2c
+# %% ../nbs/13_expand.ipynb #a8d2ce1f
 def _without_holes(outline: Outline, span: Span, held: Iterable[Span]) -> list[Span]:
     "The parts of a span that the chunks at hand can tell; one part, the span itself, when none is missing."
     blanks = (Span(i, i + len(b)) for i, b in outline.blanks.items())
@@ -290,38 +523,47 @@ def _without_holes(outline: Outline, span: Span, held: Iterable[Span]) -> list[S
     told = clip(held)
     return [span] if union([*told, *clip(blanks)]) == [span] else _closed(outline, told)
 
-# %% ../nbs/13_expand.ipynb #68c9daca
-def _stitched(outline: Outline, span: Span, wishes: Sequence[_Wish], chunks: Mapping[Address, _Read], policy: str) -> list[Passage]:
+# %% ../nbs/13_expand.ipynb #43618082
+def _stitched(out: Expansion, outline: Outline, span: Span, asked: Sequence[tuple[_Wish, int, _Piece]], chunks: Mapping[Address, _Read], policy: str) -> list[tuple[tuple[int, int], Passage]]:
     "Passages of one united span, best hit first in each."
-    granted = {a: outline.span_of(a) for w in wishes for a in w.addresses() if a in chunks}
+    granted = {a: outline.span_of(a) for *_, p in asked for a in p.addresses() if a in chunks}
     held = dict(sorted(granted.items(), key=lambda item: (item[1], item[0])))
-    out = []
+    placed = []
     for part in _without_holes(outline, span, held.values()):
-        hits = [w for w in wishes if w.address in held and part.contains(held[w.address])]
-        if not hits:
-            continue
+        hits = [w for w, n, _ in asked if n == 0 and w.address in held and part.contains(held[w.address])]
+        beside = [(w, n, p) for w, n, p in asked if n and part.overlap(p.granted)]
         run = [a for a in held if part.overlap(held[a])]
-        text = stitch(part, [(held[a], chunks[a].text) for a in run], outline.blanks)
+        if not hits and not beside:
+            out.dropped.update((str(a), "cut off by a chunk that is not in the store") for a in run)
+            continue
+        first, place = (hits[0], 0) if hits else beside[0][:2]
         found = {w.address: w for w in hits}
-        out.append(Passage(outline.doc_id, part, text, hits[0].score, hits[0].rank, tuple(map(str, found)), tuple(w.score for w in hits),
-                           held[hits[0].address], tuple(str(a) for a in run if a not in found), outline.pages_of(part),
-                           {str(a): _reason(a, hits, policy) for a in run}, dict(outline.metadata),
-                           tuple((n, s) for n, s in outline.pages if s.overlap(part)), chunks[run[0]].prefix))
-    return out
+        placed.append(((first.rank, place), Passage(
+            outline.doc_id, part, stitch(part, [(held[a], chunks[a].text) for a in run], outline.blanks), first.score if hits else None, first.rank,
+            tuple(map(str, found)), tuple(w.score for w in hits), held[first.address] if hits else None, tuple(str(a) for a in run if a not in found),
+            outline.pages_of(part), {str(a): _reason(a, hits, beside, policy) for a in run}, dict(outline.metadata),
+            tuple((n, s) for n, s in outline.pages if s.overlap(part)), chunks[run[0]].prefix)))
+    return placed
 
-def _reason(at: Address, hits: Sequence[_Wish], policy: str) -> str:
+# %% ../nbs/13_expand.ipynb #89a25fef
+def _reason(at: Address, hits: Sequence[_Wish], beside: Sequence[tuple[_Wish, int, _Piece]], policy: str) -> str:
     "Why a chunk is in a passage."
     for w in hits:
         if w.address == at:
             return f"hit, rank {w.rank}"
-    level = [w for w in hits if w.address.level == at.level]
-    if not level:
+    around = [w for w in hits if w.address.level == at.level]
+    for w, _, piece in beside:
+        if at.level == piece.level and at.index in piece.chunks and not any(at.index in h.main.chunks for h in around):
+            return f"{policy}: {piece.why or 'brought along'} (rank {w.rank})"
+    if not hits:
+        return f"{policy}: beside #{beside[0][0].address.level}{beside[0][0].address.index} (rank {beside[0][0].rank})"
+    if not around:
         return f"{policy}: around #{hits[0].address.level}{hits[0].address.index} (rank {hits[0].rank})"
-    near = min(level, key=lambda w: abs(w.address.index - at.index))
+    near = min(around, key=lambda w: abs(w.address.index - at.index))
     distance = at.index - near.address.index
     return f"{policy}: {abs(distance)} {'after' if distance > 0 else 'before'} #{near.address.level}{near.address.index} (rank {near.rank})"
 
-# %% ../nbs/13_expand.ipynb #87bb1f0d
+# %% ../nbs/13_expand.ipynb #dc4646ba
 def to_chunks(
     expansion: Expansion,
 ) -> list[dict[str, Any]]:  # Passages by relevance, chunks in reading order; `_score` is None for a neighbour
@@ -338,7 +580,41 @@ def to_chunks(
             out.append({"_id": i, "_source": source, "_score": scores.get(i), "is_neighbor": i in p.neighbors})
     return out
 
-# %% ../nbs/13_expand.ipynb #44a0a478
+# %% ../nbs/13_expand.ipynb #0d61f0e8
+@dataclass(frozen=True)
+class DocumentPassages:
+    "What is shown of one document."
+    doc_id: str
+    passages: tuple[Passage, ...]  # In the order of the document
+    rank: int                      # Of its best passage
+    score: float | None            # Of its best passage
+    pages: tuple[int, ...]         # Of all its passages, in order
+    metadata: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        "The passages with an ellipsis between them; nothing stands in it twice."
+        return "\n…\n".join(p.text for p in self.passages)
+
+# %% ../nbs/13_expand.ipynb #d4953b8c
+def merge_by_document(
+    passages: Sequence[Passage],
+    doc_types: Iterable[str] | None = None,  # Merge only documents of these types (any case); all when None
+) -> list[DocumentPassages]:                 # In the order of their best passage
+    "Put the passages of a document together, for display."
+    kinds = None if doc_types is None else {str(d).strip().casefold() for d in doc_types}
+    groups: dict[tuple[str, int], list[Passage]] = {}
+    for n, p in enumerate(passages):
+        merges = kinds is None or str(p.metadata.get("doc_type") or "").strip().casefold() in kinds
+        groups.setdefault((p.doc_id, -1 if merges else n), []).append(p)
+    out = []
+    for group in groups.values():
+        best, ordered = min(group, key=lambda p: (p.rank, not p.hits)), tuple(sorted(group, key=lambda p: p.span))
+        pages = tuple(sorted({n for p in group for n in p.pages}))
+        out.append(DocumentPassages(best.doc_id, ordered, best.rank, best.score, pages, dict(best.metadata)))
+    return sorted(out, key=lambda d: d.rank)
+
+# %% ../nbs/13_expand.ipynb #72bccfc8
 def passage_node(
     passage: Passage,
 ) -> NodeWithScore:  # Id `document@start-end`; hits, neighbours and pages as text in the metadata
@@ -350,14 +626,14 @@ def passage_node(
                     relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=passage.doc_id)})
     return NodeWithScore(node=node, score=passage.score)
 
-# %% ../nbs/13_expand.ipynb #a8d2ce1f
+# %% ../nbs/13_expand.ipynb #7e94b48d
 class ExpandPostprocessor(BaseNodePostprocessor):
     "Expansion as a LlamaIndex node postprocessor."
     store: Any = Field(description="A ChunkStore that holds the chunks and outlines")
     policy: Any = Field(default="neighbours", description="Name or function, see resolve_policy")
     top_k: int = Field(default=5, description="Hits that are expanded")
     max_chunks: int = Field(default=80, description="Hits and neighbours together")
-    missing: str = Field(default="keep", description="keep or fail")
+    missing: str = Field(default="keep", description="keep, drop or fail")
 
     @model_validator(mode="after")
     def _check(self) -> ExpandPostprocessor:
@@ -369,4 +645,4 @@ class ExpandPostprocessor(BaseNodePostprocessor):
         return Expander(self.store, resolve_policy(self.policy), self.top_k, self.max_chunks, self.missing)
 
     def _postprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
-        return [passage_node(p) for p in self.expander().expand(nodes).passages]
+        return [passage_node(p) for p in self.expander().expand(nodes, query_bundle.query_str if query_bundle else "").passages]

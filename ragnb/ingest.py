@@ -23,9 +23,11 @@ from fastcore.basics import patch
 from llama_index.core.schema import Document, MetadataMode, TextNode
 
 from .bm25 import Bm25
-from .contextual import ContextualNodeParser
+from .contextual import ContextualNodeParser, LlmContextNodeParser
 from .embed import describe_embedding, load_embedding, resolve_embedding, save_embedding
+from .multiscale import MultiScaleIndex, UnitNodeParser
 from .pdf import read_pdf
+from .references import Catalogue
 from .span import DuplicateIdError, IndexMismatchError, InputError, Outline, RagnbError, parse_address
 from .split import SCALARS, ParentChildNodeParser, SentenceWindowNodeParser, SpanNodeParser
 from .store import SEARCHED, ChromaStore, embed_nodes
@@ -257,7 +259,7 @@ def _read_manifest(folder: Path) -> Manifest:
 # %% ../nbs/08_ingest.ipynb #b1a95fa8
 SPLITTERS: dict[str, type[SpanNodeParser]] = {c.__name__: c for c in (
     ParentChildNodeParser, SentenceWindowNodeParser, TextNodeParser, TableNodeParser, QANodeParser, HeadingNodeParser,
-    RecordNodeParser, RoutedNodeParser, ContextualNodeParser)}  # What a manifest can name
+    RecordNodeParser, RoutedNodeParser, ContextualNodeParser, LlmContextNodeParser, UnitNodeParser)}  # What a manifest can name
 
 
 def resolve_parser(
@@ -271,6 +273,8 @@ def resolve_parser(
         return ContextualNodeParser(parser=resolve_parser(rest), name="title")
     if name == "structure":
         return RoutedNodeParser(parent_size=3_000, **({"rules": load_rules(rest)} if rest else {}))
+    if spec == "units":
+        return UnitNodeParser()
     if spec == "whole":
         return ParentChildNodeParser(levels=("c",), parent_size=10**9, child_size=10**9, parent_overlap=0, child_overlap=0)
     if match := re.fullmatch(r"chunks:(\d+)/(\d+)", spec):
@@ -280,7 +284,7 @@ def resolve_parser(
     if match := re.fullmatch(r"parent-child(?::(\d+)/(\d+),(\d+)/(\d+))?", spec):
         names = ("parent_size", "parent_overlap", "child_size", "child_overlap")
         return ParentChildNodeParser(**{k: int(v) for k, v in zip(names, match.groups()) if v is not None})
-    raise InputError(f"unknown splitter {spec!r}: use parent-child, parent-child:800/100,200/30, chunks:400/0, whole, sentence, records, structure, structure:RULES or titled:SPLITTER")
+    raise InputError(f"unknown splitter {spec!r}: use units, parent-child, parent-child:800/100,200/30, chunks:400/0, whole, sentence, records, structure, structure:RULES or titled:SPLITTER")
 
 # %% ../nbs/08_ingest.ipynb #d168f2e5
 def describe_parser(
@@ -310,6 +314,8 @@ class Index:
     def __init__(self, folder: Path, manifest: Manifest, parser: SpanNodeParser, embed_model: Any, bm25: Bm25, store: Any) -> None:
         self.folder, self.manifest, self.parser = folder, manifest, parser
         self.embed_model, self.bm25, self.store = embed_model, bm25, store
+        self.multiscale = MultiScaleIndex() if isinstance(parser, UnitNodeParser) else None  # Of the units
+        self.catalogue = Catalogue()                         # Statutes: what can be cited, and where it stands
         self._chunk_ids: dict[str, list[str]] | None = None  # Document id -> its chunks in BM25
         self._saved = self._committed = True                 # False: the state differs from the manifest; nothing was committed yet
         self._made: list[Path] = []                          # Folders that did not exist before
@@ -349,6 +355,10 @@ def open(
     if store is None and not (folder / manifest.chroma_folder).is_dir():
         raise IndexMismatchError(f"the index is damaged: {str(folder / manifest.chroma_folder)!r} is gone; `ragnb index --force` makes it anew")
     index = cls(folder, manifest, made, model, bm25, _open_part(ChromaStore, folder / manifest.chroma_folder) if store is None else store)
+    if index.multiscale is not None:
+        index.multiscale = _open_part(MultiScaleIndex.load, folder / f"multiscale-{manifest.generation}")
+    if (folder / f"references-{manifest.generation}.json").exists():
+        index.catalogue = _open_part(Catalogue.load, folder / f"references-{manifest.generation}.json")
     index._forget(index.unfinished)
     return index
 
@@ -523,7 +533,7 @@ def _unused(folder: Path, name: str) -> str:
     return f"{name}-{max(taken, default=0) + 1}"
 
 # %% ../nbs/08_ingest.ipynb #b95e3667
-_OWN = re.compile(r"(chroma|embedding|bm25)-\d+")  # Folders of an index
+_OWN = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|references-\d+\.json")  # Parts of an index
 
 @patch
 def _write_manifest(self: Index) -> None:
@@ -532,17 +542,31 @@ def _write_manifest(self: Index) -> None:
 @patch
 def _clean(self: Index, everything: bool = False) -> None:
     "Remove the folders that the manifest does not name, or all of the index's."
-    keep = {f"bm25-{self.manifest.generation}", self.manifest.embedding_folder, self.manifest.chroma_folder}
+    keep = {*self._parts(), self.manifest.embedding_folder, self.manifest.chroma_folder}
     for item in self.folder.iterdir():
         if _OWN.fullmatch(item.name) and (everything or item.name not in keep):
-            shutil.rmtree(item, ignore_errors=True)
+            _discard(item)
 
+@patch
+def _parts(self: Index) -> list[str]:
+    "Names of the parts that every commit writes anew."
+    g = self.manifest.generation
+    return [f"bm25-{g}", f"references-{g}.json", *([f"multiscale-{g}"] if self.multiscale is not None else [])]
+
+def _discard(path: Path) -> None:
+    "Remove a file or folder, if it is there."
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+# %% ../nbs/08_ingest.ipynb #ba2d5a99
 @patch
 def _abandon(self: Index) -> None:
     "Remove what an index that was never committed has made."
-    for name in (self.manifest.chroma_folder, self.manifest.embedding_folder, f"bm25-{self.manifest.generation}"):
+    for name in (self.manifest.chroma_folder, self.manifest.embedding_folder, *self._parts()):
         if name:
-            shutil.rmtree(self.folder / name, ignore_errors=True)
+            _discard(self.folder / name)
     if not self._replaces:
         self._clean(everything=True)
         (self.folder / "manifest.json").unlink(missing_ok=True)
@@ -550,7 +574,7 @@ def _abandon(self: Index) -> None:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
-# %% ../nbs/08_ingest.ipynb #ba2d5a99
+# %% ../nbs/08_ingest.ipynb #50eb057c
 @patch
 def _update(self: Index, documents: Sequence[Document], root: str, report: IndexReport, show_progress: bool) -> None:
     "Make the index hold these documents of this root."
@@ -563,6 +587,8 @@ def _update(self: Index, documents: Sequence[Document], root: str, report: Index
             self._fit(documents)
             self._commit()
         self._write(todo, root, report, show_progress)
+        if todo:
+            self._cite(documents)
         if not (self._saved and self._committed):
             self._commit()
         self._clean()  # also what a run left behind that was killed after its last commit
@@ -573,7 +599,7 @@ def _update(self: Index, documents: Sequence[Document], root: str, report: Index
             self._abandon()
         raise
 
-# %% ../nbs/08_ingest.ipynb #aecb5083
+# %% ../nbs/08_ingest.ipynb #9727b32c
 @patch
 def _outgrown(self: Index, todo: Sequence[Document]) -> bool:
     "True when a fitted embedding has seen less than half of the corpus."
@@ -596,7 +622,7 @@ def _fit(self: Index, documents: Sequence[Document]) -> None:
     save_embedding(self.embed_model, self.folder / name)
     self.manifest.embedding, self.manifest.embedding_folder = describe_embedding(self.embed_model), name
 
-# %% ../nbs/08_ingest.ipynb #9727b32c
+# %% ../nbs/08_ingest.ipynb #dde5a20b
 @patch
 def _plan(self: Index, documents: Sequence[Document], root: str, report: IndexReport) -> list[Document]:
     "Drop what is gone, and list what must be written."
@@ -624,7 +650,7 @@ def _is_due(self: Index, document: Document, root: str, held: bool, report: Inde
     report.changed += entry is not None
     return True
 
-# %% ../nbs/08_ingest.ipynb #dde5a20b
+# %% ../nbs/08_ingest.ipynb #64198329
 @patch
 def _mark(self: Index, doc_ids: Sequence[str]) -> None:
     "Note in the manifest that documents are about to be replaced or removed."
@@ -641,9 +667,15 @@ def _forget(self: Index, doc_ids: Iterable[str]) -> None:
         self._chunk_ids = {}
         for i in self.bm25.ids:
             self._chunk_ids.setdefault(parse_address(i).doc_id, []).append(i)
+    doc_ids = list(doc_ids)
     if gone := [a for i in doc_ids for a in self._chunk_ids.pop(i, ())]:
         self.bm25.remove(gone)
+    if self.multiscale is not None:
+        self.multiscale.remove([i for i in doc_ids if i in self.multiscale.titles])
+    for i in doc_ids:
+        self.catalogue.remove(i)
 
+# %% ../nbs/08_ingest.ipynb #4e3f2b80
 @patch
 def _remove(self: Index, doc_ids: Sequence[str]) -> None:
     "Take documents out of store, BM25 and manifest."
@@ -654,7 +686,7 @@ def _remove(self: Index, doc_ids: Sequence[str]) -> None:
             self.manifest.documents.pop(i, None)
         self._saved = False
 
-# %% ../nbs/08_ingest.ipynb #64198329
+# %% ../nbs/08_ingest.ipynb #8d9eefa3
 Batch = list[tuple[list[TextNode], Outline]]
 
 def _batches(parsed: Iterable[tuple[list[TextNode], Outline]], size: int = 500) -> Iterator[Batch]:
@@ -670,7 +702,7 @@ def _batches(parsed: Iterable[tuple[list[TextNode], Outline]], size: int = 500) 
     if batch:
         yield batch
 
-# %% ../nbs/08_ingest.ipynb #4e3f2b80
+# %% ../nbs/08_ingest.ipynb #c43b999f
 @patch
 def _write(self: Index, todo: Sequence[Document], root: str, report: IndexReport, show_progress: bool) -> None:
     "Split, embed and store documents, then embed again what has vectors of an older embedding."
@@ -683,15 +715,34 @@ def _write(self: Index, todo: Sequence[Document], root: str, report: IndexReport
             self._forget([o.doc_id for _, o in batch])
             searched = [n for nodes, _ in batch for n in nodes if parse_address(n.node_id).level in SEARCHED]
             self.bm25.add([n.node_id for n in searched], list(word_tokens_batch(n.get_content(MetadataMode.EMBED) for n in searched)))
+            self._measure(batch)
             for nodes, outline in batch:
                 self._chunk_ids[outline.doc_id] = [n.node_id for n in nodes if n.node_id in self.bm25]
                 entries[outline.doc_id] = self._entry(given[outline.doc_id], root)
                 report.characters += outline.n_characters
         for batch in self._in_turn(_batches(map(self._stored, stale)), lambda nodes, _: self.store.set_vectors(nodes), report, bar):
+            self._measure(batch)
             for _, outline in batch:
                 entries[outline.doc_id]["embedding"] = self.manifest.embedding_folder
 
-# %% ../nbs/08_ingest.ipynb #8d9eefa3
+# %% ../nbs/08_ingest.ipynb #f607ff9a
+@patch
+def _cite(self: Index, documents: Sequence[Document]) -> None:
+    "Note what can be cited and what cites it; a citation is read with the names of all statutes in mind."
+    if set(self.catalogue.holdings) <= {d.id_ for d in documents}:
+        self.catalogue = Catalogue.from_documents(documents)
+    else:
+        for document in (*documents, *documents):
+            self.catalogue.add(document)
+    self._saved = False
+
+@patch
+def _measure(self: Index, batch: Batch) -> None:
+    "Put units into the multi-scale index, with their vectors."
+    if self.multiscale is not None:
+        self.multiscale.add([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
+
+# %% ../nbs/08_ingest.ipynb #090d0160
 @patch
 def _in_turn(self: Index, batches: Iterable[Batch], save: Callable[..., None], report: IndexReport, bar: Any, every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
     "Embed and store batches; commit when the caller is done with one and many chunks or seconds have passed."
@@ -718,10 +769,11 @@ def _stored(self: Index, doc_id: str) -> tuple[list[TextNode], Outline]:
 @patch
 def _entry(self: Index, document: Document, root: str) -> dict[str, Any]:
     "What the manifest says of a document."
-    return {"hash": document_hash(document), "root": root, "file": document.metadata.get("file_name", document.id_),
+    retry = "retry-" if document.id_ in getattr(self.parser, "incomplete", ()) else ""  # a model did not answer for all of its chunks
+    return {"hash": retry + document_hash(document), "root": root, "file": document.metadata.get("file_name", document.id_),
             "characters": len(document.text), "embedding": self.manifest.embedding_folder}
 
-# %% ../nbs/08_ingest.ipynb #c43b999f
+# %% ../nbs/08_ingest.ipynb #28699f85
 @patch
 def _commit(self: Index) -> None:
     "Make the present state the index: BM25 under a new name, then the manifest, then the old files go."
@@ -729,6 +781,9 @@ def _commit(self: Index) -> None:
         self.manifest.generation = int(_unused(self.folder, "bm25").rpartition("-")[2]) - 1
     self.manifest.generation += 1
     self.bm25.save(self.folder / f"bm25-{self.manifest.generation}")
+    self.catalogue.save(self.folder / f"references-{self.manifest.generation}.json")
+    if self.multiscale is not None:
+        self.multiscale.save(self.folder / f"multiscale-{self.manifest.generation}")
     self._write_manifest()
     self._saved = self._committed = True
     self._clean()

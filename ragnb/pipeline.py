@@ -5,11 +5,13 @@
 # %% ../nbs/15_pipeline.ipynb #0e3dc2bf
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,12 @@ from llama_index.core.schema import NodeWithScore
 
 from .bm25 import Bm25Retriever
 from .context import QA_PROMPT, Context, ContextBuilder, PassageRanking, Ranking, RankedContextBuilder, cut_to_sentences, prompt_template
-from .expand import Expander, Expansion, ExpandPostprocessor, resolve_policy
+from .expand import Expander, Expansion, ExpandPostprocessor, ExpansionStats, no_expansion, resolve_policy
 from .hybrid import FUSIONS, Fusion, HybridRetriever, VectorRetriever, check_question
 from .ingest import Index
+from .multiscale import MultiScaleRanking, MultiScaleRetriever
+from .policies import bm25_relevance
+from .references import cited_spans, resolve_question
 from .span import InputError, Passage, RagnbError, Span
 from .text import sentence_spans, word_tokens_batch
 
@@ -72,7 +77,7 @@ class Answer:
     @property
     def passages(self) -> list[Passage]:
         "The passages in the context, best first."
-        return sorted(self.context.passages, key=lambda p: p.rank)
+        return sorted(self.context.passages, key=_by_rank)
 
 # %% ../nbs/15_pipeline.ipynb #b091ab73
 @patch
@@ -111,17 +116,21 @@ def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
     return ModelError(f"the model {name!r} did not answer ({type(error).__name__}: {error})", answer)
 
 # %% ../nbs/15_pipeline.ipynb #3fea39b2
-RETRIEVERS: tuple[str, ...] = ("bm25", "vector", "hybrid")
+RETRIEVERS: tuple[str, ...] = ("multi-scale", "bm25", "vector", "hybrid")
 
 
 def resolve_retriever(
-    spec: str | BaseRetriever,   # A name of the table, or a LlamaIndex retriever
+    spec: str | BaseRetriever,   # A name of the table, a LlamaIndex retriever, or "auto": multi-scale where the index has units, else hybrid
     index: Index,
     top_k: int = 20,             # Hits
 ) -> BaseRetriever:
     "Make a retriever over an index from its name."
     if not isinstance(spec, str):
         return spec
+    if spec == "auto":
+        spec = "hybrid" if index.multiscale is None else "multi-scale"
+    if spec == "multi-scale":
+        return _multiscale(index, top_k)
     kind, *rest = spec.split(":")
     method, weights = (rest + ["", ""])[:2]
     if kind not in RETRIEVERS or len(rest) > 2 or rest and kind != "hybrid" or method not in ("", *FUSIONS) or not re.fullmatch(r"|\d+(\.\d+)?/\d+(\.\d+)?", weights):
@@ -132,7 +141,16 @@ def resolve_retriever(
         return HybridRetriever({kind: members[kind]}, top_k)
     return HybridRetriever(members, top_k, weights=[float(w) for w in weights.split("/")] if weights else None, method=method or "rrf")
 
-# %% ../nbs/15_pipeline.ipynb #c2daedc2
+# %% ../nbs/15_pipeline.ipynb #987e7d88
+def _multiscale(index: Index, top_k: int) -> MultiScaleRetriever:
+    "Multi-scale retrieval, statutes that a question names ahead of it, and what they cite behind them."
+    if index.multiscale is None:
+        raise InputError("multi-scale retrieval needs an index of units: make it with `--split units`")
+    leads = partial(resolve_question, catalogue=index.catalogue) if len(index.catalogue) else None
+    follow = partial(cited_spans, catalogue=index.catalogue) if len(index.catalogue) else None
+    return MultiScaleRetriever(index.multiscale, index.store, index.embed_model, top_k=top_k, leads=leads, follow=follow)
+
+# %% ../nbs/15_pipeline.ipynb #5d5baed4
 @dataclass(frozen=True)
 class Pipeline:
     "Retriever, reranker, expander, context builder and an optional model."
@@ -153,15 +171,15 @@ class Pipeline:
         "Model calls of retriever and reranker so far."
         return sum(getattr(part, "llm_calls", 0) for part in (self.retriever, self.reranker))
 
-# %% ../nbs/15_pipeline.ipynb #5d5baed4
+# %% ../nbs/15_pipeline.ipynb #81f974a7
 @patch(cls_method=True)
 def from_index(
     cls: Pipeline,
     index: Index | str | Path,            # An index, or its folder
     *,
-    retrieve: str | BaseRetriever = "hybrid",  # See `resolve_retriever`
+    retrieve: str | BaseRetriever = "auto",  # See `resolve_retriever`
     rerank: str | Any = "none",           # See `ragnb.rerank.resolve_reranker`, or a LlamaIndex postprocessor
-    policy: str | Any = "neighbours:1",   # See `ragnb.expand.resolve_policy`
+    policy: str | Any | None = None,      # See `ragnb.expand.resolve_policy`; None: "none" for multi-scale retrieval, which chooses spans itself, else "neighbours:1"
     top_k: int = 20,                      # Hits retrieved
     expand_top_k: int = 5,                # Hits expanded (seed 002)
     max_chunks: int = 80,                 # Hits and neighbours together (seed 000)
@@ -173,10 +191,14 @@ def from_index(
 ) -> Pipeline:
     "The seeds' line over an index: BM25 + vectors, RRF, expansion, ranked context."
     index = index if isinstance(index, Index) else Index.open(index)
-    return cls(resolve_retriever(retrieve, index, top_k), Expander(index.store, resolve_policy(policy), expand_top_k, max_chunks),
+    retriever = resolve_retriever(retrieve, index, top_k)
+    if policy is None:
+        policy = "none" if isinstance(retriever, MultiScaleRetriever) else "neighbours:1"
+    expand = resolve_policy(policy, llm=llm, catalogue=index.catalogue, relevance=bm25_relevance(index.bm25))
+    return cls(retriever, Expander(index.store, expand, expand_top_k, max_chunks),
                RankedContextBuilder(budget, tokenizer, passage_size=passage_size, reorder=reorder), llm, reranker=_reranker(rerank, llm))
 
-
+# %% ../nbs/15_pipeline.ipynb #dbfdeb8c
 def _reranker(spec: str | Any, llm: Any) -> Any:
     "A reranker from its name; none, without loading anything, for none."
     if spec is None or spec == "none":
@@ -184,15 +206,24 @@ def _reranker(spec: str | Any, llm: Any) -> Any:
     from ragnb.rerank import resolve_reranker
     return resolve_reranker(spec, llm)
 
-# %% ../nbs/15_pipeline.ipynb #81f974a7
+# %% ../nbs/15_pipeline.ipynb #fd2a97d3
 @patch
 def find(
     self: Pipeline,
     question: str,
 ) -> Fusion:         # A retriever that is not hybrid is its own only member
     "Retrieve and rerank."
-    fusion = self.retriever.fuse(question) if hasattr(self.retriever, "fuse") else _one_member(self.retriever.retrieve(check_question(question)))
+    if isinstance(self.retriever, MultiScaleRetriever):
+        fusion = self._units(self.retriever.rank(check_question(question)))
+    else:
+        fusion = self.retriever.fuse(question) if hasattr(self.retriever, "fuse") else _one_member(self.retriever.retrieve(check_question(question)))
     return fusion if self.reranker is None else _reranked(fusion, self.reranker.postprocess_nodes(fusion.hits, query_str=question))
+
+@patch
+def _units(self: Pipeline, ranking: MultiScaleRanking) -> Fusion:
+    "A ranking of units; its best ones as hits when a reranker or policy wants them."
+    spans = self.reranker is None and self.expander.policy is no_expansion
+    return Fusion([], {}, ranking) if spans else Fusion(self.retriever._hits(ranking))
 
 def _reranked(fusion: Fusion, hits: list[NodeWithScore]) -> Fusion:
     "A fusion in a reranker's order, with that as one more member."
@@ -201,21 +232,35 @@ def _reranked(fusion: Fusion, hits: list[NodeWithScore]) -> Fusion:
 def _one_member(hits: list[NodeWithScore]) -> Fusion:
     return Fusion(hits, {"retriever": {h.node_id: (r, h.score or 0.0) for r, h in enumerate(hits, 1)}})
 
+# %% ../nbs/15_pipeline.ipynb #2ba42cc1
 @patch
-def _context(self: Pipeline, fusion: Fusion) -> tuple[Expansion, Context, list[Passage]]:
+def _context(self: Pipeline, question: str, fusion: Fusion) -> tuple[Expansion, Context, list[Passage]]:
     "Expand hits and lay them out; the passages used, best first."
-    expansion = self.expander.expand(fusion.hits)
+    expansion = self.expander.expand(fusion.hits, question) if fusion.ranking is None else self._read(fusion.ranking)
     context = self.builder.build(expansion.passages)
-    return expansion, context, sorted(context.passages, key=lambda p: p.rank)
+    return expansion, context, sorted(context.passages, key=_by_rank)
+
+@patch
+def _read(self: Pipeline, ranking: Ranking) -> Expansion:
+    "The passages of a ranking that fill the context; the builder cuts what headers take."
+    before, named = self.reads, self.builder.tokenizer
+    room = self.builder.budget if self.builder.budget is None or named == "characters" else 8 * self.builder.budget
+    passages = ranking.at(10**9 if room is None else room)
+    stats = ExpansionStats(hits=sum(len(p.hits) for p in passages), passages=len(passages), reads=self.reads - before, characters=sum(len(p.span) for p in passages))
+    return Expansion(passages, stats)
+
+def _by_rank(passage: Passage) -> tuple[int, bool]:
+    "Order of passages: by their best hit, what a hit cites behind it."
+    return passage.rank, not passage.hits
 
 @patch
 def _answer(self: Pipeline, question: str, fusion: Fusion) -> Answer:
     "Everything but the model."
-    expansion, context, passages = self._context(fusion)
+    expansion, context, passages = self._context(question, fusion)
     best = best_sentence(question, passages)
     return Answer(question, _marked(passages, best, self.builder), context, expansion, fusion, best=best)
 
-# %% ../nbs/15_pipeline.ipynb #dbfdeb8c
+# %% ../nbs/15_pipeline.ipynb #f6ff982d
 @patch
 def ask(
     self: Pipeline,
@@ -231,14 +276,14 @@ def ask(
         raise _model_error(self.llm, error, answer) from error
     return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #fd2a97d3
+# %% ../nbs/15_pipeline.ipynb #e09b9f88
 @patch
 def passages(
     self: Pipeline,
     question: str,
 ) -> list[Passage]:  # As used in the context, best first
     "Only the passages: no best sentence, no model."
-    return self._context(self.find(check_question(question)))[2]
+    return self._context(question, self.find(check_question(question)))[2]
 
 
 @patch
@@ -247,24 +292,39 @@ def rank(
     question: str,
 ) -> Ranking:        # `.at(budget)` gives the passages for so many characters
     "What is found, before a budget is set (for evaluation at several)."
-    return self.rank_found(self.find(check_question(question)))
+    return self.rank_found(self.find(check_question(question)), question)
 
 
 @patch
 def rank_found(
     self: Pipeline,
-    fusion: Fusion,  # Of `find`; several pipelines may share one
+    fusion: Fusion,       # Of `find`; several pipelines may share one
+    question: str = "",   # For policies that look at it
 ) -> Ranking:
     "Rank what was found already."
-    return PassageRanking([self.builder.shorten(p) for p in self.expander.expand(fusion.hits).passages])
+    if fusion.ranking is not None:
+        return fusion.ranking
+    return PassageRanking([self.builder.shorten(p) for p in self.expander.expand(fusion.hits, question).passages])
 
-# %% ../nbs/15_pipeline.ipynb #2ba42cc1
+# %% ../nbs/15_pipeline.ipynb #4c25f714
+@patch
+def documents(
+    self: Pipeline,
+    question: str,
+) -> list[str]:      # Ids, best first, each once
+    "The documents that were found, by their best chunk."
+    fusion = self.find(check_question(question))
+    found = [h.node.ref_doc_id for h in fusion.hits] if fusion.ranking is None else [fusion.ranking.index.place(p.row)[0] for p in fusion.ranking.pieces]
+    return list(dict.fromkeys(found))
+
+# %% ../nbs/15_pipeline.ipynb #495d0773
 @patch
 async def aask(self: Pipeline, question: str) -> Answer:
     "Answer a question without blocking; hybrid members run together."
-    import asyncio
     check_question(question)
-    if hasattr(self.retriever, "afuse"):
+    if isinstance(self.retriever, MultiScaleRetriever):
+        fusion = await asyncio.to_thread(self._units, await self.retriever.arank(question))
+    elif hasattr(self.retriever, "afuse"):
         fusion = await self.retriever.afuse(question)
     else:
         fusion = _one_member(await self.retriever.aretrieve(question))
@@ -280,7 +340,7 @@ async def aask(self: Pipeline, question: str) -> Answer:
         raise _model_error(self.llm, error, answer) from error
     return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #495d0773
+# %% ../nbs/15_pipeline.ipynb #35496ead
 def resolve_llm(
     spec: str | Any | None,        # "ollama:MODEL", a LlamaIndex LLM, or None
     base_url: str | None = None,   # Of the Ollama server; its own default when None
@@ -295,7 +355,7 @@ def resolve_llm(
     from llama_index.llms.ollama import Ollama
     return Ollama(model=model, request_timeout=timeout, **({"base_url": base_url} if base_url else {}))
 
-# %% ../nbs/15_pipeline.ipynb #35496ead
+# %% ../nbs/15_pipeline.ipynb #12c46f26
 @patch
 def query_engine(
     self: Pipeline,

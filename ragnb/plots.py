@@ -490,8 +490,8 @@ def _position_groups(rows: Any, budget: int | None) -> dict[str, list[float | No
         for i, r in enumerate(_plain(rows)):
             name = str(r.get("strategy", r.get("order", ""))) if isinstance(r, Mapping) else ""
             groups.setdefault(name, []).append(_position(r, f"row {i}", budget))
-    if not groups or not any(p is not None for g in groups.values() for p in g):
-        raise InputError("rows hold no position: nothing to draw")
+    if not any(groups.values()):
+        raise InputError("rows are empty: nothing to draw")
     return groups
 
 # %% ../nbs/24_plots.ipynb #81bdbffb
@@ -523,7 +523,7 @@ def plot_position(
     if not isinstance(bins, int) or bins < 1:
         raise InputError(f"bins must be >= 1, got {bins!r}")
     script = _Script(groups)
-    top = max((np.histogram([p for p in g if p is not None], bins, (0, 1))[0] / (sum(p is not None for p in g) or 1)).max() for g in groups.values()) * 1.25
+    top = max((np.histogram([p for p in g if p is not None], bins, (0, 1))[0] / (sum(p is not None for p in g) or 1)).max() for g in groups.values()) * 1.25 or 1
     figure, axes = _axes(ax, 1.75 * len(groups) + 0.6, len(groups))
     for a, (name, positions) in zip(axes, groups.items()):
         _position_panel(a, positions, bins, top, script, name)

@@ -292,17 +292,27 @@ def stitch(
 ) -> str:                                   # Exactly `document[span.start:span.end]`
     "Rebuild the text of a span from chunks that cover it."
     out, at = [], span.start
-    gaps = ((Span(i, i + len(b)), b) for i, b in (blanks or {}).items())
-    for piece, text in sorted([*pieces, *gaps], key=lambda p: p[0]):
+    for piece, text in sorted(pieces, key=lambda p: p[0]):
         if piece.end <= at or piece.start >= span.end:
             continue
         if piece.start > at:
-            raise MissingChunkError(f"no chunk holds characters {at} to {piece.start}")
+            out.append(_blank(at, piece.start, blanks or {}))
+            at = piece.start
         out.append(text[at - piece.start:span.end - piece.start])
         at = min(piece.end, span.end)
-    if at < span.end:
-        raise MissingChunkError(f"no chunk holds characters {at} to {span.end}")
-    return "".join(out)
+    return "".join(out) if at == span.end else "".join(out) + _blank(at, span.end, blanks or {})
+
+
+def _blank(start: int, end: int, blanks: dict[int, str]) -> str:
+    "The white space between two offsets; looked up where it starts, searched for only when the span begins inside it."
+    out, at = "", start
+    while at < end:
+        i = at if at in blanks else next((i for i, b in blanks.items() if i < at < i + len(b)), None)
+        if i is None or not blanks[i]:
+            raise MissingChunkError(f"no chunk holds characters {at} to {end}")
+        out += blanks[i][at - i:end - i]
+        at = start + len(out)
+    return out
 
 # %% ../nbs/00_span.ipynb #5cb41f4d
 @dataclass(frozen=True)

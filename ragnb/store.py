@@ -182,12 +182,14 @@ class _MemoryWriter(ChunkStore):
         self._matrix = None
         return len(gone)
 
-    def _keep_vectors(self, nodes: Iterable[TextNode]) -> None:
-        "Keep the vectors of nodes."
-        self._vector |= {n.node_id: _unit(np.asarray(n.embedding, dtype=np.float32)) for n in nodes}
-        self._matrix = None
-
 # %% ../nbs/06_store.ipynb #62af6d5d
+@patch
+def _keep_vectors(self: _MemoryWriter, nodes: Iterable[TextNode]) -> None:
+    "Keep the vectors of nodes."
+    self._vector |= {n.node_id: _unit(np.asarray(n.embedding, dtype=np.float32)) for n in nodes}
+    self._matrix = None
+
+# %% ../nbs/06_store.ipynb #1a682412
 class MemoryStore(_MemoryWriter):
     "A store that lives as long as the process."
 
@@ -219,7 +221,7 @@ class MemoryStore(_MemoryWriter):
             rows = rows[scores[rows] >= last]
         return [NodeWithScore(node=_as_read(h.node), score=h.score) for h in _by_score(((float(scores[i]), nodes[i]) for i in rows), top_k)]
 
-# %% ../nbs/06_store.ipynb #1a682412
+# %% ../nbs/06_store.ipynb #c653ecab
 @patch
 def addresses(
     self: Outline,
@@ -227,7 +229,7 @@ def addresses(
     "All the chunk addresses of a document."
     return [str(Address(self.doc_id, level, i)) for level, spans in self.levels.items() for i in range(len(spans))]
 
-# %% ../nbs/06_store.ipynb #c653ecab
+# %% ../nbs/06_store.ipynb #9e5b177a
 def _unit(matrix: np.ndarray) -> np.ndarray:
     "Rows scaled to length 1; a zero row stays zero."
     norm = np.linalg.norm(matrix, axis=-1, keepdims=True)
@@ -254,7 +256,7 @@ def _as_read(node: TextNode) -> TextNode:
     "A copy to hand out: without its vector, with metadata of its own."
     return node.model_copy(update={"embedding": None, "metadata": dict(node.metadata)})
 
-# %% ../nbs/06_store.ipynb #9e5b177a
+# %% ../nbs/06_store.ipynb #1707f12a
 @patch
 def _dims(self: MemoryStore) -> int | None:
     "Length of the vectors held; None when there are none."
@@ -267,7 +269,7 @@ def _vectors(self: MemoryStore) -> tuple[list[TextNode], np.ndarray]:
         self._matrix = [self._chunks[a] for a in self._vector], np.array(list(self._vector.values()), dtype=np.float32)
     return self._matrix
 
-# %% ../nbs/06_store.ipynb #b8c002d6
+# %% ../nbs/06_store.ipynb #e6485036
 def outline_to_json(outline: Outline) -> str:
     "Write an outline as compact JSON."
     flat = {level: [x for s in spans for x in (s.start, s.end)] for level, spans in outline.levels.items()}
@@ -279,7 +281,7 @@ def outline_to_json(outline: Outline) -> str:
         "metadata": outline.metadata, "groups": [[i, s.start, s.end] for i, s in outline.groups],
     }, ensure_ascii=False, separators=(",", ":"))
 
-# %% ../nbs/06_store.ipynb #e6485036
+# %% ../nbs/06_store.ipynb #40ef90e0
 def outline_from_json(text: str) -> Outline:
     "Read an outline back."
     d = json.loads(text)
@@ -288,7 +290,7 @@ def outline_from_json(text: str) -> Outline:
                    [(n, Span(a, b)) for n, a, b in d["pages"]], [(t, Span(a, b)) for t, a, b in d["sections"]], d["metadata"],
                    [(i, Span(a, b)) for i, a, b in d.get("groups", [])])
 
-# %% ../nbs/06_store.ipynb #75c6617e
+# %% ../nbs/06_store.ipynb #f9615f68
 class _ChromaCollections(ChunkStore):
     "The collections of a Chroma database that make a store."
 
@@ -314,7 +316,7 @@ class _ChromaCollections(ChunkStore):
     def doc_ids(self) -> list[str]:
         return sorted(self._outlines.get(include=[])["ids"])
 
-# %% ../nbs/06_store.ipynb #f9615f68
+# %% ../nbs/06_store.ipynb #ed81c43f
 class ChromaStore(_ChromaCollections):
     "A store in Chroma: a folder on this machine, or a server."
 
@@ -344,7 +346,7 @@ class ChromaStore(_ChromaCollections):
     def texts(self, level: str) -> Iterator[tuple[str, str]]:
         return self._texts(level)
 
-# %% ../nbs/06_store.ipynb #ed81c43f
+# %% ../nbs/06_store.ipynb #729e6c4b
 def _chroma_client(path: str | Path | None, url: str | None) -> Any:
     "An embedded client for a folder, or an HTTP client for a URL; neither reports home."
     import chromadb
@@ -373,7 +375,7 @@ def _open_folder(folder: Path, settings: Any) -> Any:
     except chromadb.errors.ChromaError as error:
         raise RagnbError(f"cannot open the Chroma folder {str(folder)!r}: {error}") from error
 
-# %% ../nbs/06_store.ipynb #729e6c4b
+# %% ../nbs/06_store.ipynb #d7105992
 def _chroma_metadata(node: TextNode) -> dict[str, Any]:
     "Metadata as LlamaIndex's ChromaVectorStore writes them."
     metadata = node_to_metadata_dict(node, remove_text=True, flat_metadata=True)
@@ -388,7 +390,7 @@ def _home(self: ChromaStore, level: str) -> Any:
     "The collection that holds a level."
     return self._children if level in SEARCHED else self._parents
 
-# %% ../nbs/06_store.ipynb #d7105992
+# %% ../nbs/06_store.ipynb #b4a5e074
 @patch
 def _upsert(self: ChromaStore, collection: Any, rows: Sequence[tuple[str, Sequence[float] | None, dict[str, Any], str | None]]) -> None:
     "Write rows in batches; a row without a vector gets one number, spread by its id."
@@ -406,7 +408,7 @@ def _read(self: ChromaStore, collection: Any, ids: Sequence[str]) -> Iterator[tu
         rows = collection.get(ids=list(ids[at:at + self._batch]), include=["metadatas", "documents"])
         yield from zip(rows["ids"], rows["metadatas"], rows["documents"] or [None] * len(rows["ids"]))
 
-# %% ../nbs/06_store.ipynb #d5f062d3
+# %% ../nbs/06_store.ipynb #5ab4994e
 @patch
 def _put(self: ChromaStore, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
     "Replace documents: outlines first, then their chunks."
@@ -434,7 +436,7 @@ def _set_vectors(self: ChromaStore, nodes: Sequence[TextNode]) -> None:
         _found(ids, dict.fromkeys(self._children.get(ids=ids, include=[])["ids"])).all()
         self._children.update(ids=ids, embeddings=[n.embedding for n in part])
 
-# %% ../nbs/06_store.ipynb #5ab4994e
+# %% ../nbs/06_store.ipynb #58a13f01
 @patch
 def _dims(self: ChromaStore) -> int | None:
     "Length of the vectors held; None when there are none."
@@ -443,7 +445,7 @@ def _dims(self: ChromaStore) -> int | None:
         self._known_dims = len(rows[0]) if len(rows) else None
     return self._known_dims
 
-# %% ../nbs/06_store.ipynb #58a13f01
+# %% ../nbs/06_store.ipynb #247df02c
 @patch
 def _delete(self: ChromaStore, doc_ids: Iterable[str]) -> int:
     "Remove documents: their chunks, then their outlines."
@@ -459,7 +461,7 @@ def _delete(self: ChromaStore, doc_ids: Iterable[str]) -> int:
         self._outlines.delete(ids=list(gone))
     return len(gone)
 
-# %% ../nbs/06_store.ipynb #ffbc8f61
+# %% ../nbs/06_store.ipynb #e0b8f54c
 @patch
 def _search(self: ChromaStore, embedding: Sequence[float], top_k: int, where: Mapping[str, Any] | None) -> list[NodeWithScore]:
     "Nearest children."
@@ -482,7 +484,7 @@ def _nearest(self: ChromaStore, embedding: Sequence[float], n: int, where: Mappi
         where=None if not clauses else clauses[0] if len(clauses) == 1 else {"$and": clauses})
     return list(zip(rows["distances"][0], rows["metadatas"][0], rows["documents"][0]))
 
-# %% ../nbs/06_store.ipynb #e0b8f54c
+# %% ../nbs/06_store.ipynb #0aefdece
 @patch
 def _texts(self: ChromaStore, level: str) -> Iterator[tuple[str, str]]:
     "Scan a collection page by page."
@@ -491,7 +493,7 @@ def _texts(self: ChromaStore, level: str) -> Iterator[tuple[str, str]]:
         yield from ((i, t) for i, t in zip(rows["ids"], rows["documents"]) if parse_address(i).level == level)
         at += self._batch
 
-# %% ../nbs/06_store.ipynb #6eeb5fc6
+# %% ../nbs/06_store.ipynb #d6bba0cf
 @patch
 def vector_store(
     self: ChromaStore,
@@ -500,7 +502,7 @@ def vector_store(
     from llama_index.vector_stores.chroma import ChromaVectorStore
     return ChromaVectorStore(chroma_collection=self._children)
 
-# %% ../nbs/06_store.ipynb #72671ed4
+# %% ../nbs/06_store.ipynb #987d1fd1
 def embed_nodes(
     nodes: Sequence[TextNode],  # Their `embedding` is set
     embed_model: Any,           # A LlamaIndex `BaseEmbedding`
@@ -512,7 +514,7 @@ def embed_nodes(
     for node, vector in zip(nodes, vectors):
         node.embedding = vector
 
-# %% ../nbs/06_store.ipynb #987d1fd1
+# %% ../nbs/06_store.ipynb #81c54b42
 @patch
 def add_documents(
     self: ChunkStore,

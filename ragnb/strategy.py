@@ -14,14 +14,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastcore.basics import patch
 
 from .context import Ranking
 from .datasets import Dataset
-from .span import DuplicateIdError, InputError
+from .span import DuplicateIdError, IndexMismatchError, InputError
 
 # %% auto #0
 __all__ = ['PRESETS', 'DEFAULT_STRATEGY', 'Strategy', 'parse_strategy', 'load_strategies', 'resolve_strategies', 'make_grid',
@@ -40,7 +41,7 @@ class Strategy:
     expand_top_k: int = 5          # Hits that are expanded, >= 0
     max_chunks: int = 80           # Hits and neighbours together, >= 1
     embed: str = ""                # That of the run when empty
-    peer: str = ""                 # A name of `ragnb.peers.PEERS`; then the other keys are not used
+    peer: str = ""                 # A spec of `ragnb.peers.build_peer`; then the other keys, but for `embed`, are not used
 
     def __post_init__(self) -> None:
         for key, least in (("top_k", 1), ("expand_top_k", 0), ("max_chunks", 1)):
@@ -66,6 +67,7 @@ def spec(
 
 # %% ../nbs/22_strategy.ipynb #ddafcbd7
 PRESETS: dict[str, Strategy] = {
+    "multi-scale": Strategy("multi-scale", split="units", retrieve="multi-scale", policy="none"),
     "hybrid": Strategy("hybrid"),
     "seed": Strategy("seed", policy="neighbours:5", top_k=10),
     "parents": Strategy("parents", policy="parent"),
@@ -73,7 +75,7 @@ PRESETS: dict[str, Strategy] = {
     "vector": Strategy("vector", retrieve="vector", policy="none"),
     "chunks": Strategy("chunks", policy="none"),
 }
-DEFAULT_STRATEGY: str = "hybrid"  # What `ragnb eval` runs when no strategy is named
+DEFAULT_STRATEGY: str = "multi-scale"  # What `ragnb eval` runs when no strategy is named
 
 # %% ../nbs/22_strategy.ipynb #bad85b37
 def parse_strategy(
@@ -88,7 +90,7 @@ def parse_strategy(
         raise InputError(f"strategy {line!r} cannot be read: {error}") from None
     if not first:
         raise InputError(f"strategy {line!r} is empty")
-    base, words = (_base(first), rest) if "=" not in first else (PRESETS[DEFAULT_STRATEGY], [first, *rest])
+    base, words = (_base(first), rest) if first.startswith("peer:") or "=" not in first else (Strategy(), [first, *rest])
     settings: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
@@ -97,6 +99,7 @@ def parse_strategy(
         settings[key] = _number(key, value)
     return replace(base, **({"name": "" if settings else base.name} | settings))
 
+# %% ../nbs/22_strategy.ipynb #7adbcbc2
 def _base(word: str) -> Strategy:
     "The preset or peer that a line starts with."
     kind, _, name = word.partition(":")
@@ -116,7 +119,7 @@ def _number(key: str, value: str) -> Any:
         raise InputError(f"{key} must be a whole number, got {value!r}")
     return int(value)
 
-# %% ../nbs/22_strategy.ipynb #252d4210
+# %% ../nbs/22_strategy.ipynb #a52b0c6c
 def load_strategies(
     path: str | Path,       # YAML: {NAME: "line" or {key: value}}
 ) -> list[Strategy]:        # `InputError` names the entry that is wrong
@@ -138,7 +141,7 @@ def load_strategies(
             raise InputError(f"strategy {name!r} of {Path(path).name}: {error}") from None
     return out
 
-# %% ../nbs/22_strategy.ipynb #a52b0c6c
+# %% ../nbs/22_strategy.ipynb #0273d892
 def resolve_strategies(
     lines: Iterable[str | Strategy],  # Lines, names of `.yaml` files, or strategies; the default when there are none
 ) -> list[Strategy]:                  # With different names
@@ -153,9 +156,9 @@ def resolve_strategies(
         raise DuplicateIdError(f"two strategies are called {twice[0]!r}: give one a name=…")
     return out
 
-# %% ../nbs/22_strategy.ipynb #4cbdc9e5
+# %% ../nbs/22_strategy.ipynb #43938380
 def make_grid(
-    base: str | Strategy = DEFAULT_STRATEGY,
+    base: str | Strategy = "hybrid",
     **choices: Sequence[Any],   # Key of a strategy -> the values to try
 ) -> list[Strategy]:            # Named by what differs
     "Combine choices into strategies."
@@ -168,7 +171,7 @@ def make_grid(
         out.append(replace(start, **keys, name=" ".join(f"{k}={v}" for k, v in keys.items())))
     return out
 
-# %% ../nbs/22_strategy.ipynb #97167886
+# %% ../nbs/22_strategy.ipynb #27664a56
 @dataclass
 class IndexCache:
     "Indexes of datasets, made once."
@@ -183,34 +186,44 @@ class IndexCache:
             self._temporary = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
             self.folder = self._temporary.name
 
-    def index(
-        self,
-        dataset: Dataset,
-        split: str,
-        embed: str = "ngram",
-    ) -> Any:               # ragnb.ingest.Index
-        "The index of a dataset."
-        from ragnb.ingest import index_documents
-        key = hashlib.sha256(json.dumps([_content(dataset), split, embed]).encode()).hexdigest()[:16]
-        if key not in self._open:
-            self._open[key] = index_documents(dataset.documents.values(), Path(self.folder) / key, name=dataset.name, embed=embed, parser=split,
-                                              base_url=self.base_url, show_progress=self.show_progress)[0]
-        return self._open[key]
+# %% ../nbs/22_strategy.ipynb #dfc6bb2f
+@patch
+def index(
+    self: IndexCache,
+    dataset: Dataset,
+    split: str,
+    embed: str = "ngram",
+) -> Any:               # ragnb.ingest.Index
+    "The index of a dataset."
+    from ragnb.ingest import index_documents
+    key = hashlib.sha256(json.dumps([_content(dataset), split, embed]).encode()).hexdigest()[:16]
+    if key not in self._open:
+        make = partial(index_documents, list(dataset.documents.values()), Path(self.folder) / key, name=dataset.name, embed=embed, parser=split,
+                       base_url=self.base_url, show_progress=self.show_progress)
+        try:
+            self._open[key] = make()[0]
+        except IndexMismatchError:  # of another version, or damaged: it is only a cache
+            self._open[key] = make(force=True)[0]
+    return self._open[key]
 
-# %% ../nbs/22_strategy.ipynb #27664a56
+# %% ../nbs/22_strategy.ipynb #ff021e4e
 def _content(dataset: Dataset) -> list[str]:
     "Hashes of the documents; the questions do not matter here."
     from ragnb.ingest import document_hash
     return [f"{i} {document_hash(d)}" for i, d in sorted(dataset.documents.items())]
 
-# %% ../nbs/22_strategy.ipynb #dfc6bb2f
-class Cost(NamedTuple):
+# %% ../nbs/22_strategy.ipynb #270bbb6a
+@dataclass(frozen=True)
+class Cost:
     "What one question cost."
     milliseconds: float = 0.0
     reads: int = 0         # Keyed store reads
     llm_calls: int = 0
 
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.milliseconds + other.milliseconds, self.reads + other.reads, self.llm_calls + other.llm_calls)
 
+# %% ../nbs/22_strategy.ipynb #2b2c0b63
 @dataclass
 class System:
     "A strategy over a corpus: ask it, and see what that cost."
@@ -220,31 +233,6 @@ class System:
     def rank(self, question: str) -> Ranking:
         "What is found for a question."
         return self.source.rank(question)
-
-    def rank_shared(self, question: str, shared: dict[Any, Any]) -> tuple[Ranking, Cost]:
-        "Rank, taking from `shared` what a system with the same retriever found already; the cost is that of all the work."
-        s = self.strategy
-        if s.peer:
-            return self._costed(lambda: self.rank(question))
-        key = (s.split, s.embed, s.retrieve, s.rerank, s.top_k)
-        if key not in shared:
-            shared[key] = self._costed(lambda: self.source.find(question))
-        found, before = shared[key]
-        ranking, after = self._costed(lambda: self.source.rank_found(found))
-        return ranking, Cost(*(x + y for x, y in zip(before, after)))
-
-    def _costed(self, work: Callable[[], Any]) -> tuple[Any, Cost]:
-        "Do something and count what it costs."
-        reads, calls, started = self.reads, self.llm_calls, time.perf_counter()
-        return work(), Cost(1000 * (time.perf_counter() - started), self.reads - reads, self.llm_calls - calls)
-
-    def documents(self, question: str, depth: int = 100) -> list[str]:
-        "Ids of the best documents, by their best chunk."
-        if self.strategy.peer:
-            found = [p.doc_id for p in self.rank(question).at(10**9)]
-        else:
-            found = [h.node.ref_doc_id for h in self.source.find(question).hits]
-        return list(dict.fromkeys(found))[:depth]
 
     @property
     def reads(self) -> int:
@@ -256,7 +244,49 @@ class System:
         "Model calls of retrieval and reranking so far."
         return self.source.llm_calls
 
-# %% ../nbs/22_strategy.ipynb #ff021e4e
+# %% ../nbs/22_strategy.ipynb #1081241b
+@patch
+def rank_shared(
+    self: System,
+    question: str,
+    shared: dict[Any, Any],     # What was found for this question so far, by retriever; added to
+) -> tuple[Ranking, Cost]:
+    "Rank, taking from `shared` what a system with the same retriever found already; the cost is that of all the work."
+    s = self.strategy
+    if s.peer:
+        return self.costed(lambda: self.rank(question))
+    key = (s.split, s.embed, s.retrieve, s.rerank, s.top_k, s.policy == "none")
+    if key not in shared:
+        shared[key] = self.costed(lambda: self.source.find(question))
+    found, before = shared[key]
+    ranking, after = self.costed(lambda: self.source.rank_found(found, question))
+    return ranking, before + after
+
+# %% ../nbs/22_strategy.ipynb #e3373a41
+@patch
+def costed(
+    self: System,
+    work: Callable[[], Any],    # Something that uses the system
+) -> tuple[Any, Cost]:          # What it returned, and what that cost
+    "Do something and count what it costs."
+    reads, calls, started = self.reads, self.llm_calls, time.perf_counter()
+    return work(), Cost(1000 * (time.perf_counter() - started), self.reads - reads, self.llm_calls - calls)
+
+# %% ../nbs/22_strategy.ipynb #44ab7f01
+@patch
+def documents(
+    self: System,
+    question: str,
+    depth: int = 100,   # Documents
+) -> list[str]:
+    "Ids of the best documents, by their best chunk."
+    if self.strategy.peer:
+        found = [p.doc_id for p in self.rank(question).at(10**9)]
+    else:
+        found = self.source.documents(question)
+    return list(dict.fromkeys(found))[:depth]
+
+# %% ../nbs/22_strategy.ipynb #95ccf515
 def build_system(
     strategy: str | Strategy,
     dataset: Dataset,
@@ -264,13 +294,15 @@ def build_system(
     *,
     embed: str = "ngram",         # For strategies that name none
     llm: Any = None,              # For rerankers that need one
+    fill: int = 4_000,            # Characters that a peer's hits should be enough for
 ) -> System:
     "Build a strategy over the documents of a dataset."
     strategy, cache = parse_strategy(strategy), cache or IndexCache()
     if strategy.peer:
         from ragnb.embed import resolve_embedding
         from ragnb.peers import build_peer
-        return System(strategy, build_peer(strategy.peer, list(dataset.documents.values()), _fitted(resolve_embedding(strategy.embed or embed, cache.base_url), dataset)))
+        model = _fitted(resolve_embedding(strategy.embed or embed, cache.base_url), dataset)
+        return System(strategy, build_peer(strategy.peer, list(dataset.documents.values()), model, fill=fill))
     from ragnb.pipeline import Pipeline
     index = cache.index(dataset, strategy.split, strategy.embed or embed)
     return System(strategy, Pipeline.from_index(
@@ -285,10 +317,11 @@ def _fitted(model: Any, dataset: Dataset) -> Any:
         model.fit(fit_pieces(list(dataset.documents.values())))
     return model
 
-# %% ../nbs/22_strategy.ipynb #270bbb6a
+# %% ../nbs/22_strategy.ipynb #1c3e9cf5
 def as_document_strategy(
     strategy: Strategy,
     depth: int = 100,   # Documents ranked
 ) -> Strategy:
     "The same retriever and reranker over whole documents, for sets whose qrels name documents."
-    return strategy if strategy.peer else replace(strategy, split="titled:whole", policy="none", top_k=max(depth, strategy.top_k))
+    keep = strategy.peer or strategy.retrieve == "multi-scale"  # its largest windows hold whole documents already
+    return replace(strategy, policy="none", top_k=max(depth, strategy.top_k), **({} if keep else {"split": "titled:whole"}))

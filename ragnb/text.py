@@ -16,7 +16,7 @@ from .span import InputError, Span
 
 # %% auto #0
 __all__ = ['KEPT_TAGS', 'trim_span', 'whole_cut', 'block_spans', 'is_korean', 'sentence_spans', 'word_tokens_batch',
-           'word_tokens', 'Tokenizer', 'tokenizer', 'count_tokens']
+           'word_tokens', 'bigram_tokens', 'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../nbs/01_text.ipynb #0c003c47
 _BLOCK = re.compile(
@@ -209,6 +209,21 @@ def word_tokens(
     return next(word_tokens_batch([text]))
 
 # %% ../nbs/01_text.ipynb #4f9a3bed
+_RUN = re.compile(r"[\uac00-\ud7a3]+|[①-⑳]|(?:(?![\uac00-\ud7a3])[^\W_])+(?:['’][a-z]+)?")
+
+# %% ../nbs/01_text.ipynb #a2ceb3c7
+def bigram_tokens(
+    text: str,
+) -> list[str]:  # Lower case; empty for a text without words
+    "Tokenise a text for BM25 without any package: Hangul in overlapping pairs of syllables, the rest in words."
+    text = unicodedata.normalize("NFC", text)
+    out = []
+    for run in _RUN.findall(text.lower()):
+        hangul = len(run) > 2 and "\uac00" <= run[0] <= "\ud7a3"
+        out += [run[i:i + 2] for i in range(len(run) - 1)] if hangul else [run]
+    return out + _article_tokens(text)
+
+# %% ../nbs/01_text.ipynb #0306c350
 def _last(low: int, high: int, fits: Callable[[int], bool]) -> int:
     "The last of `low..high` that fits, when those that fit come first; `low` when none does."
     while low < high:
@@ -216,7 +231,7 @@ def _last(low: int, high: int, fits: Callable[[int], bool]) -> int:
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
 
-# %% ../nbs/01_text.ipynb #a2ceb3c7
+# %% ../nbs/01_text.ipynb #23114f53
 @dataclass(frozen=True)
 class Tokenizer:
     "A named way of measuring text."
@@ -241,7 +256,7 @@ class Tokenizer:
         low = _last(ends[word], stop, fits)
         return text[:next(i for i in range(min(stop, low + 100), low - 1, -1) if i == low or fits(i))]
 
-# %% ../nbs/01_text.ipynb #28149677
+# %% ../nbs/01_text.ipynb #588c4431
 def _tiktoken_counter(name: str) -> Callable[[str], int]:
     "Counter of a tiktoken encoding; `cl100k_base` comes with llama-index-core and needs no network."
     import tiktoken
@@ -253,7 +268,7 @@ def _tiktoken_counter(name: str) -> Callable[[str], int]:
         raise InputError(f"tiktoken encoding {name!r} is not on this machine and could not be fetched") from error
     return lambda text: len(encoding.encode(text, disallowed_special=()))
 
-# %% ../nbs/01_text.ipynb #3b98047e
+# %% ../nbs/01_text.ipynb #64231b3a
 def _file_counter(path: str) -> Callable[[str], int]:
     "Counter of a Hugging Face `tokenizer.json`."
     from tokenizers import Tokenizer as Fast
@@ -265,7 +280,7 @@ def _file_counter(path: str) -> Callable[[str], int]:
     fast.no_padding()
     return lambda text: len(fast.encode(text, add_special_tokens=False).ids)
 
-# %% ../nbs/01_text.ipynb #19d8bfd1
+# %% ../nbs/01_text.ipynb #05eaf468
 @lru_cache(maxsize=16)
 def tokenizer(
     name: str = "characters",  # "characters", "words", "kiwi", a tiktoken encoding such as "cl100k_base", or a path to a tokenizer.json
@@ -283,7 +298,7 @@ def tokenizer(
         return Tokenizer(name, _file_counter(name))
     raise InputError(f"unknown tokenizer {name!r}: use characters, words, kiwi, cl100k_base, o200k_base, gpt2 or a path to tokenizer.json")
 
-# %% ../nbs/01_text.ipynb #0306c350
+# %% ../nbs/01_text.ipynb #c86d8080
 def count_tokens(
     text: str,
     name: str = "characters",  # See `tokenizer`

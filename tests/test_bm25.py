@@ -23,7 +23,7 @@ from ragnb.span import DuplicateIdError, IndexMismatchError, InputError, Missing
 
 TOKENS = st.lists(st.sampled_from("가나다라마바사"), max_size=12)  # few terms: many stand in more than half of the documents
 CORPUS = st.lists(TOKENS, max_size=12)
-CLASSES = {"okapi": rank_bm25.BM25Okapi, "plus": rank_bm25.BM25Plus, "l": rank_bm25.BM25L}
+CLASSES = {"okapi": rank_bm25.BM25Okapi, "plus": rank_bm25.BM25Plus, "l": rank_bm25.BM25L}  # each with the idf of the same name
 
 
 def build(documents: list[list[str]], first: int = 0, **parameters) -> Bm25:
@@ -45,7 +45,7 @@ def test_equals_rank_bm25_on_vaswani(variant: str) -> None:
     documents = [words(json.loads(line)["text"]) for line in (folder / "corpus.jsonl").open(encoding="utf-8")]
     queries = [words(json.loads(line)["query"]) for line in (folder / "queries.jsonl").open(encoding="utf-8")]
     assert len(documents) == 11_429 and len(queries) == 56
-    ours, theirs = build(documents, variant=variant), CLASSES[variant](documents)
+    ours, theirs = build(documents, variant=variant, idf=variant), CLASSES[variant](documents)
     for query in queries if variant == "okapi" else queries[:5]:
         np.testing.assert_allclose(ours.scores(query), theirs.get_scores(query), rtol=0, atol=1e-9)
 
@@ -55,7 +55,7 @@ def test_equals_rank_bm25_on_vaswani(variant: str) -> None:
 @given(documents=CORPUS.filter(any), query=TOKENS, k1=st.floats(0.1, 3), b=st.floats(0, 0.99))
 def test_equals_rank_bm25_on_random_tokens(variant: str, documents: list, query: list, k1: float, b: float) -> None:
     theirs = CLASSES[variant](documents, k1=k1, b=b)
-    ours = build(documents, variant=variant, k1=k1, b=b)
+    ours = build(documents, variant=variant, idf=variant, k1=k1, b=b)
     np.testing.assert_allclose(ours.scores(query), theirs.get_scores(query), rtol=0, atol=1e-9)
     assert compare_with_rank_bm25(ours, [query]) < 1e-9
 
@@ -71,7 +71,7 @@ def test_results_share_a_term_and_are_positive(documents: list, query: list, var
     assert all(s > 0 and s == pytest.approx(scores[i]) for i, s in everything)
     bags = dict(zip(index.ids, documents))
     assert all(set(bags[i]) & set(query) for i, _ in everything)
-    if idf != "okapi":
+    if idf not in ("okapi", "atire"):  # the idf of a word that stands in all documents is above 0
         assert len(everything) == sum(bool(set(d) & set(query)) for d in documents)
     keys = [(-s, int(i.rsplit("c", 1)[1])) for i, s in everything]
     assert keys == sorted(keys)
@@ -103,6 +103,59 @@ def test_ties_at_the_cut_stand_in_address_order() -> None:
     order = ["a#c3", "a#p3", *(f"b#c{i}" for i in range(12)), "not an address", "zz"]
     for k in (1, 3, 13, 15, 16, 99):
         assert [i for i, _ in index.top_k(["가"], k)] == order[:k]
+
+
+# --- the best k without scoring everything
+
+
+def zipf(rng: np.random.Generator, n: int, terms: int = 300) -> list[list[str]]:
+    return [[f"t{min(i, terms)}" for i in rng.zipf(1.2, rng.integers(1, 40))] for _ in range(n)]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 2**32), idf=st.sampled_from(IDFS), k=st.sampled_from([1, 3, 10, 100]), b=st.sampled_from([0.0, 0.4, 0.75, 1.0]))
+def test_top_k_is_the_head_of_all_scores(variant: str, seed: int, idf: str, k: int, b: float) -> None:
+    rng = np.random.default_rng(seed)
+    index = Bm25(variant=variant, idf=idf, b=b)
+    for first in range(0, 600, 150):  # several segments
+        index.add([f"d#c{i}" for i in range(first, first + 150 - first // 10)], zipf(rng, 150 - first // 10))
+    index.remove([index.ids[i] for i in rng.choice(len(index), size=40, replace=False)])
+    for query in zipf(rng, 5):
+        scores, shares = index.scores(query), index._matched(index._postings(index._weights(query)))
+        ranked = sorted(np.flatnonzero((shares > 0) & (scores > 0)), key=lambda row: (-shares[row], int(index.ids[row][3:])))
+        assert index.top_k(query, k) == [(index.ids[row], scores[row]) for row in ranked[:k]]  # to the last bit
+
+
+def test_common_words_are_read_only_for_documents_in_the_race() -> None:
+    rng = np.random.default_rng(0)
+    index = build([[*d, "의", "의"] for d in zipf(rng, 2_000, 2_000)])
+    read, original = [], index._earned
+    index._earned = lambda weight, rows, counts: read.append(len(rows)) or original(weight, rows, counts)
+    assert index.top_k(["의", "t1500", "t1"], 3) and sum(read) < 2_000 < len(index._postings(index._weights(["의"]))[0].rows) + 1
+
+
+# --- the same scores as bm25s
+
+# Ours, theirs, and what theirs is multiplied with
+BM25S = [({}, {"method": "lucene"}, 2.5), ({}, {"method": "atire", "idf_method": "lucene"}, 1), ({"idf": "okapi", "epsilon": 0}, {"method": "robertson"}, 2.5),
+         ({"idf": "atire"}, {"method": "atire"}, 1), ({"variant": "plus"}, {"method": "bm25+", "delta": 1.0}, 1)]
+
+
+@pytest.mark.parametrize("ours, theirs, factor", BM25S)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32), b=st.floats(0, 1))
+def test_equals_bm25s(ours: dict, theirs: dict, factor: float, seed: int, b: float) -> None:
+    bm25s = pytest.importorskip("bm25s")
+    rng = np.random.default_rng(seed)
+    documents = zipf(rng, 60, 40)
+    other = bm25s.BM25(k1=1.5, b=b, dtype="float64", **theirs)
+    other.index(documents, show_progress=False)
+    index = build(documents, b=b, **ours)
+    for query in zipf(rng, 4, 40):
+        query = [t for t in query if t in index._vocabulary]
+        if query:
+            np.testing.assert_allclose(index.scores(query), factor * other.get_scores(query), rtol=0, atol=1e-6)
 
 
 # --- changes

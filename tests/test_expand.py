@@ -15,7 +15,8 @@ from llama_index.core.schema import Document, ImageNode, NodeWithScore, TextNode
 from strategies import examples
 
 from ragnb.expand import (
-    Expander, ExpandPostprocessor, Expansion, neighbours, no_expansion, parent, passage_node, policy_name, resolve_policy, to_chunks,
+    Expander, ExpandPostprocessor, Expansion, Place, QuestionPolicy, Situation, merge_by_document, neighbours, no_expansion, parent, passage_node,
+    policy_name, register_policy, resolve_policy, to_chunks, together,
 )
 from ragnb.span import Address, InputError, MissingChunkError, Outline, Span, n_characters, parse_address
 from ragnb.split import ParentChildNodeParser, SpanNodeParser
@@ -130,20 +131,26 @@ def check(expansion: Expansion, texts: dict[str, str], hits: list[NodeWithScore]
     ranks = {h.node_id: (n, h.score) for n, h in enumerate(hits, 1)}
     for p in expansion.passages:
         assert p.text == texts[p.doc_id][p.span.start:p.span.end]
+        assert set(p.why) == {*p.hits, *p.neighbors} and not set(p.hits) & set(p.neighbors) and (p.hits or p.neighbors)
+        if not p.hits:  # what a policy brought from elsewhere
+            assert p.rank in {n for n, _ in ranks.values()} and p.score is None and p.focus is None and p.scores == ()
+            continue
         assert (p.rank, p.score) == min((ranks[a] for a in p.hits), key=lambda r: r[0])
         assert [ranks[a][0] for a in p.hits] == sorted(ranks[a][0] for a in p.hits)
         assert p.scores == tuple(ranks[a][1] for a in p.hits)
         assert p.focus is None or p.span.contains(p.focus)
-        assert set(p.why) == {*p.hits, *p.neighbors} and not set(p.hits) & set(p.neighbors)
         assert all(p.why[a] == f"hit, rank {ranks[a][0]}" for a in p.hits if "passed" not in p.why[a])
     assert [p.rank for p in expansion.passages] == sorted(p.rank for p in expansion.passages)
     for doc_id in texts:
         spans = [p.span for p in expansion.passages if p.doc_id == doc_id]
         assert sum(map(len, spans)) == n_characters(spans), "a character stands in two passages"
     s = expansion.stats
-    assert (s.hits, s.passages, s.merged) == (len(hits), len(expansion.passages), len(hits) - len(expansion.passages))
+    assert (s.hits, s.passages, s.merged) == (len(hits), len(expansion.passages), len(hits) - sum(bool(p.hits) for p in expansion.passages))
+    assert s.beside == sum(not p.hits for p in expansion.passages)
     assert s.neighbors == sum(len(p.neighbors) for p in expansion.passages)
     assert s.characters == sum(len(p.span) for p in expansion.passages)
+    assert sum(s.dropped.values()) == len(expansion.dropped) and set(s.dropped) == set(expansion.dropped.values())
+    assert not set(expansion.dropped) & {a for p in expansion.passages for a in (*p.hits, *p.neighbors)}
 
 
 @examples(250)
@@ -429,7 +436,7 @@ def test_overlap_does_not_bring_a_refused_chunk_back():
     assert (p.text, p.neighbors) == (text, ())
 
 
-@pytest.mark.parametrize("setting", [{"top_k": -1}, {"max_chunks": 0}, {"missing": "drop"}])
+@pytest.mark.parametrize("setting", [{"top_k": -1}, {"max_chunks": 0}, {"missing": "skip"}])
 def test_bad_settings_are_refused(setting):
     with pytest.raises(InputError, match="expander needs"):
         Expander(MemoryStore(), **setting)
@@ -644,7 +651,7 @@ def test_a_passage_node_names_its_hits_best_first():
 
 def test_postprocessor_is_a_pydantic_model():
     from pydantic import ValidationError
-    for bad in ({"policy": "neighbours:-1"}, {"policy": "all"}, {"max_chunks": "many"}, {"missing": "drop"}, {"top_k": -1}):
+    for bad in ({"policy": "neighbours:-1"}, {"policy": "all"}, {"max_chunks": "many"}, {"missing": "skip"}, {"top_k": -1}):
         with pytest.raises(ValidationError):
             ExpandPostprocessor(store=MemoryStore(), **bad)
     with pytest.raises(ValidationError):
@@ -657,3 +664,154 @@ def test_statistics_are_logged(caplog):
     with caplog.at_level(logging.INFO, "ragnb.expand"):
         Expander(store, neighbours(1)).expand([hit(nodes["1#c5"])])
     assert "neighbours:1" in caplog.text and "'neighbors': 2" in caplog.text
+
+
+def test_the_question_reaches_the_policy():
+    store, asked = MemoryStore(), []
+    _, nodes = row(store)
+
+    def prepare(situation: Situation):
+        asked.append((situation.question, len(situation.hits), len(situation.expanded)))
+        situation.events.append("looked")
+        return neighbours(1)
+
+    policy = QuestionPolicy("mine", prepare)
+    hits = [hit(nodes[f"1#c{i}"]) for i in (1, 5, 9)]
+    expansion = Expander(store, policy, top_k=2).expand(hits, "며칠?")
+    ExpandPostprocessor(store=store, policy=policy).postprocess_nodes(hits, query_str="언제?")
+    Expander(store, policy, top_k=0).expand(hits, "아무도")  # nobody is expanded: nobody is asked
+    Expander(store, policy).expand([], "아무도")
+    assert asked == [("며칠?", 3, 2), ("언제?", 3, 3)]
+    assert expansion.stats.events == ["looked"] and "mine: 1 after #c1" in expansion.passages[0].why["1#c2"]
+
+
+# --- places elsewhere -----------------------------------------------------------------------------------------------------------------
+
+
+def brings(*places: Any, documents: tuple[str, ...] = ()) -> QuestionPolicy:
+    """The hit, and places elsewhere."""
+    return QuestionPolicy("brings", lambda situation: lambda outline, at: [outline.span_of(at), *places], lambda hits: documents)
+
+
+def test_a_place_in_another_document_is_a_passage_behind_its_hit():
+    store = Counting()
+    text, nodes = row(store, "a")
+    other, _ = row(store, "b")
+    policy = brings(Place("b", Span(0, 9), "is cited"), ("b", Span(40, 49)), documents=("b",))
+    expansion = Expander(store, policy, top_k=1).expand([hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
+    assert [(p.doc_id, p.rank, p.hits, p.score, p.text) for p in expansion.passages] == [
+        ("a", 1, ("a#c5",), 0.9, nodes["a#c5"].text), ("b", 1, (), None, other[:9]), ("b", 1, (), None, other[40:49]), ("a", 2, ("a#c9",), 0.8, nodes["a#c9"].text)]
+    assert expansion.passages[1].why == {"b#c0": "brings: is cited (rank 1)"} and "brought along" in str(expansion.passages[2].why)
+    assert store.asked == [("outlines", ("a", "b")), ("chunks", ("b#c0", "b#c4"))]
+    assert [(c["_id"], c["is_neighbor"]) for c in to_chunks(expansion)] == [("a#c5", False), ("b#c0", True), ("b#c4", True), ("a#c9", False)]
+    check(expansion, {"a": text, "b": other}, [hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
+
+
+def test_a_place_that_touches_a_hit_joins_it():
+    store = MemoryStore()
+    text, nodes = row(store, "a")
+    after = store.get_outlines(["a"]).found["a"].levels["c"][6]
+    (p,) = Expander(store, brings(Place("a", after, "is cited"))).expand([hit(nodes["a#c5"])]).passages
+    assert p.hits == ("a#c5",) and p.neighbors == ("a#c6",) and p.text == text[p.span.start:p.span.end]
+    assert p.why["a#c6"] == "brings: is cited (rank 1)"
+
+
+def test_a_place_nobody_knows_is_told_and_costs_no_read():
+    store = Counting()
+    _, nodes = row(store, "a")
+    row(store, "c")
+    expansion = Expander(store, brings(Place("b", Span(0, 9)), Place("c", Span(0, 9)), Place("a", Span(10**6, 10**6 + 5)), documents=("b",))).expand([hit(nodes["a#c5"])])
+    assert expansion.dropped == {"b@0-9": "its document is not in the index", "c@0-9": "its document is not in the index"}
+    assert expansion.stats.dropped == {"its document is not in the index": 2}
+    assert [k for k, _ in store.asked] == ["outlines"] and len(expansion.passages) == 1
+
+
+def test_places_are_cut_from_the_end_and_come_after_the_neighbours_of_their_hit():
+    store = MemoryStore()
+    text, nodes = row(store, "a")
+    policy = together(neighbours(1), brings(Place("a", store._outlines["a"].levels["c"][12].hull(store._outlines["a"].levels["c"][15]), "far")))
+    expansion = Expander(store, policy, max_chunks=5).expand([hit(nodes["a#c5"])])
+    assert [(p.hits, p.neighbors) for p in expansion.passages] == [(("a#c5",), ("a#c4", "a#c6")), ((), ("a#c12", "a#c13"))]
+    assert expansion.stats.dropped == {"beyond max_chunks": 2} and set(expansion.dropped) == {"a#c14", "a#c15"}
+    assert Expander(store, policy, max_chunks=3).expand([hit(nodes["a#c5"])]).stats.beside == 0
+
+
+def test_a_place_is_read_on_a_level_that_its_document_has():
+    store, text = MemoryStore(), "가나 다라 마바 사아 자차"
+    _, nodes = row(store, "a")
+    fill(store, "law", text, {"r": [Span(0, 5), Span(6, 14)], "p": [Span(0, 14)]})
+    expansion = Expander(store, brings(Place("law", Span(7, 10)), documents=("law",))).expand([hit(nodes["a#c5"])])
+    assert expansion.passages[1].text == text[7:10] and expansion.passages[1].neighbors == ("law#r1",)
+
+
+@pytest.mark.parametrize("bad", [[], [Place("a", Span(0, 5))], [Span(0, 1)], [None], ["a"], [("a", 0, 1)]])
+def test_several_spans_must_hold_the_hit_too(bad):
+    store = MemoryStore()
+    _, nodes = row(store, "a")
+    with pytest.raises(InputError, match="which does not hold the hit a#c5"):
+        Expander(store, lambda outline, at: bad).expand([hit(nodes["a#c5"])])
+
+
+def test_policies_are_put_together():
+    store = MemoryStore()
+    text, nodes = row(store)
+    policy = resolve_policy("neighbours:1 + siblings:2")
+    assert policy_name(policy) == "neighbours:1+siblings:2"
+    (p,) = Expander(store, policy).expand([hit(nodes["1#c5"])]).passages
+    assert p.neighbors == ("1#c3", "1#c4", "1#c6", "1#c7")
+    for bad in ("+", "neighbours+", "none+everything", "neighbours:1+none:2"):
+        with pytest.raises(InputError, match="unknown policy"):
+            resolve_policy(bad)
+
+
+def test_a_policy_of_ones_own_gets_a_name():
+    register_policy("test-first", lambda n=1: lambda outline, at: Span(0, max(n, outline.span_of(at).end)), int)
+    assert resolve_policy("test-first:3")(Outline("d", 9, {"c": [Span(0, 1)]}), Address("d", "c", 0)) == Span(0, 3)
+    with pytest.raises(InputError, match=r"test-first\[:N\]"):
+        resolve_policy("test-second")
+    for bad in ("", "a:b", "a+b"):
+        with pytest.raises(InputError, match="name must hold neither"):
+            register_policy(bad, lambda: no_expansion)
+
+
+# --- what the index no longer holds ----------------------------------------------------------------------------------------------------
+
+
+def test_deleted_hits_are_kept_dropped_or_refused():
+    """A chunk that the store lost, a document that was deleted, and somebody else's node."""
+    store = Counting()
+    text, nodes = row(store, "a")
+    store.lost = {"a#c5"}
+    hits = [hit(nodes["a#c5"], 0.9), hit(TextNode(id_="gone#c1", text="지운 글")), hit(TextNode(id_="uuid", text="남의 글")), hit(nodes["a#c9"])]
+    kept = Expander(store, neighbours(1)).expand(hits)
+    assert {a for p in kept.passages for a in p.hits} == {h.node_id for h in hits}
+    store.asked = []
+    dropped = Expander(store, neighbours(1), missing="drop").expand(hits)
+    assert [p.hits for p in dropped.passages] == [("uuid",), ("a#c9",)] and dropped.stats.merged == 0
+    assert dropped.dropped == {"gone#c1": "hit that is not in the index", "a#c5": "hit that is not in the index"}
+    assert dropped.stats.dropped == {"hit that is not in the index": 2} and len(store.asked) == dropped.stats.reads == 2
+    assert all("5번째" not in p.text and "지운" not in p.text for p in dropped.passages)
+    with pytest.raises(MissingChunkError, match="1 hits are not in the index, the first is 'gone#c1'"):
+        Expander(store, neighbours(1), missing="fail").expand(hits)
+    Expander(store, missing="fail").expand([hit(TextNode(id_="uuid", text="남의 글"))])
+
+
+def test_what_lies_behind_a_hole_is_told():
+    store = Counting()
+    _, nodes = row(store, "a")
+    store.lost = {"a#c7"}
+    expansion = Expander(store, neighbours(3)).expand([hit(nodes["a#c5"])])
+    assert expansion.dropped == {"a#c7": "not in the store", "a#c8": "cut off by a chunk that is not in the store"}
+
+
+# --- for display -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_document_is_shown_once():
+    store = MemoryStore()
+    a, b = row(store, "a", title="가")[1], row(store, "b")[1]
+    expansion = Expander(store, neighbours(1)).expand([hit(a["a#c15"], 0.9), hit(b["b#c3"], 0.8), hit(a["a#c2"], 0.7)])
+    shown = merge_by_document(expansion.passages)
+    assert [(d.doc_id, d.rank, d.score, len(d.passages)) for d in shown] == [("a", 1, 0.9, 2), ("b", 2, 0.8, 1)]
+    assert shown[0].passages[0].span < shown[0].passages[1].span and shown[0].metadata == {"title": "가"}
+    assert shown[0].text.count("\n…\n") == 1 and merge_by_document([]) == []

@@ -15,16 +15,18 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
 from strategies import PIECES, doc_ids, examples
 
-from ragnb.context import RankedContextBuilder
-from ragnb.expand import Expander, neighbours, no_expansion
+from ragnb.context import PassageRanking, RankedContextBuilder
+from ragnb.datasets import Evidence
+from ragnb.expand import Expander, Place, neighbours, no_expansion, parent, together
 from ragnb.ingest import update_index
-from ragnb.inspect import _width, trace_html, trace_rows, trace_table, visible, write_html
+from ragnb.inspect import Trace, _width, _windows, _without, trace, trace_html, trace_rows, trace_table, visible, write_html
 from ragnb.pipeline import Answer, Pipeline
 from ragnb.span import InputError, Span, parse_address
 from ragnb.split import ParentChildNodeParser
 from ragnb.store import MemoryStore
 
-VOID = {"meta", "br", "rect"}
+VOID = {"meta", "br"}
+ACTING = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff\\ud800-\\udfff\U000e0001\U000e0020-\U000e007f]")
 
 
 class Page(HTMLParser):
@@ -32,68 +34,92 @@ class Page(HTMLParser):
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
+        self.open: list[tuple[str, str]] = []  # Tag, class
         self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []    # Of `<div class="text">`, marking removed
+        self.texts: list[str] = []      # Of passages; marks, labels and notes removed
+        self.around: list[str] = []     # Of what is around them
+        self.notes: list[str] = []
         self.marked: list[list[tuple[str, str]]] = []
         self.body = ""
-        self._div: int | None = None
         self.feed(page)
         self.close()
         assert self.open == [], f"never closed: {self.open}"
 
     def handle_starttag(self, tag, attrs):
+        assert len(dict(attrs)) == len(attrs)
         self.tags.append((tag, dict(attrs)))
+        kind = dict(attrs).get("class") or ""
         if tag not in VOID:
-            self.open.append(tag)
-        if dict(attrs).get("class") == "text":
-            self._div = len(self.open)
+            self.open.append((tag, kind))
+        if kind == "text" and tag == "div":
             self.texts.append("")
             self.marked.append([])
+        elif kind == "text around":
+            self.around.append("")
 
     def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
+        raise AssertionError(f"<{tag}/>")
+
+    def handle_comment(self, data):
+        raise AssertionError(f"a comment: {data}")
 
     def handle_endtag(self, tag):
-        assert self.open and self.open[-1] == tag, f"</{tag}> while {self.open[-3:]} are open"
+        assert self.open and self.open[-1][0] == tag, f"</{tag}> while {self.open[-3:]} are open"
         self.open.pop()
-        if self._div and len(self.open) < self._div:
-            self._div = None
 
     def handle_data(self, data):
         self.body += data
-        if self._div:
+        kinds = [kind for _, kind in self.open]
+        if "note" in kinds or self.open and self.open[-1][0] == "summary":
+            self.notes.append(data)
+        elif "text" in kinds:
             self.texts[-1] += data
-            last = self.tags[-1][1].get("class", "") if len(self.open) > self._div else ""
-            self.marked[-1].append((last, data))
+            self.marked[-1].append((kinds[-1] if kinds[-1] not in ("text", "fold") else "", data))
+        elif "text around" in kinds:
+            self.around[-1] += data
 
 
-ALLOWED = {"html", "head", "meta", "title", "style", "body", "p", "h1", "h2", "small", "span", "br", "article", "div", "b", "svg", "rect", "details", "summary", "table", "tr", "td", "pre"}
+ALLOWED = {"html", "head", "meta", "title", "style", "body", "p", "h3", "h4", "span", "mark", "bdi", "i", "b", "br", "div", "svg", "rect", "details", "summary", "table", "tr", "td", "th"}
+ATTRIBUTES = {"class", "dir", "data-k", "open", "lang", "charset", "name", "content", "http-equiv", "viewbox", "preserveaspectratio", "role", "aria-label", "width", "height", "x", "y", "rx", "fill"}
 
 
-def check_page(answer: Answer) -> Page:
-    """What must hold for the page of any answer."""
-    text = trace_html(answer)
+def in_view(passages) -> list:
+    """Passages in the order of the view."""
+    return [p for d in dict.fromkeys(p.doc_id for p in passages) for p in sorted((q for q in passages if q.doc_id == d), key=lambda q: q.span)]
+
+
+def check_html(text: str, passages) -> Page:
+    """What must hold for any view."""
     page = Page(text)
     assert {tag for tag, _ in page.tags} <= ALLOWED, "a tag that is not ours"
     for tag, attributes in page.tags:
-        for name, value in attributes.items():
-            assert not name.startswith("on") and name not in ("href", "src", "srcset", "action", "formaction", "style", "xlink:href", "background")
-            assert "javascript:" not in (value or "").lower()
-    assert sum(tag == "article" for tag, _ in page.tags) == len(answer.expansion.passages) == len(page.texts)
-    style = re.search(r"<style>(.*?)</style>", text, re.S)[1]
-    assert "url(" not in style and "@import" not in style and "http" not in style
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text), "a character that acts"
-    for shown, p in zip(page.texts, answer.expansion.passages):
-        assert shown == visible(p.text).replace("\r", ""), "marking changes the text"
+        assert set(attributes) <= ATTRIBUTES, "an attribute that is not ours"
+        assert re.fullmatch(r"(hit|evidence) \d+|hit|cited|beside|parent|neighbour|not read|", attributes.get("data-k", ""))
+        assert "javascript:" not in "".join(v or "" for v in attributes.values()).lower()
+    for style in re.findall(r"<style>(.*?)</style>", text, re.S):
+        assert "url(" not in style and "@import" not in style and "http" not in style and "<" not in style
+    assert not ACTING.search(text), "a character that acts"
+    shown = [(t, p) for t, p in zip(page.texts, in_view(passages), strict=True)]
+    for t, p in shown:
+        if len(t) == len(visible(p.text)) or len(p.text) < 600:
+            assert t == visible(p.text), "marking changes the text"
     for tag, a in page.tags:
         if tag == "rect" and "x" in a:
-            assert 0 <= float(a["x"]) and float(a["width"]) > 0 and float(a["x"]) + float(a["width"]) <= 1000.1
-            assert 0 <= float(a["y"]) and float(a["y"]) + float(a["height"]) <= 14
-    rows = trace_rows(answer)
-    assert {r["chunk"] for r in rows if r["role"] == "hit"} == {i for p in answer.expansion.passages for i in p.hits} == {h.node_id for h in answer.fusion.hits}
-    assert len(rows) == sum(len(p.hits) + len(p.neighbors) for p in answer.expansion.passages)
-    assert len(trace_table(answer).splitlines()) == len(rows) + 1
+            assert 0 <= float(a["x"]) and float(a["width"]) > 0 and float(a["x"]) + float(a["width"]) <= 1000.2
+            assert 0 <= float(a["y"]) and float(a["y"]) + float(a["height"]) <= 26
+    return page
+
+
+def check_page(answer: Answer | Trace) -> Page:
+    """What must hold for the page of any answer."""
+    told = answer if isinstance(answer, Trace) else trace(answer)
+    page, part = check_html(told.page(), told.passages[:200]), told.fragment()
+    check_html(part, told.passages[:200])
+    assert "\n" not in part and "$" not in part, "Markdown or MathJax could read it"
+    expansion, rows = told.answer.expansion, told.rows()
+    assert {r["chunk"] for r in rows if r["role"] == "hit"} == {i for p in expansion.passages for i in p.hits} <= {h.node_id for h in told.answer.fusion.hits}
+    assert len(rows) == sum(len(p.hits) + len(p.neighbors) for p in expansion.passages) + len(expansion.dropped)
+    assert len(trace_table(told).splitlines()) == len(rows) + 1
     return page
 
 
@@ -171,7 +197,7 @@ def test_a_page_of_any_documents(texts, glue):
 
 @pytest.mark.parametrize("text, shown", [
     ("연차 15일\n\t끝", "연차 15일\n\t끝"), ("a\r\nb", "a\nb"), ("a\rb", "a␍b"), ("\x1b[31m", "␛[31m"), ("\x00", "␀"), ("\x7f", "⟨U+007F⟩"), ("\x9b", "⟨U+009B⟩"),
-    ("\u202e", "⟨U+202E⟩"), ("\u2066\u2069", "⟨U+2066⟩⟨U+2069⟩"), ("\u200f", "⟨U+200F⟩"), ("\ufeff", "⟨U+FEFF⟩"), ("\u2028", "⟨U+2028⟩"), ("👩\u200d💻", "👩\u200d💻"),
+    ("\u202e", "⟨U+202E⟩"), ("\u2066\u2069", "⟨U+2066⟩⟨U+2069⟩"), ("\u200f", "⟨U+200F⟩"), ("\ufeff", "⟨U+FEFF⟩"), ("\u2028", "⟨U+2028⟩"), ("a\udc00", "a⟨U+DC00⟩"), ("\U000e0041", "⟨U+E0041⟩"), ("\u2060", "⟨U+2060⟩"), ("👩\u200d💻", "👩\u200d💻"),
 ])
 def test_acting_characters_are_named(text, shown):
     assert visible(text) == shown and visible(shown) == shown
@@ -188,6 +214,10 @@ HOSTILE = {
     "NUL": "연차 \x00\x01\x02",
     "url": "연차 http://evil.example/x.js javascript:alert(1) url(http://x)",
     "line ends": "연차\r\n15일\rx\u2028y\x85z",
+    "hidden letters": "연차 " + "".join(chr(0xE0000 + ord(c)) for c in "ignore"),
+    "Markdown": "연차\n\n[a](javascript:alert(1)) ![](http://x) **b** `c` $\\href{x}{y}$ <details open ontoggle=alert(1)>",
+    "style": "연차 </style><style>*{display:none}</style><link rel=stylesheet href=//x><base href=//x>",
+    "our own classes": '연차 <mark class="hit" data-k="hit 1">15일</mark><i class="note">',
 }
 
 
@@ -196,8 +226,8 @@ def test_a_hostile_document_is_shown_not_obeyed(name, tmp_path):
     text = (HOSTILE[name] + ". ") * 4
     answer = ask({"d": text}, HOSTILE[name], title=HOSTILE[name])
     page = check_page(answer)
-    if name != "line ends":
-        assert visible(HOSTILE[name]) in page.body
+    for word in visible(HOSTILE[name]).split():
+        assert word in page.body
     assert "\x1b" not in trace_table(answer) and "\u202e" not in trace_table(answer)
     written = write_html(answer, tmp_path / "new" / "page.html").read_text(encoding="utf-8")
     assert Page(written).tags == page.tags
@@ -217,11 +247,16 @@ def test_a_megabyte_on_one_line():
     parser = ParentChildNodeParser(parent_size=500_000, parent_overlap=0, child_size=400_000, child_overlap=0, sentences="rule")
     nodes = store.add_documents([Document(text=text, id_="d")], parser, MockEmbedding(embed_dim=1))
     node = next(n for n in nodes if n.node_id == "d#c1")
-    expansion = Pipeline(Fixed([NodeWithScore(node=node, score=1.0)]), Expander(store, neighbours(5)), RankedContextBuilder(2_000))
-    fusion = expansion._fusion("연차")
-    expanded, context, _ = expansion._context(fusion)
-    page = check_page(Answer("연차", "", context, expanded, fusion))
-    assert len(page.texts[0]) > 1_000_000
+    pipeline = Pipeline(Fixed([NodeWithScore(node=node, score=1.0)]), Expander(store, neighbours(5)), RankedContextBuilder(2_000))
+    found = pipeline.find("연차")
+    expanded, context, _ = pipeline._context(found)
+    page = check_page(told := trace(Answer("연차", "", context, expanded, found), store=store))
+    assert len(told.passages[0].text) > 1_000_000
+    assert len(told.page()) < 60_000 and len(told.fragment()) < 60_000, "the view stays small"
+    assert any("characters are not shown" in n for n in page.notes) and len(page.texts[0]) > 1_000
+    counted = sum(int(n.replace(",", "")) for t in page.notes for n in re.findall(r"… ([\d,]+) characters are not shown", t))
+    folded = sum(int(n.replace(",", "")) for t in page.notes for n in re.findall(r"… ([\d,]+) characters …", t))
+    assert len(page.texts[0]) + counted == len(told.passages[0].text), (counted, folded)
 
 
 # --- the page -------------------------------------------------------------------------------------------------------------------------
@@ -229,25 +264,25 @@ def test_a_megabyte_on_one_line():
 
 def test_marks_are_those_of_the_chunks(answer):
     page = check_page(answer)
-    for pieces, p in zip(page.marked, answer.expansion.passages):
+    for pieces, p in zip(page.marked, in_view(answer.expansion.passages)):
         outline, at = answer.expansion.outlines[p.doc_id], p.span.start
         hits = [outline.span_of(parse_address(i)) for i in p.hits]
         for classes, text in pieces:
             span = Span(at, at + len(text))
-            assert ("hit" in classes.split()) == any(h.contains(span) for h in hits)
+            assert ("hit" in classes.split()) == any(h.contains(span) for h in hits) or not text.strip()
             assert not ("hit" in classes.split() and "near" in classes.split())
             at = span.end
         assert at == p.span.end
     best = "".join(text for pieces in page.marked for classes, text in pieces if "best" in classes.split())
     i, span = answer.best
     used = answer.passages[i]
-    assert best == used.text[span.start - used.span.start:span.end - used.span.start]
+    assert "".join(best.split()) == "".join(used.text[span.start - used.span.start:span.end - used.span.start].split())
 
 
 def test_page_says_what_is_beyond_the_budget(answer):
     text = trace_html(answer)
     seen = {c.passage.rank for c in answer.context.citations}
-    assert text.count("beyond the budget") == text.count("<article class=out>") == sum(p.rank not in seen for p in answer.expansion.passages) > 0
+    assert text.count("not read: beyond the budget") == text.count('class="passage out"') == sum(p.rank not in seen for p in answer.expansion.passages) > 0
 
 
 def test_the_map_of_a_long_document_stays_in_its_frame():
@@ -256,18 +291,18 @@ def test_the_map_of_a_long_document_stays_in_its_frame():
     nodes = store.add_documents([Document(text="연차는 15일이다. " * 10_000, id_="d")], parser, MockEmbedding(embed_dim=1))
     last = max(nodes, key=lambda n: (n.metadata["level"] == "c", n.metadata["index"]))
     page = check_page(Pipeline(Fixed([NodeWithScore(node=last, score=1.0)]), Expander(store)).ask("연차"))
-    assert [a["width"] for tag, a in page.tags if tag == "rect" and "x" in a] == ["3.0", "3.0"]
+    assert [a["width"] for tag, a in page.tags if tag == "rect" and "x" in a] == ["4.0", "4.0"]
 
 
 def test_page_forbids_itself_everything(answer):
     (policy,) = [a["content"] for tag, a in check_page(answer).tags if a.get("http-equiv") == "Content-Security-Policy"]
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
 
 
 def test_a_generated_answer_is_shown_and_escaped(answer):
     from dataclasses import replace
     shown = trace_html(replace(answer, text="15일 <b>[1]</b>", generated=True), title="<t>")
-    assert "<h2>Answer</h2><pre>15일 &lt;b&gt;[1]&lt;/b&gt;</pre>" in shown and "<title>&lt;t&gt;</title>" in shown
+    assert '<h4>Answer</h4><div class="text box" dir="auto">15일 &lt;b&gt;[1]&lt;/b&gt;</div>' in shown and "<title>&lt;t&gt;</title>" in shown
     Page(shown)
 
 
@@ -288,13 +323,22 @@ def test_nodes_of_others_have_a_row_and_an_article():
 def test_an_answer_with_nothing_in_it():
     answer = Pipeline(Fixed([]), Expander(MemoryStore())).ask("연차")
     check_page(answer)
-    assert trace_rows(answer) == [] and trace_table(answer).split() == ["#", "chunk", "role", "retriever", "score", "why"]
+    assert trace_rows(answer) == [] and trace_table(answer).split() == ["#", "chunk", "role", "retriever", "score", "chars", "read", "why"]
 
 
 def test_half_a_surrogate_pair_does_not_stop_the_writing(answer, tmp_path):
     from dataclasses import replace
     path = write_html(replace(answer, question="연차 \ud800 끝"), tmp_path / "page.html")
-    assert "<h1>연차 ? 끝</h1>" in path.read_text(encoding="utf-8")
+    assert "<bdi>연차 ⟨U+D800⟩ 끝</bdi>" in path.read_text(encoding="utf-8")
+
+
+def test_half_surrogates_of_a_foreign_retriever(tmp_path):
+    """Our stores refuse them; a node of another retriever is passed through, and must not stop the writing."""
+    node = TextNode(id_="x\udc00", text="연차 \ud83d 15일 \ude00", metadata={"title": "\ud800"})
+    answer = Pipeline(Fixed([NodeWithScore(node=node, score=1.0)]), Expander(MemoryStore())).ask("연차")
+    assert "연차 ⟨U+D83D⟩ 15일 ⟨U+DE00⟩" in check_page(answer).body
+    write_html(answer, tmp_path / "page.html").read_text(encoding="utf-8")
+    trace_table(answer).encode()
 
 
 def test_write_html(answer, tmp_path):
@@ -302,3 +346,169 @@ def test_write_html(answer, tmp_path):
     assert path == Path(tmp_path / "a" / "b.html") and path.read_text(encoding="utf-8") == trace_html(answer)
     with pytest.raises(InputError, match="is a folder"):
         write_html(answer, tmp_path)
+
+
+# --- roles, evidence, and what is around -----------------------------------------------------------------------------------------------
+
+
+def test_around_is_the_text_of_the_document(answer, tmp_path):
+    """What is shown beside the passages is what stands there, read in one more read; passages, neighbours of it and gaps tile the document."""
+    index, _ = update_index(SAMPLE / "corpus" / "hr_labor", tmp_path / "i", show_progress=False)
+    pipeline = Pipeline.from_index(index, budget=900)
+    before = pipeline.reads
+    told = trace(pipeline, answer.question, around=150)
+    assert pipeline.reads - before == told.answer.expansion.stats.reads + 1
+    assert not trace(pipeline, answer.question, around=0).around and not trace(told.answer).around
+    for doc_id, pieces in told.around.items():
+        if doc_id.endswith(".md"):
+            text = (SAMPLE / "corpus" / "hr_labor" / doc_id).read_text(encoding="utf-8")
+            assert all(text[s.start:s.end] == t for s, t in pieces)
+        spans = sorted([s for s, _ in pieces] + [p.span for p in told.passages if p.doc_id == doc_id])
+        assert all(a.end <= b.start for a, b in zip(spans, spans[1:]))
+    page = check_page(told)
+    assert sorted("".join(t.split()) for t in page.around) == sorted("".join(visible(t).split()) for ts in told.around.values() for _, t in ts)
+    assert told.rows() == trace_rows(told.answer)
+
+
+def test_what_was_brought_from_elsewhere():
+    """A cited place stands behind its hit, in its own document; its role is its own."""
+    def cites(outline, hit):
+        return [outline.span_of(hit), Place("b", Span(0, 30), "제2조")]
+    cites.name = "references:1"
+    texts = {"a": "연차는 15일이다. 제2조를 본다. " * 6, "b": "제2조 반차는 4시간이다. " * 12}
+    store = MemoryStore()
+    nodes = store.add_documents([Document(text=t, id_=i) for i, t in texts.items()], ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"), MockEmbedding(embed_dim=1))
+    hit = next(n for n in nodes if n.node_id == "a#c1")
+    from ragnb.expand import QuestionPolicy
+    policy = together(neighbours(1), QuestionPolicy("references:1", lambda s: cites, lambda hits: ["b"]))
+    answer = Pipeline(Fixed([NodeWithScore(node=hit, score=1.0)]), Expander(store, policy), RankedContextBuilder(None)).ask("연차")
+    roles = {r["chunk"]: (r["role"], r["policy"]) for r in trace_rows(answer)}
+    assert roles["a#c1"] == ("hit", "") and roles["a#c0"] == roles["a#c2"] == ("neighbour", "neighbours:1+references:1")
+    assert roles["b#c0"] == ("cited", "neighbours:1+references:1")
+    page = check_page(answer)
+    assert ("div", {"class": "passage"}) in page.tags and any(a.get("data-k") == "cited" for _, a in page.tags)
+    assert {r["doc_id"] for r in trace(answer, evidence=[Evidence("b", Span(0, 10), texts["b"][:10])]).evidence_rows()} == {"b"}
+
+
+def test_parents_are_told_from_neighbours():
+    answer = ask({"d": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(30))}, every=25, policy=parent)
+    rows = trace_rows(answer)
+    assert {r["role"] for r in rows} == {"hit", "parent"} and {r["policy"] for r in rows if r["role"] == "parent"} == {"parent"}
+    assert any("parent" in (a.get("class") or "").split() for _, a in check_page(answer).tags)
+
+
+def test_evidence_is_followed():
+    text = " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(60))
+    plain = ask({"d": text, "e": "다른 글이다. " * 20}, every=12, policy=neighbours(1), budget=160)
+    read, beyond = plain.passages[0], next(p for p in reversed(plain.expansion.passages) if p.doc_id == "d")
+    places = [Span(read.span.start, read.span.start + 10), Span(beyond.span.start, beyond.span.start + 10), Span(beyond.span.end + 30, beyond.span.end + 40), Span(0, 5)]
+    gold = [Evidence("d", s, text[s.start:s.end]) for s in places[:3]] + [Evidence("unknown </b>", Span(7, 12), "<b>없다")]
+    told = trace(plain, evidence=gold)
+    assert [(r["state"], r["read"]) for r in told.evidence_rows()] == [("read", 1.0), ("found, but beyond the budget", 0.0), ("not found", 0.0), ("not found", 0.0)]
+    page = check_page(told)
+    marked = {a["data-k"]: a["class"] for _, a in page.tags if a.get("data-k", "").startswith("evidence")}
+    assert set(marked) == {f"evidence {n}" for n in (1, 2, 3, 4)} and all("gold" in c.split() for c in marked.values())
+    assert page.around[-1] == "<b>없다"
+
+
+def test_what_was_dropped_has_a_row_and_a_reason():
+    answer = ask({"d": "연차는 15일이다. " * 60}, every=40, policy=neighbours(6))
+    few = Pipeline(Fixed(answer.fusion.hits), Expander(_store_of({"d": "연차는 15일이다. " * 60}), neighbours(6), max_chunks=3)).ask("연차")
+    dropped = [r for r in trace_rows(few) if r["role"] == "dropped"]
+    assert {r["chunk"]: r["dropped"] for r in dropped} == few.expansion.dropped and set(few.expansion.dropped.values()) == {"beyond max_chunks"}
+    assert all(r["passage"] is None and not r["in_context"] for r in dropped) and "beyond max_chunks" in trace_table(few)
+    check_page(few)
+
+
+def _store_of(texts: dict[str, str]) -> MemoryStore:
+    store = MemoryStore()
+    store.add_documents([Document(text=t, id_=i) for i, t in texts.items()], ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"), MockEmbedding(embed_dim=1))
+    return store
+
+
+def test_eighty_hits_over_forty_documents():
+    answer = ask({f"d{n}": f"{n}년차의 연차는 15일이다. " * 16 for n in range(40)}, every=4, budget=None)
+    assert len(answer.fusion.hits) >= 80
+    page = check_page(answer)
+    assert sum(a.get("class") == "doc" for _, a in page.tags) == 40 and sum("open" in a and a.get("class") == "doc" for _, a in page.tags) == 3
+    assert len(trace_html(answer)) < 600_000
+
+
+def test_the_table_is_the_answer(answer):
+    frame, rows = trace(answer).frame(), trace_rows(answer)
+    assert list(frame["chunk"]) == [r["chunk"] for r in rows] and frame["in_context"].tolist() == [r["in_context"] for r in rows]
+    for p in answer.expansion.passages:
+        own = [r for r in rows if r["passage"] == p.rank and r["chunk"] in (*p.hits, *p.neighbors)]
+        assert {r["chunk"]: r["score"] for r in own if r["role"] == "hit"} == dict(zip(p.hits, p.scores))
+        assert all(0 < r["characters"] <= len(p.span) for r in own)
+    for name, ranks in answer.fusion.members.items():
+        assert {r["chunk"]: (r[name], r[f"{name} score"]) for r in rows if r[name]} == {i: v for i, v in ranks.items() if i in {r["chunk"] for r in rows}}
+    assert repr(trace(answer)) == trace_table(answer)
+
+
+def test_a_ranking_without_fusion_and_context():
+    passages = ask({"d": "연차는 15일이다. " * 60}, budget=None).expansion.passages
+    told = trace(PassageRanking(passages), "연차", budget=100)
+    assert sum(len(p.span) for p in told.passages) <= 100 and told.rankers == {} and told.answer is None
+    check_html(told.page(), told.passages)
+    assert len(told.table().splitlines()) == len(told.rows()) + 1
+
+
+def test_units_say_what_each_scale_gave_them():
+    from ragnb.multiscale import MultiScaleIndex, MultiScaleRetriever, UnitNodeParser
+    documents = [Document(text="# 휴가\n\n" + "\n\n".join(f"{i}년차 직원의 연차는 {i + 14}일이다. 반차는 {i}시간이다." for i in range(1, 40)), id_="휴가 <b>", metadata={"title": "휴가"}), Document(text="세정장비의 압력을 본다. " * 9, id_="b")]
+    parsed = [UnitNodeParser(sentences="rule").parse(d) for d in documents]
+    store, index = MemoryStore(), MultiScaleIndex()
+    nodes, outlines = [n for ns, _ in parsed for n in ns], [o for _, o in parsed]
+    store.add(nodes, outlines)
+    index.add(nodes, outlines)
+    retriever = MultiScaleRetriever(index, store)
+    told, ranking = trace(retriever, "7년차 직원의 연차는?", budget=300), retriever.rank("7년차 직원의 연차는?")
+    assert told.passages == tuple(ranking.at(300)) and {"multi-scale", "words"} <= set(told.rankers)
+    for i, given in told.signals.items():
+        assert given == ranking.explain(i)
+        if i in told.rankers["words"]:
+            assert told.rankers["words"][i][1] == pytest.approx(sum(z for name, z in given.items() if name.startswith("words")))
+    assert min(r["multi-scale"] for r in told.rows()) == 1 and "words 7" in told.page()
+    check_html(told.page(), told.passages)
+    piped = trace(Pipeline(retriever, Expander(store), RankedContextBuilder(300)), "7년차 직원의 연차는?")
+    assert {"multi-scale", "retriever"} <= set(piped.rankers) and piped.signals
+    check_page(piped)
+
+
+def test_a_model_that_does_not_answer_is_a_fact():
+    from llama_index.core.llms import MockLLM
+
+    class Broken(MockLLM):
+        def complete(self, *args, **kwargs):
+            raise ConnectionError("no <b>route</b>")
+
+    store = _store_of({"d": "연차는 15일이다. " * 9})
+    hit = NodeWithScore(node=store._chunks["d#c0"], score=1.0)
+    told = trace(Pipeline(Fixed([hit]), Expander(store), llm=Broken()), "연차")
+    assert "did not answer" in told.facts[-1] and told.passages
+    check_page(told)
+
+
+def test_what_trace_refuses(answer):
+    with pytest.raises(InputError, match="needs a question"):
+        trace(Pipeline(Fixed([]), Expander(MemoryStore())))
+    with pytest.raises(InputError, match="around must be >= 0"):
+        trace(answer, around=-1)
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=6))
+def test_without_and_windows(a, b, pairs):
+    span, held = Span(min(a, b), max(a, b)), [Span(min(p), max(p)) for p in pairs]
+    rest = {i for s in _without(span, held) for i in range(s.start, s.end)}
+    assert rest == set(range(span.start, span.end)) - {i for s in held for i in range(s.start, s.end)}
+    from ragnb.inspect import _Mark
+    shown = _windows(span, [_Mark("hit", s) for s in held], 20)
+    assert all(span.contains(w) for w in shown) and all(x.end < y.start for x, y in zip(shown, shown[1:]))
+
+
+def test_the_style_stays_in_its_place(answer):
+    """Every rule is bound to our class, so that a notebook or a docs page looks as before."""
+    style = re.search(r"<style>(.*?)</style>", trace(answer).fragment(), re.S)[1].replace("@media(prefers-color-scheme:dark)", "")
+    for selectors in re.findall(r"([^{}]+)\{[^{}]*\}", style):
+        assert all(".rt.rt" in s for s in selectors.split(",")), selectors

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import SENTENCES, cluster_length, documents, examples, huge, joins_previous
 
 from ragnb.span import InputError, Span
-from ragnb.text import block_spans, count_tokens, is_korean, sentence_spans, tokenizer, trim_span, word_tokens, word_tokens_batch
+from ragnb.text import bigram_tokens, block_spans, count_tokens, is_korean, sentence_spans, tokenizer, trim_span, word_tokens, word_tokens_batch
 
 METHODS = ("auto", "kiwi", "rule")
 
@@ -164,6 +164,27 @@ def test_particles_do_not_change_the_word_and_inflection_neither() -> None:
         assert "연차" in word_tokens(form)
         assert "는" not in word_tokens(form)
     assert word_tokens("leave policies") == word_tokens("Leave Policy")
+
+
+@examples(150, slow=2_000)
+@given(documents)
+def test_bigrams_are_pairs_of_neighbours(text: str) -> None:
+    tokens = bigram_tokens(unicodedata.normalize("NFC", text))
+    assert bigram_tokens(unicodedata.normalize("NFD", text)) == tokens
+    assert all(t and not any(c.isspace() for c in t) for t in tokens)
+    assert all(len(t) <= 2 or t.startswith("제") for t in tokens if all("가" <= c <= "힣" for c in t))
+
+
+@pytest.mark.parametrize(("text", "tokens"), [
+    ("연차휴가는", ["연차", "차휴", "휴가", "가는"]),
+    ("연차 휴가", ["연차", "휴가"]),
+    ("법을 법 항", ["법을", "법", "항"]),
+    ("제43조의2 ①", ["제", "43", "조의", "2", "①", "제43조의2"]),
+    ("GN-300과 Engineers' GPU3개", ["gn", "300", "과", "engineers", "gpu3", "개"]),
+    ("勤労와", ["勤労", "와"]),
+])
+def test_bigram_cases(text: str, tokens: list[str]) -> None:
+    assert bigram_tokens(text) == tokens
 
 
 def longest_prefix(text: str, budget: int, name: str) -> str:

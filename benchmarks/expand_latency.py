@@ -1,0 +1,205 @@
+"""Expand hits by ±5 chunks in six ways, side by side in one run: how the time grows with hits and with the index.
+
+    python benchmarks/expand_latency.py [--chunks 20000,100000] [--hits 5,20,80] [--window 5] [--rounds 5] [--plot FILE.png]
+
+Ours is the whole expansion (outlines, chunks, stitching, reasons); the others only fetch chunks. LlamaIndex's `PrevNextNodePostprocessor` cannot read a
+vector store, so it gets an in-memory docstore, and Haystack's window retriever its in-memory document store; ours is measured over a store in memory as well.
+"""
+from __future__ import annotations
+
+import argparse
+import logging
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from tqdm import tqdm
+
+from ragnb.expand import Expander, neighbours
+from ragnb.span import Address, Outline, Span, parse_address
+from ragnb.store import ChromaStore, ChunkStore, MemoryStore
+
+PER_DOCUMENT, SIZE = 500, 60
+
+
+def batches(n_chunks: int) -> Iterator[tuple[list[TextNode], list[Outline]]]:
+    """Synthetic documents of 500 equal chunks, ten documents a batch; chunks know their neighbours."""
+    rng = np.random.default_rng(0)
+    nodes, outlines = [], []
+    for d in tqdm(range(n_chunks // PER_DOCUMENT), desc=f"index {n_chunks:,}", unit="document"):
+        doc_id = f"doc{d}"
+        for i in range(PER_DOCUMENT):
+            text = f"문서 {d}의 {i}번째 조각으로 시험을 위해 만든 글이다.".ljust(SIZE)[:SIZE]
+            near = {NodeRelationship.PREVIOUS: i - 1, NodeRelationship.NEXT: i + 1}
+            relations = {k: RelatedNodeInfo(node_id=f"{doc_id}#c{j}") for k, j in near.items() if 0 <= j < PER_DOCUMENT}
+            nodes.append(TextNode(
+                id_=str(Address(doc_id, "c", i)), text=text, start_char_idx=i * SIZE, end_char_idx=(i + 1) * SIZE, metadata={"level": "c", "index": i},
+                embedding=rng.normal(size=8).tolist(), relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=doc_id), **relations}))
+        outlines.append(Outline(doc_id, PER_DOCUMENT * SIZE, {"c": [Span(i * SIZE, (i + 1) * SIZE) for i in range(PER_DOCUMENT)]}))
+        if len(outlines) == 10:
+            yield nodes, outlines
+            nodes, outlines = [], []
+    if outlines:
+        yield nodes, outlines
+
+
+Way = Callable[[list[NodeWithScore]], tuple[set[str], int]]  # Hits -> ids of the chunks read, number of reads or look-ups
+
+
+def ours(store: ChunkStore, window: int) -> Way:
+    """The whole expansion."""
+    def expand(hits: list[NodeWithScore]) -> tuple[set[str], int]:
+        out = Expander(store, neighbours(window), top_k=len(hits), max_chunks=10_000).expand(hits)
+        return {a for p in out.passages for a in (*p.hits, *p.neighbors)}, out.stats.reads
+    return expand
+
+
+def clause(node_id: str, window: int) -> dict:
+    """The range filter of one hit, as seed 000 phrases it."""
+    at = parse_address(node_id)
+    return {"$and": [{"document_id": at.doc_id}, {"index": {"$gte": max(0, at.index - window)}}, {"index": {"$lte": at.index + window}}]}
+
+
+def batch_query(store: ChromaStore, window: int) -> Way:
+    """One `$or` of ranges: seed 000's batch query."""
+    def fetch(hits: list[NodeWithScore]) -> tuple[set[str], int]:
+        clauses = [clause(h.node_id, window) for h in hits]
+        return set(store._children.get(where={"$or": clauses} if len(clauses) > 1 else clauses[0])["ids"]), 1
+    return fetch
+
+
+def one_by_one(store: ChromaStore, window: int) -> Way:
+    """One filtered read a hit (N+1)."""
+    def fetch(hits: list[NodeWithScore]) -> tuple[set[str], int]:
+        return {i for h in hits for i in store._children.get(where=clause(h.node_id, window))["ids"]}, len(hits)
+    return fetch
+
+
+def prev_next(nodes: list[TextNode], window: int) -> Way:
+    """LlamaIndex's postprocessor over its in-memory docstore; look-ups counted."""
+    from llama_index.core.postprocessor import PrevNextNodePostprocessor
+    from llama_index.core.storage.docstore import SimpleDocumentStore
+
+    class Counting(SimpleDocumentStore):
+        def get_document(self, *args: Any, **kwargs: Any) -> Any:
+            calls.append(1)
+            return super().get_document(*args, **kwargs)
+
+    calls: list[int] = []
+    docstore = Counting()
+    docstore.add_documents(nodes)
+
+    def fetch(hits: list[NodeWithScore]) -> tuple[set[str], int]:
+        calls.clear()
+        found = PrevNextNodePostprocessor(docstore=docstore, num_nodes=window, mode="both").postprocess_nodes(hits)
+        return {n.node_id for n in found}, len(calls)
+    return fetch
+
+
+def haystack_window(nodes: list[TextNode], window: int) -> Way | None:
+    """Haystack's window retriever over its in-memory store; None where it is not installed."""
+    try:
+        from haystack import Document
+        from haystack.components.retrievers import SentenceWindowRetriever
+        from haystack.document_stores.in_memory import InMemoryDocumentStore
+    except ImportError:
+        return None
+    logging.getLogger("haystack").setLevel(logging.ERROR)
+    store = InMemoryDocumentStore()
+    documents = {n.node_id: Document(id=n.node_id, content=n.text, meta={"source_id": n.ref_doc_id, "split_id": n.metadata["index"], "split_idx_start": n.start_char_idx}) for n in nodes}
+    store.write_documents(list(documents.values()))
+    retriever, plain, calls = SentenceWindowRetriever(store, window_size=window), store.filter_documents, []
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls.append(1)
+        return plain(*args, **kwargs)
+    store.filter_documents = counted
+
+    def fetch(hits: list[NodeWithScore]) -> tuple[set[str], int]:
+        calls.clear()
+        found = retriever.run(retrieved_documents=[documents[h.node_id] for h in hits])["context_documents"]
+        return {d.id for d in found}, len(calls)
+    return fetch
+
+
+def measure(ways: dict[str, Way], hits: list[list[NodeWithScore]]) -> dict[str, tuple[float, int]]:
+    """Median milliseconds and reads of each way, on the same hits in turn; all must find the same chunks."""
+    times: dict[str, list[float]] = {}
+    reads: dict[str, int] = {}
+    for some in tqdm(hits, desc=f"{len(hits[0])} hits", unit="round", leave=False):
+        answers = {}
+        for name, way in ways.items():
+            start = time.perf_counter()
+            answers[name], reads[name] = way(some)
+            times.setdefault(name, []).append(time.perf_counter() - start)
+        expected = answers["ours, Chroma"]
+        assert all(a == expected for a in answers.values()), {n: len(a ^ expected) for n, a in answers.items()}
+    return {name: (1_000 * statistics.median(seconds), reads[name]) for name, seconds in times.items()}
+
+
+def table(rows: dict[tuple[int, int], dict[str, tuple[float, int]]], names: list[str]) -> str:
+    """Markdown: a row for each size and number of hits, milliseconds and (reads) for each way."""
+    lines = ["| chunks | hits | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
+    for (n_chunks, n_hits), cells in rows.items():
+        lines.append(f"| {n_chunks:,} | {n_hits} | " + " | ".join(f"{cells[n][0]:,.1f} ({cells[n][1]:,})" for n in names) + " |")
+    return "\n".join(lines)
+
+
+def plot(rows: dict[tuple[int, int], dict[str, tuple[float, int]]], names: list[str], path: str) -> None:
+    """Milliseconds over hits, one panel for each size, both axes logarithmic."""
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    sizes = sorted({n for n, _ in rows})
+    figure, panels = plt.subplots(1, len(sizes), figsize=(4.5 * len(sizes), 3.4), sharey=True, squeeze=False)
+    for panel, size in zip(panels[0], sizes):
+        for name in names:
+            points = [(h, cells[name][0]) for (n, h), cells in rows.items() if n == size]
+            panel.loglog(*zip(*points), marker="o", label=name, linewidth=2.5 if name.startswith("ours") else 1.2)
+        panel.set(title=f"{size:,} chunks", xlabel="hits", xticks=[h for h, _ in points], xticklabels=[str(h) for h, _ in points])
+        panel.minorticks_off()
+    panels[0][0].set_ylabel("milliseconds (median)")
+    panels[0][-1].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--chunks", default="20000,100000")
+    parser.add_argument("--hits", default="5,20,80")
+    parser.add_argument("--window", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--plot", default="")
+    args = parser.parse_args()
+    logging.getLogger("ragnb").setLevel(logging.WARNING)
+    rows: dict[tuple[int, int], dict[str, tuple[float, int]]] = {}
+    names: list[str] = []
+    for n_chunks in map(int, args.chunks.split(",")):
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            store, memory, everything = ChromaStore(folder), MemoryStore(), []
+            for nodes, outlines in batches(n_chunks):
+                store.put(nodes, outlines)
+                memory.put(nodes, outlines)
+                everything += nodes
+            ways = {"ours, Chroma": ours(store, args.window), "batch query (`$or`), Chroma": batch_query(store, args.window), "N+1 queries, Chroma": one_by_one(store, args.window),
+                    "ours, memory": ours(memory, args.window), "LlamaIndex PrevNext, memory": prev_next(everything, args.window)}
+            if window := haystack_window(everything, args.window):
+                ways["Haystack window, memory"] = window
+            rng, by_id = random.Random(0), {n.node_id: n for n in everything}
+            for n_hits in map(int, args.hits.split(",")):
+                hits = [[NodeWithScore(node=by_id[i], score=1.0) for i in rng.sample(sorted(by_id), n_hits)] for _ in range(args.rounds)]
+                rows[n_chunks, n_hits] = measure(ways, hits)
+            names = list(ways)
+    print(f"\nMilliseconds (median of {args.rounds}) and, in brackets, reads or look-ups; window {args.window}\n\n{table(rows, names)}")
+    if args.plot:
+        plot(rows, names, args.plot)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""What summaries are worth: how well one finds its section, and documents -> sections -> units against flat retrieval.
+
+    python benchmarks/summaries.py [--sets squad2,korquad] [--questions 400] [--embed ngram] [--budget 1000] [--data ../shared/data]
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from llama_index.core.schema import Document, NodeWithScore, QueryBundle
+from tqdm import tqdm
+
+from ragnb import summaries
+from ragnb.bm25 import Bm25
+from ragnb.datasets import Question, load_questions
+from ragnb.embed import resolve_embedding
+from ragnb.evaluate import score_passages
+from ragnb.hybrid import rrf
+from ragnb.span import Passage, Span
+from ragnb.summaries import METHODS, HierarchicalRetriever, Layer, Section, SectionTree, Summariser, build_tree, summarise_sections
+from ragnb.text import word_tokens
+
+ROOT = Path(__file__).resolve().parent.parent
+CUTOFFS = (1, 5, 20)
+
+
+class Remembered(Layer):
+    "A layer that scores a question only once, for many ways of using the scores."
+
+    def scores(self, tokens: Sequence[str], vector: np.ndarray) -> np.ndarray:
+        known = self.__dict__.setdefault("known", {})
+        key = tuple(tokens)
+        if key not in known:
+            known[key] = super().scores(tokens, vector)
+        return known[key]
+
+
+def remembering(tree: SectionTree) -> SectionTree:
+    "The same tree with layers that remember."
+    return replace(tree, layers=tuple(Remembered(layer.bm25, layer.vectors) for layer in tree.layers))
+
+
+def load(folder: Path, n: int) -> tuple[list[Document], list[Question]]:
+    "All documents of a set and a sample of its questions."
+    records = [json.loads(line) for line in (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
+    questions = load_questions(folder / "queries.jsonl", {r["doc_id"]: r["text"] for r in records})
+    random.Random(0).shuffle(questions)
+    return [Document(text=r["text"], id_=r["doc_id"], metadata={"title": r.get("title") or ""}) for r in records], questions[:n]
+
+
+def z(scores: np.ndarray) -> np.ndarray:
+    "Z-scores of each question over the sections, clipped below at 0."
+    return np.maximum(0, (scores - scores.mean(axis=1, keepdims=True)) / np.maximum(scores.std(axis=1, keepdims=True), 1e-9))
+
+
+def found(texts: Sequence[str], sections: Sequence[Section], questions: Sequence[Question], model: object) -> list[float]:
+    "Share of the questions with a gold section among the first k, when sections are searched by the given texts."
+    bm25 = Bm25(idf="lucene")
+    bm25.add([s.id for s in sections], [word_tokens(t) for t in texts])
+    words = np.array([bm25.scores(word_tokens(q.query)) for q in questions])
+    cosine = model.embed([q.query for q in questions]) @ model.embed(list(texts)).T
+    order = np.argsort(-(z(words) + z(cosine)), axis=1, kind="stable")
+    gold = [{i for i, s in enumerate(sections) if any(e.doc_id == s.doc_id and e.span.overlap(s.span) for e in q.evidence)} for q in questions]
+    return [float(np.mean([bool(g & set(row[:k].tolist())) for g, row in zip(gold, order)])) for k in CUTOFFS]
+
+
+def passages(hits: Sequence[NodeWithScore], budget: int) -> list[Passage]:
+    "Hits until the budget is full, the last one cut."
+    out, left = [], budget
+    for hit in hits:
+        text = hit.node.text[:left]
+        if text:
+            out.append(Passage(hit.node.ref_doc_id, Span(hit.node.start_char_idx, hit.node.start_char_idx + len(text)), text))
+        left -= len(text)
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data")))
+    parser.add_argument("--sets", default="squad2,korquad")
+    parser.add_argument("--questions", type=int, default=400)
+    parser.add_argument("--embed", default="ngram")
+    parser.add_argument("--budget", type=int, default=1_000)
+    args = parser.parse_args()
+    summaries.word_tokens = lru_cache(maxsize=None)(word_tokens)  # a question is analysed once
+    for name in args.sets.split(","):
+        documents, questions = load(args.data / name, args.questions)
+        model = resolve_embedding(args.embed)
+        _VECTORS.clear()
+        if args.embed == "ngram":
+            model.fit([d.text[i:i + 200] for d in documents for i in range(0, len(d.text), 200)])
+        plain, _ = summarise_sections(documents)
+        print(f"\n{name}: {len(documents)} documents, {len(plain)} sections, {len(questions)} questions\n")
+        print("| a section is searched by | characters | " + " | ".join(f"success@{k}" for k in CUTOFFS) + " |\n|---|---|" + "---|" * len(CUTOFFS))
+        variants = {"its text": [s.text for s in plain], "25 heaviest words": [" ".join(s.terms) for s in plain], "its entry": [s.entry for s in plain]}
+        for method in METHODS:
+            for size in (200, 400):
+                variants[f"{method}, {size} characters"] = [s.summary for s in summarise_sections(documents, Summariser(size=size, method=method))[0]]
+        for label, texts in variants.items():
+            shares = found(texts, plain, questions, model)
+            print(f"| {label} | {np.mean([len(t) for t in texts]):.0f} | " + " | ".join(f"{s:.3f}" for s in shares) + " |", flush=True)
+        print(f"\n| retrieval, {args.budget:,} characters | searched by text | by entry | by 400 characters |\n|---|---|---|---|")
+        bare = [replace(s, terms=()) for s in plain]
+        trees = [remembering(build_tree(documents, model, s, search=by)) for s, by in ((plain, "text"), (plain, "entry"), (bare, "entry"))]
+        flat = {"weights": (1, 0, 0)}
+        rows = {"flat, RRF": None, "flat, z-scores": flat, "sum of the layers, no beam": {}, "unit + section, no beam": {"weights": (1, 1, 0)}}
+        for d, s in ((3, 5), (5, 20), (10, 50)):
+            rows[f"beam {d}/{s}, unit scores only"] = {"n_documents": d, "n_sections": s, "n_free": 0, "beam_weights": True}
+            rows[f"beam {d}/{s}, sum"] = {"n_documents": d, "n_sections": s, "n_free": 0}
+            rows[f"beam {d}/{s}, sum, 20 free units"] = {"n_documents": d, "n_sections": s, "n_free": 20}
+        for label, options in tqdm(rows.items(), desc="retrieval", disable=None):
+            cells = [recall(tree, model, questions, args.budget, options) for tree in trees]
+            print(f"| {label} | " + " | ".join(f"{c:.3f}" for c in cells) + " |", flush=True)
+
+
+def recall(tree: object, model: object, questions: Sequence[Question], budget: int, options: dict | None) -> float:
+    "Mean evidence recall."
+    if options is None:
+        hits = [flat_rrf(tree, model, q.query) for q in questions]
+    else:
+        options = dict(options)
+        only_units = options.pop("beam_weights", False)
+        retriever = HierarchicalRetriever(tree, model, top_k=60, **options)
+        asked = [QueryBundle(q.query, embedding=vector(model, q.query)) for q in questions]
+        hits = [beam_only(retriever, b) if only_units else retriever.retrieve(b) for b in asked]
+    return float(np.mean([score_passages(passages(h, budget), q).evidence_recall for h, q in zip(hits, questions)]))
+
+
+def flat_rrf(tree: object, model: object, question: str, n: int = 100) -> list[NodeWithScore]:
+    "Units by reciprocal rank of words and vector."
+    layer = tree.layers[0]
+    both = (layer.bm25.scores(summaries.word_tokens(question)), layer.vectors @ np.array(vector(model, question)))
+    ranked = [[tree.units[i].node_id for i in np.argsort(-s, kind="stable")[:n] if s[i] > 0] for s in both]
+    by_id = {u.node_id: u for u in tree.units}
+    return [NodeWithScore(node=by_id[i], score=s) for i, s in rrf(ranked)]
+
+
+_VECTORS: dict[str, list[float]] = {}
+
+
+def vector(model: object, question: str) -> list[float]:
+    "The vector of a question, embedded once."
+    if question not in _VECTORS:
+        _VECTORS[question] = model.get_query_embedding(question)
+    return _VECTORS[question]
+
+
+def beam_only(retriever: HierarchicalRetriever, question: QueryBundle) -> list[NodeWithScore]:
+    "The textbook way: sections choose, then only the units' own scores rank."
+    _, part = retriever.scores(question.query_str, question.embedding)
+    own = retriever.tree.layers[0].scores(summaries.word_tokens(question.query_str), np.array(question.embedding, dtype=np.float32))
+    order = [i for i in np.argsort(-own, kind="stable") if part[i]][:retriever.top_k]
+    return [NodeWithScore(node=retriever.tree.units[i], score=float(own[i])) for i in order]
+
+
+if __name__ == "__main__":
+    main()
