@@ -160,6 +160,7 @@ def measure(args: argparse.Namespace, n: int) -> dict[tuple[str, str], np.ndarra
         pipes[name], end = context.Pipe()
         processes.append(context.Process(target=serve, args=(name, args, n, end), daemon=True))
         processes[-1].start()
+        end.close()  # so that a library that dies ends the run
         n_tokens = pipes[name].recv()
     built = {}
     for name in tqdm(names, desc="build", leave=False):

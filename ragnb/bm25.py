@@ -154,20 +154,18 @@ def _check_ids(ids: Iterable[str], known: Mapping[str, int]) -> list[str]:
         seen.add(i)
     return ids
 
-# %% ../nbs/10_bm25.ipynb #682d60e1
 def _check_tokens(name: str, tokens: Any) -> Sequence[str]:
     "Refuse a string where a list of tokens is expected: it would be read letter by letter."
     if isinstance(tokens, (str, bytes)):
         raise InputError(f"{name} must be a list of tokens, got the string {tokens[:40]!r}")
     return tokens if isinstance(tokens, (list, tuple)) else list(tokens)
 
-# %% ../nbs/10_bm25.ipynb #d1d8b765
+# %% ../nbs/10_bm25.ipynb #682d60e1
 def _forget(vocabulary: _Vocabulary, known: int) -> None:
     "Drop the terms that came after the first `known`."
     for term in list(vocabulary)[known:]:
         del vocabulary[term]
 
-# %% ../nbs/10_bm25.ipynb #628ff26c
 def _measured(token_lists: Iterable[Sequence[str]], lengths: list[int]) -> Iterable[Sequence[str]]:
     "Pass token lists on, noting how long each is."
     for tokens in token_lists:
@@ -175,7 +173,7 @@ def _measured(token_lists: Iterable[Sequence[str]], lengths: list[int]) -> Itera
         lengths.append(len(tokens))
         yield tokens
 
-# %% ../nbs/10_bm25.ipynb #5d878c6a
+# %% ../nbs/10_bm25.ipynb #d1d8b765
 def _columns(ids: list[str], token_lists: Iterable[Sequence[str]], vocabulary: _Vocabulary) -> tuple[np.ndarray, np.ndarray]:
     "Read token lists as (columns of all tokens, tokens a document); refused lists leave the vocabulary as it was."
     known, lengths = len(vocabulary), []
@@ -191,25 +189,24 @@ def _columns(ids: list[str], token_lists: Iterable[Sequence[str]], vocabulary: _
         raise
     return columns, np.array(lengths, dtype=np.int64)
 
-# %% ../nbs/10_bm25.ipynb #17177128
+# %% ../nbs/10_bm25.ipynb #628ff26c
 def _count(columns: np.ndarray, lengths: np.ndarray, n_terms: int) -> Any:
     "Count tokens: a sparse matrix, documents x terms, stored by column."
     from scipy.sparse import csr_array
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    ones = np.ones(len(columns), dtype=np.int32)
+    ones = np.ones(len(columns), dtype=np.min_scalar_type(int(lengths.max(initial=0))))  # no count is above the length
     matrix = csr_array((ones, columns, indptr), shape=(len(lengths), n_terms)).tocsc()  # a counting sort: rows rise in every column
     matrix.has_sorted_indices = True
     matrix.sum_duplicates()
     return matrix
 
-# %% ../nbs/10_bm25.ipynb #58b1f1b6
 def _widen(segment: Any, n_terms: int) -> Any:
     "Give a segment empty columns for terms that came after it."
     from scipy.sparse import csc_array
     indptr = np.pad(segment.indptr, (0, n_terms - segment.shape[1]), mode="edge")
     return csc_array((segment.data, segment.indices, indptr), shape=(segment.shape[0], n_terms))
 
-# %% ../nbs/10_bm25.ipynb #c4737ada
+# %% ../nbs/10_bm25.ipynb #5d878c6a
 @patch
 def _merge(self: Bm25, everything: bool = False) -> None:
     "Join the last segments while they are of similar size, or all of them."
@@ -224,7 +221,7 @@ def _merge(self: Bm25, everything: bool = False) -> None:
         self._segments[cut:] = [vstack(parts, format="csc")]
         self._segments[cut].sort_indices()
 
-# %% ../nbs/10_bm25.ipynb #2f0637cc
+# %% ../nbs/10_bm25.ipynb #17177128
 @patch
 def add(
     self: Bm25,
@@ -243,7 +240,7 @@ def add(
         self._changed(np.diff(segment.indptr))
         self._merge()
 
-# %% ../nbs/10_bm25.ipynb #ffb1cd3a
+# %% ../nbs/10_bm25.ipynb #58b1f1b6
 @patch
 def _changed(self: Bm25, more: np.ndarray) -> None:
     "Add to the document frequencies, and forget what was derived from the old state."
@@ -251,7 +248,7 @@ def _changed(self: Bm25, more: np.ndarray) -> None:
     self.frequencies = np.pad(self.frequencies, (0, missing)) + np.pad(more, (0, len(self._vocabulary) - len(more)))
     self._derived = None
 
-# %% ../nbs/10_bm25.ipynb #61d06e3d
+# %% ../nbs/10_bm25.ipynb #b147f3c6
 class _Derived(NamedTuple):
     "What follows from the documents held."
     norms: np.ndarray   # Shape (n_documents,): 1 - b + b × length / average length
@@ -272,7 +269,7 @@ def _derive(self: Bm25) -> _Derived:
         self._derived = _Derived(norms, float(norms[self.lengths > 0].min(initial=np.inf)), table[self.frequencies])
     return self._derived
 
-# %% ../nbs/10_bm25.ipynb #158dee4d
+# %% ../nbs/10_bm25.ipynb #bf02ea51
 @patch
 def _weights(self: Bm25, query_tokens: Sequence[str]) -> dict[int, float]:
     "Column -> idf × times in the query, falling; unknown terms, and those that weigh nothing, are left out."
@@ -282,7 +279,6 @@ def _weights(self: Bm25, query_tokens: Sequence[str]) -> dict[int, float]:
     weights = {column: times * float(idf[column]) for column, times in columns.items()}
     return {column: weights[column] for column in sorted(weights, key=weights.__getitem__, reverse=True) if weights[column]}
 
-# %% ../nbs/10_bm25.ipynb #25f407ce
 class _Posting(NamedTuple):
     "Where a query term stands."
     weight: float        # idf × times in the query
@@ -303,7 +299,7 @@ def _postings(self: Bm25, weights: Mapping[int, float]) -> list[_Posting]:
         out.append(_Posting(weight, *(p[0] if len(p) == 1 else np.concatenate(p) for p in (rows, counts))))
     return out
 
-# %% ../nbs/10_bm25.ipynb #02950207
+# %% ../nbs/10_bm25.ipynb #73581c10
 @patch
 def _earned(self: Bm25, weight: float, rows: np.ndarray, counts: np.ndarray) -> np.ndarray:
     "What documents earn by a term that they hold so many times."
@@ -315,7 +311,7 @@ def _matched(self: Bm25, postings: Iterable[_Posting]) -> np.ndarray:
     out = np.zeros(len(self))
     for weight, rows, counts in postings:
         rows = rows.astype(np.intp)
-        out[rows] += self._earned(weight, rows, counts)
+        np.add.at(out, rows, self._earned(weight, rows, counts))
     return out
 
 @patch
@@ -323,7 +319,7 @@ def _everywhere(self: Bm25, postings: Iterable[_Posting]) -> float:
     "What every document gets, whatever it holds."
     return self.parameters.delta * sum(p.weight for p in postings) if self.parameters.variant == "plus" else 0.0
 
-# %% ../nbs/10_bm25.ipynb #ef16f5ef
+# %% ../nbs/10_bm25.ipynb #61d06e3d
 @patch
 def scores(
     self: Bm25,
@@ -334,7 +330,7 @@ def scores(
     matched, everywhere = self._matched(postings), self._everywhere(postings)
     return matched + everywhere if everywhere else matched
 
-# %% ../nbs/10_bm25.ipynb #70ca8e61
+# %% ../nbs/10_bm25.ipynb #8db9ae35
 @patch
 def explain(
     self: Bm25,
@@ -348,7 +344,7 @@ def explain(
     shares = {term: float(self.scores([term] * n)[row]) for term, n in tokens.items()}
     return {term: share for term, share in shares.items() if share}
 
-# %% ../nbs/10_bm25.ipynb #91e59f67
+# %% ../nbs/10_bm25.ipynb #70ca8e61
 _SLACK = 1 - 1e-9  # Sums in another order differ in the last digits
 
 def _kth(values: np.ndarray, k: int) -> float:
@@ -361,7 +357,7 @@ def _counts_at(posting: _Posting, rows: np.ndarray) -> np.ndarray:
     at[at == len(posting.rows)] = 0
     return np.where(posting.rows[at] == rows, posting.counts[at], 0)
 
-# %% ../nbs/10_bm25.ipynb #d4ba3d79
+# %% ../nbs/10_bm25.ipynb #1701b774
 @patch
 def _earned_at(self: Bm25, posting: _Posting, rows: np.ndarray) -> np.ndarray:
     "What some documents earn by a term, 0 where it does not stand."
@@ -376,7 +372,7 @@ def _bounds_from(self: Bm25, postings: Sequence[_Posting]) -> list[float]:
     most = saturate(np.array([p.counts.max() for p in postings], dtype=np.float64), self._derive().least, self.parameters)
     return [*accumulate((p.weight * m for p, m in zip(reversed(postings), reversed(most.tolist()))), initial=0.0)][::-1]
 
-# %% ../nbs/10_bm25.ipynb #63d1a974
+# %% ../nbs/10_bm25.ipynb #b1d0415a
 @patch
 def _race(self: Bm25, postings: Sequence[_Posting], k: int) -> tuple[np.ndarray, np.ndarray]:
     "(rows, their scores) of documents that hold a term, the k best and all that tie with them among them."
@@ -398,7 +394,7 @@ def _race(self: Bm25, postings: Sequence[_Posting], k: int) -> tuple[np.ndarray,
         rows = rows[out[rows] >= (kth - left) * _SLACK]
     return rows, out[rows]
 
-# %% ../nbs/10_bm25.ipynb #aa6581c4
+# %% ../nbs/10_bm25.ipynb #80fa7792
 @patch
 def _found(self: Bm25, postings: Sequence[_Posting], k: int) -> tuple[np.ndarray, np.ndarray]:
     "(rows, their scores) of matching documents, the k best and all that tie with them among them."
@@ -408,7 +404,7 @@ def _found(self: Bm25, postings: Sequence[_Posting], k: int) -> tuple[np.ndarray
     rows = np.flatnonzero(matched > 0)
     return rows, matched[rows]
 
-# %% ../nbs/10_bm25.ipynb #0d0b003d
+# %% ../nbs/10_bm25.ipynb #91e59f67
 @patch
 def top_k(
     self: Bm25,
@@ -427,7 +423,7 @@ def top_k(
     best = sorted(zip(rows[keep].tolist(), scores[keep].tolist()), key=lambda x: (-x[1], id_key(self.ids[x[0]])))[:k]
     return [(self.ids[row], score + everywhere) for row, score in best]
 
-# %% ../nbs/10_bm25.ipynb #6195e412
+# %% ../nbs/10_bm25.ipynb #0d0b003d
 @patch
 def _token_lists(self: Bm25) -> list[list[str]]:
     "The documents as bags of tokens, rebuilt from the counts."
@@ -439,10 +435,10 @@ def _token_lists(self: Bm25) -> list[list[str]]:
             out[row] += [terms[column]] * n
     return out
 
-# %% ../nbs/10_bm25.ipynb #1c4df4f3
+# %% ../nbs/10_bm25.ipynb #1dbb65e7
 _RANK_BM25 = {"okapi": ("BM25Okapi", "okapi", "epsilon"), "plus": ("BM25Plus", "plus", "delta"), "l": ("BM25L", "l", "delta")}  # Variant -> (class, its idf, its last parameter)
 
-# %% ../nbs/10_bm25.ipynb #120cceb1
+# %% ../nbs/10_bm25.ipynb #d057f70b
 def compare_with_rank_bm25(
     bm25: Bm25,                         # `Bm25(idf="okapi")`, or variant "plus" or "l" with its own idf
     queries: Iterable[Sequence[str]],   # Token lists
@@ -458,7 +454,7 @@ def compare_with_rank_bm25(
     other = getattr(rank_bm25, name)(bm25._token_lists(), k1=p.k1, b=p.b, **{last: getattr(p, last)})
     return max((float(np.abs(bm25.scores(q) - other.get_scores(q)).max()) for q in queries), default=0.0)
 
-# %% ../nbs/10_bm25.ipynb #78848aa6
+# %% ../nbs/10_bm25.ipynb #f240d8ae
 @patch
 def remove(
     self: Bm25,
@@ -478,7 +474,7 @@ def remove(
     self._rows = {i: row for row, i in enumerate(self.ids)}
     self.lengths = self.lengths[keep]
 
-# %% ../nbs/10_bm25.ipynb #8334de21
+# %% ../nbs/10_bm25.ipynb #d8ce0aba
 @patch
 def _keep_rows(self: Bm25, keep: np.ndarray) -> list[np.ndarray]:
     "Drop rows from the segments; return, for each segment touched, the document frequencies lost."
@@ -496,7 +492,7 @@ def _keep_rows(self: Bm25, keep: np.ndarray) -> list[np.ndarray]:
     self._segments = segments
     return lost
 
-# %% ../nbs/10_bm25.ipynb #5d78d939
+# %% ../nbs/10_bm25.ipynb #8334de21
 _FORMAT, _VERSION, _DATA = "ragnb-bm25", 1, "bm25-data-"
 
 
@@ -504,7 +500,7 @@ def _write_json(path: Path, value: Any) -> None:
     "Write JSON so that any Python string comes back the same, also half a surrogate pair."
     path.write_bytes(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
-# %% ../nbs/10_bm25.ipynb #dda526de
+# %% ../nbs/10_bm25.ipynb #dfbc770a
 @patch
 def _compact(self: Bm25) -> Any:
     "One segment, without the columns of terms that no document holds any more."
@@ -516,7 +512,6 @@ def _compact(self: Bm25) -> Any:
         self.frequencies = self.frequencies[used]
     return self._segments[0] if self._segments else _count(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
 
-# %% ../nbs/10_bm25.ipynb #1e84bf89
 @patch
 def _write(self: Bm25, data: Path) -> None:
     "Write the arrays and lists of the index into a folder."
@@ -526,7 +521,7 @@ def _write(self: Bm25, data: Path) -> None:
     _write_json(data / "ids.json", self.ids)
     _write_json(data / "terms.json", list(self._vocabulary))
 
-# %% ../nbs/10_bm25.ipynb #1b48f441
+# %% ../nbs/10_bm25.ipynb #81c429d1
 @patch
 def save(
     self: Bm25,
@@ -549,7 +544,7 @@ def save(
         if old != data:
             shutil.rmtree(old, ignore_errors=True)
 
-# %% ../nbs/10_bm25.ipynb #1fb57b1e
+# %% ../nbs/10_bm25.ipynb #6fa5d8b5
 def _read_header(folder: Path) -> tuple[dict[str, Any], Path]:
     "Read `bm25.json`: (parameters, data folder)."
     try:
@@ -565,7 +560,7 @@ def _read_header(folder: Path) -> tuple[dict[str, Any], Path]:
         raise IndexMismatchError(f"bm25.json in {str(folder)!r} is damaged: it names no parameters or no data")
     return header["parameters"], folder / Path(header["data"]).name
 
-# %% ../nbs/10_bm25.ipynb #12dc655e
+# %% ../nbs/10_bm25.ipynb #5d78d939
 @patch
 def _read(self: Bm25, data: Path, mmap: bool) -> None:
     "Fill this empty index from a data folder."
@@ -581,7 +576,7 @@ def _read(self: Bm25, data: Path, mmap: bool) -> None:
     self._segments = [csc_array(tuple(parts), shape=(len(self.ids), len(terms)))] if self.ids else []
     self.frequencies = np.diff(parts[2]).astype(np.int64)
 
-# %% ../nbs/10_bm25.ipynb #d10e11b0
+# %% ../nbs/10_bm25.ipynb #dda526de
 @patch(cls_method=True)
 def load(
     cls: Bm25,
@@ -597,7 +592,7 @@ def load(
         raise IndexMismatchError(f"BM25 index in {str(folder)!r} is damaged: {error}") from error
     return index
 
-# %% ../nbs/10_bm25.ipynb #a2d6a17a
+# %% ../nbs/10_bm25.ipynb #12dc655e
 def _fetch(source: Any, ids: list[str]) -> dict[str, TextNode]:
     "Read nodes by id, in one call, from a mapping or a store."
     if not ids:
@@ -606,7 +601,7 @@ def _fetch(source: Any, ids: list[str]) -> dict[str, TextNode]:
         return {i: source[i] for i in ids if i in source}
     return dict(source.get_chunks(ids)[0])
 
-# %% ../nbs/10_bm25.ipynb #1441f2c8
+# %% ../nbs/10_bm25.ipynb #d10e11b0
 class Bm25Retriever(BaseRetriever):
     "Retrieve nodes by BM25; every result shares a term with the query and scores above 0."
 
@@ -635,7 +630,7 @@ class Bm25Retriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._find, query_bundle.query_str)
 
-# %% ../nbs/10_bm25.ipynb #4c8efd76
+# %% ../nbs/10_bm25.ipynb #6bc45a93
 @patch
 def _find(self: Bm25Retriever, query: str) -> list[NodeWithScore]:
     "Tokenise, rank, fetch."
@@ -648,7 +643,7 @@ def _find(self: Bm25Retriever, query: str) -> list[NodeWithScore]:
         raise MissingChunkError(f"nodes does not hold {len(lost)} of the chunks found, first {lost[0]!r}")
     return [NodeWithScore(node=nodes[i], score=score) for i, score in ranked if i in nodes]
 
-# %% ../nbs/10_bm25.ipynb #b5a9f160
+# %% ../nbs/10_bm25.ipynb #26124221
 @patch(cls_method=True)
 def from_nodes(
     cls: Bm25Retriever,

@@ -32,7 +32,9 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     _add_ollama(parser)
     parser.add_argument("question", help="in quotes")
     parser.add_argument("--embed", help="the embedding the index was made with (checked)")
-    parser.add_argument("--policy", default="neighbours:1", help="none, neighbours:N, siblings:N or parent (default: neighbours:1)")
+    parser.add_argument("--policy", help="none, neighbours:N, siblings:N, parent, adaptive, pages:N, document:N, doc_type, section, segments, references, auto-merge, several with + "
+                        "(default: none over units, which are chosen as spans already, else neighbours:1)")
+    parser.add_argument("--retrieve", default="auto", help="multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore] (default: multi-scale where the index has units, else hybrid)")
     parser.add_argument("--top-k", type=int, default=20, metavar="N", help="hits (default: 20)")
     parser.add_argument("--expand-top-k", type=int, default=5, metavar="N", help="hits that are expanded (default: 5)")
     parser.add_argument("--max-chunks", type=int, default=80, metavar="N", help="hits and neighbours together (default: 80)")
@@ -49,7 +51,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     _add_index(parser)
     _add_ollama(parser)
     parser.add_argument("--embed", default=None, help="ngram, ollama:MODEL or onnx:FOLDER (default: that of the index, ngram for a new one)")
-    parser.add_argument("--split", default=None, help="parent-child, parent-child:800/100,200/30, sentence, records, structure, structure:RULES or titled:SPLITTER "
+    parser.add_argument("--split", default=None, help="units (for multi-scale retrieval), parent-child, parent-child:800/100,200/30, sentence, records, structure, structure:RULES or titled:SPLITTER "
                         "(default: that of the index, parent-child for a new one)")
     parser.add_argument("--force", action="store_true", help="make the index anew")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -187,7 +189,7 @@ def _pipeline(args: argparse.Namespace) -> Any:
     from ragnb.hybrid import check_question
     _check_text("question", check_question(args.question))
     index = Index.open(args.index, args.embed, base_url=args.base_url)
-    return Pipeline.from_index(index, policy=args.policy, top_k=args.top_k, expand_top_k=args.expand_top_k, max_chunks=args.max_chunks, budget=args.budget, passage_size=args.passage_size,
+    return Pipeline.from_index(index, retrieve=args.retrieve, policy=args.policy, top_k=args.top_k, expand_top_k=args.expand_top_k, max_chunks=args.max_chunks, budget=args.budget, passage_size=args.passage_size,
                                tokenizer=args.tokenizer, reorder=not args.no_reorder, llm=resolve_llm(args.llm, args.base_url))
 
 def _check_text(name: str, text: str) -> None:
@@ -211,8 +213,9 @@ def _answer_facts(answer: Any) -> dict[str, Any]:
 def _ask(args: argparse.Namespace) -> None:
     "ragnb ask"
     from ragnb.inspect import visible
-    answer = _pipeline(args).ask(args.question)
-    _write_page(answer, args)
+    pipeline = _pipeline(args)
+    answer = pipeline.ask(args.question)
+    _write_page(answer, pipeline, args)
     if args.json:
         return _print_json(_answer_facts(answer))
     print(visible(answer.text) if answer.text else "nothing was found")
@@ -222,17 +225,18 @@ def _ask(args: argparse.Namespace) -> None:
 def _trace(args: argparse.Namespace) -> None:
     "ragnb trace"
     from ragnb.inspect import trace_rows, trace_table, visible
-    answer = _pipeline(args).ask(args.question)
-    _write_page(answer, args)
+    pipeline = _pipeline(args)
+    answer = pipeline.ask(args.question)
+    _write_page(answer, pipeline, args)
     if args.json:
         return _print_json(_answer_facts(answer) | {"trace": trace_rows(answer)})
     print(trace_table(answer), "", visible(answer.context.text), sep="\n")
 
-def _write_page(answer: Any, args: argparse.Namespace) -> None:
-    "Write the page where one was asked for."
+def _write_page(answer: Any, pipeline: Any, args: argparse.Namespace) -> None:
+    "Write the page where one was asked for, with some text around what was read."
     if args.html:
-        from ragnb.inspect import write_html
-        print(f"page: {write_html(answer, args.html).resolve()}", file=sys.stderr)
+        from ragnb.inspect import trace, write_html
+        print(f"page: {write_html(trace(answer, store=pipeline.expander.store), args.html).resolve()}", file=sys.stderr)
 
 # %% ../nbs/30_cli.ipynb #4360984f
 def _info(args: argparse.Namespace) -> None:

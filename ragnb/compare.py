@@ -23,7 +23,7 @@ from .strategy import IndexCache, Strategy, System, as_document_strategy, build_
 
 # %% auto #0
 __all__ = ['PairedTest', 'paired_test', 'Comparison', 'show_context', 'Run', 'RunPlan', 'run_strategies', 'to_records',
-           'write_results', 'compare_results']
+           'records_table', 'write_results', 'compare_results']
 
 # %% ../nbs/23_compare.ipynb #2df2dbde
 @dataclass(frozen=True)
@@ -327,6 +327,20 @@ def to_records(
     return out
 
 # %% ../nbs/23_compare.ipynb #13cb5022
+def records_table(
+    records: Sequence[Mapping[str, Any]],   # Of `to_records`, or rows of any table
+    columns: Sequence[str] | None = None,   # Which, in what order; all of the first record when None
+) -> str:
+    "Records as a Markdown table, the best recall of each column in bold."
+    columns = list(records[0]) if columns is None and records else list(columns or ())
+    best = {c: max(r[c] for r in records) for c in columns if "@" in c and records}
+    def cell(c: str, value: Any) -> str:
+        shown = f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+        return f"**{shown}**" if best.get(c) == value else shown
+    rows = ["| " + " | ".join(cell(c, r[c]) for c in columns) + " |" for r in records]
+    return "\n".join(["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|", *rows])
+
+# %% ../nbs/23_compare.ipynb #75836165
 def write_results(
     runs: Sequence[Run],
     dataset: Dataset,
@@ -341,7 +355,7 @@ def write_results(
     part.write_text(json.dumps(results, ensure_ascii=False, indent=1), encoding="utf-8")
     return part.replace(folder / "results.json")
 
-# %% ../nbs/23_compare.ipynb #75836165
+# %% ../nbs/23_compare.ipynb #9cd0274c
 def compare_results(
     a: str | Path,               # A `results.json`, or its folder
     b: str | Path,

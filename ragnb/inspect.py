@@ -49,23 +49,27 @@ class Trace:
     @cached_property
     def ranks(self) -> dict[str, int]:
         "Rank of every hit, from 1."
+        if "multi-scale" in self.rankers:
+            return {i: rank for i, (rank, _) in self.rankers["multi-scale"].items()}
         return {i: n for n, i in enumerate([h.node_id for h in self.answer.fusion.hits] if self.answer else [i for p in self.passages for i in p.hits], 1)}
 
 # %% ../nbs/21_inspect.ipynb #834f7cb5
 def _of_answer(answer: Answer) -> dict[str, Any]:
     "What a trace takes from an answer."
-    e, stats, context = answer.expansion, answer.expansion.stats, answer.context
-    counts = (f"{stats.hits} hits → {stats.passages} passages, {stats.neighbors} neighbours, {stats.characters:,} characters, {stats.reads} keyed reads",
-              f"the context: {len(context.citations)} passages, {context.size:,} {context.tokenizer}")
-    return {"question": answer.question, "passages": tuple(e.passages), "read": tuple(answer.passages), "outlines": e.outlines, "rankers": answer.fusion.members,
-            "dropped": dict(e.dropped), "facts": (*counts, *stats.events), "answer": answer}
+    e, stats, context, ranking = answer.expansion, answer.expansion.stats, answer.context, answer.fusion.ranking
+    known = e.outlines or getattr(ranking, "_outlines", {})  # what the ranking read
+    told = {"rankers": answer.fusion.members} | _of_signals(ranking, [i for p in e.passages for i in p.hits])
+    counts = (f"hits: {stats.hits}, passages: {stats.passages}, neighbours: {stats.neighbors}, characters: {stats.characters:,}, keyed reads: {stats.reads}",
+              f"in the context: {len(context.citations)} of {stats.passages} passages, {context.size:,} {context.tokenizer}")
+    return {"question": answer.question, "passages": tuple(e.passages), "read": tuple(answer.passages), "outlines": known, "dropped": dict(e.dropped),
+            "facts": (*counts, *stats.events), "answer": answer, **told}
 
 def _of_ranking(ranking: Any, question: str, budget: int, store: ChunkReader | None) -> dict[str, Any]:
     "What a trace takes from a ranking."
     passages = tuple(ranking.at(budget))
     outlines = store.get_outlines(list(dict.fromkeys(p.doc_id for p in passages))).found if store and passages else {}
     hits = [i for p in passages for i in p.hits]
-    counts = f"{len(hits)} hits in {len(passages)} passages, {sum(len(p.span) for p in passages):,} of {budget:,} characters"
+    counts = f"hits: {len(hits)}, passages: {len(passages)}, characters: {sum(len(p.span) for p in passages):,} of {budget:,}"
     return {"question": question, "passages": passages, "read": passages, "outlines": outlines, "facts": (counts,), **_of_signals(ranking, hits)}
 
 # %% ../nbs/21_inspect.ipynb #ee92c943
@@ -132,17 +136,21 @@ def trace(
         raise InputError("trace needs a question for a pipeline or a retriever")
     if around < 0:
         raise InputError(f"around must be >= 0, got {around}")
-    store = store or getattr(getattr(source, "expander", source), "store", None)
     if isinstance(source, (Answer, Pipeline)):
         kept = _of_answer(source) if isinstance(source, Answer) else _asked(source, question)
     else:
         ranking = source if hasattr(source, "at") else source.rank(question)
-        kept = _of_ranking(ranking, question or "", budget, store or getattr(ranking, "store", None))
-        store = store or getattr(ranking, "store", None)
+        kept = _of_ranking(ranking, question or "", budget, store := store or _store_of(source, ranking))
+    store = store or _store_of(source, getattr(getattr(source, "fusion", None), "ranking", None))
     kept["around"] = _read_around(store, kept["passages"], kept["outlines"], around) if store and around else {}
     return Trace(**kept, evidence=tuple(evidence))
 
 # %% ../nbs/21_inspect.ipynb #d492b137
+def _store_of(*sources: Any) -> ChunkReader | None:
+    "The store of the first that has one."
+    found = (getattr(getattr(s, "expander", s), "store", None) for s in sources)
+    return next((s for s in found if s is not None), None)
+
 def _asked(pipeline: Pipeline, question: str) -> dict[str, Any]:
     "Ask a pipeline; a model that does not answer is one of the facts."
     try:
@@ -150,7 +158,7 @@ def _asked(pipeline: Pipeline, question: str) -> dict[str, Any]:
     except ModelError as error:
         kept = _of_answer(error.answer)
         kept["facts"] += (str(error),)
-    if hasattr(pipeline.retriever, "rank") and not hasattr(pipeline.retriever, "fuse"):  # a retriever that knows more than its hits
+    if kept["answer"].fusion.ranking is None and hasattr(pipeline.retriever, "rank") and not hasattr(pipeline.retriever, "fuse"):  # a retriever that knows more than its hits
         more = _of_signals(pipeline.retriever.rank(question), [h.node_id for h in kept["answer"].fusion.hits])
         kept |= more | {"rankers": {**more.get("rankers", {}), **kept["rankers"]}}
     return kept
@@ -173,7 +181,7 @@ def _role(p: Passage, i: str, span: Span, hits: Sequence[Span], outline: Outline
     if not p.hits or not _AROUND.fullmatch(reason):
         return ("cited" if "references" in names and not reason.startswith("segment,") else "beside"), policy
     if names & {"parent", "auto-merge"} and outline:
-        near = [s for s in outline.levels.get("p", ()) if s.contains(span) and any(s.contains(h) for h in hits)]
+        near = [s for s in outline.levels.get("p", ()) if s.overlap(span) and any(s.contains(h) for h in hits)]
         return ("parent" if near else "neighbour"), policy
     return "neighbour", policy
 
@@ -309,7 +317,7 @@ def _colours() -> str:
 # %% ../nbs/21_inspect.ipynb #5aeab1df
 _RULES = r"""
 {background:var(--bg);color:var(--fg);font:15px/1.6 system-ui,"Apple SD Gothic Neo","Malgun Gothic","Noto Sans KR","Noto Sans CJK KR",sans-serif;padding:.2rem .8rem .8rem;text-align:left;overflow-wrap:anywhere}
-h3{font-size:1.25rem;line-height:1.4;margin:.6rem 0 .3rem;color:inherit}h4{font-size:1rem;margin:1.4rem 0 .5rem;color:inherit}p{margin:.3rem 0}.soft{color:var(--soft);font-size:.85rem}
+h3,h4{font-weight:600}h3{font-size:1.25rem;line-height:1.4;margin:.6rem 0 .3rem;color:inherit}h4{font-size:1rem;margin:1.4rem 0 .5rem;color:inherit}p{margin:.3rem 0}.soft{color:var(--soft);font-size:.85rem}
 .doc{margin:0 0 1rem;border-top:1px solid var(--line);padding-top:.6rem}summary{cursor:pointer}summary.name{font-weight:600}.fold>summary{color:var(--soft);font-size:.85rem}
 .passage{border:1px solid var(--line);border-radius:.5rem;padding:.5rem .8rem .7rem;margin:.5rem 0}.passage.out{border-style:dashed}
 .head{display:flex;flex-wrap:wrap;gap:.3rem .4rem;align-items:baseline;font-size:.85rem}.head b{font-size:.95rem}
@@ -385,7 +393,7 @@ def _marked(text: str, span: Span, marks: Sequence[_Mark]) -> str:
         role = next((m for kind in _KINDS for m in over if m.kind == kind), None)
         extra = [next(m for m in over if m.kind == kind) for kind in ("gold", "best", "unread") if any(m.kind == kind for m in over)]
         shown = [m for m in (role, *extra) if m]
-        label = next((m.label for m in (*reversed(extra), role) if m and m.label and m.label not in before), "")
+        label = " · ".join(m.label for m in shown if m.label and m.label not in before)
         part = text[a - span.start:b - span.start]
         lead, inside = (_esc(t, len(text) + 1) for t in (part[:len(part) - len(part.lstrip())], part.lstrip()))  # a label stands before a word, not before a line end
         before = {m.label for m in shown} if inside else before

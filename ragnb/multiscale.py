@@ -494,7 +494,7 @@ def term_statistics(
 # %% ../nbs/11_multiscale.ipynb #5a062db7
 def _standard(scores: np.ndarray, mean: float, variance: float) -> np.ndarray:
     "z-scores, clipped at 0; all 0 where nothing varies."
-    return np.maximum(scores - mean, 0) / np.sqrt(variance) if variance > 1e-18 else np.zeros_like(scores)
+    return np.maximum(scores - mean, 0) / np.sqrt(variance) if variance > 1e-9 else np.zeros_like(scores)
 
 @patch
 def _word_scores(self: MultiScaleIndex, terms: Mapping[str, int], rows: np.ndarray) -> np.ndarray:

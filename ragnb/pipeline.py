@@ -227,7 +227,8 @@ def _units(self: Pipeline, ranking: MultiScaleRanking) -> Fusion:
 
 def _reranked(fusion: Fusion, hits: list[NodeWithScore]) -> Fusion:
     "A fusion in a reranker's order, with that as one more member."
-    return Fusion(hits, fusion.members | {"rerank": {h.node_id: (r, h.score or 0.0) for r, h in enumerate(hits, 1)}})
+    before = {"fused": {h.node_id: (r, h.score or 0.0) for r, h in enumerate(fusion.hits, 1)}} if len(fusion.members) > 1 else {}
+    return Fusion(hits, fusion.members | before | {"rerank": {h.node_id: (r, h.score or 0.0) for r, h in enumerate(hits, 1)}})
 
 def _one_member(hits: list[NodeWithScore]) -> Fusion:
     return Fusion(hits, {"retriever": {h.node_id: (r, h.score or 0.0) for r, h in enumerate(hits, 1)}})
@@ -247,7 +248,7 @@ def _read(self: Pipeline, ranking: Ranking) -> Expansion:
     room = self.builder.budget if self.builder.budget is None or named == "characters" else 8 * self.builder.budget
     passages = ranking.at(10**9 if room is None else room)
     stats = ExpansionStats(hits=sum(len(p.hits) for p in passages), passages=len(passages), reads=self.reads - before, characters=sum(len(p.span) for p in passages))
-    return Expansion(passages, stats)
+    return Expansion(passages, stats, getattr(ranking, "_outlines", {}))
 
 def _by_rank(passage: Passage) -> tuple[int, bool]:
     "Order of passages: by their best hit, what a hit cites behind it."

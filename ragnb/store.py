@@ -495,6 +495,24 @@ def _texts(self: ChromaStore, level: str) -> Iterator[tuple[str, str]]:
 
 # %% ../nbs/06_store.ipynb #d6bba0cf
 @patch
+def to_memory(
+    self: ChromaStore,
+) -> MemoryStore:   # A copy; what is changed later is in one of the two only
+    "Copy everything into a store in memory."
+    store = MemoryStore()
+    outlines = self.get_outlines(self.doc_ids()).all()
+    for collection, wanted in ((self._children, ["metadatas", "documents", "embeddings"]), (self._parents, ["metadatas", "documents"])):
+        at = 0
+        while (rows := collection.get(limit=self._batch, offset=at, include=wanted))["ids"]:
+            at += self._batch
+            vectors = rows["embeddings"] if "embeddings" in wanted else ()
+            store._chunks |= {i: metadata_dict_to_node(m, text=t) for i, m, t in zip(rows["ids"], rows["metadatas"], rows["documents"])}
+            store._vector |= {i: _unit(np.asarray(v, dtype=np.float32)) for i, v in zip(rows["ids"], vectors)}
+    store._outlines |= outlines
+    return store
+
+# %% ../nbs/06_store.ipynb #987d1fd1
+@patch
 def vector_store(
     self: ChromaStore,
 ) -> Any:  # llama_index.vector_stores.chroma.ChromaVectorStore
@@ -502,7 +520,7 @@ def vector_store(
     from llama_index.vector_stores.chroma import ChromaVectorStore
     return ChromaVectorStore(chroma_collection=self._children)
 
-# %% ../nbs/06_store.ipynb #987d1fd1
+# %% ../nbs/06_store.ipynb #90edf454
 def embed_nodes(
     nodes: Sequence[TextNode],  # Their `embedding` is set
     embed_model: Any,           # A LlamaIndex `BaseEmbedding`
@@ -514,7 +532,7 @@ def embed_nodes(
     for node, vector in zip(nodes, vectors):
         node.embedding = vector
 
-# %% ../nbs/06_store.ipynb #81c54b42
+# %% ../nbs/06_store.ipynb #492c1403
 @patch
 def add_documents(
     self: ChunkStore,

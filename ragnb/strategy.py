@@ -178,6 +178,7 @@ class IndexCache:
     folder: str | Path | None = None   # A temporary one when None
     base_url: str | None = None        # Of the Ollama server, for embeddings that need one
     show_progress: bool = False
+    in_memory: bool = True             # Copy chunks and vectors into memory when an index is opened: the same answers, sooner
     _open: dict[str, Any] = field(default_factory=dict, repr=False)
     _temporary: Any = field(default=None, repr=False)
 
@@ -204,6 +205,8 @@ def index(
             self._open[key] = make()[0]
         except IndexMismatchError:  # of another version, or damaged: it is only a cache
             self._open[key] = make(force=True)[0]
+        if self.in_memory:
+            self._open[key].store = self._open[key].store.to_memory()
     return self._open[key]
 
 # %% ../nbs/22_strategy.ipynb #ff021e4e
@@ -255,7 +258,7 @@ def rank_shared(
     s = self.strategy
     if s.peer:
         return self.costed(lambda: self.rank(question))
-    key = (s.split, s.embed, s.retrieve, s.rerank, s.top_k, s.policy == "none")
+    key = (s.split, s.embed, s.retrieve, s.rerank, s.top_k, s.retrieve == "multi-scale" and s.policy == "none")
     if key not in shared:
         shared[key] = self.costed(lambda: self.source.find(question))
     found, before = shared[key]

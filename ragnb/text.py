@@ -223,7 +223,7 @@ def bigram_tokens(
         out += [run[i:i + 2] for i in range(len(run) - 1)] if hangul else [run]
     return out + _article_tokens(text)
 
-# %% ../nbs/01_text.ipynb #0306c350
+# %% ../nbs/01_text.ipynb #23114f53
 def _last(low: int, high: int, fits: Callable[[int], bool]) -> int:
     "The last of `low..high` that fits, when those that fit come first; `low` when none does."
     while low < high:
@@ -231,7 +231,7 @@ def _last(low: int, high: int, fits: Callable[[int], bool]) -> int:
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
 
-# %% ../nbs/01_text.ipynb #23114f53
+# %% ../nbs/01_text.ipynb #588c4431
 @dataclass(frozen=True)
 class Tokenizer:
     "A named way of measuring text."
@@ -256,7 +256,7 @@ class Tokenizer:
         low = _last(ends[word], stop, fits)
         return text[:next(i for i in range(min(stop, low + 100), low - 1, -1) if i == low or fits(i))]
 
-# %% ../nbs/01_text.ipynb #588c4431
+# %% ../nbs/01_text.ipynb #64231b3a
 def _tiktoken_counter(name: str) -> Callable[[str], int]:
     "Counter of a tiktoken encoding; `cl100k_base` comes with llama-index-core and needs no network."
     import tiktoken
@@ -268,7 +268,7 @@ def _tiktoken_counter(name: str) -> Callable[[str], int]:
         raise InputError(f"tiktoken encoding {name!r} is not on this machine and could not be fetched") from error
     return lambda text: len(encoding.encode(text, disallowed_special=()))
 
-# %% ../nbs/01_text.ipynb #64231b3a
+# %% ../nbs/01_text.ipynb #05eaf468
 def _file_counter(path: str) -> Callable[[str], int]:
     "Counter of a Hugging Face `tokenizer.json`."
     from tokenizers import Tokenizer as Fast
@@ -280,7 +280,7 @@ def _file_counter(path: str) -> Callable[[str], int]:
     fast.no_padding()
     return lambda text: len(fast.encode(text, add_special_tokens=False).ids)
 
-# %% ../nbs/01_text.ipynb #05eaf468
+# %% ../nbs/01_text.ipynb #c86d8080
 @lru_cache(maxsize=16)
 def tokenizer(
     name: str = "characters",  # "characters", "words", "kiwi", a tiktoken encoding such as "cl100k_base", or a path to a tokenizer.json
@@ -298,7 +298,7 @@ def tokenizer(
         return Tokenizer(name, _file_counter(name))
     raise InputError(f"unknown tokenizer {name!r}: use characters, words, kiwi, cl100k_base, o200k_base, gpt2 or a path to tokenizer.json")
 
-# %% ../nbs/01_text.ipynb #c86d8080
+# %% ../nbs/01_text.ipynb #d4b8a537
 def count_tokens(
     text: str,
     name: str = "characters",  # See `tokenizer`

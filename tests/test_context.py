@@ -431,7 +431,8 @@ def test_the_layout_follows_the_question():
 KINDS = {
     "fact": ["1년차 연차는 며칠인가?", "경조사 휴가는 어떻게 되나요?", "GN300의 기준 배기 압력은 얼마인가?", "신청서는 누구에게 제출하나?", "정리해고의 요건 조문은?", "취업규칙 제15조",
              "How many days of leave are there?", "When does the contract end?", "Who approves travel?", "How long is sick leave?", "What is the exhaust pressure?", "", "???",
-             "인사평가 기간은 언제부터인가?", "다음 회의 장소는 어디인가?", "whoever"],
+             "인사평가 기간은 언제부터인가?", "다음 회의 장소는 어디인가?", "whoever", "다르푸르에 파견된 부대의 수는?", "인도차이나의 수도는?", "전투는 어느 쪽의 승리로 끝났는가?",
+             "What language other than English is used?"],
     "comparison": ["연차와 반차의 차이는?", "연차와 병가를 비교해줘", "정규직과 계약직은 무엇이 다른가?", "GN300과 GN500 중 어느 것이 유리한가?", "1년차와 2년차 연차는 각각 며칠인가?", "두 제도의 장단점은?",
                    "What is the difference between annual and sick leave?", "Compare GN300 and GN500", "Is annual leave longer than sick leave?", "GN300 vs GN500",
                    "Which is better, A or B?"],

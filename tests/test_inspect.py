@@ -18,6 +18,7 @@ from strategies import PIECES, doc_ids, examples
 from ragnb.context import PassageRanking, RankedContextBuilder
 from ragnb.datasets import Evidence
 from ragnb.expand import Expander, Place, neighbours, no_expansion, parent, together
+from ragnb.hybrid import Fusion
 from ragnb.ingest import update_index
 from ragnb.inspect import Trace, _width, _windows, _without, trace, trace_html, trace_rows, trace_table, visible, write_html
 from ragnb.pipeline import Answer, Pipeline
@@ -94,7 +95,7 @@ def check_html(text: str, passages) -> Page:
     assert {tag for tag, _ in page.tags} <= ALLOWED, "a tag that is not ours"
     for tag, attributes in page.tags:
         assert set(attributes) <= ATTRIBUTES, "an attribute that is not ours"
-        assert re.fullmatch(r"(hit|evidence) \d+|hit|cited|beside|parent|neighbour|not read|", attributes.get("data-k", ""))
+        assert re.fullmatch(r"((^| · )((hit|evidence) \d+|hit|cited|beside|parent|neighbour|not read))*", attributes.get("data-k", ""))
         assert "javascript:" not in "".join(v or "" for v in attributes.values()).lower()
     for style in re.findall(r"<style>(.*?)</style>", text, re.S):
         assert "url(" not in style and "@import" not in style and "http" not in style and "<" not in style
@@ -117,7 +118,8 @@ def check_page(answer: Answer | Trace) -> Page:
     check_html(part, told.passages[:200])
     assert "\n" not in part and "$" not in part, "Markdown or MathJax could read it"
     expansion, rows = told.answer.expansion, told.rows()
-    assert {r["chunk"] for r in rows if r["role"] == "hit"} == {i for p in expansion.passages for i in p.hits} <= {h.node_id for h in told.answer.fusion.hits}
+    assert {r["chunk"] for r in rows if r["role"] == "hit"} == {i for p in expansion.passages for i in p.hits}
+    assert not told.answer.fusion.hits or {i for p in expansion.passages for i in p.hits} <= {h.node_id for h in told.answer.fusion.hits}
     assert len(rows) == sum(len(p.hits) + len(p.neighbors) for p in expansion.passages) + len(expansion.dropped)
     assert len(trace_table(told).splitlines()) == len(rows) + 1
     return page
@@ -139,6 +141,12 @@ def ask(texts: dict[str, str], question: str = "연차는 며칠?", every: int =
     nodes = store.add_documents([Document(text=t, id_=i, metadata=metadata) for i, t in texts.items()], parser, MockEmbedding(embed_dim=1))
     hits = [NodeWithScore(node=n, score=1 / (1 + i) if i % 2 else None) for i, n in enumerate([n for n in nodes if n.metadata["level"] == "c"][::every])]
     return Pipeline(Fixed(hits), Expander(store, policy, top_k=5), RankedContextBuilder(budget)).ask(question)
+
+
+def laid_out(hits: list[NodeWithScore], store: MemoryStore) -> Answer:
+    """An answer without the search for its best sentence."""
+    expanded = Expander(store, neighbours(5)).expand(hits)
+    return Answer("연차", "", RankedContextBuilder(2_000, passage_size=None).build(expanded.passages), expanded, Fusion(hits, {"retriever": {h.node_id: (n, h.score) for n, h in enumerate(hits, 1)}}))
 
 
 @pytest.fixture(scope="module")
@@ -247,10 +255,7 @@ def test_a_megabyte_on_one_line():
     parser = ParentChildNodeParser(parent_size=500_000, parent_overlap=0, child_size=400_000, child_overlap=0, sentences="rule")
     nodes = store.add_documents([Document(text=text, id_="d")], parser, MockEmbedding(embed_dim=1))
     node = next(n for n in nodes if n.node_id == "d#c1")
-    pipeline = Pipeline(Fixed([NodeWithScore(node=node, score=1.0)]), Expander(store, neighbours(5)), RankedContextBuilder(2_000))
-    found = pipeline.find("연차")
-    expanded, context, _ = pipeline._context(found)
-    page = check_page(told := trace(Answer("연차", "", context, expanded, found), store=store))
+    page = check_page(told := trace(laid_out([NodeWithScore(node=node, score=1.0)], store), store=store))
     assert len(told.passages[0].text) > 1_000_000
     assert len(told.page()) < 60_000 and len(told.fragment()) < 60_000, "the view stays small"
     assert any("characters are not shown" in n for n in page.notes) and len(page.texts[0]) > 1_000
@@ -335,7 +340,7 @@ def test_half_a_surrogate_pair_does_not_stop_the_writing(answer, tmp_path):
 def test_half_surrogates_of_a_foreign_retriever(tmp_path):
     """Our stores refuse them; a node of another retriever is passed through, and must not stop the writing."""
     node = TextNode(id_="x\udc00", text="연차 \ud83d 15일 \ude00", metadata={"title": "\ud800"})
-    answer = Pipeline(Fixed([NodeWithScore(node=node, score=1.0)]), Expander(MemoryStore())).ask("연차")
+    answer = laid_out([NodeWithScore(node=node, score=1.0)], MemoryStore())
     assert "연차 ⟨U+D83D⟩ 15일 ⟨U+DE00⟩" in check_page(answer).body
     write_html(answer, tmp_path / "page.html").read_text(encoding="utf-8")
     trace_table(answer).encode()
@@ -351,18 +356,18 @@ def test_write_html(answer, tmp_path):
 # --- roles, evidence, and what is around -----------------------------------------------------------------------------------------------
 
 
-def test_around_is_the_text_of_the_document(answer, tmp_path):
-    """What is shown beside the passages is what stands there, read in one more read; passages, neighbours of it and gaps tile the document."""
-    index, _ = update_index(SAMPLE / "corpus" / "hr_labor", tmp_path / "i", show_progress=False)
-    pipeline = Pipeline.from_index(index, budget=900)
-    before = pipeline.reads
-    told = trace(pipeline, answer.question, around=150)
-    assert pipeline.reads - before == told.answer.expansion.stats.reads + 1
-    assert not trace(pipeline, answer.question, around=0).around and not trace(told.answer).around
+def test_around_is_the_text_of_the_document(answer):
+    """What is shown beside the passages is what stands there, brought by one more read."""
+    texts = {"a": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(90)), "b": "\r\n\r\n".join(f"반차는 {i}시간이다." for i in range(9))}
+    store = _store_of(texts)
+    pipeline = Pipeline(Fixed([NodeWithScore(node=store._chunks[i], score=1.0) for i in ("a#c9", "a#c20", "b#c1", "a#c13")]), Expander(store), RankedContextBuilder(300))
+    found = pipeline.ask("연차")
+    before = store.reads
+    told = trace(found, store=store, around=80)
+    assert store.reads == before + 1 and trace(pipeline, "연차").around and told.around
+    assert not trace(pipeline, "연차", around=0).around and not trace(found).around
     for doc_id, pieces in told.around.items():
-        if doc_id.endswith(".md"):
-            text = (SAMPLE / "corpus" / "hr_labor" / doc_id).read_text(encoding="utf-8")
-            assert all(text[s.start:s.end] == t for s, t in pieces)
+        assert all(texts[doc_id][s.start:s.end] == t for s, t in pieces)
         spans = sorted([s for s, _ in pieces] + [p.span for p in told.passages if p.doc_id == doc_id])
         assert all(a.end <= b.start for a, b in zip(spans, spans[1:]))
     page = check_page(told)
@@ -406,7 +411,7 @@ def test_evidence_is_followed():
     told = trace(plain, evidence=gold)
     assert [(r["state"], r["read"]) for r in told.evidence_rows()] == [("read", 1.0), ("found, but beyond the budget", 0.0), ("not found", 0.0), ("not found", 0.0)]
     page = check_page(told)
-    marked = {a["data-k"]: a["class"] for _, a in page.tags if a.get("data-k", "").startswith("evidence")}
+    marked = {label: a["class"] for _, a in page.tags for label in a.get("data-k", "").split(" · ") if label.startswith("evidence")}
     assert set(marked) == {f"evidence {n}" for n in (1, 2, 3, 4)} and all("gold" in c.split() for c in marked.values())
     assert page.around[-1] == "<b>없다"
 
@@ -457,11 +462,9 @@ def test_a_ranking_without_fusion_and_context():
 def test_units_say_what_each_scale_gave_them():
     from ragnb.multiscale import MultiScaleIndex, MultiScaleRetriever, UnitNodeParser
     documents = [Document(text="# 휴가\n\n" + "\n\n".join(f"{i}년차 직원의 연차는 {i + 14}일이다. 반차는 {i}시간이다." for i in range(1, 40)), id_="휴가 <b>", metadata={"title": "휴가"}), Document(text="세정장비의 압력을 본다. " * 9, id_="b")]
-    parsed = [UnitNodeParser(sentences="rule").parse(d) for d in documents]
     store, index = MemoryStore(), MultiScaleIndex()
-    nodes, outlines = [n for ns, _ in parsed for n in ns], [o for _, o in parsed]
-    store.add(nodes, outlines)
-    index.add(nodes, outlines)
+    nodes = store.add_documents(documents, UnitNodeParser(sentences="rule"), MockEmbedding(embed_dim=1))
+    index.add(nodes, list(store.get_outlines([d.id_ for d in documents]).all().values()))
     retriever = MultiScaleRetriever(index, store)
     told, ranking = trace(retriever, "7년차 직원의 연차는?", budget=300), retriever.rank("7년차 직원의 연차는?")
     assert told.passages == tuple(ranking.at(300)) and {"multi-scale", "words"} <= set(told.rankers)
@@ -471,9 +474,11 @@ def test_units_say_what_each_scale_gave_them():
             assert told.rankers["words"][i][1] == pytest.approx(sum(z for name, z in given.items() if name.startswith("words")))
     assert min(r["multi-scale"] for r in told.rows()) == 1 and "words 7" in told.page()
     check_html(told.page(), told.passages)
-    piped = trace(Pipeline(retriever, Expander(store), RankedContextBuilder(300)), "7년차 직원의 연차는?")
-    assert {"multi-scale", "retriever"} <= set(piped.rankers) and piped.signals
-    check_page(piped)
+    for policy in (no_expansion, neighbours(1)):  # spans of the ranking itself; units as hits
+        piped = trace(Pipeline(retriever, Expander(store, policy), RankedContextBuilder(300)), "7년차 직원의 연차는?")
+        assert {"multi-scale", "words"} <= set(piped.rankers) and piped.signals and piped.outlines and piped.around
+        assert {r["role"] for r in piped.rows()} <= {"hit", "neighbour"} and any(r["multi-scale"] == 1 for r in piped.rows())
+        check_page(piped)
 
 
 def test_a_model_that_does_not_answer_is_a_fact():

@@ -1,0 +1,111 @@
+"""What multi-scale span retrieval reaches on the evaluation sets, and what each of its parts is worth.
+
+    python benchmarks/multiscale_ablation.py [--sets korquad,squad2] [--limit 300] [--parts]
+
+Evidence recall at each budget of characters, questions asked over the whole corpus of a set. Korean sets use the offline n-gram embedding,
+English ones the ONNX model of RAGNB_MODELS. Questions on statutes may name an article: exact references lead, and what the first article
+cites follows (`ragnb.references`).
+"""
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from ragnb import multiscale
+from ragnb.datasets import load_dataset
+from ragnb.embed import resolve_embedding
+from ragnb.evaluate import bootstrap_interval, evaluate
+from ragnb.multiscale import MultiScaleIndex, MultiScaleRanking, MultiScaleRetriever, UnitNodeParser, UnitScores
+from ragnb.references import Catalogue, cited_spans, resolve_question
+from ragnb.store import MemoryStore, embed_nodes
+from ragnb.text import is_korean
+
+ROOT = Path(__file__).resolve().parents[2] / "shared"
+SETS = "korquad,tydiqa_ko,ko_statutes,squad2,covidqa,chroma_chunking"
+BUDGETS = (250, 500, 1_000, 2_000, 4_000)
+
+
+def build(dataset: Any, model_spec: str, parser: UnitNodeParser) -> tuple[MultiScaleIndex, MemoryStore, Any]:
+    """Split, embed and index a set; the n-gram embedding is fitted on its units."""
+    parsed = [parser.parse(d) for d in tqdm(dataset.documents.values(), desc=f"{dataset.name}: split")]
+    nodes, outlines = [n for found, _ in parsed for n in found], [o for _, o in parsed]
+    model, index, store = resolve_embedding(model_spec), MultiScaleIndex(), MemoryStore()
+    if model_spec == "ngram":
+        model.fit([n.text for n in nodes])
+    embed_nodes(nodes, model)
+    index.add(nodes, outlines)
+    store.put(nodes, outlines)
+    return index, store, model
+
+
+def summed(retriever: MultiScaleRetriever, total: Callable[[UnitScores], np.ndarray]) -> Callable[[str], MultiScaleRanking]:
+    """The retriever with another sum of its signals."""
+    def ask(question: str) -> MultiScaleRanking:
+        ranking = retriever.rank(question)
+        scores = replace(ranking.scores, total=retriever.index._as_wholes(ranking.scores.rows, total(ranking.scores), retriever.whole))
+        ranking.pieces[:] = retriever._led(question, multiscale._pieces_of(retriever.index, scores))
+        return ranking
+    return ask
+
+
+def variants(index: MultiScaleIndex, store: MemoryStore, model: Any, hooks: dict[str, Any]) -> dict[str, Callable[[str], MultiScaleRanking]]:
+    """The default, and the default without each of its parts."""
+    full = MultiScaleRetriever(index, store, model, **hooks)
+    def make(**options: Any) -> Callable[[str], MultiScaleRanking]: return MultiScaleRetriever(index, store, model, **(hooks | options)).rank
+    out = {
+        "default": full.rank,
+        "whole corpus scored": make(candidates=None),
+        "top 20, not 100": make(candidates=20),
+        "not grown by 3": make(grow=0),
+        "words only": MultiScaleRetriever(index, store, None, **hooks).rank,
+        "vectors only": summed(full, lambda s: s.vectors.sum(axis=0)),
+        "one scale (1 unit)": summed(full, lambda s: s.words[0] + s.vectors[0]),
+        "scales 1, 3, 7": summed(full, lambda s: s.words[:3].sum(axis=0) + s.vectors[:3].sum(axis=0) + s.title + s.name),
+        "no title, no name": summed(full, lambda s: s.words.sum(axis=0) + s.vectors.sum(axis=0)),
+    }
+    if index._documents.records.any():
+        out["records not read whole"] = make(whole=0)
+    if hooks:
+        out |= {"no leads, no follow": make(leads=None, follow=None), "leads only": make(follow=None)}
+    return out
+
+
+def row(name: str, cells: list[str]) -> str:
+    """A line of a Markdown table."""
+    return f"| {name} | " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    """Build every set, and print its lines."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", ROOT / "data")))
+    parser.add_argument("--models", type=Path, default=Path(os.environ.get("RAGNB_MODELS", ROOT / "models")))
+    parser.add_argument("--sets", default=SETS)
+    parser.add_argument("--limit", type=int, help="questions of a set, a fixed sample; all when left out")
+    parser.add_argument("--parts", action="store_true", help="also leave out each part in turn")
+    args = parser.parse_args()
+    print("| set | variant | " + " | ".join(f"{b:,}" for b in BUDGETS) + " |\n|---|---|" + "---|" * len(BUDGETS), flush=True)
+    for name in args.sets.split(","):
+        dataset = load_dataset(args.data / name).limit(args.limit)
+        texts = [d.text for d in dataset.documents.values()]
+        index, store, model = build(dataset, "ngram" if is_korean(" ".join(t[:2_000] for t in texts[:50])) else f"onnx:{args.models / 'minilm'}", UnitNodeParser())
+        hooks: dict[str, Any] = {}
+        if index._documents.records.any():
+            catalogue = Catalogue.from_documents(dataset.documents.values())
+            hooks = {"leads": lambda q, c=catalogue: resolve_question(q, c), "follow": lambda d, s, c=catalogue: cited_spans(d, s, c)}
+        made = variants(index, store, model, hooks)
+        for label, ask in (made if args.parts else {"default": made["default"]}).items():
+            found = evaluate(ask, dataset.questions, BUDGETS)
+            means = [(found.mean("evidence_recall", b), bootstrap_interval(found.values("evidence_recall", b))) for b in BUDGETS]
+            print(row(f"{name} ({len(dataset.questions)}) | {label}", [f"{m:.3f} [{a:.3f}, {z:.3f}]" if label == "default" else f"{m:.3f}" for m, (a, z) in means]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
