@@ -59,13 +59,13 @@ STUDIES = {
     "retrieval": Study("the default against its peers, at equal budgets", ("korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "chroma_chunking"), RETRIEVAL, BUDGETS, 250,
                        tuple((s.name, "multi-scale") for s in RETRIEVAL[1:])),
     "seeds": Study(
-        "the claims of the design documents, each as two lines", ("korquad", "squad2", "ko_statutes", "data"),
+        "the claims of the design documents, each as two lines", ("korquad", "data"),
         lines("hybrid policy=none name='no neighbours'", *(f"hybrid policy=neighbours:{n} name='neighbours ±{n}'" for n in (1, 2, 3, 5)),
               "hybrid policy=parent name='parents of 800'", "split=parent-child:2000/200,200/30 policy=parent name='parents of 2,000'",
               "split=titled:parent-child policy=none name='with header'", "split=parent-child:800/100,400/60 policy=none name='children of 400'",
               "hybrid policy=none retrieve=hybrid:weighted name='weighted fusion'", "hybrid policy=none retrieve=hybrid:zscore name='z-score fusion'",
               "hybrid policy=none retrieve=bm25 name='BM25 alone'", "hybrid policy=none retrieve=vector name='vectors alone'"),
-        BUDGETS, 600,
+        BUDGETS, 400,
         (("no neighbours", "neighbours ±1"), ("neighbours ±1", "neighbours ±5"), ("parents of 800", "parents of 2,000"), ("no neighbours", "with header"), ("no neighbours", "children of 400"),
          ("no neighbours", "weighted fusion"), ("no neighbours", "z-score fusion"), ("BM25 alone", "no neighbours"), ("vectors alone", "no neighbours"))),
 }

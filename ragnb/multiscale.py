@@ -65,14 +65,14 @@ def unit_spans(
     text: str,
     walls: Iterable[int] = (),   # Offsets that no unit crosses, beside those of paragraphs
     size: int = 200,             # Characters of a unit, at most, but for a longer sentence
-    longest: int | None = None,  # Characters of a sentence that is not cut; one and a half sizes when None
+    longest: int | None = None,  # Characters of a sentence that is not cut; one and a quarter sizes when None
     sentences: str = "auto",     # How sentences are found: auto, kiwi or rule
 ) -> list[Span]:                 # Trimmed, disjoint, in order; every non-space character is in one
     "Pack sentences into units that cross no paragraph."
     if size < 1:
         raise InputError(f"size must be >= 1, got {size}")
     stops = sorted({*walls, *(m.end() for m in _PARAGRAPH.finditer(text))} - {0})
-    longest = max(size, size * 3 // 2 if longest is None else longest)
+    longest = max(size, size * 5 // 4 if longest is None else longest)
     atoms: list[Span] = []
     at = 0
     for span in sentence_spans(text, sentences):
@@ -87,7 +87,7 @@ class UnitNodeParser(SpanNodeParser):
     "Small units of whole sentences (level u) that cross no paragraph, section or article; one parser for every kind of document."
     size: int = Field(default=200, ge=1, description="Characters of a unit, at most, but for a longer sentence")
     korean_size: int = Field(default=100, ge=1, description="The same for Korean")
-    stretch: float = Field(default=1.5, ge=1, description="Sizes that a sentence may be long before it is cut")
+    stretch: float = Field(default=1.25, ge=1, description="Sizes that a sentence may be long before it is cut")
     sentences: str = Field(default="auto", description="How sentences are found: auto, kiwi or rule")
     kind: str | None = Field(default=None, description="statute, interpretation, ruling or qa; found out for each document when None")
 
@@ -128,14 +128,22 @@ def _part_of(spans: Sequence[Span], starts: Sequence[int]) -> list[int]:
     return [int(i) if i >= 0 and spans and s < spans[i].end else -1 for i, s in zip(at, starts)]
 
 @patch
+def _short_title(self: UnitNodeParser, document: BaseNode) -> str:
+    "The title, when it is a name and not a sentence."
+    size = self.korean_size if is_korean(document.get_content()) else self.size
+    title = " ".join(str(document.metadata.get("title") or "").split())
+    return title if len(title) <= size // 4 else ""
+
+@patch
 def _parse(self: UnitNodeParser, document: BaseNode) -> tuple[list[TextNode], Outline]:
     outline, text = self.outline(document), document.get_content()
-    spans = outline.levels["u"]
+    spans, title = outline.levels["u"], self._short_title(document)
     nodes = [self.node_at(text, outline, Address(document.node_id, "u", i)) for i in range(len(spans))]
     for node, part in zip(nodes, _part_of([s for _, s in outline.sections], [s.start for s in spans])):
         hidden = document.excluded_embed_metadata_keys
         name = outline.sections[part][0] if part >= 0 else ""
-        _dress(node, "" if node.text.startswith(name) else name, {})
+        names = [x for x in ("" if name.startswith(title) else title, name) if x and not node.text.startswith(x)]
+        _dress(node, "\n".join(names), {})
         node.excluded_embed_metadata_keys = [*dict.fromkeys([*node.excluded_embed_metadata_keys, *hidden])]
     return nodes, outline
 
@@ -533,6 +541,7 @@ def _cosines(self: MultiScaleIndex, dots: np.ndarray, scale: int) -> np.ndarray:
     low, high = window_bounds(np.arange(len(dots)), self.scales[scale], d.first, d.last)
     return (running[high] - running[low]) / np.maximum(self._norms[:, scale], 1e-9)
 
+# %% ../nbs/11_multiscale.ipynb #24a0cb9f
 @patch
 def _vector_scores(self: MultiScaleIndex, query: np.ndarray, rows: np.ndarray, dots: np.ndarray | None) -> np.ndarray:
     "z-scores of the cosine, shape (scales, rows); `dots` are the question's dot products with all units, when known."
@@ -549,7 +558,7 @@ def _vector_scores(self: MultiScaleIndex, query: np.ndarray, rows: np.ndarray, d
         out[k] = _standard((running[b] - running[a]) / np.maximum(self._norms[rows, k], 1e-9), mean[k], variance[k])
     return out
 
-# %% ../nbs/11_multiscale.ipynb #2ba6301d
+# %% ../nbs/11_multiscale.ipynb #1f0eb2cc
 @patch
 def _field_scores(self: MultiScaleIndex, tokens: Sequence[str], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "z-scores of titles and of names of parts, over all units."
@@ -562,7 +571,7 @@ def _field_scores(self: MultiScaleIndex, tokens: Sequence[str], rows: np.ndarray
         out.append(_standard(found, mean, scores**2 @ sizes / max(1, len(self)) - mean**2))
     return out[0], out[1]
 
-# %% ../nbs/11_multiscale.ipynb #5760b0a2
+# %% ../nbs/11_multiscale.ipynb #1e6169ed
 @patch
 def _nearest(self: MultiScaleIndex, dots: np.ndarray, k: int) -> np.ndarray:
     "The units whose vectors are most like the question's; equal ones (to six decimals) in address order."
@@ -584,7 +593,7 @@ def place(
     d = self._derive()
     return self._documents.ids[d.doc[row]], int(row - d.first[row])
 
-# %% ../nbs/11_multiscale.ipynb #1e6169ed
+# %% ../nbs/11_multiscale.ipynb #046c337b
 @patch
 def _grown(self: MultiScaleIndex, rows: np.ndarray, grow: int, whole: int) -> np.ndarray:
     "Units with their neighbours, and with all units of the short records they lie in; sorted."
@@ -603,18 +612,18 @@ def _candidates(self: MultiScaleIndex, terms: Mapping[str, int], dots: np.ndarra
     found += [rows[i] for i in nearest if i in rows] if dots is None else self._nearest(dots, k).tolist()
     return np.unique(np.array(found, np.int64))
 
-# %% ../nbs/11_multiscale.ipynb #046c337b
+# %% ../nbs/11_multiscale.ipynb #8aff951b
 @dataclass(frozen=True)
 class UnitScores:
     "Units scored for one question, and what every signal gave."
     rows: np.ndarray                        # Positions in the index, rising
-    total: np.ndarray                       # Score of each; the sum of all signals, and for a short record that of its best unit
+    total: np.ndarray                       # Score of each: the sum of all signals, half of it for a unit said before, and for a short record that of its best unit
     words: np.ndarray                       # Shape (scales, rows): z-scores of BM25, clipped at 0
     vectors: np.ndarray                     # Shape (scales, rows): z-scores of the cosine, clipped at 0
     title: np.ndarray                       # z-scores of the document's title
     name: np.ndarray                        # z-scores of the part's name
 
-# %% ../nbs/11_multiscale.ipynb #8aff951b
+# %% ../nbs/11_multiscale.ipynb #4d160811
 @patch
 def score(
     self: MultiScaleIndex,
@@ -635,10 +644,10 @@ def score(
     words = self._word_scores(counts, rows)
     vectors = self._vector_scores(q, rows, dots) if q is not None else np.zeros((n, len(rows)))
     title, name = self._field_scores(terms, rows)
-    total = words.sum(axis=0) + vectors.sum(axis=0) + title + name
+    total = (words.sum(axis=0) + vectors.sum(axis=0) + title + name) * np.where(self._documents.repeats[rows], 0.5, 1.0)
     return UnitScores(rows, self._as_wholes(rows, total, whole), words, vectors, title, name)
 
-# %% ../nbs/11_multiscale.ipynb #4d160811
+# %% ../nbs/11_multiscale.ipynb #82bd6ce3
 @patch
 def _checked(self: MultiScaleIndex, query: Sequence[float]) -> np.ndarray:
     "A question's vector of length 1; `InputError` when it cannot be one of this index."
@@ -662,14 +671,14 @@ def _as_wholes(self: MultiScaleIndex, rows: np.ndarray, total: np.ndarray, whole
     np.maximum.at(best, part[short], total[short])
     return np.where(short, np.append(best, 0)[part], total)
 
-# %% ../nbs/11_multiscale.ipynb #548e5ab7
+# %% ../nbs/11_multiscale.ipynb #f35fb1ff
 class Piece(NamedTuple):
     "A unit in the order of reading."
     row: int       # Position in the index
     score: float
     why: str       # '' for a unit that is there by its score
 
-# %% ../nbs/11_multiscale.ipynb #f35fb1ff
+# %% ../nbs/11_multiscale.ipynb #2d8515f8
 @dataclass
 class MultiScaleRanking:
     "Units in the order in which they deserve to be read."
@@ -686,7 +695,7 @@ class MultiScaleRanking:
             raise InputError(f"budget must be >= 0, got {budget}")
         return self._passages(self._taken(budget))
 
-# %% ../nbs/11_multiscale.ipynb #2d8515f8
+# %% ../nbs/11_multiscale.ipynb #1f124dec
 @patch
 def _gaps(self: MultiScaleRanking, row: int, taken: Mapping[int, Span]) -> tuple[int, int]:
     "White space to the units before and behind that were taken; -1 where the neighbour was not."
@@ -714,7 +723,7 @@ def _taken(self: MultiScaleRanking, budget: int) -> dict[int, Span]:
         left -= cost
     return taken
 
-# %% ../nbs/11_multiscale.ipynb #a61b4a91
+# %% ../nbs/11_multiscale.ipynb #faceffb8
 @patch
 def _read(self: MultiScaleRanking, taken: Mapping[int, Span]) -> None:
     "Read the units and outlines that are not known yet: one keyed read each."
@@ -741,7 +750,7 @@ def _to_word(text: str, start: int, end: int) -> tuple[int, int]:
     cut = trim_span(text, start, end)
     return cut.start, cut.end
 
-# %% ../nbs/11_multiscale.ipynb #faceffb8
+# %% ../nbs/11_multiscale.ipynb #17b6b869
 @patch
 def _whole_words(self: MultiScaleRanking, taken: Mapping[int, Span]) -> dict[int, Span]:
     "Spans with the cut one ending, or beginning, with a whole word."
@@ -767,7 +776,7 @@ def _runs(self: MultiScaleRanking, taken: Mapping[int, Span]) -> list[list[int]]
             out.append([row])
     return out
 
-# %% ../nbs/11_multiscale.ipynb #17b6b869
+# %% ../nbs/11_multiscale.ipynb #0d1ef1a7
 @patch
 def _passages(self: MultiScaleRanking, taken: Mapping[int, Span]) -> list[Passage]:
     "Read and stitch what was taken."
@@ -794,7 +803,7 @@ def _passage(self: MultiScaleRanking, spans: Sequence[Span], run: Sequence[int],
     return Passage(outline.doc_id, span, stitch(span, held, outline.blanks), scores[0], rank, tuple(hits), tuple(scores), spans[run.index(best[0])], (),
                    tuple(n for n, _ in pages), {h: self.why(h) for h in hits}, outline.metadata, pages, str(nodes[0].metadata.get("prefix") or ""))
 
-# %% ../nbs/11_multiscale.ipynb #9992d3e8
+# %% ../nbs/11_multiscale.ipynb #0556eeb0
 @patch(as_prop=True)
 def _by_row(self: MultiScaleRanking) -> dict[int, Piece]:
     "Pieces by position."
@@ -816,7 +825,7 @@ def explain(
     parts = {f"{kind} {w}": float(z[k, at]) for kind, z in (("words", s.words), ("vector", s.vectors)) for k, w in enumerate(scales)}
     return {name: z for name, z in (parts | {"title": float(s.title[at]), "name": float(s.name[at])}).items() if z > 0}
 
-# %% ../nbs/11_multiscale.ipynb #0556eeb0
+# %% ../nbs/11_multiscale.ipynb #bbc32765
 @patch
 def why(
     self: MultiScaleRanking,
@@ -832,7 +841,7 @@ def why(
         sums[kind] = sums.get(kind, 0.0) + z
     return ", ".join(f"{kind} {z:.1f}" for kind, z in sums.items())
 
-# %% ../nbs/11_multiscale.ipynb #cd291f94
+# %% ../nbs/11_multiscale.ipynb #6f164665
 QUESTION_WORDS: frozenset[str] = frozenset("what which who whom whose when where whi how 무엇 누구 언제 어디 몇 어느 어떻 얼마 왜 뭐".split())  # As tokens
 
 
@@ -844,7 +853,14 @@ def query_terms(
     tokens = list(next(iter(tokenizer([question])), ()))
     return [t for t in tokens if t not in QUESTION_WORDS] or tokens
 
-# %% ../nbs/11_multiscale.ipynb #df8bbe25
+# %% ../nbs/11_multiscale.ipynb #a0fc7a9b
+def _check_least(least: int, **counts: int | None) -> None:
+    "Refuse a count that is too small."
+    for name, value in counts.items():
+        if value is not None and value < least:
+            raise InputError(f"{name} must be >= {least}, got {value}")
+
+# %% ../nbs/11_multiscale.ipynb #12ef6c78
 class MultiScaleRetriever(BaseRetriever):
     "Units scored on every scale, from an index and any store; reads at most chunks and outlines, once each."
 
@@ -865,9 +881,8 @@ class MultiScaleRetriever(BaseRetriever):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager=callback_manager)
-        for name, value, least in (("top_k", top_k, 1), ("budget", budget, 1), ("candidates", candidates, 1), ("grow", grow, 0), ("whole", whole, 0)):
-            if value is not None and value < least:
-                raise InputError(f"{name} must be >= {least}, got {value}")
+        _check_least(1, top_k=top_k, budget=budget, candidates=candidates)
+        _check_least(0, grow=grow, whole=whole)
         self.index, self.store, self.embed_model, self.top_k, self.budget = index, store, embed_model, top_k, budget
         self.candidates, self.grow, self.whole, self.search_store = candidates, grow, whole, search_store
         self.leads, self.follow, self.llm_calls = leads, follow, 0
@@ -878,7 +893,7 @@ class MultiScaleRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._hits, await self.arank(query_bundle))
 
-# %% ../nbs/11_multiscale.ipynb #a0fc7a9b
+# %% ../nbs/11_multiscale.ipynb #44ab5835
 @patch(as_prop=True)
 def reads(self: MultiScaleRetriever) -> int:
     "Keyed reads of the store so far."
@@ -895,7 +910,7 @@ def _bundle(self: MultiScaleRetriever, question: str | QueryBundle) -> tuple[str
 def _wants_vector(self: MultiScaleRetriever, embedding: list[float] | None) -> bool:
     return embedding is None and self.embed_model is not None and self.index.vectors.shape[1] > 0
 
-# %% ../nbs/11_multiscale.ipynb #12ef6c78
+# %% ../nbs/11_multiscale.ipynb #20204ce7
 @patch
 def rank(
     self: MultiScaleRetriever,
@@ -907,7 +922,7 @@ def rank(
         embedding = self.embed_model.get_query_embedding(text)
     return self._ranked(text, embedding)
 
-# %% ../nbs/11_multiscale.ipynb #44ab5835
+# %% ../nbs/11_multiscale.ipynb #a6657d12
 @patch
 async def arank(self: MultiScaleRetriever, question: str | QueryBundle) -> MultiScaleRanking:
     "Rank without blocking."
@@ -916,7 +931,7 @@ async def arank(self: MultiScaleRetriever, question: str | QueryBundle) -> Multi
         embedding = await self.embed_model.aget_query_embedding(text)
     return await asyncio.to_thread(self._ranked, text, embedding)
 
-# %% ../nbs/11_multiscale.ipynb #20204ce7
+# %% ../nbs/11_multiscale.ipynb #2c03f2e1
 @patch
 def _ranked(self: MultiScaleRetriever, text: str, embedding: Sequence[float] | None) -> MultiScaleRanking:
     "Score, order, and put first what is asked for by name."
@@ -928,13 +943,13 @@ def _ranked(self: MultiScaleRetriever, text: str, embedding: Sequence[float] | N
     return MultiScaleRanking(self.index, self.store, self._led(text, _pieces_of(self.index, scores)), scores)
 
 def _pieces_of(index: MultiScaleIndex, scores: UnitScores) -> list[Piece]:
-    "Units by score, ties by address; those above 0 that repeat nothing."
-    keep = np.flatnonzero((scores.total > 0) & ~index._documents.repeats[scores.rows])
+    "Units above 0 by score, ties by address."
+    keep = np.flatnonzero(scores.total > 0)
     d, rows = index._derive(), scores.rows[keep]
     ranked = keep[np.lexsort((rows, d.order[d.doc[rows]], -scores.total[keep]))].tolist()
     return [Piece(int(scores.rows[i]), float(scores.total[i]), "") for i in ranked]
 
-# %% ../nbs/11_multiscale.ipynb #2c03f2e1
+# %% ../nbs/11_multiscale.ipynb #49603ce6
 @patch
 def _units_in(self: MultiScaleIndex, doc_id: str, span: Span) -> range:
     "Positions of the units that a span of a document touches; none for a document that is not held."
@@ -956,7 +971,7 @@ def _part_span(self: MultiScaleIndex, row: int) -> tuple[str, Span, range]:
     units = range(int(d.part_first[p]), int(d.part_first[p] + d.part_units[p])) if p >= 0 else range(row, row + 1)
     return doc.ids[d.doc[row]], Span(int(a), int(b)), units
 
-# %% ../nbs/11_multiscale.ipynb #38ced763
+# %% ../nbs/11_multiscale.ipynb #8699ffe2
 @patch
 def _led(self: MultiScaleRetriever, text: str, pieces: list[Piece]) -> list[Piece]:
     "Pieces with the places asked for by name, and what the first part cites, in front."
@@ -975,7 +990,7 @@ def _led(self: MultiScaleRetriever, text: str, pieces: list[Piece]) -> list[Piec
         first.setdefault(row, Piece(row, max(top, known[row].score) if row in known else top, why) if why or row not in known else known[row])
     return [*first.values(), *(p for p in pieces if p.row not in first)]
 
-# %% ../nbs/11_multiscale.ipynb #49603ce6
+# %% ../nbs/11_multiscale.ipynb #6996ddd0
 @patch
 def _hits(self: MultiScaleRetriever, ranking: MultiScaleRanking) -> list[NodeWithScore]:
     "Units, or passages as nodes."
@@ -995,7 +1010,7 @@ def _passage_node(passage: Passage) -> TextNode:
     _dress(node, passage.prefix, {})
     return node
 
-# %% ../nbs/11_multiscale.ipynb #5b091ed2
+# %% ../nbs/11_multiscale.ipynb #d1602859
 _FORMAT, _VERSION, _DATA = "ragnb-multiscale", 1, "multiscale-data-"
 
 @patch
@@ -1005,7 +1020,7 @@ def _arrays(self: MultiScaleIndex) -> dict[str, np.ndarray]:
     named = {name: getattr(self._documents, name) for name in _Documents._fields[1:]}
     return named | {"vectors": self.vectors, "norms": self._norms, "sums": sums, "squares": squares}
 
-# %% ../nbs/11_multiscale.ipynb #6935a1e5
+# %% ../nbs/11_multiscale.ipynb #a7811a33
 @patch
 def save(
     self: MultiScaleIndex,
@@ -1032,7 +1047,7 @@ def save(
         if old != data:
             shutil.rmtree(old, ignore_errors=True)
 
-# %% ../nbs/11_multiscale.ipynb #d1602859
+# %% ../nbs/11_multiscale.ipynb #bf464293
 @patch(cls_method=True)
 def load(
     cls: MultiScaleIndex,
@@ -1055,7 +1070,7 @@ def load(
         raise IndexMismatchError(f"multi-scale index in {str(folder)!r} is damaged: {error}") from error
     return index
 
-# %% ../nbs/11_multiscale.ipynb #a7811a33
+# %% ../nbs/11_multiscale.ipynb #1aeed161
 @patch
 def _load(self: MultiScaleIndex, data: Path, ids: tuple[str, ...], mmap: bool) -> None:
     "Fill this empty index from a data folder."

@@ -254,13 +254,16 @@ def test_ties_are_broken_by_address():
     assert [p.doc_id for p in passages][:2] == ["a", "b"]
 
 
-def test_said_again_is_not_read_again():
+def test_said_again_counts_half():
     long = "sun moon star rain wind leaf stone river sun moon"
     docs = {"a": [long, "rain", long, "leaf", "rain"], "b": [long]}
     index, store = make(docs)
     ranking = MultiScaleRetriever(index, store, Words()).rank("sun moon rain")
     assert index._documents.repeats.tolist() == [False, False, True, False, False, False]
-    assert "a#u2" not in {h for p in ranking.at(10_000) for h in p.hits}
+    scored = {index.words.ids[r]: t for r, t in zip(ranking.scores.rows, ranking.scores.total)}
+    assert sum(ranking.explain("a#u2").values()) == pytest.approx(2 * scored["a#u2"])
+    order = [index.words.ids[p.row] for p in ranking.pieces]
+    assert order.index("a#u0") < order.index("a#u2")
     assert ranking.explain("a#u2")
     with pytest.raises(MissingChunkError, match="was not scored"):
         ranking.explain("z#u0")
@@ -387,7 +390,7 @@ def test_units_cover_every_character_once(text, size):
     spans = unit_spans(text, size=size, sentences="rule")
     assert all(a.end <= b.start for a, b in zip(spans, spans[1:]))
     assert "".join("".join(s.of(text).split()) for s in spans) == "".join(text.split())
-    assert all(len(s) <= max(size, size * 3 // 2) for s in spans)
+    assert all(len(s) <= max(size, size * 5 // 4) for s in spans)
     assert all("\n\n" not in s.of(text) for s in spans)
 
 
