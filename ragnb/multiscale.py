@@ -696,6 +696,8 @@ class MultiScaleRanking:
         return self._passages(self._taken(budget))
 
 # %% ../nbs/11_multiscale.ipynb #1f124dec
+_LEAST = 20  # Characters; less than that of a unit tells nothing by itself
+
 @patch
 def _gaps(self: MultiScaleRanking, row: int, taken: Mapping[int, Span]) -> tuple[int, int]:
     "White space to the units before and behind that were taken; -1 where the neighbour was not."
@@ -718,7 +720,8 @@ def _taken(self: MultiScaleRanking, budget: int) -> dict[int, Span]:
                 span = Span(span.end - max(0, left - behind), span.end)
             else:
                 span = Span(span.start, span.start + max(0, min(len(span), left - max(0, before))))
-            return taken | {row: span} if span else taken
+            stray = len(span) < _LEAST and max(gaps) < 0 and taken
+            return taken | {row: span} if span and not stray else taken
         taken[row] = span
         left -= cost
     return taken
@@ -854,9 +857,9 @@ def query_terms(
     return [t for t in tokens if t not in QUESTION_WORDS] or tokens
 
 # %% ../nbs/11_multiscale.ipynb #a0fc7a9b
-def _check_least(least: int, **counts: int | None) -> None:
-    "Refuse a count that is too small."
-    for name, value in counts.items():
+def _check_least(**counts: tuple[int | None, int]) -> None:
+    "Refuse a count that is below its least value."
+    for name, (value, least) in counts.items():
         if value is not None and value < least:
             raise InputError(f"{name} must be >= {least}, got {value}")
 
@@ -881,11 +884,10 @@ class MultiScaleRetriever(BaseRetriever):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager=callback_manager)
-        _check_least(1, top_k=top_k, budget=budget, candidates=candidates)
-        _check_least(0, grow=grow, whole=whole)
+        _check_least(top_k=(top_k, 1), budget=(budget, 1), candidates=(candidates, 1), grow=(grow, 0), whole=(whole, 0))
         self.index, self.store, self.embed_model, self.top_k, self.budget = index, store, embed_model, top_k, budget
-        self.candidates, self.grow, self.whole, self.search_store = candidates, grow, whole, search_store
-        self.leads, self.follow, self.llm_calls = leads, follow, 0
+        self.candidates, self.grow, self.whole, self.search_store, self.leads, self.follow = candidates, grow, whole, search_store, leads, follow
+        self.llm_calls = 0
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self._hits(self.rank(query_bundle))
@@ -1010,7 +1012,7 @@ def _passage_node(passage: Passage) -> TextNode:
     _dress(node, passage.prefix, {})
     return node
 
-# %% ../nbs/11_multiscale.ipynb #d1602859
+# %% ../nbs/11_multiscale.ipynb #b6751c25
 _FORMAT, _VERSION, _DATA = "ragnb-multiscale", 1, "multiscale-data-"
 
 @patch
@@ -1020,7 +1022,7 @@ def _arrays(self: MultiScaleIndex) -> dict[str, np.ndarray]:
     named = {name: getattr(self._documents, name) for name in _Documents._fields[1:]}
     return named | {"vectors": self.vectors, "norms": self._norms, "sums": sums, "squares": squares}
 
-# %% ../nbs/11_multiscale.ipynb #a7811a33
+# %% ../nbs/11_multiscale.ipynb #0c7649ef
 @patch
 def save(
     self: MultiScaleIndex,
@@ -1047,7 +1049,7 @@ def save(
         if old != data:
             shutil.rmtree(old, ignore_errors=True)
 
-# %% ../nbs/11_multiscale.ipynb #bf464293
+# %% ../nbs/11_multiscale.ipynb #2bd7ce8c
 @patch(cls_method=True)
 def load(
     cls: MultiScaleIndex,
@@ -1070,7 +1072,7 @@ def load(
         raise IndexMismatchError(f"multi-scale index in {str(folder)!r} is damaged: {error}") from error
     return index
 
-# %% ../nbs/11_multiscale.ipynb #1aeed161
+# %% ../nbs/11_multiscale.ipynb #90760a2c
 @patch
 def _load(self: MultiScaleIndex, data: Path, ids: tuple[str, ...], mmap: bool) -> None:
     "Fill this empty index from a data folder."
