@@ -19,7 +19,7 @@ from fastcore.basics import patch
 from .datasets import Dataset, Question
 from .evaluate import Chosen, Evaluation, Row, bootstrap_interval, make_row, measure_ids, read_rows, write_rows
 from .span import InputError, Span
-from .strategy import IndexCache, Strategy, System, as_document_strategy, build_system, resolve_strategies
+from .strategy import DOCUMENT_STRATEGY, IndexCache, Strategy, System, as_document_strategy, build_system, resolve_strategies
 
 # %% auto #0
 __all__ = ['PairedTest', 'paired_test', 'Comparison', 'show_context', 'Run', 'RunPlan', 'run_strategies', 'to_records',
@@ -275,7 +275,7 @@ def _in_process(plan: RunPlan, strategies: Sequence[Strategy]) -> list[Run]:
 # %% ../nbs/23_compare.ipynb #b88d5ddf
 def run_strategies(
     plan: RunPlan,
-    strategies: Iterable[str | Strategy] = (),  # The default one when there are none
+    strategies: Iterable[str | Strategy] = (),  # The recommended one when there are none
     *,
     llm: Any = None,            # For rerankers; needs workers=1
     workers: int = 1,           # Processes
@@ -283,7 +283,7 @@ def run_strategies(
 ) -> list[Run]:                 # In the order given
     "Run strategies on a dataset, those that were kept excepted."
     from tqdm.auto import tqdm
-    known = resolve_strategies(strategies)
+    known = resolve_strategies(list(strategies) or ([DOCUMENT_STRATEGY] if plan.by_documents else []))
     keep = None if plan.keep is None else Path(plan.keep)
     done = {s.name: _load_run(s, keep, _run_key(plan.dataset, s, plan.budgets, plan.embed, plan.by_documents)) for s in known}
     groups: dict[Any, list[Strategy]] = {}

@@ -25,8 +25,8 @@ from .datasets import Dataset
 from .span import DuplicateIdError, IndexMismatchError, InputError
 
 # %% auto #0
-__all__ = ['PRESETS', 'DEFAULT_STRATEGY', 'Strategy', 'parse_strategy', 'load_strategies', 'resolve_strategies', 'make_grid',
-           'IndexCache', 'Cost', 'System', 'build_system', 'as_document_strategy']
+__all__ = ['PRESETS', 'DEFAULT_STRATEGY', 'DOCUMENT_STRATEGY', 'Strategy', 'parse_strategy', 'load_strategies',
+           'resolve_strategies', 'make_grid', 'IndexCache', 'Cost', 'System', 'build_system', 'as_document_strategy']
 
 # %% ../nbs/22_strategy.ipynb #a6b37436
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ PRESETS: dict[str, Strategy] = {
     "chunks": Strategy("chunks", policy="none"),
 }
 DEFAULT_STRATEGY: str = "multi-scale"  # What `ragnb eval` runs when no strategy is named
+DOCUMENT_STRATEGY: str = "bm25"        # The same where whole documents are ranked
 
 # %% ../nbs/22_strategy.ipynb #bad85b37
 def parse_strategy(
