@@ -719,7 +719,8 @@ def _taken(self: MultiScaleRanking, budget: int) -> dict[int, Span]:
             if 0 <= behind and before < 0:                       # nearer to what is read already
                 span = Span(span.end - max(0, left - behind), span.end)
             else:
-                span = Span(span.start, span.start + max(0, min(len(span), left - max(0, before))))
+                most = len(span) - (behind >= 0)                     # not up to a neighbour: the white space between would be read too
+                span = Span(span.start, span.start + max(0, min(most, left - max(0, before))))
             stray = len(span) < _LEAST and max(gaps) < 0 and taken
             return taken | {row: span} if span and not stray else taken
         taken[row] = span

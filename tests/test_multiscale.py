@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from llama_index.core.schema import Document, QueryBundle, TextNode
 
@@ -161,6 +161,7 @@ def test_add_and_remove_equal_a_fresh_build(docs, later, gone, terms):
 
 @settings(max_examples=25, deadline=None)
 @given(documents, question, st.integers(0, 120))
+@example({"a": ["sun sun sun sun moon moon", "moon moon stone", "sun", "sun moon stone", "moon"]}, ["moon"], 64)  # a last unit between two that were taken
 def test_the_budget_holds_and_passages_are_the_document(docs, terms, budget):
     index, store = make(docs)
     ranking = MultiScaleRetriever(index, store, Words()).rank(" ".join(terms))
