@@ -49,9 +49,10 @@ def summed(retriever: MultiScaleRetriever, total: Callable[[UnitScores], np.ndar
     """The retriever with another sum of its signals."""
     def ask(question: str) -> MultiScaleRanking:
         ranking = retriever.rank(question)
-        scores = replace(ranking.scores, total=retriever.index._as_wholes(ranking.scores.rows, total(ranking.scores), retriever.whole))
-        ranking.pieces[:] = retriever._led(question, multiscale._pieces_of(retriever.index, scores))
-        return ranking
+        rows, index = ranking.scores.rows, retriever.index
+        new = total(ranking.scores) * np.where(index._documents.repeats[rows], 0.5, 1.0)
+        scores = replace(ranking.scores, total=index._as_wholes(rows, new, retriever.whole))
+        return replace(ranking, pieces=retriever._led(question, multiscale._pieces_of(index, scores)))
     return ask
 
 

@@ -18,7 +18,7 @@ from .span import InputError, Outline, Passage, Span, covering, try_address
 from .text import sentence_spans, word_tokens_batch
 
 # %% auto #0
-__all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'compress_with_llm']
+__all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'compress_with_llm', 'Compressor', 'resolve_compressor']
 
 # %% ../nbs/14_compress.ipynb #147cc201
 class _Sentence(NamedTuple):
@@ -251,3 +251,36 @@ def _chosen(passages: Sequence[Passage], sentences: Sequence[_Sentence], questio
     found = [_looked_up(source, line) for line in _lines(answer) if line.strip(" .'\"“”") not in ("없음", "none", "None")]
     events += [ModelEvent("unfaithful", shorten(f"{n} sentences are not in the source"), 1)] if (n := sum(f[1] for f in found)) else []
     return set().union(*(f[0] for f in found)), n
+
+# %% ../nbs/14_compress.ipynb #f4b10877
+@dataclass(frozen=True)
+class Compressor:
+    "Compression to a size, with or without a model."
+    size: int                     # Characters of all texts together, >= 1
+    llm: Any = None               # A LlamaIndex LLM; the extractive compressor when None
+    timeout: float | None = 60    # Seconds of a model call
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise InputError(f"the size of compressed passages must be >= 1, got {self.size}")
+
+    def __call__(self, passages: Sequence[Passage], question: str, outlines: Mapping[str, Outline] | None = None) -> Compression:
+        "Compress the passages of one question."
+        if self.llm is None:
+            return Compression(compress_passages(passages, question, self.size, outlines))
+        return compress_with_llm(passages, question, self.size, self.llm, self.timeout, outlines)
+
+
+def resolve_compressor(
+    spec: str | int | Compressor | None,  # A size, `llm:SIZE`, a compressor, or None
+    llm: Any = None,                      # For `llm:SIZE`
+) -> Compressor | None:
+    "Make a compressor from its name."
+    if spec is None or isinstance(spec, Compressor):
+        return spec
+    kind, _, size = str(spec).rpartition(":")
+    if kind not in ("", "llm") or not (size.isascii() and size.isdigit()):
+        raise InputError(f"unknown compression {spec!r}: use a number of characters, or llm:N")
+    if kind and llm is None:
+        raise InputError(f"the compression {spec!r} needs a model: give an LLM")
+    return Compressor(int(size), llm if kind else None)

@@ -23,7 +23,7 @@ from .store import SEARCHED, ChunkReader
 
 # %% auto #0
 __all__ = ['AnswerRef', 'answer_refs', 'DisplayPage', 'DisplayDoc', 'display_docs', 'page_image', 'PassageRef', 'Turn',
-           'Conversation', 'Restored']
+           'Conversation', 'Restored', 'sole_passages']
 
 # %% ../nbs/14_display.ipynb #43d55633
 @dataclass(frozen=True)
@@ -360,7 +360,7 @@ def passages(
     turns = self.turns[-last:] if last else self.turns
     refs = list(dict.fromkeys(_Key(r) for t in reversed(turns) for r in t.passages))
     found, lost = _read_refs(store, [k.ref for k in refs])
-    fresh = [replace(p, rank=rank) for rank, p in enumerate(_disjoint(found), 1)]
+    fresh = [replace(p, rank=rank) for rank, p in enumerate(sole_passages(found), 1)]
     return Restored(fresh if budget is None else PassageRanking(fresh).at(budget), lost)
 
 # %% ../nbs/14_display.ipynb #33c20a33
@@ -392,7 +392,9 @@ def _read_refs(store: ChunkReader, refs: Sequence[PassageRef]) -> tuple[list[Pas
     return found, lost
 
 # %% ../nbs/14_display.ipynb #128dfcda
-def _disjoint(passages: Sequence[Passage]) -> list[Passage]:
+def sole_passages(
+    passages: Sequence[Passage],  # The first one of a place keeps it whole
+) -> list[Passage]:
     "Passages without the characters that an earlier one has; the longest new part of each."
     out: list[Passage] = []
     for p in passages:

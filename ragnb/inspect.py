@@ -60,9 +60,20 @@ def _of_answer(answer: Answer) -> dict[str, Any]:
     known = e.outlines or getattr(ranking, "_outlines", {})  # what the ranking read
     told = {"rankers": answer.fusion.members} | _of_signals(ranking, [i for p in e.passages for i in p.hits])
     counts = (f"hits: {stats.hits}, passages: {stats.passages}, neighbours: {stats.neighbors}, characters: {stats.characters:,}, keyed reads: {stats.reads}",
-              f"in the context: {len(context.citations)} of {stats.passages} passages, {context.size:,} {context.tokenizer}")
-    return {"question": answer.question, "passages": tuple(e.passages), "read": tuple(answer.passages), "outlines": known, "dropped": dict(e.dropped),
-            "facts": (*counts, *stats.events), "answer": answer, **told}
+              f"in the context: {len({c.number for c in context.citations})} of {stats.passages} passages, {context.size:,} {context.tokenizer}")
+    earlier = [p for p in answer.passages if "history" in p.why.values()]
+    return {"question": answer.question, "passages": (*e.passages, *earlier), "read": tuple(answer.passages), "outlines": known, "dropped": dict(e.dropped),
+            "facts": (*counts, *stats.events, *_notes(answer)), "answer": answer, **told}
+
+def _notes(answer: Answer) -> list[str]:
+    "What compression left out, and citations that stand for nothing."
+    lost = [str(c.number) for c in answer.citations if c.passage is None]
+    notes = [f"the answer cites [{', '.join(lost)}], which the context does not have"] if lost else []
+    if c := answer.compression:
+        before, after = (sum(len(p.span) for p in passages) for passages in (answer.expansion.passages, c.passages))
+        notes.append(f"compressed{' by rule, as the model gave nothing usable,' * c.extractive}: {after:,} of {before:,} characters are left" + (f"; {c.dropped} sentences of the model are not in the source" if c.dropped else ""))
+        notes += [str(e) for e in c.events]
+    return notes
 
 def _of_ranking(ranking: Any, question: str, budget: int, store: ChunkReader | None) -> dict[str, Any]:
     "What a trace takes from a ranking."
@@ -210,6 +221,11 @@ def _chunks_of(self: Trace, p: Passage) -> list[_Chunk]:
     hits = [spans[i] for i in p.hits]
     return [_Chunk(i, "cited" if i in self.cited else "hit", "", s) if i in p.hits else _Chunk(i, *_role(p, i, s, hits, outline), s) for i, s in spans.items()]
 
+@patch(as_prop=True)
+def _unread(self: Trace) -> str:
+    "Why a part of a passage is not in the context."
+    return "compressed or beyond the budget" if self.answer and self.answer.compression else "beyond the budget"
+
 @patch
 def _read_of(self: Trace, doc_id: str) -> list[Span]:
     "What is read of a document."
@@ -228,7 +244,7 @@ def rows(
             inside = any(s.overlap(c.span) for s in read)
             out.append({"passage": p.rank, "chunk": c.id, "role": c.role, **self._ranks(c.id), "score": scores.get(c.id), "start": c.span.start, "end": c.span.end,
                         "characters": c.span.overlap(p.span), "pages": page_label(p.pages), "in_context": inside, "policy": c.policy, "why": p.why.get(c.id, ""),
-                        "dropped": "" if inside else "beyond the budget"})
+                        "dropped": "" if inside else self._unread})
     blank = dict.fromkeys(out[0]) if out else {}
     return out + [{**blank, "passage": None, "chunk": i, "role": "dropped", **self._ranks(i), "in_context": False, "why": reason, "dropped": reason} for i, reason in self.dropped.items()]
 
@@ -465,7 +481,7 @@ def _passage_view(self: Trace, p: Passage, size: int) -> str:
     "One passage."
     read = any(s.overlap(p.span) for s in self._read_of(p.doc_id))
     where = " · ".join(_tag("bdi", _esc(x, 160)) for x in (_heading(self.outlines.get(p.doc_id), p.span.start), page_label(p.pages)) if x)
-    note = "" if read else _tag("span", "not read: beyond the budget", "chip")
+    note = "" if read else _tag("span", f"not read: {self._unread}", "chip")
     head = _tag("div", f"<b>{p.rank if p.hits else f'behind {p.rank}'}.</b>{_tag('span', where)}{note}{self._chips(p)}", "head")
     return _tag("div", head + _folded_text(p.text, p.span, self._marks(p), size), "passage" if read else "passage out")
 
@@ -531,7 +547,7 @@ def _legend(self: Trace) -> str:
     roles = {c.role for p in self.passages for c in self._chunks_of(p)}
     keys = [(_KINDS[r], r) for r in _KINDS if r in roles] + ([("gold", "evidence")] if self.evidence else [])
     keys += [("best", "best sentence")] if self.answer and self.answer.best else []
-    keys += [("unread", "not read (beyond the budget)")] if any(_without(p.span, self._read_of(p.doc_id)) for p in self.passages) else []
+    keys += [("unread", f"not read ({self._unread})")] if any(_without(p.span, self._read_of(p.doc_id)) for p in self.passages) else []
     return _tag("div", "".join(_tag("span", label, kind) for kind, label in keys), "key")
 
 # %% ../nbs/21_inspect.ipynb #fd38d8f2

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import math
 import re
 from collections import Counter
@@ -20,7 +21,9 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore
 
 from .bm25 import Bm25Retriever
-from .context import QA_PROMPT, Context, ContextBuilder, PassageRanking, Ranking, RankedContextBuilder, cut_to_sentences, prompt_template
+from .compress import Compression, Compressor, resolve_compressor
+from .context import QA_PROMPT, Cited, Context, ContextBuilder, Excerpt, PassageRanking, Ranking, RankedContextBuilder, prompt_template, read_citations, resolve_builder
+from .display import Conversation, answer_refs, sole_passages
 from .expand import Expander, Expansion, ExpandPostprocessor, ExpansionStats, no_expansion, resolve_policy
 from .hybrid import FUSIONS, Fusion, HybridRetriever, VectorRetriever, check_question
 from .ingest import Index
@@ -28,7 +31,7 @@ from .multiscale import MultiScaleRanking, MultiScaleRetriever
 from .policies import bm25_relevance
 from .references import cited_spans, resolve_question
 from .span import InputError, Passage, RagnbError, Span
-from .text import sentence_spans, word_tokens_batch
+from .text import sentence_spans, tokenizer as tokenizer_of, word_tokens_batch
 
 # %% auto #0
 __all__ = ['RETRIEVERS', 'best_sentence', 'Answer', 'ModelError', 'resolve_retriever', 'Pipeline', 'resolve_llm']
@@ -73,33 +76,44 @@ class Answer:
     fusion: Fusion
     generated: bool = False                  # True when a model wrote `text`
     best: tuple[int, Span] | None = None     # The best sentence: index into `passages`, span in document offsets
+    compression: Compression | None = None   # What was left out of the passages, where a compressor was asked to
 
     @property
     def passages(self) -> list[Passage]:
         "The passages in the context, best first."
         return sorted(self.context.passages, key=_by_rank)
 
+    @property
+    def citations(self) -> list[Cited]:
+        "What a model's answer cites, also numbers that stand for nothing; empty without a model."
+        return read_citations(self.text, self.context) if self.generated else []
+
 # %% ../nbs/15_pipeline.ipynb #b091ab73
 @patch
 def sources(
     self: Answer,
     length: int = 500,        # Characters of a source's text, at most; a longer hit stays whole
-) -> list[dict[str, Any]]:    # number (as cited), id, title, pages, text; in the order of the context
+) -> list[dict[str, Any]]:    # Those of `ragnb.display.answer_refs` as JSON values, in the order of the context: number (as cited), id, title, article, pages, text and more
     "Short sources to show beside an answer."
-    cut = {c.number: cut_to_sentences(c.passage, length) for c in self.context.citations}
-    return [{"number": n, "id": p.id, "title": p.metadata.get("title", ""), "pages": list(p.pages), "text": p.text} for n, p in cut.items()]
+    return [ref.as_dict() for ref in answer_refs(self.context, length)]
 
 # %% ../nbs/15_pipeline.ipynb #33fdde38
-def _marked(passages: Sequence[Passage], best: tuple[int, Span] | None, header: ContextBuilder) -> str:
-    "Passages best first, the best sentence between ▶ and ◀."
-    parts = []
+def _marked(passages: Sequence[Passage], best: tuple[int, Span] | None) -> str:
+    "Passages best first, the best sentence between ▶ and ◀; excerpts of one passage under one header, in reading order."
+    marks = {best[0]: best[1]} if best else {}
+    groups: dict[Any, list[tuple[Span, str, Passage]]] = {}
     for i, p in enumerate(passages):
-        text = p.text
-        if best and best[0] == i:
-            start, end = best[1].start - p.span.start, best[1].end - p.span.start
-            text = f"{text[:start]}▶ {text[start:end]} ◀{text[end:]}"
-        parts.append(f"{header.header(i + 1, p)}\n{text}")
-    return "\n\n".join(parts)
+        key = (p.doc_id, p.whole) if isinstance(p, Excerpt) else i
+        groups.setdefault(key, []).append((p.span, _with_mark(p, marks.get(i)), p))
+    header = RankedContextBuilder().header
+    return "\n\n".join(f"{header(n, group[0][2])}\n" + "\n…\n".join(text for _, text, _ in sorted(group, key=lambda g: g[0])) for n, group in enumerate(groups.values(), 1))
+
+def _with_mark(passage: Passage, span: Span | None) -> str:
+    "A passage's text, with the sentence at `span` marked."
+    if span is None:
+        return passage.text
+    start, end = span.start - passage.span.start, span.end - passage.span.start
+    return f"{passage.text[:start]}▶ {passage.text[start:end]} ◀{passage.text[end:]}"
 
 # %% ../nbs/15_pipeline.ipynb #75f7f979
 class ModelError(RagnbError, ConnectionError):
@@ -160,6 +174,12 @@ class Pipeline:
     llm: Any = None           # A LlamaIndex LLM; None answers with passages
     prompt: str = QA_PROMPT   # With {context_str} and {query_str}
     reranker: Any = None      # A LlamaIndex `BaseNodePostprocessor` between retrieval and expansion
+    compressor: Compressor | None = None  # Between expansion and context
+    history_share: float = 0.25           # Of the context, in (0, 1): room for the passages of the turn before, where there is one
+
+    def __post_init__(self) -> None:
+        if not 0 < self.history_share < 1:
+            raise InputError(f"history_share must be in (0, 1), got {self.history_share}")
 
     @property
     def reads(self) -> int:
@@ -187,16 +207,18 @@ def from_index(
     tokenizer: str = "characters",
     passage_size: int | None = 2_000,     # Characters of one passage, in whole sentences (seed 003)
     reorder: bool = True,                 # Best passages at both ends
+    context: str | ContextBuilder = "ranked",   # See `ragnb.context.BUILDERS`; a builder of your own has its own budget
+    compress: str | int | Compressor | None = None,  # Characters that are kept of all passages, by rule, or by the model with "llm:N"
     llm: Any = None,
 ) -> Pipeline:
-    "The seeds' line over an index: BM25 + vectors, RRF, expansion, ranked context."
+    "A line over an index: retrieval, expansion, context."
     index = index if isinstance(index, Index) else Index.open(index)
     retriever = resolve_retriever(retrieve, index, top_k)
     if policy is None:
         policy = "none" if isinstance(retriever, MultiScaleRetriever) else "neighbours:1"
     expand = resolve_policy(policy, llm=llm, catalogue=index.catalogue, relevance=bm25_relevance(index.bm25))
-    return cls(retriever, Expander(index.store, expand, expand_top_k, max_chunks),
-               RankedContextBuilder(budget, tokenizer, passage_size=passage_size, reorder=reorder), llm, reranker=_reranker(rerank, llm))
+    builder = resolve_builder(context, budget=budget, tokenizer=tokenizer, passage_size=passage_size, reorder=reorder)
+    return cls(retriever, Expander(index.store, expand, expand_top_k, max_chunks), builder, llm, reranker=_reranker(rerank, llm), compressor=resolve_compressor(compress, llm))
 
 # %% ../nbs/15_pipeline.ipynb #dbfdeb8c
 def _reranker(spec: str | Any, llm: Any) -> Any:
@@ -223,7 +245,10 @@ def find(
 def _units(self: Pipeline, ranking: MultiScaleRanking) -> Fusion:
     "A ranking of units; its best ones as hits when a reranker or policy wants them."
     spans = self.reranker is None and self.expander.policy is no_expansion
-    return Fusion([], {}, ranking) if spans else Fusion(self.retriever._hits(ranking))
+    if spans:
+        return Fusion([], {}, ranking)
+    hits = self.retriever._hits(ranking)
+    return Fusion(hits, ranking.rankers(h.node_id for h in hits))
 
 def _reranked(fusion: Fusion, hits: list[NodeWithScore]) -> Fusion:
     "A fusion in a reranker's order, with that as one more member."
@@ -235,11 +260,32 @@ def _one_member(hits: list[NodeWithScore]) -> Fusion:
 
 # %% ../nbs/15_pipeline.ipynb #2ba42cc1
 @patch
-def _context(self: Pipeline, question: str, fusion: Fusion) -> tuple[Expansion, Context, list[Passage]]:
-    "Expand hits and lay them out; the passages used, best first."
+def _context(self: Pipeline, question: str, fusion: Fusion, earlier: Sequence[Passage] = ()) -> Answer:
+    "Expand hits, compress and lay out: an answer without its text."
     expansion = self.expander.expand(fusion.hits, question) if fusion.ranking is None else self._read(fusion.ranking)
-    context = self.builder.build(expansion.passages)
-    return expansion, context, sorted(context.passages, key=_by_rank)
+    passages = self._with_earlier(expansion.passages, earlier) if earlier else expansion.passages
+    compression = self.compressor(passages, question, expansion.outlines) if self.compressor else None
+    context = self.builder.build(compression.passages if compression else passages, question)
+    return Answer(question, "", context, expansion, fusion, compression=compression)
+
+@patch
+def _with_earlier(self: Pipeline, passages: Sequence[Passage], earlier: Sequence[Passage]) -> list[Passage]:
+    "New passages, and behind them what is not among them of the turn before; the last new ones make room for it."
+    new, behind = list(passages), sole_passages([*passages, *earlier])[len(passages):]
+    if self.builder.budget is not None and behind:
+        room = self._room([*new, *behind])
+        behind = PassageRanking(behind).at(max(1, int(room * self.history_share)))
+        new = PassageRanking(new).at(max(1, room - sum(len(p.span) for p in behind)))
+    rank = max((p.rank for p in new), default=0)
+    return [*new, *(replace(p, rank=rank + n, why={i: "history" for i in p.hits}) for n, p in enumerate(behind, 1))]
+
+@patch
+def _room(self: Pipeline, passages: Sequence[Passage]) -> int:
+    "About how many characters of these passages fit the context, headers aside."
+    texts = "".join(p.text for p in passages)
+    per_token = len(texts) / max(1, tokenizer_of(self.builder.tokenizer).count(texts))
+    headers = sum(len(self.builder.above(n, p)) + len(self.builder.between) for n, p in enumerate(passages, 1))
+    return int(self.builder.budget * per_token) - headers
 
 @patch
 def _read(self: Pipeline, ranking: Ranking) -> Expansion:
@@ -255,20 +301,22 @@ def _by_rank(passage: Passage) -> tuple[int, bool]:
     return passage.rank, not passage.hits
 
 @patch
-def _answer(self: Pipeline, question: str, fusion: Fusion) -> Answer:
+def _answer(self: Pipeline, question: str, fusion: Fusion, history: Conversation | None = None) -> Answer:
     "Everything but the model."
-    expansion, context, passages = self._context(question, fusion)
-    best = best_sentence(question, passages)
-    return Answer(question, _marked(passages, best, self.builder), context, expansion, fusion, best=best)
+    earlier = history.passages(self.expander.store).passages if history is not None and len(history) else []
+    answer = self._context(question, fusion, earlier)
+    best = best_sentence(question, answer.passages)
+    return replace(answer, text=_marked(answer.passages, best), best=best)
 
 # %% ../nbs/15_pipeline.ipynb #f6ff982d
 @patch
 def ask(
     self: Pipeline,
     question: str,  # `InputError` when empty
+    history: Conversation | None = None,  # The passages of its last turn come along, without a search; see `Conversation.add` for the next turn
 ) -> Answer:        # `ModelError` when there is a model and it does not answer
     "Answer a question, with the model when there is one."
-    answer, prompt = self._answer(question, self.find(check_question(question))), prompt_template(self.prompt)
+    answer, prompt = self._answer(question, self.find(check_question(question)), history), prompt_template(self.prompt)
     if self.llm is None:
         return answer
     try:
@@ -284,7 +332,7 @@ def passages(
     question: str,
 ) -> list[Passage]:  # As used in the context, best first
     "Only the passages: no best sentence, no model."
-    return self._context(question, self.find(check_question(question)))[2]
+    return self._context(question, self.find(check_question(question))).passages
 
 
 @patch
@@ -320,7 +368,11 @@ def documents(
 
 # %% ../nbs/15_pipeline.ipynb #495d0773
 @patch
-async def aask(self: Pipeline, question: str) -> Answer:
+async def aask(
+    self: Pipeline,
+    question: str,
+    history: Conversation | None = None,
+) -> Answer:
     "Answer a question without blocking; hybrid members run together."
     check_question(question)
     if isinstance(self.retriever, MultiScaleRetriever):
@@ -331,7 +383,7 @@ async def aask(self: Pipeline, question: str) -> Answer:
         fusion = _one_member(await self.retriever.aretrieve(question))
     if self.reranker is not None:
         fusion = _reranked(fusion, await self.reranker.apostprocess_nodes(fusion.hits, query_str=question))
-    answer = await asyncio.to_thread(self._answer, question, fusion)
+    answer = await asyncio.to_thread(self._answer, question, fusion, history)
     if self.llm is None:
         return answer
     prompt = prompt_template(self.prompt)
@@ -341,7 +393,7 @@ async def aask(self: Pipeline, question: str) -> Answer:
         raise _model_error(self.llm, error, answer) from error
     return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #35496ead
+# %% ../nbs/15_pipeline.ipynb #5b918552
 def resolve_llm(
     spec: str | Any | None,        # "ollama:MODEL", a LlamaIndex LLM, or None
     base_url: str | None = None,   # Of the Ollama server; its own default when None
@@ -356,7 +408,7 @@ def resolve_llm(
     from llama_index.llms.ollama import Ollama
     return Ollama(model=model, request_timeout=timeout, **({"base_url": base_url} if base_url else {}))
 
-# %% ../nbs/15_pipeline.ipynb #12c46f26
+# %% ../nbs/15_pipeline.ipynb #b497327b
 @patch
 def query_engine(
     self: Pipeline,
@@ -368,6 +420,9 @@ def query_engine(
     model = llm or self.llm
     if model is None:
         raise InputError("a query engine needs a model: pass llm")
-    e = self.expander
-    expand = ExpandPostprocessor(store=e.store, policy=e.policy, top_k=e.top_k, max_chunks=e.max_chunks, missing=e.missing)
-    return RetrieverQueryEngine.from_args(self.retriever, llm=model, node_postprocessors=[expand], text_qa_template=prompt_template(self.prompt), **kwargs)
+    e, retriever = self.expander, self.retriever
+    steps = [ExpandPostprocessor(store=e.store, policy=e.policy, top_k=e.top_k, max_chunks=e.max_chunks, missing=e.missing)]
+    if isinstance(retriever, MultiScaleRetriever) and e.policy is no_expansion:  # its nodes are the passages already
+        retriever, steps = copy.copy(retriever), []
+        retriever.budget = self.builder.budget or 10**9
+    return RetrieverQueryEngine.from_args(retriever, llm=model, node_postprocessors=steps, text_qa_template=prompt_template(self.prompt), **kwargs)

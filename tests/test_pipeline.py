@@ -21,10 +21,12 @@ from ollama_server import OllamaServer
 
 from ragnb.bm25 import Bm25Retriever
 from ragnb.context import RankedContextBuilder, SimpleContextBuilder
+from ragnb.display import Conversation
 from ragnb.embed import NgramEmbedding
 from ragnb.expand import Expander, ExpandPostprocessor, neighbours, passage_node
 from ragnb.hybrid import HybridRetriever, VectorRetriever
 from ragnb.ingest import Index, update_index
+from ragnb.inspect import trace
 from ragnb.pipeline import ModelError, Pipeline, best_sentence, resolve_llm
 from ragnb.span import InputError, Passage, RagnbError, Span, parse_address
 from ragnb.split import ParentChildNodeParser
@@ -58,6 +60,12 @@ class Scripted(CustomLLM):
 def index(tmp_path_factory) -> Index:
     """An index of the sample's HR rules in a real Chroma."""
     return update_index(SAMPLE / "corpus" / "hr_labor", tmp_path_factory.mktemp("index") / "hr", show_progress=False)[0]
+
+
+@pytest.fixture(scope="module")
+def chunks(tmp_path_factory) -> Index:
+    """The same rules as parents and children, for hybrid retrieval and its policies."""
+    return update_index(SAMPLE / "corpus" / "hr_labor", tmp_path_factory.mktemp("chunks") / "hr", parser="parent-child", show_progress=False)[0]
 
 
 @pytest.fixture(scope="module")
@@ -129,8 +137,8 @@ def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents
 
 @pytest.mark.parametrize("settings", [{}, {"policy": "none"}, {"policy": "parent", "top_k": 3}, {"policy": "neighbours:5", "expand_top_k": 2, "max_chunks": 12},
                                       {"reorder": False}, {"expand_top_k": 1}, {"policy": lambda outline, hit: Span(0, outline.n_characters), "top_k": 2}])
-def test_the_query_engine_is_the_same_line(index, settings):
-    pipeline = Pipeline.from_index(index, budget=None, passage_size=None, **settings)
+def test_the_query_engine_is_the_same_line(chunks, settings):
+    pipeline = Pipeline.from_index(chunks, budget=None, passage_size=None, **settings)
     answer = pipeline.ask(QUESTION)
     nodes = pipeline.query_engine(Scripted()).query(QUESTION).source_nodes
     assert [(n.node_id, n.text, n.score) for n in nodes] == [(p.id, p.text, p.score) for p in answer.passages]
@@ -139,8 +147,27 @@ def test_the_query_engine_is_the_same_line(index, settings):
     assert answer.expansion.stats.reads <= 2
 
 
+@pytest.mark.parametrize("settings", [{}, {"budget": 700}, {"budget": 700, "policy": "neighbours:2", "top_k": 4, "passage_size": None}])
+def test_the_query_engine_over_units_reads_the_same_passages(index, settings):
+    pipeline = Pipeline.from_index(index, **settings)
+    passages = pipeline.ask(QUESTION).expansion.passages
+    nodes = pipeline.query_engine(Scripted()).query(QUESTION).source_nodes
+    assert [(n.node_id, n.text, n.score) for n in nodes] == [(p.id, p.text, p.score) for p in passages]
+    assert pipeline.retriever.budget is None, "the pipeline's own retriever is not changed"
+    if "policy" not in settings:
+        assert 400 < sum(len(n.text) for n in nodes) <= settings.get("budget", 4_000)
+
+
+def test_a_policy_over_units_keeps_what_ranked_them(index):
+    answer = Pipeline.from_index(index, policy="neighbours:1", top_k=5).ask(QUESTION)
+    members = answer.fusion.members
+    assert set(members) >= {"multi-scale", "words", "vector"} and [members["multi-scale"][h.node_id] for h in answer.fusion.hits] == [(n, h.score) for n, h in enumerate(answer.fusion.hits, 1)]
+
+
+@pytest.mark.parametrize("made", ["index", "chunks"])
 @pytest.mark.parametrize("question", [QUESTION, "출장 여비는 며칠 안에 정산하나요?", "반차", "zzz", "?!"])
-def test_async_is_sync(index, question):
+def test_async_is_sync(request, made, question):
+    index = request.getfixturevalue(made)
     pipeline = Pipeline.from_index(index, llm=Scripted())
     one, other = pipeline.ask(question), asyncio.run(pipeline.aask(question))
     assert one == other
@@ -160,15 +187,16 @@ def test_many_questions_at_once(index):
         assert answer.expansion.stats.reads <= 2
 
 
-def test_an_answer_without_a_model_is_the_marked_passages(index, documents):
-    answer = Pipeline.from_index(index, budget=900).ask(QUESTION)
+@pytest.mark.parametrize("made, members", [("index", set()), ("chunks", {"bm25", "vector"})])
+def test_an_answer_without_a_model_is_the_marked_passages(request, documents, made, members):
+    answer = Pipeline.from_index(request.getfixturevalue(made), budget=900).ask(QUESTION)
     assert not answer.generated and answer.text.count("▶") == answer.text.count("◀") == 1
     assert [p.rank for p in answer.passages] == sorted(p.rank for p in answer.passages)
     i, span = answer.best
     document = documents["hr_labor/" + answer.passages[i].doc_id]
     assert f"▶ {document[span.start:span.end]} ◀" in answer.text
     assert answer.context.size <= 900
-    assert set(answer.fusion.members) == {"bm25", "vector"}
+    assert set(answer.fusion.members) == members and (answer.fusion.ranking is None) == bool(members)
 
 
 def test_a_folder_is_as_good_as_an_index(index):
@@ -328,11 +356,113 @@ def test_a_model_that_ollama_does_not_have(index):
             pipeline.ask(QUESTION)
 
 
-def test_the_parts_are_llama_index_components(index):
+def test_the_parts_are_llama_index_components(index, chunks):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    pipeline = Pipeline.from_index(index)
+    assert isinstance(Pipeline.from_index(index).retriever, BaseRetriever) and isinstance(Pipeline.from_index(index).query_engine(Scripted()), RetrieverQueryEngine)
+    pipeline = Pipeline.from_index(chunks)
     assert isinstance(pipeline.retriever, BaseRetriever) and isinstance(pipeline.builder, RankedContextBuilder)
     assert all(isinstance(m, BaseRetriever) for m in pipeline.retriever.members.values())
     assert isinstance(pipeline.retriever.members["vector"], VectorRetriever)
     engine = pipeline.query_engine(Scripted())
     assert isinstance(engine, RetrieverQueryEngine) and all(isinstance(p, BaseNodePostprocessor) for p in engine._node_postprocessors)
+
+
+# --- layouts, compression, conversations ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name, kind", [("simple", "[1]\n"), ("table", "| 번호 |"), ("detailed", "[1]\ntitle: "), ("debug", "[1]"), ("question", "[1] (휴가규정")])
+def test_a_layout_by_its_name_is_within_the_budget_and_cites_what_it_shows(index, name, kind):
+    answer = Pipeline.from_index(index, budget=500, context=name).ask(QUESTION)
+    assert answer.context.text.startswith(kind) and answer.context.size <= 500
+    for c in answer.context.citations:
+        shown = answer.context.text[c.start:c.start + len(c.passage.text)]
+        assert len(shown) == len(c.passage.text) and (name == "table" or shown == c.passage.text)
+    assert [s["number"] for s in answer.sources()] == list(dict.fromkeys(c.number for c in answer.context.citations))
+
+
+def test_the_layout_that_looks_at_the_question_is_given_it(index):
+    pipeline = Pipeline.from_index(index, budget=900, context="question")
+    assert pipeline.ask("연차와 병가를 비교해 주세요").context.text.startswith("| 번호 |")
+    assert asyncio.run(pipeline.aask("연차와 병가를 비교해 주세요")).context.text.startswith("| 번호 |")
+
+
+@pytest.mark.parametrize("size", [1, 50, 150, 400, 100_000])
+def test_compression_keeps_sentences_of_what_was_read(index, size):
+    whole, answer = Pipeline.from_index(index, budget=2_000).ask(QUESTION), Pipeline.from_index(index, budget=2_000, compress=size).ask(QUESTION)
+    assert sum(len(p.text) for p in answer.passages) <= size and answer.compression is not None and whole.compression is None
+    read = {p.doc_id: p for p in answer.expansion.passages}
+    assert answer.passages and {p.doc_id for p in answer.passages} <= set(read)
+    if size == 100_000:
+        assert answer.context.text == whole.context.text
+
+
+def test_compressed_answers_show_the_excerpts_of_a_passage_under_one_number(index):
+    answer = Pipeline.from_index(index, budget=3_000, policy="document:20", top_k=1, compress=250, passage_size=None).ask(QUESTION)
+    assert len({(p.doc_id, p.whole) for p in answer.passages}) == 1 < len(answer.passages)
+    assert answer.text.count("[1] (") == 1 and "[2] (" not in answer.text and "\n…\n" in answer.text and answer.text.count("▶") == 1
+    assert len(answer.sources()) == 1
+
+
+def test_a_model_compresses_and_what_it_makes_up_is_dropped_and_told(index):
+    model = Scripted()
+    answer = Pipeline.from_index(index, budget=2_000, compress="llm:120", llm=model).ask(QUESTION)
+    assert answer.generated and len(model.seen) == 2 and answer.compression.extractive and answer.compression.dropped == 1
+    facts = " ".join(trace(answer).facts)
+    assert "by rule, as the model gave nothing usable" in facts and "1 sentences of the model are not in the source" in facts
+
+
+def test_bad_compression_and_layout_names_are_told(index):
+    for options, told in (({"compress": "half"}, "unknown compression 'half'"), ({"compress": 0}, "must be >= 1"), ({"compress": "llm:50"}, "needs a model"),
+                          ({"compress": "-3"}, "unknown compression"), ({"context": "tabel"}, "unknown context builder 'tabel'")):
+        with pytest.raises(InputError, match=told):
+            Pipeline.from_index(index, **options)
+
+
+class Citing(Scripted):
+    """Cites what is there, and what is not."""
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        return CompletionResponse(text="15일입니다 [1]. 누구나 압니다 [42].")
+
+
+def test_citations_of_an_answer_resolve_to_offsets_and_a_made_up_one_is_told(index):
+    answer = Pipeline.from_index(index, budget=900, llm=Citing()).ask(QUESTION)
+    first, lost = answer.citations
+    assert (first.number, first.spans) == (1, (first.passage.span,)) and (lost.number, lost.passage, lost.spans) == (42, None, ())
+    assert any("[42]" in fact for fact in trace(answer).facts)
+    assert Pipeline.from_index(index, budget=900).ask("제1조 [1] 무엇?").citations == []
+
+
+def test_a_conversation_brings_the_last_passages_without_a_search_and_never_twice(index):
+    pipeline, talk = Pipeline.from_index(index, budget=1_500, policy="neighbours:1"), Conversation()
+    plain = pipeline.ask("경조휴가는 며칠인가요?", talk)
+    assert plain.context.text == pipeline.ask("경조휴가는 며칠인가요?").context.text  # nothing was said yet
+    talk.add(plain.question, plain.text, plain.passages)
+    searched = pipeline.retriever
+    answer = pipeline.ask("반차는 몇 시간인가요?", talk)
+    earlier = [p for p in answer.passages if "history" in p.why.values()]
+    assert earlier and answer.passages[-len(earlier):] == earlier and answer.context.size <= 1_500 and pipeline.retriever is searched
+    assert sum(len(p.text) for p in earlier) <= 1_500 * pipeline.history_share
+    for p in earlier:
+        assert any(q.doc_id == p.doc_id and q.span.contains(p.span) for q in plain.passages)
+    spans = sorted((p.doc_id, p.span) for p in answer.passages)
+    assert all(a[0] != b[0] or a[1].end <= b[1].start for a, b in zip(spans, spans[1:]))
+    shown = trace(answer)
+    assert {p.id for p in earlier} <= {p.id for p in shown.passages} and any(r["why"] == "history" for r in shown.rows())
+    same = pipeline.ask("경조휴가는 며칠인가요?", talk)  # all of it is found again
+    assert not any(p.span.overlap(q.span) for p in same.passages for q in same.passages if p is not q and p.doc_id == q.doc_id)
+
+
+def test_a_conversation_survives_a_document_that_is_gone(index):
+    pipeline, talk = Pipeline.from_index(index, budget=900), Conversation()
+    talk.add("전에", "답", [Passage("gone.md", Span(0, 5), "사라진 글", 1.0, 1, ("gone.md#c0",))])
+    assert pipeline.ask(QUESTION, talk).context.text == pipeline.ask(QUESTION).context.text
+
+
+def test_budget_in_tokens_leaves_room_for_history(index):
+    pipeline, talk = Pipeline.from_index(index, budget=700, tokenizer="cl100k_base"), Conversation()
+    first = pipeline.ask("경조휴가는 며칠인가요?")
+    talk.add(first.question, first.text, first.passages)
+    answer = pipeline.ask("반차는 몇 시간인가요?", talk)
+    assert answer.context.size <= 700 and any("history" in p.why.values() for p in answer.passages)
