@@ -18,6 +18,7 @@ from typing import Any
 
 from fastcore.basics import patch
 
+from .answers import strip_thinking
 from .span import InputError
 from .text import tokenizer
 
@@ -39,9 +40,6 @@ def fill_prompt(
     return re.sub(r"\{(\w+)\}", value, template)
 
 # %% ../nbs/04_calls.ipynb #2ed132c3
-_THOUGHT = re.compile(r"<(think(?:ing)?)>.*?(?:</\1>|\Z)|\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-
-
 def clean_answer(
     answer: str,
     max_tokens: int = 150,               # Of `tokenizer`, >= 1
@@ -50,7 +48,7 @@ def clean_answer(
     "Bring an answer to one paragraph of limited length."
     if max_tokens < 1:
         raise InputError(f"max_tokens must be >= 1, got {max_tokens}")
-    lines = [line.strip() for line in _THOUGHT.sub("", answer).splitlines() if not line.strip().startswith("```")]
+    lines = [line.strip() for line in strip_thinking(answer).splitlines() if not line.strip().startswith("```")]
     lines = [line for line in lines if line]
     if len(lines) > 1 and lines[0].endswith((":", "：")):
         lines = lines[1:]

@@ -18,6 +18,7 @@ from fastcore.basics import patch
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.llms import LLM, LLMMetadata
 
+from .answers import strip_thinking
 from .compare import paired_test
 from .context import QA_PROMPT, Citation, Context, ContextBuilder, SimpleContextBuilder, prompt_template, reorder_for_attention
 from .datasets import Evidence, Question
@@ -310,7 +311,6 @@ class CountedLLM(_Passing):
         return Calls(len(out), out.count(None), sum(i for i, _ in self.done), sum(filter(None, out)))
 
 # %% ../nbs/25_judge.ipynb #2335e920
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _VERDICTS = (re.compile(r"(?<!\w)(YES|NO)(?!\w)"), re.compile(r"(?<!\w)(yes|no|예|네|아니오|아니요)(?!\w)", re.IGNORECASE))
 _SCORE = re.compile(r"\W*(?:score|점수|평점)?\W*([1-5](?:\.\d+)?)\s*(?:/\s*5(?:\.0)?|점)?\W*", re.IGNORECASE)
 
@@ -319,7 +319,7 @@ def read_verdict(
     reply: str,  # Of a judge that was asked for YES or NO
 ) -> bool:       # `ValueError` when it says neither
     "Read a judge's YES or NO."
-    said = _THOUGHTS.sub("", reply)
+    said = strip_thinking(reply)
     found = next((m for pattern in _VERDICTS if (m := pattern.search(said))), None)
     if found is None:
         raise ValueError(f"the judge said neither YES nor NO: {said.strip()[:80]!r}")
@@ -330,7 +330,7 @@ def read_score(
     reply: str,  # Of a judge that was asked for a line with a number from 1 to 5
 ) -> tuple[float, str]:  # Score and reasoning; `ValueError` when there is no such line
     "Read a judge's score."
-    lines = _THOUGHTS.sub("", reply).strip().splitlines()
+    lines = strip_thinking(reply).strip().splitlines()
     for i, line in enumerate(lines):
         found = _SCORE.fullmatch(line)
         if found and float(found[1]) <= 5:
@@ -421,7 +421,7 @@ def _judge(name: str, evaluator: Any, answered: Answered) -> Judgement:
 
 def _answered(question: Question, text: str | None, context: str, error: str = "") -> Answered:
     "An answer in its record; an empty one is an error."
-    text = _THOUGHTS.sub("", text or "").strip()
+    text = strip_thinking(text or "")
     return Answered(question.query_id, question.query, text, context, question.answer, error or ("" if text else "the model answered nothing"))
 
 # %% ../nbs/25_judge.ipynb #e2c51b51

@@ -21,7 +21,7 @@ from .span import IndexMismatchError, InputError, Span
 
 # %% auto #0
 __all__ = ['COMMON_NAMES', 'Reference', 'name_key', 'short_names', 'find_references', 'Holding', 'Catalogue', 'resolve',
-           'Resolution', 'resolutions', 'resolve_title', 'resolve_question', 'place_label', 'cited_spans']
+           'Resolution', 'resolutions', 'resolve_title', 'resolve_question', 'provision_label', 'cited_spans']
 
 # %% ../nbs/02_references.ipynb #57f0c52d
 @dataclass(frozen=True)
@@ -956,7 +956,7 @@ def _read_label(label: str) -> Reference:
     return _Reader(label, 0, len(label), _Names()).read()[0]
 
 # %% ../nbs/02_references.ipynb #bb182697
-def place_label(
+def provision_label(
     path: str,  # "43-2/1", as `Catalogue.place` gives it
 ) -> str:       # 제43조의2제1항
     "Write a path as a citation."
@@ -982,7 +982,7 @@ def _reached(doc_id: str, span: Span, catalogue: Catalogue, whole: bool) -> Iter
     "Everything one span cites, in order, with the reason."
     for ref in catalogue.cited_by(doc_id, span):
         place = catalogue.place(doc_id, ref.span.start)
-        why = f"{ref.label}, cited in {place_label(place) or doc_id}"
+        why = f"{ref.label}, cited in {provision_label(place) or doc_id}"
         for target, found in _units(resolve(ref, catalogue, doc_id, place), whole, (doc_id, span)):
             if not (target == doc_id and found.contains(span)):
                 yield target, found, why

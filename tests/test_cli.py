@@ -16,6 +16,7 @@ from ollama_server import OllamaServer
 
 from ragnb import __version__
 from ragnb.cli import main
+from ragnb.text import count_tokens
 
 MODEL = "bona/bge-m3-korean"
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
@@ -129,18 +130,65 @@ def test_options_reach_the_pipeline(run, index):
         return json.loads(run("ask", QUESTION, "--index", index, "--json", *options)[1])
 
     assert not any(p["neighbors"] for p in ask("--policy", "none")["passages"]) and any(p["neighbors"] for p in ask("--policy", "neighbours:2")["passages"])
-    assert ask("--top-k", 1)["stats"]["hits"] == 1 and ask("--expand-top-k", 0)["stats"]["neighbors"] == 0 and ask("--max-chunks", 1, "--top-k", 1)["stats"]["neighbors"] == 0
+    around = ("--policy", "neighbours:2")
+    assert ask(*around, "--top-k", 1)["stats"]["hits"] == 1 and ask(*around, "--top-k", 1)["stats"]["neighbors"] > 0
+    assert ask(*around, "--expand-top-k", 0)["stats"]["neighbors"] == 0 and ask(*around, "--max-chunks", 1, "--top-k", 1)["stats"]["neighbors"] == 0
     assert len(ask("--budget", 300)["context"]) <= 300 < len(ask("--budget", 2000)["context"])
+    assert ask("--context", "table")["context"].startswith("| 번호 |") and ask("--context", "simple")["context"].startswith("[1]\n")
+    assert sum(len(p["text"]) for p in ask("--compress", 100)["passages"]) <= 100
+    share = ask("--budget-share", 0.001, "--model", "gpt-4o-mini")["context"]  # 128 tokens
+    assert 0 < count_tokens(share, "cl100k_base") <= 128
+
+
+def test_a_conversation_in_a_file_goes_on(run, index, tmp_path):
+    where = ("--index", index, "--history", tmp_path / "talk.jsonl", "--json", "--budget", 1200)
+    first = json.loads(run("ask", "경조휴가는 며칠인가요?", *where)[1])
+    then = json.loads(run("ask", "반차는 몇 시간인가요?", *where)[1])
+    ids = {p["id"].partition("@")[0] for p in first["passages"]}
+    assert len((tmp_path / "talk.jsonl").read_text(encoding="utf-8").splitlines()) == 3 and len(then["context"]) <= 1200
+    alone = json.loads(run("ask", "반차는 몇 시간인가요?", "--index", index, "--json", "--budget", 1200)[1])
+    assert then["context"] != alone["context"] and {p["id"].partition("@")[0] for p in then["passages"]} & ids
+    before = (tmp_path / "talk.jsonl").read_bytes()
+    traced = json.loads(run("trace", "그 다음은?", *where)[1])
+    assert (tmp_path / "talk.jsonl").read_bytes() == before and any(r["why"] == "history" for r in traced["trace"])
+    (tmp_path / "talk.jsonl").write_text("{}\n", encoding="utf-8")
+    code, out, err = run("ask", "반차", *where)
+    assert (code, out) == (2, "") and "line 1 of the conversation" in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("options, told", [
+    (("--budget-share", 0.3), "needs a model"), (("--model", "gpt-4o"), "goes with --budget-share"), (("--budget-share", 0.3, "--model", "mine"), "'mine' is not known"),
+    (("--budget-share", 0.3, "--model", "gpt-4o", "--budget", 5), "leave out --budget"), (("--budget-share", 2, "--model", "gpt-4o"), "share must be in (0, 1]"),
+    (("--context", "tabel"), "unknown context builder"), (("--compress", "x"), "unknown compression"), (("--compress", "llm:5"), "needs a model")])
+def test_bad_context_options_are_one_line(run, index, options, told):
+    code, out, err = run("ask", QUESTION, "--index", index, *options)
+    assert (code, out, err.count("\n")) == (2, "", 1) and told in err
 
 
 def test_trace(run, index, tmp_path):
     page = tmp_path / "new" / "page.html"
     code, out, err = run("trace", QUESTION, "--index", index, "--html", page)
-    assert code == 0 and "bm25" in out and "vector" in out and "leave.md#c" in out and err == f"page: {page}\n"
+    assert code == 0 and "words" in out and "vector" in out and "leave.md#u" in out and err == f"page: {page}\n"
     html = page.read_text(encoding="utf-8")
     assert html.lstrip().lower().startswith("<!doctype html") and "15일" in html
     rows = json.loads(run("trace", QUESTION, "--index", index, "--json")[1])["trace"]
-    assert rows and set(rows[0]) >= {"passage", "chunk", "role", "bm25", "vector", "score", "start", "end", "why"} and {r["role"] for r in rows} == {"hit", "neighbour"}
+    assert rows and set(rows[0]) >= {"passage", "chunk", "role", "multi-scale", "words", "vector", "score", "start", "end", "why"} and {r["role"] for r in rows} == {"hit"}
+    assert all(r["multi-scale"] and r["words"] and "words " in r["why"] for r in rows if r["passage"] == 1)
+    for retrieve, columns in (("auto", {"multi-scale", "words", "vector"}), ("hybrid", {"bm25", "vector"})):
+        rows = json.loads(run("trace", QUESTION, "--index", index, "--policy", "neighbours:1", "--retrieve", retrieve, "--json")[1])["trace"]
+        assert set(rows[0]) >= {"passage", "chunk", "role", "score", "start", "end", "why"} | columns and {r["role"] for r in rows} == {"hit", "neighbour"}
+
+
+@pytest.mark.parametrize("policy", ["parent", "auto-merge"])
+def test_a_policy_that_needs_parents_says_how_to_get_them(run, index, policy):
+    line = one_line(run("ask", QUESTION, "--index", index, "--policy", policy), 2)
+    assert f"{policy} policy needs level 'p'" in line and "--split parent-child" in line
+
+
+@pytest.mark.parametrize("policy", ["neighbours:2", "siblings:1", "section", "adaptive", "pages:1", "document:500", "doc_type", "segments", "references"])
+def test_every_other_policy_reads_around_units(run, index, policy):
+    answer = json.loads(run("ask", QUESTION, "--index", index, "--policy", policy, "--budget", 900, "--json")[1])
+    assert "연차는 15일입니다" in answer["context"] and answer["stats"]["hits"] == 20 and answer["stats"]["reads"] <= 3
 
 
 def test_info(run, index):
@@ -148,7 +196,7 @@ def test_info(run, index):
     assert (code, err) == (0, "") and "documents   3" in out and "ragnb-ngram" in out
     facts = json.loads(run("info", "--index", index, "--json")[1])
     assert set(facts) >= {"index", "documents", "unfinished", "characters", "chunks", "embedding", "splitter", "bytes"}
-    assert facts["documents"] == 3 and facts["unfinished"] == 0 and set(facts["chunks"]) == {"c", "p"} and facts["embedding"]["kind"] == "ngram" and facts["bytes"] > 10_000
+    assert facts["documents"] == 3 and facts["unfinished"] == 0 and set(facts["chunks"]) == {"u"} and facts["embedding"]["kind"] == "ngram" and facts["bytes"] > 10_000
 
 
 def test_looking_writes_nothing(run, index):

@@ -365,3 +365,15 @@ def test_readme_check_tells_a_difference(tool: object, tmp_path: Path, monkeypat
     (tmp_path / "nbs" / "figures" / "index-9.png").write_bytes(b"left over")
     with pytest.raises(SystemExit, match="make readme"):
         tool.main()
+
+
+def test_public_names_have_one_home():
+    """`ragnb.NAME` would otherwise depend on the order of modules."""
+    from ragnb._modidx import d
+    homes: dict[str, set[str]] = {}
+    for symbols in d["syms"].values():
+        for symbol in symbols:
+            module, name = symbol.split(".")[1:3]
+            if symbol.count(".") == 2 and not name.startswith("_"):
+                homes.setdefault(name, set()).add(module)
+    assert len(homes) > 200 and {n: m for n, m in homes.items() if len(m) > 1} == {}

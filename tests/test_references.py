@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from llama_index.core import Document
 from strategies import PIECES, documents, examples
 
-from ragnb.references import Catalogue, Reference, cited_spans, find_references, name_key, place_label, resolutions, resolve, resolve_question, short_names
+from ragnb.references import Catalogue, Reference, cited_spans, find_references, name_key, provision_label, resolutions, resolve, resolve_question, short_names
 from ragnb.span import IndexMismatchError, InputError, Span
 
 ROBOT, WORKSHOP, RULES = "law_common/care_robot_act.txt", "law_common/shared_workshop_act.txt", "hr_labor/work_rules.md"
@@ -381,7 +381,7 @@ def test_place(garden) -> None:
         return catalogue.place("act", ACT.index(quote))
     assert (at("이름이 없는"), at("전항에도"), at("전조와"), at("이동, 종전"), at("[시행"), at("경과조치")) == ("2/2/2/나", "2/3", "5", "5", "", "부칙29001:2")
     assert catalogue.place("act", 10**9) == catalogue.place("nobody", 3) == ""
-    assert [place_label(p) for p in ("2/2/2/나", "5-2", "3//2", "부칙29001:2", "부칙29001", "별표1-2", "별표", "별지2", "")] == [
+    assert [provision_label(p) for p in ("2/2/2/나", "5-2", "3//2", "부칙29001:2", "부칙29001", "별표1-2", "별표", "별지2", "")] == [
         "제2조제2항제2호나목", "제5조의2", "제3조제2호", "부칙 제2조", "부칙", "별표 1의2", "별표", "별지 제2호서식", ""]
 
 
