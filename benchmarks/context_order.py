@@ -36,7 +36,7 @@ def main() -> None:
         questions = random.Random(0).sample(questions, args.questions)
     orders = ORDERS | {"seed 001, literally": seed_order, "shuffled": shuffled(0)}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        index, _ = update_index(corpus, folder)
+        index, _ = update_index(corpus, folder, parser="parent-child")
         pipeline = Pipeline.from_index(index, policy=args.policy, budget=None)
         found = {q.query: pipeline.passages(q.query) for q in tqdm(questions, desc="ask")}
     print(f"{len(questions)} questions, policy {args.policy}\n")

@@ -1,6 +1,6 @@
 """Expand hits by ±5 chunks in six ways, side by side in one run: how the time grows with hits and with the index.
 
-    python benchmarks/expand_latency.py [--chunks 20000,100000] [--hits 5,20,80] [--window 5] [--rounds 5] [--plot FILE.png]
+    python benchmarks/expand_latency.py [--chunks 20000,100000] [--hits 5,20,80] [--window 5] [--rounds 3]     # nbs/studies/results/expand_latency.json
 
 Ours is the whole expansion (outlines, chunks, stitching, reasons); the others only fetch chunks. LlamaIndex's `PrevNextNodePostprocessor` cannot read a
 vector store, so it gets an in-memory docstore, and Haystack's window retriever its in-memory document store; ours is measured over a store in memory as well.
@@ -8,18 +8,22 @@ vector store, so it gets an in-memory docstore, and Haystack's window retriever 
 from __future__ import annotations
 
 import argparse
+import json
 import logging
+import platform
 import random
-import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from tqdm import tqdm
 
+from ragnb import __version__
 from ragnb.expand import Expander, neighbours
 from ragnb.span import Address, Outline, Span, parse_address
 from ragnb.store import ChromaStore, ChunkStore, MemoryStore
@@ -128,7 +132,7 @@ def haystack_window(nodes: list[TextNode], window: int) -> Way | None:
 
 
 def measure(ways: dict[str, Way], hits: list[list[NodeWithScore]]) -> dict[str, tuple[float, int]]:
-    """Median milliseconds and reads of each way, on the same hits in turn; all must find the same chunks."""
+    """Milliseconds (the fastest round: other programs only ever add time) and reads of each way, on the same hits in turn; all must find the same chunks."""
     times: dict[str, list[float]] = {}
     reads: dict[str, int] = {}
     for some in tqdm(hits, desc=f"{len(hits[0])} hits", unit="round", leave=False):
@@ -139,7 +143,7 @@ def measure(ways: dict[str, Way], hits: list[list[NodeWithScore]]) -> dict[str, 
             times.setdefault(name, []).append(time.perf_counter() - start)
         expected = answers["ours, Chroma"]
         assert all(a == expected for a in answers.values()), {n: len(a ^ expected) for n, a in answers.items()}
-    return {name: (1_000 * statistics.median(seconds), reads[name]) for name, seconds in times.items()}
+    return {name: (1_000 * min(seconds), reads[name]) for name, seconds in times.items()}
 
 
 def table(rows: dict[tuple[int, int], dict[str, tuple[float, int]]], names: list[str]) -> str:
@@ -150,32 +154,13 @@ def table(rows: dict[tuple[int, int], dict[str, tuple[float, int]]], names: list
     return "\n".join(lines)
 
 
-def plot(rows: dict[tuple[int, int], dict[str, tuple[float, int]]], names: list[str], path: str) -> None:
-    """Milliseconds over hits, one panel for each size, both axes logarithmic."""
-    import matplotlib
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    sizes = sorted({n for n, _ in rows})
-    figure, panels = plt.subplots(1, len(sizes), figsize=(4.5 * len(sizes), 3.4), sharey=True, squeeze=False)
-    for panel, size in zip(panels[0], sizes):
-        for name in names:
-            points = [(h, cells[name][0]) for (n, h), cells in rows.items() if n == size]
-            panel.loglog(*zip(*points), marker="o", label=name, linewidth=2.5 if name.startswith("ours") else 1.2)
-        panel.set(title=f"{size:,} chunks", xlabel="hits", xticks=[h for h, _ in points], xticklabels=[str(h) for h, _ in points])
-        panel.minorticks_off()
-    panels[0][0].set_ylabel("milliseconds (median)")
-    panels[0][-1].legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chunks", default="20000,100000")
     parser.add_argument("--hits", default="5,20,80")
     parser.add_argument("--window", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--plot", default="")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--store", type=Path, default=Path(__file__).resolve().parent.parent / "nbs" / "studies" / "results" / "expand_latency.json")
     args = parser.parse_args()
     logging.getLogger("ragnb").setLevel(logging.WARNING)
     rows: dict[tuple[int, int], dict[str, tuple[float, int]]] = {}
@@ -196,9 +181,10 @@ def main() -> None:
                 hits = [[NodeWithScore(node=by_id[i], score=1.0) for i in rng.sample(sorted(by_id), n_hits)] for _ in range(args.rounds)]
                 rows[n_chunks, n_hits] = measure(ways, hits)
             names = list(ways)
-    print(f"\nMilliseconds (median of {args.rounds}) and, in brackets, reads or look-ups; window {args.window}\n\n{table(rows, names)}")
-    if args.plot:
-        plot(rows, names, args.plot)
+    print(f"\nMilliseconds (best of {args.rounds}) and, in brackets, reads or look-ups; window {args.window}\n\n{table(rows, names)}")
+    cells = [{"chunks": c, "hits": h, "way": name, "milliseconds": round(ms, 2), "reads": reads} for (c, h), found in rows.items() for name, (ms, reads) in found.items()]
+    facts = {"command": " ".join(["python benchmarks/expand_latency.py", *sys.argv[1:]]), "window": args.window, "rounds": args.rounds, "ragnb": __version__, "python": platform.python_version()}
+    args.store.write_text("\n".join([json.dumps(facts)[:-1] + ', "cells": [', ",\n".join(map(json.dumps, cells)), "]}"]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

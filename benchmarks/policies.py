@@ -41,7 +41,7 @@ def main() -> None:
     documents = list(read_documents(args.data / "corpus", []))
     questions = load_questions(args.data / "questions", {d.id_: d.text for d in documents})
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        index, _ = update_index(args.data / "corpus", f"{folder}/index")
+        index, _ = update_index(args.data / "corpus", f"{folder}/index", parser="parent-child")
         retriever, catalogue = Pipeline.from_index(index, top_k=args.top_k).retriever, Catalogue.from_documents(documents)
         hits = {q.query: retriever.retrieve(q.query) for q in tqdm(questions, desc="retrieve", unit="question")}
         own = {"adaptive, prose of seed 000": adaptive(steps=((500, 10),)), "segments, BM25 of all chunks": best_segments(relevance=bm25_relevance(index.bm25))}

@@ -13,15 +13,21 @@ import argparse
 import json
 import os
 import platform
+import re
 import sys
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ragnb import __version__
-from ragnb.compare import RunPlan, paired_test, run_strategies, to_records
-from ragnb.datasets import load_dataset
-from ragnb.strategy import Strategy, make_grid, resolve_strategies
+from ragnb.compare import Run, RunPlan, paired_test, run_strategies, to_records
+from ragnb.context import RankedContextBuilder
+from ragnb.datasets import Dataset, load_dataset
+from ragnb.expand import register_policy
+from ragnb.judge import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, seed_order, shuffled
+from ragnb.policies import best_segments
+from ragnb.strategy import IndexCache, Strategy, build_system, make_grid, resolve_strategies
 
 ROOT = Path(__file__).resolve().parent.parent
 MINILM = "onnx:" + str(Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm")
@@ -38,6 +44,10 @@ class Study:
     budgets: tuple[int, ...] = BUDGETS
     limit: int | None = None          # Questions a set; all when None
     pairs: tuple[tuple[str, str], ...] = ()  # Claims to test: (a, b), names of strategies
+    own: Mapping[str, tuple[Strategy, ...]] = field(default_factory=dict)  # Sets with strategies of their own
+    kinds: Mapping[str, str] = field(default_factory=dict)                 # Sets of which one kind of question is asked
+    ordered: tuple[str, ...] = ()                                          # Sets whose contexts are also laid out in several orders
+    kept: tuple[str, ...] = ()                                             # Measures that are stored; all when empty
 
 
 def grid(**choices: object) -> tuple[Strategy, ...]:
@@ -54,6 +64,22 @@ CHUNKING = grid(split=["chunks:200/0", "chunks:400/0", "parent-child"], retrieve
 PEERS = ("llamaindex-bm25", "llamaindex-bm25:chunk_size=256,chunk_overlap=20", "llamaindex-fusion", "llamaindex-fusion:chunk_size=256,chunk_overlap=20", "llamaindex-sentence-window",
          "llamaindex-auto-merging", "llamaindex-prev-next:chunk_size=256,chunk_overlap=20")
 RETRIEVAL = lines("multi-scale", "seed name='seeds: RRF ±5'", "chunks name='RRF, chunks of 200'", "chunks split=chunks:400/0 name='RRF, chunks of 400'", *(f"peer:{p}" for p in PEERS))
+register_policy("segments-of-hits", lambda: best_segments())  # Values for hits only, as dsRAG has it; `segments` has BM25 values for all chunks
+
+
+def policies(split: str, **named: str) -> tuple[Strategy, ...]:
+    """The same hits under each policy."""
+    return lines(*(f"hybrid split={split} policy={p} name='{n}'" for n, p in named.items()))
+
+
+EVERYWHERE = {"hits alone": "none", "neighbours ±1": "neighbours:1", "neighbours ±2": "neighbours:2", "neighbours ±5": "neighbours:5", "adaptive": "adaptive", "document": "document:50",
+              "segments": "segments", "segments of hits": "segments-of-hits"}
+FAMILY = {"parent": "parent", "auto-merge": "auto-merge"}
+OTHERS = lines("multi-scale", "split=sentence policy=window:3 name='sentence window'")
+EXPANSION = policies("parent-child", **EVERYWHERE, **FAMILY) + lines("chunks top_k=60 name='60 hits'") + OTHERS
+STATUTES = (policies("records", **EVERYWHERE, section="section", references="references", **{"references, depth 2": "references:2", "±1 + references": "neighbours:1+references"})
+            + policies("parent-child", **FAMILY) + lines("chunks split=records top_k=60 name='60 hits'") + OTHERS)
+SAMPLE = EXPANSION + policies("parent-child", section="section", **{"pages ±1": "pages:1", "pages ±2": "pages:2", "by document type": "doc_type"})
 STUDIES = {
     "chunking": Study("chunking x retrieval x expansion: 24 configurations", ("korquad", "squad2"), CHUNKING, (500, 1_000, 2_000, 4_000)),
     "retrieval": Study("the default against its peers, at equal budgets", ("korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "chroma_chunking"), RETRIEVAL, BUDGETS, 250,
@@ -68,24 +94,61 @@ STUDIES = {
         BUDGETS, 400,
         (("no neighbours", "neighbours ±1"), ("neighbours ±1", "neighbours ±5"), ("parents of 800", "parents of 2,000"), ("no neighbours", "with header"), ("no neighbours", "children of 400"),
          ("no neighbours", "weighted fusion"), ("no neighbours", "z-score fusion"), ("BM25 alone", "no neighbours"), ("vectors alone", "no neighbours"))),
+    "policies": Study(
+        "every expansion policy over the same hits", ("squad2", "covidqa", "chroma_chunking", "korquad", "ko_statutes", "data"), EXPANSION, (*BUDGETS, 8_000), 250,
+        (*(("hits alone", n) for n in dict.fromkeys(s.name for s in SAMPLE + STATUTES) if n != "hits alone"),
+         *(("60 hits", n) for n in ("neighbours ±1", "neighbours ±2", "neighbours ±5", "parent", "section", "references", "±1 + references", "multi-scale")), ("neighbours ±1", "neighbours ±5")),
+        {"ko_statutes": STATUTES, "data": SAMPLE}, {"ko_statutes": "xref"}, ("korquad", "chroma_chunking"), ("evidence_recall", "ci", "containment", "characters", "duplicated")),
 }
 
 
 def run_set(name: str, study: Study, work: Path, limit: int | None, workers: int, command: str) -> dict:
     """All strategies of a study on one set."""
-    dataset = load_dataset(ROOT / "data" if name == "data" else name).limit(limit)
+    dataset = load_dataset(ROOT / "data" if name == "data" else name)
+    if name in study.kinds:
+        dataset = replace(dataset, questions=[q for q in dataset.questions if q.kind == study.kinds[name]])
+    dataset = dataset.limit(limit)
     embed = MINILM if name in ENGLISH else "ngram"
     started = time.perf_counter()
     plan = RunPlan(dataset, study.budgets, embed, work / "cache", work / "runs" / name)
-    runs = run_strategies(plan, study.strategies, workers=workers)
+    runs = run_strategies(plan, study.own.get(name, study.strategies), workers=workers)
+    check_distinct(runs)
     by_name = {r.strategy.name: r.evaluation for r in runs}
     tests = [{"a": a, "b": b, "budget": budget, **{k: getattr(t, k) for k in ("difference", "ci", "p_value", "better", "worse", "is_real")}}
-             for a, b in study.pairs for budget in study.budgets for t in [paired_test(by_name[a].values(budget=budget), by_name[b].values(budget=budget))]]
+             for a, b in study.pairs if a in by_name and b in by_name for budget in study.budgets for t in [paired_test(by_name[a].values(budget=budget), by_name[b].values(budget=budget))]]
     records = [{k: v for k, v in r.items() if k != "milliseconds"} for r in to_records(runs)]
     print(f"{name}: {len(dataset.questions):,} questions x {len(runs)} strategies in {time.perf_counter() - started:.0f} s", flush=True)
     return {"dataset": name, "version": dataset.version, "n_documents": len(dataset.documents), "n_questions": len(dataset.questions), "embed": embed.split(":")[0] + (":minilm" if embed is MINILM else ""),
             "specs": {r.strategy.name: r.strategy.spec for r in runs}, "records": records,
-            "ci": {r.strategy.name: r.evaluation.to_dict()["budgets"] for r in runs}, "tests": tests, "command": command}
+            "ci": {r.strategy.name: means(r, study.kept) for r in runs}, "tests": tests, "command": command} | (
+                {"orders": orders(dataset, embed, work / "cache")} if name in study.ordered else {})
+
+
+def check_distinct(runs: Sequence[Run]) -> None:
+    """No strategy of ours shows a character twice, at any budget, for any question."""
+    for run in runs:
+        for budget in run.evaluation.budgets if not run.strategy.peer else ():
+            twice = run.evaluation.values("duplicated", budget)
+            assert not twice.any(), f"{run.strategy.name} at {budget}: repeated characters in {int((twice > 0).sum())} contexts"
+
+
+def means(run: Run, kept: Sequence[str]) -> dict[str, dict]:
+    """The means of a run at every budget."""
+    found = run.evaluation.to_dict()["budgets"]
+    return {b: {k: v for k, v in m.items() if k in kept} for b, m in found.items()} if kept else found
+
+
+def orders(dataset: Dataset, embed: str, cache: Path) -> list[dict]:
+    """Where the evidence stands when the same passages are laid out in different orders."""
+    pipeline = build_system("hybrid", dataset, IndexCache(cache), embed=embed).source
+    found, out = {q.query: pipeline.expander.expand(pipeline.find(q.query).hits, q.query).passages for q in dataset.questions}, []
+    for budget in (2_000, 4_000, 8_000):
+        builder = RankedContextBuilder(budget)
+        frozen = freeze_contexts(found.__getitem__, dataset.questions, builder)
+        for name, order in (ORDERS | {"seed 001, literally": seed_order, "shuffled": shuffled(0)}).items():
+            places = evidence_positions([lay_out(f.passages, order, builder) for f in frozen], dataset.questions)
+            out.append({"budget": budget, "order": name, "passages": round(sum(len(f.passages) for f in frozen) / len(frozen), 1), **position_summary(places)})
+    return out
 
 
 def main() -> None:
@@ -107,7 +170,9 @@ def main() -> None:
         if not args.limit:  # stored set by set: a study that is cut short keeps what it has
             target.parent.mkdir(parents=True, exist_ok=True)
             facts = {"study": args.study, "about": study.about, "ragnb": __version__, "python": platform.python_version(), "budgets": study.budgets, "sets": [kept[n] for n in study.sets if n in kept]}
-            target.write_text(json.dumps(facts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            short = json.loads(json.dumps(facts), parse_float=lambda x: round(float(x), 4))
+            text = re.sub(r"\n {5,}", " ", json.dumps(short, ensure_ascii=False, indent=1))  # a record on one line
+            target.write_text(re.sub(r"\n {4}([}\]])", r" \1", text) + "\n", encoding="utf-8")
         for record in kept[name]["records"]:
             print(f"  {record['strategy']:<44}" + "  ".join(f"{record[f'recall@{b}']:.3f}" for b in study.budgets))
     sys.stdout.flush()

@@ -34,12 +34,16 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--embed", help="the embedding the index was made with (checked)")
     parser.add_argument("--policy", help="none, neighbours:N, siblings:N, parent, adaptive, pages:N, document:N, doc_type, section, segments, references, auto-merge, several with + "
                         "(default: none over units, which are chosen as spans already, else neighbours:1)")
-    parser.add_argument("--retrieve", default="auto", help="multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore] (default: multi-scale where the index has units, else hybrid)")
+    parser.add_argument("--retrieve", default="auto", help="multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], or multi-query: or hyde: before one of them, which ask --llm (default: multi-scale where the index has units, else hybrid)")
     parser.add_argument("--top-k", type=int, default=20, metavar="N", help="hits (default: 20)")
     parser.add_argument("--expand-top-k", type=int, default=5, metavar="N", help="hits that are expanded (default: 5)")
     parser.add_argument("--max-chunks", type=int, default=80, metavar="N", help="hits and neighbours together (default: 80)")
-    parser.add_argument("--budget", type=int, default=4_000, metavar="N", help="size of the context (default: 4000)")
-    parser.add_argument("--tokenizer", default="characters", help="unit of the budget (default: characters)")
+    parser.add_argument("--budget", type=int, metavar="N", help="size of the context (default: 4000)")
+    parser.add_argument("--budget-share", type=float, metavar="X", help="instead: this part of the model's window, 0.3 to 0.4 is advised")
+    parser.add_argument("--model", help="with --budget-share: whose window, for example gpt-4o-mini (default: that of --llm)")
+    parser.add_argument("--tokenizer", help="unit of the budget (default: characters; cl100k_base with --budget-share)")
+    parser.add_argument("--context", default="ranked", help="layout: simple, ranked, debug, table, detailed, or question, which chooses by the kind of question (default: ranked)")
+    parser.add_argument("--compress", metavar="N", help="keep only the sentences that matter, N characters in all; llm:N lets the model choose them")
     parser.add_argument("--passage-size", type=int, default=2_000, metavar="N", help="characters of a passage for each hit in it (default: 2000)")
     parser.add_argument("--no-reorder", action="store_true", help="keep the context best first")
     parser.add_argument("--llm", help="ollama:MODEL writes the answer")
@@ -51,8 +55,9 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     _add_index(parser)
     _add_ollama(parser)
     parser.add_argument("--embed", default=None, help="ngram, ollama:MODEL or onnx:FOLDER (default: that of the index, ngram for a new one)")
-    parser.add_argument("--split", default=None, help="units (for multi-scale retrieval), parent-child, parent-child:800/100,200/30, sentence, records, structure, structure:RULES or titled:SPLITTER "
-                        "(default: that of the index, parent-child for a new one)")
+    parser.add_argument("--split", default=None, help="units (for multi-scale retrieval), parent-child, parent-child:800/100,200/30, sentence, records, structure, structure:RULES, titled:SPLITTER or contexts:SPLITTER "
+                        "(default: that of the index, units for a new one)")
+    parser.add_argument("--contexts", metavar="MODEL", help="ollama:MODEL writes a context for each chunk; what it wrote is kept in the index folder and asked for once")
     parser.add_argument("--force", action="store_true", help="make the index anew")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.add_argument("--all", action="store_true", help="make one index for each collection, from the folders of PATH")
@@ -66,7 +71,7 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budgets", default="500,1000,2000,4000", metavar="N,N", help="characters of context (default: 500,1000,2000,4000)")
     parser.add_argument("--qrels", metavar="FILE", help="rank whole documents against these (query-id corpus-id score)")
     parser.add_argument("--embed", default="ngram", help="ngram, ollama:MODEL or onnx:FOLDER (default: ngram)")
-    parser.add_argument("--llm", help="ollama:MODEL for rerankers")
+    parser.add_argument("--llm", help="ollama:MODEL for rerankers and query plans")
     parser.add_argument("--limit", type=int, metavar="N", help="ask only so many of the questions, the same ones every time")
     parser.add_argument("--out", default="out/eval", metavar="DIR", help="where results go (default: out/eval)")
     parser.add_argument("--cache", default=".ragnb-cache", metavar="DIR", help="where indexes are kept for the next run (default: .ragnb-cache)")
@@ -93,7 +98,9 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_source(commands.add_parser("index", help="make an index, or bring it up to date"))
     for name, text in (("ask", "answer a question"), ("trace", "say why each chunk is there")):
-        _add_question(commands.add_parser(name, help=text))
+        asked = commands.add_parser(name, help=text)
+        _add_question(asked)
+        asked.add_argument("--history", metavar="FILE", help="go on with this conversation, and write the turn into it" if name == "ask" else "a conversation to go on with")
     _add_index(commands.add_parser("info", help="what is in an index, or in each collection"))
     _add_eval(commands.add_parser("eval", help="measure strategies on questions with gold evidence"))
     demo = commands.add_parser("demo", help="index the sample data, ask it, and write a page")
@@ -139,7 +146,7 @@ def _index(args: argparse.Namespace) -> None:
 # %% ../nbs/30_cli.ipynb #d85f4a6f
 def _index_settings(args: argparse.Namespace) -> dict[str, Any]:
     "Arguments of `update_index`."
-    return {"embed": args.embed, "parser": args.split, "force": args.force, "base_url": args.base_url, "show_progress": not args.quiet and sys.stderr.isatty()}
+    return {"embed": args.embed, "parser": args.split, "contexts": args.contexts, "force": args.force, "base_url": args.base_url, "show_progress": not args.quiet and sys.stderr.isatty()}
 
 def _cost(started: float) -> dict[str, float]:
     "Seconds since a start, and peak memory."
@@ -150,8 +157,13 @@ def _print_report(report: Any) -> None:
     "What an update did, and what it skipped."
     print(f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged; "
           f"{report.chunks:,} chunks of {report.characters:,} characters written" + ("; the corpus has doubled: all was embedded again" if report.refitted else ""))
+    missing = report.contexts_missing
+    if report.contexts_written or report.contexts_cached or missing:
+        print(f"contexts: {report.contexts_written:,} written, {report.contexts_cached:,} from the cache, {len(missing):,} missing" + ", asked for again at the next update with --contexts" * bool(missing))
     for problem in report.problems:
         print(f"skipped {problem}", file=sys.stderr)
+    for line in missing[:10]:
+        print(f"no context for {line}", file=sys.stderr)
 
 # %% ../nbs/30_cli.ipynb #dd65a484
 def _index_all(args: argparse.Namespace) -> None:
@@ -189,8 +201,29 @@ def _pipeline(args: argparse.Namespace) -> Any:
     from ragnb.hybrid import check_question
     _check_text("question", check_question(args.question))
     index = Index.open(args.index, args.embed, base_url=args.base_url)
-    return Pipeline.from_index(index, retrieve=args.retrieve, policy=args.policy, top_k=args.top_k, expand_top_k=args.expand_top_k, max_chunks=args.max_chunks, budget=args.budget, passage_size=args.passage_size,
-                               tokenizer=args.tokenizer, reorder=not args.no_reorder, llm=resolve_llm(args.llm, args.base_url))
+    llm = resolve_llm(args.llm, args.base_url)
+    return Pipeline.from_index(index, retrieve=args.retrieve, policy=args.policy, top_k=args.top_k, expand_top_k=args.expand_top_k, max_chunks=args.max_chunks, passage_size=args.passage_size,
+                               reorder=not args.no_reorder, context=args.context, compress=args.compress, llm=llm, **_budget(args))
+
+def _budget(args: argparse.Namespace) -> dict[str, Any]:
+    "Size of the context and its unit."
+    if args.budget_share is None:
+        if args.model:
+            raise InputError("--model goes with --budget-share")
+        return {"budget": 4_000 if args.budget is None else args.budget, "tokenizer": args.tokenizer or "characters"}
+    from ragnb.context import budget_for
+    if args.budget is not None or args.tokenizer == "characters":
+        raise InputError("--budget-share gives the budget in tokens: leave out --budget, and --tokenizer characters")
+    if not (args.model or args.llm):
+        raise InputError("--budget-share needs a model: --llm ollama:MODEL or --model NAME")
+    return {"budget": budget_for(args.model or args.llm, args.budget_share), "tokenizer": args.tokenizer or "cl100k_base"}
+
+def _conversation(args: argparse.Namespace) -> Any:
+    "The conversation that was asked for; a new one where there is no file yet."
+    from ragnb.display import Conversation
+    if not args.history:
+        return None
+    return Conversation.load(args.history) if Path(args.history).exists() else Conversation()
 
 def _check_text(name: str, text: str) -> None:
     "Refuse bytes of the shell that are not UTF-8."
@@ -207,26 +240,34 @@ def _answer_facts(answer: Any) -> dict[str, Any]:
     best = answer.best and answer.passages[answer.best[0]]
     sentence = best.text[answer.best[1].start - best.span.start:answer.best[1].end - best.span.start] if best else None
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated, "best_sentence": sentence, "passages": passages,
+            "citations": [{"number": c.number, "id": c.passage and c.passage.id, "spans": [[s.start, s.end] for s in c.spans]} for c in answer.citations],
             "context": answer.context.text, "dropped": list(answer.context.dropped), "stats": asdict(answer.expansion.stats)}
 
 # %% ../nbs/30_cli.ipynb #1e3bf504
 def _ask(args: argparse.Namespace) -> None:
     "ragnb ask"
+    from ragnb.context import place_label
     from ragnb.inspect import visible
-    pipeline = _pipeline(args)
-    answer = pipeline.ask(args.question)
+    pipeline, history = _pipeline(args), _conversation(args)
+    answer = pipeline.ask(args.question, history)
     _write_page(answer, pipeline, args)
+    if history is not None:
+        history.add(args.question, answer.text, answer.passages)
+        history.save(args.history)
     if args.json:
         return _print_json(_answer_facts(answer))
     print(visible(answer.text) if answer.text else "nothing was found")
     if answer.generated:
-        print("\n" + "\n".join(f"[{c.number}] {c.passage.id}" for c in answer.context.citations))
+        print("\n" + "\n".join(dict.fromkeys(f"[{c.number}] {visible(place_label(c.passage))}" for c in answer.context.citations)))
+        for c in answer.citations:
+            if c.passage is None:
+                print(f"[{c.number}] is cited, but the context does not have it", file=sys.stderr)
 
 def _trace(args: argparse.Namespace) -> None:
     "ragnb trace"
     from ragnb.inspect import trace_rows, trace_table, visible
     pipeline = _pipeline(args)
-    answer = pipeline.ask(args.question)
+    answer = pipeline.ask(args.question, _conversation(args))
     _write_page(answer, pipeline, args)
     if args.json:
         return _print_json(_answer_facts(answer) | {"trace": trace_rows(answer)})
@@ -290,8 +331,8 @@ def _demo(args: argparse.Namespace) -> None:
     print(f"## 답: 가장 가까운 문장 (the best sentence)\n\n{visible(_answer_facts(answer)['best_sentence'] or '-')}\n")
     questions = load_questions(data / "questions", {d.id_: d.text for d in read_documents(data / "corpus", [])})
     result = evaluate(pipeline.passages, questions, show_progress=sys.stderr.isatty())
-    held = round(result.values("containment").sum())
-    print(f"gold questions: the context holds all the evidence of {held} of {len(questions)} "
+    held, name = round(result.values("containment").sum()), "hybrid, neighbours:1" if index.multiscale is None else "multi-scale"
+    print(f"gold questions, {name}: the context holds all the evidence of {held} of {len(questions)} "
           f"(mean evidence recall {result.mean():.3f} at {result.mean('characters'):,.0f} characters)")
     print(f"index: {len(index.doc_ids)} documents in {out / 'index'}\npage:  {write_html(answer, out / 'demo.html').resolve()}")
 

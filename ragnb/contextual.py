@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +244,7 @@ class LlmContextNodeParser(ContextualNodeParser):
     _report: CallReport = PrivateAttr(default_factory=CallReport)
     _incomplete: set[str] = PrivateAttr(default_factory=set)
     _writer: Any = PrivateAttr(default=None)
+    _given_up: bool = PrivateAttr(default=False)
 
     @model_validator(mode="after")
     def _check(self) -> LlmContextNodeParser:
@@ -255,7 +256,7 @@ class LlmContextNodeParser(ContextualNodeParser):
 
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
         nodes, outline = super().parse(document)
-        written, report = self._writer.write(nodes, [document])
+        written, report = self._asker().write(nodes, [document])
         return self._noted(written, document, report), outline
 
 # %% ../nbs/04_contextual.ipynb #546cdf10
@@ -270,12 +271,23 @@ def incomplete(self: LlmContextNodeParser) -> frozenset[str]:
     return frozenset(self._incomplete)
 
 @patch
+def start(self: LlmContextNodeParser) -> None:
+    "Begin a new run: count from 0, and ask again after having given up."
+    self._report, self._given_up = CallReport(), False
+
+@patch
+def _asker(self: LlmContextNodeParser) -> ContextWriter:
+    "What writes; when an earlier document of the run was given up, only the cache."
+    return replace(self._writer, llm=None) if self._given_up else self._writer
+
+@patch
 def _noted(self: LlmContextNodeParser, nodes: list[TextNode], document: BaseNode, report: CallReport) -> list[TextNode]:
     "Add a document's calls to the report."
     mine = {n.node_id for n in nodes}
     self._report.failures = {k: v for k, v in self._report.failures.items() if k not in mine}  # of an earlier parse
     self._report.not_asked = [k for k in self._report.not_asked if k not in mine]
     self._report.add(report)
+    self._given_up |= self.llm is not None and bool(report.not_asked)
     (self._incomplete.add if report.missing else self._incomplete.discard)(document.node_id)
     return nodes
 
@@ -287,7 +299,7 @@ async def aparse(
 ) -> tuple[list[TextNode], Outline]:
     "Split one document and have its contexts written, without blocking."
     nodes, outline = await asyncio.to_thread(super(LlmContextNodeParser, self).parse, document)
-    written, report = await self._writer.awrite(nodes, [document])
+    written, report = await self._asker().awrite(nodes, [document])
     return self._noted(written, document, report), outline
 
 @patch

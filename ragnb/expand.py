@@ -59,7 +59,7 @@ def parent(outline: Outline, hit: Address) -> Span:
     span = outline.span_of(hit)
     parents = outline.levels.get("p")
     if not parents:
-        raise InputError(f"the parent policy needs level 'p', the outline of {hit.doc_id!r} has {sorted(outline.levels)}")
+        raise InputError(f"the parent policy needs level 'p', the outline of {hit.doc_id!r} has {sorted(outline.levels)}: index with `--split parent-child`, or use neighbours:N or section")
     run = [i for i in covering(parents, span) if parents[i].contains(span)]
     return parents[run[-1]] if run else span
 

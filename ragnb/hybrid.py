@@ -104,7 +104,7 @@ class Fusion:
     "A fused ranking and what it was made of."
     hits: list[NodeWithScore]                                                            # Best first
     members: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)       # Member -> id -> (rank from 1, its score)
-    ranking: Any = None                                                                  # A `Ranking` of the retriever's own, where it has one
+    ranking: Any = field(default=None, compare=False)                                    # A `Ranking` of the retriever's own, where it has one
 
 # %% ../nbs/11_hybrid.ipynb #56782ee8
 class HybridRetriever(BaseRetriever):

@@ -22,7 +22,15 @@ from typing import Any
 from fastcore.basics import patch
 from llama_index.core.schema import Document, MetadataMode, TextNode
 
+# %% auto #0
+__all__ = ['SUFFIXES', 'PAGE_BREAK', 'TEXT_KEYS', 'ID_KEYS', 'FORMAT', 'ENTRY', 'SPLITTERS', 'DEFAULT_SPLITTER', 'CONTEXTS',
+           'Batch', 'read_text', 'Problem', 'find_files', 'record_to_document', 'read_documents', 'Manifest',
+           'resolve_parser', 'with_contexts', 'makes_units', 'describe_parser', 'Index', 'IndexReport', 'document_hash',
+           'fit_pieces', 'update_index', 'index_documents']
+
+# %% ../nbs/08_ingest.ipynb #3fcd6753
 from .bm25 import Bm25
+from .calls import model_name
 from .contextual import ContextualNodeParser, LlmContextNodeParser
 from .embed import describe_embedding, load_embedding, resolve_embedding, save_embedding
 from .multiscale import MultiScaleIndex, UnitNodeParser
@@ -34,12 +42,7 @@ from .store import SEARCHED, ChromaStore, embed_nodes
 from .structure import HeadingNodeParser, QANodeParser, RecordNodeParser, RoutedNodeParser, TableNodeParser, TextNodeParser, load_rules
 from .text import word_tokens_batch
 
-# %% auto #0
-__all__ = ['SUFFIXES', 'PAGE_BREAK', 'TEXT_KEYS', 'ID_KEYS', 'FORMAT', 'ENTRY', 'SPLITTERS', 'Batch', 'read_text', 'Problem',
-           'find_files', 'record_to_document', 'read_documents', 'Manifest', 'resolve_parser', 'describe_parser',
-           'Index', 'IndexReport', 'document_hash', 'fit_pieces', 'update_index', 'index_documents']
-
-# %% ../nbs/08_ingest.ipynb #a4dbf782
+# %% ../nbs/08_ingest.ipynb #0e59ed37
 def read_text(
     path: Path,
 ) -> str:  # Line ends as they are in the file; a byte order mark is dropped
@@ -54,7 +57,7 @@ def read_text(
             continue
     raise InputError(f"{path.name} is neither UTF-8 nor CP949 text")
 
-# %% ../nbs/08_ingest.ipynb #0e59ed37
+# %% ../nbs/08_ingest.ipynb #ebabee5f
 SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", ".pdf")
 
 
@@ -67,7 +70,7 @@ class Problem:
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
 
-# %% ../nbs/08_ingest.ipynb #ebabee5f
+# %% ../nbs/08_ingest.ipynb #58bbdfcf
 def find_files(
     path: str | Path,   # A folder (searched through, hidden names left out) or one file
 ) -> list[Path]:        # Sorted; `InputError` when there is nothing to read
@@ -85,12 +88,12 @@ def find_files(
         raise InputError(f"nothing to index in {str(path)!r}: no {', '.join(SUFFIXES)} file")
     return sorted(found)
 
-# %% ../nbs/08_ingest.ipynb #db68fa27
+# %% ../nbs/08_ingest.ipynb #8bd321a4
 PAGE_BREAK = "\n\n"               # Joins the pages of a document
 TEXT_KEYS = ("text", "content")
 ID_KEYS = ("doc_id", "id", "_id")
 
-# %% ../nbs/08_ingest.ipynb #8bd321a4
+# %% ../nbs/08_ingest.ipynb #03598b8c
 def _record_text(record: Mapping[str, Any]) -> tuple[str, list[int] | None]:
     "Text of a record, and where its pages start when it has pages."
     pages = record.get("pages")
@@ -112,7 +115,7 @@ def _record_id(record: Mapping[str, Any], default_id: str) -> str:
         raise InputError(f"the id must be text or a number, got {value!r}")
     return str(value)
 
-# %% ../nbs/08_ingest.ipynb #03598b8c
+# %% ../nbs/08_ingest.ipynb #76bab361
 def _record_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     "Everything else that a store can hold: short texts, numbers, truth values; those in `metadata` too (seed 003)."
     inner = record.get("metadata")
@@ -129,7 +132,7 @@ def _check_characters(*texts: str) -> None:
         if match := re.search("[\ud800-\udfff]", text):
             raise InputError(f"{match[0]!r} at character {match.start()} is not a character")
 
-# %% ../nbs/08_ingest.ipynb #76bab361
+# %% ../nbs/08_ingest.ipynb #c3f52ff5
 def record_to_document(
     record: Mapping[str, Any],   # `text` (or `content`), or `pages`: a list of texts; `doc_id` (or `id`, `_id`); anything else is metadata
     default_id: str,             # When the record has no id
@@ -147,7 +150,7 @@ def record_to_document(
         metadata["page_starts"] = page_starts
     return Document(text=text, id_=doc_id, metadata=metadata, excluded_embed_metadata_keys=hidden, excluded_llm_metadata_keys=hidden)
 
-# %% ../nbs/08_ingest.ipynb #d0916dfa
+# %% ../nbs/08_ingest.ipynb #3418c16a
 def _jsonl_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str]]:
     "Place and document (or what is wrong with it) of every line of a JSONL file."
     for number, line in enumerate(read_text(path).split("\n"), 1):
@@ -163,7 +166,7 @@ def _jsonl_documents(path: Path, name: str) -> Iterator[tuple[str, Document | st
         except ValueError as error:
             yield where, str(error)
 
-# %% ../nbs/08_ingest.ipynb #3418c16a
+# %% ../nbs/08_ingest.ipynb #859d2bbc
 def _title(text: str, default: str) -> str:
     "The first line when it is short (a Markdown heading, the name of a statute), else a default."
     first = text.lstrip().split("\n", 1)[0].lstrip("#").strip()
@@ -182,7 +185,7 @@ def _file_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str
     except (InputError, OSError) as error:
         yield name, str(error)
 
-# %% ../nbs/08_ingest.ipynb #859d2bbc
+# %% ../nbs/08_ingest.ipynb #e6948c13
 def read_documents(
     path: str | Path,        # Folder or file
     problems: list[Problem], # What was skipped is added here
@@ -202,7 +205,7 @@ def read_documents(
                 seen[item.id_] = where
                 yield item
 
-# %% ../nbs/08_ingest.ipynb #45a6692c
+# %% ../nbs/08_ingest.ipynb #c29c76b7
 FORMAT = 1  # Of the index folder
 
 
@@ -221,7 +224,7 @@ class Manifest:
 
 ENTRY: dict[str, type] = {"hash": str, "root": str, "file": str, "characters": int, "embedding": str}  # An empty hash: to be written again
 
-# %% ../nbs/08_ingest.ipynb #c29c76b7
+# %% ../nbs/08_ingest.ipynb #8ed9933e
 def _write_atomically(path: Path, text: str) -> None:
     "Write a file so that it is either the old one or the new one."
     temporary = path.with_suffix(".tmp")
@@ -240,7 +243,7 @@ def _check_manifest(manifest: Manifest) -> None:
         if not re.fullmatch(r"(chroma|embedding)-\d+", str(getattr(manifest, name))):
             raise ValueError(f"{name} is {getattr(manifest, name)!r}")
 
-# %% ../nbs/08_ingest.ipynb #8ed9933e
+# %% ../nbs/08_ingest.ipynb #2ca352ee
 def _read_manifest(folder: Path) -> Manifest:
     "Read the manifest of an index folder."
     file = folder / "manifest.json"
@@ -256,19 +259,27 @@ def _read_manifest(folder: Path) -> Manifest:
         raise IndexMismatchError(f"the manifest of {str(folder)!r} is damaged ({error}): index again with --force") from error
     return manifest
 
-# %% ../nbs/08_ingest.ipynb #b1a95fa8
+# %% ../nbs/08_ingest.ipynb #d168f2e5
 SPLITTERS: dict[str, type[SpanNodeParser]] = {c.__name__: c for c in (
     ParentChildNodeParser, SentenceWindowNodeParser, TextNodeParser, TableNodeParser, QANodeParser, HeadingNodeParser,
     RecordNodeParser, RoutedNodeParser, ContextualNodeParser, LlmContextNodeParser, UnitNodeParser)}  # What a manifest can name
 
 
+DEFAULT_SPLITTER: str = "units"  # Of a new index
+CONTEXTS: str = "contexts.jsonl"  # In the index folder: what a model wrote
+
+# %% ../nbs/08_ingest.ipynb #8cb79440
 def resolve_parser(
-    spec: str | SpanNodeParser = "parent-child",  # See the table
+    spec: str | SpanNodeParser = DEFAULT_SPLITTER,  # See the table
+    llm: Any = None,                                # Writes contexts: a LlamaIndex LLM; None for splitters without them
+    cache: str | Path | None = None,                # Where contexts are kept
 ) -> SpanNodeParser:
     "Make a splitter from its name."
     if isinstance(spec, SpanNodeParser):
         return spec
     name, _, rest = spec.partition(":")
+    if name == "contexts" and rest:
+        return with_contexts(resolve_parser(rest), llm, cache)
     if name == "titled" and rest:
         return ContextualNodeParser(parser=resolve_parser(rest), name="title")
     if name == "structure":
@@ -284,9 +295,29 @@ def resolve_parser(
     if match := re.fullmatch(r"parent-child(?::(\d+)/(\d+),(\d+)/(\d+))?", spec):
         names = ("parent_size", "parent_overlap", "child_size", "child_overlap")
         return ParentChildNodeParser(**{k: int(v) for k, v in zip(names, match.groups()) if v is not None})
-    raise InputError(f"unknown splitter {spec!r}: use units, parent-child, parent-child:800/100,200/30, chunks:400/0, whole, sentence, records, structure, structure:RULES or titled:SPLITTER")
+    raise InputError(f"unknown splitter {spec!r}: use units, parent-child, parent-child:800/100,200/30, chunks:400/0, whole, sentence, records, structure, structure:RULES, titled:SPLITTER or contexts:SPLITTER")
 
-# %% ../nbs/08_ingest.ipynb #d168f2e5
+# %% ../nbs/08_ingest.ipynb #99561886
+def with_contexts(
+    parser: SpanNodeParser,
+    llm: Any,                         # A LlamaIndex LLM; `InputError` when None
+    cache: str | Path | None = None,  # Where contexts are kept; None: nowhere
+) -> LlmContextNodeParser:
+    "A splitter whose chunks get contexts written by a model."
+    if isinstance(parser, LlmContextNodeParser):
+        return parser
+    if llm is None:
+        raise InputError("contexts need a model that writes them: `--contexts ollama:MODEL`, or the argument `contexts`")
+    return LlmContextNodeParser(parser=parser, name="title", llm=llm, cache=cache)
+
+
+def makes_units(
+    parser: SpanNodeParser,
+) -> bool:  # Also with headers or contexts
+    "Does a splitter make the units of multi-scale retrieval?"
+    return isinstance(parser, UnitNodeParser) or isinstance(parser, ContextualNodeParser) and makes_units(parser.parser)
+
+# %% ../nbs/08_ingest.ipynb #b98a4262
 def describe_parser(
     parser: SpanNodeParser,
 ) -> dict[str, Any]:  # As JSON holds them; `parser` describes a splitter inside
@@ -295,26 +326,26 @@ def describe_parser(
     inner = {"parser": describe_parser(parser.parser)} if isinstance(parser, ContextualNodeParser) else {}
     return json.loads(json.dumps({"splitter": type(parser).__name__} | parser.model_dump(exclude=hidden) | inner))
 
-# %% ../nbs/08_ingest.ipynb #8cb79440
-def _parser_of(description: Mapping[str, Any]) -> SpanNodeParser:
-    "The splitter that a manifest describes."
+# %% ../nbs/08_ingest.ipynb #8ea8e2d8
+def _parser_of(description: Mapping[str, Any], **model: Any) -> SpanNodeParser:
+    "The splitter that a manifest describes; `model` is the llm and the cache of one that has contexts."
     settings = {k: _parser_of(v) if k == "parser" else v for k, v in description.items()}
     kind = settings.pop("splitter", None)
     if kind not in SPLITTERS:
         raise IndexMismatchError(f"the index was split by {kind!r}, which is not one of {', '.join(SPLITTERS)}: pass `parser`")
     try:
-        return SPLITTERS[kind](**settings)
+        return SPLITTERS[kind](**settings, **(model if kind == "LlmContextNodeParser" else {}))
     except ValueError as error:
         raise IndexMismatchError(f"the manifest describes no {kind} ({settings}): index again with --force") from error
 
-# %% ../nbs/08_ingest.ipynb #8ea8e2d8
+# %% ../nbs/08_ingest.ipynb #484d995a
 class Index:
     "An index folder: documents, chunks with vectors, and BM25 counts."
 
     def __init__(self, folder: Path, manifest: Manifest, parser: SpanNodeParser, embed_model: Any, bm25: Bm25, store: Any) -> None:
         self.folder, self.manifest, self.parser = folder, manifest, parser
         self.embed_model, self.bm25, self.store = embed_model, bm25, store
-        self.multiscale = MultiScaleIndex() if isinstance(parser, UnitNodeParser) else None  # Of the units
+        self.multiscale = MultiScaleIndex() if makes_units(parser) else None  # Of the units
         self.catalogue = Catalogue()                         # Statutes: what can be cited, and where it stands
         self._chunk_ids: dict[str, list[str]] | None = None  # Document id -> its chunks in BM25
         self._saved = self._committed = True                 # False: the state differs from the manifest; nothing was committed yet
@@ -331,7 +362,7 @@ class Index:
         "Ids of the documents that an update was about to write when it was cut short; the next one does them again."
         return sorted(i for i, entry in self.manifest.documents.items() if not entry["hash"])
 
-# %% ../nbs/08_ingest.ipynb #10d4411e
+# %% ../nbs/08_ingest.ipynb #f18eb354
 @patch(cls_method=True)
 def open(
     cls: Index,
@@ -339,6 +370,7 @@ def open(
     embed: str | Any | None = None,   # Checked against the index when given; needed for an embedding object of your own
     *,
     parser: str | SpanNodeParser | None = None,  # Checked against the index when given
+    contexts: Any = None,             # The model that writes contexts, for updates
     store: Any = None,                # A `ChunkStore` of your own instead of the Chroma in the folder
     base_url: str | None = None,      # Where Ollama is now; None: where it was
 ) -> Index:                           # `InputError` when there is none, `IndexMismatchError` when it was made otherwise
@@ -347,9 +379,7 @@ def open(
     manifest = _read_manifest(folder)
     if not manifest.generation:
         raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: run `ragnb index PATH --index {folder}` again")
-    made = resolve_parser(parser) if parser is not None else _parser_of(manifest.parser)
-    if describe_parser(made) != manifest.parser:
-        raise IndexMismatchError(f"the index was split by {manifest.parser}, not {describe_parser(made)}: use another --index folder or --force")
+    made = _open_parser(folder, manifest, parser, contexts)
     model = _open_embedding(folder, manifest, embed, base_url)
     bm25 = _open_part(Bm25.load, folder / f"bm25-{manifest.generation}")
     if store is None and not (folder / manifest.chroma_folder).is_dir():
@@ -362,7 +392,18 @@ def open(
     index._forget(index.unfinished)
     return index
 
-# %% ../nbs/08_ingest.ipynb #b4799742
+# %% ../nbs/08_ingest.ipynb #a46a28ab
+def _open_parser(folder: Path, manifest: Manifest, parser: str | SpanNodeParser | None, llm: Any) -> SpanNodeParser:
+    "The splitter of an index, refusing another one."
+    made = _parser_of(manifest.parser, llm=llm, cache=folder / CONTEXTS) if parser is None else resolve_parser(parser, llm, folder / CONTEXTS)
+    made = made if llm is None else with_contexts(made, llm, folder / CONTEXTS)
+    if describe_parser(made) != manifest.parser:
+        raise IndexMismatchError(f"the index was split by {manifest.parser}, not {describe_parser(made)}: use another --index folder or --force")
+    if llm is not None and manifest.parser["model"] != model_name(llm):
+        raise IndexMismatchError(f"the contexts of the index were written by {manifest.parser['model']}, not {model_name(llm)}: use another --index folder or --force")
+    return made
+
+# %% ../nbs/08_ingest.ipynb #0a49e162
 def _open_part(load: Callable[..., Any], folder: Path, **options: Any) -> Any:
     "Open a part of an index, telling the way out when it is damaged."
     try:
@@ -387,7 +428,7 @@ def _open_embedding(folder: Path, manifest: Manifest, embed: str | Any | None, b
     raise IndexMismatchError(f"the index was made with the embedding {_short(manifest.embedding)}, not {_named(embed, wanted)}: "
                              "use another --index folder, or --force to make it anew")
 
-# %% ../nbs/08_ingest.ipynb #484d995a
+# %% ../nbs/08_ingest.ipynb #7b538fb4
 def _settings(model: Any) -> dict[str, Any]:
     "Parameters of an embedding, without how it is called."
     return model.model_dump(exclude={"callback_manager", "embed_batch_size", "num_workers", "embeddings_cache", "rate_limiter"})
@@ -407,7 +448,7 @@ def _named(embed: str | Any, model: Any) -> str:
 def _short(description: Mapping[str, Any]) -> str:
     return ":".join(str(description[k]) for k in ("kind", "name") if description.get(k))
 
-# %% ../nbs/08_ingest.ipynb #a46a28ab
+# %% ../nbs/08_ingest.ipynb #17ad5b87
 @dataclass
 class IndexReport:
     "What an update did."
@@ -418,13 +459,16 @@ class IndexReport:
     chunks: int = 0                                         # Written, of all levels
     characters: int = 0                                     # Of new and changed documents
     refitted: bool = False                                  # The embedding was fitted anew and everything embedded again
+    contexts_written: int = 0                               # By the model, in this run
+    contexts_cached: int = 0                                # Known from earlier runs
+    contexts_missing: list[str] = field(default_factory=list)  # `CHUNK: reason` for each that was not written: the next update asks again
     problems: list[Problem] = field(default_factory=list)   # Skipped records and files
 
     def to_dict(self) -> dict[str, Any]:
         "As plain JSON values."
         return asdict(self) | {"problems": [str(p) for p in self.problems]}
 
-# %% ../nbs/08_ingest.ipynb #0a49e162
+# %% ../nbs/08_ingest.ipynb #1537ca82
 def document_hash(
     document: Document,
 ) -> str:  # 16 hexadecimal digits
@@ -443,16 +487,17 @@ def fit_pieces(
     step = max(1, -(-len(pieces) // most))
     return pieces[::step]
 
-# %% ../nbs/08_ingest.ipynb #7b538fb4
+# %% ../nbs/08_ingest.ipynb #ac0b9e14
 def update_index(
     path: str | Path,                        # Folder or file to index
     folder: str | Path = ".ragnb",           # The index
     *,
     embed: str | Any | None = None,          # See `ragnb.embed.resolve_embedding`; None: that of the index, `ngram` for a new one
-    parser: str | SpanNodeParser | None = None,  # See `resolve_parser`; None: that of the index, `parent-child` for a new one
+    parser: str | SpanNodeParser | None = None,  # See `resolve_parser`; None: that of the index, `units` for a new one
     force: bool = False,                     # Make the index anew
     base: str | Path | None = None,          # Document ids are paths below this folder; `path` itself when None
     store: Any = None,                       # A `ChunkStore` of your own instead of the Chroma in the folder; what the index does not know is removed from it
+    contexts: str | Any | None = None,       # "ollama:MODEL" or a LlamaIndex LLM that writes a context for each chunk
     base_url: str | None = None,             # Of the Ollama server
     show_progress: bool = True,
 ) -> tuple[Index, IndexReport]:
@@ -461,19 +506,22 @@ def update_index(
     documents = list(read_documents(path, report.problems, base))
     if not documents:
         raise InputError(f"nothing could be read from {str(path)!r}: " + "; ".join(map(str, report.problems[:3])))
-    index = _open_or_create(Path(folder), embed, parser, force, store, base_url)
+    index = _open_or_create(Path(folder), embed, parser, force, store, base_url, contexts)
     index._update(documents, str(Path(path).resolve()), report, show_progress)
     return index, report
 
-# %% ../nbs/08_ingest.ipynb #9bf511ef
-def _open_or_create(folder: Path, embed: Any, parser: Any, force: bool, store: Any, base_url: str | None) -> Index:
+# %% ../nbs/08_ingest.ipynb #cf322c78
+def _open_or_create(folder: Path, embed: Any, parser: Any, force: bool, store: Any, base_url: str | None, contexts: Any) -> Index:
     "The index of a folder, or a new one."
+    from ragnb.pipeline import resolve_llm
+    llm = resolve_llm(contexts, base_url)
     known = (folder / "manifest.json").exists() and _is_committed(folder, force)
     if known and not force:
-        return Index.open(folder, embed, parser=parser, store=store, base_url=base_url)
-    return _create(folder, resolve_parser(parser or "parent-child"), resolve_embedding("ngram" if embed is None else embed, base_url), store, known)
+        return Index.open(folder, embed, parser=parser, contexts=llm, store=store, base_url=base_url)
+    made = resolve_parser(parser or DEFAULT_SPLITTER, llm, folder / CONTEXTS)
+    return _create(folder, made if llm is None else with_contexts(made, llm, folder / CONTEXTS), resolve_embedding("ngram" if embed is None else embed, base_url), store, known)
 
-# %% ../nbs/08_ingest.ipynb #1537ca82
+# %% ../nbs/08_ingest.ipynb #b95e3667
 def index_documents(
     documents: Iterable[Document],           # LlamaIndex Documents with ids that stay the same; `DuplicateIdError` when two are equal
     folder: str | Path = ".ragnb",           # The index
@@ -483,6 +531,7 @@ def index_documents(
     parser: str | SpanNodeParser | None = None,
     force: bool = False,
     store: Any = None,
+    contexts: str | Any | None = None,
     base_url: str | None = None,
     show_progress: bool = True,
 ) -> tuple[Index, IndexReport]:
@@ -492,16 +541,16 @@ def index_documents(
         raise InputError("there are no documents to index")
     if len({d.id_ for d in documents}) < len(documents):
         raise DuplicateIdError("two documents have the same id")
-    index = _open_or_create(Path(folder), embed, parser, force, store, base_url)
+    index = _open_or_create(Path(folder), embed, parser, force, store, base_url, contexts)
     index._update(documents, name, report, show_progress)
     return index, report
 
-# %% ../nbs/08_ingest.ipynb #cf322c78
+# %% ../nbs/08_ingest.ipynb #50eb057c
 def _create(folder: Path, parser: SpanNodeParser, model: Any, store: Any, replaces: bool) -> Index:
     "Start an index, in new folders beside those of the one it replaces."
     if folder.exists() and not folder.is_dir():
         raise InputError(f"the index needs a folder, {str(folder)!r} is a file")
-    if folder.exists() and any(folder.iterdir()) and not (folder / "manifest.json").exists():
+    if folder.exists() and any(p.name != CONTEXTS for p in folder.iterdir()) and not (folder / "manifest.json").exists():
         raise InputError(f"{str(folder)!r} is not empty and is not an index")
     made = [p for p in (folder, *folder.parents) if not p.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -517,7 +566,7 @@ def _create(folder: Path, parser: SpanNodeParser, model: Any, store: Any, replac
         raise
     return index
 
-# %% ../nbs/08_ingest.ipynb #78c8fae9
+# %% ../nbs/08_ingest.ipynb #aecb5083
 def _is_committed(folder: Path, force: bool) -> bool:
     "True when a folder holds an index; `force` takes a damaged one for one."
     try:
@@ -532,7 +581,7 @@ def _unused(folder: Path, name: str) -> str:
     taken = [int(p.name.rpartition("-")[2]) for p in folder.glob(f"{name}-*") if p.name.rpartition("-")[2].isdigit()]
     return f"{name}-{max(taken, default=0) + 1}"
 
-# %% ../nbs/08_ingest.ipynb #b95e3667
+# %% ../nbs/08_ingest.ipynb #9727b32c
 _OWN = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|references-\d+\.json")  # Parts of an index
 
 @patch
@@ -560,7 +609,7 @@ def _discard(path: Path) -> None:
     else:
         path.unlink(missing_ok=True)
 
-# %% ../nbs/08_ingest.ipynb #ba2d5a99
+# %% ../nbs/08_ingest.ipynb #dde5a20b
 @patch
 def _abandon(self: Index) -> None:
     "Remove what an index that was never committed has made."
@@ -574,10 +623,12 @@ def _abandon(self: Index) -> None:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
-# %% ../nbs/08_ingest.ipynb #50eb057c
+# %% ../nbs/08_ingest.ipynb #64198329
 @patch
 def _update(self: Index, documents: Sequence[Document], root: str, report: IndexReport, show_progress: bool) -> None:
     "Make the index hold these documents of this root."
+    if isinstance(self.parser, LlmContextNodeParser):
+        self.parser.start()
     try:
         if not self._committed:
             self._fit(documents)
@@ -587,6 +638,7 @@ def _update(self: Index, documents: Sequence[Document], root: str, report: Index
             self._fit(documents)
             self._commit()
         self._write(todo, root, report, show_progress)
+        self._count_contexts(report)
         if todo:
             self._cite(documents)
         if not (self._saved and self._committed):
@@ -599,7 +651,7 @@ def _update(self: Index, documents: Sequence[Document], root: str, report: Index
             self._abandon()
         raise
 
-# %% ../nbs/08_ingest.ipynb #9727b32c
+# %% ../nbs/08_ingest.ipynb #8d9eefa3
 @patch
 def _outgrown(self: Index, todo: Sequence[Document]) -> bool:
     "True when a fitted embedding has seen less than half of the corpus."
@@ -622,7 +674,7 @@ def _fit(self: Index, documents: Sequence[Document]) -> None:
     save_embedding(self.embed_model, self.folder / name)
     self.manifest.embedding, self.manifest.embedding_folder = describe_embedding(self.embed_model), name
 
-# %% ../nbs/08_ingest.ipynb #dde5a20b
+# %% ../nbs/08_ingest.ipynb #c43b999f
 @patch
 def _plan(self: Index, documents: Sequence[Document], root: str, report: IndexReport) -> list[Document]:
     "Drop what is gone, and list what must be written."
@@ -643,14 +695,15 @@ def _is_due(self: Index, document: Document, root: str, held: bool, report: Inde
     if entry is not None and entry["root"] != root and Path(entry["root"]).exists():
         report.problems.append(Problem(document.metadata.get("file_name", document.id_), f"the document id {document.id_!r} is already indexed from {entry['file']!r} of {entry['root']!r}"))
         return False
-    if entry is not None and entry["root"] == root and held and entry["hash"] == document_hash(document):
+    whole = document_hash(document)
+    if entry is not None and entry["root"] == root and held and (entry["hash"] == whole or entry["hash"] == f"retry-{whole}" and self.parser.llm is None):
         report.unchanged += 1
         return False
     report.added += entry is None
     report.changed += entry is not None
     return True
 
-# %% ../nbs/08_ingest.ipynb #64198329
+# %% ../nbs/08_ingest.ipynb #f607ff9a
 @patch
 def _mark(self: Index, doc_ids: Sequence[str]) -> None:
     "Note in the manifest that documents are about to be replaced or removed."
@@ -675,7 +728,7 @@ def _forget(self: Index, doc_ids: Iterable[str]) -> None:
     for i in doc_ids:
         self.catalogue.remove(i)
 
-# %% ../nbs/08_ingest.ipynb #4e3f2b80
+# %% ../nbs/08_ingest.ipynb #090d0160
 @patch
 def _remove(self: Index, doc_ids: Sequence[str]) -> None:
     "Take documents out of store, BM25 and manifest."
@@ -686,7 +739,7 @@ def _remove(self: Index, doc_ids: Sequence[str]) -> None:
             self.manifest.documents.pop(i, None)
         self._saved = False
 
-# %% ../nbs/08_ingest.ipynb #8d9eefa3
+# %% ../nbs/08_ingest.ipynb #28699f85
 Batch = list[tuple[list[TextNode], Outline]]
 
 def _batches(parsed: Iterable[tuple[list[TextNode], Outline]], size: int = 500) -> Iterator[Batch]:
@@ -702,7 +755,7 @@ def _batches(parsed: Iterable[tuple[list[TextNode], Outline]], size: int = 500) 
     if batch:
         yield batch
 
-# %% ../nbs/08_ingest.ipynb #c43b999f
+# %% ../nbs/08_ingest.ipynb #ad9c9152
 @patch
 def _write(self: Index, todo: Sequence[Document], root: str, report: IndexReport, show_progress: bool) -> None:
     "Split, embed and store documents, then embed again what has vectors of an older embedding."
@@ -725,7 +778,16 @@ def _write(self: Index, todo: Sequence[Document], root: str, report: IndexReport
             for _, outline in batch:
                 entries[outline.doc_id]["embedding"] = self.manifest.embedding_folder
 
-# %% ../nbs/08_ingest.ipynb #f607ff9a
+# %% ../nbs/08_ingest.ipynb #5b24c3d5
+@patch
+def _count_contexts(self: Index, report: IndexReport) -> None:
+    "Say what the model wrote, and what it did not."
+    if isinstance(self.parser, LlmContextNodeParser):
+        asked, why = self.parser.report, "no model was given" if self.parser.llm is None else "not asked, after too many failures"
+        report.contexts_written, report.contexts_cached = asked.calls - len(asked.failures), asked.cached
+        report.contexts_missing = [f"{i}: {asked.failures.get(i, why)}" for i in asked.missing]
+
+# %% ../nbs/08_ingest.ipynb #981fdcb2
 @patch
 def _cite(self: Index, documents: Sequence[Document]) -> None:
     "Note what can be cited and what cites it; a citation is read with the names of all statutes in mind."
@@ -742,7 +804,7 @@ def _measure(self: Index, batch: Batch) -> None:
     if self.multiscale is not None:
         self.multiscale.add([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
 
-# %% ../nbs/08_ingest.ipynb #090d0160
+# %% ../nbs/08_ingest.ipynb #9295445b
 @patch
 def _in_turn(self: Index, batches: Iterable[Batch], save: Callable[..., None], report: IndexReport, bar: Any, every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
     "Embed and store batches; commit when the caller is done with one and many chunks or seconds have passed."
@@ -773,7 +835,7 @@ def _entry(self: Index, document: Document, root: str) -> dict[str, Any]:
     return {"hash": retry + document_hash(document), "root": root, "file": document.metadata.get("file_name", document.id_),
             "characters": len(document.text), "embedding": self.manifest.embedding_folder}
 
-# %% ../nbs/08_ingest.ipynb #28699f85
+# %% ../nbs/08_ingest.ipynb #3d1dce3d
 @patch
 def _commit(self: Index) -> None:
     "Make the present state the index: BM25 under a new name, then the manifest, then the old files go."

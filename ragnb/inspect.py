@@ -19,6 +19,7 @@ from fastcore.basics import patch
 
 from .context import page_label
 from .datasets import Evidence
+from .multiscale import BY_NAME, WITH_FIRST
 from .pipeline import Answer, ModelError, Pipeline
 from .span import Address, InputError, MissingChunkError, Outline, Passage, Span, needed, stitch, try_address, union
 from .store import SEARCHED, ChunkReader
@@ -88,16 +89,10 @@ def _of_signals(ranking: Any, hits: Iterable[str]) -> dict[str, Any]:
     "What a ranking of units says of its hits; nothing for a ranking that cannot explain itself."
     if not hasattr(ranking, "explain"):
         return {}
-    s, rows = ranking.scores, ranking.index.words._rows
+    rows, scored, why = ranking.index.words._rows, {int(row) for row in ranking.scores.rows}, {p.row: p.why for p in ranking.pieces}
     hits = [i for i in hits if i in rows]
-    order = {p.row: (rank, p) for rank, p in enumerate(ranking.pieces, 1)}
-    rankers = {"multi-scale": {i: (order[rows[i]][0], order[rows[i]][1].score) for i in hits if rows[i] in order}}
-    at = {int(row): n for n, row in enumerate(s.rows)}
-    for name, values in (("words", s.words.sum(axis=0)), ("vector", s.vectors.sum(axis=0)), ("title", s.title), ("name", s.name)):
-        own = {i: float(values[at[rows[i]]]) for i in hits if rows[i] in at}
-        rankers[name] = {i: (1 + int((values > z).sum()), z) for i, z in own.items() if z > 0}
-    cited = frozenset(i for i in hits if rows[i] in order and order[rows[i]][1].why not in ("", "asked for by name"))
-    return {"rankers": {n: r for n, r in rankers.items() if r}, "signals": {i: ranking.explain(i) for i in hits if rows[i] in at}, "cited": cited}
+    cited = frozenset(i for i in hits if why.get(rows[i], "") not in ("", BY_NAME, WITH_FIRST))
+    return {"rankers": ranking.rankers(hits), "signals": {i: ranking.explain(i) for i in hits if rows[i] in scored}, "cited": cited}
 
 # %% ../nbs/21_inspect.ipynb #85ada6d7
 def _without(span: Span, held: Iterable[Span]) -> list[Span]:

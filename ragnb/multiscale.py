@@ -32,8 +32,9 @@ from .structure import _dress, find_headings
 from .text import is_korean, sentence_spans, trim_span, whole_cut, word_tokens, word_tokens_batch
 
 # %% auto #0
-__all__ = ['SCALES', 'QUESTION_WORDS', 'named_parts', 'unit_spans', 'UnitNodeParser', 'check_scales', 'window_bounds',
-           'MultiScaleIndex', 'UnitScores', 'Piece', 'MultiScaleRanking', 'query_terms', 'MultiScaleRetriever']
+__all__ = ['SCALES', 'QUESTION_WORDS', 'BY_NAME', 'WITH_FIRST', 'named_parts', 'unit_spans', 'UnitNodeParser', 'check_scales',
+           'window_bounds', 'MultiScaleIndex', 'UnitScores', 'Piece', 'MultiScaleRanking', 'query_terms',
+           'MultiScaleRetriever']
 
 # %% ../nbs/11_multiscale.ipynb #fb452e43
 def named_parts(
@@ -320,7 +321,7 @@ def add(
     parts = [o.sections for o in outlines]
     names = list(self.tokenizer([name for p in parts for name, _ in p]))
     titles = list(self.tokenizer([str(o.metadata.get("title") or "") for o in outlines]))
-    tokens = list(self.tokenizer([n.text for n in flat]))
+    tokens = list(self.tokenizer(["\n".join(filter(None, (n.metadata.get("context"), n.text))) for n in flat]))
     self.remove([i for i in units if i in self.titles])
     self.words.add([n.node_id for n in flat], tokens)
     self.names.add([str(Address(o.doc_id, "h", i)) for o in outlines for i in range(len(o.sections))], names)
@@ -688,6 +689,7 @@ class MultiScaleRanking:
     scores: UnitScores
     _nodes: dict[str, TextNode] = field(default_factory=dict)     # Read so far
     _outlines: dict[str, Outline] = field(default_factory=dict)
+    reads: int = 0                                                # Keyed reads of the store so far
 
     def at(self, budget: int) -> list[Passage]:
         "The passages that fit into so many characters, best first; the last unit is cut to fit."
@@ -733,8 +735,10 @@ def _read(self: MultiScaleRanking, taken: Mapping[int, Span]) -> None:
     "Read the units and outlines that are not known yet: one keyed read each."
     places = [self.index.place(row) for row in taken]
     wanted = [a for doc, i in places if (a := str(Address(doc, "u", i))) not in self._nodes]
+    self.reads += bool(wanted)
     self._nodes |= self.store.get_chunks(wanted).all() if wanted else {}
     missing = [doc for doc in dict.fromkeys(doc for doc, _ in places) if doc not in self._outlines]
+    self.reads += bool(missing)
     self._outlines |= self.store.get_outlines(missing).all() if missing else {}
 
 @patch
@@ -846,6 +850,23 @@ def why(
     return ", ".join(f"{kind} {z:.1f}" for kind, z in sums.items())
 
 # %% ../nbs/11_multiscale.ipynb #6f164665
+@patch
+def rankers(
+    self: MultiScaleRanking,
+    addresses: Iterable[str],                   # Of units; those that are not ranked are left out
+) -> dict[str, dict[str, tuple[int, float]]]:   # 'multi-scale', 'words', 'vector', 'title', 'name' -> unit -> (rank from 1, score)
+    "Where units stand in the ranking, and by each signal."
+    s, rows = self.scores, self.index.words._rows
+    order = {p.row: (rank, p.score) for rank, p in enumerate(self.pieces, 1)}
+    at = {int(row): n for n, row in enumerate(s.rows)}
+    units = [(i, rows[i]) for i in addresses if i in rows]
+    out = {"multi-scale": {i: order[row] for i, row in units if row in order}}
+    for name, values in (("words", s.words.sum(axis=0)), ("vector", s.vectors.sum(axis=0)), ("title", s.title), ("name", s.name)):
+        own = {i: float(values[at[row]]) for i, row in units if row in at}
+        out[name] = {i: (1 + int((values > z).sum()), z) for i, z in own.items() if z > 0}
+    return {name: ranks for name, ranks in out.items() if ranks}
+
+# %% ../nbs/11_multiscale.ipynb #df8bbe25
 QUESTION_WORDS: frozenset[str] = frozenset("what which who whom whose when where whi how 무엇 누구 언제 어디 몇 어느 어떻 얼마 왜 뭐".split())  # As tokens
 
 
@@ -857,14 +878,14 @@ def query_terms(
     tokens = list(next(iter(tokenizer([question])), ()))
     return [t for t in tokens if t not in QUESTION_WORDS] or tokens
 
-# %% ../nbs/11_multiscale.ipynb #a0fc7a9b
+# %% ../nbs/11_multiscale.ipynb #44ab5835
 def _check_least(**counts: tuple[int | None, int]) -> None:
     "Refuse a count that is below its least value."
     for name, (value, least) in counts.items():
         if value is not None and value < least:
             raise InputError(f"{name} must be >= {least}, got {value}")
 
-# %% ../nbs/11_multiscale.ipynb #12ef6c78
+# %% ../nbs/11_multiscale.ipynb #20204ce7
 class MultiScaleRetriever(BaseRetriever):
     "Units scored on every scale, from an index and any store; reads at most chunks and outlines, once each."
 
@@ -896,7 +917,7 @@ class MultiScaleRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._hits, await self.arank(query_bundle))
 
-# %% ../nbs/11_multiscale.ipynb #44ab5835
+# %% ../nbs/11_multiscale.ipynb #a6657d12
 @patch(as_prop=True)
 def reads(self: MultiScaleRetriever) -> int:
     "Keyed reads of the store so far."
@@ -913,7 +934,7 @@ def _bundle(self: MultiScaleRetriever, question: str | QueryBundle) -> tuple[str
 def _wants_vector(self: MultiScaleRetriever, embedding: list[float] | None) -> bool:
     return embedding is None and self.embed_model is not None and self.index.vectors.shape[1] > 0
 
-# %% ../nbs/11_multiscale.ipynb #20204ce7
+# %% ../nbs/11_multiscale.ipynb #2c03f2e1
 @patch
 def rank(
     self: MultiScaleRetriever,
@@ -925,7 +946,7 @@ def rank(
         embedding = self.embed_model.get_query_embedding(text)
     return self._ranked(text, embedding)
 
-# %% ../nbs/11_multiscale.ipynb #a6657d12
+# %% ../nbs/11_multiscale.ipynb #38ced763
 @patch
 async def arank(self: MultiScaleRetriever, question: str | QueryBundle) -> MultiScaleRanking:
     "Rank without blocking."
@@ -934,7 +955,7 @@ async def arank(self: MultiScaleRetriever, question: str | QueryBundle) -> Multi
         embedding = await self.embed_model.aget_query_embedding(text)
     return await asyncio.to_thread(self._ranked, text, embedding)
 
-# %% ../nbs/11_multiscale.ipynb #2c03f2e1
+# %% ../nbs/11_multiscale.ipynb #49603ce6
 @patch
 def _ranked(self: MultiScaleRetriever, text: str, embedding: Sequence[float] | None) -> MultiScaleRanking:
     "Score, order, and put first what is asked for by name."
@@ -952,7 +973,11 @@ def _pieces_of(index: MultiScaleIndex, scores: UnitScores) -> list[Piece]:
     ranked = keep[np.lexsort((rows, d.order[d.doc[rows]], -scores.total[keep]))].tolist()
     return [Piece(int(scores.rows[i]), float(scores.total[i]), "") for i in ranked]
 
-# %% ../nbs/11_multiscale.ipynb #49603ce6
+# %% ../nbs/11_multiscale.ipynb #6996ddd0
+BY_NAME: str = "asked for by name"                # Why a unit is there that a question names
+WITH_FIRST: str = "in the part of the best unit"  # The same for what was not scored, but is read with the best unit
+
+# %% ../nbs/11_multiscale.ipynb #e8710388
 @patch
 def _units_in(self: MultiScaleIndex, doc_id: str, span: Span) -> range:
     "Positions of the units that a span of a document touches; none for a document that is not held."
@@ -974,15 +999,15 @@ def _part_span(self: MultiScaleIndex, row: int) -> tuple[str, Span, range]:
     units = range(int(d.part_first[p]), int(d.part_first[p] + d.part_units[p])) if p >= 0 else range(row, row + 1)
     return doc.ids[d.doc[row]], Span(int(a), int(b)), units
 
-# %% ../nbs/11_multiscale.ipynb #8699ffe2
+# %% ../nbs/11_multiscale.ipynb #ae215a36
 @patch
 def _led(self: MultiScaleRetriever, text: str, pieces: list[Piece]) -> list[Piece]:
     "Pieces with the places asked for by name, and what the first part cites, in front."
-    places = [(doc, span, "asked for by name") for doc, span, *_ in (self.leads(text) if self.leads else ())]
+    places = [(doc, span, BY_NAME) for doc, span, *_ in (self.leads(text) if self.leads else ())]
     places = [(doc, span, why) for doc, span, why in places if self.index._units_in(doc, span)]
     if self.follow and (places or pieces):
         doc, span = places[0][:2] if places else self.index._part_span(pieces[0].row)[:2]
-        first = [] if places else [(doc, span, "")]
+        first = [] if places else [(doc, span, WITH_FIRST)]
         cited = [(d, s, rest[0] if rest else "cited by the first hit") for d, s, *rest in self.follow(doc, span)]
         places = [*first, *places, *cited]
     known = {p.row: p for p in pieces}
@@ -990,10 +1015,10 @@ def _led(self: MultiScaleRetriever, text: str, pieces: list[Piece]) -> list[Piec
     rows = dict.fromkeys((r, why) for doc, span, why in places for r in self.index._units_in(doc, span))
     first: dict[int, Piece] = {}
     for row, why in rows:
-        first.setdefault(row, Piece(row, max(top, known[row].score) if row in known else top, why) if why or row not in known else known[row])
+        first.setdefault(row, known[row] if why == WITH_FIRST and row in known else Piece(row, max(top, known[row].score) if row in known else top, why))
     return [*first.values(), *(p for p in pieces if p.row not in first)]
 
-# %% ../nbs/11_multiscale.ipynb #6996ddd0
+# %% ../nbs/11_multiscale.ipynb #5b091ed2
 @patch
 def _hits(self: MultiScaleRetriever, ranking: MultiScaleRanking) -> list[NodeWithScore]:
     "Units, or passages as nodes."
@@ -1013,7 +1038,7 @@ def _passage_node(passage: Passage) -> TextNode:
     _dress(node, passage.prefix, {})
     return node
 
-# %% ../nbs/11_multiscale.ipynb #b6751c25
+# %% ../nbs/11_multiscale.ipynb #90760a2c
 _FORMAT, _VERSION, _DATA = "ragnb-multiscale", 1, "multiscale-data-"
 
 @patch
@@ -1023,7 +1048,7 @@ def _arrays(self: MultiScaleIndex) -> dict[str, np.ndarray]:
     named = {name: getattr(self._documents, name) for name in _Documents._fields[1:]}
     return named | {"vectors": self.vectors, "norms": self._norms, "sums": sums, "squares": squares}
 
-# %% ../nbs/11_multiscale.ipynb #0c7649ef
+# %% ../nbs/11_multiscale.ipynb #05744e32
 @patch
 def save(
     self: MultiScaleIndex,
@@ -1050,7 +1075,7 @@ def save(
         if old != data:
             shutil.rmtree(old, ignore_errors=True)
 
-# %% ../nbs/11_multiscale.ipynb #2bd7ce8c
+# %% ../nbs/11_multiscale.ipynb #4639f404
 @patch(cls_method=True)
 def load(
     cls: MultiScaleIndex,
@@ -1073,7 +1098,7 @@ def load(
         raise IndexMismatchError(f"multi-scale index in {str(folder)!r} is damaged: {error}") from error
     return index
 
-# %% ../nbs/11_multiscale.ipynb #90760a2c
+# %% ../nbs/11_multiscale.ipynb #2189cceb
 @patch
 def _load(self: MultiScaleIndex, data: Path, ids: tuple[str, ...], mmap: bool) -> None:
     "Fill this empty index from a data folder."

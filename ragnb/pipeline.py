@@ -34,7 +34,7 @@ from .span import InputError, Passage, RagnbError, Span
 from .text import sentence_spans, tokenizer as tokenizer_of, word_tokens_batch
 
 # %% auto #0
-__all__ = ['RETRIEVERS', 'best_sentence', 'Answer', 'ModelError', 'resolve_retriever', 'Pipeline', 'resolve_llm']
+__all__ = ['RETRIEVERS', 'PLANS', 'best_sentence', 'Answer', 'ModelError', 'resolve_retriever', 'Pipeline', 'resolve_llm']
 
 # %% ../nbs/15_pipeline.ipynb #8ccbe7ae
 _ASKS_NUMBER = re.compile(r"며칠|몇|얼마|언제|각각|how (?:many|much|long|often|old|far)", re.I)
@@ -131,16 +131,20 @@ def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
 
 # %% ../nbs/15_pipeline.ipynb #3fea39b2
 RETRIEVERS: tuple[str, ...] = ("multi-scale", "bm25", "vector", "hybrid")
+PLANS: tuple[str, ...] = ("multi-query", "hyde")
 
 
 def resolve_retriever(
     spec: str | BaseRetriever,   # A name of the table, a LlamaIndex retriever, or "auto": multi-scale where the index has units, else hybrid
     index: Index,
     top_k: int = 20,             # Hits
+    llm: Any = None,             # A LlamaIndex LLM, for plans
 ) -> BaseRetriever:
     "Make a retriever over an index from its name."
     if not isinstance(spec, str):
         return spec
+    if spec.partition(":")[0] in PLANS:
+        return _planned(spec, index, top_k, llm)
     if spec == "auto":
         spec = "hybrid" if index.multiscale is None else "multi-scale"
     if spec == "multi-scale":
@@ -148,7 +152,7 @@ def resolve_retriever(
     kind, *rest = spec.split(":")
     method, weights = (rest + ["", ""])[:2]
     if kind not in RETRIEVERS or len(rest) > 2 or rest and kind != "hybrid" or method not in ("", *FUSIONS) or not re.fullmatch(r"|\d+(\.\d+)?/\d+(\.\d+)?", weights):
-        raise InputError(f"unknown retriever {spec!r}: use {', '.join(RETRIEVERS)} or hybrid:{'|'.join(FUSIONS)}[:W/W]")
+        raise InputError(f"unknown retriever {spec!r}: use {', '.join(RETRIEVERS)} or hybrid:{'|'.join(FUSIONS)}[:W/W], with {' or '.join(p + ':' for p in PLANS)} before one of them if a model may plan")
     depth = 2 * top_k if kind == "hybrid" else top_k
     members = {"bm25": Bm25Retriever(index.bm25, index.store, similarity_top_k=depth), "vector": VectorRetriever(index.store, index.embed_model, depth)}
     if kind != "hybrid":
@@ -156,6 +160,18 @@ def resolve_retriever(
     return HybridRetriever(members, top_k, weights=[float(w) for w in weights.split("/")] if weights else None, method=method or "rrf")
 
 # %% ../nbs/15_pipeline.ipynb #987e7d88
+def _planned(spec: str, index: Index, top_k: int, llm: Any) -> BaseRetriever:
+    "A retriever behind a model that plans."
+    from ragnb.planning import HydeRetriever, MultiQueryRetriever
+    plan, _, inner = spec.partition(":")
+    if inner.partition(":")[0] in PLANS:
+        raise InputError(f"one plan at a time, got {spec!r}")
+    if llm is None:
+        raise InputError(f"{plan} retrieval asks a model: pass llm, or `--llm ollama:MODEL`")
+    retriever = resolve_retriever(inner or "auto", index, top_k)
+    return MultiQueryRetriever(retriever, llm, top_k=top_k) if plan == "multi-query" else HydeRetriever(retriever, llm, index.embed_model)
+
+# %% ../nbs/15_pipeline.ipynb #c2daedc2
 def _multiscale(index: Index, top_k: int) -> MultiScaleRetriever:
     "Multi-scale retrieval, statutes that a question names ahead of it, and what they cite behind them."
     if index.multiscale is None:
@@ -164,7 +180,7 @@ def _multiscale(index: Index, top_k: int) -> MultiScaleRetriever:
     follow = partial(cited_spans, catalogue=index.catalogue) if len(index.catalogue) else None
     return MultiScaleRetriever(index.multiscale, index.store, index.embed_model, top_k=top_k, leads=leads, follow=follow)
 
-# %% ../nbs/15_pipeline.ipynb #5d5baed4
+# %% ../nbs/15_pipeline.ipynb #81f974a7
 @dataclass(frozen=True)
 class Pipeline:
     "Retriever, reranker, expander, context builder and an optional model."
@@ -191,7 +207,7 @@ class Pipeline:
         "Model calls of retriever and reranker so far."
         return sum(getattr(part, "llm_calls", 0) for part in (self.retriever, self.reranker))
 
-# %% ../nbs/15_pipeline.ipynb #81f974a7
+# %% ../nbs/15_pipeline.ipynb #dbfdeb8c
 @patch(cls_method=True)
 def from_index(
     cls: Pipeline,
@@ -213,14 +229,14 @@ def from_index(
 ) -> Pipeline:
     "A line over an index: retrieval, expansion, context."
     index = index if isinstance(index, Index) else Index.open(index)
-    retriever = resolve_retriever(retrieve, index, top_k)
+    retriever = resolve_retriever(retrieve, index, top_k, llm)
     if policy is None:
         policy = "none" if isinstance(retriever, MultiScaleRetriever) else "neighbours:1"
     expand = resolve_policy(policy, llm=llm, catalogue=index.catalogue, relevance=bm25_relevance(index.bm25))
     builder = resolve_builder(context, budget=budget, tokenizer=tokenizer, passage_size=passage_size, reorder=reorder)
     return cls(retriever, Expander(index.store, expand, expand_top_k, max_chunks), builder, llm, reranker=_reranker(rerank, llm), compressor=resolve_compressor(compress, llm))
 
-# %% ../nbs/15_pipeline.ipynb #dbfdeb8c
+# %% ../nbs/15_pipeline.ipynb #fd2a97d3
 def _reranker(spec: str | Any, llm: Any) -> Any:
     "A reranker from its name; none, without loading anything, for none."
     if spec is None or spec == "none":
@@ -228,7 +244,7 @@ def _reranker(spec: str | Any, llm: Any) -> Any:
     from ragnb.rerank import resolve_reranker
     return resolve_reranker(spec, llm)
 
-# %% ../nbs/15_pipeline.ipynb #fd2a97d3
+# %% ../nbs/15_pipeline.ipynb #2ba42cc1
 @patch
 def find(
     self: Pipeline,
@@ -258,7 +274,7 @@ def _reranked(fusion: Fusion, hits: list[NodeWithScore]) -> Fusion:
 def _one_member(hits: list[NodeWithScore]) -> Fusion:
     return Fusion(hits, {"retriever": {h.node_id: (r, h.score or 0.0) for r, h in enumerate(hits, 1)}})
 
-# %% ../nbs/15_pipeline.ipynb #2ba42cc1
+# %% ../nbs/15_pipeline.ipynb #f6ff982d
 @patch
 def _context(self: Pipeline, question: str, fusion: Fusion, earlier: Sequence[Passage] = ()) -> Answer:
     "Expand hits, compress and lay out: an answer without its text."
@@ -290,10 +306,10 @@ def _room(self: Pipeline, passages: Sequence[Passage]) -> int:
 @patch
 def _read(self: Pipeline, ranking: Ranking) -> Expansion:
     "The passages of a ranking that fill the context; the builder cuts what headers take."
-    before, named = self.reads, self.builder.tokenizer
+    before, named = ranking.reads, self.builder.tokenizer  # not the store's count: other questions may read at the same time
     room = self.builder.budget if self.builder.budget is None or named == "characters" else 8 * self.builder.budget
     passages = ranking.at(10**9 if room is None else room)
-    stats = ExpansionStats(hits=sum(len(p.hits) for p in passages), passages=len(passages), reads=self.reads - before, characters=sum(len(p.span) for p in passages))
+    stats = ExpansionStats(hits=sum(len(p.hits) for p in passages), passages=len(passages), reads=ranking.reads - before, characters=sum(len(p.span) for p in passages))
     return Expansion(passages, stats, getattr(ranking, "_outlines", {}))
 
 def _by_rank(passage: Passage) -> tuple[int, bool]:
@@ -308,7 +324,7 @@ def _answer(self: Pipeline, question: str, fusion: Fusion, history: Conversation
     best = best_sentence(question, answer.passages)
     return replace(answer, text=_marked(answer.passages, best), best=best)
 
-# %% ../nbs/15_pipeline.ipynb #f6ff982d
+# %% ../nbs/15_pipeline.ipynb #e09b9f88
 @patch
 def ask(
     self: Pipeline,
@@ -325,7 +341,7 @@ def ask(
         raise _model_error(self.llm, error, answer) from error
     return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #e09b9f88
+# %% ../nbs/15_pipeline.ipynb #4c25f714
 @patch
 def passages(
     self: Pipeline,
@@ -355,7 +371,7 @@ def rank_found(
         return fusion.ranking
     return PassageRanking([self.builder.shorten(p) for p in self.expander.expand(fusion.hits, question).passages])
 
-# %% ../nbs/15_pipeline.ipynb #4c25f714
+# %% ../nbs/15_pipeline.ipynb #495d0773
 @patch
 def documents(
     self: Pipeline,
@@ -366,7 +382,7 @@ def documents(
     found = [h.node.ref_doc_id for h in fusion.hits] if fusion.ranking is None else [fusion.ranking.index.place(p.row)[0] for p in fusion.ranking.pieces]
     return list(dict.fromkeys(found))
 
-# %% ../nbs/15_pipeline.ipynb #495d0773
+# %% ../nbs/15_pipeline.ipynb #bed42c39
 @patch
 async def aask(
     self: Pipeline,
@@ -393,7 +409,7 @@ async def aask(
         raise _model_error(self.llm, error, answer) from error
     return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #5b918552
+# %% ../nbs/15_pipeline.ipynb #74dcab58
 def resolve_llm(
     spec: str | Any | None,        # "ollama:MODEL", a LlamaIndex LLM, or None
     base_url: str | None = None,   # Of the Ollama server; its own default when None
@@ -408,7 +424,7 @@ def resolve_llm(
     from llama_index.llms.ollama import Ollama
     return Ollama(model=model, request_timeout=timeout, **({"base_url": base_url} if base_url else {}))
 
-# %% ../nbs/15_pipeline.ipynb #b497327b
+# %% ../nbs/15_pipeline.ipynb #fffe51b5
 @patch
 def query_engine(
     self: Pipeline,

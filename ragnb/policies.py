@@ -138,15 +138,15 @@ def sentence_window(
 
 # %% ../nbs/13_policies.ipynb #79a33a0c
 def _chain(sections: Sequence[tuple[str, Span]], at: int) -> list[Span]:
-    "The sections that hold one, smallest first: up to the next heading, with all below it, and those above."
-    out, path = [sections[at][1]], ""
-    for i in range(at, -1, -1):
-        name = sections[i][0]
-        if i == at or path.startswith(name + " > "):
-            path, last = name, i
-            while last + 1 < len(sections) and sections[last + 1][0].startswith(name + " > "):
-                last += 1
-            out.append(Span(sections[i][1].start, sections[last][1].end))
+    "The sections that hold one, smallest first: up to the next heading, with all below it, and those above, which need no text of their own."
+    names, parts, out = [name for name, _ in sections], sections[at][0].split(" > "), [sections[at][1]]
+    for n in range(len(parts), 0, -1):
+        path, first, last = " > ".join(parts[:n]), at, at
+        while names[first] != path and first > 0 and (names[first - 1] + " > ").startswith(path + " > "):
+            first -= 1
+        while last + 1 < len(names) and names[last + 1].startswith(path + " > "):
+            last += 1
+        out.append(Span(sections[first][1].start, sections[last][1].end))
     return out
 
 def _within(outline: Outline, hit: Address, span: Span, longest: int) -> Span:
@@ -208,7 +208,7 @@ def _family(outline: Outline, hit: Address, level: str) -> tuple[str, str, int, 
     "Document, level of the hit, parent, and the number of the parent's children; None for an orphan."
     parents, spans = outline.levels.get(level), outline.levels[hit.level]
     if not parents:
-        raise InputError(f"the auto-merge policy needs level {level!r}, the outline of {hit.doc_id!r} has {sorted(outline.levels)}")
+        raise InputError(f"the auto-merge policy needs level {level!r}, the outline of {hit.doc_id!r} has {sorted(outline.levels)}: index with `--split parent-child`, or use segments or section")
     parent = _parent_index(parents, spans[hit.index])
     if parent is None:
         return None

@@ -423,10 +423,14 @@ class _Given(SpanNodeParser):
     def split(self, text: str) -> dict[str, list[Span]]:
         return self.levels
 
-def _groups(chunks: Sequence[Chunk]) -> list[tuple[str, Span]]:
-    "Runs of chunks whose records share a parent."
-    runs = ((i, [c.span for c in run]) for i, run in groupby(chunks, key=lambda c: str(c.metadata.get("parent_id") or c.metadata.get("record_id") or "")))
-    return [(i, spans[0].hull(spans[-1])) for i, spans in runs if i]
+def _runs(chunks: Sequence[Chunk], *keys: str) -> list[tuple[str, Span]]:
+    "Runs of chunks whose records say the same under the first key that they have."
+    runs = ((name, [c.span for c in run]) for name, run in groupby(chunks, key=lambda c: str(next((c.metadata[k] for k in keys if c.metadata.get(k)), ""))))
+    return [(name, spans[0].hull(spans[-1])) for name, spans in runs if name]
+
+def _mapped(outline: Outline, chunks: Sequence[Chunk]) -> Outline:
+    "An outline with the groups of its records, and with the chapters that records name where the text has no headings of Markdown."
+    return replace(outline, groups=_runs(chunks, "parent_id", "record_id"), sections=outline.sections or _runs(chunks, "section"))
 
 def _dress(node: TextNode, prefix: str, metadata: Mapping[str, Any]) -> None:
     "Give a node its prefix, the only metadata that embedder and LLM read."
@@ -448,16 +452,16 @@ def parse(
     for node in nodes:
         chunk = chunks[node.metadata["index"]] if node.metadata["level"] == self.level else first[node.start_char_idx]
         _dress(node, chunk.prefix, chunk.metadata if node.metadata["level"] == self.level else {})
-    return nodes, replace(outline, groups=_groups(chunks))
+    return nodes, _mapped(outline, chunks)
 
 @patch
 def outline(
     self: StructureNodeParser,
     document: BaseNode,
 ) -> Outline:
-    "Map a document, with the groups of its records."
+    "Map a document, with the groups and chapters of its records."
     chunks = self.chunks(document)
-    return replace(_Given(levels=self._levels(chunks)).outline(document), groups=_groups(chunks))
+    return _mapped(_Given(levels=self._levels(chunks)).outline(document), chunks)
 
 # %% ../nbs/03_structure.ipynb #85b57beb
 class TextNodeParser(StructureNodeParser):
@@ -552,7 +556,7 @@ def _titled(record: Record) -> str:
     "The prefix of a record; an article's ends with its own title (statute, number, heading), which is what people ask for."
     return f"{record.prefix}\n{record.title}" if record.type == "law_article" and record.prefix else record.prefix
 
-# %% ../nbs/03_structure.ipynb #741d9dc6
+# %% ../nbs/03_structure.ipynb #589bf456
 Splitter = Literal["default", "table_aware", "qa_aware", "headings", "articles"]
 
 
@@ -575,7 +579,7 @@ class Rule(BaseModel):
             raise ValueError(f"overlap must be < size, got overlap={self.overlap}, size={self.size}")
         return self
 
-# %% ../nbs/03_structure.ipynb #dc580ac3
+# %% ../nbs/03_structure.ipynb #bfe6b3e0
 DEFAULT_RULES = """\
 [announcements]
 match = announcements.jsonl, industry_startup_guide_filtered.jsonl
@@ -603,7 +607,7 @@ size = 2000
 overlap = 200
 """
 
-# %% ../nbs/03_structure.ipynb #bfe6b3e0
+# %% ../nbs/03_structure.ipynb #cf765a33
 DEFAULT_RULES += """\
 [court-cases]
 match = court_cases_tax.jsonl, court_cases_labor.jsonl
@@ -633,7 +637,7 @@ splitter = table_aware
 [rest]
 """  # A rule file: sections in order, the first match wins
 
-# %% ../nbs/03_structure.ipynb #114538e8
+# %% ../nbs/03_structure.ipynb #dea11c46
 def parse_rules(
     text: str,              # As `DEFAULT_RULES`
     where: str = "rules",   # Named in errors
@@ -656,7 +660,7 @@ def parse_rules(
         raise InputError(f"{where}: no rules; a rule begins with its name in brackets")
     return tuple(out)
 
-# %% ../nbs/03_structure.ipynb #dea11c46
+# %% ../nbs/03_structure.ipynb #b7719a7a
 def load_rules(
     path: str | Path,    # A UTF-8 file
 ) -> tuple[Rule, ...]:
@@ -666,7 +670,7 @@ def load_rules(
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the rule file {str(path)!r}: {error}") from error
 
-# %% ../nbs/03_structure.ipynb #612e4a4d
+# %% ../nbs/03_structure.ipynb #9f32d4bc
 RULE_SPLITTERS: dict[str, type[StructureNodeParser]] = {"default": TextNodeParser, "table_aware": TableNodeParser, "qa_aware": QANodeParser,
                                                    "headings": HeadingNodeParser, "articles": RecordNodeParser}  # Names in rules
 
@@ -690,14 +694,14 @@ class RoutedNodeParser(SpanNodeParser):
             _dress(node, node.metadata["prefix"], {"rule": rule.name})
         return nodes, outline
 
-# %% ../nbs/03_structure.ipynb #9f32d4bc
+# %% ../nbs/03_structure.ipynb #1a1502e4
 def _names(document: BaseNode) -> set[str]:
     "What a rule's patterns are compared with: file and id, with and without folders, in lower case."
     given = {str(document.metadata.get(k) or "") for k in ("file_name", "file_path")} | {document.node_id}
     paths = {g.replace("\\", "/").lower() for g in given if g}
     return paths | {p.rsplit("/", 1)[-1] for p in paths}
 
-# %% ../nbs/03_structure.ipynb #1a1502e4
+# %% ../nbs/03_structure.ipynb #748cfe49
 @patch
 def rule_for(
     self: RoutedNodeParser,

@@ -14,6 +14,7 @@ from ragnb.bm25 import Bm25Retriever
 from ragnb.embed import NgramEmbedding
 from ragnb.hybrid import HybridRetriever, VectorRetriever
 from ragnb.ingest import Index
+from ragnb.multiscale import MultiScaleRetriever
 from ragnb.split import ParentChildNodeParser, SpanNodeParser
 
 QUESTIONS = ("연차는 며칠인가", "병가와 진단서", "travel expense 한도", "Annual leave")
@@ -65,7 +66,9 @@ def state(index: Index) -> dict[str, Any]:
     chunks = index.store.get_chunks(a for o in outlines.values() for a in o.addresses()).all()
     members = {"bm25": Bm25Retriever(index.bm25, index.store), "vector": VectorRetriever(index.store, index.embed_model)}
     answers = {q: [[h.node_id, round(h.score, 6)] for h in HybridRetriever(members).retrieve(q)] for q in QUESTIONS}
+    ranked = MultiScaleRetriever(index.multiscale, index.store, index.embed_model) if index.multiscale is not None else None
     held = {
+        "passages": {q: [[p.id, p.text, round(p.score, 3)] for p in ranked.rank(q).at(300)] for q in QUESTIONS} if ranked else {},
         "documents": {i: [e["hash"], e["file"], e["characters"]] for i, e in index.manifest.documents.items()},
         "stale": [i for i, e in index.manifest.documents.items() if e["embedding"] != index.manifest.embedding_folder],
         "outlines": {i: [o.n_characters, o.metadata] for i, o in outlines.items()},

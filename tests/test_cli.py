@@ -318,6 +318,7 @@ def test_single_bad_records_are_skipped_and_counted(run, tmp_path):
     (("ask", "연차", "--expand-top-k", "-1"), "top_k"), (("ask", "연차", "--max-chunks", "0"), "max_chunks"), (("ask", "연차", "--budget", "0"), "budget"),
     (("ask", "연차", "--tokenizer", "abacus"), "abacus"), (("ask", "연차", "--llm", "gpt"), "gpt"), (("ask", "연차", "--llm", "ollama:"), "ollama:"),
     (("ask", "연차", "--embed", "ollama:other"), "ngram:ragnb-ngram, not ollama:other"), (("ask", "연차", "--embed", "word2vec"), "word2vec"),
+    (("ask", "연차", "--retrieve", "hyde:hybrid"), "--llm ollama:MODEL"), (("ask", "연차", "--retrieve", "multi-query:hyde:bm25", "--llm", "ollama:m"), "one plan"),
     (("ask", "연차", "--html", "."), "folder"), (("ask", "\udcff연차"), "UTF-8"), (("ask",), "question"), (("ask", "연차", "--nonsense"), "--nonsense"), ((), "COMMAND"), (("fly",), "fly"),
 ])
 def test_bad_questions_and_options(run, index, argv, told):

@@ -16,6 +16,7 @@ from conftest import SAMPLE, shared_data
 from helpers_ingest import ToyEmbedding, make_embedding, plain_words, state, vectors
 from hypothesis import given
 from hypothesis import strategies as st
+from llama_index.core.schema import MetadataMode
 from strategies import SLOW, examples
 
 from ragnb.embed import NgramEmbedding
@@ -246,7 +247,7 @@ def test_a_store_of_your_own(tmp_path):
     assert update(source, tmp_path / "i", store=store)[1] == (0, 0, 0, 2)
     again = MemoryStore()  # a new process: what the store has lost is written again
     index, counts, _ = update(source, tmp_path / "i", store=again)
-    assert counts == (0, 2, 0, 0) and sorted(index.bm25.ids) == sorted(a for a, _ in again.texts("c"))
+    assert counts == (0, 2, 0, 0) and sorted(index.bm25.ids) == sorted(a for a, _ in again.texts("u"))
 
 
 def test_two_readers_at_once(tmp_path):
@@ -310,9 +311,9 @@ def test_an_embedding_of_your_own(tmp_path):
 
 
 def all_vectors_are_the_embeddings(index: Index) -> bool:
-    """True when every vector in the store is what the index's embedding makes of the text."""
+    """True when every vector in the store is what the index's embedding makes of the text, and of the prefix where there is one."""
     held = vectors(index)
-    texts = {i: n.text for i, n in index.store.get_chunks(held).all().items()}
+    texts = {i: n.get_content(MetadataMode.EMBED) for i, n in index.store.get_chunks(held).all().items()}
     return all(vector == [round(float(x), 4) for x in index.embed_model.embed([texts[i]])[0]] for i, vector in held.items())
 
 
@@ -327,7 +328,7 @@ def test_refitted_when_the_corpus_has_doubled(tmp_path):
     index, counts, report = update(two, tmp_path / "i", "ngram")  # both folders together have doubled; all is embedded again, that of the other folder too
     assert report.refitted and counts == (1, 0, 0, 1) and index.manifest.embedding["fingerprint"] != first
     assert all_vectors_are_the_embeddings(index) and state(index)["stale"] == [] and index.manifest.fitted_on == sum(len(text_of(*x)) for x in ((1, 40), (2, 20), (3, 60)))
-    assert state(Index.open(tmp_path / "i")) == state(index) and state(index)["folders"] == ["bm25", "chroma", "embedding"]
+    assert state(Index.open(tmp_path / "i")) == state(index) and state(index)["folders"] == ["bm25", "chroma", "embedding", "multiscale"]
     assert update(one, tmp_path / "i", "ngram")[1:][0] == (0, 0, 0, 1) and not update(two, tmp_path / "i", "ngram")[2].refitted
 
 
@@ -402,7 +403,7 @@ def test_force_replaces_only_when_it_succeeds(tmp_path):
     with pytest.raises(ConnectionError):
         update(source, tmp_path / "i", ToyEmbedding(embed_dim=16, fail_at=1), force=True)
     assert state(Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))) == before
-    assert len([p for p in (tmp_path / "i").iterdir() if p.is_dir()]) == 3
+    assert len([p for p in (tmp_path / "i").iterdir() if p.is_dir()]) == 4
     index, counts, _ = update(source, tmp_path / "i", ToyEmbedding(embed_dim=16), force=True, parser="sentence")
     assert counts == (5, 0, 0, 0) and len(next(iter(vectors(index).values()))) == 16 and index.manifest.parser["splitter"] == "SentenceWindowNodeParser"
     assert state(index)["folders"] == ["bm25", "chroma", "embedding"] and (tmp_path / "i/notes.txt").read_text() == "mine"

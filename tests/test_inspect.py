@@ -151,7 +151,7 @@ def laid_out(hits: list[NodeWithScore], store: MemoryStore) -> Answer:
 
 @pytest.fixture(scope="module")
 def answer(tmp_path_factory) -> Answer:
-    index, _ = update_index(SAMPLE / "corpus" / "hr_labor", tmp_path_factory.mktemp("index") / "hr", show_progress=False)
+    index, _ = update_index(SAMPLE / "corpus" / "hr_labor", tmp_path_factory.mktemp("index") / "hr", parser="parent-child", show_progress=False)
     return Pipeline.from_index(index, budget=900).ask("입사 1년차 직원의 연차는 며칠인가요?")
 
 

@@ -12,9 +12,10 @@ from llama_index.core.schema import Document, QueryBundle, TextNode
 
 from ragnb.embed import NgramEmbedding
 from ragnb.multiscale import (
+    WITH_FIRST,
     SCALES, MultiScaleIndex, MultiScaleRanking, MultiScaleRetriever, UnitNodeParser, check_scales, named_parts, query_terms, unit_spans, window_bounds,
 )
-from ragnb.span import DuplicateIdError, IndexMismatchError, InputError, MissingChunkError, Outline, Span, n_characters
+from ragnb.span import Address, DuplicateIdError, IndexMismatchError, InputError, MissingChunkError, Outline, Span, n_characters
 from ragnb.store import MemoryStore
 
 WORDS = ["sun", "moon", "star", "rain", "wind", "leaf", "stone", "river"]
@@ -369,6 +370,25 @@ def test_leads_and_follow_come_first():
     assert "제2조" in read[0].text and any("적용 제외" in p.text for p in read)
     assert "cited" in {w for p in read for w in p.why.values()}
     assert len({p.row for p in ranking.pieces}) == len(ranking.pieces)
+
+
+def test_the_part_of_the_best_unit_is_read_with_it_even_where_it_was_not_scored():
+    long = " ".join(f"{i}호에 해당하는 사람은 그 사유가 생긴 날부터 한 달 안에 부서의 장에게 서면으로 알리고 허락을 받는다." for i in range(2, 9))
+    text, model, store = LAW.replace("15일로 한다.", f"15일로 한다. {long}"), NgramEmbedding(dims=32).fit([LAW]), MemoryStore()
+    index = MultiScaleIndex.from_documents([Document(id_="law", text=text, metadata={"title": "휴가법"})], store, model)
+    ranking = MultiScaleRetriever(index, store, model, candidates=1, grow=0, whole=0, follow=lambda doc_id, span: []).rank("연차휴가 15일")
+    scored, passages = set(ranking.scores.rows.tolist()), ranking.at(10**6)
+    added = [p for p in ranking.pieces if p.row not in scored]
+    assert added and {p.why for p in added} == {WITH_FIRST}, "the example should have a part with a unit that was not scored"
+    why = {h: w for p in passages for h, w in p.why.items()}
+    units = [str(Address(d, "u", i)) for d, i in (index.place(p.row) for p in added)]
+    assert [why[u] for u in units] == [WITH_FIRST] * len(units) and WITH_FIRST not in [why[u] for u in why if u not in units]
+    ranks = ranking.rankers(why)
+    assert set(units) <= set(ranks["multi-scale"]) and not set(units) & set(ranks["words"])
+    for n, p in enumerate(ranking.pieces, 1):
+        doc_id, i = index.place(p.row)
+        assert ranks["multi-scale"][str(Address(doc_id, "u", i))] == (n, p.score)
+    assert ranking.reads == 2
 
 
 def test_retrieve_sync_async_and_passages():

@@ -16,13 +16,15 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
 from llama_index.core.llms import CustomLLM
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
 from llama_index.llms.ollama import Ollama
 from ollama_server import OllamaServer, Refused
+from scripted_llm import ScriptedLLM
 from strategies import examples
 
 from ragnb.embed import NgramEmbedding
 from ragnb.hybrid import HybridRetriever, rrf
+from ragnb.pipeline import Pipeline
 from ragnb.planning import HydeRetriever, MultiQueryRetriever, Plan, PlanningRetriever, read_queries
 from ragnb.span import InputError
 
@@ -342,3 +344,59 @@ def test_with_ollama() -> None:
         told: list[Plan] = []
         assert both(MultiQueryRetriever(inner, model, on_plan=told.append)) == rrf([TABLE[QUESTION]])
         assert ["out of memory" in p.events[0].detail for p in told] == [True, True]
+
+
+# --- by name, from an index -------------------------------------------------------------------------------------------
+
+TEXTS = {"leave": "연차는 15일을 부여한다.\n\n병가는 60일까지 쓴다.", "travel": "숙박비는 7만 원이다.\n\n출장비는 열흘 안에 정산한다.", "parking": "주차는 지하 2층에 한다."}
+WORDS = '["숙박비 얼마", "출장 숙박비"]'
+
+
+@pytest.fixture(scope="module")
+def named_index(tmp_path_factory):
+    from ragnb.ingest import index_documents
+    return index_documents([Document(text=t, id_=i) for i, t in TEXTS.items()], tmp_path_factory.mktemp("named") / "i", show_progress=False)[0]
+
+
+@pytest.mark.parametrize("inner", ["hybrid", "bm25", "vector", "multi-scale", "hybrid:zscore", ""])
+def test_a_plan_before_any_retriever(named_index, inner):
+    llm = ScriptedLLM(lambda p: WORDS)
+    line = Pipeline.from_index(named_index, retrieve=f"multi-query:{inner}".rstrip(":"), policy="none", llm=llm, top_k=3)
+    fusion = line.find("자는 데 드는 돈은?")
+    assert list(fusion.members) == ["자는 데 드는 돈은?", "숙박비 얼마", "출장 숙박비"] and (line.llm_calls, len(llm.asked)) == (1, 1)
+    assert fusion.hits[0].node.ref_doc_id == "travel" and len(fusion.hits) <= 3
+    assert "숙박비는 7만" in line.passages("자는 데 드는 돈은?")[0].text and line.llm_calls == 2
+    passage = ScriptedLLM(lambda p: "숙박비는 7만 원이다.")
+    hyde = Pipeline.from_index(named_index, retrieve=f"hyde:{inner}".rstrip(":"), policy="none", llm=passage, top_k=3)
+    found = hyde.find("자는 데 드는 돈은?").hits
+    assert hyde.llm_calls == 1 and (inner == "bm25" or found[0].node.ref_doc_id == "travel")
+
+
+def test_a_model_that_is_gone_leaves_the_question_alone(named_index):
+    plain = Pipeline.from_index(named_index, retrieve="hybrid", policy="none")
+    for plan in ("multi-query", "hyde"):
+        llm = ScriptedLLM(lambda p: ConnectionError("server went away"))
+        line = Pipeline.from_index(named_index, retrieve=f"{plan}:hybrid", policy="none", llm=llm)
+        assert [p.id for p in line.passages("출장비 정산")] == [p.id for p in plain.passages("출장비 정산")] and len(llm.asked) == 1
+
+
+@pytest.mark.parametrize("spec, told", [("hyde:hybrid", "hyde retrieval asks a model: pass llm, or `--llm ollama:MODEL`"), ("multi-query", "multi-query retrieval asks a model"),
+                                        ("multi-query:hyde:hybrid", "one plan at a time"), ("hyde:best", "unknown retriever 'best'")])
+def test_a_plan_that_cannot_be(named_index, spec, told):
+    llm = ScriptedLLM() if "model" not in told else None
+    with pytest.raises(InputError, match=told):
+        Pipeline.from_index(named_index, retrieve=spec, llm=llm)
+
+
+def test_a_strategy_with_a_plan_costs_its_calls(tmp_path):
+    from ragnb.datasets import Dataset
+    from ragnb.strategy import IndexCache, build_system, parse_strategy
+    dataset = Dataset("small", {i: Document(text=t, id_=i) for i, t in TEXTS.items()}, [])
+    llm, shared, cache = ScriptedLLM(lambda p: WORDS), {}, IndexCache(tmp_path)
+    for policy in ("none", "neighbours:1"):  # what was found is shared, and its cost belongs to both
+        strategy = parse_strategy(f"split=units retrieve=multi-query:hybrid policy={policy}")
+        assert parse_strategy(strategy.spec).retrieve == "multi-query:hybrid"
+        ranking, cost = build_system(strategy, dataset, cache, llm=llm).rank_shared("자는 데 드는 돈은?", shared)
+        assert ranking.at(100)[0].doc_id == "travel" and (cost.llm_calls, len(llm.asked)) == (1, 1)
+    with pytest.raises(InputError, match="--llm"):
+        build_system(strategy, dataset, cache)

@@ -414,6 +414,9 @@ def test_sections_of_a_level_and_their_cap():
     assert section(1, longest=40)(BOOK, at(5)) == Span(20, 60) and section(1, longest=10)(BOOK, at(5)) == Span(50, 60)
     assert section(longest=15)(BOOK, at(3)) == Span(30, 40)    # cut to whole chunks around the hit
     assert section()(even(), at(3)) == neighbours()(even(), at(3)) and section(otherwise="none")(even(), at(3)) == Span(300, 400)
+    implied = even(10, 10, sections=[("A > B > C", Span(10, 20)), ("A > B > D", Span(20, 40)), ("A > E", Span(40, 60)), ("AB > F", Span(60, 100))])  # 장 without text of its own
+    assert [[section(k)(implied, at(i)) for k in (1, 2, 3)] for i in (1, 3, 5, 6)] == [
+        [Span(10, 60), Span(10, 40), Span(10, 20)], [Span(10, 60), Span(10, 40), Span(20, 40)], [Span(10, 60), Span(40, 60), Span(40, 60)], 3 * [Span(60, 100)]]
     across = Outline("d", 100, {"c": [Span(0, 25), Span(25, 45), Span(45, 75), Span(75, 100)]}, sections=BOOK.sections)
     assert section()(across, at(1)) == Span(20, 60)    # from B into C: B with what is below it holds both
     assert section()(across, at(2)) == Span(40, 75)    # from C into E: no section holds both

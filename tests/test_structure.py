@@ -344,6 +344,44 @@ def test_long_records_are_cut_inside_and_keep_their_prefix() -> None:
     assert all("parent" in n.metadata for n in records) and max(len(s) for s in outline.levels["p"]) <= 3500
 
 
+LAW = """가온법
+[시행 2030. 1. 1.]
+
+제1편 총칙
+제1장 통칙
+제1조(목적) 이 법은 가온의 기준을 정한다.
+제2장 사람
+제1절 능력
+제2조(능력) 사람은 능력이 있다.
+제3조(주소) 사람은 주소를 둔다.
+제2절 주소
+제4조(거소) 거소는 주소로 본다.
+제2편 물건
+제5조(물건) 물건은 유체물이다.
+제6조(주물) 주물에는 종물이 따른다.
+부칙 <제1호, 2029. 1. 1.>
+제1조(시행일) 이 법은 공포한 날부터 시행한다.
+"""
+
+
+def test_the_outline_of_a_statute_knows_its_chapters() -> None:
+    document = Document(text=LAW, id_="law")
+    parser = RecordNodeParser(min_size=1, kind="statute")
+    nodes, outline = parser.parse(document)
+    titles = {name: [n.metadata["article_number"] for n in nodes if span.contains(Span(n.start_char_idx, n.end_char_idx))] for name, span in outline.sections}
+    assert titles == {"제1편 총칙 > 제1장 통칙": ["1"], "제1편 총칙 > 제2장 사람 > 제1절 능력": ["2", "3"], "제1편 총칙 > 제2장 사람 > 제2절 주소": ["4"],
+                      "제2편 물건": ["5", "6"], "부칙 <제1호, 2029. 1. 1.>": ["1"]}
+    assert parser.outline(document) == outline
+    assert all(a.end <= b.start for (_, a), (_, b) in zip(outline.sections, outline.sections[1:]))
+
+
+def test_sections_of_markdown_and_of_other_records_stay_as_they_are() -> None:
+    leave = Document(text=(SAMPLE / "corpus" / "hr_labor" / "leave.md").read_text(encoding="utf-8"), id_="d")
+    assert HeadingNodeParser().outline(leave).sections == TextNodeParser().outline(leave).sections == RecordNodeParser().outline(leave).sections != []
+    ruling = Document(text=json.loads((SAMPLE / "corpus" / "law_common" / "rulings.jsonl").read_text(encoding="utf-8").splitlines()[0])["text"], id_="r")
+    assert RecordNodeParser().outline(ruling).sections == []
+
+
 def test_parents_hold_whole_units() -> None:
     text = (SAMPLE / "corpus" / "hr_labor" / "leave.md").read_text(encoding="utf-8")
     parser = HeadingNodeParser(size=300, overlap=30, parent_size=1200)
