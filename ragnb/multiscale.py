@@ -645,10 +645,17 @@ def score(
     words = self._word_scores(counts, rows)
     vectors = self._vector_scores(q, rows, dots) if q is not None else np.zeros((n, len(rows)))
     title, name = self._field_scores(terms, rows)
-    total = (words.sum(axis=0) + vectors.sum(axis=0) + title + name) * np.where(self._documents.repeats[rows], 0.5, 1.0)
+    total = words.sum(axis=0) + vectors.sum(axis=0) + title + name
+    total = (total if total.any() else self._plain(terms, q, rows)) * np.where(self._documents.repeats[rows], 0.5, 1.0)
     return UnitScores(rows, self._as_wholes(rows, total, whole), words, vectors, title, name)
 
 # %% ../nbs/11_multiscale.ipynb #82bd6ce3
+@patch
+def _plain(self: MultiScaleIndex, terms: Sequence[str], query: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
+    "BM25 and cosine as they are, for a corpus where nothing varies, such as one unit."
+    cosine = self.vectors[rows] @ query if query is not None else np.zeros(len(rows))
+    return self.words.scores(list(terms))[rows] + np.where(cosine > 1e-6, cosine, 0)
+
 @patch
 def _checked(self: MultiScaleIndex, query: Sequence[float]) -> np.ndarray:
     "A question's vector of length 1; `InputError` when it cannot be one of this index."
@@ -847,7 +854,7 @@ def why(
     for name, z in self.explain(address).items():
         kind = name.split()[0]
         sums[kind] = sums.get(kind, 0.0) + z
-    return ", ".join(f"{kind} {z:.1f}" for kind, z in sums.items())
+    return ", ".join(f"{kind} {z:.1f}" for kind, z in sums.items()) or f"alone, {piece.score:.1f}"
 
 # %% ../nbs/11_multiscale.ipynb #6f164665
 @patch

@@ -391,6 +391,18 @@ def test_the_part_of_the_best_unit_is_read_with_it_even_where_it_was_not_scored(
     assert ranking.reads == 2
 
 
+@pytest.mark.parametrize("texts", [["연차는 15일이다."], ["연차는 15일이다."] * 2])
+@pytest.mark.parametrize("embedded", [True, False])
+def test_a_corpus_where_nothing_varies_is_found_too(texts, embedded):
+    documents, store = [Document(id_=f"d{i}", text=t) for i, t in enumerate(texts)], MemoryStore()
+    model = NgramEmbedding(dims=8).fit([*texts, "주차는 지하 2층에 한다."])
+    index = MultiScaleIndex.from_documents(documents, store, model)
+    retriever = MultiScaleRetriever(index, store, model if embedded else None)
+    passages = retriever.rank("연차는 며칠인가?").at(100)
+    assert [p.text for p in passages] == texts and all(p.score > 0 and p.why[p.hits[0]].startswith("alone, ") for p in passages)
+    assert MultiScaleRetriever(index, store).rank("주차장").at(100) == []
+
+
 def test_retrieve_sync_async_and_passages():
     index, store, model = law_index()
     retriever = MultiScaleRetriever(index, store, model, top_k=3)
