@@ -205,6 +205,7 @@ def _pipeline(args: argparse.Namespace) -> Any:
     return Pipeline.from_index(index, retrieve=args.retrieve, policy=args.policy, top_k=args.top_k, expand_top_k=args.expand_top_k, max_chunks=args.max_chunks, passage_size=args.passage_size,
                                reorder=not args.no_reorder, context=args.context, compress=args.compress, llm=llm, **_budget(args))
 
+# %% ../nbs/30_cli.ipynb #1e3bf504
 def _budget(args: argparse.Namespace) -> dict[str, Any]:
     "Size of the context and its unit."
     if args.budget_share is None:
@@ -225,6 +226,7 @@ def _conversation(args: argparse.Namespace) -> Any:
         return None
     return Conversation.load(args.history) if Path(args.history).exists() else Conversation()
 
+# %% ../nbs/30_cli.ipynb #170d8d8d
 def _check_text(name: str, text: str) -> None:
     "Refuse bytes of the shell that are not UTF-8."
     try:
@@ -243,7 +245,7 @@ def _answer_facts(answer: Any) -> dict[str, Any]:
             "citations": [{"number": c.number, "id": c.passage and c.passage.id, "spans": [[s.start, s.end] for s in c.spans]} for c in answer.citations],
             "context": answer.context.text, "dropped": list(answer.context.dropped), "stats": asdict(answer.expansion.stats)}
 
-# %% ../nbs/30_cli.ipynb #1e3bf504
+# %% ../nbs/30_cli.ipynb #4360984f
 def _ask(args: argparse.Namespace) -> None:
     "ragnb ask"
     from ragnb.context import place_label
@@ -263,6 +265,7 @@ def _ask(args: argparse.Namespace) -> None:
             if c.passage is None:
                 print(f"[{c.number}] is cited, but the context does not have it", file=sys.stderr)
 
+# %% ../nbs/30_cli.ipynb #3ab3f613
 def _trace(args: argparse.Namespace) -> None:
     "ragnb trace"
     from ragnb.inspect import trace_rows, trace_table, visible
@@ -279,7 +282,7 @@ def _write_page(answer: Any, pipeline: Any, args: argparse.Namespace) -> None:
         from ragnb.inspect import trace, write_html
         print(f"page: {write_html(trace(answer, store=pipeline.expander.store), args.html).resolve()}", file=sys.stderr)
 
-# %% ../nbs/30_cli.ipynb #4360984f
+# %% ../nbs/30_cli.ipynb #86e1fb0f
 def _info(args: argparse.Namespace) -> None:
     "ragnb info"
     from ragnb.ingest import Index
@@ -293,7 +296,7 @@ def _info(args: argparse.Namespace) -> None:
     for key, value in facts.items():
         print(f"{key:<11} {value:,}" if isinstance(value, int) else f"{key:<11} {json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value}")
 
-# %% ../nbs/30_cli.ipynb #3ab3f613
+# %% ../nbs/30_cli.ipynb #8b96585d
 def _print_collections(statistics: dict[str, dict[str, Any]], as_json: bool) -> None:
     "A line for each collection, and their sum."
     if as_json:
@@ -305,7 +308,7 @@ def _print_collections(statistics: dict[str, dict[str, Any]], as_json: bool) -> 
     for name, (documents, characters, chunks, size) in rows.items():
         print(f"{name:<{width}}  {documents:>9,}  {characters:>10,}  {chunks:>8,}  {size:>7.1f}")
 
-# %% ../nbs/30_cli.ipynb #86e1fb0f
+# %% ../nbs/30_cli.ipynb #268add6f
 def _sample_data(given: str | None) -> Path:
     "The folder of the sample data."
     places = [Path(given)] if given else [Path("data"), Path(__file__).resolve().parent.parent / "data"]
@@ -314,7 +317,7 @@ def _sample_data(given: str | None) -> Path:
             return place
     raise InputError(f"no sample data in {str(places[0])!r}: run this in a clone of the repository, or give --data")
 
-# %% ../nbs/30_cli.ipynb #8b96585d
+# %% ../nbs/30_cli.ipynb #23a42a44
 def _demo(args: argparse.Namespace) -> None:
     "ragnb demo"
     from ragnb.datasets import load_questions
@@ -336,7 +339,7 @@ def _demo(args: argparse.Namespace) -> None:
           f"(mean evidence recall {result.mean():.3f} at {result.mean('characters'):,.0f} characters)")
     print(f"index: {len(index.doc_ids)} documents in {out / 'index'}\npage:  {write_html(answer, out / 'demo.html').resolve()}")
 
-# %% ../nbs/30_cli.ipynb #268add6f
+# %% ../nbs/30_cli.ipynb #491770f3
 def _eval(args: argparse.Namespace) -> None:
     "ragnb eval"
     if args.compare:
@@ -356,7 +359,7 @@ def _eval(args: argparse.Namespace) -> None:
     print(_result_table(runs, plan.budgets))
     print("\n{}: {seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(written, **_cost(started)))
 
-# %% ../nbs/30_cli.ipynb #23a42a44
+# %% ../nbs/30_cli.ipynb #8d23fafa
 def _load_eval(args: argparse.Namespace) -> Any:
     "The data set that the arguments name."
     from ragnb.datasets import load_dataset, load_jsonl
@@ -376,7 +379,7 @@ def _budgets(text: str) -> tuple[int, ...]:
         raise InputError(f"budgets must be whole numbers of characters >= 1, separated by commas, got {text!r}")
     return tuple(sorted({int(p) for p in parts}))
 
-# %% ../nbs/30_cli.ipynb #49f19bbe
+# %% ../nbs/30_cli.ipynb #c42b03b5
 def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
     "Strategies as rows: what they find, and what that costs a question."
     from ragnb.evaluate import bootstrap_interval
@@ -400,7 +403,7 @@ def _plot_results(written: Path, runs: Sequence[Any]) -> None:
         plot_recall(json.loads(written.read_text(encoding="utf-8")), save=written.parent / "recall.png")
         plot_position([{"strategy": r.strategy.name, **row.to_json()} for r in runs for row in r.evaluation.rows], save=written.parent / "position.png", budget=runs[0].evaluation.budgets[-1])
 
-# %% ../nbs/30_cli.ipynb #491770f3
+# %% ../nbs/30_cli.ipynb #d6b0ee6e
 def _compare(args: argparse.Namespace) -> None:
     "ragnb eval --compare"
     from dataclasses import asdict
@@ -413,7 +416,7 @@ def _compare(args: argparse.Namespace) -> None:
         for d, a, _ in c.differences(args.measure)[:5]:
             print(f"  {d:+.2f}  {a.query_id}  {' '.join(a.query.split())[:80]}")
 
-# %% ../nbs/30_cli.ipynb #c42b03b5
+# %% ../nbs/30_cli.ipynb #04bf957e
 def main(
     argv: Sequence[str] | None = None,  # The process's own when None
 ) -> int:                               # 0, 2 for a mistake in what was given, 3 for a service that did not answer
@@ -435,7 +438,7 @@ def main(
         return _failed(error)
     return 0
 
-# %% ../nbs/30_cli.ipynb #d6b0ee6e
+# %% ../nbs/30_cli.ipynb #d497a660
 def _failed(error: Exception) -> int:
     "Print a foreseen error as one line and return its exit code; any other is raised again."
     served = type(error).__module__.split(".")[0] in ("httpx", "ollama", "chromadb")
@@ -451,7 +454,7 @@ def _show_anything() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
-# %% ../nbs/30_cli.ipynb #9841380b
+# %% ../nbs/30_cli.ipynb #b0c1edfb
 def _one_line(error: BaseException) -> str:
     "An error as one line of text."
     errors = getattr(error, "errors", None)

@@ -270,7 +270,7 @@ class Compressor:
             return Compression(compress_passages(passages, question, self.size, outlines))
         return compress_with_llm(passages, question, self.size, self.llm, self.timeout, outlines)
 
-
+# %% ../nbs/14_compress.ipynb #0e9b9691
 def resolve_compressor(
     spec: str | int | Compressor | None,  # A size, `llm:SIZE`, a compressor, or None
     llm: Any = None,                      # For `llm:SIZE`

@@ -284,6 +284,7 @@ def _context(self: Pipeline, question: str, fusion: Fusion, earlier: Sequence[Pa
     context = self.builder.build(compression.passages if compression else passages, question)
     return Answer(question, "", context, expansion, fusion, compression=compression)
 
+# %% ../nbs/15_pipeline.ipynb #e09b9f88
 @patch
 def _with_earlier(self: Pipeline, passages: Sequence[Passage], earlier: Sequence[Passage]) -> list[Passage]:
     "New passages, and behind them what is not among them of the turn before; the last new ones make room for it."
@@ -303,6 +304,7 @@ def _room(self: Pipeline, passages: Sequence[Passage]) -> int:
     headers = sum(len(self.builder.above(n, p)) + len(self.builder.between) for n, p in enumerate(passages, 1))
     return int(self.builder.budget * per_token) - headers
 
+# %% ../nbs/15_pipeline.ipynb #4c25f714
 @patch
 def _read(self: Pipeline, ranking: Ranking) -> Expansion:
     "The passages of a ranking that fill the context; the builder cuts what headers take."
@@ -324,7 +326,7 @@ def _answer(self: Pipeline, question: str, fusion: Fusion, history: Conversation
     best = best_sentence(question, answer.passages)
     return replace(answer, text=_marked(answer.passages, best), best=best)
 
-# %% ../nbs/15_pipeline.ipynb #e09b9f88
+# %% ../nbs/15_pipeline.ipynb #495d0773
 @patch
 def ask(
     self: Pipeline,
@@ -341,7 +343,7 @@ def ask(
         raise _model_error(self.llm, error, answer) from error
     return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #4c25f714
+# %% ../nbs/15_pipeline.ipynb #bed42c39
 @patch
 def passages(
     self: Pipeline,
@@ -371,7 +373,7 @@ def rank_found(
         return fusion.ranking
     return PassageRanking([self.builder.shorten(p) for p in self.expander.expand(fusion.hits, question).passages])
 
-# %% ../nbs/15_pipeline.ipynb #495d0773
+# %% ../nbs/15_pipeline.ipynb #c01e7e7e
 @patch
 def documents(
     self: Pipeline,
@@ -382,7 +384,7 @@ def documents(
     found = [h.node.ref_doc_id for h in fusion.hits] if fusion.ranking is None else [fusion.ranking.index.place(p.row)[0] for p in fusion.ranking.pieces]
     return list(dict.fromkeys(found))
 
-# %% ../nbs/15_pipeline.ipynb #bed42c39
+# %% ../nbs/15_pipeline.ipynb #ef280e88
 @patch
 async def aask(
     self: Pipeline,
@@ -409,7 +411,7 @@ async def aask(
         raise _model_error(self.llm, error, answer) from error
     return replace(answer, text=text, generated=True)
 
-# %% ../nbs/15_pipeline.ipynb #74dcab58
+# %% ../nbs/15_pipeline.ipynb #e73e2051
 def resolve_llm(
     spec: str | Any | None,        # "ollama:MODEL", a LlamaIndex LLM, or None
     base_url: str | None = None,   # Of the Ollama server; its own default when None
@@ -424,7 +426,7 @@ def resolve_llm(
     from llama_index.llms.ollama import Ollama
     return Ollama(model=model, request_timeout=timeout, **({"base_url": base_url} if base_url else {}))
 
-# %% ../nbs/15_pipeline.ipynb #fffe51b5
+# %% ../nbs/15_pipeline.ipynb #d6f49704
 @patch
 def query_engine(
     self: Pipeline,
