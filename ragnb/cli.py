@@ -318,6 +318,11 @@ def _sample_data(given: str | None) -> Path:
     raise InputError(f"no sample data in {str(places[0])!r}: run this in a clone of the repository, or give --data")
 
 # %% ../nbs/30_cli.ipynb #23a42a44
+def _head(text: str, most: int = 16) -> str:
+    "The first lines of a long text."
+    lines = text.splitlines()
+    return text if len(lines) <= most else "\n".join([*lines[:most], f"… and {len(lines) - most} more; all of them are in the page"])
+
 def _demo(args: argparse.Namespace) -> None:
     "ragnb demo"
     from ragnb.datasets import load_questions
@@ -329,7 +334,7 @@ def _demo(args: argparse.Namespace) -> None:
     index, report = update_index(data / "corpus", out / "index")
     pipeline = Pipeline.from_index(index)
     answer = pipeline.ask(args.question)
-    print(f"질문  {visible(args.question)}\n\n## 왜 이 조각들인가 (why each chunk is here)\n\n{trace_table(answer)}\n")
+    print(f"질문  {visible(args.question)}\n\n## 왜 이 조각들인가 (why each chunk is here)\n\n{_head(trace_table(answer))}\n")
     print(f"## 문맥 (the context, {answer.context.size:,} characters)\n\n{visible(answer.context.text)}\n")
     print(f"## 답: 가장 가까운 문장 (the best sentence)\n\n{visible(_answer_facts(answer)['best_sentence'] or '-')}\n")
     questions = load_questions(data / "questions", {d.id_: d.text for d in read_documents(data / "corpus", [])})

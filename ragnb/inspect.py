@@ -335,7 +335,7 @@ h3,h4{font-weight:600}h3{font-size:1.25rem;line-height:1.4;margin:.6rem 0 .3rem;
 .chip{border:1px solid var(--line);border-radius:1rem;padding:0 .5rem;font-size:.78rem;white-space:nowrap}
 .text{white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:plaintext;line-height:1.85;margin:.4rem 0 0;tab-size:4}.text.around{color:var(--soft);font-size:.85rem;line-height:1.6;padding:0 .8rem;margin:0}
 .hit,.near,.parent,.cited{color:inherit;border-bottom:2px solid;border-radius:.15rem .15rem 0 0;padding:.1em 0;-webkit-box-decoration-break:clone;box-decoration-break:clone}
-.hit{background:var(--hit);border-color:var(--hitl)}.near{background:var(--near);border-bottom:2px dotted var(--nearl)}.parent{background:var(--parent);border-bottom:2px dashed var(--parentl)}.cited{background:var(--cited);border-bottom:4px double var(--citedl)}
+.hit{background:var(--hit);border-color:var(--hitl)}.hit.low{background:none;border-bottom-width:1px}.near{background:var(--near);border-bottom:2px dotted var(--nearl)}.parent{background:var(--parent);border-bottom:2px dashed var(--parentl)}.cited{background:var(--cited);border-bottom:4px double var(--citedl)}
 .gold{outline:2px solid var(--gold);outline-offset:-1px}.best{text-decoration:underline 2px wavy var(--best);text-underline-offset:.3em}.unread{opacity:.55}
 [data-k]::before{content:attr(data-k);font-size:.66rem;line-height:1;font-weight:600;background:var(--fg);color:var(--bg);border-radius:.2rem;padding:.05rem .25rem;margin:0 .25rem 0 .1rem;vertical-align:.15em;white-space:nowrap}
 .gold[data-k]::before{background:var(--gold)}.note{font-style:normal;color:var(--soft);font-size:.85rem;border:1px dashed var(--line);border-radius:.3rem;padding:0 .4rem}
@@ -370,10 +370,11 @@ def _fold(summary: str, inside: str, opened: bool = False, kind: str = "fold", n
 
 # %% ../nbs/21_inspect.ipynb #8932c2a4
 _KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbour": "near"}  # Role -> class, strongest first
+_BEST = 10  # Hits of a lower rank are only underlined
 
 class _Mark(NamedTuple):
     "A span of a document and how it is shown."
-    kind: str   # A role, or gold, best, unread
+    kind: str   # A role, or low, gold, best, unread
     span: Span
     label: str = ""
 
@@ -381,6 +382,7 @@ class _Mark(NamedTuple):
 def _marks(self: Trace, p: Passage) -> list[_Mark]:
     "The marks of a passage."
     out = [_Mark(c.role, c.span, f"hit {self.ranks[c.id]}" if c.role == "hit" and c.id in self.ranks else c.role) for c in self._chunks_of(p)]
+    out += [_Mark("low", m.span) for m in out if m.kind == "hit" and m.label.startswith("hit ") and int(m.label[4:]) > _BEST]
     out += [_Mark("unread", s, "not read") for s in _without(p.span, self._read_of(p.doc_id))]
     return out + self._overlays(p.doc_id)
 
@@ -402,7 +404,7 @@ def _marked(text: str, span: Span, marks: Sequence[_Mark]) -> str:
     for a, b in zip(edges, edges[1:]):
         over = [m for m in marks if m.span.start < b and m.span.end > a]
         role = next((m for kind in _KINDS for m in over if m.kind == kind), None)
-        extra = [next(m for m in over if m.kind == kind) for kind in ("gold", "best", "unread") if any(m.kind == kind for m in over)]
+        extra = [next(m for m in over if m.kind == kind) for kind in ("low", "gold", "best", "unread") if any(m.kind == kind for m in over)]
         shown = [m for m in (role, *extra) if m]
         label = " · ".join(m.label for m in shown if m.label and m.label not in before)
         part = text[a - span.start:b - span.start]
@@ -540,7 +542,7 @@ def _evidence_view(self: Trace) -> str:
 def _legend(self: Trace) -> str:
     "What the marks mean; only those that are there."
     roles = {c.role for p in self.passages for c in self._chunks_of(p)}
-    keys = [(_KINDS[r], r) for r in _KINDS if r in roles] + ([("gold", "evidence")] if self.evidence else [])
+    keys = [(_KINDS[r], r) for r in _KINDS if r in roles] + ([("hit low", f"hit below rank {_BEST}")] if any(rank > _BEST for rank in self.ranks.values()) else []) + ([("gold", "evidence")] if self.evidence else [])
     keys += [("best", "best sentence")] if self.answer and self.answer.best else []
     keys += [("unread", f"not read ({self._unread})")] if any(_without(p.span, self._read_of(p.doc_id)) for p in self.passages) else []
     return _tag("div", "".join(_tag("span", label, kind) for kind, label in keys), "key")

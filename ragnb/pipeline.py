@@ -56,11 +56,11 @@ def best_sentence(
     own = _shared_words(question, texts)
     if not any(own):
         return None
-    scores = []
+    known, scores = set(re.findall(r"\d+", question)), []
     for j, (i, _) in enumerate(places):
         beside = max((own[k] for k in (j - 1, j + 1) if 0 <= k < len(places) and places[k][0] == i), default=0.0)
-        number = 1.5 if _ASKS_NUMBER.search(question) and re.search(r"\d", texts[j]) else 1.0
-        scores.append((own[j] + beside / 2) * number * (1 + 1 / (i + 1)))
+        number = 2.0 if _ASKS_NUMBER.search(question) and set(re.findall(r"\d+", texts[j])) - known else 1.0
+        scores.append((own[j] + beside / 2) * number * (1 + 2 / (i + 1)))
     i, span = places[max(range(len(places)), key=lambda j: (scores[j], -j))]
     base = passages[i].span.start
     return i, Span(base + span.start, base + span.end)
