@@ -98,7 +98,6 @@ def fusion(n_chunks: int, model: Known) -> Callable[[str], Any]:
     nodes = [n for found, _ in batches(n_chunks, model.vectors) for n in found]
     index = VectorStoreIndex(nodes, embed_model=MockEmbedding(DIMS))
     members = [index.as_retriever(similarity_top_k=20, embed_model=model), BM25Retriever.from_defaults(nodes=nodes, similarity_top_k=20, skip_stemming=True)]
-    members[0]._embed_model = model
     return QueryFusionRetriever(members, llm=MockLLM(), similarity_top_k=20, num_queries=1, mode="reciprocal_rerank", use_async=False).retrieve
 
 

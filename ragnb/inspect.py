@@ -381,8 +381,9 @@ class _Mark(NamedTuple):
 @patch
 def _marks(self: Trace, p: Passage) -> list[_Mark]:
     "The marks of a passage."
-    out = [_Mark(c.role, c.span, f"hit {self.ranks[c.id]}" if c.role == "hit" and c.id in self.ranks else c.role) for c in self._chunks_of(p)]
-    out += [_Mark("low", m.span) for m in out if m.kind == "hit" and m.label.startswith("hit ") and int(m.label[4:]) > _BEST]
+    chunks = self._chunks_of(p)
+    out = [_Mark(c.role, c.span, f"hit {self.ranks[c.id]}" if c.role == "hit" and c.id in self.ranks else c.role) for c in chunks]
+    out += [_Mark("low", c.span) for c in chunks if c.role == "hit" and self.ranks.get(c.id, 0) > _BEST]
     out += [_Mark("unread", s, "not read") for s in _without(p.span, self._read_of(p.doc_id))]
     return out + self._overlays(p.doc_id)
 
