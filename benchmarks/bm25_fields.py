@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tqdm import tqdm
 
-from ragnb.bm25 import Bm25
-from ragnb.context import PassageRanking
-from ragnb.datasets import load_dataset
-from ragnb.evaluate import score_passages
-from ragnb.span import InputError, Passage
-from ragnb.text import block_spans, word_tokens_batch
+from ragnb.retrieval.bm25 import Bm25
+from ragnb.context.builders import PassageRanking
+from ragnb.evaluation.datasets import load_dataset
+from ragnb.evaluation.measures import score_passages
+from ragnb.documents.span import InputError, Passage
+from ragnb.documents.text import block_spans, word_tokens_batch
 
 WEIGHTS = (0.5, 1.0, 2.0)
 Scorer = Callable[[Sequence[str]], np.ndarray]

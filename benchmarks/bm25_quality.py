@@ -20,8 +20,8 @@ import numpy as np
 import rank_bm25
 from tqdm import tqdm
 
-from ragnb.bm25 import Bm25
-from ragnb.evaluate import measure_ids
+from ragnb.retrieval.bm25 import Bm25
+from ragnb.evaluation.measures import measure_ids
 
 ROOT = Path(__file__).resolve().parent.parent
 Tokens = Sequence[Sequence[str]]

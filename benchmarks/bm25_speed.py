@@ -95,7 +95,7 @@ def make(name: str, documents: Tokens) -> tuple[Any, dict[str, Callable[[list[st
     """Build an index; (the index, what it answers a query with)."""
     n = len(documents)
     if name == "ragnb":
-        from ragnb.bm25 import Bm25
+        from ragnb.retrieval.bm25 import Bm25
         ours = Bm25(K1, B)
         ours.add([f"d#c{i}" for i in range(n)], documents)
         return ours, {"top 10": lambda q: [s for _, s in ours.top_k(q, TOP)], "scores": ours.scores}
@@ -111,7 +111,7 @@ def make(name: str, documents: Tokens) -> tuple[Any, dict[str, Callable[[list[st
 
 def changes(index: Any, query: list[str]) -> dict[str, float]:
     """Milliseconds to add one document, to remove one, and to load from disk."""
-    from ragnb.bm25 import Bm25
+    from ragnb.retrieval.bm25 import Bm25
     with tempfile.TemporaryDirectory() as folder:
         index.save(folder)
         steps = {"load": lambda: Bm25.load(folder), "add one": lambda: index.add(["new#c0"], [query]), "remove one": lambda: index.remove(["d#c7"])}

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from ragnb.bm25 import VARIANTS, Bm25
+from ragnb.retrieval.bm25 import VARIANTS, Bm25
 
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = [{"variant": "okapi", "idf": i} for i in (None, "okapi", "atire")] + [{"variant": v, "idf": None} for v in VARIANTS if v != "okapi"]

@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from ragnb.compare import paired_test
-from ragnb.context import PassageRanking
-from ragnb.datasets import Dataset, Question, load_dataset
-from ragnb.evaluate import Evaluation, evaluate
-from ragnb.span import InputError, Passage, Span, n_characters, shared, union
+from ragnb.evaluation.comparison import paired_test
+from ragnb.context.builders import PassageRanking
+from ragnb.evaluation.datasets import Dataset, Question, load_dataset
+from ragnb.evaluation.measures import Evaluation, evaluate
+from ragnb.documents.span import InputError, Passage, Span, n_characters, shared, union
 
 ROOT = Path(__file__).resolve().parent.parent
 MODEL = Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm"
@@ -307,7 +307,7 @@ def show_omega(dataset: Dataset) -> None:
 
 def run(dataset: Dataset, cache: Path) -> dict[str, Any]:
     """All chunkers at all settings."""
-    from ragnb.embed import OnnxEmbedding
+    from ragnb.models.embedding import OnnxEmbedding
     model, tokens, pieces = OnnxEmbedding(folder=str(MODEL), threads=1), cl100k(), wordpiece(True)
     texts, asked, out, ours = dataset.texts, [q.query for q in dataset.questions], [], {}
     if len(set(asked)) < len(asked):

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from ragnb.bm25 import Bm25
-from ragnb.contextual import enclosing_lines
-from ragnb.embed import resolve_embedding
-from ragnb.hybrid import rrf
-from ragnb.span import Span
-from ragnb.text import word_tokens_batch
+from ragnb.retrieval.bm25 import Bm25
+from ragnb.chunking.contextual import enclosing_lines
+from ragnb.models.embedding import resolve_embedding
+from ragnb.retrieval.hybrid import rrf
+from ragnb.documents.span import Span
+from ragnb.documents.text import word_tokens_batch
 
 ROOT = Path(__file__).resolve().parent.parent
 CUTOFFS = (5, 10, 20)

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from ragnb.compress import compress_passages
-from ragnb.context import PassageRanking, cut_passage
-from ragnb.datasets import load_questions
-from ragnb.ingest import index_documents, read_documents
-from ragnb.pipeline import Pipeline
-from ragnb.span import Span, n_characters, shared
+from ragnb.context.compress import compress_passages
+from ragnb.context.builders import PassageRanking, cut_passage
+from ragnb.evaluation.datasets import load_questions
+from ragnb.documents.files import read_documents
+from ragnb.indexing.update import index_documents
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.documents.span import Span, n_characters, shared
 
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = ("compressed", "compressed, hits first", "best passages, whole", "each cut around its hit", "each cut from its head (seed 002)")

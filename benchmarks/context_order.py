@@ -13,11 +13,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from ragnb.context import RankedContextBuilder
-from ragnb.datasets import load_questions
-from ragnb.ingest import read_documents, update_index
-from ragnb.judge import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, seed_order, shuffled
-from ragnb.pipeline import Pipeline
+from ragnb.context.builders import RankedContextBuilder
+from ragnb.evaluation.datasets import load_questions
+from ragnb.documents.files import read_documents
+from ragnb.indexing.update import update_index
+from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, seed_order, shuffled
+from ragnb.pipeline.pipeline import Pipeline
 
 ROOT = Path(__file__).resolve().parent.parent
 

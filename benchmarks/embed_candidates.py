@@ -21,7 +21,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from tqdm import tqdm
 
-from ragnb.embed import NgramEmbedding, OnnxEmbedding, _count, _inverse_frequency, _mix
+from ragnb.models.embedding import NgramEmbedding, OnnxEmbedding, _count, _inverse_frequency, _mix
 
 DATA = Path(os.environ.get("RAGNB_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 SETS = {"korquad": ("korquad", ()), "crowded": ("korquad", ("tydiqa_ko", "ko_statutes")), "tydiqa_ko": ("tydiqa_ko", ("korquad",)), "squad2": ("squad2", ())}

@@ -24,9 +24,11 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNode
 from tqdm import tqdm
 
 from ragnb import __version__
-from ragnb.expand import Expander, neighbours
-from ragnb.span import Address, Outline, Span, parse_address
-from ragnb.store import ChromaStore, ChunkStore, MemoryStore
+from ragnb.expansion.expander import Expander
+from ragnb.expansion.policy import neighbours
+from ragnb.documents.span import Address, Outline, Span, parse_address
+from ragnb.storage.chroma import ChromaStore
+from ragnb.storage.store import ChunkStore, MemoryStore
 
 PER_DOCUMENT, SIZE = 500, 60
 

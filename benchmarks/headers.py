@@ -10,18 +10,19 @@ from pathlib import Path
 from llama_index.core.schema import MetadataMode
 from tqdm import tqdm
 
-from ragnb.bm25 import Bm25, Bm25Retriever
-from ragnb.context import SimpleContextBuilder
-from ragnb.contextual import ContextualNodeParser
-from ragnb.embed import resolve_embedding
-from ragnb.datasets import load_questions
-from ragnb.evaluate import evaluate
-from ragnb.expand import Expander, no_expansion
-from ragnb.hybrid import HybridRetriever, VectorRetriever
-from ragnb.ingest import read_documents
-from ragnb.split import ParentChildNodeParser
-from ragnb.store import MemoryStore
-from ragnb.text import word_tokens_batch
+from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
+from ragnb.context.builders import SimpleContextBuilder
+from ragnb.chunking.contextual import ContextualNodeParser
+from ragnb.models.embedding import resolve_embedding
+from ragnb.evaluation.datasets import load_questions
+from ragnb.evaluation.measures import evaluate
+from ragnb.expansion.expander import Expander
+from ragnb.expansion.policy import no_expansion
+from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
+from ragnb.documents.files import read_documents
+from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.storage.store import MemoryStore
+from ragnb.documents.text import word_tokens_batch
 
 PARSERS = {
     "no header": ParentChildNodeParser(),

@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 from tqdm import tqdm
 
-from ragnb.bm25 import Bm25
-from ragnb.context import PassageRanking
-from ragnb.datasets import load_dataset
-from ragnb.evaluate import score_passages
-from ragnb.span import Address, InputError, Passage
-from ragnb.text import KEPT_TAGS, _article_tokens, _kiwi, _stem, bigram_tokens, block_spans
+from ragnb.retrieval.bm25 import Bm25
+from ragnb.context.builders import PassageRanking
+from ragnb.evaluation.datasets import load_dataset
+from ragnb.evaluation.measures import score_passages
+from ragnb.documents.span import Address, InputError, Passage
+from ragnb.documents.text import KEPT_TAGS, _article_tokens, _kiwi, _stem, bigram_tokens, block_spans
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
 SETS: dict[str, frozenset[str] | None] = {

@@ -12,17 +12,17 @@ from itertools import combinations
 
 from tqdm import tqdm
 
-from ragnb.bm25 import Bm25, Bm25Retriever
-from ragnb.context import PassageRanking
-from ragnb.datasets import Dataset, Question, load_dataset
-from ragnb.embed import resolve_embedding
-from ragnb.evaluate import evaluate
-from ragnb.hybrid import HybridRetriever, VectorRetriever
-from ragnb.questions import make_questions
-from ragnb.span import Passage, Span
-from ragnb.split import ParentChildNodeParser
-from ragnb.store import MemoryStore
-from ragnb.text import word_tokens_batch
+from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
+from ragnb.context.builders import PassageRanking
+from ragnb.evaluation.datasets import Dataset, Question, load_dataset
+from ragnb.models.embedding import resolve_embedding
+from ragnb.evaluation.measures import evaluate
+from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
+from ragnb.evaluation.questions import make_questions
+from ragnb.documents.span import Passage, Span
+from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.storage.store import MemoryStore
+from ragnb.documents.text import word_tokens_batch
 
 SIZES = (150, 300, 600, 1_200)  # Characters of a chunk
 HITS = 30

@@ -18,14 +18,16 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from ragnb import multiscale
-from ragnb.datasets import load_dataset
-from ragnb.embed import resolve_embedding
-from ragnb.evaluate import bootstrap_interval, evaluate
-from ragnb.multiscale import MultiScaleIndex, MultiScaleRanking, MultiScaleRetriever, UnitNodeParser, UnitScores
-from ragnb.references import Catalogue, cited_spans, resolve_question
-from ragnb.store import MemoryStore, embed_nodes
-from ragnb.text import is_korean
+from ragnb.retrieval import multiscale
+from ragnb.evaluation.datasets import load_dataset
+from ragnb.models.embedding import resolve_embedding
+from ragnb.evaluation.measures import bootstrap_interval, evaluate
+from ragnb.chunking.units import UnitNodeParser
+from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
+from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores
+from ragnb.documents.catalogue import Catalogue, cited_spans, resolve_question
+from ragnb.storage.store import MemoryStore, embed_nodes
+from ragnb.documents.text import is_korean
 
 ROOT = Path(__file__).resolve().parents[2] / "shared"
 SETS = "korquad,tydiqa_ko,ko_statutes,squad2,covidqa,chroma_chunking"

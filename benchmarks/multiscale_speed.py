@@ -16,8 +16,9 @@ import numpy as np
 from llama_index.core.schema import TextNode
 from tqdm import tqdm
 
-from ragnb.multiscale import MultiScaleIndex, _pieces_of
-from ragnb.span import Outline, Span
+from ragnb.retrieval.multiscale import _pieces_of
+from ragnb.retrieval.multiscale_index import MultiScaleIndex
+from ragnb.documents.span import Outline, Span
 
 PER_DOCUMENT, WORDS = 40, 25
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from llama_index.core.storage.kvstore import SimpleKVStore
 
-from ragnb.datasets import Dataset, load_dataset
-from ragnb.embed import resolve_embedding
-from ragnb.evaluate import Evaluation, bootstrap_interval, evaluate
-from ragnb.ingest import fit_pieces
-from ragnb.peers import PEERS, PeerSystem, build_peer, parse_peer
+from ragnb.evaluation.datasets import Dataset, load_dataset
+from ragnb.models.embedding import resolve_embedding
+from ragnb.evaluation.measures import Evaluation, bootstrap_interval, evaluate
+from ragnb.indexing.update import fit_pieces
+from ragnb.evaluation.peers import PEERS, PeerSystem, build_peer, parse_peer
 
 BUDGETS = (250, 500, 1000, 2000, 4000)
 TUNED = ("llamaindex-bm25:chunk_size=128,chunk_overlap=20", "llamaindex-vector:chunk_size=128,chunk_overlap=20",

@@ -12,14 +12,16 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ragnb.context import PassageRanking
-from ragnb.datasets import load_questions
-from ragnb.expand import Expander, resolve_policy
-from ragnb.ingest import read_documents, update_index
-from ragnb.pipeline import Pipeline
-from ragnb.policies import adaptive, best_segments, bm25_relevance
-from ragnb.references import Catalogue
-from ragnb.span import Passage, n_characters, shared
+from ragnb.context.builders import PassageRanking
+from ragnb.evaluation.datasets import load_questions
+from ragnb.expansion.expander import Expander
+from ragnb.expansion.policies import resolve_policy
+from ragnb.documents.files import read_documents
+from ragnb.indexing.update import update_index
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.expansion.policies import adaptive, best_segments, bm25_relevance
+from ragnb.documents.catalogue import Catalogue
+from ragnb.documents.span import Passage, n_characters, shared
 
 SPECS = ["none", "neighbours:1", "neighbours:2", "neighbours:5", "adaptive", "adaptive, prose of seed 000", "pages:1", "pages:2", "document:50", "doc_type", "parent",
          "auto-merge:0.5", "section", "segments", "segments, BM25 of all chunks", "references", "neighbours:1+references"]

@@ -19,8 +19,9 @@ from pathlib import Path
 from llama_index.core import Document
 from tqdm.auto import tqdm
 
-from ragnb.references import Catalogue, cited_spans, find_references, resolve_question
-from ragnb.span import Span, n_characters, shared
+from ragnb.documents.catalogue import Catalogue, cited_spans, resolve_question
+from ragnb.documents.citations import find_references
+from ragnb.documents.span import Span, n_characters, shared
 
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
 Target = tuple[str, Span]

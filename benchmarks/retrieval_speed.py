@@ -25,7 +25,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import TextNode
 from tqdm import tqdm
 
-from ragnb.span import Outline, Span
+from ragnb.documents.span import Outline, Span
 
 PER_DOCUMENT, WORDS, DIMS, BATCH = 40, 25, 384, 10_000
 SYSTEMS = ("multi-scale", "hybrid", "llamaindex-fusion")
@@ -71,10 +71,11 @@ def tokens(texts: Any) -> list[list[str]]:
 
 def ours(n_chunks: int, model: Known, multi_scale: bool) -> Callable[[str], Any]:
     """The default, or our hybrid, over a store in memory."""
-    from ragnb.bm25 import Bm25, Bm25Retriever
-    from ragnb.hybrid import HybridRetriever, VectorRetriever
-    from ragnb.multiscale import MultiScaleIndex, MultiScaleRetriever
-    from ragnb.store import MemoryStore
+    from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
+    from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
+    from ragnb.retrieval.multiscale import MultiScaleRetriever
+    from ragnb.retrieval.multiscale_index import MultiScaleIndex
+    from ragnb.storage.store import MemoryStore
     store, index, words = MemoryStore(), MultiScaleIndex(tokenizer=tokens), Bm25()
     for nodes, outlines in batches(n_chunks, model.vectors):
         if multi_scale:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
-from ragnb.records import parse_statute
-from ragnb.text import trim_span
+from ragnb.documents.statutes import parse_statute
+from ragnb.documents.text import trim_span
 
 
 def compare(row: dict) -> dict:

@@ -13,15 +13,15 @@ from pathlib import Path
 from llama_index.core.schema import MetadataMode, TextNode
 from tqdm import tqdm
 
-from ragnb.bm25 import Bm25
-from ragnb.datasets import load_questions
-from ragnb.evaluate import evaluate
-from ragnb.context import SimpleContextBuilder
-from ragnb.ingest import read_documents
-from ragnb.span import Passage, Span
-from ragnb.split import ParentChildNodeParser
-from ragnb.structure import RecordNodeParser
-from ragnb.text import word_tokens, word_tokens_batch
+from ragnb.retrieval.bm25 import Bm25
+from ragnb.evaluation.datasets import load_questions
+from ragnb.evaluation.measures import evaluate
+from ragnb.context.builders import SimpleContextBuilder
+from ragnb.documents.files import read_documents
+from ragnb.documents.span import Passage, Span
+from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.chunking.structure import RecordNodeParser
+from ragnb.documents.text import word_tokens, word_tokens_batch
 
 
 def recursive(documents: list) -> list[TextNode] | None:
@@ -91,7 +91,7 @@ def _cut(passages: list[Passage], budget: int) -> list[Passage]:
     """The first `budget` distinct document characters, best passage first; nothing but document text is counted."""
     from dataclasses import replace
 
-    from ragnb.span import n_characters
+    from ragnb.documents.span import n_characters
     used: list[Passage] = []
     spans: dict[str, list[Span]] = {}
     total = 0

@@ -21,13 +21,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ragnb import __version__
-from ragnb.compare import Run, RunPlan, paired_test, run_strategies, to_records
-from ragnb.context import RankedContextBuilder
-from ragnb.datasets import Dataset, load_dataset
-from ragnb.expand import register_policy
-from ragnb.judge import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, seed_order, shuffled
-from ragnb.policies import best_segments
-from ragnb.strategy import IndexCache, Strategy, build_system, make_grid, resolve_strategies
+from ragnb.evaluation.comparison import Run, RunPlan, paired_test, run_strategies, to_records
+from ragnb.context.builders import RankedContextBuilder
+from ragnb.evaluation.datasets import Dataset, load_dataset
+from ragnb.expansion.policy import register_policy
+from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, seed_order, shuffled
+from ragnb.expansion.policies import best_segments
+from ragnb.evaluation.strategy import IndexCache, Strategy, build_system, make_grid, resolve_strategies
 
 ROOT = Path(__file__).resolve().parent.parent
 MINILM = "onnx:" + str(Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm")

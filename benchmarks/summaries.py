@@ -17,15 +17,16 @@ import numpy as np
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle
 from tqdm import tqdm
 
-from ragnb import summaries
-from ragnb.bm25 import Bm25
-from ragnb.datasets import Question, load_questions
-from ragnb.embed import resolve_embedding
-from ragnb.evaluate import score_passages
-from ragnb.hybrid import rrf
-from ragnb.span import Passage, Span
-from ragnb.summaries import METHODS, HierarchicalRetriever, Layer, Section, SectionTree, Summariser, build_tree, summarise_sections
-from ragnb.text import word_tokens
+from ragnb.retrieval import hierarchical
+from ragnb.retrieval.bm25 import Bm25
+from ragnb.evaluation.datasets import Question, load_questions
+from ragnb.models.embedding import resolve_embedding
+from ragnb.evaluation.measures import score_passages
+from ragnb.retrieval.hybrid import rrf
+from ragnb.documents.span import Passage, Span
+from ragnb.chunking.summaries import METHODS, Section, Summariser, summarise_sections
+from ragnb.retrieval.hierarchical import HierarchicalRetriever, Layer, SectionTree, build_tree
+from ragnb.documents.text import word_tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 CUTOFFS = (1, 5, 20)
@@ -90,7 +91,7 @@ def main() -> None:
     parser.add_argument("--embed", default="ngram")
     parser.add_argument("--budget", type=int, default=1_000)
     args = parser.parse_args()
-    summaries.word_tokens = lru_cache(maxsize=None)(word_tokens)  # a question is analysed once
+    hierarchical.word_tokens = lru_cache(maxsize=None)(word_tokens)  # a question is analysed once
     for name in args.sets.split(","):
         documents, questions = load(args.data / name, args.questions)
         model = resolve_embedding(args.embed)
@@ -137,7 +138,7 @@ def recall(tree: object, model: object, questions: Sequence[Question], budget: i
 def flat_rrf(tree: object, model: object, question: str, n: int = 100) -> list[NodeWithScore]:
     "Units by reciprocal rank of words and vector."
     layer = tree.layers[0]
-    both = (layer.bm25.scores(summaries.word_tokens(question)), layer.vectors @ np.array(vector(model, question)))
+    both = (layer.bm25.scores(hierarchical.word_tokens(question)), layer.vectors @ np.array(vector(model, question)))
     ranked = [[tree.units[i].node_id for i in np.argsort(-s, kind="stable")[:n] if s[i] > 0] for s in both]
     by_id = {u.node_id: u for u in tree.units}
     return [NodeWithScore(node=by_id[i], score=s) for i, s in rrf(ranked)]
@@ -156,7 +157,7 @@ def vector(model: object, question: str) -> list[float]:
 def beam_only(retriever: HierarchicalRetriever, question: QueryBundle) -> list[NodeWithScore]:
     "The textbook way: sections choose, then only the units' own scores rank."
     _, part = retriever.scores(question.query_str, question.embedding)
-    own = retriever.tree.layers[0].scores(summaries.word_tokens(question.query_str), np.array(question.embedding, dtype=np.float32))
+    own = retriever.tree.layers[0].scores(hierarchical.word_tokens(question.query_str), np.array(question.embedding, dtype=np.float32))
     order = [i for i in np.argsort(-own, kind="stable") if part[i]][:retriever.top_k]
     return [NodeWithScore(node=retriever.tree.units[i], score=float(own[i])) for i in order]
 

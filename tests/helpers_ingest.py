@@ -8,14 +8,16 @@ from typing import Any
 from llama_index.core.embeddings import MockEmbedding
 from ollama_server import toy_vector
 
-import ragnb.text
-from ragnb import ingest
-from ragnb.bm25 import Bm25Retriever
-from ragnb.embed import NgramEmbedding
-from ragnb.hybrid import HybridRetriever, VectorRetriever
-from ragnb.ingest import Index
-from ragnb.multiscale import MultiScaleRetriever
-from ragnb.split import ParentChildNodeParser, SpanNodeParser
+import ragnb.documents.text
+import ragnb.retrieval.bm25
+from ragnb.indexing import folder_index, update
+from ragnb.retrieval.bm25 import Bm25Retriever
+from ragnb.models.embedding import NgramEmbedding
+from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
+from ragnb.indexing.folder_index import Index
+from ragnb.retrieval.multiscale import MultiScaleRetriever
+from ragnb.chunking.base import SpanNodeParser
+from ragnb.chunking.parent_child import ParentChildNodeParser
 
 QUESTIONS = ("연차는 며칠인가", "병가와 진단서", "travel expense 한도", "Annual leave")
 
@@ -55,8 +57,10 @@ def vectors(index: Index) -> dict[str, list[float]]:
 
 def plain_words(patch: Callable[[Any, str, Any], None] = setattr) -> SpanNodeParser:
     """Tokenise at spaces, for tests where loading the analyser again and again is most of the time; the splitter that goes with it."""
-    patch(ingest, "word_tokens_batch", lambda texts: map(str.split, texts))
-    patch(ragnb.text, "word_tokens", str.split)
+    for module in (folder_index, update):
+        if hasattr(module, "word_tokens_batch"):
+            patch(module, "word_tokens_batch", lambda texts: map(str.split, texts))
+    patch(ragnb.documents.text, "word_tokens", str.split)
     return ParentChildNodeParser(sentences="rule")
 
 

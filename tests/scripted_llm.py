@@ -69,8 +69,8 @@ class ScriptedLLM(CustomLLM):
 def main() -> None:
     from llama_index.core.schema import Document
 
-    from ragnb.contextual import LlmContextNodeParser
-    from ragnb.split import ParentChildNodeParser
+    from ragnb.chunking.contextual import LlmContextNodeParser
+    from ragnb.chunking.parent_child import ParentChildNodeParser
 
     cache, log, kill_at = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     count = 0

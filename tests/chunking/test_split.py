@@ -1,0 +1,340 @@
+"""The promises of the splitters, on random Korean, English and mixed documents."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter
+from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeRelationship
+from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
+from strategies import cluster_length, doc_ids, documents, examples, huge, joins_previous, scalar_metadata
+
+from ragnb.documents.span import DuplicateIdError, InputError, Outline, Span, n_characters, parse_address, stitch
+from ragnb.chunking.base import BOOKKEEPING, SpanNodeParser
+from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.chunking.sentence_window import SentenceWindowNodeParser
+from ragnb.documents.files import SCALARS
+from ragnb.documents.packing import cut_long, pack
+from ragnb.documents.text import sentence_spans
+
+METHODS = ("auto", "kiwi", "rule")
+
+
+@st.composite
+def parent_child(draw: st.DrawFn, largest: int = 300) -> ParentChildNodeParser:
+    """Any sizes and overlaps, down to one character."""
+    parent = draw(st.one_of(st.integers(1, 12), st.integers(1, largest), st.just(800)))
+    child = draw(st.integers(1, parent))
+    levels = draw(st.sampled_from([("p", "c"), ("p", "c"), ("p", "c"), ("c",), ("p",)]))
+    return ParentChildNodeParser(
+        parent_size=parent, parent_overlap=draw(st.integers(0, parent - 1)), child_size=child,
+        child_overlap=draw(st.integers(0, child - 1)), sentences=draw(st.sampled_from(METHODS)), levels=levels,
+    )
+
+
+@st.composite
+def sentence_window(draw: st.DrawFn) -> SentenceWindowNodeParser:
+    return SentenceWindowNodeParser(
+        window_size=draw(st.integers(0, 4)), store_window=draw(st.booleans()), max_size=draw(st.one_of(st.integers(1, 12), st.integers(1, 300))),
+        sentences=draw(st.sampled_from(METHODS)),
+    )
+
+
+@st.composite
+def pages(draw: st.DrawFn, length: int) -> list[int] | None:
+    """Page starts, rising, the first not always 0; empty pages too."""
+    return draw(st.one_of(st.none(), st.lists(st.integers(0, length), max_size=5).map(sorted)))
+
+
+def sizes(parser: SpanNodeParser) -> dict[str, int]:
+    """Largest chunk of each level."""
+    if isinstance(parser, ParentChildNodeParser):
+        return {"p": parser.parent_size, "c": parser.child_size}
+    return {"s": parser.max_size}
+
+
+def related(node: BaseNode, kind: NodeRelationship) -> str | None:
+    return node.relationships[kind].node_id if kind in node.relationships else None
+
+
+def sample_of(nodes: list[BaseNode]) -> list[BaseNode]:
+    """All of a few nodes; the first, the last and every n-th of many."""
+    return nodes if len(nodes) < 60 else [*nodes[:10], *nodes[10:-10:len(nodes) // 40], *nodes[-10:]]
+
+
+def check_level(text: str, chunks: list[Span], size: int) -> None:
+    """Texts, sizes, order, coverage and whole characters of one level."""
+    covered: set[int] = set()
+    for span in chunks:
+        assert 0 < len(span) <= size
+        assert span.of(text) == span.of(text).strip()
+        covered.update(range(span.start, span.end))
+    assert all(i in covered for i, c in enumerate(text) if not c.isspace())
+    for a, b in pairwise(chunks):
+        assert a.start < b.start and a.end < b.end
+    for at in {i for s in chunks for i in (s.start, s.end)}:
+        assert not joins_previous(text, at) or cluster_length(text, at) > size
+
+
+def check_nodes(text: str, doc_id: str, nodes: list[BaseNode], outline: Outline) -> None:
+    """Ids, offsets and relationships of every node."""
+    assert [n.id_ for n in nodes] == [f"{doc_id}#{level}{i}" for level, spans in outline.levels.items() for i in range(len(spans))]
+    assert (outline.doc_id, outline.n_characters) == (doc_id, len(text))
+    parents = outline.levels.get("p", [])
+    assert all(n.text == text[n.start_char_idx:n.end_char_idx] and n.ref_doc_id == doc_id for n in nodes)
+    for node in sample_of(nodes):
+        address = parse_address(node.id_)
+        span = Span(node.start_char_idx, node.end_char_idx)
+        last = len(outline.levels[address.level]) - 1
+        assert node.get_content(MetadataMode.NONE) == span.of(text)
+        assert outline.span_of(address) == span
+        assert (node.metadata["level"], node.metadata["index"]) == (address.level, address.index)
+        assert related(node, NodeRelationship.SOURCE) == doc_id
+        near = [f"{doc_id}#{address.level}{i}" if 0 <= i <= last else None for i in (address.index - 1, address.index + 1)]
+        assert [related(node, NodeRelationship.PREVIOUS), related(node, NodeRelationship.NEXT)] == near
+        holders = [i for i, p in enumerate(parents) if p.contains(span)] if address.level != "p" else []
+        assert bool(holders) == (address.level == "c" and bool(parents))
+        assert node.metadata.get("parent") == (holders[-1] if holders else None)
+        assert related(node, NodeRelationship.PARENT) == (f"{doc_id}#p{holders[-1]}" if holders else None)
+
+
+def check_pages(nodes: list[BaseNode], starts: list[int] | None, length: int) -> None:
+    """The page of a node is the first page that holds one of its characters."""
+    edges = [*(starts or []), length]
+    for node in nodes:
+        own = range(node.start_char_idx, node.end_char_idx)
+        found = [n for n, (a, b) in enumerate(pairwise(edges), 1) if max(a, own.start) < min(b, own.stop)]
+        assert node.metadata.get("page") == (found[0] if found else None)
+
+
+def check_metadata(nodes: list[BaseNode], given: dict) -> None:
+    """Scalars only, the document's kept, ours hidden from embedder and LLM; nothing lost by a vector store's round trip."""
+    kept = {k: v for k, v in given.items() if isinstance(v, SCALARS) and k not in BOOKKEEPING}
+    for node in nodes:
+        assert all(type(v) in SCALARS for v in node.metadata.values())
+        assert {k: v for k, v in node.metadata.items() if k not in BOOKKEEPING} == kept
+        for keys in (node.excluded_embed_metadata_keys, node.excluded_llm_metadata_keys):
+            assert set(BOOKKEEPING) <= set(keys) and "secret" in keys
+    for node in nodes[:3]:
+        back = metadata_dict_to_node(node_to_metadata_dict(node, remove_text=True, flat_metadata=True), text=node.text)
+        assert back.to_dict() == node.to_dict()
+
+
+def check_all(text: str, doc_id: str, parser: SpanNodeParser, metadata: dict, starts: list[int] | None) -> tuple[list[BaseNode], Outline]:
+    """Split one document, and hold the splitter to everything it promises."""
+    metadata = metadata if starts is None else {**metadata, "page_starts": starts}
+    document = Document(text=text, id_=doc_id, metadata=metadata, excluded_embed_metadata_keys=["secret"], excluded_llm_metadata_keys=["secret"])
+    before = document.model_dump_json()
+    nodes, outline = parser.parse(document)
+    for level, spans in outline.levels.items():
+        check_level(text, spans, sizes(parser)[level])
+    check_nodes(text, doc_id, nodes, outline)
+    check_pages(nodes, starts, len(text))
+    check_metadata(nodes, metadata)
+    again = parser.get_nodes_from_documents([document])
+    assert [(n.id_, n.start_char_idx, n.end_char_idx, n.metadata) for n in again] == [(n.id_, n.start_char_idx, n.end_char_idx, n.metadata) for n in nodes]
+    assert [n.to_dict() for n in sample_of(again)] == [n.to_dict() for n in sample_of(nodes)]
+    assert document.model_dump_json() == before
+    return nodes, outline
+
+
+def check_stitch(text: str, outline: Outline, data: st.DataObject) -> None:
+    """Chunks and blanks of any level rebuild any part between its first and last character."""
+    for level, spans in outline.levels.items():
+        assert all(not blank.strip() and text.startswith(blank, at) for at, blank in outline.blanks.items())
+        if spans:
+            a, b = sorted(data.draw(st.integers(spans[0].start, spans[-1].end), label=f"{level} cut") for _ in "ab")
+            pieces = [(s, s.of(text)) for s in spans]
+            assert stitch(Span(a, b), pieces[::-1], outline.blanks) == text[a:b]
+
+
+@examples(150, slow=11_000)
+@given(documents, doc_ids, parent_child(), scalar_metadata(), st.data())
+def test_parent_child_keeps_every_promise(text: str, doc_id: str, parser: ParentChildNodeParser, metadata: dict, data: st.DataObject) -> None:
+    _, outline = check_all(text, doc_id, parser, metadata, data.draw(pages(len(text))))
+    assert set(outline.levels) == set(parser.levels)
+    check_stitch(text, outline, data)
+
+
+@examples(120, slow=7_000)
+@given(documents, doc_ids, sentence_window(), scalar_metadata(), st.data())
+def test_sentence_window_keeps_every_promise(text: str, doc_id: str, parser: SentenceWindowNodeParser, metadata: dict, data: st.DataObject) -> None:
+    nodes, outline = check_all(text, doc_id, parser, metadata, data.draw(pages(len(text))))
+    check_stitch(text, outline, data)
+    for i, node in enumerate(nodes):
+        near = nodes[max(0, i - parser.window_size):i + parser.window_size + 1]
+        window = text[near[0].start_char_idx:near[-1].end_char_idx] if parser.store_window else None
+        assert node.metadata.get("window") == window
+
+
+@examples(8, slow=200)
+@given(huge, st.one_of(parent_child(2_000), sentence_window()))
+def test_one_endless_line(text: str, parser: SpanNodeParser) -> None:
+    levels = parser.split(text)
+    for level, spans in levels.items():
+        check_level(text, spans, sizes(parser)[level])
+
+
+@examples(200, slow=4_000)
+@given(documents, st.integers(1, 20))
+def test_cut_long(text: str, size: int) -> None:
+    for sentence in sentence_spans(text, "rule"):
+        pieces = list(cut_long(text, sentence, size))
+        check_level(sentence.of(text), [Span(p.start - sentence.start, p.end - sentence.start) for p in pieces], size)
+        assert all(a.end <= b.start for a, b in pairwise(pieces))
+        assert pieces == [sentence] or len(sentence) > size
+
+
+@examples(150, slow=3_000)
+@given(documents, st.integers(1, 60), st.data())
+def test_pack_fills_chunks_and_bounds_the_overlap(text: str, size: int, data: st.DataObject) -> None:
+    overlap = data.draw(st.integers(0, size - 1))
+    atoms = [a for s in sentence_spans(text, "rule") for a in cut_long(text, s, size)]
+    plain, lapped = pack(text, atoms, size), pack(text, atoms, size, overlap)
+    check_level(text, lapped, size)
+    assert {s.start for s in plain} <= {a.start for a in atoms} and {s.end for s in lapped} <= {a.end for a in atoms}
+    assert all(a.end <= b.start for a, b in pairwise(plain))
+    for a, b in pairwise(plain):  # the next atom would not have fitted
+        assert next(s for s in atoms if s.start == b.start).end - a.start > size
+    for a, b in pairwise(lapped):
+        assert a.overlap(b) <= min(overlap, len(a) // 2)
+
+
+@pytest.mark.parametrize(("text", "size", "pieces"), [
+    ("aaaa bbbb cccc", 9, ["aaaa bbbb", "cccc"]),
+    ("aaaabbbb", 3, ["aaa", "abb", "bb"]),
+    ("ae\u0301\u0301\u0301b", 4, ["a", "e\u0301\u0301\u0301", "b"]),      # a character exactly as long as the size
+    ("ae\u0301\u0301\u0301\u0301", 3, ["a", "e\u0301\u0301", "\u0301\u0301"]),  # one that cannot stay whole
+    ("ab1\ufe0f\u20e3", 4, ["ab", "1\ufe0f\u20e3"]),                         # a keycap
+    ("कि" * 3, 3, ["कि", "कि", "कि"]),                                       # vowel signs
+    ("ab👩🏽\u200d💻", 5, ["ab", "👩🏽\u200d💻"]),
+    (unicodedata.normalize("NFD", "가각"), 4, [unicodedata.normalize("NFD", s) for s in "가각"]),
+])
+def test_cut_long_cases(text: str, size: int, pieces: list[str]) -> None:
+    assert [s.of(text) for s in cut_long(text, Span(0, len(text)), size)] == pieces
+
+
+@pytest.mark.parametrize("parser", [
+    ParentChildNodeParser(), ParentChildNodeParser(parent_size=90, parent_overlap=40, child_size=45, child_overlap=15), SentenceWindowNodeParser(),
+])
+def test_repeated_text_gets_its_own_offsets(parser: SpanNodeParser) -> None:
+    """Articles with equal words: every chunk knows which of them it is."""
+    article = "제{}조 삭제\n\n이 조의 규정은 다른 법률에 따른다. 다른 법률에서 정하는 바에 따른다."
+    text = "\n\n".join(article.format(i) for i in range(100, 160))
+    nodes, outline = parser.parse(Document(text=text, id_="d"))
+    for spans in outline.levels.values():
+        assert spans[-1].end == len(text)
+        assert n_characters(spans) > 0.9 * len(text)
+    for node in nodes:
+        found = [int(w[1:4]) for w in node.text.split() if w.startswith("제") and w.endswith("조")]
+        start = text.index(f"제{found[0]}조") if found else None
+        assert start is None or start == node.start_char_idx + node.text.index(f"제{found[0]}조")
+    same = [n.start_char_idx for n in nodes if n.metadata["level"] == "s" and n.text == "이 조의 규정은 다른 법률에 따른다."]
+    if isinstance(parser, SentenceWindowNodeParser):
+        assert same == [i for i in range(len(text)) if text.startswith("이 조의 규정은", i)]
+
+
+def test_llama_index_loses_repeated_text_where_spans_do_not() -> None:
+    """The reason for these splitters: the stock ones look for their texts afterwards, or count from the parent's start."""
+    text = "이 조의 규정은 다른 법률에 따른다. 다른 법률에서 정하는 바에 따른다. " * 40
+    document = Document(text=text, id_="d")
+    stock = SentenceSplitter(chunk_size=60, chunk_overlap=0).get_nodes_from_documents([document])
+    assert n_characters([Span(n.start_char_idx, n.end_char_idx) for n in stock]) < 0.5 * len(text)
+    nested = HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 64], chunk_overlap=0).get_nodes_from_documents([document])
+    assert any(n.text != text[n.start_char_idx:n.end_char_idx] for n in nested)
+
+    ours = ParentChildNodeParser(parent_size=120, parent_overlap=0, child_size=60, child_overlap=0).get_nodes_from_documents([document])
+    assert all(n.text == text[n.start_char_idx:n.end_char_idx] for n in ours)
+    for level in "pc":
+        spans = [Span(n.start_char_idx, n.end_char_idx) for n in ours if n.metadata["level"] == level]
+        assert stitch(Span(0, len(text) - 1), [(s, s.of(text)) for s in spans], {s.end: " " for s in spans}) == text[:-1]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\r\n\t\f\u00a0\u3000\u2028\x85\x1c"])
+@pytest.mark.parametrize("parser", [ParentChildNodeParser(), SentenceWindowNodeParser(store_window=True)])
+def test_a_blank_document_gives_no_nodes(parser: SpanNodeParser, text: str) -> None:
+    nodes, outline = parser.parse(Document(text=text, id_="d"))
+    assert nodes == [] == [s for spans in outline.levels.values() for s in spans]
+    assert outline.blanks == {} and outline.n_characters == len(text)
+
+
+def test_a_batch_gives_what_each_document_gives() -> None:
+    batch = [Document(text=t, id_=i) for i, t in (("a", "연차는 15일이다. 반차는 4시간이다."), ("a#c0", "Leave is 15 days."), ("b", ""))]
+    parser = ParentChildNodeParser(parent_size=20, parent_overlap=0, child_size=12, child_overlap=0)
+    together = parser.get_nodes_from_documents(batch)
+    assert [n.id_ for n in together] == [n.id_ for d in batch for n in parser.parse(d)[0]]
+    assert len({n.id_ for n in together}) == len(together) > 3
+    assert [n.id_ for n in parser(batch)] == [n.id_ for n in together]  # as a transformation of an IngestionPipeline
+
+
+PROGRAM = """
+import json, sys
+from llama_index.core.schema import Document
+from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.chunking.sentence_window import SentenceWindowNodeParser
+from ragnb.documents.text import word_tokens
+texts = json.loads(sys.stdin.buffer.read())
+parsers = [ParentChildNodeParser(parent_size=60, parent_overlap=20, child_size=25, child_overlap=8), SentenceWindowNodeParser(store_window=True)]
+found = [n.to_dict() for i, t in enumerate(texts) for p in parsers for n in p.get_nodes_from_documents([Document(text=t, id_=f"d{i}")])]
+print(json.dumps([found, [word_tokens(t) for t in texts]], sort_keys=True))
+"""
+
+
+def test_two_processes_agree(sample) -> None:
+    """Ids, offsets, metadata and words do not depend on the process or on its hash seed."""
+    texts = [p.read_text(encoding="utf-8") for p in sorted((sample / "corpus").rglob("*.md"))[:3]]
+    texts += ["연차는 15일이다. 연차는 15일이다.\r\n\r\n① 👩🏽\u200d💻 e\u0301", unicodedata.normalize("NFD", "한글 청크는 15일이다. 끝.")]
+    started = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONHASHSEED": seed})
+        for seed in ("1", "20000")
+    ]
+    answers = [p.communicate(json.dumps(texts).encode())[0] for p in started]
+    assert [p.returncode for p in started] == [0, 0]
+    assert answers[0] == answers[1]
+    assert len(json.loads(answers[0])[0]) > 10
+
+
+def test_pages_of_a_node_and_of_the_outline() -> None:
+    text = "첫 쪽이다. 둘째 쪽까지 이어지는 문장이다. 셋째 쪽이다."
+    starts = [0, text.index("이어지는"), text.index("셋째")]
+    nodes, outline = SentenceWindowNodeParser(sentences="rule").parse(Document(text=text, id_="d", metadata={"page_starts": starts}))
+    assert [n.metadata["page"] for n in nodes] == [1, 1, 3]
+    assert [outline.pages_of(Span(n.start_char_idx, n.end_char_idx)) for n in nodes] == [(1,), (1, 2), (3,)]
+    assert [n for n, _ in outline.pages] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("starts", [[0, 99], [-1, 1], [2, 1], [3]])
+def test_bad_page_starts(starts: list[int]) -> None:
+    with pytest.raises(InputError, match="page_starts"):
+        SentenceWindowNodeParser().parse(Document(text="짧다", id_="d", metadata={"page_starts": starts}))
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: ParentChildNodeParser(child_size=20), "child_overlap must be >= 0 and < child_size"),
+    (lambda: ParentChildNodeParser(parent_overlap=-1), "parent_overlap .* got overlap=-1"),
+    (lambda: ParentChildNodeParser(parent_size=0, parent_overlap=0), "parent_overlap .* size=0"),
+    (lambda: ParentChildNodeParser(child_size=900), "child_size must be <= parent_size, got 900 > 800"),
+    (lambda: ParentChildNodeParser(levels=()), "levels"),
+    (lambda: ParentChildNodeParser(levels=("x",)), "levels must .*'x'"),
+    (lambda: SentenceWindowNodeParser(window_size=-1), "window_size"),
+    (lambda: SentenceWindowNodeParser(max_size=0), "max_size"),
+])
+def test_bad_settings_are_named(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):  # pydantic wraps what its validators raise
+        make()
+
+
+def test_bad_arguments_are_named() -> None:
+    with pytest.raises(InputError, match="'punkt'"):
+        SentenceWindowNodeParser(sentences="punkt").parse(Document(text="a", id_="d"))
+    with pytest.raises(InputError, match="size must be >= 1, got 0"):
+        list(cut_long("abc", Span(0, 3), 0))
+    with pytest.raises(DuplicateIdError, match="'d'"):
+        ParentChildNodeParser().get_nodes_from_documents([Document(text="a", id_="d"), Document(text="b", id_="d")])

@@ -1,0 +1,355 @@
+"""References, display documents, page images and the conversation."""
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.schema import Document, NodeWithScore
+from strategies import PIECES, examples
+
+from ragnb.context.compress import compress_passages
+from ragnb.context.builders import RankedContextBuilder
+from ragnb.context.conversation import Conversation
+from ragnb.context.sources import answer_refs, display_docs, page_image
+from ragnb.expansion.expander import Expander
+from ragnb.expansion.policies import by_doc_type
+from ragnb.documents.span import InputError, Passage, Span
+from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.storage.store import MemoryStore
+
+PARSER = ParentChildNodeParser(parent_size=200, parent_overlap=0, child_size=30, child_overlap=10, sentences="rule")
+
+
+def document(doc_id: str, parts: list[str], pages: bool = True, **metadata) -> Document:
+    starts = [sum(len(p) + 2 for p in parts[:i]) for i in range(len(parts))]
+    return Document(text="\n\n".join(parts), id_=doc_id, metadata=metadata | ({"page_starts": starts} if pages else {}))
+
+
+def stored(*documents: Document) -> MemoryStore:
+    store = MemoryStore()
+    put(store, *documents)
+    return store
+
+
+def put(store: MemoryStore, *documents: Document) -> None:
+    nodes, outlines = [], []
+    for d in documents:
+        found, outline = PARSER.parse(d)
+        for n in found:
+            n.embedding = [1.0, 0.0]
+        nodes += found
+        outlines.append(outline)
+    store.put(nodes, outlines)
+
+
+def hits(store: MemoryStore, *words: str) -> list[NodeWithScore]:
+    """The first chunk with each word, best first."""
+    texts = list(store.texts("c"))
+    ids = list(dict.fromkeys(next(a for a, t in texts if w in t) for w in words))
+    return [NodeWithScore(node=store.get_chunks([i]).found[i], score=1 - n / 100) for n, i in enumerate(ids)]
+
+
+def manual(doc_id: str = "manual.pdf", n: int = 9, word: str = "manual", **metadata) -> Document:
+    return document(doc_id, [f"{word} 쪽 {i}번의 첫 문장이다. 점검 {word}{i}표 항목을 적는다." for i in range(1, n + 1)], **metadata)
+
+
+# --- references --------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_reference_always_holds_its_hit():
+    """Seed 002 keeps the first 1,200 characters."""
+    text = "머리말이다. " * 300 + "연차는 15일이다. " + "꼬리말이다. " * 300
+    start = text.index("연차")
+    p = Passage("규정.md", Span(40, 40 + len(text)), text, 0.5, 1, ("규정.md#c9",), (0.5,), Span(40 + start, 40 + start + 10))
+    assert "연차는 15일이다." not in text[:1_200]
+    for size in (1, 10, 100, 1_200, 10_000):
+        ref = answer_refs([p], size)[0]
+        assert "연차는 15일이다." in ref.text and len(ref.text) <= max(size, 10) and text[ref.start - 40:ref.end - 40] == ref.text
+    assert json.loads(json.dumps(ref.as_dict()))["number"] == 1
+
+
+@examples(60)
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map(" ".join), st.data())
+def test_references_of_anything(text, data):
+    a, b = sorted((data.draw(st.integers(0, len(text))), data.draw(st.integers(0, len(text)))))
+    p = Passage("d", Span(5, 5 + len(text)), text, None, 1, ("d#c0",), (None,), Span(5 + a, 5 + b))
+    ref = answer_refs([p], data.draw(st.integers(1, 300)))[0]
+    assert ref.text == text[ref.start - 5:ref.end - 5] and (a == b or ref.start <= 5 + a and 5 + b <= ref.end)
+
+
+def test_references_of_a_context_have_its_numbers():
+    text = " ".join(["머리말이다.", "연차는 15일이다.", "점심은 자유다.", "연차는 3월까지 쓴다."])
+    items = [Passage(f"규정{r}.md", Span(0, len(text)), text, 1 / r, r, (f"규정{r}.md#c0",), (1 / r,), Span(7, 17), pages=(r,), metadata={"title": "T", "file_name": "f", "doc_type": 3})
+             for r in (1, 2, 3)]
+    context = RankedContextBuilder().build(items)
+    assert [(r.number, r.doc_id, r.pages, r.title, r.file, r.doc_type) for r in answer_refs(context)] == [
+        (1, "규정1.md", (1,), "T", "f", "3"), (2, "규정3.md", (3,), "T", "f", "3"), (3, "규정2.md", (2,), "T", "f", "3")]
+    short = RankedContextBuilder().build(compress_passages(items[:1], "연차는 언제까지 쓰나?", 24))
+    assert len(short.citations) == 2 and [r.text for r in answer_refs(short)] == ["연차는 15일이다."]
+
+
+# --- display documents -------------------------------------------------------------------------------------------------------------
+
+
+def seed_merges(docs: list[dict]) -> bool:
+    """The loop of seed 002: what decides whether the shown documents are merged."""
+    for doc in docs:
+        doc_type = doc["doc_type"].lower()
+    return doc_type in {"gcb", "myservice"}
+
+
+def test_each_document_is_judged_by_its_own_type():
+    store = stored(manual("g", word="gee", doc_type=" GCB "), manual("m", word="emm", doc_type="manual"), manual("n", word="enn"))
+    for order in (("gee5표", "emm5표"), ("emm5표", "gee5표")):
+        passages = Expander(store, by_doc_type(), 5).expand(hits(store, *order)).passages
+        shown = {d.doc_id: (d.doc_type, d.numbers) for d in display_docs(passages, store)}
+        assert shown["g"] == ("gcb", tuple(range(1, 10))) and shown["m"][0] == "manual" and len(shown["m"][1]) < 9
+        assert [d.doc_id for d in display_docs(passages, store)] == [order[0][0].replace("e", "m") if order[0][0] == "e" else "g", "m" if order[0][0] == "g" else "g"]
+    types = [{"doc_type": "GCB"}, {"doc_type": "manual"}]
+    assert seed_merges(types) != seed_merges(types[::-1]), "the seed's answer depends on which document comes last"
+
+
+def test_merging_is_decided_by_document():
+    store = stored(manual("g", word="gee", doc_type="gcb"), manual("m", word="emm", doc_type="manual"))
+    passages = Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, "gee1표", "emm1표", "gee7표", "emm7표")).passages
+    assert sorted(d.doc_id for d in display_docs(passages, store)) == ["g", "m"]
+    assert sorted(d.doc_id for d in display_docs(passages, store, merge=["GCB"])) == ["g", "m", "m"]
+
+
+@pytest.mark.parametrize("window", [0, 1, 2, 50])
+def test_pages_are_in_order_and_inside_the_document(window):
+    document = manual()
+    store = stored(document)
+    passages = Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, "manual1표", "manual9표", "manual4표")).passages
+    own = {n for p in passages for n in p.pages}
+    doc = display_docs(passages, store, window)[0]
+    assert list(doc.numbers) == sorted({n for n in range(1, 10) if any(abs(n - m) <= window for m in own)})
+    for page in doc.pages:
+        assert page.text == document.text[page.span.start:page.span.end] and not page.missing
+        assert all(page.span.contains(h) for h in page.hits)
+    assert {n for p in doc.pages for n in ([p.number] if p.hits else [])} <= own and any(p.hits for p in doc.pages)
+
+
+@pytest.mark.parametrize("n_documents", [1, 7, 40])
+def test_two_reads_for_any_number_of_documents(n_documents):
+    documents = [manual(f"d{i}", 4, f"word{i}q", doc_type="gcb" if i % 2 else "manual") for i in range(n_documents)]
+    store = stored(*documents)
+    passages = Expander(store, lambda o, h: o.span_of(h), top_k=80).expand(hits(store, *(f"word{i}q2표" for i in range(n_documents)))).passages
+    before = store.reads
+    docs = display_docs(passages, store, 1, top_k=None)
+    assert store.reads - before == 2 and len(docs) == n_documents and [d.rank for d in docs] == sorted(d.rank for d in docs)
+    assert len(display_docs(passages, store)) == min(5, n_documents)
+
+
+def test_no_more_pages_than_allowed_and_those_around_the_hit():
+    store = stored(manual(n=30, doc_type="myservice"))
+    passages = Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, "manual20표")).passages
+    at = passages[0].pages[0]
+    numbers = display_docs(passages, store, most=6)[0].numbers
+    assert len(numbers) == 6 and at in numbers and max(numbers) - min(numbers) == 5
+
+
+def test_documents_without_pages_and_unknown_ones():
+    flat = document("flat.md", ["첫 문단이다. flat1표 항목이다.", "둘째 문단이다."], pages=False)
+    whole = document("whole.md", ["첫 문단이다. whole1표 항목이다.", "둘째 문단이다."], pages=False, doc_type="gcb")
+    store = stored(flat, whole)
+    passages = Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, "flat1표", "whole1표")).passages
+    stranger = Passage("gone", Span(0, 2), "가나", 0.1, 3, ("gone#c0",), (0.1,))
+    shown = {d.doc_id: d for d in display_docs([*passages, stranger], store)}
+    assert [(p.number, p.text) for p in shown["flat.md"].pages] == [(None, passages[0].text)] and shown["flat.md"].numbers == ()
+    assert [p.text for p in shown["whole.md"].pages] == [whole.text]
+    assert [(p.number, p.text, p.missing) for p in shown["gone"].pages] == [(None, "가나", False)]
+    assert display_docs([], store) == []
+    for bad in ({"page_window": -1}, {"most": 0}):
+        with pytest.raises(InputError, match="page_window >= 0 and most >= 1"):
+            display_docs(passages, store, **bad)
+
+
+def test_a_chunk_that_is_gone_is_a_page_that_says_so():
+    store = stored(manual())
+    passages = Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, "manual5표")).passages
+
+    class Holey(MemoryStore):
+        def get_chunks(self, addresses):
+            found = store.get_chunks(addresses)
+            return found._replace(found={k: v for k, v in found.found.items() if "manual4표" not in v.text})
+
+        def get_outlines(self, doc_ids):
+            return store.get_outlines(doc_ids)
+
+    pages = {p.number: p for p in display_docs(passages, Holey(), 2)[0].pages}
+    assert pages[4].missing and pages[4].text == "" and not pages[7].missing and pages[7].text
+
+
+# --- page images -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pdf(tmp_path):
+    import pypdfium2
+    made = pypdfium2.PdfDocument.new()
+    for size in ((200, 100), (50, 100), (1, 14_000)):
+        made.new_page(*size).close()
+    made.save(tmp_path / "manual.pdf")
+    made.close()
+    return tmp_path / "manual.pdf"
+
+
+def decoded(png: bytes) -> tuple[int, int, bytes]:
+    """Width, height and pixels; every checksum verified."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    at, parts = 8, {}
+    while at < len(png):
+        size, kind = struct.unpack(">I4s", png[at:at + 8])
+        data = png[at + 8:at + 8 + size]
+        assert struct.unpack(">I", png[at + 8 + size:at + 12 + size])[0] == zlib.crc32(kind + data)
+        parts[kind], at = data, at + 12 + size
+    width, height, depth, colour = struct.unpack(">IIBB", parts[b"IHDR"][:10])
+    pixels = zlib.decompress(parts[b"IDAT"])
+    assert (depth, colour) == (8, 2) and len(pixels) == height * (1 + 3 * width)
+    return width, height, pixels
+
+
+def test_a_page_is_drawn(pdf):
+    assert decoded(page_image(pdf, 1, 100))[:2] == (100, 50) and decoded(page_image(pdf, 2, 64))[:2] == (64, 128)
+    assert set(decoded(page_image(pdf, 1, 16))[2]) == {0, 255}, "white, and the filter bytes"
+    assert decoded(page_image(pdf, 3, 100))[1] <= 16_001
+
+
+def test_colours_are_where_they_belong(tmp_path):
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
+    made = canvas.Canvas(str(tmp_path / "red.pdf"), pagesize=(100, 100))
+    made.setFillColorRGB(1, 0, 0)
+    made.rect(0, 0, 100, 100, stroke=0, fill=1)
+    made.showPage()
+    made.save()
+    width, _, pixels = decoded(page_image(tmp_path / "red.pdf", 1, 20))
+    assert pixels[10 * (1 + 3 * width) + 1 + 30:][:3] == b"\xff\0\0"
+
+
+def test_typed_errors_of_page_images(pdf, tmp_path):
+    (tmp_path / "no.pdf").write_bytes(b"not a PDF")
+    for path, page, width, words in ((pdf, 4, 100, "has 3 pages, got page=4"), (pdf, 0, 100, "got page=0"), (pdf, -1, 100, "got page=-1"), (pdf, 1, 15, "between 16 and 4000"),
+                                     (pdf, 1, 9_999, "between 16 and 4000"), (tmp_path / "no.pdf", 1, 100, "cannot be read as a PDF"), (tmp_path / "gone.pdf", 1, 100, "no file 'gone.pdf'"),
+                                     (tmp_path, 1, 100, "no file")):
+        with pytest.raises(InputError, match=words):
+            page_image(path, page, width)
+
+
+def test_an_image_stays_in_the_corpus(pdf, tmp_path):
+    store = stored(manual())
+    doc = display_docs(Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, "manual1표")).passages, store)[0]
+    assert decoded(doc.image(1, tmp_path, 50))[0] == 50
+    for evil in ("../manual.pdf", "/etc/hosts", "a/../../x"):
+        with pytest.raises(InputError, match="not in the folder of the corpus"):
+            replace(doc, doc_id=evil).image(1, tmp_path / "sub" if evil == "../manual.pdf" else tmp_path)
+
+
+# --- conversation ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def talk():
+    store = stored(manual("a.pdf", word="aaa"), manual("b.pdf", word="bbb", doc_type="gcb"), document("c.md", ["첫째. ccc1표.", "둘째."], pages=False))
+    history = Conversation()
+    for words in (("aaa2표", "bbb3표"), ("aaa5표", "ccc1표")):
+        passages = Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, *words)).passages
+        history.add(" ".join(words), "답 [1]", passages, display_docs(passages, store, 1))
+    return store, history
+
+
+def test_what_was_shown_is_shown_again(talk, tmp_path):
+    store, history = talk
+    passages = Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, "aaa5표", "ccc1표")).passages
+    docs = display_docs(passages, store, 1)
+    history.save(tmp_path / "talk.jsonl")
+    again = Conversation.load(tmp_path / "talk.jsonl")
+    assert again == history and not list(tmp_path.glob("*.tmp"))
+    before = store.reads
+    assert again.display(store) == docs and store.reads - before == 2
+    assert again.passages(store).passages == passages and store.reads - before == 4
+    assert len(again.display(store, 0)) == 2 and again.display(store, -2) == again.display(store, 0)
+    with pytest.raises(InputError, match="has 2 turns, got turn=2"):
+        again.display(store, 2)
+
+
+def test_texts_are_not_copied(talk):
+    assert "첫 문장이다" not in talk[1].to_jsonl() and len(talk[1].to_jsonl().splitlines()) == 3
+
+
+def test_follow_ups_get_earlier_pages(talk):
+    store, history = talk
+    before = store.reads
+    back = history.passages(store, last=None)
+    assert store.reads - before == 2 and back.lost == {}
+    assert [p.rank for p in back.passages] == [1, 2, 3, 4] and back.passages[0].doc_id == "a.pdf" and "aaa5표" in back.passages[0].text
+    assert sum(len(p.text) for p in history.passages(store, None, budget=25).passages) <= 25
+    assert Conversation().passages(store).passages == [] and history.passages(store, last=99).passages == back.passages
+    with pytest.raises(InputError, match="last must be >= 1, got 0"):
+        history.passages(store, last=0)
+
+
+@examples(40)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 60)), max_size=4), max_size=4))
+def test_no_character_comes_back_twice(turns):
+    document = manual("a.pdf", 6)
+    store, history = stored(document), Conversation()
+    for wanted in turns:
+        spans = [Span(a, min(len(document.text), a + n)) for a, n in wanted]
+        history.add("?", "!", [Passage("a.pdf", s, document.text[s.start:s.end], None, r, focus=s) for r, s in enumerate(spans, 1)])
+    back = history.passages(store, None)
+    assert not back.lost and all(p.text == document.text[p.span.start:p.span.end] and p.span.contains(p.focus) for p in back.passages if p.focus)
+    spans = sorted(p.span for p in back.passages)
+    assert all(a.end <= b.start for a, b in zip(spans, spans[1:]))
+    if turns and turns[-1]:
+        first = turns[-1][0]
+        assert back.passages[0].span == Span(first[0], min(len(document.text), sum(first)))
+
+
+def test_changed_and_deleted_documents_are_reported(talk):
+    store, history = talk
+    put(store, document("a.pdf", ["새 판이다. " * 20]))
+    store.delete(["c.md"])
+    back = history.passages(store, None)
+    assert {p.doc_id for p in back.passages} == {"b.pdf"}
+    assert sorted(back.lost.values()) == ["its document has changed", "its document has changed", "its document is not in the store"]
+    shown = {d.doc_id: d for d in history.display(store)}
+    assert shown["a.pdf"].numbers == (4, 5, 6) and all(p.missing and p.text == "" for d in shown.values() for p in d.pages)
+
+
+def test_a_conversation_is_bounded():
+    history = Conversation(most_turns=3, most_passages=2, most_characters=10)
+    items = [Passage("d", Span(i, i + 1), "가", None, i + 1) for i in range(9)]
+    for i in range(20):
+        history.add(f"질문 {i}", "답" * 99, items)
+    assert [t.question for t in history.turns] == ["질문 17", "질문 18", "질문 19"] and {len(t.passages) for t in history.turns} == {2} and len(history.turns[0].answer) == 10
+    assert Conversation.from_jsonl(history.to_jsonl()) == history
+    with pytest.raises(InputError, match="limits of a conversation must be >= 1"):
+        Conversation(most_turns=0)
+
+
+HEAD = '{"ragnb": "conversation", "version": 1, "most_turns": 5, "most_passages": 5, "most_characters": 5}\n'
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("", "empty"), ("\n \n", "empty"), ("{}", "line 1"), ("[]", "line 1"), ("null\n", "line 1"), ('{"ragnb": "conversation", "version": 2}', "line 1.*version 1"), (HEAD + "{", "line 2"),
+    (HEAD + "[" * 100_000, "line 2"), (HEAD + "3\n", "line 2"), (HEAD + '{"question": "q"}', "line 2"), (HEAD + '{"question": "q", "answer": "a", "passages": [{"doc_id": "d"}], "pages": {}}', "line 2"),
+    (HEAD + '{"question": "q", "answer": "a", "passages": [], "pages": {"d": ["x"]}}', "line 2"),
+    (HEAD + '{"question":"q","answer":"a","pages":{},"passages":[{"doc_id":"d","start":5,"end":2,"check":1,"hits":[],"scores":[],"neighbors":[],"focus":null}]}', "line 2"),
+    ('{"ragnb": "conversation", "version": 1, "most_turns": "x", "most_passages": 5, "most_characters": 5}', "line 1.*limits"), ('{"ragnb": "conversation", "version": 1}', "line 1"),
+])
+def test_a_damaged_file_names_its_line(text, words):
+    with pytest.raises(InputError, match=words):
+        Conversation.from_jsonl(text)
+
+
+def test_odd_characters_survive(tmp_path):
+    history = Conversation()
+    history.add("줄\n바꿈\u2028\x85 \"인용\" <b>", "답 \x00 😀", [Passage("a\n#c1.md", Span(0, 1), "가", float("0.1"), why={"x": "y\nz"})])
+    history.save(tmp_path / "t.jsonl")
+    assert Conversation.load(tmp_path / "t.jsonl") == history

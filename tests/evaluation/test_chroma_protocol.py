@@ -1,0 +1,195 @@
+"""The study after Chroma's protocol: its chunkers and measures on cases worked out by hand, and what is stored of it."""
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from conftest import ROOT
+
+from ragnb.evaluation.datasets import Evidence, Question
+from ragnb.documents.span import Span
+
+RESULTS = ROOT / "nbs" / "studies" / "results"
+
+
+def _load(path: Path) -> ModuleType:
+    """A script as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # Dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+protocol = _load(ROOT / "benchmarks" / "chroma_protocol.py")
+LETTERS = protocol.Tokens(len, lambda text: list(range(len(text))))  # One token a character: sizes can be counted by eye
+WORDS = protocol.Tokens(lambda text: len(text.split()), lambda text: [i for i in range(len(text)) if not text[i].isspace() and (i == 0 or text[i - 1].isspace())])
+
+
+def cut(text: str, spans: list[Span]) -> list[str]:
+    """The texts of chunks."""
+    return [s.of(text) for s in spans]
+
+
+def question(*spans: tuple[int, int], doc_id: str = "a") -> Question:
+    """A question with excerpts."""
+    return Question("q", "?", tuple(Evidence(doc_id, Span(*s), "x" * (s[1] - s[0])) for s in spans), "all")
+
+
+def chunks(*spans: tuple[int, int], doc_id: str = "a") -> list:
+    """Chunks of one document."""
+    return [protocol.Chunk(doc_id, Span(*s)) for s in spans]
+
+
+# --- chunkers
+
+
+@pytest.mark.parametrize(("size", "overlap", "expected"), [
+    (4, 0, ["abcd", "efgh", "ij"]),
+    (4, 2, ["abcd", "cdef", "efgh", "ghij"]),     # the window that reaches the end is the last
+    (5, 0, ["abcde", "fghij"]),
+    (10, 5, ["abcdefghij"]),
+    (20, 5, ["abcdefghij"]),
+])
+def test_fixed_chunks(size: int, overlap: int, expected: list[str]) -> None:
+    assert cut("abcdefghij", protocol.fixed_chunks("abcdefghij", size, overlap, LETTERS)) == expected
+
+
+def test_fixed_chunks_take_the_space_before_the_next_token() -> None:
+    text = "one two three four five"
+    assert cut(text, protocol.fixed_chunks(text, 2, 0, WORDS)) == ["one two ", "three four ", "five"]
+    assert cut(text, protocol.fixed_chunks(text, 2, 1, WORDS)) == ["one two ", "two three ", "three four ", "four five"]
+
+
+@pytest.mark.parametrize("chunker", ["Recursive", "TokenText"])
+def test_empty_text_has_no_chunk(chunker: str) -> None:
+    assert protocol.CHUNKERS[chunker]("", 10, 0, LETTERS) == []
+
+
+def test_recursive_chunks_split_at_the_coarsest_separator_first() -> None:
+    text = "aa bb\n\ncc dd ee ff\n\ngg"
+    assert cut(text, protocol.recursive_chunks(text, 9, 0, LETTERS)) == ["aa bb", "cc dd ee", "ff", "gg"]  # "ff" and "gg" would fit: what was split finer is not merged with its neighbours
+    assert cut(text, protocol.recursive_chunks(text, 30, 0, LETTERS)) == [text]
+
+
+def test_recursive_chunks_keep_the_separator_at_the_head_of_the_next() -> None:
+    text = "Ab cd. Ef gh. Ij"
+    assert cut(text, protocol.recursive_chunks(text, 8, 0, LETTERS)) == ["Ab cd", ". Ef gh", ". Ij"]
+
+
+def test_recursive_chunks_overlap_by_whole_pieces_that_fit() -> None:
+    text = "aaa bbb ccc ddd"   # pieces of 3, 4, 4, 4 characters
+    assert cut(text, protocol.recursive_chunks(text, 8, 0, LETTERS)) == ["aaa bbb", "ccc ddd"]
+    assert cut(text, protocol.recursive_chunks(text, 8, 4, LETTERS)) == ["aaa bbb", "bbb ccc", "ccc ddd"]
+    assert cut(text, protocol.recursive_chunks(text, 8, 3, LETTERS)) == ["aaa bbb", "ccc ddd"]  # a piece of 4 is too long to repeat
+
+
+def test_recursive_chunks_cut_a_long_word_into_characters() -> None:
+    assert cut("abcdefgh", protocol.recursive_chunks("abcdefgh", 3, 0, LETTERS)) == ["abc", "def", "gh"]
+
+
+def test_recursive_chunks_drop_white_space_alone() -> None:
+    text = "aa\n\n   \n\nbb"
+    assert cut(text, protocol.recursive_chunks(text, 5, 0, LETTERS)) == ["aa", "bb"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_chunks_lose_nothing_but_white_space(seed: int) -> None:
+    rng = random.Random(seed)
+    text = "".join(rng.choices("abc .?!\n", [6, 6, 6, 3, 1, 1, 1, 1], k=400))
+    size = rng.randint(5, 60)
+    overlap = rng.randrange(size)
+    for chunker in protocol.CHUNKERS.values():
+        spans = chunker(text, size, overlap, LETTERS)
+        assert {i for i, c in enumerate(text) if not c.isspace()} <= {i for s in spans for i in range(s.start, s.end)}
+        assert all(len(s) <= size for s in spans) and spans == sorted(spans)
+
+
+def test_cl100k_without_network() -> None:
+    tokens = protocol.cl100k()
+    assert tokens.count("hello world") == 2 and tokens.starts("hello world") == [0, 5]
+    text = "연차 휴가"   # characters of several tokens: no chunk is lost, none ends inside one
+    assert tokens.count(text) > 3
+    assert "".join(cut(text, protocol.fixed_chunks(text, 1, 0, tokens))) == text
+
+
+# --- where the protocol finds a chunk
+
+
+def test_a_chunk_is_found_at_the_first_place_of_its_text() -> None:
+    text = "Net income. Other. Net income."
+    assert protocol.found_at(text, Span(19, 30)) == Span(0, 10)   # the same words stand earlier; the full stop at the end is left out
+    assert protocol.found_at(text, Span(12, 18)) == Span(12, 17)
+
+
+# --- measures
+
+
+def test_scores_of_a_plain_case() -> None:
+    q = question((10, 20), (30, 40))
+    got = protocol.protocol_scores(chunks((0, 15), (30, 50)), q)       # 5 + 10 of 20 excerpt characters in 35 read
+    assert got == pytest.approx((15 / 20, 15 / 35, 15 / (35 + 5)))
+
+
+def test_overlapping_chunks_are_read_twice_and_found_once() -> None:
+    got = protocol.protocol_scores(chunks((0, 20), (10, 30)), question((10, 20)))
+    assert got == pytest.approx((1.0, 10 / 40, 10 / 40))
+
+
+def test_chunks_of_other_documents_cost_precision_only() -> None:
+    got = protocol.protocol_scores(chunks((10, 20)) + chunks((10, 20), doc_id="b"), question((10, 20)))
+    assert got == pytest.approx((1.0, 10 / 20, 10 / 20))
+    assert protocol.protocol_scores(chunks((10, 20), doc_id="b"), question((10, 20))) == (0, 0, 0)
+    assert protocol.protocol_scores([], question((10, 20))) == (0, 0, 0)
+
+
+def test_excerpts_that_overlap_are_wanted_twice() -> None:
+    got = protocol.protocol_scores(chunks((0, 30)), question((10, 20), (10, 20)))
+    assert got == pytest.approx((10 / 20, 10 / 30, 10 / 30))            # recall below 1 although all was found: as the protocol counts
+
+
+def test_omega_of_a_plain_case() -> None:
+    every = chunks((0, 10), (10, 20), (20, 30), (30, 40))
+    assert protocol.precision_omega(every, question((12, 18))) == pytest.approx(6 / 10)
+    assert protocol.precision_omega(every, question((5, 15))) == pytest.approx(10 / 20)
+    assert protocol.precision_omega(every, question((5, 10))) == pytest.approx(5 / 20)     # the next chunk begins where the excerpt ends: it counts
+    assert protocol.precision_omega(chunks((0, 10), (20, 30)), question((5, 15))) == pytest.approx(5 / 15)  # what no chunk holds counts too
+    assert protocol.precision_omega(chunks((0, 10), doc_id="b"), question((0, 5))) == 0
+
+
+def test_min_counts_the_chunks_that_overlap_or_touch() -> None:
+    every = chunks((0, 10), (10, 20), (20, 30)) + chunks((0, 40), doc_id="b")
+    assert protocol.touching(every, question((5, 10))) == chunks((0, 10), (10, 20))
+    assert protocol.touching(every, question((12, 18))) == chunks((10, 20))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scores_agree_with_sets_of_characters(seed: int) -> None:
+    rng = random.Random(seed)
+    def some(n: int) -> list[tuple[int, int]]: return [(a, a + rng.randint(1, 12)) for a in rng.sample(range(60), n)]
+    gold = sorted(some(3))
+    gold = [g for i, g in enumerate(gold) if i == 0 or g[0] >= gold[i - 1][1] and g[0] >= gold[0][1]]  # apart
+    own, other = some(4), some(2)
+    wanted, read = {i for g in gold for i in range(*g)}, [i for c in own for i in range(*c)]
+    held, n = len(wanted & set(read)), len(read) + sum(b - a for a, b in other)
+    got = protocol.protocol_scores(chunks(*own) + chunks(*other, doc_id="b"), question(*gold))
+    assert got == pytest.approx((held / len(wanted), held / n, held / (n + len(wanted - set(read)))))
+
+
+# --- what is stored
+
+
+def test_stored_result_has_the_report_s_omega() -> None:
+    result = json.loads((RESULTS / "chroma_protocol.json").read_text(encoding="utf-8"))
+    ours = {(c["name"], s["corpus"]): [round(x, 1) for x in s["omega"]] for c in result["chunkings"] for s in c["scores"] if s["retrieve"] == 5}
+    with (RESULTS / "chroma_report.csv").open(encoding="utf-8") as file:
+        theirs = [r for r in csv.DictReader(file) if r["model"] == "text-embedding-3-large"]
+    assert len(theirs) == 24 and result["dataset"]["questions"] == 317 and result["command"] and result["versions"]
+    for r in theirs:  # needs no embedding: chunkers, places and definitions are the same, or these numbers would not be
+        assert ours[f"{r['chunker']} {r['size']}/{r['overlap']}", r["corpus"]] == [float(r["omega"]), float(r["omega_std"])], r

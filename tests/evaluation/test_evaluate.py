@@ -1,0 +1,253 @@
+"""Measures: against sets of characters, against ir-measures and closed forms, and over rankings at any budget."""
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from conftest import SAMPLE
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+from ragnb.context.builders import PassageRanking, Ranking
+from ragnb.evaluation.datasets import Evidence, Question, load_dataset
+from ragnb.evaluation.measures import Evaluation, Row, Score, bootstrap_interval, evaluate, measure_ids, read_rows, score_passages, write_rows
+from ragnb.documents.span import InputError, Passage, Span
+
+TEXT = "가나다라마바사아자차카타파하" * 3
+
+
+def passage(doc_id: str, start: int, end: int) -> Passage:
+    return Passage(doc_id, Span(start, end), TEXT[start:end])
+
+
+def question(*places: tuple[str, int, int], mode: str = "any", name: str = "q") -> Question:
+    return Question(name, "?", tuple(Evidence(d, Span(a, b), TEXT[a:b]) for d, a, b in places), mode)
+
+
+pairs = st.tuples(st.integers(0, len(TEXT)), st.integers(0, len(TEXT))).map(sorted)
+places = st.tuples(st.sampled_from("ab"), pairs).map(lambda p: (p[0], *p[1]))
+gold = st.lists(places.filter(lambda p: p[1] < p[2]), min_size=1, max_size=4)
+
+
+def characters(spans) -> set[tuple[str, int]]:
+    return {(d, i) for d, a, b in spans for i in range(a, b)}
+
+
+# --- one context ----------------------------------------------------------------------------------------------------------------------
+
+
+@examples(400)
+@given(st.lists(places, max_size=6), gold, st.sampled_from(["any", "all"]))
+def test_measures_are_those_of_character_sets(context, evidence, mode):
+    score = score_passages([passage(*p) for p in context], question(*evidence, mode=mode), len)
+    have, wanted = characters(context), characters(evidence)
+    needed = [wanted] if mode == "all" else [characters([e]) for e in evidence]
+    read = [(d, i) for d, a, b in context for i in range(a, b)]
+    assert score.evidence_recall == pytest.approx(max(len(have & g) / len(g) for g in needed)) and 0 <= score.evidence_recall <= 1
+    assert score.precision == pytest.approx(len(have & wanted) / len(read) if read else 0) and 0 <= score.precision <= 1
+    assert score.iou == pytest.approx(max(len(have & g) / len(have | g) for g in needed)) and 0 <= score.iou <= 1
+    assert score.containment == float(any(g <= have for g in needed))
+    assert score.characters == score.tokens == len(read)
+    assert score.duplicated == pytest.approx((len(read) - len(set(read))) / len(read) if read else 0)
+    assert score.first == next((n for n, c in enumerate(read) if c in wanted), None)
+
+
+def test_an_empty_context_scores_zero():
+    for mode in ("any", "all"):
+        assert score_passages([], question(("a", 0, 5), mode=mode)) == Score()
+    for budgets in (None, (100,)):
+        assert evaluate(lambda q: [], [question(("a", 0, 5))], budgets).mean() == 0
+
+
+def test_what_stands_twice_costs_twice_and_is_found_once():
+    once, thrice = (score_passages([passage("a", 0, 10)] * n, question(("a", 5, 15))) for n in (1, 3))
+    assert (once.evidence_recall, once.iou, once.containment) == (thrice.evidence_recall, thrice.iou, thrice.containment)
+    assert (thrice.characters, thrice.duplicated) == (30, pytest.approx(2 / 3)) and thrice.precision == pytest.approx(once.precision / 3)
+
+
+def test_evidence_that_overlaps_is_no_way_to_a_precision_above_one():
+    score = score_passages([passage("a", 0, 10)], question(("a", 0, 10), ("a", 5, 10), mode="all"))
+    assert (score.evidence_recall, score.precision, score.iou) == (1.0, 1.0, 1.0)
+
+
+def test_any_and_all():
+    context = [passage("a", 0, 5)]
+    assert score_passages(context, question(("a", 0, 5), ("b", 0, 15))).evidence_recall == 1
+    both = score_passages(context, question(("a", 0, 5), ("b", 0, 15), mode="all"))
+    assert (both.evidence_recall, both.containment) == (0.25, 0)
+
+
+def test_the_same_offsets_of_another_document_are_another_place():
+    assert score_passages([passage("b", 0, 5)], question(("a", 0, 5))) == Score(characters=5)
+
+
+def test_a_question_without_evidence_is_refused():
+    with pytest.raises(InputError, match="'q' has no evidence"):
+        score_passages([], Question("q", "?", ()))
+
+
+# --- many questions, many budgets -----------------------------------------------------------------------------------------------------
+
+
+@examples(200)
+@given(st.lists(places.filter(lambda p: p[1] < p[2]), max_size=6), gold, st.lists(st.integers(1, 60), min_size=1, max_size=4))
+def test_no_budget_is_overrun_and_more_of_it_never_finds_less(context, evidence, budgets):
+    ranking = PassageRanking([passage(*p) for p in context])
+    row = evaluate(lambda q: ranking, [question(*evidence)], budgets).rows[0]
+    assert sorted(row.scores) == sorted(set(budgets))
+    for budget, score in row.scores.items():
+        assert score.characters <= budget
+    found = [row.scores[b].evidence_recall for b in sorted(row.scores)]
+    focusless = all(p.focus is None for p in ranking.passages)
+    assert not focusless or found == sorted(found) or any(s.characters < b for b, s in row.scores.items())  # a cut at a word's end may give less
+    assert sum(len(c.span) for c in row.chosen) == row.scores[max(row.scores)].characters
+
+
+def test_a_ranking_is_asked_once_for_all_budgets():
+    class Counting:
+        asked = 0
+
+        def at(self, budget: int) -> list[Passage]:
+            return [passage("a", 0, min(budget, len(TEXT)))]
+
+    def ask(query: str) -> Counting:
+        Counting.asked += 1
+        return Counting()
+
+    assert isinstance(Counting(), Ranking)
+    result = evaluate(ask, [question(("a", 0, 20))], (5, 10, 20))
+    assert Counting.asked == 1 and [result.mean(budget=b) for b in (5, 10, 20)] == [0.25, 0.5, 1.0]
+
+
+def test_every_question_is_asked_once_in_order():
+    asked = []
+    questions = [Question(str(i), f"질문 {i}", question(("a", 0, 5)).evidence) for i in range(5)]
+    result = evaluate(lambda q: asked.append(q) or [passage("a", 0, len(asked))], questions)
+    assert asked == [q.query for q in questions]
+    assert [(r.query_id, r.scores[0].evidence_recall) for r in result.rows] == [(str(i), (i + 1) / 5) for i in range(5)]
+
+
+def test_means_kinds_and_curve():
+    questions = [Question(str(i), "?", question(("a", 0, 10)).evidence, kind="ab"[i % 2]) for i in range(4)]
+    result = evaluate(lambda q: PassageRanking([passage("a", 0, 40)]), questions, (5, 10, 40), tokenizer="characters")
+    assert [p["evidence_recall"] for p in result.curve()] == [0.5, 1, 1] and [p["marginal"] for p in result.curve("tokens")] == [100, 100, 0]
+    assert result.by_kind(budget=5) == {"a": 0.5, "b": 0.5} and result.mean("first") == 0
+    assert Evaluation().summary() == {"questions": 0, "evidence_recall": 0.0, "ci": [0.0, 0.0], "precision": 0.0, "iou": 0.0, "containment": 0.0, "duplicated": 0.0, "characters": 0}
+
+
+@pytest.mark.parametrize("name, budget", [("recal", 5), ("evidence_recall", 6)])
+def test_an_unknown_measure_or_budget_is_named(name, budget):
+    result = evaluate(lambda q: [passage("a", 0, 10)], [question(("a", 0, 5))], (5,))
+    with pytest.raises(InputError, match=f"no measure '{name}' at budget {budget}"):
+        result.values(name, budget)
+
+
+@pytest.mark.parametrize("budgets", [(), (0,), (-5,), (1.5,), ("100",)])
+def test_bad_budgets(budgets):
+    with pytest.raises(InputError, match="budgets must be numbers of characters >= 1"):
+        evaluate(lambda q: [], [], budgets)
+
+
+def test_positions_that_are_not_there_are_no_zeros():
+    result = Evaluation([Row("1", "?", "", {0: Score(first=4)}), Row("2", "?", "", {0: Score()})])
+    assert result.mean("first") == 4 and np.isnan(result.values("first")[1])
+
+
+def test_gold_evidence_scores_full_marks():
+    dataset = load_dataset(SAMPLE)
+    by_query = {q.query: [Passage(e.doc_id, e.span, e.text) for e in q.evidence] for q in dataset.questions}
+    result = evaluate(by_query.__getitem__, dataset.questions)
+    assert len(by_query) == len(dataset.questions), "two questions read the same"
+    assert {result.mean(m) for m in ("evidence_recall", "precision", "containment", "iou")} == {1}
+
+
+# --- intervals ------------------------------------------------------------------------------------------------------------------------
+
+
+@examples(40)
+@given(st.lists(st.floats(0, 1), min_size=30, max_size=200))
+def test_the_bootstrap_agrees_with_the_normal_interval(values):
+    low, high = bootstrap_interval(values)
+    assert min(values) - 1e-9 <= low <= np.mean(values) + 1e-9 and np.mean(values) - 1e-9 <= high <= max(values) + 1e-9
+    half = 1.96 * np.std(values) / math.sqrt(len(values))
+    assert (high - low) / 2 == pytest.approx(half, abs=0.15 * half + 0.01)
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    covered = [low <= 0.7 <= high for low, high in (bootstrap_interval(rng.random(150) < 0.7, n_samples=400) for _ in range(300))]
+    assert 0.90 <= np.mean(covered) <= 0.99
+
+
+@pytest.mark.parametrize("arguments", [{"level": 0}, {"level": 1}, {"n_samples": 0}])
+def test_bad_bootstrap(arguments):
+    with pytest.raises(InputError, match="bootstrap needs"):
+        bootstrap_interval([1.0], **arguments)
+
+
+# --- documents by id ------------------------------------------------------------------------------------------------------------------
+
+judged = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 3), min_size=1)
+ranked = st.lists(st.sampled_from("abcdefghij"), unique=True, max_size=10)
+
+
+@examples(150)
+@given(st.lists(st.tuples(judged, ranked), min_size=1, max_size=4))
+def test_measures_of_ids_are_their_definitions(pairs):
+    qrels, rankings = {str(i): j for i, (j, _) in enumerate(pairs)}, {str(i): r for i, (_, r) in enumerate(pairs)}
+    found = measure_ids(rankings, qrels, ("nDCG@5", "recall@3", "MRR", "success@2"))
+    for q, gains in qrels.items():
+        relevant, run = {d for d, g in gains.items() if g > 0}, rankings[q]
+        def dcg(values):
+            return sum(g / math.log2(i + 2) for i, g in enumerate(values))
+        ideal = dcg(sorted(gains.values(), reverse=True)[:5])
+        assert found["nDCG@5"][q] == pytest.approx(dcg([gains.get(d, 0) for d in run[:5]]) / ideal if ideal else 0, abs=1e-6)
+        assert found["recall@3"][q] == pytest.approx(len(relevant & set(run[:3])) / len(relevant) if relevant else 0)
+        assert found["MRR"][q] == pytest.approx(next((1 / r for r, d in enumerate(run, 1) if d in relevant), 0))
+        assert found["success@2"][q] == float(bool(relevant & set(run[:2])))
+
+
+def test_measures_of_ids_are_those_of_ir_measures():
+    import ir_measures
+    from ir_measures import R, RR, Success, nDCG
+    rng = np.random.default_rng(3)
+    qrels = {f"q{i}": {f"d{d}": int(rng.integers(0, 3)) for d in rng.choice(50, 8, replace=False)} for i in range(20)}
+    rankings = {f"q{i}": [f"d{d}" for d in rng.permutation(50)[:30]] for i in range(20) if i != 7}  # one question is not answered
+    found = measure_ids(rankings, qrels, ("nDCG@10", "recall@10", "MRR", "success@5"))
+    run = {q: {d: float(len(r) - i) for i, d in enumerate(r)} for q, r in rankings.items()}
+    expected = ir_measures.calc_aggregate([nDCG @ 10, R @ 10, RR, Success @ 5], qrels, run)
+    for name, measure in (("nDCG@10", nDCG @ 10), ("recall@10", R @ 10), ("MRR", RR), ("success@5", Success @ 5)):
+        assert np.mean(list(found[name].values())) == pytest.approx(expected[measure], abs=1e-9) and len(found[name]) == 20
+    assert found["nDCG@10"]["q7"] == 0
+
+
+@pytest.mark.parametrize("name", ["luck@3", "nDCG@x", "recall@", "", "nDCG@10; import os"])
+def test_an_unknown_measure_of_ids(name):
+    with pytest.raises(InputError, match="unknown measure"):
+        measure_ids({}, {"q": {"a": 1}}, [name])
+
+
+# --- on disk --------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz"])
+def test_rows_come_back(tmp_path, name):
+    questions = [Question(str(i), f"줄\u2028바꿈 {i}\n", question(("a", 0, 10)).evidence, kind="k") for i in range(3)]
+    result = evaluate(lambda q: PassageRanking([Passage("a", Span(0, 40), TEXT[:40], 0.5)]), questions, (5, 20))
+    write_rows({"가": result, "b": result}, tmp_path / name)
+    again = read_rows(tmp_path / name)
+    assert list(again) == ["가", "b"] and again["가"].rows == result.rows and again["b"].budgets == (5, 20)
+
+
+@pytest.mark.parametrize("line, complaint", [("{", "rows.jsonl:2: "), (json.dumps({"strategy": "a"}), "rows.jsonl:2: .*KeyError"), (json.dumps([1]), "rows.jsonl:2: ")])
+def test_a_damaged_file_of_rows_is_named(tmp_path, line, complaint):
+    write_rows({"a": evaluate(lambda q: [], [question(("a", 0, 5))])}, tmp_path / "rows.jsonl")
+    with open(tmp_path / "rows.jsonl", "a", encoding="utf-8") as file:
+        file.write(line + "\n")
+    with pytest.raises(InputError, match=complaint):
+        read_rows(tmp_path / "rows.jsonl")
+    with pytest.raises(InputError, match="no file of rows"):
+        read_rows(tmp_path / "absent.jsonl")

@@ -1,0 +1,465 @@
+"""Plots: the data are in the picture, names can be read, files repeat, bad input is named."""
+from __future__ import annotations
+
+import json
+import logging
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+matplotlib = pytest.importorskip("matplotlib")
+
+from ragnb.evaluation import plots
+from ragnb.evaluation.plots import plot_cost, plot_differences, plot_heatmap, plot_position, plot_recall
+from ragnb.documents.span import InputError
+
+NAMES = ["none", "neighbours:1", "neighbours:5", "parent", "이웃 한 개씩 넓히기", "hybrid+rerank+neighbours:1, header=title", "LlamaIndex SentenceWindow (3)",
+         "LlamaIndex AutoMerging", "Haystack SentenceWindowRetriever", "chonkie/semantic+bm25", "multiscale:u,c,p budget", "법령 조문 단위 recursive|800/100|langchain"]
+
+
+def results(names=("none", "parent"), budgets=(500, 1_000, 2_000), dataset="sample", seed=0) -> dict:
+    """What `ragnb eval` writes."""
+    rng, strategies = np.random.default_rng(seed), {}
+    for name in names:
+        rows, recall = {}, rng.uniform(0.3, 0.5)
+        for budget in budgets:
+            recall = min(0.98, recall + rng.uniform(0, 0.12))
+            rows[str(budget)] = {"evidence_recall": recall, "ci": [recall - 0.02, min(1, recall + 0.02)], "precision": 0.1, "iou": 0.1, "containment": 0.9 * recall,
+                                 "characters": 0.95 * budget, "first": 10}
+        strategies[name] = {"budgets": rows, "measures": {}, "seconds": float(rng.uniform(1, 50)), "store_reads": int(rng.integers(100, 900))}
+    return {"dataset": dataset, "n_questions": 146, "strategies": strategies}
+
+
+def lines(ax) -> dict:
+    """The named lines of axes, without what only helps to read them."""
+    return {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
+
+
+def texts_of(ax) -> list:
+    """Every text that stands in axes."""
+    from matplotlib.text import Text
+
+    return [t for t in ax.findobj(Text) if t.get_text() and t.get_visible()]
+
+
+def overlaps(figure, ax) -> list[tuple[str, str]]:
+    """Pairs of labels inside the axes that touch."""
+    renderer = figure.canvas.get_renderer()
+    boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in ax.texts if t.get_text()]
+    return [(a, b) for i, (a, x) in enumerate(boxes) for b, y in boxes[:i] if x.x0 < y.x1 and y.x0 < x.x1 and x.y0 + 1 < y.y1 and y.y0 + 1 < x.y1]
+
+
+# --- recall
+
+
+@pytest.mark.parametrize("x", ["characters", "budget"])
+def test_lines_hold_the_recalls(x: str) -> None:
+    r = results()
+    drawn = lines(plot_recall(r, x=x).axes[0])
+    assert list(drawn) == ["none", "parent"]
+    for name, line in drawn.items():
+        rows = r["strategies"][name]["budgets"]
+        assert line.get_ydata().tolist() == [row["evidence_recall"] for row in rows.values()]
+        assert line.get_xdata().tolist() == [row["characters"] if x == "characters" else int(b) for b, row in rows.items()]
+
+
+def test_intervals_are_drawn_as_they_are() -> None:
+    r = results(["only"])
+    band = plot_recall(r).axes[0].collections[0].get_paths()[0].vertices[:, 1]
+    ends = [v for row in r["strategies"]["only"]["budgets"].values() for v in row["ci"]]
+    assert all(np.isclose(band, v).any() for v in ends)
+    many = plot_recall(results(NAMES[:5])).axes[0]
+    assert len(many.collections) == 5  # error bars, no bands, when there are many
+
+
+def test_lines_differ_without_colour() -> None:
+    drawn = lines(plot_recall(results(NAMES)).axes[0]).values()
+    assert len({line.get_marker() for line in drawn}) == 12
+    neighbours = list(drawn)
+    assert all(a.get_linestyle() != b.get_linestyle() or a._dash_pattern != b._dash_pattern for a, b in zip(neighbours, neighbours[1:]))
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[:1], NAMES[:2]], ids=len)
+@pytest.mark.parametrize("budgets", [(2_000,), (500, 1_000, 2_000, 4_000, 8_000), tuple(range(500, 8_000, 500))], ids=len)
+def test_labels_are_there_do_not_overlap_and_stay_inside(names: list[str], budgets: tuple[int, ...]) -> None:
+    figure = plot_recall(results(names, budgets))
+    (ax,) = figure.axes
+    labels = [t.get_text().replace("\n", "").replace(" ", "") for t in ax.texts if t.get_text()]
+    assert sorted(labels) == sorted(n.replace(" ", "") for n in names)
+    assert not overlaps(figure, ax)
+    renderer, page = figure.canvas.get_renderer(), figure.bbox
+    for t in ax.texts:
+        box = t.get_window_extent(renderer)
+        assert page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1, t.get_text()
+    ends = [line.get_transform().transform(line.get_xydata())[:, 0].max() for line in lines(ax).values()]
+    assert max(ends) < min(t.get_window_extent(renderer).x0 for t in ax.texts if t.get_text())
+
+
+def test_equal_recalls_keep_their_labels_apart() -> None:
+    r = results(NAMES)
+    for s in r["strategies"].values():
+        for row in s["budgets"].values():
+            row["evidence_recall"], row["ci"] = 0.8, [0.8, 0.8]
+    figure = plot_recall(r)
+    assert not overlaps(figure, figure.axes[0])
+
+
+def test_sets_stand_one_below_the_other() -> None:
+    sets = {"korquad": results(), "표본": results(seed=1)}
+    figure = plot_recall(sets)
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["korquad, 146 questions", "표본, 146 questions"]
+    assert figure.get_figheight() > figure.get_figwidth()
+    assert figure.axes[0].get_position().y0 > figure.axes[1].get_position().y1
+    listed = plot_recall([results(dataset="one"), results(dataset="two")])
+    assert len(listed.axes) == 2
+
+
+def test_a_strategy_looks_the_same_in_every_panel() -> None:
+    sets = {"a": results(["x", "y"]), "b": results(["y", "z"])}
+    first, second = (lines(ax)["y"] for ax in plot_recall(sets).axes)
+    assert (first.get_color(), first.get_marker()) == (second.get_color(), second.get_marker())
+
+
+def test_results_are_read_from_files(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text(json.dumps(results()), encoding="utf-8")
+    for source in (tmp_path, tmp_path / "results.json", {"a": tmp_path}):
+        assert list(lines(plot_recall(source).axes[0])) == ["none", "parent"]
+    with pytest.raises(InputError, match="not a results.json: 'absent.json'"):
+        plot_recall(tmp_path / "absent.json")
+
+
+def test_other_measures_have_no_interval() -> None:
+    ax = plot_recall(results(), metric="containment").axes[0]
+    assert ax.get_ylabel() == "containment"
+    assert lines(ax)["none"].get_ydata()[0] == results()["strategies"]["none"]["budgets"]["500"]["containment"]
+
+
+@pytest.mark.parametrize(("bad", "message"), [
+    ({}, "results must be"),
+    (3, "results must be"),
+    ({"strategies": {}}, "have no 'strategies'"),
+    ({"a": {"scores": 1}}, "results of 'a' have no 'strategies'"),
+    ({"strategies": {"x": {"measures": {"nDCG@10": 0.3}}}}, "strategy 'x' has no 'budgets'"),
+    ({"strategies": {"x": {"budgets": {"500": {"precision": 0.1}}}}}, "strategy 'x', budget 500: evidence_recall must be a number from 0 to 1, got None"),
+    ({"strategies": {"x": {"budgets": {"500": {"evidence_recall": math.nan}}}}}, "got nan"),
+    ({"strategies": {"x": {"budgets": {"500": {"evidence_recall": 0.5, "ci": [-0.1, 0.6]}}}}}, "evidence_recall ci must be a number from 0 to 1, got -0.1"),
+])
+def test_bad_results_are_named(bad: object, message: str) -> None:
+    with pytest.raises(InputError, match=message.replace("(", r"\(")):
+        plot_recall(bad)
+
+
+def test_other_bad_arguments_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="x must be 'characters' or 'budget', got 'tokens'"):
+        plot_recall(results(), x="tokens")
+    with pytest.raises(InputError, match="save must end with .png, .svg or .pdf, got 'a.jpg'"):
+        plot_recall(results(), save=tmp_path / "a.jpg")
+    with pytest.raises(InputError, match="ax must be 1 matplotlib axes, got 1 of type str"):
+        plot_recall(results(), ax="here")
+
+
+# --- fonts
+
+
+def test_korean_names_have_no_boxes(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    sets = {"인사 규정": results(NAMES), "법령": results(NAMES, seed=1)}
+    with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
+        warnings.simplefilter("error")
+        plot_recall(sets, save=tmp_path / "a.png")
+        plot_heatmap(sets, 2_000, save=tmp_path / "b.svg")
+        plot_cost(results(NAMES), budget=2_000, save=tmp_path / "c.png")
+        plot_position({"이웃": [0.1, 0.9], "없음": [0.5]}, save=tmp_path / "d.png")
+        plot_differences([0, 1], [1, 1], ("기준", "이웃"), save=tmp_path / "e.pdf")
+    assert not caplog.records
+    assert all(f.stat().st_size > 5_000 for f in tmp_path.iterdir())
+
+
+def test_without_a_korean_font_names_are_romanized(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(plots, "_find_font", lambda characters: (None, characters))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax = plot_recall(results(["이웃 ±1", "漢字 x"]), save=tmp_path / "a.png").axes[0]
+    assert {t.get_text() for t in ax.texts if t.get_text()} == {"iut ±1", "?? x"}
+
+
+def test_composed_and_decomposed_hangul_read_the_same() -> None:
+    import unicodedata
+
+    ax = plot_recall(results([unicodedata.normalize("NFD", "이웃")])).axes[0]
+    assert "이웃" in [t.get_text() for t in ax.texts] or "iut" in [t.get_text() for t in ax.texts]
+
+
+@pytest.mark.parametrize("name", ["$x_1$ and $", "a_b^c", "cost $5", "100 %", "a\\b"])
+def test_names_are_not_read_as_formulas(name: str, tmp_path: Path) -> None:
+    plot_recall({name: results([name])}, save=tmp_path / "a.png")
+    plot_heatmap({name: results([name])}, 500, save=tmp_path / "b.png")
+    plot_position({name: [0.5]}, save=tmp_path / "c.png")
+    plot_differences([0], [1], (name, name), save=tmp_path / "d.png")
+
+
+@pytest.mark.parametrize("name", [*NAMES, "", " ", "x" * 95, "아주긴이름" * 9, "a, b"])
+def test_wrapping_keeps_every_sign_and_the_width(name: str) -> None:
+    wrapped = plots._wrapped(name)
+    assert wrapped.replace("\n", "").replace(" ", "") == name.replace(" ", "")
+    assert all(len(line) <= 20 for line in wrapped.split("\n")) or not name.strip()
+
+
+def test_labels_are_spread_without_overlap_and_no_further_than_needed() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n = int(rng.integers(1, 13))
+        wanted, heights = np.sort(rng.random(n)), rng.uniform(0.01, 0.07, n)
+        got = np.array(plots._spread(wanted, heights, 0, 1))
+        gaps = np.diff(got) - (heights[1:] + heights[:-1]) / 2
+        assert (gaps > -1e-9).all() and got[0] - heights[0] / 2 > -1e-9 and got[-1] + heights[-1] / 2 < 1 + 1e-9
+        free = np.sum(np.diff(wanted) < (heights[1:] + heights[:-1]) / 2) == 0 and wanted[0] > heights[0] and wanted[-1] < 1 - heights[-1]
+        assert not free or np.allclose(got, wanted)
+
+
+# --- heat map
+
+
+def test_heatmap_prints_every_number_and_frames_the_best() -> None:
+    from matplotlib.patches import Rectangle
+
+    sets = {"a": results(["x", "y"], seed=1), "b": results(["y", "z"], seed=2)}
+    sets["a"]["strategies"]["x"]["budgets"]["1000"]["evidence_recall"] = sets["a"]["strategies"]["y"]["budgets"]["1000"]["evidence_recall"] = 0.7123
+    ax = plot_heatmap(sets, 1_000).axes[0]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["x", "y", "z"]
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b"]
+    cells = {(round(t.get_position()[1]), round(t.get_position()[0])): t for t in ax.texts}
+    assert cells[0, 0].get_text() == cells[1, 0].get_text() == ".712"
+    assert cells[0, 1].get_text() == cells[2, 0].get_text() == "–"
+    best_b = max(("y", "z"), key=lambda n: sets["b"]["strategies"][n]["budgets"]["1000"]["evidence_recall"])
+    frames = {(round(p.get_y() + 0.44), round(p.get_x() + 0.46)) for p in ax.patches if isinstance(p, Rectangle)}
+    assert frames == {(0, 0), (1, 0), ({"y": 1, "z": 2}[best_b], 1)}  # both of a tie
+    assert {k for k, t in cells.items() if t.get_weight() == "bold"} == frames
+
+
+def test_heatmap_numbers_stand_out_from_their_cells() -> None:
+    def luminance(rgb) -> float:
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb[:3]]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    ax = plot_heatmap({f"set {i}": results(NAMES, seed=i) for i in range(8)}, 2_000).axes[0]
+    image = ax.images[0]
+    values = image.get_array()
+    for t in ax.texts:
+        x, y = (round(v) for v in t.get_position())
+        light, dark = sorted((luminance(image.cmap(image.norm(values[y, x]))), luminance(matplotlib.colors.to_rgb(t.get_color()))), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_heatmap_cells_hold_their_numbers() -> None:
+    figure = plot_heatmap({f"anthropic_codebases {i}": results(NAMES, seed=i) for i in range(8)}, 2_000)
+    (ax,) = figure.axes
+    assert not overlaps(figure, ax)
+    renderer = figure.canvas.get_renderer()
+    assert max(t.get_window_extent(renderer).width for t in ax.texts) < ax.get_window_extent().width / 8
+    assert all(t.get_window_extent(renderer).x0 >= 0 for t in ax.get_yticklabels())
+
+
+def test_heatmap_of_one_cell_and_of_equal_values() -> None:
+    one = results(["x"])
+    assert len(plot_heatmap(one, 500).axes[0].texts) == 1
+    with pytest.raises(InputError, match="results of 'sample', strategy 'x', have no budget 700; they have 500, 1000, 2000"):
+        plot_heatmap(one, 700)
+
+
+# --- cost
+
+
+def test_cost_from_results() -> None:
+    r = results()
+    for cost, key in (("milliseconds", "seconds"), ("reads", "store_reads")):
+        points = lines(plot_cost(r, cost, budget=1_000).axes[0])
+        for name, point in points.items():
+            s = r["strategies"][name]
+            assert point.get_ydata()[0] == s["budgets"]["1000"]["evidence_recall"]
+            assert point.get_xdata()[0] == pytest.approx(s[key] * (1_000 if cost == "milliseconds" else 1) / 146)
+    with pytest.raises(InputError, match="budget must be one of 500, 1000, 2000, got None"):
+        plot_cost(r)
+    with pytest.raises(InputError, match="has no 'llm_calls'"):
+        plot_cost(r, "llm_calls", budget=500)
+
+
+def test_cost_from_records_and_frames() -> None:
+    pandas = pytest.importorskip("pandas")
+    records = [{"strategy": n, "recall@500": 0.4 + 0.05 * i, "recall@2000": 0.5 + 0.04 * i, "milliseconds": 3.0 * 2**i, "tokens": 7 * i} for i, n in enumerate(NAMES)]
+    for source in (records, pandas.DataFrame(records)):
+        figure = plot_cost(source)
+        (ax,) = figure.axes
+        assert [p.get_ydata()[0] for p in lines(ax).values()] == [r["recall@2000"] for r in records]
+        assert ax.get_ylabel() == "evidence recall at 2,000 characters" and ax.get_xscale() == "log"
+        assert not overlaps(figure, ax)
+    ax = plot_cost(records, "tokens", budget=500).axes[0]  # a cost of 0 has no logarithm
+    assert ax.get_xscale() == "linear" and [p.get_ydata()[0] for p in lines(ax).values()] == [r["recall@500"] for r in records]
+    with pytest.raises(InputError, match="budget must be one of 500, 2000, got 700"):
+        plot_cost(records, budget=700)
+
+
+def test_cost_of_points_on_one_spot() -> None:
+    figure = plot_cost([{"name": n, "recall": 0.8, "ms": 5} for n in NAMES])
+    assert not overlaps(figure, figure.axes[0])
+    assert len(lines(figure.axes[0])) == 12
+
+
+def test_frontier_is_what_nothing_beats() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        points = [tuple(map(float, p)) for p in rng.integers(0, 6, (8, 2))]
+        beaten = {p for p in points for q in points if q[0] <= p[0] and q[1] >= p[1] and q != p}
+        assert plots._frontier(points) == sorted(set(points) - beaten)
+
+
+# --- positions
+
+
+def test_positions_are_counted() -> None:
+    rows = [{"order": "best first", "position": 0.0}, {"order": "best first", "position": 0.05}, {"order": "best first", "position": 1.0}, {"order": "other", "position": 0.5},
+            {"order": "other", "position": None}]
+    first, second = plot_position(rows, bins=3).axes
+    assert [b.get_height() for b in first.containers[0]] == pytest.approx([2 / 3, 0, 1 / 3])
+    assert [t.get_text() for t in first.texts] == ["67%", "0%", "33%"]
+    assert (first.get_title(loc="left"), second.get_title(loc="left")) == ("best first, 3 pieces", "other, 1 piece, 1 absent")
+    assert len(plot_position([0.1, 0.2]).axes) == 1
+    assert len(plot_position({"a": [math.nan, 0.2], "b": []}).axes) == 2
+    assert plot_position([None, None]).axes[0].get_title(loc="left") == "0 pieces, 2 absent"  # nothing was found: that is a result too
+
+
+def test_positions_from_rows_of_an_evaluation() -> None:
+    rows = [{"query_id": "1", "strategy": "x", "budgets": {"500": {"first": 250, "characters": 500}}}, {"query_id": "2", "strategy": "x", "budgets": {"500": {"first": None, "characters": 480}}}]
+    ax = plot_position(rows, bins=2, budget=500).axes[0]
+    assert [b.get_height() for b in ax.containers[0]] == [0, 1]
+    assert ax.get_title(loc="left") == "x, 1 piece, 1 absent"
+    with pytest.raises(InputError, match=r"needs 'position', or 'first' and 'characters' \(budget 700\)"):
+        plot_position(rows, budget=700)
+
+
+@pytest.mark.parametrize(("rows", "message"), [([], "rows are empty"), ({}, "rows are empty"), ({"a": []}, "rows are empty"), ({"a": [2.0]}, "a: position must be a number from 0 to 1, got 2.0")])
+def test_bad_positions_are_named(rows: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        plot_position(rows)
+    with pytest.raises(InputError, match="bins must be >= 1, got 0"):
+        plot_position([0.5], bins=0)
+
+
+# --- differences
+
+
+def test_differences_are_sorted_and_counted() -> None:
+    a, b = {"q1": 0.0, "q2": 1.0, "q3": 0.5, "q4": 0.5}, {"q4": 0.5, "q2": 0.25, "q1": 1.0, "q3": 0.75}
+    ax = plot_differences(a, b, ("none", "parent")).axes[0]
+    wins, losses = (p.get_data().values.tolist() for p in ax.patches)
+    assert (wins, losses) == ([1.0, 0.25, 0, 0], [0, 0, 0, -0.75])
+    said = [t.get_text() for t in ax.texts]
+    assert said == ["parent\nbetter: 2 (50%)", "none\nbetter: 1 (25%)", "no difference: 1 (25%)"]
+    assert lines(ax)["mean"].get_xdata()[0] == pytest.approx(0.125)
+    assert ax.patches[1].get_hatch()  # told apart without colour
+
+
+def test_differences_of_rows_at_a_budget() -> None:
+    def rows(*values: float) -> list[dict]:
+        return [{"query_id": f"q{i}", "budgets": {"500": {"evidence_recall": v}}} for i, v in enumerate(values)]
+
+    ax = plot_differences(rows(0, 1), rows(1, 1)[::-1], budget=500).axes[0]
+    assert ax.patches[0].get_data().values.tolist() == [1, 0]
+    with pytest.raises(InputError, match="budget must be one of 500, got 1000"):
+        plot_differences(rows(0), rows(1), budget=1_000)
+    with pytest.raises(InputError, match="a, row 0: needs 'query_id' and a number under 'iou'"):
+        plot_differences(rows(0), rows(1), metric="iou", budget=500)
+
+
+def test_differences_of_thousands_and_of_none() -> None:
+    d = np.random.default_rng(0).normal(0, 0.2, 4_000)
+    ax = plot_differences(np.zeros(4_000), d).axes[0]
+    assert len(ax.patches) == 2 and f"better: {(d > 0).sum():,} " in ax.texts[0].get_text()
+    same = plot_differences([1.0], [1.0]).axes[0]
+    assert same.texts[2].get_text() == "no difference: 1 (100%)"
+
+
+@pytest.mark.parametrize(("a", "b"), [([], []), ([1], [1, 0]), ({"x": 1}, {"y": 1})])
+def test_questions_must_be_the_same(a: object, b: object) -> None:
+    with pytest.raises(InputError, match="must score the same questions"):
+        plot_differences(a, b)
+    with pytest.raises(InputError, match="finite"):
+        plot_differences([math.nan], [1.0])
+
+
+# --- figures and files
+
+
+CALLS = {
+    "recall": lambda **kw: plot_recall(results(NAMES[:4]), **kw),
+    "heatmap": lambda **kw: plot_heatmap({"인사": results(), "b": results(seed=1)}, 500, **kw),
+    "cost": lambda **kw: plot_cost(results(NAMES[:4]), budget=500, **kw),
+    "position": lambda **kw: plot_position([0.1, 0.5, 0.9], **kw),
+    "differences": lambda **kw: plot_differences([0, 1, 0.5], [1, 0, 0.5], **kw),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_files_repeat_to_the_byte(call: str, kind: str, tmp_path: Path) -> None:
+    one, two = tmp_path / f"one.{kind}", tmp_path / f"two.{kind}"
+    CALLS[call](save=one)
+    CALLS[call](save=two)
+    data = one.read_bytes()
+    assert data == two.read_bytes()
+    assert not any(word in data for word in (b"dc:date", b"CreationDate", b"Matplotlib v"))
+    assert data.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind])
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_axes_of_ones_own_are_used(call: str) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    own = Figure((9, 4))
+    FigureCanvasAgg(own)
+    left, right = own.subplots(1, 2)
+    assert CALLS[call](ax=right) is own
+    assert not left.lines and not left.patches and not left.images
+    assert right.lines or right.patches or right.images
+    with pytest.raises(InputError, match="ax must be 1 matplotlib axes, got 2"):
+        CALLS[call](ax=[left, right])
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_text_can_be_read_on_a_phone(call: str) -> None:
+    figure = CALLS[call]()
+    assert figure.get_figwidth() <= 4.8
+    for ax in figure.axes:
+        for t in texts_of(ax):
+            assert t.get_fontsize() * 360 / (72 * figure.get_figwidth()) >= 10, t.get_text()  # pixels at a width of 360
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_figures_show_themselves_and_leave_no_trace(call: str) -> None:
+    import sys
+
+    figure = CALLS[call]()
+    assert figure._repr_png_().startswith(b"\x89PNG") and len(figure._repr_png_()) < 90_000
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    assert pyplot is None or not pyplot.get_fignums()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_without_matplotlib_the_extra_is_named(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InputError, match=r"pip install 'ragnb\[plots\]'"):
+        CALLS[call]()
+
+
+def test_import_does_not_need_matplotlib() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys; sys.modules['matplotlib'] = None; import ragnb.evaluation.plots; assert not {'llama_index', 'pandas'} & set(sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).resolve().parents[2])
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,115 @@
+"""Strategies: lines and files that are read back, mistakes that are named, indexes that are made once."""
+from __future__ import annotations
+
+import pytest
+from conftest import SAMPLE
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+from ragnb.evaluation.datasets import load_dataset
+from ragnb.indexing.folder_index import Index
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.documents.span import DuplicateIdError, InputError
+from ragnb.evaluation.strategy import PRESETS, IndexCache, Strategy, as_document_strategy, build_system, load_strategies, make_grid, parse_strategy, resolve_strategies
+
+words = st.text(st.characters(codec="utf-8", exclude_characters="\x00", exclude_categories=("Cs",)), min_size=1, max_size=12)
+QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return load_dataset(SAMPLE).limit(6)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return IndexCache(tmp_path_factory.mktemp("cache"))
+
+
+@examples(200)
+@given(st.builds(Strategy, split=words, retrieve=words, rerank=words, policy=words, embed=words, top_k=st.integers(1, 500), expand_top_k=st.integers(0, 50), max_chunks=st.integers(1, 500)))
+def test_a_line_says_all_of_a_strategy(strategy):
+    again = parse_strategy(strategy.spec)
+    assert again.spec == strategy.spec and (again.split, again.policy, again.top_k, again.embed) == (strategy.split, strategy.policy, strategy.top_k, strategy.embed)
+
+
+@pytest.mark.parametrize("line, complaint", [
+    ("", "is empty"), ("  ", "is empty"), ("best", "unknown strategy 'best'"), ("peer:", "unknown strategy 'peer:'"), ("seed extra", "'extra' is not understood"),
+    ("seed top_k=3 top_k=4", "'top_k=4' is not understood"), ("seed colour=red", "'colour=red' is not understood"), ("seed top_k=1.5", "top_k must be a whole number, got '1.5'"),
+    ("seed top_k=0", "top_k must be a whole number >= 1, got 0"), ("seed expand_top_k=-1", "expand_top_k must be a whole number >= 0"), ("seed 'policy=none", "cannot be read"),
+    ("seed top_k=99999999999999999999", "top_k must be a whole number"),
+])
+def test_a_line_that_is_wrong_is_explained(line, complaint):
+    with pytest.raises(InputError, match=complaint):
+        parse_strategy(line)
+
+
+def test_presets_and_their_changes():
+    for name, preset in PRESETS.items():
+        assert parse_strategy(name) == preset and preset.name == name
+    assert parse_strategy("default").spec == resolve_strategies([])[0].spec
+    assert parse_strategy("seed policy=parent").policy == "parent" and parse_strategy("seed policy=parent").top_k == PRESETS["seed"].top_k
+
+
+@pytest.mark.parametrize("text, complaint", [
+    ("[1, 2]", "must hold names"), ("", "must hold names"), ("a: [", "cannot be read"), ("a: 3", "strategy 'a' of s.yaml"), ("a: {top_k: many}", "strategy 'a' of s.yaml: top_k must be"),
+    ("ok: seed\nb: {base: worst}", "strategy 'b' of s.yaml: unknown strategy 'worst'"), ("a: !!python/object/apply:os.system ['true']", "cannot be read"),
+])
+def test_a_file_that_is_wrong_is_explained(tmp_path, text, complaint):
+    (tmp_path / "s.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=complaint):
+        load_strategies(tmp_path / "s.yaml")
+
+
+def test_a_file_of_strategies(tmp_path):
+    (tmp_path / "s.yaml").write_text("작은 것: {base: chunks, top_k: 3}\nb: seed policy=parent\n'c': {split: records, policy: 'siblings:1'}\n", encoding="utf-8")
+    assert [(s.name, s.top_k, s.policy) for s in load_strategies(tmp_path / "s.yaml")] == [("작은 것", 3, "none"), ("b", 10, "parent"), ("c", 20, "siblings:1")]
+    with pytest.raises(InputError, match="cannot be read"):
+        load_strategies(tmp_path / "absent.yaml")
+    with pytest.raises(DuplicateIdError, match="called 'b'"):
+        resolve_strategies([str(tmp_path / "s.yaml"), "seed name=b"])
+
+
+def test_a_grid_is_every_combination():
+    grid = make_grid("chunks", retrieve=["bm25", "vector"], top_k=[5, 10, 20])
+    assert [(s.retrieve, s.top_k, s.policy) for s in grid] == [(r, k, "none") for r in ("bm25", "vector") for k in (5, 10, 20)]
+    assert len({s.name for s in grid}) == 6
+
+
+def test_one_index_for_all_strategies_that_share_it(dataset, cache, tmp_path):
+    systems = [build_system(s, dataset, cache) for s in ("chunks", "seed", "bm25")]
+    assert len({id(s.source.expander.store) for s in systems}) == 1
+    assert build_system("chunks split=sentence", dataset, cache).source.expander.store is not systems[0].source.expander.store
+    folders = sorted(cache.folder.iterdir())
+    assert len(folders) == 2
+    again = build_system("chunks", dataset, IndexCache(cache.folder))  # as another process would
+    assert sorted(cache.folder.iterdir()) == folders
+    assert again.rank(QUESTION).at(800) == systems[0].rank(QUESTION).at(800)
+
+
+def test_a_strategy_is_the_pipeline_a_user_would_make(dataset, cache):
+    system = build_system("seed", dataset, cache)
+    folder = next(f for f in cache.folder.iterdir() if Index.open(f).parser.__class__.__name__ == "ParentChildNodeParser")
+    mine = Pipeline.from_index(folder, policy="neighbours:5", top_k=10)
+    assert isinstance(system.source, Pipeline) and system.rank(QUESTION).at(2_000) == mine.rank(QUESTION).at(2_000)
+
+
+def test_sharing_changes_nothing_but_the_work(dataset, cache):
+    systems = [build_system(s, dataset, cache) for s in ("chunks", "hybrid", "parents", "bm25")]
+    asked = []
+    for s in systems:
+        find = s.source.find
+        object.__setattr__(s.source, "find", lambda q, find=find, s=s: asked.append(s.strategy.retrieve) or find(q))
+    shared: dict = {}
+    together = [s.rank_shared(QUESTION, shared)[0].at(1_000) for s in systems]
+    assert asked == ["hybrid", "bm25"]
+    assert together == [s.rank(QUESTION).at(1_000) for s in systems]
+
+
+def test_documents_are_ranked_whole(dataset, cache):
+    strategy = as_document_strategy(parse_strategy("seed"), 30)
+    system = build_system(strategy, dataset, cache)
+    found = system.documents(QUESTION, 30)
+    assert strategy.top_k == 30 and len(found) == len(set(found)) == 30 and found[0] in dataset.documents
+    assert system.documents(QUESTION, 3) == found[:3]

@@ -1,0 +1,817 @@
+"""Expansion: every hit kept, no character twice, text that is the document's, at most two keyed reads."""
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.schema import Document, ImageNode, NodeWithScore, TextNode
+from strategies import examples
+
+from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, merge_by_document, passage_node, to_chunks
+from ragnb.expansion.policies import resolve_policy
+from ragnb.expansion.policy import Place, QuestionPolicy, Situation, neighbours, no_expansion, parent, policy_name, register_policy, together
+from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span, n_characters, parse_address
+from ragnb.chunking.base import SpanNodeParser
+from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.storage.store import Found, MemoryStore
+
+# --- helpers -------------------------------------------------------------------------------------------------------------------------
+
+
+class Given(SpanNodeParser):
+    """A parser that cuts where it is told."""
+    cuts: dict[str, Any]
+
+    def split(self, text: str) -> dict[str, list[Span]]:
+        return {level: list(spans) for level, spans in self.cuts.items()}
+
+
+class Counting(MemoryStore):
+    """A store that writes down what it is asked, and may lose chunks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+        self.lost: set[str] = set()
+
+    def get_outlines(self, doc_ids: Iterable[str]) -> Found[Outline]:
+        doc_ids = tuple(doc_ids)
+        self.asked.append(("outlines", doc_ids))
+        return super().get_outlines(doc_ids)
+
+    def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
+        addresses = tuple(addresses)
+        self.asked.append(("chunks", addresses))
+        found, missing = super().get_chunks(addresses)
+        gone = self.lost & set(found)
+        return Found({i: n for i, n in found.items() if i not in gone}, (*missing, *sorted(gone)))
+
+
+def fill(store: MemoryStore, doc_id: str, text: str, cuts: dict[str, list[Span]], **metadata: Any) -> dict[str, TextNode]:
+    """Put one document into a store; returns its nodes by id."""
+    nodes, outline = Given(cuts=cuts).parse(Document(text=text, id_=doc_id, metadata=metadata))
+    for node in nodes:
+        node.embedding = [1.0]
+    store.put(nodes, [outline])
+    return {n.node_id: n for n in nodes}
+
+
+def row(store: MemoryStore, doc_id: str = "1", n: int = 20, **metadata: Any) -> tuple[str, dict[str, TextNode]]:
+    """A document of n sentences, one a chunk."""
+    parts = [f"{i}번째 문장이다." for i in range(n)]
+    text, spans, at = " ".join(parts), [], 0
+    for part in parts:
+        spans.append(Span(at, at + len(part)))
+        at += len(part) + 1
+    return text, fill(store, doc_id, text, {"c": spans}, **metadata)
+
+
+def hit(node: TextNode, score: float | None = 0.5) -> NodeWithScore:
+    return NodeWithScore(node=node, score=score)
+
+
+def indices(expansion: Expansion) -> list[tuple[str, int]]:
+    return [(p.doc_id, parse_address(a).index) for p in expansion.passages for a in sorted({*p.hits, *p.neighbors}, key=parse_address)]
+
+
+# --- what must hold for any documents, hits and settings -------------------------------------------------------------------------------
+
+
+@st.composite
+def level(draw: st.DrawFn, atoms: list[Span], largest: int) -> list[Span]:
+    """Chunks of whole words that cover all of them, with or without overlap; starts and ends strictly rise."""
+    spans, first, last = [], 0, 0
+    while last < len(atoms):
+        first = draw(st.integers(min(first + 1, last), last)) if spans else 0
+        last = draw(st.integers(last + 1, min(len(atoms), max(last + 1, first + largest))))
+        spans.append(Span(atoms[first].start, atoms[last - 1].end))
+    return spans
+
+
+@st.composite
+def a_document(draw: st.DrawFn) -> tuple[str, dict[str, list[Span]]]:
+    """A text of few different words, and its levels."""
+    text, atoms = draw(st.sampled_from(["", " ", "\n"])), []
+    for _ in range(draw(st.integers(1, 24))):
+        word = draw(st.sampled_from(["삭제", "가", "연차는", "15일", "ab", "👩🏽\u200d💻"]))
+        atoms.append(Span(len(text), len(text) + len(word)))
+        text += word + draw(st.sampled_from([" ", " ", "\n\n", "", "\u3000"]))
+    levels = {"c": draw(level(atoms, 4)), "p": draw(level(atoms, 9)), "s": draw(level(atoms, 2))}
+    return text, levels
+
+
+policies = st.one_of(st.sampled_from([no_expansion, parent]), st.integers(0, 8).map(neighbours),
+                     st.just(lambda outline, hit: Span(0, outline.n_characters)),
+                     st.just(lambda outline, hit: Span(max(0, outline.span_of(hit).start - 3), outline.span_of(hit).end + 5)))
+
+
+@st.composite
+def situations(draw: st.DrawFn, levels: str = "cps") -> tuple[Counting, dict[str, str], list[NodeWithScore]]:
+    """A filled store, its texts, and hits in any order."""
+    store, texts, nodes = Counting(), {}, []
+    for doc_id in draw(st.lists(st.sampled_from(["a", "b#c1", "휴가.md"]), min_size=1, max_size=3, unique=True)):
+        texts[doc_id], cuts = draw(a_document())
+        nodes += fill(store, doc_id, texts[doc_id], cuts, file_name=doc_id).values()
+    pool = [n for n in nodes if n.metadata["level"] in levels]
+    chosen = draw(st.lists(st.sampled_from(pool), max_size=8, unique_by=lambda n: n.node_id))
+    scores = draw(st.lists(st.one_of(st.none(), st.floats(-1, 1)), min_size=len(chosen), max_size=len(chosen)))
+    return store, texts, [hit(n, s) for n, s in zip(chosen, scores)]
+
+
+def check(expansion: Expansion, texts: dict[str, str], hits: list[NodeWithScore]) -> None:
+    """What every expansion promises."""
+    assert Counter(a for p in expansion.passages for a in p.hits) == Counter(h.node_id for h in hits), "every hit in exactly one passage"
+    ranks = {h.node_id: (n, h.score) for n, h in enumerate(hits, 1)}
+    for p in expansion.passages:
+        assert p.text == texts[p.doc_id][p.span.start:p.span.end]
+        assert set(p.why) == {*p.hits, *p.neighbors} and not set(p.hits) & set(p.neighbors) and (p.hits or p.neighbors)
+        if not p.hits:  # what a policy brought from elsewhere
+            assert p.rank in {n for n, _ in ranks.values()} and p.score is None and p.focus is None and p.scores == ()
+            continue
+        assert (p.rank, p.score) == min((ranks[a] for a in p.hits), key=lambda r: r[0])
+        assert [ranks[a][0] for a in p.hits] == sorted(ranks[a][0] for a in p.hits)
+        assert p.scores == tuple(ranks[a][1] for a in p.hits)
+        assert p.focus is None or p.span.contains(p.focus)
+        assert all(p.why[a] == f"hit, rank {ranks[a][0]}" for a in p.hits if "passed" not in p.why[a])
+    assert [p.rank for p in expansion.passages] == sorted(p.rank for p in expansion.passages)
+    for doc_id in texts:
+        spans = [p.span for p in expansion.passages if p.doc_id == doc_id]
+        assert sum(map(len, spans)) == n_characters(spans), "a character stands in two passages"
+    s = expansion.stats
+    assert (s.hits, s.passages, s.merged) == (len(hits), len(expansion.passages), len(hits) - sum(bool(p.hits) for p in expansion.passages))
+    assert s.beside == sum(not p.hits for p in expansion.passages)
+    assert s.neighbors == sum(len(p.neighbors) for p in expansion.passages)
+    assert s.characters == sum(len(p.span) for p in expansion.passages)
+    assert sum(s.dropped.values()) == len(expansion.dropped) and set(s.dropped) == set(expansion.dropped.values())
+    assert not set(expansion.dropped) & {a for p in expansion.passages for a in (*p.hits, *p.neighbors)}
+
+
+@examples(250)
+@given(situations(), policies, st.integers(0, 8), st.integers(1, 30))
+def test_expansion_keeps_its_promises(situation, policy, top_k, max_chunks):
+    store, texts, hits = situation
+    before, stored = [h.model_dump_json() for h in hits], {i: n.model_dump_json() for i, n in store._chunks.items()}
+    expansion = Expander(store, policy, top_k, max_chunks).expand(hits)
+    check(expansion, texts, hits)
+    assert len(store.asked) == expansion.stats.reads <= 2
+    assert all(len(ids) == len(set(ids)) for _, ids in store.asked)
+    assert [h.model_dump_json() for h in hits] == before
+    assert {i: n.model_dump_json() for i, n in store._chunks.items()} == stored
+    chunks = {a for p in expansion.passages for a in (*p.hits, *p.neighbors)}
+    assert len(chunks) <= max(max_chunks, len(hits))
+    assert (expansion.stats.missing, expansion.stats.passed_through, expansion.stats.duplicates) == (0, 0, 0)
+    free = Expander(store, policy, top_k, 10_000).expand(hits)
+    assert free.stats.refused == 0
+    assert expansion.stats.refused == len({a for p in free.passages for a in (*p.hits, *p.neighbors)}) - len(chunks)
+    for h in hits[:top_k]:  # without a limit everything that the policy wants is there, but white space at the document's ends
+        address = parse_address(h.node_id)
+        text, wanted = texts[address.doc_id], policy(free.outlines[address.doc_id], address)
+        missed = set(range(wanted.start, min(wanted.end, len(text)))) - {i for p in free.passages if p.doc_id == address.doc_id for i in range(p.span.start, p.span.end)}
+        assert all(text[i].isspace() for i in missed)
+
+
+@examples(200)
+@given(situations(), policies, st.data())
+def test_holes_are_never_glued_over(situation, policy, data):
+    store, texts, hits = situation
+    everything = sorted(store._chunks)
+    store.lost = set(data.draw(st.lists(st.sampled_from(everything), unique=True)))
+    expansion = Expander(store, policy, len(hits), 10_000).expand(hits)
+    check(expansion, texts, hits)
+    read = {a for kind, ids in store.asked if kind == "chunks" for a in ids}
+    assert expansion.stats.missing == len(read & store.lost)
+    for p in expansion.passages:
+        assert not set(p.neighbors) & store.lost
+        outline = expansion.outlines[p.doc_id]
+        held = [outline.span_of(parse_address(a)) for a in (*p.hits, *p.neighbors)]
+        told = {i for span in held for i in range(span.start, span.end)}
+        assert all(i in told or texts[p.doc_id][i].isspace() for i in range(p.span.start, p.span.end))
+    if read & store.lost:
+        with pytest.raises(MissingChunkError, match="not in the store"):
+            Expander(store, policy, len(hits), 10_000, "fail").expand(hits)
+
+
+@examples(100)
+@given(situations("c"), st.integers(0, 8), st.integers(1, 12))
+def test_neighbours_are_granted_best_hit_first_and_nearest_first(situation, window, max_chunks):
+    """The grant against a slow, plain one: one level, one chunk at a time."""
+    store, _, hits = situation
+    expansion = Expander(store, neighbours(window), len(hits), max_chunks).expand(hits)
+    taken = {h.node_id for h in hits}
+    for h in hits:
+        at = parse_address(h.node_id)
+        n = len(expansion.outlines[at.doc_id].levels["c"])
+        reach = {at.index}
+        for distance in range(1, window + 1):
+            for i in (at.index - distance, at.index + distance):
+                name = f"{at.doc_id}#c{i}"
+                if 0 <= i < n and {i - 1, i + 1} & reach and (name in taken or len(taken) < max_chunks):
+                    taken.add(name)
+                    reach.add(i)
+    assert {a for p in expansion.passages for a in (*p.hits, *p.neighbors)} == taken
+
+
+@pytest.mark.parametrize("n_hits", [1, 10, 80])
+@pytest.mark.parametrize("n_documents", [1, 40])
+def test_two_reads_whatever_the_number_of_hits(n_hits, n_documents):
+    store, nodes = Counting(), []
+    for d in range(n_documents):
+        nodes.append(list(row(store, f"d{d}", 200 if n_documents == 1 else 12)[1].values()))
+    hits = [hit(nodes[i % n_documents][(7 * i) % len(nodes[0])], 1 / (i + 1)) for i in range(n_hits)]
+    expansion = Expander(store, neighbours(5), top_k=n_hits, max_chunks=1_000).expand(hits)
+    assert [kind for kind, _ in store.asked] == ["outlines", "chunks"]
+    assert expansion.stats.reads == 2 and expansion.stats.neighbors > 0
+    assert sum(len(p.hits) for p in expansion.passages) == len({h.node_id for h in hits})
+
+
+def test_hits_alone_need_no_chunk_to_be_read():
+    store = Counting()
+    _, nodes = row(store)
+    Expander(store, no_expansion).expand([hit(nodes["1#c3"])])
+    assert [kind for kind, _ in store.asked] == ["outlines"]
+    assert Expander(store).expand([]).passages == [] and len(store.asked) == 1
+
+
+def test_reads_are_counted_for_each_call_not_for_the_store():
+    """Twenty at once over one store: each says what it read itself."""
+    store = MemoryStore()
+    _, nodes = row(store)
+    expander = Expander(store, neighbours(1))
+
+    async def many():
+        return await asyncio.gather(*(asyncio.to_thread(expander.expand, [hit(nodes[f"1#c{i}"])]) for i in range(20)))
+
+    assert {e.stats.reads for e in asyncio.run(many())} == {2}
+
+
+# --- seed 000: its test cases, and what its code got wrong ----------------------------------------------------------------------------
+
+
+def seed_expand(results: list[dict], corpus: list[dict], window: int = 5, max_results: int = 80) -> list[dict]:
+    """Seed 000's idea of expansion, over a list instead of a server: one sorted, limited query; merge; sort by document; cut."""
+    def near(chunk: dict) -> bool:
+        return any(chunk["document_id"] == r["document_id"] and abs(chunk["chunk_index"] - r["chunk_index"]) <= window for r in results)
+    found = sorted(filter(near, corpus), key=lambda c: (c["document_id"], c["chunk_index"]))[:max_results]
+    merged = {c["_id"]: c for c in results if c.get("_id")}
+    for c in found:
+        merged.setdefault(c["_id"], c)
+    return sorted(merged.values(), key=lambda c: (c.get("document_id", 0), c.get("chunk_index", 0)))[:max_results]
+
+
+def both(store: MemoryStore, hits: list[NodeWithScore], window: int = 5, max_results: int = 80) -> tuple[list[str], list[str]]:
+    """Ids in the order of the result: the seed's, and ours."""
+    def plain(node: TextNode) -> dict:
+        a = parse_address(node.node_id)
+        return {"_id": node.node_id, "document_id": a.doc_id, "chunk_index": a.index}
+    seed = seed_expand([plain(h.node) for h in hits], [plain(n) for n in store._chunks.values()], window, max_results)
+    ours = to_chunks(Expander(store, neighbours(window), len(hits), max_results).expand(hits))
+    return [c["_id"] for c in seed], [c["_id"] for c in ours]
+
+
+def test_seed_case_1_neighbours():
+    store = MemoryStore()
+    _, nodes = row(store)
+    expansion = Expander(store, neighbours(2)).expand([hit(nodes["1#c5"])])
+    assert indices(expansion) == [("1", i) for i in (3, 4, 5, 6, 7)]
+
+
+@pytest.mark.parametrize("at, expected", [(0, [0, 1, 2]), (19, [17, 18, 19])])
+def test_windows_end_with_the_document(at, expected):
+    store = MemoryStore()
+    _, nodes = row(store)
+    assert [i for _, i in indices(Expander(store, neighbours(2)).expand([hit(nodes[f"1#c{at}"])]))] == expected
+
+
+def test_seed_case_2_a_shared_neighbour_appears_once():
+    store = MemoryStore()
+    text, nodes = row(store)
+    expansion = Expander(store, neighbours(2)).expand([hit(nodes["1#c5"]), hit(nodes["1#c7"])])
+    assert indices(expansion) == [("1", i) for i in range(3, 10)]
+    assert expansion.passages[0].text.count("6번째") == 1
+
+
+def test_seed_case_3_documents_stay_apart():
+    store = MemoryStore()
+    _, one = row(store, "1")
+    _, two = row(store, "2")
+    expansion = Expander(store, neighbours(1)).expand([hit(two["2#c10"]), hit(one["1#c5"])])
+    assert indices(expansion) == [("2", 9), ("2", 10), ("2", 11), ("1", 4), ("1", 5), ("1", 6)]
+
+
+def test_seed_case_4_nothing_in_nothing_out():
+    store = MemoryStore()
+    assert Expander(store).expand([]).passages == [] == to_chunks(Expander(store).expand([]))
+    assert ExpandPostprocessor(store=store).postprocess_nodes([]) == []
+
+
+def test_ten_hits_of_which_the_seed_keeps_seven():
+    """Ten documents, window 5: 110 chunks for a limit of 80. The best hit is in the last document."""
+    store, nodes = MemoryStore(), {}
+    for d in range(10):
+        nodes |= row(store, f"d{d}")[1]
+    hits = [hit(nodes[f"d{d}#c10"], 1 / (10 - d)) for d in reversed(range(10))]
+    seed, ours = both(store, hits)
+    kept = [h.node_id for h in hits if h.node_id in seed]
+    assert len(kept) < 10 and hits[0].node_id not in seed
+    assert [h.node_id for h in hits if h.node_id in ours] == [h.node_id for h in hits]
+    assert len(ours) == 80
+
+
+def test_relevance_decides_the_order_not_the_document():
+    store = MemoryStore()
+    nodes = row(store, "a")[1] | row(store, "b")[1]
+    seed, ours = both(store, [hit(nodes["b#c3"], 0.9), hit(nodes["a#c3"], 0.1)], window=1)
+    assert seed == ["a#c2", "a#c3", "a#c4", "b#c2", "b#c3", "b#c4"]
+    assert ours == ["b#c2", "b#c3", "b#c4", "a#c2", "a#c3", "a#c4"]
+
+
+def test_a_hit_without_document_or_index_does_not_break_the_others():
+    """The seed sorts its 0 for "no document" against text ids, which raises."""
+    store = MemoryStore()
+    _, nodes = row(store, "a")
+    with pytest.raises(TypeError):
+        seed_expand([{"_id": "x"}, {"_id": "a#c3", "document_id": "a", "chunk_index": 3}], [], 1)
+    expansion = Expander(store, neighbours(1)).expand([hit(TextNode(id_="x", text="남의 글")), hit(nodes["a#c3"])])
+    assert [p.hits for p in expansion.passages] == [("x",), ("a#c3",)]
+
+
+def test_results_that_are_not_expanded_say_so_too():
+    """The seed's early returns lack `is_neighbor`."""
+    store = MemoryStore()
+    for hits in ([hit(TextNode(id_="x", text="글"))], [hit(row(store)[1]["1#c3"])]):
+        assert all(c["is_neighbor"] is False for c in to_chunks(Expander(store, no_expansion).expand(hits)))
+
+
+def test_inputs_are_not_changed_deeply():
+    store = MemoryStore()
+    _, nodes = row(store, file_name="휴가정책.md")
+    hits = [hit(nodes["1#c5"], 0.85), hit(nodes["1#c5"], 0.5), hit(TextNode(id_="x", text="글", metadata={"k": "v"}))]
+    before = copy.deepcopy([h.model_dump() for h in hits])
+    ExpandPostprocessor(store=store).postprocess_nodes(hits)
+    to_chunks(Expander(store).expand(hits))[0]["_source"]["text"] = "changed"
+    passage_node(Expander(store).expand(hits).passages[0]).node.metadata["file_name"] = "changed"
+    assert [h.model_dump() for h in hits] == before
+    assert store.get_outlines(["1"]).found["1"].metadata == {"file_name": "휴가정책.md"}
+
+
+@pytest.mark.parametrize("verb", ["get_outlines", "get_chunks"])
+def test_a_store_that_fails_is_heard(verb, capsys, monkeypatch):
+    store = MemoryStore()
+    _, nodes = row(store)
+
+    def down(*_: Any) -> None:
+        raise ConnectionError("store is down")
+
+    monkeypatch.setattr(store, verb, down)
+    with pytest.raises(ConnectionError, match="store is down"):
+        Expander(store).expand([hit(nodes["1#c5"])])
+    assert capsys.readouterr().out == ""
+
+
+def test_chunk_list_has_the_seeds_shape():
+    store = MemoryStore()
+    _, nodes = row(store, "7", file_name="휴가정책.md")
+    chunks = to_chunks(Expander(store, neighbours(1)).expand([hit(nodes["7#c4"], 0.85)]))
+    assert chunks == [
+        {"_id": f"7#c{i}", "_source": {"document_id": "7", "chunk_index": i, "text": f"{i}번째 문장이다.", "file_name": "휴가정책.md"},
+         "_score": 0.85 if i == 4 else None, "is_neighbor": i != 4} for i in (3, 4, 5)]
+    assert all(type(c["_source"]["chunk_index"]) is int and type(c["is_neighbor"]) is bool for c in chunks)
+
+
+def test_chunk_list_keeps_overlap_in_the_chunks_as_they_are_stored():
+    store, text = MemoryStore(), "가나다라 마바사아 자차카타"
+    nodes = fill(store, "d", text, {"c": [Span(0, 9), Span(5, 14)]})
+    chunks = to_chunks(Expander(store, neighbours(1)).expand([hit(nodes["d#c0"])]))
+    assert [c["_source"]["text"] for c in chunks] == [nodes["d#c0"].text, nodes["d#c1"].text]
+    assert [c["_source"]["file_name"] for c in chunks] == ["d", "d"]
+
+
+# --- limits --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_defaults_are_the_seeds():
+    assert policy_name(Expander(MemoryStore()).policy) == "neighbours:5"
+    assert (Expander(MemoryStore()).max_chunks, Expander(MemoryStore()).top_k) == (80, 5)
+
+
+def test_more_hits_than_the_limit_all_stay():
+    store = MemoryStore()
+    _, nodes = row(store, n=200)
+    hits = [hit(nodes[f"1#c{2 * i}"]) for i in range(90)]
+    expansion = Expander(store, neighbours(5), top_k=90).expand(hits)
+    assert sum(len(p.hits) for p in expansion.passages) == 90 and expansion.stats.neighbors == 0
+    assert expansion.stats.refused == 184 - 90  # chunks 0 to 178 + 5 are wanted, the even ones up to 178 are hits
+
+
+def test_only_the_best_are_expanded_the_rest_pass():
+    store = MemoryStore()
+    _, nodes = row(store, n=100)
+    expansion = Expander(store, neighbours(1), top_k=2).expand([hit(nodes[f"1#c{10 * i}"]) for i in range(1, 5)])
+    assert [len(p.neighbors) for p in expansion.passages] == [2, 2, 0, 0] and expansion.stats.expanded == 2
+    assert Expander(store, neighbours(1), top_k=0).expand([hit(nodes["1#c10"])]).stats.neighbors == 0
+
+
+def test_the_limit_holds_over_levels_too():
+    """A sentence and a parent as hits: the parent's other sentences are not chunks of the result."""
+    store, text = MemoryStore(), "가나 다라 마바 사아 자차"
+    spans = [Span(3 * i, 3 * i + 2) for i in range(5)]
+    nodes = fill(store, "d", text, {"s": spans, "p": [Span(0, len(text))]})
+    expansion = Expander(store, no_expansion, max_chunks=2).expand([hit(nodes["d#s2"]), hit(nodes["d#p0"])])
+    (p,) = expansion.passages
+    assert (p.text, p.hits, p.neighbors, p.focus) == (text, ("d#s2", "d#p0"), (), Span(6, 8))
+
+
+def test_overlap_does_not_bring_a_refused_chunk_back():
+    """c1 lies wholly under c0 and c2, which are hits; it is not needed, and not there."""
+    store, text = MemoryStore(), "가나다라마바사아자차"
+    nodes = fill(store, "d", text, {"c": [Span(0, 5), Span(3, 7), Span(5, 10)]})
+    (p,) = Expander(store, no_expansion).expand([hit(nodes["d#c0"]), hit(nodes["d#c2"])]).passages
+    assert (p.text, p.neighbors) == (text, ())
+
+
+@pytest.mark.parametrize("setting", [{"top_k": -1}, {"max_chunks": 0}, {"missing": "skip"}])
+def test_bad_settings_are_refused(setting):
+    with pytest.raises(InputError, match="expander needs"):
+        Expander(MemoryStore(), **setting)
+    with pytest.raises(ValueError, match="expander needs"):
+        ExpandPostprocessor(store=MemoryStore(), **setting)
+
+
+# --- policies ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec, name", [("none", "no_expansion"), ("parent", "parent"), ("neighbours", "neighbours:5"), ("neighbours:0", "neighbours:0")])
+def test_policies_have_names(spec, name):
+    assert policy_name(resolve_policy(spec)) == name
+    assert resolve_policy(parent) is parent
+
+
+@pytest.mark.parametrize("bad", ["everything", "", "neighbours:x", "neighbours:1.5", "none:1", "parent:2", "neighbours:1:2"])
+def test_unknown_policies_are_named(bad):
+    with pytest.raises(InputError, match="unknown policy"):
+        resolve_policy(bad)
+
+
+@pytest.mark.parametrize("make", [lambda: neighbours(-1), lambda: resolve_policy("neighbours:-1")])
+def test_a_negative_window_is_refused(make):
+    with pytest.raises(InputError, match="window must be >= 0, got -1"):
+        make()
+
+
+def to_the_end_of_the_page(outline: Outline, hit: Address) -> Span:
+    """A policy of one's own."""
+    span = outline.span_of(hit)
+    page = next(s for _, s in outline.pages if s.overlap(span))
+    return span.hull(page)
+
+
+def test_a_policy_takes_five_lines():
+    store = MemoryStore()
+    text = "\n\n".join(f"{n}쪽의 첫 문장이다.\n{n}쪽의 둘째 문장이다." for n in (1, 2, 3))
+    starts = [i for i in range(len(text)) if text.startswith("쪽의 첫", i + 1)]
+    parser = ParentChildNodeParser(parent_size=80, parent_overlap=0, child_size=14, child_overlap=0)
+    nodes, outline = parser.parse(Document(text=text, id_="m", metadata={"page_starts": starts, "title": "설명서"}))
+    for n in nodes:
+        n.embedding = [1.0]
+    store.put(nodes, [outline])
+    found = next(n for n in nodes if n.metadata["level"] == "c" and "2쪽의 둘째" in n.text)
+    (p,) = Expander(store, to_the_end_of_the_page).expand([hit(found)]).passages
+    assert p.text.strip() == "2쪽의 첫 문장이다.\n2쪽의 둘째 문장이다." and p.pages == (2,)
+    assert [w.split(" #")[0] for w in p.why.values()] == ["to_the_end_of_the_page: 1 before", "hit, rank 1"]
+    (p,) = Expander(store, neighbours(5)).expand([hit(found)]).passages
+    assert p.pages == (1, 2, 3) and p.metadata == {"title": "설명서"}
+
+
+@pytest.mark.parametrize("bad", [lambda o, h: Span(0, 1), lambda o, h: (0, 9999), lambda o, h: None])
+def test_a_policy_that_loses_the_hit_is_refused(bad):
+    store = MemoryStore()
+    _, nodes = row(store)
+    with pytest.raises(InputError, match="which does not hold the hit 1#c5"):
+        Expander(store, bad).expand([hit(nodes["1#c5"])])
+
+
+def test_parents_that_overlap_are_told_once():
+    """Two children in neighbouring parents with 40 characters of overlap: one passage, nothing repeated."""
+    store = Counting()
+    text = "".join(f"{i}번째 조항은 {i}일의 휴가를 정한다. " for i in range(1, 41))
+    parser = ParentChildNodeParser(parent_size=200, parent_overlap=40, child_size=50, child_overlap=20)
+    nodes, outline = parser.parse(Document(text=text, id_="d"))
+    for n in nodes:
+        n.embedding = [1.0]
+    store.put(nodes, [outline])
+    children = [n for n in nodes if n.metadata["level"] == "c"]
+    for n in children:
+        assert parent(outline, parse_address(n.node_id)) == outline.levels["p"][n.metadata["parent"]]
+    first = next(n for n in children if n.metadata["parent"] == 1)
+    second = next(n for n in children if n.metadata["parent"] == 2)
+    expansion = Expander(store, parent).expand([hit(first), hit(second)])
+    (p,) = expansion.passages
+    assert p.span == outline.levels["p"][1].hull(outline.levels["p"][2]) and p.text == text[p.span.start:p.span.end]
+    assert expansion.stats.merged == 1
+    with pytest.raises(InputError, match="needs level 'p'"):
+        row(store, "flat")
+        Expander(store, parent).expand([hit(store._chunks["flat#c1"])])
+
+
+def test_a_child_that_no_parent_holds_stays_alone():
+    outline = Outline("d", 10, {"c": [Span(0, 3), Span(3, 6)], "p": [Span(0, 4), Span(4, 10)]})
+    assert parent(outline, Address("d", "c", 0)) == Span(0, 4)
+    assert parent(outline, Address("d", "c", 1)) == Span(3, 6)
+
+
+# --- hits that cannot be looked around ------------------------------------------------------------------------------------------------
+
+
+def test_nodes_of_others_pass_through_in_their_place():
+    store = Counting()
+    _, nodes = row(store, "a")
+    other = TextNode(id_="uuid-1", text="남의 글", metadata={"file_name": "x.md"})
+    gone = TextNode(id_="gone#c3", text="사라진 문서")
+    beyond = TextNode(id_="a#c99", text="없는 번호")
+    nowhere = TextNode(id_="a#p0", text="없는 층")
+    hits = [hit(other, 0.9), hit(nodes["a#c5"], 0.8), hit(gone, 0.7), hit(beyond, None), hit(nowhere, 0.1)]
+    expansion = Expander(store, neighbours(1)).expand(hits)
+    assert [p.hits for p in expansion.passages] == [("uuid-1",), ("a#c5",), ("gone#c3",), ("a#c99",), ("a#p0",)]
+    assert [p.score for p in expansion.passages] == [0.9, 0.8, 0.7, None, 0.1]
+    assert (expansion.stats.passed_through, expansion.stats.expanded) == (4, 1)
+    assert expansion.passages[0].text == "남의 글" and expansion.passages[0].metadata == {"file_name": "x.md"}
+    assert "passed through" in expansion.passages[0].why["uuid-1"]
+    chunks = to_chunks(expansion)
+    assert [c["_source"]["chunk_index"] for c in chunks] == [None, 4, 5, 6, 3, 99, 0]
+    assert [c["_source"]["text"] for c in chunks][0] == "남의 글"
+
+
+def test_nodes_of_others_only_need_no_read():
+    store = Counting()
+    expansion = Expander(store).expand([hit(TextNode(id_="n1", text="가")), hit(TextNode(id_="n2", text="나"))])
+    assert store.asked == [] and expansion.stats.reads == 0 and len(expansion.passages) == 2
+
+
+def test_two_nodes_without_offsets_are_two_passages_with_two_ids():
+    """Of one document, of one length: without an offset, nobody knows that they are the same place."""
+    from llama_index.core.schema import NodeRelationship, RelatedNodeInfo
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="doc")}
+    hits = [hit(TextNode(id_=i, text=t, relationships=source)) for i, t in (("n1", "가나"), ("n2", "다라"))]
+    nodes = ExpandPostprocessor(store=MemoryStore()).postprocess_nodes(hits)
+    assert [n.text for n in nodes] == ["가나", "다라"] and len({n.node_id for n in nodes}) == 2
+    known = TextNode(id_="n3", text="마바", start_char_idx=40, end_char_idx=42, relationships=source)
+    assert Expander(MemoryStore()).expand([hit(known)]).passages[0].id == "doc@40-42"
+
+
+def test_an_image_passes_through():
+    expansion = Expander(MemoryStore()).expand([hit(ImageNode(id_="img", image="aGk="), 0.3)])
+    assert (expansion.passages[0].hits, expansion.passages[0].text) == (("img",), "")
+
+
+def test_a_hit_given_twice_is_counted_and_kept_once():
+    store = MemoryStore()
+    _, nodes = row(store)
+    expansion = Expander(store, no_expansion).expand([hit(nodes["1#c5"], 0.9), hit(nodes["1#c8"], 0.8), hit(nodes["1#c5"], 0.7)])
+    assert [(p.hits, p.score, p.rank) for p in expansion.passages] == [(("1#c5",), 0.9, 1), (("1#c8",), 0.8, 2)]
+    assert (expansion.stats.duplicates, expansion.stats.hits) == (1, 2)
+
+
+def test_a_text_that_was_changed_on_the_way_is_read_again():
+    """A postprocessor before ours put a window in place of the chunk."""
+    store = Counting()
+    text, nodes = row(store)
+    changed = nodes["1#c5"].model_copy(update={"text_resource": None}, deep=True)
+    changed.set_content("4번째 문장이다. 5번째 문장이다. 6번째 문장이다.")
+    (p,) = Expander(store, neighbours(1)).expand([hit(changed)]).passages
+    assert p.text == text[p.span.start:p.span.end] and p.hits == ("1#c5",)
+    store.lost = {"1#c5"}
+    (p,) = Expander(store, no_expansion).expand([hit(changed)]).passages
+    assert p.text == changed.text and "passed through" in p.why["1#c5"]
+
+
+# --- missing chunks -------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_hole_makes_two_passages_and_fail_says_which():
+    store = Counting()
+    text, nodes = row(store)
+    store.lost = {"1#c6"}
+    hits = [hit(nodes["1#c5"]), hit(nodes["1#c8"])]
+    expansion = Expander(store, neighbours(2)).expand(hits)
+    assert [(p.hits, p.neighbors) for p in expansion.passages] == [(("1#c5",), ("1#c3", "1#c4")), (("1#c8",), ("1#c7", "1#c9", "1#c10"))]
+    assert expansion.stats.missing == 1
+    assert all(p.text == text[p.span.start:p.span.end] for p in expansion.passages)
+    with pytest.raises(MissingChunkError, match="1#c6"):
+        Expander(store, neighbours(2), missing="fail").expand(hits)
+    Expander(store, neighbours(0), missing="fail").expand(hits)  # nothing is read, nothing is missing
+
+
+def test_a_lost_chunk_that_others_overlap_leaves_no_hole():
+    store, text = Counting(), "가나다라마바사아자차카타"
+    nodes = fill(store, "d", text, {"c": [Span(0, 5), Span(3, 7), Span(5, 12)]})
+    store.lost = {"d#c1"}
+    (p,) = Expander(store, neighbours(2)).expand([hit(nodes["d#c0"])]).passages
+    assert (p.text, p.neighbors) == (text, ("d#c2",))
+
+
+def test_a_level_with_gaps_is_not_glued():
+    """A splitter that leaves out a footer: neighbours across it are two passages, not an error and not a lie."""
+    store, text = MemoryStore(), "첫 조항이다. [쪽 1] 둘째 조항이다."
+    nodes = fill(store, "d", text, {"r": [Span(0, 7), Span(14, 22)]})
+    store._outlines["d"].blanks.clear()  # what lies between is not white space
+    expansion = Expander(store, neighbours(1)).expand([hit(nodes["d#r1"]), hit(nodes["d#r0"])])
+    assert [p.text for p in expansion.passages] == ["둘째 조항이다.", "첫 조항이다."]
+
+
+# --- in LlamaIndex --------------------------------------------------------------------------------------------------------------------
+
+
+def test_postprocessor_sync_is_async():
+    store = MemoryStore()
+    text, nodes = row(store, file_name="휴가.md")
+    hits = [hit(nodes["1#c5"], 0.9), hit(nodes["1#c12"], 0.4)]
+    post = ExpandPostprocessor(store=store, policy="neighbours:1")
+    out = post.postprocess_nodes(hits, query_str="연차")
+    again = asyncio.run(post.apostprocess_nodes(hits, query_str="연차"))
+    assert [n.model_dump() for n in out] == [n.model_dump() for n in again]
+    first = out[0].node
+    assert (first.node_id, out[0].score, first.ref_doc_id) == ("1@40-69", 0.9, "1") and first.text == text[40:69]
+    assert first.metadata == {"file_name": "휴가.md", "hits": "1#c5", "neighbors": "1#c4 1#c6", "pages": ""}
+    assert "neighbors" not in first.get_content("llm") and "휴가.md" in first.get_content("llm") and first.get_content("embed") == first.text
+
+
+def test_a_passage_node_names_its_hits_best_first():
+    store = MemoryStore()
+    _, nodes = row(store)
+    (node,) = ExpandPostprocessor(store=store, policy="neighbours:1").postprocess_nodes([hit(nodes["1#c7"]), hit(nodes["1#c5"])])
+    assert (node.metadata["hits"], node.metadata["neighbors"]) == ("1#c7 1#c5", "1#c4 1#c6 1#c8")
+
+
+def test_postprocessor_is_a_pydantic_model():
+    from pydantic import ValidationError
+    for bad in ({"policy": "neighbours:-1"}, {"policy": "all"}, {"max_chunks": "many"}, {"missing": "skip"}, {"top_k": -1}):
+        with pytest.raises(ValidationError):
+            ExpandPostprocessor(store=MemoryStore(), **bad)
+    with pytest.raises(ValidationError):
+        ExpandPostprocessor()
+
+
+def test_statistics_are_logged(caplog):
+    store = MemoryStore()
+    _, nodes = row(store)
+    with caplog.at_level(logging.INFO, "ragnb.expansion.expander"):
+        Expander(store, neighbours(1)).expand([hit(nodes["1#c5"])])
+    assert "neighbours:1" in caplog.text and "'neighbors': 2" in caplog.text
+
+
+def test_the_question_reaches_the_policy():
+    store, asked = MemoryStore(), []
+    _, nodes = row(store)
+
+    def prepare(situation: Situation):
+        asked.append((situation.question, len(situation.hits), len(situation.expanded)))
+        situation.events.append("looked")
+        return neighbours(1)
+
+    policy = QuestionPolicy("mine", prepare)
+    hits = [hit(nodes[f"1#c{i}"]) for i in (1, 5, 9)]
+    expansion = Expander(store, policy, top_k=2).expand(hits, "며칠?")
+    ExpandPostprocessor(store=store, policy=policy).postprocess_nodes(hits, query_str="언제?")
+    Expander(store, policy, top_k=0).expand(hits, "아무도")  # nobody is expanded: nobody is asked
+    Expander(store, policy).expand([], "아무도")
+    assert asked == [("며칠?", 3, 2), ("언제?", 3, 3)]
+    assert expansion.stats.events == ["looked"] and "mine: 1 after #c1" in expansion.passages[0].why["1#c2"]
+
+
+# --- places elsewhere -----------------------------------------------------------------------------------------------------------------
+
+
+def brings(*places: Any, documents: tuple[str, ...] = ()) -> QuestionPolicy:
+    """The hit, and places elsewhere."""
+    return QuestionPolicy("brings", lambda situation: lambda outline, at: [outline.span_of(at), *places], lambda hits: documents)
+
+
+def test_a_place_in_another_document_is_a_passage_behind_its_hit():
+    store = Counting()
+    text, nodes = row(store, "a")
+    other, _ = row(store, "b")
+    policy = brings(Place("b", Span(0, 9), "is cited"), ("b", Span(40, 49)), documents=("b",))
+    expansion = Expander(store, policy, top_k=1).expand([hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
+    assert [(p.doc_id, p.rank, p.hits, p.score, p.text) for p in expansion.passages] == [
+        ("a", 1, ("a#c5",), 0.9, nodes["a#c5"].text), ("b", 1, (), None, other[:9]), ("b", 1, (), None, other[40:49]), ("a", 2, ("a#c9",), 0.8, nodes["a#c9"].text)]
+    assert expansion.passages[1].why == {"b#c0": "brings: is cited (rank 1)"} and "brought along" in str(expansion.passages[2].why)
+    assert store.asked == [("outlines", ("a", "b")), ("chunks", ("b#c0", "b#c4"))]
+    assert [(c["_id"], c["is_neighbor"]) for c in to_chunks(expansion)] == [("a#c5", False), ("b#c0", True), ("b#c4", True), ("a#c9", False)]
+    check(expansion, {"a": text, "b": other}, [hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
+
+
+def test_a_place_that_touches_a_hit_joins_it():
+    store = MemoryStore()
+    text, nodes = row(store, "a")
+    after = store.get_outlines(["a"]).found["a"].levels["c"][6]
+    (p,) = Expander(store, brings(Place("a", after, "is cited"))).expand([hit(nodes["a#c5"])]).passages
+    assert p.hits == ("a#c5",) and p.neighbors == ("a#c6",) and p.text == text[p.span.start:p.span.end]
+    assert p.why["a#c6"] == "brings: is cited (rank 1)"
+
+
+def test_a_place_nobody_knows_is_told_and_costs_no_read():
+    store = Counting()
+    _, nodes = row(store, "a")
+    row(store, "c")
+    expansion = Expander(store, brings(Place("b", Span(0, 9)), Place("c", Span(0, 9)), Place("a", Span(10**6, 10**6 + 5)), documents=("b",))).expand([hit(nodes["a#c5"])])
+    assert expansion.dropped == {"b@0-9": "its document is not in the index", "c@0-9": "its document is not in the index"}
+    assert expansion.stats.dropped == {"its document is not in the index": 2}
+    assert [k for k, _ in store.asked] == ["outlines"] and len(expansion.passages) == 1
+
+
+def test_places_are_cut_from_the_end_and_come_after_the_neighbours_of_their_hit():
+    store = MemoryStore()
+    text, nodes = row(store, "a")
+    policy = together(neighbours(1), brings(Place("a", store._outlines["a"].levels["c"][12].hull(store._outlines["a"].levels["c"][15]), "far")))
+    expansion = Expander(store, policy, max_chunks=5).expand([hit(nodes["a#c5"])])
+    assert [(p.hits, p.neighbors) for p in expansion.passages] == [(("a#c5",), ("a#c4", "a#c6")), ((), ("a#c12", "a#c13"))]
+    assert expansion.stats.dropped == {"beyond max_chunks": 2} and set(expansion.dropped) == {"a#c14", "a#c15"}
+    assert Expander(store, policy, max_chunks=3).expand([hit(nodes["a#c5"])]).stats.beside == 0
+
+
+def test_a_place_is_read_on_a_level_that_its_document_has():
+    store, text = MemoryStore(), "가나 다라 마바 사아 자차"
+    _, nodes = row(store, "a")
+    fill(store, "law", text, {"r": [Span(0, 5), Span(6, 14)], "p": [Span(0, 14)]})
+    expansion = Expander(store, brings(Place("law", Span(7, 10)), documents=("law",))).expand([hit(nodes["a#c5"])])
+    assert expansion.passages[1].text == text[7:10] and expansion.passages[1].neighbors == ("law#r1",)
+
+
+@pytest.mark.parametrize("bad", [[], [Place("a", Span(0, 5))], [Span(0, 1)], [None], ["a"], [("a", 0, 1)]])
+def test_several_spans_must_hold_the_hit_too(bad):
+    store = MemoryStore()
+    _, nodes = row(store, "a")
+    with pytest.raises(InputError, match="which does not hold the hit a#c5"):
+        Expander(store, lambda outline, at: bad).expand([hit(nodes["a#c5"])])
+
+
+def test_policies_are_put_together():
+    store = MemoryStore()
+    text, nodes = row(store)
+    policy = resolve_policy("neighbours:1 + siblings:2")
+    assert policy_name(policy) == "neighbours:1+siblings:2"
+    (p,) = Expander(store, policy).expand([hit(nodes["1#c5"])]).passages
+    assert p.neighbors == ("1#c3", "1#c4", "1#c6", "1#c7")
+    for bad in ("+", "neighbours+", "none+everything", "neighbours:1+none:2"):
+        with pytest.raises(InputError, match="unknown policy"):
+            resolve_policy(bad)
+
+
+def test_a_policy_of_ones_own_gets_a_name():
+    register_policy("test-first", lambda n=1: lambda outline, at: Span(0, max(n, outline.span_of(at).end)), int)
+    assert resolve_policy("test-first:3")(Outline("d", 9, {"c": [Span(0, 1)]}), Address("d", "c", 0)) == Span(0, 3)
+    with pytest.raises(InputError, match=r"test-first\[:N\]"):
+        resolve_policy("test-second")
+    for bad in ("", "a:b", "a+b"):
+        with pytest.raises(InputError, match="name must hold neither"):
+            register_policy(bad, lambda: no_expansion)
+
+
+# --- what the index no longer holds ----------------------------------------------------------------------------------------------------
+
+
+def test_deleted_hits_are_kept_dropped_or_refused():
+    """A chunk that the store lost, a document that was deleted, and somebody else's node."""
+    store = Counting()
+    text, nodes = row(store, "a")
+    store.lost = {"a#c5"}
+    hits = [hit(nodes["a#c5"], 0.9), hit(TextNode(id_="gone#c1", text="지운 글")), hit(TextNode(id_="uuid", text="남의 글")), hit(nodes["a#c9"])]
+    kept = Expander(store, neighbours(1)).expand(hits)
+    assert {a for p in kept.passages for a in p.hits} == {h.node_id for h in hits}
+    store.asked = []
+    dropped = Expander(store, neighbours(1), missing="drop").expand(hits)
+    assert [p.hits for p in dropped.passages] == [("uuid",), ("a#c9",)] and dropped.stats.merged == 0
+    assert dropped.dropped == {"gone#c1": "hit that is not in the index", "a#c5": "hit that is not in the index"}
+    assert dropped.stats.dropped == {"hit that is not in the index": 2} and len(store.asked) == dropped.stats.reads == 2
+    assert all("5번째" not in p.text and "지운" not in p.text for p in dropped.passages)
+    with pytest.raises(MissingChunkError, match="1 hits are not in the index, the first is 'gone#c1'"):
+        Expander(store, neighbours(1), missing="fail").expand(hits)
+    Expander(store, missing="fail").expand([hit(TextNode(id_="uuid", text="남의 글"))])
+
+
+def test_what_lies_behind_a_hole_is_told():
+    store = Counting()
+    _, nodes = row(store, "a")
+    store.lost = {"a#c7"}
+    expansion = Expander(store, neighbours(3)).expand([hit(nodes["a#c5"])])
+    assert expansion.dropped == {"a#c7": "not in the store", "a#c8": "cut off by a chunk that is not in the store"}
+
+
+# --- for display -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_document_is_shown_once():
+    store = MemoryStore()
+    a, b = row(store, "a", title="가")[1], row(store, "b")[1]
+    expansion = Expander(store, neighbours(1)).expand([hit(a["a#c15"], 0.9), hit(b["b#c3"], 0.8), hit(a["a#c2"], 0.7)])
+    shown = merge_by_document(expansion.passages)
+    assert [(d.doc_id, d.rank, d.score, len(d.passages)) for d in shown] == [("a", 1, 0.9, 2), ("b", 2, 0.8, 1)]
+    assert shown[0].passages[0].span < shown[0].passages[1].span and shown[0].metadata == {"title": "가"}
+    assert shown[0].text.count("\n…\n") == 1 and merge_by_document([]) == []

@@ -1,0 +1,776 @@
+"""Every policy: what it reads at the edges, what the seeds' own code got wrong, and the mechanism's promises for all of them."""
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.schema import NodeWithScore
+from strategies import examples
+from test_expand import Counting, check, fill, hit, level, row
+
+from ragnb.retrieval.bm25 import Bm25
+from ragnb.context.builders import cut_passage
+from ragnb.expansion.expander import Expander, ExpandPostprocessor, merge_by_document
+from ragnb.expansion.policies import resolve_policy
+from ragnb.expansion.policy import Place, neighbours, no_expansion, parent, policy_name
+from ragnb.expansion.fetch import expand_dicts, fetch_chunks, fetch_doc_chunks, fetch_doc_pages, fetch_pages
+from ragnb.expansion.policies import adaptive, auto_merge, best_runs, best_segments, bm25_relevance, by_doc_type, llm_window, pages, read_windows, section, sentence_window, whole_document, with_references
+from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span
+from ragnb.chunking.sentence_window import SentenceWindowNodeParser
+from ragnb.storage.store import MemoryStore
+from ragnb.documents.text import count_tokens
+
+# --- helpers -------------------------------------------------------------------------------------------------------------------------
+
+
+class Says:
+    """A model with one answer; counts its calls."""
+
+    def __init__(self, answer: str | Exception) -> None:
+        self.answer, self.prompts = answer, []
+
+    def predict(self, prompt: Any, **kwargs: Any) -> str:
+        self.prompts.append(prompt.format(**kwargs))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def hashed(question: str, chunks: Sequence[Address]) -> list[float]:
+    """Some value for every chunk, always the same."""
+    return [zlib.crc32(f"{question}{a}".encode()) % 100 / 100 for a in chunks]
+
+
+def even(n: int = 40, size: int = 100, **more: Any) -> Outline:
+    """A document of n chunks of one size."""
+    return Outline("d", n * size, {"c": [Span(i * size, (i + 1) * size) for i in range(n)]}, **more)
+
+
+def at(i: int, level: str = "c") -> Address:
+    return Address("d", level, i)
+
+
+def paged(store: MemoryStore, doc_id: str, n: int = 20, per_page: int = 4, **metadata: Any) -> tuple[str, dict]:
+    """A document of n sentences, some on a page."""
+    starts = [10 * i for i in range(0, 10, per_page)] + [100 + 11 * (i - 10) for i in range(0, n, per_page) if i >= 10]
+    return row(store, doc_id, n, page_starts=starts, **metadata)
+
+
+def spans_of(expansion: Any) -> list[Span]:
+    return [p.span for p in expansion.passages]
+
+
+# --- the promises, for every policy ----------------------------------------------------------------------------------------------------
+
+
+def cite_next(doc_ids: Sequence[str]) -> Callable[[str, Span], list[Place]]:
+    """Everybody cites the head of the next document, something of its own, and a document that is not there."""
+    def cite(doc_id: str, span: Span) -> list[Place]:
+        if doc_id not in doc_ids:
+            return []
+        following = doc_ids[(doc_ids.index(doc_id) + 1) % len(doc_ids)]
+        return [Place(following, Span(0, 7), "next"), Place(doc_id, Span(span.end // 2, span.end // 2 + 9), "own"), Place("nowhere", Span(0, 5)), Place(doc_id, Span(3, 3))]
+    return cite
+
+
+SPECS = ["none", "neighbours:2", "siblings", "adaptive", "adaptive:words", "pages:1", "document:7", "doc_type", "parent", "auto-merge:0.3", "window:1", "section",
+         "section:1", "llm:2", "segments", "references", "references:2", "neighbours:1+references:2", "doc_type+segments"]
+
+
+def make(spec: str, doc_ids: Sequence[str], answer: str | Exception = "[1, 2, 3]") -> Any:
+    relevance = hashed if "+" in spec else None
+    return resolve_policy(spec, llm=Says(answer), catalogue=cite_next(doc_ids), relevance=relevance)
+
+
+@st.composite
+def a_document(draw: st.DrawFn) -> tuple[str, dict[str, list[Span]], list[int]]:
+    """A text with headings, its levels, and where its pages begin."""
+    text, atoms = draw(st.sampled_from(["", " ", "\n"])), []
+    for _ in range(draw(st.integers(1, 24))):
+        word = draw(st.sampled_from(["삭제", "가", "연차는", "15일", "ab", "\n# 장\n", "\n## 절\n"]))
+        start = len(text) + (word[0] == "\n")
+        atoms.append(Span(start, start + len(word.strip("\n"))))
+        text += word + draw(st.sampled_from([" ", " ", "\n\n", "\u3000"]))
+    levels = {"c": draw(level(atoms, 4)), "p": draw(level(atoms, 9)), "s": draw(level(atoms, 2))}
+    return text, levels, sorted(draw(st.lists(st.integers(0, len(text)), max_size=5)))
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[Counting, dict[str, str], list[NodeWithScore]]:
+    """A filled store, its texts, and hits in any order."""
+    store, texts, nodes = Counting(), {}, []
+    for doc_id in draw(st.lists(st.sampled_from(["a", "b#c1", "휴가.md"]), min_size=1, max_size=3, unique=True)):
+        texts[doc_id], cuts, starts = draw(a_document())
+        kind = draw(st.sampled_from(["GCB", "manual", ""]))
+        nodes += fill(store, doc_id, texts[doc_id], cuts, doc_type=kind, page_starts=starts or None).values()
+    chosen = draw(st.lists(st.sampled_from([n for n in nodes if n.metadata["level"] in "cs"]), max_size=8, unique_by=lambda n: n.node_id))
+    scores = draw(st.lists(st.one_of(st.none(), st.floats(-1, 1)), min_size=len(chosen), max_size=len(chosen)))
+    return store, texts, [hit(n, s) for n, s in zip(chosen, scores)]
+
+
+@examples(60)
+@given(situations(), st.integers(0, 8), st.integers(1, 40), st.sampled_from(["[1, 2, 3]", "[0]", "no", ValueError("down")]))
+def test_every_policy_keeps_the_promises(situation, top_k, max_chunks, answer):
+    store, texts, hits = situation
+    before = [h.model_dump_json() for h in hits]
+    for spec in SPECS:
+        store.asked = []
+        expansion = Expander(store, make(spec, list(texts), answer), top_k, max_chunks).expand(hits, "연차?")
+        check(expansion, texts, hits)
+        assert len(store.asked) == expansion.stats.reads <= 2 and expansion.stats.llm_calls <= 1
+        assert [h.model_dump_json() for h in hits] == before
+        assert len({a for p in expansion.passages for a in (*p.hits, *p.neighbors)}) <= max(max_chunks, len(hits))
+        again = Expander(store, make(spec, list(texts), answer), top_k, max_chunks).expand(hits, "연차?")
+        assert (again.passages, again.stats, again.dropped) == (expansion.passages, expansion.stats, expansion.dropped)
+        for h in hits:
+            assert any(p.span.contains(Span(h.node.start_char_idx, h.node.end_char_idx)) for p in expansion.passages if p.doc_id == h.node.ref_doc_id)
+
+
+@examples(40)
+@given(situations(), st.data())
+def test_holes_are_never_glued_over_whatever_the_policy(situation, data):
+    store, texts, hits = situation
+    store.lost = set(data.draw(st.lists(st.sampled_from(sorted(store._chunks)), unique=True)))
+    kept = {h.node_id for h in hits} - store.lost
+    for spec in SPECS:
+        expansion = Expander(store, make(spec, list(texts)), len(hits), 10_000).expand(hits)
+        check(expansion, texts, hits)
+        assert not {a for p in expansion.passages for a in p.neighbors} & store.lost
+        dropped = Expander(store, make(spec, list(texts)), len(hits), 10_000, "drop").expand(hits)
+        assert {a for p in dropped.passages for a in p.hits} == kept
+        assert dropped.stats.reads <= 2 and all(p.text == texts[p.doc_id][p.span.start:p.span.end] for p in dropped.passages)
+
+
+@pytest.mark.parametrize("n_documents", [1, 40])
+@pytest.mark.parametrize("spec", SPECS)
+def test_two_reads_for_every_policy(spec, n_documents):
+    store, nodes = Counting(), []
+    doc_ids = [f"d{d}" for d in range(n_documents)]
+    for d in doc_ids:
+        parts = [f"# 장 {i}\n{i}번째 문장이다." for i in range(200 if n_documents == 1 else 12)]
+        text, spans, start = "\n".join(parts), [], 0
+        for part in parts:
+            spans.append(Span(start, start + len(part)))
+            start += len(part) + 1
+        wide = [a.hull(b) for a, b in zip(spans[::3], [*spans[2::3], spans[-1]])]
+        filled = fill(store, d, text, {"c": spans, "s": spans, "p": wide}, doc_type="gcb" if d.endswith("1") else "manual", page_starts=[s.start for s in spans[::4]])
+        nodes.append([n for n in filled.values() if n.metadata["level"] == "c"])
+    for n_hits in (1, 10, 80):
+        store.asked = []
+        hits = [hit(nodes[i % n_documents][(7 * i) % len(nodes[0])], 1 / (i + 1)) for i in range(n_hits)]
+        expansion = Expander(store, make(spec, doc_ids), top_k=n_hits, max_chunks=2_000).expand(hits, "며칠인가?")
+        kinds = [kind for kind, _ in store.asked]
+        assert kinds in (["outlines"], ["outlines", "chunks"]) and expansion.stats.reads == len(kinds)
+        assert sum(len(p.hits) for p in expansion.passages) == len({h.node_id for h in hits})
+        if n_documents > 1 and "references" in spec and n_hits == 1:
+            assert {p.doc_id for p in expansion.passages} == ({"d0", "d1", "d2"} if ":2" in spec else {"d0", "d1"})
+
+
+@pytest.mark.parametrize("spec", [*SPECS, "window", "adaptive:cl100k_base"])
+def test_every_policy_has_its_name_and_works_in_a_postprocessor(spec):
+    policy = make(spec, ["d"])
+    assert policy_name(policy) and policy_name(resolve_policy(policy)) == policy_name(policy)
+    store = MemoryStore()
+    _, nodes = row(store, "d")
+    spans = store._outlines["d"].levels["c"]
+    store._outlines["d"].levels.update({"s": spans, "p": [Span(0, spans[-1].end)]})
+    nodes = ExpandPostprocessor(store=store, policy=policy).postprocess_nodes([hit(nodes["d#c5"])], query_str="며칠?")
+    assert nodes and "d#c5" in nodes[0].metadata["hits"]
+
+
+def test_an_unknown_name_is_answered_with_all_of_them():
+    with pytest.raises(InputError) as error:
+        resolve_policy("everything")
+    for name in ("none", "neighbours[:N]", "siblings[:N]", "parent", "adaptive[:TOKENIZER]", "pages[:N]", "document[:N]", "doc_type", "auto-merge[:RATIO]", "window[:N]",
+                 "section[:LEVEL]", "segments[:PENALTY]", "references[:DEPTH]", "llm[:N]"):
+        assert name in str(error.value)
+
+
+@pytest.mark.parametrize("bad, message", [
+    ("pages:-1", "window must be >= 0, got -1"), ("document:0", "max_chunks must be >= 1, got 0"), ("auto-merge:1.5", r"ratio must be in \[0, 1\], got 1.5"),
+    ("auto-merge:nan", "ratio"), ("window:-2", "got -2"), ("section:0", "level >= 1"), ("segments:0", "penalty > 0"), ("adaptive:klingon", "unknown tokenizer"),
+    ("pages:x", "unknown policy"), ("doc_type:1", "unknown policy"), ("document:", "unknown policy"), ("llm", "needs a model"), ("references", "needs a catalogue"),
+])
+def test_bad_arguments_are_named(bad, message):
+    with pytest.raises(InputError, match=message):
+        resolve_policy(bad)
+
+
+# --- by length -------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size, window", [(1, 8), (199, 8), (200, 5), (599, 5), (600, 2), (5_000, 2)])
+def test_steps_of_the_window(size, window):
+    assert adaptive()(even(40, size), at(20)) == Span((20 - window) * size, (21 + window) * size)
+
+
+def seed_window(text: str) -> int:
+    """Seed 000's code: words between spaces."""
+    n = len(text.split())
+    return 8 if n < 50 else 5 if n < 150 else 2
+
+
+def test_the_seed_measures_korean_and_english_differently():
+    """The same text in two languages: the seed reads 5 chunks around one and 8 around the other. With a named unit a person can choose."""
+    english = "An employee who has worked for one year is granted fifteen days of annual paid leave. " * 4
+    korean = "1년간 근무한 직원에게는 15일의 연차 유급휴가를 준다. " * 4
+    assert seed_window(english) == 5 and seed_window(korean) == 8
+    assert [w.name for w in (adaptive(), adaptive("words"))] == ["adaptive:characters", "adaptive:words"]
+    store = MemoryStore()
+    parts = [korean + f"{i}" for i in range(30)]
+    text, spans = "\n".join(parts), [Span(sum(len(p) + 1 for p in parts[:i]), sum(len(p) + 1 for p in parts[:i]) + len(parts[i])) for i in range(30)]
+    nodes = fill(store, "d", text, {"c": spans})
+    for unit in ("words", "cl100k_base"):
+        (p,) = Expander(store, adaptive(unit)).expand([hit(nodes["d#c15"])]).passages
+        length = count_tokens(nodes["d#c15"].text, unit)
+        assert len(p.neighbors) == 2 * (seed_window(nodes["d#c15"].text) if unit == "words" else 5) and (unit == "words" or 100 < length < 500)
+
+
+def test_the_prose_of_the_seed_can_be_had():
+    prose = adaptive(steps=((500, 10),))
+    assert prose(even(40, 100), at(20)) == Span(1_000, 3_100) and prose(even(40, 500), at(20)) == Span(9_000, 11_500)
+    for bad in ({"steps": ((5, 1), (1, 5))}, {"steps": ((5, -1),)}, {"longest": -1}):
+        with pytest.raises(InputError, match="must rise"):
+            adaptive(**bad)
+
+
+# --- pages -----------------------------------------------------------------------------------------------------------------------------
+
+PAGES = even(40, 10, pages=[(n + 1, Span(40 * n, 40 * n + 40)) for n in range(10)])
+
+
+def seed_pages_around(page: int | None, window: int) -> list[int]:
+    """What seed 002 asks its index for."""
+    return list(range(page - window, page + window + 1))
+
+
+def test_pages_that_cannot_be_are_never_asked_for():
+    assert seed_pages_around(1, 2) == [-1, 0, 1, 2, 3]
+    with pytest.raises(TypeError):
+        seed_pages_around(None, 2)
+    assert pages(2)(PAGES, at(0)) == Span(0, 120)
+    assert pages(2)(PAGES, at(39)) == Span(280, 400)
+    assert pages(0)(PAGES, at(5)) == Span(40, 80)
+    assert pages(2)(even(), at(20)) == neighbours()(even(), at(20)) and pages(2, "none")(even(), at(20)) == Span(2_000, 2_100)
+
+
+def test_a_chunk_on_several_pages_keeps_them_all():
+    outline = Outline("d", 100, {"c": [Span(0, 35), Span(35, 90), Span(90, 100)]}, pages=[(n + 1, Span(10 * n, 10 * n + 10)) for n in range(10)])
+    assert outline.pages_of(Span(35, 90)) == (4, 5, 6, 7, 8, 9)
+    assert pages(1)(outline, at(1)) == Span(20, 100) and pages(0)(outline, at(1)) == Span(30, 90)
+
+
+def test_empty_pages_and_other_numbers():
+    outline = Outline("d", 30, {"c": [Span(0, 10), Span(10, 20), Span(20, 30)]}, pages=[(1, Span(0, 10)), (2, Span(10, 10)), (3, Span(10, 20)), (7, Span(20, 30))])
+    assert pages(1)(outline, at(1)) == Span(10, 20)    # page 2 holds nothing, there is no page 4
+    assert pages(2)(outline, at(1)) == Span(0, 20)
+    assert pages(4)(outline, at(2)) == Span(10, 30)
+
+
+# --- whole documents and types ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_cap_stays_around_the_hit():
+    """The seed's `max_chunks=50` reads the head of a document, wherever the hit is."""
+    outline = even(200, 10)
+    seed = list(range(200))[:50]
+    assert 150 not in seed
+    for i in (0, 10, 100, 150, 199):
+        span = whole_document()(outline, at(i))
+        assert len(span) == 500 and span.contains(outline.span_of(at(i)))
+    assert whole_document()(outline, at(100)) == Span(750, 1_250)
+
+
+def test_a_cut_of_the_whole_document_keeps_the_hit():
+    """The seed cuts the joined text to 1,200 characters from its head."""
+    store = MemoryStore()
+    text, nodes = row(store, "d", 150)
+    (p,) = Expander(store, whole_document(150), max_chunks=200).expand([hit(nodes["d#c140"])]).passages
+    assert nodes["d#c140"].text not in p.text[:1_200]
+    assert nodes["d#c140"].text in cut_passage(p, 1_200).text
+
+
+def seed_expand_related(docs: list[dict], page_fetcher: Callable, doc_fetcher: Callable, page_window: int = 2) -> tuple[list[dict], list[dict]]:
+    """Seed 002's node: expanded documents, and what is displayed."""
+    expanded = []
+    for idx, doc in enumerate(docs):
+        if idx >= 5:
+            expanded.append(doc)
+            continue
+        doc_type = (doc.get("doc_type") or "").lower()
+        if doc_type in {"gcb", "myservice"}:
+            related = doc_fetcher(doc["doc_id"])
+        else:
+            related = page_fetcher(doc["doc_id"], seed_pages_around(doc.get("page"), page_window))
+        expanded.append({**doc, "text": "\n".join(related)[:1_200]})
+    display = expanded[:5]
+    if doc_type in {"gcb", "myservice"}:  # of whichever document the loop ended with
+        display = list({d["doc_id"]: d for d in reversed(display)}.values())[::-1]
+    return expanded, display
+
+
+def test_each_document_is_asked_its_own_type():
+    """Three hits, the last of a service record: the seed merges the two of the manual as well."""
+    store = Counting()
+    gcb, manual = paged(store, "g", doc_type="GCB")[1], paged(store, "m", doc_type="manual")[1]
+    hits = [hit(manual["m#c1"], 0.9), hit(manual["m#c17"], 0.8), hit(gcb["g#c3"], 0.7), hit(gcb["g#c15"], 0.6)]
+    raw = [{"doc_id": h.node.ref_doc_id, "doc_type": h.node.metadata["doc_type"], "page": h.node.metadata["page"]} for h in hits]
+    queries: list[str] = []
+    seed = seed_expand_related(raw, lambda d, p: queries.append(d) or [], lambda d: queries.append(d) or [])[1]
+    assert [d["doc_id"] for d in seed] == ["m", "g"] and len(queries) == 4    # a query a hit, and the manual merged
+    expansion = Expander(store, by_doc_type({"gcb": "document"}, "pages:0")).expand(hits)
+    shown = merge_by_document(expansion.passages, ["gcb", "myservice"])
+    assert [d.doc_id for d in shown] == ["m", "m", "g"] and len(store.asked) == 2
+    assert expansion.stats.merged == 1    # the two of the record are one text, told once
+
+
+def test_types_are_compared_without_case_and_the_rest_goes_by_pages():
+    for kind, policy in (("GCB", whole_document()), (" MyService ", whole_document()), ("manual", pages(2)), (None, pages(2)), (7, pages(2))):
+        outline = Outline("d", 400, PAGES.levels, pages=PAGES.pages, metadata={"doc_type": kind})
+        assert by_doc_type()(outline, at(20)) == policy(outline, at(20))
+    assert by_doc_type({"7": "parent"}, "none", key="kind")(even(metadata={"kind": "x"}), at(3)) == Span(300, 400)
+    with pytest.raises(InputError, match="differ only in case"):
+        by_doc_type({"a": "none", "A": "none"})
+
+
+def test_overlapping_page_windows_are_read_once():
+    """Two hits on neighbouring pages: the seed's two windows repeat three pages."""
+    store = Counting()
+    text, nodes = paged(store, "m")
+    hits = [hit(nodes["m#c5"]), hit(nodes["m#c9"])]
+    (p,) = Expander(store, pages(2)).expand(hits).passages
+    assert p.text == text[p.span.start:p.span.end] and [k for k, _ in store.asked] == ["outlines", "chunks"]
+
+
+# --- parents ---------------------------------------------------------------------------------------------------------------------------
+
+
+def merged(hits: Sequence[int], ratio: float = 0.5, **more: Any) -> list[Span]:
+    """Spans of the passages: ten chunks, parents of four, four, one, and one chunk outside."""
+    store = MemoryStore()
+    text = "가나다라마바사아자" * 10
+    nodes = fill(store, "d", text, {"c": [Span(9 * i, 9 * i + 9) for i in range(10)], "p": [Span(0, 36), Span(36, 72), Span(72, 81)]})
+    return spans_of(Expander(store, auto_merge(ratio, **more)).expand([hit(nodes[f"d#c{i}"], None) for i in hits]))
+
+
+def test_auto_merge_takes_more_than_its_share():
+    assert merged([0, 2]) == [Span(0, 9), Span(18, 27)]                          # two of four is not more than half
+    assert merged([0, 2], inclusive=True) == [Span(0, 36)]
+    assert merged([0, 2, 3]) == [Span(0, 36)]                                    # three is, scores or not
+    assert merged([0, 2, 0, 2, 0]) == [Span(0, 9), Span(18, 27)]                 # a hit given twice counts once
+    assert merged([8]) == [Span(72, 81)] and merged([9]) == [Span(81, 90)]       # an only child, an orphan
+    assert merged([5, 0, 1, 2]) == [Span(45, 54), Span(0, 36)]
+    assert merged([0], 0.25) == [Span(0, 9)] and merged([0], 0.25, inclusive=True) == [Span(0, 36)] and merged([0], 0) == [Span(0, 36)]
+    assert merged([0, 1, 2, 3], 1) == [Span(0, 36)] and merged([0, 2, 3], 1) == [Span(0, 9), Span(18, 36)]
+
+
+def test_hits_that_are_not_expanded_count_too():
+    store = MemoryStore()
+    nodes = fill(store, "d", "가나다라" * 8, {"c": [Span(4 * i, 4 * i + 4) for i in range(8)], "p": [Span(0, 16), Span(16, 32)]})
+    expansion = Expander(store, auto_merge(), top_k=1).expand([hit(nodes[f"d#c{i}"]) for i in (0, 2, 3, 5)])
+    assert spans_of(expansion) == [Span(0, 16), Span(20, 24)] and expansion.stats.merged == 2
+
+
+def test_children_of_two_overlapping_parents_belong_to_the_last():
+    outline = Outline("d", 70, {"c": [Span(10 * i, 10 * i + 10) for i in range(7)], "p": [Span(0, 40), Span(30, 70)]})
+    policy = auto_merge(0.2)
+    assert policy(outline, at(3)) == Span(30, 70) and policy(outline, at(2)) == Span(0, 40)
+    with pytest.raises(InputError, match="needs level 'p'"):
+        policy(even(), at(3))
+
+
+# --- sentences and sections --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_window_of_sentences_works_for_any_level():
+    outline = Outline("d", 100, {"s": [Span(10 * i, 10 * i + 9) for i in range(10)], "c": [Span(0, 35), Span(35, 59), Span(60, 100)]})
+    assert sentence_window(1)(outline, at(1)) == Span(20, 69) and sentence_window(0)(outline, at(1)) == Span(30, 59)
+    assert sentence_window(99)(outline, at(1)) == Span(0, 99) and sentence_window(2)(outline, at(0, "s")) == Span(0, 29)
+    from llama_index.core.schema import Document
+    sentences = SentenceWindowNodeParser(sentences="rule").outline(Document(text="One. Two. Three. Four. Five.", id_="d"))
+    assert sentence_window(1)(sentences, at(2, "s")) == Span(5, 22)
+
+
+BOOK = even(10, 10, sections=[("A", Span(10, 20)), ("A > B", Span(20, 40)), ("A > B > C", Span(40, 60)), ("A > D", Span(60, 70)), ("E", Span(70, 80)), ("E", Span(80, 100))])
+
+
+@pytest.mark.parametrize("i, smallest, outermost", [
+    (0, Span(0, 10), Span(0, 10)), (1, Span(10, 20), Span(10, 70)), (2, Span(20, 40), Span(10, 70)), (5, Span(40, 60), Span(10, 70)), (6, Span(60, 70), Span(10, 70)),
+    (7, Span(70, 80), Span(70, 80)), (9, Span(80, 100), Span(80, 100)),
+])
+def test_sections(i, smallest, outermost):
+    assert section()(BOOK, at(i)) == smallest and section(1)(BOOK, at(i)) == outermost
+
+
+def test_sections_of_a_level_and_their_cap():
+    assert [section(k)(BOOK, at(5)) for k in (1, 2, 3, 4)] == [Span(10, 70), Span(20, 60), Span(40, 60), Span(40, 60)]
+    assert section(1, longest=40)(BOOK, at(5)) == Span(20, 60) and section(1, longest=10)(BOOK, at(5)) == Span(50, 60)
+    assert section(longest=15)(BOOK, at(3)) == Span(30, 40)    # cut to whole chunks around the hit
+    assert section()(even(), at(3)) == neighbours()(even(), at(3)) and section(otherwise="none")(even(), at(3)) == Span(300, 400)
+    implied = even(10, 10, sections=[("A > B > C", Span(10, 20)), ("A > B > D", Span(20, 40)), ("A > E", Span(40, 60)), ("AB > F", Span(60, 100))])  # 장 without text of its own
+    assert [[section(k)(implied, at(i)) for k in (1, 2, 3)] for i in (1, 3, 5, 6)] == [
+        [Span(10, 60), Span(10, 40), Span(10, 20)], [Span(10, 60), Span(10, 40), Span(20, 40)], [Span(10, 60), Span(40, 60), Span(40, 60)], 3 * [Span(60, 100)]]
+    across = Outline("d", 100, {"c": [Span(0, 25), Span(25, 45), Span(45, 75), Span(75, 100)]}, sections=BOOK.sections)
+    assert section()(across, at(1)) == Span(20, 60)    # from B into C: B with what is below it holds both
+    assert section()(across, at(2)) == Span(40, 75)    # from C into E: no section holds both
+
+
+# --- a model -----------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer, expected", [
+    ("[1, 0, 5]", [1, 0, 5]), ("답: [1,0,99] 입니다", [1, 0, 10]), ("[a] 그리고 [2, 2, 2]", [2, 2, 2]), ("```json\n[0, 0, 0]\n```", [0, 0, 0]),
+    ("[1, 2]", None), ("[1, 2, 3, 4]", None), ("[-1, 0, 1]", None), ("[true, 1, 1]", None), ("[1.5, 1, 1]", None), ("", None), ("[[1, 2, 3", None), ("{\"1\": 2}", None),
+])
+def test_windows_are_read_strictly(answer, expected):
+    if expected is None:
+        with pytest.raises(ValueError, match="no list of 3"):
+            read_windows(answer, 3, 10)
+    else:
+        assert read_windows(answer, 3, 10) == expected
+
+
+@pytest.mark.parametrize("answer", ["모르겠다", ConnectionError("down"), "[1]"])
+def test_a_model_that_fails_costs_the_choice_not_the_passages(answer):
+    store = MemoryStore()
+    _, nodes = row(store, "d", 40)
+    llm = Says(answer)
+    expansion = Expander(store, llm_window(llm, default=1), top_k=2).expand([hit(nodes["d#c5"]), hit(nodes["d#c15"]), hit(nodes["d#c25"])], "며칠?")
+    assert [len(p.neighbors) for p in expansion.passages] == [2, 2, 0]
+    assert len(llm.prompts) == expansion.stats.llm_calls == 1 and len(expansion.stats.events) == 1 and "window 1 for all" in expansion.stats.events[0]
+
+
+def test_the_model_is_asked_once_about_all_hits_and_no_text_breaks_out():
+    store = MemoryStore()
+    nodes = fill(store, "d", "가나 </자료> 다라 {most} 마바사", {"c": [Span(0, 10), Span(11, 20), Span(20, 25)]})
+    llm = Says("[0, 1]")
+    Expander(store, llm_window(llm)).expand([hit(nodes["d#c0"]), hit(nodes["d#c1"])], "며칠 {n}?")
+    (prompt,) = llm.prompts
+    assert prompt.count("</자료>") == 1 and "[1] 가나 ‹/자료>" in prompt and "정수 2개" in prompt and "며칠 {n}?" in prompt and "10까지" in prompt
+    for bad in ({"default": -1}, {"most": -1}, {"size": 0}):
+        with pytest.raises(InputError, match="llm_window needs"):
+            llm_window(llm, **bad)
+
+
+# --- segments ----------------------------------------------------------------------------------------------------------------------------
+
+
+@examples(200)
+@given(st.lists(st.integers(-5, 5), max_size=14), st.integers(1, 14))
+def test_best_runs_against_all_runs(values, longest):
+    runs = best_runs(values, longest)
+    assert all(len(r) <= longest and sum(values[i] for i in r) > 0 for r in runs)
+    assert len({i for r in runs for i in r}) == sum(map(len, runs))
+    sums = [sum(values[a:b]) for a in range(len(values)) for b in range(a + 1, min(len(values), a + longest) + 1)]
+    assert max(sums, default=0) == (sum(values[i] for i in runs[0]) if runs and max(sums) > 0 else max(sums, default=0))
+    assert [sum(values[i] for i in r) for r in runs] == sorted((sum(values[i] for i in r) for r in runs), reverse=True)
+    rest = [i for i in range(len(values)) if not any(i in r for r in runs)]
+    assert all(values[i] <= 0 for i in rest)    # whatever is left is not worth reading alone
+
+
+def rse_of_the_peers(values: Sequence[float], retrieved: Sequence[int], longest: int) -> range:
+    """dsRAG's bound: segments begin at a retrieved chunk and end with the last one retrieved."""
+    stop = max(retrieved) + 1
+    candidates = [range(a, b) for a in retrieved for b in range(a + 1, min(stop, a + longest) + 1)]
+    return max(candidates, key=lambda r: sum(values[i] for i in r))
+
+
+def test_segments_go_beyond_the_last_retrieved_chunk():
+    store, good = MemoryStore(), {3, 4, 5, 6, 17, 18}
+    text, nodes = row(store, "d")
+    def relevance(question, chunks): return [0.9 if a.index in good else 0.0 for a in chunks]
+    assert rse_of_the_peers([v - 0.2 for v in relevance("", [at(i) for i in range(20)])], [5], 20) == range(5, 6)
+    expansion = Expander(store, best_segments(relevance=relevance)).expand([hit(nodes["d#c5"])], "?")
+    assert [(p.hits, p.neighbors) for p in expansion.passages] == [(("d#c5",), ("d#c3", "d#c4", "d#c6")), ((), ("d#c17", "d#c18"))]
+    assert "segment, mean value 0.90 (rank 1)" in expansion.passages[1].why["d#c17"]
+    assert Expander(store, best_segments(relevance=relevance, extra=0)).expand([hit(nodes["d#c5"])]).stats.beside == 0
+
+
+def test_segments_of_hits_alone_close_small_gaps():
+    store = MemoryStore()
+    _, nodes = row(store, "d")
+    expansion = Expander(store, best_segments()).expand([hit(nodes[f"d#c{i}"]) for i in (5, 8, 15)])
+    assert [(p.hits, len(p.neighbors)) for p in expansion.passages] == [(("d#c5", "d#c8"), 2), (("d#c15",), 0)]
+
+
+def test_relevance_of_words_needs_no_read():
+    store = Counting()
+    text, nodes = row(store, "d")
+    bm25 = Bm25()
+    bm25.add(list(nodes), [n.text.split() for n in nodes.values()])
+    values = bm25_relevance(bm25, str.split)("7번째", [at(i) for i in range(20)] + [Address("x", "c", 0)])
+    assert values[7] == 1.0 and sum(values) == 1.0
+    assert bm25_relevance(Bm25(), str.split)("7번째", [at(0)]) == [0.0]
+    expansion = Expander(store, best_segments(relevance=bm25_relevance(bm25, str.split))).expand([hit(nodes["d#c5"])], "7번째")
+    assert expansion.passages[0].neighbors == ("d#c6", "d#c7") and len(store.asked) == 2
+    for bad in (lambda q, c: [0.0], lambda q, c: [math.nan] * len(c)):
+        with pytest.raises(InputError, match="relevance must give 20 finite numbers"):
+            Expander(store, best_segments(relevance=bad)).expand([hit(nodes["d#c5"])])
+
+
+# --- references --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_references_follow_citations_to_a_depth_and_each_once():
+    store = Counting()
+    texts = {d: row(store, d)[0] for d in "abc"}
+    def chunk(d: str, i: int) -> Span: return store._outlines[d].levels["c"][i]
+    arrows = {("a", 5): [("b", 3), ("a", 12)], ("b", 3): [("c", 0), ("a", 5), ("b", 3)], ("a", 12): [("b", 3)], ("c", 0): [("c", 9)]}
+    def cite(doc_id: str, span: Span) -> list[Place]:
+        return [Place(d, chunk(d, i), f"→{d}{i}") for (s, j), to in arrows.items() if s == doc_id and chunk(s, j).overlap(span) for d, i in to]
+    found = {}
+    for depth in (1, 2, 3):
+        store.asked = []
+        expansion = Expander(store, with_references(cite, depth)).expand([hit(store._chunks["a#c5"], 0.9)])
+        found[depth] = [(p.doc_id, p.hits or p.neighbors) for p in expansion.passages]
+        assert len(store.asked) == 2 and all(p.text == texts[p.doc_id][p.span.start:p.span.end] for p in expansion.passages)
+    assert found[1] == [("a", ("a#c5",)), ("b", ("b#c3",)), ("a", ("a#c12",))]
+    assert found[2] == [*found[1], ("c", ("c#c0",))] and found[3] == [*found[2], ("c", ("c#c9",))]
+    limited = Expander(store, with_references(cite, 3, most=2)).expand([hit(store._chunks["a#c5"])])
+    assert limited.stats.beside == 2
+    for bad in ({"depth": 0}, {"most": 0}):
+        with pytest.raises(InputError, match="with_references needs"):
+            with_references(cite, **bad)
+
+
+def test_a_node_that_does_not_say_where_it_stands_brings_what_is_at_hand():
+    """Without an offset the other documents are not known before their outlines are read; its own is."""
+    store = Counting()
+    row(store, "a"), row(store, "b")
+    spans = store._outlines["a"].levels["c"]
+    node = store._chunks["a#c5"].model_copy(update={"start_char_idx": None, "end_char_idx": None})
+    policy = with_references(lambda d, s: [Place("b", spans[2]), Place("a", spans[12])])
+    expansion = Expander(store, policy).expand([hit(node)])
+    assert [p.doc_id for p in expansion.passages] == ["a", "a"] and list(expansion.dropped.values()) == ["its document is not in the index"]
+    assert len(store.asked) == 2
+
+
+def test_a_catalogue_of_statutes_cites():
+    references = pytest.importorskip("ragnb.documents.catalogue")
+    from llama_index.core.schema import Document
+
+    from ragnb.chunking.structure import RecordNodeParser
+    text = "휴가법\n[시행 2020. 1. 1.]\n\n" + "\n\n".join(
+        f"제{i}조({t}) {b}" for i, (t, b) in enumerate([("목적", "이 법은 휴가를 정한다."), ("정의", "휴가란 쉬는 날을 말한다."), ("기간", "휴가는 15일로 한다."),
+                                                       ("예외", "제2조에 따른 휴가가 아닌 날은 제외한다.")], 1))
+    document = Document(text=text, id_="휴가법", metadata={"title": "휴가법"})
+    nodes, outline = RecordNodeParser(kind="statute", min_size=1).parse(document)
+    for n in nodes:
+        n.embedding = [1.0]
+    store = Counting()
+    store.put(nodes, [outline])
+    catalogue = references.Catalogue.from_documents([document])
+    asked = next(n for n in nodes if "제4조" in n.text)
+    expansion = Expander(store, resolve_policy("references", catalogue=catalogue)).expand([hit(asked)])
+    assert len(expansion.passages) == 2 and expansion.passages[1].text.startswith("제2조") and len(store.asked) == 2
+
+
+# --- pages and documents by id --------------------------------------------------------------------------------------------------------------
+
+
+def test_pages_are_fetched_in_two_reads_for_any_number_of_documents():
+    store = Counting()
+    for d in range(40):
+        paged(store, f"d{d}")
+    found = fetch_pages(store, {f"d{d}": [None, -1, 0, 2, 99] for d in range(41)})
+    assert [k for k, _ in store.asked] == ["outlines", "chunks"] and found.missing == ("d40",) and len(found.found) == 40
+    assert [n.metadata["index"] for n in found.found["d7"]] == [4, 5, 6, 7]
+    assert fetch_pages(store, {}) == ({}, ()) and len(store.asked) == 2
+
+
+def test_documents_are_fetched_whole_or_around_a_chunk():
+    store = Counting()
+    row(store, "d", 120)
+    def numbers(**more: Any) -> list[int]: return [n.metadata["index"] for n in fetch_doc_chunks(store, "d", **more)]
+    assert numbers() == list(range(50)) and numbers(max_chunks=500) == list(range(120))
+    assert numbers(around="d#c100") == list(range(70, 120)) and numbers(around=60, max_chunks=3) == [59, 60, 61] and numbers(around=at(119), max_chunks=2) == [118, 119]
+    assert [n.metadata["index"] for n in fetch_doc_pages(store, "d", [1])] == []    # no pages
+    store.lost = {"d#c1"}
+    assert numbers(max_chunks=3) == [0, 2] and fetch_chunks(store, {"d": None}, 3).missing == ("d#c1",)
+    for call in (lambda: fetch_doc_pages(store, "x", [1]), lambda: fetch_doc_chunks(store, "x")):
+        with pytest.raises(MissingChunkError, match="no document 'x'"):
+            call()
+    with pytest.raises(InputError, match="max_chunks"):
+        fetch_doc_chunks(store, "d", 0)
+    store.lost, store.asked = set(), []
+    for d in range(10):
+        row(store, f"e{d}")
+    assert {len(v) for v in fetch_chunks(store, {f"e{d}": 10 for d in range(10)}, 5).found.values()} == {5} and len(store.asked) == 2
+
+
+# --- hits as seed 000 writes them -----------------------------------------------------------------------------------------------------------
+
+
+class SeedExpander:
+    """Seed 000's NeighborChunkExpander over a list of chunks instead of a server."""
+
+    def __init__(self, corpus: list[dict], window: int = 5, max_results: int = 80, fails: bool = False) -> None:
+        self.corpus, self.window, self.max_results, self.fails = corpus, window, max_results, fails
+
+    def search(self, clauses: list[tuple]) -> list[dict]:
+        if self.fails:
+            raise ConnectionError("down")
+        def near(c: dict) -> bool: return any(c["_source"]["document_id"] == d and a <= c["_source"]["chunk_index"] <= b for d, a, b in clauses)
+        return copy.deepcopy(sorted(filter(near, self.corpus), key=lambda c: (c["_source"]["document_id"], c["_source"]["chunk_index"]))[:self.max_results])
+
+    def expand(self, results: list[dict]) -> list[dict]:
+        clauses = []
+        for r in results:
+            doc_id, index = r.get("_source", {}).get("document_id"), r.get("_source", {}).get("chunk_index")
+            if doc_id is not None and index is not None:
+                clauses.append((doc_id, max(0, index - self.window), index + self.window))
+        if not clauses:
+            return results
+        try:
+            found = self.search(clauses)
+        except Exception as e:
+            print(f"failed: {e}")
+            return results
+        seen, merged = set(), []
+        for r, is_neighbor in [*((r, False) for r in results), *((r, True) for r in found)]:
+            if r.get("_id") and r["_id"] not in seen:
+                r["is_neighbor"] = is_neighbor
+                merged.append(r)
+                seen.add(r["_id"])
+        merged.sort(key=lambda x: (x.get("_source", {}).get("document_id", 0), x.get("_source", {}).get("chunk_index", 0)))
+        return merged[:self.max_results]
+
+
+def both(hits: list[dict], window: int = 2, documents: Sequence[Any] = (1, 2), **more: Any) -> tuple[Callable[[], list[dict]], list[dict], Counting]:
+    """The seed's expander, ready to be called on the same hits, and what ours returns."""
+    store, corpus = Counting(), []
+    for d in documents:
+        for node in row(store, str(d), 30)[1].values():
+            corpus.append({"_id": f"chunk_{d}_{node.metadata['index']}", "_source": {"document_id": d, "chunk_index": node.metadata["index"], "text": node.text}, "_score": 0.1})
+    ours = expand_dicts(Expander(store, neighbours(window), top_k=len(hits), **more), copy.deepcopy(hits))
+    return lambda: SeedExpander(corpus, window).expand(hits), ours, store
+
+
+def raw(doc_id: Any, index: Any, name: str | None = "c", score: float | None = 0.5) -> dict:
+    return {**({} if name is None else {"_id": name}), "_source": {"document_id": doc_id, "chunk_index": index, "text": "…"}, "_score": score}
+
+
+def places(chunks: list[dict]) -> list[tuple]:
+    return [(c["_source"].get("document_id"), c["_source"].get("chunk_index")) for c in chunks]
+
+
+def test_seed_case_1_dicts():
+    _, ours, store = both([raw(1, 5, "c1")])
+    assert places(ours) == [(1, i) for i in (3, 4, 5, 6, 7)] and len(store.asked) == 2
+    assert [c["is_neighbor"] for c in ours] == [True, True, False, True, True] and ours[2]["_id"] == "c1" and ours[2]["_score"] == 0.5
+    assert ours[0] == {"_id": "1#c3", "_source": {"document_id": 1, "chunk_index": 3, "text": "3번째 문장이다.", "file_name": "1"}, "_score": None, "is_neighbor": True}
+
+
+def test_seed_case_2_dicts_without_text():
+    hits = [{"_id": "c1", "_source": {"document_id": 1, "chunk_index": 5}}, {"_id": "c2", "_source": {"document_id": 1, "chunk_index": 7}}]
+    _, ours, _ = both(hits)
+    assert [i for _, i in places(ours)] == list(range(3, 10)) and "text" not in ours[2]["_source"]
+
+
+def test_seed_case_3_dicts_of_two_documents():
+    _, ours, _ = both([raw(2, 10, "c2"), raw(1, 5, "c1")], 1)
+    assert places(ours) == [(2, 9), (2, 10), (2, 11), (1, 4), (1, 5), (1, 6)]
+
+
+def test_seed_case_4_no_dicts():
+    assert both([])[1] == []
+
+
+def test_the_seed_changes_its_input_and_ours_does_not():
+    hits = [raw(1, 5, "c1")]
+    before = copy.deepcopy(hits)
+    seed, ours, _ = both(hits)
+    assert hits == before
+    ours[2]["_source"]["text"] = "changed"
+    assert hits == before
+    seed()
+    assert hits != before and hits[0]["is_neighbor"] is False
+
+
+def test_the_seed_loses_a_hit_without_an_id():
+    hits = [raw(1, 5, "c1"), raw(1, 20, None), {"_source": {"text": "글"}, "_score": 0.1}]
+    seed, ours, _ = both(hits)
+    assert [(c["_source"].get("chunk_index"), c["is_neighbor"]) for c in ours if not c["is_neighbor"]] == [(5, False), (20, False), (None, False)]
+    assert not [c for c in seed() if "_id" not in c]    # chunk 20 comes back as a neighbour, the other text never
+
+
+def test_the_seed_returns_early_without_the_mark():
+    hits = [{"_id": "x", "_source": {"text": "글"}}]
+    seed, ours, _ = both(hits)
+    assert "is_neighbor" not in seed()[0]
+    assert [c["is_neighbor"] for c in ours] == [False] and ours[0]["_id"] == "x"
+
+
+def test_the_seed_cannot_sort_text_ids_with_a_hit_that_has_none():
+    hits = [raw("규정", 5, "c1"), {"_id": "x", "_source": {"text": "글"}}]
+    seed, ours, _ = both(hits, documents=["규정"])
+    with pytest.raises(TypeError):
+        seed()
+    assert [c["_id"] for c in ours if not c["is_neighbor"]] == ["c1", "x"]
+
+
+def test_the_seed_prints_an_error_and_goes_on(capsys, monkeypatch):
+    hits = [raw(1, 5, "c1")]
+    assert SeedExpander([], fails=True).expand(copy.deepcopy(hits)) == hits and "failed" in capsys.readouterr().out
+    store = MemoryStore()
+    row(store, "1")
+    def down(*_: Any) -> None: raise ConnectionError("down")
+    monkeypatch.setattr(store, "get_outlines", down)
+    with pytest.raises(ConnectionError):
+        expand_dicts(Expander(store), hits)
+    assert capsys.readouterr().out == ""
+
+
+def test_the_seed_drops_the_best_hit_of_ten():
+    hits = [raw(d, 15, f"c{d}", 1 / (11 - d)) for d in range(10, 0, -1)]
+    seed, ours, _ = both(hits, 5, range(1, 11))
+    kept = [c["_id"] for c in seed() if not c["is_neighbor"]]
+    assert len(kept) == 7 and "c10" not in kept
+    assert [c["_id"] for c in ours if not c["is_neighbor"]] == [f"c{d}" for d in range(10, 0, -1)] and len(ours) == 80
+
+
+@pytest.mark.parametrize("number", [int, str])
+@pytest.mark.parametrize("name", [int, str])
+def test_ids_may_be_numbers_or_text(number, name):
+    _, ours, _ = both([raw(name(1), number(5), "c1"), raw(name(2), number(0), "c2")], 1)
+    assert places(ours) == [(name(d), number(i)) for d, i in ((1, 4), (1, 5), (1, 6), (2, 0), (2, 1))]
+
+
+@pytest.mark.parametrize("odd", [{"_id": "a"}, {"_id": "a", "_source": None}, raw(1, -1, "a"), raw(1, 4.5, "a"), raw(1, None, "a"), raw(None, 3, "a"), raw("", 3, "a"),
+                                 raw(1, 99, "a"), raw("unknown", 3, "a"), raw(1, "x", "a"), {}])
+def test_odd_hits_are_kept_as_they_are(odd):
+    _, ours, _ = both([odd, raw(1, 5, "c1")], 1)
+    assert ours[0] == {**odd, "is_neighbor": False} and places(ours[1:]) == [(1, 4), (1, 5), (1, 6)]
+
+
+def test_a_dict_with_our_own_id_needs_nothing_else():
+    _, ours, _ = both([{"_id": "1#c5", "_score": 1.0}], 1)
+    assert [c["_id"] for c in ours] == ["1#c4", "1#c5", "1#c6"] and ours[1] == {"_id": "1#c5", "_score": 1.0, "is_neighbor": False}
+
+
+def test_dicts_work_with_every_policy():
+    for spec in SPECS:
+        store = MemoryStore()
+        row(store, "1")
+        spans = store._outlines["1"].levels["c"]
+        store._outlines["1"].levels.update({"s": spans, "p": [Span(0, spans[-1].end)]})
+        ours = expand_dicts(Expander(store, make(spec, ["1"])), [raw(1, 5, "c1"), raw(1, 5, "twin"), raw(1, 9, None)])
+        assert [i for _, i in places([c for c in ours if not c["is_neighbor"]])] == [5, 9]
+        assert len(ours) == len(set(places(ours)))
+
+
+def test_the_limit_of_the_seed_holds_for_dicts():
+    _, ours, _ = both([raw(1, i, f"c{i}") for i in range(0, 30, 10)], 5, max_chunks=10)
+    assert len(ours) == 10 and sum(not c["is_neighbor"] for c in ours) == 3
+    assert list(itertools.chain(*[[c["_id"]] for c in ours if not c["is_neighbor"]])) == ["c0", "c10", "c20"]
+
+
+def test_none_and_parent_are_where_they_were():
+    assert resolve_policy("none") is no_expansion and resolve_policy("parent") is parent

@@ -1,0 +1,100 @@
+"""What models answer: events, time limits, thoughts, JSON in parts, guarded marks."""
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+from ragnb.models.llm import awithin, error_event, guard_marks, json_values, shorten, strip_thinking, unreachable, within
+from ragnb.documents.span import InputError
+
+
+def test_errors_of_clients_are_told_apart() -> None:
+    import httpx
+
+    for error in (httpx.ReadTimeout("x"), httpx.ConnectTimeout("x"), httpx.ConnectError("x"), TimeoutError(), asyncio.TimeoutError(), ConnectionResetError()):
+        assert unreachable(error)
+    for error in (ValueError(), KeyError("x"), httpx.HTTPStatusError("400", request=None, response=None), RuntimeError("timeout in the text only")):
+        assert not unreachable(error)
+    assert error_event(httpx.ReadTimeout("x"), 2).kind == error_event(asyncio.TimeoutError()).kind == "timeout"
+    assert error_event(ConnectionError("x" * 500)).kind == "failed" and len(error_event(ConnectionError("x" * 500)).detail) == 120
+
+
+def test_within_keeps_context_values_and_errors() -> None:
+    seen = contextvars.ContextVar("seen", default=0)
+    seen.set(7)
+    assert within(20, seen.get) == 7
+    with pytest.raises(ZeroDivisionError):
+        within(20, lambda: 1 / 0)
+    with pytest.raises(KeyboardInterrupt):
+        within(20, lambda: (_ for _ in ()).throw(KeyboardInterrupt()))
+    gate = threading.Event()
+    for seconds in (0, 0.02, -1):
+        with pytest.raises(TimeoutError):
+            within(seconds, lambda: gate.wait(20))
+    gate.set()
+
+
+def test_awithin_cancels() -> None:
+    ended = []
+
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(1)
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            await awithin(0.02, slow())
+        await asyncio.sleep(0)
+        assert ended == [1] and len(asyncio.all_tasks()) == 1
+
+    asyncio.run(main())
+
+
+@examples(200)
+@given(st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5)), lambda v: st.one_of(st.lists(v, max_size=3), st.dictionaries(st.text(max_size=4), v, max_size=3)), max_leaves=8),
+       st.sampled_from(["", "답: ", "```json\n", "1) "]), st.sampled_from(["", "\n```", " 입니다."]))
+def test_whole_json_is_found_anywhere(value, before: str, after: str) -> None:
+    text = json.dumps(value, ensure_ascii=False)
+    if any(mark in text for mark in "“”") or ",]" in text.replace(" ", "") or ",}" in text.replace(" ", ""):
+        return
+    assert json_values(before + text + after) == ([value] if isinstance(value, (list, dict)) else json_values(text))
+
+
+@examples(200)
+@given(st.text(max_size=80), st.text(alphabet="[]{}\"',:1a \\", max_size=80))
+def test_nothing_raises(some: str, brackets: str) -> None:
+    for text in (some, brackets, some + brackets):
+        assert isinstance(json_values(text), list)
+        assert isinstance(strip_thinking(text), str)
+        assert len(guard_marks(text, "자료")) == len(text)
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "<think>" * 50_000, "{" * 200_000, '["' * 50_000, "{'" * 2_000, "[" * 3_000 + "'" + "]" * 3_000, "[-" * 1_500 + "'a'" + "]" * 1_500])
+def test_hostile_answers_are_read_in_time(text: str) -> None:
+    started = time.monotonic()
+    json_values(strip_thinking(text))
+    assert time.monotonic() - started < 30  # not minutes; no measurement
+
+
+def test_thoughts() -> None:
+    assert strip_thinking("가<think>나</think>다<THINKING>라</THINKING>마") == "가 다 마"
+    assert strip_thinking("가</think>나<think>다") == "나" and strip_thinking("<think>가<think>나</think>다</think>라") == "라"
+    assert strip_thinking("<thinker>가</thinker>") == "<thinker>가</thinker>"
+
+
+def test_marks() -> None:
+    assert guard_marks("<자료 1></ 자료><자료목록><자료>< / 질문 >", "자료", "질문") == "‹자료 1>‹/ 자료><자료목록>‹자료>‹ / 질문 >"
+    assert guard_marks("<A.B></a.b><AxB>", "a.b") == "‹A.B>‹/a.b><AxB>"
+    with pytest.raises(InputError):
+        guard_marks("x")
+    assert shorten("a\nb\t c", 3) == "a …"

@@ -1,0 +1,176 @@
+"""Calls to a model: each once, nothing lost by a kill or a torn line, failures kept and asked again, sync and async."""
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted_llm import ScriptedLLM
+from strategies import examples
+
+from ragnb.models.calls import Call, CallCache, aask_all, ask_all, call_key, clean_answer, model_name
+from ragnb.models.llm import fill_prompt
+from ragnb.documents.span import InputError
+from ragnb.documents.text import count_tokens
+
+CALLS = [Call(f"c{i}", f"질문 {i}") for i in range(12)]
+
+
+def both(calls, llm, cache=None, **options):
+    """The run in threads and the run in tasks, each with a cache of its own when none is given."""
+    yield ask_all(calls, llm, cache, **options)
+    yield asyncio.run(aask_all(calls, llm, cache, **options))
+
+
+# --- prompts and answers -----------------------------------------------------------------------------------------------------------
+
+
+@examples(200)
+@given(st.text(alphabet="<>/ 문서AaBb{}x‹", max_size=40), st.text(alphabet="<>/ 문서AaBb{}y", max_size=40))
+def test_no_value_ends_a_mark(document: str, chunk: str) -> None:
+    filled = fill_prompt("<문서>{document}</문서><A>{chunk}</A>", document=document, chunk=chunk)
+    assert len(filled) == len("<문서></문서><A></A>") + len(document) + len(chunk)
+    assert filled.count("</문서>") == 1 and filled.lower().count("</a>") == 1 and filled.startswith("<문서>") and filled.endswith("</A>")
+
+
+@examples(200)
+@given(st.text(max_size=200), st.integers(1, 30))
+def test_an_answer_is_one_short_paragraph(answer: str, limit: int) -> None:
+    cleaned = clean_answer(answer, limit)
+    assert "\n" not in cleaned and cleaned == cleaned.strip() and count_tokens(cleaned, "cl100k_base") <= limit + 1
+
+
+@pytest.mark.parametrize(("answer", "cleaned"), [
+    ("", ""), ("  \n ", ""), ("<think>a</think>", ""), ("<thinking>\na\n</thinking>\nb", "b"), ("<THINK>a</THINK>b", "b"), ("```\na\n```", "a"),
+    ("Here is the context:\n\na b.", "a b."), ("한 줄뿐:", "한 줄뿐:"), ('"따옴표"', "따옴표"), ("a\n\nb\tc", "a b c"), ("x</think>y", "y"),
+])
+def test_answers_of_models_are_cleaned(answer: str, cleaned: str) -> None:
+    assert clean_answer(answer) == cleaned
+
+
+# --- the cache ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_cache_cut_at_any_byte_keeps_what_was_whole(tmp_path: Path) -> None:
+    whole = CallCache(tmp_path / "whole.jsonl")
+    for i in range(3):
+        whole.put(f"k{i}", f"답\n{i} ‘’ \ud800", model="m")
+    data = (tmp_path / "whole.jsonl").read_bytes()
+    ends = [i + 1 for i, b in enumerate(data) if b == 10]
+    for size in range(len(data) + 1):
+        path = tmp_path / "cut.jsonl"
+        path.write_bytes(data[:size])
+        cache = CallCache(path)
+        kept = sum(e <= size + 1 for e in ends)  # a line that lacks only its end is whole
+        assert len(cache) == kept and cache.get("k0") == (f"답\n0 ‘’ \ud800" if kept else None)
+        cache.put("new", "답")
+        cache.close()
+        again = CallCache(path)
+        assert len(again) == kept + 1 and again.get("new") == "답"
+
+
+def test_a_file_that_is_no_cache_is_not_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "notes.jsonl"
+    path.write_text('{"a": 1}\n{"b": 2}\n', encoding="utf-8")
+    with pytest.raises(InputError, match="not a cache"):
+        ask_all(CALLS, ScriptedLLM(), CallCache(path))
+    assert path.read_text(encoding="utf-8") == '{"a": 1}\n{"b": 2}\n'
+
+
+def test_two_caches_of_one_file_do_not_harm_each_other(tmp_path: Path) -> None:
+    one, two = CallCache(tmp_path / "c.jsonl"), CallCache(tmp_path / "c.jsonl")
+    threads = [threading.Thread(target=lambda c=c, n=n: [c.put(f"{n}{i}", "가" * 500) for i in range(50)]) for n, c in (("a", one), ("b", two))]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    cache = CallCache(tmp_path / "c.jsonl")
+    assert len(cache) == 100 and cache.damaged == 0
+
+
+# --- runs --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_each_call_is_made_once(tmp_path: Path) -> None:
+    for workers in (1, 3):
+        for answers, report in both(CALLS, llm := ScriptedLLM(), workers=workers):
+            assert list(answers) == [c.name for c in CALLS] and report.calls == 12 and report.prompt_characters == sum(len(c.prompt) for c in CALLS)
+        assert len(llm.asked) == 24
+    cache, llm = CallCache(tmp_path / "c.jsonl"), ScriptedLLM()
+    runs = [report for _, report in both(CALLS, llm, cache)]
+    assert [(r.calls, r.cached) for r in runs] == [(12, 0), (0, 12)] and len(llm.asked) == 12
+
+
+def test_another_model_or_prompt_is_another_call() -> None:
+    keys = {call_key(m, p) for m in ("a", "b") for p in ("x", "y")} | {call_key("ax", ""), call_key("", "ax")}
+    assert len(keys) == 6 and model_name(ScriptedLLM(name="m")) == "ScriptedLLM:m"
+
+
+def test_failures_are_reported_kept_apart_and_asked_again() -> None:
+    cache, bad = CallCache(), {"질문 3", "질문 7", "질문 9"}
+    replies = {"질문 3": TimeoutError("late"), "질문 7": "<think>only thoughts</think>", "질문 9": ValueError("x" * 900)}
+    answers, report = ask_all(CALLS, ScriptedLLM(lambda p: replies.get(p, "답.")), cache)
+    assert list(answers) == [c.name for c in CALLS if c.prompt not in bad]
+    assert list(report.failures) == ["c3", "c7", "c9"] == report.missing and report.failures["c3"] == "TimeoutError: late"
+    assert report.failures["c7"] == "the answer is empty" and len(report.failures["c9"]) == 300
+    answers, report = ask_all(CALLS, llm := ScriptedLLM(), cache)
+    assert set(llm.asked) == bad and len(answers) == 12 and report.cached == 9 and not report.missing
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_dead_server_is_given_up(workers: int) -> None:
+    for answers, report in both([Call(str(i), str(i)) for i in range(200)], ScriptedLLM(lambda p: ConnectionError("refused")), workers=workers, give_up=5):
+        assert not answers and 5 <= report.calls < 5 + workers and len(report.not_asked) == 200 - report.calls and len(report.missing) == 200
+
+
+def test_a_failure_now_and_then_is_not_a_dead_server() -> None:
+    calls = [Call(str(i), str(i)) for i in range(60)]
+    _, report = ask_all(calls, ScriptedLLM(lambda p: ConnectionError("x") if int(p) % 3 else "답"), give_up=3, workers=1)
+    assert report.calls == 60 and len(report.failures) == 40
+
+
+def test_the_number_of_workers_is_kept() -> None:
+    def slow(prompt: str) -> str:
+        time.sleep(0.01)
+        return "답"
+    for workers in (1, 3):
+        llm = ScriptedLLM(slow)
+        list(both(CALLS, llm, workers=workers))
+        assert llm.most_at_once == workers
+
+
+def test_an_interrupt_stops_the_run_and_keeps_what_was_done(tmp_path: Path) -> None:
+    cache = CallCache(tmp_path / "c.jsonl")
+    many = [Call(str(i), str(i)) for i in range(100)]
+    for workers in (1, 3):
+        with pytest.raises(KeyboardInterrupt):
+            ask_all(many, llm := ScriptedLLM(lambda p: KeyboardInterrupt() if p == "20" else "답"), cache, workers=workers)
+        assert len(llm.asked) < 100 - 10  # others may finish what they had begun
+    done = len(CallCache(cache.path))
+    assert done >= 18
+    _, report = ask_all(many, ScriptedLLM(), cache)
+    assert report.cached == done and report.calls == 100 - done
+
+
+def test_prompts_are_made_when_their_turn_comes() -> None:
+    made = 0
+
+    def calls():
+        nonlocal made
+        for i in range(1_000):
+            made += 1
+            yield Call(str(i), str(i))
+    seen: list[int] = []
+    ask_all(calls(), ScriptedLLM(lambda p: seen.append(made - int(p)) or "답"), workers=1)
+    assert set(seen) == {1}
+
+
+def test_bad_arguments_are_refused() -> None:
+    with pytest.raises(InputError, match="workers"):
+        ask_all(CALLS, ScriptedLLM(), workers=0)
+    with pytest.raises(InputError, match="two calls"):
+        ask_all([CALLS[0], CALLS[0]], ScriptedLLM())
+    with pytest.raises(InputError, match="model"):
+        ask_all(CALLS, None)

@@ -1,0 +1,400 @@
+"""Embeddings: saved and loaded exactly, the same in every process, usable as any LlamaIndex embedding."""
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from conftest import shared_data, shared_models
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llama_index.core import VectorStoreIndex
+from llama_index.core.embeddings import MockEmbedding
+from llama_index.core.schema import TextNode
+from ollama_server import OllamaServer, toy_vector
+
+from ragnb.models.embedding import NgramEmbedding, OnnxEmbedding, _run_onnx, check_embedding, describe_embedding, hash_ngrams, load_embedding, resolve_embedding, save_embedding
+from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
+
+TEXTS = [
+    "연차휴가는 1년간 80퍼센트 이상 출근한 직원에게 15일을 준다.",
+    "경조휴가는 본인 결혼의 경우 5일, 부모의 사망은 5일로 한다.",
+    "식각장비 GN-300의 진공펌프는 매월 첫째 주에 점검한다.",
+    "출장 여비는 귀사한 날부터 7일 안에 정산하여야 한다.",
+    "반송로봇 TR-7이 멈추면 비상정지 단추를 누르고 조장에게 알린다.",
+    "The chiller must be drained before any maintenance is started.",
+    "Travel expenses are settled within seven days of the return.",
+]
+
+
+@pytest.fixture(scope="module")
+def emb() -> NgramEmbedding:
+    return NgramEmbedding(dims=64).fit(TEXTS)
+
+
+# --- n-grams -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_hashes_do_not_change():
+    """An index made by one version must be readable by the next: these numbers are part of the format."""
+    rows, hashes = hash_ngrams(["가", "cat"])
+    assert sorted(rows.tolist()) == [0] * 4 + [1] * 6
+    assert sorted(hashes.tolist())[:4] == [1543190387210014182, 3505209254301981534, 4956017383772060783, 5094847159844613219]
+
+
+def grams(text: str, wide=(1, 3), narrow=(3, 5)) -> int:
+    """Count n-grams the slow way."""
+    import re
+    plain = f" {re.sub(chr(92) + 'W+', ' ', unicodedata.normalize('NFC', text).lower()).strip()} "
+    total = 0
+    for n in range(1, 6):
+        for i in range(len(plain) - n + 1):
+            gram = plain[i:i + n]
+            if any(ord(c) >= 0x2E80 or 0x1100 <= ord(c) < 0x1200 for c in gram):
+                total += wide[0] <= n <= wide[1]
+            else:
+                total += narrow[0] <= n <= narrow[1] and " " not in gram[1:-1]
+    return total
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(alphabet="가나 다ab c1.🙂é", max_size=12), min_size=1, max_size=4))
+def test_hash_ngrams_counts_like_a_loop(texts):
+    rows, hashes = hash_ngrams(texts)
+    assert np.bincount(rows, minlength=len(texts)).tolist() == [grams(t) for t in texts]
+    single = [sorted(hash_ngrams([t])[1].tolist()) for t in texts]
+    assert [sorted(hashes[rows == i].tolist()) for i in range(len(texts))] == single
+
+
+# --- NgramEmbedding ------------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts=st.lists(st.one_of(st.text(max_size=40), st.sampled_from(TEXTS)), min_size=1, max_size=6))
+def test_unit_norm_and_batch_equals_single(emb, texts):
+    batch = emb.embed(texts)
+    assert batch.dtype == np.float32 and batch.shape == (len(texts), 64)
+    assert np.allclose(np.linalg.norm(batch, axis=1), 1, atol=1e-5)
+    for i, text in enumerate(texts):
+        assert np.array_equal(batch[i], emb.embed([text])[0])
+
+
+def test_all_llama_index_methods_agree(emb):
+    one = emb.get_text_embedding(TEXTS[0])
+    assert one == emb.get_query_embedding(TEXTS[0]) == emb.get_text_embedding_batch(TEXTS)[0]
+    assert one == asyncio.run(emb.aget_text_embedding(TEXTS[0])) == asyncio.run(emb.aget_query_embedding(TEXTS[0]))
+    assert one == asyncio.run(emb.aget_text_embedding_batch(TEXTS))[0]
+    assert all(isinstance(x, float) for x in one)
+
+
+@pytest.mark.parametrize("text", ["", "   \n\t", "🙂🎉", "…!?", "\ud800", "ζζζζ"])
+def test_text_without_known_ngrams(emb, text):
+    vector = emb.embed([text])[0]
+    assert vector[-1] == 1 and np.count_nonzero(vector) == 1
+    assert not (emb.embed(TEXTS) @ vector).any()
+
+
+def test_nfd_equals_nfc(emb):
+    nfd = [unicodedata.normalize("NFD", t) for t in TEXTS]
+    assert nfd != TEXTS and np.array_equal(emb.embed(nfd), emb.embed(TEXTS))
+    assert np.array_equal(NgramEmbedding(dims=64).fit(nfd).embed(TEXTS), emb.embed(TEXTS))
+
+
+def test_finds_itself_and_related(emb):
+    vectors = emb.embed(TEXTS)
+    assert (vectors @ vectors.T).argmax(axis=1).tolist() == list(range(len(TEXTS)))
+    queries = ["직원의 연차휴가 일수", "GN-300 진공펌프 점검", "When are expenses settled?"]
+    assert (emb.embed(queries) @ vectors.T).argmax(axis=1).tolist() == [0, 2, 6]
+
+
+@pytest.mark.parametrize("texts", [["가"], ["", "🙂"], ["같은 글"] * 5, TEXTS * 30])
+def test_any_corpus_gives_full_size_vectors(texts):
+    """One text, no n-grams at all, equal texts, more texts than dimensions."""
+    vectors = NgramEmbedding(dims=32).fit(texts).embed([*texts, "새 글"])
+    assert vectors.shape == (len(texts) + 1, 32) and np.isfinite(vectors).all()
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_more_texts_than_are_sampled():
+    emb = NgramEmbedding(dims=16, max_fit=5).fit(TEXTS * 10)
+    assert emb.describe()["n_texts"] == 70 and np.isfinite(emb.embed(TEXTS)).all()
+
+
+def test_errors():
+    with pytest.raises(RagnbError, match="not fitted"):
+        NgramEmbedding().get_query_embedding("연차")
+    with pytest.raises(RagnbError, match="not fitted"):
+        NgramEmbedding().describe()
+    with pytest.raises(InputError, match="at least one text"):
+        NgramEmbedding().fit(iter(()))
+
+
+def test_two_processes_agree(tmp_path):
+    """Neither hash randomisation nor the process changes a bit."""
+    code = f"from ragnb.models.embedding import NgramEmbedding\nNgramEmbedding(dims=64).fit({TEXTS!r}).save({{!r}})"
+    for name, seed in (("a", "1"), ("b", "2")):
+        subprocess.run([sys.executable, "-c", code.format(str(tmp_path / name))], check=True, env={**__import__("os").environ, "PYTHONHASHSEED": seed})
+    for name in ("embedding.json", "ngram_idf.npy", "ngram_axes.npy"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+# --- saving --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_round_trip_is_exact_and_unpickled(emb, tmp_path):
+    save_embedding(emb, tmp_path / "new" / "index")
+    files = sorted((tmp_path / "new" / "index").iterdir())
+    assert {f.suffix for f in files} == {".npy", ".json"}
+    for file in files:
+        if file.suffix == ".npy":
+            assert np.load(file, allow_pickle=False).dtype.kind == "f"
+        else:
+            json.loads(file.read_text(encoding="utf-8"))
+    again = load_embedding(tmp_path / "new" / "index")
+    assert np.array_equal(again.embed(TEXTS), emb.embed(TEXTS)) and again.describe() == emb.describe()
+    save_embedding(again, tmp_path / "second")
+    for file in files:
+        assert file.read_bytes() == (tmp_path / "second" / file.name).read_bytes()
+
+
+def test_parameters_survive(tmp_path):
+    emb = NgramEmbedding(dims=16, wide=(2, 2), narrow=(4, 6), n_columns=512, power=1, idf_power=1, embed_batch_size=7).fit(TEXTS)
+    save_embedding(emb, tmp_path)
+    again = load_embedding(tmp_path)
+    assert (again.wide, again.narrow, again.power) == ((2, 2), (4, 6), 1)
+    assert np.array_equal(again.embed(TEXTS), emb.embed(TEXTS))
+
+
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:200])
+
+
+def _objects(file: Path) -> None:
+    with file.open("wb") as out:
+        np.save(out, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+
+
+@pytest.mark.parametrize("name", ["ngram_idf.npy", "ngram_axes.npy", "embedding.json"])
+@pytest.mark.parametrize("damage", [Path.unlink, _cut, _objects, lambda f: f.write_bytes(b""), lambda f: f.write_text("[1]")])
+def test_damaged_files_are_named(emb, tmp_path, name, damage):
+    save_embedding(emb, tmp_path)
+    damage(tmp_path / name)
+    with pytest.raises(InputError, match=name if name != "embedding.json" else "embedding"):
+        load_embedding(tmp_path)
+
+
+@pytest.mark.parametrize("record", ["{}", '{"kind": "ngram"}', '{"kind": "new"}', '{"kind": "ngram", "name": "a", "dims": "x", "parameters": {}}'])
+def test_foreign_records_are_refused(tmp_path, record):
+    (tmp_path / "embedding.json").write_text(record)
+    with pytest.raises(RagnbError):
+        load_embedding(tmp_path)
+
+
+def test_mixed_up_arrays_are_noticed(emb, tmp_path):
+    save_embedding(emb, tmp_path / "a")
+    save_embedding(NgramEmbedding(dims=64).fit(TEXTS[:3]), tmp_path / "b")
+    (tmp_path / "b" / "ngram_axes.npy").replace(tmp_path / "a" / "ngram_axes.npy")
+    with pytest.raises(IndexMismatchError, match="not those"):
+        load_embedding(tmp_path / "a")
+
+
+def test_load_checks_the_object_it_is_given(emb, tmp_path):
+    save_embedding(emb, tmp_path)
+    assert load_embedding(tmp_path, embedding=emb) is emb
+    with pytest.raises(IndexMismatchError, match="fingerprint"):
+        load_embedding(tmp_path, embedding=NgramEmbedding(dims=64).fit(TEXTS[:3]))
+    with pytest.raises(IndexMismatchError, match="kind"):
+        load_embedding(tmp_path, embedding=MockEmbedding(embed_dim=4))
+
+
+def test_own_object(tmp_path):
+    mine = MockEmbedding(embed_dim=4)
+    record = save_embedding(mine, tmp_path)
+    assert record == json.loads((tmp_path / "embedding.json").read_text()) and record["name"] == "MockEmbedding"
+    with pytest.raises(IndexMismatchError, match="MockEmbedding.*embedding="):
+        load_embedding(tmp_path)
+    assert load_embedding(tmp_path, embedding=mine) is mine
+
+
+# --- one argument --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", ["", "openai", "onnx", "onnx:", "ngram:3", "Ollama", "ollamas:x", None, 3, b"ngram"])
+def test_unknown_spec(spec):
+    with pytest.raises(InputError, match="'ngram', 'ollama'"):
+        resolve_embedding(spec)
+
+
+@pytest.mark.parametrize("options", [{"dims": 0}, {"dims": "many"}, {"dimz": 64}, {"power": 7}])
+def test_bad_options(options):
+    with pytest.raises(InputError, match=next(iter(options))):
+        resolve_embedding("ngram", **options)
+
+
+def test_specs():
+    assert isinstance(resolve_embedding(), NgramEmbedding)
+    assert resolve_embedding("ngram", dims=32).dims == 32
+    mock = MockEmbedding(embed_dim=3)
+    assert resolve_embedding(mock) is mock
+    assert resolve_embedding("ollama").model_name == resolve_embedding("ollama:").model_name == "bona/bge-m3-korean"
+    assert resolve_embedding("ollama:bge-m3:567m").model_name == "bge-m3:567m"
+
+
+# --- Ollama, over HTTP ---------------------------------------------------------------------------------------------------------------
+
+
+def test_ollama_speaks_the_protocol(tmp_path):
+    with OllamaServer() as server:
+        emb = resolve_embedding("ollama", base_url=server.url)
+        assert np.allclose(emb.get_text_embedding("연차는 15일"), toy_vector("연차는 15일"))
+        assert np.allclose(emb.get_text_embedding_batch(TEXTS), [toy_vector(t) for t in TEXTS])
+        assert np.allclose(asyncio.run(emb.aget_query_embedding("연차")), toy_vector("연차"))
+        assert {path for path, _ in server.requests} == {"/api/embed"}
+        assert all(body["model"] == "bona/bge-m3-korean" for _, body in server.requests)
+        save_embedding(emb, tmp_path)
+        again = load_embedding(tmp_path)
+        assert again.base_url == server.url and again.get_query_embedding("연차") == emb.get_query_embedding("연차")
+        check_embedding(load_embedding(tmp_path, base_url="http://elsewhere:1"), describe_embedding(emb))
+
+
+def test_ollama_retrieves():
+    with OllamaServer() as server:
+        index = VectorStoreIndex([TextNode(id_=f"d#c{i}", text=t) for i, t in enumerate(TEXTS)], embed_model=resolve_embedding("ollama", base_url=server.url))
+        assert index.as_retriever(similarity_top_k=1).retrieve("진공펌프는 매월 점검")[0].node_id == "d#c2"
+
+
+def test_ollama_errors_reach_the_caller():
+    with OllamaServer(models=("other",)) as server, pytest.raises(Exception, match="not found, try pulling"):
+        resolve_embedding("ollama", base_url=server.url).get_text_embedding("연차")
+    with pytest.raises(Exception, match="(?i)connect"):
+        resolve_embedding("ollama", base_url=server.url).get_text_embedding("연차")
+
+
+# --- ONNX ----------------------------------------------------------------------------------------------------------------------------
+
+
+class FakeSession:
+    """A session with chosen inputs and outputs."""
+
+    def __init__(self, inputs: list[str], outputs: dict[str, np.ndarray]) -> None:
+        self.inputs, self.outputs, self.fed = inputs, outputs, {}
+
+    def get_inputs(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(name=n) for n in self.inputs]
+
+    def get_outputs(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(name=n) for n in self.outputs]
+
+    def run(self, names: None, feed: dict[str, np.ndarray]) -> list[np.ndarray]:
+        self.fed = feed
+        return list(self.outputs.values())
+
+
+def test_onnx_pools_over_the_mask_only():
+    hidden = np.array([[[1.0, 0], [3, 0], [99, 99]], [[0, 2], [0, 4], [0, 6]]], np.float32)
+    session = FakeSession(["input_ids", "attention_mask"], {"last_hidden_state": hidden})
+    assert _run_onnx(session, [[5, 6], [7, 8, 9]]).tolist() == [[2, 0], [0, 4]]
+    assert set(session.fed) == {"input_ids", "attention_mask"} and session.fed["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 1]]
+
+
+def test_onnx_padding_keeps_order_and_vectors(minilm):
+    """Sorted by length, padded, and put back: with a model that ignores padding, nothing changes."""
+    class Mean(FakeSession):
+        def run(self, names: None, feed: dict[str, np.ndarray]) -> list[np.ndarray]:
+            return [np.stack([np.sin(feed["input_ids"] * k) for k in (1.0, 2.0, 3.0)], axis=2).astype(np.float32)]
+
+    emb = OnnxEmbedding(folder=minilm.folder, run_batch_size=3)
+    emb._session = Mean(["input_ids", "attention_mask"], {"last_hidden_state": np.zeros(0)})
+    texts = ["a long text about the pump and its oil", "pump", "", "leave for a day", "one two three four", "oil"]
+    assert np.allclose(emb.embed(texts), [emb.embed([t])[0] for t in texts], atol=1e-6)
+
+
+def test_onnx_takes_the_models_own_sentence_embedding():
+    tokens, pooled = np.ones((1, 2, 3), np.float32), np.array([[1.0, 2, 3]], np.float32)
+    for name in ("sentence_embedding", "pooler_output"):
+        assert _run_onnx(FakeSession(["input_ids"], {"token_embeddings": tokens, name: pooled}), [[1, 2]]).tolist() == [[1, 2, 3]]
+
+
+def test_onnx_refuses_a_model_of_another_kind():
+    with pytest.raises(InputError, match="pixel_values"):
+        _run_onnx(FakeSession(["pixel_values"], {"logits": np.ones((1, 2))}), [[1]])
+
+
+def test_onnx_names_what_is_wrong(tmp_path):
+    with pytest.raises(InputError, match="nowhere"):
+        resolve_embedding(f"onnx:{tmp_path / 'nowhere'}")
+    (tmp_path / "model.onnx").write_bytes(b"broken")
+    with pytest.raises(InputError, match="tokenizer.json"):
+        resolve_embedding(f"onnx:{tmp_path}")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(InputError, match="cannot read .*model.onnx"):
+        resolve_embedding(f"onnx:{tmp_path}")
+
+
+@pytest.fixture(scope="module")
+def minilm() -> OnnxEmbedding:
+    return resolve_embedding(f"onnx:{shared_models('minilm')}")
+
+
+def test_minilm_knows_meaning(minilm):
+    a, b, c = minilm.embed(["How do I ask for a day off?", "Requesting vacation leave", "The pump needs new oil"])
+    assert a @ b > 0.4 > a @ c
+    assert minilm.model_name == "onnx:minilm" and minilm.max_length == 256
+
+
+def test_minilm_batch_equals_single(minilm):
+    """An 8-bit dynamic model runs one text at a time; in larger runs its vectors depend on the company."""
+    texts = [" ".join(["word", "leave", "pump", "travel"][i % 4] for i in range(n)) + f" number {n}" for n in (1, 400, 7, 60, 2, 33, 150)] + [""]
+    batch = minilm.embed(texts)
+    single = np.array([minilm.embed([t])[0] for t in texts])
+    assert minilm.run_batch_size == 1 and (batch * single).sum(axis=1).min() > 0.9999
+    together = resolve_embedding(f"onnx:{minilm.folder}", run_batch_size=8).embed(texts)
+    assert (together * single).sum(axis=1).min() > 0.95 and (together * single).sum(axis=1).mean() > 0.98
+    assert np.allclose(np.linalg.norm(batch, axis=1), 1, atol=1e-5) and minilm.embed([]).size == 0
+
+
+def test_minilm_truncates(minilm):
+    short = resolve_embedding(f"onnx:{minilm.folder}", max_length=8, threads=1)
+    same = short.embed(["one two three four five six seven eight nine ten", "one two three four five six and then others"])
+    assert np.allclose(same[0], same[1], atol=1e-6)
+    assert describe_embedding(short) != describe_embedding(minilm)
+
+
+def test_minilm_saved_as_a_reference(minilm, tmp_path):
+    save_embedding(minilm, tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["embedding.json"]
+    again = load_embedding(tmp_path, threads=1)
+    assert describe_embedding(again) == describe_embedding(minilm) and again.threads == 1
+    with pytest.raises(IndexMismatchError, match="parameters"):
+        load_embedding(tmp_path, max_length=16)
+    with pytest.raises(InputError, match="moved"):
+        load_embedding(tmp_path, model_folder=str(tmp_path / "moved"))
+
+
+# --- inside LlamaIndex ---------------------------------------------------------------------------------------------------------------
+
+
+def test_stock_vector_index(emb):
+    index = VectorStoreIndex([TextNode(id_=f"d#c{i}", text=t) for i, t in enumerate(TEXTS)], embed_model=emb)
+    retriever = index.as_retriever(similarity_top_k=2)
+    assert retriever.retrieve("연차휴가는 며칠인가요?")[0].node_id == "d#c0"
+    assert asyncio.run(retriever.aretrieve("chiller maintenance"))[0].node_id == "d#c5"
+
+
+def test_korquad_floor():
+    """The evidence is among the first five chunks for most questions, even in a quarter of the size (more: nbs/05_embed)."""
+    folder = shared_data("korquad")
+    docs = [json.loads(line) for line in (folder / "corpus.jsonl").open(encoding="utf-8")]
+    queries = [json.loads(line) for line in (folder / "queries.jsonl").open(encoding="utf-8")][::10]
+    chunks = [(d["doc_id"], i, d["text"][i:i + 200]) for d in docs for i in range(0, len(d["text"]), 200)]
+    emb = NgramEmbedding(dims=256, max_fit=1000).fit([c[2] for c in chunks])
+    top = np.argsort(-(emb.embed([q["query"] for q in queries]) @ emb.embed([c[2] for c in chunks]).T), axis=1, kind="stable")[:, :5]
+    found = [any(chunks[i][0] == q["doc_id"] and chunks[i][1] < e["end"] and e["start"] < chunks[i][1] + 200 for i in row for e in q["evidence"])
+             for q, row in zip(queries, top)]
+    assert np.mean(found) > 0.75

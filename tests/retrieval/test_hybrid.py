@@ -1,0 +1,292 @@
+"""Hybrid retrieval: rank fusion against a brute-force one, any LlamaIndex retriever as a member, sync and async alike."""
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from strategies import examples
+
+from ragnb.retrieval.bm25 import Bm25Retriever
+from ragnb.models.embedding import NgramEmbedding
+from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever, check_question, rrf
+from ragnb.documents.span import InputError, Outline, Span, parse_address
+from ragnb.chunking.sentence_window import SentenceWindowNodeParser
+from ragnb.storage.store import MemoryStore
+
+
+def hit(i: str, score: float | None = 0.5, text: str = "글") -> NodeWithScore:
+    return NodeWithScore(node=TextNode(id_=i, text=text), score=score)
+
+
+class Fixed(BaseRetriever):
+    """Returns what it was given."""
+
+    def __init__(self, hits: Sequence[NodeWithScore], meet: Sequence[asyncio.Event] = ()) -> None:
+        super().__init__()
+        self.hits, self.meet, self.asked = list(hits), meet, []
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        self.asked.append(query_bundle.query_str)
+        return self.hits
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if self.meet:
+            mine, other = self.meet
+            mine.set()
+            await other.wait()
+        return self.hits
+
+
+# --- the formula ---------------------------------------------------------------------------------------------------------------------
+
+ids = st.one_of(st.builds("{}#{}{}".format, st.sampled_from("ab"), st.sampled_from("cs"), st.integers(0, 12)), st.sampled_from(["n1", "n10", "n2", "#", ""]))
+rankings = st.lists(st.lists(ids, max_size=8), max_size=4)
+
+
+def brute_force(rankings, k, weights) -> dict[str, Fraction]:
+    """The formula as written, in exact arithmetic."""
+    scores: dict[str, Fraction] = {}
+    for document in {i for ranking in rankings for i in ranking}:
+        scores[document] = Fraction(0)
+        for ranking, weight in zip(rankings, weights):
+            distinct = [i for n, i in enumerate(ranking) if i not in ranking[:n]]
+            if document in distinct:
+                scores[document] += Fraction(weight) / (Fraction(k) + distinct.index(document) + 1)
+    return scores
+
+
+@examples(200)
+@given(rankings, st.sampled_from([60, 1, 0.5, 1000]), st.data())
+def test_rrf_is_the_formula(rankings, k, data):
+    weights = data.draw(st.one_of(st.none(), st.lists(st.sampled_from([0, 0.5, 1, 3]), min_size=len(rankings), max_size=len(rankings))))
+    fused = rrf(rankings, k, weights)
+    expected = brute_force(rankings, k, weights or [1] * len(rankings))
+    assert len(fused) == len(expected)
+    for i, score in fused:
+        assert math.isclose(score, expected[i], rel_tol=1e-12, abs_tol=1e-300)
+    scores = [s for _, s in fused]
+    assert scores == sorted(scores, reverse=True)
+
+
+@examples(100)
+@given(rankings, st.data())
+def test_ties_do_not_depend_on_the_order_of_the_members(rankings, data):
+    """Scores that are equal as numbers are ordered by address, in whatever order they were added."""
+    fused = rrf(data.draw(st.permutations(rankings)))
+    assert fused == rrf(rankings)
+    keys = [(-score, (0, parse_address(i)) if i[1:2] == "#" else (1, i)) for i, score in fused]
+    assert keys == sorted(keys)
+
+
+def test_sums_that_differ_in_the_last_bit_only_are_ties():
+    """a is ranked 1, 6, 7 and b is ranked 7, 1, 6: the same score, though floats added in order differ."""
+    a, b, rest = "d#c9", "d#c1", [f"x#c{n}" for n in range(20)]
+    members = [[b if n == rb else a if n == ra else rest[n] for n in range(1, 8)] for ra, rb in ((1, 7), (6, 1), (7, 6))]
+    scores = dict(rrf(members))
+    assert scores[a] == scores[b] and list(scores).index(b) < list(scores).index(a)
+
+
+def test_ties_are_broken_by_number_and_addresses_come_first():
+    tied = ["b#c2", "a#c10", "a#c9", "zz", "a#s0", "no address"]
+    random.Random(1).shuffle(tied)
+    assert [i for i, _ in rrf([[i] for i in tied])] == ["a#c9", "a#c10", "a#s0", "b#c2", "no address", "zz"]
+
+
+def test_rank_counts_from_one_and_k_is_60():
+    assert rrf([["a", "b"]]) == [("a", 1 / 61), ("b", 1 / 62)]
+
+
+@pytest.mark.parametrize("k, weights", [(0, None), (-1, None), (math.nan, None), (math.inf, None), (60, [1]), (60, [1, -1]), (60, [1, math.nan]), (60, [1, math.inf])])
+def test_bad_constants_are_refused_at_once(k, weights):
+    with pytest.raises(InputError, match="rrf needs k > 0"):
+        rrf([["a"], ["b"]], k, weights)
+    with pytest.raises(InputError, match="rrf needs k > 0"):
+        HybridRetriever({"x": Fixed([]), "y": Fixed([])}, k=k, weights=weights)
+
+
+def test_no_members_and_bad_counts_are_refused():
+    for bad in (lambda: HybridRetriever({}), lambda: HybridRetriever({"x": Fixed([])}, top_k=0), lambda: VectorRetriever(MemoryStore(), MockEmbedding(embed_dim=2), 0)):
+        with pytest.raises(InputError, match="top_k"):
+            bad()
+
+
+@pytest.mark.parametrize("question", ["", "  \n", None, 5])
+def test_a_question_must_hold_text(question):
+    with pytest.raises(InputError, match="question must not be empty"):
+        check_question(question)
+    with pytest.raises(InputError, match="question must not be empty"):
+        HybridRetriever({"x": Fixed([])}).fuse(question)
+
+
+# --- members -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_members_vote_by_rank_and_the_trace_says_how():
+    words, vectors = Fixed([hit("d#c1", 12.0), hit("d#c2", 3.0)]), Fixed([hit("d#c2", 0.9), hit("d#c3", None)])
+    fusion = HybridRetriever({"words": words, "vectors": vectors}).fuse("q")
+    assert [(h.node_id, h.score) for h in fusion.hits] == [("d#c2", 1 / 62 + 1 / 61), ("d#c1", 1 / 61), ("d#c3", 1 / 62)]
+    assert fusion.members == {"words": {"d#c1": (1, 12.0), "d#c2": (2, 3.0)}, "vectors": {"d#c2": (1, 0.9), "d#c3": (2, 0.0)}}
+    assert words.asked == vectors.asked == ["q"]
+
+
+def test_a_chunk_given_twice_by_a_member_counts_once():
+    fusion = HybridRetriever({"x": Fixed([hit("d#c1"), hit("d#c1"), hit("d#c2")])}).fuse("q")
+    assert [(h.node_id, h.score) for h in fusion.hits] == [("d#c1", 1 / 61), ("d#c2", 1 / 62)]
+    assert fusion.members["x"]["d#c2"][0] == 2
+
+
+def test_weights_and_top_k():
+    members = {"x": Fixed([hit("d#c1"), hit("d#c2")]), "y": Fixed([hit("d#c3")])}
+    assert [h.node_id for h in HybridRetriever(members, weights=[1, 2], top_k=2).retrieve("q")] == ["d#c3", "d#c1"]
+    assert [h.node_id for h in HybridRetriever(members, weights=[2, 1]).retrieve("q")] == ["d#c1", "d#c2", "d#c3"]
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_two_articles_that_both_read_deleted_are_two(way):
+    """Same text, same metadata: LlamaIndex's own fusion makes one of them."""
+    hits = [hit("law#c3", text="삭제"), hit("law#c7", text="삭제")]
+    hybrid = HybridRetriever({"x": Fixed(hits), "y": Fixed(hits[::-1])})
+    found = hybrid.retrieve("q") if way == "sync" else asyncio.run(hybrid.aretrieve("q"))
+    assert [(h.node_id, h.text) for h in found] == [("law#c3", "삭제"), ("law#c7", "삭제")]
+
+
+def test_inputs_are_not_changed():
+    hits = [hit("d#c1", 7.0), hit("d#c2", None)]
+    before = [h.model_dump_json() for h in hits]
+    fused = HybridRetriever({"x": Fixed(hits), "y": Fixed(hits[::-1])}).retrieve("q")
+    assert [h.model_dump_json() for h in hits] == before
+    assert all(f is not h for f in fused for h in hits)
+
+
+def test_members_run_together():
+    """Each waits until the other has begun: one after the other they would wait for ever."""
+
+    async def ask():
+        a, b = asyncio.Event(), asyncio.Event()
+        hybrid = HybridRetriever({"x": Fixed([hit("d#c1")], (a, b)), "y": Fixed([hit("d#c2")], (b, a))})
+        return await asyncio.wait_for(hybrid.aretrieve("q"), timeout=20)
+
+    assert [h.node_id for h in asyncio.run(ask())] == ["d#c1", "d#c2"]
+
+
+def test_a_member_that_fails_is_not_passed_over():
+    class Down(Fixed):
+        def _retrieve(self, query_bundle):
+            raise ConnectionError("search is down")
+
+        async def _aretrieve(self, query_bundle):
+            raise ConnectionError("search is down")
+
+    hybrid = HybridRetriever({"x": Fixed([hit("d#c1")]), "y": Down([])})
+    with pytest.raises(ConnectionError, match="search is down"):
+        hybrid.retrieve("q")
+    with pytest.raises(ConnectionError, match="search is down"):
+        asyncio.run(hybrid.aretrieve("q"))
+
+
+# --- real members --------------------------------------------------------------------------------------------------------------------
+
+TEXTS = {
+    "leave": "연차는 15일입니다. 2년차부터는 16일로 증가합니다. 반차는 4시간이다. 남은 연차는 이듬해 6월까지 쓴다.",
+    "travel": "출장 여비는 귀사한 날부터 7일 안에 정산한다. 숙박비는 실비로 준다. 삭제",
+    "law": "제3조 삭제 제4조 삭제 제5조 이 법은 공포한 날부터 시행한다.",
+}
+
+
+@pytest.fixture(scope="module")
+def real():
+    """A small store with an n-gram embedding, and BM25 over the same nodes."""
+    from llama_index.core.schema import Document
+    embedding = NgramEmbedding(dims=32).fit(list(TEXTS.values()))
+    store = MemoryStore()
+    nodes = store.add_documents([Document(text=t, id_=i) for i, t in TEXTS.items()], SentenceWindowNodeParser(), embedding)
+    return store, embedding, Bm25Retriever.from_nodes(nodes, similarity_top_k=20), nodes
+
+
+def test_bm25_gives_no_credit_without_a_shared_word(real):
+    store, embedding, bm25, nodes = real
+    fusion = HybridRetriever({"bm25": bm25, "vector": VectorRetriever(store, embedding, 20)}, top_k=20).fuse("연차는 며칠인가요?")
+    assert 0 < len(fusion.members["bm25"]) < len(nodes) == len(fusion.members["vector"])
+    assert all(score > 0 for _, score in fusion.members["bm25"].values())
+    for h in fusion.hits:
+        expected = sum(1 / (60 + ranks[h.node_id][0]) for ranks in fusion.members.values() if h.node_id in ranks)
+        assert h.score == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("question", ["은 는 이 가", "?!", "그리고 또는", "zzz qqq"])
+def test_a_question_of_stop_words_only(real, question):
+    """BM25 has nothing to say; what the vectors say is used; a question that nothing knows finds nothing."""
+    store, embedding, bm25, _ = real
+    fusion = HybridRetriever({"bm25": bm25, "vector": VectorRetriever(store, embedding)}).fuse(question)
+    assert fusion.members["bm25"] == {}
+    assert {h.node_id for h in fusion.hits} == set(fusion.members["vector"])
+    assert bool(fusion.hits) == any(embedding.get_query_embedding(question))
+
+
+def test_a_zero_vector_is_like_nothing(real):
+    store = real[0]
+
+    class Zero(MockEmbedding):
+        def _get_query_embedding(self, query):
+            return [0.0] * 32
+
+        async def _aget_query_embedding(self, query):
+            return [0.0] * 32
+
+    assert VectorRetriever(store, Zero(embed_dim=32)).retrieve("연차") == []
+    assert asyncio.run(VectorRetriever(store, Zero(embed_dim=32)).aretrieve("연차")) == []
+
+
+def test_async_is_sync(real):
+    store, embedding, bm25, _ = real
+    hybrid = HybridRetriever({"bm25": bm25, "vector": VectorRetriever(store, embedding)}, top_k=4)
+
+    async def many(questions):
+        return await asyncio.gather(*(hybrid.aretrieve(q) for q in questions))
+
+    questions = ["연차는 며칠", "출장 여비 정산", "삭제", "시행일"] * 3
+    for q, found in zip(questions, asyncio.run(many(questions))):
+        assert [(h.node_id, h.score) for h in found] == [(h.node_id, h.score) for h in hybrid.retrieve(q)]
+
+
+def test_an_embedding_in_the_query_is_used(real):
+    store, embedding, _, _ = real
+    vector = embedding.get_query_embedding("출장 여비는 귀사한 날부터 7일 안에 정산한다.")
+    bundle = QueryBundle("연차", embedding=vector)
+    assert VectorRetriever(store, embedding, 1).retrieve(bundle)[0].text.startswith("출장 여비")
+    assert asyncio.run(VectorRetriever(store, embedding, 1).aretrieve(bundle))[0].text.startswith("출장 여비")
+
+
+def test_where_keeps_what_matches(real):
+    store, embedding, _, _ = real
+    found = VectorRetriever(store, embedding, 20, where={"level": "s", "index": 0}).retrieve("연차")
+    assert {h.node_id for h in found} == {f"{i}#s0" for i in TEXTS}
+
+
+def test_any_llama_index_retriever_can_be_a_member(real):
+    store, embedding, bm25, nodes = real
+    stock = VectorStoreIndex(nodes=[n.model_copy() for n in nodes], embed_model=embedding).as_retriever(similarity_top_k=3)
+    fusion = HybridRetriever({"ours": bm25, "stock": stock}, top_k=3).fuse("남은 연차는 언제까지")
+    assert len(fusion.members["stock"]) == 3
+    expected = rrf([[h.node_id for h in m.retrieve("남은 연차는 언제까지")] for m in (bm25, stock)])[:3]
+    assert [(h.node_id, h.score) for h in fusion.hits] == expected
+    nested = HybridRetriever({"hybrid": HybridRetriever({"ours": bm25, "stock": stock}, top_k=3)}).retrieve("남은 연차는 언제까지")
+    assert [h.node_id for h in nested] == [h.node_id for h in fusion.hits]
+
+
+def test_every_hit_is_an_address_of_the_store(real):
+    store, embedding, bm25, _ = real
+    found = HybridRetriever({"bm25": bm25, "vector": VectorRetriever(store, embedding)}).retrieve("삭제")
+    outlines: dict[str, Outline] = store.get_outlines(parse_address(h.node_id).doc_id for h in found).all()
+    for h in found:
+        address = parse_address(h.node_id)
+        assert outlines[address.doc_id].span_of(address) == Span(h.node.start_char_idx, h.node.end_char_idx)

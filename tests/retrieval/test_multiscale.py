@@ -1,0 +1,449 @@
+"""ragnb.multiscale: windows, statistics, candidates, budget, add and remove, saving, hooks."""
+from __future__ import annotations
+
+import asyncio
+import json
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from llama_index.core.schema import Document, QueryBundle, TextNode
+
+from ragnb.models.embedding import NgramEmbedding
+from ragnb.chunking.units import UnitNodeParser, named_parts, unit_spans
+from ragnb.retrieval.multiscale import WITH_FIRST, MultiScaleRanking, MultiScaleRetriever, query_terms
+from ragnb.retrieval.multiscale_index import SCALES, MultiScaleIndex, check_scales, window_bounds
+from ragnb.documents.span import Address, DuplicateIdError, IndexMismatchError, InputError, MissingChunkError, Outline, Span, n_characters
+from ragnb.storage.store import MemoryStore
+
+WORDS = ["sun", "moon", "star", "rain", "wind", "leaf", "stone", "river"]
+
+
+def tokens(texts):
+    """White space tokens, so that a test can count by hand."""
+    return [t.lower().replace(".", "").split() for t in texts]
+
+
+def vector(text: str, dims: int = 5) -> np.ndarray:
+    """A vector that depends on the words alone."""
+    out = np.zeros(dims)
+    for word in tokens([text])[0]:
+        out += np.random.default_rng(sum(map(ord, word))).standard_normal(dims)
+    return out if np.any(out) else np.eye(1, dims)[0]
+
+
+class Words:
+    """An embedding for tests."""
+
+    def get_query_embedding(self, text: str) -> list[float]:
+        return vector(text).tolist()
+
+    async def aget_query_embedding(self, text: str) -> list[float]:
+        return self.get_query_embedding(text)
+
+
+def corpus(documents: dict[str, list[str]], dense: bool = True, titles: dict[str, str] | None = None):
+    """Nodes and outlines of documents given unit by unit."""
+    nodes, outlines = [], []
+    for doc_id, units in documents.items():
+        at, spans = 0, []
+        for i, text in enumerate(units):
+            nodes.append(TextNode(id_=f"{doc_id}#u{i}", text=text, start_char_idx=at, end_char_idx=at + len(text), embedding=vector(text).tolist() if dense else None))
+            spans.append(Span(at, at + len(text)))
+            at += len(text) + 1
+        blanks = {s.end: " " for s in spans[:-1]}
+        outlines.append(Outline(doc_id, max(0, at - 1), {"u": spans}, blanks, metadata={"title": (titles or {}).get(doc_id, "")}))
+    return nodes, outlines
+
+
+def make(documents: dict[str, list[str]], dense: bool = True, **options) -> tuple[MultiScaleIndex, MemoryStore]:
+    """An index and a store of documents given unit by unit."""
+    nodes, outlines = corpus(documents, dense)
+    index, store = MultiScaleIndex(tokenizer=tokens, **options), MemoryStore()
+    index.add(nodes, outlines)
+    for node in nodes:
+        node.embedding = node.embedding or [1.0]
+    store.put(nodes, outlines)
+    return index, store
+
+
+unit = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+documents = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), st.lists(unit, min_size=1, max_size=12), min_size=1)
+question = st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=4)
+
+
+def windows(docs: dict[str, list[str]], width: int) -> list[list[str]]:
+    """The texts of every window, by definition."""
+    half = width // 2
+    return [units[max(0, i - half):i + half + 1] for units in docs.values() for i in range(len(units))]
+
+
+@settings(max_examples=25, deadline=None)
+@given(documents, st.sampled_from(WORDS))
+def test_term_statistics_are_those_of_the_whole_corpus(docs, term):
+    index, _ = make(docs)
+    if not any(term in t for units in docs.values() for t in tokens(units)):
+        with pytest.raises(MissingChunkError):
+            index.term_statistics(term)
+        return
+    found = index.term_statistics(term)
+    for k, width in enumerate(SCALES):
+        bags = [[w for t in tokens(window) for w in t] for window in windows(docs, width)]
+        counts, lengths = np.array([b.count(term) for b in bags]), np.array([len(b) for b in bags])
+        idf = np.log1p((len(bags) - (counts > 0).sum() + 0.5) / ((counts > 0).sum() + 0.5))
+        weight = idf * counts * 1.9 / (counts + 0.9 * (0.6 + 0.4 * lengths / lengths.mean()))
+        assert found.idf[k] == pytest.approx(idf)
+        assert found.mean[k] == pytest.approx(weight.mean())
+        assert found.variance[k] == pytest.approx(weight.var(), abs=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(documents, question)
+def test_words_and_vectors_equal_brute_force(docs, terms):
+    index, _ = make(docs)
+    q = vector(" ".join(terms))
+    scores = index.score(terms, q, candidates=None)
+    q = q / np.linalg.norm(q)
+    for k, width in enumerate(SCALES):
+        pooled = np.array([np.sum([vector(t) / np.linalg.norm(vector(t)) for t in w], axis=0) for w in windows(docs, width)])
+        norms = np.linalg.norm(pooled, axis=1)
+        if norms.min() < 1e-3:
+            continue
+        cosine = pooled @ q / norms
+        z = np.maximum(cosine - cosine.mean(), 0) / cosine.std() if cosine.var() > 1e-9 else np.zeros(len(cosine))
+        if cosine.var() > 1e-9:
+            assert scores.vectors[k] == pytest.approx(z, abs=2e-3)
+        mean, variance = index.dense_statistics(q)
+        assert mean[k] == pytest.approx(cosine.mean(), abs=1e-5) and variance[k] == pytest.approx(cosine.var(), abs=1e-5)
+        known = [index.term_statistics(t) for t in terms if t in index.words._vocabulary]
+        bags = [[w for t in tokens(window) for w in t] for window in windows(docs, width)]
+        average = np.mean([len(b) for b in bags])
+        raw = np.zeros(len(bags))
+        for term in (t for t in terms if t in index.words._vocabulary):
+            counts = np.array([b.count(term) for b in bags])
+            raw += index.term_statistics(term).idf[k] * counts * 1.9 / (counts + 0.9 * (0.6 + 0.4 * np.array([len(b) for b in bags]) / average))
+        mean = sum(s.mean[k] for s in known)
+        times = {t: terms.count(t) for t in terms if t in index.words._vocabulary}
+        variance = sum(n**2 * index.term_statistics(t).variance[k] for t, n in times.items())
+        if variance > 1e-9:
+            assert scores.words[k] == pytest.approx(np.maximum(raw - mean, 0) / np.sqrt(variance), abs=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(documents, documents, st.sets(st.sampled_from(["a", "b", "c", "d"])), question)
+def test_add_and_remove_equal_a_fresh_build(docs, later, gone, terms):
+    index, _ = make(docs)
+    nodes, outlines = corpus(later)
+    index.add(nodes, outlines)                                 # replaces what is there
+    held = docs | later
+    gone &= held.keys()
+    index.remove(gone)
+    held = {i: u for i, u in held.items() if i not in gone}
+    order = [i for i in index._documents.ids]
+    assert sorted(order) == sorted(held)
+    fresh, _ = make({i: held[i] for i in order}) if order else (MultiScaleIndex(tokenizer=tokens), None)
+    assert len(index) == len(fresh)
+    q = vector(" ".join(terms)).tolist()
+    a, b = index.score(terms, q), fresh.score(terms, q)
+    assert a.rows.tolist() == b.rows.tolist() and a.total == pytest.approx(b.total, abs=1e-3)
+    for term in set(terms) & set(WORDS):
+        try:
+            expected = fresh.term_statistics(term)
+        except MissingChunkError:
+            with pytest.raises(MissingChunkError):
+                index.term_statistics(term)
+            continue
+        assert np.array(index.term_statistics(term)) == pytest.approx(np.array(expected))
+    for x, y in zip(index.dense_statistics(np.array(q)), fresh.dense_statistics(np.array(q))):
+        assert x == pytest.approx(y, abs=1e-4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(documents, question, st.integers(0, 120))
+@example({"a": ["sun sun sun sun moon moon", "moon moon stone", "sun", "sun moon stone", "moon"]}, ["moon"], 64)  # a last unit between two that were taken
+def test_the_budget_holds_and_passages_are_the_document(docs, terms, budget):
+    index, store = make(docs)
+    ranking = MultiScaleRetriever(index, store, Words()).rank(" ".join(terms))
+    passages = ranking.at(budget)
+    assert sum(len(p.span) for p in passages) <= budget
+    spans: dict[str, list[Span]] = {}
+    for p in passages:
+        assert p.text == p.span.of(" ".join(docs[p.doc_id])) and p.text.strip() == p.text and p.text
+        assert p.hits and p.scores[0] == max(p.scores) and p.focus is not None and p.span.contains(p.focus)
+        assert p.rank == passages.index(p) + 1 and set(p.why) == set(p.hits)
+        spans.setdefault(p.doc_id, []).append(p.span)
+    for found in spans.values():
+        assert n_characters(found) == sum(map(len, found))       # nothing twice
+
+
+@settings(max_examples=20, deadline=None)
+@given(documents, question)
+def test_more_budget_never_reads_less(docs, terms):
+    index, store = make(docs)
+    ranking = MultiScaleRetriever(index, store, Words()).rank(" ".join(terms))
+    read = [sum(len(p.span) for p in ranking.at(b)) for b in (10, 40, 160, 640)]
+    assert read == sorted(read)
+
+
+@settings(max_examples=30, deadline=None)
+@given(documents, question)
+def test_candidates_score_as_the_whole_corpus_does(docs, terms):
+    index, _ = make(docs)
+    q = vector(" ".join(terms)).tolist()
+    few, everything = index.score(terms, q, candidates=3, grow=1), index.score(terms, q, candidates=None)
+    assert few.total == pytest.approx(everything.total[few.rows], abs=1e-3)
+    assert set(few.rows.tolist()) <= set(range(len(index)))
+
+
+def big(n: int = 600) -> dict[str, list[str]]:
+    """Documents with more units than the covariance has numbers."""
+    rng = np.random.default_rng(0)
+    return {f"d{i}": [" ".join(rng.choice(WORDS, 4)) + f" n{i}x{j}" for j in range(n // 10)] for i in range(10)}
+
+
+def test_statistics_from_sums_equal_those_from_all_units():
+    index, _ = make(big())
+    q = vector("sun rain")
+    far = index.score(["sun", "rain"], q, nearest=[i for i in index.words.ids[::7]])
+    near = index.score(["sun", "rain"], q, candidates=None)
+    assert far.vectors == pytest.approx(near.vectors[:, far.rows], abs=2e-3)
+    assert len(far.rows) < len(near.rows)
+
+
+def test_one_read_of_chunks_and_one_of_outlines():
+    index, store = make(big())
+    retriever = MultiScaleRetriever(index, store, Words())
+    store.reads = 0
+    ranking = retriever.rank("sun moon n3x4")
+    assert store.reads == 0
+    ranking.at(500)
+    assert store.reads == retriever.reads == 2
+    ranking.at(200)
+    assert store.reads == 2
+    retriever.retrieve("sun moon")
+    assert store.reads == 3
+
+
+def test_empty_one_unit_and_unknown_words():
+    index, store = MultiScaleIndex(tokenizer=tokens), MemoryStore()
+    assert MultiScaleRetriever(index, store, Words()).rank("sun").at(100) == []
+    index, store = make({"a": ["sun moon"]})
+    retriever = MultiScaleRetriever(index, store, Words())
+    assert retriever.rank("nothing known").at(100) == [] or retriever.rank("nothing known").at(100)[0].text == "sun moon"
+    docs = {"a": ["sun moon", "rain wind"], "b": ["leaf stone", "river star"]}
+    index, store = make(docs)
+    ranking = MultiScaleRetriever(index, store, Words()).rank(QueryBundle("unheard", embedding=vector("rain wind").tolist()))
+    assert not ranking.scores.words.any()                      # vectors alone
+    assert ranking.scores.vectors[0].argmax() == index.words.ids.index("a#u1") and ranking.at(9)
+
+
+def test_without_an_embedding_words_alone_rank():
+    docs = {"a": ["sun moon", "rain wind", "leaf"], "b": ["stone river", "star star"]}
+    index, store = make(docs, dense=False)
+    assert index.vectors.shape == (5, 0)
+    assert MultiScaleRetriever(index, store).rank("star")._nodes == {}
+    assert MultiScaleRetriever(index, store).rank("star").at(9)[0].text == "star star"
+    index.remove(["b"])
+    assert MultiScaleRetriever(index, store).rank("star").at(9) == []
+
+
+def test_ties_are_broken_by_address():
+    docs = {"b": ["sun", "moon rain"], "a": ["sun", "moon rain"], "c": ["leaf", "stone"]}
+    index, store = make(docs)
+    passages = MultiScaleRetriever(index, store, Words()).rank("sun").at(100)
+    assert [p.doc_id for p in passages][:2] == ["a", "b"]
+
+
+def test_said_again_counts_half():
+    long = "sun moon star rain wind leaf stone river sun moon"
+    docs = {"a": [long, "rain", long, "leaf", "rain"], "b": [long]}
+    index, store = make(docs)
+    ranking = MultiScaleRetriever(index, store, Words()).rank("sun moon rain")
+    assert index._documents.repeats.tolist() == [False, False, True, False, False, False]
+    scored = {index.words.ids[r]: t for r, t in zip(ranking.scores.rows, ranking.scores.total)}
+    assert sum(ranking.explain("a#u2").values()) == pytest.approx(2 * scored["a#u2"])
+    order = [index.words.ids[p.row] for p in ranking.pieces]
+    assert order.index("a#u0") < order.index("a#u2")
+    assert ranking.explain("a#u2")
+    with pytest.raises(MissingChunkError, match="was not scored"):
+        ranking.explain("z#u0")
+
+
+def test_saved_and_loaded(tmp_path):
+    index, store = make(big())
+    index.save(tmp_path)
+    index.save(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+    for mmap in (True, False):
+        loaded = MultiScaleIndex.load(tmp_path, mmap, tokenizer=tokens)
+        q = vector("sun")
+        assert loaded.score(["sun"], q).total == pytest.approx(index.score(["sun"], q).total)
+        loaded.remove(["d0"])
+        nodes, outlines = corpus({"new": ["sun sun", "moon"]})
+        loaded.add(nodes, outlines)
+        assert len(loaded) == 542
+    header = json.loads((tmp_path / "multiscale.json").read_text())
+    (tmp_path / "multiscale.json").write_text(json.dumps(header | {"version": 99}))
+    with pytest.raises(IndexMismatchError, match="version|format"):
+        MultiScaleIndex.load(tmp_path)
+    (tmp_path / "multiscale.json").write_text(json.dumps(header))
+    (tmp_path / header["data"] / "norms.npy").unlink()
+    with pytest.raises(IndexMismatchError, match="damaged"):
+        MultiScaleIndex.load(tmp_path)
+    with pytest.raises(InputError, match="no multi-scale"):
+        MultiScaleIndex.load(tmp_path / "absent")
+
+
+def test_bad_input_is_refused_and_nothing_changes():
+    index, store = make({"a": ["sun moon", "rain"]})
+    nodes, outlines = corpus({"b": ["star", "leaf"]})
+    with pytest.raises(InputError, match="every unit"):
+        index.add(nodes[:1], outlines)
+    with pytest.raises(DuplicateIdError):
+        index.add(nodes, [outlines[0], outlines[0]])
+    with pytest.raises(InputError, match="without the outline"):
+        index.add(nodes, [])
+    with pytest.raises(InputError, match="numbers like those"):
+        index.add([n.model_copy(update={"embedding": [1.0]}) for n in nodes], outlines)
+    with pytest.raises(InputError, match="1 of 2"):
+        index.add([nodes[0], nodes[1].model_copy(update={"embedding": None})], outlines)
+    with pytest.raises(InputError, match="finite"):
+        index.add([n.model_copy(update={"embedding": [float("nan")] * 5}) for n in nodes], outlines)
+    with pytest.raises(MissingChunkError):
+        index.remove(["a", "z"])
+    assert len(index) == 2 and index.score(["sun"], vector("sun")).total.max() > 0
+    with pytest.raises(InputError, match="finite numbers"):
+        index.score(["sun"], [1.0])
+    for bad in ({"top_k": 0}, {"budget": 0}, {"candidates": 0}, {"grow": -1}):
+        with pytest.raises(InputError):
+            MultiScaleRetriever(index, store, **bad)
+    with pytest.raises(InputError, match="empty"):
+        MultiScaleRetriever(index, store).rank(" ")
+    with pytest.raises(InputError, match="budget"):
+        MultiScaleRetriever(index, store).rank("sun").at(-1)
+    for bad in ((), (2,), (1, 1), (0,), (1.5,)):
+        with pytest.raises(InputError):
+            check_scales(bad)
+
+
+LAW = """휴가법
+
+제1조(목적) 이 법은 휴가를 정한다.
+
+제2조(연차휴가) ① 연차휴가는 15일로 한다.
+② 3년마다 하루를 더한다. 다만, 제3조에 따른 사람은 그러하지 아니하다.
+
+제3조(적용 제외) 일용직에는 이 법을 적용하지 아니한다.
+
+제4조(병가) 병가는 30일로 한다.
+"""
+
+
+def law_index():
+    """A statute, indexed with the offline embedding."""
+    documents = [Document(id_="law", text=LAW, metadata={"title": "휴가법"}), Document(id_="plain", text="오늘은 날씨가 맑다. 내일은 비가 온다.")]
+    model, store = NgramEmbedding(dims=32).fit([LAW]), MemoryStore()
+    return MultiScaleIndex.from_documents(documents, store, model), store, model
+
+
+def test_articles_are_walls_and_are_read_whole():
+    parts, records = named_parts(Document(id_="law", text=LAW))
+    assert records and [name for name, _ in parts][1:3] == ["휴가법 제1조 (목적)", "휴가법 제2조 (연차휴가)"]
+    index, store, model = law_index()
+    assert index._documents.records.all() and len(index._documents.records)
+    top = MultiScaleRetriever(index, store, model).rank("연차휴가는 며칠인가").at(200)[0]
+    assert top.doc_id == "law" and "① 연차휴가는 15일로 한다.\n② 3년마다" in top.text and top.metadata["title"] == "휴가법"
+
+
+def test_leads_and_follow_come_first():
+    index, store, model = law_index()
+    third, fourth = LAW.index("제3조(적"), LAW.index("제4조(병")
+    def leads(question): return [("law", Span(fourth, len(LAW.rstrip())))] if "제4조" in question else [("gone", Span(0, 1))]
+    def follow(doc_id, span): return [("law", Span(third, fourth - 2), "cited")] if "제3조에" in span.of(LAW) else []
+    retriever = MultiScaleRetriever(index, store, model, leads=leads, follow=follow)
+    led = retriever.rank("휴가법 제4조").at(20)
+    assert led[0].text.startswith("제4조(병가)") and set(led[0].why.values()) == {"asked for by name"}
+    ranking = retriever.rank("연차휴가 15일")
+    read = ranking.at(200)
+    assert "제2조" in read[0].text and any("적용 제외" in p.text for p in read)
+    assert "cited" in {w for p in read for w in p.why.values()}
+    assert len({p.row for p in ranking.pieces}) == len(ranking.pieces)
+
+
+def test_the_part_of_the_best_unit_is_read_with_it_even_where_it_was_not_scored():
+    long = " ".join(f"{i}호에 해당하는 사람은 그 사유가 생긴 날부터 한 달 안에 부서의 장에게 서면으로 알리고 허락을 받는다." for i in range(2, 9))
+    text, model, store = LAW.replace("15일로 한다.", f"15일로 한다. {long}"), NgramEmbedding(dims=32).fit([LAW]), MemoryStore()
+    index = MultiScaleIndex.from_documents([Document(id_="law", text=text, metadata={"title": "휴가법"})], store, model)
+    ranking = MultiScaleRetriever(index, store, model, candidates=1, grow=0, whole=0, follow=lambda doc_id, span: []).rank("연차휴가 15일")
+    scored, passages = set(ranking.scores.rows.tolist()), ranking.at(10**6)
+    added = [p for p in ranking.pieces if p.row not in scored]
+    assert added and {p.why for p in added} == {WITH_FIRST}, "the example should have a part with a unit that was not scored"
+    why = {h: w for p in passages for h, w in p.why.items()}
+    units = [str(Address(d, "u", i)) for d, i in (index.place(p.row) for p in added)]
+    assert [why[u] for u in units] == [WITH_FIRST] * len(units) and WITH_FIRST not in [why[u] for u in why if u not in units]
+    ranks = ranking.rankers(why)
+    assert set(units) <= set(ranks["multi-scale"]) and not set(units) & set(ranks["words"])
+    for n, p in enumerate(ranking.pieces, 1):
+        doc_id, i = index.place(p.row)
+        assert ranks["multi-scale"][str(Address(doc_id, "u", i))] == (n, p.score)
+    assert ranking.reads == 2
+
+
+@pytest.mark.parametrize("texts", [["연차는 15일이다."], ["연차는 15일이다."] * 2])
+@pytest.mark.parametrize("embedded", [True, False])
+def test_a_corpus_where_nothing_varies_is_found_too(texts, embedded):
+    documents, store = [Document(id_=f"d{i}", text=t) for i, t in enumerate(texts)], MemoryStore()
+    model = NgramEmbedding(dims=8).fit([*texts, "주차는 지하 2층에 한다."])
+    index = MultiScaleIndex.from_documents(documents, store, model)
+    retriever = MultiScaleRetriever(index, store, model if embedded else None)
+    passages = retriever.rank("연차는 며칠인가?").at(100)
+    assert [p.text for p in passages] == texts and all(p.score > 0 and p.why[p.hits[0]].startswith("alone, ") for p in passages)
+    assert MultiScaleRetriever(index, store).rank("주차장").at(100) == []
+
+
+def test_retrieve_sync_async_and_passages():
+    index, store, model = law_index()
+    retriever = MultiScaleRetriever(index, store, model, top_k=3)
+    found = retriever.retrieve("병가는 며칠인가")
+    assert [h.node_id for h in asyncio.run(retriever.aretrieve("병가는 며칠인가"))] == [h.node_id for h in found]
+    assert len(found) == 3 and found[0].node.node_id.startswith("law#u") and found[0].score >= found[1].score
+    passages = MultiScaleRetriever(index, store, model, budget=60).retrieve("병가는 며칠인가")
+    assert passages[0].node.node_id.startswith("law@") and sum(len(p.node.text) for p in passages) <= 60
+    one, two = retriever.rank("병가"), asyncio.run(retriever.arank("병가"))
+    assert isinstance(one, MultiScaleRanking) and one.pieces == two.pieces and one.at(80) == two.at(80)
+    from_store = MultiScaleRetriever(index, store, model, search_store=True).rank("병가")
+    assert [p.row for p in from_store.pieces[:3]] == [p.row for p in one.pieces[:3]]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.text("ab .\n\u0301가나다#", max_size=200), st.integers(1, 30))
+def test_units_cover_every_character_once(text, size):
+    spans = unit_spans(text, size=size, sentences="rule")
+    assert all(a.end <= b.start for a, b in zip(spans, spans[1:]))
+    assert "".join("".join(s.of(text).split()) for s in spans) == "".join(text.split())
+    assert all(len(s) <= max(size, size * 5 // 4) for s in spans)
+    assert all("\n\n" not in s.of(text) for s in spans)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.sampled_from([1, 3, 7]))
+def test_windows_stay_in_their_document(sizes, width):
+    edges = np.cumsum([0, *sizes])
+    first, last = np.repeat(edges[:-1], sizes), np.repeat(edges[1:], sizes)
+    low, high = window_bounds(np.arange(edges[-1]), width, first, last)
+    for i, (a, b) in enumerate(zip(low, high)):
+        assert first[i] <= a <= i < b <= last[i] and b - a <= width
+
+
+def test_question_words():
+    assert query_terms("What is the rain?") == ["is", "the", "rain"]
+    assert query_terms("무엇") == ["무엇"]
+
+
+def test_parser_survives_odd_documents():
+    parser = UnitNodeParser()
+    for text in ("", "   \n", "#", "a" * 1000, "| a | b |\n|---|---|\n| 1 | 2 |", "제1조", "\ud83d\ude00" * 3):
+        nodes, outline = parser.parse(Document(id_="x", text=text))
+        assert all(n.text == text[n.start_char_idx:n.end_char_idx] for n in nodes)
+        assert "".join("".join(n.text.split()) for n in nodes) == "".join(text.split())
