@@ -93,7 +93,7 @@ def recursive_chunks(
     tokens: Tokens,
     separators: Sequence[str] = SEPARATORS,  # Coarse to fine; "" stands for single characters
 ) -> list[Span]:     # White space at their ends taken off
-    """Split at the coarsest separator, what is still too long at the next one, and merge neighbours while they fit."""
+    """Split at the coarsest separator, what is still too long at the next one, and merge neighbors while they fit."""
     def split(piece: Span, finer: Sequence[str]) -> list[Span]:
         at = next((i for i, s in enumerate(finer) if not s or s in piece.of(text)), len(finer) - 1)
         out, waiting = [], []
@@ -120,7 +120,7 @@ def _parts(text: str, piece: Span, separator: str) -> list[Span]:
 
 
 def _merge(parts: Sequence[tuple[Span, int]], size: int, overlap: int) -> list[Span]:
-    """Join neighbours up to `size` tokens; the next chunk starts with the last ones of the former, up to `overlap` tokens."""
+    """Join neighbors up to `size` tokens; the next chunk starts with the last ones of the former, up to `overlap` tokens."""
     out: list[Span] = []
     first = total = 0
     for i, (_, n) in enumerate(parts):

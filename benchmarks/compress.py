@@ -1,6 +1,6 @@
 """What compression loses: characters of the evidence that are still there when passages are brought to a share of their size. No model is asked.
 
-    python benchmarks/compress.py [--shares 0.2,0.4,0.6] [--policy neighbours:2] [--questions 200]
+    python benchmarks/compress.py [--shares 0.2,0.4,0.6] [--policy neighbors:2] [--questions 200]
     python benchmarks/compress.py --data FOLDER        FOLDER holds corpus.jsonl and queries.jsonl
 """
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="the sample corpus when not given")
     parser.add_argument("--questions", type=int, default=200, help="drawn with a fixed seed")
     parser.add_argument("--shares", default="0.2,0.4,0.6")
-    parser.add_argument("--policy", default="neighbours:2")
+    parser.add_argument("--policy", default="neighbors:2")
     parser.add_argument("--documents", type=int, help="the first so many documents, and the questions about them")
     args = parser.parse_args()
     corpus, asked = (args.data / "corpus.jsonl", args.data / "queries.jsonl") if args.data else (ROOT / "data" / "corpus", ROOT / "data" / "questions")

@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--sample", action="store_true", help="measure on data/ of this repository")
     parser.add_argument("--questions", type=int, default=500, help="drawn with a fixed seed")
     parser.add_argument("--budgets", default="2000,4000,8000")
-    parser.add_argument("--policy", default="neighbours:1")
+    parser.add_argument("--policy", default="neighbors:1")
     args = parser.parse_args()
     corpus, asked = (ROOT / "data" / "corpus", ROOT / "data" / "questions") if args.sample else (args.data / "corpus.jsonl", args.data / "queries.jsonl")
     questions = load_questions(asked, {d.id_: d.text for d in read_documents(corpus, [])})

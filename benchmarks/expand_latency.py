@@ -25,7 +25,7 @@ from tqdm import tqdm
 
 from ragnb import __version__
 from ragnb.expansion.expander import Expander
-from ragnb.expansion.policy import neighbours
+from ragnb.expansion.policy import neighbors
 from ragnb.documents.span import Address, Outline, Span, parse_address
 from ragnb.storage.chroma import ChromaStore
 from ragnb.storage.store import ChunkStore, MemoryStore
@@ -34,7 +34,7 @@ PER_DOCUMENT, SIZE = 500, 60
 
 
 def batches(n_chunks: int) -> Iterator[tuple[list[TextNode], list[Outline]]]:
-    """Synthetic documents of 500 equal chunks, ten documents a batch; chunks know their neighbours."""
+    """Synthetic documents of 500 equal chunks, ten documents a batch; chunks know their neighbors."""
     rng = np.random.default_rng(0)
     nodes, outlines = [], []
     for d in tqdm(range(n_chunks // PER_DOCUMENT), desc=f"index {n_chunks:,}", unit="document"):
@@ -60,7 +60,7 @@ Way = Callable[[list[NodeWithScore]], tuple[set[str], int]]  # Hits -> ids of th
 def ours(store: ChunkStore, window: int) -> Way:
     """The whole expansion."""
     def expand(hits: list[NodeWithScore]) -> tuple[set[str], int]:
-        out = Expander(store, neighbours(window), top_k=len(hits), max_chunks=10_000).expand(hits)
+        out = Expander(store, neighbors(window), expand_top_k=len(hits), max_chunks=10_000).expand(hits)
         return {a for p in out.passages for a in (*p.hits, *p.neighbors)}, out.stats.reads
     return expand
 

@@ -23,8 +23,8 @@ from ragnb.expansion.policies import adaptive, best_segments, bm25_relevance
 from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.span import Passage, n_characters, shared
 
-SPECS = ["none", "neighbours:1", "neighbours:2", "neighbours:5", "adaptive", "adaptive, prose of seed 000", "pages:1", "pages:2", "document:50", "doc_type", "parent",
-         "auto-merge:0.5", "section", "segments", "segments, BM25 of all chunks", "references", "neighbours:1+references"]
+SPECS = ["none", "neighbors:1", "neighbors:2", "neighbors:5", "adaptive", "adaptive, prose of seed 000", "pages:1", "pages:2", "document:50", "doc_type", "parent",
+         "auto-merge:0.5", "section", "segments", "segments, BM25 of all chunks", "citations", "neighbors:1+citations"]
 
 
 def recall(question: Any, passages: Sequence[Passage]) -> float:

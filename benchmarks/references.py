@@ -20,7 +20,7 @@ from llama_index.core import Document
 from tqdm.auto import tqdm
 
 from ragnb.documents.catalogue import Catalogue, cited_spans, resolve_question
-from ragnb.documents.citations import find_references
+from ragnb.documents.citations import find_citations
 from ragnb.documents.span import Span, n_characters, shared
 
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
@@ -136,13 +136,13 @@ def speed_table(corpus: Sequence[dict], documents: Sequence[Document], catalogue
     text = "\n".join(row["text"] for row in corpus)
     text = (text * (1 + 1_000_000 // len(text)))[:1_000_000]
     timings, path = {}, folder / "catalogue.json"
-    for name, work in {"find_references, 1,000,000 characters": lambda: find_references(text, catalogue.names), "Catalogue.from_documents, this corpus": lambda: Catalogue.from_documents(documents),
+    for name, work in {"find_citations, 1,000,000 characters": lambda: find_citations(text, catalogue.names), "Catalogue.from_documents, this corpus": lambda: Catalogue.from_documents(documents),
                        "save": lambda: catalogue.save(path), "load": lambda: Catalogue.load(path)}.items():
         began = time.perf_counter()
         work()
         timings[name] = time.perf_counter() - began
     print("\n| work | seconds |\n|---|--:|\n" + "\n".join(f"| {k} | {v:.3f} |" for k, v in timings.items()))
-    print(f"\n{len(find_references(text)):,} citations in 1,000,000 characters; catalogue of {sum(len(r['text']) for r in corpus):,} characters: {path.stat().st_size:,} bytes")
+    print(f"\n{len(find_citations(text)):,} citations in 1,000,000 characters; catalogue of {sum(len(r['text']) for r in corpus):,} characters: {path.stat().st_size:,} bytes")
 
 
 def main() -> None:

@@ -60,7 +60,7 @@ def lines(*specs: str) -> tuple[Strategy, ...]:
     return tuple(resolve_strategies(specs))
 
 
-CHUNKING = grid(split=["chunks:200/0", "chunks:400/0", "parent-child"], retrieve=["bm25", "hybrid"], policy=["none", "neighbours:1", "neighbours:2", "neighbours:5"])
+CHUNKING = grid(split=["chunks:200/0", "chunks:400/0", "parent-child"], retrieve=["bm25", "hybrid"], policy=["none", "neighbors:1", "neighbors:2", "neighbors:5"])
 PEERS = ("llamaindex-bm25", "llamaindex-bm25:chunk_size=256,chunk_overlap=20", "llamaindex-fusion", "llamaindex-fusion:chunk_size=256,chunk_overlap=20", "llamaindex-sentence-window",
          "llamaindex-auto-merging", "llamaindex-prev-next:chunk_size=256,chunk_overlap=20")
 RETRIEVAL = lines("multi-scale", "seed name='seeds: RRF ±5'", "chunks name='RRF, chunks of 200'", "chunks split=chunks:400/0 name='RRF, chunks of 400'", *(f"peer:{p}" for p in PEERS))
@@ -72,12 +72,12 @@ def policies(split: str, **named: str) -> tuple[Strategy, ...]:
     return lines(*(f"hybrid split={split} policy={p} name='{n}'" for n, p in named.items()))
 
 
-EVERYWHERE = {"hits alone": "none", "neighbours ±1": "neighbours:1", "neighbours ±2": "neighbours:2", "neighbours ±5": "neighbours:5", "adaptive": "adaptive", "document": "document:50",
+EVERYWHERE = {"hits alone": "none", "neighbors ±1": "neighbors:1", "neighbors ±2": "neighbors:2", "neighbors ±5": "neighbors:5", "adaptive": "adaptive", "document": "document:50",
               "segments": "segments", "segments of hits": "segments-of-hits"}
 FAMILY = {"parent": "parent", "auto-merge": "auto-merge"}
 OTHERS = lines("multi-scale", "split=sentence policy=window:3 name='sentence window'")
 EXPANSION = policies("parent-child", **EVERYWHERE, **FAMILY) + lines("chunks top_k=60 name='60 hits'") + OTHERS
-STATUTES = (policies("records", **EVERYWHERE, section="section", references="references", **{"references, depth 2": "references:2", "±1 + references": "neighbours:1+references"})
+STATUTES = (policies("records", **EVERYWHERE, section="section", references="citations", **{"citations, depth 2": "citations:2", "±1 + citations": "neighbors:1+citations"})
             + policies("parent-child", **FAMILY) + lines("chunks split=records top_k=60 name='60 hits'") + OTHERS)
 SAMPLE = EXPANSION + policies("parent-child", section="section", **{"pages ±1": "pages:1", "pages ±2": "pages:2", "by document type": "doc_type"})
 STUDIES = {
@@ -86,18 +86,18 @@ STUDIES = {
                        tuple((s.name, "multi-scale") for s in RETRIEVAL[1:])),
     "seeds": Study(
         "the claims of the design documents, each as two lines", ("korquad", "data"),
-        lines("hybrid policy=none name='no neighbours'", *(f"hybrid policy=neighbours:{n} name='neighbours ±{n}'" for n in (1, 2, 3, 5)),
+        lines("hybrid policy=none name='no neighbors'", *(f"hybrid policy=neighbors:{n} name='neighbors ±{n}'" for n in (1, 2, 3, 5)),
               "hybrid policy=parent name='parents of 800'", "split=parent-child:2000/200,200/30 policy=parent name='parents of 2,000'",
               "split=titled:parent-child policy=none name='with header'", "split=parent-child:800/100,400/60 policy=none name='children of 400'",
               "hybrid policy=none retrieve=hybrid:weighted name='weighted fusion'", "hybrid policy=none retrieve=hybrid:zscore name='z-score fusion'",
               "hybrid policy=none retrieve=bm25 name='BM25 alone'", "hybrid policy=none retrieve=vector name='vectors alone'"),
         BUDGETS, 400,
-        (("no neighbours", "neighbours ±1"), ("neighbours ±1", "neighbours ±5"), ("parents of 800", "parents of 2,000"), ("no neighbours", "with header"), ("no neighbours", "children of 400"),
-         ("no neighbours", "weighted fusion"), ("no neighbours", "z-score fusion"), ("BM25 alone", "no neighbours"), ("vectors alone", "no neighbours"))),
+        (("no neighbors", "neighbors ±1"), ("neighbors ±1", "neighbors ±5"), ("parents of 800", "parents of 2,000"), ("no neighbors", "with header"), ("no neighbors", "children of 400"),
+         ("no neighbors", "weighted fusion"), ("no neighbors", "z-score fusion"), ("BM25 alone", "no neighbors"), ("vectors alone", "no neighbors"))),
     "policies": Study(
         "every expansion policy over the same hits", ("squad2", "covidqa", "chroma_chunking", "korquad", "ko_statutes", "data"), EXPANSION, (*BUDGETS, 8_000), 250,
         (*(("hits alone", n) for n in dict.fromkeys(s.name for s in SAMPLE + STATUTES) if n != "hits alone"),
-         *(("60 hits", n) for n in ("neighbours ±1", "neighbours ±2", "neighbours ±5", "parent", "section", "references", "±1 + references", "multi-scale")), ("neighbours ±1", "neighbours ±5")),
+         *(("60 hits", n) for n in ("neighbors ±1", "neighbors ±2", "neighbors ±5", "parent", "section", "citations", "±1 + citations", "multi-scale")), ("neighbors ±1", "neighbors ±5")),
         {"ko_statutes": STATUTES, "data": SAMPLE}, {"ko_statutes": "xref"}, ("korquad", "chroma_chunking"), ("evidence_recall", "ci", "containment", "characters", "duplicated")),
 }
 

@@ -33,12 +33,12 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     _add_ollama(parser)
     parser.add_argument("question", help="in quotes")
     parser.add_argument("--embed", help="the embedding the index was made with (checked)")
-    parser.add_argument("--policy", help="none, neighbours:N, siblings:N, parent, adaptive, pages:N, document:N, doc_type, section, segments, references, auto-merge, several with + "
-                        "(default: none over units, which are chosen as spans already, else neighbours:1)")
+    parser.add_argument("--policy", help="none, neighbors:N, siblings:N, parent, adaptive, pages:N, document:N, doc_type, section, segments, citations, auto-merge, several with + "
+                        "(default: none over units, which are chosen as spans already, else neighbors:1)")
     parser.add_argument("--retrieve", default="auto", help="multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], or multi-query: or hyde: before one of them, which ask --llm (default: multi-scale where the index has units, else hybrid)")
     parser.add_argument("--top-k", type=int, default=20, metavar="N", help="hits (default: 20)")
     parser.add_argument("--expand-top-k", type=int, default=5, metavar="N", help="hits that are expanded (default: 5)")
-    parser.add_argument("--max-chunks", type=int, default=80, metavar="N", help="hits and neighbours together (default: 80)")
+    parser.add_argument("--max-chunks", type=int, default=80, metavar="N", help="hits and neighbors together (default: 80)")
     parser.add_argument("--budget", type=int, metavar="N", help="size of the context (default: 4000)")
     parser.add_argument("--budget-share", type=float, metavar="X", help="instead: this part of the model's window, 0.3 to 0.4 is advised")
     parser.add_argument("--model", help="with --budget-share: whose window, for example gpt-4o-mini (default: that of --llm)")
@@ -244,7 +244,7 @@ def _answer_facts(answer: Any) -> dict[str, Any]:
     best = answer.best and answer.passages[answer.best[0]]
     sentence = best.text[answer.best[1].start - best.span.start:answer.best[1].end - best.span.start] if best else None
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated, "best_sentence": sentence, "passages": passages,
-            "citations": [{"number": c.number, "id": c.passage and c.passage.id, "spans": [[s.start, s.end] for s in c.spans]} for c in answer.citations],
+            "citations": [{"number": c.number, "id": c.passage and c.passage.id, "spans": [[s.start, s.end] for s in c.spans]} for c in answer.source_marks],
             "context": answer.context.text, "dropped": list(answer.context.dropped), "stats": asdict(answer.expansion.stats)}
 
 # %% ../nbs/99_cli/cli.ipynb #4360984f
@@ -262,8 +262,8 @@ def _ask(args: argparse.Namespace) -> None:
         return _print_json(_answer_facts(answer))
     print(visible(answer.text) if answer.text else "nothing was found")
     if answer.generated:
-        print("\n" + "\n".join(dict.fromkeys(f"[{c.number}] {visible(place_label(c.passage))}" for c in answer.context.citations)))
-        for c in answer.citations:
+        print("\n" + "\n".join(dict.fromkeys(f"[{c.number}] {visible(place_label(c.passage))}" for c in answer.context.sources)))
+        for c in answer.source_marks:
             if c.passage is None:
                 print(f"[{c.number}] is cited, but the context does not have it", file=sys.stderr)
 
@@ -345,7 +345,7 @@ def _demo(args: argparse.Namespace) -> None:
     print(f"## 답: 가장 가까운 문장 (the best sentence)\n\n{visible(_answer_facts(answer)['best_sentence'] or '-')}\n")
     questions = load_questions(data / "questions", {d.id_: d.text for d in read_documents(data / "corpus", [])})
     result = evaluate(pipeline.passages, questions, show_progress=sys.stderr.isatty())
-    held, name = round(result.values("containment").sum()), "hybrid, neighbours:1" if index.multiscale is None else "multi-scale"
+    held, name = round(result.values("containment").sum()), "hybrid, neighbors:1" if index.multiscale is None else "multi-scale"
     print(f"gold questions, {name}: the context holds all the evidence of {held} of {len(questions)} "
           f"(mean evidence recall {result.mean():.3f} at {result.mean('characters'):,.0f} characters)")
     print(f"index: {len(index.doc_ids)} documents in {out / 'index'}\npage:  {write_html(answer, out / 'demo.html').resolve()}")

@@ -113,7 +113,7 @@ def document_window(
     span: Span,    # A chunk of it
     size: int,     # Characters shown, at most (more only for a chunk that needs it), >= 1
 ) -> Span:         # The whole document when it is short enough
-    "The block of a document that is shown with a chunk; the same for neighbouring chunks."
+    "The block of a document that is shown with a chunk; the same for neighboring chunks."
     if size < 1:
         raise InputError(f"size must be >= 1, got {size}")
     if len(text) <= size:

@@ -20,9 +20,9 @@ from .base import SpanNodeParser
 class ParentChildNodeParser(SpanNodeParser):
     "Parents to read (level p) and children to search (level c)."
     parent_size: int = Field(default=800, description="Characters of a parent, at most")
-    parent_overlap: int = Field(default=100, description="Characters shared by neighbouring parents, at most")
+    parent_overlap: int = Field(default=100, description="Characters shared by neighboring parents, at most")
     child_size: int = Field(default=200, description="Characters of a child, at most")
-    child_overlap: int = Field(default=30, description="Characters shared by neighbouring children, at most")
+    child_overlap: int = Field(default=30, description="Characters shared by neighboring children, at most")
     sentences: str = Field(default="auto", description="How sentences are found: auto, kiwi or rule")
     levels: tuple[str, ...] = Field(default=("p", "c"), description="Which levels become nodes: p, c or both")
 

@@ -181,7 +181,7 @@ class StructureNodeParser(SpanNodeParser):
     "Base of the splitters that read structure: units first, prefixes beside the chunks."
     level: ClassVar[str] = "c"            # Letter of the chunks' level
     size: int = Field(default=1500, ge=1, description="Characters of a chunk, at most; its prefix not counted")
-    overlap: int = Field(default=150, ge=0, description="Characters shared by neighbouring chunks of one unit, at most")
+    overlap: int = Field(default=150, ge=0, description="Characters shared by neighboring chunks of one unit, at most")
     sentences: str = Field(default="auto", description="How sentences are found: auto, kiwi or rule")
     parent_size: int = Field(default=0, ge=0, description="Characters of a parent (level p); 0 for no parents")
 
@@ -374,8 +374,8 @@ class RecordNodeParser(StructureNodeParser):
     "One record a node (level r), its prefix in metadata['prefix']."
     level: ClassVar[str] = "r"
     size: int = Field(default=3000, ge=1, description="Characters of a record, at most; a longer one is cut")
-    overlap: int = Field(default=0, ge=0, description="Characters shared by neighbouring parts of a record that is cut by sentences")
-    min_size: int = Field(default=200, ge=1, description="Characters; a shorter article is merged with a neighbour of its section; 1 keeps every article apart")
+    overlap: int = Field(default=0, ge=0, description="Characters shared by neighboring parts of a record that is cut by sentences")
+    min_size: int = Field(default=200, ge=1, description="Characters; a shorter article is merged with a neighbor of its section; 1 keeps every article apart")
     kind: str | None = Field(default=None, description="statute, interpretation, ruling or qa; found out for each document when None")
 
     def units(self, document: BaseNode) -> list[Unit]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 # %% auto #0
 __all__ = ['T', 'QUESTION_TYPES', 'TYPE_PROMPT', 'BUILDERS', 'WINDOWS', 'reorder_for_attention', 'cut_passage',
-           'cut_to_sentences', 'Excerpt', 'Ranking', 'PassageRanking', 'Citation', 'Context', 'ContextBuilder',
+           'cut_to_sentences', 'Excerpt', 'Ranking', 'PassageRanking', 'Source', 'Context', 'ContextBuilder',
            'SimpleContextBuilder', 'page_label', 'passage_article', 'place_label', 'RankedContextBuilder',
            'DebugContextBuilder', 'question_type', 'ask_question_type', 'TableContextBuilder', 'DetailedContextBuilder',
            'QuestionContextBuilder', 'resolve_builder', 'model_window', 'budget_for']
@@ -145,7 +145,7 @@ class PassageRanking:
 
 # %% ../../nbs/60_context/builders.ipynb #7a9c1b96
 @dataclass(frozen=True)
-class Citation:
+class Source:
     "What number `[n]` in a context stands for."
     number: int       # From 1, in the order of the context; the excerpts of one passage share it
     passage: Passage  # As used, after cutting
@@ -156,7 +156,7 @@ class Citation:
 class Context:
     "A context string, and where every part of it comes from."
     text: str
-    citations: tuple[Citation, ...] = ()
+    citations: tuple[Source, ...] = ()
     dropped: tuple[str, ...] = ()       # Ids of passages that did not fit
     size: int = 0                       # Of `text`, in tokens of `tokenizer`
     tokenizer: str = "characters"
@@ -164,7 +164,7 @@ class Context:
     @property
     def passages(self) -> list[Passage]:
         "The passages in the order of the context."
-        return [c.passage for c in self.citations]
+        return [c.passage for c in self.sources]
 
 # %% ../../nbs/60_context/builders.ipynb #a9fb1ed6
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class ContextBuilder:
         "A passage's text as it is shown."
         return text
 
-    def _lay_out(self, passages: Sequence[Passage]) -> tuple[str, list[Citation]]:
+    def _lay_out(self, passages: Sequence[Passage]) -> tuple[str, list[Source]]:
         "The context text of some passages, and where each stands."
         groups = {id(g[0]): g for g in _groups(passages)}
         text, citations = self.top if groups else "", []
@@ -218,7 +218,7 @@ class ContextBuilder:
             text += (self.between if number > 1 else "") + self.above(number, _joint(group))
             for n, part in enumerate(sorted(group, key=lambda p: p.span)):
                 text += self.gap if n else ""
-                citations.append(Citation(number, part, len(text)))
+                citations.append(Source(number, part, len(text)))
                 text += self.body(part.text)
             text += self.below
         return text, citations
@@ -339,12 +339,12 @@ class DebugContextBuilder(RankedContextBuilder):
         head = f"{super().header(number, passage)} rank {passage.rank}, span {passage.span.start}-{passage.span.end}, {len(passage.span)} characters"
         scores = dict(zip(passage.hits, passage.scores))
         return "\n".join([head, *(self.line(i, "hit", passage, scores.get(i)) for i in passage.hits),
-                          *(self.line(i, "neighbour", passage, None) for i in passage.neighbors)])
+                          *(self.line(i, "neighbor", passage, None) for i in passage.neighbors)])
 
     def line(
         self,
         chunk: str,                # Address
-        kind: str,                 # hit or neighbour
+        kind: str,                 # hit or neighbor
         passage: Passage,
         score: float | None,
     ) -> str:

@@ -46,7 +46,7 @@ def _hit_spans(passage: Passage, outlines: Mapping[str, Outline]) -> list[Span]:
 
 # %% ../../nbs/60_context/compress.ipynb #fe98e117
 def _worth(question: str, texts: Sequence[str], beside: Sequence[bool]) -> list[float]:
-    "What each sentence shares with the question, and half of the better neighbour; `beside[i]`: i and i + 1 are neighbours."
+    "What each sentence shares with the question, and half of the better neighbor; `beside[i]`: i and i + 1 are neighbors."
     wanted, *found = [set(t) for t in word_tokens_batch([question, *texts])]
     df = Counter(w for words in found for w in words & wanted)
     own = [sum(math.log(1 + len(texts) / df[w]) for w in sorted(words & wanted)) for words in found]
@@ -68,7 +68,7 @@ def _priority(sentences: Sequence[_Sentence], worth: Sequence[float], hits_first
     return sorted((i for i, s in enumerate(sentences) if s.in_hit or worth[i] > 0), key=key)
 
 def _taken(sentences: Sequence[_Sentence], order: Sequence[int], size: int) -> set[int]:
-    "As many sentences as fit, with the white space between neighbours."
+    "As many sentences as fit, with the white space between neighbors."
     taken: set[int] = set()
     for i in order:
         s = sentences[i]

@@ -9,15 +9,15 @@ import re
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['Cited', 'read_citations']
+__all__ = ['SourceMark', 'read_marks']
 
 # %% ../../nbs/60_context/source_marks.ipynb #50416e68
 from ..documents.span import Passage, Span
 from ..models.llm import strip_thinking
-from .builders import Citation, Context
+from .builders import Source, Context
 
 # %% ../../nbs/60_context/source_marks.ipynb #72622088
-class Cited(NamedTuple):
+class SourceMark(NamedTuple):
     "A number in an answer, and what it stands for."
     number: int
     passage: Passage | None    # None: the context has no such number
@@ -27,16 +27,16 @@ class Cited(NamedTuple):
 _CITES = re.compile(r"[\[［【]\s*(?:(?:자료|출처|문서|source|doc(?:ument)?|ref)s?\s*[:.#]?\s*)?(\d{1,6}(?:\s*(?:번|,|，|、|및|and|-|–|~|〜)\s*\d{1,6})*)\s*번?\s*[\]］】]", re.I)
 
 
-def read_citations(
+def read_marks(
     answer: str,       # As the model gave it
     context: Context,  # That it was given
-) -> list[Cited]:      # In the order of first mention, each number once
+) -> list[SourceMark]:      # In the order of first mention, each number once
     "Find what an answer cites, also what is not there."
-    spans: dict[int, list[Citation]] = {}
-    for c in context.citations:
+    spans: dict[int, list[Source]] = {}
+    for c in context.sources:
         spans.setdefault(c.number, []).append(c)
     numbers = [n for m in _CITES.finditer(strip_thinking(answer)) for n in _numbers(m[1])]
-    return [Cited(n, spans[n][0].passage if n in spans else None, tuple(c.passage.span for c in spans.get(n, ()))) for n in dict.fromkeys(numbers)]
+    return [SourceMark(n, spans[n][0].passage if n in spans else None, tuple(c.passage.span for c in spans.get(n, ()))) for n in dict.fromkeys(numbers)]
 
 
 def _numbers(text: str) -> list[int]:

@@ -50,7 +50,7 @@ def answer_refs(
     "Make short references of passages."
     if isinstance(passages, Context):
         numbered = {}
-        for c in passages.citations:
+        for c in passages.sources:
             if c.number not in numbered or c.passage.hits:  # of several excerpts the one with the hit
                 numbered[c.number] = c.passage
     else:

@@ -21,7 +21,7 @@ __all__ = ['COMMON_NAMES', 'Holding', 'Catalogue', 'resolve', 'Resolution', 'res
 # %% ../../nbs/00_documents/catalogue.ipynb #ae8c525a
 from ragnb.documents.citations import (
     _depth, _LEVELS, _Names, _part_word, _Reader, _SKIPPED, _starts_word, _SYLLABLES, _TIER, _UNITS, _word,
-    find_references, name_key, Reference, short_names
+    find_citations, name_key, Citation, short_names
 )
 from .kinds import detect_kind
 from .span import IndexMismatchError, InputError, Span
@@ -131,7 +131,7 @@ class Catalogue:
 
     @property
     def names(self) -> _Names:
-        "All names, for `find_references`."
+        "All names, for `find_citations`."
         if self._known is None:
             usual = {k: v for k, v in {**COMMON_NAMES, **self.aliases}.items() if name_key(v) in self._ids and name_key(k) not in self._ids}
             self._known = _Names([n for h in self.holdings.values() for n in h.names], usual)
@@ -219,7 +219,7 @@ class Catalogue:
 
     def documents_of(
         self,
-        reference: Reference,
+        reference: Citation,
         context_doc: str | None = None,  # The document that the reference stands in
     ) -> list[str]:                      # Ids, the newest version first; empty when the corpus does not hold the statute
         "Find the documents of the statute that a reference means."
@@ -253,7 +253,7 @@ class Catalogue:
             at = end or at + 1
         return out
 
-    def _holders(self, ref: Reference, question: str, candidates: int) -> list[str]:
+    def _holders(self, ref: Citation, question: str, candidates: int) -> list[str]:
         "The statutes that hold an article or annex: those whose title for it is in the question, those that have its clause, or all when they are few."
         if ref.tier or ref.relative or not (ref.article or ref.key):
             return []
@@ -298,7 +298,7 @@ class Catalogue:
         self,
         doc_id: str,
         span: Span,
-    ) -> list[Reference]:  # In the order of citation, with spans of the document
+    ) -> list[Citation]:  # In the order of citation, with spans of the document
         "The citations that stand in a part of a document."
         holding = self.holdings.get(doc_id)
         if holding is None:
@@ -366,7 +366,7 @@ def _counted(holding: Holding, path: str, step: int) -> list[str]:
     return beside[max(0, at + step):at] if step < 0 else beside[at + 1:at + 1 + step]
 
 # %% ../../nbs/00_documents/catalogue.ipynb #9fc6f9e2
-def _tops(holding: Holding, ref: Reference, place: str) -> list[str]:
+def _tops(holding: Holding, ref: Citation, place: str) -> list[str]:
     "Paths of the articles, 부칙 or annexes that a reference names."
     top = place.partition("/")[0]
     if ref.part == "부칙":
@@ -380,7 +380,7 @@ def _tops(holding: Holding, ref: Reference, place: str) -> list[str]:
         return [ref.article] if ref.article in holding.spans else []
     return [top] if top else []
 
-def _supplements(holding: Holding, ref: Reference, top: str) -> list[str]:
+def _supplements(holding: Holding, ref: Citation, top: str) -> list[str]:
     "Paths of a 부칙 or its article: the one at hand, otherwise all that fit, the latest first."
     heads = [p for p in holding.below.get("", ()) if p.startswith("부칙") and ":" not in p and p in (f"부칙{ref.key}" if ref.key else p,)]
     found = [p for h in reversed(heads) if (p := f"{h}:{ref.article}" if ref.article else h) in holding.spans]
@@ -388,7 +388,7 @@ def _supplements(holding: Holding, ref: Reference, top: str) -> list[str]:
     return here if here and not ref.key else found
 
 # %% ../../nbs/00_documents/catalogue.ipynb #9b2c67f9
-def _within(holding: Holding, top: str, ref: Reference, place: str) -> list[str]:
+def _within(holding: Holding, top: str, ref: Citation, place: str) -> list[str]:
     "Paths of the clauses of one article that a reference names; the article when it has no such clause."
     _, paragraph, item, *_ = [*place.split("/"), "", "", ""]
     if ref.relative in ("항", "호"):
@@ -399,7 +399,7 @@ def _within(holding: Holding, top: str, ref: Reference, place: str) -> list[str]
         ref = replace(ref, paragraph=paragraph, item=ref.item or item)
     return [_deeper(holding, top, ref)]
 
-def _deeper(holding: Holding, path: str, ref: Reference) -> str:
+def _deeper(holding: Holding, path: str, ref: Citation) -> str:
     "Follow the levels below a path that a reference tells, as far as they exist."
     for depth, level in enumerate(_LEVELS[1:], 1):
         number = getattr(ref, level)
@@ -419,20 +419,20 @@ def _rank(path: str) -> tuple[int, ...]:
     last = path.rpartition("/")[2].rpartition(":")[2]
     return tuple(map(int, re.findall(r"\d+", last))) if last[:1].isdigit() else (_SYLLABLES.find(last[:1]), *map(int, re.findall(r"\d+", last)))
 
-def _ranged(holding: Holding, path: str, ref: Reference) -> list[str]:
+def _ranged(holding: Holding, path: str, ref: Citation) -> list[str]:
     "All paths of a range that begins at a path."
     if not ref.last or _depth(ref) != path.count("/"):
         return [path]
     low, high = _rank(path), _rank(ref.last)
     return [p for p in _siblings(holding, path) if low <= _rank(p) <= high] or [path]
 
-def _paths(holding: Holding, ref: Reference, place: str) -> list[str]:
+def _paths(holding: Holding, ref: Citation, place: str) -> list[str]:
     "Paths that a reference means in one document."
     return [p for top in _tops(holding, ref, place) for path in _within(holding, top, ref, place) for p in _ranged(holding, path, ref)]
 
 # %% ../../nbs/00_documents/catalogue.ipynb #2f920da6
 def resolve(
-    reference: Reference,
+    reference: Citation,
     catalogue: Catalogue,
     context_doc: str | None = None,       # Where the reference stands, for 이 법, 전조 and articles without a statute
     context_article: str | None = None,   # Number or path of the article at hand: "56", "56/2"
@@ -466,7 +466,7 @@ _LONGEST_QUESTION = 4_000  # Characters that are looked at; a longer one is no q
 
 class Resolution(NamedTuple):
     "A citation of a question with what it means."
-    reference: Reference
+    reference: Citation
     targets: list[tuple[str, Span]]   # Empty: the corpus does not hold it, or it is not clear which statute is meant
 
 def resolutions(
@@ -477,7 +477,7 @@ def resolutions(
     "Resolve the citations of a question one by one."
     question = question[:_LONGEST_QUESTION]
     named, out, place, doc = catalogue.mentions(question), [], "", None
-    for ref in find_references(question, catalogue.names, loose=True):
+    for ref in find_citations(question, catalogue.names, loose=True):
         before = [ids for span, ids in named if span.start <= ref.span.start] or [ids for _, ids in named]
         docs = [None] if ref.law else before[-1] if before else [doc] if doc else catalogue._holders(ref, question, candidates)
         targets = [t for d in docs if (t := resolve(ref, catalogue, d, place if d == doc else None))]
@@ -535,7 +535,7 @@ def resolve_question(
 
 # %% ../../nbs/00_documents/catalogue.ipynb #f57d227f
 @lru_cache(maxsize=100_000)
-def _read_label(label: str) -> Reference:
+def _read_label(label: str) -> Citation:
     "Read a citation that `label` wrote."
     return _Reader(label, 0, len(label), _Names()).read()[0]
 

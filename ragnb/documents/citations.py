@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['Reference', 'name_key', 'short_names', 'find_references']
+__all__ = ['Citation', 'name_key', 'short_names', 'find_citations']
 
 # %% ../../nbs/00_documents/citations.ipynb #9733c2ef
 from .span import Span
@@ -19,7 +19,7 @@ from .statutes import _circled
 
 # %% ../../nbs/00_documents/citations.ipynb #57f0c52d
 @dataclass(frozen=True)
-class Reference:
+class Citation:
     "One citation: where it stands, and what it says."
     span: Span            # In the text that was read
     law: str = ""         # The statute it names; "" for the one at hand
@@ -55,7 +55,7 @@ def _number(n: str, m: str | None = None) -> str:
     "43-2 from 43 and 2, in ASCII digits; '' for zero."
     return f"{int(n)}-{int(m)}" if m and int(m) else str(int(n)) if int(n) else ""
 
-def _depth(ref: Reference) -> int:
+def _depth(ref: Citation) -> int:
     "Position in `_LEVELS` of the deepest level that a reference tells; -1 when it tells none."
     told = [i for i, level in enumerate(_LEVELS) if getattr(ref, level)]
     return max([*told, _UNITS.index(ref.relative) if ref.relative else -1])
@@ -236,11 +236,11 @@ class _Reader:
         self.text, self.start, self.end, self.names = text, start, end, names
         self.loose = loose              # 56조 counts as 제56조
         self.follow = follow            # An article without a statute belongs to the statute named last
-        self.out: list[Reference] = []
+        self.out: list[Citation] = []
         self.law = ""                   # What 같은 법 means
         self.head: _Law | None = None   # The statute that was just named
 
-    def read(self) -> list[Reference]:
+    def read(self) -> list[Citation]:
         "All citations."
         for m in _MARK.finditer(self.text, self.start, self.end):
             if self.out and m.start() < self.out[-1].span.end:
@@ -276,7 +276,7 @@ class _Reader:
             return False
         return pattern.fullmatch(self.text, self.out[-back].span.end, span.start) is not None
 
-    def _listed(self, span: Span, level: str) -> Reference | None:
+    def _listed(self, span: Span, level: str) -> Citation | None:
         "The citation that a list or a bracket continues at a mark: 제3조 및 …, 제3조(제2항은 제외한다) 및 …, 제3조(…, or the same mark (제1, 2항)."
         last = self.out[-1] if self.out else None
         if last and (self._gap(_INTO, span) and (last.article or last.relative) or last.span.end == span.end):
@@ -292,13 +292,13 @@ class _Reader:
         elif self.out and self.out[-1].part == "부칙" and _depth(self.out[-1]) < 0 and self._gap(_TO_ARTICLE, span):
             base = self.out.pop()
         elif listed := self._listed(span, "article"):
-            base = Reference(span, listed.law, listed.tier, listed.part, listed.key)
+            base = Citation(span, listed.law, listed.tier, listed.part, listed.key)
         elif told or self.loose:
-            base = Reference(span, self.law if self.follow else "")
+            base = Citation(span, self.law if self.follow else "")
         if base:
             self.out.append(replace(base, span=base.span.hull(span), article=number))
 
-    def _of_law(self, at: int) -> Reference | None:
+    def _of_law(self, at: int) -> Citation | None:
         "A reference to the statute that is named right before `at`."
         low = self.out[-1].span.end if self.out else self.start
         law = self.head
@@ -307,7 +307,7 @@ class _Reader:
             if law is None:
                 return None
             self.law = law.name or self.law
-        return Reference(Span(law.start, at), law.name, law.tier)
+        return Citation(Span(law.start, at), law.name, law.tier)
 
     def _clause(self, span: Span, level: str, number: str, alone: bool) -> None:
         "제N항, 제N호 or X목: of the citation before it, beside it, or of the place at hand."
@@ -319,7 +319,7 @@ class _Reader:
         elif listed := self._listed(span, level):
             self.out.append(replace(_upto(listed, level), span=span, **{level: number}))
         elif alone:
-            self.out.append(Reference(span, **{level: number}))
+            self.out.append(Citation(span, **{level: number}))
 
     def _ranges(self, span: Span, level: str, number: str) -> bool:
         "Close a range that the last citation opened."
@@ -351,11 +351,11 @@ class _Reader:
             self.out.append(replace(_upto(same, level), span=span))
             return
         count = int(m["count"] or 1) if m["way"] else 0
-        self.out.append(Reference(span, relative=unit, step=-count if m["way"] == "전" else count))
+        self.out.append(Citation(span, relative=unit, step=-count if m["way"] == "전" else count))
 
     def _annex(self, m: re.Match[str]) -> None:
         "부칙, 별표 N or 별지 제N호서식."
-        base = self._of_law(m.start()) or Reference(_span_of(m), self.law if self.follow else "")
+        base = self._of_law(m.start()) or Citation(_span_of(m), self.law if self.follow else "")
         span = Span(base.span.start, m.end())
         if m["annex"]:
             self.out.append(replace(base, span=span, part=m["annex"], key=_number(m["an"], m["am"]) if m["an"] else ""))
@@ -373,12 +373,12 @@ def _span_of(m: re.Match[str]) -> Span:
 _ISSUED = re.compile(r"(?:[법률령칙례시훈규]|공고|사건|번호)\s?\Z")
 
 # %% ../../nbs/00_documents/citations.ipynb #4afdc8fb
-def _takes(ref: Reference, level: str) -> bool:
+def _takes(ref: Citation, level: str) -> bool:
     "True when a clause of this level can belong to a citation."
     depth, above = _depth(ref), {"paragraph": (0,), "item": (0, 1), "subitem": (2,)}[level]
     return not ref.last and ref.part in ("", "부칙") and (depth in above or ref.part == "부칙" and depth < 0 and level == "paragraph")
 
-def _upto(ref: Reference, level: str) -> Reference:
+def _upto(ref: Citation, level: str) -> Citation:
     "A citation without what lies below a level."
     at = _LEVELS.index(level)
     kept = replace(ref, last="", **{name: "" for name in _LEVELS[at + 1:]})
@@ -394,11 +394,11 @@ _ACT = re.compile(r"(?:법률\s?)?제\s?(\d{1,6})\s?호[^\d\n]{0,30}\Z")
 _ACT_AFTER = re.compile(r"\s?[<〈(][^>〉)\n]{0,30}?제\s?(\d{1,6})\s?호(?:[^>〉)\n]{0,60}[>〉)])?")
 
 # %% ../../nbs/00_documents/citations.ipynb #ac0eafc0
-def find_references(
+def find_citations(
     text: str,
     names: Iterable[str] = (),    # Statutes known by name: found without 「」 even where the name is several words
     loose: bool = False,          # Also take "56조" for 제56조 where no statute is named before it, as people ask
-) -> list[Reference]:             # In order
+) -> list[Citation]:             # In order
     "Find every citation of a text."
     known = names if isinstance(names, _Names) else _Names(names, short_names(text))
     return _Reader(text, 0, len(text), known, loose).read()

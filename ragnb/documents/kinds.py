@@ -66,7 +66,7 @@ def records_of(
     document: BaseNode,       # A LlamaIndex document; `metadata` may hold title, domain, law_id or item_id (else its id is used)
     kind: str | None = None,  # statute, interpretation, ruling or qa; found out when None
     max_size: int | None = None,  # Characters of an article's record or an unsplit pair; None for each kind's own; rulings may be longer
-    min_size: int = 200,          # Characters; a shorter article is merged with a neighbour of its section
+    min_size: int = 200,          # Characters; a shorter article is merged with a neighbor of its section
 ) -> list[Record]:            # Empty when the document is none of these
     "Turn a document into records."
     text, metadata = document.get_content(), document.metadata

@@ -41,10 +41,10 @@ class Record:
 # %% ../../nbs/00_documents/records.ipynb #e99cdd87
 def merge_short(
     spans: Sequence[Span],  # In document order, of one section
-    min_size: int = 200,    # Characters; a shorter span is merged with a neighbour
+    min_size: int = 200,    # Characters; a shorter span is merged with a neighbor
     max_size: int = 3000,   # Characters; no merge makes a longer one
 ) -> list[range]:           # Runs of positions; every position is in exactly one
-    "Merge short spans with their shorter neighbours."
+    "Merge short spans with their shorter neighbors."
     runs = [range(i, i + 1) for i in range(len(spans))]
     def size(first: int, last: int) -> int: return spans[runs[last][-1]].end - spans[runs[first][0]].start
     while True:
@@ -225,7 +225,7 @@ def statute_records(
     law_id: str,           # For example "010719"
     name: str = "",        # When the text itself does not tell
     domain: str = "",      # Collection, such as "hr_labor"
-    min_size: int = 200,   # Characters; a shorter article is merged with a neighbour of its section
+    min_size: int = 200,   # Characters; a shorter article is merged with a neighbor of its section
     max_size: int = 3000,  # Characters; a longer article is cut at 항, then 호, then 목
 ) -> list[Record]:         # In document order, disjoint, covering every character that is not white space
     "Turn a statute into article records."

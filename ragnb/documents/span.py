@@ -13,7 +13,7 @@ from typing import Any
 # %% auto #0
 __all__ = ['LEVELS', 'RagnbError', 'InputError', 'DuplicateIdError', 'MissingChunkError', 'IndexMismatchError', 'Span', 'union',
            'n_characters', 'shared', 'Address', 'parse_address', 'try_address', 'id_key', 'Spans', 'Outline',
-           'covering', 'needed', 'stitch', 'Passage']
+           'covering', 'needed', 'stitch', 'Why', 'Passage']
 
 # %% ../../nbs/00_documents/span.ipynb #1ea1c574
 class RagnbError(Exception):
@@ -155,7 +155,7 @@ class Address:
         window: int,    # Chunks before and after, >= 0
         n_chunks: int,  # Chunks of this level in the document
     ) -> list[Address]: # In document order, the address itself included
-        "Compute the addresses of the neighbours, clipped to the document."
+        "Compute the addresses of the neighbors, clipped to the document."
         if window < 0:
             raise InputError(f"window must be >= 0, got {window}")
         first, last = max(0, self.index - window), min(n_chunks - 1, self.index + window)
@@ -302,6 +302,27 @@ def _blank(start: int, end: int, blanks: dict[int, str]) -> str:
         at = start + len(out)
     return out
 
+# %% ../../nbs/00_documents/span.ipynb #467746f5
+@dataclass(frozen=True)
+class Why:
+    "Why a chunk is in a passage, as data; `str(why)` is the sentence that is displayed."
+    role: str                 # hit, neighbor, parent, cited, beside, history or passed
+    policy: str = ""          # What brought it: the name of a policy or retriever; '' for a plain hit
+    rank: int | None = None   # Of the hit it belongs to, from 1
+    source: str = ""          # Address of that hit
+    detail: str = ""          # In words: the distance, the citation, the signals
+
+    def __str__(self) -> str:
+        rank = "" if self.rank is None else f"rank {self.rank}"
+        if self.role == "hit":
+            return self.detail or f"hit, {rank}"
+        if self.role == "passed":
+            return f"hit, {rank}; passed through ({self.detail})"
+        if self.role == "history":
+            return self.detail or "history"
+        near = f" #{self.source.rpartition('#')[2]}" if self.role in ("neighbor", "parent") and self.source else ""
+        return f"{self.policy}: {self.detail or self.role}{near}" + (f" ({rank})" if rank else "")
+
 # %% ../../nbs/00_documents/span.ipynb #5cb41f4d
 @dataclass(frozen=True)
 class Passage:
@@ -316,7 +337,7 @@ class Passage:
     focus: Span | None = None                                 # Of its best hit: what a cut must keep
     neighbors: tuple[str, ...] = ()                           # Addresses added by expansion, document order
     pages: tuple[int, ...] = ()                               # Page numbers from 1
-    why: dict[str, str] = field(default_factory=dict)         # Address -> reason
+    why: dict[str, Why] = field(default_factory=dict)         # Address -> reason
     metadata: dict[str, Any] = field(default_factory=dict)    # Of the document: file name, title, doc_type, ...
     page_spans: tuple[tuple[int, Span], ...] = ()             # (page, its span) of the pages it lies on: a shorter passage lies on fewer
     prefix: str = ""                                          # What its first chunk repeats for the reader: statute and chapter, a table's header

@@ -46,7 +46,7 @@ class Question:
     evidence: tuple[Evidence, ...]  # May be empty where there are qrels
     mode: str = "any"               # "any" piece of evidence answers it, or "all" are needed
     answer: str = ""
-    kind: str = ""                  # fact, neighbour, two-places, table, ...
+    kind: str = ""                  # fact, neighbor, two-places, table, ...
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #66e5f76b
 def resolve_quote(

@@ -25,7 +25,7 @@ __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'FrozenContexts', '
 # %% ../../nbs/90_evaluation/judging.ipynb #409aa499
 from ..documents.span import InputError, Passage, Span
 from ..models.llm import prompt_template, QA_PROMPT, read_score, read_verdict, strip_thinking
-from ..context.builders import Citation, Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder
+from ..context.builders import Source, Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder
 from .comparison import paired_test
 from .datasets import Evidence, Question
 
@@ -143,7 +143,7 @@ def _to_record(item: FrozenContext) -> dict[str, Any]:
     "One line of the file."
     q, places = item.question, {id(p): n for n, p in enumerate(item.passages)}
     ids = {p.id: n for n, p in enumerate(item.passages)}
-    layout = [[places.get(id(c.passage), ids[c.passage.id]), c.start] for c in item.context.citations]
+    layout = [[places.get(id(c.passage), ids[c.passage.id]), c.start] for c in item.context.sources]
     evidence = [{"doc_id": e.doc_id, "start": e.span.start, "end": e.span.end, "text": e.text} for e in q.evidence]
     return {"query_id": q.query_id, "query": q.query, "answer": q.answer, "kind": q.kind, "evidence_mode": q.mode, "evidence": evidence,
             "passages": [_passage_record(p) for p in item.passages], "context": item.context.text, "layout": layout,
@@ -154,7 +154,7 @@ def _from_record(record: Mapping[str, Any]) -> FrozenContext:
     evidence = tuple(Evidence(e["doc_id"], Span(e["start"], e["end"]), e["text"]) for e in record.get("evidence", ()))
     question = Question(record["query_id"], record["query"], evidence, record.get("evidence_mode", "any"), record.get("answer", ""), record.get("kind", ""))
     passages, text = tuple(_read_passage(p) for p in record.get("passages", ())), record["context"]
-    citations = tuple(Citation(n, passages[i], start) for n, (i, start) in enumerate(record.get("layout", ()), 1))
+    citations = tuple(Source(n, passages[i], start) for n, (i, start) in enumerate(record.get("layout", ()), 1))
     for c in citations:
         if not text.startswith(c.passage.text, c.start):
             raise InputError(f"passage {c.passage.id} does not stand at character {c.start} of the context of {question.query_id!r}")
@@ -189,23 +189,23 @@ def seed_order(
     return ordered
 
 # %% ../../nbs/90_evaluation/judging.ipynb #bff49a45
-def _places(context: Context, evidence: Evidence) -> list[tuple[int, int, Citation]]:
+def _places(context: Context, evidence: Evidence) -> list[tuple[int, int, Source]]:
     "Where a piece of evidence stands in a context: (first character, characters, citation), the longest part first."
     found = []
-    for c in context.citations:
+    for c in context.sources:
         inside = c.passage.span.overlap(evidence.span) if c.passage.doc_id == evidence.doc_id else 0
         if inside:
             found.append((c.start + max(0, evidence.span.start - c.passage.span.start), inside, c))
     return sorted(found, key=lambda place: (-place[1], place[0]))
 
-def _position_row(question: Question, context: Context, place: tuple[int, int, Citation] | None) -> dict[str, Any]:
+def _position_row(question: Question, context: Context, place: tuple[int, int, Source] | None) -> dict[str, Any]:
     "One row of `evidence_positions`."
     row = {"query_id": question.query_id, "position": None, "third": "absent", "rank": None, "number": None,
-           "passages": len(context.citations), "characters": len(context.text)}
+           "passages": len(context.sources), "characters": len(context.text)}
     if place is None:
         return row
     position = (place[0] + place[1] / 2) / len(context.text)
-    best_first = sorted(context.citations, key=lambda c: c.passage.rank)
+    best_first = sorted(context.sources, key=lambda c: c.passage.rank)
     third = "first" if position < 1 / 3 else "last" if position > 2 / 3 else "middle"
     return row | {"position": position, "third": third, "rank": 1 + best_first.index(place[2]), "number": place[2].number}
 

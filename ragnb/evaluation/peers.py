@@ -364,7 +364,7 @@ def _build_fusion(corpus: _Corpus, top_k: int | None, chunk_size: int | None, ch
 
 # %% ../../nbs/90_evaluation/peers.ipynb #9565f760
 def _windows(pieces: Mapping[str, PeerPiece], size: int, texts: Mapping[str, str], window_texts: Mapping[str, str]) -> dict[str, PeerPiece]:
-    "Each piece with its `size` neighbours on both sides; pieces are in document order."
+    "Each piece with its `size` neighbors on both sides; pieces are in document order."
     groups: dict[str, list[str]] = {}
     for i, piece in pieces.items():
         groups.setdefault(piece.doc_id, []).append(i)
@@ -413,7 +413,7 @@ def _build_auto_merging(corpus: _Corpus, top_k: int | None, chunk_sizes: Sequenc
 def _build_prev_next(corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None, num_nodes: int, mode: str) -> _Built:
     nodes = _split(corpus, chunk_size=chunk_size, chunk_overlap=chunk_overlap)
     pieces = _node_pieces(nodes, corpus)
-    around = num_nodes * (2 if mode == "both" else 1)   # nodes that a hit brings, as neighbours of hits are often hits
+    around = num_nodes * (2 if mode == "both" else 1)   # nodes that a hit brings, as neighbors of hits are often hits
     k = _enough(top_k, (around * len(p.text) for p in pieces.values()), corpus.fill, 2)
     index, _, docstore = _index(nodes, corpus)
     retriever, walk = index.as_retriever(similarity_top_k=k), PrevNextNodePostprocessor(docstore=docstore, num_nodes=num_nodes, mode=mode)

@@ -35,10 +35,10 @@ class Strategy:
     split: str = "parent-child"
     retrieve: str = "hybrid"
     rerank: str = "none"
-    policy: str = "neighbours:1"
+    policy: str = "neighbors:1"
     top_k: int = 20                # Hits, >= 1
     expand_top_k: int = 5          # Hits that are expanded, >= 0
-    max_chunks: int = 80           # Hits and neighbours together, >= 1
+    max_chunks: int = 80           # Hits and neighbors together, >= 1
     embed: str = ""                # That of the run when empty
     peer: str = ""                 # A spec of `ragnb.evaluation.peers.build_peer`; then the other keys, but for `embed`, are not used
 
@@ -67,7 +67,7 @@ _KEYS = tuple(f.name for f in dataclasses.fields(Strategy) if f.name not in ("na
 PRESETS: dict[str, Strategy] = {
     "multi-scale": Strategy("multi-scale", split="units", retrieve="multi-scale", policy="none"),
     "hybrid": Strategy("hybrid"),
-    "seed": Strategy("seed", policy="neighbours:5", top_k=10),
+    "seed": Strategy("seed", policy="neighbors:5", top_k=10),
     "parents": Strategy("parents", policy="parent"),
     "bm25": Strategy("bm25", retrieve="bm25", policy="none"),
     "vector": Strategy("vector", retrieve="vector", policy="none"),

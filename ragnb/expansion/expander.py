@@ -24,7 +24,7 @@ from ragnb.documents.span import (
 )
 from ..storage.store import ChunkReader, SEARCHED
 from ragnb.expansion.policy import (
-    _documents_of, _listed, _prepared, neighbours, no_expansion, Place, Policy, policy_name, resolve_policy, Seen,
+    _documents_of, _listed, _prepared, neighbors, no_expansion, Place, Policy, policy_name, resolve_policy, Seen,
     Situation
 )
 
@@ -84,7 +84,7 @@ def _is_place(wanted: Any) -> bool:
 
 # %% ../../nbs/50_expansion/expander.ipynb #00f03854
 def _grant(wishes: Sequence[_Wish], outlines: Mapping[str, Outline], max_chunks: int) -> list[str]:
-    "Share the chunks that hits leave over; returns the neighbours that were refused."
+    "Share the chunks that hits leave over; returns the neighbors that were refused."
     taken = {(w.address.doc_id, w.address.level, w.address.index) for w in wishes}
     wanted = dict.fromkeys((p.doc_id, p.level, i) for w in wishes for p in w.pieces for i in p.chunks)
     for w in wishes:
@@ -129,14 +129,14 @@ def _shrink(piece: _Piece, spans: Sequence[Span], chunks: range) -> None:
 class ExpansionStats:
     "What an expansion did."
     hits: int = 0              # Distinct hits that came in; all of them are in the passages, unless `missing` is drop
-    expanded: int = 0          # Hits given to the policy (the first top_k)
+    expanded: int = 0          # Hits given to the policy (the first expand_top_k)
     neighbors: int = 0         # Chunks that came along
     passages: int = 0
     beside: int = 0            # Passages without a hit of their own: what a policy brought from elsewhere
     merged: int = 0            # Hits that share a passage with a better hit
     duplicates: int = 0        # Hits that were given twice
     passed_through: int = 0    # Hits without an address or an outline
-    refused: int = 0           # Neighbours beyond max_chunks
+    refused: int = 0           # Neighbors beyond max_chunks
     missing: int = 0           # Chunks that the store does not hold
     reads: int = 0             # Keyed reads, at most 2
     llm_calls: int = 0         # By the policy
@@ -158,15 +158,15 @@ class Expansion:
 class Expander:
     "Expand hits into passages with one policy."
     store: ChunkReader
-    policy: Policy = field(default_factory=neighbours)
-    top_k: int = 5           # Hits that are expanded; the rest pass unexpanded (seed 002)
-    max_chunks: int = 80     # Hits and neighbours together; hits are never refused (seed 000)
+    policy: Policy = field(default_factory=neighbors)
+    expand_top_k: int = 5           # Hits that are expanded; the rest pass unexpanded (seed 002)
+    max_chunks: int = 80     # Hits and neighbors together; hits are never refused (seed 000)
     missing: str = "keep"    # A chunk the store does not hold: "keep", "drop" or "fail"
 
     def __post_init__(self) -> None:
-        if self.top_k < 0 or self.max_chunks < 1 or self.missing not in ("keep", "drop", "fail"):
-            raise InputError(f"expander needs top_k >= 0, max_chunks >= 1 and missing keep, drop or fail, "
-                             f"got {self.top_k}, {self.max_chunks}, {self.missing!r}")
+        if self.expand_top_k < 0 or self.max_chunks < 1 or self.missing not in ("keep", "drop", "fail"):
+            raise InputError(f"expander needs expand_top_k >= 0, max_chunks >= 1 and missing keep, drop or fail, "
+                             f"got {self.expand_top_k}, {self.max_chunks}, {self.missing!r}")
 
     def expand(
         self,
@@ -191,7 +191,7 @@ class Expander:
     def _count(self, wishes: Sequence[_Wish], through: int, out: Expansion) -> None:
         "Fill in the statistics, and log them."
         stats, reasons = out.stats, list(out.dropped.values())
-        stats.expanded, stats.passed_through = sum(w.rank <= self.top_k for w in wishes), through
+        stats.expanded, stats.passed_through = sum(w.rank <= self.expand_top_k for w in wishes), through
         stats.passages, stats.characters = len(out.passages), sum(len(p.span) for p in out.passages)
         stats.beside = sum(not p.hits for p in out.passages)
         stats.merged = sum(len(p.hits) for p in out.passages) - (stats.passages - stats.beside)
@@ -201,7 +201,7 @@ class Expander:
 
     def _read_outlines(self, hits: Sequence[_Hit], out: Expansion) -> None:
         "Read the outlines of the hits' documents and of those the policy may want, in one call."
-        more = _documents_of(self.policy, [h.seen() for h in hits if h.rank <= self.top_k])
+        more = _documents_of(self.policy, [h.seen() for h in hits if h.rank <= self.expand_top_k])
         doc_ids = list(dict.fromkeys([*(h.address.doc_id for h in hits), *more]))
         if doc_ids:
             out.stats.reads += 1
@@ -214,9 +214,9 @@ class Expander:
 
     def _wishes(self, hits: Sequence[Seen], question: str, out: Expansion) -> list[_Wish]:
         "Ask the policy, and share what the limit allows."
-        situation, name = Situation(tuple(hits), out.outlines, question, self.top_k), policy_name(self.policy)
+        situation, name = Situation(tuple(hits), out.outlines, question, self.expand_top_k), policy_name(self.policy)
         policy = _prepared(self.policy, situation) if situation.expanded else no_expansion
-        wishes = [_wish(h, policy if h.rank <= self.top_k else no_expansion, name, out) for h in hits]
+        wishes = [_wish(h, policy if h.rank <= self.expand_top_k else no_expansion, name, out) for h in hits]
         refused = _grant(wishes, out.outlines, self.max_chunks)
         out.dropped.update(dict.fromkeys(refused, "beyond max_chunks"))
         out.stats.refused, out.stats.events, out.stats.llm_calls = len(refused), situation.events, situation.llm_calls
@@ -367,7 +367,7 @@ def _reason(at: Address, hits: Sequence[_Wish], beside: Sequence[tuple[_Wish, in
 # %% ../../nbs/50_expansion/expander.ipynb #dc4646ba
 def to_chunks(
     expansion: Expansion,
-) -> list[dict[str, Any]]:  # Passages by relevance, chunks in reading order; `_score` is None for a neighbour
+) -> list[dict[str, Any]]:  # Passages by relevance, chunks in reading order; `_score` is None for a neighbor
     "List the chunks of an expansion as seed 000 does."
     out = []
     for p in expansion.passages:
@@ -418,7 +418,7 @@ def merge_by_document(
 # %% ../../nbs/50_expansion/expander.ipynb #72bccfc8
 def passage_node(
     passage: Passage,
-) -> NodeWithScore:  # Id `document@start-end`; hits, neighbours and pages as text in the metadata
+) -> NodeWithScore:  # Id `document@start-end`; hits, neighbors and pages as text in the metadata
     "Make a LlamaIndex node of a passage."
     extra = {"hits": " ".join(passage.hits), "neighbors": " ".join(passage.neighbors), "pages": ",".join(map(str, passage.pages))}
     metadata = {**({"prefix": passage.prefix} if passage.prefix else {}), **passage.metadata, **extra}
@@ -431,9 +431,9 @@ def passage_node(
 class ExpandPostprocessor(BaseNodePostprocessor):
     "Expansion as a LlamaIndex node postprocessor."
     store: Any = Field(description="A ChunkStore that holds the chunks and outlines")
-    policy: Any = Field(default="neighbours", description="Name or function, see resolve_policy")
-    top_k: int = Field(default=5, description="Hits that are expanded")
-    max_chunks: int = Field(default=80, description="Hits and neighbours together")
+    policy: Any = Field(default="neighbors", description="Name or function, see resolve_policy")
+    expand_top_k: int = Field(default=5, description="Hits that are expanded")
+    max_chunks: int = Field(default=80, description="Hits and neighbors together")
     missing: str = Field(default="keep", description="keep, drop or fail")
 
     @model_validator(mode="after")
@@ -443,7 +443,7 @@ class ExpandPostprocessor(BaseNodePostprocessor):
 
     def expander(self) -> Expander:
         "The expander with these settings."
-        return Expander(self.store, resolve_policy(self.policy), self.top_k, self.max_chunks, self.missing)
+        return Expander(self.store, resolve_policy(self.policy), self.expand_top_k, self.max_chunks, self.missing)
 
     def _postprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
         return [passage_node(p) for p in self.expander().expand(nodes, query_bundle.query_str if query_bundle else "").passages]

@@ -124,7 +124,7 @@ def _key(hit: Mapping[str, Any], n: int, level: str) -> str:
     return f"hit without id, number {n}"
 
 def _like(chunk: dict[str, Any], source: Mapping[str, Any] | None) -> dict[str, Any]:
-    "A neighbour whose ids are of the type that the hits of its document use."
+    "A neighbor whose ids are of the type that the hits of its document use."
     if source is not None:
         number = type(source["chunk_index"]) if isinstance(source.get("chunk_index"), str) else int
         chunk["_source"] |= {"document_id": source["document_id"], "chunk_index": number(chunk["_source"]["chunk_index"])}

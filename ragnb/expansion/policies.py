@@ -16,7 +16,7 @@ from typing import Any
 # %% auto #0
 __all__ = ['STEPS', 'TOKEN_STEPS', 'WINDOW_PROMPT', 'Relevance', 'Cite', 'adaptive', 'pages', 'whole_document', 'by_doc_type',
            'sentence_window', 'section', 'auto_merge', 'read_windows', 'llm_window', 'best_runs', 'bm25_relevance',
-           'best_segments', 'with_references']
+           'best_segments', 'with_citations']
 
 # %% ../../nbs/50_expansion/policies.ipynb #28b06fe8
 from ..documents.span import Address, covering, InputError, Outline, Span
@@ -39,7 +39,7 @@ def adaptive(
     steps: Sequence[tuple[int, int]] | None = None,      # (shorter than, window), rising; see STEPS when None
     longest: int = 2,                                    # Window of what is longer than every step
 ) -> Policy:
-    "More neighbours for shorter chunks (seed 000)."
+    "More neighbors for shorter chunks (seed 000)."
     unit = named_tokenizer(tokenizer)
     limits = tuple(STEPS.get(tokenizer, TOKEN_STEPS) if steps is None else steps)
     if list(limits) != sorted(limits) or min([longest, *(w for _, w in limits)]) < 0:
@@ -60,7 +60,7 @@ def adaptive(
 # %% ../../nbs/50_expansion/policies.ipynb #0d502d88
 def pages(
     window: int = 2,                        # Pages before and after, >= 0 (seed 002)
-    otherwise: str | Policy = "neighbours", # For a document without pages
+    otherwise: str | Policy = "neighbors", # For a document without pages
 ) -> Policy:
     "The pages of the hit and those around them."
     if window < 0:
@@ -161,7 +161,7 @@ def _within(outline: Outline, hit: Address, span: Span, longest: int) -> Span:
 def section(
     level: int | None = None,               # 1 for the outermost heading; None: the smallest section that holds the hit
     longest: int = 4_000,                   # Characters, >= 1
-    otherwise: str | Policy = "neighbours", # For a document without headings
+    otherwise: str | Policy = "neighbors", # For a document without headings
 ) -> Policy:
     "The section of the heading path that holds the hit."
     if longest < 1 or level is not None and level < 1:
@@ -246,7 +246,7 @@ def llm_window(
     most: int = 10,     # Largest window
     size: int = 300,    # Characters of a hit that the model reads
 ) -> Policy:
-    "Neighbours, as many as a model says; one call for all hits."
+    "Neighbors, as many as a model says; one call for all hits."
     if min(default, most) < 0 or size < 1:
         raise InputError(f"llm_window needs default >= 0, most >= 0 and size >= 1, got {default}, {most}, {size}")
 
@@ -338,7 +338,7 @@ def best_segments(
             hits = [h for h in situation.hits if (h.address.doc_id, h.address.level) == (doc_id, level)]
             values = _values(situation, doc_id, level, hits, relevance, decay)
             runs = best_runs([v - penalty for v in values], longest)
-            wanted |= _segments(situation.outlines[doc_id], [h.address for h in hits if h.rank <= situation.top_k], runs, values, extra)
+            wanted |= _segments(situation.outlines[doc_id], [h.address for h in hits if h.rank <= situation.expand_top_k], runs, values, extra)
         return lambda outline, hit: wanted.get(hit) or outline.span_of(hit)
 
     return QuestionPolicy(f"segments:{penalty:g}", prepare)
@@ -367,14 +367,14 @@ def _segments(outline: Outline, hits: Sequence[Address], runs: Sequence[range], 
 Cite = Callable[[str, Span], Iterable[Place]]  # A span of a document -> the places it cites, in the order they are cited
 
 
-def with_references(
+def with_citations(
     cite: Cite,
     depth: int = 1,  # 1: what the hit cites; 2: also what that cites; >= 1
     most: int = 8,   # Places for each hit, nearest first, >= 1
 ) -> Policy:
     "The hit and what it cites."
     if depth < 1 or most < 1:
-        raise InputError(f"with_references needs depth >= 1 and most >= 1, got {depth} and {most}")
+        raise InputError(f"with_citations needs depth >= 1 and most >= 1, got {depth} and {most}")
 
     def documents(hits: Sequence[Seen]) -> list[str]:
         return [p.doc_id for h in hits if h.span for p in _cited(cite, h.address.doc_id, h.span, depth, most)]
@@ -383,7 +383,7 @@ def with_references(
         own = outline.span_of(hit)
         return [own, *_cited(cite, hit.doc_id, own, depth, most)]
 
-    return QuestionPolicy(f"references:{depth}", lambda situation: references_policy, documents)
+    return QuestionPolicy(f"citations:{depth}", lambda situation: references_policy, documents)
 
 # %% ../../nbs/50_expansion/policies.ipynb #18bb3355
 def _cited(cite: Cite, doc_id: str, span: Span, depth: int, most: int) -> list[Place]:
@@ -410,8 +410,8 @@ def _cite_of(catalogue: Any) -> Cite:
 
 def _references(depth: int = 1, catalogue: Any = None) -> Policy:
     if catalogue is None:
-        raise InputError("the references policy needs a catalogue: resolve_policy('references', catalogue=…)")
-    return with_references(_cite_of(catalogue), depth)
+        raise InputError("the citations policy needs a catalogue: resolve_policy('citations', catalogue=…)")
+    return with_citations(_cite_of(catalogue), depth)
 
 def _llm(default: int = 5, llm: Any = None) -> Policy:
     if llm is None:
@@ -427,5 +427,5 @@ register_policy("auto-merge", auto_merge, float, "RATIO")
 register_policy("window", sentence_window, int)
 register_policy("section", section, int, "LEVEL")
 register_policy("segments", best_segments, float, "PENALTY", ("relevance",))
-register_policy("references", _references, int, "DEPTH", ("catalogue",))
+register_policy("citations", _references, int, "DEPTH", ("catalogue",))
 register_policy("llm", _llm, int, "N", ("llm",))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['Policy', 'Place', 'no_expansion', 'neighbours', 'parent', 'siblings', 'Seen', 'Situation', 'QuestionPolicy',
+__all__ = ['Policy', 'Place', 'no_expansion', 'neighbors', 'parent', 'siblings', 'Seen', 'Situation', 'QuestionPolicy',
            'policy_name', 'combined', 'together', 'register_policy', 'resolve_policy']
 
 # %% ../../nbs/50_expansion/policy.ipynb #1c4e6e11
@@ -32,19 +32,19 @@ def no_expansion(outline: Outline, hit: Address) -> Span:
     return outline.span_of(hit)
 
 # %% ../../nbs/50_expansion/policy.ipynb #b437e515
-def neighbours(
+def neighbors(
     window: int = 5,  # Chunks before and after, >= 0 (seed 000)
 ) -> Policy:
-    "The hit and its neighbours on the same level."
+    "The hit and its neighbors on the same level."
     if window < 0:
         raise InputError(f"window must be >= 0, got {window}")
 
-    def neighbours_policy(outline: Outline, hit: Address) -> Span:
+    def neighbors_policy(outline: Outline, hit: Address) -> Span:
         run = hit.around(window, len(outline.levels[hit.level]))
         return outline.span_of(run[0]).hull(outline.span_of(run[-1]))
 
-    neighbours_policy.name = f"neighbours:{window}"
-    return neighbours_policy
+    neighbors_policy.name = f"neighbors:{window}"
+    return neighbors_policy
 
 # %% ../../nbs/50_expansion/policy.ipynb #42fb631e
 def parent(outline: Outline, hit: Address) -> Span:
@@ -52,7 +52,7 @@ def parent(outline: Outline, hit: Address) -> Span:
     span = outline.span_of(hit)
     parents = outline.levels.get("p")
     if not parents:
-        raise InputError(f"the parent policy needs level 'p', the outline of {hit.doc_id!r} has {sorted(outline.levels)}: index with `--split parent-child`, or use neighbours:N or section")
+        raise InputError(f"the parent policy needs level 'p', the outline of {hit.doc_id!r} has {sorted(outline.levels)}: index with `--split parent-child`, or use neighbors:N or section")
     run = [i for i in covering(parents, span) if parents[i].contains(span)]
     return parents[run[-1]] if run else span
 
@@ -60,8 +60,8 @@ def parent(outline: Outline, hit: Address) -> Span:
 def siblings(
     window: int = 1,  # Records before and after, >= 0
 ) -> Policy:
-    "The hit and its neighbours of the same parent: adjacent articles, core and reason, summary and detail."
-    around = neighbours(window)
+    "The hit and its neighbors of the same parent: adjacent articles, core and reason, summary and detail."
+    around = neighbors(window)
 
     def siblings_policy(outline: Outline, hit: Address) -> Span:
         own = outline.span_of(hit)
@@ -89,14 +89,14 @@ class Situation:
     hits: tuple[Seen, ...]           # All that the index knows, best first
     outlines: Mapping[str, Outline]  # Of their documents, and of those the policy asked for
     question: str = ""
-    top_k: int = 5                   # Hits up to this rank are expanded
+    expand_top_k: int = 5                # Hits up to this rank are expanded
     events: list[str] = field(default_factory=list)  # What went wrong or was decided; kept in the statistics
     llm_calls: int = 0
 
     @property
     def expanded(self) -> list[Seen]:
         "The hits that the policy will be asked about."
-        return [h for h in self.hits if h.rank <= self.top_k]
+        return [h for h in self.hits if h.rank <= self.expand_top_k]
 
 # %% ../../nbs/50_expansion/policy.ipynb #92f47b8e
 @dataclass(frozen=True)
@@ -178,13 +178,13 @@ def register_policy(
 
 # %% ../../nbs/50_expansion/policy.ipynb #5b532d0f
 register_policy("none", lambda: no_expansion)
-register_policy("neighbours", neighbours, int)
+register_policy("neighbors", neighbors, int)
 register_policy("siblings", siblings, int)
 register_policy("parent", lambda: parent)
 
 # %% ../../nbs/50_expansion/policy.ipynb #b50b393c
 def resolve_policy(
-    spec: str | Policy = "neighbours",  # A name, `name:argument`, several with `+`, or a function
+    spec: str | Policy = "neighbors",  # A name, `name:argument`, several with `+`, or a function
     **parts: Any,                       # What some policies need: `llm`, `catalogue`, `relevance`; the others ignore it
 ) -> Policy:                            # `InputError` names all that are known
     "Make a policy from its name."

@@ -35,7 +35,7 @@ from ragnb.context.builders import (
 )
 from ..context.compress import Compression, Compressor, resolve_compressor
 from ..context.conversation import Conversation, sole_passages
-from ..context.source_marks import Cited, read_citations
+from ..context.source_marks import SourceMark, read_marks
 from ..context.sources import answer_refs
 from ..indexing.folder_index import Index
 from .retrievers import resolve_retriever
@@ -88,9 +88,9 @@ class Answer:
         return sorted(self.context.passages, key=_by_rank)
 
     @property
-    def citations(self) -> list[Cited]:
+    def citations(self) -> list[SourceMark]:
         "What a model's answer cites, also numbers that stand for nothing; empty without a model."
-        return read_citations(self.text, self.context) if self.generated else []
+        return read_marks(self.text, self.context) if self.generated else []
 
     def sources(
         self,
@@ -165,10 +165,10 @@ class Pipeline:
         *,
         retrieve: str | BaseRetriever = "auto",  # See `resolve_retriever`
         rerank: str | Any = "none",           # See `ragnb.retrieval.rerank.resolve_reranker`, or a LlamaIndex postprocessor
-        policy: str | Any | None = None,      # See `ragnb.expansion.policies.resolve_policy`; None: "none" for multi-scale retrieval, which chooses spans itself, else "neighbours:1"
+        policy: str | Any | None = None,      # See `ragnb.expansion.policies.resolve_policy`; None: "none" for multi-scale retrieval, which chooses spans itself, else "neighbors:1"
         top_k: int = 20,                      # Hits retrieved
         expand_top_k: int = 5,                # Hits expanded (seed 002)
-        max_chunks: int = 80,                 # Hits and neighbours together (seed 000)
+        max_chunks: int = 80,                 # Hits and neighbors together (seed 000)
         budget: int | None = 4_000,           # Of the context, in tokens of `tokenizer`
         tokenizer: str = "characters",
         passage_size: int | None = 2_000,     # Characters of one passage, in whole sentences (seed 003)
@@ -181,7 +181,7 @@ class Pipeline:
         index = index if isinstance(index, Index) else Index.open(index)
         retriever = resolve_retriever(retrieve, index, top_k, llm)
         if policy is None:
-            policy = "none" if isinstance(retriever, MultiScaleRetriever) else "neighbours:1"
+            policy = "none" if isinstance(retriever, MultiScaleRetriever) else "neighbors:1"
         expand = resolve_policy(policy, llm=llm, catalogue=index.catalogue, relevance=bm25_relevance(index.bm25))
         builder = resolve_builder(context, budget=budget, tokenizer=tokenizer, passage_size=passage_size, reorder=reorder)
         return cls(retriever, Expander(index.store, expand, expand_top_k, max_chunks), builder, llm, reranker=_reranker(rerank, llm), compressor=resolve_compressor(compress, llm))
@@ -329,7 +329,7 @@ class Pipeline:
         if model is None:
             raise InputError("a query engine needs a model: pass llm")
         e, retriever = self.expander, self.retriever
-        steps = [ExpandPostprocessor(store=e.store, policy=e.policy, top_k=e.top_k, max_chunks=e.max_chunks, missing=e.missing)]
+        steps = [ExpandPostprocessor(store=e.store, policy=e.policy, expand_top_k=e.expand_top_k, max_chunks=e.max_chunks, missing=e.missing)]
         if isinstance(retriever, MultiScaleRetriever) and e.policy is no_expansion:  # its nodes are the passages already
             retriever, steps = copy.copy(retriever), []
             retriever.budget = self.builder.budget or 10**9

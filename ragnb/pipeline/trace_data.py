@@ -136,15 +136,15 @@ def _of_answer(answer: Answer) -> dict[str, Any]:
     e, stats, context, ranking = answer.expansion, answer.expansion.stats, answer.context, answer.fusion.ranking
     known = e.outlines or getattr(ranking, "_outlines", {})  # what the ranking read
     told = {"rankers": answer.fusion.members} | _of_signals(ranking, [i for p in e.passages for i in p.hits])
-    counts = (f"hits: {stats.hits}, passages: {stats.passages}, neighbours: {stats.neighbors}, characters: {stats.characters:,}, keyed reads: {stats.reads}",
-              f"in the context: {len({c.number for c in context.citations})} of {stats.passages} passages, {context.size:,} {context.tokenizer}")
+    counts = (f"hits: {stats.hits}, passages: {stats.passages}, neighbors: {stats.neighbors}, characters: {stats.characters:,}, keyed reads: {stats.reads}",
+              f"in the context: {len({c.number for c in context.sources})} of {stats.passages} passages, {context.size:,} {context.tokenizer}")
     earlier = [p for p in answer.passages if "history" in p.why.values()]
     return {"question": answer.question, "passages": (*e.passages, *earlier), "read": tuple(answer.passages), "outlines": known, "dropped": dict(e.dropped),
             "facts": (*counts, *stats.events, *_notes(answer)), "answer": answer, **told}
 
 def _notes(answer: Answer) -> list[str]:
     "What compression left out, and citations that stand for nothing."
-    lost = [str(c.number) for c in answer.citations if c.passage is None]
+    lost = [str(c.number) for c in answer.source_marks if c.passage is None]
     notes = [f"the answer cites [{', '.join(lost)}], which the context does not have"] if lost else []
     if c := answer.compression:
         before, after = (sum(len(p.span) for p in passages) for passages in (answer.expansion.passages, c.passages))
@@ -261,11 +261,11 @@ def _role(p: Passage, i: str, span: Span, hits: Sequence[Span], outline: Outline
     policy, _, reason = p.why.get(i, "").partition(": ")
     names = {name.partition(":")[0] for name in policy.split("+")}
     if not p.hits or not _AROUND.fullmatch(reason):
-        return ("cited" if "references" in names and not reason.startswith("segment,") else "beside"), policy
+        return ("cited" if "citations" in names and not reason.startswith("segment,") else "beside"), policy
     if names & {"parent", "auto-merge"} and outline:
         near = [s for s in outline.levels.get("p", ()) if s.overlap(span) and any(s.contains(h) for h in hits)]
-        return ("parent" if near else "neighbour"), policy
-    return "neighbour", policy
+        return ("parent" if near else "neighbor"), policy
+    return "neighbor", policy
 
 def _chunk_spans(p: Passage, outline: Outline | None) -> dict[str, Span]:
     "Chunks of a passage in reading order, with their spans; that of the passage where the outline does not know them."

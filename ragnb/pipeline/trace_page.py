@@ -79,7 +79,7 @@ def _fold(summary: str, inside: str, opened: bool = False, kind: str = "fold", n
     return f'<details class="{kind}"{" open" if opened else ""}>{_tag("summary", summary, name)}{inside}</details>'
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #8932c2a4
-_KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbour": "near"}  # Role -> class, strongest first
+_KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbor": "near"}  # Role -> class, strongest first
 _BEST = 10  # Hits of a lower rank are only underlined
 
 class _Mark(NamedTuple):
@@ -176,7 +176,7 @@ def _chips(self: Trace, p: Passage) -> str:
     best, roles = p.hits[0] if p.hits else "", [c.role for c in self._chunks_of(p)]
     chips = [f"{_esc(name, 40)} {'–' if best not in ranks else f'#{ranks[best][0]} ({ranks[best][1]:.3g})'}" for name, ranks in self.rankers.items() if best]
     chips += [f"score {p.score:.4f}"] if p.score is not None else []
-    chips += [f"{roles.count(r)} {r}{'s' if roles.count(r) > 1 and r in ('hit', 'neighbour', 'parent') else ''}" for r in _KINDS if r in roles]
+    chips += [f"{roles.count(r)} {r}{'s' if roles.count(r) > 1 and r in ('hit', 'neighbor', 'parent') else ''}" for r in _KINDS if r in roles]
     return "".join(_tag("span", c, "chip") for c in (*chips, f"{len(p.span):,} characters"))
 
 def _heading(outline: Outline | None, at: int) -> str:

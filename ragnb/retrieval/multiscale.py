@@ -52,7 +52,7 @@ class MultiScaleRanking:
         return self._passages(self._taken(budget))
 
     def _gaps(self, row: int, taken: Mapping[int, Span]) -> tuple[int, int]:
-        "White space to the units before and behind that were taken; -1 where the neighbour was not."
+        "White space to the units before and behind that were taken; -1 where the neighbor was not."
         index, d = self.index._documents, self.index._derive()
         before = row > d.first[row] and row - 1 in taken and taken[row - 1].end == index.ends[row - 1]
         behind = row + 1 < d.last[row] and row + 1 in taken and taken[row + 1].start == index.starts[row + 1]
@@ -70,7 +70,7 @@ class MultiScaleRanking:
                 if 0 <= behind and before < 0:                       # nearer to what is read already
                     span = Span(span.end - max(0, left - behind), span.end)
                 else:
-                    most = len(span) - (behind >= 0)                     # not up to a neighbour: the white space between would be read too
+                    most = len(span) - (behind >= 0)                     # not up to a neighbor: the white space between would be read too
                     span = Span(span.start, span.start + max(0, min(most, left - max(0, before))))
                 stray = len(span) < _LEAST and max(gaps) < 0 and taken
                 return taken | {row: span} if span and not stray else taken
@@ -236,7 +236,7 @@ class MultiScaleRetriever(BaseRetriever):
         top_k: int = 20,                       # Units that `retrieve` returns
         budget: int | None = None,             # Characters; `retrieve` then returns passages instead
         candidates: int | None = 100,          # Units from each signal; None scores the whole corpus
-        grow: int = 3,                         # Neighbours of a candidate that are scored too
+        grow: int = 3,                         # Neighbors of a candidate that are scored too
         whole: int = 800,                      # Characters; a shorter record (an article, an answer) is read as one
         search_store: bool = False,            # Ask the store for the nearest vectors, instead of the index
         leads: Callable[[str], Sequence[tuple]] | None = None,        # Question -> (document id, span), ahead of everything

@@ -350,7 +350,7 @@ class MultiScaleIndex:
         return self._documents.ids[d.doc[row]], int(row - d.first[row])
 
     def _grown(self, rows: np.ndarray, grow: int, whole: int) -> np.ndarray:
-        "Units with their neighbours, and with all units of the short records they lie in; sorted."
+        "Units with their neighbors, and with all units of the short records they lie in; sorted."
         d = self._derive()
         low, high = window_bounds(rows, 2 * grow + 1, d.first, d.last)
         out = np.unique(np.concatenate([np.zeros(0, np.int64), *(np.arange(a, b) for a, b in zip(low, high))]))
@@ -370,7 +370,7 @@ class MultiScaleIndex:
         terms: Sequence[str],                     # Tokens of the question
         query: Sequence[float] | None = None,     # Its vector; None: words only
         candidates: int | None = 100,             # Units from each signal; None scores every unit of the corpus
-        grow: int = 3,                            # Neighbours of a candidate that are scored too, each side
+        grow: int = 3,                            # Neighbors of a candidate that are scored too, each side
         whole: int = 800,                         # Characters; a shorter record is ranked, and read, as one
         nearest: Sequence[str] | None = None,     # Addresses of the best units by vector, from another index; None: found here
     ) -> UnitScores:

@@ -129,8 +129,8 @@ def test_options_reach_the_pipeline(run, index):
     def ask(*options: object) -> dict:
         return json.loads(run("ask", QUESTION, "--index", index, "--json", *options)[1])
 
-    assert not any(p["neighbors"] for p in ask("--policy", "none")["passages"]) and any(p["neighbors"] for p in ask("--policy", "neighbours:2")["passages"])
-    around = ("--policy", "neighbours:2")
+    assert not any(p["neighbors"] for p in ask("--policy", "none")["passages"]) and any(p["neighbors"] for p in ask("--policy", "neighbors:2")["passages"])
+    around = ("--policy", "neighbors:2")
     assert ask(*around, "--top-k", 1)["stats"]["hits"] == 1 and ask(*around, "--top-k", 1)["stats"]["neighbors"] > 0
     assert ask(*around, "--expand-top-k", 0)["stats"]["neighbors"] == 0 and ask(*around, "--max-chunks", 1, "--top-k", 1)["stats"]["neighbors"] == 0
     assert len(ask("--budget", 300)["context"]) <= 300 < len(ask("--budget", 2000)["context"])
@@ -175,8 +175,8 @@ def test_trace(run, index, tmp_path):
     assert rows and set(rows[0]) >= {"passage", "chunk", "role", "multi-scale", "words", "vector", "score", "start", "end", "why"} and {r["role"] for r in rows} == {"hit"}
     assert all(r["multi-scale"] and r["words"] and "words " in r["why"] for r in rows if r["passage"] == 1)
     for retrieve, columns in (("auto", {"multi-scale", "words", "vector"}), ("hybrid", {"bm25", "vector"})):
-        rows = json.loads(run("trace", QUESTION, "--index", index, "--policy", "neighbours:1", "--retrieve", retrieve, "--json")[1])["trace"]
-        assert set(rows[0]) >= {"passage", "chunk", "role", "score", "start", "end", "why"} | columns and {r["role"] for r in rows} == {"hit", "neighbour"}
+        rows = json.loads(run("trace", QUESTION, "--index", index, "--policy", "neighbors:1", "--retrieve", retrieve, "--json")[1])["trace"]
+        assert set(rows[0]) >= {"passage", "chunk", "role", "score", "start", "end", "why"} | columns and {r["role"] for r in rows} == {"hit", "neighbor"}
 
 
 @pytest.mark.parametrize("policy", ["parent", "auto-merge"])
@@ -185,7 +185,7 @@ def test_a_policy_that_needs_parents_says_how_to_get_them(run, index, policy):
     assert f"{policy} policy needs level 'p'" in line and "--split parent-child" in line
 
 
-@pytest.mark.parametrize("policy", ["neighbours:2", "siblings:1", "section", "adaptive", "pages:1", "document:500", "doc_type", "segments", "references"])
+@pytest.mark.parametrize("policy", ["neighbors:2", "siblings:1", "section", "adaptive", "pages:1", "document:500", "doc_type", "segments", "citations"])
 def test_every_other_policy_reads_around_units(run, index, policy):
     answer = json.loads(run("ask", QUESTION, "--index", index, "--policy", policy, "--budget", 900, "--json")[1])
     assert "연차는 15일입니다" in answer["context"] and answer["stats"]["hits"] == 20 and answer["stats"]["reads"] <= 3
@@ -313,7 +313,7 @@ def test_single_bad_records_are_skipped_and_counted(run, tmp_path):
 
 @pytest.mark.parametrize("argv, told", [
     (("ask", ""), "question must not be empty"), (("ask", " \n\t"), "question must not be empty"), (("trace", ""), "question must not be empty"),
-    (("ask", "연차", "--policy", "neighbours:-1"), "-1"), (("ask", "연차", "--policy", "neighbours:x"), "neighbours:x"), (("ask", "연차", "--policy", "everything"), "everything"),
+    (("ask", "연차", "--policy", "neighbors:-1"), "-1"), (("ask", "연차", "--policy", "neighbors:x"), "neighbors:x"), (("ask", "연차", "--policy", "everything"), "everything"),
     (("ask", "연차", "--top-k", "0"), "top_k"), (("ask", "연차", "--top-k", "-3"), "top_k"), (("ask", "연차", "--top-k", "many"), "--top-k"),
     (("ask", "연차", "--expand-top-k", "-1"), "top_k"), (("ask", "연차", "--max-chunks", "0"), "max_chunks"), (("ask", "연차", "--budget", "0"), "budget"),
     (("ask", "연차", "--tokenizer", "abacus"), "abacus"), (("ask", "연차", "--llm", "gpt"), "gpt"), (("ask", "연차", "--llm", "ollama:"), "ollama:"),

@@ -11,7 +11,7 @@ from strategies import ENGLISH, KOREAN, PIECES, examples
 
 from ragnb.context.compress import compress_passages, compress_with_llm
 from ragnb.context.builders import Excerpt, RankedContextBuilder, cut_passage
-from ragnb.context.source_marks import read_citations
+from ragnb.context.source_marks import read_marks
 from ragnb.documents.span import InputError, Outline, Passage, Span, union
 from ragnb.documents.text import sentence_spans
 
@@ -70,10 +70,10 @@ def test_compressed_contexts_keep_their_budget_and_citations(items, size, budget
     kept = compress_passages(items, "연차는 며칠인가?", size)
     context = RankedContextBuilder(budget=budget).build(kept)
     assert context.size <= budget
-    for c in read_citations("".join(f"[{n}]" for n in range(1, 9)), context):
+    for c in read_marks("".join(f"[{n}]" for n in range(1, 9)), context):
         for span in c.spans:
             assert any(p.doc_id == c.passage.doc_id and p.span.contains(span) for p in items)
-    for c in context.citations:
+    for c in context.sources:
         assert context.text[c.start:c.start + len(c.passage.text)] == c.passage.text
 
 

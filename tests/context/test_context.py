@@ -11,7 +11,7 @@ from scripted_llm import ScriptedLLM
 from strategies import PIECES, examples
 
 from ragnb.context.builders import BUILDERS, WINDOWS, ContextBuilder, DebugContextBuilder, DetailedContextBuilder, Excerpt, QuestionContextBuilder, RankedContextBuilder, SimpleContextBuilder, TableContextBuilder, ask_question_type, budget_for, cut_passage, cut_to_sentences, model_window, page_label, passage_article, question_type, reorder_for_attention, resolve_builder
-from ragnb.context.source_marks import read_citations
+from ragnb.context.source_marks import read_marks
 from ragnb.models.llm import QA_PROMPT, prompt_template
 from ragnb.documents.span import InputError, Passage, Span
 from ragnb.documents.text import tokenizer
@@ -68,10 +68,10 @@ def test_the_seeds_order_is_not_ours():
 @given(passages())
 def test_the_inside_of_a_passage_is_never_touched(items):
     context = RankedContextBuilder().build(items)
-    assert [c.passage for c in context.citations] == reorder_for_attention(items)
-    assert context.passages == [c.passage for c in context.citations]
+    assert [c.passage for c in context.sources] == reorder_for_attention(items)
+    assert context.passages == [c.passage for c in context.sources]
     plain = RankedContextBuilder(reorder=False).build(items)
-    assert [c.passage for c in plain.citations] == items == [c.passage for c in SimpleContextBuilder().build(items).citations]
+    assert [c.passage for c in plain.sources] == items == [c.passage for c in SimpleContextBuilder().build(items).sources]
 
 
 # --- budget --------------------------------------------------------------------------------------------------------------------------
@@ -96,9 +96,9 @@ def test_a_budget_is_never_overrun(items, builder, budget, unit, least):
 
 def check_citations(context) -> None:
     """Numbers from 1, offsets exact, text in the order of the numbers."""
-    assert [c.number for c in context.citations] == list(range(1, len(context.citations) + 1))
+    assert [c.number for c in context.sources] == list(range(1, len(context.sources) + 1))
     end = 0
-    for c in context.citations:
+    for c in context.sources:
         assert context.text[c.start:c.start + len(c.passage.text)] == c.passage.text
         assert context.text[end:c.start].strip("\n").startswith(f"[{c.number}]") and context.text[c.start - 1] == "\n"
         end = c.start + len(c.passage.text)
@@ -110,13 +110,13 @@ def test_a_budget_in_morphemes():
     for budget in (1, 9, 30, 77, 150):
         context = RankedContextBuilder(budget=budget, tokenizer="kiwi").build(items)
         assert context.size == tokenizer("kiwi").count(context.text) <= budget
-    assert context.citations
+    assert context.sources
 
 
 def test_without_a_budget_everything_is_there():
     items = [passage(r, "가" * 5_000) for r in range(1, 9)]
     context = SimpleContextBuilder().build(items)
-    assert len(context.citations) == 8 and context.dropped == () and context.size == len(context.text)
+    assert len(context.sources) == 8 and context.dropped == () and context.size == len(context.text)
 
 
 def test_a_larger_budget_never_holds_less():
@@ -135,7 +135,7 @@ def test_bad_settings_are_refused(bad):
 
 def test_nothing_in_nothing_out():
     context = RankedContextBuilder(budget=10).build([])
-    assert (context.text, context.citations, context.dropped, context.size) == ("", (), (), 0)
+    assert (context.text, context.sources, context.dropped, context.size) == ("", (), (), 0)
 
 
 # --- cuts ----------------------------------------------------------------------------------------------------------------------------
@@ -341,7 +341,7 @@ def seed_header(i: int, doc: dict, include_score: bool) -> str:
 
 
 def ends_hold_the_best(order: list[int]) -> bool:
-    """Best first, second best last, and no rank better than both of its neighbours."""
+    """Best first, second best last, and no rank better than both of its neighbors."""
     inner = all(not (order[i] < order[i - 1] and order[i] < order[i + 1]) for i in range(1, len(order) - 1))
     return order[0] == 1 and order[-1] == 2 and inner
 
@@ -351,11 +351,11 @@ def test_the_seeds_order_is_the_wrong_one():
     assert not ends_hold_the_best(seed_reorder(eight)) and seed_reorder(eight)[-1] == 8
     assert ends_hold_the_best(reorder_for_attention(eight))
     laid = RankedContextBuilder().build([passage(r) for r in eight])
-    assert [c.passage.rank for c in laid.citations] == reorder_for_attention(eight) != [1, 3, 5, 7, 2, 4, 6, 8]
+    assert [c.passage.rank for c in laid.sources] == reorder_for_attention(eight) != [1, 3, 5, 7, 2, 4, 6, 8]
 
 
 @pytest.mark.parametrize("kind", ["ranked", "table", "detailed", "debug"])
-def test_a_neighbour_without_score_does_not_raise(kind):
+def test_a_neighbor_without_score_does_not_raise(kind):
     with pytest.raises(TypeError):
         seed_header(1, {"_source": {}, "_score": None}, True)
     text = resolve_builder(kind, include_score=True).build([passage(score=None), passage(2, score=0.25)]).text
@@ -367,7 +367,7 @@ def test_a_neighbour_without_score_does_not_raise(kind):
 
 def check_offsets(context) -> None:
     """Every passage stands at its place, one character for one."""
-    for c in context.citations:
+    for c in context.sources:
         shown = context.text[c.start:c.start + len(c.passage.text)]
         assert len(shown) == len(c.passage.text)
         assert all(a == b or a == " " and b.isspace() or (a, b) == ("¦", "|") for a, b in zip(shown, c.passage.text))
@@ -379,7 +379,7 @@ def test_no_layout_exceeds_its_budget_or_moves_a_text(items, kind, budget, quest
     context = resolve_builder(kind, budget=budget).build(items, question)
     assert context.size == len(context.text) <= budget
     check_offsets(context)
-    assert {c.passage.doc_id for c in context.citations} <= {p.doc_id for p in items}
+    assert {c.passage.doc_id for c in context.sources} <= {p.doc_id for p in items}
 
 
 def test_a_table_has_one_line_for_each_passage():
@@ -390,10 +390,10 @@ def test_a_table_has_one_line_for_each_passage():
 
 def test_the_debug_builder_tells_everything():
     p = Passage("규정.md", Span(10, 14), "가나다라", 0.5, 2, ("규정.md#c1", "규정.md#c4"), (0.5, None), neighbors=("규정.md#c2",), pages=(3,),
-                why={"규정.md#c1": "hit, rank 2", "규정.md#c2": "neighbours:1: 1 after #c1 (rank 2)"})
+                why={"규정.md#c1": "hit, rank 2", "규정.md#c2": "neighbors:1: 1 after #c1 (rank 2)"})
     text = DebugContextBuilder(members={"bm25": {"규정.md#c1": (4, 7.25)}}).build([p]).text
     for words in ("규정.md, p.3", "[score: 0.500]", "rank 2", "span 10-14", "hit 규정.md#c1 0.500: hit, rank 2; bm25 #4 7.250", "hit 규정.md#c4: no reason given",
-                  "neighbour 규정.md#c2: neighbours:1: 1 after #c1 (rank 2)"):
+                  "neighbor 규정.md#c2: neighbors:1: 1 after #c1 (rank 2)"):
         assert words in text
     evil = Passage("a\n[2] (b)", Span(0, 1), "가", None, 1, ("a\n[3] x",), (None,), why={"a\n[3] x": "왜\n[4]"})
     assert not re.search(r"^\[[234]\]", DebugContextBuilder().build([evil]).text, re.M)
@@ -541,7 +541,7 @@ def test_shares(recwarn):
 ])
 def test_numbers_of_an_answer(answer, numbers):
     context = SimpleContextBuilder().build([passage(1), passage(2), passage(3)])
-    found = read_citations(answer, context)
+    found = read_marks(answer, context)
     assert [c.number for c in found] == numbers
     for c in found:
         assert (c.passage is None) == (not 1 <= c.number <= 3) == (c.spans == ())
@@ -552,8 +552,8 @@ def test_numbers_of_an_answer(answer, numbers):
 def test_citations_resolve_to_offsets(items, numbers, budget):
     context = RankedContextBuilder(budget=budget).build(items)
     sources = {p.doc_id: p for p in items}
-    for c in read_citations(" ".join(f"문장[{n}]." for n in numbers), context):
-        assert (c.passage is not None) == (1 <= c.number <= len(context.citations))
+    for c in read_marks(" ".join(f"문장[{n}]." for n in numbers), context):
+        assert (c.passage is not None) == (1 <= c.number <= len(context.sources))
         for span in c.spans:
             own = sources[c.passage.doc_id]
             assert own.span.contains(span) and own.text[span.start - own.span.start:span.end - own.span.start] == c.passage.text
@@ -565,8 +565,8 @@ def test_excerpts_share_a_number():
              Excerpt("규정.md", Span(0, 7), a, 0.5, 1, pages=(2,), whole=Span(0, 90))]
     context = RankedContextBuilder(reorder=False).build([*parts, passage(2)])
     assert context.text.startswith(f"[1] (규정.md, p.2-4)\n{a}\n…\n{b}\n\n[2] ")
-    cited = read_citations("[1]", context)[0]
-    assert cited.spans == (Span(0, 7), Span(50, 57)) and [c.number for c in context.citations] == [1, 1, 2]
+    cited = read_marks("[1]", context)[0]
+    assert cited.spans == (Span(0, 7), Span(50, 57)) and [c.number for c in context.sources] == [1, 1, 2]
     check_offsets(context)
     other = Excerpt("규정.md", Span(200, 207), a, 0.5, 1, whole=Span(200, 300))
-    assert [c.number for c in SimpleContextBuilder().build([parts[0], other]).citations] == [1, 2]
+    assert [c.number for c in SimpleContextBuilder().build([parts[0], other]).sources] == [1, 2]

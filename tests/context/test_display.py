@@ -90,7 +90,7 @@ def test_references_of_a_context_have_its_numbers():
     assert [(r.number, r.doc_id, r.pages, r.title, r.file, r.doc_type) for r in answer_refs(context)] == [
         (1, "규정1.md", (1,), "T", "f", "3"), (2, "규정3.md", (3,), "T", "f", "3"), (3, "규정2.md", (2,), "T", "f", "3")]
     short = RankedContextBuilder().build(compress_passages(items[:1], "연차는 언제까지 쓰나?", 24))
-    assert len(short.citations) == 2 and [r.text for r in answer_refs(short)] == ["연차는 15일이다."]
+    assert len(short.sources) == 2 and [r.text for r in answer_refs(short)] == ["연차는 15일이다."]
 
 
 # --- display documents -------------------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def test_pages_are_in_order_and_inside_the_document(window):
 def test_two_reads_for_any_number_of_documents(n_documents):
     documents = [manual(f"d{i}", 4, f"word{i}q", doc_type="gcb" if i % 2 else "manual") for i in range(n_documents)]
     store = stored(*documents)
-    passages = Expander(store, lambda o, h: o.span_of(h), top_k=80).expand(hits(store, *(f"word{i}q2표" for i in range(n_documents)))).passages
+    passages = Expander(store, lambda o, h: o.span_of(h), expand_top_k=80).expand(hits(store, *(f"word{i}q2표" for i in range(n_documents)))).passages
     before = store.reads
     docs = display_docs(passages, store, 1, top_k=None)
     assert store.reads - before == 2 and len(docs) == n_documents and [d.rank for d in docs] == sorted(d.rank for d in docs)

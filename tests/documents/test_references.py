@@ -12,7 +12,7 @@ from llama_index.core import Document
 from strategies import PIECES, documents, examples
 
 from ragnb.documents.catalogue import Catalogue, cited_spans, provision_label, resolutions, resolve, resolve_question
-from ragnb.documents.citations import Reference, find_references, name_key, short_names
+from ragnb.documents.citations import Citation, find_citations, name_key, short_names
 from ragnb.documents.span import IndexMismatchError, InputError, Span
 
 ROBOT, WORKSHOP, RULES = "law_common/care_robot_act.txt", "law_common/shared_workshop_act.txt", "hr_labor/work_rules.md"
@@ -79,7 +79,7 @@ ACT = """정원관리법
 
 def labels(text: str, **options) -> list[str]:
     """Citations of a text, written out."""
-    return [r.label for r in find_references(text, **options)]
+    return [r.label for r in find_citations(text, **options)]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def paths(catalogue: Catalogue, found: list) -> list[str]:
 
 def heads(catalogue: Catalogue, text: str, doc: str | None = None, place: str | None = None) -> list[str]:
     """What the citations of a text mean."""
-    return [p for r in find_references(text, catalogue.names) for p in paths(catalogue, resolve(r, catalogue, doc, place))]
+    return [p for r in find_citations(text, catalogue.names) for p in paths(catalogue, resolve(r, catalogue, doc, place))]
 
 
 # --- every form
@@ -158,7 +158,7 @@ def test_branch_number_or_amount(text: str, wanted: str) -> None:
 
 def test_spans_are_the_citation() -> None:
     text = "① 「꽃밭법」 제3조제1항 및 제2항에 따라, 법률 제4995호 부칙 제8조와 제4조부터 제6조까지는"
-    assert [r.span.of(text) for r in find_references(text)] == ["「꽃밭법」 제3조제1항", "제2항", "법률 제4995호 부칙 제8조", "제4조부터 제6조까지"]
+    assert [r.span.of(text) for r in find_citations(text)] == ["「꽃밭법」 제3조제1항", "제2항", "법률 제4995호 부칙 제8조", "제4조부터 제6조까지"]
 
 
 def test_known_names() -> None:
@@ -166,7 +166,7 @@ def test_known_names() -> None:
     assert labels("난민법 제3조, 민법 제4조", names=names) == ["「난민법」 제3조", "「민법」 제4조"]
     assert labels("근로기준법 시행령 제3조", names=names) == ["「근로기준법 시행령」 제3조"]
     assert labels("그래서 나무와꽃의 보호에 관한 법률 제3조", names=names) == ["「나무와꽃의 보호에 관한 법률」 제3조"]
-    assert [r.span.start for r in find_references("그래서 나무와 꽃의 보호에 관한 법률 제3조", names)] == [4]
+    assert [r.span.start for r in find_citations("그래서 나무와 꽃의 보호에 관한 법률 제3조", names)] == [4]
     assert labels("꽃밭법 시행령 제3조", names=names) == ["「꽃밭법 시행령」 제3조"]
     assert name_key("나무ㆍ꽃 보호법") == "나무꽃보호법"
     assert short_names("「꽃밭법」 시행규칙(이하 '규칙'이라 한다)") == {"규칙": "꽃밭법 시행규칙"}
@@ -184,7 +184,7 @@ TOLD = ("law", "tier", "part", "key", "article", "paragraph", "item", "subitem",
 @examples(400)
 @given(text=st.one_of(legal, legal, documents), loose=st.booleans())
 def test_any_text(text: str, loose: bool) -> None:
-    found = find_references(text, ["꽃밭법", "나무와 꽃의 보호에 관한 법률"], loose)
+    found = find_citations(text, ["꽃밭법", "나무와 꽃의 보호에 관한 법률"], loose)
     for ref in found:
         assert 0 <= ref.span.start < ref.span.end <= len(text)
         assert ref.span.of(text) == ref.span.of(text).strip()
@@ -195,8 +195,8 @@ def test_any_text(text: str, loose: bool) -> None:
 @examples(400)
 @given(text=legal)
 def test_label_is_read_back(text: str) -> None:
-    for ref in find_references(text):
-        again = find_references(ref.label)
+    for ref in find_citations(text):
+        again = find_citations(ref.label)
         assert len(again) == 1, (ref, ref.label)
         assert {k: getattr(again[0], k) for k in (*TOLD, "relative", "step")} == {k: getattr(ref, k) for k in (*TOLD, "relative", "step")}
 
@@ -206,9 +206,9 @@ def test_label_is_read_back(text: str) -> None:
 def test_span_is_read_back(text: str) -> None:
     """Alone, the text of a citation says the same, but for what the words before it gave to it."""
     names = short_names(text)
-    for ref in find_references(text):
+    for ref in find_citations(text):
         own = ref.span.of(text)
-        again = find_references(own, names)
+        again = find_citations(own, names)
         assert again and again[0].span.start == 0 and max(r.span.end for r in again) == len(own), (own, again)
         if own.startswith(("같은", "동")) and again[0].relative:    # 같은 조: which one, the words before it said
             continue
@@ -221,7 +221,7 @@ def test_span_is_read_back(text: str) -> None:
 def test_hostile_text_is_read_in_linear_time(text: str) -> None:
     def seconds(n: int) -> float:
         began = time.perf_counter()
-        find_references(text[:n], ["민법", "법 법 법"])
+        find_citations(text[:n], ["민법", "법 법 법"])
         return time.perf_counter() - began
     assert seconds(len(text)) < 40 * max(seconds(len(text) // 4), 0.005)
 
@@ -291,7 +291,7 @@ def test_citations_of_a_statute(garden) -> None:
     assert cited("decree", "3") == ["법 제3조", "제2조"]
     for doc, holding in catalogue.holdings.items():
         for start, n, label in holding.citations:
-            assert find_references(label)[0].label == label and texts[doc][start:start + n].strip()
+            assert find_citations(label)[0].label == label and texts[doc][start:start + n].strip()
 
 
 def test_cited_spans(garden) -> None:
@@ -336,7 +336,7 @@ def test_versions_newest_first() -> None:
         catalogue = Catalogue.from_documents(Document(id_=d, text={"old": old, "new": new}[d]) for d in order)
         assert [d for d, _ in resolve_question("정원관리법 제2조", catalogue)] == ["new"]
         assert [d for d, _ in resolve_question("정원관리법 제5조의2", catalogue)] == ["old"]
-        assert [d for d, _ in resolve(find_references("정원관리법 제2조")[0], catalogue, "old")] == ["old"]
+        assert [d for d, _ in resolve(find_citations("정원관리법 제2조")[0], catalogue, "old")] == ["old"]
 
 
 def test_names_and_aliases() -> None:
@@ -438,4 +438,4 @@ def test_gold_of_real_statutes() -> None:
 
 
 def test_reference_is_a_value() -> None:
-    assert Reference(Span(0, 1), article="3") == Reference(Span(0, 1), article="3") and hash(Reference(Span(0, 1)))
+    assert Citation(Span(0, 1), article="3") == Citation(Span(0, 1), article="3") and hash(Citation(Span(0, 1)))

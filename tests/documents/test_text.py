@@ -168,7 +168,7 @@ def test_particles_do_not_change_the_word_and_inflection_neither() -> None:
 
 @examples(150, slow=2_000)
 @given(documents)
-def test_bigrams_are_pairs_of_neighbours(text: str) -> None:
+def test_bigrams_are_pairs_of_neighbors(text: str) -> None:
     tokens = bigram_tokens(unicodedata.normalize("NFC", text))
     assert bigram_tokens(unicodedata.normalize("NFD", text)) == tokens
     assert all(t and not any(c.isspace() for c in t) for t in tokens)

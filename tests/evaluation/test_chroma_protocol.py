@@ -74,7 +74,7 @@ def test_empty_text_has_no_chunk(chunker: str) -> None:
 
 def test_recursive_chunks_split_at_the_coarsest_separator_first() -> None:
     text = "aa bb\n\ncc dd ee ff\n\ngg"
-    assert cut(text, protocol.recursive_chunks(text, 9, 0, LETTERS)) == ["aa bb", "cc dd ee", "ff", "gg"]  # "ff" and "gg" would fit: what was split finer is not merged with its neighbours
+    assert cut(text, protocol.recursive_chunks(text, 9, 0, LETTERS)) == ["aa bb", "cc dd ee", "ff", "gg"]  # "ff" and "gg" would fit: what was split finer is not merged with its neighbors
     assert cut(text, protocol.recursive_chunks(text, 30, 0, LETTERS)) == [text]
 
 

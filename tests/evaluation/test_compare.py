@@ -91,7 +91,7 @@ def test_a_context_is_shown_with_its_evidence(dataset):
 
 # --- runs -----------------------------------------------------------------------------------------------------------------------------
 
-GRID = make_grid(split=["parent-child", "sentence"], retrieve=["bm25", "hybrid"], policy=["none", "neighbours:1"])
+GRID = make_grid(split=["parent-child", "sentence"], retrieve=["bm25", "hybrid"], policy=["none", "neighbors:1"])
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_a_sweep_that_is_killed_goes_on(tmp_path):
 from ragnb.evaluation.comparison import RunPlan, run_strategies
 from ragnb.evaluation.datasets import load_dataset
 from ragnb.evaluation.strategy import make_grid
-grid = make_grid(split=["parent-child", "sentence", "chunks:300/0"], retrieve=["bm25", "vector"], policy=["none", "neighbours:1"])
+grid = make_grid(split=["parent-child", "sentence", "chunks:300/0"], retrieve=["bm25", "vector"], policy=["none", "neighbors:1"])
 runs = run_strategies(RunPlan(load_dataset({str(SAMPLE)!r}).limit(40), (300, 900), cache={str(tmp_path / 'cache')!r}, keep={str(tmp_path / 'keep')!r}), grid, show_progress=False)
 print([round(r.evaluation.mean(budget=300), 9) for r in runs])
 """, encoding="utf-8")

@@ -560,11 +560,11 @@ def test_every_question_of_the_sample_resolves(corpus):
 def test_the_numbers_of_the_data_readme_are_true(corpus):
     readme = (SAMPLE / "README.md").read_text(encoding="utf-8")
     characters, documents, n, near, two = re.search(
-        r"About ([\d,]+) characters in (\d+) documents, and (\d+) questions\. Of these, (\d+) are of kind `neighbour` .* and (\d+) need two places", readme).groups()
+        r"About ([\d,]+) characters in (\d+) documents, and (\d+) questions\. Of these, (\d+) are of kind `neighbor` .* and (\d+) need two places", readme).groups()
     questions = load_questions(SAMPLE / "questions", corpus)
     assert (int(documents), int(n)) == (len(corpus), len(questions))
     assert abs(sum(map(len, corpus.values())) - int(characters.replace(",", ""))) < 1_000
-    assert Counter(q.kind for q in questions)["neighbour"] == int(near)
+    assert Counter(q.kind for q in questions)["neighbor"] == int(near)
     assert sum(q.mode == "all" and len(q.evidence) > 1 for q in questions) == int(two)
     named = re.findall(r"├── (\w+)/|└── (\w+)/", readme)
     assert {a or b for a, b in named} - {"corpus", "questions"} == {f.name for f in (SAMPLE / "corpus").iterdir()}

@@ -183,7 +183,7 @@ def test_layout_changes_the_order_and_nothing_else() -> None:
     assert all(c.text.startswith("[1] (문서, d.md, p.1) [score: ") and len(c.text) <= 200 for c in contexts.values())
     assert contexts["best at both ends"].text == builder.build(given).text
     for c in contexts.values():
-        assert all(c.text[x.start:].startswith(x.passage.text) for x in c.citations)
+        assert all(c.text[x.start:].startswith(x.passage.text) for x in c.sources)
 
 
 @pytest.mark.parametrize("order", [lambda ps: ps[1:], lambda ps: [*ps, ps[0]], lambda ps: [ps[0]] * len(ps), lambda ps: []])

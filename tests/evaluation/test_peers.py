@@ -187,7 +187,7 @@ def test_sentence_window_reads_what_stands_in_the_document(repeated: list[Docume
     assert "  " in system.pieces[passage.hits[0]].text and passage.text in REPEATED + ENGLISH + REPEATED[::-1] + REPEATED
 
 
-def test_prev_next_returns_neighbours_without_a_score(documents: list[Document], model: NgramEmbedding) -> None:
+def test_prev_next_returns_neighbors_without_a_score(documents: list[Document], model: NgramEmbedding) -> None:
     system = build_peer("llamaindex-prev-next", documents, model, top_k=1, **SMALL["llamaindex-prev-next"])
     before = system.reads
     passages = system.rank(QUESTION).passages

@@ -16,7 +16,7 @@ from ragnb.evaluation import plots
 from ragnb.evaluation.plots import plot_cost, plot_differences, plot_heatmap, plot_position, plot_recall
 from ragnb.documents.span import InputError
 
-NAMES = ["none", "neighbours:1", "neighbours:5", "parent", "이웃 한 개씩 넓히기", "hybrid+rerank+neighbours:1, header=title", "LlamaIndex SentenceWindow (3)",
+NAMES = ["none", "neighbors:1", "neighbors:5", "parent", "이웃 한 개씩 넓히기", "hybrid+rerank+neighbors:1, header=title", "LlamaIndex SentenceWindow (3)",
          "LlamaIndex AutoMerging", "Haystack SentenceWindowRetriever", "chonkie/semantic+bm25", "multiscale:u,c,p budget", "법령 조문 단위 recursive|800/100|langchain"]
 
 
@@ -78,8 +78,8 @@ def test_intervals_are_drawn_as_they_are() -> None:
 def test_lines_differ_without_colour() -> None:
     drawn = lines(plot_recall(results(NAMES)).axes[0]).values()
     assert len({line.get_marker() for line in drawn}) == 12
-    neighbours = list(drawn)
-    assert all(a.get_linestyle() != b.get_linestyle() or a._dash_pattern != b._dash_pattern for a, b in zip(neighbours, neighbours[1:]))
+    neighbors = list(drawn)
+    assert all(a.get_linestyle() != b.get_linestyle() or a._dash_pattern != b._dash_pattern for a, b in zip(neighbors, neighbors[1:]))
 
 
 @pytest.mark.parametrize("names", [NAMES, NAMES[:1], NAMES[:2]], ids=len)

@@ -91,7 +91,7 @@ def test_one_index_for_all_strategies_that_share_it(dataset, cache, tmp_path):
 def test_a_strategy_is_the_pipeline_a_user_would_make(dataset, cache):
     system = build_system("seed", dataset, cache)
     folder = next(f for f in cache.folder.iterdir() if Index.open(f).parser.__class__.__name__ == "ParentChildNodeParser")
-    mine = Pipeline.from_index(folder, policy="neighbours:5", top_k=10)
+    mine = Pipeline.from_index(folder, policy="neighbors:5", top_k=10)
     assert isinstance(system.source, Pipeline) and system.rank(QUESTION).at(2_000) == mine.rank(QUESTION).at(2_000)
 
 

@@ -16,7 +16,7 @@ from strategies import examples
 
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, merge_by_document, passage_node, to_chunks
 from ragnb.expansion.policies import resolve_policy
-from ragnb.expansion.policy import Place, QuestionPolicy, Situation, neighbours, no_expansion, parent, policy_name, register_policy, together
+from ragnb.expansion.policy import Place, QuestionPolicy, Situation, neighbors, no_expansion, parent, policy_name, register_policy, together
 from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span, n_characters, parse_address
 from ragnb.chunking.base import SpanNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
@@ -107,7 +107,7 @@ def a_document(draw: st.DrawFn) -> tuple[str, dict[str, list[Span]]]:
     return text, levels
 
 
-policies = st.one_of(st.sampled_from([no_expansion, parent]), st.integers(0, 8).map(neighbours),
+policies = st.one_of(st.sampled_from([no_expansion, parent]), st.integers(0, 8).map(neighbors),
                      st.just(lambda outline, hit: Span(0, outline.n_characters)),
                      st.just(lambda outline, hit: Span(max(0, outline.span_of(hit).start - 3), outline.span_of(hit).end + 5)))
 
@@ -200,10 +200,10 @@ def test_holes_are_never_glued_over(situation, policy, data):
 
 @examples(100)
 @given(situations("c"), st.integers(0, 8), st.integers(1, 12))
-def test_neighbours_are_granted_best_hit_first_and_nearest_first(situation, window, max_chunks):
+def test_neighbors_are_granted_best_hit_first_and_nearest_first(situation, window, max_chunks):
     """The grant against a slow, plain one: one level, one chunk at a time."""
     store, _, hits = situation
-    expansion = Expander(store, neighbours(window), len(hits), max_chunks).expand(hits)
+    expansion = Expander(store, neighbors(window), len(hits), max_chunks).expand(hits)
     taken = {h.node_id for h in hits}
     for h in hits:
         at = parse_address(h.node_id)
@@ -225,7 +225,7 @@ def test_two_reads_whatever_the_number_of_hits(n_hits, n_documents):
     for d in range(n_documents):
         nodes.append(list(row(store, f"d{d}", 200 if n_documents == 1 else 12)[1].values()))
     hits = [hit(nodes[i % n_documents][(7 * i) % len(nodes[0])], 1 / (i + 1)) for i in range(n_hits)]
-    expansion = Expander(store, neighbours(5), top_k=n_hits, max_chunks=1_000).expand(hits)
+    expansion = Expander(store, neighbors(5), expand_top_k=n_hits, max_chunks=1_000).expand(hits)
     assert [kind for kind, _ in store.asked] == ["outlines", "chunks"]
     assert expansion.stats.reads == 2 and expansion.stats.neighbors > 0
     assert sum(len(p.hits) for p in expansion.passages) == len({h.node_id for h in hits})
@@ -243,7 +243,7 @@ def test_reads_are_counted_for_each_call_not_for_the_store():
     """Twenty at once over one store: each says what it read itself."""
     store = MemoryStore()
     _, nodes = row(store)
-    expander = Expander(store, neighbours(1))
+    expander = Expander(store, neighbors(1))
 
     async def many():
         return await asyncio.gather(*(asyncio.to_thread(expander.expand, [hit(nodes[f"1#c{i}"])]) for i in range(20)))
@@ -271,14 +271,14 @@ def both(store: MemoryStore, hits: list[NodeWithScore], window: int = 5, max_res
         a = parse_address(node.node_id)
         return {"_id": node.node_id, "document_id": a.doc_id, "chunk_index": a.index}
     seed = seed_expand([plain(h.node) for h in hits], [plain(n) for n in store._chunks.values()], window, max_results)
-    ours = to_chunks(Expander(store, neighbours(window), len(hits), max_results).expand(hits))
+    ours = to_chunks(Expander(store, neighbors(window), len(hits), max_results).expand(hits))
     return [c["_id"] for c in seed], [c["_id"] for c in ours]
 
 
-def test_seed_case_1_neighbours():
+def test_seed_case_1_neighbors():
     store = MemoryStore()
     _, nodes = row(store)
-    expansion = Expander(store, neighbours(2)).expand([hit(nodes["1#c5"])])
+    expansion = Expander(store, neighbors(2)).expand([hit(nodes["1#c5"])])
     assert indices(expansion) == [("1", i) for i in (3, 4, 5, 6, 7)]
 
 
@@ -286,13 +286,13 @@ def test_seed_case_1_neighbours():
 def test_windows_end_with_the_document(at, expected):
     store = MemoryStore()
     _, nodes = row(store)
-    assert [i for _, i in indices(Expander(store, neighbours(2)).expand([hit(nodes[f"1#c{at}"])]))] == expected
+    assert [i for _, i in indices(Expander(store, neighbors(2)).expand([hit(nodes[f"1#c{at}"])]))] == expected
 
 
-def test_seed_case_2_a_shared_neighbour_appears_once():
+def test_seed_case_2_a_shared_neighbor_appears_once():
     store = MemoryStore()
     text, nodes = row(store)
-    expansion = Expander(store, neighbours(2)).expand([hit(nodes["1#c5"]), hit(nodes["1#c7"])])
+    expansion = Expander(store, neighbors(2)).expand([hit(nodes["1#c5"]), hit(nodes["1#c7"])])
     assert indices(expansion) == [("1", i) for i in range(3, 10)]
     assert expansion.passages[0].text.count("6번째") == 1
 
@@ -301,7 +301,7 @@ def test_seed_case_3_documents_stay_apart():
     store = MemoryStore()
     _, one = row(store, "1")
     _, two = row(store, "2")
-    expansion = Expander(store, neighbours(1)).expand([hit(two["2#c10"]), hit(one["1#c5"])])
+    expansion = Expander(store, neighbors(1)).expand([hit(two["2#c10"]), hit(one["1#c5"])])
     assert indices(expansion) == [("2", 9), ("2", 10), ("2", 11), ("1", 4), ("1", 5), ("1", 6)]
 
 
@@ -338,7 +338,7 @@ def test_a_hit_without_document_or_index_does_not_break_the_others():
     _, nodes = row(store, "a")
     with pytest.raises(TypeError):
         seed_expand([{"_id": "x"}, {"_id": "a#c3", "document_id": "a", "chunk_index": 3}], [], 1)
-    expansion = Expander(store, neighbours(1)).expand([hit(TextNode(id_="x", text="남의 글")), hit(nodes["a#c3"])])
+    expansion = Expander(store, neighbors(1)).expand([hit(TextNode(id_="x", text="남의 글")), hit(nodes["a#c3"])])
     assert [p.hits for p in expansion.passages] == [("x",), ("a#c3",)]
 
 
@@ -378,7 +378,7 @@ def test_a_store_that_fails_is_heard(verb, capsys, monkeypatch):
 def test_chunk_list_has_the_seeds_shape():
     store = MemoryStore()
     _, nodes = row(store, "7", file_name="휴가정책.md")
-    chunks = to_chunks(Expander(store, neighbours(1)).expand([hit(nodes["7#c4"], 0.85)]))
+    chunks = to_chunks(Expander(store, neighbors(1)).expand([hit(nodes["7#c4"], 0.85)]))
     assert chunks == [
         {"_id": f"7#c{i}", "_source": {"document_id": "7", "chunk_index": i, "text": f"{i}번째 문장이다.", "file_name": "휴가정책.md"},
          "_score": 0.85 if i == 4 else None, "is_neighbor": i != 4} for i in (3, 4, 5)]
@@ -388,7 +388,7 @@ def test_chunk_list_has_the_seeds_shape():
 def test_chunk_list_keeps_overlap_in_the_chunks_as_they_are_stored():
     store, text = MemoryStore(), "가나다라 마바사아 자차카타"
     nodes = fill(store, "d", text, {"c": [Span(0, 9), Span(5, 14)]})
-    chunks = to_chunks(Expander(store, neighbours(1)).expand([hit(nodes["d#c0"])]))
+    chunks = to_chunks(Expander(store, neighbors(1)).expand([hit(nodes["d#c0"])]))
     assert [c["_source"]["text"] for c in chunks] == [nodes["d#c0"].text, nodes["d#c1"].text]
     assert [c["_source"]["file_name"] for c in chunks] == ["d", "d"]
 
@@ -397,15 +397,15 @@ def test_chunk_list_keeps_overlap_in_the_chunks_as_they_are_stored():
 
 
 def test_defaults_are_the_seeds():
-    assert policy_name(Expander(MemoryStore()).policy) == "neighbours:5"
-    assert (Expander(MemoryStore()).max_chunks, Expander(MemoryStore()).top_k) == (80, 5)
+    assert policy_name(Expander(MemoryStore()).policy) == "neighbors:5"
+    assert (Expander(MemoryStore()).max_chunks, Expander(MemoryStore()).expand_top_k) == (80, 5)
 
 
 def test_more_hits_than_the_limit_all_stay():
     store = MemoryStore()
     _, nodes = row(store, n=200)
     hits = [hit(nodes[f"1#c{2 * i}"]) for i in range(90)]
-    expansion = Expander(store, neighbours(5), top_k=90).expand(hits)
+    expansion = Expander(store, neighbors(5), expand_top_k=90).expand(hits)
     assert sum(len(p.hits) for p in expansion.passages) == 90 and expansion.stats.neighbors == 0
     assert expansion.stats.refused == 184 - 90  # chunks 0 to 178 + 5 are wanted, the even ones up to 178 are hits
 
@@ -413,9 +413,9 @@ def test_more_hits_than_the_limit_all_stay():
 def test_only_the_best_are_expanded_the_rest_pass():
     store = MemoryStore()
     _, nodes = row(store, n=100)
-    expansion = Expander(store, neighbours(1), top_k=2).expand([hit(nodes[f"1#c{10 * i}"]) for i in range(1, 5)])
+    expansion = Expander(store, neighbors(1), expand_top_k=2).expand([hit(nodes[f"1#c{10 * i}"]) for i in range(1, 5)])
     assert [len(p.neighbors) for p in expansion.passages] == [2, 2, 0, 0] and expansion.stats.expanded == 2
-    assert Expander(store, neighbours(1), top_k=0).expand([hit(nodes["1#c10"])]).stats.neighbors == 0
+    assert Expander(store, neighbors(1), expand_top_k=0).expand([hit(nodes["1#c10"])]).stats.neighbors == 0
 
 
 def test_the_limit_holds_over_levels_too():
@@ -436,7 +436,7 @@ def test_overlap_does_not_bring_a_refused_chunk_back():
     assert (p.text, p.neighbors) == (text, ())
 
 
-@pytest.mark.parametrize("setting", [{"top_k": -1}, {"max_chunks": 0}, {"missing": "skip"}])
+@pytest.mark.parametrize("setting", [{"expand_top_k": -1}, {"max_chunks": 0}, {"missing": "skip"}])
 def test_bad_settings_are_refused(setting):
     with pytest.raises(InputError, match="expander needs"):
         Expander(MemoryStore(), **setting)
@@ -447,19 +447,19 @@ def test_bad_settings_are_refused(setting):
 # --- policies ------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spec, name", [("none", "no_expansion"), ("parent", "parent"), ("neighbours", "neighbours:5"), ("neighbours:0", "neighbours:0")])
+@pytest.mark.parametrize("spec, name", [("none", "no_expansion"), ("parent", "parent"), ("neighbors", "neighbors:5"), ("neighbors:0", "neighbors:0")])
 def test_policies_have_names(spec, name):
     assert policy_name(resolve_policy(spec)) == name
     assert resolve_policy(parent) is parent
 
 
-@pytest.mark.parametrize("bad", ["everything", "", "neighbours:x", "neighbours:1.5", "none:1", "parent:2", "neighbours:1:2"])
+@pytest.mark.parametrize("bad", ["everything", "", "neighbors:x", "neighbors:1.5", "none:1", "parent:2", "neighbors:1:2"])
 def test_unknown_policies_are_named(bad):
     with pytest.raises(InputError, match="unknown policy"):
         resolve_policy(bad)
 
 
-@pytest.mark.parametrize("make", [lambda: neighbours(-1), lambda: resolve_policy("neighbours:-1")])
+@pytest.mark.parametrize("make", [lambda: neighbors(-1), lambda: resolve_policy("neighbors:-1")])
 def test_a_negative_window_is_refused(make):
     with pytest.raises(InputError, match="window must be >= 0, got -1"):
         make()
@@ -485,7 +485,7 @@ def test_a_policy_takes_five_lines():
     (p,) = Expander(store, to_the_end_of_the_page).expand([hit(found)]).passages
     assert p.text.strip() == "2쪽의 첫 문장이다.\n2쪽의 둘째 문장이다." and p.pages == (2,)
     assert [w.split(" #")[0] for w in p.why.values()] == ["to_the_end_of_the_page: 1 before", "hit, rank 1"]
-    (p,) = Expander(store, neighbours(5)).expand([hit(found)]).passages
+    (p,) = Expander(store, neighbors(5)).expand([hit(found)]).passages
     assert p.pages == (1, 2, 3) and p.metadata == {"title": "설명서"}
 
 
@@ -498,7 +498,7 @@ def test_a_policy_that_loses_the_hit_is_refused(bad):
 
 
 def test_parents_that_overlap_are_told_once():
-    """Two children in neighbouring parents with 40 characters of overlap: one passage, nothing repeated."""
+    """Two children in neighboring parents with 40 characters of overlap: one passage, nothing repeated."""
     store = Counting()
     text = "".join(f"{i}번째 조항은 {i}일의 휴가를 정한다. " for i in range(1, 41))
     parser = ParentChildNodeParser(parent_size=200, parent_overlap=40, child_size=50, child_overlap=20)
@@ -537,7 +537,7 @@ def test_nodes_of_others_pass_through_in_their_place():
     beyond = TextNode(id_="a#c99", text="없는 번호")
     nowhere = TextNode(id_="a#p0", text="없는 층")
     hits = [hit(other, 0.9), hit(nodes["a#c5"], 0.8), hit(gone, 0.7), hit(beyond, None), hit(nowhere, 0.1)]
-    expansion = Expander(store, neighbours(1)).expand(hits)
+    expansion = Expander(store, neighbors(1)).expand(hits)
     assert [p.hits for p in expansion.passages] == [("uuid-1",), ("a#c5",), ("gone#c3",), ("a#c99",), ("a#p0",)]
     assert [p.score for p in expansion.passages] == [0.9, 0.8, 0.7, None, 0.1]
     assert (expansion.stats.passed_through, expansion.stats.expanded) == (4, 1)
@@ -584,7 +584,7 @@ def test_a_text_that_was_changed_on_the_way_is_read_again():
     text, nodes = row(store)
     changed = nodes["1#c5"].model_copy(update={"text_resource": None}, deep=True)
     changed.set_content("4번째 문장이다. 5번째 문장이다. 6번째 문장이다.")
-    (p,) = Expander(store, neighbours(1)).expand([hit(changed)]).passages
+    (p,) = Expander(store, neighbors(1)).expand([hit(changed)]).passages
     assert p.text == text[p.span.start:p.span.end] and p.hits == ("1#c5",)
     store.lost = {"1#c5"}
     (p,) = Expander(store, no_expansion).expand([hit(changed)]).passages
@@ -599,29 +599,29 @@ def test_a_hole_makes_two_passages_and_fail_says_which():
     text, nodes = row(store)
     store.lost = {"1#c6"}
     hits = [hit(nodes["1#c5"]), hit(nodes["1#c8"])]
-    expansion = Expander(store, neighbours(2)).expand(hits)
+    expansion = Expander(store, neighbors(2)).expand(hits)
     assert [(p.hits, p.neighbors) for p in expansion.passages] == [(("1#c5",), ("1#c3", "1#c4")), (("1#c8",), ("1#c7", "1#c9", "1#c10"))]
     assert expansion.stats.missing == 1
     assert all(p.text == text[p.span.start:p.span.end] for p in expansion.passages)
     with pytest.raises(MissingChunkError, match="1#c6"):
-        Expander(store, neighbours(2), missing="fail").expand(hits)
-    Expander(store, neighbours(0), missing="fail").expand(hits)  # nothing is read, nothing is missing
+        Expander(store, neighbors(2), missing="fail").expand(hits)
+    Expander(store, neighbors(0), missing="fail").expand(hits)  # nothing is read, nothing is missing
 
 
 def test_a_lost_chunk_that_others_overlap_leaves_no_hole():
     store, text = Counting(), "가나다라마바사아자차카타"
     nodes = fill(store, "d", text, {"c": [Span(0, 5), Span(3, 7), Span(5, 12)]})
     store.lost = {"d#c1"}
-    (p,) = Expander(store, neighbours(2)).expand([hit(nodes["d#c0"])]).passages
+    (p,) = Expander(store, neighbors(2)).expand([hit(nodes["d#c0"])]).passages
     assert (p.text, p.neighbors) == (text, ("d#c2",))
 
 
 def test_a_level_with_gaps_is_not_glued():
-    """A splitter that leaves out a footer: neighbours across it are two passages, not an error and not a lie."""
+    """A splitter that leaves out a footer: neighbors across it are two passages, not an error and not a lie."""
     store, text = MemoryStore(), "첫 조항이다. [쪽 1] 둘째 조항이다."
     nodes = fill(store, "d", text, {"r": [Span(0, 7), Span(14, 22)]})
     store._outlines["d"].blanks.clear()  # what lies between is not white space
-    expansion = Expander(store, neighbours(1)).expand([hit(nodes["d#r1"]), hit(nodes["d#r0"])])
+    expansion = Expander(store, neighbors(1)).expand([hit(nodes["d#r1"]), hit(nodes["d#r0"])])
     assert [p.text for p in expansion.passages] == ["둘째 조항이다.", "첫 조항이다."]
 
 
@@ -632,7 +632,7 @@ def test_postprocessor_sync_is_async():
     store = MemoryStore()
     text, nodes = row(store, file_name="휴가.md")
     hits = [hit(nodes["1#c5"], 0.9), hit(nodes["1#c12"], 0.4)]
-    post = ExpandPostprocessor(store=store, policy="neighbours:1")
+    post = ExpandPostprocessor(store=store, policy="neighbors:1")
     out = post.postprocess_nodes(hits, query_str="연차")
     again = asyncio.run(post.apostprocess_nodes(hits, query_str="연차"))
     assert [n.model_dump() for n in out] == [n.model_dump() for n in again]
@@ -645,13 +645,13 @@ def test_postprocessor_sync_is_async():
 def test_a_passage_node_names_its_hits_best_first():
     store = MemoryStore()
     _, nodes = row(store)
-    (node,) = ExpandPostprocessor(store=store, policy="neighbours:1").postprocess_nodes([hit(nodes["1#c7"]), hit(nodes["1#c5"])])
+    (node,) = ExpandPostprocessor(store=store, policy="neighbors:1").postprocess_nodes([hit(nodes["1#c7"]), hit(nodes["1#c5"])])
     assert (node.metadata["hits"], node.metadata["neighbors"]) == ("1#c7 1#c5", "1#c4 1#c6 1#c8")
 
 
 def test_postprocessor_is_a_pydantic_model():
     from pydantic import ValidationError
-    for bad in ({"policy": "neighbours:-1"}, {"policy": "all"}, {"max_chunks": "many"}, {"missing": "skip"}, {"top_k": -1}):
+    for bad in ({"policy": "neighbors:-1"}, {"policy": "all"}, {"max_chunks": "many"}, {"missing": "skip"}, {"expand_top_k": -1}):
         with pytest.raises(ValidationError):
             ExpandPostprocessor(store=MemoryStore(), **bad)
     with pytest.raises(ValidationError):
@@ -662,8 +662,8 @@ def test_statistics_are_logged(caplog):
     store = MemoryStore()
     _, nodes = row(store)
     with caplog.at_level(logging.INFO, "ragnb.expansion.expander"):
-        Expander(store, neighbours(1)).expand([hit(nodes["1#c5"])])
-    assert "neighbours:1" in caplog.text and "'neighbors': 2" in caplog.text
+        Expander(store, neighbors(1)).expand([hit(nodes["1#c5"])])
+    assert "neighbors:1" in caplog.text and "'neighbors': 2" in caplog.text
 
 
 def test_the_question_reaches_the_policy():
@@ -673,13 +673,13 @@ def test_the_question_reaches_the_policy():
     def prepare(situation: Situation):
         asked.append((situation.question, len(situation.hits), len(situation.expanded)))
         situation.events.append("looked")
-        return neighbours(1)
+        return neighbors(1)
 
     policy = QuestionPolicy("mine", prepare)
     hits = [hit(nodes[f"1#c{i}"]) for i in (1, 5, 9)]
-    expansion = Expander(store, policy, top_k=2).expand(hits, "며칠?")
+    expansion = Expander(store, policy, expand_top_k=2).expand(hits, "며칠?")
     ExpandPostprocessor(store=store, policy=policy).postprocess_nodes(hits, query_str="언제?")
-    Expander(store, policy, top_k=0).expand(hits, "아무도")  # nobody is expanded: nobody is asked
+    Expander(store, policy, expand_top_k=0).expand(hits, "아무도")  # nobody is expanded: nobody is asked
     Expander(store, policy).expand([], "아무도")
     assert asked == [("며칠?", 3, 2), ("언제?", 3, 3)]
     assert expansion.stats.events == ["looked"] and "mine: 1 after #c1" in expansion.passages[0].why["1#c2"]
@@ -698,7 +698,7 @@ def test_a_place_in_another_document_is_a_passage_behind_its_hit():
     text, nodes = row(store, "a")
     other, _ = row(store, "b")
     policy = brings(Place("b", Span(0, 9), "is cited"), ("b", Span(40, 49)), documents=("b",))
-    expansion = Expander(store, policy, top_k=1).expand([hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
+    expansion = Expander(store, policy, expand_top_k=1).expand([hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
     assert [(p.doc_id, p.rank, p.hits, p.score, p.text) for p in expansion.passages] == [
         ("a", 1, ("a#c5",), 0.9, nodes["a#c5"].text), ("b", 1, (), None, other[:9]), ("b", 1, (), None, other[40:49]), ("a", 2, ("a#c9",), 0.8, nodes["a#c9"].text)]
     assert expansion.passages[1].why == {"b#c0": "brings: is cited (rank 1)"} and "brought along" in str(expansion.passages[2].why)
@@ -726,10 +726,10 @@ def test_a_place_nobody_knows_is_told_and_costs_no_read():
     assert [k for k, _ in store.asked] == ["outlines"] and len(expansion.passages) == 1
 
 
-def test_places_are_cut_from_the_end_and_come_after_the_neighbours_of_their_hit():
+def test_places_are_cut_from_the_end_and_come_after_the_neighbors_of_their_hit():
     store = MemoryStore()
     text, nodes = row(store, "a")
-    policy = together(neighbours(1), brings(Place("a", store._outlines["a"].levels["c"][12].hull(store._outlines["a"].levels["c"][15]), "far")))
+    policy = together(neighbors(1), brings(Place("a", store._outlines["a"].levels["c"][12].hull(store._outlines["a"].levels["c"][15]), "far")))
     expansion = Expander(store, policy, max_chunks=5).expand([hit(nodes["a#c5"])])
     assert [(p.hits, p.neighbors) for p in expansion.passages] == [(("a#c5",), ("a#c4", "a#c6")), ((), ("a#c12", "a#c13"))]
     assert expansion.stats.dropped == {"beyond max_chunks": 2} and set(expansion.dropped) == {"a#c14", "a#c15"}
@@ -755,11 +755,11 @@ def test_several_spans_must_hold_the_hit_too(bad):
 def test_policies_are_put_together():
     store = MemoryStore()
     text, nodes = row(store)
-    policy = resolve_policy("neighbours:1 + siblings:2")
-    assert policy_name(policy) == "neighbours:1+siblings:2"
+    policy = resolve_policy("neighbors:1 + siblings:2")
+    assert policy_name(policy) == "neighbors:1+siblings:2"
     (p,) = Expander(store, policy).expand([hit(nodes["1#c5"])]).passages
     assert p.neighbors == ("1#c3", "1#c4", "1#c6", "1#c7")
-    for bad in ("+", "neighbours+", "none+everything", "neighbours:1+none:2"):
+    for bad in ("+", "neighbors+", "none+everything", "neighbors:1+none:2"):
         with pytest.raises(InputError, match="unknown policy"):
             resolve_policy(bad)
 
@@ -783,16 +783,16 @@ def test_deleted_hits_are_kept_dropped_or_refused():
     text, nodes = row(store, "a")
     store.lost = {"a#c5"}
     hits = [hit(nodes["a#c5"], 0.9), hit(TextNode(id_="gone#c1", text="지운 글")), hit(TextNode(id_="uuid", text="남의 글")), hit(nodes["a#c9"])]
-    kept = Expander(store, neighbours(1)).expand(hits)
+    kept = Expander(store, neighbors(1)).expand(hits)
     assert {a for p in kept.passages for a in p.hits} == {h.node_id for h in hits}
     store.asked = []
-    dropped = Expander(store, neighbours(1), missing="drop").expand(hits)
+    dropped = Expander(store, neighbors(1), missing="drop").expand(hits)
     assert [p.hits for p in dropped.passages] == [("uuid",), ("a#c9",)] and dropped.stats.merged == 0
     assert dropped.dropped == {"gone#c1": "hit that is not in the index", "a#c5": "hit that is not in the index"}
     assert dropped.stats.dropped == {"hit that is not in the index": 2} and len(store.asked) == dropped.stats.reads == 2
     assert all("5번째" not in p.text and "지운" not in p.text for p in dropped.passages)
     with pytest.raises(MissingChunkError, match="1 hits are not in the index, the first is 'gone#c1'"):
-        Expander(store, neighbours(1), missing="fail").expand(hits)
+        Expander(store, neighbors(1), missing="fail").expand(hits)
     Expander(store, missing="fail").expand([hit(TextNode(id_="uuid", text="남의 글"))])
 
 
@@ -800,7 +800,7 @@ def test_what_lies_behind_a_hole_is_told():
     store = Counting()
     _, nodes = row(store, "a")
     store.lost = {"a#c7"}
-    expansion = Expander(store, neighbours(3)).expand([hit(nodes["a#c5"])])
+    expansion = Expander(store, neighbors(3)).expand([hit(nodes["a#c5"])])
     assert expansion.dropped == {"a#c7": "not in the store", "a#c8": "cut off by a chunk that is not in the store"}
 
 
@@ -810,7 +810,7 @@ def test_what_lies_behind_a_hole_is_told():
 def test_a_document_is_shown_once():
     store = MemoryStore()
     a, b = row(store, "a", title="가")[1], row(store, "b")[1]
-    expansion = Expander(store, neighbours(1)).expand([hit(a["a#c15"], 0.9), hit(b["b#c3"], 0.8), hit(a["a#c2"], 0.7)])
+    expansion = Expander(store, neighbors(1)).expand([hit(a["a#c15"], 0.9), hit(b["b#c3"], 0.8), hit(a["a#c2"], 0.7)])
     shown = merge_by_document(expansion.passages)
     assert [(d.doc_id, d.rank, d.score, len(d.passages)) for d in shown] == [("a", 1, 0.9, 2), ("b", 2, 0.8, 1)]
     assert shown[0].passages[0].span < shown[0].passages[1].span and shown[0].metadata == {"title": "가"}

@@ -19,9 +19,9 @@ from ragnb.retrieval.bm25 import Bm25
 from ragnb.context.builders import cut_passage
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, merge_by_document
 from ragnb.expansion.policies import resolve_policy
-from ragnb.expansion.policy import Place, neighbours, no_expansion, parent, policy_name
+from ragnb.expansion.policy import Place, neighbors, no_expansion, parent, policy_name
 from ragnb.expansion.fetch import expand_dicts, fetch_chunks, fetch_doc_chunks, fetch_doc_pages, fetch_pages
-from ragnb.expansion.policies import adaptive, auto_merge, best_runs, best_segments, bm25_relevance, by_doc_type, llm_window, pages, read_windows, section, sentence_window, whole_document, with_references
+from ragnb.expansion.policies import adaptive, auto_merge, best_runs, best_segments, bm25_relevance, by_doc_type, llm_window, pages, read_windows, section, sentence_window, whole_document, with_citations
 from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.storage.store import MemoryStore
@@ -80,8 +80,8 @@ def cite_next(doc_ids: Sequence[str]) -> Callable[[str, Span], list[Place]]:
     return cite
 
 
-SPECS = ["none", "neighbours:2", "siblings", "adaptive", "adaptive:words", "pages:1", "document:7", "doc_type", "parent", "auto-merge:0.3", "window:1", "section",
-         "section:1", "llm:2", "segments", "references", "references:2", "neighbours:1+references:2", "doc_type+segments"]
+SPECS = ["none", "neighbors:2", "siblings", "adaptive", "adaptive:words", "pages:1", "document:7", "doc_type", "parent", "auto-merge:0.3", "window:1", "section",
+         "section:1", "llm:2", "segments", "citations", "citations:2", "neighbors:1+citations:2", "doc_type+segments"]
 
 
 def make(spec: str, doc_ids: Sequence[str], answer: str | Exception = "[1, 2, 3]") -> Any:
@@ -165,11 +165,11 @@ def test_two_reads_for_every_policy(spec, n_documents):
     for n_hits in (1, 10, 80):
         store.asked = []
         hits = [hit(nodes[i % n_documents][(7 * i) % len(nodes[0])], 1 / (i + 1)) for i in range(n_hits)]
-        expansion = Expander(store, make(spec, doc_ids), top_k=n_hits, max_chunks=2_000).expand(hits, "며칠인가?")
+        expansion = Expander(store, make(spec, doc_ids), expand_top_k=n_hits, max_chunks=2_000).expand(hits, "며칠인가?")
         kinds = [kind for kind, _ in store.asked]
         assert kinds in (["outlines"], ["outlines", "chunks"]) and expansion.stats.reads == len(kinds)
         assert sum(len(p.hits) for p in expansion.passages) == len({h.node_id for h in hits})
-        if n_documents > 1 and "references" in spec and n_hits == 1:
+        if n_documents > 1 and "citations" in spec and n_hits == 1:
             assert {p.doc_id for p in expansion.passages} == ({"d0", "d1", "d2"} if ":2" in spec else {"d0", "d1"})
 
 
@@ -188,7 +188,7 @@ def test_every_policy_has_its_name_and_works_in_a_postprocessor(spec):
 def test_an_unknown_name_is_answered_with_all_of_them():
     with pytest.raises(InputError) as error:
         resolve_policy("everything")
-    for name in ("none", "neighbours[:N]", "siblings[:N]", "parent", "adaptive[:TOKENIZER]", "pages[:N]", "document[:N]", "doc_type", "auto-merge[:RATIO]", "window[:N]",
+    for name in ("none", "neighbors[:N]", "siblings[:N]", "parent", "adaptive[:TOKENIZER]", "pages[:N]", "document[:N]", "doc_type", "auto-merge[:RATIO]", "window[:N]",
                  "section[:LEVEL]", "segments[:PENALTY]", "references[:DEPTH]", "llm[:N]"):
         assert name in str(error.value)
 
@@ -196,7 +196,7 @@ def test_an_unknown_name_is_answered_with_all_of_them():
 @pytest.mark.parametrize("bad, message", [
     ("pages:-1", "window must be >= 0, got -1"), ("document:0", "max_chunks must be >= 1, got 0"), ("auto-merge:1.5", r"ratio must be in \[0, 1\], got 1.5"),
     ("auto-merge:nan", "ratio"), ("window:-2", "got -2"), ("section:0", "level >= 1"), ("segments:0", "penalty > 0"), ("adaptive:klingon", "unknown tokenizer"),
-    ("pages:x", "unknown policy"), ("doc_type:1", "unknown policy"), ("document:", "unknown policy"), ("llm", "needs a model"), ("references", "needs a catalogue"),
+    ("pages:x", "unknown policy"), ("doc_type:1", "unknown policy"), ("document:", "unknown policy"), ("llm", "needs a model"), ("citations", "needs a catalogue"),
 ])
 def test_bad_arguments_are_named(bad, message):
     with pytest.raises(InputError, match=message):
@@ -258,7 +258,7 @@ def test_pages_that_cannot_be_are_never_asked_for():
     assert pages(2)(PAGES, at(0)) == Span(0, 120)
     assert pages(2)(PAGES, at(39)) == Span(280, 400)
     assert pages(0)(PAGES, at(5)) == Span(40, 80)
-    assert pages(2)(even(), at(20)) == neighbours()(even(), at(20)) and pages(2, "none")(even(), at(20)) == Span(2_000, 2_100)
+    assert pages(2)(even(), at(20)) == neighbors()(even(), at(20)) and pages(2, "none")(even(), at(20)) == Span(2_000, 2_100)
 
 
 def test_a_chunk_on_several_pages_keeps_them_all():
@@ -341,7 +341,7 @@ def test_types_are_compared_without_case_and_the_rest_goes_by_pages():
 
 
 def test_overlapping_page_windows_are_read_once():
-    """Two hits on neighbouring pages: the seed's two windows repeat three pages."""
+    """Two hits on neighboring pages: the seed's two windows repeat three pages."""
     store = Counting()
     text, nodes = paged(store, "m")
     hits = [hit(nodes["m#c5"]), hit(nodes["m#c9"])]
@@ -374,7 +374,7 @@ def test_auto_merge_takes_more_than_its_share():
 def test_hits_that_are_not_expanded_count_too():
     store = MemoryStore()
     nodes = fill(store, "d", "가나다라" * 8, {"c": [Span(4 * i, 4 * i + 4) for i in range(8)], "p": [Span(0, 16), Span(16, 32)]})
-    expansion = Expander(store, auto_merge(), top_k=1).expand([hit(nodes[f"d#c{i}"]) for i in (0, 2, 3, 5)])
+    expansion = Expander(store, auto_merge(), expand_top_k=1).expand([hit(nodes[f"d#c{i}"]) for i in (0, 2, 3, 5)])
     assert spans_of(expansion) == [Span(0, 16), Span(20, 24)] and expansion.stats.merged == 2
 
 
@@ -413,7 +413,7 @@ def test_sections_of_a_level_and_their_cap():
     assert [section(k)(BOOK, at(5)) for k in (1, 2, 3, 4)] == [Span(10, 70), Span(20, 60), Span(40, 60), Span(40, 60)]
     assert section(1, longest=40)(BOOK, at(5)) == Span(20, 60) and section(1, longest=10)(BOOK, at(5)) == Span(50, 60)
     assert section(longest=15)(BOOK, at(3)) == Span(30, 40)    # cut to whole chunks around the hit
-    assert section()(even(), at(3)) == neighbours()(even(), at(3)) and section(otherwise="none")(even(), at(3)) == Span(300, 400)
+    assert section()(even(), at(3)) == neighbors()(even(), at(3)) and section(otherwise="none")(even(), at(3)) == Span(300, 400)
     implied = even(10, 10, sections=[("A > B > C", Span(10, 20)), ("A > B > D", Span(20, 40)), ("A > E", Span(40, 60)), ("AB > F", Span(60, 100))])  # 장 without text of its own
     assert [[section(k)(implied, at(i)) for k in (1, 2, 3)] for i in (1, 3, 5, 6)] == [
         [Span(10, 60), Span(10, 40), Span(10, 20)], [Span(10, 60), Span(10, 40), Span(20, 40)], [Span(10, 60), Span(40, 60), Span(40, 60)], 3 * [Span(60, 100)]]
@@ -442,7 +442,7 @@ def test_a_model_that_fails_costs_the_choice_not_the_passages(answer):
     store = MemoryStore()
     _, nodes = row(store, "d", 40)
     llm = Says(answer)
-    expansion = Expander(store, llm_window(llm, default=1), top_k=2).expand([hit(nodes["d#c5"]), hit(nodes["d#c15"]), hit(nodes["d#c25"])], "며칠?")
+    expansion = Expander(store, llm_window(llm, default=1), expand_top_k=2).expand([hit(nodes["d#c5"]), hit(nodes["d#c15"]), hit(nodes["d#c25"])], "며칠?")
     assert [len(p.neighbors) for p in expansion.passages] == [2, 2, 0]
     assert len(llm.prompts) == expansion.stats.llm_calls == 1 and len(expansion.stats.events) == 1 and "window 1 for all" in expansion.stats.events[0]
 
@@ -528,16 +528,16 @@ def test_references_follow_citations_to_a_depth_and_each_once():
     found = {}
     for depth in (1, 2, 3):
         store.asked = []
-        expansion = Expander(store, with_references(cite, depth)).expand([hit(store._chunks["a#c5"], 0.9)])
+        expansion = Expander(store, with_citations(cite, depth)).expand([hit(store._chunks["a#c5"], 0.9)])
         found[depth] = [(p.doc_id, p.hits or p.neighbors) for p in expansion.passages]
         assert len(store.asked) == 2 and all(p.text == texts[p.doc_id][p.span.start:p.span.end] for p in expansion.passages)
     assert found[1] == [("a", ("a#c5",)), ("b", ("b#c3",)), ("a", ("a#c12",))]
     assert found[2] == [*found[1], ("c", ("c#c0",))] and found[3] == [*found[2], ("c", ("c#c9",))]
-    limited = Expander(store, with_references(cite, 3, most=2)).expand([hit(store._chunks["a#c5"])])
+    limited = Expander(store, with_citations(cite, 3, most=2)).expand([hit(store._chunks["a#c5"])])
     assert limited.stats.beside == 2
     for bad in ({"depth": 0}, {"most": 0}):
-        with pytest.raises(InputError, match="with_references needs"):
-            with_references(cite, **bad)
+        with pytest.raises(InputError, match="with_citations needs"):
+            with_citations(cite, **bad)
 
 
 def test_a_node_that_does_not_say_where_it_stands_brings_what_is_at_hand():
@@ -546,7 +546,7 @@ def test_a_node_that_does_not_say_where_it_stands_brings_what_is_at_hand():
     row(store, "a"), row(store, "b")
     spans = store._outlines["a"].levels["c"]
     node = store._chunks["a#c5"].model_copy(update={"start_char_idx": None, "end_char_idx": None})
-    policy = with_references(lambda d, s: [Place("b", spans[2]), Place("a", spans[12])])
+    policy = with_citations(lambda d, s: [Place("b", spans[2]), Place("a", spans[12])])
     expansion = Expander(store, policy).expand([hit(node)])
     assert [p.doc_id for p in expansion.passages] == ["a", "a"] and list(expansion.dropped.values()) == ["its document is not in the index"]
     assert len(store.asked) == 2
@@ -568,7 +568,7 @@ def test_a_catalogue_of_statutes_cites():
     store.put(nodes, [outline])
     catalogue = references.Catalogue.from_documents([document])
     asked = next(n for n in nodes if "제4조" in n.text)
-    expansion = Expander(store, resolve_policy("references", catalogue=catalogue)).expand([hit(asked)])
+    expansion = Expander(store, resolve_policy("citations", catalogue=catalogue)).expand([hit(asked)])
     assert len(expansion.passages) == 2 and expansion.passages[1].text.startswith("제2조") and len(store.asked) == 2
 
 
@@ -649,7 +649,7 @@ def both(hits: list[dict], window: int = 2, documents: Sequence[Any] = (1, 2), *
     for d in documents:
         for node in row(store, str(d), 30)[1].values():
             corpus.append({"_id": f"chunk_{d}_{node.metadata['index']}", "_source": {"document_id": d, "chunk_index": node.metadata["index"], "text": node.text}, "_score": 0.1})
-    ours = expand_dicts(Expander(store, neighbours(window), top_k=len(hits), **more), copy.deepcopy(hits))
+    ours = expand_dicts(Expander(store, neighbors(window), expand_top_k=len(hits), **more), copy.deepcopy(hits))
     return lambda: SeedExpander(corpus, window).expand(hits), ours, store
 
 
@@ -698,7 +698,7 @@ def test_the_seed_loses_a_hit_without_an_id():
     hits = [raw(1, 5, "c1"), raw(1, 20, None), {"_source": {"text": "글"}, "_score": 0.1}]
     seed, ours, _ = both(hits)
     assert [(c["_source"].get("chunk_index"), c["is_neighbor"]) for c in ours if not c["is_neighbor"]] == [(5, False), (20, False), (None, False)]
-    assert not [c for c in seed() if "_id" not in c]    # chunk 20 comes back as a neighbour, the other text never
+    assert not [c for c in seed() if "_id" not in c]    # chunk 20 comes back as a neighbor, the other text never
 
 
 def test_the_seed_returns_early_without_the_mark():

@@ -11,7 +11,7 @@ from llama_index.core.schema import Document, MetadataMode
 from ragnb.cli import main
 from ragnb.chunking.contextual import ContextualNodeParser, article_label, contextual_header
 from ragnb.expansion.expander import Expander
-from ragnb.expansion.policy import neighbours, siblings
+from ragnb.expansion.policy import neighbors, siblings
 from ragnb.retrieval.hybrid import VectorRetriever
 from ragnb.chunking.parsers import describe_parser, resolve_parser
 from ragnb.documents.files import read_documents
@@ -208,7 +208,7 @@ def test_article_prefixes_end_with_the_article_and_reach_reader_and_bm25(tmp_pat
     passage = Pipeline.from_index(index, policy="none").ask("공유작업장 제17조의2").passages[0]
     context = Pipeline.from_index(index, policy="none").ask("공유작업장 제17조의2").context
     assert passage.prefix and passage.prefix in context.text and passage.prefix not in passage.text
-    for c in context.citations:
+    for c in context.sources:
         assert context.text[c.start:c.start + len(c.passage.text)] == c.passage.text
 
 
@@ -230,7 +230,7 @@ def test_relatives_share_a_group_and_siblings_do_not_leave_it(sample):
     two = Outline("d", 40, {"r": [Span(i, i + 10) for i in range(0, 40, 10)]}, groups=[("A", Span(0, 20)), ("B", Span(20, 40))])
     for i in range(4):
         at = parse_address(f"d#r{i}")
-        assert siblings(9)(two, at) == (Span(0, 20) if i < 2 else Span(20, 40)) and neighbours(9)(two, at) == Span(0, 40)
+        assert siblings(9)(two, at) == (Span(0, 20) if i < 2 else Span(20, 40)) and neighbors(9)(two, at) == Span(0, 40)
 
 
 def test_rules_of_ones_own_replace_the_default(tmp_path):

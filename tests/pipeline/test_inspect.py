@@ -18,7 +18,7 @@ from strategies import PIECES, doc_ids, examples
 from ragnb.context.builders import PassageRanking, RankedContextBuilder
 from ragnb.evaluation.datasets import Evidence
 from ragnb.expansion.expander import Expander
-from ragnb.expansion.policy import Place, neighbours, no_expansion, parent, together
+from ragnb.expansion.policy import Place, neighbors, no_expansion, parent, together
 from ragnb.retrieval.hybrid import Fusion
 from ragnb.indexing.update import update_index
 from ragnb.pipeline.trace_data import Trace, _width, _without, trace, visible
@@ -97,7 +97,7 @@ def check_html(text: str, passages) -> Page:
     assert {tag for tag, _ in page.tags} <= ALLOWED, "a tag that is not ours"
     for tag, attributes in page.tags:
         assert set(attributes) <= ATTRIBUTES, "an attribute that is not ours"
-        assert re.fullmatch(r"((^| · )((hit|evidence) \d+|hit|cited|beside|parent|neighbour|not read))*", attributes.get("data-k", ""))
+        assert re.fullmatch(r"((^| · )((hit|evidence) \d+|hit|cited|beside|parent|neighbor|not read))*", attributes.get("data-k", ""))
         assert "javascript:" not in "".join(v or "" for v in attributes.values()).lower()
     for style in re.findall(r"<style>(.*?)</style>", text, re.S):
         assert "url(" not in style and "@import" not in style and "http" not in style and "<" not in style
@@ -136,18 +136,18 @@ class Fixed(BaseRetriever):
         return self.hits
 
 
-def ask(texts: dict[str, str], question: str = "연차는 며칠?", every: int = 3, policy=neighbours(1), budget: int | None = 300, **metadata) -> Answer:
+def ask(texts: dict[str, str], question: str = "연차는 며칠?", every: int = 3, policy=neighbors(1), budget: int | None = 300, **metadata) -> Answer:
     """An answer over some documents, every third chunk a hit."""
     store = MemoryStore()
     parser = ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule")
     nodes = store.add_documents([Document(text=t, id_=i, metadata=metadata) for i, t in texts.items()], parser, MockEmbedding(embed_dim=1))
     hits = [NodeWithScore(node=n, score=1 / (1 + i) if i % 2 else None) for i, n in enumerate([n for n in nodes if n.metadata["level"] == "c"][::every])]
-    return Pipeline(Fixed(hits), Expander(store, policy, top_k=5), RankedContextBuilder(budget)).ask(question)
+    return Pipeline(Fixed(hits), Expander(store, policy, expand_top_k=5), RankedContextBuilder(budget)).ask(question)
 
 
 def laid_out(hits: list[NodeWithScore], store: MemoryStore) -> Answer:
     """An answer without the search for its best sentence."""
-    expanded = Expander(store, neighbours(5)).expand(hits)
+    expanded = Expander(store, neighbors(5)).expand(hits)
     return Answer("연차", "", RankedContextBuilder(2_000, passage_size=None).build(expanded.passages), expanded, Fusion(hits, {"retriever": {h.node_id: (n, h.score) for n, h in enumerate(hits, 1)}}))
 
 
@@ -174,8 +174,8 @@ def test_rows_say_rank_role_and_reason(answer):
 @pytest.mark.parametrize("budget", [60, 160, 300, 440])
 def test_rows_say_what_the_model_does_not_see(budget):
     """A passage is cut to the budget: the chunks beyond the cut are not in the context, the others are."""
-    answer = ask({"d": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(60))}, every=12, policy=neighbours(3), budget=budget)
-    cited, rows = answer.context.citations, trace_rows(answer)
+    answer = ask({"d": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(60))}, every=12, policy=neighbors(3), budget=budget)
+    cited, rows = answer.context.sources, trace_rows(answer)
     for r in rows:
         assert r["in_context"] == any(c.passage.span.overlap(Span(r["start"], r["end"])) > 0 for c in cited)
     cut = max(answer.passages, key=lambda p: p.rank)
@@ -288,7 +288,7 @@ def test_marks_are_those_of_the_chunks(answer):
 
 def test_page_says_what_is_beyond_the_budget(answer):
     text = trace_html(answer)
-    seen = {c.passage.rank for c in answer.context.citations}
+    seen = {c.passage.rank for c in answer.context.sources}
     assert text.count("not read: beyond the budget") == text.count('class="passage out"') == sum(p.rank not in seen for p in answer.expansion.passages) > 0
 
 
@@ -381,23 +381,23 @@ def test_what_was_brought_from_elsewhere():
     """A cited place stands behind its hit, in its own document; its role is its own."""
     def cites(outline, hit):
         return [outline.span_of(hit), Place("b", Span(0, 30), "제2조")]
-    cites.name = "references:1"
+    cites.name = "citations:1"
     texts = {"a": "연차는 15일이다. 제2조를 본다. " * 6, "b": "제2조 반차는 4시간이다. " * 12}
     store = MemoryStore()
     nodes = store.add_documents([Document(text=t, id_=i) for i, t in texts.items()], ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"), MockEmbedding(embed_dim=1))
     hit = next(n for n in nodes if n.node_id == "a#c1")
     from ragnb.expansion.policy import QuestionPolicy
-    policy = together(neighbours(1), QuestionPolicy("references:1", lambda s: cites, lambda hits: ["b"]))
+    policy = together(neighbors(1), QuestionPolicy("citations:1", lambda s: cites, lambda hits: ["b"]))
     answer = Pipeline(Fixed([NodeWithScore(node=hit, score=1.0)]), Expander(store, policy), RankedContextBuilder(None)).ask("연차")
     roles = {r["chunk"]: (r["role"], r["policy"]) for r in trace_rows(answer)}
-    assert roles["a#c1"] == ("hit", "") and roles["a#c0"] == roles["a#c2"] == ("neighbour", "neighbours:1+references:1")
-    assert roles["b#c0"] == ("cited", "neighbours:1+references:1")
+    assert roles["a#c1"] == ("hit", "") and roles["a#c0"] == roles["a#c2"] == ("neighbor", "neighbors:1+citations:1")
+    assert roles["b#c0"] == ("cited", "neighbors:1+citations:1")
     page = check_page(answer)
     assert ("div", {"class": "passage"}) in page.tags and any(a.get("data-k") == "cited" for _, a in page.tags)
     assert {r["doc_id"] for r in trace(answer, evidence=[Evidence("b", Span(0, 10), texts["b"][:10])]).evidence_rows()} == {"b"}
 
 
-def test_parents_are_told_from_neighbours():
+def test_parents_are_told_from_neighbors():
     answer = ask({"d": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(30))}, every=25, policy=parent)
     rows = trace_rows(answer)
     assert {r["role"] for r in rows} == {"hit", "parent"} and {r["policy"] for r in rows if r["role"] == "parent"} == {"parent"}
@@ -406,7 +406,7 @@ def test_parents_are_told_from_neighbours():
 
 def test_evidence_is_followed():
     text = " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(60))
-    plain = ask({"d": text, "e": "다른 글이다. " * 20}, every=12, policy=neighbours(1), budget=160)
+    plain = ask({"d": text, "e": "다른 글이다. " * 20}, every=12, policy=neighbors(1), budget=160)
     read, beyond = plain.passages[0], next(p for p in reversed(plain.expansion.passages) if p.doc_id == "d")
     places = [Span(read.span.start, read.span.start + 10), Span(beyond.span.start, beyond.span.start + 10), Span(beyond.span.end + 30, beyond.span.end + 40), Span(0, 5)]
     gold = [Evidence("d", s, text[s.start:s.end]) for s in places[:3]] + [Evidence("unknown </b>", Span(7, 12), "<b>없다")]
@@ -419,8 +419,8 @@ def test_evidence_is_followed():
 
 
 def test_what_was_dropped_has_a_row_and_a_reason():
-    answer = ask({"d": "연차는 15일이다. " * 60}, every=40, policy=neighbours(6))
-    few = Pipeline(Fixed(answer.fusion.hits), Expander(_store_of({"d": "연차는 15일이다. " * 60}), neighbours(6), max_chunks=3)).ask("연차")
+    answer = ask({"d": "연차는 15일이다. " * 60}, every=40, policy=neighbors(6))
+    few = Pipeline(Fixed(answer.fusion.hits), Expander(_store_of({"d": "연차는 15일이다. " * 60}), neighbors(6), max_chunks=3)).ask("연차")
     dropped = [r for r in trace_rows(few) if r["role"] == "dropped"]
     assert {r["chunk"]: r["dropped"] for r in dropped} == few.expansion.dropped and set(few.expansion.dropped.values()) == {"beyond max_chunks"}
     assert all(r["passage"] is None and not r["in_context"] for r in dropped) and "beyond max_chunks" in trace_table(few)
@@ -478,10 +478,10 @@ def test_units_say_what_each_scale_gave_them():
             assert told.rankers["words"][i][1] == pytest.approx(sum(z for name, z in given.items() if name.startswith("words")))
     assert min(r["multi-scale"] for r in told.rows()) == 1 and "words 7" in told.page()
     check_html(told.page(), told.passages)
-    for policy in (no_expansion, neighbours(1)):  # spans of the ranking itself; units as hits
+    for policy in (no_expansion, neighbors(1)):  # spans of the ranking itself; units as hits
         piped = trace(Pipeline(retriever, Expander(store, policy), RankedContextBuilder(300)), "7년차 직원의 연차는?")
         assert {"multi-scale", "words"} <= set(piped.rankers) and piped.signals and piped.outlines and piped.around
-        assert {r["role"] for r in piped.rows()} <= {"hit", "neighbour"} and any(r["multi-scale"] == 1 for r in piped.rows())
+        assert {r["role"] for r in piped.rows()} <= {"hit", "neighbor"} and any(r["multi-scale"] == 1 for r in piped.rows())
         check_page(piped)
 
 

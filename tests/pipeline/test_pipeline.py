@@ -24,7 +24,7 @@ from ragnb.context.builders import RankedContextBuilder, SimpleContextBuilder
 from ragnb.context.conversation import Conversation
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, passage_node
-from ragnb.expansion.policy import neighbours
+from ragnb.expansion.policy import neighbors
 from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
@@ -121,7 +121,7 @@ def test_our_retriever_in_a_retriever_query_engine(documents, embedding):
     assert [n.model_dump() for n in same.source_nodes] == [n.model_dump() for n in response.source_nodes]
 
 
-@pytest.mark.parametrize("policy", ["neighbours:1", "parent"])
+@pytest.mark.parametrize("policy", ["neighbors:1", "parent"])
 def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents, embedding, policy):
     """VectorStoreIndex over our Chroma folder as it stands, its own retriever, and our expansion behind it."""
     store = ChromaStore(tmp_path)
@@ -139,7 +139,7 @@ def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents
 # --- the line -------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [{}, {"policy": "none"}, {"policy": "parent", "top_k": 3}, {"policy": "neighbours:5", "expand_top_k": 2, "max_chunks": 12},
+@pytest.mark.parametrize("settings", [{}, {"policy": "none"}, {"policy": "parent", "top_k": 3}, {"policy": "neighbors:5", "expand_top_k": 2, "max_chunks": 12},
                                       {"reorder": False}, {"expand_top_k": 1}, {"policy": lambda outline, hit: Span(0, outline.n_characters), "top_k": 2}])
 def test_the_query_engine_is_the_same_line(chunks, settings):
     pipeline = Pipeline.from_index(chunks, budget=None, passage_size=None, **settings)
@@ -151,7 +151,7 @@ def test_the_query_engine_is_the_same_line(chunks, settings):
     assert answer.expansion.stats.reads <= 2
 
 
-@pytest.mark.parametrize("settings", [{}, {"budget": 700}, {"budget": 700, "policy": "neighbours:2", "top_k": 4, "passage_size": None}])
+@pytest.mark.parametrize("settings", [{}, {"budget": 700}, {"budget": 700, "policy": "neighbors:2", "top_k": 4, "passage_size": None}])
 def test_the_query_engine_over_units_reads_the_same_passages(index, settings):
     pipeline = Pipeline.from_index(index, **settings)
     passages = pipeline.ask(QUESTION).expansion.passages
@@ -163,7 +163,7 @@ def test_the_query_engine_over_units_reads_the_same_passages(index, settings):
 
 
 def test_a_policy_over_units_keeps_what_ranked_them(index):
-    answer = Pipeline.from_index(index, policy="neighbours:1", top_k=5).ask(QUESTION)
+    answer = Pipeline.from_index(index, policy="neighbors:1", top_k=5).ask(QUESTION)
     members = answer.fusion.members
     assert set(members) >= {"multi-scale", "words", "vector"} and [members["multi-scale"][h.node_id] for h in answer.fusion.hits] == [(n, h.score) for n, h in enumerate(answer.fusion.hits, 1)]
 
@@ -229,7 +229,7 @@ class One(BaseRetriever):
 
 
 def test_any_retriever_and_any_builder():
-    pipeline = Pipeline(One(), Expander(MemoryStore(), neighbours(1)), SimpleContextBuilder(budget=100), Scripted())
+    pipeline = Pipeline(One(), Expander(MemoryStore(), neighbors(1)), SimpleContextBuilder(budget=100), Scripted())
     answer = pipeline.ask("연차는 며칠?")
     assert answer == asyncio.run(pipeline.aask("연차는 며칠?"))
     assert (answer.text, answer.fusion.members) == ("15일입니다 [1].", {"retriever": {"n1": (1, 0.0)}})
@@ -378,10 +378,10 @@ def test_the_parts_are_llama_index_components(index, chunks):
 def test_a_layout_by_its_name_is_within_the_budget_and_cites_what_it_shows(index, name, kind):
     answer = Pipeline.from_index(index, budget=500, context=name).ask(QUESTION)
     assert answer.context.text.startswith(kind) and answer.context.size <= 500
-    for c in answer.context.citations:
+    for c in answer.context.sources:
         shown = answer.context.text[c.start:c.start + len(c.passage.text)]
         assert len(shown) == len(c.passage.text) and (name == "table" or shown == c.passage.text)
-    assert [s["number"] for s in answer.sources()] == list(dict.fromkeys(c.number for c in answer.context.citations))
+    assert [s["number"] for s in answer.sources()] == list(dict.fromkeys(c.number for c in answer.context.sources))
 
 
 def test_the_layout_that_looks_at_the_question_is_given_it(index):
@@ -432,14 +432,14 @@ class Citing(Scripted):
 
 def test_citations_of_an_answer_resolve_to_offsets_and_a_made_up_one_is_told(index):
     answer = Pipeline.from_index(index, budget=900, llm=Citing()).ask(QUESTION)
-    first, lost = answer.citations
+    first, lost = answer.source_marks
     assert (first.number, first.spans) == (1, (first.passage.span,)) and (lost.number, lost.passage, lost.spans) == (42, None, ())
     assert any("[42]" in fact for fact in trace(answer).facts)
-    assert Pipeline.from_index(index, budget=900).ask("제1조 [1] 무엇?").citations == []
+    assert Pipeline.from_index(index, budget=900).ask("제1조 [1] 무엇?").source_marks == []
 
 
 def test_a_conversation_brings_the_last_passages_without_a_search_and_never_twice(index):
-    pipeline, talk = Pipeline.from_index(index, budget=1_500, policy="neighbours:1"), Conversation()
+    pipeline, talk = Pipeline.from_index(index, budget=1_500, policy="neighbors:1"), Conversation()
     plain = pipeline.ask("경조휴가는 며칠인가요?", talk)
     assert plain.context.text == pipeline.ask("경조휴가는 며칠인가요?").context.text  # nothing was said yet
     talk.add(plain.question, plain.text, plain.passages)

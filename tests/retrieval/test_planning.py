@@ -393,7 +393,7 @@ def test_a_strategy_with_a_plan_costs_its_calls(tmp_path):
     from ragnb.evaluation.strategy import IndexCache, build_system, parse_strategy
     dataset = Dataset("small", {i: Document(text=t, id_=i) for i, t in TEXTS.items()}, [])
     llm, shared, cache = ScriptedLLM(lambda p: WORDS), {}, IndexCache(tmp_path)
-    for policy in ("none", "neighbours:1"):  # what was found is shared, and its cost belongs to both
+    for policy in ("none", "neighbors:1"):  # what was found is shared, and its cost belongs to both
         strategy = parse_strategy(f"split=units retrieve=multi-query:hybrid policy={policy}")
         assert parse_strategy(strategy.spec).retrieve == "multi-query:hybrid"
         ranking, cost = build_system(strategy, dataset, cache, llm=llm).rank_shared("자는 데 드는 돈은?", shared)

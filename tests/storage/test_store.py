@@ -298,7 +298,7 @@ class TestContract:
         assert sorted(store.texts("c"))[:2] == [("a#c0", "가0".ljust(SIZE)), ("a#c1", "가1".ljust(SIZE))]
         assert len(list(store.texts("c"))) == 7 and len(list(store.texts("p"))) == 4 and list(store.texts("s")) == []
 
-    def test_neighbours_cost_two_reads(self, store):
+    def test_neighbors_cost_two_reads(self, store):
         put(store, *(document(f"d{d}", 30) for d in range(40)))
         for n_hits, n_documents in itertools.product((1, 10, 80), (1, 40)):
             rng, store.reads = random.Random(n_hits), 0
