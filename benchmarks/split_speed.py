@@ -98,7 +98,7 @@ def main() -> None:
     if given.one:
         documents = [Document(text="\n\n".join(d.text for d in documents), id_="one.md")]
     n = sum(len(d.text) for d in documents)
-    clock = ragnb.documents.text._kiwi_cuts = ragnb.chunking.structure._kiwi_cuts = Clock(ragnb.documents.text._kiwi_cuts)
+    clock = ragnb.documents.text.kiwi_cuts = ragnb.chunking.structure.kiwi_cuts = Clock(ragnb.documents.text.kiwi_cuts)
     rows = []
     for name, split in tqdm(splitters(given.size, given.overlap).items(), desc="split"):
         split([Document(text="불러온다. " * 400, id_="first")])  # load what is loaded once

@@ -13,7 +13,7 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['BOOKKEEPING', 'SpanNodeParser']
+__all__ = ['BOOKKEEPING', 'SpanNodeParser', 'parent_index']
 
 # %% ../../nbs/20_chunking/base.ipynb #6ebf7964
 from ..documents.files import SCALARS
@@ -65,7 +65,7 @@ class SpanNodeParser(NodeParser):
         "Make the node of one chunk."
         spans = outline.levels[address.level]
         span = outline.span_of(address)
-        parent = _parent_index(outline.levels.get("p", ()), span) if address.level != "p" else None
+        parent = parent_index(outline.levels.get("p", ()), span) if address.level != "p" else None
         metadata = {**outline.metadata, "level": address.level, "index": address.index}
         if parent is not None:
             metadata["parent"] = parent
@@ -122,7 +122,7 @@ def _sections(text: str) -> list[tuple[str, Span]]:
     return out
 
 # %% ../../nbs/20_chunking/base.ipynb #d6f70aeb
-def _parent_index(parents: Sequence[Span], span: Span) -> int | None:
+def parent_index(parents: Sequence[Span], span: Span) -> int | None:
     "The last parent that holds the span whole."
     return next((i for i in reversed(covering(parents, span)) if parents[i].contains(span)), None)
 

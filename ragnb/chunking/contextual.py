@@ -20,11 +20,10 @@ __all__ = ['CONTEXT_PROMPT', 'heading_path', 'article_label', 'contextual_header
            'document_window', 'ContextWriter', 'LlmContextNodeParser']
 
 # %% ../../nbs/20_chunking/contextual.ipynb #ebe8c2bf
-from ..documents.span import covering, InputError, MissingChunkError, Outline, parse_address, Span
+from ..documents.span import covering, InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
 from ..models.calls import aask_all, ask_all, Call, CallCache, CallReport, clean_answer, model_name
 from ..models.llm import fill_prompt
 from .base import SpanNodeParser
-from ..storage.store import SEARCHED
 
 # %% ../../nbs/20_chunking/contextual.ipynb #e60a2954
 def heading_path(

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['SPLITTERS', 'DEFAULT_SPLITTER', 'CONTEXTS', 'resolve_parser', 'with_contexts', 'makes_units', 'describe_parser']
+__all__ = ['SPLITTERS', 'DEFAULT_SPLITTER', 'CONTEXTS', 'resolve_parser', 'with_contexts', 'makes_units', 'describe_parser',
+           'parser_from']
 
 # %% ../../nbs/20_chunking/parsers.ipynb #bd19ce76
 from ..documents.span import IndexMismatchError, InputError
@@ -92,9 +93,9 @@ def describe_parser(
     return json.loads(json.dumps({"splitter": type(parser).__name__} | parser.model_dump(exclude=hidden) | inner))
 
 # %% ../../nbs/20_chunking/parsers.ipynb #8ea8e2d8
-def _parser_of(description: Mapping[str, Any], **model: Any) -> SpanNodeParser:
+def parser_from(description: Mapping[str, Any], **model: Any) -> SpanNodeParser:
     "The splitter that a manifest describes; `model` is the llm and the cache of one that has contexts."
-    settings = {k: _parser_of(v) if k == "parser" else v for k, v in description.items()}
+    settings = {k: parser_from(v) if k == "parser" else v for k, v in description.items()}
     kind = settings.pop("splitter", None)
     if kind not in SPLITTERS:
         raise IndexMismatchError(f"the index was split by {kind!r}, which is not one of {', '.join(SPLITTERS)}: pass `parser`")

@@ -22,7 +22,8 @@ from ..documents.markdown import find_tables
 from ..documents.span import InputError, Outline, Span
 from .base import SpanNodeParser
 from ragnb.chunking.structure import (
-    _dress, HeadingNodeParser, QANodeParser, RecordNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser
+    HeadingNodeParser, QANodeParser, RecordNodeParser, set_prefix, StructureNodeParser, TableNodeParser,
+    TextNodeParser
 )
 
 # %% ../../nbs/20_chunking/rules.ipynb #589bf456
@@ -160,7 +161,7 @@ class RoutedNodeParser(SpanNodeParser):
         rule, parser = self.route(document)
         nodes, outline = parser.parse(document)
         for node in nodes:
-            _dress(node, node.metadata["prefix"], {"rule": rule.name})
+            set_prefix(node, node.metadata["prefix"], {"rule": rule.name})
         return nodes, outline
 
     def rule_for(

@@ -16,19 +16,20 @@ from llama_index.core.bridge.pydantic import Field, model_validator
 from llama_index.core.schema import BaseNode, Document, TextNode
 
 # %% auto #0
-__all__ = ['Unit', 'Chunk', 'StructureNodeParser', 'TextNodeParser', 'TableNodeParser', 'QANodeParser', 'HeadingNodeParser',
-           'RecordNodeParser']
+__all__ = ['Unit', 'Chunk', 'StructureNodeParser', 'set_prefix', 'TextNodeParser', 'TableNodeParser', 'QANodeParser',
+           'HeadingNodeParser', 'RecordNodeParser']
 
 # %% ../../nbs/20_chunking/structure.ipynb #527b1fb5
 from ..documents.files import SCALARS
 from ..documents.kinds import records_of
-from ..documents.markdown import _bare, find_headings, find_tables, Table
-from ..documents.packing import _overlap_start, cut_long
+from ..documents.markdown import bare_line, find_headings, find_tables, Table
+from ..documents.packing import cut_long, overlap_start
 from ..documents.qa import qa_pairs
 from ..documents.records import Record
 from ..documents.span import InputError, Outline, Span
 from ragnb.documents.text import (
-    _BLOCK, _END, _ends_sentence, _kiwi_cuts, _LONGEST, _tears, is_korean, sentence_spans, trim_span, whole_cut
+    BLOCK_EDGE, ends_sentence, is_korean, kiwi_cuts, LONGEST_ANALYSED, SENTENCE_END, sentence_spans, tears, trim_span,
+    whole_cut
 )
 from .base import BOOKKEEPING, SpanNodeParser
 
@@ -55,7 +56,7 @@ def _table_atoms(text: str, table: Table, size: int) -> list[Span]:
         return [table.span]
     out = [table.header] if table.header else []
     for i, row in enumerate(table.rows):
-        joins = i == 0 or re.match(r"\|\s*\|", _bare(text, row))
+        joins = i == 0 or re.match(r"\|\s*\|", bare_line(text, row))
         if out and joins and row.end - out[-1].start <= size:
             out[-1] = out[-1].hull(row)
         else:
@@ -114,9 +115,9 @@ class _Packer:
             start, first, behind = None, at, min(high, at + 100)
             while start is None:                       # look back for its start, line by line
                 first = max(low, self.trimmed(max(0, self.text.rfind("\n", low, first))))
-                start = max((e for m in _BLOCK.finditer(self.text, first, behind) if (e := m.end()) <= at), default=low if first == low else None)
+                start = max((e for m in BLOCK_EDGE.finditer(self.text, first, behind) if (e := m.end()) <= at), default=low if first == low else None)
                 behind = min(high, first + 100)
-            ends = (m.end() for m in _BLOCK.finditer(self.text, max(start, self.trimmed(at)), high))
+            ends = (m.end() for m in BLOCK_EDGE.finditer(self.text, max(start, self.trimmed(at)), high))
             self.last = start, next((e for e in ends if e > at), high)
         return self.last
 
@@ -124,16 +125,16 @@ class _Packer:
         "Where the last sentence of a block that begins up to `limit` does so; None when that is far away."
         text, low = self.text, max(start, limit - min(400, self.size // 2))
         if self.method == "rule":
-            ends = (m for m in reversed([*_END.finditer(text, low, min(end, limit + 1))]) if m.end() <= limit)
-            return next((m.end() for m in ends if _ends_sentence(text, m) and not text[m.end():end].isspace()), None)
-        if end - start > _LONGEST:
+            ends = (m for m in reversed([*SENTENCE_END.finditer(text, low, min(end, limit + 1))]) if m.end() <= limit)
+            return next((m.end() for m in ends if ends_sentence(text, m) and not text[m.end():end].isspace()), None)
+        if end - start > LONGEST_ANALYSED:
             return None
         if start not in self.starts:
-            self.starts[start] = [start + i for i in next(iter(_kiwi_cuts([text[start:self.trimmed(end)]])))]
+            self.starts[start] = [start + i for i in next(iter(kiwi_cuts([text[start:self.trimmed(end)]])))]
         found = self.starts[start]
         k = bisect_right(found, limit)
         cut = found[k] if k < len(found) and self.trimmed(found[k]) <= limit else found[k - 1]
-        return cut if cut > low and not _tears(text, cut) else None
+        return cut if cut > low and not tears(text, cut) else None
 
     def reach(self, start: int) -> int:
         "The last place at which a chunk from `start` may end; `start` or before when its first atom is too long."
@@ -157,7 +158,7 @@ class _Packer:
         "Where the next chunk begins when it shares text with the last one; overlap never reaches into a table."
         k = bisect_left(self.plan.walls, last.end, key=lambda w: w.start) - 1
         floor = min(self.plan.walls[k].end, last.end) if k >= 0 else 0
-        start = _overlap_start(self.text, last, overlap, floor)
+        start = overlap_start(self.text, last, overlap, floor)
         return start if start < last.end else len(self.text)
 
     def spans(self, overlap: int) -> Iterator[Span]:
@@ -238,7 +239,7 @@ class StructureNodeParser(SpanNodeParser):
         first = {c.span.start: c for c in reversed(chunks)}
         for node in nodes:
             chunk = chunks[node.metadata["index"]] if node.metadata["level"] == self.level else first[node.start_char_idx]
-            _dress(node, chunk.prefix, chunk.metadata if node.metadata["level"] == self.level else {})
+            set_prefix(node, chunk.prefix, chunk.metadata if node.metadata["level"] == self.level else {})
         return nodes, _mapped(outline, chunks)
 
     def outline(
@@ -292,7 +293,7 @@ def _mapped(outline: Outline, chunks: Sequence[Chunk]) -> Outline:
     "An outline with the groups of its records, and with the chapters that records name where the text has no headings of Markdown."
     return replace(outline, groups=_runs(chunks, "parent_id", "record_id"), sections=outline.sections or _runs(chunks, "section"))
 
-def _dress(node: TextNode, prefix: str, metadata: Mapping[str, Any]) -> None:
+def set_prefix(node: TextNode, prefix: str, metadata: Mapping[str, Any]) -> None:
     "Give a node its prefix, the only metadata that embedder and LLM read."
     node.metadata |= {k: v for k, v in metadata.items() if isinstance(v, SCALARS)} | {"prefix": prefix}
     hidden = [k for k in dict.fromkeys((*BOOKKEEPING, *node.excluded_embed_metadata_keys, *node.metadata)) if k != "prefix" or not prefix]

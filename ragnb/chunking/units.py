@@ -14,7 +14,7 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import BaseNode, TextNode
 
 # %% auto #0
-__all__ = ['named_parts', 'unit_spans', 'UnitNodeParser']
+__all__ = ['named_parts', 'unit_spans', 'UnitNodeParser', 'part_of']
 
 # %% ../../nbs/20_chunking/units.ipynb #3f5f4150
 from ..documents.kinds import records_of
@@ -23,7 +23,7 @@ from ..documents.packing import cut_long, pack
 from ..documents.span import Address, InputError, Outline, Span
 from ..documents.text import is_korean, sentence_spans, trim_span, whole_cut
 from .base import SpanNodeParser
-from .structure import _dress
+from .structure import set_prefix
 
 # %% ../../nbs/20_chunking/units.ipynb #fb452e43
 def named_parts(
@@ -110,11 +110,11 @@ class UnitNodeParser(SpanNodeParser):
         outline, text = self.outline(document), document.get_content()
         spans, title = outline.levels["u"], self._short_title(document)
         nodes = [self.node_at(text, outline, Address(document.node_id, "u", i)) for i in range(len(spans))]
-        for node, part in zip(nodes, _part_of([s for _, s in outline.sections], [s.start for s in spans])):
+        for node, part in zip(nodes, part_of([s for _, s in outline.sections], [s.start for s in spans])):
             hidden = document.excluded_embed_metadata_keys
             name = outline.sections[part][0] if part >= 0 else ""
             names = [x for x in ("" if name.startswith(title) else title, name) if x and not node.text.startswith(x)]
-            _dress(node, "\n".join(names), {})
+            set_prefix(node, "\n".join(names), {})
             node.excluded_embed_metadata_keys = [*dict.fromkeys([*node.excluded_embed_metadata_keys, *hidden])]
         return nodes, outline
 
@@ -127,7 +127,7 @@ class _Known(SpanNodeParser):
         return self.levels
 
 # %% ../../nbs/20_chunking/units.ipynb #6ea764f4
-def _part_of(spans: Sequence[Span], starts: Sequence[int]) -> list[int]:
+def part_of(spans: Sequence[Span], starts: Sequence[int]) -> list[int]:
     "For each start, the index of the span that it lies in, or -1."
     first = np.array([s.start for s in spans] or [0])
     at = np.searchsorted(first, starts, side="right") - 1

@@ -14,7 +14,7 @@ __all__ = ['SourceMark', 'read_marks']
 # %% ../../nbs/60_context/source_marks.ipynb #50416e68
 from ..documents.span import Passage, Span
 from ..models.llm import strip_thinking
-from .builders import Source, Context
+from .builders import Context, Source
 
 # %% ../../nbs/60_context/source_marks.ipynb #72622088
 class SourceMark(NamedTuple):

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 __all__ = ['AnswerRef', 'answer_refs', 'DisplayPage', 'DisplayDoc', 'display_docs', 'page_image']
 
 # %% ../../nbs/60_context/sources.ipynb #beca32ba
-from ..documents.span import Address, InputError, MissingChunkError, needed, Outline, Passage, Span, stitch, union
-from ..storage.store import ChunkReader, SEARCHED
+from ragnb.documents.span import (
+    Address, InputError, MissingChunkError, needed, Outline, Passage, SEARCHED, Span, stitch, union
+)
+from ..storage.store import ChunkReader
 from ..expansion.expander import DocumentPassages, merge_by_document
 from .builders import Context, cut_to_sentences, passage_article
 

@@ -20,8 +20,8 @@ __all__ = ['COMMON_NAMES', 'Holding', 'Catalogue', 'resolve', 'Resolution', 'res
 
 # %% ../../nbs/00_documents/catalogue.ipynb #ae8c525a
 from ragnb.documents.citations import (
-    _depth, _LEVELS, _Names, _part_word, _Reader, _SKIPPED, _starts_word, _SYLLABLES, _TIER, _UNITS, _word,
-    find_citations, name_key, Citation, short_names
+    _depth, _LEVELS, _Names, _part_word, _Reader, _SKIPPED, _starts_word, _SYLLABLES, _TIER, _UNITS, _word, Citation,
+    find_citations, name_key, short_names
 )
 from .kinds import detect_kind
 from .span import IndexMismatchError, InputError, Span

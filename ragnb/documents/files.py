@@ -17,8 +17,8 @@ from typing import Any
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['SUFFIXES', 'SCALARS', 'PAGE_BREAK', 'TEXT_KEYS', 'ID_KEYS', 'read_text', 'Problem', 'find_files',
-           'record_to_document', 'read_documents', 'write_atomically']
+__all__ = ['SUFFIXES', 'SCALARS', 'PAGE_BREAK', 'TEXT_KEYS', 'ID_KEYS', 'read_text', 'Problem', 'find_files', 'record_id',
+           'check_characters', 'record_to_document', 'read_documents', 'write_atomically']
 
 # %% ../../nbs/00_documents/files.ipynb #d6ff9cc1
 from .pdf import read_pdf
@@ -91,7 +91,7 @@ def _record_text(record: Mapping[str, Any]) -> tuple[str, list[int] | None]:
         return text, None
     return text, [sum(len(p) + len(PAGE_BREAK) for p in pages[:i]) for i in range(len(pages))]
 
-def _record_id(record: Mapping[str, Any], default_id: str) -> str:
+def record_id(record: Mapping[str, Any], default_id: str) -> str:
     "Id of a record."
     value = next((record[k] for k in ID_KEYS if record.get(k) not in (None, "")), default_id)
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
@@ -109,7 +109,7 @@ def _storable(value: str | int | float | bool) -> bool:
     "False for long texts, numbers beyond 64 bits, NaN and infinity."
     return len(value) <= 500 if isinstance(value, str) else math.isfinite(value) if isinstance(value, float) else -2**63 <= value < 2**63
 
-def _check_characters(*texts: str) -> None:
+def check_characters(*texts: str) -> None:
     "Refuse half a surrogate pair: no store can hold it."
     for text in texts:
         if match := re.search("[\ud800-\udfff]", text):
@@ -125,9 +125,9 @@ def record_to_document(
     if not isinstance(record, Mapping):
         raise InputError(f"a record must be a JSON object, got {type(record).__name__}")
     text, page_starts = _record_text(record)
-    doc_id = _record_id(record, default_id)
+    doc_id = record_id(record, default_id)
     metadata = _record_metadata(record) | {"file_name": file_name}
-    _check_characters(text, doc_id, *metadata, *(v for v in metadata.values() if isinstance(v, str)))
+    check_characters(text, doc_id, *metadata, *(v for v in metadata.values() if isinstance(v, str)))
     hidden = [*metadata]
     if page_starts:
         metadata["page_starts"] = page_starts

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 # %% auto #0
-__all__ = ['Table', 'Heading', 'find_tables', 'find_headings']
+__all__ = ['Table', 'Heading', 'bare_line', 'find_tables', 'find_headings']
 
 # %% ../../nbs/00_documents/markdown.ipynb #3dadad85
 from .span import Span
@@ -84,7 +84,7 @@ _CONTAINER = re.compile(r"(?:\s*>)*\s*(?:(?:[-*+]|\d{1,9}[.)])\s+(?=\|))?")
 _DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\Z")
 _LONGEST_CELL = 30   # Lines that one row may be spread over
 
-def _bare(text: str, line: Span) -> str:
+def bare_line(text: str, line: Span) -> str:
     "A line without quotation and list markers."
     whole = line.of(text)
     return whole[_CONTAINER.match(whole).end():]
@@ -96,7 +96,7 @@ def _is_closed(row: str) -> bool:
 def _closing_line(text: str, blocks: _Blocks, first: int) -> int | None:
     "The line that closes a row which an earlier line has left open."
     for k in range(first, min(first + _LONGEST_CELL, len(blocks.lines))):
-        line = _bare(text, blocks.lines[k])
+        line = bare_line(text, blocks.lines[k])
         if not line or line.startswith("|") or k in blocks.tables:
             return None
         if _is_closed(line):
@@ -109,7 +109,7 @@ def _rows(text: str, blocks: _Blocks, first: int, end: int, outer: bool) -> tupl
     rows: list[Span] = []
     j = first
     while j < len(blocks.lines) and blocks.lines[j] and j not in blocks.tables:
-        line = _bare(text, blocks.lines[j])
+        line = bare_line(text, blocks.lines[j])
         opened = outer and not line.startswith("|") and rows and not _is_closed(rows[-1].of(text))
         close = _closing_line(text, blocks, j) if opened else None
         if close is not None:
@@ -127,13 +127,13 @@ def _rows(text: str, blocks: _Blocks, first: int, end: int, outer: bool) -> tupl
 # %% ../../nbs/00_documents/markdown.ipynb #53890fe4
 def _table_at(text: str, blocks: _Blocks, i: int) -> tuple[Table, int] | None:
     "The table that begins at a line, and the line behind it."
-    def is_row(k: int) -> bool: return k < len(blocks.lines) and _is_closed(line := _bare(text, blocks.lines[k])) and line.startswith("|") and len(line) > 1
+    def is_row(k: int) -> bool: return k < len(blocks.lines) and _is_closed(line := bare_line(text, blocks.lines[k])) and line.startswith("|") and len(line) > 1
     known = i in blocks.tables
     if i in blocks.code or not known and not (is_row(i) and is_row(i + 1)):
         return None
-    headed = known or bool(_DELIMITER.match(_bare(text, blocks.lines[i + 1])))
+    headed = known or bool(_DELIMITER.match(bare_line(text, blocks.lines[i + 1])))
     first = i + 2 if headed else i
-    rows, after = _rows(text, blocks, first, blocks.tables.get(i, first), _bare(text, blocks.lines[i]).startswith("|"))
+    rows, after = _rows(text, blocks, first, blocks.tables.get(i, first), bare_line(text, blocks.lines[i]).startswith("|"))
     start = blocks.lines[i].start
     header = Span(start, blocks.lines[i + 1].end if headed else start)
     return Table(Span(start, rows[-1].end if rows else header.end), header, tuple(rows)), max(after, first)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 # %% auto #0
-__all__ = ['cut_long', 'pack']
+__all__ = ['cut_long', 'overlap_start', 'pack']
 
 # %% ../../nbs/00_documents/packing.ipynb #bf548d20
 from .span import InputError, Span
@@ -32,7 +32,7 @@ def cut_long(
         yield span
 
 # %% ../../nbs/00_documents/packing.ipynb #7005abb0
-def _overlap_start(
+def overlap_start(
     text: str,
     last: Span,    # The chunk just closed
     overlap: int,  # Characters wanted
@@ -59,7 +59,7 @@ def pack(
             region += 1
         start = atoms[i].start
         if overlap and out and out[-1].end <= start:
-            back = _overlap_start(text, out[-1], overlap, floors[region] if region < len(floors) else 0)
+            back = overlap_start(text, out[-1], overlap, floors[region] if region < len(floors) else 0)
             start = back if back < out[-1].end and atoms[i].end - back <= size else start
         stop = stops[region] if region < len(stops) else len(text)
         j = i + 1

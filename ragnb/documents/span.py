@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # %% auto #0
-__all__ = ['LEVELS', 'RagnbError', 'InputError', 'DuplicateIdError', 'MissingChunkError', 'IndexMismatchError', 'Span', 'union',
-           'n_characters', 'shared', 'Address', 'parse_address', 'try_address', 'id_key', 'Spans', 'Outline',
-           'covering', 'needed', 'stitch', 'Why', 'Passage']
+__all__ = ['LEVELS', 'SEARCHED', 'RagnbError', 'InputError', 'DuplicateIdError', 'MissingChunkError', 'IndexMismatchError',
+           'Span', 'union', 'n_characters', 'shared', 'Address', 'parse_address', 'try_address', 'id_key', 'Spans',
+           'Outline', 'covering', 'needed', 'stitch', 'Why', 'Passage']
 
 # %% ../../nbs/00_documents/span.ipynb #1ea1c574
 class RagnbError(Exception):
@@ -130,6 +130,8 @@ LEVELS: dict[str, str] = {
     "h": "section",
     "g": "page",
 }
+
+SEARCHED: tuple[str, ...] = ("u", "c", "s", "r")  # Levels that are embedded and searched; the others (p, h, g) are only read
 
 # %% ../../nbs/00_documents/span.ipynb #f4e20af4
 @dataclass(frozen=True, order=True)

@@ -13,20 +13,21 @@ from functools import lru_cache
 from itertools import islice
 
 # %% auto #0
-__all__ = ['KEPT_TAGS', 'trim_span', 'whole_cut', 'block_spans', 'is_korean', 'sentence_spans', 'word_tokens_batch',
+__all__ = ['BLOCK_EDGE', 'LONGEST_ANALYSED', 'SENTENCE_END', 'KEPT_TAGS', 'trim_span', 'tears', 'whole_cut', 'block_spans',
+           'ends_sentence', 'load_kiwi', 'kiwi_cuts', 'is_korean', 'sentence_spans', 'stem', 'word_tokens_batch',
            'word_tokens', 'bigram_tokens', 'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../../nbs/00_documents/text.ipynb #0749a52b
 from .span import InputError, Span
 
 # %% ../../nbs/00_documents/text.ipynb #0c003c47
-_BLOCK = re.compile(
+BLOCK_EDGE = re.compile(
     r"\n[^\S\n]*\n\s*"                                          # a blank line
     r"|\n(?=[^\S\n]*(?:[#>|*\-•·◦○●□■▶※①-⑳]|\d{1,3}[.)]|[가-하][.)]|\(\d|제\d+(?:조|장|절|관|편)|[\[【〔<]))"
     r"|\r\n(?=\r\n)|\f+"
 )
 _HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
-_LONGEST = 4_000  # characters of one piece for the analyser
+LONGEST_ANALYSED = 4_000  # characters of one piece for the analyser
 
 # %% ../../nbs/00_documents/text.ipynb #80ad998a
 def trim_span(
@@ -47,7 +48,7 @@ def _joins_previous(char: str) -> bool:
     return (unicodedata.category(char)[0] == "M" or "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7fb"
             or "\U0001f3fb" <= char <= "\U0001f3ff" or char == "\u200d")
 
-def _tears(text: str, cut: int) -> bool:
+def tears(text: str, cut: int) -> bool:
     "True when a cut would fall inside a visible character, 0 < cut < len(text)."
     return not text[cut - 1].isspace() and (_joins_previous(text[cut]) or text[cut - 1] == "\u200d")
 
@@ -59,19 +60,19 @@ def whole_cut(
 ) -> int:        # At most `cut`; `cut` itself when one visible character fills the whole piece
     "Move a cut back so that it does not fall inside a visible character."
     at = cut
-    while at > start and _tears(text, at):
+    while at > start and tears(text, at):
         at -= 1
     return at if at > start else cut
 
 # %% ../../nbs/00_documents/text.ipynb #eddc4772
 def block_spans(
     text: str,
-    longest: int = _LONGEST,  # Characters; a longer block is cut at white space, or hard when there is none
+    longest: int = LONGEST_ANALYSED,  # Characters; a longer block is cut at white space, or hard when there is none
 ) -> list[Span]:              # Trimmed, disjoint, in order; every non-space character is in one
     "Cut a text where no sentence can continue: blank lines, headings, list items, table rows, articles."
     if longest < 1:
         raise InputError(f"longest must be >= 1, got {longest}")
-    edges = [0, *(m.end() for m in _BLOCK.finditer(text)), len(text)]
+    edges = [0, *(m.end() for m in BLOCK_EDGE.finditer(text)), len(text)]
     out = []
     for start, end in zip(edges, edges[1:]):
         span = trim_span(text, start, end)
@@ -85,14 +86,14 @@ def block_spans(
     return out
 
 # %% ../../nbs/00_documents/text.ipynb #ecaa3771
-_END = re.compile(r"""[.!?…。！？]+["'”’»)\]〉》」』]*(?=\s)""")
+SENTENCE_END = re.compile(r"""[.!?…。！？]+["'”’»)\]〉》」』]*(?=\s)""")
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof sr jr st vs etc e.g i.e al fig figs eq eqs no nos vol pp p ch sec art cf inc ltd co corp dept est approx "
     "jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k ph.d a.m p.m".split()
 )
 
 # %% ../../nbs/00_documents/text.ipynb #d6faa933
-def _ends_sentence(text: str, match: re.Match[str]) -> bool:
+def ends_sentence(text: str, match: re.Match[str]) -> bool:
     "Decide whether a terminator really ends a sentence."
     rest = text[match.end():match.end() + 60].lstrip()
     if not rest:
@@ -110,19 +111,19 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
 # %% ../../nbs/00_documents/text.ipynb #a51cc709
 def _rule_cuts(block: str) -> list[int]:
     "Starts of the sentences of one block, by rule."
-    return [0, *(m.end() for m in _END.finditer(block) if _ends_sentence(block, m))]
+    return [0, *(m.end() for m in SENTENCE_END.finditer(block) if ends_sentence(block, m))]
 
 # %% ../../nbs/00_documents/text.ipynb #9aece1b6
 @lru_cache(maxsize=1)
-def _kiwi():
+def load_kiwi():
     "The morphological analyser, loaded once."
     from kiwipiepy import Kiwi
     return Kiwi()
 
 # %% ../../nbs/00_documents/text.ipynb #7acf6fcc
-def _kiwi_cuts(blocks: list[str]) -> Iterator[list[int]]:
+def kiwi_cuts(blocks: list[str]) -> Iterator[list[int]]:
     "Starts of the sentences of each block, by kiwipiepy."
-    for sentences in _kiwi().split_into_sents(blocks):
+    for sentences in load_kiwi().split_into_sents(blocks):
         yield [0, *(s.start for s in sentences[1:])]
 
 # %% ../../nbs/00_documents/text.ipynb #9e0cdd6c
@@ -145,10 +146,10 @@ def sentence_spans(
     blocks = block_spans(text)
     texts = [b.of(text) for b in blocks]
     kiwi = method == "kiwi" or method == "auto" and is_korean(text)
-    cuts = _kiwi_cuts(texts) if kiwi else map(_rule_cuts, texts)
+    cuts = kiwi_cuts(texts) if kiwi else map(_rule_cuts, texts)
     out = []
     for block, starts in zip(blocks, cuts):
-        edges = [block.start, *(c for i in starts[1:] if not _tears(text, c := block.start + i)), block.end]
+        edges = [block.start, *(c for i in starts[1:] if not tears(text, c := block.start + i)), block.end]
         out += [s for a, b in zip(edges, edges[1:]) if (s := trim_span(text, a, b))]
     return out
 
@@ -162,7 +163,7 @@ _ARTICLE = re.compile(r"제\s*(\d+)\s*조(?:\s*의\s*(\d+))?")
 _WORD = re.compile(r"[①-⑳]|[^\W_]+(?:['’][a-z]+)?")
 
 @lru_cache(maxsize=200_000)
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     "English stem (Snowball) of a lower-case word."
     return _stemmer().stemWord(word)
 
@@ -181,7 +182,7 @@ def _morpheme_tokens(morphemes: Iterable) -> Iterator[str]:
     for m in morphemes:
         tag = m.tag.split("-")[0]
         if tag == "SL":
-            yield _stem(m.form.lower())
+            yield stem(m.form.lower())
         elif tag in KEPT_TAGS or "①" <= m.form <= "⑳":
             yield m.form
 
@@ -196,9 +197,9 @@ def word_tokens_batch(
     texts = iter(texts)
     while batch := [unicodedata.normalize("NFC", t) for t in islice(texts, batch_size)]:
         pieces = [(i, b.of(t)) for i, t in enumerate(batch) if _HANGUL.search(t) for b in block_spans(t)]
-        out: list[list[str]] = [[] if _HANGUL.search(t) else [_stem(w) for w in _WORD.findall(t.lower())] for t in batch]
+        out: list[list[str]] = [[] if _HANGUL.search(t) else [stem(w) for w in _WORD.findall(t.lower())] for t in batch]
         if pieces:
-            for (i, piece), morphemes in zip(pieces, _kiwi().tokenize([p for _, p in pieces])):
+            for (i, piece), morphemes in zip(pieces, load_kiwi().tokenize([p for _, p in pieces])):
                 out[i] += [*_morpheme_tokens(morphemes), *_article_tokens(piece)]
         yield from out
 
@@ -292,7 +293,7 @@ def tokenizer(
     if name == "words":
         return Tokenizer(name, lambda text: len(text.split()))
     if name == "kiwi":
-        return Tokenizer(name, lambda text: sum(len(_kiwi().tokenize(b.of(text))) for b in block_spans(text)))
+        return Tokenizer(name, lambda text: sum(len(load_kiwi().tokenize(b.of(text))) for b in block_spans(text)))
     if name in ("cl100k_base", "o200k_base", "gpt2"):
         return Tokenizer(name, _tiktoken_counter(name))
     if name.endswith(".json"):

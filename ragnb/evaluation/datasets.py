@@ -24,7 +24,7 @@ __all__ = ['Evidence', 'Question', 'resolve_quote', 'QuoteMatch', 'resolve_quote
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #035a9f81
 from ragnb.documents.files import (
-    _check_characters, _record_id, ID_KEYS, PAGE_BREAK, Problem, read_documents, record_to_document, SCALARS,
+    check_characters, ID_KEYS, PAGE_BREAK, Problem, read_documents, record_id, record_to_document, SCALARS,
     write_atomically
 )
 from ..documents.span import DuplicateIdError, InputError, Span
@@ -240,7 +240,7 @@ _Records = Iterable[tuple[str, Mapping[str, Any]]]   # Place and record
 
 def _document(record: Mapping[str, Any], file_name: str) -> tuple[str, Document | None]:
     "Id and document of a record; None when the text is blank."
-    doc_id = _record_id(record, "")
+    doc_id = record_id(record, "")
     if not doc_id:
         raise InputError("a document needs 'doc_id'")
     if not isinstance(record.get("title", ""), str | None):
@@ -308,7 +308,7 @@ def _query(record: Mapping[str, Any]) -> tuple[str, str]:
         raise InputError(f"a question needs 'query_id' (text or a whole number), got {query_id!r}")
     if not isinstance(query, str) or not query.strip():
         raise InputError(f"a question needs 'query' (a string that is not empty), got {query!r}")
-    _check_characters(query)
+    check_characters(query)
     return str(query_id), query
 
 def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidence: bool) -> Question:

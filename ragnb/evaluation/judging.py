@@ -25,7 +25,7 @@ __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'FrozenContexts', '
 # %% ../../nbs/90_evaluation/judging.ipynb #409aa499
 from ..documents.span import InputError, Passage, Span
 from ..models.llm import prompt_template, QA_PROMPT, read_score, read_verdict, strip_thinking
-from ..context.builders import Source, Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder
+from ..context.builders import Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder, Source
 from .comparison import paired_test
 from .datasets import Evidence, Question
 

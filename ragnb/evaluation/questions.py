@@ -23,7 +23,7 @@ from ..documents.kinds import detect_kind
 from ..documents.markdown import find_headings, find_tables, Heading
 from ..documents.span import InputError, Span
 from ..documents.statutes import parse_statute
-from ..documents.text import _kiwi, _stem, block_spans, is_korean, sentence_spans, trim_span
+from ..documents.text import block_spans, is_korean, load_kiwi, sentence_spans, stem, trim_span
 from ..models.calls import ask_all, Call, CallCache, CallReport
 from ..models.llm import fill_prompt, json_values, strip_thinking
 from ..chunking.contextual import article_label
@@ -141,7 +141,7 @@ def _joined(morphemes: Iterable[Any]) -> Iterator[Span]:
 
 def _words(sentences: Sequence[str], korean: bool) -> Iterator[list[Span]]:
     "Content words of each sentence, as spans of it."
-    for sentence, found in zip(sentences, map(_joined, _kiwi().tokenize(sentences)) if korean else ([Span(*m.span()) for m in _LATIN.finditer(s)] for s in sentences)):
+    for sentence, found in zip(sentences, map(_joined, load_kiwi().tokenize(sentences)) if korean else ([Span(*m.span()) for m in _LATIN.finditer(s)] for s in sentences)):
         yield [w for w in found if len(w) > (1 if korean else 2) or w.of(sentence).isdigit() and len(w) > 1]
 
 # %% ../../nbs/90_evaluation/questions.ipynb #b7aeb152
@@ -159,7 +159,7 @@ def _sentences(document: Document) -> Iterator[_Sentence]:
     spans = [s for s in sentence_spans(text) if 15 <= len(s) <= 400 and not re.match(r"[#|>`\-=\[<【]", s.of(text)) and "|" not in s.of(text)]
     texts = [s.of(text) for s in spans]
     for span, sentence, words in zip(spans, texts, _words(texts, korean)):
-        keys = [_stem(w.of(sentence).lower()) for w in words]
+        keys = [stem(w.of(sentence).lower()) for w in words]
         if len(set(keys)) >= 4:
             yield _Sentence(document.id_, span, sentence, words, keys)
 

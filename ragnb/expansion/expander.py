@@ -20,9 +20,10 @@ __all__ = ['ExpansionStats', 'Expansion', 'Expander', 'to_chunks', 'DocumentPass
 
 # %% ../../nbs/50_expansion/expander.ipynb #d0c349b2
 from ragnb.documents.span import (
-    Address, id_key, InputError, MissingChunkError, needed, Outline, Passage, Span, stitch, try_address, union
+    Address, id_key, InputError, MissingChunkError, needed, Outline, Passage, SEARCHED, Span, stitch, try_address,
+    union
 )
-from ..storage.store import ChunkReader, SEARCHED
+from ..storage.store import ChunkReader
 from ragnb.expansion.policy import (
     _documents_of, _listed, _prepared, neighbors, no_expansion, Place, Policy, policy_name, resolve_policy, Seen,
     Situation

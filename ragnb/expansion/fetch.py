@@ -15,8 +15,8 @@ from llama_index.core.schema import NodeWithScore, TextNode
 __all__ = ['fetch_pages', 'fetch_chunks', 'fetch_doc_pages', 'fetch_doc_chunks', 'expand_dicts']
 
 # %% ../../nbs/50_expansion/fetch.ipynb #330e1dc4
-from ..documents.span import Address, covering, InputError, MissingChunkError, Outline, try_address
-from ..storage.store import ChunkReader, Found, SEARCHED
+from ..documents.span import Address, covering, InputError, MissingChunkError, Outline, SEARCHED, try_address
+from ..storage.store import ChunkReader, Found
 from .expander import Expander, to_chunks
 
 # %% ../../nbs/50_expansion/fetch.ipynb #67810235

@@ -21,7 +21,7 @@ from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.calls import model_name
 from ..models.embedding import describe_embedding, load_embedding, resolve_embedding
 from ..chunking.base import SpanNodeParser
-from ..chunking.parsers import _parser_of, CONTEXTS, describe_parser, makes_units, resolve_parser, with_contexts
+from ..chunking.parsers import CONTEXTS, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
 from ..storage.chroma import ChromaStore
 from ..retrieval.bm25 import Bm25
 from ..retrieval.multiscale_index import MultiScaleIndex
@@ -130,7 +130,7 @@ class Index:
 # %% ../../nbs/70_indexing/folder_index.ipynb #a46a28ab
 def _open_parser(folder: Path, manifest: Manifest, parser: str | SpanNodeParser | None, llm: Any) -> SpanNodeParser:
     "The splitter of an index, refusing another one."
-    made = _parser_of(manifest.parser, llm=llm, cache=folder / CONTEXTS) if parser is None else resolve_parser(parser, llm, folder / CONTEXTS)
+    made = parser_from(manifest.parser, llm=llm, cache=folder / CONTEXTS) if parser is None else resolve_parser(parser, llm, folder / CONTEXTS)
     made = made if llm is None else with_contexts(made, llm, folder / CONTEXTS)
     if describe_parser(made) != manifest.parser:
         raise IndexMismatchError(f"the index was split by {manifest.parser}, not {describe_parser(made)}: use another --index folder or --force")

@@ -26,14 +26,14 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'update_index'
 # %% ../../nbs/70_indexing/update.ipynb #e02596b7
 from ..documents.catalogue import Catalogue
 from ..documents.files import Problem, read_documents, write_atomically
-from ..documents.span import DuplicateIdError, IndexMismatchError, InputError, Outline, parse_address
+from ..documents.span import DuplicateIdError, IndexMismatchError, InputError, Outline, parse_address, SEARCHED
 from ..documents.text import word_tokens_batch
 from ..models.embedding import describe_embedding, resolve_embedding, save_embedding
 from ..chunking.base import SpanNodeParser
 from ..chunking.contextual import LlmContextNodeParser
 from ..chunking.parsers import CONTEXTS, DEFAULT_SPLITTER, describe_parser, resolve_parser, with_contexts
 from ..storage.chroma import ChromaStore
-from ..storage.store import embed_nodes, SEARCHED
+from ..storage.store import embed_nodes
 from ..retrieval.bm25 import Bm25
 from .folder_index import _needs_fit, _read_manifest, Index, Manifest
 

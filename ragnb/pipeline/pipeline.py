@@ -35,7 +35,7 @@ from ragnb.context.builders import (
 )
 from ..context.compress import Compression, Compressor, resolve_compressor
 from ..context.conversation import Conversation, sole_passages
-from ..context.source_marks import SourceMark, read_marks
+from ..context.source_marks import read_marks, SourceMark
 from ..context.sources import answer_refs
 from ..indexing.folder_index import Index
 from .retrievers import resolve_retriever

@@ -17,9 +17,9 @@ __all__ = ['Rankers', 'Trace', 'trace', 'visible']
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #9731e15d
 from ragnb.documents.span import (
-    Address, InputError, MissingChunkError, needed, Outline, Passage, Span, stitch, try_address, union
+    Address, InputError, MissingChunkError, needed, Outline, Passage, SEARCHED, Span, stitch, try_address, union
 )
-from ..storage.store import ChunkReader, SEARCHED
+from ..storage.store import ChunkReader
 from ..retrieval.multiscale import BY_NAME, WITH_FIRST
 from ..context.builders import page_label
 from .pipeline import Answer, ModelError, Pipeline

@@ -22,7 +22,7 @@ __all__ = ['trace_rows', 'trace_table', 'trace_html', 'write_html']
 from ..documents.span import InputError, Outline, Passage, Span, union
 from ..context.builders import page_label
 from .pipeline import Answer
-from .trace_data import _cell, _placed, _without, trace, Trace, visible
+from .trace_data import _cell, _placed, _without, Trace, trace, visible
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #b505b48b
 _LIGHT = "--bg:#fff;--fg:#1a1d21;--soft:#59636e;--line:#d0d7de;--hit:#ffe08a;--hitl:#9a6700;--near:#e6edf5;--nearl:#57738f;--parent:#dcf2e0;--parentl:#1a7f37;--cited:#eadffb;--citedl:#7a3fc4;--gold:#0b6bcb;--best:#b3261e;--bar:#e4e9ee;--mark:#8ea2b7"

@@ -21,7 +21,7 @@ __all__ = ['QUESTION_WORDS', 'BY_NAME', 'WITH_FIRST', 'Piece', 'MultiScaleRankin
 # %% ../../nbs/40_retrieval/multiscale.ipynb #ceb8e4d6
 from ..documents.span import Address, InputError, MissingChunkError, Outline, Passage, Span
 from ..documents.text import trim_span, whole_cut, word_tokens_batch
-from ..chunking.structure import _dress
+from ..chunking.structure import set_prefix
 from ..storage.store import ChunkReader
 from .hybrid import check_question
 from .multiscale_index import MultiScaleIndex, UnitScores
@@ -340,5 +340,5 @@ def _passage_node(passage: Passage) -> TextNode:
     metadata = {k: v for k, v in passage.metadata.items()} | ({"page": passage.pages[0]} if passage.pages else {})
     node = TextNode(id_=passage.id, text=passage.text, start_char_idx=passage.span.start, end_char_idx=passage.span.end, metadata=metadata,
                     relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=passage.doc_id)})
-    _dress(node, passage.prefix, {})
+    set_prefix(node, passage.prefix, {})
     return node

@@ -24,7 +24,7 @@ from ragnb.documents.span import (
 )
 from ..documents.text import word_tokens_batch
 from ..chunking.base import SpanNodeParser
-from ..chunking.units import _part_of, UnitNodeParser
+from ..chunking.units import part_of, UnitNodeParser
 from .bm25 import Bm25
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #277aacfa
@@ -556,7 +556,7 @@ def _joined(held: _Documents, units: Mapping[str, Sequence[TextNode]], outlines:
     "The documents held, with more behind them."
     parts = [o.sections for o in outlines]
     flat = [n for found in units.values() for n in found]
-    inside = [_part_of([s for _, s in p], [n.start_char_idx for n in found]) for p, found in zip(parts, units.values())]
+    inside = [part_of([s for _, s in p], [n.start_char_idx for n in found]) for p, found in zip(parts, units.values())]
     new = _Documents(
         held.ids + tuple(units), np.array([len(u) for u in units.values()], np.int64), np.array([len(p) for p in parts], np.int64),
         np.array([n.start_char_idx for n in flat], np.int64), np.array([n.end_char_idx for n in flat], np.int64),

@@ -18,10 +18,10 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_
 __all__ = ['ChromaStore']
 
 # %% ../../nbs/30_storage/chroma.ipynb #ad22c0e9
-from ..documents.span import InputError, Outline, parse_address, RagnbError, try_address
+from ..documents.span import InputError, Outline, parse_address, RagnbError, SEARCHED, try_address
 from ragnb.storage.store import (
     _asked, _by_score, _check_put, _check_search, _check_vectors, _found, _unit, ChunkStore, Found, MemoryStore,
-    outline_from_json, outline_to_json, SEARCHED
+    outline_from_json, outline_to_json
 )
 
 # %% ../../nbs/30_storage/chroma.ipynb #f9615f68

@@ -14,12 +14,11 @@ import numpy as np
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['T', 'SEARCHED', 'Found', 'ChunkReader', 'ChunkStore', 'MemoryStore', 'outline_to_json', 'outline_from_json',
-           'embed_nodes']
+__all__ = ['T', 'Found', 'ChunkReader', 'ChunkStore', 'MemoryStore', 'outline_to_json', 'outline_from_json', 'embed_nodes']
 
 # %% ../../nbs/30_storage/store.ipynb #83bad0f3
 from ragnb.documents.span import (
-    DuplicateIdError, InputError, MissingChunkError, Outline, parse_address, RagnbError, Span, Spans
+    DuplicateIdError, InputError, MissingChunkError, Outline, parse_address, RagnbError, SEARCHED, Span, Spans
 )
 
 # %% ../../nbs/30_storage/store.ipynb #d3a9f27d
@@ -38,9 +37,6 @@ class Found(NamedTuple):  # not Generic: Python 3.10 does not allow both
         return self.found
 
 # %% ../../nbs/30_storage/store.ipynb #525bde2c
-SEARCHED: tuple[str, ...] = ("u", "c", "s", "r")  # Levels that are embedded and searched; the others (p, h, g) are only read
-
-
 class ChunkReader(ABC):
     "The half of the contract that answers questions."
     reads: int = 0  # Keyed reads so far; expansion promises at most two
