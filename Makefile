@@ -36,12 +36,13 @@ notebooks: export  ## run the notebooks and store their outputs (some: make note
 readme: $(VENV)/.dev  ## write README.md from nbs/index.ipynb
 	$(BIN)/python tools/readme.py
 
-check: $(VENV)/.dev  ## modules exported, notebooks clean, README up to date
+check: $(VENV)/.dev  ## modules exported, notebooks clean, README up to date, imports in the order of the rooms
 	@before=$$(mktemp) && after=$$(mktemp) && trap 'rm -f $$before $$after' EXIT && $(SUMS) > $$before \
 	&& $(BIN)/nbdev_export && $(BIN)/nbdev_clean && $(SUMS) > $$after \
 	&& { diff $$before $$after || { echo "the files above were not exported or not clean; they are now: look at them and commit" >&2; exit 1; }; }
 	@$(BIN)/python tools/readme.py --check
-	@echo "modules, notebooks and README agree"
+	@$(BIN)/python tools/rooms.py
+	@echo "modules, notebooks, rooms and README agree"
 
 clean:  ## remove .venv, indexes and everything else that can be made again
 	rm -rf $(VENV) .ragnb out .pytest_cache .hypothesis build dist *.egg-info _proc _docs

@@ -28,6 +28,7 @@ setup(
     license="Apache-2.0",
     url=cfg["git_url"],
     packages=find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]),
+    package_data={cfg["lib_path"]: ["py.typed", "*.pyi"]},
     python_requires=f">={cfg['min_python']}",
     install_requires=lines("requirements"),
     extras_require={key.removesuffix("_requirements"): lines(key) for key in cfg if key.endswith("_requirements")},

@@ -45,7 +45,7 @@ def main() -> None:
         questions = random.Random(0).sample(questions, args.questions)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         index, _ = index_documents(documents, folder, parser="parent-child")
-        pipeline = Pipeline.from_index(index, retrieve="bm25", policy=args.policy, budget=None, passage_size=None, top_k=5)
+        pipeline = Pipeline.from_index(index, retriever="bm25", policy=args.policy, budget=None, passage_size=None, top_k=5)
         found = {q.query_id: pipeline.passages(q.query) for q in tqdm(questions, desc="ask")}
     questions = [q for q in questions if q.evidence and recall([(p.doc_id, p.span) for p in found[q.query_id]], q.evidence) == 1]
     print(f"{len(questions)} questions whose evidence is found whole; five hits, policy {args.policy}\n\n| share | {' | '.join(COLUMNS)} |\n" + "|---" * (len(COLUMNS) + 1) + "|")

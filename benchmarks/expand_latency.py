@@ -75,14 +75,14 @@ def batch_query(store: ChromaStore, window: int) -> Way:
     """One `$or` of ranges: seed 000's batch query."""
     def fetch(hits: list[NodeWithScore]) -> tuple[set[str], int]:
         clauses = [clause(h.node_id, window) for h in hits]
-        return set(store._children.get(where={"$or": clauses} if len(clauses) > 1 else clauses[0])["ids"]), 1
+        return set(store._children.collection.get(where={"$or": clauses} if len(clauses) > 1 else clauses[0])["ids"]), 1
     return fetch
 
 
 def one_by_one(store: ChromaStore, window: int) -> Way:
     """One filtered read a hit (N+1)."""
     def fetch(hits: list[NodeWithScore]) -> tuple[set[str], int]:
-        return {i for h in hits for i in store._children.get(where=clause(h.node_id, window))["ids"]}, len(hits)
+        return {i for h in hits for i in store._children.collection.get(where=clause(h.node_id, window))["ids"]}, len(hits)
     return fetch
 
 

@@ -21,7 +21,7 @@ from ragnb.context.builders import PassageRanking
 from ragnb.evaluation.datasets import load_dataset
 from ragnb.evaluation.measures import score_passages
 from ragnb.documents.span import Address, InputError, Passage
-from ragnb.documents.text import KEPT_TAGS, _article_tokens, load_kiwi, stem, bigram_tokens, block_spans
+from ragnb.documents.text import KEPT_TAGS, article_tokens, load_kiwi, stem, bigram_tokens, block_spans
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
 SETS: dict[str, frozenset[str] | None] = {
@@ -46,7 +46,7 @@ def analyse(texts: Sequence[str]) -> list[list[tuple[str, str]]]:
     out: list[list[tuple[str, str]]] = [[] for _ in texts]
     for (i, piece), morphemes in zip(pieces, load_kiwi().tokenize([p for _, p in pieces])):
         out[i] += [(stem(m.form.lower()) if m.tag == "SL" else m.form, m.tag.split("-")[0]) for m in morphemes]
-        out[i] += [(a, "제N조") for a in _article_tokens(piece)]
+        out[i] += [(a, "제N조") for a in article_tokens(piece)]
     return out
 
 

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from ragnb.retrieval import multiscale
 from ragnb.evaluation.datasets import load_dataset
 from ragnb.models.embedding import resolve_embedding
 from ragnb.evaluation.measures import bootstrap_interval, evaluate
 from ragnb.chunking.units import UnitNodeParser
-from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
-from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores
+from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, pieces_by_score
+from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores, adjusted_totals
 from ragnb.documents.catalogue import Catalogue, cited_spans, resolve_question
 from ragnb.storage.store import MemoryStore, embed_nodes
 from ragnb.documents.text import is_korean
@@ -52,9 +51,9 @@ def summed(retriever: MultiScaleRetriever, total: Callable[[UnitScores], np.ndar
     def ask(question: str) -> MultiScaleRanking:
         ranking = retriever.rank(question)
         rows, index = ranking.scores.rows, retriever.index
-        new = total(ranking.scores) * np.where(index._documents.repeats[rows], 0.5, 1.0)
-        scores = replace(ranking.scores, total=index._as_wholes(rows, new, retriever.whole))
-        return replace(ranking, pieces=retriever._led(question, multiscale._pieces_of(index, scores)))
+        new = adjusted_totals(index.corpus, rows, total(ranking.scores), retriever.whole)
+        scores = replace(ranking.scores, total=new)
+        return replace(ranking, pieces=retriever.led(question, pieces_by_score(index.corpus, scores)))
     return ask
 
 
@@ -73,7 +72,7 @@ def variants(index: MultiScaleIndex, store: MemoryStore, model: Any, hooks: dict
         "scales 1, 3, 7": summed(full, lambda s: s.words[:3].sum(axis=0) + s.vectors[:3].sum(axis=0) + s.title + s.name),
         "no title, no name": summed(full, lambda s: s.words.sum(axis=0) + s.vectors.sum(axis=0)),
     }
-    if index._documents.records.any():
+    if index.corpus.records.any():
         out["records not read whole"] = make(whole=0)
     if hooks:
         out |= {"no leads, no follow": make(leads=None, follow=None), "leads only": make(follow=None)}
@@ -100,7 +99,7 @@ def main() -> None:
         texts = [d.text for d in dataset.documents.values()]
         index, store, model = build(dataset, "ngram" if is_korean(" ".join(t[:2_000] for t in texts[:50])) else f"onnx:{args.models / 'minilm'}", UnitNodeParser())
         hooks: dict[str, Any] = {}
-        if index._documents.records.any():
+        if index.corpus.records.any():
             catalogue = Catalogue.from_documents(dataset.documents.values())
             hooks = {"leads": lambda q, c=catalogue: resolve_question(q, c), "follow": lambda d, s, c=catalogue: cited_spans(d, s, c)}
         made = variants(index, store, model, hooks)

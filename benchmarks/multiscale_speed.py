@@ -16,7 +16,7 @@ import numpy as np
 from llama_index.core.schema import TextNode
 from tqdm import tqdm
 
-from ragnb.retrieval.multiscale import _pieces_of
+from ragnb.retrieval.multiscale import pieces_by_score
 from ragnb.retrieval.multiscale_index import MultiScaleIndex
 from ragnb.documents.span import Outline, Span
 
@@ -51,7 +51,7 @@ def timed(index: MultiScaleIndex, questions: list[str], queries: np.ndarray) -> 
     out = []
     for text, query in zip(questions, queries):
         started = time.perf_counter()
-        _pieces_of(index, index.score(text.split(), query))
+        pieces_by_score(index.corpus, index.score(text.split(), query))
         out.append(1000 * (time.perf_counter() - started))
     return np.array(out)
 

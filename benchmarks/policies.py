@@ -19,7 +19,8 @@ from ragnb.expansion.policies import resolve_policy
 from ragnb.documents.files import read_documents
 from ragnb.indexing.update import update_index
 from ragnb.pipeline.pipeline import Pipeline
-from ragnb.expansion.policies import adaptive, best_segments, bm25_relevance
+from ragnb.expansion.policies import adaptive
+from ragnb.expansion.segments import best_segments, bm25_relevance
 from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.span import Passage, n_characters, shared
 

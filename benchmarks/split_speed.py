@@ -23,7 +23,7 @@ from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.schema import Document
 from tqdm import tqdm
 
-import ragnb.chunking.structure
+import ragnb.chunking.lazy_packing
 import ragnb.documents.text
 from ragnb.chunking.structure import HeadingNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser
 
@@ -98,7 +98,7 @@ def main() -> None:
     if given.one:
         documents = [Document(text="\n\n".join(d.text for d in documents), id_="one.md")]
     n = sum(len(d.text) for d in documents)
-    clock = ragnb.documents.text.kiwi_cuts = ragnb.chunking.structure.kiwi_cuts = Clock(ragnb.documents.text.kiwi_cuts)
+    clock = ragnb.documents.text.kiwi_cuts = ragnb.chunking.lazy_packing.kiwi_cuts = Clock(ragnb.documents.text.kiwi_cuts)
     rows = []
     for name, split in tqdm(splitters(given.size, given.overlap).items(), desc="split"):
         split([Document(text="불러온다. " * 400, id_="first")])  # load what is loaded once

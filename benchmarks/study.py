@@ -26,7 +26,7 @@ from ragnb.context.builders import RankedContextBuilder
 from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.expansion.policy import register_policy
 from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, seed_order, shuffled
-from ragnb.expansion.policies import best_segments
+from ragnb.expansion.segments import best_segments
 from ragnb.evaluation.strategy import IndexCache, Strategy, build_system, make_grid, resolve_strategies
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -204,8 +204,8 @@ def _pipeline(args: argparse.Namespace) -> Any:
     _check_text("question", check_question(args.question))
     index = Index.open(args.index, args.embed, base_url=args.base_url)
     llm = resolve_llm(args.llm, args.base_url)
-    return Pipeline.from_index(index, retrieve=args.retrieve, policy=args.policy, top_k=args.top_k, expand_top_k=args.expand_top_k, max_chunks=args.max_chunks, passage_size=args.passage_size,
-                               reorder=not args.no_reorder, context=args.context, compress=args.compress, llm=llm, **_budget(args))
+    return Pipeline.from_index(index, retriever=args.retrieve, policy=args.policy, top_k=args.top_k, expand_top_k=args.expand_top_k, max_chunks=args.max_chunks, passage_size=args.passage_size,
+                               reorder=not args.no_reorder, builder=args.context, compressor=args.compress, llm=llm, **_budget(args))
 
 # %% ../nbs/99_cli/cli.ipynb #1e3bf504
 def _budget(args: argparse.Namespace) -> dict[str, Any]:

@@ -2,23 +2,37 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from llama_index.core.embeddings import MockEmbedding
+from llama_index.core.schema import MetadataMode
 from ollama_server import toy_vector
 
 import ragnb.documents.text
+from ragnb.documents.files import read_documents
 import ragnb.retrieval.bm25
-from ragnb.indexing import folder_index, update
+from ragnb.indexing import folder_index
 from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.indexing.folder_index import Index
+from ragnb.indexing.update import update_index
 from ragnb.retrieval.multiscale import MultiScaleRetriever
 from ragnb.chunking.base import SpanNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 
+WORDS = [
+    "연차는 15일이다.",
+    "병가는 60일까지 쓴다.",
+    "진단서를 낸다.",
+    "Travel expense is 한도 내에서 쓴다.",
+    "Annual leave starts now.",
+    "회의는 매주 월요일이다.",
+    "반차는 4시간이다.",
+]
 QUESTIONS = ("연차는 며칠인가", "병가와 진단서", "travel expense 한도", "Annual leave")
 
 
@@ -51,15 +65,13 @@ def make_embedding(name: str) -> Any:
 
 def vectors(index: Index) -> dict[str, list[float]]:
     """Chunk id -> its vector, as Chroma holds it."""
-    rows = index.store._children.get(include=["embeddings"])
+    rows = index.store._children.collection.get(include=["embeddings"])
     return {i: [round(float(x), 4) for x in v] for i, v in zip(rows["ids"], rows["embeddings"])}
 
 
 def plain_words(patch: Callable[[Any, str, Any], None] = setattr) -> SpanNodeParser:
     """Tokenise at spaces, for tests where loading the analyser again and again is most of the time; the splitter that goes with it."""
-    for module in (folder_index, update):
-        if hasattr(module, "word_tokens_batch"):
-            patch(module, "word_tokens_batch", lambda texts: map(str.split, texts))
+    patch(folder_index, "word_tokens_batch", lambda texts: map(str.split, texts))
     patch(ragnb.documents.text, "word_tokens", str.split)
     return ParentChildNodeParser(sentences="rule")
 
@@ -68,18 +80,83 @@ def state(index: Index) -> dict[str, Any]:
     """What an index holds and answers, without the names of folders."""
     outlines = index.store.get_outlines(index.store.doc_ids()).all()
     chunks = index.store.get_chunks(a for o in outlines.values() for a in o.addresses()).all()
-    members = {"bm25": Bm25Retriever(index.bm25, index.store), "vector": VectorRetriever(index.store, index.embed_model)}
+    members = {
+        "bm25": Bm25Retriever(index.bm25, index.store),
+        "vector": VectorRetriever(index.store, index.embed_model),
+    }
     answers = {q: [[h.node_id, round(h.score, 6)] for h in HybridRetriever(members).retrieve(q)] for q in QUESTIONS}
-    ranked = MultiScaleRetriever(index.multiscale, index.store, index.embed_model) if index.multiscale is not None else None
+    ranked = (
+        MultiScaleRetriever(index.multiscale, index.store, index.embed_model) if index.multiscale is not None else None
+    )
     held = {
-        "passages": {q: [[p.id, p.text, round(p.score, 3)] for p in ranked.rank(q).at(300)] for q in QUESTIONS} if ranked else {},
+        "passages": (
+            {q: [[p.id, p.text, round(p.score, 3)] for p in ranked.rank(q).at(300)] for q in QUESTIONS}
+            if ranked
+            else {}
+        ),
         "documents": {i: [e["hash"], e["file"], e["characters"]] for i, e in index.manifest.documents.items()},
         "stale": [i for i, e in index.manifest.documents.items() if e["embedding"] != index.manifest.embedding_folder],
         "outlines": {i: [o.n_characters, o.metadata] for i, o in outlines.items()},
         "chunks": {i: [n.text, n.metadata, n.start_char_idx] for i, n in chunks.items()},
         "rows": [c.count() for c in (index.store._children, index.store._parents, index.store._outlines)],
-        "vectors": vectors(index), "bm25": sorted(index.bm25.ids),
-        "scores": {q: sorted(index.bm25.top_k(q.split(), 50)) for q in ("연차 병가", "travel leave")}, "answers": answers,
+        "vectors": vectors(index),
+        "bm25": sorted(index.bm25.ids),
+        "scores": {q: sorted(index.bm25.top_k(q.split(), 50)) for q in ("연차 병가", "travel leave")},
+        "answers": answers,
         "folders": sorted(p.name.rpartition("-")[0] for p in index.folder.iterdir() if p.is_dir()),
     }
     return json.loads(json.dumps(held, sort_keys=True))
+
+
+def text_of(seed: int, n: int = 12) -> str:
+    """Some sentences, always the same for a seed."""
+    rng = random.Random(seed)
+    return f"# 문서 {seed}\n\n" + " ".join(f"{rng.choice(WORDS)} ({rng.randrange(100)})" for _ in range(n)) + "\n"
+
+
+def write(folder: Path, files: dict[str, str | bytes | None]) -> Path:
+    """Write (or, for None, delete) files of a folder."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if content is None:
+            path.unlink()
+        else:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return folder
+
+
+def jsonl(*records: object) -> str:
+    return "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records)
+
+
+def read(folder: Path) -> tuple[dict[str, str], list[str]]:
+    problems: list = []
+    return {d.id_: d.text for d in read_documents(folder, problems)}, [str(p) for p in problems]
+
+
+def update(source: Path, folder: Path, embed: object = "toy", **options: object):
+    """Update an index; (index, (added, changed, removed, unchanged), report)."""
+    index, report = update_index(
+        source, folder, embed=make_embedding(embed) if isinstance(embed, str) else embed, show_progress=False, **options
+    )
+    return index, (report.added, report.changed, report.removed, report.unchanged), report
+
+
+def fresh(source: Path, folder: Path, embed: str = "toy") -> dict:
+    """State of a new index of a folder."""
+    return state(update(source, folder, embed)[0])
+
+
+def many(folder: Path, n: int = 45) -> Path:
+    """Documents for several batches."""
+    return write(folder, {f"{i:03}.md": text_of(i, 150) for i in range(n)})
+
+
+def all_vectors_are_the_embeddings(index: Index) -> bool:
+    """True when every vector in the store is what the index's embedding makes of the text, and of the prefix where there is one."""
+    held = vectors(index)
+    texts = {i: n.get_content(MetadataMode.EMBED) for i, n in index.store.get_chunks(held).all().items()}
+    return all(
+        vector == [round(float(x), 4) for x in index.embed_model.embed([texts[i]])[0]] for i, vector in held.items()
+    )

@@ -19,20 +19,36 @@ from .base import SpanNodeParser
 
 # %% ../../nbs/20_chunking/sentence_window.ipynb #e4756059
 class SentenceWindowNodeParser(SpanNodeParser):
-    "One sentence a chunk (level s), its window left to addresses."
-    window_size: int = Field(default=3, ge=0, description="Sentences on each side of a stored window")
-    store_window: bool = Field(default=False, description="Also keep the window's text in metadata['window']")
-    max_size: int = Field(default=800, ge=1, description="Characters; a longer sentence is cut")
-    sentences: str = Field(default="auto", description="How sentences are found: auto, kiwi or rule")
+    """One sentence a chunk (level s); its window is computed from addresses, or stored on request.
+
+    Parameters
+    ----------
+    window_size : int
+        Sentences on each side of a stored window, >= 0. Default 3.
+    store_window : bool
+        Also keep the window's text in `metadata["window"]`. Default no.
+    max_size : int
+        Characters; a longer sentence is cut. Default 800.
+    sentences : str
+        How sentences are found: `auto` (kiwi for Korean), `kiwi` or `rule`.
+    """
+    window_size: int = Field(default=3, ge=0)
+    store_window: bool = False
+    max_size: int = Field(default=800, ge=1)
+    sentences: str = "auto"
 
     def split(self, text: str) -> dict[str, list[Span]]:
-        return {"s": [a for s in sentence_spans(text, self.sentences) for a in cut_long(text, s, self.max_size)]}
+        "Sentences of a text."
+        found = sentence_spans(text, self.sentences)
+        return {"s": [piece for sentence in found for piece in cut_long(text, sentence, self.max_size)]}
 
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
+        "Split one document into sentences, and store their windows if asked."
         nodes, outline = super().parse(document)
         if self.store_window:
             spans, text = outline.levels["s"], document.get_content()
             for i, node in enumerate(nodes):
-                first, last = spans[max(0, i - self.window_size)], spans[min(len(spans) - 1, i + self.window_size)]
+                first = spans[max(0, i - self.window_size)]
+                last = spans[min(len(spans) - 1, i + self.window_size)]
                 node.metadata["window"] = first.hull(last).of(text)
         return nodes, outline

@@ -156,7 +156,7 @@ class Source:
 class Context:
     "A context string, and where every part of it comes from."
     text: str
-    citations: tuple[Source, ...] = ()
+    sources: tuple[Source, ...] = ()
     dropped: tuple[str, ...] = ()       # Ids of passages that did not fit
     size: int = 0                       # Of `text`, in tokens of `tokenizer`
     tokenizer: str = "characters"

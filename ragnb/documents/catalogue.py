@@ -20,12 +20,13 @@ __all__ = ['COMMON_NAMES', 'Holding', 'Catalogue', 'resolve', 'Resolution', 'res
 
 # %% ../../nbs/00_documents/catalogue.ipynb #ae8c525a
 from ragnb.documents.citations import (
-    _depth, _LEVELS, _Names, _part_word, _Reader, _SKIPPED, _starts_word, _SYLLABLES, _TIER, _UNITS, _word, Citation,
+    LEVELS, StatuteNames, part_word, _SKIPPED, _starts_word, _LETTERS, _TIER, UNITS, level_word, Citation,
     find_citations, name_key, short_names
 )
+from .clauses import Clause
 from .kinds import detect_kind
 from .span import IndexMismatchError, InputError, Span
-from .statutes import Block, Clause, parse_statute
+from .statutes import Block, parse_statute
 
 # %% ../../nbs/00_documents/catalogue.ipynb #f9268091
 @dataclass
@@ -120,7 +121,7 @@ class Catalogue:
     _ids: dict[str, dict[str, None]] = field(default_factory=dict, init=False, repr=False, compare=False)                 # Name -> documents
     _tops: dict[str, dict[str, None]] = field(default_factory=dict, init=False, repr=False, compare=False)                # Path of an article -> documents
     _titles: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict, init=False, repr=False, compare=False)  # Title -> (document, path)
-    _known: _Names | None = field(default=None, init=False, repr=False, compare=False)
+    _known: StatuteNames | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for holding in self.holdings.values():
@@ -130,11 +131,11 @@ class Catalogue:
         return len(self.holdings)
 
     @property
-    def names(self) -> _Names:
+    def names(self) -> StatuteNames:
         "All names, for `find_citations`."
         if self._known is None:
             usual = {k: v for k, v in {**COMMON_NAMES, **self.aliases}.items() if name_key(v) in self._ids and name_key(k) not in self._ids}
-            self._known = _Names([n for h in self.holdings.values() for n in h.names], usual)
+            self._known = StatuteNames([n for h in self.holdings.values() for n in h.names], usual)
         return self._known
 
     def _rows(self, holding: Holding) -> Iterator[tuple[dict, str, Any]]:
@@ -263,7 +264,7 @@ class Catalogue:
         titles = {d: _title_key(self.holdings[d].titles.get(p[0].partition("/")[0], "")) for d, p in paths.items()}
         longest = max((len(t) for t in titles.values() if t in asked), default=0)
         told = [d for d, t in titles.items() if longest and len(t) == longest and t in asked]
-        exact = [d for d, p in paths.items() if p[0].count("/") == _depth(ref)]
+        exact = [d for d, p in paths.items() if p[0].count("/") == ref.depth]
         found = told or exact or list(paths)
         return found if len(found) <= candidates else []
 
@@ -317,15 +318,15 @@ _NOTE = re.compile(r"[\[［][^\[\]［］]{0,400}(?:이동|신설|개정|삭제|�
 _AMENDED = re.compile(r"다음과\s?같이\s?(?:개정|신설|변경|한다|고친다)")
 _FORMER = re.compile(r"(?:종전의?|개정\s?전의?)\s?(?:규정\s?)?\Z")
 
-def _citations_of(holding: Holding, text: str, names: _Names) -> Iterator[tuple[int, int, str]]:
+def _citations_of(holding: Holding, text: str, names: StatuteNames) -> Iterator[tuple[int, int, str]]:
     "The citations of a document, in order."
     if short := short_names(text):
-        known = _Names(short, {**names.short, **short})
+        known = StatuteNames(short, {**names.short, **short})
         known.keys, known.ends, known.longest = known.keys | names.keys, known.ends | names.ends, max(known.longest, names.longest)
     edges = sorted({0, len(text), *(holding.spans[p][0] for p in holding.below.get("", ()))})
     for start, end in zip(edges, edges[1:]):
         notes = [m.span() for m in _NOTE.finditer(text, start, end)] + [(m.end(), end) for m in _AMENDED.finditer(text, start, end)][:1]
-        for ref in _Reader(text, start, end, known if short else names, follow=not holding.spans).read():
+        for ref in find_citations(text, known if short else names, start=start, end=end, follow=not holding.spans):
             at = ref.span.start
             if (text[start:at].strip("#*>[【<■ \t\r\n") or not holding.spans) and not any(a <= at < b for a, b in notes) and not _FORMER.search(text, max(start, at - 12), at):
                 yield at, len(ref.span), ref.label
@@ -393,7 +394,7 @@ def _within(holding: Holding, top: str, ref: Citation, place: str) -> list[str]:
     _, paragraph, item, *_ = [*place.split("/"), "", "", ""]
     if ref.relative in ("항", "호"):
         known = paragraph if ref.relative == "항" else item
-        path = "/".join(place.split("/")[:_UNITS.index(ref.relative) + 1]) if known else ""
+        path = "/".join(place.split("/")[:UNITS.index(ref.relative) + 1]) if known else ""
         return [_deeper(holding, p, ref) for p in (_counted(holding, path, ref.step) if path else ())]
     if not (ref.article or ref.relative or ref.part or ref.paragraph):    # 제2호, 가목: of the 항 and 호 at hand
         ref = replace(ref, paragraph=paragraph, item=ref.item or item)
@@ -401,7 +402,7 @@ def _within(holding: Holding, top: str, ref: Citation, place: str) -> list[str]:
 
 def _deeper(holding: Holding, path: str, ref: Citation) -> str:
     "Follow the levels below a path that a reference tells, as far as they exist."
-    for depth, level in enumerate(_LEVELS[1:], 1):
+    for depth, level in enumerate(LEVELS[1:], 1):
         number = getattr(ref, level)
         if not number:
             continue
@@ -417,11 +418,11 @@ def _deeper(holding: Holding, path: str, ref: Citation) -> str:
 def _rank(path: str) -> tuple[int, ...]:
     "Number of the last part of a path for comparing: (43, 2); 목 by their order."
     last = path.rpartition("/")[2].rpartition(":")[2]
-    return tuple(map(int, re.findall(r"\d+", last))) if last[:1].isdigit() else (_SYLLABLES.find(last[:1]), *map(int, re.findall(r"\d+", last)))
+    return tuple(map(int, re.findall(r"\d+", last))) if last[:1].isdigit() else (_LETTERS.find(last[:1]), *map(int, re.findall(r"\d+", last)))
 
 def _ranged(holding: Holding, path: str, ref: Citation) -> list[str]:
     "All paths of a range that begins at a path."
-    if not ref.last or _depth(ref) != path.count("/"):
+    if not ref.last or ref.depth != path.count("/"):
         return [path]
     low, high = _rank(path), _rank(ref.last)
     return [p for p in _siblings(holding, path) if low <= _rank(p) <= high] or [path]
@@ -449,7 +450,7 @@ def resolve(
 # %% ../../nbs/00_documents/catalogue.ipynb #ddf40488
 _PARTICLE = re.compile(r"(?:[의에을를은는이가과와도상만]|에서|에는|에서는|으로|로|이란|란|에\s?따[라르른]|이나)?(?![가-힣A-Za-z0-9])")
 
-def _longest_on(names: _Names, text: str, at: int) -> int | None:
+def _longest_on(names: StatuteNames, text: str, at: int) -> int | None:
     "Where the longest known name ends that begins at `at`."
     key, best = "", None
     for i in range(at, len(text)):
@@ -537,7 +538,7 @@ def resolve_question(
 @lru_cache(maxsize=100_000)
 def _read_label(label: str) -> Citation:
     "Read a citation that `label` wrote."
-    return _Reader(label, 0, len(label), _Names()).read()[0]
+    return find_citations(label, StatuteNames())[0]
 
 # %% ../../nbs/00_documents/catalogue.ipynb #bb182697
 def provision_label(
@@ -547,10 +548,10 @@ def provision_label(
     top, *clauses = path.partition("@")[0].split("/")
     part, _, article = top.rpartition(":")
     if top.startswith("별"):
-        return _part_word(top[:2], top[2:])
+        return part_word(top[:2], top[2:])
     if top.startswith("부칙") and not part:
         return "부칙"
-    words = (_word(level, number) for level, number in zip(_LEVELS, [article, *clauses]))
+    words = (level_word(level, number) for level, number in zip(LEVELS, [article, *clauses]))
     return ("부칙 " if part else "") + "".join(words)
 
 # %% ../../nbs/00_documents/catalogue.ipynb #e8c453c2

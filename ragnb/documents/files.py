@@ -17,8 +17,8 @@ from typing import Any
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['SUFFIXES', 'SCALARS', 'PAGE_BREAK', 'TEXT_KEYS', 'ID_KEYS', 'read_text', 'Problem', 'find_files', 'record_id',
-           'check_characters', 'record_to_document', 'read_documents', 'write_atomically']
+__all__ = ['SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'read_text', 'find_files', 'record_id',
+           'check_characters', 'record_to_document', 'Problem', 'read_documents', 'write_atomically']
 
 # %% ../../nbs/00_documents/files.ipynb #d6ff9cc1
 from .pdf import read_pdf
@@ -26,8 +26,8 @@ from .span import InputError
 
 # %% ../../nbs/00_documents/files.ipynb #0e59ed37
 def read_text(
-    path: Path,
-) -> str:  # Line ends as they are in the file; a byte order mark is dropped
+    path: Path,  # A text file; `InputError` when it is neither UTF-8 nor CP949
+) -> str:        # Line ends as they are in the file; a byte order mark is dropped
     "Read a UTF-8 or CP949 text file."
     data = path.read_bytes()
     if b"\0" in data:
@@ -39,20 +39,15 @@ def read_text(
             continue
     raise InputError(f"{path.name} is neither UTF-8 nor CP949 text")
 
-# %% ../../nbs/00_documents/files.ipynb #ebabee5f
+# %% ../../nbs/00_documents/files.ipynb #619f1420
 SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", ".pdf")
 
 
-@dataclass(frozen=True)
-class Problem:
-    "Something that was skipped."
-    where: str  # File, with `:line` for a record
-    what: str   # What is wrong with it
+def _is_hidden(path: Path) -> bool:
+    "True when the file or a folder above it begins with a dot."
+    return any(part.startswith(".") for part in path.parts)
 
-    def __str__(self) -> str:
-        return f"{self.where}: {self.what}"
 
-# %% ../../nbs/00_documents/files.ipynb #58bbdfcf
 def find_files(
     path: str | Path,   # A folder (searched through, hidden names left out) or one file
 ) -> list[Path]:        # Sorted; `InputError` when there is nothing to read
@@ -64,52 +59,76 @@ def find_files(
         if path.suffix.lower() not in SUFFIXES:
             raise InputError(f"cannot index {path.name!r}: expected one of {', '.join(SUFFIXES)}")
         return [path]
-    found = [p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file()
-             and not any(part.startswith(".") for part in p.relative_to(path).parts)]
+    seen = (p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    found = [p for p in seen if not _is_hidden(p.relative_to(path))]
     if not found:
         raise InputError(f"nothing to index in {str(path)!r}: no {', '.join(SUFFIXES)} file")
     return sorted(found)
 
-# %% ../../nbs/00_documents/files.ipynb #8bd321a4
-SCALARS = (str, int, float, bool)  # Metadata values that every store can hold
-PAGE_BREAK = "\n\n"               # Joins the pages of a document
-TEXT_KEYS = ("text", "content")
-ID_KEYS = ("doc_id", "id", "_id")
+# %% ../../nbs/00_documents/files.ipynb #49f9e166
+TEXT_KEYS: tuple[str, ...] = ("text", "content")     # The first that a record has is its text
+ID_KEYS: tuple[str, ...] = ("doc_id", "id", "_id")   # The first that a record has is its id
+SCALARS: tuple[type, ...] = (str, int, float, bool)  # Metadata values that every store can hold
+PAGE_BREAK: str = "\n\n"                             # Joins the pages of a document
 
-# %% ../../nbs/00_documents/files.ipynb #03598b8c
-def _record_text(record: Mapping[str, Any]) -> tuple[str, list[int] | None]:
-    "Text of a record, and where its pages start when it has pages."
-    pages = record.get("pages")
-    text = next((record[k] for k in TEXT_KEYS if record.get(k) is not None), None)
-    joined = PAGE_BREAK.join(pages) if isinstance(pages, list) and pages and all(isinstance(p, str) for p in pages) else None
-    text = joined if text is None else text
-    if not isinstance(text, str):
-        raise InputError("a record needs 'text' (a string) or 'pages' (a list of strings)")
-    if not text.strip():
-        raise InputError("the text is empty")
-    if text != joined:
-        return text, None
-    return text, [sum(len(p) + len(PAGE_BREAK) for p in pages[:i]) for i in range(len(pages))]
-
-def record_id(record: Mapping[str, Any], default_id: str) -> str:
+# %% ../../nbs/00_documents/files.ipynb #74c895db
+def record_id(
+    record: Mapping[str, Any],  # A JSON object
+    default_id: str,            # When no id field has a value
+) -> str:                       # `InputError` when the id is neither text nor a number
     "Id of a record."
     value = next((record[k] for k in ID_KEYS if record.get(k) not in (None, "")), default_id)
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise InputError(f"the id must be text or a number, got {value!r}")
     return str(value)
 
-# %% ../../nbs/00_documents/files.ipynb #76bab361
-def _record_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
-    "Everything else that a store can hold: short texts, numbers, truth values; those in `metadata` too (seed 003)."
-    inner = record.get("metadata")
-    values = {**(inner if isinstance(inner, Mapping) else {}), **record}
-    return {k: v for k, v in values.items() if k not in (*TEXT_KEYS, *ID_KEYS) and isinstance(v, SCALARS) and _storable(v)}
+# %% ../../nbs/00_documents/files.ipynb #4cb3cc2d
+def _joined_pages(record: Mapping[str, Any]) -> str | None:
+    "The pages of a record as one text; None when it has no list of texts."
+    pages = record.get("pages")
+    if isinstance(pages, list) and pages and all(isinstance(p, str) for p in pages):
+        return PAGE_BREAK.join(pages)
+    return None
 
+def _page_starts(pages: list[str]) -> list[int]:
+    "Offset of every page in the joined text."
+    starts, at = [], 0
+    for page in pages:
+        starts.append(at)
+        at += len(page) + len(PAGE_BREAK)
+    return starts
+
+# %% ../../nbs/00_documents/files.ipynb #03598b8c
+def _record_text(record: Mapping[str, Any]) -> tuple[str, list[int] | None]:
+    "Text of a record, and where its pages start when it has pages."
+    joined = _joined_pages(record)
+    text = next((record[k] for k in TEXT_KEYS if record.get(k) is not None), joined)
+    if not isinstance(text, str):
+        raise InputError("a record needs 'text' (a string) or 'pages' (a list of strings)")
+    if not text.strip():
+        raise InputError("the text is empty")
+    return text, _page_starts(record["pages"]) if text == joined else None
+
+# %% ../../nbs/00_documents/files.ipynb #c4b63261
 def _storable(value: str | int | float | bool) -> bool:
     "False for long texts, numbers beyond 64 bits, NaN and infinity."
-    return len(value) <= 500 if isinstance(value, str) else math.isfinite(value) if isinstance(value, float) else -2**63 <= value < 2**63
+    if isinstance(value, str):
+        return len(value) <= 500
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return -2**63 <= value < 2**63
 
-def check_characters(*texts: str) -> None:
+def _record_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
+    "Everything of a record, and of its `metadata`, that is neither text nor id and that a store can hold."
+    inner = record.get("metadata")
+    values = {**(inner if isinstance(inner, Mapping) else {}), **record}
+    own = {k: v for k, v in values.items() if k not in (*TEXT_KEYS, *ID_KEYS)}
+    return {k: v for k, v in own.items() if isinstance(v, SCALARS) and _storable(v)}
+
+# %% ../../nbs/00_documents/files.ipynb #acd161d0
+def check_characters(
+    *texts: str,  # Texts, ids, metadata keys and values
+) -> None:        # `InputError` names the first that is wrong
     "Refuse half a surrogate pair: no store can hold it."
     for text in texts:
         if match := re.search("[\ud800-\udfff]", text):
@@ -117,10 +136,10 @@ def check_characters(*texts: str) -> None:
 
 # %% ../../nbs/00_documents/files.ipynb #c3f52ff5
 def record_to_document(
-    record: Mapping[str, Any],   # `text` (or `content`), or `pages`: a list of texts; `doc_id` (or `id`, `_id`); anything else is metadata
-    default_id: str,             # When the record has no id
-    file_name: str,
-) -> Document:                   # `InputError` says what is wrong with the record
+    record: Mapping[str, Any],  # A text or `pages` (a list of texts), an id; the rest is metadata
+    default_id: str,            # When the record has no id
+    file_name: str,             # Kept as metadata `file_name`
+) -> Document:                  # `InputError` says what is wrong with the record
     "Make a document of one JSON record."
     if not isinstance(record, Mapping):
         raise InputError(f"a record must be a JSON object, got {type(record).__name__}")
@@ -131,7 +150,18 @@ def record_to_document(
     hidden = [*metadata]
     if page_starts:
         metadata["page_starts"] = page_starts
-    return Document(text=text, id_=doc_id, metadata=metadata, excluded_embed_metadata_keys=hidden, excluded_llm_metadata_keys=hidden)
+    return Document(text=text, id_=doc_id, metadata=metadata,
+                    excluded_embed_metadata_keys=hidden, excluded_llm_metadata_keys=hidden)
+
+# %% ../../nbs/00_documents/files.ipynb #ebabee5f
+@dataclass(frozen=True)
+class Problem:
+    "Something that was skipped."
+    where: str  # File, with `:line` for a record
+    what: str   # What is wrong with it
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
 
 # %% ../../nbs/00_documents/files.ipynb #3418c16a
 def _jsonl_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str]]:
@@ -170,11 +200,31 @@ def _file_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str
 
 # %% ../../nbs/00_documents/files.ipynb #e6948c13
 def read_documents(
-    path: str | Path,        # Folder or file
-    problems: list[Problem], # What was skipped is added here
-    base: str | Path | None = None,  # Document ids are paths below this folder; `path` itself when None
-) -> Iterator[Document]:     # With stable ids; a second document with the same id is skipped and reported
-    "Read every document below a path."
+    path: str | Path,
+    problems: list[Problem],
+    base: str | Path | None = None,
+) -> Iterator[Document]:
+    """Read every document below a path.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder, searched through, or one file: `.md`, `.markdown`, `.txt`, `.jsonl`, `.pdf`.
+    problems : list of Problem
+        What was skipped is added here, while the documents are read.
+    base : str or Path, optional
+        Document ids are paths below this folder; default: `path` itself.
+
+    Returns
+    -------
+    iterator of Document
+        With stable ids, in the order of the file names. A second document with an id is skipped and reported.
+
+    Raises
+    ------
+    InputError
+        When there is no such path, or nothing in it that can be read.
+    """
     root = Path(base if base is not None else path)
     seen: dict[str, str] = {}
     for file in find_files(path):
@@ -189,7 +239,10 @@ def read_documents(
                 yield item
 
 # %% ../../nbs/00_documents/files.ipynb #8ed9933e
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(
+    path: Path,  # Replaced when it exists; the temporary file is in the same folder, with the suffix `.tmp`
+    text: str,   # Written as UTF-8
+) -> None:
     "Write a file so that it is either the old one or the new one."
     temporary = path.with_suffix(".tmp")
     temporary.write_text(text, encoding="utf-8")

@@ -14,35 +14,43 @@ from llama_index.core.schema import BaseNode
 __all__ = ['detect_kind', 'text_of', 'records_of']
 
 # %% ../../nbs/00_documents/kinds.ipynb #a0b84006
+from .headings import article_headings
 from .qa import qa_pairs, qa_records
 from .records import Record, statute_records
-from .rulings import _INTERPRETATION, _RULING, _sections, interpretation_records, ruling_records
+from ragnb.documents.rulings import (
+    INTERPRETATION_PARTS, interpretation_records, named_parts, RULING_PARTS, ruling_records
+)
 from .span import InputError
-from .statutes import _candidates, _choose
 
 # %% ../../nbs/00_documents/kinds.ipynb #d8aeedca
 def detect_kind(
     text: str,
 ) -> str | None:  # statute, interpretation, ruling, qa, or None
     "Tell what kind of record document a text is."
-    rulings, opinions = _sections(text, _RULING), _sections(text, _INTERPRETATION)
-    articles = [c for c in _choose(_candidates(text, 0, len(text))) if c.kind != "weak"]
+    rulings, opinions = named_parts(text, RULING_PARTS), named_parts(text, INTERPRETATION_PARTS)
+    articles = [heading for heading in article_headings(text) if heading.kind != "weak"]
     first = min((p.span.start for p in (*rulings, *opinions)), default=len(text))
-    if len(articles) >= 5 and sum(c.start < first for c in articles) >= 3:
+    if len(articles) >= 5 and sum(heading.start < first for heading in articles) >= 3:
         return "statute"  # its articles come first: a code of procedure also has items named 주문 and 이유
     ruling, opinion = {p.name for p in rulings}, {p.name for p in opinions}
     if ruling & {"판시사항", "판결요지", "판례내용", "결정요지"} or {"주문", "이유"} <= ruling:
         return "ruling"
-    if any(n.startswith("질의") for n in opinion) and "회답" in opinion:
+    if "회답" in opinion and any(name.startswith("질의") for name in opinion):
         return "interpretation"
     if qa_pairs(text):
         return "qa"
-    start = next((c.start for c in articles), 0)
-    return "statute" if len(articles) >= 3 or articles and start < 300 and articles[0].title else None
+    titled_early = articles and articles[0].start < 300 and articles[0].title
+    return "statute" if len(articles) >= 3 or titled_early else None
 
 # %% ../../nbs/00_documents/kinds.ipynb #5bdca246
-_FIELDS = (("질의요지", ("질의요지", "question", "질의")), ("회답", ("회답", "answer", "회시")), ("이유", ("이유", "reason")),
-           ("판시사항", ("판시사항", "issues")), ("판결요지", ("판결요지", "summary")), ("판례내용", ("판례내용", "full_text", "detail")))
+_FIELDS = (
+    ("질의요지", ("질의요지", "question", "질의")),
+    ("회답", ("회답", "answer", "회시")),
+    ("이유", ("이유", "reason")),
+    ("판시사항", ("판시사항", "issues")),
+    ("판결요지", ("판결요지", "summary")),
+    ("판례내용", ("판례내용", "full_text", "detail")),
+)
 
 # %% ../../nbs/00_documents/kinds.ipynb #602b1b96
 def text_of(
@@ -52,22 +60,27 @@ def text_of(
     for name in ("text", "content"):
         if isinstance(row.get(name), str) and row[name].strip():
             return row[name]
-    parts = [(label, next((str(row[k]) for k in keys if row.get(k)), "")) for label, keys in _FIELDS]
-    body = "\n\n".join(f"{label}:\n{value.strip()}" for label, value in parts if value.strip())
-    if not body:
+    parts = []
+    for label, keys in _FIELDS:
+        value = next((str(row[key]) for key in keys if row.get(key)), "").strip()
+        if value:
+            parts.append(f"{label}:\n{value}")
+    if not parts:
         raise InputError(f"row needs a text, content or parts such as 질의요지, got the fields {sorted(row)}")
+    body = "\n\n".join(parts)
     return f"[{row['title']}]\n\n{body}" if row.get("title") else body
 
 # %% ../../nbs/00_documents/kinds.ipynb #6c6705ba
-_MAKERS = {"statute": statute_records, "interpretation": interpretation_records, "ruling": ruling_records, "qa": qa_records}
-
+_MAKERS = {
+    "statute": statute_records, "interpretation": interpretation_records, "ruling": ruling_records, "qa": qa_records,
+}
 
 def records_of(
-    document: BaseNode,       # A LlamaIndex document; `metadata` may hold title, domain, law_id or item_id (else its id is used)
-    kind: str | None = None,  # statute, interpretation, ruling or qa; found out when None
-    max_size: int | None = None,  # Characters of an article's record or an unsplit pair; None for each kind's own; rulings may be longer
+    document: BaseNode,           # `metadata` may hold title, domain, and law_id or item_id (else its id is used)
+    kind: str | None = None,      # statute, interpretation, ruling or qa; found out when None
+    max_size: int | None = None,  # Characters of an article's record or an unsplit pair; None for each kind's own
     min_size: int = 200,          # Characters; a shorter article is merged with a neighbor of its section
-) -> list[Record]:            # Empty when the document is none of these
+) -> list[Record]:                # Empty when the document is none of these
     "Turn a document into records."
     text, metadata = document.get_content(), document.metadata
     kind = kind or detect_kind(text)
@@ -76,8 +89,10 @@ def records_of(
     if kind not in _MAKERS:
         raise InputError(f"kind must be one of {', '.join(_MAKERS)}, got {kind!r}")
     item = str(metadata.get("law_id") or metadata.get("item_id") or document.node_id)
-    most = 3000 if max_size is None else max_size
-    sizes = {"statute": {"min_size": min(min_size, most - 1), "max_size": most}}
-    if max_size is not None:
-        sizes["qa"] = {"max_size": min(1500, max_size), "threshold": max_size}
-    return _MAKERS[kind](text, item, str(metadata.get("title") or ""), str(metadata.get("domain") or ""), **sizes.get(kind, {}))
+    sizes = {}
+    if kind == "statute":
+        most = 3000 if max_size is None else max_size
+        sizes = {"min_size": min(min_size, most - 1), "max_size": most}
+    elif kind == "qa" and max_size is not None:
+        sizes = {"max_size": min(1500, max_size), "threshold": max_size}
+    return _MAKERS[kind](text, item, str(metadata.get("title") or ""), str(metadata.get("domain") or ""), **sizes)

@@ -15,41 +15,19 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 # %% auto #0
-__all__ = ['Table', 'Heading', 'bare_line', 'find_tables', 'find_headings']
+__all__ = ['Table', 'bare_line', 'find_tables', 'Heading', 'find_headings']
 
 # %% ../../nbs/00_documents/markdown.ipynb #3dadad85
 from .span import Span
 from .text import trim_span
 
-# %% ../../nbs/00_documents/markdown.ipynb #8c853641
-@dataclass(frozen=True)
-class Table:
-    "A Markdown table, as spans."
-    span: Span
-    header: Span              # Header row and delimiter row; empty when the table has none
-    rows: tuple[Span, ...]    # The other rows, with the lines that continue them
-
-
-@dataclass(frozen=True)
-class Heading:
-    "A Markdown heading."
-    start: int                # Offset of its line
-    path: tuple[str, ...]     # Titles from the outermost to its own
-
-
-class _Blocks(NamedTuple):
-    "What the Markdown parser says about lines."
-    lines: list[Span]                    # Trimmed
-    tables: dict[int, int]               # First line -> one past the last
-    code: set[int]                       # Lines of fenced code
-    headings: list[tuple[int, int, str]]  # Line, depth, title
-
 # %% ../../nbs/00_documents/markdown.ipynb #c9020312
 @lru_cache(maxsize=1)
 def _markdown() -> MarkdownIt:
-    "A parser of blocks. Indented code is off: Korean documents indent tables far more often than code."
+    "A parser of blocks, without indented code."
     return MarkdownIt("commonmark").enable("table").disable(["code", "inline"])
 
+# %% ../../nbs/00_documents/markdown.ipynb #9b5fc140
 def _is_open(lines: Sequence[str], first: int, end: int) -> bool:
     "True when fenced code has no closing line."
     return end - first < 2 or not re.fullmatch(r"[\s>]*(?:`{3,}|~{3,})\s*", lines[end - 1])
@@ -66,32 +44,70 @@ def _tokens(text: str) -> list[Token]:
             lines[i] = ""
     return tokens
 
+# %% ../../nbs/00_documents/markdown.ipynb #cb8c2adb
+def _line_spans(text: str) -> list[Span]:
+    "Every line, trimmed."
+    lines, start = [], 0
+    for end in re.finditer(r"\r\n?|\n", text):
+        lines.append(trim_span(text, start, end.start()))
+        start = end.end()
+    return [*lines, trim_span(text, start, len(text))]
+
+# %% ../../nbs/00_documents/markdown.ipynb #383f341e
+class _Blocks(NamedTuple):
+    "What the Markdown parser says about lines."
+    lines: list[Span]                     # Trimmed
+    tables: dict[int, int]                # First line -> one past the last
+    code: set[int]                        # Lines of fenced code
+    headings: list[tuple[int, int, str]]  # Line, depth, title
+
 # %% ../../nbs/00_documents/markdown.ipynb #25748362
 @lru_cache(maxsize=4)
 def _blocks(text: str) -> _Blocks:
     "Read the blocks of a Markdown text."
-    ends = [*(m.span() for m in re.finditer(r"\r\n?|\n", text)), (len(text), len(text))]
-    lines = [trim_span(text, a, b) for a, b in zip([0, *(e for _, e in ends)], [s for s, _ in ends])]
-    tokens = _tokens(text)
+    lines, tokens = _line_spans(text), _tokens(text)
     tables = {t.map[0]: min(t.map[1], len(lines)) for t in tokens if t.type == "table_open"}
     code = {i for t in tokens if t.type == "fence" for i in range(*t.map)}
-    headings = [(t.map[0], int(t.tag[1]), re.sub(r"\s+", " ", body.content).strip()) for t, body in zip(tokens, tokens[1:])
-                if t.type == "heading_open" and t.level == 0]
+    headings = []
+    for token, body in zip(tokens, tokens[1:]):
+        if token.type == "heading_open" and token.level == 0:
+            headings.append((token.map[0], int(token.tag[1]), re.sub(r"\s+", " ", body.content).strip()))
     return _Blocks(lines, tables, code, headings)
+
+# %% ../../nbs/00_documents/markdown.ipynb #8c853641
+@dataclass(frozen=True)
+class Table:
+    "A Markdown table, as spans."
+    span: Span
+    header: Span              # Header row and delimiter row; empty when the table has none
+    rows: tuple[Span, ...]    # The other rows, with the lines that continue them
 
 # %% ../../nbs/00_documents/markdown.ipynb #2be71958
 _CONTAINER = re.compile(r"(?:\s*>)*\s*(?:(?:[-*+]|\d{1,9}[.)])\s+(?=\|))?")
-_DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\Z")
-_LONGEST_CELL = 30   # Lines that one row may be spread over
 
-def bare_line(text: str, line: Span) -> str:
+
+def bare_line(
+    text: str,   # The whole document
+    line: Span,  # One line of it, trimmed
+) -> str:
     "A line without quotation and list markers."
     whole = line.of(text)
     return whole[_CONTAINER.match(whole).end():]
 
+# %% ../../nbs/00_documents/markdown.ipynb #d7fb9ec3
 def _is_closed(row: str) -> bool:
     "True when a row ends with a pipe."
     return row.endswith("|") and not row.endswith("\\|")
+
+def _is_row(text: str, blocks: _Blocks, k: int) -> bool:
+    "True when line `k` begins and ends with a pipe."
+    if k >= len(blocks.lines):
+        return False
+    line = bare_line(text, blocks.lines[k])
+    return len(line) > 1 and line.startswith("|") and _is_closed(line)
+
+# %% ../../nbs/00_documents/markdown.ipynb #15838398
+_LONGEST_CELL = 30   # Lines that one row may be spread over
 
 def _closing_line(text: str, blocks: _Blocks, first: int) -> int | None:
     "The line that closes a row which an earlier line has left open."
@@ -105,37 +121,41 @@ def _closing_line(text: str, blocks: _Blocks, first: int) -> int | None:
 
 # %% ../../nbs/00_documents/markdown.ipynb #61c4fa2e
 def _rows(text: str, blocks: _Blocks, first: int, end: int, outer: bool) -> tuple[list[Span], int]:
-    "Rows from a line on; the parser ends the table at `end`. Also tells the line behind the last row."
+    "Rows from a line on, and the line after them. The parser ends the table at `end`; `outer`: rows begin with a pipe."
     rows: list[Span] = []
     j = first
     while j < len(blocks.lines) and blocks.lines[j] and j not in blocks.tables:
-        line = bare_line(text, blocks.lines[j])
-        opened = outer and not line.startswith("|") and rows and not _is_closed(rows[-1].of(text))
-        close = _closing_line(text, blocks, j) if opened else None
+        piped = bare_line(text, blocks.lines[j]).startswith("|")
+        is_open = outer and not piped and rows and not _is_closed(rows[-1].of(text))
+        close = _closing_line(text, blocks, j) if is_open else None
         if close is not None:
             rows[-1] = rows[-1].hull(blocks.lines[close])
             j = close + 1
-        elif j < end or outer and line.startswith("|"):
+        elif j < end or outer and piped:
             rows.append(blocks.lines[j])
             j += 1
         else:
             break
     while rows and "|" not in rows[-1].of(text):
-        j, rows = j - 1, rows[:-1]
+        rows.pop()
+        j -= 1
     return rows, j
 
 # %% ../../nbs/00_documents/markdown.ipynb #53890fe4
+_DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\Z")
+
 def _table_at(text: str, blocks: _Blocks, i: int) -> tuple[Table, int] | None:
-    "The table that begins at a line, and the line behind it."
-    def is_row(k: int) -> bool: return k < len(blocks.lines) and _is_closed(line := bare_line(text, blocks.lines[k])) and line.startswith("|") and len(line) > 1
+    "The table that begins at a line, and the line after it."
     known = i in blocks.tables
-    if i in blocks.code or not known and not (is_row(i) and is_row(i + 1)):
+    found = known or _is_row(text, blocks, i) and _is_row(text, blocks, i + 1)
+    if i in blocks.code or not found:
         return None
+    start = blocks.lines[i].start
     headed = known or bool(_DELIMITER.match(bare_line(text, blocks.lines[i + 1])))
     first = i + 2 if headed else i
-    rows, after = _rows(text, blocks, first, blocks.tables.get(i, first), bare_line(text, blocks.lines[i]).startswith("|"))
-    start = blocks.lines[i].start
     header = Span(start, blocks.lines[i + 1].end if headed else start)
+    outer = bare_line(text, blocks.lines[i]).startswith("|")
+    rows, after = _rows(text, blocks, first, blocks.tables.get(i, first), outer)
     return Table(Span(start, rows[-1].end if rows else header.end), header, tuple(rows)), max(after, first)
 
 # %% ../../nbs/00_documents/markdown.ipynb #92f3f293
@@ -145,13 +165,23 @@ def find_tables(
     "Find the Markdown tables of a text."
     if "|" not in text:
         return []
-    blocks, out, i = _blocks(text), [], 0
+    blocks, i = _blocks(text), 0
+    out: list[Table] = []
     while i < len(blocks.lines):
         found = _table_at(text, blocks, i) if blocks.lines[i] else None
-        if found:
-            out.append(found[0])
-        i = found[1] if found else i + 1
+        if found is None:
+            i += 1
+        else:
+            table, i = found
+            out.append(table)
     return out
+
+# %% ../../nbs/00_documents/markdown.ipynb #4a5f59f1
+@dataclass(frozen=True)
+class Heading:
+    "A Markdown heading."
+    start: int                # Offset of its line
+    path: tuple[str, ...]     # Titles from the outermost to its own
 
 # %% ../../nbs/00_documents/markdown.ipynb #f1a1d55a
 def find_headings(
@@ -160,11 +190,16 @@ def find_headings(
 ) -> list[Heading]:      # In order; headings in code, lists and front matter are none
     "Find the Markdown headings of a text, `#` and underlined ones."
     front = re.match(r"---[ \t]*\r?\n.*?\n---[ \t]*(?:\r?\n|\Z)", text, re.S)
-    blocks, path, out = _blocks(text), [], []
+    top = front.end() if front else 0
+    blocks = _blocks(text)
+    path: list[tuple[int, str]] = []
+    out: list[Heading] = []
     for line, depth, title in blocks.headings:
         start = blocks.lines[line].start
-        if not title or front and start < front.end():
+        if not title or start < top:
             continue
-        path = [p for p in path if p[0] < depth] + [(depth, title if len(title) <= longest else title[:longest].rstrip() + "...")]
+        if len(title) > longest:
+            title = title[:longest].rstrip() + "..."
+        path = [p for p in path if p[0] < depth] + [(depth, title)]
         out.append(Heading(start, tuple(t for _, t in path)))
     return out

@@ -16,8 +16,8 @@ from .text import trim_span, whole_cut
 
 # %% ../../nbs/00_documents/packing.ipynb #ce80fe9c
 def cut_long(
-    text: str,
-    span: Span,
+    text: str,             # The whole document
+    span: Span,            # What to cut
     size: int,             # Characters, >= 1
 ) -> Iterator[Span]:       # Trimmed, at most `size` long, in order
     "Cut a span into pieces, at white space where possible, never inside a visible character."
@@ -25,7 +25,8 @@ def cut_long(
         raise InputError(f"size must be >= 1, got {size}")
     while len(span) > size:
         start, most = span.start, span.start + size
-        cut = next((i for i in range(most, start + size // 2, -1) if text[i].isspace()), None) or whole_cut(text, start, most)
+        space = next((i for i in range(most, start + size // 2, -1) if text[i].isspace()), None)
+        cut = space or whole_cut(text, start, most)
         yield trim_span(text, start, cut)
         span = trim_span(text, cut, span.end)
     if span:
@@ -33,24 +34,31 @@ def cut_long(
 
 # %% ../../nbs/00_documents/packing.ipynb #7005abb0
 def overlap_start(
-    text: str,
+    text: str,     # The whole document
     last: Span,    # The chunk just closed
-    overlap: int,  # Characters wanted
-    floor: int,    # Do not start before this
-) -> int:
+    overlap: int,  # Characters wanted, >= 0
+    floor: int,    # Do not start before this offset
+) -> int:          # Offset of the start of a word in `last`; its end when there is none
     "Step back from the end of a chunk by at most `overlap` characters, to the start of a word."
     lowest = max(floor, last.end - min(overlap, len(last) // 2))
     return next((i for i in range(lowest, last.end) if text[i - 1:i].isspace() and not text[i].isspace()), last.end)
 
+# %% ../../nbs/00_documents/packing.ipynb #9e364105
+def _chunk_start(text: str, atom: Span, last: Span, size: int, overlap: int, floor: int) -> int:
+    "Where a chunk begins: inside the chunk before it when its first atom still fits, else at that atom."
+    back = overlap_start(text, last, overlap, floor)
+    fits = back < last.end and atom.end - back <= size
+    return back if fits else atom.start
+
 # %% ../../nbs/00_documents/packing.ipynb #7e10c328
 def pack(
-    text: str,
-    atoms: Sequence[Span],            # Sentences or smaller, in order, disjoint, none longer than `size`
-    size: int,                        # Characters of a chunk, at most
-    overlap: int = 0,                 # Characters repeated from the chunk before, at most half of it
-    stops: Sequence[int] = (),        # Offsets that no chunk crosses, sorted (parent ends)
-    floors: Sequence[int] = (),       # For each stop region: where its first overlap may begin at the earliest
-) -> list[Span]:                      # Starts and ends both strictly increase
+    text: str,                      # The whole document
+    atoms: Sequence[Span],          # Sentences or smaller, in order, disjoint, none longer than `size`
+    size: int,                      # Characters of a chunk, at most
+    overlap: int = 0,               # Characters repeated from the chunk before, at most half of it
+    stops: Sequence[int] = (),      # Offsets that no chunk crosses, sorted (parent ends)
+    floors: Sequence[int] = (),     # For each stop: where the first overlap of its region may begin (parent starts)
+) -> list[Span]:                    # Starts and ends both strictly increase
     "Pack atoms into chunks of at most `size` characters."
     out: list[Span] = []
     i = region = 0
@@ -59,8 +67,8 @@ def pack(
             region += 1
         start = atoms[i].start
         if overlap and out and out[-1].end <= start:
-            back = overlap_start(text, out[-1], overlap, floors[region] if region < len(floors) else 0)
-            start = back if back < out[-1].end and atoms[i].end - back <= size else start
+            floor = floors[region] if region < len(floors) else 0
+            start = _chunk_start(text, atoms[i], out[-1], size, overlap, floor)
         stop = stops[region] if region < len(stops) else len(text)
         j = i + 1
         while j < len(atoms) and atoms[j].end - start <= size and atoms[j].end <= stop:

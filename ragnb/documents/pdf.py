@@ -17,22 +17,20 @@ from .span import InputError
 # %% ../../nbs/00_documents/pdf.ipynb #f5a70871
 def _page_text(raw: str) -> str:
     "Text of a page: plain line ends, no soft hyphens at line breaks, no trailing space."
-    text = raw.replace("\r\n", "\n").replace("\r", "\n").replace("\ufffe\n", "").replace("\ufffe", "").replace("\x00", "")
+    text = raw.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\ufffe\n", "").replace("\ufffe", "").replace("\x00", "")
     return re.sub(r"[^\S\n]+$", "", text, flags=re.M).strip("\n")
 
-# %% ../../nbs/00_documents/pdf.ipynb #1dc723f2
-def read_pdf(
-    path: str | Path,
-    password: str | None = None,
-) -> list[str]:  # The text of each page, in order; '' for a page without text
-    "Read the pages of a PDF."
+# %% ../../nbs/00_documents/pdf.ipynb #3598a43e
+def _page_texts(path: Path, password: str | None) -> list[str]:
+    "The text of every page of a PDF."
     import pypdfium2
     try:
-        pdf = pypdfium2.PdfDocument(Path(path), password=password)
+        pdf = pypdfium2.PdfDocument(path, password=password)
     except pypdfium2.PdfiumError as error:
-        raise InputError(f"{Path(path).name} cannot be read as a PDF ({' '.join(str(error).split())})") from error
+        raise InputError(f"{path.name} cannot be read as a PDF ({' '.join(str(error).split())})") from error
+    pages = []
     try:
-        pages = []
         for page in pdf:
             textpage = page.get_textpage()
             pages.append(_page_text(textpage.get_text_bounded()))
@@ -40,6 +38,16 @@ def read_pdf(
             page.close()
     finally:
         pdf.close()
+    return pages
+
+# %% ../../nbs/00_documents/pdf.ipynb #1dc723f2
+def read_pdf(
+    path: str | Path,              # `InputError` when it is no PDF, is locked, or has no text
+    password: str | None = None,   # Of an encrypted file
+) -> list[str]:                    # The text of each page, in order; '' for a page without text
+    "Read the pages of a PDF."
+    path = Path(path)
+    pages = _page_texts(path, password)
     if not any(p.strip() for p in pages):
-        raise InputError(f"{Path(path).name} has {len(pages)} pages but no text: it is probably scanned and needs OCR")
+        raise InputError(f"{path.name} has {len(pages)} pages but no text: it is probably scanned and needs OCR")
     return pages

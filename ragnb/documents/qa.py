@@ -6,50 +6,61 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # %% auto #0
 __all__ = ['QAPair', 'qa_pairs', 'qa_records']
 
 # %% ../../nbs/00_documents/qa.ipynb #ca5b7b44
-from .records import _lines, Record
-from .rulings import _NUMBERED, _title
+from .headings import continues_line, LINE_LEAD, LINE_START, visible_start
+from .records import cut_lines, Record
+from .rulings import document_title, LIST_MARK
 from .span import Span
-from .statutes import _BOL, _continues, _front, _LEAD
+from .statutes import front_matter
 from .text import trim_span
 
 # %% ../../nbs/00_documents/qa.ipynb #458e83e5
-_WHO = r"(?P<{0}q>(?:재|추가[ ]?|(?:제[ ]?)?\d차[ ]?)?(?:질의|질문)(?:[ ]?(?:요지|내용|사항))?)|(?P<{0}a>(?:재|추가[ ]?|(?:제[ ]?)?\d차[ ]?)?(?:회시|회답|답변)(?:[ ]?(?:요지|내용|사항))?)"
+_WHO = (r"(?P<{0}q>(?:재|추가[ ]?|(?:제[ ]?)?\d차[ ]?)?(?:질의|질문)(?:[ ]?(?:요지|내용|사항))?)"
+        r"|(?P<{0}a>(?:재|추가[ ]?|(?:제[ ]?)?\d차[ ]?)?(?:회시|회답|답변)(?:[ ]?(?:요지|내용|사항))?)")
 _NTH = r"[ \t]*(?:[\d①-⑳]{1,2}|\([ ]?\d{1,2}[ ]?\))?[ \t]*"
-_QA = re.compile(_BOL + _LEAD + _NUMBERED + rf"(?:[\[【［〔<〈(（][ \t]*(?:{_WHO.format('b')}){_NTH}[\]】］〕>〉)）](?![ \t]*(?:과|와|의|에|을|를|은|는)[\s,])[ \t]*[:：]?"
-                 rf"|(?:{_WHO.format('c')}){_NTH}[*_]*(?:[:：]|\.(?=\s)|(?=[ \t]*(?:[\r\n]|\Z)))"
-                 r"|(?:(?P<dq>Q|문)|(?P<da>A|답))[ \t]*\d{0,2}[ \t]*[:：.)](?=\s))"
-                 rf"|(?<=[.?!)\]])[ \t]+(?:{_WHO.format('e')}){_NTH}[:：]")
+_BRACKETED = (rf"[\[【［〔<〈(（][ \t]*(?:{_WHO.format('b')}){_NTH}[\]】］〕>〉)）]"
+              r"(?![ \t]*(?:과|와|의|에|을|를|은|는)[\s,])[ \t]*[:：]?")
+_PLAIN = rf"(?:{_WHO.format('c')}){_NTH}[*_]*(?:[:：]|\.(?=\s)|(?=[ \t]*(?:[\r\n]|\Z)))"
+_LETTER = r"(?:(?P<dq>Q|문)|(?P<da>A|답))[ \t]*\d{0,2}[ \t]*[:：.)](?=\s)"
+_IN_LINE = rf"(?<=[.?!)\]])[ \t]+(?:{_WHO.format('e')}){_NTH}[:：]"
+_QA = re.compile(LINE_START + LINE_LEAD + LIST_MARK + rf"(?:{_BRACKETED}|{_PLAIN}|{_LETTER})|{_IN_LINE}")
 
+def _marks(text: str) -> list[tuple[int, str]]:
+    "Starts of questions (q) and answers (a), in order."
+    out = []
+    for m in _QA.finditer(text):
+        if not continues_line(text, m.start()):
+            asks = m["bq"] or m["cq"] or m["dq"] or m["eq"]
+            out.append((visible_start(m), "q" if asks else "a"))
+    return out
+
+# %% ../../nbs/00_documents/qa.ipynb #8feb2acc
 class QAPair(NamedTuple):
     "A question with its answer."
     question: Span  # With its marker
     answer: Span    # With its marker
 
-# %% ../../nbs/00_documents/qa.ipynb #8feb2acc
 def qa_pairs(
     text: str,
 ) -> list[QAPair]:  # In order; empty when the text is not made of questions and answers
     "Find questions and their answers."
-    marks = []
-    for m in _QA.finditer(text):
-        start = m.start() + len(m[0]) - len(m[0].lstrip())
-        if not _continues(text, m.start()):
-            marks.append((start, "q" if any(m[g + "q"] for g in "bcde" if g + "q" in m.groupdict()) else "a"))
-    out, question, answer = [], None, None
-    for start, kind in [*marks, (len(text), "q")]:
-        if kind == "q" and answer is not None:
+    out: list[QAPair] = []
+    question = answer = None
+    for start, kind in [*_marks(text), (len(text), "q")]:
+        if kind == "a":
+            if question is not None and answer is None:
+                answer = start
+            continue
+        if answer is not None:
             out.append(QAPair(trim_span(text, question, answer), trim_span(text, answer, start)))
             question = answer = None
-        if kind == "q":
-            question = start if question is None else question
-        elif question is not None and answer is None:
-            answer = start
+        if question is None:
+            question = start
     return out
 
 # %% ../../nbs/00_documents/qa.ipynb #155264f1
@@ -58,13 +69,20 @@ def _pair_pieces(text: str, start: int, pair: QAPair, size: int, threshold: int)
     whole = Span(start, pair.answer.end)
     if len(whole) <= threshold:
         return [whole]
-    first = _lines(text, pair.answer, max(1, size // 3, size - (pair.answer.start - start)))[0]
-    return [Span(start, first.end), *_lines(text, Span(first.end, pair.answer.end), size)]
+    room = max(1, size // 3, size - (pair.answer.start - start))
+    first = cut_lines(text, pair.answer, room)[0]
+    return [Span(start, first.end), *cut_lines(text, Span(first.end, pair.answer.end), size)]
 
+# %% ../../nbs/00_documents/qa.ipynb #b5bb4e8f
 def _short(text: str, limit: int = 400) -> str:
     "The start of a text on one line, for a prefix."
     flat = re.sub(r"\s+", " ", text).strip()
     return flat if len(flat) <= limit else flat[:limit].rstrip() + "..."
+
+def _prefix(text: str, title: str, asked: Span | None) -> str:
+    "Title and the question that a record does not hold itself."
+    words = [f"[{title}]" if title else "", _short(asked.of(text)) if asked else ""]
+    return "\n\n".join(word for word in words if word)
 
 # %% ../../nbs/00_documents/qa.ipynb #bf624e96
 def qa_records(
@@ -76,14 +94,18 @@ def qa_records(
     threshold: int = 3500,   # Characters; a pair up to this length stays whole
 ) -> list[Record]:           # The text before the first question belongs to the first record
     "Turn questions and answers into records that keep each pair together."
-    pairs, title, start = qa_pairs(text), _title(text, title, _front(text)), trim_span(text, 0, len(text)).start
-    shared, out = {"item_id": item_id} | ({"domain": domain} if domain else {}), []
+    pairs, title = qa_pairs(text), document_title(text, title, front_matter(text))
+    shared: dict[str, Any] = {"item_id": item_id} | ({"domain": domain} if domain else {})
+    start = trim_span(text, 0, len(text)).start
+    out: list[Record] = []
     for i, pair in enumerate(pairs, 1):
-        end = len(text) if i == len(pairs) else pair.answer.end     # a last question without an answer stays with the pair before it
-        pieces = _pair_pieces(text, start, pair._replace(answer=trim_span(text, pair.answer.start, end)), max_size, threshold)
+        answer = trim_span(text, pair.answer.start, len(text)) if i == len(pairs) else pair.answer
+        pieces = _pair_pieces(text, start, QAPair(pair.question, answer), max_size, threshold)
+        name = item_id + (f"_{i}" if len(pairs) > 1 else "")
         for j, span in enumerate(pieces, 1):
             asked = pair.question if j > 1 else pairs[0].question if i > 1 else None
-            prefix = "\n\n".join(x for x in (f"[{title}]" if title else "", _short(asked.of(text)) if asked else "") if x)
-            out.append(Record(item_id + (f"_{i}" if pairs[1:] else "") + (f"_p{j}" if pieces[1:] else ""), "labor_qa", span, title, prefix, shared | {"chunk_type": "qa", "piece": f"{j}/{len(pieces)}", "parent_id": item_id}))
+            metadata = shared | {"chunk_type": "qa", "piece": f"{j}/{len(pieces)}", "parent_id": item_id}
+            record_id = name + (f"_p{j}" if len(pieces) > 1 else "")
+            out.append(Record(record_id, "labor_qa", span, title, _prefix(text, title, asked), metadata))
         start = trim_span(text, pair.answer.end, len(text)).start
     return out

@@ -9,27 +9,29 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['Record', 'merge_short', 'statute_records', 'to_jsonl']
+__all__ = ['Record', 'merge_short', 'cut_lines', 'record_base', 'statute_records', 'to_jsonl']
 
 # %% ../../nbs/00_documents/records.ipynb #f4c431fb
+from .clauses import Clause
 from .packing import cut_long, pack
 from .span import InputError, Span
-from .statutes import Block, Clause, parse_statute, Statute
+from .statutes import Article, Block, parse_statute, Statute
 from .text import sentence_spans, trim_span
 
 # %% ../../nbs/00_documents/records.ipynb #00a3741f
 @dataclass(frozen=True)
 class Record:
-    "A part of a document that stands for itself."
-    id: str                                                    # Unique in the document
-    type: str                                                  # law_article, law_header, interpretation, court_case, labor_qa, ...
+    "A part of a document that can be read alone."
+    id: str                                                 # Unique in the document
+    type: str                                               # law_article, interpretation, court_case, labor_qa, ...
     span: Span
     title: str
-    prefix: str                                                # Repeated for the reader; not part of the document at this place
-    metadata: dict[str, Any] = field(default_factory=dict)     # Scalars
+    prefix: str                                             # Repeated for the reader; not part of the document here
+    metadata: dict[str, Any] = field(default_factory=dict)  # Scalars
 
     def content(
         self,
@@ -37,6 +39,20 @@ class Record:
     ) -> str:       # Prefix, blank line, exact text
         "What embedder and LLM read."
         return f"{self.prefix}\n\n{self.span.of(text)}" if self.prefix else self.span.of(text)
+
+# %% ../../nbs/00_documents/records.ipynb #73ed0f1a
+def _next_merge(spans: Sequence[Span], runs: Sequence[range], min_size: int, max_size: int) -> int | None:
+    "Position of the first of the two runs that are merged next: the shortest run and its shorter neighbor."
+    def size(first: int, last: int) -> int:
+        return spans[runs[last][-1]].end - spans[runs[first][0]].start
+    choices = []
+    for i in range(len(runs)):
+        if size(i, i) >= min_size:
+            continue
+        for j in (i - 1, i + 1):
+            if 0 <= j < len(runs) and size(min(i, j), max(i, j)) <= max_size:
+                choices.append((size(i, i), size(j, j), min(i, j)))
+    return min(choices)[2] if choices else None
 
 # %% ../../nbs/00_documents/records.ipynb #e99cdd87
 def merge_short(
@@ -46,162 +62,126 @@ def merge_short(
 ) -> list[range]:           # Runs of positions; every position is in exactly one
     "Merge short spans with their shorter neighbors."
     runs = [range(i, i + 1) for i in range(len(spans))]
-    def size(first: int, last: int) -> int: return spans[runs[last][-1]].end - spans[runs[first][0]].start
-    while True:
-        choices = [(size(i, i), size(j, j), min(i, j)) for i in range(len(runs)) if size(i, i) < min_size
-                   for j in (i - 1, i + 1) if 0 <= j < len(runs) and size(min(i, j), max(i, j)) <= max_size]
-        if not choices:
-            return runs
-        low = min(choices)[2]
+    while (low := _next_merge(spans, runs, min_size, max_size)) is not None:
         runs[low:low + 2] = [range(runs[low].start, runs[low + 1].stop)]
+    return runs
 
 # %% ../../nbs/00_documents/records.ipynb #2994213f
-class _Piece(NamedTuple):
-    "A part of a long record, with the spans its reader needs."
-    span: Span
-    context: tuple[Span, ...]
-
-def _lines(text: str, span: Span, size: int) -> list[Span]:
-    "Cut a text without structure at lines, sentences, words; pieces of at most `size` characters."
-    atoms = []
+def cut_lines(
+    text: str,
+    span: Span,        # A part without structure
+    size: int,         # Characters of a piece, at most
+) -> list[Span]:       # In order; together every character of the span that is not white space
+    "Cut a text without structure at lines, sentences, words."
+    atoms: list[Span] = []
     for m in re.compile(r"[^\r\n]+").finditer(text, span.start, span.end):
         line = trim_span(text, *m.span())
-        parts = [line] if len(line) <= size else [Span(s.start + line.start, s.end + line.start) for s in sentence_spans(line.of(text), "rule")]
-        atoms += [a for part in parts for a in cut_long(text, part, size)]
+        sentences = [line]
+        if len(line) > size:
+            found = sentence_spans(line.of(text), "rule")
+            sentences = [Span(line.start + s.start, line.start + s.end) for s in found]
+        for sentence in sentences:
+            atoms += cut_long(text, sentence, size)
     return pack(text, atoms, size) if atoms else []
 
 # %% ../../nbs/00_documents/records.ipynb #83400f44
 def _header_row(text: str, inside: Span, at: int) -> tuple[Span, ...]:
     "The header row of the table that `at` lies in, unless `at` is that row."
-    lines = [m.span() for m in re.compile(r"[^\r\n]+|(?<=\n)(?=\r?\n)").finditer(text, inside.start, inside.end)]
-    i = next((k for k, (a, b) in enumerate(lines) if a <= at < b), 0)
+    pattern = re.compile(r"[^\r\n]+|(?<=\n)(?=\r?\n)")
+    lines = [Span(*m.span()) for m in pattern.finditer(text, inside.start, inside.end)]
+    i = next((k for k, line in enumerate(lines) if line.start <= at < line.end), 0)
     first = i
-    while first > 0 and "|" in text[slice(*lines[first - 1])] and "|" in text[slice(*lines[i])]:
+    while first > 0 and "|" in lines[first - 1].of(text) and "|" in lines[i].of(text):
         first -= 1
-    return (trim_span(text, *lines[first]),) if first < i else ()
+    return (trim_span(text, lines[first].start, lines[first].end),) if first < i else ()
 
-# %% ../../nbs/00_documents/records.ipynb #2878b45d
+# %% ../../nbs/00_documents/records.ipynb #4bc368f6
+class _Piece(NamedTuple):
+    "A part of a long record, with the spans its reader needs."
+    span: Span
+    context: tuple[Span, ...]
+
 def _plain_pieces(text: str, span: Span, size: int, context: tuple[Span, ...] = ()) -> list[_Piece]:
     "Pieces of a text without clauses."
-    return [_Piece(s, (*context, *_header_row(text, span, s.start))) for s in _lines(text, span, size)]
+    return [_Piece(s, (*context, *_header_row(text, span, s.start))) for s in cut_lines(text, span, size)]
 
-def _clause_pieces(text: str, span: Span, clauses: Sequence[Clause], size: int, least: int, context: tuple[Span, ...] = ()) -> list[_Piece]:
+# %% ../../nbs/00_documents/records.ipynb #2878b45d
+def _clause_pieces(
+    text: str, span: Span, clauses: Sequence[Clause], size: int, least: int, context: tuple[Span, ...] = (),
+) -> list[_Piece]:
     "Pieces of an article or clause that is too long."
     if len(span) <= size:
         return [_Piece(span, context)]
     if not clauses:
         return _plain_pieces(text, span, size, context)
-    lead, starts = trim_span(text, span.start, clauses[0].span.start), [c.span.start for c in clauses]
-    starts = [span.start, *starts[len(lead) < least:]]      # a short lead stays with the first clause
-    inner = dict(zip(reversed(starts), (c.children for c in reversed(clauses))))
+    lead = trim_span(text, span.start, clauses[0].span.start)
+    below = (*context, trim_span(text, lead.start, min(lead.end, lead.start + 400))) if lead else context
+    joined = len(lead) < least                               # a short lead stays with the first clause
+    starts = [span.start, *(c.span.start for c in clauses[int(joined):])]
+    children = [c.children for c in clauses] if joined else [(), *(c.children for c in clauses)]
+    inner = dict(zip(starts, children))
     parts = [trim_span(text, a, b) for a, b in zip(starts, [*starts[1:], span.end])]
-    below, out = (*context, trim_span(text, lead.start, min(lead.end, lead.start + 400))) if lead else context, []
+    out: list[_Piece] = []
     for run in merge_short(parts, least, size):
         part = parts[run[0]].hull(parts[run[-1]])
-        out += _clause_pieces(text, part, inner.get(part.start, ()), size, least, context if part.start == span.start else below)
+        own = context if part.start == span.start else below
+        out += _clause_pieces(text, part, inner.get(part.start, ()), size, least, own)
     return out
 
 # %% ../../nbs/00_documents/records.ipynb #f92cf5e6
-class _Unit(NamedTuple):
+class _Draft(NamedTuple):
     "What becomes a record when it is neither too long nor too short."
     span: Span
     blocks: tuple[Block, ...]
-    section: int               # Only units of one section are merged
+    section: int               # Only drafts of one section are merged
 
-def _unit(blocks: Sequence[Block], section: int) -> _Unit:
+    @property
+    def articles(self) -> list[Article]:
+        "The articles in it."
+        return [b.article for b in self.blocks if b.article]
+
+def _draft(blocks: Sequence[Block], section: int) -> _Draft:
     "Blocks that stay together."
-    return _Unit(blocks[0].span.hull(blocks[-1].span), tuple(blocks), section)
+    return _Draft(blocks[0].span.hull(blocks[-1].span), tuple(blocks), section)
 
-def _units(statute: Statute) -> list[_Unit]:
+# %% ../../nbs/00_documents/records.ipynb #e47cec21
+def _drafts(statute: Statute) -> list[_Draft]:
     "Articles with the headings above them; header, 부칙 and 별표."
-    out: list[_Unit] = []
+    out: list[_Draft] = []
     pending: list[Block] = []
     section = 0
-    for b in statute.blocks:
-        if b.kind != "article":
-            section += 1                               # every other block begins a section
-            if pending and {b.kind, pending[-1].kind} != {"heading"}:
-                out, pending = [*out, _unit(pending, section - 1)], []
-        pending.append(b)
-        if b.kind not in ("heading", "supplement"):
-            out, pending, section = [*out, _unit(pending, section)], [], section + (b.kind != "article")
-    return [*out, _unit(pending, section)] if pending else out
+    for block in statute.blocks:
+        if block.kind != "article":
+            section += 1
+            if pending and {block.kind, pending[-1].kind} != {"heading"}:
+                out.append(_draft(pending, section - 1))
+                pending = []
+        pending.append(block)
+        if block.kind not in ("heading", "supplement"):
+            out.append(_draft(pending, section))
+            pending = []
+            section += block.kind != "article"
+    return [*out, _draft(pending, section)] if pending else out
 
 # %% ../../nbs/00_documents/records.ipynb #e0bb7300
-def _merged(units: Sequence[_Unit], least: int, size: int) -> list[_Unit]:
+def _merged(drafts: Sequence[_Draft], least: int, size: int) -> list[_Draft]:
     "Merge short articles within their section; a long one is never merged."
-    out: list[_Unit] = []
-    i = 0
-    while i < len(units):
-        j = i + 1
-        while j < len(units) and units[j].section == units[i].section and len(units[j].span) <= size and len(units[i].span) <= size:
-            j += 1
-        for run in merge_short([u.span for u in units[i:j]], least, size):
-            group = units[i + run[0]:i + run[-1] + 1]
-            out.append(_unit([b for u in group for b in u.blocks], group[0].section))
-        i = j
+    out: list[_Draft] = []
+    for _, members in groupby(drafts, key=lambda d: (d.section, d.span.start if len(d.span) > size else -1)):
+        group = list(members)
+        for run in merge_short([d.span for d in group], least, size):
+            blocks = [block for draft in group[run[0]:run[-1] + 1] for block in draft.blocks]
+            out.append(_draft(blocks, group[0].section))
     return out
 
 # %% ../../nbs/00_documents/records.ipynb #8d5ec948
-def _unit_id(unit: _Unit) -> str:
+def _draft_name(draft: _Draft) -> str:
     "The part of a record's id that names its place."
-    first = unit.blocks[0] if unit.blocks[0].kind != "heading" else unit.blocks[-1]
-    articles = [b.article for b in unit.blocks if b.article]
-    if articles:
-        return (f"S{articles[0].key}_" if articles[0].key else "") + f"A{articles[0].number}"
-    return {"header": "H", "supplement": f"S{first.key}", "appendix": first.key}.get(first.kind, "C")
-
-def _unit_metadata(unit: _Unit, statute: Statute) -> dict[str, Any]:
-    "Metadata of a unit, empty values left out."
-    articles, block = [b.article for b in unit.blocks if b.article], unit.blocks[-1]
-    out: dict[str, Any] = {"law_name": statute.name, "section": " > ".join(block.path), "effective": statute.effective, "part": {"appendix": "별표", "supplement": "부칙"}.get(block.kind, "본칙")}
-    if articles:
-        first, last = articles[0], articles[-1]
-        out |= {"article_number": first.number, "article_range": first.number if last.last == first.number else f"{first.number}~{last.last}",
-                "part": first.part, "deleted": all(a.deleted for a in articles), "effective": first.effective or statute.effective}
-    return {k: v for k, v in out.items() if v or v is False}
-
-# %% ../../nbs/00_documents/records.ipynb #91dd0b26
-_UNIT_TYPES = {"header": "law_header", "heading": "law_heading", "supplement": "law_supplement", "appendix": "law_appendix", "article": "law_article"}
-
-def _unit_title(unit: _Unit, name: str) -> str:
-    "근로기준법 제56조 (연장·야간 및 휴일 근로)"
-    articles = [b.article for b in unit.blocks if b.article]
-    if not articles:
-        return name if unit.blocks[0].kind == "header" else f"{name} {unit.blocks[-1].title}".strip()
-    def cite(label: str) -> str: return "제" + label.replace("-", "조의") + ("" if "-" in label else "조")
-    first, last = articles[0], articles[-1]
-    end = f"~{cite(last.last)}" if last.last != first.number else ""
-    return " ".join(x for x in (name, "부칙" if first.key else "", cite(first.number) + end, f"({first.title})" if first.title and not end else "") if x)
-
-def _unit_prefix(unit: _Unit, statute: Statute) -> str:
-    "Statute, ministry, date and chapter, as the seed puts them before an article."
-    if unit.blocks[0].kind == "header":
-        return ""
-    named = (f"[{statute.name}]" if statute.name else "", f"소관부처: {statute.ministry}" if statute.ministry else "",
-             f"시행일: {statute.effective}" if statute.effective else "", " > ".join(unit.blocks[-1].path))
-    return "\n".join(x for x in named if x)
-
-# %% ../../nbs/00_documents/records.ipynb #701d23c7
-def _context(text: str, spans: Sequence[Span], first: int) -> str:
-    "What a piece repeats, without chapter headings (before `first`) and amendment notes."
-    shown = (Span(max(s.start, min(first, s.end)), s.end).of(text) for s in spans)
-    return "\n".join(re.sub(r"\s*[<〈](?:개정|신설|삭제|전문개정)[^<>〈〉]*(?:[>〉]|\Z)", "", x).strip() for x in shown)
-
-def _unit_records(text: str, unit: _Unit, statute: Statute, base: str, name: str, least: int, size: int) -> list[Record]:
-    "The record of a unit, or the records of its pieces."
-    article = unit.blocks[-1].article if len([b for b in unit.blocks if b.article]) == 1 else None
-    pieces = _clause_pieces(text, unit.span, article.clauses if article else (), size, least)
-    title, prefix, metadata = _unit_title(unit, statute.name), _unit_prefix(unit, statute), _unit_metadata(unit, statute) | {"parent_id": base}
-    if len(pieces) == 1:
-        return [Record(f"{base}_{name}", _UNIT_TYPES[unit.blocks[-1].kind], unit.span, title, prefix, metadata)]
-    out = []
-    for i, piece in enumerate(pieces, 1):
-        labels = [p.label for p in (article.paragraphs if article else ()) if p.span.overlap(piece.span)]
-        extra = {"article_id": f"{base}_{name}", "piece": f"{i}/{len(pieces)}"} | ({"paragraph_range": "~".join(dict.fromkeys((labels[0], labels[-1])))} if labels else {})
-        before = _context(text, piece.context, article.span.start if article else 0)
-        out.append(Record(f"{base}_{name}_{i}", _UNIT_TYPES[unit.blocks[-1].kind], piece.span, title, "\n\n".join(x for x in (prefix, before) if x), metadata | extra))
-    return out
+    if draft.articles:
+        first = draft.articles[0]
+        return (f"S{first.key}_" if first.key else "") + f"A{first.number}"
+    block = draft.blocks[0] if draft.blocks[0].kind != "heading" else draft.blocks[-1]
+    return {"header": "H", "supplement": f"S{block.key}", "appendix": block.key}.get(block.kind, "C")
 
 # %% ../../nbs/00_documents/records.ipynb #67903031
 def _unique(names: Iterable[str]) -> list[str]:
@@ -215,9 +195,102 @@ def _unique(names: Iterable[str]) -> list[str]:
         out[new] = None
     return list(out)
 
-def _base(kind: str, item: str) -> str:
-    "LAW_010719 from LAW and 010719, also from LAW_010719."
+def record_base(
+    kind: str,  # LAW, INTERP or CASE
+    item: str,  # "010719" or "LAW_010719"
+) -> str:
+    "First part of the ids of a document's records: LAW_010719."
     return item if item.startswith(f"{kind}_") else f"{kind}_{item}"
+
+# %% ../../nbs/00_documents/records.ipynb #91dd0b26
+def _cite(number: str) -> str:
+    "제43조의2 from 43-2."
+    main, _, branch = number.partition("-")
+    return f"제{main}조" + (f"의{branch}" if branch else "")
+
+def _draft_title(draft: _Draft, name: str) -> str:
+    "근로기준법 제56조 (연장·야간 및 휴일 근로)"
+    if not draft.articles:
+        return name if draft.blocks[0].kind == "header" else f"{name} {draft.blocks[-1].title}".strip()
+    first, last = draft.articles[0], draft.articles[-1]
+    words = [name, "부칙" if first.key else "", _cite(first.number)]
+    if last.last != first.number:
+        words[-1] += f"~{_cite(last.last)}"
+    elif first.title:
+        words.append(f"({first.title})")
+    return " ".join(word for word in words if word)
+
+# %% ../../nbs/00_documents/records.ipynb #26efd5d9
+def _draft_metadata(draft: _Draft, statute: Statute) -> dict[str, Any]:
+    "Metadata of a draft, empty values left out."
+    block = draft.blocks[-1]
+    out: dict[str, Any] = {
+        "law_name": statute.name,
+        "section": " > ".join(block.path),
+        "effective": statute.effective,
+        "part": {"appendix": "별표", "supplement": "부칙"}.get(block.kind, "본칙"),
+    }
+    if draft.articles:
+        first, last = draft.articles[0], draft.articles[-1]
+        single = last.last == first.number
+        out |= {
+            "article_number": first.number,
+            "article_range": first.number if single else f"{first.number}~{last.last}",
+            "part": first.part,
+            "deleted": all(a.deleted for a in draft.articles),
+            "effective": first.effective or statute.effective,
+        }
+    return {k: v for k, v in out.items() if v or v is False}
+
+# %% ../../nbs/00_documents/records.ipynb #ff9dc031
+def _draft_prefix(draft: _Draft, statute: Statute) -> str:
+    "Statute, ministry, date and chapter."
+    if draft.blocks[0].kind == "header":
+        return ""
+    lines = [
+        f"[{statute.name}]" if statute.name else "",
+        f"소관부처: {statute.ministry}" if statute.ministry else "",
+        f"시행일: {statute.effective}" if statute.effective else "",
+        " > ".join(draft.blocks[-1].path),
+    ]
+    return "\n".join(line for line in lines if line)
+
+def _repeated(text: str, spans: Sequence[Span], first: int) -> str:
+    "What a piece repeats, without chapter headings (before `first`) and amendment notes."
+    shown = (Span(max(s.start, min(first, s.end)), s.end).of(text) for s in spans)
+    note = re.compile(r"\s*[<〈](?:개정|신설|삭제|전문개정)[^<>〈〉]*(?:[>〉]|\Z)")
+    return "\n".join(note.sub("", x).strip() for x in shown)
+
+# %% ../../nbs/00_documents/records.ipynb #701d23c7
+_TYPES = {
+    "header": "law_header", "heading": "law_heading", "article": "law_article",
+    "supplement": "law_supplement", "appendix": "law_appendix",
+}
+
+def _piece_record(text: str, whole: Record, piece: _Piece, article: Article | None, i: int, n: int) -> Record:
+    "The record of piece `i` of `n`, numbered from 1."
+    extra = {"article_id": whole.id, "piece": f"{i}/{n}"}
+    labels = [p.label for p in article.paragraphs if p.span.overlap(piece.span)] if article else []
+    if labels:
+        extra["paragraph_range"] = "~".join(dict.fromkeys((labels[0], labels[-1])))
+    repeated = _repeated(text, piece.context, article.span.start if article else 0)
+    prefix = "\n\n".join(x for x in (whole.prefix, repeated) if x)
+    return replace(whole, id=f"{whole.id}_{i}", span=piece.span, prefix=prefix, metadata=whole.metadata | extra)
+
+# %% ../../nbs/00_documents/records.ipynb #e6c77f37
+def _draft_records(
+    text: str, draft: _Draft, statute: Statute, base: str, name: str, least: int, size: int,
+) -> list[Record]:
+    "The record of a draft, or the records of its pieces."
+    article = draft.blocks[-1].article if len(draft.articles) == 1 else None
+    whole = Record(
+        f"{base}_{name}", _TYPES[draft.blocks[-1].kind], draft.span, _draft_title(draft, statute.name),
+        _draft_prefix(draft, statute), _draft_metadata(draft, statute) | {"parent_id": base},
+    )
+    pieces = _clause_pieces(text, draft.span, article.clauses if article else (), size, least)
+    if len(pieces) == 1:
+        return [whole]
+    return [_piece_record(text, whole, piece, article, i, len(pieces)) for i, piece in enumerate(pieces, 1)]
 
 # %% ../../nbs/00_documents/records.ipynb #04f9c544
 def statute_records(
@@ -233,17 +306,27 @@ def statute_records(
         raise InputError(f"min_size must be >= 0 and < max_size, got min_size={min_size}, max_size={max_size}")
     statute = parse_statute(text)
     statute = replace(statute, name=statute.name or name)
-    base, shared = _base("LAW", law_id), {"law_id": law_id.removeprefix("LAW_")} | ({"domain": domain} if domain else {})
-    units = _merged(_units(statute), min_size, max_size)
-    found = [r for u, n in zip(units, _unique(map(_unit_id, units))) for r in _unit_records(text, u, statute, base, n, min_size, max_size)]
-    return [replace(r, metadata=shared | r.metadata) for r in found]
+    shared = {"law_id": law_id.removeprefix("LAW_")} | ({"domain": domain} if domain else {})
+    drafts = _merged(_drafts(statute), min_size, max_size)
+    out: list[Record] = []
+    for draft, place in zip(drafts, _unique(map(_draft_name, drafts))):
+        for record in _draft_records(text, draft, statute, record_base("LAW", law_id), place, min_size, max_size):
+            out.append(replace(record, metadata=shared | record.metadata))
+    return out
 
 # %% ../../nbs/00_documents/records.ipynb #ef15227c
 def to_jsonl(
     records: Iterable[Record],
     text: str,   # The document that the records come from
 ) -> str:        # One JSON object a line
-    "Write records in the seed's JSON shape, with offsets."
-    rows = ({"id": r.id, "type": r.type, "domain": r.metadata.get("domain", ""), "title": r.title, "content": r.content(text), "start": r.span.start,
-             "end": r.span.end, "prefix": r.prefix, "metadata": {k: v for k, v in r.metadata.items() if k != "domain"}} for r in records)
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    "Write records as JSON lines with offsets."
+    lines = []
+    for r in records:
+        metadata = {k: v for k, v in r.metadata.items() if k != "domain"}
+        row = {
+            "id": r.id, "type": r.type, "domain": r.metadata.get("domain", ""), "title": r.title,
+            "content": r.content(text), "start": r.span.start, "end": r.span.end, "prefix": r.prefix,
+            "metadata": metadata,
+        }
+        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    return "".join(lines)

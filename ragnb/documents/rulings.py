@@ -6,47 +6,78 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['interpretation_records', 'ruling_records']
+__all__ = ['LIST_MARK', 'INTERPRETATION_PARTS', 'RULING_PARTS', 'NamedPart', 'named_parts', 'document_title',
+           'interpretation_records', 'ruling_records']
 
 # %% ../../nbs/00_documents/rulings.ipynb #f72f4adf
-from .records import _base, Record
+from .headings import continues_line, LINE_LEAD, LINE_START, visible_start
+from .records import Record, record_base
 from .span import Span
-from .statutes import _BOL, _continues, _front, _iso, _LEAD
+from .statutes import front_matter, iso_date
 from .text import trim_span
 
 # %% ../../nbs/00_documents/rulings.ipynb #564faaed
-_NUMBERED = r"(?:(?:\d{1,2}|[가-하])[.)][ \t]*|[○□◇◆■●ㅇ▶\-][ \t]*)?"
+LIST_MARK = r"(?:(?:\d{1,2}|[가-하])[.)][ \t]*|[○□◇◆■●ㅇ▶\-][ \t]*)?"  # Regular expression
 
 def _part_pattern(names: str) -> re.Pattern[str]:
     "A heading made of one of the names: # 이유, 【이 유】, 3. 이유, 이유:"
-    return re.compile(_BOL + _LEAD + _NUMBERED + rf"(?:(?P<b>[\[【［〔<〈])[ \t]*(?P<x>{names})[ \t]*[\]】］〕>〉](?![ \t]*[과와의에을를은는])|(?P<y>{names})[*_]*[ \t]*(?:[:：]|(?=[\r\n]|\Z)))")
+    bracketed = rf"(?P<b>[\[【［〔<〈])[ \t]*(?P<x>{names})[ \t]*[\]】］〕>〉](?![ \t]*[과와의에을를은는])"
+    bare = rf"(?P<y>{names})[*_]*[ \t]*(?:[:：]|(?=[\r\n]|\Z))"
+    return re.compile(LINE_START + LINE_LEAD + LIST_MARK + rf"(?:{bracketed}|{bare})")
 
-_INTERPRETATION = _part_pattern("질의[ ]?요지|질의(?:[ ]?사항|[ ]?내용)?|질문|회[ ]?답|회[ ]?시|답변|이[ ]?유|관[계련][ ]?법령|참조[ ]?조문")
-_RULING = _part_pattern("판시[ ]?사항|판결[ ]?요지|결정[ ]?요지|재판[ ]?요지|참조[ ]?조문|참조[ ]?판례|판례[ ]?내용|판결[ ]?전문|전[ ]?문|주[ ]*문|이[ ]*유")
+# %% ../../nbs/00_documents/rulings.ipynb #5f244e35
+INTERPRETATION_PARTS = _part_pattern(
+    "질의[ ]?요지|질의(?:[ ]?사항|[ ]?내용)?|질문|회[ ]?답|회[ ]?시|답변|이[ ]?유|관[계련][ ]?법령|참조[ ]?조문")
+RULING_PARTS = _part_pattern(
+    "판시[ ]?사항|판결[ ]?요지|결정[ ]?요지|재판[ ]?요지|참조[ ]?조문|참조[ ]?판례|판례[ ]?내용|판결[ ]?전문|전[ ]?문|주[ ]*문|이[ ]*유")
 
-class _Section(NamedTuple):
+# %% ../../nbs/00_documents/rulings.ipynb #42890cb3
+class NamedPart(NamedTuple):
     "A named part of a document."
     name: str    # Without spaces
     span: Span   # With its heading
     body: Span   # Without
 
-# %% ../../nbs/00_documents/rulings.ipynb #42890cb3
-def _sections(text: str, pattern: re.Pattern[str]) -> list[_Section]:
-    "The named parts of a document, in order; a text before the first is not among them."
-    found = [m for m in pattern.finditer(text) if not _continues(text, m.start())]
-    starts = [m.start() + len(m[0]) - len(m[0].lstrip()) for m in found]
-    return [_Section(re.sub(r"\s", "", m["x"] or m["y"]), trim_span(text, start, end), trim_span(text, m.end(), end))
-            for m, start, end in zip(found, starts, [*starts[1:], len(text)])]
+def named_parts(
+    text: str,
+    pattern: re.Pattern[str],  # `INTERPRETATION_PARTS` or `RULING_PARTS`
+) -> list[NamedPart]:          # In order; a text before the first is not among them
+    "Find the named parts of a document."
+    found = [m for m in pattern.finditer(text) if not continues_line(text, m.start())]
+    edges = [*map(visible_start, found), len(text)]
+    out = []
+    for m, start, end in zip(found, edges, edges[1:]):
+        name = re.sub(r"\s", "", m["x"] or m["y"])
+        out.append(NamedPart(name, trim_span(text, start, end), trim_span(text, m.end(), end)))
+    return out
 
-def _title(text: str, given: str, front: Mapping[str, str]) -> str:
+# %% ../../nbs/00_documents/rulings.ipynb #5a94a822
+def document_title(
+    text: str,
+    given: str,                # "" when nobody told
+    front: Mapping[str, str],  # From `front_matter`
+) -> str:
     "Title of a document: given, in front matter, or its first heading or line."
+    if title := given or front.get("제목"):
+        return title
     head = re.search(r"^#{1,3}[ \t]+(.+)$", text, re.M)
+    if head and head[1].strip():
+        return head[1].strip()
     line = next((x.strip() for x in text.splitlines() if x.strip()), "")
-    return given or front.get("제목") or (head[1].strip() if head else "") or re.sub(r"^【[^】]*】\s*", "", line)[:100].strip("[]")
+    return re.sub(r"^【[^】]*】\s*", "", line)[:100].strip("[]")
+
+# %% ../../nbs/00_documents/rulings.ipynb #922ec7a6
+def _reason_start(parts: Sequence[NamedPart], min_reason: int) -> int | None:
+    "Where a reason begins that is long enough and follows the answer."
+    reason = next((p for p in parts if p.name == "이유"), None)
+    answers = [p.span.start for p in parts if p.name in ("회답", "회시", "답변")]
+    if reason is None or not answers or len(reason.body) < min_reason or reason.span.start <= max(answers):
+        return None
+    return reason.span.start
 
 # %% ../../nbs/00_documents/rulings.ipynb #8c2ef135
 def interpretation_records(
@@ -57,28 +88,50 @@ def interpretation_records(
     min_reason: int = 300,  # Characters; a shorter 이유 stays in the core
 ) -> list[Record]:          # Core, and reason when it is long enough
     "Turn an interpretation into core (질의요지 + 회답) and reason (이유)."
-    parts, base, title = _sections(text, _INTERPRETATION), _base("INTERP", item_id), _title(text, title, _front(text))
-    reason = next((p for p in parts if p.name == "이유"), None)
-    answer = max((p.span.start for p in parts if p.name in ("회답", "회시", "답변")), default=-1)
-    cut = reason.span.start if reason and len(reason.body) >= min_reason and 0 <= answer < reason.span.start else len(text)
-    shared = {"item_id": item_id} | ({"domain": domain} if domain else {})
+    parts, base = named_parts(text, INTERPRETATION_PARTS), record_base("INTERP", item_id)
+    title = document_title(text, title, front_matter(text))
+    cut = _reason_start(parts, min_reason) or len(text)
     asked = next((re.sub(r"\s+", " ", p.body.of(text))[:150] for p in parts if p.name.startswith("질")), "")
     head = f"[{title}]" if title else ""
-    found = [Record(base, "interpretation", trim_span(text, 0, cut), title, head, shared | {"chunk_type": "core"}),
-             Record(f"{base}_reason", "interpretation", trim_span(text, cut, len(text)), title, f"{head}\n질의: {asked}...".strip(),
-                    shared | {"chunk_type": "reason", "parent_id": base})]
-    return [r for r in found if r.span]
+    shared = {"item_id": item_id} | ({"domain": domain} if domain else {})
+    core = Record(base, "interpretation", trim_span(text, 0, cut), title, head, shared | {"chunk_type": "core"})
+    reason = Record(
+        f"{base}_reason", "interpretation", trim_span(text, cut, len(text)), title, f"{head}\n질의: {asked}...".strip(),
+        shared | {"chunk_type": "reason", "parent_id": base},
+    )
+    return [r for r in (core, reason) if r.span]
 
 # %% ../../nbs/00_documents/rulings.ipynb #47bf3620
 def _case(text: str, title: str) -> dict[str, str]:
-    "Number, name, court and date of a case."
-    front, head = _front(text), f"{title}\n{text[:600]}"
-    number = re.search(r"(?<!\d)\d{2,4}[가-힣]{1,3}\d{1,7}(?!\d)", head)
-    court = re.search(r"[가-힣]*(?:법원|대심원|헌법재판소)(?:\s?[가-힣]{2,4}지원)?", head)
-    date = re.search(r"(\d{4}[.\-]\s?\d{1,2}[.\-]\s?\d{1,2}\.?)\s*선고", head)
-    found = {"case_number": front.get("사건번호") or (number[0] if number else ""), "case_name": front.get("사건명", ""),
-             "court": front.get("법원명") or (court[0] if court else ""), "date": _iso(front.get("선고일자", "") or (date[1] if date else ""))}
+    "Number, name, court and date of a case; what the text does not tell is left out."
+    front, head = front_matter(text), f"{title}\n{text[:600]}"
+    number = re.search(r"(?<!\d)\d{2,4}[가-힣]{1,3}\d{1,7}(?!\d)", head)                         # 2032누187
+    court = re.search(r"[가-힣]*(?:법원|대심원|헌법재판소)(?:\s?[가-힣]{2,4}지원)?", head)       # 새벽고등법원
+    date = re.search(r"(\d{4}[.\-]\s?\d{1,2}[.\-]\s?\d{1,2}\.?)\s*선고", head)                   # 2032. 5. 14. 선고
+    found = {
+        "case_number": front.get("사건번호") or (number[0] if number else ""),
+        "case_name": front.get("사건명", ""),
+        "court": front.get("법원명") or (court[0] if court else ""),
+        "date": iso_date(front.get("선고일자", "") or (date[1] if date else "")),
+    }
     return {k: v for k, v in found.items() if v}
+
+# %% ../../nbs/00_documents/rulings.ipynb #6194d7ee
+_SUMMARY = ("판시사항", "판결요지", "결정요지", "재판요지")
+_FULL = ("판례내용", "판결전문", "전문", "주문", "이유")
+_PARTIES = re.compile(LINE_START + r"[ \t]*【[ \t]*(?:원[ \t]*고|피[ \t]*고|신청인|청구인|피고인)")
+
+def _summary_end(text: str) -> int:
+    "Where the summary of a ruling ends; 0 when it has none."
+    parts = named_parts(text, RULING_PARTS)
+    brief = [p.span.start for p in parts if p.name in _SUMMARY]
+    if not brief:
+        return 0
+    full = next((p.span.start for p in parts if p.span.start > max(brief) and p.name in _FULL), None)
+    if full is not None:
+        return full
+    parties = _PARTIES.search(text, max(brief))
+    return parties.start() if parties else len(text)
 
 # %% ../../nbs/00_documents/rulings.ipynb #d3be5753
 def ruling_records(
@@ -88,16 +141,16 @@ def ruling_records(
     domain: str = "",   # Collection
 ) -> list[Record]:      # Summary and detail; only one of them when the text has no other part
     "Turn a ruling into summary (판시사항 + 판결요지) and detail (판례내용, whole)."
-    parts, base = _sections(text, _RULING), _base("CASE", item_id)
-    title = _title(text, title, _front(text))
-    brief = [p.span.start for p in parts if p.name in ("판시사항", "판결요지", "결정요지", "재판요지")]
-    full = next((p.span.start for p in parts if brief and p.span.start > max(brief) and p.name in ("판례내용", "판결전문", "전문", "주문", "이유")), None)
-    if brief and full is None:                     # parties opened the full text, or there is none
-        parties = re.compile(_BOL + r"[ \t]*【[ \t]*(?:원[ \t]*고|피[ \t]*고|신청인|청구인|피고인)").search(text, max(brief))
-        full = parties.start() if parties else None
+    base, title = record_base("CASE", item_id), document_title(text, title, front_matter(text))
     case = _case(text, title)
-    prefix = "\n".join([f"[{title}]", *(f"{label}: {case[k]}" for k, label in (("court", "법원"), ("case_number", "사건번호"), ("date", "선고일")) if k in case and case[k] not in title)])
+    prefix = f"[{title}]"
+    for key, label in (("court", "법원"), ("case_number", "사건번호"), ("date", "선고일")):
+        if key in case and case[key] not in title:
+            prefix += f"\n{label}: {case[key]}"
     shared = {"item_id": item_id} | ({"domain": domain} if domain else {}) | case | {"parent_id": base}
-    cut = full if brief and full is not None else len(text) if brief else 0
-    spans = {"summary": trim_span(text, 0, cut), "detail": trim_span(text, cut, len(text))}
-    return [Record(f"{base}_{k}", "court_case", s, title, prefix, shared | {"chunk_type": k}) for k, s in spans.items() if s]
+    cut = _summary_end(text)
+    out = []
+    for name, span in (("summary", trim_span(text, 0, cut)), ("detail", trim_span(text, cut, len(text)))):
+        if span:
+            out.append(Record(f"{base}_{name}", "court_case", span, title, prefix, shared | {"chunk_type": name}))
+    return out

@@ -6,28 +6,23 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['Clause', 'Article', 'Block', 'Statute', 'parse_clauses', 'parse_statute']
+__all__ = ['Article', 'Block', 'Statute', 'iso_date', 'front_matter', 'parse_statute']
 
 # %% ../../nbs/00_documents/statutes.ipynb #fef3d91f
+from .clauses import Clause, parse_clauses
+from ragnb.documents.headings import (
+    article_headings, ArticleHeading, chapter_headings, continues_line, LINE_LEAD, LINE_START, number_key, number_label,
+    open_heading, visible_start
+)
 from .span import Span
 from .text import trim_span
 
 # %% ../../nbs/00_documents/statutes.ipynb #443348e7
-@dataclass(frozen=True)
-class Clause:
-    "A 항, 호 or 목 with what lies below it."
-    kind: str                          # 항, 호, 목, and below them 1) and 가)
-    label: str                         # "1"; "1-2" for 1의2; "가"
-    span: Span                         # From its marker to the next clause of its level
-    children: tuple[Clause, ...] = ()  # In document order
-
-
 @dataclass(frozen=True)
 class Article:
     "A 조: number, title, place and clauses."
@@ -56,9 +51,18 @@ class Block:
     title: str                      # Its first line
     path: tuple[str, ...]           # Headings in force
     key: str                        # As in `Article.key`; "T1" for 별표 1, "F1" for 별지 1
-    article: Article | None = None
+    article: Article | None = None  # Of a block of kind article
 
+# %% ../../nbs/00_documents/statutes.ipynb #2c48e3d7
+def _plain(label: str | int) -> str:
+    "43-2 from 43의2, 제43조의2 or 43-2."
+    return re.sub(r"제|조|항|호|목|\s", "", str(label)).replace("의", "-")
 
+def _child(clauses: Sequence[Clause], kind: str, label: str) -> Clause | None:
+    "The first clause of a kind and label."
+    return next((c for c in clauses if c.kind == kind and c.label == label), None)
+
+# %% ../../nbs/00_documents/statutes.ipynb #60cdf068
 @dataclass(frozen=True)
 class Statute:
     "A statute, read."
@@ -82,199 +86,29 @@ class Statute:
         key: str = "",                       # Of a 부칙, as in `Article.key`
     ) -> Span | None:                        # The present version, when a later one is printed too
         "Find the span that a citation names."
-        found = next((a for a in self.articles if a.number == _plain(article) and a.key == key), None)
+        number = _plain(article)
+        found = next((a for a in self.articles if a.number == number and a.key == key), None)
         if found is None:
             return None
-        single = paragraph is None and item is not None and len(found.paragraphs) == 1
-        clauses, span = found.paragraphs[0].children if single else found.clauses, found.span
+        clauses, span = found.clauses, found.span
+        if paragraph is None and item is not None and len(found.paragraphs) == 1:
+            clauses = found.paragraphs[0].children
         for kind, label in (("항", paragraph), ("호", item), ("목", subitem)):
-            clause = None if label is None else _child(clauses, kind, _plain(label))
-            if label is not None and clause is None:
+            if label is None:
+                continue
+            clause = _child(clauses, kind, _plain(label))
+            if clause is None:
                 return None
-            clauses, span = (clause.children, clause.span) if clause else (clauses, span)
+            clauses, span = clause.children, clause.span
         return span
 
-# %% ../../nbs/00_documents/statutes.ipynb #e0a3d405
-_BOL = r"(?:\A|(?<=[\n\r\f\u2028]))"
-_LEAD = r"(?P<lead>[ \t\u3000\ufeff\xa0]*(?:#{1,6}[ \t]+|>[ \t]*|[*_]{1,3})*)"
-_NO = r"제[ \t]*(?P<n>\d{1,4})[ \t]*조(?:[ \t]*의[ \t]*(?P<m>\d{1,3}))?"
-_ARTICLE = re.compile(_BOL + _LEAD + _NO)
-_MIDDLE = re.compile(r"(?<=[.>\])〉】\d])(?P<lead>)[ \t]*" + _NO + r"(?=[ \t]?[(（])|(?P<first>제1조)(?=\(목적\))")
-_OPEN, _CLOSE = "(（[［〔", ")）]］〕"
-_CIRCLED = "①-⑳㉑-㉟㊱-㊿"
-_GONE = re.compile(r"[ \t*]*(?:삭[ \t]?제|생[ \t]?략)(?=\s*(?:[<〈\[(（.]|\Z)|[ \t]*[\r\n])")
-_MORE = re.compile(r"(?:\s*(?:\([^()\n]*\))?\s*(?:및|ㆍ|·|,|내지|부터|와|과)\s*제\s*(\d+)\s*조(?:의\s*(\d+))?(?:\([^()\n]*\))?\s*(?:까지)?)+")
-_JOINED = re.compile(r"(?:[,、ㆍ·.)」』]|제\d|항|호|(?:에|의|을|를|은|는|와|과|로|으로|부터|까지|및|또는|내지|중|도|만)(?=[\s,])|에서|에도|에게"
-                     r"|이\s*(?:정하|적용|준용|규정)|\s+(?:및|또는|내지|부터|과|와|중|의|에|에서)\s)")
-_REMARK = re.compile(r"(?:제외한다|포함한다|말한다|한다|같다|한정한다)$")
-_WORD = re.compile(r"[ \t]+(?!(?:및|또는|내지|부터|까지|각|본문|단서|전단|후단|중|와|과|의|에|에서|을|를|은|는|규정|소정)(?![가-힣])|제[ \t]*\d+[ \t]*[항호목]|제[ \t]*\d+[ \t]*조(?:의\d+)?(?:제\d|[에,ㆍ및와])|[,ㆍ·)])(?=\S)")
-
-# %% ../../nbs/00_documents/statutes.ipynb #03b3d925
-class _Candidate(NamedTuple):
-    "Something that may be the heading of an article."
-    start: int                 # Where its line begins
-    key: tuple[int, int]       # (43, 2) for 제43조의2
-    last: tuple[int, int]      # Last article it speaks for
-    title: str
-    body: int                  # Where its text begins
-    kind: str                  # strong, weak (no title) or middle (not at a line start)
-    deleted: bool
-
-# %% ../../nbs/00_documents/statutes.ipynb #15d7e6c6
-def _title_end(text: str, at: int) -> int:
-    "Offset behind the bracket that opens at `at`, or of the line's end when it never closes."
-    depth = 0
-    for i in range(at, min(len(text), at + 300)):
-        depth += (text[i] in _OPEN) - (text[i] in _CLOSE)
-        if depth == 0:
-            return i + 1
-        if text.startswith("\n\n", i):
-            break
-    line = text.find("\n", at)
-    return line if line >= 0 else len(text)
-
-# %% ../../nbs/00_documents/statutes.ipynb #8fb8122c
-def _key(n: str, m: str | None) -> tuple[int, int]:
-    "Number of an article for comparing."
-    return int(n), int(m or 0)
-
-def _label(key: tuple[int, int]) -> str:
-    "Number of an article for reading: 43-2."
-    return f"{key[0]}-{key[1]}" if key[1] else str(key[0])
-
-# %% ../../nbs/00_documents/statutes.ipynb #43bc2745
-def _continues(text: str, at: int) -> bool:
-    "True when the line before `at` is unfinished, or announces a quotation."
-    before = text[max(0, at - 300):at]
-    last = before.rstrip().rsplit("\n", 1)[-1]
-    if re.search(r"다음과[ ]?같이 ?(?:한다|신설한다|개정한다|고친다|하며)[.:]?$", last):
-        return True
-    if before[len(before.rstrip()):].count("\n") > 1:
-        return False
-    return bool(re.search(r"(?:[,、ㆍ·「“‘(（]|」|(?:^|\s)(?:및|또는|내지|중|같은|이)|(?:조|항|호|목|법)\s?[와과]|\d조부터)$", last)
-                or len(last) > 30 and re.search(r"(?:[가-힣\s]법|법률|시행령|시행규칙)$", last))
-
-# %% ../../nbs/00_documents/statutes.ipynb #37d5c7df
-def _closed(text: str, at: int) -> bool:
-    "True when `at` begins a paragraph or follows a finished line."
-    before = text[max(0, at - 300):at]
-    return before[len(before.rstrip()):].count("\n") > 1 or not before.strip() or before.rstrip()[-1] in ".>)]】〉*-="
-
-def _quoted(text: str, at: int) -> bool:
-    "True inside “ … ”; a quotation mark without its partner does not count."
-    low = max(0, at - 3000)
-    left = max(text.rfind("“", low, at), low - 1)
-    if left < low or text.rfind("”", left, at) >= 0:
-        return False
-    right, again = text.find("”", at, at + 3000), text.find("“", at, at + 3000)
-    return right >= 0 and (again < 0 or right < again)
-
-# %% ../../nbs/00_documents/statutes.ipynb #0d546058
-def _read_heading(text: str, m: re.Match[str]) -> _Candidate | None:
-    "Decide whether a match of 제N조 can be a heading."
-    start, at = m.start() + len(m[0]) - len(m[0].lstrip()), m.end()
-    key, title = _key(m["n"] or "1", m["m"]), ""
-    if (more := _MORE.match(text, at)) and (gone := _GONE.match(text, more.end())):
-        return _Candidate(start, key, max(key, _key(more[1], more[2])), "", gone.end(), "strong", "생" not in gone[0])
-    opened = re.compile(r"[ \t]{0,2}(?=[(（\[［〔])").match(text, at)
-    if opened:
-        end = _title_end(text, opened.end())
-        title = text[opened.end() + 1:end - (text[end - 1] in _CLOSE)].strip()
-        if len(title) > 120:                            # the bracket never closed
-            return _Candidate(start, key, key, "", at, "strong", False)
-        at = end + len(re.match(r"[*_]*", text[end:end + 3])[0])
-    if gone := _GONE.match(text, at):
-        return _Candidate(start, key, key, title, gone.end(), "strong", "생" not in gone[0])
-    if opened:
-        return None if not title or _JOINED.match(text, at) or _REMARK.search(title) else _Candidate(start, key, key, title, at, "strong", False)
-    return _read_untitled(text, m, start, key, at)
-
-# %% ../../nbs/00_documents/statutes.ipynb #895f0e9e
-def _read_untitled(text: str, m: re.Match[str], start: int, key: tuple[int, int], at: int) -> _Candidate | None:
-    "The same for 제N조 without a title."
-    if re.compile(rf"[ \t]*[{_CIRCLED}](?![ \t]*(?:항|부터|내지|및|ㆍ|·|,))").match(text, at):
-        return _Candidate(start, key, key, "", at, "strong", False)
-    alone = re.compile(r"[ \t*]*(?:[\r\n]|\Z)").match(text, at)
-    if alone:
-        return _Candidate(start, key, key, "", at, "strong" if "#" in m["lead"] else "weak", False)
-    return _Candidate(start, key, key, "", at, "weak", False) if _WORD.match(text, at) and _closed(text, m.start()) else None
-
-# %% ../../nbs/00_documents/statutes.ipynb #a76f4bb1
-def _candidates(text: str, start: int, end: int) -> list[_Candidate]:
-    "All possible headings of articles between two offsets, in order."
-    found = {}
-    for m in _ARTICLE.finditer(text, start, end):
-        c = _read_heading(text, m)
-        if c and not _continues(text, m.start()) and not _quoted(text, c.start):
-            found[c.start] = c
-    for m in _MIDDLE.finditer(text, start, end):
-        c = _read_heading(text, m)
-        if c and c.title and c.start not in found:
-            found[c.start] = c._replace(kind="middle")
-    return [found[s] for s in sorted(found)]
-
-# %% ../../nbs/00_documents/statutes.ipynb #eaf3e332
-def _chain(keys: Sequence[tuple[int, int]]) -> set[int]:
-    "Positions of the longest non-falling subsequence."
-    tails: list[tuple[int, int]] = []
-    at: list[int] = []
-    back: list[int] = []
-    for i, key in enumerate(keys):
-        j = bisect_right(tails, key)
-        back.append(at[j - 1] if j else -1)
-        tails[j:j + 1], at[j:j + 1] = [key], [i]
-    out, i = set(), at[-1] if at else -1
-    while i >= 0:
-        out.add(i)
-        i = back[i]
-    return out
-
-# %% ../../nbs/00_documents/statutes.ipynb #cae57db4
-def _rising(found: list[_Candidate], apart: set[int], share: float = 0.8) -> list[_Candidate]:
-    "Drop headings that break the order of numbers, unless order proves nothing here."
-    kept = _chain([c.key for c in found])
-    if len(kept) < share * len(found) and len(found) > 4:
-        return found
-    out, run = [], 0
-    for i, c in enumerate(found):
-        again = i + 1 < len(found) and c.key == (1, 0) and found[i + 1].key == (2, 0)
-        run = (1 if again else run + 1 if run and c.key >= found[i - 1].key else 0) if i not in kept else 0
-        if i in kept or run or c.start in apart:
-            out.append(c)
-    return out
-
-# %% ../../nbs/00_documents/statutes.ipynb #755967b7
-def _is_next(last: tuple[int, int], key: tuple[int, int]) -> bool:
-    "True when `key` may follow `last` directly."
-    return key in ((last[0] + 1, 0), (last[0], max(2, last[1] + 1)))
-
-def _choose(found: list[_Candidate], apart: Iterable[int] = ()) -> list[_Candidate]:
-    "The headings among the candidates of one part; `apart` are starts that need not fit the order."
-    strong = _rising([c for c in found if c.kind == "strong"], set(apart))
-    sure, out, last = {c.start for c in strong}, [], (0, 0)
-    after = iter([*strong[1:], None] if strong else [None])
-    upcoming = strong[0] if strong else None
-    for c in found:
-        if c.start in sure:
-            out, last, upcoming = [*out, c], c.last, next(after)
-        elif c.kind != "strong" and _is_next(last, c.key) and (upcoming is None or c.key < upcoming.key):
-            out, last = [*out, c], c.last
-    return out
-
-# %% ../../nbs/00_documents/statutes.ipynb #aa881a06
-_SUPPLEMENT = re.compile(_BOL + _LEAD + r"부[ \t\u3000]*칙(?P<note>(?:[ \t]*(?:<[^>\n]*>|〈[^〉\n]*〉|[(（][^)）\n]*[)）]|[\[［][^\]］\n]*[\]］]))*)(?P<rest>[^\r\n]*)"
+# %% ../../nbs/00_documents/statutes.ipynb #b121167f
+# 부칙 with notes in brackets and the rest of its line; or 부칙 <제7호 in the middle of a line, behind the end of a sentence
+_SUPPLEMENT = re.compile(LINE_START + LINE_LEAD + r"부[ \t\u3000]*칙"
+                         r"(?P<note>(?:[ \t]*(?:<[^>\n]*>|〈[^〉\n]*〉|[(（][^)）\n]*[)）]|[\[［][^\]］\n]*[\]］]))*)"
+                         r"(?P<rest>[^\r\n]*)"
                          r"|(?<=[.>\]])[ \t]*(?P<middle>부칙)[ \t]*(?=[<〈]\s*(?:법률|대통령령)?\s*제\d+호)")
-_APPENDIX = re.compile(_BOL + _LEAD + r"(?:■[^\n\[【<]*)?(?P<open>[\[［【<〈]\s*)?(?P<kind>별표|별지|별첨|서식)[ \t]*(?:제[ \t]*)?(?P<n>\d+)?(?:호)?(?:의[ \t]*(?P<m>\d+))?(?:호)?"
-                       r"[ \t]*(?:서식)?[ \t]*(?P<close>[\]］】>〉])?(?P<rest>[^\r\n]*)")
 
-class _Part(NamedTuple):
-    "본칙, one 부칙 or one 별표."
-    kind: str   # 본칙, 부칙, 별표
-    start: int
-    end: int
-    key: str
-
-# %% ../../nbs/00_documents/statutes.ipynb #d8b52599
 def _is_supplement(text: str, m: re.Match[str]) -> bool:
     "True when a line that begins with 부칙 is its heading."
     if m["middle"]:
@@ -282,239 +116,145 @@ def _is_supplement(text: str, m: re.Match[str]) -> bool:
     rest, note = m["rest"].strip(" *:\t"), m["note"].strip()
     if not rest or re.match(r"제[ ]?1[ ]?조[ ]?[(（]", rest):
         return True
-    return note[:1] in ("<", "〈") and bool(re.search(r"\d", note)) and not re.match(r"[의에을를과와]\s|제\d+조제", rest) and not _continues(text, m.start())
+    if note[:1] not in ("<", "〈") or not re.search(r"\d", note) or re.match(r"[의에을를과와]\s|제\d+조제", rest):
+        return False
+    return not continues_line(text, m.start())
 
-# %% ../../nbs/00_documents/statutes.ipynb #b6722ee5
+# %% ../../nbs/00_documents/statutes.ipynb #5d7516b3
+# 별표 or 별지 with its number, in brackets or not, behind ■ and the name of the statute or not
+_APPENDIX = re.compile(LINE_START + LINE_LEAD + r"(?:■[^\n\[【<]*)?(?P<open>[\[［【<〈]\s*)?"
+                       r"(?P<kind>별표|별지|별첨|서식)[ \t]*(?:제[ \t]*)?(?P<n>\d+)?(?:호)?"
+                       r"(?:의[ \t]*(?P<m>\d+))?(?:호)?[ \t]*(?:서식)?[ \t]*(?P<close>[\]］】>〉])?(?P<rest>[^\r\n]*)")
+_CITED_ANNEX = re.compile(r"\s*(?:과|와|의|에|을|를|은|는|로|및|또는|에서|참조)(?:\s|$)|에|의|과|와|,")
+_RELATED = re.compile(r"관련\s*[)）]\s*(?:[<〈][^>〉]*[>〉])?\s*$")
+
 def _is_appendix(text: str, m: re.Match[str]) -> bool:
     "True when a line that begins with 별표 or 별지 is its heading."
-    rest = m["rest"]
+    rest, markdown = m["rest"], "#" in m["lead"]
     if m["open"]:
-        return bool(m["close"]) and not re.match(r"\s*(?:과|와|의|에|을|를|은|는|로|및|또는|에서|참조)(?:\s|$)|에|의|과|와|,", rest) and not _continues(text, m.start())
-    alone = not rest.strip(" *") and bool(m["n"] or "#" in m["lead"])
-    return m["kind"] != "서식" and (alone or bool(re.search(r"관련\s*[)）]\s*(?:[<〈][^>〉]*[>〉])?\s*$", rest)) or "#" in m["lead"] and rest[:1] in " (:")
+        return bool(m["close"]) and not _CITED_ANNEX.match(rest) and not continues_line(text, m.start())
+    if m["kind"] == "서식":
+        return False
+    alone = not rest.strip(" *") and (m["n"] or markdown)
+    return bool(alone or _RELATED.search(rest)) or markdown and rest[:1] in " (:"
+
+# %% ../../nbs/00_documents/statutes.ipynb #8fbd7054
+class _Part(NamedTuple):
+    "본칙, one 부칙 or one 별표."
+    kind: str   # 본칙, 부칙, 별표
+    start: int
+    end: int
+    key: str    # As in `Block.key`
+
+def _part_key(text: str, kind: str, m: re.Match[str], nth: int) -> str:
+    "The key of a 부칙, the `nth` of the statute, or of a 별표."
+    if kind == "별표":
+        return ("T" if m["kind"] == "별표" else "F") + number_label(number_key(m["n"] or "0", m["m"]))
+    start = visible_start(m)
+    number = re.search(r"제\s*(\d+)\s*호", text[start:start + 120].split("\n", 1)[0])
+    return number[1] if number else str(nth)
 
 # %% ../../nbs/00_documents/statutes.ipynb #e87602a1
 def _parts(text: str) -> list[_Part]:
     "Cut a statute into 본칙, 부칙 and 별표."
-    marks = [(m.start() + len(m[0]) - len(m[0].lstrip()), "부칙", m) for m in _SUPPLEMENT.finditer(text) if _is_supplement(text, m)]
-    marks += [(m.start() + len(m[0]) - len(m[0].lstrip()), "별표", m) for m in _APPENDIX.finditer(text) if _is_appendix(text, m)]
-    out, nth = [], 0
-    marks.sort(key=lambda x: x[0])
-    for (start, kind, m), end in zip(marks, [*(x[0] for x in marks[1:]), len(text)]):
-        if kind == "부칙":
-            nth += 1
-            number = re.search(r"제\s*(\d+)\s*호", text[start:start + 120].split("\n", 1)[0])
-            key = number[1] if number else str(nth)
-        else:
-            key = ("T" if m["kind"] == "별표" else "F") + _label(_key(m["n"] or "0", m["m"]))
-        out.append(_Part(kind, start, end, key))
-    return [_Part("본칙", 0, marks[0][0] if marks else len(text), ""), *out]
-
-# %% ../../nbs/00_documents/statutes.ipynb #35061ad4
-_RANKS = "편장절관항"
-_HEADING = re.compile(_BOL + _LEAD + rf"(?P<no>제[ \t]*\d+[ \t]*(?P<rank>[{_RANKS}])(?:의[ \t]*\d+)?)(?P<title>[ \t\u3000:.]+[^\r\n]*|[ \t]*|(?![의에을를은는이과와로까부및또내중])[가-힣][^\r\n]{{0,30}})(?=[\r\n]|\Z)")
-_GLUED = re.compile(r"(?<=[^\s#])(?P<lead>)(?P<no>제1(?P<rank>[편장]))(?P<title>[ \t]+[^\r\n]{1,60})(?=[\r\n]|\Z)")
-_INNER = re.compile(r"(?<=>)[ \t]+(?P<no>제[ \t]*\d+[ \t]*(?P<rank>[장절관]))(?P<title>[ \t]+[^\r\n]*)")
-_NOTE = re.compile(r"\s*[<〈][^<>〈〉]*[>〉]?|\s*\[[^\[\]]*\]\s*$")
-
-# %% ../../nbs/00_documents/statutes.ipynb #335d2020
-def _looks_like_heading(text: str, m: re.Match[str]) -> bool:
-    "True when the words of a line can be those of a chapter heading."
-    title = _NOTE.sub("", m["title"]).strip(" \t*:.")
-    if m["title"].rstrip().endswith("다.") or title.endswith("다") and len(title) > 12 or len(title) > 80 or m["rank"] == "항" and len(title) > 40:
-        return False
-    if m["rank"] == "항" and m["title"][:1].strip() or re.match(r"(?:및|또는|부터|내지|까지|의|에|에서|을|를|은|는|과|와|중)(?![가-힣])|제\s*\d+\s*[조항호]", title):
-        return False
-    return bool(title or m["rank"] != "항") and not _continues(text, m.start())
-
-# %% ../../nbs/00_documents/statutes.ipynb #c79a9016
-def _headings(text: str, end: int, articles: set[int], first: int) -> list[re.Match[str]]:
-    "Chapter headings before `end`, given where articles start."
-    found = [m for m in _HEADING.finditer(text, 0, end) if _looks_like_heading(text, m)]
-    found += [m for m in _GLUED.finditer(text, 0, first) if _looks_like_heading(text, m)]
-    found.sort(key=lambda m: m.start())
-    out: list[re.Match[str]] = []
-    for m in reversed(found):
-        after = re.compile(r"(?:\s*(?:[<〈\[(][^\n]*|[-=]{3,}))*\s*").match(text, m.end()).end()
-        starts = articles | {x.start("no") for x in out} | {x.start() + len(x["lead"]) - len(x["lead"].lstrip()) for x in out}
-        wrapped = re.compile(r"[ \t\r]*\n[ \t]*(?!제)[^\n]{1,60}(?<!다\.)(?<!다\.\r)\n\s*").match(text, m.end())
-        after = wrapped.end() if wrapped and wrapped.end() in starts and after not in starts and _closed(text, m.start()) else after
-        marked = "#" in m["lead"] or m["rank"] != "항" and text[m.end():m.end() + 4].replace("\r", "").startswith("\n\n") and _closed(text, m.start())
-        if marked or after in starts or after >= end and m["rank"] != "항":
-            out.append(m)
-    return out[::-1]
-
-# %% ../../nbs/00_documents/statutes.ipynb #4c7b0e9a
-def _walk_path(path: list[tuple[int, str]], no: str, rank: str, title: str) -> list[tuple[int, str]]:
-    "The headings in force after one more heading."
-    inner = _INNER.search(no + title)
-    title = title[:inner.start() - len(no)] if inner else title
-    name = re.sub(r"\s+", " ", f"{no.replace(' ', '')} {_NOTE.sub('', title).strip(' *')}").strip()
-    depth = _RANKS.index(rank)
-    path = [p for p in path if p[0] < depth] + [(depth, name)]
-    return _walk_path(path, inner["no"], inner["rank"], inner["title"]) if inner else path
-
-# %% ../../nbs/00_documents/statutes.ipynb #e922d2ce
-_MARKER = re.compile(_BOL + _LEAD + rf"(?:(?P<p>[{_CIRCLED}])(?:의(?P<pm>\d+))?(?![ \t]*(?:부터|내지|및|ㆍ|·|,))"
-                     r"|(?P<i>\d{1,3})(?:의(?P<im>\d{1,2}))?\\?\.(?!\d)|(?P<s>[가-힣])(?:의(?P<sm>\d{1,2}))?\\?\.(?=[\s*])|(?P<d>\d{1,2})\)|(?P<e>[가-힣])\))")
-_INLINE = re.compile(rf"(?<=[.>\]])[ \t]*(?P<p>[{_CIRCLED}])(?![ \t]*(?:부터|내지|및|ㆍ|·|,))")
-_KINDS = ("항", "호", "목", "1)", "가)")
-_SYLLABLES = "".join(chr(0xAC00 + (c * 21 + v) * 28) for v in (0, 4, 8, 13) for c in (0, 2, 3, 5, 6, 7, 9, 11, 12, 14, 15, 16, 17, 18))  # 가나다 ... 하 거너더 ...
-_ENDINGS = "한된이있없니는였었았했겠같진른린난란온간"   # Syllables that a wrapped 다. completes
-
-class _Mark(NamedTuple):
-    "A clause marker."
-    start: int
-    level: int             # Position in `_KINDS`
-    key: tuple[int, int]
-    label: str
-    exact: bool            # Only believed as the very next number
-
-# %% ../../nbs/00_documents/statutes.ipynb #09ec36be
-def _circled(char: str) -> int:
-    "Number of ①-㊿."
-    code = ord(char)
-    return code - 0x245F if code <= 0x2473 else code - 0x3251 + 21 if code <= 0x325F else code - 0x32B1 + 36
-
-def _mark(m: re.Match[str]) -> _Mark:
-    "Read a clause marker."
-    start, g = m.start() + len(m[0]) - len(m[0].lstrip()), m.groupdict()
-    if g.get("p"):
-        key, level = (_circled(g["p"]), int(g.get("pm") or 0)), 0
-    elif g["i"] or g["d"]:
-        key, level = _key(g["i"] or g["d"], g["im"]), 1 if g["i"] else 3
-    else:
-        syllable = g["s"] or g["e"]
-        key, level = (_SYLLABLES.find(syllable) + 1, int(g["sm"] or 0)), 2 if g["s"] else 4
-        return _Mark(start, level, key, syllable + (f"-{key[1]}" if key[1] else ""), True)
-    return _Mark(start, level, key, _label(key), m.re is _INLINE or level > 2)
-
-# %% ../../nbs/00_documents/statutes.ipynb #4e5fd6a1
-def _believed(text: str, mark: _Mark, last: tuple[int, int]) -> bool:
-    "True when a marker continues the count of its level."
-    if mark.key[0] == 0:
-        return False
-    before = text[max(0, mark.start - 60):mark.start].rstrip()
-    if mark.level == 2 and mark.label == "다" and before[-1:] in _ENDINGS:
-        return False
-    if _is_next(last, mark.key) and (mark.key[0] == 1 or last[0]):
-        return True
-    jump = mark.key[0] - last[0]
-    return not mark.exact and last[0] > 0 and mark.key > last and (mark.level == 0 or jump <= 5)
-
-# %% ../../nbs/00_documents/statutes.ipynb #c86b2db5
-def _marks(text: str, start: int, end: int) -> list[_Mark]:
-    "The clause markers of an article, in order."
-    notes = [n.span() for n in re.compile(r"[<〈][^<>〈〉]{0,600}[>〉]").finditer(text, start, end)]
-    found = {m.start: m for m in map(_mark, _INLINE.finditer(text, start, end))}
-    found |= {m.start: m for m in map(_mark, _MARKER.finditer(text, start, end))}
-    if head := re.compile(rf"[ \t]*(?P<p>[{_CIRCLED}])(?![ \t]*(?:부터|내지|및|ㆍ|·|,))").match(text, start):
-        found[head.start("p")] = _mark(head)
-    out, last = [], [(0, 0)] * 5
-    for at in sorted(found):
-        mark = found[at]
-        if not any(a < at < b for a, b in notes) and _believed(text, mark, last[mark.level]):
-            last[mark.level:] = [mark.key] + [(0, 0)] * (4 - mark.level)
-            out.append(mark)
+    marks = [(visible_start(m), "부칙", m) for m in _SUPPLEMENT.finditer(text) if _is_supplement(text, m)]
+    marks += [(visible_start(m), "별표", m) for m in _APPENDIX.finditer(text) if _is_appendix(text, m)]
+    marks.sort(key=lambda mark: mark[0])
+    edges = [*(start for start, _, _ in marks), len(text)]
+    out = [_Part("본칙", 0, edges[0], "")]
+    nth = 0
+    for (start, kind, m), end in zip(marks, edges[1:]):
+        nth += kind == "부칙"
+        out.append(_Part(kind, start, end, _part_key(text, kind, m, nth)))
     return out
 
-# %% ../../nbs/00_documents/statutes.ipynb #1f57af8c
-_TAIL = re.compile(r"(?:[\r\n][ \t]*\[[^\[\]]*\][^\r\n]*|[\r\n]+[ \t]*)+\Z")   # [전문개정 2010. 3. 31.]
-
-def _tree(text: str, marks: Sequence[_Mark], end: int) -> tuple[Clause, ...]:
-    "Nest clause markers; `end` closes the last of them."
-    out, i = [], 0
-    while i < len(marks):
-        j = i + 1
-        while j < len(marks) and marks[j].level > marks[i].level:
-            j += 1
-        stop = marks[j].start if j < len(marks) else end
-        out.append(Clause(_KINDS[marks[i].level], marks[i].label, trim_span(text, marks[i].start, stop), _tree(text, marks[i + 1:j], stop)))
-        i = j
-    return tuple(out)
-
-# %% ../../nbs/00_documents/statutes.ipynb #96956f85
-def _clauses(text: str, body: int, end: int) -> tuple[Clause, ...]:
-    "The clauses of an article; notes at its end belong to the article alone."
-    tail = _TAIL.search(text[body:end])
-    stop = body + tail.start() if tail else end
-    return _tree(text, [m for m in _marks(text, body, end) if m.start < stop], stop)
-
-# %% ../../nbs/00_documents/statutes.ipynb #d5c97529
-def parse_clauses(
-    text: str,  # The text of one article, or any text with 항, 호 and 목
-) -> tuple[Clause, ...]:
-    "Read the clauses of a text that is not a whole statute."
-    return _clauses(text, 0, len(text))
-
-# %% ../../nbs/00_documents/statutes.ipynb #ebe9b7d5
-def _iso(text: str) -> str:
-    "First date in a text as YYYY-MM-DD, or ''."
+# %% ../../nbs/00_documents/statutes.ipynb #9fd1c7b4
+def iso_date(
+    text: str,  # May hold a date such as 2031. 3. 1., 2031-03-01 or 2031년 3월 1일
+) -> str:       # YYYY-MM-DD, or ""
+    "Read the first date of a text."
     m = re.search(r"(\d{4})\s*[.\-년]\s*(\d{1,2})\s*[.\-월]\s*(\d{1,2})", text)
     return f"{int(m[1]):04}-{int(m[2]):02}-{int(m[3]):02}" if m else ""
 
-def _front(text: str) -> dict[str, str]:
-    "Fields of a front matter between two lines of dashes."
+# %% ../../nbs/00_documents/statutes.ipynb #ebe9b7d5
+def front_matter(
+    text: str,
+) -> dict[str, str]:  # Empty when there is none
+    "Read the fields between two lines of dashes at the start of a text."
     m = re.match(r"\s*---\s*\n(.*?)\n---\s*(?:\n|\Z)", text, re.S)
-    return {k.strip(): v.strip().strip("'\"") for k, _, v in (line.partition(":") for line in m[1].splitlines())} if m else {}
+    if m is None:
+        return {}
+    fields = (line.partition(":") for line in m[1].splitlines())
+    return {name.strip(): value.strip().strip("'\"") for name, _, value in fields}
+
+# %% ../../nbs/00_documents/statutes.ipynb #c8a3c775
+def _header_name(header: str, front: dict[str, str]) -> str:
+    "The name of a statute, or ''."
+    body = header[header.find("\n---", 4) + 4 if front else 0:]
+    first = next((line.strip() for line in body.splitlines() if line.strip(" =-\t\r")), "")
+    name = front.get("법령명") or front.get("제목") or first
+    name = re.sub(r"^[#\s*]+|\*+$", "", name)
+    name = re.sub(r"\s*[(\[]\s*약칭.*$", "", name).strip("[]【】 ")
+    return name if 0 < len(name) <= 80 and not name.startswith("제1") else ""
 
 # %% ../../nbs/00_documents/statutes.ipynb #317fd818
+_LAW_NO = re.compile(r"(?:법률|대통령령|총리령|[가-힣]{2,8}부령|조례|규칙|훈령|고시)\s*제\s*[\d\-]+\s*호")
+_IN_FORCE = re.compile(r"시행(?:일자?)?[ \t:：]*\d{4}[^\n\]]{0,20}")
+_OFFICE = re.compile(r"소관(?:부처|기관)\s*[:：]\s*(?:-\s*)?([^\n]+)")
+_OFFICE_LINE = re.compile(r"^\s*([가-힣]{1,12}(?:부|처|청|원|위원회))\s*[(（]", re.M)
+
 def _header_fields(header: str) -> dict[str, str]:
     "Name, number, date and ministry from the head of a statute."
-    front = _front(header)
-    lines = [x.strip() for x in header[header.find("\n---", 4) + 4 if front else 0:].splitlines() if x.strip(" =-\t\r")]
-    name = front.get("법령명") or front.get("제목") or (lines[0] if lines else "")
-    name = re.sub(r"\s*[(\[]\s*약칭.*$", "", re.sub(r"^[#\s*]+|\*+$", "", name)).strip("[]【】 ")
-    number = re.search(r"(?:법률|대통령령|총리령|[가-힣]{2,8}부령|조례|규칙|훈령|고시)\s*제\s*[\d\-]+\s*호", header)
-    date = re.search(r"시행(?:일자?)?[ \t:：]*\d{4}[^\n\]]{0,20}", header)
-    office = re.search(r"소관(?:부처|기관)\s*[:：]\s*(?:-\s*)?([^\n]+)", header) or re.search(r"^\s*([가-힣]{1,12}(?:부|처|청|원|위원회))\s*[(（]", header, re.M)
-    known = 0 < len(name) <= 80 and not name.startswith("제1")
-    return {"name": name if known else "", "law_no": number[0] if number else "",
-            "effective": _iso(date[0]) if date else _iso(front.get("시행일자", "")), "ministry": office[1].strip(" '\"[]\r") if office else ""}
+    front = front_matter(header)
+    number, date = _LAW_NO.search(header), _IN_FORCE.search(header)
+    office = _OFFICE.search(header) or _OFFICE_LINE.search(header)
+    return {
+        "name": _header_name(header, front),
+        "law_no": number[0] if number else "",
+        "effective": iso_date(date[0] if date else front.get("시행일자", "")),
+        "ministry": office[1].strip(" '\"[]\r") if office else "",
+    }
 
 # %% ../../nbs/00_documents/statutes.ipynb #f3d1c51a
-def _articles_of(text: str, part: _Part) -> list[_Candidate]:
-    "The headings of articles in one part."
-    if part.kind == "별표":
-        return []
-    found = _candidates(text, part.start, part.end)
-    return _choose(found, [c.start for c in found if part.kind == "본칙" and c.title and re.search(r"\n[ \t\r]*\n\s*\Z", text[max(0, c.start - 60):c.start])])
-
-def _article(text: str, c: _Candidate, end: int, path: tuple[str, ...], part: _Part) -> Article:
+def _article(text: str, heading: ArticleHeading, end: int, path: tuple[str, ...], part: _Part) -> Article:
     "Build an article from its heading and its end."
-    span = trim_span(text, c.start, end)
+    span = trim_span(text, heading.start, end)
     later = re.search(r"\[시행일\s*:\s*([^\]]*)\][^\n]*\Z", span.of(text))
-    return Article(_label(c.key), c.title, span, path, () if c.deleted else _clauses(text, min(c.body, span.end), span.end), _label(c.last),
-                   c.deleted, part.kind, part.key, _iso(later[1]) if later else "")
+    clauses = () if heading.deleted else parse_clauses(text, min(heading.body, span.end), span.end)
+    return Article(
+        number_label(heading.key), heading.title, span, path, clauses, number_label(heading.last), heading.deleted,
+        part.kind, part.key, iso_date(later[1]) if later else "",
+    )
 
 # %% ../../nbs/00_documents/statutes.ipynb #d20de21c
 def _main_blocks(text: str, part: _Part) -> Iterator[Block]:
     "Header, headings and articles of 본칙."
-    found = _articles_of(text, part)
-    headings = _headings(text, part.end, {c.start for c in found}, found[0].start if found else part.end)
-    marks = sorted([(c.start, c) for c in found] + [(m.start() + len(m["lead"]) - len(m["lead"].lstrip()), m) for m in headings], key=lambda x: x[0])
-    ends = [*(x[0] for x in marks), part.end]
+    articles = article_headings(text, part.start, part.end, spaced=True)
+    marks = [(heading.start, heading) for heading in articles]
+    marks += [(visible_start(m), m) for m in chapter_headings(text, part.end, articles)]
+    marks.sort(key=lambda mark: mark[0])
+    ends = [*(start for start, _ in marks), part.end]
     if head := trim_span(text, 0, ends[0]):
         yield Block("header", head, head.of(text).split("\n", 1)[0].strip(), (), "")
     path: list[tuple[int, str]] = []
     for (start, mark), end in zip(marks, ends[1:]):
-        if isinstance(mark, _Candidate):
-            article = _article(text, mark, end, tuple(p for _, p in path), part)
+        if isinstance(mark, ArticleHeading):
+            article = _article(text, mark, end, tuple(name for _, name in path), part)
             yield Block("article", article.span, article.title, article.path, "", article)
         else:
-            path = _walk_path(path, mark["no"], mark["rank"], mark["title"])
-            yield Block("heading", trim_span(text, start, end), path[-1][1], tuple(p for _, p in path), "")
+            path = open_heading(path, mark["no"], mark["rank"], mark["title"])
+            yield Block("heading", trim_span(text, start, end), path[-1][1], tuple(name for _, name in path), "")
 
 # %% ../../nbs/00_documents/statutes.ipynb #51fb4116
 def _other_blocks(text: str, part: _Part) -> Iterator[Block]:
     "A 부칙 with its articles, or a 별표."
-    found = _articles_of(text, part)
-    ends = [*(c.start for c in found), part.end]
+    articles = [] if part.kind == "별표" else article_headings(text, part.start, part.end)
+    ends = [*(heading.start for heading in articles), part.end]
     head = trim_span(text, part.start, ends[0])
     title = re.sub(r"^[#\s*]+", "", head.of(text).split("\n", 1)[0]).strip(" *\r")
     yield Block("supplement" if part.kind == "부칙" else "appendix", head, title, (title,), part.key)
-    for c, end in zip(found, ends[1:]):
-        article = _article(text, c, end, (title,), part)
+    for heading, end in zip(articles, ends[1:]):
+        article = _article(text, heading, end, (title,), part)
         yield Block("article", article.span, article.title, article.path, part.key, article)
 
 # %% ../../nbs/00_documents/statutes.ipynb #0c260702
@@ -523,15 +263,6 @@ def parse_statute(
 ) -> Statute:    # Its blocks hold every character that is not white space
     "Read a statute: header, chapters, articles, 부칙 and 별표."
     first, *others = _parts(text)
-    blocks = [*_main_blocks(text, first), *(b for part in others for b in _other_blocks(text, part))]
+    blocks = [*_main_blocks(text, first), *(block for part in others for block in _other_blocks(text, part))]
     header = blocks[0].span.of(text) if blocks and blocks[0].kind == "header" else ""
     return Statute(**_header_fields(header), blocks=tuple(b for b in blocks if b.span))
-
-# %% ../../nbs/00_documents/statutes.ipynb #2c48e3d7
-def _child(clauses: Sequence[Clause], kind: str, label: str) -> Clause | None:
-    "The first clause of a kind and label."
-    return next((c for c in clauses if c.kind == kind and c.label == label), None)
-
-def _plain(label: str | int) -> str:
-    "43-2 from 43의2, 제43조의2 or 43-2."
-    return re.sub(r"제|조|항|호|목|\s", "", str(label)).replace("의", "-")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 # %% auto #0
-__all__ = ['PairedTest', 'paired_test', 'Comparison', 'show_context', 'Run', 'RunPlan', 'run_strategies', 'to_records',
+__all__ = ['PairedTest', 'paired_test', 'Comparison', 'compare', 'show_context', 'Run', 'RunPlan', 'run_strategies', 'to_records',
            'records_table', 'write_results', 'compare_results']
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #d0f8e730
@@ -135,6 +135,35 @@ class Comparison:
             sides = (f"{name}:\n{show_context(row.chosen, question, texts, length)}" for name, row in zip(self.names, (a, b)))
             out.append("\n".join([f"{a.query_id} ({d:+.2f}) {a.query}", *sides]))
         return "\n\n".join(out)
+
+# %% ../../nbs/90_evaluation/comparison.ipynb #b87c6733
+def compare(
+    a: Evaluation | Run,
+    b: Evaluation | Run,
+    names: tuple[str, str] | None = None,
+) -> Comparison:
+    """Put two evaluations of the same questions side by side.
+
+    Parameters
+    ----------
+    a, b : Evaluation or Run
+        Both of the same questions in the same order; differences are `b - a`.
+    names : tuple of str, optional
+        What the two are called in tables. The names of their strategies for runs, else "a" and "b".
+
+    Returns
+    -------
+    Comparison
+        `to_markdown()` is the table with intervals and p-values, `differences()` the questions that decide.
+
+    Raises
+    ------
+    InputError
+        When the two asked different questions, or share no budget.
+    """
+    sides = [getattr(side, "evaluation", side) for side in (a, b)]
+    known = [getattr(getattr(side, "strategy", None), "name", default) for side, default in ((a, "a"), (b, "b"))]
+    return Comparison(sides[0], sides[1], names or (known[0], known[1]))
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #bc5a421d
 def show_context(

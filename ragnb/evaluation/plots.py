@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +52,19 @@ def _likeness(path: str) -> tuple[bool, bool, str]:
     return not _LIKED.search(name), bool(re.search("bold|light|thin|black|medium|heavy|italic|oblique|mono", name, re.I)), name
 
 # %% ../../nbs/90_evaluation/plots.ipynb #a5604521
+def _bundled_font() -> list[str]:
+    "The font that the extra `plots` brings along; it is looked up without importing its package, which changes matplotlib's settings."
+    spec = find_spec("koreanize_matplotlib")
+    folders = spec.submodule_search_locations if spec else None
+    return [str(p) for folder in folders or () if (p := Path(folder, "fonts", "NanumGothic.ttf")).is_file()]
+
 @lru_cache(maxsize=64)
 def _find_font(characters: frozenset[str]) -> tuple[str | None, frozenset[str]]:
-    "Family of the installed font that misses fewest characters, and those it misses."
+    "Family of the font that misses fewest characters, and those it misses; the bundled font is asked first."
     from matplotlib.font_manager import findSystemFonts, fontManager
     known = {f.fname: f.name for f in fontManager.ttflist if "Last Resort" not in f.name}
     best, missing = None, characters
-    for path in sorted({*known, *findSystemFonts()}, key=_likeness):
+    for path in [*_bundled_font(), *sorted({*known, *findSystemFonts()}, key=_likeness)]:
         absent = _missing(path, characters) if "LastResort" not in path else characters
         if len(absent) < len(missing):
             best, missing = path, absent
@@ -64,6 +72,8 @@ def _find_font(characters: frozenset[str]) -> tuple[str | None, frozenset[str]]:
             break
     if best is not None and best not in known:
         fontManager.addfont(best)
+    if missing:
+        logging.getLogger(__name__).warning("no font has %s: pip install 'ragnb[plots]' brings one", "".join(sorted(missing))[:20])
     return next((f.name for f in fontManager.ttflist if f.fname == best), None), missing
 
 # %% ../../nbs/90_evaluation/plots.ipynb #92012c7e

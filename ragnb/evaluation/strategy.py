@@ -62,6 +62,7 @@ class Strategy:
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #abedebe1
 _KEYS = tuple(f.name for f in dataclasses.fields(Strategy) if f.name not in ("name", "peer"))
+_COUNTS = {f.name: f.default for f in dataclasses.fields(Strategy) if f.type == "int"}  # Key -> its default
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #ddafcbd7
 PRESETS: dict[str, Strategy] = {
@@ -299,9 +300,9 @@ def build_system(
         return System(strategy, build_peer(strategy.peer, list(dataset.documents.values()), model, fill=fill))
     from ragnb.pipeline.pipeline import Pipeline
     index = cache.index(dataset, strategy.split, strategy.embed or embed)
+    given = {k: getattr(strategy, k) for k, default in _COUNTS.items() if getattr(strategy, k) != default}
     return System(strategy, Pipeline.from_index(
-        index, retrieve=strategy.retrieve, rerank=strategy.rerank, policy=strategy.policy, top_k=strategy.top_k,
-        expand_top_k=strategy.expand_top_k, max_chunks=strategy.max_chunks, llm=llm))
+        index, retriever=strategy.retrieve, reranker=strategy.rerank, policy=strategy.policy, llm=llm, **given))
 
 
 def _fitted(model: Any, dataset: Dataset) -> Any:
@@ -317,5 +318,8 @@ def as_document_strategy(
     depth: int = 100,   # Documents ranked
 ) -> Strategy:
     "The same retriever and reranker over whole documents, for sets whose qrels name documents."
+    if strategy.retrieve == "multi-scale" and strategy.rerank == "none":  # ranks every unit, so it has no use for counts
+        return replace(strategy, policy="none", **_COUNTS)
     keep = strategy.peer or strategy.retrieve == "multi-scale"  # its largest windows hold whole documents already
-    return replace(strategy, policy="none", top_k=max(depth, strategy.top_k), **({} if keep else {"split": "titled:whole"}))
+    split = strategy.split if keep else "titled:whole"
+    return replace(strategy, policy="none", split=split, top_k=max(depth, strategy.top_k))

@@ -6,257 +6,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from llama_index.core.bridge.pydantic import Field, model_validator
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['ExpansionStats', 'Expansion', 'Expander', 'to_chunks', 'DocumentPassages', 'merge_by_document', 'passage_node',
+__all__ = ['ExpansionStats', 'Expansion', 'Expander', 'DocumentPassages', 'merge_by_document', 'passage_node',
            'ExpandPostprocessor']
 
 # %% ../../nbs/50_expansion/expander.ipynb #d0c349b2
 from ragnb.documents.span import (
-    Address, id_key, InputError, MissingChunkError, needed, Outline, Passage, SEARCHED, Span, stitch, try_address,
-    union
+    Address, InputError, MissingChunkError, Outline, Passage, Span, try_address, Why
 )
 from ..storage.store import ChunkReader
 from ragnb.expansion.policy import (
-    _documents_of, _listed, _prepared, neighbors, no_expansion, Place, Policy, policy_name, resolve_policy, Seen,
-    Situation
+    neighbors, no_expansion, Policy, policy_name, prepared, resolve_policy, Seen, Situation, wanted_documents
 )
-
-# %% ../../nbs/50_expansion/expander.ipynb #ddb088ea
-@dataclass
-class _Piece:
-    "A run of one document that a policy wants, and what it was granted."
-    doc_id: str
-    level: str
-    chunks: range      # Under the span; after the limit those that were granted
-    granted: Span      # Wanted; after the limit what is left of it
-    why: str = ""
-
-    def addresses(self) -> list[Address]:
-        return [Address(self.doc_id, self.level, i) for i in self.chunks]
-
-@dataclass
-class _Wish:
-    "What a policy wants for one hit: the piece that holds it, and others."
-    address: Address
-    rank: int
-    score: float | None
-    main: _Piece
-    others: list[_Piece] = field(default_factory=list)
-
-    @property
-    def pieces(self) -> list[_Piece]:
-        return [self.main, *self.others]
-
-# %% ../../nbs/50_expansion/expander.ipynb #01ee8446
-def _piece(outline: Outline, level: str, span: Span, why: str = "") -> _Piece | None:
-    "A wanted span with its chunks; None when no chunk tells it."
-    span = Span(span.start, max(span.start, min(span.end, outline.n_characters)))
-    letters = [x for x in (level, *SEARCHED, *outline.levels) if outline.levels.get(x)]
-    chunks = needed(outline.levels[letters[0]], span) if letters else range(0)
-    return _Piece(outline.doc_id, letters[0], chunks, span, why) if chunks else None
-
-def _wish(hit: Seen, policy: Policy, name: str, out: Expansion) -> _Wish:
-    "Ask a policy about one hit."
-    at, outline = hit.address, out.outlines[hit.address.doc_id]
-    own, wanted = outline.span_of(at), policy(outline, at)
-    places = [Place(at.doc_id, w) if isinstance(w, Span) else Place(*w) if _is_place(w) else None for w in _listed(wanted)]
-    around = [p.span for p in places if p and p.doc_id == at.doc_id and p.span.contains(own)]
-    if not around or None in places:
-        raise InputError(f"policy {name} gave {wanted!r}, which does not hold the hit {at} at {own}")
-    span = Span(min(s.start for s in around), max(s.end for s in around))
-    wish = _Wish(at, hit.rank, hit.score, _piece(outline, at.level, span))
-    for doc_id, place, why in places:
-        if doc_id not in out.outlines:
-            out.dropped[f"{doc_id}@{place.start}-{place.end}"] = "its document is not in the index"
-        elif (doc_id != at.doc_id or not span.contains(place)) and (piece := _piece(out.outlines[doc_id], at.level, place, why)):
-            wish.others.append(piece)
-    return wish
-
-def _is_place(wanted: Any) -> bool:
-    return isinstance(wanted, tuple) and 2 <= len(wanted) <= 3 and isinstance(wanted[0], str) and isinstance(wanted[1], Span)
-
-# %% ../../nbs/50_expansion/expander.ipynb #00f03854
-def _grant(wishes: Sequence[_Wish], outlines: Mapping[str, Outline], max_chunks: int) -> list[str]:
-    "Share the chunks that hits leave over; returns the neighbors that were refused."
-    taken = {(w.address.doc_id, w.address.level, w.address.index) for w in wishes}
-    wanted = dict.fromkeys((p.doc_id, p.level, i) for w in wishes for p in w.pieces for i in p.chunks)
-    for w in wishes:
-        for piece in w.pieces:
-            def take(i: int) -> bool:
-                key = (piece.doc_id, piece.level, i)
-                if i in piece.chunks and (key in taken or len(taken) < max_chunks):
-                    taken.add(key)
-                    return True
-                return False
-
-            _shrink(piece, outlines[piece.doc_id].levels[piece.level], _grown(w.address.index, take) if piece is w.main else _from_head(piece.chunks, take))
-        w.others = [p for p in w.others if p.chunks]
-    return [str(Address(*key)) for key in wanted if key not in taken]
-
-# %% ../../nbs/50_expansion/expander.ipynb #30f820f2
-def _grown(at: int, take: Callable[[int], bool]) -> range:
-    "Grow from a hit, one chunk before and one after in turn, until both sides are refused."
-    first, last, before, after = at, at, True, True
-    while before or after:
-        if before := before and take(first - 1):
-            first -= 1
-        if after := after and take(last + 1):
-            last += 1
-    return range(first, last + 1)
-
-def _from_head(chunks: range, take: Callable[[int], bool]) -> range:
-    "As many of a run as are granted, from its first on."
-    last = next((i for i in chunks if not take(i)), chunks.stop)
-    return range(chunks.start, last)
-
-def _shrink(piece: _Piece, spans: Sequence[Span], chunks: range) -> None:
-    "Keep of a piece what was granted."
-    if chunks and chunks != piece.chunks:
-        start = piece.granted.start if chunks[0] == piece.chunks[0] else spans[chunks[0]].start
-        end = piece.granted.end if chunks[-1] == piece.chunks[-1] else spans[chunks[-1]].end
-        piece.granted = Span(start, end)
-    piece.chunks = chunks
-
-# %% ../../nbs/50_expansion/expander.ipynb #68c9daca
-@dataclass
-class ExpansionStats:
-    "What an expansion did."
-    hits: int = 0              # Distinct hits that came in; all of them are in the passages, unless `missing` is drop
-    expanded: int = 0          # Hits given to the policy (the first expand_top_k)
-    neighbors: int = 0         # Chunks that came along
-    passages: int = 0
-    beside: int = 0            # Passages without a hit of their own: what a policy brought from elsewhere
-    merged: int = 0            # Hits that share a passage with a better hit
-    duplicates: int = 0        # Hits that were given twice
-    passed_through: int = 0    # Hits without an address or an outline
-    refused: int = 0           # Neighbors beyond max_chunks
-    missing: int = 0           # Chunks that the store does not hold
-    reads: int = 0             # Keyed reads, at most 2
-    llm_calls: int = 0         # By the policy
-    characters: int = 0        # In all passages
-    dropped: dict[str, int] = field(default_factory=dict)  # Why -> how many; which ones is in `Expansion.dropped`
-    events: list[str] = field(default_factory=list)        # What the policy had to say: a model that did not answer
-
-
-@dataclass(frozen=True)
-class Expansion:
-    "Passages in the order of their best hit, and what was done."
-    passages: list[Passage]
-    stats: ExpansionStats
-    outlines: Mapping[str, Outline] = field(default_factory=dict)  # Of the documents that were looked around in
-    dropped: dict[str, str] = field(default_factory=dict)          # Id of what is not there -> why
-
-# %% ../../nbs/50_expansion/expander.ipynb #603ed6ac
-@dataclass(frozen=True)
-class Expander:
-    "Expand hits into passages with one policy."
-    store: ChunkReader
-    policy: Policy = field(default_factory=neighbors)
-    expand_top_k: int = 5           # Hits that are expanded; the rest pass unexpanded (seed 002)
-    max_chunks: int = 80     # Hits and neighbors together; hits are never refused (seed 000)
-    missing: str = "keep"    # A chunk the store does not hold: "keep", "drop" or "fail"
-
-    def __post_init__(self) -> None:
-        if self.expand_top_k < 0 or self.max_chunks < 1 or self.missing not in ("keep", "drop", "fail"):
-            raise InputError(f"expander needs expand_top_k >= 0, max_chunks >= 1 and missing keep, drop or fail, "
-                             f"got {self.expand_top_k}, {self.max_chunks}, {self.missing!r}")
-
-    def expand(
-        self,
-        hits: Sequence[NodeWithScore],  # Best first; not changed
-        question: str = "",             # For the policies that read it
-    ) -> Expansion:
-        "Expand hits into passages."
-        known, duplicates = _distinct(hits)
-        out = Expansion([], ExpansionStats(hits=len(known), duplicates=duplicates), {}, {})
-        self._read_outlines([h for h in known if h.address], out)
-        mine = [h for h in known if h.address and _is_in(out.outlines, h.address)]
-        wishes = self._wishes([h.seen() for h in mine], question, out)
-        chunks = self._chunks(wishes, {h.node.node_id: h.node for h in mine}, out)
-        placed = self._placed(wishes, chunks, out)
-        told = {i for _, p in placed for i in p.hits} | out.dropped.keys()
-        through = [_as_it_is(h) for h in known if h.node.node_id not in told]
-        placed += [((p.rank, 0), p) for p in through]
-        out.passages.extend(p for _, p in sorted(placed, key=lambda item: item[0]))
-        self._count(wishes, len(through), out)
-        return out
-
-    def _count(self, wishes: Sequence[_Wish], through: int, out: Expansion) -> None:
-        "Fill in the statistics, and log them."
-        stats, reasons = out.stats, list(out.dropped.values())
-        stats.expanded, stats.passed_through = sum(w.rank <= self.expand_top_k for w in wishes), through
-        stats.passages, stats.characters = len(out.passages), sum(len(p.span) for p in out.passages)
-        stats.beside = sum(not p.hits for p in out.passages)
-        stats.merged = sum(len(p.hits) for p in out.passages) - (stats.passages - stats.beside)
-        stats.neighbors = sum(len(p.neighbors) for p in out.passages)
-        stats.dropped = {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
-        logging.getLogger(__name__).info("expanded with %s: %s", policy_name(self.policy), asdict(stats))
-
-    def _read_outlines(self, hits: Sequence[_Hit], out: Expansion) -> None:
-        "Read the outlines of the hits' documents and of those the policy may want, in one call."
-        more = _documents_of(self.policy, [h.seen() for h in hits if h.rank <= self.expand_top_k])
-        doc_ids = list(dict.fromkeys([*(h.address.doc_id for h in hits), *more]))
-        if doc_ids:
-            out.stats.reads += 1
-            out.outlines.update(self.store.get_outlines(doc_ids).found)
-        lost = [str(h.address) for h in hits if not _is_in(out.outlines, h.address)]
-        if lost and self.missing == "fail":
-            raise MissingChunkError(f"{len(lost)} hits are not in the index, the first is {lost[0]!r}")
-        if self.missing == "drop":
-            out.dropped.update(dict.fromkeys(lost, "hit that is not in the index"))
-
-    def _wishes(self, hits: Sequence[Seen], question: str, out: Expansion) -> list[_Wish]:
-        "Ask the policy, and share what the limit allows."
-        situation, name = Situation(tuple(hits), out.outlines, question, self.expand_top_k), policy_name(self.policy)
-        policy = _prepared(self.policy, situation) if situation.expanded else no_expansion
-        wishes = [_wish(h, policy if h.rank <= self.expand_top_k else no_expansion, name, out) for h in hits]
-        refused = _grant(wishes, out.outlines, self.max_chunks)
-        out.dropped.update(dict.fromkeys(refused, "beyond max_chunks"))
-        out.stats.refused, out.stats.events, out.stats.llm_calls = len(refused), situation.events, situation.llm_calls
-        return wishes
-
-    def _chunks(self, wishes: list[_Wish], hits: Mapping[str, TextNode], out: Expansion) -> dict[Address, _Read]:
-        "The texts of the granted chunks."
-        granted = {a: out.outlines[a.doc_id].span_of(a) for w in wishes for p in w.pieces for a in p.addresses()}
-        texts = {str(a): _read(hits[str(a)]) for a in granted if str(a) in hits and self.missing != "drop"}
-        unread = [str(a) for a, span in granted.items() if str(a) not in texts or len(texts[str(a)].text) != len(span)]  # not a hit, or its text was changed on the way
-        if unread:
-            out.stats.reads += 1
-            found = self.store.get_chunks(unread)
-            if self.missing == "fail":
-                found.all()
-            out.stats.missing = len(found.missing)
-            out.dropped.update((i, "not in the store") for i in found.missing if i not in hits)
-            texts |= {i: _read(node) for i, node in found.found.items()}
-        chunks = {a: texts[str(a)] for a, span in granted.items() if str(a) in texts and len(texts[str(a)].text) == len(span)}
-        if self.missing == "drop":
-            out.dropped.update((str(w.address), "hit that is not in the index") for w in wishes if w.address not in chunks)
-            wishes[:] = [w for w in wishes if w.address in chunks]
-        return chunks
-
-    def _placed(self, wishes: Sequence[_Wish], chunks: Mapping[Address, _Read], out: Expansion) -> list[tuple[tuple[int, int], Passage]]:
-        "Passages with their place: rank of the hit, and 0 with it or the number of the piece behind it."
-        pieces: dict[str, list[tuple[_Wish, int, _Piece]]] = {}
-        for w in wishes:
-            for n, piece in enumerate(w.pieces):
-                pieces.setdefault(piece.doc_id, []).append((w, n, piece))
-        placed = []
-        for doc_id, asked in pieces.items():
-            for span in _closed(out.outlines[doc_id], (p.granted for *_, p in asked)):
-                under = [a for a in asked if span.contains(a[2].granted)]
-                placed += _stitched(out, out.outlines[doc_id], span, under, chunks, policy_name(self.policy))
-        held = {i for _, p in placed for i in (*p.hits, *p.neighbors)}
-        for i in held & out.dropped.keys():
-            del out.dropped[i]
-        return placed
+from .wishes import grant_chunks, make_wish, Wish
+from .passages import chunk_texts, ChunkText, PlacedPassage, stitch_wishes
 
 # %% ../../nbs/50_expansion/expander.ipynb #4ba57fdb
 @dataclass(frozen=True)
@@ -273,6 +44,7 @@ class _Hit:
         span = Span(start, end) if start is not None and end is not None and 0 <= start <= end else None
         return Seen(self.address, self.rank, self.score, self.node.get_content(), span)
 
+# %% ../../nbs/50_expansion/expander.ipynb #6686f216
 def _distinct(hits: Iterable[NodeWithScore]) -> tuple[list[_Hit], int]:
     "Number the hits, dropping repeated ids; returns how many were dropped."
     out: dict[str, _Hit] = {}
@@ -293,94 +65,171 @@ def _as_it_is(hit: _Hit) -> Passage:
     "A passage of a hit that cannot be looked around."
     text, start = hit.node.get_content(), getattr(hit.node, "start_char_idx", None)
     doc_id = hit.node.ref_doc_id if start is not None else None  # without an offset the node is a document of its own
-    return Passage(doc_id or hit.node.node_id, Span(start or 0, (start or 0) + len(text)), text, hit.score, hit.rank, (hit.node.node_id,), (hit.score,),
-                   why={hit.node.node_id: f"hit, rank {hit.rank}; passed through (not in the index)"}, metadata=dict(hit.node.metadata))
+    start, name = start or 0, hit.node.node_id
+    why = {name: Why("passed", rank=hit.rank, detail="not in the index")}
+    return Passage(doc_id or name, Span(start, start + len(text)), text, hit.score, hit.rank, (name,), (hit.score,),
+                   why=why, metadata=dict(hit.node.metadata))
 
-# %% ../../nbs/50_expansion/expander.ipynb #9936147c
-class _Read(NamedTuple):
-    "What stitching needs of a chunk."
-    text: str
-    prefix: str  # What the chunk repeats for the reader
+# %% ../../nbs/50_expansion/expander.ipynb #68c9daca
+@dataclass
+class ExpansionStats:
+    "What an expansion did."
+    hits: int = 0              # Distinct hits that came in; all of them are in the passages, unless `missing` is drop
+    expanded: int = 0          # Hits given to the policy (the first expand_top_k)
+    neighbors: int = 0         # Chunks that came along
+    passages: int = 0
+    beside: int = 0            # Passages without a hit of their own: what a policy brought from elsewhere
+    merged: int = 0            # Hits that share a passage with a better hit
+    duplicates: int = 0        # Hits that were given twice
+    passed_through: int = 0    # Hits without an address or an outline
+    refused: int = 0           # Neighbors beyond max_chunks
+    missing: int = 0           # Chunks that the store does not hold
+    reads: int = 0             # Keyed reads, at most 2
+    llm_calls: int = 0         # By the policy
+    characters: int = 0        # In all passages
+    dropped: dict[str, int] = field(default_factory=dict)  # Why -> how many; which ones is in `Expansion.dropped`
+    events: list[str] = field(default_factory=list)        # Notes of the policy: a model that did not answer
 
-def _read(node: TextNode) -> _Read:
-    return _Read(node.get_content(), str(node.metadata.get("prefix") or ""))
+# %% ../../nbs/50_expansion/expander.ipynb #3c6222d4
+@dataclass(frozen=True)
+class Expansion:
+    "Passages in the order of their best hit, and what was done."
+    passages: list[Passage]
+    stats: ExpansionStats
+    outlines: Mapping[str, Outline] = field(default_factory=dict)  # Of the documents that were looked around in
+    dropped: dict[str, str] = field(default_factory=dict)          # Id of what is not there -> why
 
-# %% ../../nbs/50_expansion/expander.ipynb #a1864681
-def _closed(outline: Outline, spans: Iterable[Span]) -> list[Span]:
-    "Union of spans, white space between two of them counted as nothing."
-    out: list[Span] = []
-    for span in union(spans):
-        if out and len(outline.blanks.get(out[-1].end, "")) == span.start - out[-1].end:
-            out[-1] = out[-1].hull(span)
-        else:
-            out.append(span)
-    return out
+# %% ../../nbs/50_expansion/expander.ipynb #e0dfbba4
+def _count(out: Expansion, n_expanded: int, n_through: int) -> None:
+    "Fill in the statistics."
+    stats, reasons = out.stats, list(out.dropped.values())
+    stats.expanded, stats.passed_through = n_expanded, n_through
+    stats.passages = len(out.passages)
+    stats.characters = sum(len(p.span) for p in out.passages)
+    stats.beside = sum(not p.hits for p in out.passages)
+    stats.merged = sum(len(p.hits) for p in out.passages) - (stats.passages - stats.beside)
+    stats.neighbors = sum(len(p.neighbors) for p in out.passages)
+    stats.dropped = {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
 
-# %% ../../nbs/50_expansion/expander.ipynb #a8d2ce1f
-def _without_holes(outline: Outline, span: Span, held: Iterable[Span]) -> list[Span]:
-    "The parts of a span that the chunks at hand can tell; one part, the span itself, when none is missing."
-    blanks = (Span(i, i + len(b)) for i, b in outline.blanks.items())
-    def clip(spans: Iterable[Span]) -> list[Span]:
-        return [Span(max(span.start, s.start), min(span.end, s.end)) for s in spans if span.overlap(s)]
-    told = clip(held)
-    return [span] if union([*told, *clip(blanks)]) == [span] else _closed(outline, told)
+# %% ../../nbs/50_expansion/expander.ipynb #603ed6ac
+_GONE = "hit that is not in the index"
 
-# %% ../../nbs/50_expansion/expander.ipynb #43618082
-def _stitched(out: Expansion, outline: Outline, span: Span, asked: Sequence[tuple[_Wish, int, _Piece]], chunks: Mapping[Address, _Read], policy: str) -> list[tuple[tuple[int, int], Passage]]:
-    "Passages of one united span, best hit first in each."
-    granted = {a: outline.span_of(a) for *_, p in asked for a in p.addresses() if a in chunks}
-    held = dict(sorted(granted.items(), key=lambda item: (item[1], item[0])))
-    placed = []
-    for part in _without_holes(outline, span, held.values()):
-        hits = [w for w, n, _ in asked if n == 0 and w.address in held and part.contains(held[w.address])]
-        beside = [(w, n, p) for w, n, p in asked if n and part.overlap(p.granted)]
-        run = [a for a in held if part.overlap(held[a])]
-        if not hits and not beside:
-            out.dropped.update((str(a), "cut off by a chunk that is not in the store") for a in run)
-            continue
-        first, place = (hits[0], 0) if hits else beside[0][:2]
-        found = {w.address: w for w in hits}
-        placed.append(((first.rank, place), Passage(
-            outline.doc_id, part, stitch(part, [(held[a], chunks[a].text) for a in run], outline.blanks), first.score if hits else None, first.rank,
-            tuple(map(str, found)), tuple(w.score for w in hits), held[first.address] if hits else None, tuple(str(a) for a in run if a not in found),
-            outline.pages_of(part), {str(a): _reason(a, hits, beside, policy) for a in run}, dict(outline.metadata),
-            tuple((n, s) for n, s in outline.pages if s.overlap(part)), chunks[run[0]].prefix)))
-    return placed
 
-# %% ../../nbs/50_expansion/expander.ipynb #89a25fef
-def _reason(at: Address, hits: Sequence[_Wish], beside: Sequence[tuple[_Wish, int, _Piece]], policy: str) -> str:
-    "Why a chunk is in a passage."
-    for w in hits:
-        if w.address == at:
-            return f"hit, rank {w.rank}"
-    around = [w for w in hits if w.address.level == at.level]
-    for w, _, piece in beside:
-        if at.level == piece.level and at.index in piece.chunks and not any(at.index in h.main.chunks for h in around):
-            return f"{policy}: {piece.why or 'brought along'} (rank {w.rank})"
-    if not hits:
-        return f"{policy}: beside #{beside[0][0].address.level}{beside[0][0].address.index} (rank {beside[0][0].rank})"
-    if not around:
-        return f"{policy}: around #{hits[0].address.level}{hits[0].address.index} (rank {hits[0].rank})"
-    near = min(around, key=lambda w: abs(w.address.index - at.index))
-    distance = at.index - near.address.index
-    return f"{policy}: {abs(distance)} {'after' if distance > 0 else 'before'} #{near.address.level}{near.address.index} (rank {near.rank})"
+@dataclass(frozen=True)
+class Expander:
+    """Expand hits into passages with one policy.
 
-# %% ../../nbs/50_expansion/expander.ipynb #dc4646ba
-def to_chunks(
-    expansion: Expansion,
-) -> list[dict[str, Any]]:  # Passages by relevance, chunks in reading order; `_score` is None for a neighbor
-    "List the chunks of an expansion as seed 000 does."
-    out = []
-    for p in expansion.passages:
-        for i in sorted({*p.hits, *p.neighbors}, key=id_key):
-            outline, address = expansion.outlines.get(p.doc_id), try_address(i)
-            span = outline.span_of(address) if outline and address else p.span
-            start, end = max(span.start, p.span.start) - p.span.start, min(span.end, p.span.end) - p.span.start
-            source = {"document_id": p.doc_id, "chunk_index": address.index if address else None, "text": p.text[start:end],
-                      "file_name": p.metadata.get("file_name", p.doc_id)}
-            scores = dict(zip(p.hits, p.scores))
-            out.append({"_id": i, "_source": source, "_score": scores.get(i), "is_neighbor": i in p.neighbors})
-    return out
+    Parameters
+    ----------
+    store : ChunkReader
+        Holds the chunks and outlines; read at most twice for each expansion.
+    policy : Policy
+        What to read for a hit, see `resolve_policy`; five neighbors on each side by default.
+    expand_top_k : int
+        Hits that are expanded, >= 0; the rest pass unexpanded.
+    max_chunks : int
+        Hits and neighbors together, >= 1; hits are never refused.
+    missing : str
+        What happens to a chunk that the store does not hold: "keep", "drop" or "fail".
+
+    Raises
+    ------
+    InputError
+        When a number or `missing` is out of range.
+    """
+    store: ChunkReader
+    policy: Policy = field(default_factory=neighbors)
+    expand_top_k: int = 5
+    max_chunks: int = 80
+    missing: str = "keep"
+
+    def __post_init__(self) -> None:
+        if self.expand_top_k < 0 or self.max_chunks < 1 or self.missing not in ("keep", "drop", "fail"):
+            raise InputError(f"expander needs expand_top_k >= 0, max_chunks >= 1 and missing keep, drop or fail, "
+                             f"got {self.expand_top_k}, {self.max_chunks}, {self.missing!r}")
+
+    def expand(self, hits: Sequence[NodeWithScore], question: str = "") -> Expansion:
+        """Expand hits into passages.
+
+        Parameters
+        ----------
+        hits : sequence of NodeWithScore
+            Best first; not changed.
+        question : str
+            For the policies that read it.
+
+        Returns
+        -------
+        Expansion
+            Passages in the order of their best hit, statistics, and what was dropped.
+
+        Raises
+        ------
+        InputError
+            When the policy returns a span that does not hold its hit.
+        MissingChunkError
+            When `missing` is "fail" and something is not in the store.
+        """
+        known, duplicates = _distinct(hits)
+        out = Expansion([], ExpansionStats(hits=len(known), duplicates=duplicates), {}, {})
+        self._read_outlines([h for h in known if h.address], out)
+        mine = [h for h in known if h.address and _is_in(out.outlines, h.address)]
+        wishes = self._wishes([h.seen() for h in mine], question, out)
+        chunks = self._read_chunks(wishes, {h.node.node_id: h.node for h in mine}, out)
+        if self.missing == "drop":
+            out.dropped.update((str(w.address), _GONE) for w in wishes if w.address not in chunks)
+            wishes = [w for w in wishes if w.address in chunks]
+        placed = stitch_wishes(wishes, chunks, out.outlines, policy_name(self.policy), out.dropped)
+        told = {i for p in placed for i in p.passage.hits} | out.dropped.keys()
+        through = [PlacedPassage(h.rank, 0, _as_it_is(h)) for h in known if h.node.node_id not in told]
+        out.passages.extend(p.passage for p in sorted([*placed, *through], key=lambda p: p[:2]))
+        _count(out, sum(w.rank <= self.expand_top_k for w in wishes), len(through))
+        logging.getLogger(__name__).info("expanded with %s: %s", policy_name(self.policy), asdict(out.stats))
+        return out
+
+    def _read_outlines(self, hits: Sequence[_Hit], out: Expansion) -> None:
+        "Read the outlines of the hits' documents and of those the policy may want, in one call."
+        more = wanted_documents(self.policy, [h.seen() for h in hits if h.rank <= self.expand_top_k])
+        doc_ids = list(dict.fromkeys([*(h.address.doc_id for h in hits), *more]))
+        if doc_ids:
+            out.stats.reads += 1
+            out.outlines.update(self.store.get_outlines(doc_ids).found)
+        lost = [str(h.address) for h in hits if not _is_in(out.outlines, h.address)]
+        if lost and self.missing == "fail":
+            raise MissingChunkError(f"{len(lost)} hits are not in the index, the first is {lost[0]!r}")
+        if self.missing == "drop":
+            out.dropped.update(dict.fromkeys(lost, _GONE))
+
+    def _wishes(self, hits: Sequence[Seen], question: str, out: Expansion) -> list[Wish]:
+        "Ask the policy, and share what the limit allows."
+        situation = Situation(tuple(hits), out.outlines, question, self.expand_top_k)
+        policy = prepared(self.policy, situation) if situation.expanded else no_expansion
+        wishes = []
+        for hit in hits:
+            own = policy if hit.rank <= self.expand_top_k else no_expansion
+            wishes.append(make_wish(hit, own, policy_name(self.policy), out.outlines, out.dropped))
+        refused = grant_chunks(wishes, out.outlines, self.max_chunks)
+        out.dropped.update(dict.fromkeys(refused, "beyond max_chunks"))
+        out.stats.refused, out.stats.events = len(refused), situation.events
+        out.stats.llm_calls = situation.llm_calls
+        return wishes
+
+    def _read_chunks(self, wishes: Sequence[Wish], hits: Mapping[str, TextNode],
+                     out: Expansion) -> dict[Address, ChunkText]:
+        "The texts of the granted chunks; those of hits are at hand, unless deleted hits are to be dropped."
+        pieces = [piece for w in wishes for piece in w.pieces]
+        spans = {a: out.outlines[a.doc_id].span_of(a) for piece in pieces for a in piece.addresses()}
+        chunks = chunk_texts({} if self.missing == "drop" else hits, spans)
+        unread = [str(a) for a in spans if a not in chunks]
+        if unread:
+            out.stats.reads += 1
+            found = self.store.get_chunks(unread)
+            if self.missing == "fail":
+                found.all()
+            out.stats.missing = len(found.missing)
+            out.dropped.update((i, "not in the store") for i in found.missing if i not in hits)
+            chunks |= chunk_texts(found.found, spans)
+        return chunks
 
 # %% ../../nbs/50_expansion/expander.ipynb #0d61f0e8
 @dataclass(frozen=True)
@@ -395,7 +244,7 @@ class DocumentPassages:
 
     @property
     def text(self) -> str:
-        "The passages with an ellipsis between them; nothing stands in it twice."
+        "The passages with an ellipsis between them; nothing is repeated."
         return "\n…\n".join(p.text for p in self.passages)
 
 # %% ../../nbs/50_expansion/expander.ipynb #d4953b8c
@@ -411,7 +260,8 @@ def merge_by_document(
         groups.setdefault((p.doc_id, -1 if merges else n), []).append(p)
     out = []
     for group in groups.values():
-        best, ordered = min(group, key=lambda p: (p.rank, not p.hits)), tuple(sorted(group, key=lambda p: p.span))
+        best = min(group, key=lambda p: (p.rank, not p.hits))
+        ordered = tuple(sorted(group, key=lambda p: p.span))
         pages = tuple(sorted({n for p in group for n in p.pages}))
         out.append(DocumentPassages(best.doc_id, ordered, best.rank, best.score, pages, dict(best.metadata)))
     return sorted(out, key=lambda d: d.rank)
@@ -421,16 +271,39 @@ def passage_node(
     passage: Passage,
 ) -> NodeWithScore:  # Id `document@start-end`; hits, neighbors and pages as text in the metadata
     "Make a LlamaIndex node of a passage."
-    extra = {"hits": " ".join(passage.hits), "neighbors": " ".join(passage.neighbors), "pages": ",".join(map(str, passage.pages))}
-    metadata = {**({"prefix": passage.prefix} if passage.prefix else {}), **passage.metadata, **extra}
-    node = TextNode(id_=passage.id, text=passage.text, start_char_idx=passage.span.start, end_char_idx=passage.span.end, metadata=metadata,
+    extra = {"hits": " ".join(passage.hits), "neighbors": " ".join(passage.neighbors),
+             "pages": ",".join(map(str, passage.pages))}
+    prefix = {"prefix": passage.prefix} if passage.prefix else {}
+    metadata = prefix | passage.metadata | extra
+    source = RelatedNodeInfo(node_id=passage.doc_id)
+    node = TextNode(id_=passage.id, text=passage.text, metadata=metadata,
+                    start_char_idx=passage.span.start, end_char_idx=passage.span.end,
                     excluded_llm_metadata_keys=[*extra], excluded_embed_metadata_keys=[*metadata],
-                    relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=passage.doc_id)})
+                    relationships={NodeRelationship.SOURCE: source})
     return NodeWithScore(node=node, score=passage.score)
 
 # %% ../../nbs/50_expansion/expander.ipynb #7e94b48d
 class ExpandPostprocessor(BaseNodePostprocessor):
-    "Expansion as a LlamaIndex node postprocessor."
+    """Expansion as a LlamaIndex node postprocessor.
+
+    Parameters
+    ----------
+    store : ChunkReader
+        Holds the chunks and outlines of the index.
+    policy : str or Policy
+        Name or function, see `resolve_policy`; "neighbors" by default.
+    expand_top_k : int
+        Hits that are expanded, >= 0.
+    max_chunks : int
+        Hits and neighbors together, >= 1.
+    missing : str
+        What happens to a chunk that the store does not hold: "keep", "drop" or "fail".
+
+    Raises
+    ------
+    ValidationError
+        A `ValueError` of pydantic, for a policy or a number that `Expander` refuses.
+    """
     store: Any = Field(description="A ChunkStore that holds the chunks and outlines")
     policy: Any = Field(default="neighbors", description="Name or function, see resolve_policy")
     expand_top_k: int = Field(default=5, description="Hits that are expanded")
@@ -446,5 +319,7 @@ class ExpandPostprocessor(BaseNodePostprocessor):
         "The expander with these settings."
         return Expander(self.store, resolve_policy(self.policy), self.expand_top_k, self.max_chunks, self.missing)
 
-    def _postprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
-        return [passage_node(p) for p in self.expander().expand(nodes, query_bundle.query_str if query_bundle else "").passages]
+    def _postprocess_nodes(self, nodes: list[NodeWithScore],
+                           query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
+        question = query_bundle.query_str if query_bundle else ""
+        return [passage_node(p) for p in self.expander().expand(nodes, question).passages]

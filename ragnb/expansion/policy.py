@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['Policy', 'Place', 'no_expansion', 'neighbors', 'parent', 'siblings', 'Seen', 'Situation', 'QuestionPolicy',
-           'policy_name', 'combined', 'together', 'register_policy', 'resolve_policy']
+__all__ = ['Policy', 'Place', 'no_expansion', 'span_around', 'neighbors', 'parent', 'siblings', 'Seen', 'Situation',
+           'QuestionPolicy', 'prepared', 'wanted_documents', 'policy_name', 'wanted_list', 'combined', 'together',
+           'register_policy', 'resolve_policy']
 
 # %% ../../nbs/50_expansion/policy.ipynb #1c4e6e11
 from ..documents.span import Address, covering, InputError, Outline, Span
@@ -21,46 +22,116 @@ class Place(NamedTuple):
     "A span that a policy wants read besides the hit: a cited article, another good part of the document."
     doc_id: str
     span: Span
-    why: str = ""  # For the reader of the trace
+    why: str = ""         # In words, for the reader of the trace
+    role: str = "beside"  # What it is for the hit, as in `Why.role`: beside or cited
 
 
-Policy = Callable[[Outline, Address], Span | Sequence[Span | Place]]  # What to read for a hit; one of the spans must hold the hit
+Policy = Callable[[Outline, Address], Span | Sequence[Span | Place]]  # One of the spans must hold the hit
 
-
-def no_expansion(outline: Outline, hit: Address) -> Span:
+# %% ../../nbs/50_expansion/policy.ipynb #60cf84f3
+def no_expansion(
+    outline: Outline,  # Of the hit's document
+    hit: Address,
+) -> Span:
     "The hit alone (the baseline)."
     return outline.span_of(hit)
 
+# %% ../../nbs/50_expansion/policy.ipynb #98c955ba
+def span_around(
+    outline: Outline,  # Of the hit's document
+    hit: Address,
+    window: int,       # Chunks of the hit's level before and after it, >= 0
+) -> Span:
+    "The span of a hit and its neighbors, clipped to the document."
+    run = hit.around(window, len(outline.levels[hit.level]))
+    return outline.span_of(run[0]).hull(outline.span_of(run[-1]))
+
 # %% ../../nbs/50_expansion/policy.ipynb #b437e515
 def neighbors(
-    window: int = 5,  # Chunks before and after, >= 0 (seed 000)
+    window: int = 5,
 ) -> Policy:
-    "The hit and its neighbors on the same level."
+    """Make a policy that reads a hit and its neighbors on the same level.
+
+    Parameters
+    ----------
+    window : int
+        Chunks before the hit and chunks after it, >= 0.
+
+    Returns
+    -------
+    Policy
+        Named `neighbors:N`.
+
+    Raises
+    ------
+    InputError
+        When the window is negative.
+    """
     if window < 0:
         raise InputError(f"window must be >= 0, got {window}")
 
     def neighbors_policy(outline: Outline, hit: Address) -> Span:
-        run = hit.around(window, len(outline.levels[hit.level]))
-        return outline.span_of(run[0]).hull(outline.span_of(run[-1]))
+        return span_around(outline, hit, window)
 
     neighbors_policy.name = f"neighbors:{window}"
     return neighbors_policy
 
 # %% ../../nbs/50_expansion/policy.ipynb #42fb631e
-def parent(outline: Outline, hit: Address) -> Span:
-    "The parent that holds the hit (seed 004); the last one where two parents overlap."
+def parent(
+    outline: Outline,
+    hit: Address,
+) -> Span:
+    """The parent chunk that holds a hit; the last one where two parents overlap.
+
+    Parameters
+    ----------
+    outline : Outline
+        Of the hit's document, with the level `p`.
+    hit : Address
+        A chunk of any level.
+
+    Returns
+    -------
+    Span
+        Of the parent, or of the hit when no single parent holds it.
+
+    Raises
+    ------
+    InputError
+        When the outline has no level `p`.
+    """
     span = outline.span_of(hit)
     parents = outline.levels.get("p")
     if not parents:
-        raise InputError(f"the parent policy needs level 'p', the outline of {hit.doc_id!r} has {sorted(outline.levels)}: index with `--split parent-child`, or use neighbors:N or section")
+        raise InputError(
+            f"the parent policy needs level 'p', the outline of {hit.doc_id!r} has {sorted(outline.levels)}: "
+            "index with `--split parent-child`, or use neighbors:N or section")
     run = [i for i in covering(parents, span) if parents[i].contains(span)]
     return parents[run[-1]] if run else span
 
 # %% ../../nbs/50_expansion/policy.ipynb #29bc5d08
 def siblings(
-    window: int = 1,  # Records before and after, >= 0
+    window: int = 1,
 ) -> Policy:
-    "The hit and its neighbors of the same parent: adjacent articles, core and reason, summary and detail."
+    """Make a policy that reads a record and its neighbors of the same parent.
+
+    Adjacent articles of a statute, core and reason of an interpretation, summary and detail of a ruling.
+
+    Parameters
+    ----------
+    window : int
+        Records before the hit and after it, >= 0.
+
+    Returns
+    -------
+    Policy
+        Named `siblings:N`; a record without a group has plain neighbors.
+
+    Raises
+    ------
+    InputError
+        When the window is negative.
+    """
     around = neighbors(window)
 
     def siblings_policy(outline: Outline, hit: Address) -> Span:
@@ -78,20 +149,20 @@ class Seen:
     "A hit as a policy sees it."
     address: Address
     rank: int = 1                # From 1
-    score: float | None = None
-    text: str = ""
-    span: Span | None = None     # Where its node says it stands; None when the node does not say
+    score: float | None = None   # Higher is better; None when the retriever gave none
+    text: str = ""               # Of the chunk
+    span: Span | None = None     # Where its node says it is; None when the node does not say
 
-
+# %% ../../nbs/50_expansion/policy.ipynb #d0bf403e
 @dataclass
 class Situation:
     "What a policy may know of a question."
     hits: tuple[Seen, ...]           # All that the index knows, best first
     outlines: Mapping[str, Outline]  # Of their documents, and of those the policy asked for
     question: str = ""
-    expand_top_k: int = 5                # Hits up to this rank are expanded
+    expand_top_k: int = 5            # Hits up to this rank are expanded
     events: list[str] = field(default_factory=list)  # What went wrong or was decided; kept in the statistics
-    llm_calls: int = 0
+    llm_calls: int = 0               # Counted by the policy
 
     @property
     def expanded(self) -> list[Seen]:
@@ -102,75 +173,97 @@ class Situation:
 @dataclass(frozen=True)
 class QuestionPolicy:
     "A policy that looks at all hits of a question before it answers for each."
-    name: str
-    prepare: Callable[[Situation], Policy]
-    documents: Callable[[Sequence[Seen]], Iterable[str]] | None = None  # Other documents it may want, from the hits alone
+    name: str                                # For reasons and tables
+    prepare: Callable[[Situation], Policy]   # Called once for a question
+    documents: Callable[[Sequence[Seen]], Iterable[str]] | None = None  # Other documents it may want, from the hits
 
-    def __call__(self, outline: Outline, hit: Address) -> Span | Sequence[Span | Place]:
+    def __call__(
+        self,
+        outline: Outline,                    # Of the hit's document
+        hit: Address,                        # The only hit of its question
+    ) -> Span | Sequence[Span | Place]:
         "The answer for a hit that is alone."
-        return self.prepare(Situation((Seen(hit, span=outline.span_of(hit)),), {outline.doc_id: outline}))(outline, hit)
+        alone = Situation((Seen(hit, span=outline.span_of(hit)),), {outline.doc_id: outline})
+        return self.prepare(alone)(outline, hit)
 
-# %% ../../nbs/50_expansion/policy.ipynb #5e94a77f
-def _prepared(policy: Policy, situation: Situation) -> Policy:
-    "The policy for one question."
+# %% ../../nbs/50_expansion/policy.ipynb #ee52b3ae
+def prepared(
+    policy: Policy,        # Plain or for a question
+    situation: Situation,
+) -> Policy:
+    "The policy for one question; a plain function is returned as it is."
     return policy.prepare(situation) if hasattr(policy, "prepare") else policy
 
-def _documents_of(policy: Policy, hits: Sequence[Seen]) -> list[str]:
+# %% ../../nbs/50_expansion/policy.ipynb #03d7e84c
+def wanted_documents(
+    policy: Policy,
+    hits: Sequence[Seen],
+) -> list[str]:  # Document ids; none for a plain function
     "Other documents that a policy may want."
     documents = getattr(policy, "documents", None)
     return list(documents(hits)) if documents else []
 
-def policy_name(policy: Policy) -> str:
+# %% ../../nbs/50_expansion/policy.ipynb #120d167b
+def policy_name(
+    policy: Policy,
+) -> str:  # `neighbors:5`
     "Short name of a policy, for reasons and tables."
     return getattr(policy, "name", getattr(policy, "__name__", type(policy).__name__))
 
+# %% ../../nbs/50_expansion/policy.ipynb #f50efda4
+def wanted_list(
+    wanted: Any,   # What a policy returned: a span, a place, a plain tuple (document id, span, …), or several of them
+) -> list[Any]:    # Not checked: whoever reads the spans knows the outline
+    "What a policy returned, as a list."
+    if isinstance(wanted, (list, tuple)):
+        is_place = isinstance(wanted, tuple) and bool(wanted) and isinstance(wanted[0], str)
+        return [wanted] if is_place else list(wanted)
+    return [wanted]
+
 # %% ../../nbs/50_expansion/policy.ipynb #a443ac5f
 def combined(
-    name: str,
-    policies: Sequence[Policy],
-    choose: Callable[[Sequence[Policy], Outline, Address], Any],  # Asks one or more of the prepared policies
+    name: str,                      # Of the new policy
+    policies: Sequence[Policy],     # Its parts
+    choose: Callable[[Sequence[Policy], Outline, Address], Any],  # Asks one or more of the prepared parts
 ) -> QuestionPolicy:
     "Make one policy of several."
     def prepare(situation: Situation) -> Policy:
-        ready = [_prepared(p, situation) for p in policies]
+        ready = [prepared(p, situation) for p in policies]
         return lambda outline, hit: choose(ready, outline, hit)
 
-    return QuestionPolicy(name, prepare, lambda hits: [d for p in policies for d in _documents_of(p, hits)])
+    def documents(hits: Sequence[Seen]) -> list[str]:
+        return [d for policy in policies for d in wanted_documents(policy, hits)]
+
+    return QuestionPolicy(name, prepare, documents)
 
 # %% ../../nbs/50_expansion/policy.ipynb #1ca1f3e1
 def together(
     *policies: Policy,
-) -> QuestionPolicy:
+) -> QuestionPolicy:  # Named like its parts, joined by `+`
     "What any of the policies wants: spans that hold the hit are joined, the others come along."
     def choose(ready: Sequence[Policy], outline: Outline, hit: Address) -> list[Span | Place]:
-        return [want for policy in ready for want in _listed(policy(outline, hit))]
+        return [want for policy in ready for want in wanted_list(policy(outline, hit))]
 
     return combined("+".join(map(policy_name, policies)), policies, choose)
-
-def _listed(wanted: Any) -> list[Any]:
-    "What a policy gave, as a list."
-    if isinstance(wanted, (list, tuple)) and not isinstance(wanted, Place):
-        return [wanted] if len(wanted) == 3 and isinstance(wanted[0], str) else list(wanted)
-    return [wanted]
 
 # %% ../../nbs/50_expansion/policy.ipynb #72f7817a
 class _Maker(NamedTuple):
     "How a policy is made from its name."
     make: Callable[..., Policy]
-    argument: Callable[[str], Any] | None  # Reads what stands behind the colon; None: nothing may
+    argument: Callable[[str], Any] | None  # Reads what follows the colon; None: nothing may
     usage: str                             # For the error message
     parts: tuple[str, ...]                 # Keyword arguments it takes from `resolve_policy`
 
 _MAKERS: dict[str, _Maker] = {}
 
-
+# %% ../../nbs/50_expansion/policy.ipynb #20c9c9c7
 def register_policy(
-    name: str,                                    # Without `:` and `+`
-    make: Callable[..., Policy],                  # Called with the argument, when there is one, and with the parts that are given
-    argument: Callable[[str], Any] | None = None, # Reads the text behind the colon; raises ValueError for a bad one
-    letter: str = "N",                            # Stands for the argument in the error message
-    parts: Sequence[str] = (),                    # Names of objects that it takes from `resolve_policy`: an LLM, a catalogue
-) -> None:
+    name: str,                                     # Without `:` and `+`
+    make: Callable[..., Policy],                   # Called with the argument, if there is one, and the given parts
+    argument: Callable[[str], Any] | None = None,  # Reads the text after the colon; `ValueError` for a bad one
+    letter: str = "N",                             # Stands for the argument in the error message
+    parts: Sequence[str] = (),                     # Objects that it takes from `resolve_policy`: llm, catalogue
+) -> None:                                         # `InputError` for a name that could not be read back
     "Let a policy be called by name."
     if not name or set(":+") & set(name):
         raise InputError(f"a policy's name must hold neither ':' nor '+', got {name!r}")
@@ -182,23 +275,15 @@ register_policy("neighbors", neighbors, int)
 register_policy("siblings", siblings, int)
 register_policy("parent", lambda: parent)
 
-# %% ../../nbs/50_expansion/policy.ipynb #b50b393c
-def resolve_policy(
-    spec: str | Policy = "neighbors",  # A name, `name:argument`, several with `+`, or a function
-    **parts: Any,                       # What some policies need: `llm`, `catalogue`, `relevance`; the others ignore it
-) -> Policy:                            # `InputError` names all that are known
-    "Make a policy from its name."
-    if callable(spec):
-        return spec
-    if "+" in spec:
-        return together(*(resolve_policy(s.strip(), **parts) for s in spec.split("+")))
-    name, colon, argument = spec.partition(":")
-    maker = _MAKERS.get(name)
-    if maker is None or colon and (maker.argument is None or not _reads(maker.argument, argument)):
-        raise InputError(f"unknown policy {spec!r}: use {', '.join(m.usage for m in _MAKERS.values())}, or several joined by '+'")
-    given = {k: v for k, v in parts.items() if k in maker.parts and v is not None}
-    return maker.make(*([maker.argument(argument)] if argument else []), **given)
+# %% ../../nbs/50_expansion/policy.ipynb #cfd8a8bc
+def _check_parts(parts: Iterable[str]) -> None:
+    "Refuse keywords that no policy knows."
+    known = {part for maker in _MAKERS.values() for part in maker.parts}
+    for part in parts:
+        if part not in known:
+            raise InputError(f"no policy takes {part!r}; known are {', '.join(sorted(known)) or 'no parts'}")
 
+# %% ../../nbs/50_expansion/policy.ipynb #677d9d25
 def _reads(argument: Callable[[str], Any], text: str) -> bool:
     "True when an argument can be read."
     try:
@@ -206,3 +291,23 @@ def _reads(argument: Callable[[str], Any], text: str) -> bool:
     except ValueError:
         return False
     return bool(text) and text == text.strip()
+
+# %% ../../nbs/50_expansion/policy.ipynb #b50b393c
+def resolve_policy(
+    spec: str | Policy = "neighbors",  # A name, `name:argument`, several with `+`, or a function
+    **parts: Any,                      # What some policies need: `llm`, `catalogue`, `relevance`; the others ignore it
+) -> Policy:                           # `InputError` names all policies, or all parts, that are known
+    "Make a policy from its name."
+    _check_parts(parts)
+    if callable(spec):
+        return spec
+    if "+" in spec:
+        return together(*(resolve_policy(s.strip(), **parts) for s in spec.split("+")))
+    name, colon, argument = spec.partition(":")
+    maker = _MAKERS.get(name)
+    if maker is None or colon and (maker.argument is None or not _reads(maker.argument, argument)):
+        usages = ", ".join(m.usage for m in _MAKERS.values())
+        raise InputError(f"unknown policy {spec!r}: use {usages}, or several joined by '+'")
+    given = {k: v for k, v in parts.items() if k in maker.parts and v is not None}
+    arguments = [maker.argument(argument)] if argument else []
+    return maker.make(*arguments, **given)

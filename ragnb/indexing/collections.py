@@ -21,15 +21,15 @@ from ..documents.span import InputError
 from .folder_index import Index
 from .update import IndexReport, update_index
 
-# %% ../../nbs/70_indexing/collections.ipynb #d79eee16
+# %% ../../nbs/70_indexing/collections.ipynb #ba2dfaae
 DEFAULT_COLLECTIONS: dict[str, list[str]] = {
     "startup_funding_db": ["startup_support"],
     "finance_tax_db": ["finance_tax"],
     "hr_labor_db": ["hr_labor"],
     "law_common_db": ["law_common"],
-}  # Seed 003: collection -> folders, relative to the corpus
+}  # Collection -> folders, relative to the corpus
 
-# %% ../../nbs/70_indexing/collections.ipynb #ba2dfaae
+
 def check_collections(
     table: Mapping[str, Sequence[str]],
     where: str = "collections",  # Named in errors
@@ -41,7 +41,8 @@ def check_collections(
     for name, folders in table.items():
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]", name):
             raise InputError(f"{where}: collection name {name!r} needs 3 to 63 letters, digits, '.', '_' or '-'")
-        if isinstance(folders, str) or not isinstance(folders, Sequence) or not folders or not all(isinstance(f, str) and f for f in folders):
+        is_list = isinstance(folders, Sequence) and not isinstance(folders, str)
+        if not is_list or not folders or not all(isinstance(f, str) and f for f in folders):
             raise InputError(f"{where}: collection {name!r} needs a list of folders, got {folders!r}")
         for folder in folders:
             if Path(folder).is_absolute() or ".." in Path(folder).parts:
@@ -54,7 +55,7 @@ def check_collections(
 # %% ../../nbs/70_indexing/collections.ipynb #7873b8ed
 def load_collections(
     path: str | Path | None = None,  # JSON file; the default table when None
-) -> dict[str, list[str]]:
+) -> dict[str, list[str]]:           # `InputError` names the file and what is wrong in it
     "Read a collection table."
     if path is None:
         return check_collections(DEFAULT_COLLECTIONS)
@@ -62,6 +63,12 @@ def load_collections(
         return check_collections(json.loads(Path(path).read_text(encoding="utf-8")), Path(path).name)
     except json.JSONDecodeError as error:
         raise InputError(f"{Path(path).name}: not JSON ({error.msg} at line {error.lineno})") from error
+
+# %% ../../nbs/70_indexing/collections.ipynb #52190c09
+def _added(a: IndexReport, b: IndexReport) -> IndexReport:
+    "Sum of two reports: counts and lists are added; refitted when one of them was."
+    values = {k: getattr(a, k) + getattr(b, k) for k in vars(a) if k != "refitted"}
+    return IndexReport(**values, refitted=a.refitted or b.refitted)
 
 # %% ../../nbs/70_indexing/collections.ipynb #9640628a
 @dataclass
@@ -78,32 +85,32 @@ def index_collections(
     collections: Mapping[str, Sequence[str]] | None = None,  # The default table when None
     *,
     force: bool = False,                                  # Make every index anew
-    **settings: Any,                                      # Passed to `update_index`: embed, parser, show_progress, ...
-) -> CollectionsReport:
+    **settings: Any,                                      # Passed to `update_index`: embed, parser, show_progress, …
+) -> CollectionsReport:                                   # `InputError` when the corpus has none of the folders
     "Make the index of every collection, or bring them up to date."
     corpus, table, out = Path(corpus), check_collections(collections or DEFAULT_COLLECTIONS), CollectionsReport()
     if not corpus.is_dir():
         raise InputError(f"corpus must be a folder, got {str(corpus)!r}")
-    out.absent = [f for folders in table.values() for f in folders if not (corpus / f).is_dir()]
-    routed = {Path(f).parts[0] for folders in table.values() for f in folders}
+    wanted = [f for folders in table.values() for f in folders]
+    routed = {Path(f).parts[0] for f in wanted}
+    out.absent = [f for f in wanted if not (corpus / f).is_dir()]
     out.not_routed = sorted(p.name for p in corpus.iterdir() if p.name not in routed and not p.name.startswith("."))
     for name, folders in table.items():
-        for sub in (f for f in folders if f not in out.absent):
-            _, report = update_index(corpus / sub, Path(folder) / name, base=corpus, force=force and name not in out.reports, **settings)
-            out.reports[name] = _added(out.reports[name], report) if name in out.reports else report
+        for sub in folders:
+            if sub in out.absent:
+                continue
+            earlier = out.reports.get(name)
+            anew = force and earlier is None
+            _, report = update_index(corpus / sub, Path(folder) / name, base=corpus, force=anew, **settings)
+            out.reports[name] = report if earlier is None else _added(earlier, report)
     if not out.reports:
         raise InputError(f"no folder of the collections is in {str(corpus)!r}: expected {', '.join(out.absent)}")
     return out
 
-def _added(a: IndexReport, b: IndexReport) -> IndexReport:
-    "Sum of two reports."
-    values = {k: getattr(a, k) + getattr(b, k) if k != "refitted" else a.refitted or b.refitted for k in vars(a)}
-    return IndexReport(**values)
-
 # %% ../../nbs/70_indexing/collections.ipynb #95c67e3e
 def find_collections(
-    folder: str | Path,
-) -> list[Path]:  # Sub-folders that hold an index, sorted
+    folder: str | Path,  # Holds one index a collection; may be absent
+) -> list[Path]:         # Sub-folders that hold an index, sorted
     "Find the collections in a folder."
     folder = Path(folder)
     return sorted(p.parent for p in folder.glob("*/manifest.json")) if folder.is_dir() else []
@@ -118,8 +125,13 @@ def index_statistics(
     for outline in outlines.values():
         for level, spans in outline.levels.items():
             chunks[level] = chunks.get(level, 0) + len(spans)
-    return {"documents": len(outlines), "characters": sum(o.n_characters for o in outlines.values()), "chunks": chunks,
-            "bytes": sum(f.stat().st_size for f in index.folder.rglob("*") if f.is_file())}
+    return {
+        "documents": len(outlines),
+        "characters": sum(o.n_characters for o in outlines.values()),
+        "chunks": chunks,
+        "bytes": sum(f.stat().st_size for f in index.folder.rglob("*") if f.is_file()),
+    }
+
 
 def collection_statistics(
     folder: str | Path,            # Holds one index a collection

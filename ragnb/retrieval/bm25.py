@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate, chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,6 +135,16 @@ class Bm25:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def rows(self) -> Mapping[str, int]:
+        "Chunk id -> its row, in the order of `ids`; read-only."
+        return MappingProxyType(self._rows)
+
+    @property
+    def vocabulary(self) -> Mapping[str, int]:
+        "Term -> its column; read-only, and looking up never adds a term."
+        return MappingProxyType(self._vocabulary)
 
     def __repr__(self) -> str:
         n_terms = int(np.count_nonzero(self.frequencies))

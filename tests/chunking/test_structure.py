@@ -388,7 +388,7 @@ def test_parents_hold_whole_units() -> None:
     text = (SAMPLE / "corpus" / "hr_labor" / "leave.md").read_text(encoding="utf-8")
     parser = HeadingNodeParser(size=300, overlap=30, parent_size=1200)
     _, outline = parser.parse(Document(text=text, id_="d"))
-    units = [u.span for u in parser.units(Document(text=text, id_="d"))]
+    units = [u.span for u in parser.blocks(Document(text=text, id_="d"))]
     assert all(sum(p.contains(u) for p in outline.levels["p"]) == 1 for u in units if len(u) <= 1200)
 
 

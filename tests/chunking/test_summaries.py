@@ -1,4 +1,4 @@
-"""Sections and their summaries: nothing lost, sentences chosen within a size, models cached and failing well; the three layers against brute force."""
+"""Sections and their summaries: nothing lost, sentences chosen within a size, models cached and failing well."""
 from __future__ import annotations
 
 import asyncio
@@ -16,12 +16,8 @@ from scripted_llm import ScriptedLLM
 from strategies import examples
 
 from ragnb.models.calls import CallCache
-from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.hybrid import HybridRetriever
 from ragnb.documents.span import InputError, parse_address
-from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.summaries import METHODS, Summariser, asummarise_sections, key_sentences, sections_of, summarise_sections, word_weights
-from ragnb.retrieval.hierarchical import HierarchicalRetriever, build_tree
 
 WORDS = "연차 휴가 병가 급여 수당 출장 보안 교육 평가 승인".split()
 
@@ -32,16 +28,6 @@ def corpus(n: int = 6) -> list[Document]:
         parts = (f"## {WORDS[i]}과 {WORDS[j]}\n\n" + " ".join(f"{WORDS[i]}의 {WORDS[j]} 규칙 {k}은 숫자 {i}{j}{k}이다." for k in range(12)) for j in range(6))
         return f"# {WORDS[i]} 규정\n\n" + "\n\n".join(parts) + "\n"
     return [Document(text=text(i), id_=f"d{i}.md", metadata={"title": f"{WORDS[i]} 규정"}) for i in range(n)]
-
-
-@pytest.fixture(scope="module")
-def model() -> NgramEmbedding:
-    return NgramEmbedding(dims=64).fit([d.text[i:i + 200] for d in corpus() for i in range(0, len(d.text), 200)])
-
-
-@pytest.fixture(scope="module")
-def tree(model: NgramEmbedding):
-    return build_tree(corpus(), model)
 
 
 # --- sections and sentences --------------------------------------------------------------------------------------------------------
@@ -127,83 +113,10 @@ def test_over_http() -> None:
     assert all(s.written and s.summary.startswith("echo ") for s in sections) and report.calls == len(sections)
 
 
-def test_wrong_input_is_refused(model: NgramEmbedding) -> None:
+def test_wrong_input_is_refused() -> None:
     for bad in ({"method": "best"}, {"size": 0}, {"n_terms": -1}, {"prompt": "{title}"}):
         with pytest.raises(InputError):
             Summariser(**bad)
-    with pytest.raises(InputError, match="search"):
-        build_tree(corpus(1), model, search="all")
-    with pytest.raises(InputError, match="no text"):
-        build_tree([Document(text="  ", id_="a")], model)
-    with pytest.raises(InputError, match="'d1.md'"):
-        build_tree(corpus(2), model, summarise_sections(corpus(1))[0])
-
-
-# --- the tree ----------------------------------------------------------------------------------------------------------------------
-
-
-def test_units_belong_to_the_section_they_begin_in(tree) -> None:
-    for unit, s in zip(tree.units, tree.section_of):
-        section = tree.sections[s]
-        assert section.doc_id == unit.ref_doc_id and section.span.start <= unit.start_char_idx < section.span.end
-    assert [tree.doc_ids[d] for d in tree.document_of] == [s.doc_id for s in tree.sections]
-
-
-@pytest.mark.parametrize("search", ["text", "entry"])
-def test_scores_are_the_sum_of_the_layers(model: NgramEmbedding, search: str) -> None:
-    tree = build_tree(corpus(3), model, search=search, parser=ParentChildNodeParser(child_size=60, child_overlap=0))
-    question = "휴가의 병가 규칙 3은?"
-    vector = model.get_query_embedding(question)
-    from ragnb.documents.text import word_tokens
-    layers = [layer.scores(word_tokens(question), np.array(vector)) for layer in tree.layers]
-    weights = (1.0, 0.5, 2.0)
-    scores, part = HierarchicalRetriever(tree, model, weights=weights).scores(question, vector)
-    assert part.all()
-    for u, s in enumerate(tree.section_of):
-        expected = weights[0] * layers[0][u] + weights[1] * layers[1][s] + weights[2] * layers[2][tree.document_of[s]]
-        assert scores[u] == pytest.approx(expected, abs=1e-5)
-
-
-@pytest.mark.parametrize(("n_documents", "n_sections", "n_free"), [(1, None, 0), (2, 3, 0), (None, 2, 0), (1, 1, 5), (1, 1, 0)])
-def test_the_beam_keeps_what_it_says(tree, model, n_documents, n_sections, n_free) -> None:
-    question = "병가의 휴가 규칙 4는 숫자 몇인가?"
-    retriever = HierarchicalRetriever(tree, model, 500, n_documents, n_sections, n_free)
-    _, part = retriever.scores(question, model.get_query_embedding(question))
-    sections = {int(s) for s in tree.section_of[part]}
-    if not n_free:
-        assert len(sections) <= (n_sections or len(tree.sections)) and len({tree.sections[s].doc_id for s in sections}) <= (n_documents or 99)
-        assert all(part[u] for u, s in enumerate(tree.section_of) if s in sections)   # a section is in with all its units
-    else:
-        assert part.sum() >= n_free
-
-
-def test_a_strong_unit_in_a_weak_section_is_not_lost(model) -> None:
-    docs = corpus(4)
-    hidden = Document(text="# 잡다한 것\n\n" + "전혀 다른 이야기가 길게 이어진다. " * 40 + "\n\n사내 얼룩말 동호회는 목요일에 모인다.\n", id_="misc.md")
-    tree = build_tree([*docs, hidden], model)
-    question = "얼룩말 동호회는 무슨 요일에 모이나?"
-    beam = HierarchicalRetriever(tree, model, 3, 1, 1, n_free=0).scores(question, model.get_query_embedding(question))[1]
-    free = HierarchicalRetriever(tree, model, 3, 1, 1, n_free=3).retrieve(question)
-    assert any("얼룩말" in h.node.text for h in free)
-    assert free[0].node.ref_doc_id == "misc.md" and beam.sum() < len(tree.units)
-
-
-def test_results_are_deterministic_ordered_and_copies(tree, model) -> None:
-    retriever = HierarchicalRetriever(tree, model, top_k=7)
-    one, two = retriever.retrieve("출장 규칙"), asyncio.run(retriever.aretrieve("출장 규칙"))
-    assert [(h.node_id, h.score) for h in one] == [(h.node_id, h.score) for h in two] and len(one) == 7
-    assert [h.score for h in one] == sorted((h.score for h in one), reverse=True) and all(h.score > 0 for h in one)
-    one[0].node.metadata["mine"] = 1
-    assert all("mine" not in u.metadata for u in tree.units)
-    with pytest.raises(InputError):
-        retriever.retrieve(" ")
-    assert HybridRetriever({"tree": retriever}, 3).retrieve("출장 규칙")
-
-
-def test_bad_numbers_are_refused(tree, model) -> None:
-    for bad in ({"top_k": 0}, {"n_documents": 0}, {"n_sections": -1}, {"n_free": -1}, {"weights": (0, 0, 0)}, {"weights": (1, -1, 0)}, {"weights": (1, 1)}):
-        with pytest.raises(InputError):
-            HierarchicalRetriever(tree, model, **bad)
 
 
 def test_the_cache_is_shared_by_path(tmp_path: Path) -> None:

@@ -2,13 +2,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import doc_ids, examples, span_levels, span_lists
 
-from ragnb.documents.span import LEVELS, Address, DuplicateIdError, IndexMismatchError, InputError, MissingChunkError, Outline, Passage, RagnbError, Span, covering, n_characters, parse_address, shared, stitch, union
+from ragnb.documents.span import (
+    LEVELS, ROLES, Address, DuplicateIdError, IndexMismatchError, InputError, MissingChunkError, Outline, Passage, RagnbError,
+    Span, Why, covering, id_key, n_characters, needed, parse_address, shared, stitch, try_address, union)
 
 TEXT = "".join(chr(0xAC00 + 7 * i) if i % 6 else " " for i in range(60))  # no two visible characters are equal
 addresses = st.builds(Address, doc_ids, st.sampled_from(list(LEVELS)), st.integers(0, 10**9))
@@ -71,6 +74,21 @@ def test_covering_is_the_overlapping_run(level: list, a: int, b: int) -> None:
 
 
 @examples(200)
+@given(span_levels(), st.integers(0, 50), st.integers(0, 50))
+def test_needed_is_the_shortest_run_that_holds_as_much(level: list, a: int, b: int) -> None:
+    span, level = Span(min(a, b), max(a, b)), spans(level)
+    run, least = covering(level, span), needed(level, span)
+    assert set(least) <= set(run) and bool(least) == bool(run)
+
+    def held(indices: range) -> list[Span]:
+        return shared([level[i] for i in indices], [span])
+
+    assert held(least) == held(run)
+    if least:
+        assert held(range(least[0] + 1, least[-1] + 1)) != held(run) and held(range(least[0], least[-1])) != held(run)
+
+
+@examples(200)
 @given(st.lists(st.integers(0, 40), max_size=6), st.integers(0, 39), st.integers(1, 10))
 def test_pages_of_lists_every_page_with_a_shared_character(starts: list[int], a: int, length: int) -> None:
     edges = [*sorted(set(starts)), 60]
@@ -115,11 +133,13 @@ def test_parse_address_answers_or_raises_its_own_error(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "", "c12", "d#", "#c1", "d#c", "d#x1", "d#c-1", "d#c01", "d#c1 ", "d#c1\n", "d#C1", "d#c1.5", "d#c١", "chunk_1", "d#c" + "1" * 5000,
+    "", "c12", "d#", "#c1", "d#c", "d#x1", "d#c-1", "d#c01", "d#c1 ", "d#c1\n", "d#C1", "d#c1.5", "d#c١", "chunk_1",
+    "d#c" + "1" * 5000,
 ])
 def test_what_is_not_an_address(text: str) -> None:
     with pytest.raises(InputError, match="not a chunk address"):
         parse_address(text)
+    assert try_address(text) is None and id_key(text) == (1, text)
 
 
 @pytest.mark.parametrize(("make", "message"), [
@@ -148,7 +168,8 @@ def test_span_of_reports_what_is_missing() -> None:
 
 def test_errors_are_one_family_and_keep_their_builtin_class() -> None:
     assert all(issubclass(e, RagnbError) for e in (InputError, DuplicateIdError, MissingChunkError, IndexMismatchError))
-    assert issubclass(InputError, ValueError) and issubclass(DuplicateIdError, InputError) and issubclass(MissingChunkError, KeyError)
+    assert issubclass(InputError, ValueError) and issubclass(DuplicateIdError, InputError)
+    assert issubclass(MissingChunkError, KeyError)
     assert str(MissingChunkError("no chunk d#c1")) == "no chunk d#c1"  # without the quotes of a KeyError
 
 
@@ -183,3 +204,25 @@ def test_passage_id_is_made_of_offsets() -> None:
     passage = Passage("a#b", Span(3, 5), "삭제")
     assert passage.id == "a#b@3-5"
     assert passage != Passage("a#b", Span(8, 10), "삭제")
+
+
+@pytest.mark.parametrize(("why", "sentence"), [
+    (Why("hit", rank=2), "hit, rank 2"),
+    (Why("hit"), "hit"),
+    (Why("hit", "multi-scale", 1, detail="words 14.2, vector 9.1"), "words 14.2, vector 9.1"),
+    (Why("neighbor", "neighbors:1", 2, "hr/C#교육.md#c3", "1 after"), "neighbors:1: 1 after #c3 (rank 2)"),
+    (Why("cited", "citations", 1, "law.txt#r4", "제17조의2"), "citations: 제17조의2 (rank 1)"),
+    (Why("cited", "brings", 1, "a#c1", "is cited"), "brings: is cited (rank 1)"),
+    (Why("beside", "brings", 3, "a#c1", "beside #c3"), "brings: beside #c3 (rank 3)"),
+    (Why("beside", detail="brought along"), "brought along"),
+    (Why("history"), "history"),
+    (Why("passed", rank=1, detail="not in the index"), "hit, rank 1; passed through (not in the index)"),
+])
+def test_sentence_of_a_reason(why: Why, sentence: str) -> None:
+    assert str(why) == sentence and why.role in ROLES
+    assert Why(**asdict(why)) == why
+
+
+def test_a_reason_has_one_of_the_roles() -> None:
+    with pytest.raises(InputError, match="role must be one of hit, .*, got 'nearby'"):
+        Why("nearby")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from strategies import SENTENCES, cluster_length, documents, examples, huge, joins_previous
 
 from ragnb.documents.span import InputError, Span
-from ragnb.documents.text import bigram_tokens, block_spans, count_tokens, is_korean, sentence_spans, tokenizer, trim_span, word_tokens, word_tokens_batch
+from ragnb.documents.text import (
+    bigram_tokens, block_spans, count_tokens, is_korean, sentence_spans, tokenizer, trim_span, word_tokens, word_tokens_batch)
 
 METHODS = ("auto", "kiwi", "rule")
 
@@ -75,11 +76,13 @@ def test_repeated_sentences_are_found_again_at_their_own_place(unit: list[str], 
     text = "\n\n".join([paragraph] * times)
     found, step = sentence_spans(text, "rule"), len(paragraph) + 2
     once = sentence_spans(paragraph, "rule")
-    assert [(s.start, s.end) for s in found] == [(s.start + i * step, s.end + i * step) for i in range(times) for s in once]
+    moved = [(s.start + i * step, s.end + i * step) for i in range(times) for s in once]
+    assert [(s.start, s.end) for s in found] == moved
 
 
 @pytest.mark.parametrize(("text", "sentences"), [
-    ("Dr. Kim et al. measured 3.5 mm (see Fig. 2). It worked.", ["Dr. Kim et al. measured 3.5 mm (see Fig. 2).", "It worked."]),
+    ("Dr. Kim et al. measured 3.5 mm (see Fig. 2). It worked.",
+     ["Dr. Kim et al. measured 3.5 mm (see Fig. 2).", "It worked."]),
     ("The U.S. team left. We stayed.", ["The U.S. team left.", "We stayed."]),
     ('"Why?" asked J. Lee. "No!" He left.', ['"Why?" asked J. Lee.', '"No!"', "He left."]),
     ("No end mark", ["No end mark"]),

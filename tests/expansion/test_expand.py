@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from llama_index.core.schema import Document, ImageNode, NodeWithScore, TextNode
 from strategies import examples
 
-from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, merge_by_document, passage_node, to_chunks
+from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, merge_by_document, passage_node
+from ragnb.expansion.fetch import to_chunks
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import Place, QuestionPolicy, Situation, neighbors, no_expansion, parent, policy_name, register_policy, together
-from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span, n_characters, parse_address
+from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span, Why, n_characters, parse_address
 from ragnb.chunking.base import SpanNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.storage.store import Found, MemoryStore
@@ -139,7 +140,7 @@ def check(expansion: Expansion, texts: dict[str, str], hits: list[NodeWithScore]
         assert [ranks[a][0] for a in p.hits] == sorted(ranks[a][0] for a in p.hits)
         assert p.scores == tuple(ranks[a][1] for a in p.hits)
         assert p.focus is None or p.span.contains(p.focus)
-        assert all(p.why[a] == f"hit, rank {ranks[a][0]}" for a in p.hits if "passed" not in p.why[a])
+        assert all(p.why[a] == Why("hit", rank=ranks[a][0]) for a in p.hits if p.why[a].role != "passed")
     assert [p.rank for p in expansion.passages] == sorted(p.rank for p in expansion.passages)
     for doc_id in texts:
         spans = [p.span for p in expansion.passages if p.doc_id == doc_id]
@@ -484,7 +485,7 @@ def test_a_policy_takes_five_lines():
     found = next(n for n in nodes if n.metadata["level"] == "c" and "2쪽의 둘째" in n.text)
     (p,) = Expander(store, to_the_end_of_the_page).expand([hit(found)]).passages
     assert p.text.strip() == "2쪽의 첫 문장이다.\n2쪽의 둘째 문장이다." and p.pages == (2,)
-    assert [w.split(" #")[0] for w in p.why.values()] == ["to_the_end_of_the_page: 1 before", "hit, rank 1"]
+    assert [str(w).split(" #")[0] for w in p.why.values()] == ["to_the_end_of_the_page: 1 before", "hit, rank 1"]
     (p,) = Expander(store, neighbors(5)).expand([hit(found)]).passages
     assert p.pages == (1, 2, 3) and p.metadata == {"title": "설명서"}
 
@@ -542,7 +543,7 @@ def test_nodes_of_others_pass_through_in_their_place():
     assert [p.score for p in expansion.passages] == [0.9, 0.8, 0.7, None, 0.1]
     assert (expansion.stats.passed_through, expansion.stats.expanded) == (4, 1)
     assert expansion.passages[0].text == "남의 글" and expansion.passages[0].metadata == {"file_name": "x.md"}
-    assert "passed through" in expansion.passages[0].why["uuid-1"]
+    assert expansion.passages[0].why["uuid-1"] == Why("passed", rank=1, detail="not in the index")
     chunks = to_chunks(expansion)
     assert [c["_source"]["chunk_index"] for c in chunks] == [None, 4, 5, 6, 3, 99, 0]
     assert [c["_source"]["text"] for c in chunks][0] == "남의 글"
@@ -588,7 +589,7 @@ def test_a_text_that_was_changed_on_the_way_is_read_again():
     assert p.text == text[p.span.start:p.span.end] and p.hits == ("1#c5",)
     store.lost = {"1#c5"}
     (p,) = Expander(store, no_expansion).expand([hit(changed)]).passages
-    assert p.text == changed.text and "passed through" in p.why["1#c5"]
+    assert p.text == changed.text and "passed through" in str(p.why["1#c5"])
 
 
 # --- missing chunks -------------------------------------------------------------------------------------------------------------------
@@ -682,7 +683,7 @@ def test_the_question_reaches_the_policy():
     Expander(store, policy, expand_top_k=0).expand(hits, "아무도")  # nobody is expanded: nobody is asked
     Expander(store, policy).expand([], "아무도")
     assert asked == [("며칠?", 3, 2), ("언제?", 3, 3)]
-    assert expansion.stats.events == ["looked"] and "mine: 1 after #c1" in expansion.passages[0].why["1#c2"]
+    assert expansion.stats.events == ["looked"] and "mine: 1 after #c1" in str(expansion.passages[0].why["1#c2"])
 
 
 # --- places elsewhere -----------------------------------------------------------------------------------------------------------------
@@ -701,7 +702,8 @@ def test_a_place_in_another_document_is_a_passage_behind_its_hit():
     expansion = Expander(store, policy, expand_top_k=1).expand([hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
     assert [(p.doc_id, p.rank, p.hits, p.score, p.text) for p in expansion.passages] == [
         ("a", 1, ("a#c5",), 0.9, nodes["a#c5"].text), ("b", 1, (), None, other[:9]), ("b", 1, (), None, other[40:49]), ("a", 2, ("a#c9",), 0.8, nodes["a#c9"].text)]
-    assert expansion.passages[1].why == {"b#c0": "brings: is cited (rank 1)"} and "brought along" in str(expansion.passages[2].why)
+    assert expansion.passages[1].why == {"b#c0": Why("beside", "brings", 1, "a#c5", "is cited")}
+    assert {i: str(w) for i, w in expansion.passages[2].why.items()} == {"b#c4": "brings: brought along (rank 1)"}
     assert store.asked == [("outlines", ("a", "b")), ("chunks", ("b#c0", "b#c4"))]
     assert [(c["_id"], c["is_neighbor"]) for c in to_chunks(expansion)] == [("a#c5", False), ("b#c0", True), ("b#c4", True), ("a#c9", False)]
     check(expansion, {"a": text, "b": other}, [hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
@@ -713,7 +715,7 @@ def test_a_place_that_touches_a_hit_joins_it():
     after = store.get_outlines(["a"]).found["a"].levels["c"][6]
     (p,) = Expander(store, brings(Place("a", after, "is cited"))).expand([hit(nodes["a#c5"])]).passages
     assert p.hits == ("a#c5",) and p.neighbors == ("a#c6",) and p.text == text[p.span.start:p.span.end]
-    assert p.why["a#c6"] == "brings: is cited (rank 1)"
+    assert str(p.why["a#c6"]) == "brings: is cited (rank 1)"
 
 
 def test_a_place_nobody_knows_is_told_and_costs_no_read():

@@ -21,7 +21,10 @@ from ragnb.expansion.expander import Expander, ExpandPostprocessor, merge_by_doc
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import Place, neighbors, no_expansion, parent, policy_name
 from ragnb.expansion.fetch import expand_dicts, fetch_chunks, fetch_doc_chunks, fetch_doc_pages, fetch_pages
-from ragnb.expansion.policies import adaptive, auto_merge, best_runs, best_segments, bm25_relevance, by_doc_type, llm_window, pages, read_windows, section, sentence_window, whole_document, with_citations
+from ragnb.expansion.policies import (
+    adaptive, auto_merge, by_doc_type, llm_window, pages, read_windows, section, sentence_window, whole_document, with_citations
+)
+from ragnb.expansion.segments import best_runs, best_segments, bm25_relevance
 from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.storage.store import MemoryStore
@@ -189,7 +192,7 @@ def test_an_unknown_name_is_answered_with_all_of_them():
     with pytest.raises(InputError) as error:
         resolve_policy("everything")
     for name in ("none", "neighbors[:N]", "siblings[:N]", "parent", "adaptive[:TOKENIZER]", "pages[:N]", "document[:N]", "doc_type", "auto-merge[:RATIO]", "window[:N]",
-                 "section[:LEVEL]", "segments[:PENALTY]", "references[:DEPTH]", "llm[:N]"):
+                 "section[:LEVEL]", "segments[:PENALTY]", "citations[:DEPTH]", "llm[:N]"):
         assert name in str(error.value)
 
 
@@ -489,7 +492,7 @@ def test_segments_go_beyond_the_last_retrieved_chunk():
     assert rse_of_the_peers([v - 0.2 for v in relevance("", [at(i) for i in range(20)])], [5], 20) == range(5, 6)
     expansion = Expander(store, best_segments(relevance=relevance)).expand([hit(nodes["d#c5"])], "?")
     assert [(p.hits, p.neighbors) for p in expansion.passages] == [(("d#c5",), ("d#c3", "d#c4", "d#c6")), ((), ("d#c17", "d#c18"))]
-    assert "segment, mean value 0.90 (rank 1)" in expansion.passages[1].why["d#c17"]
+    assert "segment, mean value 0.90 (rank 1)" in str(expansion.passages[1].why["d#c17"])
     assert Expander(store, best_segments(relevance=relevance, extra=0)).expand([hit(nodes["d#c5"])]).stats.beside == 0
 
 

@@ -5,6 +5,7 @@
 The job names an index to start from (or none), the folder to index, an embedding and the moments. The process forks twice for each moment, so that
 the libraries are imported only once (nothing that starts threads is made before a fork); a killed run dies by SIGKILL, at the n-th call (or return) of one of the functions that write.
 """
+
 from __future__ import annotations
 
 import json
@@ -23,15 +24,17 @@ import scipy.linalg  # noqa: F401
 import scipy.sparse  # noqa: F401
 from helpers_ingest import make_embedding, plain_words, state
 
-from ragnb.indexing import update as ingest
-from ragnb.retrieval import bm25
-from ragnb.storage import chroma as store
+from ragnb.indexing import commits, update
+from ragnb.indexing.commits import IndexWriter
 from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import update_index
+from ragnb.indexing.update import IndexUpdate, update_index
+from ragnb.retrieval.bm25 import Bm25
+from ragnb.storage.chroma import ChromaStore
 
 POINTS = [  # Whatever changes the disk
-    (ingest, "write_atomically"), (ingest, "save_embedding"), (bm25.Bm25, "save"), (ingest.shutil, "rmtree"),
-    (store.ChromaStore, "_put"), (store.ChromaStore, "_upsert"), (store.ChromaStore, "_delete"), (store.ChromaStore, "_set_vectors"), (Index, "_commit"),
+    (commits, "write_atomically"), (update, "save_embedding"), (Bm25, "save"), (commits.shutil, "rmtree"),
+    (ChromaStore, "_put"), (ChromaStore, "_upsert"), (ChromaStore, "_delete"), (ChromaStore, "_set_vectors"),
+    (IndexWriter, "commit"),
 ]
 
 
@@ -59,9 +62,9 @@ def arm(moment: int) -> None:
 
 def small_batches() -> None:
     """Many batches and commits, also for a few documents."""
-    batches, in_turn = ingest._batches, Index._in_turn
-    ingest._batches = lambda parsed: batches(parsed, 6)
-    Index._in_turn = lambda *args: in_turn(*args, every=12)
+    batches, in_turn = update._batches, IndexUpdate._in_turn
+    update._batches = lambda parsed: batches(parsed, 6)
+    IndexUpdate._in_turn = lambda *args: in_turn(*args, every=12)
 
 
 def forked(function) -> int:
@@ -94,7 +97,9 @@ def main() -> None:
 
         def resume() -> None:
             look()
-            index, _ = update_index(job["source"], folder, embed=make_embedding(job["embed"]), parser=parser, show_progress=False)
+            index, _ = update_index(
+                job["source"], folder, embed=make_embedding(job["embed"]), parser=parser, show_progress=False
+            )
             Path(job["work"], f"at{moment}.json").write_text(json.dumps(state(index)), encoding="utf-8")
 
         def look() -> None:  # an index that is half way either opens and can be read, or says that it is not there yet

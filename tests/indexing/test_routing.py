@@ -19,7 +19,13 @@ from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
 from ragnb.documents.pdf import read_pdf
 from ragnb.pipeline.pipeline import Pipeline
-from ragnb.indexing.collections import DEFAULT_COLLECTIONS, check_collections, collection_statistics, index_collections, load_collections
+from ragnb.indexing.collections import (
+    DEFAULT_COLLECTIONS,
+    check_collections,
+    collection_statistics,
+    index_collections,
+    load_collections,
+)
 from ragnb.documents.span import InputError, Outline, Span, parse_address
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.storage.store import MemoryStore, outline_from_json, outline_to_json
@@ -71,17 +77,24 @@ def test_hits_of_a_pdf_know_their_pages(manual, tmp_path, splitter):
         for passage in pipeline.passages(words):
             own = re.sub(r"\s", "", passage.text)
             assert passage.pages == tuple(range(passage.pages[0], passage.pages[-1] + 1))
-            assert own in "".join(letters[p - 1] for p in passage.pages)                       # all of it stands on the pages it names,
+            assert own in "".join(letters[p - 1] for p in passage.pages)  # all of it stands on the pages it names,
             if len(passage.pages) > 1:                                                         # and on no fewer
-                assert own not in "".join(letters[p - 1] for p in passage.pages[1:]) and own not in "".join(letters[p - 1] for p in passage.pages[:-1])
+                assert own not in "".join(letters[p - 1] for p in passage.pages[1:]) and own not in "".join(
+                    letters[p - 1] for p in passage.pages[:-1]
+                )
             seen.update(passage.pages)
     assert len(seen) >= 15
 
 
-@pytest.mark.parametrize("make, message", [
-    (lambda p: p.write_bytes(b"%PDF-1.7 nothing"), "cannot be read as a PDF"), (lambda p: p.write_bytes(b""), "cannot be read as a PDF"),
-    (lambda p: print_pdf(["", ""], p), "2 pages but no text.*OCR"), (lambda p: print_pdf(["연차"], p, password="x"), "cannot be read as a PDF.*assword"),
-])
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda p: p.write_bytes(b"%PDF-1.7 nothing"), "cannot be read as a PDF"),
+        (lambda p: p.write_bytes(b""), "cannot be read as a PDF"),
+        (lambda p: print_pdf(["", ""], p), "2 pages but no text.*OCR"),
+        (lambda p: print_pdf(["연차"], p, password="x"), "cannot be read as a PDF.*assword"),
+    ],
+)
 def test_a_pdf_that_cannot_be_read_says_why(tmp_path, make, message):
     make(tmp_path / "a.pdf")
     with pytest.raises(InputError, match=f"a.pdf.*{message}"):
@@ -99,7 +112,12 @@ def test_a_pdf_opens_with_its_password(tmp_path):
 
 
 def corpus(root: Path) -> Path:
-    for name, text in {"hr/a.md": "연차는 15일이다.", "hr2/b.md": "반차는 4시간이다.", "tax/c.md": "세율은 3퍼센트다.", "other/d.md": "그 밖의 글이다."}.items():
+    for name, text in {
+        "hr/a.md": "연차는 15일이다.",
+        "hr2/b.md": "반차는 4시간이다.",
+        "tax/c.md": "세율은 3퍼센트다.",
+        "other/d.md": "그 밖의 글이다.",
+    }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     return root
@@ -122,14 +140,27 @@ def test_folders_go_to_their_collections_and_nothing_is_silent(tmp_path):
     assert {n: r.added for n, r in forced.reports.items()} == {"hr_db": 2, "tax_db": 1}
     assert Index.open(tmp_path / "out/hr_db").doc_ids == ["hr/a.md", "hr2/e.md"]
     statistics = collection_statistics(tmp_path / "out")
-    assert {n: (s["documents"], s["characters"]) for n, s in statistics.items()} == {"hr_db": (2, 20), "tax_db": (1, 10)}
+    assert {n: (s["documents"], s["characters"]) for n, s in statistics.items()} == {
+        "hr_db": (2, 20),
+        "tax_db": (1, 10),
+    }
 
 
-@pytest.mark.parametrize("table, message", [
-    ({}, "expected an object"), ([1], "expected an object"), ({"ab": ["x"]}, "'ab' needs 3 to 63"), ({"한글 이름": ["x"]}, "needs 3 to 63"), ({"abc": "x"}, "needs a list"),
-    ({"abc": []}, "needs a list"), ({"abc": [1]}, "needs a list"), ({"abc": ["/etc"]}, "must lie in the corpus"), ({"abc": ["../x"]}, "must lie in the corpus"),
-    ({"abc": ["x"], "abd": ["x"]}, "in 'abc' and in 'abd'"),
-])
+@pytest.mark.parametrize(
+    "table, message",
+    [
+        ({}, "expected an object"),
+        ([1], "expected an object"),
+        ({"ab": ["x"]}, "'ab' needs 3 to 63"),
+        ({"한글 이름": ["x"]}, "needs 3 to 63"),
+        ({"abc": "x"}, "needs a list"),
+        ({"abc": []}, "needs a list"),
+        ({"abc": [1]}, "needs a list"),
+        ({"abc": ["/etc"]}, "must lie in the corpus"),
+        ({"abc": ["../x"]}, "must lie in the corpus"),
+        ({"abc": ["x"], "abd": ["x"]}, "in 'abc' and in 'abd'"),
+    ],
+)
 def test_a_bad_table_is_named(table, message, tmp_path):
     with pytest.raises(InputError, match=message):
         check_collections(table)
@@ -149,7 +180,16 @@ def test_bad_corpora(tmp_path):
 def test_all_collections_from_the_command_line(tmp_path, capsys):
     root = corpus(tmp_path / "corpus")
     (tmp_path / "t.json").write_text(json.dumps(TABLE), encoding="utf-8")
-    command = ["index", str(root), "--all", "--collections", str(tmp_path / "t.json"), "--index", str(tmp_path / "out"), "--quiet"]
+    command = [
+        "index",
+        str(root),
+        "--all",
+        "--collections",
+        str(tmp_path / "t.json"),
+        "--index",
+        str(tmp_path / "out"),
+        "--quiet",
+    ]
     assert main(command) == 0
     out, err = capsys.readouterr()
     assert "hr_db: 2 added" in out and "no collection takes: other" in err and "the corpus has no folder: law" in err
@@ -167,16 +207,33 @@ def test_all_collections_from_the_command_line(tmp_path, capsys):
 # --- headers and groups ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spec", ["parent-child", "parent-child:300/30,90/9", "sentence", "records", "structure", "titled:parent-child", "titled:structure", "titled:titled:sentence"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "parent-child",
+        "parent-child:300/30,90/9",
+        "sentence",
+        "records",
+        "structure",
+        "titled:parent-child",
+        "titled:structure",
+        "titled:titled:sentence",
+    ],
+)
 def test_an_index_reopens_with_the_splitter_that_made_it(tmp_path, spec):
-    (tmp_path / "a.md").write_text("# 휴가규정\n\n## 1. 연차\n\n연차는 15일이다. 2년차부터 16일이다.\n\n## 2. 반차\n\n반차는 4시간이다.", encoding="utf-8")
+    (tmp_path / "a.md").write_text(
+        "# 휴가규정\n\n## 1. 연차\n\n연차는 15일이다. 2년차부터 16일이다.\n\n## 2. 반차\n\n반차는 4시간이다.",
+        encoding="utf-8",
+    )
     made, _ = update_index(tmp_path / "a.md", tmp_path / "i", parser=spec, show_progress=False)
     opened = Index.open(tmp_path / "i")
     assert describe_parser(opened.parser) == describe_parser(made.parser) == describe_parser(resolve_parser(spec))
     assert "15일" in Pipeline.from_index(opened).ask("연차는 며칠인가요?").context.text
 
 
-@pytest.mark.parametrize("parser", [TextNodeParser(size=200, overlap=20), TableNodeParser(), QANodeParser(), HeadingNodeParser(depth=2)])
+@pytest.mark.parametrize(
+    "parser", [TextNodeParser(size=200, overlap=20), TableNodeParser(), QANodeParser(), HeadingNodeParser(depth=2)]
+)
 def test_an_index_reopens_with_a_splitter_given_as_an_object(tmp_path, parser):
     (tmp_path / "a.md").write_text("# 휴가규정\n\n## 1. 연차\n\n연차는 15일이다.", encoding="utf-8")
     update_index(tmp_path / "a.md", tmp_path / "i", parser=parser, show_progress=False)
@@ -186,23 +243,38 @@ def test_an_index_reopens_with_a_splitter_given_as_an_object(tmp_path, parser):
 
 def test_headers_change_what_is_embedded_and_nothing_else():
     text = "# 휴가규정\n\n## 1. 연차\n\n" + "연차는 15일이다. " * 40 + "\n\n## 2. 반차\n\n" + "반차는 4시간이다. " * 40
-    document = Document(text=text, id_="a.md", metadata={"file_name": "a.md", "title": "휴가규정"}, excluded_embed_metadata_keys=["file_name", "title"])
+    document = Document(
+        text=text,
+        id_="a.md",
+        metadata={"file_name": "a.md", "title": "휴가규정"},
+        excluded_embed_metadata_keys=["file_name", "title"],
+    )
     plain, outline = ParentChildNodeParser().parse(document)
     headed, same = ContextualNodeParser(parser=ParentChildNodeParser(), name="title").parse(document)
-    assert outline == same and [(n.node_id, n.text, n.start_char_idx) for n in plain] == [(n.node_id, n.text, n.start_char_idx) for n in headed]
+    assert outline == same and [(n.node_id, n.text, n.start_char_idx) for n in plain] == [
+        (n.node_id, n.text, n.start_char_idx) for n in headed
+    ]
     for before, node in zip(plain, headed):
         header = contextual_header(outline, before, name="title")
-        assert node.get_content(MetadataMode.EMBED) == f"{header}\n\n{node.text}" and header not in node.get_content(MetadataMode.LLM)
-        assert header.startswith("[출처: 휴가규정 | 섹션 ") and ("1. 연차" in header or "2. 반차" in header or node.start_char_idx < 10)
+        assert node.get_content(MetadataMode.EMBED) == f"{header}\n\n{node.text}" and header not in node.get_content(
+            MetadataMode.LLM
+        )
+        assert header.startswith("[출처: 휴가규정 | 섹션 ") and (
+            "1. 연차" in header or "2. 반차" in header or node.start_char_idx < 10
+        )
     assert "header" not in plain[0].metadata
     assert [article_label(a) for a in ("7", "7-2", "7~9", "7-2~9-3")] == ["제7조", "제7조의2", "제7조~제9조", "제7조의2~제9조의3"]
 
 
 def test_article_prefixes_end_with_the_article_and_reach_reader_and_bm25(tmp_path, sample):
-    index, _ = update_index(sample / "corpus/law_common/shared_workshop_act.txt", tmp_path / "i", parser="records", show_progress=False)
+    index, _ = update_index(
+        sample / "corpus/law_common/shared_workshop_act.txt", tmp_path / "i", parser="records", show_progress=False
+    )
     found = index.store.get_chunks([a for a, _ in index.bm25.top_k(["공유작업장", "이용", "안전"], 3)])
     assert all("공유작업장 이용 및 안전에 관한 법률" in n.metadata["prefix"] for n in found.found.values())
-    nodes = RecordNodeParser(min_size=1).get_nodes_from_documents([*read_documents(sample / "corpus/law_common/shared_workshop_act.txt", [])])
+    nodes = RecordNodeParser(min_size=1).get_nodes_from_documents(
+        [*read_documents(sample / "corpus/law_common/shared_workshop_act.txt", [])]
+    )
     article = next(n for n in nodes if n.metadata.get("article_number") == "17-2")
     assert article.metadata["prefix"].splitlines()[-1].startswith("공유작업장 이용 및 안전에 관한 법률 제17조의2")
     passage = Pipeline.from_index(index, policy="none").ask("공유작업장 제17조의2").passages[0]
@@ -220,14 +292,18 @@ def test_relatives_share_a_group_and_siblings_do_not_leave_it(sample):
     outlines = store.get_outlines(d.id_ for d in documents).all()
     for name in ("INTERP_3001", "CASE_2032N187"):
         records = [n for n in nodes if n.ref_doc_id == name]
-        assert [i for i, _ in outlines[name].groups] == [name] and {n.metadata.get("parent_id", name) for n in records} == {name}
+        assert [i for i, _ in outlines[name].groups] == [name] and {
+            n.metadata.get("parent_id", name) for n in records
+        } == {name}
         span = siblings(1)(outlines[name], parse_address(records[0].node_id))
         assert span.contains(outlines[name].span_of(parse_address(records[1].node_id)))
     statute = outlines["shared_workshop_act.txt"]
     assert len(statute.groups) == 1 and outline_from_json(outline_to_json(statute)) == statute
     hit = VectorRetriever(store, MockEmbedding(embed_dim=3), 1).retrieve("아무")
     assert Expander(store, siblings(1)).expand(hit).stats.reads <= 2
-    two = Outline("d", 40, {"r": [Span(i, i + 10) for i in range(0, 40, 10)]}, groups=[("A", Span(0, 20)), ("B", Span(20, 40))])
+    two = Outline(
+        "d", 40, {"r": [Span(i, i + 10) for i in range(0, 40, 10)]}, groups=[("A", Span(0, 20)), ("B", Span(20, 40))]
+    )
     for i in range(4):
         at = parse_address(f"d#r{i}")
         assert siblings(9)(two, at) == (Span(0, 20) if i < 2 else Span(20, 40)) and neighbors(9)(two, at) == Span(0, 40)
@@ -237,5 +313,9 @@ def test_rules_of_ones_own_replace_the_default(tmp_path):
     (tmp_path / "rules.ini").write_text("[everything]\nmatch = *\nsplit = never\n", encoding="utf-8")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.md").write_text("# 가\n\n" + "글이다. " * 900, encoding="utf-8")
-    index, report = update_index(tmp_path / "docs", tmp_path / "i", parser=f"structure:{tmp_path / 'rules.ini'}", show_progress=False)
-    assert isinstance(index.parser, RoutedNodeParser) and [len(s) for level, s in index.store.get_outlines(["a.md"]).all()["a.md"].levels.items() if level == "c"] == [1]
+    index, report = update_index(
+        tmp_path / "docs", tmp_path / "i", parser=f"structure:{tmp_path / 'rules.ini'}", show_progress=False
+    )
+    assert isinstance(index.parser, RoutedNodeParser) and [
+        len(s) for level, s in index.store.get_outlines(["a.md"]).all()["a.md"].levels.items() if level == "c"
+    ] == [1]

@@ -13,7 +13,8 @@ from llama_index.core.schema import Document, QueryBundle, TextNode
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.chunking.units import UnitNodeParser, named_parts, unit_spans
 from ragnb.retrieval.multiscale import WITH_FIRST, MultiScaleRanking, MultiScaleRetriever, query_terms
-from ragnb.retrieval.multiscale_index import SCALES, MultiScaleIndex, check_scales, window_bounds
+from ragnb.retrieval.multiscale_index import MultiScaleIndex
+from ragnb.retrieval.unit_corpus import SCALES, check_scales, window_bounds
 from ragnb.documents.span import Address, DuplicateIdError, IndexMismatchError, InputError, MissingChunkError, Outline, Span, n_characters
 from ragnb.storage.store import MemoryStore
 
@@ -116,15 +117,15 @@ def test_words_and_vectors_equal_brute_force(docs, terms):
             assert scores.vectors[k] == pytest.approx(z, abs=2e-3)
         mean, variance = index.dense_statistics(q)
         assert mean[k] == pytest.approx(cosine.mean(), abs=1e-5) and variance[k] == pytest.approx(cosine.var(), abs=1e-5)
-        known = [index.term_statistics(t) for t in terms if t in index.words._vocabulary]
+        known = [index.term_statistics(t) for t in terms if t in index.words.vocabulary]
         bags = [[w for t in tokens(window) for w in t] for window in windows(docs, width)]
         average = np.mean([len(b) for b in bags])
         raw = np.zeros(len(bags))
-        for term in (t for t in terms if t in index.words._vocabulary):
+        for term in (t for t in terms if t in index.words.vocabulary):
             counts = np.array([b.count(term) for b in bags])
             raw += index.term_statistics(term).idf[k] * counts * 1.9 / (counts + 0.9 * (0.6 + 0.4 * np.array([len(b) for b in bags]) / average))
         mean = sum(s.mean[k] for s in known)
-        times = {t: terms.count(t) for t in terms if t in index.words._vocabulary}
+        times = {t: terms.count(t) for t in terms if t in index.words.vocabulary}
         variance = sum(n**2 * index.term_statistics(t).variance[k] for t, n in times.items())
         if variance > 1e-9:
             assert scores.words[k] == pytest.approx(np.maximum(raw - mean, 0) / np.sqrt(variance), abs=1e-6)
@@ -140,7 +141,7 @@ def test_add_and_remove_equal_a_fresh_build(docs, later, gone, terms):
     gone &= held.keys()
     index.remove(gone)
     held = {i: u for i, u in held.items() if i not in gone}
-    order = [i for i in index._documents.ids]
+    order = [i for i in index.corpus.ids]
     assert sorted(order) == sorted(held)
     fresh, _ = make({i: held[i] for i in order}) if order else (MultiScaleIndex(tokenizer=tokens), None)
     assert len(index) == len(fresh)
@@ -242,7 +243,7 @@ def test_without_an_embedding_words_alone_rank():
     docs = {"a": ["sun moon", "rain wind", "leaf"], "b": ["stone river", "star star"]}
     index, store = make(docs, dense=False)
     assert index.vectors.shape == (5, 0)
-    assert MultiScaleRetriever(index, store).rank("star")._nodes == {}
+    assert MultiScaleRetriever(index, store).rank("star").reader.nodes == {}
     assert MultiScaleRetriever(index, store).rank("star").at(9)[0].text == "star star"
     index.remove(["b"])
     assert MultiScaleRetriever(index, store).rank("star").at(9) == []
@@ -260,7 +261,7 @@ def test_said_again_counts_half():
     docs = {"a": [long, "rain", long, "leaf", "rain"], "b": [long]}
     index, store = make(docs)
     ranking = MultiScaleRetriever(index, store, Words()).rank("sun moon rain")
-    assert index._documents.repeats.tolist() == [False, False, True, False, False, False]
+    assert index.corpus.repeats.tolist() == [False, False, True, False, False, False]
     scored = {index.words.ids[r]: t for r, t in zip(ranking.scores.rows, ranking.scores.total)}
     assert sum(ranking.explain("a#u2").values()) == pytest.approx(2 * scored["a#u2"])
     order = [index.words.ids[p.row] for p in ranking.pieces]
@@ -351,7 +352,7 @@ def test_articles_are_walls_and_are_read_whole():
     parts, records = named_parts(Document(id_="law", text=LAW))
     assert records and [name for name, _ in parts][1:3] == ["휴가법 제1조 (목적)", "휴가법 제2조 (연차휴가)"]
     index, store, model = law_index()
-    assert index._documents.records.all() and len(index._documents.records)
+    assert index.corpus.records.all() and len(index.corpus.records)
     top = MultiScaleRetriever(index, store, model).rank("연차휴가는 며칠인가").at(200)[0]
     assert top.doc_id == "law" and "① 연차휴가는 15일로 한다.\n② 3년마다" in top.text and top.metadata["title"] == "휴가법"
 
@@ -363,11 +364,11 @@ def test_leads_and_follow_come_first():
     def follow(doc_id, span): return [("law", Span(third, fourth - 2), "cited")] if "제3조에" in span.of(LAW) else []
     retriever = MultiScaleRetriever(index, store, model, leads=leads, follow=follow)
     led = retriever.rank("휴가법 제4조").at(20)
-    assert led[0].text.startswith("제4조(병가)") and set(led[0].why.values()) == {"asked for by name"}
+    assert led[0].text.startswith("제4조(병가)") and {str(w) for w in led[0].why.values()} == {"asked for by name"}
     ranking = retriever.rank("연차휴가 15일")
     read = ranking.at(200)
     assert "제2조" in read[0].text and any("적용 제외" in p.text for p in read)
-    assert "cited" in {w for p in read for w in p.why.values()}
+    assert ("cited", "cited") in {(w.role, w.detail) for p in read for w in p.why.values()}
     assert len({p.row for p in ranking.pieces}) == len(ranking.pieces)
 
 
@@ -378,8 +379,8 @@ def test_the_part_of_the_best_unit_is_read_with_it_even_where_it_was_not_scored(
     ranking = MultiScaleRetriever(index, store, model, candidates=1, grow=0, whole=0, follow=lambda doc_id, span: []).rank("연차휴가 15일")
     scored, passages = set(ranking.scores.rows.tolist()), ranking.at(10**6)
     added = [p for p in ranking.pieces if p.row not in scored]
-    assert added and {p.why for p in added} == {WITH_FIRST}, "the example should have a part with a unit that was not scored"
-    why = {h: w for p in passages for h, w in p.why.items()}
+    assert added and {p.why.detail for p in added} == {WITH_FIRST}, "the example should have a part with a unit that was not scored"
+    why = {h: w.detail for p in passages for h, w in p.why.items()}
     units = [str(Address(d, "u", i)) for d, i in (index.place(p.row) for p in added)]
     assert [why[u] for u in units] == [WITH_FIRST] * len(units) and WITH_FIRST not in [why[u] for u in why if u not in units]
     ranks = ranking.rankers(why)
@@ -398,7 +399,7 @@ def test_a_corpus_where_nothing_varies_is_found_too(texts, embedded):
     index = MultiScaleIndex.from_documents(documents, store, model)
     retriever = MultiScaleRetriever(index, store, model if embedded else None)
     passages = retriever.rank("연차는 며칠인가?").at(100)
-    assert [p.text for p in passages] == texts and all(p.score > 0 and p.why[p.hits[0]].startswith("alone, ") for p in passages)
+    assert [p.text for p in passages] == texts and all(p.score > 0 and str(p.why[p.hits[0]]).startswith("alone, ") for p in passages)
     assert MultiScaleRetriever(index, store).rank("주차장").at(100) == []
 
 

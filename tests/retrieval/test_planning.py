@@ -361,22 +361,22 @@ def named_index(tmp_path_factory):
 @pytest.mark.parametrize("inner", ["hybrid", "bm25", "vector", "multi-scale", "hybrid:zscore", ""])
 def test_a_plan_before_any_retriever(named_index, inner):
     llm = ScriptedLLM(lambda p: WORDS)
-    line = Pipeline.from_index(named_index, retrieve=f"multi-query:{inner}".rstrip(":"), policy="none", llm=llm, top_k=3)
+    line = Pipeline.from_index(named_index, retriever=f"multi-query:{inner}".rstrip(":"), policy="none", llm=llm, top_k=3)
     fusion = line.find("자는 데 드는 돈은?")
     assert list(fusion.members) == ["자는 데 드는 돈은?", "숙박비 얼마", "출장 숙박비"] and (line.llm_calls, len(llm.asked)) == (1, 1)
     assert fusion.hits[0].node.ref_doc_id == "travel" and len(fusion.hits) <= 3
     assert "숙박비는 7만" in line.passages("자는 데 드는 돈은?")[0].text and line.llm_calls == 2
     passage = ScriptedLLM(lambda p: "숙박비는 7만 원이다.")
-    hyde = Pipeline.from_index(named_index, retrieve=f"hyde:{inner}".rstrip(":"), policy="none", llm=passage, top_k=3)
+    hyde = Pipeline.from_index(named_index, retriever=f"hyde:{inner}".rstrip(":"), policy="none", llm=passage, top_k=3)
     found = hyde.find("자는 데 드는 돈은?").hits
     assert hyde.llm_calls == 1 and (inner == "bm25" or found[0].node.ref_doc_id == "travel")
 
 
 def test_a_model_that_is_gone_leaves_the_question_alone(named_index):
-    plain = Pipeline.from_index(named_index, retrieve="hybrid", policy="none")
+    plain = Pipeline.from_index(named_index, retriever="hybrid", policy="none")
     for plan in ("multi-query", "hyde"):
         llm = ScriptedLLM(lambda p: ConnectionError("server went away"))
-        line = Pipeline.from_index(named_index, retrieve=f"{plan}:hybrid", policy="none", llm=llm)
+        line = Pipeline.from_index(named_index, retriever=f"{plan}:hybrid", policy="none", llm=llm)
         assert [p.id for p in line.passages("출장비 정산")] == [p.id for p in plain.passages("출장비 정산")] and len(llm.asked) == 1
 
 
@@ -385,7 +385,7 @@ def test_a_model_that_is_gone_leaves_the_question_alone(named_index):
 def test_a_plan_that_cannot_be(named_index, spec, told):
     llm = ScriptedLLM() if "model" not in told else None
     with pytest.raises(InputError, match=told):
-        Pipeline.from_index(named_index, retrieve=spec, llm=llm)
+        Pipeline.from_index(named_index, retriever=spec, llm=llm)
 
 
 def test_a_strategy_with_a_plan_costs_its_calls(tmp_path):

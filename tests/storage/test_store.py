@@ -396,14 +396,11 @@ def test_prefixes_keep_indexes_apart(tmp_path):
 def test_a_put_that_fails_on_the_way_takes_back_what_it_wrote(tmp_path, monkeypatch):
     store = ChromaStore(tmp_path / "c")
     put(store, document("b"))
-    write = ChromaStore._upsert
 
-    def full(self, collection, rows):
-        if collection is self._parents:
-            raise OSError("disk full")
-        write(self, collection, rows)
+    def full(rows):
+        raise OSError("disk full")
 
-    monkeypatch.setattr(ChromaStore, "_upsert", full)
+    monkeypatch.setattr(store._parents, "write", full)
     with pytest.raises(OSError, match="disk full"):
         put(store, document("a"))
     assert store.doc_ids() == ["b"] and rows(store) == 1 + 5 + 3

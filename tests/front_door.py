@@ -1,0 +1,71 @@
+"""A user's script: every name of the front door, used as the README and the notebooks do. Type checkers must find nothing in it."""
+from __future__ import annotations
+
+from pathlib import Path
+
+from llama_index.core.schema import Document, NodeWithScore
+
+import ragnb
+from ragnb import (
+    Address, Answer, Bm25Retriever, ChromaStore, Compressor, ContextualNodeParser, Conversation, DebugContextBuilder, DuplicateIdError,
+    Expander, ExpandPostprocessor, HeadingNodeParser, HierarchicalRetriever, HybridRetriever, HydeRetriever, Index, IndexMismatchError,
+    InputError, LlmContextNodeParser, LLMReranker, MemoryStore, MissingChunkError, ModelError, MultiQueryRetriever, MultiScaleRetriever,
+    NgramEmbedding, OnnxEmbedding, Outline, ParentChildNodeParser, Passage, Pipeline, QANodeParser, RagnbError, RankedContextBuilder,
+    RecordNodeParser, RoutedNodeParser, SentenceWindowNodeParser, SimpleContextBuilder, Span, Strategy, TableNodeParser, TextNodeParser,
+    UnitNodeParser, VectorRetriever, adaptive, by_doc_type, compare, evaluate, expand_dicts, index_documents, load_dataset, neighbors,
+    pages, parent, read_documents, resolve_embedding, resolve_llm, section, siblings, trace, update_index,
+)
+
+
+def ask(folder: Path, work: Path) -> Answer:
+    """Index a folder, ask, look at the reasons, go on with a conversation."""
+    index, report = update_index(folder, work / "index", show_progress=False)
+    pipeline = Pipeline.from_index(index, budget=600)
+    answer = pipeline.ask("입사 1년차 직원의 연차는 며칠인가요?")
+    best: Passage = answer.passages[0]
+    print(report.added, answer.text, best.span.start, [str(why) for why in best.why.values()], best.pages)
+    trace(answer).write(work / "why.html")
+    talk = Conversation()
+    talk.add(answer.question, answer.text, answer.passages)
+    return pipeline.ask("반차는 몇 시간인가요?", talk)
+
+
+def parts(folder: Path, work: Path) -> list[NodeWithScore]:
+    """The same line from objects, in LlamaIndex's own terms."""
+    index = Index.open(work / "index")
+    documents: list[Document] = list(read_documents(folder, []))
+    chunks, _ = index_documents(documents, work / "chunks", parser=ParentChildNodeParser(), show_progress=False)
+    words = Bm25Retriever(chunks.bm25, chunks.store)
+    vectors = VectorRetriever(chunks.store, chunks.embed_model)
+    hybrid = HybridRetriever({"bm25": words, "vector": vectors})
+    pipeline = Pipeline.from_index(
+        chunks, retriever=hybrid, policy=neighbors(1), builder=RankedContextBuilder(budget=800), compressor=Compressor(400))
+    expansion = Expander(chunks.store, parent).expand(pipeline.find("연차").hits)
+    print(index.doc_ids, expansion.stats.reads, [p.text for p in expansion.passages])
+    postprocessor = ExpandPostprocessor(store=chunks.store, policy="neighbors:1")
+    return postprocessor.postprocess_nodes(hybrid.retrieve("연차"), query_str="연차")
+
+
+def choose(folder: Path) -> str:
+    """Measure two ways on the same questions."""
+    data = load_dataset(folder)
+    first, second = (evaluate(lambda question: [], data.questions, (500,)) for _ in range(2))
+    return compare(first, second, names=("a", "b")).to_markdown() + Strategy().spec
+
+
+def spans() -> tuple[Span, Address, Outline]:
+    """Everything is a span."""
+    outline = Outline("a.md", 40, {"c": [Span(0, 20), Span(20, 40)]})
+    return Span(0, 3).hull(Span(2, 9)), Address("a.md", "c", 1), outline
+
+
+PARSERS = (SentenceWindowNodeParser, UnitNodeParser, TextNodeParser, TableNodeParser, QANodeParser, HeadingNodeParser, RecordNodeParser,
+           RoutedNodeParser, ContextualNodeParser, LlmContextNodeParser)
+RETRIEVERS = (MultiScaleRetriever, HierarchicalRetriever, MultiQueryRetriever, HydeRetriever, LLMReranker)
+POLICIES = (adaptive(), pages(2), section(), siblings(), by_doc_type())
+STORES = (MemoryStore, ChromaStore)
+MODELS = (NgramEmbedding, OnnxEmbedding, resolve_embedding, resolve_llm)
+BUILDERS = (SimpleContextBuilder(), DebugContextBuilder())
+ERRORS: tuple[type[RagnbError], ...] = (InputError, DuplicateIdError, MissingChunkError, IndexMismatchError, ModelError)
+RAW = expand_dicts
+VERSION: str = ragnb.__version__

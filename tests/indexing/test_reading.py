@@ -1,0 +1,199 @@
+"""Reading files and records: encodings, what is a file, what is wrong with a line."""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from conftest import SAMPLE
+from helpers_ingest import jsonl, read, write
+import pytest
+
+from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.documents.files import find_files, read_documents, read_text, record_to_document
+from ragnb.documents.span import InputError
+
+
+def test_encodings(tmp_path):
+    write(
+        tmp_path,
+        {
+            "utf8.md": "한글\r\n둘째 줄\r\n",
+            "bom.txt": b"\xef\xbb\xbf" + "한글".encode(),
+            "cp949.txt": "휴가 규정 똠방각하".encode("cp949"),
+            "bom.jsonl": b"\xef\xbb\xbf" + jsonl({"id": "j", "text": "a\r\nb"}).replace("\n", "\r\n").encode(),
+        },
+    )
+    documents, problems = read(tmp_path)
+    assert (
+        documents
+        == {"bom.txt": "한글", "cp949.txt": "휴가 규정 똠방각하", "utf8.md": "한글\r\n둘째 줄\r\n", "j": "a\r\nb"}
+        and problems == []
+    )
+    for name, data in {
+        "photo.md": b"\x89PNG\r\n\x1a\n\0\0\0",
+        "utf16.txt": "한글".encode("utf-16"),
+        "noise.txt": b"\xff\xfe\xfd\x80\x81",
+    }.items():
+        with pytest.raises(InputError, match=name):
+            read_text(write(tmp_path, {name: data}) / name)
+
+
+def test_what_is_a_file(tmp_path):
+    outside = write(tmp_path / "outside", {"linked.md": "바깥", "tree/leaf.md": "잎"})
+    root = write(
+        tmp_path / "root",
+        {
+            "a.md": "가",
+            "sub/B.TXT": "나",
+            ".hidden.md": "x",
+            ".git/c.md": "x",
+            "sub/.ragnb/d.md": "x",
+            "no.docx": "x",
+            "noend": "x",
+            "e.markdown": "다",
+            "folder.md/f.md": "라",
+        },
+    )
+    (root / "link.md").symlink_to(outside / "linked.md")
+    (root / "broken.md").symlink_to(outside / "nothing.md")
+    (root / "tree").symlink_to(outside / "tree")
+    (root / "loop").symlink_to(root)
+    names = [p.relative_to(root).as_posix() for p in find_files(root)]
+    assert names == sorted(names) and set(names) == {"a.md", "sub/B.TXT", "e.markdown", "folder.md/f.md", "link.md"}
+    documents, problems = read(root)
+    assert documents["link.md"] == "바깥" and not problems
+    assert find_files(root / "a.md") == [root / "a.md"] and [d.id_ for d in read_documents(root / "sub/B.TXT", [])] == [
+        "B.TXT"
+    ]
+
+
+def test_record_keys():
+    for record, want in [
+        ({"text": "t", "doc_id": "d", "id": "i"}, ("d", "t")),
+        ({"content": "c", "id": 7}, ("7", "c")),
+        ({"text": "t", "_id": "u"}, ("u", "t")),
+        ({"text": "t", "doc_id": None, "id": ""}, ("f:1", "t")),
+        ({"text": None, "content": "c"}, ("f:1", "c")),
+        ({"text": "t", "id": 0}, ("0", "t")),
+    ]:
+        document = record_to_document(record, "f:1", "f")
+        assert (document.id_, document.text) == want and document.metadata == {"file_name": "f"}
+
+
+def test_pages():
+    pages = ["첫 장", "", "셋째 장"]
+    only = record_to_document({"pages": pages}, "d", "f")
+    both = record_to_document({"pages": pages, "text": only.text}, "d", "f")
+    assert only.text == "첫 장\n\n\n\n셋째 장" and only.metadata["page_starts"] == both.metadata["page_starts"] == [0, 5, 7]
+    assert [only.text[a:].startswith(p) for a, p in zip([0, 5, 7], pages)] == [True] * 3
+    outline = ParentChildNodeParser().outline(only)
+    assert [(n, s.start) for n, s in outline.pages] == [(1, 0), (2, 5), (3, 7)]
+    other = record_to_document(
+        {"pages": pages, "text": "다른 글"}, "d", "f"
+    )  # the text is what counts; pages that do not make it up are left
+    assert other.text == "다른 글" and "page_starts" not in other.metadata
+    for bad in ([], "text", ["a", 1], [["a"]], ["", " "]):
+        with pytest.raises(InputError):
+            record_to_document({"pages": bad}, "d", "f")
+
+
+def test_the_shape_of_legal_records():
+    record = {
+        "id": "LAW_010719_A56",
+        "type": "law_article",
+        "domain": "hr_labor",
+        "title": "근로기준법 제56조",
+        "content": "제56조(연장근로)\n① 사용자는",
+        "metadata": {
+            "law_id": "010719",
+            "law_name": "근로기준법",
+            "article_number": "56",
+            "parent_id": "LAW_010719",
+            "deep": {"x": 1},
+        },
+    }
+    document = record_to_document(record, "x", "laws_full.jsonl")
+    assert (document.id_, document.text) == ("LAW_010719_A56", record["content"])
+    assert document.metadata == {
+        "type": "law_article",
+        "domain": "hr_labor",
+        "title": "근로기준법 제56조",
+        "law_id": "010719",
+        "law_name": "근로기준법",
+        "article_number": "56",
+        "parent_id": "LAW_010719",
+        "file_name": "laws_full.jsonl",
+    }
+
+
+def test_metadata_are_scalars_that_every_store_holds():
+    keep = {"s": "x", "i": 2**63 - 1, "f": 0.5, "b": False, "": "odd", "$ref": "y"}
+    drop = {
+        "n": None,
+        "list": [1],
+        "dict": {"a": {}},
+        "long": "x" * 501,
+        "huge": 2**63,
+        "nan": float("nan"),
+        "inf": float("inf"),
+        "file_name": "theirs",
+    }
+    assert record_to_document({"text": "t", **keep, **drop}, "d", "f").metadata == {**keep, "file_name": "f"}
+
+
+def test_bad_lines_are_named_one_by_one(tmp_path):
+    deep, digits = "[" * 100_000 + "]" * 100_000, "1" * 5000
+    lines = [
+        '{"id": "a", "text": "첫째"}',
+        "",
+        "{",
+        '{"id": "b"}',
+        '{"id": "c", "text": " "}',
+        "[1]",
+        '"text"',
+        '{"id": [1], "text": "t"}',
+        '{"id": "d", "text": 5}',
+        '{"id": "e", "text": "\\ud800"}',
+        '{"id": "\\udfff", "text": "t"}',
+        deep,
+        f'{{"id": "n", "text": "t", "n": {digits}}}',
+        '{"id": "a", "text": "둘째"}',
+        '{"id": "z", "text": "끝"}',
+    ]
+    write(
+        tmp_path,
+        {
+            "x.jsonl": "\n".join(lines),
+            "blank.md": " \n",
+            "empty.txt": "",
+            "z.jsonl": jsonl({"id": "z", "text": "또"}),
+            "z": "no",
+        },
+    )
+    documents, problems = read(tmp_path)
+    where = [p.split(": ")[0] for p in problems]
+    bad = (
+        [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]
+        if hasattr(sys, "get_int_max_str_digits")
+        else [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14]
+    )
+    assert where == ["blank.md", "empty.txt", *(f"x.jsonl:{n}" for n in bad), "z.jsonl:1"]
+    assert documents["a"] == "첫째" and documents["z"] == "끝" and {"a", "z"} <= set(documents) <= {"a", "z", "n"}
+    told = dict(zip(where, problems))
+    assert (
+        "not JSON" in told["x.jsonl:3"]
+        and "needs 'text'" in told["x.jsonl:4"]
+        and "is empty" in told["x.jsonl:5"]
+        and "JSON object, got list" in told["x.jsonl:6"]
+    )
+    assert (
+        "id must be" in told["x.jsonl:8"]
+        and "nested too deeply" in told["x.jsonl:12"]
+        and "'a' was already used in x.jsonl:1" in told["x.jsonl:14"]
+    )
+    assert "'z' was already used in x.jsonl:15" in told["z.jsonl:1"] and all("\n" not in p for p in problems)
+
+
+def test_sample_corpus_reads_whole():
+    documents, problems = read(SAMPLE / "corpus")
+    assert len(documents) > 40 and not problems

@@ -1,0 +1,350 @@
+"""An index that stays right whatever happens to its documents, its embedding and its store."""
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import shared_data
+from helpers_ingest import (
+    ToyEmbedding,
+    all_vectors_are_the_embeddings,
+    fresh,
+    jsonl,
+    many,
+    plain_words,
+    read,
+    state,
+    text_of,
+    update,
+    vectors,
+    write,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import SLOW, examples
+
+from ragnb.chunking.sentence_window import SentenceWindowNodeParser
+from ragnb.documents.files import find_files
+from ragnb.documents.span import InputError
+from ragnb.indexing.folder_index import Index
+from ragnb.indexing import update as ingest
+from ragnb.indexing.update import IndexUpdate, update_index
+from ragnb.models.embedding import NgramEmbedding
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.storage.store import MemoryStore
+
+
+@pytest.mark.parametrize(
+    "path, message",
+    [
+        ("nowhere", "no such file or folder.*nowhere"),
+        ("empty", "nothing to index in.*empty"),
+        ("a.docx", "cannot index 'a.docx'"),
+    ],
+)
+def test_no_file(tmp_path, path, message):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.docx").write_text("x")
+    with pytest.raises(InputError, match=message):
+        find_files(tmp_path / path)
+    with pytest.raises(InputError, match=message):
+        update_index(tmp_path / path, tmp_path / "index", show_progress=False)
+    assert not (tmp_path / "index").exists()
+
+
+def test_nothing_but_bad_records_is_an_error(tmp_path):
+    write(tmp_path / "s", {"a.jsonl": "{\n", "b.md": b"\0"})
+    with pytest.raises(InputError, match="a.jsonl:1.*b.md"):
+        update(tmp_path / "s", tmp_path / "i")
+    assert not (tmp_path / "i").exists()
+
+
+def test_only_what_changed_is_done(tmp_path):
+    source = write(
+        tmp_path / "s",
+        {f"{i}.md": text_of(i) for i in range(4)}
+        | {"r.jsonl": jsonl(*({"id": f"r{i}", "text": text_of(10 + i), "kind": "x"} for i in range(3)))},
+    )
+    index, counts, report = update(source, tmp_path / "i")
+    assert (
+        counts == (7, 0, 0, 0)
+        and report.chunks == sum(state(index)["rows"][:2])
+        and report.characters == sum(map(len, read(source)[0].values()))
+    )
+    manifest = (tmp_path / "i/manifest.json").read_bytes()
+    emb = ToyEmbedding(embed_dim=32)
+    assert update(source, tmp_path / "i", emb)[1] == (0, 0, 0, 7) and emb.batches == 0
+    assert (tmp_path / "i/manifest.json").read_bytes() == manifest
+    write(
+        source,
+        {
+            "0.md": text_of(0, 3),
+            "1.md": None,
+            "new.md": text_of(9),
+            "r.jsonl": jsonl(
+                {"id": "r0", "text": text_of(10), "kind": "changed"}, {"id": "r1", "text": text_of(11), "kind": "x"}
+            ),
+        },
+    )
+    index, counts, report = update(source, tmp_path / "i")
+    assert (
+        counts == (1, 2, 2, 3)
+        and index.doc_ids == ["0.md", "2.md", "3.md", "new.md", "r0", "r1"]
+        and not report.problems
+    )
+    assert state(index) == fresh(source, tmp_path / "j")
+    assert state(Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))) == state(index)
+    os.utime(source / "0.md")
+    assert update(source, tmp_path / "i")[1] == (0, 0, 0, 6)
+    write(source, {"new.md": " "})
+    index, counts, report = update(source, tmp_path / "i")  # emptied: reported, and out of the index
+    assert counts == (0, 0, 1, 5) and [p.where for p in report.problems] == ["new.md"] and "new.md" not in index.doc_ids
+
+
+_edit = st.tuples(st.sampled_from("abcd"), st.sampled_from([None, 1, 2, 3, 4]), st.sampled_from([1, 4, 20]))
+
+
+@examples(5, 60)
+@given(st.lists(st.lists(_edit, min_size=1, max_size=4), min_size=1, max_size=3))
+def test_after_any_edits_it_is_as_a_new_index(tmp_path_factory, steps):
+    tmp = tmp_path_factory.mktemp("edits")
+    write(tmp / "s", {"keep.md": text_of(0)})
+    for step in steps:
+        for name, seed, n in step:
+            if seed is not None:
+                write(tmp / "s", {f"{name}.md": text_of(seed, n)})
+            elif (tmp / "s" / f"{name}.md").exists():
+                write(tmp / "s", {f"{name}.md": None})
+        index, _, _ = update(tmp / "s", tmp / "i")
+        assert sorted(index.bm25.ids) == sorted(vectors(index))
+    assert state(index) == fresh(tmp / "s", tmp / "fresh")
+
+
+def test_two_folders_in_one_index(tmp_path):
+    one, two = write(tmp_path / "one", {"a.md": text_of(1), "b.md": text_of(2)}), write(
+        tmp_path / "two", {"c.md": text_of(3), "b.md": text_of(4)}
+    )
+    update(one, tmp_path / "i")
+    index, counts, report = update(two, tmp_path / "i")
+    assert counts == (1, 0, 0, 0) and index.doc_ids == ["a.md", "b.md", "c.md"]
+    assert (
+        len(report.problems) == 1
+        and "'b.md' is already indexed" in str(report.problems[0])
+        and str(one) in str(report.problems[0])
+    )
+    assert update(one, tmp_path / "i")[1] == (0, 0, 0, 2)
+    write(one, {"a.md": None})
+    assert update(one, tmp_path / "i")[1] == (0, 0, 1, 1)  # only what was in this folder leaves
+    shutil.rmtree(one)
+    with pytest.raises(InputError, match="no such file or folder"):
+        update(one, tmp_path / "i")
+    index, counts, report = update(two, tmp_path / "i")  # the folder that had the id is gone
+    assert counts == (0, 1, 0, 1) and not report.problems and index.doc_ids == ["b.md", "c.md"]
+    assert state(index)["chunks"] == fresh(two, tmp_path / "j")["chunks"]
+
+
+ACT = "정원관리법\n\n제1조(목적) 나무를 심는다.\n\n제2조(정의) 정원은 뜰이다.\n"
+MEMO = "「정원관리법」 제2조에 따라 뜰을 돌본다.\n"
+
+
+def test_citations_are_there_after_a_run_that_was_cut_short_at_its_end(tmp_path, monkeypatch):
+    source = write(tmp_path / "s", {"act.md": ACT, "memo.md": MEMO})
+    want = update(source, tmp_path / "fresh")[0].catalogue
+    assert want.holdings["memo.md"].citations
+    in_turn = IndexUpdate._in_turn
+
+    def cut(self):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(IndexUpdate, "_in_turn", lambda *args: in_turn(*args, every=1))
+        patched.setattr(ingest, "_batches", lambda parsed: ([pair] for pair in parsed))
+        patched.setattr(IndexUpdate, "_cite", cut)
+        with pytest.raises(KeyboardInterrupt):
+            update(source, tmp_path / "i")
+    index, counts, _ = update(source, tmp_path / "i")
+    assert counts == (1, 0, 0, 1) and index.catalogue == want
+    assert Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32)).catalogue == want
+
+
+def test_a_refused_document_does_not_change_what_is_cited(tmp_path):
+    one = write(tmp_path / "one", {"act.md": ACT, "memo.md": MEMO})
+    two = write(tmp_path / "two", {"act.md": ACT.replace("제2조", "제3조"), "other.md": MEMO})
+    first = update(one, tmp_path / "i")[0].catalogue.holdings["act.md"]
+    index, counts, report = update(two, tmp_path / "i")
+    assert counts == (1, 0, 0, 0) and len(report.problems) == 1
+    assert index.catalogue.holdings["act.md"] == first and sorted(index.catalogue.holdings) == [
+        "act.md",
+        "memo.md",
+        "other.md",
+    ]
+
+
+def test_a_moved_folder_is_taken_over(tmp_path):
+    source = write(tmp_path / "one", {"a.md": text_of(1), "b.md": text_of(2)})
+    update(source, tmp_path / "i")
+    source.rename(tmp_path / "two")
+    index, counts, report = update(tmp_path / "two", tmp_path / "i")
+    assert counts == (0, 2, 0, 0) and not report.problems
+    assert update(tmp_path / "two", tmp_path / "i")[1] == (0, 0, 0, 2)
+
+
+def test_a_store_of_your_own(tmp_path):
+    source, store = write(tmp_path / "s", {"a.md": text_of(1), "b.md": text_of(2)}), MemoryStore()
+    update(source, tmp_path / "i", store=store)
+    assert store.doc_ids() == ["a.md", "b.md"] and not list((tmp_path / "i").glob("chroma*"))
+    assert update(source, tmp_path / "i", store=store)[1] == (0, 0, 0, 2)
+    again = MemoryStore()  # a new process: what the store has lost is written again
+    index, counts, _ = update(source, tmp_path / "i", store=again)
+    assert counts == (0, 2, 0, 0) and sorted(index.bm25.ids) == sorted(a for a, _ in again.texts("u"))
+
+
+def test_without_being_told_an_update_keeps_embedding_and_splitter(tmp_path):
+    source = write(tmp_path / "s", {"a.md": text_of(1)})
+    update_index(
+        source, tmp_path / "i", embed=NgramEmbedding(dims=16, n_columns=256), parser="sentence", show_progress=False
+    )
+    write(source, {"b.md": text_of(2)})
+    index, report = update_index(source, tmp_path / "i", show_progress=False)
+    assert (
+        (report.added, report.unchanged) == (1, 1)
+        and isinstance(index.parser, SentenceWindowNodeParser)
+        and index.embed_model.dims == 16
+    )
+    assert {a.rpartition("#")[2][0] for a in index.bm25.ids} == {"s"}
+
+
+def test_refitted_when_the_corpus_has_doubled(tmp_path):
+    one, two = write(tmp_path / "one", {"a.md": text_of(1, 40)}), write(tmp_path / "two", {"b.md": text_of(2, 20)})
+    index, _, report = update(one, tmp_path / "i", "ngram")
+    assert not report.refitted and index.manifest.fitted_on == len(text_of(1, 40))
+    index, _, report = update(two, tmp_path / "i", "ngram")
+    assert not report.refitted and all_vectors_are_the_embeddings(index)
+    first = index.manifest.embedding["fingerprint"]
+    write(two, {"c.md": text_of(3, 60)})
+    index, counts, report = update(
+        two, tmp_path / "i", "ngram"
+    )  # both folders together have doubled; all is embedded again, that of the other folder too
+    assert report.refitted and counts == (1, 0, 0, 1) and index.manifest.embedding["fingerprint"] != first
+    assert (
+        all_vectors_are_the_embeddings(index)
+        and state(index)["stale"] == []
+        and index.manifest.fitted_on == sum(len(text_of(*x)) for x in ((1, 40), (2, 20), (3, 60)))
+    )
+    assert state(Index.open(tmp_path / "i")) == state(index) and state(index)["folders"] == [
+        "bm25",
+        "chroma",
+        "embedding",
+        "multiscale",
+    ]
+    assert (
+        update(one, tmp_path / "i", "ngram")[1:][0] == (0, 0, 0, 1)
+        and not update(two, tmp_path / "i", "ngram")[2].refitted
+    )
+
+
+def test_an_embedding_that_fails_at_once_leaves_nothing(tmp_path):
+    source = many(tmp_path / "s", 3)
+    with pytest.raises(ConnectionError):
+        update(source, tmp_path / "new/deep/i", ToyEmbedding(embed_dim=32, fail_at=1))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["s"]
+    (tmp_path / "there").mkdir()
+    with pytest.raises(ConnectionError):
+        update(source, tmp_path / "there", ToyEmbedding(embed_dim=32, fail_at=1))
+    assert list((tmp_path / "there").iterdir()) == []
+    with pytest.raises(InputError, match="no index"):
+        Index.open(tmp_path / "there")
+    with pytest.raises(RuntimeError):
+        update(
+            source,
+            tmp_path / "i",
+            type(
+                "Broken", (NgramEmbedding,), {"fit": lambda self, texts: (_ for _ in ()).throw(RuntimeError("no fit"))}
+            )(),
+        )
+    assert not (tmp_path / "i").exists()
+
+
+def test_an_embedding_that_fails_on_the_way_keeps_what_was_done(tmp_path, monkeypatch):
+    source, how = many(tmp_path / "s"), {"parser": plain_words(monkeypatch.setattr)}
+    with pytest.raises(ConnectionError):
+        update(source, tmp_path / "i", ToyEmbedding(embed_dim=32, fail_at=3), **how)
+    index = Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))
+    assert 0 < len(index.doc_ids) < 45 and sorted(index.bm25.ids) == sorted(vectors(index)) and index.unfinished == []
+    index, counts, _ = update(source, tmp_path / "i")
+    assert counts == (45 - counts[3], 0, 0, counts[3]) and counts[3] > 0
+    want = state(update(source, tmp_path / "j", **how)[0])
+    assert state(index) == want
+    write(source, {f"{i:03}.md": text_of(i, 5) for i in range(0, 45, 2)} | {"001.md": None})
+    with pytest.raises(ConnectionError):
+        update(source, tmp_path / "i", ToyEmbedding(embed_dim=32, fail_at=1))
+    index = Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))
+    assert len(index.unfinished) == 23 and index.doc_ids == [f"{i:03}.md" for i in range(45) if i != 1]
+    for q in ("연차는 며칠인가", "Annual leave"):  # it answers meanwhile
+        assert Pipeline.from_index(index).ask(q).passages
+    write(source, {f"{i:03}.md": text_of(i, 150) for i in range(45)})  # all taken back
+    index, counts, _ = update(source, tmp_path / "i")
+    assert state(index) == want
+
+
+def test_a_vector_of_another_length_on_the_way_changes_nothing(tmp_path):
+    source = many(tmp_path / "s", 20)
+    index, _, _ = update(source, tmp_path / "i")
+    before = state(index)
+    write(source, {"000.md": text_of(99)})
+
+    class Other(ToyEmbedding):
+        def _get_text_embeddings(self, texts):
+            return [[1.0, 2.0] for _ in texts]
+
+    Other.__name__ = "ToyEmbedding"  # a server whose model was replaced under the same name
+    with pytest.raises(InputError, match="32 finite numbers, got 2"):
+        update(source, tmp_path / "i", Other(embed_dim=32))
+    index, counts, _ = update(write(source, {"000.md": text_of(0, 150)}), tmp_path / "i")
+    assert counts[0] == counts[2] == 0 and state(index) == before
+
+
+def test_force_replaces_only_when_it_succeeds(tmp_path):
+    source = many(tmp_path / "s", 5)
+    index, _, _ = update(source, tmp_path / "i")
+    write(tmp_path / "i", {"notes.txt": "mine"})
+    before = state(index)
+    with pytest.raises(ConnectionError):
+        update(source, tmp_path / "i", ToyEmbedding(embed_dim=16, fail_at=1), force=True)
+    assert state(Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))) == before
+    assert len([p for p in (tmp_path / "i").iterdir() if p.is_dir()]) == 4
+    index, counts, _ = update(source, tmp_path / "i", ToyEmbedding(embed_dim=16), force=True, parser="sentence")
+    assert (
+        counts == (5, 0, 0, 0)
+        and len(next(iter(vectors(index).values()))) == 16
+        and index.manifest.parser["splitter"] == "SentenceWindowNodeParser"
+    )
+    assert (
+        state(index)["folders"] == ["bm25", "chroma", "embedding"] and (tmp_path / "i/notes.txt").read_text() == "mine"
+    )
+    shutil.rmtree(tmp_path / "i")
+    assert update(source, tmp_path / "i")[1] == (5, 0, 0, 0)  # deleted by hand, made again in the same process
+
+
+@pytest.mark.parametrize(
+    "name, question, answer",
+    [("squad2", "Who was the architect of the Scottish Parliament building?", "Enric Miralles")],
+)
+def test_whole_documents(tmp_path, name, question, answer):
+    index, counts, report = update_and_ask(tmp_path, name)
+    assert counts[0] == len(index.doc_ids) > 5 and not report.problems
+    passages = Pipeline.from_index(index).ask(question).passages
+    assert any(answer in p.text for p in passages)
+
+
+@pytest.mark.skipif(not SLOW, reason="about twenty seconds; set RAGNB_SLOW=1")
+def test_whole_statutes(tmp_path):
+    index, counts, report = update_and_ask(tmp_path, "ko_statutes")
+    assert counts[0] == len(index.doc_ids) > 5 and not report.problems
+    assert any("100분의" in p.text for p in Pipeline.from_index(index).ask("연금소득에 대한 원천징수세율").passages)
+
+
+def update_and_ask(tmp_path: Path, name: str):
+    return update(shared_data(name) / "corpus.jsonl", tmp_path / "i", NgramEmbedding(dims=256, max_fit=512))
