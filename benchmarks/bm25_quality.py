@@ -2,6 +2,7 @@
 
     python benchmarks/bm25_quality.py
     python benchmarks/bm25_quality.py --data vaswani_npl --k1 0.9 --b 0.4
+    python benchmarks/bm25_quality.py --variants      # our variants beside each other, paired differences to the default
 """
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ import numpy as np
 import rank_bm25
 from tqdm import tqdm
 
-from ragnb.retrieval.bm25 import Bm25
 from ragnb.evaluation.measures import measure_ids
+from ragnb.retrieval.bm25 import VARIANTS, Bm25
 
 ROOT = Path(__file__).resolve().parent.parent
 Tokens = Sequence[Sequence[str]]
@@ -59,6 +60,10 @@ PAIRS: list[tuple[dict[str, Any], str, Callable[..., Scorer], Callable[[float], 
 ]
 
 
+VARIANT_SETTINGS = ([{"variant": "okapi", "idf": i} for i in (None, "okapi", "atire")]
+                    + [{"variant": v, "idf": None} for v in VARIANTS if v != "okapi"])
+
+
 def read(name: str) -> tuple[list[str], Tokens, dict[str, list[str]], dict[str, dict[str, int]]]:
     """Document ids and tokens, query tokens, relevance judgements."""
     folder = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data")) / name
@@ -78,13 +83,35 @@ def rank(ids: Sequence[str], scores: np.ndarray) -> list[str]:
     return [ids[i] for i in np.argsort(-scores.round(9), kind="stable")[:10]]
 
 
+def compare_variants(name: str, k1: float, b: float) -> None:
+    """Print nDCG@10 of every variant, with the paired difference to the default."""
+    ids, documents, queries, qrels = read(name)
+    print(f"\n{name}: {len(ids):,} documents, {len(queries)} queries\n")
+    print("| variant | idf | nDCG@10 | difference to the default, 95% |\n|---|---|--:|--:|")
+    base, rng = None, np.random.default_rng(0)
+    for settings in tqdm(VARIANT_SETTINGS, leave=False):
+        score = ours(documents, k1, b, **settings)
+        run = {query_id: rank(ids, score(query)) for query_id, query in queries.items()}
+        found = measure_ids(run, qrels, ["nDCG@10"])["nDCG@10"]
+        values = np.array([found[q] for q in queries])
+        base = values if base is None else base
+        means = (values - base)[rng.integers(len(values), size=(10_000, len(values)))].mean(1)
+        low, high = np.quantile(means, [0.025, 0.975])
+        p = Bm25(k1=k1, b=b, **settings).parameters
+        print(f"| {p.variant} | {p.idf} | {values.mean():.3f} | {(values - base).mean():+.3f} [{low:+.3f}, {high:+.3f}] |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=["cranfield", "vaswani_npl"])
     parser.add_argument("--k1", type=float, default=1.5)
     parser.add_argument("--b", type=float, default=0.75)
+    parser.add_argument("--variants", action="store_true", help="compare our variants instead")
     args = parser.parse_args()
     for name in args.data:
+        if args.variants:
+            compare_variants(name, args.k1, args.b)
+            continue
         ids, documents, queries, qrels = read(name)
         print(f"\n{name}: {len(ids):,} documents, {len(queries)} queries\n\n| ours | the other | nDCG@10, ours | the other | largest difference of a score |\n|---|---|--:|--:|--:|")
         for settings, other, make, factor in tqdm(PAIRS, desc=name, leave=False):

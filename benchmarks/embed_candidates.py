@@ -21,7 +21,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from tqdm import tqdm
 
-from ragnb.models.embedding import NgramEmbedding, OnnxEmbedding, _count, _inverse_frequency, _mix
+from ragnb.models.embedding import NgramEmbedding, OnnxEmbedding
+from ragnb.models.ngrams import count_ngrams, inverse_frequency, mix_bits
 
 DATA = Path(os.environ.get("RAGNB_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 SETS = {"korquad": ("korquad", ()), "crowded": ("korquad", ("tydiqa_ko", "ko_statutes")), "tydiqa_ko": ("tydiqa_ko", ("korquad",)), "squad2": ("squad2", ())}
@@ -99,11 +100,11 @@ def svd_sklearn(analyzer: str, low: int, high: int, dims: int, power: float = 1)
 def sparse_mixed(power: float = 1):
     """TF-IDF of the n-grams of `ragnb.embed`, not reduced."""
     def fit(texts: list[str]) -> Embed:
-        counts = _count(texts, (1, 3), (3, 5))
-        idf = _inverse_frequency(np.bincount(counts.indices, minlength=counts.shape[1]), len(texts), power)
+        counts = count_ngrams(texts, (1, 3), (3, 5))
+        idf = inverse_frequency(np.bincount(counts.indices, minlength=counts.shape[1]), len(texts), power)
 
         def embed(t: list[str]) -> sp.csr_matrix:
-            c = _count(t, (1, 3), (3, 5))
+            c = count_ngrams(t, (1, 3), (3, 5))
             c.data = (1 + np.log(c.data)) * idf[c.indices]
             return normalize(c)
         return embed
@@ -114,7 +115,7 @@ def projected(dims: int, n_signs: int = 4):
     """The same, through a sparse random projection whose signs come from a hash."""
     def fit(texts: list[str]) -> Embed:
         sparse, n = sparse_mixed()(texts), 1 << 18
-        h = _mix(np.arange(n * n_signs, dtype=np.uint64) + np.uint64(7))
+        h = mix_bits(np.arange(n * n_signs, dtype=np.uint64) + np.uint64(7))
         signs = np.where(h >> np.uint64(63), 1, -1).astype(np.float32)
         projection = sp.csr_matrix((signs, (h % np.uint64(dims)).astype(np.int64), np.arange(0, n * n_signs + 1, n_signs)), shape=(n, dims))
         return lambda t: normalize((sparse(t) @ projection).toarray())

@@ -24,7 +24,8 @@ from ragnb.evaluation.measures import bootstrap_interval, evaluate
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, pieces_by_score
 from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores, adjusted_totals
-from ragnb.documents.catalogue import Catalogue, cited_spans, resolve_question
+from ragnb.documents.catalogue import Catalogue
+from ragnb.documents.provisions import cited_spans, look_up_question
 from ragnb.storage.store import MemoryStore, embed_nodes
 from ragnb.documents.text import is_korean
 
@@ -101,7 +102,7 @@ def main() -> None:
         hooks: dict[str, Any] = {}
         if index.corpus.records.any():
             catalogue = Catalogue.from_documents(dataset.documents.values())
-            hooks = {"leads": lambda q, c=catalogue: resolve_question(q, c), "follow": lambda d, s, c=catalogue: cited_spans(d, s, c)}
+            hooks = {"leads": lambda q, c=catalogue: look_up_question(q, c), "follow": lambda d, s, c=catalogue: cited_spans(d, s, c)}
         made = variants(index, store, model, hooks)
         for label, ask in (made if args.parts else {"default": made["default"]}).items():
             found = evaluate(ask, dataset.questions, BUDGETS)

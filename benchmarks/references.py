@@ -19,7 +19,8 @@ from pathlib import Path
 from llama_index.core import Document
 from tqdm.auto import tqdm
 
-from ragnb.documents.catalogue import Catalogue, cited_spans, resolve_question
+from ragnb.documents.catalogue import Catalogue
+from ragnb.documents.provisions import cited_spans, look_up_question
 from ragnb.documents.citations import find_citations
 from ragnb.documents.span import Span, n_characters, shared
 
@@ -71,7 +72,7 @@ def questions_table(rows: Sequence[dict], catalogue: Catalogue, titles: dict[str
     misses = []
     for name, pairs in sets.items():
         began = time.perf_counter()
-        found = [resolve_question(query, catalogue) for _, query in pairs]
+        found = [look_up_question(query, catalogue) for _, query in pairs]
         ms = 1000 * (time.perf_counter() - began) / len(pairs)
         first = [bool(f) and same(f[0], gold(r)[0]) for f, (r, _) in zip(found, pairs)]
         among = sum(any(same(t, gold(r)[0]) for t in f) for f, (r, _) in zip(found, pairs))
@@ -87,7 +88,7 @@ def candidates_table(rows: Sequence[dict], catalogue: Catalogue, titles: dict[st
     pairs = [(r, r["query"].removeprefix(titles[r["doc_id"]]).strip()) for r in rows if r["kind"] == "cite"]
     print("\n| candidates at most | gold among them | articles a question | " + " | ".join(f"recall at {b:,}" for b in BUDGETS) + " |\n|--:|--:|--:|" + "--:|" * len(BUDGETS))
     for most in (1, 3, 5, 10):
-        found = [resolve_question(query, catalogue, candidates=most) for _, query in pairs]
+        found = [look_up_question(query, catalogue, candidates=most) for _, query in pairs]
         among = sum(any(same(t, gold(r)[0]) for t in f) for f, (r, _) in zip(found, pairs))
         recalls = [sum(recall(cut(f, b), gold(r)) for f, (r, _) in zip(found, pairs)) / len(pairs) for b in BUDGETS]
         print(f"| {most} | {among / len(pairs):.4f} | {sum(map(len, found)) / len(pairs):.2f} | " + " | ".join(f"{x:.4f}" for x in recalls) + " |")
@@ -100,7 +101,7 @@ def no_retrieval_table(rows: Sequence[dict], catalogue: Catalogue) -> None:
         mine = [r for r in rows if kind in (r["kind"], "all")]
         total = dict.fromkeys(BUDGETS, 0.0)
         for r in mine:
-            named = resolve_question(r["query"], catalogue)
+            named = look_up_question(r["query"], catalogue)
             found = [*named, *((d, s) for d0, s0 in named for d, s, _ in cited_spans(d0, s0, catalogue))]
             for b in BUDGETS:
                 total[b] += recall(cut(found, b), gold(r))

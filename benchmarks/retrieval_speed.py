@@ -1,6 +1,6 @@
 """How long a question takes and what it weighs: the default and our hybrid beside LlamaIndex's QueryFusionRetriever, on the same made-up chunks.
 
-    python benchmarks/retrieval_speed.py                                             # all three at 10,000 and 100,000 chunks
+    python benchmarks/retrieval_speed.py                                             # all at 10,000 and 100,000 chunks
     python benchmarks/retrieval_speed.py --systems multi-scale,hybrid --chunks 1000000
 
 Chunks are 25 words drawn by Zipf's law, in documents of 40, with a random unit vector of 384 numbers around one of 200 topics. A question is eight words of a chunk, and a vector
@@ -15,6 +15,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,7 +29,7 @@ from tqdm import tqdm
 from ragnb.documents.span import Outline, Span
 
 PER_DOCUMENT, WORDS, DIMS, BATCH = 40, 25, 384, 10_000
-SYSTEMS = ("multi-scale", "hybrid", "llamaindex-fusion")
+SYSTEMS = ("multi-scale", "multi-scale-saved", "hybrid", "llamaindex-fusion")
 
 
 class Known(BaseEmbedding):
@@ -69,8 +70,9 @@ def tokens(texts: Any) -> list[list[str]]:
     return [t.split() for t in texts]
 
 
-def ours(n_chunks: int, model: Known, multi_scale: bool) -> Callable[[str], Any]:
-    """The default, or our hybrid, over a store in memory."""
+def ours(n_chunks: int, model: Known, system: str) -> Callable[[str], Any]:
+    """The default, in memory or saved and opened again (vectors and counts stay on disk), or our hybrid; over a store in memory."""
+    multi_scale = system != "hybrid"
     from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
     from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
     from ragnb.retrieval.multiscale import MultiScaleRetriever
@@ -84,6 +86,10 @@ def ours(n_chunks: int, model: Known, multi_scale: bool) -> Callable[[str], Any]
             words.add([n.node_id for n in nodes], tokens(n.text for n in nodes))
         store.put(nodes, outlines)
     if multi_scale:
+        if system == "multi-scale-saved":
+            folder = tempfile.mkdtemp()
+            index.save(folder)
+            index = MultiScaleIndex.load(folder, tokenizer=tokens)
         retriever = MultiScaleRetriever(index, store, model)
         return lambda question: retriever.rank(question).at(2_000)
     hybrid = HybridRetriever({"bm25": Bm25Retriever(words, store, str.split, similarity_top_k=40), "vector": VectorRetriever(store, model, 40)}, 20)
@@ -110,7 +116,7 @@ def memory() -> float:
 def measure(system: str, n_chunks: int, n_questions: int) -> dict[str, Any]:
     """Build one system and ask it."""
     model, before, started = Known(), memory(), time.perf_counter()
-    ask = fusion(n_chunks, model) if system == "llamaindex-fusion" else ours(n_chunks, model, system == "multi-scale")
+    ask = fusion(n_chunks, model) if system == "llamaindex-fusion" else ours(n_chunks, model, system)
     built = time.perf_counter() - started
     questions = list(model.vectors)[:n_questions]
     ask(questions[0])

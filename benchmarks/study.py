@@ -27,6 +27,7 @@ from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.expansion.policy import register_policy
 from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, seed_order, shuffled
 from ragnb.expansion.segments import best_segments
+from ragnb.evaluation.peers import PEERS as ALL_PEERS
 from ragnb.evaluation.strategy import IndexCache, Strategy, build_system, make_grid, resolve_strategies
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,7 +64,12 @@ def lines(*specs: str) -> tuple[Strategy, ...]:
 CHUNKING = grid(split=["chunks:200/0", "chunks:400/0", "parent-child"], retrieve=["bm25", "hybrid"], policy=["none", "neighbors:1", "neighbors:2", "neighbors:5"])
 PEERS = ("llamaindex-bm25", "llamaindex-bm25:chunk_size=256,chunk_overlap=20", "llamaindex-fusion", "llamaindex-fusion:chunk_size=256,chunk_overlap=20", "llamaindex-sentence-window",
          "llamaindex-auto-merging", "llamaindex-prev-next:chunk_size=256,chunk_overlap=20")
+TUNED = ("llamaindex-bm25:chunk_size=128,chunk_overlap=20", "llamaindex-vector:chunk_size=128,chunk_overlap=20",
+         "llamaindex-fusion:chunk_size=128,chunk_overlap=20", "llamaindex-prev-next:chunk_size=128,chunk_overlap=20",
+         "llamaindex-auto-merging:top_k=12", "chonkie-recursive:chunk_size=400", "chonkie-sentence:chunk_size=400")
+EVERY_PEER = lines(*(f"peer:{p}" for p in dict.fromkeys((*ALL_PEERS, *PEERS, *TUNED))))
 RETRIEVAL = lines("multi-scale", "seed name='seeds: RRF ±5'", "chunks name='RRF, chunks of 200'", "chunks split=chunks:400/0 name='RRF, chunks of 400'", *(f"peer:{p}" for p in PEERS))
+register_policy("adaptive-two", lambda: adaptive(steps=((500, 10),)))  # The two steps of the design's text, beside the three of its code
 register_policy("segments-of-hits", lambda: best_segments())  # Values for hits only, as dsRAG has it; `segments` has BM25 values for all chunks
 
 
@@ -79,11 +85,12 @@ OTHERS = lines("multi-scale", "split=sentence policy=window:3 name='sentence win
 EXPANSION = policies("parent-child", **EVERYWHERE, **FAMILY) + lines("chunks top_k=60 name='60 hits'") + OTHERS
 STATUTES = (policies("records", **EVERYWHERE, section="section", references="citations", **{"citations, depth 2": "citations:2", "±1 + citations": "neighbors:1+citations"})
             + policies("parent-child", **FAMILY) + lines("chunks split=records top_k=60 name='60 hits'") + OTHERS)
-SAMPLE = EXPANSION + policies("parent-child", section="section", **{"pages ±1": "pages:1", "pages ±2": "pages:2", "by document type": "doc_type"})
+SAMPLE = EXPANSION + policies("parent-child", section="section", **{"pages ±1": "pages:1", "pages ±2": "pages:2", "by document type": "doc_type", "adaptive, two steps": "adaptive-two"})
 STUDIES = {
     "chunking": Study("chunking x retrieval x expansion: 24 configurations", ("korquad", "squad2"), CHUNKING, (500, 1_000, 2_000, 4_000)),
     "retrieval": Study("the default against its peers, at equal budgets", ("korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "chroma_chunking"), RETRIEVAL, BUDGETS, 250,
                        tuple((s.name, "multi-scale") for s in RETRIEVAL[1:])),
+    "peers": Study("other libraries as their users call them, and with better sizes", ("korquad", "squad2"), EVERY_PEER, BUDGETS, 300),
     "seeds": Study(
         "the claims of the design documents, each as two lines", ("korquad", "data"),
         lines("hybrid policy=none name='no neighbors'", *(f"hybrid policy=neighbors:{n} name='neighbors ±{n}'" for n in (1, 2, 3, 5)),

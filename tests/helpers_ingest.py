@@ -12,8 +12,8 @@ from llama_index.core.schema import MetadataMode
 from ollama_server import toy_vector
 
 import ragnb.documents.text
-from ragnb.documents.files import read_documents
 import ragnb.retrieval.bm25
+from ragnb.documents.files import read_documents
 from ragnb.indexing import folder_index
 from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.models.embedding import NgramEmbedding
@@ -70,7 +70,7 @@ def vectors(index: Index) -> dict[str, list[float]]:
 
 
 def plain_words(patch: Callable[[Any, str, Any], None] = setattr) -> SpanNodeParser:
-    """Tokenise at spaces, for tests where loading the analyser again and again is most of the time; the splitter that goes with it."""
+    """Tokenise at spaces, where loading the analyser is most of the time; the splitter that goes with it."""
     patch(folder_index, "word_tokens_batch", lambda texts: map(str.split, texts))
     patch(ragnb.documents.text, "word_tokens", str.split)
     return ParentChildNodeParser(sentences="rule")
@@ -154,7 +154,7 @@ def many(folder: Path, n: int = 45) -> Path:
 
 
 def all_vectors_are_the_embeddings(index: Index) -> bool:
-    """True when every vector in the store is what the index's embedding makes of the text, and of the prefix where there is one."""
+    """True when every vector in the store is what the index's embedding makes of the text and its prefix."""
     held = vectors(index)
     texts = {i: n.get_content(MetadataMode.EMBED) for i, n in index.store.get_chunks(held).all().items()}
     return all(

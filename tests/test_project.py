@@ -223,10 +223,66 @@ def test_notebook_has_no_failed_or_large_output(notebook: dict) -> None:
             assert max(sizes.values()) <= 20_000, (sizes, text(cell))
 
 
-def test_exported_cells_are_short(notebook: dict) -> None:
-    sources = [text(cell) for cell in notebook["cells"] if cell["cell_type"] == "code" and re.search(r"^#\| *exports?\b", text(cell), flags=re.M)]
-    lengths = {source: sum(not line.startswith("#|") for line in source.strip().splitlines()) for source in sources}
-    assert not [f"{n} lines: {source[:120]}" for source, n in lengths.items() if n > 30]
+def is_exported(
+    cell: dict,  # A cell of a notebook
+) -> bool:
+    "True for a code cell that goes into the module."
+    return cell["cell_type"] == "code" and bool(re.search(r"^#\| *exports?\b", text(cell), flags=re.M))
+
+
+def length(
+    node: ast.AST,  # A definition
+) -> int:
+    "Its lines of code, docstrings apart."
+    inner = [n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    docs = [n.body[0] for n in inner if ast.get_docstring(n) is not None]
+    return node.end_lineno - node.lineno + 1 - sum(d.end_lineno - d.lineno + 1 for d in docs)
+
+
+def test_definitions_fit_a_screen(notebook: dict) -> None:
+    long = []
+    for source in (text(cell) for cell in notebook["cells"] if is_exported(cell)):
+        for node in ast.walk(ast.parse(source)):
+            most = 110 if isinstance(node, ast.ClassDef) else 30
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and length(node) > most:
+                long.append(f"{node.name}: {length(node)} lines, at most {most}")
+    assert not long
+
+
+def test_classes_stand_in_one_piece(notebook: dict) -> None:
+    patched = [text(cell)[:120] for cell in notebook["cells"] if is_exported(cell) and re.search(r"^@patch\b", text(cell), flags=re.M)]
+    assert not patched, "a method added to a class of ours later is not seen by editors and type checkers"
+
+
+def test_notebooks_show_after_telling() -> None:
+    exported = followed = 0
+    for path in NOTEBOOKS:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        for cell, after in zip(cells, [*cells[1:], None]):
+            if is_exported(cell) and not only_imports(cell):
+                exported += 1
+                followed += after is not None and is_exported(after)
+    assert followed <= 0.25 * exported, f"{followed} of {exported} exported cells are followed by another one"
+
+
+def only_imports(
+    cell: dict,  # An exported cell
+) -> bool:
+    "True for a cell that holds nothing but imports."
+    body = ast.parse(text(cell)).body
+    return all(isinstance(node, (ast.Import, ast.ImportFrom, ast.If)) for node in body)
+
+
+def test_lines_fit_the_page() -> None:
+    long = []
+    for path in NOTEBOOKS:
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if cell["cell_type"] == "code":
+                long += [f"{relative(path)}: {line[:60]}…" for line in text(cell).splitlines() if len(line) > 120]
+    for path in [p for folder in ("tests", "benchmarks", "tools") for p in sorted((ROOT / folder).rglob("*.py"))]:
+        lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        long += [f"{path.relative_to(ROOT)}:{n}" for n, line in lines if len(line) > 120]
+    assert not long, "\n".join(long)
 
 
 def test_notebook_is_clean(notebook: dict) -> None:

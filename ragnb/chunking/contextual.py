@@ -30,7 +30,7 @@ def heading_path(
     outline: Outline,
     span: Span,
 ) -> str:  # `휴가규정 > 3. 연차휴가 > 3.1 기본 일수`; '' when no heading precedes the span
-    "The headings that a span stands under."
+    "The path of headings above a span."
     run = covering([s for _, s in outline.sections], Span(span.start, span.start + 1))
     return outline.sections[run[0]][0] if run else ""
 
@@ -106,7 +106,7 @@ def enclosing_lines(
     most: int = 3,      # The nearest so many, >= 1
     width: int = 100,   # Characters of a line, at most
 ) -> list[str]:         # Outermost first; empty for a chunk that is not indented
-    "The lines above a chunk that it stands under, by indentation."
+    "The lines that enclose a chunk, by indentation."
     if most < 1 or width < 1:
         raise InputError(f"most and width must be >= 1, got most={most}, width={width}")
     def depth(line: str) -> int:
@@ -323,9 +323,9 @@ class LlmContextNodeParser(ContextualNodeParser):
         written, report = await self._asker().awrite(nodes, [document])
         return self._noted(written, document, report), outline
 
-    async def _aparse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
+    async def _aparse_nodes(self, nodes: Sequence[BaseNode], *args: Any, **kwargs: Any) -> list[BaseNode]:
         "LlamaIndex's asynchronous way in; the event loop is not held up."
-        return await asyncio.to_thread(self._parse_nodes, nodes, show_progress, **kwargs)
+        return await asyncio.to_thread(self._parse_nodes, nodes, *args, **kwargs)
 
     def _asker(self) -> ContextWriter:
         "What writes; when an earlier document of the run was given up, only the cache."

@@ -15,7 +15,7 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import BaseNode, TextNode
 
 # %% auto #0
-__all__ = ['named_parts', 'part_of', 'unit_spans', 'UnitNodeParser']
+__all__ = ['document_parts', 'part_of', 'unit_spans', 'UnitNodeParser']
 
 # %% ../../nbs/20_chunking/units.ipynb #b751179b
 from ..documents.kinds import records_of
@@ -25,8 +25,8 @@ from ..documents.span import Address, InputError, Outline, Span
 from ..documents.text import is_korean, sentence_spans, trim_span, whole_cut
 from .base import KnownSpanNodeParser, set_prefix, SpanNodeParser
 
-# %% ../../nbs/20_chunking/units.ipynb #fb452e43
-def named_parts(
+# %% ../../nbs/20_chunking/units.ipynb #67aec849
+def document_parts(
     document: BaseNode,
     kind: str | None = None,  # statute, interpretation, ruling or qa; found out when None
 ) -> tuple[list[tuple[str, Span]], bool]:  # (name, span) in order, disjoint, empty for plain text; are they records?
@@ -117,7 +117,7 @@ class UnitNodeParser(SpanNodeParser):
 
     def outline(self, document: BaseNode) -> Outline:
         "Map a document; its named parts are the sections, and records are one group."
-        parts, are_records = named_parts(document, self.kind)
+        parts, are_records = document_parts(document, self.kind)
         levels = self._units(document.get_content(), [span.start for _, span in parts])
         groups = [(document.node_id, parts[0][1].hull(parts[-1][1]))] if are_records else []
         return replace(KnownSpanNodeParser(levels=levels).outline(document), sections=parts, groups=groups)

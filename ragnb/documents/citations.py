@@ -233,7 +233,7 @@ class StatuteNames:
         low: int,          # The name begins here or later
         end: int,
     ) -> Span | None:
-        "The longest known name that ends at `end`, a particle behind it allowed."
+        "The longest known name that ends at `end`, a particle after it allowed."
         for particle in ("", "의", "상", "상의", "에서", "중"):
             stop = end - len(particle)
             while particle and stop > low and text[stop - 1] == " ":
@@ -302,7 +302,7 @@ def _named(text: str, low: int, start: int, name: str, names: StatuteNames) -> _
         return _Law(above.start, start, f"{above.name} {tier}", "")
     return None if _NO_LAW.fullmatch(name) else _Law(start, start, _REVISION.sub("", name) or name, "")
 
-# %% ../../nbs/00_documents/citations.ipynb #6364cb38
+# %% ../../nbs/00_documents/citations.ipynb #3cfdf2ca
 _OWN_TIER = {"시행령": "시행령", "영": "시행령", "시행규칙": "시행규칙", "규칙": "시행규칙"}
 
 class _NamedStatutes:
@@ -346,7 +346,7 @@ def _takes(ref: Citation, level: str) -> bool:
     above = {"paragraph": (0,), "item": (0, 1), "subitem": (2,)}[level]
     return ref.depth in above or ref.part == "부칙" and ref.depth < 0 and level == "paragraph"
 
-# %% ../../nbs/00_documents/citations.ipynb #d5f2e0e5
+# %% ../../nbs/00_documents/citations.ipynb #73aba471
 def _upto(ref: Citation, level: str) -> Citation:
     "A citation without what lies below a level."
     at = LEVELS.index(level)
@@ -355,7 +355,7 @@ def _upto(ref: Citation, level: str) -> Citation:
         return kept
     return replace(kept, relative="", step=0)
 
-# %% ../../nbs/00_documents/citations.ipynb #38e1ef2e
+# %% ../../nbs/00_documents/citations.ipynb #1f34b9b8
 class _Found:
     "The citations of a text so far, and what a further clause does to them."
 
@@ -508,7 +508,7 @@ class _Reader:
         self.found.all.append(replace(self._whole(m), part=m["annex"], key=key))
 
     def _supplement(self, m: re.Match[str]) -> None:
-        "부칙, with the number of its act before or behind it."
+        "부칙, with the number of its act before or after it."
         low = max(self.start, m.start() - 45, self._low() if self.found.last else 0)
         before, after = _ACT.search(self.text, low, m.start()), _ACT_AFTER.match(self.text, m.end(), self.end)
         cited = self._whole(m)

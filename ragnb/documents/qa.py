@@ -73,7 +73,7 @@ def _pair_pieces(text: str, start: int, pair: QAPair, size: int, threshold: int)
     first = cut_lines(text, pair.answer, room)[0]
     return [Span(start, first.end), *cut_lines(text, Span(first.end, pair.answer.end), size)]
 
-# %% ../../nbs/00_documents/qa.ipynb #b5bb4e8f
+# %% ../../nbs/00_documents/qa.ipynb #f76452f1
 def _short(text: str, limit: int = 400) -> str:
     "The start of a text on one line, for a prefix."
     flat = re.sub(r"\s+", " ", text).strip()

@@ -40,7 +40,7 @@ class Record:
         "What embedder and LLM read."
         return f"{self.prefix}\n\n{self.span.of(text)}" if self.prefix else self.span.of(text)
 
-# %% ../../nbs/00_documents/records.ipynb #73ed0f1a
+# %% ../../nbs/00_documents/records.ipynb #db906bb2
 def _next_merge(spans: Sequence[Span], runs: Sequence[range], min_size: int, max_size: int) -> int | None:
     "Position of the first of the two runs that are merged next: the shortest run and its shorter neighbor."
     def size(first: int, last: int) -> int:
@@ -95,7 +95,7 @@ def _header_row(text: str, inside: Span, at: int) -> tuple[Span, ...]:
         first -= 1
     return (trim_span(text, lines[first].start, lines[first].end),) if first < i else ()
 
-# %% ../../nbs/00_documents/records.ipynb #4bc368f6
+# %% ../../nbs/00_documents/records.ipynb #0c49db7f
 class _Piece(NamedTuple):
     "A part of a long record, with the spans its reader needs."
     span: Span
@@ -144,7 +144,7 @@ def _draft(blocks: Sequence[Block], section: int) -> _Draft:
     "Blocks that stay together."
     return _Draft(blocks[0].span.hull(blocks[-1].span), tuple(blocks), section)
 
-# %% ../../nbs/00_documents/records.ipynb #e47cec21
+# %% ../../nbs/00_documents/records.ipynb #7f565df7
 def _drafts(statute: Statute) -> list[_Draft]:
     "Articles with the headings above them; header, 부칙 and 별표."
     out: list[_Draft] = []
@@ -220,7 +220,7 @@ def _draft_title(draft: _Draft, name: str) -> str:
         words.append(f"({first.title})")
     return " ".join(word for word in words if word)
 
-# %% ../../nbs/00_documents/records.ipynb #26efd5d9
+# %% ../../nbs/00_documents/records.ipynb #da8fa3ec
 def _draft_metadata(draft: _Draft, statute: Statute) -> dict[str, Any]:
     "Metadata of a draft, empty values left out."
     block = draft.blocks[-1]
@@ -242,7 +242,7 @@ def _draft_metadata(draft: _Draft, statute: Statute) -> dict[str, Any]:
         }
     return {k: v for k, v in out.items() if v or v is False}
 
-# %% ../../nbs/00_documents/records.ipynb #ff9dc031
+# %% ../../nbs/00_documents/records.ipynb #b69f48c1
 def _draft_prefix(draft: _Draft, statute: Statute) -> str:
     "Statute, ministry, date and chapter."
     if draft.blocks[0].kind == "header":
@@ -277,7 +277,7 @@ def _piece_record(text: str, whole: Record, piece: _Piece, article: Article | No
     prefix = "\n\n".join(x for x in (whole.prefix, repeated) if x)
     return replace(whole, id=f"{whole.id}_{i}", span=piece.span, prefix=prefix, metadata=whole.metadata | extra)
 
-# %% ../../nbs/00_documents/records.ipynb #e6c77f37
+# %% ../../nbs/00_documents/records.ipynb #1ba91716
 def _draft_records(
     text: str, draft: _Draft, statute: Statute, base: str, name: str, least: int, size: int,
 ) -> list[Record]:

@@ -29,7 +29,7 @@ def _part_pattern(names: str) -> re.Pattern[str]:
     bare = rf"(?P<y>{names})[*_]*[ \t]*(?:[:：]|(?=[\r\n]|\Z))"
     return re.compile(LINE_START + LINE_LEAD + LIST_MARK + rf"(?:{bracketed}|{bare})")
 
-# %% ../../nbs/00_documents/rulings.ipynb #5f244e35
+# %% ../../nbs/00_documents/rulings.ipynb #d39054da
 INTERPRETATION_PARTS = _part_pattern(
     "질의[ ]?요지|질의(?:[ ]?사항|[ ]?내용)?|질문|회[ ]?답|회[ ]?시|답변|이[ ]?유|관[계련][ ]?법령|참조[ ]?조문")
 RULING_PARTS = _part_pattern(
@@ -55,7 +55,7 @@ def named_parts(
         out.append(NamedPart(name, trim_span(text, start, end), trim_span(text, m.end(), end)))
     return out
 
-# %% ../../nbs/00_documents/rulings.ipynb #5a94a822
+# %% ../../nbs/00_documents/rulings.ipynb #ded50a10
 def document_title(
     text: str,
     given: str,                # "" when nobody told
@@ -70,7 +70,7 @@ def document_title(
     line = next((x.strip() for x in text.splitlines() if x.strip()), "")
     return re.sub(r"^【[^】]*】\s*", "", line)[:100].strip("[]")
 
-# %% ../../nbs/00_documents/rulings.ipynb #922ec7a6
+# %% ../../nbs/00_documents/rulings.ipynb #bdebce3a
 def _reason_start(parts: Sequence[NamedPart], min_reason: int) -> int | None:
     "Where a reason begins that is long enough and follows the answer."
     reason = next((p for p in parts if p.name == "이유"), None)
@@ -116,7 +116,7 @@ def _case(text: str, title: str) -> dict[str, str]:
     }
     return {k: v for k, v in found.items() if v}
 
-# %% ../../nbs/00_documents/rulings.ipynb #6194d7ee
+# %% ../../nbs/00_documents/rulings.ipynb #f4762688
 _SUMMARY = ("판시사항", "판결요지", "결정요지", "재판요지")
 _FULL = ("판례내용", "판결전문", "전문", "주문", "이유")
 _PARTIES = re.compile(LINE_START + r"[ \t]*【[ \t]*(?:원[ \t]*고|피[ \t]*고|신청인|청구인|피고인)")

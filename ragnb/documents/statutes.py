@@ -62,7 +62,7 @@ def _child(clauses: Sequence[Clause], kind: str, label: str) -> Clause | None:
     "The first clause of a kind and label."
     return next((c for c in clauses if c.kind == kind and c.label == label), None)
 
-# %% ../../nbs/00_documents/statutes.ipynb #60cdf068
+# %% ../../nbs/00_documents/statutes.ipynb #c27ed319
 @dataclass(frozen=True)
 class Statute:
     "A statute, read."
@@ -102,8 +102,8 @@ class Statute:
             clauses, span = clause.children, clause.span
         return span
 
-# %% ../../nbs/00_documents/statutes.ipynb #b121167f
-# 부칙 with notes in brackets and the rest of its line; or 부칙 <제7호 in the middle of a line, behind the end of a sentence
+# %% ../../nbs/00_documents/statutes.ipynb #479d2e6a
+# 부칙 with notes in brackets and the rest of its line; or 부칙 <제7호 in the middle of a line, after the end of a sentence
 _SUPPLEMENT = re.compile(LINE_START + LINE_LEAD + r"부[ \t\u3000]*칙"
                          r"(?P<note>(?:[ \t]*(?:<[^>\n]*>|〈[^〉\n]*〉|[(（][^)）\n]*[)）]|[\[［][^\]］\n]*[\]］]))*)"
                          r"(?P<rest>[^\r\n]*)"
@@ -120,8 +120,8 @@ def _is_supplement(text: str, m: re.Match[str]) -> bool:
         return False
     return not continues_line(text, m.start())
 
-# %% ../../nbs/00_documents/statutes.ipynb #5d7516b3
-# 별표 or 별지 with its number, in brackets or not, behind ■ and the name of the statute or not
+# %% ../../nbs/00_documents/statutes.ipynb #d8933ace
+# 별표 or 별지 with its number, in brackets or not, after ■ and the name of the statute or not
 _APPENDIX = re.compile(LINE_START + LINE_LEAD + r"(?:■[^\n\[【<]*)?(?P<open>[\[［【<〈]\s*)?"
                        r"(?P<kind>별표|별지|별첨|서식)[ \t]*(?:제[ \t]*)?(?P<n>\d+)?(?:호)?"
                        r"(?:의[ \t]*(?P<m>\d+))?(?:호)?[ \t]*(?:서식)?[ \t]*(?P<close>[\]］】>〉])?(?P<rest>[^\r\n]*)")
@@ -138,7 +138,7 @@ def _is_appendix(text: str, m: re.Match[str]) -> bool:
     alone = not rest.strip(" *") and (m["n"] or markdown)
     return bool(alone or _RELATED.search(rest)) or markdown and rest[:1] in " (:"
 
-# %% ../../nbs/00_documents/statutes.ipynb #8fbd7054
+# %% ../../nbs/00_documents/statutes.ipynb #bf20e7d9
 class _Part(NamedTuple):
     "본칙, one 부칙 or one 별표."
     kind: str   # 본칙, 부칙, 별표
@@ -168,7 +168,7 @@ def _parts(text: str) -> list[_Part]:
         out.append(_Part(kind, start, end, _part_key(text, kind, m, nth)))
     return out
 
-# %% ../../nbs/00_documents/statutes.ipynb #9fd1c7b4
+# %% ../../nbs/00_documents/statutes.ipynb #d85ab602
 def iso_date(
     text: str,  # May hold a date such as 2031. 3. 1., 2031-03-01 or 2031년 3월 1일
 ) -> str:       # YYYY-MM-DD, or ""
@@ -187,7 +187,7 @@ def front_matter(
     fields = (line.partition(":") for line in m[1].splitlines())
     return {name.strip(): value.strip().strip("'\"") for name, _, value in fields}
 
-# %% ../../nbs/00_documents/statutes.ipynb #c8a3c775
+# %% ../../nbs/00_documents/statutes.ipynb #1228c5d8
 def _header_name(header: str, front: dict[str, str]) -> str:
     "The name of a statute, or ''."
     body = header[header.find("\n---", 4) + 4 if front else 0:]

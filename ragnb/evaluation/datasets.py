@@ -19,8 +19,8 @@ from typing import Any
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['Evidence', 'Question', 'resolve_quote', 'QuoteMatch', 'resolve_quotes', 'Dataset', 'load_questions', 'load_qrels',
-           'load_jsonl', 'write_questions', 'load_beir', 'load_squad', 'load_autorag', 'load_dataset']
+__all__ = ['Evidence', 'Question', 'find_quote', 'QuoteMatch', 'find_quotes', 'write_questions', 'Dataset', 'load_questions',
+           'load_qrels', 'load_jsonl', 'load_beir', 'load_squad', 'load_autorag', 'load_dataset']
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #035a9f81
 from ragnb.documents.files import (
@@ -33,25 +33,25 @@ from ..documents.span import DuplicateIdError, InputError, Span
 @dataclass(frozen=True)
 class Evidence:
     "A gold span of a document."
-    doc_id: str
-    span: Span
-    text: str  # The document's text at `span`
+    doc_id: str  # Id of the document
+    span: Span   # Characters of its text
+    text: str    # The document's text at `span`
 
-
+# %% ../../nbs/90_evaluation/datasets.ipynb #a6574ddb
 @dataclass(frozen=True)
 class Question:
     "A question and what answers it."
-    query_id: str
-    query: str
-    evidence: tuple[Evidence, ...]  # May be empty where there are qrels
-    mode: str = "any"               # "any" piece of evidence answers it, or "all" are needed
-    answer: str = ""
-    kind: str = ""                  # fact, neighbor, two-places, table, ...
+    query_id: str                    # Unique in its set
+    query: str                       # The question as a person asks it
+    evidence: tuple[Evidence, ...]   # May be empty where there are qrels
+    mode: str = "any"                # "any" piece of evidence answers it, or "all" are needed
+    answer: str = ""                 # A short answer; '' when none is known
+    kind: str = ""                   # fact, neighbor, two-places, table, ...
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #66e5f76b
-def resolve_quote(
+def find_quote(
     text: str,    # The whole document
-    quote: str,
+    quote: str,   # Letter by letter as the document has it
 ) -> Span:        # `InputError` when the quote is not there, or more than once
     "Find the one place of a quote."
     start = text.find(quote) if quote else -1
@@ -61,55 +61,103 @@ def resolve_quote(
         raise InputError(f"the quote is in the document more than once, make it longer: {quote[:60]!r}")
     return Span(start, start + len(quote))
 
+# %% ../../nbs/90_evaluation/datasets.ipynb #a28649f9
+def _places(text: str, quote: str, tolerant: bool) -> list[Span]:
+    "Every place of a quote, overlapping ones too."
+    if not quote.strip():
+        return []
+    pattern = r"\s+".join(map(re.escape, quote.split())) if tolerant else re.escape(quote)
+    return [Span(*m.span(1)) for m in re.finditer(f"(?=({pattern}))", text)]
+
 # %% ../../nbs/90_evaluation/datasets.ipynb #7a2a6aaf
 @dataclass(frozen=True)
 class QuoteMatch:
     "A quote that has no single exact place."
     number: int                             # Position in the list of quotes, 0-based
-    quote: str
+    quote: str                              # As it was given
     status: str                             # "missing", "ambiguous", or "spaces": found, but with other white space
     places: tuple[tuple[str, Span], ...]    # Document id and span of every place it could be
 
-# %% ../../nbs/90_evaluation/datasets.ipynb #a28649f9
-def _places(text: str, quote: str, tolerant: bool) -> list[Span]:
-    "Every place of a quote, overlapping ones too."
-    pattern = r"\s+".join(map(re.escape, quote.split())) if tolerant else re.escape(quote)
-    return [Span(*m.span(1)) for m in re.finditer(f"(?=({pattern}))", text)] if quote.strip() else []
-
 # %% ../../nbs/90_evaluation/datasets.ipynb #4be14ae9
-def resolve_quotes(
+def find_quotes(
     texts: Mapping[str, str],                    # Document id -> text
     quotes: Iterable[tuple[str | None, str]],    # Document id, or None to look in all of them, and quote
     tolerant: bool = False,                      # Let white space differ
-) -> tuple[list[Evidence], list[QuoteMatch]]:    # What was found, in the order of the quotes; and whatever was not one exact match
+) -> tuple[list[Evidence], list[QuoteMatch]]:    # What was found, in order; what was not one exact match
     "Find the places of many quotes, and report those that have none or several."
     evidence, report = [], []
     for number, (doc_id, quote) in enumerate(quotes):
-        ids, status = (texts if doc_id is None else [doc_id] if doc_id in texts else []), "exact"
+        ids = texts if doc_id is None else [doc_id] if doc_id in texts else []
         places = [(i, s) for i in ids for s in _places(texts[i], quote, False)]
+        status = "exact"
         if not places and tolerant:
-            places, status = [(i, s) for i in ids for s in _places(texts[i], quote, True)], "spaces"
-        status = status if len(places) == 1 else "ambiguous" if places else "missing"
+            places = [(i, s) for i in ids for s in _places(texts[i], quote, True)]
+            status = "spaces"
         if len(places) == 1:
-            evidence.append(Evidence(*places[0], places[0][1].of(texts[places[0][0]])))
+            found_id, span = places[0]
+            evidence.append(Evidence(found_id, span, span.of(texts[found_id])))
+        else:
+            status = "ambiguous" if places else "missing"
         if status != "exact":
             report.append(QuoteMatch(number, quote, status, tuple(places)))
     return evidence, report
+
+# %% ../../nbs/90_evaluation/datasets.ipynb #c57896c8
+def _question_record(question: Question) -> dict[str, Any]:
+    "A question as a line of JSON holds it."
+    evidence = [{"doc_id": e.doc_id, "start": e.span.start, "end": e.span.end, "text": e.text}
+                for e in question.evidence]
+    return {"query_id": question.query_id, "query": question.query, "answer": question.answer, "evidence": evidence,
+            "evidence_mode": question.mode, "kind": question.kind}
+
+# %% ../../nbs/90_evaluation/datasets.ipynb #0662b511
+def write_questions(
+    path: str | Path,               # A `.jsonl` file; replaced when it exists
+    questions: Iterable[Question],  # In the order in which they are written
+) -> Path:                          # The file
+    "Write questions so that `load_questions` reads them back."
+    lines = [json.dumps(_question_record(q), ensure_ascii=False) + "\n" for q in questions]
+    write_atomically(Path(path), "".join(lines))
+    return Path(path)
+
+# %% ../../nbs/90_evaluation/datasets.ipynb #acf10287
+_NOT_WRITTEN = ("file_name", "page_starts", "text", "content", "pages", "metadata", *ID_KEYS)
+
+def _document_record(document: Document) -> dict[str, Any]:
+    "A document as a line of JSON holds it."
+    text: dict[str, Any] = {"text": document.text}
+    if starts := document.metadata.get("page_starts"):
+        ends = [s - len(PAGE_BREAK) for s in starts[1:]] + [None]
+        text = {"pages": [document.text[a:b] for a, b in zip(starts, ends)]}
+    kept = {k: v for k, v in document.metadata.items() if k not in _NOT_WRITTEN and isinstance(v, SCALARS)}
+    return {"doc_id": document.id_} | text | kept
+
+# %% ../../nbs/90_evaluation/datasets.ipynb #765d6060
+def _qrels_lines(qrels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    "Tab-separated lines; `InputError` for an id that would not be read back."
+    for query_id, judged in qrels.items():
+        for doc_id, score in judged.items():
+            for i in (query_id, doc_id):
+                if i != i.strip() or re.search(r"[\t\r\n]", i):
+                    reason = "it has a tab or a line break in it, or white space at an end"
+                    raise InputError(f"qrels cannot hold the id {i!r}: {reason}")
+            yield f"{query_id}\t{doc_id}\t{score}\n"
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #fae917f9
 @dataclass(frozen=True)
 class Dataset:
     "Documents, questions about them, and what answers the questions."
-    name: str
+    name: str                                            # For reports
     documents: Mapping[str, Document]                    # Document id -> document
-    questions: Sequence[Question]
-    qrels: Mapping[str, Mapping[str, int]] | None = None  # Question id -> document id -> grade; 0 and below: not relevant
-    description: str = ""
-    licence: str = ""
+    questions: Sequence[Question]                        # In the order of their files
+    qrels: Mapping[str, Mapping[str, int]] | None = None  # Question id -> document id -> grade; <= 0: not relevant
+    description: str = ""                                # Where it comes from
+    licence: str = ""                                    # Of its texts
     notes: tuple[str, ...] = ()                          # What the loader left out, and how much
 
     def __repr__(self) -> str:
-        return f"Dataset({self.name!r}, {len(self.documents):,} documents, {len(self.questions):,} questions, version {self.version})"
+        sizes = f"{len(self.documents):,} documents, {len(self.questions):,} questions"
+        return f"Dataset({self.name!r}, {sizes}, version {self.version})"
 
     @cached_property
     def texts(self) -> dict[str, str]:
@@ -127,7 +175,8 @@ class Dataset:
         digest = hashlib.sha256()
         lines = [["d", i, d.metadata.get("title", ""), d.text] for i, d in self.documents.items()]
         lines += [["q", *_question_record(q).values()] for q in self.questions]
-        lines += [["r", q, i, grade] for q, judged in (self.qrels or {}).items() for i, grade in judged.items()]
+        for query_id, judged in (self.qrels or {}).items():
+            lines += [["r", query_id, i, grade] for i, grade in judged.items()]
         for line in sorted(json.dumps(x, ensure_ascii=True) for x in lines):
             digest.update(line.encode() + b"\n")
         return digest.hexdigest()[:12]
@@ -135,7 +184,7 @@ class Dataset:
     def limit(
         self,
         n: int | None,  # Questions, >= 1; all of them when None
-        seed: int = 0,
+        seed: int = 0,  # Another one gives another sample
     ) -> Dataset:       # Questions in their old order
         "Take a sample of the questions, the same one every time."
         if n is not None and n < 1:
@@ -167,26 +216,14 @@ class Dataset:
         "Write `corpus.jsonl`, `queries.jsonl` and, with qrels, `qrels.tsv`."
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / "corpus.jsonl", "".join(json.dumps(_document_record(d), ensure_ascii=False) + "\n" for d in self.documents.values()))
+        records = map(_document_record, self.documents.values())
+        corpus = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        write_atomically(folder / "corpus.jsonl", corpus)
         write_questions(folder / "queries.jsonl", self.questions)
         if self.qrels is not None:
-            write_atomically(folder / "qrels.tsv", "query-id\tcorpus-id\tscore\n" + "".join(_qrels_lines(self.qrels)))
+            lines = ["query-id\tcorpus-id\tscore\n", *_qrels_lines(self.qrels)]
+            write_atomically(folder / "qrels.tsv", "".join(lines))
         return folder
-
-# %% ../../nbs/90_evaluation/datasets.ipynb #c57896c8
-def _question_record(question: Question) -> dict[str, Any]:
-    "A question as a line of JSON holds it."
-    evidence = [{"doc_id": e.doc_id, "start": e.span.start, "end": e.span.end, "text": e.text} for e in question.evidence]
-    return {"query_id": question.query_id, "query": question.query, "answer": question.answer, "evidence": evidence,
-            "evidence_mode": question.mode, "kind": question.kind}
-
-def _document_record(document: Document) -> dict[str, Any]:
-    "A document as a line of JSON holds it."
-    starts = document.metadata.get("page_starts")
-    ends = [s - len(PAGE_BREAK) for s in (starts or [])[1:]] + [None]
-    text = {"pages": [document.text[a:b] for a, b in zip(starts, ends)]} if starts else {"text": document.text}
-    hidden = ("file_name", "page_starts", "text", "content", "pages", "metadata", *ID_KEYS)
-    return {"doc_id": document.id_} | text | {k: v for k, v in document.metadata.items() if k not in hidden and isinstance(v, SCALARS)}
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #61b5a04b
 def _settle(found: Sequence[Problem], problems: list[Problem] | None) -> None:
@@ -194,8 +231,10 @@ def _settle(found: Sequence[Problem], problems: list[Problem] | None) -> None:
     if problems is not None:
         problems.extend(found)
     elif found:
-        raise InputError(f"{len(found)} problem{'s' if len(found) > 1 else ''} in the data:\n" + "\n".join(map(str, found)))
+        head = f"{len(found)} problem{'s' if len(found) > 1 else ''} in the data:"
+        raise InputError("\n".join([head, *map(str, found)]))
 
+# %% ../../nbs/90_evaluation/datasets.ipynb #672c7d36
 def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
     "Place and bytes of every line that is not blank; a byte order mark is dropped."
     try:
@@ -209,7 +248,7 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from error
 
-# %% ../../nbs/90_evaluation/datasets.ipynb #f839fde0
+# %% ../../nbs/90_evaluation/datasets.ipynb #d6884f17
 def _loads(line: bytes) -> dict[str, Any]:
     "The JSON object of a line; `InputError` says what is wrong with it."
     try:
@@ -225,6 +264,7 @@ def _loads(line: bytes) -> dict[str, Any]:
         raise InputError(f"a JSON object is needed, got {type(record).__name__}")
     return record
 
+# %% ../../nbs/90_evaluation/datasets.ipynb #f839fde0
 def _records(path: Path, found: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
     "Place and JSON object of every line that has one."
     for where, line in _lines(path):
@@ -251,7 +291,9 @@ def _document(record: Mapping[str, Any], file_name: str) -> tuple[str, Document 
     return doc_id, record_to_document(record, "", file_name)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #6d4c3c33
-def _documents(records: _Records, file_name: str, found: list[Problem]) -> tuple[dict[str, Document], set[str]]:
+def _documents(
+    records: _Records, file_name: str, found: list[Problem]
+) -> tuple[dict[str, Document], set[str]]:
     "Documents by id, and the ids of those without text."
     documents, places = {}, {}
     for where, record in records:
@@ -278,12 +320,14 @@ def _offsets(item: Mapping[str, Any], text: str, doc_id: str) -> Span:
     for name, value in (("start", start), ("end", end)):
         if isinstance(value, bool) or not isinstance(value, int):
             raise InputError(f"evidence {name!r} must be a whole number, got {value!r}")
+    place = f"evidence offsets {start} to {end}"
     if not 0 <= start <= end <= len(text):
-        raise InputError(f"evidence offsets {start} to {end} are outside the text of {doc_id!r} ({len(text)} characters)")
+        raise InputError(f"{place} are outside the text of {doc_id!r} ({len(text)} characters)")
     if start == end:
-        raise InputError(f"evidence offsets {start} to {end} hold nothing")
+        raise InputError(f"{place} hold nothing")
     return Span(start, end)
 
+# %% ../../nbs/90_evaluation/datasets.ipynb #8c74c0f7
 def _evidence(item: Mapping[str, Any], doc_id: Any, texts: Mapping[str, str]) -> Evidence:
     "Read one piece of evidence."
     doc_id, quote = item.get("doc_id", doc_id), item.get("text") or ""
@@ -294,11 +338,13 @@ def _evidence(item: Mapping[str, Any], doc_id: Any, texts: Mapping[str, str]) ->
     if not isinstance(quote, str):
         raise InputError(f"evidence 'text' must be a string, got {quote!r}")
     if item.get("start") is None and item.get("end") is None:
-        return Evidence(doc_id, resolve_quote(texts[doc_id], quote), quote)
+        return Evidence(doc_id, find_quote(texts[doc_id], quote), quote)
     span = _offsets(item, texts[doc_id], doc_id)
-    if quote and (held := span.of(texts[doc_id])) != quote:
-        raise InputError(f"evidence offsets {span.start} to {span.end} of {doc_id!r} do not hold {quote[:40]!r} but {held[:40]!r}")
-    return Evidence(doc_id, span, span.of(texts[doc_id]))
+    held = span.of(texts[doc_id])
+    if quote and held != quote:
+        place = f"evidence offsets {span.start} to {span.end} of {doc_id!r}"
+        raise InputError(f"{place} do not hold {quote[:40]!r} but {held[:40]!r}")
+    return Evidence(doc_id, span, held)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #e6ec09d5
 def _query(record: Mapping[str, Any]) -> tuple[str, str]:
@@ -311,6 +357,7 @@ def _query(record: Mapping[str, Any]) -> tuple[str, str]:
     check_characters(query)
     return str(query_id), query
 
+# %% ../../nbs/90_evaluation/datasets.ipynb #faa38cde
 def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidence: bool) -> Question:
     "Read one question record."
     query_id, query = _query(record)
@@ -321,22 +368,26 @@ def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidenc
     if mode not in ("any", "all"):
         raise InputError(f"evidence_mode must be 'any' or 'all', got {mode!r}")
     evidence = tuple(_evidence(e, record.get("doc_id"), texts) for e in items)
-    answer = next((a for a in (record.get("answer"), *(answers if isinstance(answers, list) else [])) if a is not None), "")
+    possible = [record.get("answer"), *(answers if isinstance(answers, list) else [])]
+    answer = next((a for a in possible if a is not None), "")
     return Question(query_id, query, evidence, mode, str(answer), str(record.get("kind") or ""))
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #28ecfc16
-def _questions(records: _Records, texts: Mapping[str, str], needs_evidence: bool, found: list[Problem]) -> list[Question]:
+def _questions(
+    records: _Records, texts: Mapping[str, str], needs_evidence: bool, found: list[Problem]
+) -> list[Question]:
     "Read question records."
     questions, places = {}, {}
     for where, record in records:
         try:
             question = _question(record, texts, needs_evidence)
-            if question.query_id in places:
-                raise DuplicateIdError(f"the question id {question.query_id!r} was already used in {places[question.query_id]}")
+            query_id = question.query_id
+            if query_id in places:
+                raise DuplicateIdError(f"the question id {query_id!r} was already used in {places[query_id]}")
         except ValueError as error:
             found.append(Problem(where, str(error)))
         else:
-            questions[question.query_id], places[question.query_id] = question, where
+            questions[query_id], places[query_id] = question, where
     return list(questions.values())
 
 def _question_files(path: Path) -> list[Path]:
@@ -378,14 +429,20 @@ def _judgement(line: bytes) -> tuple[str, str, int]:
         raise InputError(f"the score must be a whole number, got {fields[2]!r}")
     return fields[0], fields[1], int(score)
 
-def _check_judgement(query_id: str, doc_id: str, score: int, judged: Mapping[str, int], queries: Collection[str] | None, documents: Collection[str] | None) -> None:
+# %% ../../nbs/90_evaluation/datasets.ipynb #72e7fa3f
+def _check_judgement(
+    judgement: tuple[str, str, int], judged: Mapping[str, int], queries: Collection[str] | None,
+    documents: Collection[str] | None,
+) -> None:
     "Refuse a judgement of something that is not there, and one that contradicts another."
+    query_id, doc_id, score = judgement
     if queries is not None and query_id not in queries:
         raise InputError(f"qrels name a question that is not there: {query_id!r}")
     if documents is not None and doc_id not in documents:
         raise InputError(f"qrels name a document that is not there: {doc_id!r}")
     if judged.get(doc_id, score) != score:
-        raise InputError(f"document {doc_id!r} is judged twice for question {query_id!r}: {judged[doc_id]} and {score}")
+        both = f"{judged[doc_id]} and {score}"
+        raise InputError(f"document {doc_id!r} is judged twice for question {query_id!r}: {both}")
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #42906c01
 def load_qrels(
@@ -401,8 +458,8 @@ def load_qrels(
         if n == 0 and re.match(rb"(?i)query[-_ ]?id|qid\b", line):
             continue
         try:
-            query_id, doc_id, score = _judgement(line)
-            _check_judgement(query_id, doc_id, score, qrels.get(query_id, {}), queries, documents)
+            query_id, doc_id, score = judgement = _judgement(line)
+            _check_judgement(judgement, qrels.get(query_id, {}), queries, documents)
         except ValueError as error:
             found.append(Problem(where, "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)))
         else:
@@ -412,28 +469,35 @@ def load_qrels(
     _settle(found, problems)
     return qrels
 
-# %% ../../nbs/90_evaluation/datasets.ipynb #90a9dbaa
-def _assemble(name: str, documents: Mapping[str, Document], questions: list[Question], qrels: dict[str, dict[str, int]] | None, notes: Sequence[str]) -> Dataset:
-    "Make a data set of what was read; `InputError` when nothing is left to measure."
-    asked = questions if qrels is None else [q for q in questions if q.query_id in qrels]
-    if not documents or not asked:
-        raise InputError(f"data set {name!r} has {len(documents)} documents and {len(asked)} questions that can be used")
-    notes = [*notes, *([f"questions without qrels, left out: {len(questions) - len(asked)}"] if len(asked) < len(questions) else [])]
-    return Dataset(name, documents, asked, qrels, notes=tuple(notes))
-
-def _read_corpus(path: Path, found: list[Problem], adapt: Callable[[dict], dict] = dict) -> tuple[dict[str, Document], set[str]]:
+# %% ../../nbs/90_evaluation/datasets.ipynb #c68440c8
+def _read_corpus(
+    path: Path, found: list[Problem], adapt: Callable[[dict], dict] = dict
+) -> tuple[dict[str, Document], set[str]]:
     "Documents of a file or folder, and the ids of those without text."
     if path.is_dir():
         return {d.id_: d for d in read_documents(path, found)}, set()
     return _documents(((w, adapt(r)) for w, r in _records(path, found)), path.name, found)
 
-def _blank_note(blank: Collection[str]) -> list[str]:
-    "What to say about documents without text."
-    return [f"documents without text, left out: {len(blank)}"] if blank else []
-
 def _texts(documents: Mapping[str, Document], blank: Collection[str]) -> dict[str, str]:
     "Text of every document."
     return {i: d.text for i, d in documents.items()} | dict.fromkeys(blank, "")
+
+# %% ../../nbs/90_evaluation/datasets.ipynb #90a9dbaa
+def _left_out(what: str, n: int) -> list[str]:
+    "What to say about things that were left out; nothing when there are none."
+    return [f"{what}, left out: {n}"] if n else []
+
+def _assemble(
+    name: str, documents: Mapping[str, Document], questions: list[Question],
+    qrels: dict[str, dict[str, int]] | None, notes: Sequence[str],
+) -> Dataset:
+    "Make a data set of what was read; `InputError` when nothing is left to measure."
+    asked = questions if qrels is None else [q for q in questions if q.query_id in qrels]
+    if not documents or not asked:
+        there = f"{len(documents)} documents and {len(asked)} questions"
+        raise InputError(f"data set {name!r} has {there} that can be used")
+    notes = [*notes, *_left_out("questions without qrels", len(questions) - len(asked))]
+    return Dataset(name, documents, asked, qrels, notes=tuple(notes))
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #3d8edb8f
 def load_jsonl(
@@ -447,29 +511,12 @@ def load_jsonl(
     found: list[Problem] = []
     documents, blank = _read_corpus(Path(corpus), found)
     asked = load_questions(questions, _texts(documents, blank), qrels is None, found)
-    judged = None if qrels is None else load_qrels(qrels, {q.query_id for q in asked}, {*documents, *blank}, found)
+    judged = None
+    if qrels is not None:
+        judged = load_qrels(qrels, {q.query_id for q in asked}, {*documents, *blank}, found)
     _settle(found, problems)
-    return _assemble(name or Path(corpus).resolve().parent.name, documents, asked, judged, _blank_note(blank))
-
-# %% ../../nbs/90_evaluation/datasets.ipynb #0662b511
-def write_questions(
-    path: str | Path,               # A `.jsonl` file; replaced when it exists
-    questions: Iterable[Question],
-) -> Path:
-    "Write questions so that `load_questions` reads them back."
-    lines = [json.dumps(_question_record(q), ensure_ascii=False) + "\n" for q in questions]
-    write_atomically(Path(path), "".join(lines))
-    return Path(path)
-
-# %% ../../nbs/90_evaluation/datasets.ipynb #765d6060
-def _qrels_lines(qrels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    "Tab-separated lines; `InputError` for an id that would not be read back."
-    for query_id, judged in qrels.items():
-        for doc_id, score in judged.items():
-            for i in (query_id, doc_id):
-                if i != i.strip() or re.search(r"[\t\r\n]", i):
-                    raise InputError(f"qrels cannot hold the id {i!r}: it has a tab or a line break in it, or white space at an end")
-            yield f"{query_id}\t{doc_id}\t{score}\n"
+    notes = _left_out("documents without text", len(blank))
+    return _assemble(name or Path(corpus).resolve().parent.name, documents, asked, judged, notes)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #5e4b10eb
 def _beir_document(titles: bool) -> Callable[[dict], dict]:
@@ -481,6 +528,11 @@ def _beir_document(titles: bool) -> Callable[[dict], dict]:
         return record
     return adapt
 
+def _beir_query(record: Mapping[str, Any]) -> dict[str, Any]:
+    "A query, as our own record."
+    return {"query_id": record.get("_id", record.get("query_id")), "query": record.get("text", record.get("query"))}
+
+# %% ../../nbs/90_evaluation/datasets.ipynb #4f0e5876
 def _split_file(folder: Path, split: str) -> Path:
     "The qrels of a split."
     file = folder / "qrels" / f"{split}.tsv"
@@ -496,16 +548,17 @@ def load_beir(
     titles: bool = True,         # Put a document's title in front of its text
     name: str = "",              # Of the set; the folder's name when empty
     problems: list[Problem] | None = None,  # Bad lines are added here and skipped; None: they are raised
-) -> Dataset:
+) -> Dataset:                    # Measured with qrels; questions have no evidence
     "Read one split of a BEIR folder."
     folder, found = Path(folder), []
     judged_file = _split_file(folder, split)
     documents, blank = _read_corpus(folder / "corpus.jsonl", found, _beir_document(titles))
-    records = ((w, {"query_id": r.get("_id", r.get("query_id")), "query": r.get("text", r.get("query"))}) for w, r in _records(folder / "queries.jsonl", found))
+    records = ((w, _beir_query(r)) for w, r in _records(folder / "queries.jsonl", found))
     questions = _questions(records, {}, False, found)
     qrels = load_qrels(judged_file, {q.query_id for q in questions}, {*documents, *blank}, found)
     _settle(found, problems)
-    return _assemble(name or folder.resolve().name, documents, questions, qrels, _blank_note(blank))
+    notes = _left_out("documents without text", len(blank))
+    return _assemble(name or folder.resolve().name, documents, questions, qrels, notes)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #266b059a
 def _list(parent: Any, key: str, where: str, found: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -521,22 +574,31 @@ def _list(parent: Any, key: str, where: str, found: list[Problem]) -> Iterator[t
         else:
             found.append(Problem(place, f"must be an object, got {type(item).__name__}"))
 
+# %% ../../nbs/90_evaluation/datasets.ipynb #717bd22c
+def _squad_evidence(answer: Mapping[str, Any], base: int) -> dict[str, Any]:
+    "An answer of a paragraph that begins at `base`, as evidence."
+    start, text = answer.get("answer_start"), answer.get("text")
+    if isinstance(start, int) and not isinstance(start, bool) and start >= 0 and isinstance(text, str):
+        return {"start": base + start, "end": base + start + len(text), "text": text}
+    return {"start": start, "end": -1, "text": text}
+
 def _squad_question(qa: Mapping[str, Any], doc_id: str, base: int) -> dict[str, Any] | None:
     "A question of a paragraph that begins at `base`, as our own record; None when it has no answer."
     answers = qa.get("answers")
     if qa.get("is_impossible") or answers == []:
         return None
     evidence: list[dict] = []
-    for a in answers if isinstance(answers, list) and all(isinstance(a, dict) for a in answers) else []:
-        start, text = a.get("answer_start"), a.get("text")
-        whole = isinstance(start, int) and not isinstance(start, bool) and start >= 0 and isinstance(text, str)
-        item = {"start": base + start, "end": base + start + len(text), "text": text} if whole else {"start": start, "end": -1, "text": text}
-        evidence += [item] if item not in evidence else []
+    if isinstance(answers, list) and all(isinstance(a, dict) for a in answers):
+        for item in (_squad_evidence(a, base) for a in answers):
+            evidence += [item] if item not in evidence else []
     first = evidence[0]["text"] if evidence else ""
-    return {"query_id": qa.get("id"), "query": qa.get("question"), "doc_id": doc_id, "evidence": evidence, "answer": first}
+    return {"query_id": qa.get("id"), "query": qa.get("question"), "doc_id": doc_id, "evidence": evidence,
+            "answer": first}
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #dce3e23e
-def _squad_article(where: str, article: Mapping[str, Any], doc_id: str, found: list[Problem]) -> tuple[str, list[tuple[str, dict | None]]]:
+def _squad_article(
+    where: str, article: Mapping[str, Any], doc_id: str, found: list[Problem]
+) -> tuple[str, list[tuple[str, dict | None]]]:
     "Text and question records of an article."
     text, questions = "", []
     for place, paragraph in _list(article, "paragraphs", where, found):
@@ -552,7 +614,11 @@ def _squad_article(where: str, article: Mapping[str, Any], doc_id: str, found: l
 def _free_id(title: Any, taken: Collection[str]) -> str:
     "A document id made of a title."
     name = title.strip() if isinstance(title, str) and title.strip() else "article"
-    return next(i for n in range(1, len(taken) + 2) if (i := name if n == 1 else f"{name}-{n}") not in taken)
+    free, n = name, 1
+    while free in taken:
+        n += 1
+        free = f"{name}-{n}"
+    return free
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #ea6b0955
 def load_squad(
@@ -575,7 +641,7 @@ def load_squad(
     asked = [(w, r) for w, r in records if r is not None]
     questions = _questions(asked, _texts(documents, ()), True, found)
     _settle(found, problems)
-    notes = [f"questions without an answer, left out: {len(records) - len(asked)}"] if len(asked) < len(records) else []
+    notes = _left_out("questions without an answer", len(records) - len(asked))
     return _assemble(name or path.stem, documents, questions, None, notes)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #3880088d
@@ -591,19 +657,29 @@ def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise InputError(f"cannot read {path.name}: {error}") from error
     yield from ((f"{path.name}:{n}", row) for n, row in enumerate(rows, 1))
 
+def _autorag_document(row: Mapping[str, Any]) -> dict[str, Any]:
+    "A row of `corpus.parquet`, as our own record."
+    return {"doc_id": row.get("doc_id"), "text": row.get("contents"), "metadata": row.get("metadata")}
+
+# %% ../../nbs/90_evaluation/datasets.ipynb #e7063b11
+def _ids(group: Any) -> list[str]:
+    "Ids of a group of passages, one of which is needed."
+    return [str(i) for i in group] if isinstance(group, (list, tuple)) else [str(group)]
+
 def _groups(gold: Any) -> list[list[str]]:
     "`retrieval_gt` as lists of ids."
     gold = [[gold]] if isinstance(gold, str) else gold or []
-    groups = [[str(i) for i in g] if isinstance(g, (list, tuple)) else [str(g)] for g in gold]
-    return [g for g in groups if g]
+    return [ids for ids in map(_ids, gold) if ids]
 
+# %% ../../nbs/90_evaluation/datasets.ipynb #dc7049df
 def _autorag_question(row: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
     "A row of `qa.parquet`, as our own record."
     groups, answers = _groups(row.get("retrieval_gt")), row.get("generation_gt")
     ids = groups[0] if len(groups) == 1 else [g[0] for g in groups]
     evidence = [{"doc_id": i, "start": 0, "end": len(texts.get(i, ""))} for i in dict.fromkeys(ids)]
     answer = answers if isinstance(answers, str) else (answers or [""])[0]
-    return {"query_id": row.get("qid"), "query": row.get("query"), "answer": answer, "evidence": evidence, "evidence_mode": "any" if len(groups) == 1 else "all"}
+    return {"query_id": row.get("qid"), "query": row.get("query"), "answer": answer, "evidence": evidence,
+            "evidence_mode": "any" if len(groups) == 1 else "all"}
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #526f8172
 def load_autorag(
@@ -613,36 +689,45 @@ def load_autorag(
 ) -> Dataset:            # Needs pyarrow: `pip install 'ragnb[parquet]'`
     "Read an AutoRAG folder."
     folder, found = Path(folder), []
-    corpus = ((w, {"doc_id": r.get("doc_id"), "text": r.get("contents"), "metadata": r.get("metadata")}) for w, r in _parquet(folder / "corpus.parquet"))
+    corpus = ((w, _autorag_document(r)) for w, r in _parquet(folder / "corpus.parquet"))
     documents, blank = _documents(corpus, "corpus.parquet", found)
     texts, rows = _texts(documents, blank), list(_parquet(folder / "qa.parquet"))
     gold = {str(r.get("qid")): _groups(r.get("retrieval_gt")) for _, r in rows}
     asked = [(w, r) for w, r in rows if gold[str(r.get("qid"))]]
     questions = _questions(((w, _autorag_question(r, texts)) for w, r in asked), texts, True, found)
     _settle(found, problems)
-    qrels = {q.query_id: {i: 1 for g in gold[q.query_id] for i in g if i in texts} for q in questions}
-    mixed = sum(len(gold[q.query_id]) > 1 and max(map(len, gold[q.query_id])) > 1 for q in questions)
-    notes = [f"questions without gold passages, left out: {len(rows) - len(asked)}"] if len(asked) < len(rows) else []
+    qrels, mixed = {}, 0
+    for q in questions:
+        groups = gold[q.query_id]
+        qrels[q.query_id] = {i: 1 for g in groups for i in g if i in texts}
+        mixed += len(groups) > 1 and max(map(len, groups)) > 1
+    notes = _left_out("documents without text", len(blank))
+    notes += _left_out("questions without gold passages", len(rows) - len(asked))
     notes += [f"questions of which the first alternatives are the evidence: {mixed}"] if mixed else []
-    return _assemble(name or folder.resolve().name, documents, questions, qrels, _blank_note(blank) + notes)
+    return _assemble(name or folder.resolve().name, documents, questions, qrels, notes)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #fc2c0bc4
-def _reader(path: Path) -> Callable[[list[Problem] | None, str], Dataset] | None:
-    "What reads a path: a function of problems and split."
+_Reader = Callable[[list[Problem] | None, str], Dataset]   # Of problems and split
+
+def _reader(path: Path) -> _Reader | None:
+    "What reads a path; None when its format is not known."
     def has(*names: str) -> bool: return all((path / n).exists() for n in names)
+    name = path.resolve().name
     if path.is_file() and path.suffix.lower() == ".json":
         return lambda problems, split: load_squad(path, problems=problems)
     if has("qa.parquet", "corpus.parquet"):
         return lambda problems, split: load_autorag(path, problems=problems)
-    if has("corpus.jsonl", "queries.jsonl") and (path / "qrels").is_dir():
-        return lambda problems, split: load_beir(path, split, problems=problems)
     if has("corpus.jsonl", "queries.jsonl"):
-        qrels = path / "qrels.tsv"
-        return lambda problems, split: load_jsonl(path / "corpus.jsonl", path / "queries.jsonl", qrels if qrels.is_file() else None, path.resolve().name, problems)
+        corpus, queries, qrels = path / "corpus.jsonl", path / "queries.jsonl", path / "qrels.tsv"
+        if (path / "qrels").is_dir():
+            return lambda problems, split: load_beir(path, split, problems=problems)
+        judged = qrels if qrels.is_file() else None
+        return lambda problems, split: load_jsonl(corpus, queries, judged, name, problems)
     if has("corpus", "questions"):
-        return lambda problems, split: load_jsonl(path / "corpus", path / "questions", None, path.resolve().name, problems)
+        return lambda problems, split: load_jsonl(path / "corpus", path / "questions", None, name, problems)
     return None
 
+# %% ../../nbs/90_evaluation/datasets.ipynb #221f22c7
 def _data_folders() -> list[Path]:
     "Where a set is looked up by its name."
     if given := os.environ.get("RAGNB_DATA"):
@@ -652,14 +737,38 @@ def _data_folders() -> list[Path]:
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #bea190f4
 def load_dataset(
-    path: str | Path,     # A folder, a `.json` file, or the name of a set below `RAGNB_DATA`
-    split: str = "test",  # Of a BEIR folder
-    problems: list[Problem] | None = None,  # What cannot be used is added here and skipped; None: it is raised
+    path: str | Path,
+    split: str = "test",
+    problems: list[Problem] | None = None,
 ) -> Dataset:
-    "Read a data set, whatever its format."
+    """Read a data set, whatever its format.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder, a `.json` file, or the name of a set below the folder that `RAGNB_DATA` names
+        (`../shared/data` next to the project when it is not set).
+    split : str
+        Of a BEIR folder; questions that it does not judge are left out. Other formats have no splits.
+    problems : list of Problem, optional
+        What cannot be used is added here and skipped. When None, it is raised.
+
+    Returns
+    -------
+    Dataset
+        Documents, questions and what answers them, with every offset checked.
+
+    Raises
+    ------
+    InputError
+        When nothing is there, the format is not known, or, with `problems=None`, anything cannot be used;
+        the message lists every bad line with its file and number.
+    """
     places = [Path(path), *(folder / path for folder in _data_folders())]
     if reader := next(filter(None, map(_reader, places)), None):
         return reader(problems, split)
-    known = sorted({p.name for folder in _data_folders() if folder.is_dir() for p in folder.iterdir() if _reader(p)})
+    folders = [folder for folder in _data_folders() if folder.is_dir()]
+    known = sorted({p.name for folder in folders for p in folder.iterdir() if _reader(p)})
     there = "is there, but in no format that is known" if places[0].exists() else "is not there"
-    raise InputError(f"data set {str(path)!r} {there}; sets by name, below RAGNB_DATA (default ../shared/data): {', '.join(known) or 'none'}")
+    by_name = f"sets by name, below RAGNB_DATA (default ../shared/data): {', '.join(known) or 'none'}"
+    raise InputError(f"data set {str(path)!r} {there}; {by_name}")

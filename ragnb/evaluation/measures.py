@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['ID_MEASURES', 'Score', 'score_passages', 'Chosen', 'Row', 'Evaluation', 'make_row', 'evaluate', 'bootstrap_interval',
+__all__ = ['ID_MEASURES', 'Score', 'score_passages', 'Chosen', 'Row', 'bootstrap_interval', 'Evaluation', 'make_row', 'evaluate',
            'measure_ids', 'write_rows', 'read_rows']
 
 # %% ../../nbs/90_evaluation/measures.ipynb #56a779e9
 from ..documents.span import InputError, n_characters, Passage, shared, Span
+from ..documents.text import tokenizer as named_tokenizer
 from ..context.builders import PassageRanking, Ranking
 from .datasets import Question
 
@@ -49,6 +51,7 @@ def _inside(context: Mapping[str, Sequence[Span]], gold: Mapping[str, Sequence[S
     "Gold characters that the context holds."
     return sum(n_characters(shared(context.get(d, ()), spans)) for d, spans in gold.items())
 
+# %% ../../nbs/90_evaluation/measures.ipynb #6535725f
 def _first(passages: Sequence[Passage], gold: Mapping[str, Sequence[Span]]) -> int | None:
     "Characters read before the evidence begins."
     before = 0
@@ -69,15 +72,22 @@ def score_passages(
     if not question.evidence:
         raise InputError(f"question {question.query_id!r} has no evidence to compare with")
     context = _by_document((p.doc_id, p.span) for p in passages)
-    pieces = [{e.doc_id: [e.span]} for e in question.evidence]
     gold = _by_document((e.doc_id, e.span) for e in question.evidence)
-    distinct, used = sum(map(n_characters, context.values())), sum(len(p.span) for p in passages)
-    needed = [gold] if question.mode == "all" else pieces
-    parts = [(_inside(context, g), sum(map(n_characters, g.values()))) for g in needed]
+    distinct = sum(map(n_characters, context.values()))
+    used = sum(len(p.span) for p in passages)
+    needed = [gold] if question.mode == "all" else [{e.doc_id: [e.span]} for e in question.evidence]
+    parts = [(_inside(context, piece), sum(map(n_characters, piece.values()))) for piece in needed]
     recall = max(inside / wanted for inside, wanted in parts)
     return Score(
-        recall, _inside(context, gold) / used if used else 0.0, max(i / (w + distinct - i) for i, w in parts), float(recall == 1), used,
-        sum(count(p.text) for p in passages) if count else 0, (used - distinct) / used if used else 0.0, _first(passages, gold))
+        evidence_recall=recall,
+        precision=_inside(context, gold) / used if used else 0.0,
+        iou=max(inside / (wanted + distinct - inside) for inside, wanted in parts),
+        containment=float(recall == 1),
+        characters=used,
+        tokens=sum(count(p.text) for p in passages) if count else 0,
+        duplicated=(used - distinct) / used if used else 0.0,
+        first=_first(passages, gold),
+    )
 
 # %% ../../nbs/90_evaluation/measures.ipynb #df5ea0dc
 @dataclass(frozen=True)
@@ -87,7 +97,7 @@ class Chosen:
     span: Span
     score: float | None = None
 
-
+# %% ../../nbs/90_evaluation/measures.ipynb #e9fcf98e
 @dataclass(frozen=True)
 class Row:
     "One question: its scores at every budget, and the spans chosen at the largest."
@@ -99,129 +109,25 @@ class Row:
     milliseconds: float = field(default=0.0, compare=False)  # To rank; not part of the result
     measures: Mapping[str, float] = field(default_factory=dict)  # nDCG@10 and the like, where documents were ranked
 
-    def to_json(
-        self,
-    ) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         "A row as plain JSON values."
-        return {"query_id": self.query_id, "query": self.query, "kind": self.kind, "budgets": {str(b): asdict(s) for b, s in self.scores.items()},
-                "passages": [{"doc_id": c.doc_id, "start": c.span.start, "end": c.span.end, "score": c.score} for c in self.chosen], "measures": dict(self.measures)}
+        passages = []
+        for c in self.chosen:
+            passages.append({"doc_id": c.doc_id, "start": c.span.start, "end": c.span.end, "score": c.score})
+        budgets = {str(b): asdict(s) for b, s in self.scores.items()}
+        question = {"query_id": self.query_id, "query": self.query, "kind": self.kind}
+        return {**question, "budgets": budgets, "passages": passages, "measures": dict(self.measures)}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Row:
         "Read a row back; `InputError` when something is missing."
         try:
             chosen = tuple(Chosen(p["doc_id"], Span(p["start"], p["end"]), p["score"]) for p in record["passages"])
-            return cls(record["query_id"], record["query"], record["kind"], {int(b): Score(**s) for b, s in record["budgets"].items()}, chosen, measures=record.get("measures", {}))
+            scores = {int(b): Score(**s) for b, s in record["budgets"].items()}
+            names = record["query_id"], record["query"], record["kind"]
+            return cls(*names, scores, chosen, measures=record.get("measures", {}))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"not a row of a result: {type(error).__name__}: {error}") from error
-
-# %% ../../nbs/90_evaluation/measures.ipynb #4a23c125
-@dataclass(frozen=True)
-class Evaluation:
-    "What one strategy did on a set of questions."
-    rows: list[Row] = field(default_factory=list)
-    budgets: tuple[int, ...] = (0,)            # Ascending
-
-    def values(
-        self,
-        name: str = "evidence_recall",         # A field of `Score`, or a measure of ids such as nDCG@10
-        budget: int | None = None,             # The largest when None
-    ) -> np.ndarray:                           # Shape (n_questions,); a position that is not there is nan
-        "One measure of every question."
-        if self.rows and name in self.rows[0].measures:
-            return np.array([r.measures[name] for r in self.rows], dtype=float)
-        at = (self.budgets or (0,))[-1] if budget is None else budget
-        if name not in Score.__dataclass_fields__ or self.rows and at not in self.rows[0].scores:
-            raise InputError(f"no measure {name!r} at budget {at}: there are budgets {self.budgets} and {', '.join(Score.__dataclass_fields__)}")
-        return np.array([np.nan if (v := getattr(r.scores[at], name)) is None else float(v) for r in self.rows], dtype=float)
-
-    def mean(self, name: str = "evidence_recall", budget: int | None = None) -> float:
-        "Mean over the questions; 0 when there are none, positions over the questions that have one."
-        values = self.values(name, budget)
-        values = values[~np.isnan(values)]
-        return float(values.mean()) if len(values) else 0.0
-
-    def summary(
-        self,
-        budget: int | None = None,  # The largest when None
-    ) -> dict[str, Any]:            # Means rounded to three digits, `ci` of the evidence recall
-        "The means at one budget, for reading."
-        names = ("evidence_recall", "precision", "iou", "containment", "duplicated")
-        means = {n: round(self.mean(n, budget), 3) for n in names} | {"characters": round(self.mean("characters", budget))}
-        ci = [round(x, 3) for x in bootstrap_interval(self.values("evidence_recall", budget))] if self.rows else [0.0, 0.0]
-        return {"questions": len(self.rows), "evidence_recall": means.pop("evidence_recall"), "ci": ci, **means}
-
-    def by_kind(
-        self,
-        name: str = "evidence_recall",
-        budget: int | None = None,
-    ) -> dict[str, float]:          # Kind of question -> mean
-        "A mean for every kind of question."
-        values, kinds = self.values(name, budget), [r.kind for r in self.rows]
-        return {k: float(np.nanmean([v for v, kind in zip(values, kinds) if kind == k])) for k in sorted(set(kinds))}
-
-    def curve(
-        self,
-        unit: str = "characters",      # Or "tokens", when a tokenizer was named
-    ) -> list[dict[str, float]]:       # budget, evidence_recall, the unit used, and the recall gained for 1,000 more units
-        "Recall against size, budget by budget."
-        out: list[dict[str, float]] = []
-        for budget in self.budgets:
-            recall, used = self.mean("evidence_recall", budget), self.mean(unit, budget)
-            more = used - out[-1][unit] if out else used
-            gained = recall - out[-1]["evidence_recall"] if out else recall
-            out.append({"budget": budget, "evidence_recall": recall, unit: used, "marginal": 1000 * gained / more if more > 0 else 0.0})
-        return out
-
-    def to_dict(
-        self,
-    ) -> dict[str, Any]:   # {"budgets": {"1000": {"evidence_recall", "ci", "precision", "iou", "containment", "characters", …}}}
-        "The means at every budget as plain JSON values."
-        names = ("evidence_recall", "precision", "iou", "containment", "characters", "tokens", "duplicated", "first")
-        out = {}
-        for budget in self.budgets:
-            means = {n: round(self.mean(n, budget), 6) for n in names}
-            ci = [round(x, 6) for x in bootstrap_interval(self.values("evidence_recall", budget))]
-            out[str(budget)] = {"evidence_recall": means.pop("evidence_recall"), "ci": ci, **means}
-        return {"budgets": out}
-
-# %% ../../nbs/90_evaluation/measures.ipynb #2a441178
-def make_row(
-    question: Question,
-    contexts: Mapping[int, Sequence[Passage]],      # Budget, ascending -> what it gave
-    milliseconds: float = 0.0,
-    count: Callable[[str], int] | None = None,      # Tokens of a text
-) -> Row:
-    "Score the contexts of one question."
-    chosen = tuple(Chosen(p.doc_id, p.span, p.score) for p in contexts[max(contexts)])
-    return Row(question.query_id, question.query, question.kind, {b: score_passages(c, question, count) for b, c in contexts.items()}, chosen, milliseconds)
-
-
-def _ask(question: Question, ask: Callable[[str], Ranking | Sequence[Passage]], budgets: Sequence[int], count: Callable[[str], int] | None) -> Row:
-    "Ask one question and score the answer at every budget."
-    started = time.perf_counter()
-    found = ask(question.query)
-    milliseconds = 1000 * (time.perf_counter() - started)
-    ranking = found if isinstance(found, Ranking) else PassageRanking(list(found))
-    return make_row(question, {b: ranking.at(b) if b else list(found) for b in budgets}, milliseconds, count)
-
-# %% ../../nbs/90_evaluation/measures.ipynb #65e17bad
-def evaluate(
-    ask: Callable[[str], Ranking | Sequence[Passage]],  # Question -> ranking, or passages best first
-    questions: Sequence[Question],
-    budgets: Sequence[int] | None = None,               # Characters, each >= 1; None: passages are scored as they come
-    *,
-    tokenizer: str | None = None,                       # Also count tokens (see `ragnb.documents.text.tokenizer`)
-    show_progress: bool = False,
-) -> Evaluation:
-    "Ask every question over the whole corpus and score what comes back."
-    from tqdm.auto import tqdm
-    from ragnb.documents.text import tokenizer as named
-    if budgets is not None and not (len(budgets) and all(isinstance(b, int) and b >= 1 for b in budgets)):
-        raise InputError(f"budgets must be numbers of characters >= 1, got {budgets!r}")
-    wanted = tuple(sorted(set(budgets))) if budgets is not None else (0,)
-    count = named(tokenizer).count if tokenizer else None
-    return Evaluation([_ask(q, ask, wanted, count) for q in tqdm(questions, desc="evaluate", disable=not show_progress)], wanted)
 
 # %% ../../nbs/90_evaluation/measures.ipynb #f59538d1
 def bootstrap_interval(
@@ -243,25 +149,150 @@ def bootstrap_interval(
     low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
+# %% ../../nbs/90_evaluation/measures.ipynb #4a23c125
+@dataclass(frozen=True)
+class Evaluation:
+    "What one strategy did on a set of questions."
+    rows: list[Row] = field(default_factory=list)
+    budgets: tuple[int, ...] = (0,)            # Ascending
+
+    def values(
+        self,
+        name: str = "evidence_recall",         # A field of `Score`, or a measure of ids such as nDCG@10
+        budget: int | None = None,             # The largest when None
+    ) -> np.ndarray:                           # Shape (n_questions,); a position that is not there is nan
+        "One measure of every question."
+        if self.rows and name in self.rows[0].measures:
+            return np.array([r.measures[name] for r in self.rows], dtype=float)
+        at = (self.budgets or (0,))[-1] if budget is None else budget
+        if name not in Score.__dataclass_fields__ or self.rows and at not in self.rows[0].scores:
+            known = ", ".join(Score.__dataclass_fields__)
+            raise InputError(f"no measure {name!r} at budget {at}: there are budgets {self.budgets} and {known}")
+        found = [getattr(r.scores[at], name) for r in self.rows]
+        return np.array([np.nan if v is None else float(v) for v in found], dtype=float)
+
+    def mean(self, name: str = "evidence_recall", budget: int | None = None) -> float:
+        "Mean over the questions; 0 when there are none, positions over the questions that have one."
+        values = self.values(name, budget)
+        values = values[~np.isnan(values)]
+        return float(values.mean()) if len(values) else 0.0
+
+    def summary(
+        self,
+        budget: int | None = None,  # The largest when None
+    ) -> dict[str, Any]:            # Means rounded to three digits, `ci` of the evidence recall
+        "The means at one budget, for reading."
+        names = ("evidence_recall", "precision", "iou", "containment", "duplicated")
+        means = {n: round(self.mean(n, budget), 3) for n in names}
+        means["characters"] = round(self.mean("characters", budget))
+        ci = [round(x, 3) for x in bootstrap_interval(self.values("evidence_recall", budget))]
+        return {"questions": len(self.rows), "evidence_recall": means.pop("evidence_recall"), "ci": ci, **means}
+
+    def by_kind(
+        self,
+        name: str = "evidence_recall",
+        budget: int | None = None,
+    ) -> dict[str, float]:          # Kind of question -> mean
+        "A mean for every kind of question."
+        values, kinds = self.values(name, budget), np.array([r.kind for r in self.rows])
+        return {str(k): float(np.nanmean(values[kinds == k])) for k in sorted(set(kinds.tolist()))}
+
+    def curve(
+        self,
+        unit: str = "characters",      # Or "tokens", when a tokenizer was named
+    ) -> list[dict[str, float]]:  # budget, evidence_recall, what was used, and the recall gained for 1,000 more
+        "Recall against size, budget by budget."
+        out: list[dict[str, float]] = []
+        for budget in self.budgets:
+            recall, used = self.mean("evidence_recall", budget), self.mean(unit, budget)
+            more = used - out[-1][unit] if out else used
+            gained = recall - out[-1]["evidence_recall"] if out else recall
+            marginal = 1000 * gained / more if more > 0 else 0.0
+            out.append({"budget": budget, "evidence_recall": recall, unit: used, "marginal": marginal})
+        return out
+
+    def to_dict(
+        self,
+    ) -> dict[str, Any]:   # {"budgets": {"1000": {"evidence_recall": …, "ci": …, "precision": …, …}}}
+        "The means at every budget as plain JSON values."
+        names = ("evidence_recall", "precision", "iou", "containment", "characters", "tokens", "duplicated", "first")
+        out = {}
+        for budget in self.budgets:
+            means = {n: round(self.mean(n, budget), 6) for n in names}
+            ci = [round(x, 6) for x in bootstrap_interval(self.values("evidence_recall", budget))]
+            out[str(budget)] = {"evidence_recall": means.pop("evidence_recall"), "ci": ci, **means}
+        return {"budgets": out}
+
+# %% ../../nbs/90_evaluation/measures.ipynb #2a441178
+def make_row(
+    question: Question,
+    contexts: Mapping[int, Sequence[Passage]],      # Budget, ascending -> what it gave
+    milliseconds: float = 0.0,
+    count: Callable[[str], int] | None = None,      # Tokens of a text
+) -> Row:
+    "Score the contexts of one question."
+    chosen = tuple(Chosen(p.doc_id, p.span, p.score) for p in contexts[max(contexts)])
+    scores = {budget: score_passages(context, question, count) for budget, context in contexts.items()}
+    return Row(question.query_id, question.query, question.kind, scores, chosen, milliseconds)
+
+# %% ../../nbs/90_evaluation/measures.ipynb #ac59bab8
+def _ask(
+    question: Question,
+    ask: Callable[[str], Ranking | Sequence[Passage]],
+    budgets: Sequence[int],
+    count: Callable[[str], int] | None,
+) -> Row:
+    "Ask one question and score the answer at every budget."
+    started = time.perf_counter()
+    found = ask(question.query)
+    milliseconds = 1000 * (time.perf_counter() - started)
+    ranking = found if isinstance(found, Ranking) else PassageRanking(list(found))
+    contexts = {b: ranking.at(b) if b else list(found) for b in budgets}
+    return make_row(question, contexts, milliseconds, count)
+
+# %% ../../nbs/90_evaluation/measures.ipynb #65e17bad
+def evaluate(
+    ask: Callable[[str], Ranking | Sequence[Passage]],
+    questions: Sequence[Question],
+    budgets: Sequence[int] | None = None,
+    *,
+    tokenizer: str | None = None,
+    show_progress: bool = False,
+) -> Evaluation:
+    """Ask every question over the whole corpus and score what comes back.
+
+    Parameters
+    ----------
+    ask : callable
+        From a question's text to a ranking (`Pipeline.rank`, `MultiScaleRetriever.rank`), or to passages, best first.
+    questions : sequence of Question
+        With evidence, as `load_dataset` and `load_questions` give them.
+    budgets : sequence of int, optional
+        Characters of context, each >= 1. One answer is scored at all of them. None: passages are scored as they come.
+    tokenizer : str, optional
+        Also count the tokens of the contexts; a name of `ragnb.documents.text.tokenizer`.
+    show_progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Evaluation
+        One row a question; `mean(measure, budget)`, `summary(budget)`, `curve()`.
+
+    Raises
+    ------
+    InputError
+        For a budget below 1, or a question without evidence.
+    """
+    if budgets is not None and not (len(budgets) and all(isinstance(b, int) and b >= 1 for b in budgets)):
+        raise InputError(f"budgets must be numbers of characters >= 1, got {budgets!r}")
+    wanted = tuple(sorted(set(budgets))) if budgets is not None else (0,)
+    count = named_tokenizer(tokenizer).count if tokenizer else None
+    asked = tqdm(questions, desc="evaluate", disable=not show_progress)
+    return Evaluation([_ask(q, ask, wanted, count) for q in asked], wanted)
+
 # %% ../../nbs/90_evaluation/measures.ipynb #a2d7eca9
 ID_MEASURES: tuple[str, ...] = ("nDCG@10", "recall@10", "recall@100", "MRR", "success@5")
-
-
-def measure_ids(
-    rankings: Mapping[str, Sequence[str]],          # Query id -> document ids, best first, each once
-    qrels: Mapping[str, Mapping[str, int]],         # Query id -> document id -> relevance >= 0
-    measures: Sequence[str] = ID_MEASURES,
-) -> dict[str, dict[str, float]]:                   # Measure -> query id -> value, for every query of the qrels
-    "Score rankings of documents with ir-measures."
-    import ir_measures
-    parsed = {name: _parse_measure(name) for name in measures}
-    gold = [ir_measures.Qrel(q, d, int(r)) for q, docs in qrels.items() for d, r in docs.items()]
-    run = [ir_measures.ScoredDoc(q, d, float(-rank)) for q, ranked in rankings.items() for rank, d in enumerate(dict.fromkeys(ranked))]
-    names = {str(m): n for n, m in parsed.items()}
-    out: dict[str, dict[str, float]] = {n: dict.fromkeys(qrels, 0.0) for n in parsed}
-    for metric in ir_measures.iter_calc(list(parsed.values()), gold, run) if gold else ():
-        out[names[str(metric.measure)]][metric.query_id] = float(metric.value)
-    return out
 
 
 def _parse_measure(name: str) -> Any:
@@ -274,22 +305,42 @@ def _parse_measure(name: str) -> Any:
     except (NameError, ValueError, SyntaxError, TypeError) as error:
         raise InputError(f"unknown measure {name!r}: use for example {', '.join(ID_MEASURES)}") from error
 
+# %% ../../nbs/90_evaluation/measures.ipynb #762c2532
+def measure_ids(
+    rankings: Mapping[str, Sequence[str]],          # Query id -> document ids, best first, each once
+    qrels: Mapping[str, Mapping[str, int]],         # Query id -> document id -> relevance >= 0
+    measures: Sequence[str] = ID_MEASURES,
+) -> dict[str, dict[str, float]]:                   # Measure -> query id -> value, for every query of the qrels
+    "Score rankings of documents with ir-measures."
+    import ir_measures
+    parsed = {name: _parse_measure(name) for name in measures}
+    gold = [ir_measures.Qrel(q, d, int(r)) for q, docs in qrels.items() for d, r in docs.items()]
+    run = []
+    for query_id, ranked in rankings.items():
+        run += [ir_measures.ScoredDoc(query_id, d, float(-rank)) for rank, d in enumerate(dict.fromkeys(ranked))]
+    names = {str(m): n for n, m in parsed.items()}
+    out: dict[str, dict[str, float]] = {n: dict.fromkeys(qrels, 0.0) for n in parsed}
+    for metric in ir_measures.iter_calc(list(parsed.values()), gold, run) if gold else ():
+        out[names[str(metric.measure)]][metric.query_id] = float(metric.value)
+    return out
+
 # %% ../../nbs/90_evaluation/measures.ipynb #39648636
+def _open(path: str | Path, mode: str) -> Any:
+    "Open a text file, a compressed one when its name ends in .gz."
+    return (gzip.open if str(path).endswith(".gz") else open)(path, mode, encoding="utf-8", errors="surrogatepass")
+
+# %% ../../nbs/90_evaluation/measures.ipynb #ed6de51d
 def write_rows(
     evaluations: Mapping[str, Evaluation],  # Strategy -> its evaluation
     path: str | Path,
 ) -> None:
     "Write one JSON line a strategy and question."
     with _open(path, "wt") as file:
-        for name, e in evaluations.items():
-            file.writelines(json.dumps({"strategy": name, **row.to_json()}, ensure_ascii=False) + "\n" for row in e.rows)
+        for name, evaluation in evaluations.items():
+            records = ({"strategy": name, **row.to_json()} for row in evaluation.rows)
+            file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
-
-def _open(path: str | Path, mode: str) -> Any:
-    "Open a text file, a compressed one when its name ends in .gz."
-    return (gzip.open if str(path).endswith(".gz") else open)(path, mode, encoding="utf-8", errors="surrogatepass")
-
-
+# %% ../../nbs/90_evaluation/measures.ipynb #885e0613
 def read_rows(
     path: str | Path,
 ) -> dict[str, Evaluation]:  # `InputError` for a file that is not there or not such a file

@@ -415,7 +415,7 @@ def _citations(depth: int = 1, catalogue: Any = None) -> Policy:
         raise InputError("the citations policy needs a catalogue: resolve_policy('citations', catalogue=…)")
     if callable(catalogue):
         return with_citations(catalogue, depth)
-    from ragnb.documents.catalogue import cited_spans
+    from ragnb.documents.provisions import cited_spans
 
     def cite(doc_id: str, span: Span) -> list[Place]:
         return [Place(*p) for p in cited_spans(doc_id, span, catalogue)]

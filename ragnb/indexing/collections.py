@@ -74,9 +74,9 @@ def _added(a: IndexReport, b: IndexReport) -> IndexReport:
 @dataclass
 class CollectionsReport:
     "What building collections did."
-    reports: dict[str, IndexReport] = field(default_factory=dict)   # Collection -> its report
-    not_routed: list[str] = field(default_factory=list)             # Folders and files of the corpus that no collection takes
-    absent: list[str] = field(default_factory=list)                 # Folders of the table that the corpus does not have
+    reports: dict[str, IndexReport] = field(default_factory=dict)  # Collection -> its report
+    not_routed: list[str] = field(default_factory=list)  # Folders and files of the corpus that no collection takes
+    absent: list[str] = field(default_factory=list)      # Folders of the table that the corpus does not have
 
 # %% ../../nbs/70_indexing/collections.ipynb #b1685fb9
 def index_collections(

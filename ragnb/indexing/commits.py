@@ -148,8 +148,8 @@ def _is_committed(folder: Path, force: bool) -> bool:
 # %% ../../nbs/70_indexing/commits.ipynb #d26aa5dc
 def open_or_create(
     folder: Path,                               # Of the index
-    embed: str | Any | None = None,             # See `resolve_embedding`; None: that of the index, `ngram` for a new one
-    parser: str | SpanNodeParser | None = None,  # See `resolve_parser`; None: that of the index, `units` for a new one
+    embed: str | Any | None = None,             # See `resolve_embedding`; None: that of the index, or `ngram`
+    parser: str | SpanNodeParser | None = None,  # See `resolve_parser`; None: that of the index, or `units`
     *,
     force: bool = False,                        # Make the index anew
     store: Any = None,                          # A `ChunkStore` of the caller's

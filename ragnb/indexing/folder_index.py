@@ -41,7 +41,7 @@ class Manifest:
     embedding: dict[str, Any] = field(default_factory=dict)             # From `describe_embedding`
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)  # Document id -> the keys of `ENTRY`
     fitted_on: int = 0                  # Characters that the embedding was fitted on; 0 for one that is not fitted
-    generation: int = 0                 # Grows with every commit and names the BM25 folder; 0: nothing was committed yet
+    generation: int = 0                 # Grows with every commit, names its parts; 0: nothing was committed yet
     chroma_folder: str = ""             # "chroma-1"
     embedding_folder: str = ""          # "embedding-1"
     format: int = FORMAT                # Of the folder
@@ -71,8 +71,8 @@ def read_manifest(
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
         if data.get("format") != FORMAT:
-            found = data.get("format")
-            raise IndexMismatchError(f"index format is {found!r}, this version reads {FORMAT}: index again with --force")
+            found = f"index format is {data.get('format')!r}, this version reads {FORMAT}"
+            raise IndexMismatchError(f"{found}: index again with --force")
         manifest = Manifest(**data)
         _check_manifest(manifest)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -303,7 +303,7 @@ class Index:
 
     @property
     def unfinished(self) -> list[str]:
-        "Ids of documents that an update was cut short in replacing; they are not searched, the next update does them again."
+        "Ids of documents that an update was cut short in replacing; not searched until the next one does them again."
         return sorted(i for i, entry in self.manifest.documents.items() if not entry["hash"])
 
     @classmethod

@@ -63,7 +63,7 @@ def _answer_of(line: bytes) -> tuple[str, str] | None:
         return None
     return (key, answer) if isinstance(key, str) and isinstance(answer, str) else None
 
-# %% ../../nbs/10_models/calls.ipynb #f49a0908
+# %% ../../nbs/10_models/calls.ipynb #81ae0219
 class CallCache:
     "Answers of models, kept in a file that is only appended to."
 
@@ -121,7 +121,8 @@ class CallCache:
             lines = [line for line in data.split(b"\n") if line.strip()]
             found = [answer for answer in map(_answer_of, lines) if answer is not None]
             if len(lines) > 1 and not found:
-                raise InputError(f"{str(self.path)!r} is not a cache of answers: none of its {len(lines)} lines holds one")
+                wrong = f"none of its {len(lines)} lines holds one"
+                raise InputError(f"{str(self.path)!r} is not a cache of answers: {wrong}")
             self.damaged = len(lines) - len(found)
             self._torn = bool(data) and not data.endswith(b"\n")
             self._answers = dict(found)
@@ -300,7 +301,7 @@ def _as_it_is() -> Any:
     from llama_index.core import PromptTemplate
     return PromptTemplate("{text}")
 
-# %% ../../nbs/10_models/calls.ipynb #1739a2c7
+# %% ../../nbs/10_models/calls.ipynb #a1468ee8
 def ask_all(
     calls: Iterable[Call],                     # Asked about in this order
     llm: Any,                                  # A LlamaIndex LLM; None: only what the cache holds
@@ -323,7 +324,8 @@ def ask_all(
         return run.done()
     with ThreadPoolExecutor(workers) as pool:
         try:
-            for future in as_completed([pool.submit(lambda: _finish(_work(run, ask))) for _ in range(workers)]):
+            futures = [pool.submit(lambda: _finish(_work(run, ask))) for _ in range(workers)]
+            for future in as_completed(futures):
                 future.result()
         except BaseException:
             run.stopped = True

@@ -18,7 +18,7 @@ __all__ = ['RETRIEVERS', 'PLANS', 'RetrieverSpec', 'parse_retriever', 'resolve_r
            'resolve_parts']
 
 # %% ../../nbs/80_pipeline/specs.ipynb #a22b497d
-from ..documents.catalogue import cited_spans, resolve_question
+from ..documents.provisions import cited_spans, look_up_question
 from ..documents.span import InputError
 from ..retrieval.bm25 import Bm25Retriever
 from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever
@@ -84,7 +84,7 @@ def _multiscale(index: Index, top_k: int) -> MultiScaleRetriever:
     "Multi-scale retrieval over the units of an index."
     if index.multiscale is None:
         raise InputError("multi-scale retrieval needs an index of units: make it with `--split units`")
-    leads = partial(resolve_question, catalogue=index.catalogue) if len(index.catalogue) else None
+    leads = partial(look_up_question, catalogue=index.catalogue) if len(index.catalogue) else None
     follow = partial(cited_spans, catalogue=index.catalogue) if len(index.catalogue) else None
     return MultiScaleRetriever(index.multiscale, index.store, index.embed_model,
                                top_k=top_k, leads=leads, follow=follow)

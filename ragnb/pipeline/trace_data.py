@@ -316,13 +316,17 @@ class Trace:
         return self.fragment()
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #834f7cb5
+def _size(passages: Iterable[Passage]) -> int:
+    "Characters of passages."
+    return sum(len(p.span) for p in passages)
+
 def _notes(answer: Answer) -> list[str]:
     "What compression left out, and numbers that name no source."
     notes = []
     if lost := [str(mark.number) for mark in answer.source_marks if mark.passage is None]:
         notes.append(f"the answer cites [{', '.join(lost)}], which the context does not have")
     if c := answer.compression:
-        before, after = (sum(len(p.span) for p in passages) for passages in (answer.expansion.passages, c.passages))
+        before, after = _size(answer.expansion.passages), _size(c.passages)
         how = " by rule, as the model gave nothing usable," if c.extractive else ""
         made_up = f"; {c.dropped} sentences of the model are not in the source" if c.dropped else ""
         notes.append(f"compressed{how}: {after:,} of {before:,} characters are left{made_up}")
@@ -378,7 +382,7 @@ def _of_ranking(ranking: Any, question: str, budget: int, store: ChunkReader | N
     doc_ids = list(dict.fromkeys(p.doc_id for p in passages))
     outlines = store.get_outlines(doc_ids).found if store and doc_ids else {}
     hits = [i for p in passages for i in p.hits]
-    size = sum(len(p.span) for p in passages)
+    size = _size(passages)
     facts = (f"hits: {len(hits)}, passages: {len(passages)}, characters: {size:,} of {budget:,}",)
     kept = {"question": question, "passages": passages, "read": passages, "outlines": outlines, "facts": facts}
     return kept | _of_signals(ranking, hits)
@@ -448,7 +452,8 @@ def trace(
         store = store or _store_of(source, ranking)
         kept = _of_ranking(ranking, question or "", budget, store)
     if store and around:
-        of = {d: [p for p in kept["passages"] if p.doc_id == d] for d in kept["outlines"]}
-        edges = {d: _edges(passages, kept["outlines"][d], around) for d, passages in of.items()}
+        edges = {}
+        for doc_id, outline in kept["outlines"].items():
+            edges[doc_id] = _edges([p for p in kept["passages"] if p.doc_id == doc_id], outline, around)
         kept["around"] = read_spans(store, kept["outlines"], edges)
     return Trace(**kept, evidence=tuple(evidence))

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate, chain
+from itertools import accumulate
 from pathlib import Path
-from types import MappingProxyType
+from tempfile import mkdtemp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,15 +23,16 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 # %% auto #0
-__all__ = ['IDFS', 'VARIANTS', 'Bm25Parameters', 'compute_idf', 'saturate', 'Bm25', 'compare_with_rank_bm25', 'Bm25Retriever']
+__all__ = ['IDFS', 'VARIANTS', 'Bm25Parameters', 'compute_idf', 'saturate', 'Bm25Scorer', 'Bm25', 'compare_with_rank_bm25',
+           'Bm25Retriever']
 
-# %% ../../nbs/40_retrieval/bm25.ipynb #2ddedda8
-from ..documents.span import DuplicateIdError, id_key, IndexMismatchError, InputError, MissingChunkError
+# %% ../../nbs/40_retrieval/bm25.ipynb #411f91d2
+from ..documents.span import id_key, IndexMismatchError, InputError, MissingChunkError
+from .term_counts import check_tokens, read_counts, TermCounts, write_any_json, write_counts
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #f7b7882b
 IDFS: tuple[str, ...] = ("lucene", "okapi", "atire", "plus", "l")
 
-# %% ../../nbs/40_retrieval/bm25.ipynb #fe86ccd9
 VARIANTS: dict[str, tuple[str, float]] = {  # Variant -> (its idf, its delta)
     "okapi": ("lucene", 0.0),
     "plus": ("plus", 1.0),
@@ -100,13 +102,203 @@ def saturate(
     weight = counts * (k1 + 1) / (counts + k1 * norms)
     return weight + delta if variant == "plus_paper" else weight
 
-# %% ../../nbs/40_retrieval/bm25.ipynb #79b7dc20
-class _Vocabulary(dict):
-    "Term -> column; an unknown term gets the next column."
+# %% ../../nbs/40_retrieval/bm25.ipynb #b6240e67
+class _Norms(NamedTuple):
+    "What follows from the documents held."
+    norms: np.ndarray   # Shape (n_documents,): 1 - b + b × length / average length
+    least: float        # The norm of the shortest document that holds a token
+    idf: np.ndarray     # Shape (n_terms,); negative values lifted to `epsilon` × the average
 
-    def __missing__(self, term: str) -> int:
-        self[term] = column = len(self)
-        return column
+def _norms(counts: TermCounts, p: Bm25Parameters) -> _Norms:
+    "Compute length norms and idfs."
+    total = int(counts.lengths.sum())
+    average = total / len(counts) if total else 1.0
+    n_terms = np.bincount(counts.frequencies, minlength=2)
+    df = np.flatnonzero(n_terms[1:]) + 1
+    idf, table = compute_idf(df, len(counts), p.idf), np.zeros(len(n_terms))
+    floor = p.epsilon * float(idf @ n_terms[df]) / max(n_terms[df].sum(), 1)
+    table[df] = np.where(idf < 0, floor, idf)
+    norms = 1 - p.b + p.b * counts.lengths / average
+    return _Norms(norms, float(norms[counts.lengths > 0].min(initial=np.inf)), table[counts.frequencies])
+
+# %% ../../nbs/40_retrieval/bm25.ipynb #bf02ea51
+class _Posting(NamedTuple):
+    "Where a query term is."
+    weight: float        # idf × times in the query
+    rows: np.ndarray     # Documents that hold it, rising
+    counts: np.ndarray   # Its occurrences in each
+
+def _counts_at(posting: _Posting, rows: np.ndarray) -> np.ndarray:
+    "How often a term is in documents, 0 where it is not."
+    at = np.searchsorted(posting.rows, rows.astype(posting.rows.dtype))
+    at[at == len(posting.rows)] = 0
+    return np.where(posting.rows[at] == rows, posting.counts[at], 0)
+
+# %% ../../nbs/40_retrieval/bm25.ipynb #c54a8329
+class Bm25Scorer:
+    "BM25 for one state of the counts; an index makes a new one after every change."
+
+    def __init__(
+        self,
+        counts: TermCounts,
+        parameters: Bm25Parameters,
+    ) -> None:
+        self.counts, self.parameters, self.derived = counts, parameters, _norms(counts, parameters)
+
+    def postings(
+        self,
+        query_tokens: Sequence[str],   # A term that occurs twice counts twice
+    ) -> list[_Posting]:               # The heaviest first
+        "Read the columns of a query's terms."
+        columns: Counter[int] = Counter()
+        for token in check_tokens("query_tokens", query_tokens):
+            column = self.counts.vocabulary.get(token)
+            if column is not None and self.counts.frequencies[column]:
+                columns[column] += 1
+        weights = {column: times * float(self.derived.idf[column]) for column, times in columns.items()}
+        ordered = sorted(weights, key=weights.__getitem__, reverse=True)
+        return [_Posting(weights[column], *self.counts.posting(column)) for column in ordered if weights[column]]
+
+    def earned(
+        self,
+        weight: float,        # Of a term
+        rows: np.ndarray,     # Documents that hold it
+        counts: np.ndarray,   # How often each does
+    ) -> np.ndarray:          # Of the same length
+        "What documents earn by a term."
+        return weight * saturate(counts, self.derived.norms[rows], self.parameters)
+
+    def earned_at(
+        self,
+        posting: _Posting,
+        rows: np.ndarray,     # Any documents
+    ) -> np.ndarray:          # Of the same length
+        "What some documents earn by a term, 0 where they do not hold it."
+        out, counts = np.zeros(len(rows)), _counts_at(posting, rows)
+        held = np.flatnonzero(counts)
+        out[held] = self.earned(posting.weight, rows[held], counts[held])
+        return out
+
+    def matched(
+        self,
+        postings: Iterable[_Posting],
+    ) -> np.ndarray:          # Shape (n_documents,)
+        "What each document earns by the terms it holds."
+        out = np.zeros(len(self.counts))
+        for weight, rows, counts in postings:
+            rows = rows.astype(np.intp)
+            np.add.at(out, rows, self.earned(weight, rows, counts))
+        return out
+
+    def everywhere(
+        self,
+        postings: Iterable[_Posting],
+    ) -> float:               # 0.0 but for variant `plus`
+        "What every document gets, whatever it holds."
+        return self.parameters.delta * sum(p.weight for p in postings) if self.parameters.variant == "plus" else 0.0
+
+    def scores(
+        self,
+        query_tokens: Sequence[str],
+    ) -> np.ndarray:          # Shape (n_documents,)
+        "Score every document."
+        postings = self.postings(query_tokens)
+        matched, everywhere = self.matched(postings), self.everywhere(postings)
+        return matched + everywhere if everywhere else matched
+
+# %% ../../nbs/40_retrieval/bm25.ipynb #70ca8e61
+_SLACK = 1 - 1e-9  # Sums in another order differ in the last digits
+
+def _kth(values: np.ndarray, k: int) -> float:
+    "The k-th largest value; 0 when there are fewer."
+    return float(np.partition(values, len(values) - k)[len(values) - k]) if len(values) >= k else 0.0
+
+def _bounds_from(scorer: Bm25Scorer, postings: Sequence[_Posting]) -> list[float]:
+    "The most that one document can earn by the terms from each on; 0.0 at the end."
+    highest = np.array([p.counts.max() for p in postings], dtype=np.float64)
+    most = saturate(highest, scorer.derived.least, scorer.parameters).tolist()
+    shares = (p.weight * m for p, m in zip(reversed(postings), reversed(most)))
+    return [*accumulate(shares, initial=0.0)][::-1]
+
+# %% ../../nbs/40_retrieval/bm25.ipynb #6fd4a7d8
+def _race(scorer: Bm25Scorer, postings: Sequence[_Posting], k: int) -> tuple[np.ndarray, np.ndarray]:
+    "(rows, their scores) of documents that hold a term, the k best and all that tie with them among them."
+    rest = _bounds_from(scorer, postings)
+    out, new, kth, n = np.zeros(len(scorer.counts)), [], 0.0, 0
+    while n < len(postings) and rest[n] >= kth * _SLACK:
+        rows = postings[n].rows.astype(np.intp)
+        before = out[rows]
+        new.append(rows[before == 0])
+        out[rows] = now = before + scorer.earned(postings[n].weight, rows, postings[n].counts)
+        kth, n = max(kth, _kth(now, k)), n + 1
+    rows = np.concatenate([r[out[r] >= (kth - rest[n]) * _SLACK] for r in new])
+    for posting, left in zip(postings[n:], rest[n + 1:]):
+        if len(posting.rows) < 8 * len(rows):  # quicker to read it all
+            out[posting.rows] += scorer.earned(*posting)
+        else:
+            out[rows] += scorer.earned_at(posting, rows)
+        kth = max(kth, _kth(out[rows], k))
+        rows = rows[out[rows] >= (kth - left) * _SLACK]
+    return rows, out[rows]
+
+# %% ../../nbs/40_retrieval/bm25.ipynb #8e8a216c
+def _found(scorer: Bm25Scorer, postings: Sequence[_Posting], k: int) -> tuple[np.ndarray, np.ndarray]:
+    "(rows, their scores) of matching documents, the k best and all that tie with them among them."
+    if postings[-1].weight > 0:  # the least
+        return _race(scorer, postings, k)
+    matched = scorer.matched(postings)
+    rows = np.flatnonzero(matched > 0)
+    return rows, matched[rows]
+
+# %% ../../nbs/40_retrieval/bm25.ipynb #09537c67
+def _best(scorer: Bm25Scorer, query_tokens: Sequence[str], k: int) -> list[tuple[str, float]]:
+    "(id, score > 0) of the k best, ties in address order."
+    postings, ids = scorer.postings(query_tokens), scorer.counts.ids
+    if not postings:
+        return []
+    rows, scores = _found(scorer, postings, k)
+    everywhere = scorer.everywhere(postings)
+    keep = (scores + everywhere > 0) & (scores >= _kth(scores, k))
+    found = zip(rows[keep].tolist(), scores[keep].tolist())
+    best = sorted(found, key=lambda x: (-x[1], id_key(ids[x[0]])))[:k]
+    return [(ids[row], score + everywhere) for row, score in best]
+
+# %% ../../nbs/40_retrieval/bm25.ipynb #3af49ec2
+_FORMAT, _VERSION, _DATA = "ragnb-bm25", 1, "bm25-data-"
+
+
+def _save(counts: TermCounts, parameters: Bm25Parameters, folder: Path) -> None:
+    "Write an index; an error or a kill leaves what was there before."
+    folder.mkdir(parents=True, exist_ok=True)
+    data = Path(mkdtemp(prefix=_DATA, dir=folder))
+    header = {"format": _FORMAT, "version": _VERSION, "parameters": asdict(parameters), "data": data.name}
+    try:
+        write_counts(counts, data)
+        write_any_json(data / "bm25.json", header)
+        (data / "bm25.json").replace(folder / "bm25.json")
+    except BaseException:
+        shutil.rmtree(data, ignore_errors=True)
+        raise
+    for old in folder.glob(f"{_DATA}*"):
+        if old != data:
+            shutil.rmtree(old, ignore_errors=True)
+
+# %% ../../nbs/40_retrieval/bm25.ipynb #6fa5d8b5
+def _read_header(folder: Path) -> tuple[dict[str, Any], Path]:
+    "Read `bm25.json`: (parameters, data folder)."
+    try:
+        header = json.loads((folder / "bm25.json").read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"folder holds no BM25 index: {str(folder)!r}") from None
+    except ValueError as error:
+        raise IndexMismatchError(f"bm25.json in {str(folder)!r} is not JSON: {error}") from error
+    found = (header.get("format"), header.get("version")) if isinstance(header, dict) else None
+    if found != (_FORMAT, _VERSION):
+        raise IndexMismatchError(
+            f"BM25 index in {str(folder)!r} has format {found}, this ragnb reads {(_FORMAT, _VERSION)}")
+    if not isinstance(header.get("parameters"), dict) or not str(header.get("data")).startswith(_DATA):
+        raise IndexMismatchError(f"bm25.json in {str(folder)!r} is damaged: it names no parameters or no data")
+    return header["parameters"], folder / Path(header["data"]).name
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #c70c4aaf
 class Bm25:
@@ -122,46 +314,50 @@ class Bm25:
         delta: float | None = None,  # For `plus` and `l`; None: the variant's own
     ) -> None:
         self.parameters = Bm25Parameters(k1, b, epsilon, variant, idf, delta)
-        self.ids: list[str] = []
-        self.lengths = np.zeros(0, dtype=np.int64)
-        self.frequencies = np.zeros(0, dtype=np.int64)
-        self._vocabulary = _Vocabulary()
-        self._segments: list[Any] = []                          # scipy csc_array, documents in the order of `ids`
-        self._rows: dict[str, int] = {}                         # id -> row
-        self._derived: _Derived | None = None                   # None after a change
+        self.counts = TermCounts()
+        self._scorer: Bm25Scorer | None = None  # None after a change
 
     def __contains__(self, chunk_id: object) -> bool:
-        return chunk_id in self._rows
+        return chunk_id in self.counts.rows
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.counts)
+
+    def __repr__(self) -> str:
+        p, n_terms = self.parameters, int(np.count_nonzero(self.counts.frequencies))
+        return f"Bm25({len(self)} documents, {n_terms} terms, variant={p.variant!r}, idf={p.idf!r})"
+
+    @property
+    def ids(self) -> list[str]:
+        "Ids of the documents, in the order of their rows."
+        return self.counts.ids
 
     @property
     def rows(self) -> Mapping[str, int]:
-        "Chunk id -> its row, in the order of `ids`; read-only."
-        return MappingProxyType(self._rows)
+        "Id -> row; read-only."
+        return self.counts.rows
+
+    @property
+    def lengths(self) -> np.ndarray:
+        "Tokens of each document, shape (n_documents,)."
+        return self.counts.lengths
 
     @property
     def vocabulary(self) -> Mapping[str, int]:
-        "Term -> its column; read-only, and looking up never adds a term."
-        return MappingProxyType(self._vocabulary)
+        "Term -> column; read-only."
+        return self.counts.vocabulary
 
-    def __repr__(self) -> str:
-        n_terms = int(np.count_nonzero(self.frequencies))
-        return f"Bm25({len(self)} documents, {n_terms} terms, variant={self.parameters.variant!r}, idf={self.parameters.idf!r})"
+    @property
+    def frequencies(self) -> np.ndarray:
+        "Documents that hold each term, shape (n_terms,)."
+        return self.counts.frequencies
 
-    def _merge(self, everything: bool = False) -> None:
-        "Join the last segments while they are of similar size, or all of them."
-        from scipy.sparse import vstack
-        cut = len(self._segments)
-        size = 0
-        while cut and (everything or size == 0 or self._segments[cut - 1].shape[0] <= 2 * size):
-            cut -= 1
-            size += self._segments[cut].shape[0]
-        if len(self._segments) - cut > 1:
-            parts = [_widen(s, len(self._vocabulary)) for s in self._segments[cut:]]
-            self._segments[cut:] = [vstack(parts, format="csc")]
-            self._segments[cut].sort_indices()
+    @property
+    def scorer(self) -> Bm25Scorer:
+        "The scorer of the documents as they are."
+        if self._scorer is None:
+            self._scorer = Bm25Scorer(self.counts, self.parameters)
+        return self._scorer
 
     def add(
         self,
@@ -169,81 +365,23 @@ class Bm25:
         token_lists: Iterable[Sequence[str]],  # One list of tokens a document; an empty list is allowed
     ) -> None:
         "Add documents; nothing is added when anything is refused."
-        ids = _check_ids(ids, self._rows)
-        columns, lengths = _columns(ids, token_lists, self._vocabulary)
-        if ids:
-            segment = _count(columns, lengths, len(self._vocabulary))
-            self._segments.append(segment)
-            self._rows.update(zip(ids, range(len(self), len(self) + len(ids))))
-            self.ids += ids
-            self.lengths = np.concatenate([self.lengths, lengths])
-            self._changed(np.diff(segment.indptr))
-            self._merge()
+        self.counts.add(ids, token_lists)
+        self._scorer = None
 
-    def _changed(self, more: np.ndarray) -> None:
-        "Add to the document frequencies, and forget what was derived from the old state."
-        missing = len(self._vocabulary) - len(self.frequencies)
-        self.frequencies = np.pad(self.frequencies, (0, missing)) + np.pad(more, (0, len(self._vocabulary) - len(more)))
-        self._derived = None
-
-    def _derive(self) -> _Derived:
-        "Norms and idfs, computed once after a change."
-        if self._derived is None:
-            p, total = self.parameters, int(self.lengths.sum())
-            average = total / len(self) if total else 1.0
-            n_terms = np.bincount(self.frequencies, minlength=2)
-            df = np.flatnonzero(n_terms[1:]) + 1
-            idf, table = compute_idf(df, len(self), p.idf), np.zeros(len(n_terms))
-            table[df] = np.where(idf < 0, p.epsilon * float(idf @ n_terms[df]) / max(n_terms[df].sum(), 1), idf)
-            norms = 1 - p.b + p.b * self.lengths / average
-            self._derived = _Derived(norms, float(norms[self.lengths > 0].min(initial=np.inf)), table[self.frequencies])
-        return self._derived
-
-    def _weights(self, query_tokens: Sequence[str]) -> dict[int, float]:
-        "Column -> idf × times in the query, falling; unknown terms, and those that weigh nothing, are left out."
-        tokens = _check_tokens("query_tokens", query_tokens)
-        columns = Counter(c for t in tokens if (c := self._vocabulary.get(t)) is not None and self.frequencies[c])
-        idf = self._derive().idf
-        weights = {column: times * float(idf[column]) for column, times in columns.items()}
-        return {column: weights[column] for column in sorted(weights, key=weights.__getitem__, reverse=True) if weights[column]}
-
-    def _postings(self, weights: Mapping[int, float]) -> list[_Posting]:
-        "The columns of a query's terms, joined over the segments."
-        out = []
-        for column, weight in weights.items():
-            rows, counts, first = [], [], 0
-            for segment in self._segments:
-                if column < segment.shape[1] and (run := slice(segment.indptr[column], segment.indptr[column + 1])).start < run.stop:
-                    rows.append(np.asarray(segment.indices[run]) + first if first else np.asarray(segment.indices[run]))
-                    counts.append(np.asarray(segment.data[run]))
-                first += segment.shape[0]
-            out.append(_Posting(weight, *(p[0] if len(p) == 1 else np.concatenate(p) for p in (rows, counts))))
-        return out
-
-    def _earned(self, weight: float, rows: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        "What documents earn by a term that they hold so many times."
-        return weight * saturate(counts, self._derive().norms[rows], self.parameters)
-
-    def _matched(self, postings: Iterable[_Posting]) -> np.ndarray:
-        "What each document earns by the terms it holds."
-        out = np.zeros(len(self))
-        for weight, rows, counts in postings:
-            rows = rows.astype(np.intp)
-            np.add.at(out, rows, self._earned(weight, rows, counts))
-        return out
-
-    def _everywhere(self, postings: Iterable[_Posting]) -> float:
-        "What every document gets, whatever it holds."
-        return self.parameters.delta * sum(p.weight for p in postings) if self.parameters.variant == "plus" else 0.0
+    def remove(
+        self,
+        ids: Iterable[str],  # Known ids; `MissingChunkError` when one is not there
+    ) -> None:
+        "Remove documents; nothing is removed when one is unknown."
+        self.counts.remove(ids)
+        self._scorer = None
 
     def scores(
         self,
-        query_tokens: Sequence[str],  # A term that stands twice counts twice; unknown terms count nothing
+        query_tokens: Sequence[str],  # A term that occurs twice counts twice; unknown terms count nothing
     ) -> np.ndarray:                  # Shape (n_documents,), in the order of `ids`; higher is better
         "Score every document."
-        postings = self._postings(self._weights(query_tokens))
-        matched, everywhere = self._matched(postings), self._everywhere(postings)
-        return matched + everywhere if everywhere else matched
+        return self.scorer.scores(query_tokens)
 
     def explain(
         self,
@@ -251,51 +389,11 @@ class Bm25:
         chunk_id: str,               # `MissingChunkError` when the index does not hold it
     ) -> dict[str, float]:           # Query term -> its share of the score; the shares add up to the score
         "Break the score of one document down by query term."
-        if chunk_id not in self._rows:
+        if chunk_id not in self.rows:
             raise MissingChunkError(f"the index has no document {chunk_id!r}")
-        row, tokens = self._rows[chunk_id], Counter(_check_tokens("query_tokens", query_tokens))
+        row, tokens = self.rows[chunk_id], Counter(check_tokens("query_tokens", query_tokens))
         shares = {term: float(self.scores([term] * n)[row]) for term, n in tokens.items()}
         return {term: share for term, share in shares.items() if share}
-
-    def _earned_at(self, posting: _Posting, rows: np.ndarray) -> np.ndarray:
-        "What some documents earn by a term, 0 where it does not stand."
-        out, counts = np.zeros(len(rows)), _counts_at(posting, rows)
-        held = np.flatnonzero(counts)
-        out[held] = self._earned(posting.weight, rows[held], counts[held])
-        return out
-
-    def _bounds_from(self, postings: Sequence[_Posting]) -> list[float]:
-        "The most that one document can earn by the terms from each on; 0.0 at the end."
-        most = saturate(np.array([p.counts.max() for p in postings], dtype=np.float64), self._derive().least, self.parameters)
-        return [*accumulate((p.weight * m for p, m in zip(reversed(postings), reversed(most.tolist()))), initial=0.0)][::-1]
-
-    def _race(self, postings: Sequence[_Posting], k: int) -> tuple[np.ndarray, np.ndarray]:
-        "(rows, their scores) of documents that hold a term, the k best and all that tie with them among them."
-        rest = self._bounds_from(postings)
-        out, new, kth, n = np.zeros(len(self)), [], 0.0, 0
-        while n < len(postings) and rest[n] >= kth * _SLACK:
-            rows = postings[n].rows.astype(np.intp)
-            before = out[rows]
-            new.append(rows[before == 0])
-            out[rows] = now = before + self._earned(postings[n].weight, rows, postings[n].counts)
-            kth, n = max(kth, _kth(now, k)), n + 1
-        rows = np.concatenate([r[out[r] >= (kth - rest[n]) * _SLACK] for r in new])
-        for posting, left in zip(postings[n:], rest[n + 1:]):
-            if len(posting.rows) < 8 * len(rows):  # quicker to read it all
-                out[posting.rows] += self._earned(*posting)
-            else:
-                out[rows] += self._earned_at(posting, rows)
-            kth = max(kth, _kth(out[rows], k))
-            rows = rows[out[rows] >= (kth - left) * _SLACK]
-        return rows, out[rows]
-
-    def _found(self, postings: Sequence[_Posting], k: int) -> tuple[np.ndarray, np.ndarray]:
-        "(rows, their scores) of matching documents, the k best and all that tie with them among them."
-        if postings[-1].weight > 0:  # the least
-            return self._race(postings, k)
-        matched = self._matched(postings)
-        rows = np.flatnonzero(matched > 0)
-        return rows, matched[rows]
 
     def top_k(
         self,
@@ -305,111 +403,15 @@ class Bm25:
         "Find the best documents among those that share a term with the query."
         if k < 1:
             raise InputError(f"k must be >= 1, got {k}")
-        postings = self._postings(self._weights(query_tokens))
-        if not postings:
-            return []
-        rows, scores = self._found(postings, k)
-        everywhere = self._everywhere(postings)
-        keep = (scores + everywhere > 0) & (scores >= _kth(scores, k))
-        best = sorted(zip(rows[keep].tolist(), scores[keep].tolist()), key=lambda x: (-x[1], id_key(self.ids[x[0]])))[:k]
-        return [(self.ids[row], score + everywhere) for row, score in best]
-
-    def _token_lists(self) -> list[list[str]]:
-        "The documents as bags of tokens, rebuilt from the counts."
-        self._merge(everything=True)
-        terms, out = list(self._vocabulary), [[] for _ in self.ids]
-        for segment in self._segments:
-            counts = segment.tocoo()
-            for row, column, n in zip(counts.row.tolist(), counts.col.tolist(), counts.data.tolist()):
-                out[row] += [terms[column]] * n
-        return out
-
-    def remove(
-        self,
-        ids: Iterable[str],  # Known ids; `MissingChunkError` when one is not there
-    ) -> None:
-        "Remove documents; nothing is removed when one is unknown."
-        if isinstance(ids, str):
-            raise InputError(f"ids must be a sequence of ids, got the one string {ids!r}")
-        gone = set(ids)
-        if unknown := sorted(gone - self._rows.keys()):
-            raise MissingChunkError(f"the index has no document {unknown[0]!r} to remove")
-        keep = np.ones(len(self), dtype=bool)
-        keep[[self._rows[i] for i in gone]] = False
-        for less in self._keep_rows(keep):
-            self._changed(-less)
-        self.ids = [i for i in self.ids if i not in gone]
-        self._rows = {i: row for row, i in enumerate(self.ids)}
-        self.lengths = self.lengths[keep]
-
-    def _keep_rows(self, keep: np.ndarray) -> list[np.ndarray]:
-        "Drop rows from the segments; return, for each segment touched, the document frequencies lost."
-        segments, lost, first = [], [], 0
-        for segment in self._segments:
-            here = keep[first:first + segment.shape[0]]
-            first += segment.shape[0]
-            if not here.all():
-                before = np.diff(segment.indptr)
-                segment = segment[np.flatnonzero(here)]
-                segment.sort_indices()
-                lost.append(before - np.diff(segment.indptr))
-            if segment.shape[0]:
-                segments.append(segment)
-        self._segments = segments
-        return lost
-
-    def _compact(self) -> Any:
-        "One segment, without the columns of terms that no document holds any more."
-        self._merge(everything=True)
-        used = self.frequencies > 0
-        if not used.all():
-            self._vocabulary = _Vocabulary({t: i for i, t in enumerate(t for t, u in zip(self._vocabulary, used) if u)})
-            self._segments = [_widen(s, len(used))[:, np.flatnonzero(used)] for s in self._segments]
-            self.frequencies = self.frequencies[used]
-        return self._segments[0] if self._segments else _count(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
-
-    def _write(self, data: Path) -> None:
-        "Write the arrays and lists of the index into a folder."
-        segment = self._compact()
-        for name, array in (("indptr", segment.indptr), ("indices", segment.indices), ("counts", segment.data), ("lengths", self.lengths)):
-            np.save(data / f"{name}.npy", array, allow_pickle=False)
-        _write_json(data / "ids.json", self.ids)
-        _write_json(data / "terms.json", list(self._vocabulary))
+        return _best(self.scorer, query_tokens, k)
 
     def save(
         self,
         folder: str | Path,  # Made when absent; an index that is there already is replaced in one step
     ) -> None:
         "Save the index; an error or a kill leaves what was there before."
-        import shutil
-        from tempfile import mkdtemp
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        data = Path(mkdtemp(prefix=_DATA, dir=folder))
-        try:
-            self._write(data)
-            _write_json(data / "bm25.json", {"format": _FORMAT, "version": _VERSION, "parameters": asdict(self.parameters), "data": data.name})
-            (data / "bm25.json").replace(folder / "bm25.json")
-        except BaseException:
-            shutil.rmtree(data, ignore_errors=True)
-            raise
-        for old in folder.glob(f"{_DATA}*"):
-            if old != data:
-                shutil.rmtree(old, ignore_errors=True)
-
-    def _read(self, data: Path, mmap: bool) -> None:
-        "Fill this empty index from a data folder."
-        from scipy.sparse import csc_array
-        mode = "r" if mmap else None
-        parts = [np.load(data / f"{n}.npy", mmap_mode=mode, allow_pickle=False) for n in ("counts", "indices", "indptr")]
-        self.lengths = np.load(data / "lengths.npy", allow_pickle=False)
-        self.ids, terms = (json.loads((data / f"{n}.json").read_bytes()) for n in ("ids", "terms"))
-        if not (len(parts[0]) == len(parts[1]) == parts[2][-1] and len(terms) + 1 == len(parts[2]) and len(self.ids) == len(self.lengths)):
-            raise ValueError("arrays and lists do not fit together")
-        self._vocabulary = _Vocabulary({t: i for i, t in enumerate(terms)})
-        self._rows = {i: row for row, i in enumerate(self.ids)}
-        self._segments = [csc_array(tuple(parts), shape=(len(self.ids), len(terms)))] if self.ids else []
-        self.frequencies = np.diff(parts[2]).astype(np.int64)
+        _save(self.counts, self.parameters, Path(folder))
+        self._scorer = None  # columns without a document are gone
 
     @classmethod
     def load(
@@ -421,109 +423,19 @@ class Bm25:
         parameters, data = _read_header(Path(folder))
         try:
             index = cls(**parameters)
-            index._read(data, mmap)
+            index.counts = read_counts(data, mmap)
         except (OSError, ValueError, EOFError, TypeError, IndexError) as error:
             raise IndexMismatchError(f"BM25 index in {str(folder)!r} is damaged: {error}") from error
         return index
 
-# %% ../../nbs/40_retrieval/bm25.ipynb #d279b51d
-def _check_ids(ids: Iterable[str], known: Mapping[str, int]) -> list[str]:
-    "Refuse ids that are not text, are empty, stand twice or are known already."
-    if isinstance(ids, str):
-        raise InputError(f"ids must be a sequence of ids, got the one string {ids!r}")
-    seen: set[str] = set()
-    ids = list(ids)
-    for i in ids:
-        if not isinstance(i, str) or not i:
-            raise InputError(f"ids must hold non-empty strings, got {i!r}")
-        if i in seen or i in known:
-            raise DuplicateIdError(f"ids holds {i!r} twice, or the index has it already")
-        seen.add(i)
-    return ids
-
-def _check_tokens(name: str, tokens: Any) -> Sequence[str]:
-    "Refuse a string where a list of tokens is expected: it would be read letter by letter."
-    if isinstance(tokens, (str, bytes)):
-        raise InputError(f"{name} must be a list of tokens, got the string {tokens[:40]!r}")
-    return tokens if isinstance(tokens, (list, tuple)) else list(tokens)
-
-# %% ../../nbs/40_retrieval/bm25.ipynb #682d60e1
-def _forget(vocabulary: _Vocabulary, known: int) -> None:
-    "Drop the terms that came after the first `known`."
-    for term in list(vocabulary)[known:]:
-        del vocabulary[term]
-
-def _measured(token_lists: Iterable[Sequence[str]], lengths: list[int]) -> Iterable[Sequence[str]]:
-    "Pass token lists on, noting how long each is."
-    for tokens in token_lists:
-        tokens = _check_tokens("token_lists", tokens)
-        lengths.append(len(tokens))
-        yield tokens
-
-# %% ../../nbs/40_retrieval/bm25.ipynb #d1d8b765
-def _columns(ids: list[str], token_lists: Iterable[Sequence[str]], vocabulary: _Vocabulary) -> tuple[np.ndarray, np.ndarray]:
-    "Read token lists as (columns of all tokens, tokens a document); refused lists leave the vocabulary as it was."
-    known, lengths = len(vocabulary), []
-    try:
-        tokens = chain.from_iterable(_measured(token_lists, lengths))
-        columns = np.fromiter(map(vocabulary.__getitem__, tokens), dtype=np.int32)
-        if len(lengths) != len(ids):
-            raise InputError(f"ids has {len(ids)} items, token_lists {len(lengths)}")
-        if bad := [t for t in list(vocabulary)[known:] if not isinstance(t, str)]:
-            raise InputError(f"token_lists must hold strings, got the token {bad[0]!r}")
-    except BaseException:
-        _forget(vocabulary, known)
-        raise
-    return columns, np.array(lengths, dtype=np.int64)
-
-# %% ../../nbs/40_retrieval/bm25.ipynb #628ff26c
-def _count(columns: np.ndarray, lengths: np.ndarray, n_terms: int) -> Any:
-    "Count tokens: a sparse matrix, documents x terms, stored by column."
-    from scipy.sparse import csr_array
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    ones = np.ones(len(columns), dtype=np.min_scalar_type(int(lengths.max(initial=0))))  # no count is above the length
-    matrix = csr_array((ones, columns, indptr), shape=(len(lengths), n_terms)).tocsc()  # a counting sort: rows rise in every column
-    matrix.has_sorted_indices = True
-    matrix.sum_duplicates()
-    return matrix
-
-def _widen(segment: Any, n_terms: int) -> Any:
-    "Give a segment empty columns for terms that came after it."
-    from scipy.sparse import csc_array
-    indptr = np.pad(segment.indptr, (0, n_terms - segment.shape[1]), mode="edge")
-    return csc_array((segment.data, segment.indices, indptr), shape=(segment.shape[0], n_terms))
-
-# %% ../../nbs/40_retrieval/bm25.ipynb #b147f3c6
-class _Derived(NamedTuple):
-    "What follows from the documents held."
-    norms: np.ndarray   # Shape (n_documents,): 1 - b + b × length / average length
-    least: float        # The norm of the shortest document that holds a token
-    idf: np.ndarray     # Shape (n_terms,); negative values lifted to `epsilon` × the average
-
-# %% ../../nbs/40_retrieval/bm25.ipynb #bf02ea51
-class _Posting(NamedTuple):
-    "Where a query term stands."
-    weight: float        # idf × times in the query
-    rows: np.ndarray     # Documents that hold it, rising
-    counts: np.ndarray   # Its occurrences in each
-
-# %% ../../nbs/40_retrieval/bm25.ipynb #70ca8e61
-_SLACK = 1 - 1e-9  # Sums in another order differ in the last digits
-
-def _kth(values: np.ndarray, k: int) -> float:
-    "The k-th largest value; 0 when there are fewer."
-    return float(np.partition(values, len(values) - k)[len(values) - k]) if len(values) >= k else 0.0
-
-def _counts_at(posting: _Posting, rows: np.ndarray) -> np.ndarray:
-    "How often a term stands in documents, 0 where it does not."
-    at = np.searchsorted(posting.rows, rows.astype(posting.rows.dtype))
-    at[at == len(posting.rows)] = 0
-    return np.where(posting.rows[at] == rows, posting.counts[at], 0)
-
-# %% ../../nbs/40_retrieval/bm25.ipynb #1dbb65e7
-_RANK_BM25 = {"okapi": ("BM25Okapi", "okapi", "epsilon"), "plus": ("BM25Plus", "plus", "delta"), "l": ("BM25L", "l", "delta")}  # Variant -> (class, its idf, its last parameter)
-
 # %% ../../nbs/40_retrieval/bm25.ipynb #d057f70b
+_RANK_BM25 = {  # Variant -> (class, its idf, its last parameter)
+    "okapi": ("BM25Okapi", "okapi", "epsilon"),
+    "plus": ("BM25Plus", "plus", "delta"),
+    "l": ("BM25L", "l", "delta"),
+}
+
+
 def compare_with_rank_bm25(
     bm25: Bm25,                         # `Bm25(idf="okapi")`, or variant "plus" or "l" with its own idf
     queries: Iterable[Sequence[str]],   # Token lists
@@ -536,32 +448,9 @@ def compare_with_rank_bm25(
         raise InputError(f"rank_bm25 has no variant {p.variant!r} with idf {p.idf!r}")
     if not bm25.lengths.any():
         return 0.0
-    other = getattr(rank_bm25, name)(bm25._token_lists(), k1=p.k1, b=p.b, **{last: getattr(p, last)})
-    return max((float(np.abs(bm25.scores(q) - other.get_scores(q)).max()) for q in queries), default=0.0)
-
-# %% ../../nbs/40_retrieval/bm25.ipynb #8334de21
-_FORMAT, _VERSION, _DATA = "ragnb-bm25", 1, "bm25-data-"
-
-
-def _write_json(path: Path, value: Any) -> None:
-    "Write JSON so that any Python string comes back the same, also half a surrogate pair."
-    path.write_bytes(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-
-# %% ../../nbs/40_retrieval/bm25.ipynb #6fa5d8b5
-def _read_header(folder: Path) -> tuple[dict[str, Any], Path]:
-    "Read `bm25.json`: (parameters, data folder)."
-    try:
-        header = json.loads((folder / "bm25.json").read_bytes())
-    except FileNotFoundError:
-        raise InputError(f"folder holds no BM25 index: {str(folder)!r}") from None
-    except ValueError as error:
-        raise IndexMismatchError(f"bm25.json in {str(folder)!r} is not JSON: {error}") from error
-    found = (header.get("format"), header.get("version")) if isinstance(header, dict) else None
-    if found != (_FORMAT, _VERSION):
-        raise IndexMismatchError(f"BM25 index in {str(folder)!r} has format {found}, this ragnb reads {(_FORMAT, _VERSION)}")
-    if not isinstance(header.get("parameters"), dict) or not str(header.get("data")).startswith(_DATA):
-        raise IndexMismatchError(f"bm25.json in {str(folder)!r} is damaged: it names no parameters or no data")
-    return header["parameters"], folder / Path(header["data"]).name
+    other = getattr(rank_bm25, name)(bm25.counts.token_lists(), k1=p.k1, b=p.b, **{last: getattr(p, last)})
+    differences = (np.abs(bm25.scores(q) - other.get_scores(q)).max() for q in queries)
+    return max(map(float, differences), default=0.0)
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #12dc655e
 def _fetch(source: Any, ids: list[str]) -> dict[str, TextNode]:
@@ -574,15 +463,38 @@ def _fetch(source: Any, ids: list[str]) -> dict[str, TextNode]:
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #d10e11b0
 class Bm25Retriever(BaseRetriever):
-    "Retrieve nodes by BM25; every result shares a term with the query and scores above 0."
+    """Retrieve nodes by BM25; every result shares a term with the query and scores above 0.
+
+    Parameters
+    ----------
+    bm25 : Bm25
+        The index.
+    nodes : mapping or ChunkReader
+        Id -> TextNode, or a store with `get_chunks(ids) -> (dict, missing)`.
+    tokenizer : callable, optional
+        Text -> tokens, the one the index was made with; `ragnb.documents.text.word_tokens` when None.
+    similarity_top_k : int
+        At most so many nodes, >= 1.
+    missing : str
+        What happens when `nodes` does not hold a chunk that was found: "raise" or "skip".
+    callback_manager : CallbackManager, optional
+        Of LlamaIndex.
+
+    Raises
+    ------
+    InputError
+        For a bad argument, and for a query without text.
+    MissingChunkError
+        When a chunk that was found is not in `nodes` and `missing` is "raise".
+    """
 
     def __init__(
         self,
         bm25: Bm25,
-        nodes: Any,                                             # Mapping id -> TextNode, or a store with `get_chunks(ids) -> (dict, missing)`
-        tokenizer: Callable[[str], Sequence[str]] | None = None,  # The one the index was made with; None: `ragnb.documents.text.word_tokens`
-        similarity_top_k: int = 10,                             # At most so many nodes, >= 1
-        missing: str = "raise",                                 # A node the source does not hold: "raise" or "skip"
+        nodes: Any,
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        similarity_top_k: int = 10,
+        missing: str = "raise",
         callback_manager: CallbackManager | None = None,
     ) -> None:
         if similarity_top_k < 1:
@@ -615,12 +527,34 @@ class Bm25Retriever(BaseRetriever):
     @classmethod
     def from_nodes(
         cls,
-        nodes: Iterable[TextNode],                                # Their `text` is indexed, not their metadata
-        tokenizer: Callable[[str], Sequence[str]] | None = None,  # None: `ragnb.documents.text.word_tokens`
+        nodes: Iterable[TextNode],
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
         similarity_top_k: int = 10,
-        **parameters: Any,                                        # Of `Bm25`: k1, b, epsilon, variant, idf, delta
+        **parameters: Any,
     ) -> Bm25Retriever:
-        "Index nodes and retrieve from them."
+        """Index nodes and retrieve from them.
+
+        Parameters
+        ----------
+        nodes : iterable of TextNode
+            Their `text` is indexed, not their metadata.
+        tokenizer : callable, optional
+            Text -> tokens; `ragnb.documents.text.word_tokens` when None.
+        similarity_top_k : int
+            At most so many nodes a query, >= 1.
+        **parameters
+            Of `Bm25`: k1, b, epsilon, variant, idf, delta.
+
+        Returns
+        -------
+        Bm25Retriever
+            With an index of its own.
+
+        Raises
+        ------
+        DuplicateIdError
+            When two nodes have one id.
+        """
         nodes = list(nodes)
         texts = [node.text for node in nodes]
         if tokenizer is None:

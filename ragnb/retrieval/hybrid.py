@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +16,18 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'VectorRetriever', 'Fusion', 'HybridRetriever']
+__all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle', 'VectorRetriever', 'Fusion', 'fuse_hits',
+           'HybridRetriever']
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b77c3115
 from ..documents.span import id_key, InputError
 from ..storage.store import ChunkStore
+
+# %% ../../nbs/40_retrieval/hybrid.ipynb #b3c30be7
+def _by_score(parts: Mapping[str, Iterable[float]]) -> list[tuple[str, float]]:
+    "Ids with the sums of their parts, best first, ties in address order."
+    sums = {i: math.fsum(p) for i, p in parts.items()}
+    return sorted(sums.items(), key=lambda item: (-item[1], id_key(item[0])))
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #1427451e
 def rrf(
@@ -31,32 +38,16 @@ def rrf(
     "Fuse rankings by reciprocal rank."
     weights = [1.0] * len(rankings) if weights is None else list(weights)
     if not 0 < k < math.inf or len(weights) != len(rankings) or not all(0 <= w < math.inf for w in weights):
-        raise InputError(f"rrf needs k > 0 and one weight >= 0 for each of {len(rankings)} rankings, got k={k}, weights={weights}")
+        raise InputError(f"rrf needs k > 0 and one weight >= 0 for each of {len(rankings)} rankings, "
+                         f"got k={k}, weights={weights}")
     parts: dict[str, list[float]] = {}
     for ranking, weight in zip(rankings, weights):
         for rank, i in enumerate(dict.fromkeys(ranking), 1):
             parts.setdefault(i, []).append(weight / (k + rank))
-    return sorted(((i, math.fsum(p)) for i, p in parts.items()), key=lambda item: (-item[1], id_key(item[0])))  # fsum: a tie is a tie in whatever order it is added
+    return _by_score(parts)
 
-# %% ../../nbs/40_retrieval/hybrid.ipynb #66b33be1
+# %% ../../nbs/40_retrieval/hybrid.ipynb #828324ee
 FUSIONS: tuple[str, ...] = ("rrf", "weighted", "zscore")
-
-
-def fuse_scores(
-    lists: Sequence[Mapping[str, float]],     # Id -> score, higher is better; one mapping for each member
-    method: str = "zscore",                   # "weighted" or "zscore"
-    weights: Sequence[float] | None = None,   # One for each mapping, >= 0; all 1 when None
-) -> list[tuple[str, float]]:                 # (id, score >= 0), best first
-    "Fuse scored lists after putting each on a scale of its own."
-    weights = [1.0] * len(lists) if weights is None else list(weights)
-    if method not in FUSIONS[1:] or len(weights) != len(lists) or not all(0 <= w < math.inf for w in weights):
-        raise InputError(f"fuse_scores needs method weighted or zscore and one weight >= 0 for each of {len(lists)} lists, got {method!r}, weights={weights}")
-    parts: dict[str, list[float]] = {}
-    for scores, weight in zip(lists, weights):
-        low, size = _scale(list(scores.values()), method)
-        for i, score in scores.items():
-            parts.setdefault(i, []).append(weight * ((score - low) / size if size else 1.0))
-    return sorted(((i, math.fsum(p)) for i, p in parts.items()), key=lambda item: (-item[1], id_key(item[0])))
 
 
 def _scale(scores: Sequence[float], method: str) -> tuple[float, float]:
@@ -67,23 +58,67 @@ def _scale(scores: Sequence[float], method: str) -> tuple[float, float]:
         raise InputError("scores to fuse must be finite")
     return min(scores), max(scores) - min(scores) if method == "weighted" else statistics.pstdev(scores)
 
+# %% ../../nbs/40_retrieval/hybrid.ipynb #66b33be1
+def fuse_scores(
+    lists: Sequence[Mapping[str, float]],     # Id -> score, higher is better; one mapping for each member
+    method: str = "zscore",                   # "weighted" or "zscore"
+    weights: Sequence[float] | None = None,   # One for each mapping, >= 0; all 1 when None
+) -> list[tuple[str, float]]:                 # (id, score >= 0), best first
+    "Fuse scored lists after putting each on a scale of its own."
+    weights = [1.0] * len(lists) if weights is None else list(weights)
+    if method not in FUSIONS[1:] or len(weights) != len(lists) or not all(0 <= w < math.inf for w in weights):
+        raise InputError(f"fuse_scores needs method weighted or zscore and one weight >= 0 for each of {len(lists)} "
+                         f"lists, got {method!r}, weights={weights}")
+    parts: dict[str, list[float]] = {}
+    for scores, weight in zip(lists, weights):
+        low, size = _scale(list(scores.values()), method)
+        for i, score in scores.items():
+            parts.setdefault(i, []).append(weight * ((score - low) / size if size else 1.0))
+    return _by_score(parts)
+
 # %% ../../nbs/40_retrieval/hybrid.ipynb #92749d8c
-def check_question(question: str) -> str:
+def check_question(
+    question: str,
+) -> str:  # As given; `InputError` when it is empty
     "Return a question, or raise `InputError` when it is empty."
     if not isinstance(question, str) or not question.strip():
         raise InputError(f"question must not be empty, got {question!r}")
     return question
 
+# %% ../../nbs/40_retrieval/hybrid.ipynb #97ff713b
+def question_bundle(
+    question: str | QueryBundle,  # A bundle is returned as it is
+) -> QueryBundle:                 # `InputError` for an empty text
+    "A question as LlamaIndex passes it around."
+    return question if isinstance(question, QueryBundle) else QueryBundle(check_question(question))
+
 # %% ../../nbs/40_retrieval/hybrid.ipynb #38608995
 class VectorRetriever(BaseRetriever):
-    "The chunks of a store whose embedding is nearest to the question's."
+    """The chunks of a store whose embedding is nearest to the question's.
+
+    Parameters
+    ----------
+    store : ChunkStore
+        Holds the chunks and their vectors.
+    embed_model : BaseEmbedding
+        Of LlamaIndex, the one the store was filled with.
+    top_k : int
+        Hits returned, >= 1.
+    where : dict, optional
+        Keep chunks whose metadata equal these values.
+
+    Raises
+    ------
+    InputError
+        For top_k < 1, and for an empty question.
+    """
 
     def __init__(
         self,
         store: ChunkStore,
-        embed_model: Any,                       # LlamaIndex `BaseEmbedding`, the one the store was filled with
+        embed_model: Any,
         top_k: int = 10,
-        where: Mapping[str, Any] | None = None, # Keep chunks whose metadata equal these values
+        where: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         if top_k < 1:
@@ -91,37 +126,87 @@ class VectorRetriever(BaseRetriever):
         self.store, self.embed_model, self.top_k, self.where = store, embed_model, top_k, where
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        embedding = query_bundle.embedding or self.embed_model.get_query_embedding(check_question(query_bundle.query_str))
+        embedding = query_bundle.embedding
+        if not embedding:
+            embedding = self.embed_model.get_query_embedding(check_question(query_bundle.query_str))
         return self.store.search(embedding, self.top_k, self.where)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        embedding = query_bundle.embedding or await self.embed_model.aget_query_embedding(check_question(query_bundle.query_str))
+        embedding = query_bundle.embedding
+        if not embedding:
+            embedding = await self.embed_model.aget_query_embedding(check_question(query_bundle.query_str))
         return await asyncio.to_thread(self.store.search, embedding, self.top_k, self.where)
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #2fc49ba8
 @dataclass(frozen=True)
 class Fusion:
     "A fused ranking and what it was made of."
-    hits: list[NodeWithScore]                                                            # Best first
-    members: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)       # Member -> id -> (rank from 1, its score)
-    ranking: Any = field(default=None, compare=False)                                    # A `Ranking` of the retriever's own, where it has one
+    hits: list[NodeWithScore]                            # Best first
+    members: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)  # Member -> id -> (rank, its score)
+    ranking: Any = field(default=None, compare=False)    # A `Ranking` of the retriever's own, where it has one
+
+# %% ../../nbs/40_retrieval/hybrid.ipynb #eaaa0f8e
+def fuse_hits(
+    results: Mapping[str, Sequence[NodeWithScore]],  # Member -> its hits, best first
+    top_k: int,                                      # Hits returned, >= 1
+    k: float = 60,                                   # RRF constant
+    weights: Sequence[float] | None = None,          # One for each member; all 1 when None
+    method: str = "rrf",                             # One of `FUSIONS`
+) -> Fusion:
+    "Fuse the hits of several retrievers, and keep the rank and score that each gave."
+    nodes: dict[str, Any] = {}
+    members: dict[str, dict[str, tuple[int, float]]] = {}
+    for name, hits in results.items():
+        found = members[name] = {}
+        for hit in hits:
+            nodes.setdefault(hit.node_id, hit.node)
+            found.setdefault(hit.node_id, (len(found) + 1, hit.score or 0.0))
+    if method == "rrf":
+        fused = rrf([list(found) for found in members.values()], k, weights)
+    else:
+        scores = []
+        for found in members.values():
+            scores.append({i: score for i, (_, score) in found.items()})
+        fused = fuse_scores(scores, method, weights)
+    return Fusion([NodeWithScore(node=nodes[i], score=s) for i, s in fused[:top_k]], members)
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #56782ee8
 class HybridRetriever(BaseRetriever):
-    "Several retrievers fused into one ranking."
+    """Several retrievers fused into one ranking.
+
+    Parameters
+    ----------
+    members : dict
+        Name -> LlamaIndex retriever; the names appear in the trace.
+    top_k : int
+        Hits returned, >= 1; the members decide themselves how many they find.
+    k : float
+        Constant of reciprocal rank fusion, > 0.
+    weights : sequence of float, optional
+        One for each member, >= 0; all 1 when None.
+    method : str
+        One of `FUSIONS`: "rrf", "weighted" or "zscore".
+
+    Raises
+    ------
+    InputError
+        For a bad argument, and for an empty question.
+    """
 
     def __init__(
         self,
-        members: Mapping[str, BaseRetriever],     # Name -> retriever; names appear in the trace
-        top_k: int = 10,                          # Hits returned
-        k: float = 60,                            # RRF constant
-        weights: Sequence[float] | None = None,   # One for each member
-        method: str = "rrf",                      # One of `FUSIONS`
+        members: Mapping[str, BaseRetriever],
+        top_k: int = 10,
+        k: float = 60,
+        weights: Sequence[float] | None = None,
+        method: str = "rrf",
     ) -> None:
         super().__init__()
         if not members or top_k < 1 or method not in FUSIONS:
-            raise InputError(f"a hybrid retriever needs members, top_k >= 1 and a method of {', '.join(FUSIONS)}, got {len(members)} members, top_k={top_k}, {method!r}")
-        self.members, self.top_k, self.k, self.weights, self.method = dict(members), top_k, k, weights, method
+            raise InputError(f"a hybrid retriever needs members, top_k >= 1 and a method of {', '.join(FUSIONS)}, "
+                             f"got {len(members)} members, top_k={top_k}, {method!r}")
+        self.members, self.top_k = dict(members), top_k
+        self.k, self.weights, self.method = k, weights, method
         rrf([[] for _ in self.members], k, weights)  # refuse bad constants now, not at the first question
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -131,37 +216,36 @@ class HybridRetriever(BaseRetriever):
         return (await self.afuse(query_bundle)).hits
 
     def _fuse(self, results: Sequence[Sequence[NodeWithScore]]) -> Fusion:
-        "Fuse what the members returned."
-        nodes = {h.node_id: h.node for hits in reversed(results) for h in reversed(hits)}
-        members = {name: {h.node_id: (rank, h.score or 0.0) for rank, h in enumerate(_unique(hits), 1)} for name, hits in zip(self.members, results)}
-        if self.method == "rrf":
-            fused = rrf([list(found) for found in members.values()], self.k, self.weights)
-        else:
-            fused = fuse_scores([{i: s for i, (_, s) in found.items()} for found in members.values()], self.method, self.weights)
-        return Fusion([NodeWithScore(node=nodes[i], score=s) for i, s in fused[:self.top_k]], members)
+        return fuse_hits(dict(zip(self.members, results)), self.top_k, self.k, self.weights, self.method)
 
-    def fuse(
-        self,
-        question: str | QueryBundle,  # `InputError` when empty
-    ) -> Fusion:
-        "Retrieve, and keep the rank and score that each member gave."
-        bundle = _bundle(question)
+    def fuse(self, question: str | QueryBundle) -> Fusion:
+        """Retrieve, and keep the rank and score that each member gave.
+
+        Parameters
+        ----------
+        question : str or QueryBundle
+            Not empty; passed to every member.
+
+        Returns
+        -------
+        Fusion
+            The hits, and for each member the ranks it gave.
+        """
+        bundle = question_bundle(question)
         return self._fuse([m.retrieve(bundle) for m in self.members.values()])
 
-    async def afuse(
-        self,
-        question: str | QueryBundle,  # `InputError` when empty
-    ) -> Fusion:
-        "Retrieve with all members at once."
-        bundle = _bundle(question)
+    async def afuse(self, question: str | QueryBundle) -> Fusion:
+        """Retrieve with all members at once.
+
+        Parameters
+        ----------
+        question : str or QueryBundle
+            Not empty; passed to every member.
+
+        Returns
+        -------
+        Fusion
+            As of `fuse`.
+        """
+        bundle = question_bundle(question)
         return self._fuse(await asyncio.gather(*(m.aretrieve(bundle) for m in self.members.values())))
-
-# %% ../../nbs/40_retrieval/hybrid.ipynb #61c6f9a1
-def _unique(hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-    "Hits without repeated ids, in order."
-    return list({h.node_id: h for h in reversed(hits)}.values())[::-1]
-
-# %% ../../nbs/40_retrieval/hybrid.ipynb #f52212e4
-def _bundle(question: str | QueryBundle) -> QueryBundle:
-    "A question as LlamaIndex passes it around."
-    return question if isinstance(question, QueryBundle) else QueryBundle(check_question(question))

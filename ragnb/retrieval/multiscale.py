@@ -21,13 +21,13 @@ __all__ = ['QUESTION_WORDS', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'p
            'MultiScaleRanking', 'KnownPlace', 'put_first', 'known_places', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #d1e85e12
-from ..chunking.structure import set_prefix
 from ..documents.span import Address, InputError, MissingChunkError, Outline, Passage, Span, stitch, Why
 from ..documents.text import trim_span, whole_cut, word_tokens_batch
+from ..chunking.base import set_prefix
+from ..storage.store import ChunkReader
 from .hybrid import check_question
 from .multiscale_index import MultiScaleIndex, UnitScores
 from .unit_corpus import UnitCorpus
-from ..storage.store import ChunkReader
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #df8bbe25
 QUESTION_WORDS: frozenset[str] = frozenset((  # As tokens
@@ -244,7 +244,8 @@ class MultiScaleRanking:
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
             passage = _passage(self.reader, run, taken, rank)
             scores = tuple(self.pieces[self.ranks[row] - 1].score for row in run)
-            passages.append(replace(passage, score=scores[0], scores=scores, why={h: self.why(h) for h in passage.hits}))
+            why = {hit: self.why(hit) for hit in passage.hits}
+            passages.append(replace(passage, score=scores[0], scores=scores, why=why))
         return passages
 
     def explain(

@@ -58,7 +58,8 @@ class UnitScores:
 
     def by_kind(self) -> dict[str, np.ndarray]:
         "The sum of each kind of signal: words, vector, title, name; each of shape (rows,)."
-        return {"words": self.words.sum(axis=0), "vector": self.vectors.sum(axis=0), "title": self.title, "name": self.name}
+        words, vector = self.words.sum(axis=0), self.vectors.sum(axis=0)
+        return {"words": words, "vector": vector, "title": self.title, "name": self.name}
 
     def signals(
         self,
@@ -229,7 +230,9 @@ class UnitData:
         tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] | None = None,  # None: `word_tokens_batch`
     ) -> None:
         self.scales, self.tokenizer = check_scales(scales), tokenizer or word_tokens_batch
-        self.words, self.titles, self.names = (Bm25(k1, b, idf="lucene") for _ in range(3))  # of units, documents, parts
+        self.words = Bm25(k1, b, idf="lucene")    # Of units
+        self.titles = Bm25(k1, b, idf="lucene")   # Of documents
+        self.names = Bm25(k1, b, idf="lucene")    # Of parts
         self.corpus = UnitCorpus.empty()
         self.unit_vectors = UnitVectors.of(np.zeros((0, 0), np.float32), self.corpus.n_units, self.scales)
 

@@ -26,7 +26,7 @@ __all__ = ['MULTI_QUERY_PROMPT', 'HYDE_PROMPT', 'Plan', 'read_queries', 'Plannin
 # %% ../../nbs/40_retrieval/planning.ipynb #eb11dae6
 from ..documents.span import InputError
 from ..models.llm import awithin, error_event, guard_marks, json_values, ModelEvent, shorten, strip_thinking, within
-from .hybrid import check_question, Fusion, rrf
+from .hybrid import check_question, fuse_hits, Fusion, question_bundle, rrf
 
 # %% ../../nbs/40_retrieval/planning.ipynb #be8d86cf
 @dataclass(frozen=True)
@@ -42,25 +42,32 @@ class Plan:
         "The question, then its wordings."
         return [self.question, *self.texts]
 
-# %% ../../nbs/40_retrieval/planning.ipynb #40e058fd
-_BULLET = re.compile(r"\s*(?:[-*•·]\s+|\(?\d{1,2}[.):]\s*|Q\d{1,2}[.:)]\s*)")
-
-def _listed(value: Any) -> list[str]:
+# %% ../../nbs/40_retrieval/planning.ipynb #e79f2f27
+def _texts(value: Any) -> list[str]:
     "The texts in a value, in order."
     if isinstance(value, str):
         return [value]
     if isinstance(value, Mapping):
         value = list(value.values())
-    return [t for v in value for t in _listed(v)] if isinstance(value, (list, tuple)) else []
+    return [t for v in value for t in _texts(v)] if isinstance(value, (list, tuple)) else []
+
+# %% ../../nbs/40_retrieval/planning.ipynb #8aafa405
+_BULLET = re.compile(r"\s*(?:[-*•·]\s+|\(?\d{1,2}[.):]\s*|Q\d{1,2}[.:)]\s*)")
+
+def _is_item(line: str) -> bool:
+    "True for a line that may be an item: not blank, not a fence, not an announcement."
+    text = line.strip()
+    return bool(text) and not text.startswith("```") and not text.endswith((":", "："))
 
 def _lines(text: str) -> list[str]:
     "The items of a written list; all lines when none is marked as an item."
     if text.lstrip().startswith(("[", "{")):  # JSON that was cut off: its whole strings that are no keys
         return [s for s, colon in re.findall(r'"((?:[^"\\]|\\.)*)"(\s*:)?', text) if not colon]
-    lines = [line for line in text.splitlines() if line.strip() and not line.strip().startswith("```") and not line.rstrip().endswith((":", "："))]
+    lines = list(filter(_is_item, text.splitlines()))
     items = [line for line in lines if _BULLET.match(line)]
     return [_BULLET.sub("", line, count=1) for line in items or lines]
 
+# %% ../../nbs/40_retrieval/planning.ipynb #d67f7efd
 def _same(text: str) -> str:
     "What two wordings have in common that count as one."
     return re.sub(r"[\s?？.!。]+", "", unicodedata.normalize("NFKC", text)).casefold()
@@ -75,7 +82,7 @@ def read_queries(
     "Read the wordings that a model gave."
     text = strip_thinking(answer) if isinstance(answer, str) else ""
     try:
-        found = [t for value in json_values(text) for t in _listed(value)] or _lines(text[:20_000])
+        found = [t for value in json_values(text) for t in _texts(value)] or _lines(text[:20_000])
     except RecursionError:
         found = []
     out: dict[str, str] = {}
@@ -110,9 +117,6 @@ HYDE_PROMPT: str = """아래 질문에 답하는 문서가 있다면 그 문단�
 """
 
 # %% ../../nbs/40_retrieval/planning.ipynb #d14afc05
-_log = logging.getLogger(__name__)
-_COUNTING = threading.Lock()
-
 def _checked(text: str, name: str) -> PromptTemplate:
     "A prompt with a place for the question."
     if "{query_str}" not in text:
@@ -123,15 +127,24 @@ def _words(question: str, n: int) -> dict[str, str]:
     "What goes into the prompt."
     return {"query_str": guard_marks(question, "질문"), "count": str(n)}
 
+# %% ../../nbs/40_retrieval/planning.ipynb #d8629814
+_log = logging.getLogger(__name__)
+
 def _planned(question: str, texts: Sequence[str], answer: Any) -> Plan:
     "A plan from what was read; an event when there is nothing."
-    events = ()
-    if not texts:
-        events = (error_event(answer, 1) if isinstance(answer, Exception) else ModelEvent("unreadable", shorten(repr(answer)), 1),)
-        _log.warning("query planning: %s; the question is asked alone", events[0])
-    return Plan(question, tuple(texts), 1, events)
+    if texts:
+        return Plan(question, tuple(texts), 1)
+    if isinstance(answer, Exception):
+        event = error_event(answer, 1)
+    else:
+        event = ModelEvent("unreadable", shorten(repr(answer)), 1)
+    _log.warning("query planning: %s; the question is asked alone", event)
+    return Plan(question, (), 1, (event,))
 
 # %% ../../nbs/40_retrieval/planning.ipynb #78b5069f
+_COUNTING = threading.Lock()
+
+
 class PlanningRetriever(BaseRetriever):
     "Base of retrievers that ask a model before they retrieve."
 
@@ -140,8 +153,8 @@ class PlanningRetriever(BaseRetriever):
         retriever: BaseRetriever,      # Any LlamaIndex retriever
         llm: Any,                      # LlamaIndex LLM
         prompt: str,                   # With {query_str} and, if wanted, {count}
-        n: int = 1,                    # Texts wanted
-        timeout: float | None = None,  # Seconds for the call; the model's own limit when None
+        n: int = 1,                    # Texts wanted, >= 1
+        timeout: float | None = None,  # Seconds for the call, > 0; the model's own limit when None
         on_plan: Callable[[Plan], Any] | None = None,  # Called with each plan
     ) -> None:
         super().__init__()
@@ -157,7 +170,11 @@ class PlanningRetriever(BaseRetriever):
         "Calls of the model so far."
         return self._calls
 
-    def read(self, answer: Any, question: str) -> list[str]:
+    def read(
+        self,
+        answer: Any,     # Of the model
+        question: str,
+    ) -> list[str]:      # [] when there is none
         "The usable texts of an answer."
         raise NotImplementedError
 
@@ -170,7 +187,8 @@ class PlanningRetriever(BaseRetriever):
 
     def _read(self, question: str, answer: Any) -> Plan:
         "A plan from an answer or an exception."
-        plan = _planned(question, [] if isinstance(answer, Exception) else self.read(answer, question), answer)
+        texts = [] if isinstance(answer, Exception) else self.read(answer, question)
+        plan = _planned(question, texts, answer)
         if self.on_plan is not None:
             self.on_plan(plan)
         return plan
@@ -201,19 +219,46 @@ class PlanningRetriever(BaseRetriever):
 
 # %% ../../nbs/40_retrieval/planning.ipynb #a8fc3838
 class MultiQueryRetriever(PlanningRetriever):
-    "A question in several wordings, the rankings fused."
+    """A question in several wordings, the rankings fused.
+
+    Parameters
+    ----------
+    retriever : BaseRetriever
+        Any LlamaIndex retriever; asked once for each wording.
+    llm : LLM
+        Of LlamaIndex; asked once for each question.
+    n_queries : int
+        Wordings besides the question, at most, >= 1.
+    top_k : int
+        Hits returned, >= 1.
+    k : float
+        Constant of reciprocal rank fusion, > 0.
+    weight : float
+        Of each wording, >= 0; the question has 1.
+    prompt : str
+        With `{query_str}` and, if wanted, `{count}`.
+    timeout : float, optional
+        Seconds for the call, > 0; the model's own limit when None.
+    on_plan : callable, optional
+        Called with each `Plan`.
+
+    Raises
+    ------
+    InputError
+        For a bad argument, and for an empty question; nothing that the model does raises.
+    """
 
     def __init__(
         self,
-        retriever: BaseRetriever,          # Asked once for each wording
-        llm: Any,                          # LlamaIndex LLM
-        n_queries: int = 3,                # Wordings beside the question, at most
-        top_k: int = 10,                   # Hits returned
-        k: float = 60,                     # RRF constant
-        weight: float = 1.0,               # Of each wording; the question has 1
-        prompt: str = MULTI_QUERY_PROMPT,  # With {query_str} and, if wanted, {count}
-        timeout: float | None = None,      # Seconds for the call
-        on_plan: Callable[[Plan], Any] | None = None,  # Called with each plan
+        retriever: BaseRetriever,
+        llm: Any,
+        n_queries: int = 3,
+        top_k: int = 10,
+        k: float = 60,
+        weight: float = 1.0,
+        prompt: str = MULTI_QUERY_PROMPT,
+        timeout: float | None = None,
+        on_plan: Callable[[Plan], Any] | None = None,
     ) -> None:
         super().__init__(retriever, llm, prompt, n_queries, timeout, on_plan)
         if top_k < 1:
@@ -232,55 +277,104 @@ class MultiQueryRetriever(PlanningRetriever):
         return (await self.afuse(query_bundle)).hits
 
     def _fused(self, plan: Plan, results: Sequence[Sequence[NodeWithScore]]) -> Fusion:
-        "Fuse what the wordings found; the trace names them."
-        nodes = {h.node_id: h.node for hits in reversed(results) for h in reversed(hits)}
         weights = [1.0, *[self.weight] * len(plan.texts)]
-        fused = rrf([[h.node_id for h in hits] for hits in results], self.k, weights)
-        members = {q: {h.node_id: (r, h.score or 0.0) for r, h in reversed(list(enumerate(hits, 1)))} for q, hits in zip(plan.queries, results)}
-        return Fusion([NodeWithScore(node=nodes[i], score=s) for i, s in fused[:self.top_k]], members)
+        return fuse_hits(dict(zip(plan.queries, results)), self.top_k, self.k, weights)
 
-    def fuse(
-        self,
-        question: str | QueryBundle,  # `InputError` when empty
-    ) -> Fusion:                      # Members are the question and its wordings, in order
-        "Retrieve, and keep what each wording found."
-        bundle = _bundle(question)
+    def fuse(self, question: str | QueryBundle) -> Fusion:
+        """Retrieve, and keep what each wording found.
+
+        Parameters
+        ----------
+        question : str or QueryBundle
+            Not empty.
+
+        Returns
+        -------
+        Fusion
+            Its members are the question and its wordings, in order.
+        """
+        bundle = question_bundle(question)
         plan = self.plan(bundle.query_str)
         return self._fused(plan, [self.retriever.retrieve(q) for q in [bundle, *map(QueryBundle, plan.texts)]])
 
-    async def afuse(
-        self,
-        question: str | QueryBundle,  # `InputError` when empty
-    ) -> Fusion:                      # Members are the question and its wordings, in order
-        "Retrieve with all wordings at once."
-        bundle = _bundle(question)
+    async def afuse(self, question: str | QueryBundle) -> Fusion:
+        """Retrieve with all wordings at once.
+
+        Parameters
+        ----------
+        question : str or QueryBundle
+            Not empty.
+
+        Returns
+        -------
+        Fusion
+            As of `fuse`.
+        """
+        bundle = question_bundle(question)
         plan = await self.aplan(bundle.query_str)
         found = await asyncio.gather(*(self.retriever.aretrieve(q) for q in [bundle, *map(QueryBundle, plan.texts)]))
         return self._fused(plan, found)
 
-# %% ../../nbs/40_retrieval/planning.ipynb #183ce1d3
-def _bundle(question: str | QueryBundle) -> QueryBundle:
-    "A question as LlamaIndex passes it around."
-    return question if isinstance(question, QueryBundle) else QueryBundle(check_question(question))
+# %% ../../nbs/40_retrieval/planning.ipynb #bd1a1077
+def _mean(passage: Sequence[float], question: Sequence[float], share: float) -> list[float] | None:
+    "The mean of two directions; None when the passage has none."
+    a, b = (np.asarray(v, dtype=np.float64) for v in (passage, question))
+    lengths = np.linalg.norm(a), np.linalg.norm(b)
+    if not np.isfinite(lengths).all() or not lengths[0]:
+        return None
+    mean = (1 - share) * a / lengths[0] + share * b / (lengths[1] or 1.0)
+    return (mean / length).tolist() if (length := np.linalg.norm(mean)) else None
+
+def _with_vector(bundle: QueryBundle, vector: list[float] | None) -> QueryBundle:
+    "The same question with a vector."
+    if vector is None:
+        return bundle
+    return QueryBundle(bundle.query_str, bundle.image_path, bundle.custom_embedding_strs, vector)
 
 # %% ../../nbs/40_retrieval/planning.ipynb #e0996771
 class HydeRetriever(PlanningRetriever):
-    "A hypothetical passage for the vectors, the question for the words."
+    """A hypothetical passage for the vectors, the question for the words.
+
+    Parameters
+    ----------
+    retriever : BaseRetriever
+        Any LlamaIndex retriever that honours `QueryBundle.embedding`.
+    llm : LLM
+        Of LlamaIndex; asked once for each question.
+    embed_model : BaseEmbedding
+        Of LlamaIndex, the one the store was filled with.
+    question_share : float
+        The question's part of the vector, in [0, 1).
+    text_size : int
+        Characters of the passage that are embedded, >= 1.
+    prompt : str
+        With `{query_str}`.
+    timeout : float, optional
+        Seconds for the call, > 0; the model's own limit when None.
+    on_plan : callable, optional
+        Called with each `Plan`.
+
+    Raises
+    ------
+    InputError
+        For a bad argument, and for an empty question; nothing that the model does raises.
+    """
 
     def __init__(
         self,
-        retriever: BaseRetriever,        # Must honour `QueryBundle.embedding`
-        llm: Any,                        # LlamaIndex LLM
-        embed_model: Any,                # LlamaIndex `BaseEmbedding`, the one the store was filled with
-        question_share: float = 0.5,     # Of the vector, in [0, 1)
-        text_size: int = 1_000,          # Characters of the passage that are embedded, >= 1
-        prompt: str = HYDE_PROMPT,       # With {query_str}
-        timeout: float | None = None,    # Seconds for the call
-        on_plan: Callable[[Plan], Any] | None = None,  # Called with each plan
+        retriever: BaseRetriever,
+        llm: Any,
+        embed_model: Any,
+        question_share: float = 0.5,
+        text_size: int = 1_000,
+        prompt: str = HYDE_PROMPT,
+        timeout: float | None = None,
+        on_plan: Callable[[Plan], Any] | None = None,
     ) -> None:
         super().__init__(retriever, llm, prompt, 1, timeout, on_plan)
         if not 0 <= question_share < 1 or text_size < 1:
-            raise InputError(f"HyDE needs question_share in [0, 1) and text_size >= 1, got {question_share} and {text_size}")
+            raise InputError(f"HyDE needs question_share in [0, 1) and text_size >= 1, "
+                             f"got {question_share} and {text_size}")
         self.embed_model, self.question_share, self.text_size = embed_model, question_share, text_size
 
     def read(self, answer: Any, question: str) -> list[str]:
@@ -294,40 +388,44 @@ class HydeRetriever(PlanningRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await self.retriever.aretrieve(await self.abundle(query_bundle))
 
-    def bundle(
-        self,
-        question: str | QueryBundle,  # `InputError` when empty; its own embedding, when it has one, is the question's
-    ) -> QueryBundle:                 # The question as it is when the model did not help
-        "The question with the vector that is searched for."
-        bundle = _bundle(question)
+    def bundle(self, question: str | QueryBundle) -> QueryBundle:
+        """The question with the vector that is searched for.
+
+        Parameters
+        ----------
+        question : str or QueryBundle
+            Not empty; its own embedding, when it has one, is taken as the question's.
+
+        Returns
+        -------
+        QueryBundle
+            The question as it is when the model did not help.
+        """
+        bundle = question_bundle(question)
         texts = self.plan(bundle.query_str).texts
         if not texts:
             return bundle
         own = bundle.embedding or self.embed_model.get_query_embedding(bundle.query_str)
-        return _with_vector(bundle, _mean(self.embed_model.get_text_embedding(texts[0]), own, self.question_share))
+        passage = self.embed_model.get_text_embedding(texts[0])
+        return _with_vector(bundle, _mean(passage, own, self.question_share))
 
-    async def abundle(
-        self,
-        question: str | QueryBundle,  # `InputError` when empty; its own embedding, when it has one, is the question's
-    ) -> QueryBundle:                 # The question as it is when the model did not help
-        "The question with the vector that is searched for, without blocking."
-        bundle = _bundle(question)
+    async def abundle(self, question: str | QueryBundle) -> QueryBundle:
+        """The question with the vector that is searched for, without blocking.
+
+        Parameters
+        ----------
+        question : str or QueryBundle
+            As for `bundle`.
+
+        Returns
+        -------
+        QueryBundle
+            As of `bundle`.
+        """
+        bundle = question_bundle(question)
         texts = (await self.aplan(bundle.query_str)).texts
         if not texts:
             return bundle
         own = bundle.embedding or await self.embed_model.aget_query_embedding(bundle.query_str)
-        return _with_vector(bundle, _mean(await self.embed_model.aget_text_embedding(texts[0]), own, self.question_share))
-
-# %% ../../nbs/40_retrieval/planning.ipynb #bd1a1077
-def _mean(passage: Sequence[float], question: Sequence[float], share: float) -> list[float] | None:
-    "The mean of two directions; None when the passage has none."
-    a, b = (np.asarray(v, dtype=np.float64) for v in (passage, question))
-    lengths = np.linalg.norm(a), np.linalg.norm(b)
-    if not np.isfinite(lengths).all() or not lengths[0]:
-        return None
-    mean = (1 - share) * a / lengths[0] + share * b / (lengths[1] or 1.0)
-    return (mean / length).tolist() if (length := np.linalg.norm(mean)) else None
-
-def _with_vector(bundle: QueryBundle, vector: list[float] | None) -> QueryBundle:
-    "The same question with a vector beside it."
-    return bundle if vector is None else QueryBundle(bundle.query_str, bundle.image_path, bundle.custom_embedding_strs, vector)
+        passage = await self.embed_model.aget_text_embedding(texts[0])
+        return _with_vector(bundle, _mean(passage, own, self.question_share))

@@ -54,15 +54,8 @@ def term_posting(
     column = bm25.vocabulary.get(term)
     if column is None or not bm25.frequencies[column]:
         return None
-    rows, counts, first = [], [], 0
-    for segment in bm25._segments:
-        if column < segment.shape[1]:
-            run = slice(segment.indptr[column], segment.indptr[column + 1])
-            order = np.argsort(segment.indices[run], kind="stable")
-            rows.append(segment.indices[run][order].astype(np.int64) + first)
-            counts.append(segment.data[run][order])
-        first += segment.shape[0]
-    return Posting(np.concatenate(rows), np.concatenate([[0], np.cumsum(np.concatenate(counts), dtype=np.float64)]))
+    rows, counts = bm25.counts.posting(column)
+    return Posting(rows.astype(np.int64), np.concatenate([[0], np.cumsum(counts, dtype=np.float64)]))
 
 # %% ../../nbs/40_retrieval/signals.ipynb #9ab455ca
 class TermStatistics(NamedTuple):

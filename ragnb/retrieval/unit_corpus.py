@@ -64,9 +64,9 @@ def _said_before(texts: Sequence[str]) -> np.ndarray:
 # %% ../../nbs/40_retrieval/unit_corpus.ipynb #67907ccc
 def units_by_document(
     nodes: Iterable[TextNode],     # Those of level u are taken, others are passed over
-    outlines: Sequence[Outline],   # Of the documents, each once (`DuplicateIdError`)
-) -> dict[str, list[TextNode]]:    # Document id -> its units in document order; `InputError` when one is missing or unknown
-    "Group unit nodes by document, and check that they are complete."
+    outlines: Sequence[Outline],   # Of the documents, each once, else `DuplicateIdError`
+) -> dict[str, list[TextNode]]:    # Document id -> its units, in document order
+    "Group unit nodes by document; `InputError` when one is missing or of an unknown document."
     units: dict[str, list[TextNode]] = {o.doc_id: [] for o in outlines}
     if len(units) < len(outlines):
         raise DuplicateIdError("outlines name a document twice")
@@ -80,7 +80,8 @@ def units_by_document(
         found = sorted(units[outline.doc_id], key=lambda n: parse_address(n.node_id).index)
         places = [(n.start_char_idx, n.end_char_idx) for n in found]
         if places != [(s.start, s.end) for s in outline.levels.get("u", ())]:
-            raise InputError(f"nodes must hold every unit (level u) of document {outline.doc_id!r} once, as its outline")
+            whose = f"document {outline.doc_id!r} once, as its outline has them"
+            raise InputError(f"nodes must hold every unit (level u) of {whose}")
         units[outline.doc_id] = found
     return units
 
@@ -118,7 +119,8 @@ class UnitTable:
     ) -> Self:
         "The table of one document."
         spans, starts = [s for _, s in outline.sections], [n.start_char_idx for n in nodes]
-        records = [any(group.contains(s) for _, group in outline.groups) for s in spans]
+        groups = [group for _, group in outline.groups]
+        records = [any(group.contains(s) for group in groups) for s in spans]
         return cls(
             ids=(outline.doc_id,), n_units=np.array([len(nodes)], np.int64), n_parts=np.array([len(spans)], np.int64),
             starts=np.array(starts, np.int64), ends=np.array([n.end_char_idx for n in nodes], np.int64),
@@ -136,9 +138,9 @@ class UnitTable:
         tables: Sequence[UnitTable],  # At least one, of different documents
     ) -> Self:
         "Put tables one after the other."
-        held = [t.arrays() for t in tables]
         ids = tuple(chain.from_iterable(t.ids for t in tables))
-        return cls(ids, **{name: np.concatenate([arrays[name] for arrays in held]) for name in held[0]})
+        columns = zip(*(t.arrays().values() for t in tables))
+        return cls(ids, *map(np.concatenate, columns))
 
     def without(
         self,

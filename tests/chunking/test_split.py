@@ -42,7 +42,8 @@ def parent_child(draw: st.DrawFn, largest: int = 300) -> ParentChildNodeParser:
 @st.composite
 def sentence_window(draw: st.DrawFn) -> SentenceWindowNodeParser:
     return SentenceWindowNodeParser(
-        window_size=draw(st.integers(0, 4)), store_window=draw(st.booleans()), max_size=draw(st.one_of(st.integers(1, 12), st.integers(1, 300))),
+        window_size=draw(st.integers(0, 4)), store_window=draw(st.booleans()),
+        max_size=draw(st.one_of(st.integers(1, 12), st.integers(1, 300))),
         sentences=draw(st.sampled_from(METHODS)),
     )
 
@@ -85,7 +86,8 @@ def check_level(text: str, chunks: list[Span], size: int) -> None:
 
 def check_nodes(text: str, doc_id: str, nodes: list[BaseNode], outline: Outline) -> None:
     """Ids, offsets and relationships of every node."""
-    assert [n.id_ for n in nodes] == [f"{doc_id}#{level}{i}" for level, spans in outline.levels.items() for i in range(len(spans))]
+    assert [n.id_ for n in nodes] == [f"{doc_id}#{level}{i}" for level, spans in outline.levels.items()
+                                      for i in range(len(spans))]
     assert (outline.doc_id, outline.n_characters) == (doc_id, len(text))
     parents = outline.levels.get("p", [])
     assert all(n.text == text[n.start_char_idx:n.end_char_idx] and n.ref_doc_id == doc_id for n in nodes)
@@ -97,7 +99,8 @@ def check_nodes(text: str, doc_id: str, nodes: list[BaseNode], outline: Outline)
         assert outline.span_of(address) == span
         assert (node.metadata["level"], node.metadata["index"]) == (address.level, address.index)
         assert related(node, NodeRelationship.SOURCE) == doc_id
-        near = [f"{doc_id}#{address.level}{i}" if 0 <= i <= last else None for i in (address.index - 1, address.index + 1)]
+        near = [f"{doc_id}#{address.level}{i}" if 0 <= i <= last else None
+                for i in (address.index - 1, address.index + 1)]
         assert [related(node, NodeRelationship.PREVIOUS), related(node, NodeRelationship.NEXT)] == near
         holders = [i for i, p in enumerate(parents) if p.contains(span)] if address.level != "p" else []
         assert bool(holders) == (address.level == "c" and bool(parents))
@@ -127,10 +130,12 @@ def check_metadata(nodes: list[BaseNode], given: dict) -> None:
         assert back.to_dict() == node.to_dict()
 
 
-def check_all(text: str, doc_id: str, parser: SpanNodeParser, metadata: dict, starts: list[int] | None) -> tuple[list[BaseNode], Outline]:
+def check_all(text: str, doc_id: str, parser: SpanNodeParser, metadata: dict,
+              starts: list[int] | None) -> tuple[list[BaseNode], Outline]:
     """Split one document, and hold the splitter to everything it promises."""
     metadata = metadata if starts is None else {**metadata, "page_starts": starts}
-    document = Document(text=text, id_=doc_id, metadata=metadata, excluded_embed_metadata_keys=["secret"], excluded_llm_metadata_keys=["secret"])
+    document = Document(text=text, id_=doc_id, metadata=metadata, excluded_embed_metadata_keys=["secret"],
+                        excluded_llm_metadata_keys=["secret"])
     before = document.model_dump_json()
     nodes, outline = parser.parse(document)
     for level, spans in outline.levels.items():
@@ -139,7 +144,8 @@ def check_all(text: str, doc_id: str, parser: SpanNodeParser, metadata: dict, st
     check_pages(nodes, starts, len(text))
     check_metadata(nodes, metadata)
     again = parser.get_nodes_from_documents([document])
-    assert [(n.id_, n.start_char_idx, n.end_char_idx, n.metadata) for n in again] == [(n.id_, n.start_char_idx, n.end_char_idx, n.metadata) for n in nodes]
+    assert [(n.id_, n.start_char_idx, n.end_char_idx, n.metadata)
+            for n in again] == [(n.id_, n.start_char_idx, n.end_char_idx, n.metadata) for n in nodes]
     assert [n.to_dict() for n in sample_of(again)] == [n.to_dict() for n in sample_of(nodes)]
     assert document.model_dump_json() == before
     return nodes, outline
@@ -157,7 +163,8 @@ def check_stitch(text: str, outline: Outline, data: st.DataObject) -> None:
 
 @examples(150, slow=11_000)
 @given(documents, doc_ids, parent_child(), scalar_metadata(), st.data())
-def test_parent_child_keeps_every_promise(text: str, doc_id: str, parser: ParentChildNodeParser, metadata: dict, data: st.DataObject) -> None:
+def test_parent_child_keeps_every_promise(text: str, doc_id: str, parser: ParentChildNodeParser, metadata: dict,
+                                          data: st.DataObject) -> None:
     _, outline = check_all(text, doc_id, parser, metadata, data.draw(pages(len(text))))
     assert set(outline.levels) == set(parser.levels)
     check_stitch(text, outline, data)
@@ -165,7 +172,8 @@ def test_parent_child_keeps_every_promise(text: str, doc_id: str, parser: Parent
 
 @examples(120, slow=7_000)
 @given(documents, doc_ids, sentence_window(), scalar_metadata(), st.data())
-def test_sentence_window_keeps_every_promise(text: str, doc_id: str, parser: SentenceWindowNodeParser, metadata: dict, data: st.DataObject) -> None:
+def test_sentence_window_keeps_every_promise(text: str, doc_id: str, parser: SentenceWindowNodeParser, metadata: dict,
+                                             data: st.DataObject) -> None:
     nodes, outline = check_all(text, doc_id, parser, metadata, data.draw(pages(len(text))))
     check_stitch(text, outline, data)
     for i, node in enumerate(nodes):
@@ -222,7 +230,8 @@ def test_cut_long_cases(text: str, size: int, pieces: list[str]) -> None:
 
 
 @pytest.mark.parametrize("parser", [
-    ParentChildNodeParser(), ParentChildNodeParser(parent_size=90, parent_overlap=40, child_size=45, child_overlap=15), SentenceWindowNodeParser(),
+    ParentChildNodeParser(), ParentChildNodeParser(parent_size=90, parent_overlap=40, child_size=45, child_overlap=15),
+    SentenceWindowNodeParser(),
 ])
 def test_repeated_text_gets_its_own_offsets(parser: SpanNodeParser) -> None:
     """Articles with equal words: every chunk knows which of them it is."""
@@ -247,14 +256,17 @@ def test_llama_index_loses_repeated_text_where_spans_do_not() -> None:
     document = Document(text=text, id_="d")
     stock = SentenceSplitter(chunk_size=60, chunk_overlap=0).get_nodes_from_documents([document])
     assert n_characters([Span(n.start_char_idx, n.end_char_idx) for n in stock]) < 0.5 * len(text)
-    nested = HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 64], chunk_overlap=0).get_nodes_from_documents([document])
+    nested = HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 64],
+                                                  chunk_overlap=0).get_nodes_from_documents([document])
     assert any(n.text != text[n.start_char_idx:n.end_char_idx] for n in nested)
 
-    ours = ParentChildNodeParser(parent_size=120, parent_overlap=0, child_size=60, child_overlap=0).get_nodes_from_documents([document])
+    ours = ParentChildNodeParser(parent_size=120, parent_overlap=0, child_size=60,
+                                 child_overlap=0).get_nodes_from_documents([document])
     assert all(n.text == text[n.start_char_idx:n.end_char_idx] for n in ours)
     for level in "pc":
         spans = [Span(n.start_char_idx, n.end_char_idx) for n in ours if n.metadata["level"] == level]
-        assert stitch(Span(0, len(text) - 1), [(s, s.of(text)) for s in spans], {s.end: " " for s in spans}) == text[:-1]
+        assert stitch(Span(0, len(text) - 1), [(s, s.of(text)) for s in spans],
+                      {s.end: " " for s in spans}) == text[:-1]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\r\n\t\f\u00a0\u3000\u2028\x85\x1c"])
@@ -266,7 +278,8 @@ def test_a_blank_document_gives_no_nodes(parser: SpanNodeParser, text: str) -> N
 
 
 def test_a_batch_gives_what_each_document_gives() -> None:
-    batch = [Document(text=t, id_=i) for i, t in (("a", "연차는 15일이다. 반차는 4시간이다."), ("a#c0", "Leave is 15 days."), ("b", ""))]
+    batch = [Document(text=t, id_=i)
+             for i, t in (("a", "연차는 15일이다. 반차는 4시간이다."), ("a#c0", "Leave is 15 days."), ("b", ""))]
     parser = ParentChildNodeParser(parent_size=20, parent_overlap=0, child_size=12, child_overlap=0)
     together = parser.get_nodes_from_documents(batch)
     assert [n.id_ for n in together] == [n.id_ for d in batch for n in parser.parse(d)[0]]
@@ -292,7 +305,8 @@ def test_two_processes_agree(sample) -> None:
     texts = [p.read_text(encoding="utf-8") for p in sorted((sample / "corpus").rglob("*.md"))[:3]]
     texts += ["연차는 15일이다. 연차는 15일이다.\r\n\r\n① 👩🏽\u200d💻 e\u0301", unicodedata.normalize("NFD", "한글 청크는 15일이다. 끝.")]
     started = [
-        subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONHASHSEED": seed})
+        subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         env={**os.environ, "PYTHONHASHSEED": seed})
         for seed in ("1", "20000")
     ]
     answers = [p.communicate(json.dumps(texts).encode())[0] for p in started]
@@ -304,7 +318,8 @@ def test_two_processes_agree(sample) -> None:
 def test_pages_of_a_node_and_of_the_outline() -> None:
     text = "첫 쪽이다. 둘째 쪽까지 이어지는 문장이다. 셋째 쪽이다."
     starts = [0, text.index("이어지는"), text.index("셋째")]
-    nodes, outline = SentenceWindowNodeParser(sentences="rule").parse(Document(text=text, id_="d", metadata={"page_starts": starts}))
+    nodes, outline = SentenceWindowNodeParser(sentences="rule").parse(Document(text=text, id_="d",
+                                                                               metadata={"page_starts": starts}))
     assert [n.metadata["page"] for n in nodes] == [1, 1, 3]
     assert [outline.pages_of(Span(n.start_char_idx, n.end_char_idx)) for n in nodes] == [(1,), (1, 2), (3,)]
     assert [n for n, _ in outline.pages] == [1, 2, 3]

@@ -23,16 +23,21 @@ from ragnb.documents.markdown import find_headings, find_tables
 from ragnb.documents.text import sentence_spans
 
 TABLE_LINES = [
-    "| 구분 | 일수 |", "|---|---|", "| - | :-: |", "| 연차 | 15 |", "|  | 16 |", "구분 | 일수", "--- | ---", "연차 | 15", "> | 가 | 나 |", "> |---|---|", "- | 가 | 나 |", "  |---|---|", "    | 가 | 나 |", "\t| 다 | 라 |",
-    "| 가 | 첫 줄<br>둘째 줄 |", "| 열린 칸 | 첫 줄", "둘째 줄 |", "- 하나 |", "||", "|", "\\|", "| a \\|", "| " + "긴 칸 " * 40 + "|", "```", "# 제목", "## 둘째", "#### 넷째", "제목\n===", "소제목\n---", "---", "> # 인용", "<div>", "1. 항목",
+    "| 구분 | 일수 |", "|---|---|", "| - | :-: |", "| 연차 | 15 |", "|  | 16 |", "구분 | 일수", "--- | ---", "연차 | 15",
+    "> | 가 | 나 |", "> |---|---|", "- | 가 | 나 |", "  |---|---|", "    | 가 | 나 |", "\t| 다 | 라 |",
+    "| 가 | 첫 줄<br>둘째 줄 |", "| 열린 칸 | 첫 줄", "둘째 줄 |", "- 하나 |", "||", "|", "\\|", "| a \\|", "| " + "긴 칸 " * 40 + "|",
+    "```", "# 제목", "## 둘째", "#### 넷째", "제목\n===", "소제목\n---", "---", "> # 인용", "<div>", "1. 항목",
 ]
-QA_LINES = ["질의 : 되나요?", "회시 : 됩니다.", "[질의]", "【회시】", "회답：", "재질의", "질의1：", "종전 질의회시 : 455", "Q. ", "A. ", "문 1. 무엇?", "답 1. 그것.", "질의요지", "2. 회답", "이유", "【판시사항】", "【판결요지】", "【판례내용】", "주문", "부칙", "[별표 1]"]
+QA_LINES = ["질의 : 되나요?", "회시 : 됩니다.", "[질의]", "【회시】", "회답：", "재질의", "질의1：", "종전 질의회시 : 455", "Q. ", "A. ", "문 1. 무엇?",
+            "답 1. 그것.", "질의요지", "2. 회답", "이유", "【판시사항】", "【판결요지】", "【판례내용】", "주문", "부칙", "[별표 1]"]
 
 
 @st.composite
 def structured(draw: st.DrawFn) -> str:
     """Lines of tables, headings, articles, questions and answers, well formed or not."""
-    pool = draw(st.sampled_from([TABLE_LINES, TABLE_LINES + KOREAN, QA_LINES + KOREAN, STATUTE + KOREAN + ["제1장 총칙", "제2조(정의) ① 뜻은 다음과 같다."], TABLE_LINES + MARKDOWN + QA_LINES + PIECES]))
+    pool = draw(st.sampled_from([TABLE_LINES, TABLE_LINES + KOREAN, QA_LINES + KOREAN,
+                                 STATUTE + KOREAN + ["제1장 총칙", "제2조(정의) ① 뜻은 다음과 같다."],
+                                 TABLE_LINES + MARKDOWN + QA_LINES + PIECES]))
     glue = draw(st.sampled_from([["\n"], ["\n", "\n\n"], ["\r\n"], ["\n", "\n", "\n\n", "\r", " ", "\n  "], BLANKS]))
     parts = draw(st.lists(st.tuples(st.sampled_from(pool), st.sampled_from(glue)), max_size=40))
     return "".join(a + b for a, b in parts)
@@ -45,7 +50,8 @@ texts = st.one_of(structured(), structured(), structured(), documents)
 def settings_of(draw: st.DrawFn, largest: int = 300) -> dict:
     """Any size, overlap and parent size."""
     size = draw(st.one_of(st.integers(1, 12), st.integers(1, largest), st.just(1500)))
-    return {"size": size, "overlap": draw(st.integers(0, size - 1)), "sentences": draw(st.sampled_from(["auto", "kiwi", "rule"])),
+    return {"size": size, "overlap": draw(st.integers(0, size - 1)),
+            "sentences": draw(st.sampled_from(["auto", "kiwi", "rule"])),
             "parent_size": draw(st.sampled_from([0, 0, 1, 40, 300, 3500]))}
 
 
@@ -53,7 +59,8 @@ def settings_of(draw: st.DrawFn, largest: int = 300) -> dict:
 def splitters(draw: st.DrawFn, largest: int = 300) -> StructureNodeParser:
     """Any splitter with any settings."""
     kind = draw(st.sampled_from([*RULE_SPLITTERS.values()]))
-    more = {"depth": draw(st.integers(1, 6)), "min_size": draw(st.sampled_from([0, 20, 200]))} if kind is HeadingNodeParser else {}
+    more = {"depth": draw(st.integers(1, 6)),
+            "min_size": draw(st.sampled_from([0, 20, 200]))} if kind is HeadingNodeParser else {}
     if kind is RecordNodeParser:
         more = {"kind": draw(st.sampled_from([None, None, "statute", "qa", "ruling", "interpretation"]))}
     return kind(**draw(settings_of(largest)), **more)
@@ -83,13 +90,16 @@ def check_rows(text: str, chunks: list[Span]) -> None:
     assert not any(r.start < at < r.end for r in rows for at in edges)
 
 
-def check_all(text: str, doc_id: str, parser: StructureNodeParser | RoutedNodeParser, metadata: dict, starts: list[int] | None) -> Outline:
+def check_all(text: str, doc_id: str, parser: StructureNodeParser | RoutedNodeParser, metadata: dict,
+              starts: list[int] | None) -> Outline:
     """Split one document, and hold the splitter to everything it promises."""
-    document = Document(text=text, id_=doc_id, metadata=metadata if starts is None else {**metadata, "page_starts": starts})
+    document = Document(text=text, id_=doc_id,
+                        metadata=metadata if starts is None else {**metadata, "page_starts": starts})
     before = document.model_dump_json()
     nodes, outline = parser.parse(document)
     assert outline == parser.outline(document)
-    assert [n.id_ for n in nodes] == [f"{doc_id}#{level}{i}" for level, spans in outline.levels.items() for i in range(len(spans))]
+    assert [n.id_ for n in nodes] == [f"{doc_id}#{level}{i}" for level, spans in outline.levels.items()
+                                      for i in range(len(spans))]
     parents = outline.levels.get("p", [])
     for node in nodes:
         span, level = Span(node.start_char_idx, node.end_char_idx), parse_address(node.id_).level
@@ -108,7 +118,8 @@ def check_all(text: str, doc_id: str, parser: StructureNodeParser | RoutedNodePa
 
 @examples(250, slow=20_000)
 @given(texts, doc_ids, splitters(), scalar_metadata(), st.data())
-def test_splitters_keep_every_promise(text: str, doc_id: str, parser: StructureNodeParser, metadata: dict, data: st.DataObject) -> None:
+def test_splitters_keep_every_promise(text: str, doc_id: str, parser: StructureNodeParser, metadata: dict,
+                                      data: st.DataObject) -> None:
     outline = check_all(text, doc_id, parser, metadata, data.draw(pages(len(text))))
     chunks, tables = outline.levels[parser.level], type(parser) in (TableNodeParser, HeadingNodeParser)
     check_sizes(text, chunks, parser.size, tables or type(parser) is RecordNodeParser)
@@ -124,8 +135,10 @@ def test_splitters_keep_every_promise(text: str, doc_id: str, parser: StructureN
 def rules(draw: st.DrawFn) -> Rule:
     """Any rule, matching or not."""
     size = draw(st.integers(1, 300))
-    return Rule(name="r", match=draw(st.sampled_from([("*",), ("*.md", "*.jsonl"), ("d*",)])), kind=draw(st.sampled_from(["", "statute", "qa", "table"])), size=size,
-                overlap=draw(st.integers(0, size - 1)), split=draw(st.sampled_from(["never", "above", "always"])), threshold=draw(st.integers(0, 200)), splitter=draw(st.sampled_from([*RULE_SPLITTERS])))
+    return Rule(name="r", match=draw(st.sampled_from([("*",), ("*.md", "*.jsonl"), ("d*",)])),
+                kind=draw(st.sampled_from(["", "statute", "qa", "table"])), size=size,
+                overlap=draw(st.integers(0, size - 1)), split=draw(st.sampled_from(["never", "above", "always"])),
+                threshold=draw(st.integers(0, 200)), splitter=draw(st.sampled_from([*RULE_SPLITTERS])))
 
 
 @examples(80, slow=4_000)
@@ -148,7 +161,9 @@ def test_lazy_packing_gives_what_packing_every_sentence_gives(text: str, size: i
     """Blocks that fit are not cut into sentences, which must not show."""
     overlap, method = data.draw(st.integers(0, size - 1)), data.draw(st.sampled_from(["rule", "kiwi"]))
     atoms = [a for s in sentence_spans(text, method) for a in cut_long(text, s, size)]
-    assert TextNodeParser(size=size, overlap=overlap, sentences=method).split(text)["c"] == (pack(text, atoms, size, overlap) if len(text.strip()) > size else atoms and [atoms[0].hull(atoms[-1])])
+    assert TextNodeParser(size=size, overlap=overlap, sentences=method).split(text)["c"] == (pack(text, atoms, size,
+                                                                                                  overlap)
+                                                                                             if len(text.strip()) > size else atoms and [atoms[0].hull(atoms[-1])])
 
 
 @examples(6, slow=200)
@@ -189,7 +204,8 @@ CASES = {
     "fewer cells": ("| a | b |\n|---|---|\n| 1 |\n| 2 | 3 | 4 |", ["| 1 |", "| 2 | 3 | 4 |"]),
     "br": ("| a | b |\n|---|---|\n| 1 | 첫 줄<br>둘째 줄 |", ["| 1 | 첫 줄<br>둘째 줄 |"]),
     "cell over lines": ("| a | b |\n|---|---|\n| 1 | 첫 줄\n둘째 줄 |\n| 3 | 4 |", ["| 1 | 첫 줄\n둘째 줄 |", "| 3 | 4 |"]),
-    "list in a cell": ("| a | b |\n|---|---|\n| 1 | 각 호\n- 하나\n1. 둘 |\n| 3 | 4 |", ["| 1 | 각 호\n- 하나\n1. 둘 |", "| 3 | 4 |"]),
+    "list in a cell": ("| a | b |\n|---|---|\n| 1 | 각 호\n- 하나\n1. 둘 |\n| 3 | 4 |",
+                       ["| 1 | 각 호\n- 하나\n1. 둘 |", "| 3 | 4 |"]),
     "row left open": ("| a | b |\n|---|---|\n| 1 | 2\n| 3 | 4 |", ["| 1 | 2", "| 3 | 4 |"]),
     "escaped pipe": ("| a | b |\n|---|---|\n| 1 | x \\| y |", ["| 1 | x \\| y |"]),
     "windows lines": ("| a | b |\r\n|---|---|\r\n| 1 | 2 |\r\n", ["| 1 | 2 |"]),
@@ -220,7 +236,8 @@ def test_rows_are_never_cut(name: str) -> None:
 
 def long_table(n: int, indent: str = "") -> str:
     """A table of n rows."""
-    return "\n".join(indent + line for line in ("| 번호 | 내용 |", "|---|---|", *(f"| {i} | 내용 {'가' * 30} |" for i in range(n))))
+    return "\n".join(indent + line
+                     for line in ("| 번호 | 내용 |", "|---|---|", *(f"| {i} | 내용 {'가' * 30} |" for i in range(n))))
 
 
 @pytest.mark.parametrize("indent", ["", "  ", "        "])
@@ -263,8 +280,10 @@ def test_published_tables() -> None:
     gold = [Span(a, b) for a, b in row["tables"]]
     assert {s for s in gold} <= {t.span for t in find_tables(text)}
     for size, overlap in ((1500, 150), (400, 40), (120, 12)):
-        for parser in (TableNodeParser(size=size, overlap=overlap, sentences="rule"), HeadingNodeParser(size=size, overlap=overlap, sentences="rule"),
-                       RecordNodeParser(size=size, overlap=overlap, sentences="rule"), RoutedNodeParser(sentences="rule")):
+        for parser in (TableNodeParser(size=size, overlap=overlap, sentences="rule"),
+                       HeadingNodeParser(size=size, overlap=overlap, sentences="rule"),
+                       RecordNodeParser(size=size, overlap=overlap, sentences="rule"),
+                       RoutedNodeParser(sentences="rule")):
             nodes, _ = parser.parse(document)
             edges = sorted({i for n in nodes for i in (n.start_char_idx, n.end_char_idx)})
             for table in gold:
@@ -272,7 +291,8 @@ def test_published_tables() -> None:
                 rows = [Span(a, b) for a, b in zip([table.start, *(i + 1 for i in lines)], lines)]
                 header = Span(rows[0].start, rows[1].end).of(text)
                 for r in rows:
-                    assert not any(r.start < e < len(r.of(text).rstrip()) + r.start for e in edges), (type(parser).__name__, size, r.of(text))
+                    assert not any(r.start < e < len(r.of(text).rstrip()) + r.start
+                                   for e in edges), (type(parser).__name__, size, r.of(text))
                 for n in nodes:
                     if rows[1].end <= n.start_char_idx < table.end:
                         assert header in n.metadata["prefix"] or type(parser) is RecordNodeParser and rows[0].of(text) in n.metadata["prefix"]
@@ -286,7 +306,8 @@ def test_what_is_no_pair_is_split_by_default(text: str) -> None:
     assert QANodeParser(size=20, overlap=0).split(text) == TextNodeParser(size=20, overlap=0).split(text)
 
 
-@pytest.mark.parametrize(("question", "answer"), [("질의 :", "회시 :"), ("[질의]", "[회시]"), ("【질의】", "【회시】"), ("질의요지\n", "회답\n"), ("질의1：", "회시1："), ("질의：", "회답：")])
+@pytest.mark.parametrize(("question", "answer"), [("질의 :", "회시 :"), ("[질의]", "[회시]"), ("【질의】", "【회시】"),
+                                                  ("질의요지\n", "회답\n"), ("질의1：", "회시1："), ("질의：", "회답：")])
 def test_a_pair_stays_together_and_a_long_answer_keeps_its_question(question: str, answer: str) -> None:
     text = f"연차 정산\n\n{question} 3일을 뺄 수 있는지?\n\n{answer} 뺄 수 없음."
     assert len(QANodeParser().split(text)["c"]) == 1
@@ -325,8 +346,10 @@ def test_short_sections_join_siblings_only() -> None:
 
 
 @pytest.mark.parametrize(("text", "paths"), [
-    ("```\n# 아니다\n```\n# 가", [("가",)]), ("가\n===\n나\n---", [("가",), ("가", "나")]), ("### 다\n# 가\n### 나", [("다",), ("가",), ("가", "나")]),
-    ("- # 목록\n> # 인용", []), ("# 가 #\n## **나**", [("가",), ("가", "**나**")]), ("---\ntitle: 글\n---\n글이다", []), ("#아니다", []), ("# " + "길" * 200, [("길" * 120 + "...",)]),
+    ("```\n# 아니다\n```\n# 가", [("가",)]), ("가\n===\n나\n---", [("가",), ("가", "나")]),
+    ("### 다\n# 가\n### 나", [("다",), ("가",), ("가", "나")]),
+    ("- # 목록\n> # 인용", []), ("# 가 #\n## **나**", [("가",), ("가", "**나**")]), ("---\ntitle: 글\n---\n글이다", []),
+    ("#아니다", []), ("# " + "길" * 200, [("길" * 120 + "...",)]),
 ])
 def test_headings(text: str, paths: list[tuple[str, ...]]) -> None:
     assert [h.path for h in find_headings(text)] == paths
@@ -370,8 +393,10 @@ def test_the_outline_of_a_statute_knows_its_chapters() -> None:
     document = Document(text=LAW, id_="law")
     parser = RecordNodeParser(min_size=1, kind="statute")
     nodes, outline = parser.parse(document)
-    titles = {name: [n.metadata["article_number"] for n in nodes if span.contains(Span(n.start_char_idx, n.end_char_idx))] for name, span in outline.sections}
-    assert titles == {"제1편 총칙 > 제1장 통칙": ["1"], "제1편 총칙 > 제2장 사람 > 제1절 능력": ["2", "3"], "제1편 총칙 > 제2장 사람 > 제2절 주소": ["4"],
+    titles = {name: [n.metadata["article_number"] for n in nodes
+                     if span.contains(Span(n.start_char_idx, n.end_char_idx))] for name, span in outline.sections}
+    assert titles == {"제1편 총칙 > 제1장 통칙": ["1"], "제1편 총칙 > 제2장 사람 > 제1절 능력": ["2", "3"],
+                      "제1편 총칙 > 제2장 사람 > 제2절 주소": ["4"],
                       "제2편 물건": ["5", "6"], "부칙 <제1호, 2029. 1. 1.>": ["1"]}
     assert parser.outline(document) == outline
     assert all(a.end <= b.start for (_, a), (_, b) in zip(outline.sections, outline.sections[1:]))
@@ -396,14 +421,20 @@ def test_parents_hold_whole_units() -> None:
 
 
 @pytest.mark.parametrize(("file", "split", "splitter", "size", "overlap"), [  # the table of seed 003
-    ("announcements.jsonl", "never", None, None, None), ("industry_startup_guide_filtered.jsonl", "never", None, None, None),
-    ("startup_procedures_filtered.jsonl", "above", "default", 1500, 200), ("tax_support.jsonl", "above", "table_aware", 1500, 150),
-    ("labor_interpretation.jsonl", "above", "qa_aware", 1500, 150), ("hr_insurance_edu.jsonl", "above", "default", 1500, 150),
+    ("announcements.jsonl", "never", None, None, None),
+    ("industry_startup_guide_filtered.jsonl", "never", None, None, None),
+    ("startup_procedures_filtered.jsonl", "above", "default", 1500, 200),
+    ("tax_support.jsonl", "above", "table_aware", 1500, 150),
+    ("labor_interpretation.jsonl", "above", "qa_aware", 1500, 150),
+    ("hr_insurance_edu.jsonl", "above", "default", 1500, 150),
     ("laws_full.jsonl", "above", "articles", 2000, 200), ("interpretations.jsonl", "above", "articles", 2000, 200),
-    ("court_cases_tax.jsonl", "always", "articles", 1500, 150), ("court_cases_labor.jsonl", "always", "articles", 1500, 150),
+    ("court_cases_tax.jsonl", "always", "articles", 1500, 150),
+    ("court_cases_labor.jsonl", "always", "articles", 1500, 150),
 ])
-def test_default_rules_are_the_seeds(file: str, split: str, splitter: str | None, size: int | None, overlap: int | None) -> None:
-    rule = RoutedNodeParser().rule_for(Document(text="글이다.", id_="1", metadata={"file_name": f"data/preprocessed/{file}"}))
+def test_default_rules_are_the_seeds(file: str, split: str, splitter: str | None, size: int | None,
+                                     overlap: int | None) -> None:
+    rule = RoutedNodeParser().rule_for(Document(text="글이다.", id_="1",
+                                                metadata={"file_name": f"data/preprocessed/{file}"}))
     assert rule.split == split and rule.threshold == 3500
     assert split == "never" or (rule.splitter, rule.size, rule.overlap) == (splitter, size, overlap)
 
@@ -411,7 +442,8 @@ def test_default_rules_are_the_seeds(file: str, split: str, splitter: str | None
 def test_threshold() -> None:
     router = RoutedNodeParser(sentences="rule")
     for length, whole in ((3500, True), (3501, False)):
-        document = Document(text="가나다라. " * 583 + "나" * (length - 3498), id_="1", metadata={"file_name": "hr_insurance_edu.jsonl"})
+        document = Document(text="가나다라. " * 583 + "나" * (length - 3498), id_="1",
+                            metadata={"file_name": "hr_insurance_edu.jsonl"})
         assert len(document.text) == length and (len(router.parse(document)[0]) == 1) == whole
     document = Document(text="\n 글이다. " * 2000, id_="1", metadata={"file_name": "announcements.jsonl"})
     assert [n.text for n in router.parse(document)[0]] == [document.text.strip()]
@@ -420,16 +452,22 @@ def test_threshold() -> None:
 def test_a_document_is_routed_by_name_type_and_kind() -> None:
     rules = parse_rules("[a]\nmatch = */laws/*, 법*.txt\n[b]\ndoc_type = faq*\n[c]\nkind = table\n[d]\nkind = qa\n[e]\nmatch = *.md")
     router = RoutedNodeParser(rules=rules)
-    def name(text: str = "글", id_: str = "1", **metadata: str) -> str: return router.rule_for(Document(text=text, id_=id_, metadata=metadata)).name
+    def name(text: str = "글", id_: str = "1",
+             **metadata: str) -> str: return router.rule_for(Document(text=text, id_=id_, metadata=metadata)).name
     assert name(file_name="x/laws/1.jsonl") == name(id_="x/laws/1") == name(file_name="a/b/법령.TXT") == name(file_path="C:\\d\\laws\\x") == "a"
     assert name(doc_type="faq_hr") == "b" and name("| a | b |\n|---|---|") == "c" and name("질의 : 되나요? 회시 : 됩니다.") == "d"
     assert name(file_name="a.md") == "e" and name() == "default"
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("", "no rules"), ("match = a", "line: 1"), ("[a]\nmatch", "parsing errors"), ("[a]\nsplit = sometimes", r"rule \[a\]: split: .*'sometimes'"), ("[a]\nsplitter = x", r"rule \[a\]: splitter: .*'x'"),
-    ("[a]\nsize = 0", r"rule \[a\]: size: .*'0'"), ("[a]\n[b]\nsize = 9\noverlap = 9", r"rule \[b\]: .*overlap=9, size=9"), ("[a]\nthreshold = -1", "threshold"), ("[a]\nchunk = 3", r"rule \[a\]: chunk: Extra"),
-    ("[a]\nsize = 5\nsize = 6", "size"), ("[a]\n[a]", "already exists"), ("[a]\nkind = poem", "kind"), ("[a]\nmatch =", r"rule \[a\]: match: "),
+    ("", "no rules"), ("match = a", "line: 1"), ("[a]\nmatch", "parsing errors"),
+    ("[a]\nsplit = sometimes", r"rule \[a\]: split: .*'sometimes'"),
+    ("[a]\nsplitter = x", r"rule \[a\]: splitter: .*'x'"),
+    ("[a]\nsize = 0", r"rule \[a\]: size: .*'0'"), ("[a]\n[b]\nsize = 9\noverlap = 9",
+                                                    r"rule \[b\]: .*overlap=9, size=9"),
+    ("[a]\nthreshold = -1", "threshold"), ("[a]\nchunk = 3", r"rule \[a\]: chunk: Extra"),
+    ("[a]\nsize = 5\nsize = 6", "size"), ("[a]\n[a]", "already exists"), ("[a]\nkind = poem", "kind"),
+    ("[a]\nmatch =", r"rule \[a\]: match: "),
 ])
 def test_bad_rules_are_named(tmp_path, text: str, message: str) -> None:
     file = tmp_path / "rules.ini"
@@ -446,13 +484,15 @@ def test_a_missing_rule_file(tmp_path) -> None:
 
 def test_own_rules_replace_the_defaults(tmp_path) -> None:
     file = tmp_path / "rules.ini"
-    file.write_text("\ufeff# 우리 규칙\n[전부]  # 모든 파일\nsplitter = headings   # 제목마다\nsize = 200\noverlap = 0\n", encoding="utf-8")
+    file.write_text("\ufeff# 우리 규칙\n[전부]  # 모든 파일\nsplitter = headings   # 제목마다\nsize = 200\noverlap = 0\n",
+                    encoding="utf-8")
     rule, = load_rules(file)
     assert (rule.name, rule.match, rule.splitter, rule.size) == ("전부", ("*",), "headings", 200)
     assert load_rules(file) == RoutedNodeParser(rules=load_rules(file)).rules
 
 
-@pytest.mark.parametrize("parser", [*(kind() for kind in RULE_SPLITTERS.values()), RoutedNodeParser(parent_size=2000), RoutedNodeParser(rules=parse_rules("[a]\nsize = 99\noverlap = 9"))])
+@pytest.mark.parametrize("parser", [*(kind() for kind in RULE_SPLITTERS.values()), RoutedNodeParser(parent_size=2000),
+                                    RoutedNodeParser(rules=parse_rules("[a]\nsize = 99\noverlap = 9"))])
 def test_a_parser_survives_json_and_pickle(parser) -> None:
     hidden = {"include_metadata", "include_prev_next_rel", "callback_manager", "id_func"}
     settings = json.loads(json.dumps(parser.model_dump(exclude=hidden)))
@@ -463,7 +503,8 @@ def test_a_parser_survives_json_and_pickle(parser) -> None:
 
 
 def test_as_a_transformation_of_llama_index() -> None:
-    documents = [Document(text=p.read_text(encoding="utf-8"), id_=p.name, metadata={"file_name": p.name}) for p in sorted((SAMPLE / "corpus" / "hr_labor").glob("*.md"))]
+    documents = [Document(text=p.read_text(encoding="utf-8"), id_=p.name, metadata={"file_name": p.name})
+                 for p in sorted((SAMPLE / "corpus" / "hr_labor").glob("*.md"))]
     nodes = IngestionPipeline(transformations=[RoutedNodeParser()]).run(documents=documents)
     assert [n.id_ for n in nodes] == [n.id_ for d in documents for n in RoutedNodeParser().parse(d)[0]]
     by_id = {d.id_: d.text for d in documents}

@@ -1,9 +1,10 @@
-"""Kill `update_index` at chosen moments, run it again, and print what the index then holds (for test_ingest).
+"""Kill `update_index` at chosen moments, run it again, and print what the index then holds (for test_killed).
 
     python kill_moments.py JOB.json
 
-The job names an index to start from (or none), the folder to index, an embedding and the moments. The process forks twice for each moment, so that
-the libraries are imported only once (nothing that starts threads is made before a fork); a killed run dies by SIGKILL, at the n-th call (or return) of one of the functions that write.
+The job names an index to start from (or none), the folder to index, an embedding and the moments. The process forks
+twice for each moment, so that the libraries are imported only once (nothing that starts threads is made before a
+fork); a killed run dies by SIGKILL, at the n-th call (or return) of one of the functions that write.
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from helpers_ingest import ToyEmbedding, fresh, many, state, text_of, update, write
-from hypothesis import given
 import pytest
+from helpers_ingest import ToyEmbedding, fresh, many, state, text_of, update, write
 
 from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
 from ragnb.indexing.folder_index import Index
@@ -67,7 +66,10 @@ def test_an_embedding_of_your_own(tmp_path):
 
 def test_two_readers_at_once(tmp_path):
     update(write(tmp_path / "s", {"a.md": text_of(1), "b.md": text_of(2)}), tmp_path / "i", "ngram")
-    code = "import sys; from ragnb import Pipeline; print(Pipeline.from_index(sys.argv[1]).ask('연차는 며칠인가').passages[0].id)"
+    code = (
+        "import sys; from ragnb import Pipeline; "
+        "print(Pipeline.from_index(sys.argv[1]).ask('연차는 며칠인가').passages[0].id)"
+    )
     here = Pipeline.from_index(tmp_path / "i")
     other = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "i")], stdout=subprocess.PIPE, text=True)
     want = here.ask("연차는 며칠인가").passages[0].id

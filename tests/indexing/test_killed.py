@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from helpers_ingest import , read(
+from helpers_ingest import (
     ToyEmbedding,
     all_vectors_are_the_embeddings,
     many,
@@ -20,12 +20,29 @@ from helpers_ingest import , read(
     update,
     write,
 )
+import pytest
 from strategies import SLOW
 
 from ragnb.documents.span import InputError
 from ragnb.indexing.folder_index import Index
 
 HERE = Path(__file__).resolve().parent
+SLOW_RUN = """
+import sys, time
+sys.path.insert(0, sys.argv[3])
+from helpers_ingest import ToyEmbedding, plain_words
+from ragnb.indexing.update import update_index
+
+
+class Slow(ToyEmbedding):
+    def _get_text_embeddings(self, texts):
+        print(self.batches, flush=True)
+        time.sleep(0.5)
+        return super()._get_text_embeddings(texts)
+
+
+update_index(sys.argv[1], sys.argv[2], embed=Slow(embed_dim=32), parser=plain_words(), show_progress=False)
+"""
 
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
@@ -33,9 +50,20 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked pr
 
 def kill_at(tmp_path: Path, moments: list[int], start: Path | None, source: Path, embed: str) -> list[list[int]]:
     """Run kill_moments.py; its rows: moment, how the killed run ended, how the next one ended."""
-    job = {"work": str(tmp_path), "start": start and str(start), "source": str(source), "embed": embed, "moments": moments}
+    job = {
+        "work": str(tmp_path),
+        "start": start and str(start),
+        "source": str(source),
+        "embed": embed,
+        "moments": moments,
+    }
     (tmp_path / "job.json").write_text(json.dumps(job))
-    done = subprocess.run([sys.executable, str(HERE / "kill_moments.py"), str(tmp_path / "job.json")], capture_output=True, text=True, timeout=60 + 30 * len(moments))
+    done = subprocess.run(
+        [sys.executable, str(HERE / "kill_moments.py"), str(tmp_path / "job.json")],
+        capture_output=True,
+        text=True,
+        timeout=60 + 30 * len(moments),
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row[0] for row in rows] == moments and all(row[2] == 0 for row in rows), (rows, done.stderr[-3000:])
@@ -43,7 +71,14 @@ def kill_at(tmp_path: Path, moments: list[int], start: Path | None, source: Path
 
 
 @needs_fork
-@pytest.mark.parametrize("what, embed, quick", [("new", "toy", [1, 2, 4, 6, 9, 15, 22, 33]), ("update", "toy", [1, 2, 4, 6, 9, 13, 18, 22, 26]), ("refit", "ngram", [2, 5, 7, 10, 16, 23, 31])])
+@pytest.mark.parametrize(
+    "what, embed, quick",
+    [
+        ("new", "toy", [1, 2, 4, 6, 9, 15, 22, 33]),
+        ("update", "toy", [1, 2, 4, 6, 9, 13, 18, 22, 26]),
+        ("refit", "ngram", [2, 5, 7, 10, 16, 23, 31]),
+    ],
+)
 def test_killed_at_any_moment_it_resumes(tmp_path, monkeypatch, what, embed, quick):
     parser = plain_words(monkeypatch.setattr)
     source = write(tmp_path / "s", {f"{i}.md": text_of(i, 10 + i) for i in range(6)})
@@ -69,11 +104,12 @@ def test_killed_at_any_moment_it_resumes(tmp_path, monkeypatch, what, embed, qui
 @needs_fork
 def test_killed_in_the_middle_of_embedding(tmp_path, monkeypatch):
     source = many(tmp_path / "s", 25)
-    code = ("import sys, time; sys.path.insert(0, sys.argv[3]); from helpers_ingest import ToyEmbedding, plain_words; from ragnb.indexing.update import update_index\n", read
-            "class Slow(ToyEmbedding):\n    def _get_text_embeddings(self, texts):\n        print(self.batches, flush=True)\n        time.sleep(0.5)\n        return super()._get_text_embeddings(texts)\n"
-            "update_index(sys.argv[1], sys.argv[2], embed=Slow(embed_dim=32), parser=plain_words(), show_progress=False)")
     parser = plain_words(monkeypatch.setattr)
-    run = subprocess.Popen([sys.executable, "-c", code, str(source), str(tmp_path / "i"), str(HERE.parent)], stdout=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        [sys.executable, "-c", SLOW_RUN, str(source), str(tmp_path / "i"), str(HERE.parent)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     for _ in range(2):
         assert run.stdout.readline()
     time.sleep(0.1)

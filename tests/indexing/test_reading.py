@@ -4,9 +4,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from conftest import SAMPLE
 from helpers_ingest import jsonl, read, write
-import pytest
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.documents.files import find_files, read_documents, read_text, record_to_document

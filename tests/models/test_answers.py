@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
+import re
 import threading
 import time
 
@@ -12,19 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from ragnb.models.llm import awithin, error_event, guard_marks, json_values, shorten, strip_thinking, unreachable, within
 from ragnb.documents.span import InputError
+from ragnb.models.llm import (
+    awithin, error_event, guard_marks, json_values, shorten, strip_thinking, unreachable, within,
+)
 
 
 def test_errors_of_clients_are_told_apart() -> None:
     import httpx
 
-    for error in (httpx.ReadTimeout("x"), httpx.ConnectTimeout("x"), httpx.ConnectError("x"), TimeoutError(), asyncio.TimeoutError(), ConnectionResetError()):
-        assert unreachable(error)
-    for error in (ValueError(), KeyError("x"), httpx.HTTPStatusError("400", request=None, response=None), RuntimeError("timeout in the text only")):
-        assert not unreachable(error)
+    gone = [httpx.ReadTimeout("x"), httpx.ConnectTimeout("x"), httpx.ConnectError("x"), TimeoutError(),
+            asyncio.TimeoutError(), ConnectionResetError()]
+    there = [ValueError(), KeyError("x"), httpx.HTTPStatusError("400", request=None, response=None),
+             RuntimeError("timeout in the text only")]
+    assert all(map(unreachable, gone)) and not any(map(unreachable, there))
     assert error_event(httpx.ReadTimeout("x"), 2).kind == error_event(asyncio.TimeoutError()).kind == "timeout"
-    assert error_event(ConnectionError("x" * 500)).kind == "failed" and len(error_event(ConnectionError("x" * 500)).detail) == 120
+    long = error_event(ConnectionError("x" * 500))
+    assert long.kind == "failed" and len(long.detail) == 120
 
 
 def test_within_keeps_context_values_and_errors() -> None:
@@ -60,14 +65,48 @@ def test_awithin_cancels() -> None:
     asyncio.run(main())
 
 
+scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5))
+values = st.recursive(
+    scalars,
+    lambda v: st.one_of(st.lists(v, max_size=3), st.dictionaries(st.text(max_size=4), v, max_size=3)),
+    max_leaves=8)
+
+
 @examples(200)
-@given(st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5)), lambda v: st.one_of(st.lists(v, max_size=3), st.dictionaries(st.text(max_size=4), v, max_size=3)), max_leaves=8),
-       st.sampled_from(["", "답: ", "```json\n", "1) "]), st.sampled_from(["", "\n```", " 입니다."]))
+@given(values, st.sampled_from(["", "답: ", "```json\n", "1) "]), st.sampled_from(["", "\n```", " 입니다."]))
 def test_whole_json_is_found_anywhere(value, before: str, after: str) -> None:
     text = json.dumps(value, ensure_ascii=False)
-    if any(mark in text for mark in "“”") or ",]" in text.replace(" ", "") or ",}" in text.replace(" ", ""):
-        return
-    assert json_values(before + text + after) == ([value] if isinstance(value, (list, dict)) else json_values(text))
+    whole = [value] if isinstance(value, (list, dict)) else json_values(text)
+    assert json_values(before + text + after) == whole
+
+
+QUESTIONS = [{"질문": "연차는 며칠인가?", "답": "규정은 15일이라고 한다", "쪽": 3}, {"질문": "병가는?", "답": "60일", "쪽": 4}]
+BROKEN = {
+    "Python": repr(QUESTIONS),
+    "comments": json.dumps(QUESTIONS, ensure_ascii=False, indent=1).replace("\n]", ",\n]").replace("\n }", ",\n }"),
+    "a comma that is missing": json.dumps(QUESTIONS, ensure_ascii=False, indent=1).replace(",\n", "\n", 1),
+    "typographic quotes": re.sub('"([^"]*)"', "“\\1”", json.dumps(QUESTIONS, ensure_ascii=False)),
+    "single quotes and commas": "[" + "".join(f"{q!r},\n" for q in QUESTIONS) + "]",
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+@pytest.mark.parametrize("around", ["{}", "답은 다음과 같습니다.\n```json\n{}\n```\n[1]번 {{참고}}"])
+def test_broken_json_is_mended(kind: str, around: str) -> None:
+    assert json_values(around.format(BROKEN[kind]))[0] == QUESTIONS
+
+
+@pytest.mark.parametrize("text", [
+    "{참고}", "[자료 1]을 보라", "1: HIGH [자료] {참고: 제1조}", "{HIGH, LOW}", "[높음, 낮음]", "('a', 'b')", "집합 {1, 2}",
+    '{"1": "HI', '["첫째 질문", "둘째 질', "{'1': 'HIGH', '1': 'LOW'}",
+])
+def test_prose_halves_and_contradictions_are_not_mended(text: str) -> None:
+    assert json_values(text) == []
+
+
+def test_quotes_inside_a_text_stay() -> None:
+    assert json_values('{"답": "규정은 "15일"이라고 한다", "쪽": 3}') == [{"답": '규정은 "15일"이라고 한다', "쪽": 3}]
+    assert json_values('{"답": "“15일”, ]"}') == [{"답": "“15일”, ]"}]
 
 
 @examples(200)
@@ -79,7 +118,10 @@ def test_nothing_raises(some: str, brackets: str) -> None:
         assert len(guard_marks(text, "자료")) == len(text)
 
 
-@pytest.mark.parametrize("text", ["[" * 200_000, "<think>" * 50_000, "{" * 200_000, '["' * 50_000, "{'" * 2_000, "[" * 3_000 + "'" + "]" * 3_000, "[-" * 1_500 + "'a'" + "]" * 1_500])
+@pytest.mark.parametrize("text", [
+    "[" * 200_000, "<think>" * 50_000, "{" * 200_000, '["' * 50_000, "{'" * 2_000, "[" * 3_000 + "'" + "]" * 3_000,
+    "[-" * 1_500 + "'a'" + "]" * 1_500, "['" + "['" * 9_000 + "]" * 9_000, "{'a': " * 19 + "'" * 19_000 + "}" * 19,
+])
 def test_hostile_answers_are_read_in_time(text: str) -> None:
     started = time.monotonic()
     json_values(strip_thinking(text))
@@ -88,12 +130,14 @@ def test_hostile_answers_are_read_in_time(text: str) -> None:
 
 def test_thoughts() -> None:
     assert strip_thinking("가<think>나</think>다<THINKING>라</THINKING>마") == "가 다 마"
-    assert strip_thinking("가</think>나<think>다") == "나" and strip_thinking("<think>가<think>나</think>다</think>라") == "라"
+    assert strip_thinking("가</think>나<think>다") == "나"
+    assert strip_thinking("<think>가<think>나</think>다</think>라") == "라"
     assert strip_thinking("<thinker>가</thinker>") == "<thinker>가</thinker>"
 
 
 def test_marks() -> None:
-    assert guard_marks("<자료 1></ 자료><자료목록><자료>< / 질문 >", "자료", "질문") == "‹자료 1>‹/ 자료><자료목록>‹자료>‹ / 질문 >"
+    text = "<자료 1></ 자료><자료목록><자료>< / 질문 >"
+    assert guard_marks(text, "자료", "질문") == "‹자료 1>‹/ 자료><자료목록>‹자료>‹ / 질문 >"
     assert guard_marks("<A.B></a.b><AxB>", "a.b") == "‹A.B>‹/a.b><AxB>"
     with pytest.raises(InputError):
         guard_marks("x")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_llm import ScriptedLLM
+from ragnb.models.scripted import ScriptedLLM
 from strategies import examples
 
 from ragnb.models.calls import Call, CallCache, aask_all, ask_all, call_key, clean_answer, model_name
@@ -97,15 +97,15 @@ def test_each_call_is_made_once(tmp_path: Path) -> None:
     for workers in (1, 3):
         for answers, report in both(CALLS, llm := ScriptedLLM(), workers=workers):
             assert list(answers) == [c.name for c in CALLS] and report.calls == 12 and report.prompt_characters == sum(len(c.prompt) for c in CALLS)
-        assert len(llm.asked) == 24
+        assert len(llm.prompts) == 24
     cache, llm = CallCache(tmp_path / "c.jsonl"), ScriptedLLM()
     runs = [report for _, report in both(CALLS, llm, cache)]
-    assert [(r.calls, r.cached) for r in runs] == [(12, 0), (0, 12)] and len(llm.asked) == 12
+    assert [(r.calls, r.cached) for r in runs] == [(12, 0), (0, 12)] and len(llm.prompts) == 12
 
 
 def test_another_model_or_prompt_is_another_call() -> None:
     keys = {call_key(m, p) for m in ("a", "b") for p in ("x", "y")} | {call_key("ax", ""), call_key("", "ax")}
-    assert len(keys) == 6 and model_name(ScriptedLLM(name="m")) == "ScriptedLLM:m"
+    assert len(keys) == 6 and model_name(ScriptedLLM(model="m")) == "ScriptedLLM:m"
 
 
 def test_failures_are_reported_kept_apart_and_asked_again() -> None:
@@ -116,7 +116,7 @@ def test_failures_are_reported_kept_apart_and_asked_again() -> None:
     assert list(report.failures) == ["c3", "c7", "c9"] == report.missing and report.failures["c3"] == "TimeoutError: late"
     assert report.failures["c7"] == "the answer is empty" and len(report.failures["c9"]) == 300
     answers, report = ask_all(CALLS, llm := ScriptedLLM(), cache)
-    assert set(llm.asked) == bad and len(answers) == 12 and report.cached == 9 and not report.missing
+    assert set(llm.prompts) == bad and len(answers) == 12 and report.cached == 9 and not report.missing
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -147,7 +147,7 @@ def test_an_interrupt_stops_the_run_and_keeps_what_was_done(tmp_path: Path) -> N
     for workers in (1, 3):
         with pytest.raises(KeyboardInterrupt):
             ask_all(many, llm := ScriptedLLM(lambda p: KeyboardInterrupt() if p == "20" else "답"), cache, workers=workers)
-        assert len(llm.asked) < 100 - 10  # others may finish what they had begun
+        assert len(llm.prompts) < 100 - 10  # others may finish what they had begun
     done = len(CallCache(cache.path))
     assert done >= 18
     _, report = ask_all(many, ScriptedLLM(), cache)

@@ -19,7 +19,11 @@ from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.schema import TextNode
 from ollama_server import OllamaServer, toy_vector
 
-from ragnb.models.embedding import NgramEmbedding, OnnxEmbedding, _run_onnx, check_embedding, describe_embedding, hash_ngrams, load_embedding, resolve_embedding, save_embedding
+from ragnb.models.embedding import (
+    NgramEmbedding, OnnxEmbedding, _run_onnx, check_embedding, describe_embedding, load_embedding, resolve_embedding,
+    save_embedding,
+)
+from ragnb.models.ngrams import hash_ngrams
 from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
 
 TEXTS = [

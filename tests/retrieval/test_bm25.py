@@ -122,7 +122,7 @@ def test_top_k_is_the_head_of_all_scores(variant: str, seed: int, idf: str, k: i
         index.add([f"d#c{i}" for i in range(first, first + 150 - first // 10)], zipf(rng, 150 - first // 10))
     index.remove([index.ids[i] for i in rng.choice(len(index), size=40, replace=False)])
     for query in zipf(rng, 5):
-        scores, shares = index.scores(query), index._matched(index._postings(index._weights(query)))
+        scores, shares = index.scores(query), index.scorer.matched(index.scorer.postings(query))
         ranked = sorted(np.flatnonzero((shares > 0) & (scores > 0)), key=lambda row: (-shares[row], int(index.ids[row][3:])))
         assert index.top_k(query, k) == [(index.ids[row], scores[row]) for row in ranked[:k]]  # to the last bit
 
@@ -130,9 +130,9 @@ def test_top_k_is_the_head_of_all_scores(variant: str, seed: int, idf: str, k: i
 def test_common_words_are_read_only_for_documents_in_the_race() -> None:
     rng = np.random.default_rng(0)
     index = build([[*d, "의", "의"] for d in zipf(rng, 2_000, 2_000)])
-    read, original = [], index._earned
-    index._earned = lambda weight, rows, counts: read.append(len(rows)) or original(weight, rows, counts)
-    assert index.top_k(["의", "t1500", "t1"], 3) and sum(read) < 2_000 < len(index._postings(index._weights(["의"]))[0].rows) + 1
+    read, original = [], index.scorer.earned
+    index.scorer.earned = lambda weight, rows, counts: read.append(len(rows)) or original(weight, rows, counts)
+    assert index.top_k(["의", "t1500", "t1"], 3) and sum(read) < 2_000 < len(index.scorer.postings(["의"])[0].rows) + 1
 
 
 # --- the same scores as bm25s
@@ -153,7 +153,7 @@ def test_equals_bm25s(ours: dict, theirs: dict, factor: float, seed: int, b: flo
     other.index(documents, show_progress=False)
     index = build(documents, b=b, **ours)
     for query in zipf(rng, 4, 40):
-        query = [t for t in query if t in index._vocabulary]
+        query = [t for t in query if t in index.vocabulary]
         if query:
             np.testing.assert_allclose(index.scores(query), factor * other.get_scores(query), rtol=0, atol=1e-6)
 
@@ -201,7 +201,7 @@ def test_one_by_one_keeps_few_segments() -> None:
     index = Bm25()
     for i in range(300):
         index.add([f"d#c{i}"], [["가", f"t{i}"]])
-    assert len(index._segments) <= 10
+    assert len(index.counts.segments) <= 10
     assert index.scores(["가", "t7"]).tolist() == build([["가", f"t{i}"] for i in range(300)]).scores(["가", "t7"]).tolist()
 
 
@@ -218,10 +218,10 @@ def test_one_by_one_keeps_few_segments() -> None:
 ])
 def test_a_refused_batch_changes_nothing(ids, token_lists, error) -> None:
     index = build([["가", "나"], ["나"]])
-    before = (list(index.ids), dict(index._vocabulary), index.scores(["나", "x"]).tolist())
+    before = (list(index.ids), dict(index.vocabulary), index.scores(["나", "x"]).tolist())
     with pytest.raises(error):
         index.add(ids, token_lists)
-    assert (index.ids, dict(index._vocabulary), index.scores(["나", "x"]).tolist()) == before
+    assert (index.ids, dict(index.vocabulary), index.scores(["나", "x"]).tolist()) == before
 
 
 def test_removing_an_unknown_document_changes_nothing() -> None:
@@ -251,7 +251,7 @@ def test_bad_parameters(parameters: dict) -> None:
 
 def test_counts_stay_on_disk(tmp_path: Path) -> None:
     build([["가", "나"], ["나"]] * 50).save(tmp_path)
-    data = Bm25.load(tmp_path)._segments[0].indices
+    data = Bm25.load(tmp_path).counts.segments[0].indices
     while data.base is not None and not isinstance(data, np.memmap):
         data = data.base
     assert isinstance(data, np.memmap)
@@ -276,7 +276,7 @@ def test_a_failed_save_leaves_the_old_index(tmp_path: Path, monkeypatch: pytest.
     def fail(*args, **kwargs) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("ragnb.retrieval.bm25._write_json", fail)
+    monkeypatch.setattr("ragnb.retrieval.bm25.write_any_json", fail)
     with pytest.raises(OSError, match="disk full"):
         build([["라"]] * 5).save(tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == names

@@ -21,7 +21,10 @@ WORDS = "연차 휴가 병가 급여 수당 출장 보안 교육 평가 승인".
 def corpus(n: int = 6) -> list[Document]:
     """Documents of one theme word each; their sections are about pairs of words."""
     def text(i: int) -> str:
-        parts = (f"## {WORDS[i]}과 {WORDS[j]}\n\n" + " ".join(f"{WORDS[i]}의 {WORDS[j]} 규칙 {k}은 숫자 {i}{j}{k}이다." for k in range(12)) for j in range(6))
+        parts = []
+        for j in range(6):
+            rules = [f"{WORDS[i]}의 {WORDS[j]} 규칙 {k}은 숫자 {i}{j}{k}이다." for k in range(12)]
+            parts.append(f"## {WORDS[i]}과 {WORDS[j]}\n\n" + " ".join(rules))
         return f"# {WORDS[i]} 규정\n\n" + "\n\n".join(parts) + "\n"
     return [Document(text=text(i), id_=f"d{i}.md", metadata={"title": f"{WORDS[i]} 규정"}) for i in range(n)]
 
@@ -66,15 +69,19 @@ def test_scores_are_the_sum_of_the_layers(model: NgramEmbedding, search: str) ->
         assert scores[u] == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize(("n_documents", "n_sections", "n_free"), [(1, None, 0), (2, 3, 0), (None, 2, 0), (1, 1, 5), (1, 1, 0)])
+BEAMS = [(1, None, 0), (2, 3, 0), (None, 2, 0), (1, 1, 5), (1, 1, 0)]
+
+
+@pytest.mark.parametrize(("n_documents", "n_sections", "n_free"), BEAMS)
 def test_the_beam_keeps_what_it_says(tree, model, n_documents, n_sections, n_free) -> None:
     question = "병가의 휴가 규칙 4는 숫자 몇인가?"
     retriever = HierarchicalRetriever(tree, model, 500, n_documents, n_sections, n_free)
     _, part = retriever.scores(question, model.get_query_embedding(question))
     sections = {int(s) for s in tree.section_of[part]}
     if not n_free:
-        assert len(sections) <= (n_sections or len(tree.sections)) and len({tree.sections[s].doc_id for s in sections}) <= (n_documents or 99)
-        assert all(part[u] for u, s in enumerate(tree.section_of) if s in sections)   # a section is in with all its units
+        assert len(sections) <= (n_sections or len(tree.sections))
+        assert len({tree.sections[s].doc_id for s in sections}) <= (n_documents or 99)
+        assert all(part[u] for u, s in enumerate(tree.section_of) if s in sections)  # a section is in with all its units
     else:
         assert part.sum() >= n_free
 
@@ -84,7 +91,7 @@ def test_a_strong_unit_in_a_weak_section_is_not_lost(model) -> None:
     hidden = Document(text="# 잡다한 것\n\n" + "전혀 다른 이야기가 길게 이어진다. " * 40 + "\n\n사내 얼룩말 동호회는 목요일에 모인다.\n", id_="misc.md")
     tree = build_tree([*docs, hidden], model)
     question = "얼룩말 동호회는 무슨 요일에 모이나?"
-    beam = HierarchicalRetriever(tree, model, 3, 1, 1, n_free=0).scores(question, model.get_query_embedding(question))[1]
+    _, beam = HierarchicalRetriever(tree, model, 3, 1, 1, n_free=0).scores(question, model.get_query_embedding(question))
     free = HierarchicalRetriever(tree, model, 3, 1, 1, n_free=3).retrieve(question)
     assert any("얼룩말" in h.node.text for h in free)
     assert free[0].node.ref_doc_id == "misc.md" and beam.sum() < len(tree.units)
@@ -103,6 +110,8 @@ def test_results_are_deterministic_ordered_and_copies(tree, model) -> None:
 
 
 def test_bad_numbers_are_refused(tree, model) -> None:
-    for bad in ({"top_k": 0}, {"n_documents": 0}, {"n_sections": -1}, {"n_free": -1}, {"weights": (0, 0, 0)}, {"weights": (1, -1, 0)}, {"weights": (1, 1)}):
+    counts = [{"top_k": 0}, {"n_documents": 0}, {"n_sections": -1}, {"n_free": -1}]
+    weights = [{"weights": w} for w in ((0, 0, 0), (1, -1, 0), (1, 1))]
+    for bad in counts + weights:
         with pytest.raises(InputError):
             HierarchicalRetriever(tree, model, **bad)

@@ -1,4 +1,4 @@
-"""ragnb.multiscale: windows, statistics, candidates, budget, add and remove, saving, hooks."""
+"""Multi-scale retrieval: windows, statistics, candidates, budget, add and remove, saving, hooks."""
 from __future__ import annotations
 
 import asyncio
@@ -11,11 +11,20 @@ from hypothesis import strategies as st
 from llama_index.core.schema import Document, QueryBundle, TextNode
 
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.chunking.units import UnitNodeParser, named_parts, unit_spans
+from ragnb.chunking.units import UnitNodeParser, document_parts, unit_spans
 from ragnb.retrieval.multiscale import WITH_FIRST, MultiScaleRanking, MultiScaleRetriever, query_terms
 from ragnb.retrieval.multiscale_index import MultiScaleIndex
 from ragnb.retrieval.unit_corpus import SCALES, check_scales, window_bounds
-from ragnb.documents.span import Address, DuplicateIdError, IndexMismatchError, InputError, MissingChunkError, Outline, Span, n_characters
+from ragnb.documents.span import (
+    Address,
+    DuplicateIdError,
+    IndexMismatchError,
+    InputError,
+    MissingChunkError,
+    Outline,
+    Span,
+    n_characters,
+)
 from ragnb.storage.store import MemoryStore
 
 WORDS = ["sun", "moon", "star", "rain", "wind", "leaf", "stone", "river"]
@@ -50,11 +59,14 @@ def corpus(documents: dict[str, list[str]], dense: bool = True, titles: dict[str
     for doc_id, units in documents.items():
         at, spans = 0, []
         for i, text in enumerate(units):
-            nodes.append(TextNode(id_=f"{doc_id}#u{i}", text=text, start_char_idx=at, end_char_idx=at + len(text), embedding=vector(text).tolist() if dense else None))
+            embedding = vector(text).tolist() if dense else None
+            place = {"start_char_idx": at, "end_char_idx": at + len(text)}
+            nodes.append(TextNode(id_=f"{doc_id}#u{i}", text=text, embedding=embedding, **place))
             spans.append(Span(at, at + len(text)))
             at += len(text) + 1
         blanks = {s.end: " " for s in spans[:-1]}
-        outlines.append(Outline(doc_id, max(0, at - 1), {"u": spans}, blanks, metadata={"title": (titles or {}).get(doc_id, "")}))
+        metadata = {"title": (titles or {}).get(doc_id, "")}
+        outlines.append(Outline(doc_id, max(0, at - 1), {"u": spans}, blanks, metadata=metadata))
     return nodes, outlines
 
 
@@ -72,6 +84,10 @@ def make(documents: dict[str, list[str]], dense: bool = True, **options) -> tupl
 unit = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 documents = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), st.lists(unit, min_size=1, max_size=12), min_size=1)
 question = st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=4)
+
+
+# The last unit that is read lies between two that were taken before it
+BETWEEN = {"a": ["sun sun sun sun moon moon", "moon moon stone", "sun", "sun moon stone", "moon"]}
 
 
 def windows(docs: dict[str, list[str]], width: int) -> list[list[str]]:
@@ -107,7 +123,8 @@ def test_words_and_vectors_equal_brute_force(docs, terms):
     scores = index.score(terms, q, candidates=None)
     q = q / np.linalg.norm(q)
     for k, width in enumerate(SCALES):
-        pooled = np.array([np.sum([vector(t) / np.linalg.norm(vector(t)) for t in w], axis=0) for w in windows(docs, width)])
+        directions = [[vector(t) / np.linalg.norm(vector(t)) for t in window] for window in windows(docs, width)]
+        pooled = np.array([np.sum(window, axis=0) for window in directions])
         norms = np.linalg.norm(pooled, axis=1)
         if norms.min() < 1e-3:
             continue
@@ -116,14 +133,16 @@ def test_words_and_vectors_equal_brute_force(docs, terms):
         if cosine.var() > 1e-9:
             assert scores.vectors[k] == pytest.approx(z, abs=2e-3)
         mean, variance = index.dense_statistics(q)
-        assert mean[k] == pytest.approx(cosine.mean(), abs=1e-5) and variance[k] == pytest.approx(cosine.var(), abs=1e-5)
+        assert mean[k] == pytest.approx(cosine.mean(), abs=1e-5)
+        assert variance[k] == pytest.approx(cosine.var(), abs=1e-5)
         known = [index.term_statistics(t) for t in terms if t in index.words.vocabulary]
         bags = [[w for t in tokens(window) for w in t] for window in windows(docs, width)]
         average = np.mean([len(b) for b in bags])
         raw = np.zeros(len(bags))
         for term in (t for t in terms if t in index.words.vocabulary):
             counts = np.array([b.count(term) for b in bags])
-            raw += index.term_statistics(term).idf[k] * counts * 1.9 / (counts + 0.9 * (0.6 + 0.4 * np.array([len(b) for b in bags]) / average))
+            norm = 0.9 * (0.6 + 0.4 * np.array([len(b) for b in bags]) / average)
+            raw += index.term_statistics(term).idf[k] * counts * 1.9 / (counts + norm)
         mean = sum(s.mean[k] for s in known)
         times = {t: terms.count(t) for t in terms if t in index.words.vocabulary}
         variance = sum(n**2 * index.term_statistics(t).variance[k] for t, n in times.items())
@@ -162,7 +181,7 @@ def test_add_and_remove_equal_a_fresh_build(docs, later, gone, terms):
 
 @settings(max_examples=25, deadline=None)
 @given(documents, question, st.integers(0, 120))
-@example({"a": ["sun sun sun sun moon moon", "moon moon stone", "sun", "sun moon stone", "moon"]}, ["moon"], 64)  # a last unit between two that were taken
+@example(BETWEEN, ["moon"], 64)
 def test_the_budget_holds_and_passages_are_the_document(docs, terms, budget):
     index, store = make(docs)
     ranking = MultiScaleRetriever(index, store, Words()).rank(" ".join(terms))
@@ -231,10 +250,12 @@ def test_empty_one_unit_and_unknown_words():
     assert MultiScaleRetriever(index, store, Words()).rank("sun").at(100) == []
     index, store = make({"a": ["sun moon"]})
     retriever = MultiScaleRetriever(index, store, Words())
-    assert retriever.rank("nothing known").at(100) == [] or retriever.rank("nothing known").at(100)[0].text == "sun moon"
+    found = retriever.rank("nothing known").at(100)
+    assert found == [] or found[0].text == "sun moon"
     docs = {"a": ["sun moon", "rain wind"], "b": ["leaf stone", "river star"]}
     index, store = make(docs)
-    ranking = MultiScaleRetriever(index, store, Words()).rank(QueryBundle("unheard", embedding=vector("rain wind").tolist()))
+    bundle = QueryBundle("unheard", embedding=vector("rain wind").tolist())
+    ranking = MultiScaleRetriever(index, store, Words()).rank(bundle)
     assert not ranking.scores.words.any()                      # vectors alone
     assert ranking.scores.vectors[0].argmax() == index.words.ids.index("a#u1") and ranking.at(9)
 
@@ -343,13 +364,14 @@ LAW = """휴가법
 
 def law_index():
     """A statute, indexed with the offline embedding."""
-    documents = [Document(id_="law", text=LAW, metadata={"title": "휴가법"}), Document(id_="plain", text="오늘은 날씨가 맑다. 내일은 비가 온다.")]
+    plain = Document(id_="plain", text="오늘은 날씨가 맑다. 내일은 비가 온다.")
+    documents = [Document(id_="law", text=LAW, metadata={"title": "휴가법"}), plain]
     model, store = NgramEmbedding(dims=32).fit([LAW]), MemoryStore()
     return MultiScaleIndex.from_documents(documents, store, model), store, model
 
 
 def test_articles_are_walls_and_are_read_whole():
-    parts, records = named_parts(Document(id_="law", text=LAW))
+    parts, records = document_parts(Document(id_="law", text=LAW))
     assert records and [name for name, _ in parts][1:3] == ["휴가법 제1조 (목적)", "휴가법 제2조 (연차휴가)"]
     index, store, model = law_index()
     assert index.corpus.records.all() and len(index.corpus.records)
@@ -360,7 +382,8 @@ def test_articles_are_walls_and_are_read_whole():
 def test_leads_and_follow_come_first():
     index, store, model = law_index()
     third, fourth = LAW.index("제3조(적"), LAW.index("제4조(병")
-    def leads(question): return [("law", Span(fourth, len(LAW.rstrip())))] if "제4조" in question else [("gone", Span(0, 1))]
+    named = [("law", Span(fourth, len(LAW.rstrip())))]
+    def leads(question): return named if "제4조" in question else [("gone", Span(0, 1))]
     def follow(doc_id, span): return [("law", Span(third, fourth - 2), "cited")] if "제3조에" in span.of(LAW) else []
     retriever = MultiScaleRetriever(index, store, model, leads=leads, follow=follow)
     led = retriever.rank("휴가법 제4조").at(20)
@@ -376,13 +399,16 @@ def test_the_part_of_the_best_unit_is_read_with_it_even_where_it_was_not_scored(
     long = " ".join(f"{i}호에 해당하는 사람은 그 사유가 생긴 날부터 한 달 안에 부서의 장에게 서면으로 알리고 허락을 받는다." for i in range(2, 9))
     text, model, store = LAW.replace("15일로 한다.", f"15일로 한다. {long}"), NgramEmbedding(dims=32).fit([LAW]), MemoryStore()
     index = MultiScaleIndex.from_documents([Document(id_="law", text=text, metadata={"title": "휴가법"})], store, model)
-    ranking = MultiScaleRetriever(index, store, model, candidates=1, grow=0, whole=0, follow=lambda doc_id, span: []).rank("연차휴가 15일")
+    narrow = {"candidates": 1, "grow": 0, "whole": 0}
+    ranking = MultiScaleRetriever(index, store, model, **narrow, follow=lambda doc_id, span: []).rank("연차휴가 15일")
     scored, passages = set(ranking.scores.rows.tolist()), ranking.at(10**6)
     added = [p for p in ranking.pieces if p.row not in scored]
-    assert added and {p.why.detail for p in added} == {WITH_FIRST}, "the example should have a part with a unit that was not scored"
+    assert added, "the example should have a part with a unit that was not scored"
+    assert {p.why.detail for p in added} == {WITH_FIRST}
     why = {h: w.detail for p in passages for h, w in p.why.items()}
     units = [str(Address(d, "u", i)) for d, i in (index.place(p.row) for p in added)]
-    assert [why[u] for u in units] == [WITH_FIRST] * len(units) and WITH_FIRST not in [why[u] for u in why if u not in units]
+    assert [why[u] for u in units] == [WITH_FIRST] * len(units)
+    assert WITH_FIRST not in [why[u] for u in why if u not in units]
     ranks = ranking.rankers(why)
     assert set(units) <= set(ranks["multi-scale"]) and not set(units) & set(ranks["words"])
     for n, p in enumerate(ranking.pieces, 1):
@@ -399,7 +425,8 @@ def test_a_corpus_where_nothing_varies_is_found_too(texts, embedded):
     index = MultiScaleIndex.from_documents(documents, store, model)
     retriever = MultiScaleRetriever(index, store, model if embedded else None)
     passages = retriever.rank("연차는 며칠인가?").at(100)
-    assert [p.text for p in passages] == texts and all(p.score > 0 and str(p.why[p.hits[0]]).startswith("alone, ") for p in passages)
+    assert [p.text for p in passages] == texts
+    assert all(p.score > 0 and str(p.why[p.hits[0]]).startswith("alone, ") for p in passages)
     assert MultiScaleRetriever(index, store).rank("주차장").at(100) == []
 
 
@@ -448,3 +475,45 @@ def test_parser_survives_odd_documents():
         nodes, outline = parser.parse(Document(id_="x", text=text))
         assert all(n.text == text[n.start_char_idx:n.end_char_idx] for n in nodes)
         assert "".join("".join(n.text.split()) for n in nodes) == "".join(text.split())
+
+
+def test_hits_of_a_ranking_are_read_once_and_may_be_changed():
+    index, store = make(big())
+    retriever = MultiScaleRetriever(index, store, Words(), top_k=4)
+    ranking = retriever.rank("sun moon n3x4")
+    hits = retriever.hits_of(ranking)
+    assert [(h.node_id, h.score) for h in hits] == [(h.node_id, h.score) for h in retriever.retrieve("sun moon n3x4")]
+    assert len(hits) == 4 and len(retriever.hits_of(ranking, 2)) == 2 and ranking.reads == 1
+    hits[0].node.metadata["mine"] = 1
+    assert "mine" not in retriever.hits_of(ranking)[0].node.metadata
+    why = [ranking.why(h.node_id) for h in hits]
+    assert [(w.role, w.policy, w.rank) for w in why] == [("hit", "multi-scale", rank) for rank in range(1, 5)]
+    assert retriever.hits_of(MultiScaleRetriever(MultiScaleIndex(tokenizer=tokens), MemoryStore()).rank("sun")) == []
+
+
+def test_a_ranking_keeps_the_positions_of_its_question():
+    index, store = make({"a": ["sun moon", "rain"], "b": ["star", "leaf"]})
+    ranking = MultiScaleRetriever(index, store, Words()).rank("star")
+    before = ranking.piece_of("b#u0")
+    index.remove(["a"])
+    assert ranking.piece_of("b#u0") == before and ranking.at(4)[0].text == "star"
+
+
+def test_words_alone_are_loaded_added_to_and_saved_again(tmp_path):
+    index, _ = make({"a": ["sun moon", "rain"]}, dense=False)
+    index.save(tmp_path)
+    loaded = MultiScaleIndex.load(tmp_path, tokenizer=tokens)
+    loaded.add(*corpus({"b": ["star sun"]}, dense=False))
+    loaded.save(tmp_path)
+    again = MultiScaleIndex.load(tmp_path, tokenizer=tokens)
+    assert again.vectors.shape == (3, 0) and again.score(["star"]).total.max() > 0
+
+
+def test_statistics_are_the_same_after_saving_forgets_terms(tmp_path):
+    index, _ = make({"a": ["river stone", "stone"], "b": ["sun moon", "rain sun"]})
+    index.remove(["a"])                                        # river and stone have no unit now
+    before = {t: np.array(index.term_statistics(t)) for t in ("sun", "moon", "rain")}
+    index.save(tmp_path)
+    for term, found in before.items():
+        assert np.array_equal(np.array(index.term_statistics(term)), found)
+    assert index.score(["sun"]).total.max() > 0

@@ -19,7 +19,7 @@ from llama_index.core.llms import CustomLLM
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
 from llama_index.llms.ollama import Ollama
 from ollama_server import OllamaServer, Refused
-from scripted_llm import ScriptedLLM
+from ragnb.models.scripted import ScriptedLLM
 from strategies import examples
 
 from ragnb.models.embedding import NgramEmbedding
@@ -363,7 +363,7 @@ def test_a_plan_before_any_retriever(named_index, inner):
     llm = ScriptedLLM(lambda p: WORDS)
     line = Pipeline.from_index(named_index, retriever=f"multi-query:{inner}".rstrip(":"), policy="none", llm=llm, top_k=3)
     fusion = line.find("자는 데 드는 돈은?")
-    assert list(fusion.members) == ["자는 데 드는 돈은?", "숙박비 얼마", "출장 숙박비"] and (line.llm_calls, len(llm.asked)) == (1, 1)
+    assert list(fusion.members) == ["자는 데 드는 돈은?", "숙박비 얼마", "출장 숙박비"] and (line.llm_calls, len(llm.prompts)) == (1, 1)
     assert fusion.hits[0].node.ref_doc_id == "travel" and len(fusion.hits) <= 3
     assert "숙박비는 7만" in line.passages("자는 데 드는 돈은?")[0].text and line.llm_calls == 2
     passage = ScriptedLLM(lambda p: "숙박비는 7만 원이다.")
@@ -377,7 +377,7 @@ def test_a_model_that_is_gone_leaves_the_question_alone(named_index):
     for plan in ("multi-query", "hyde"):
         llm = ScriptedLLM(lambda p: ConnectionError("server went away"))
         line = Pipeline.from_index(named_index, retriever=f"{plan}:hybrid", policy="none", llm=llm)
-        assert [p.id for p in line.passages("출장비 정산")] == [p.id for p in plain.passages("출장비 정산")] and len(llm.asked) == 1
+        assert [p.id for p in line.passages("출장비 정산")] == [p.id for p in plain.passages("출장비 정산")] and len(llm.prompts) == 1
 
 
 @pytest.mark.parametrize("spec, told", [("hyde:hybrid", "hyde retrieval asks a model: pass llm, or `--llm ollama:MODEL`"), ("multi-query", "multi-query retrieval asks a model"),
@@ -397,6 +397,6 @@ def test_a_strategy_with_a_plan_costs_its_calls(tmp_path):
         strategy = parse_strategy(f"split=units retrieve=multi-query:hybrid policy={policy}")
         assert parse_strategy(strategy.spec).retrieve == "multi-query:hybrid"
         ranking, cost = build_system(strategy, dataset, cache, llm=llm).rank_shared("자는 데 드는 돈은?", shared)
-        assert ranking.at(100)[0].doc_id == "travel" and (cost.llm_calls, len(llm.asked)) == (1, 1)
+        assert ranking.at(100)[0].doc_id == "travel" and (cost.llm_calls, len(llm.prompts)) == (1, 1)
     with pytest.raises(InputError, match="--llm"):
         build_system(strategy, dataset, cache)

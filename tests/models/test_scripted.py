@@ -1,0 +1,90 @@
+"""The scripted model: every kind of script, failures, streams, tasks and what it remembers."""
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+from llama_index.core import PromptTemplate
+from llama_index.core.llms import ChatMessage
+
+from ragnb.documents.span import InputError
+from ragnb.models.scripted import ScriptedLLM, scripted_answer
+
+
+@pytest.mark.parametrize(("answers", "said"), [
+    ("예", ["예", "예"]), (["하나", "둘"], ["하나", "둘"]), (("하나", {"a": 1}), ["하나", '{"a": 1}']),
+    ({"연차": "15일", "": "모름"}, ["15일", "모름"]), ({"": "모름", "연차": "15일"}, ["모름", "모름"]),
+    (lambda prompt: prompt[:2], ["연차", "병가"]), ({"연차": len, "": [1]}, ["4", "[1]"]), ([None, "한글"], ["null", "한글"]),
+])
+def test_scripts(answers, said) -> None:
+    llm = ScriptedLLM(answers)
+    assert [llm.complete(prompt).text for prompt in ("연차는?", "병가는?")] == said
+    assert (llm.prompts, llm.n_calls, llm.most_at_once) == (["연차는?", "병가는?"], 2, 1)
+
+
+@pytest.mark.parametrize("answers", [
+    TimeoutError("late"), [TimeoutError("late")], {"?": TimeoutError("late")}, lambda p: TimeoutError("late"), TimeoutError,
+])
+def test_an_exception_is_raised(answers) -> None:
+    llm = ScriptedLLM(answers)
+    for ask in (llm.complete, lambda p: list(llm.stream_complete(p)), lambda p: asyncio.run(llm.acomplete(p))):
+        llm.prompts.clear()
+        with pytest.raises(TimeoutError):
+            ask("?")
+        assert llm.n_calls == 1
+
+
+def test_a_script_without_an_answer_is_a_mistake() -> None:
+    with pytest.raises(InputError, match="1 answers, this is call 2"):
+        scripted_answer(["하나"], "?", 2)
+    with pytest.raises(InputError, match="no answer to the prompt '병가"):
+        ScriptedLLM({"연차": "15일"}).complete("병가는?")
+
+
+@pytest.mark.parametrize("chats", [False, True])
+def test_all_ways_of_asking(chats: bool) -> None:
+    llm, template = ScriptedLLM("연차는 15일입니다 [1].", is_chat_model=chats), PromptTemplate("{q}")
+    assert llm.predict(template, q="연차는?") == asyncio.run(llm.apredict(template, q="연차는?")) == "연차는 15일입니다 [1]."
+    assert "".join(llm.stream(template, q="연차는?")) == "연차는 15일입니다 [1]."
+    assert llm.chat([ChatMessage(content="연차는?")]).message.content == "연차는 15일입니다 [1]."
+    assert all("연차는?" in prompt for prompt in llm.prompts) and llm.n_calls == 4
+    parts = list(llm.stream_complete("연차는?"))
+    assert len(parts) > 1 and parts[-1].text == "".join(part.delta for part in parts)
+
+
+def test_metadata() -> None:
+    told = ScriptedLLM(model="m", context_window=100, num_output=7, is_chat_model=True).metadata
+    assert (told.model_name, told.context_window, told.num_output, told.is_chat_model) == ("m", 100, 7, True)
+
+
+def test_tasks_and_threads_do_not_wait_for_each_other() -> None:
+    gate = threading.Barrier(3, timeout=20)   # passes only when three calls are under way together
+    llm = ScriptedLLM(lambda prompt: str(gate.wait()))
+
+    async def three() -> None:
+        await asyncio.gather(*(llm.acomplete("?") for _ in range(3)))
+
+    asyncio.run(three())
+    assert (llm.n_calls, llm.most_at_once) == (3, 3)
+
+
+def test_two_models_share_nothing() -> None:
+    one, two = ScriptedLLM(), ScriptedLLM()
+    one.complete("?")
+    assert one.n_calls == 1 and two.n_calls == 0
+
+
+def test_it_can_be_imported_from_models_llm_which_stays_light() -> None:
+    import subprocess
+    import sys
+    code = """
+import sys
+from ragnb.models import calls, llm
+assert not {'llama_index', 'json_repair'} & set(sys.modules)
+assert llm.ScriptedLLM('예').complete('?').text == '예'
+try: llm.Nothing
+except AttributeError: print('done')
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "done\n", done.stderr
