@@ -200,7 +200,7 @@ def compare_headers(data: Path, budgets: Sequence[int]) -> None:
         for kind, mode in (("text", MetadataMode.NONE), ("header and text", MetadataMode.EMBED)):
             counts = Bm25(idf="lucene")
             counts.add([n.node_id for n in nodes], list(word_tokens_batch(n.get_content(mode) for n in nodes)))
-            words = Bm25Retriever(counts, store, similarity_top_k=40)
+            words = Bm25Retriever(counts, store, top_k=40)
             rankers[f"BM25 of {kind}"] = words
             rankers[f"hybrid, BM25 of {kind}"] = HybridRetriever({"bm25": words, "vector": vector}, 40)
         for ranker, retriever in rankers.items():

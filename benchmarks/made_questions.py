@@ -39,7 +39,7 @@ def rankers(dataset: Dataset) -> dict[str, Callable[[str], PassageRanking]]:
         nodes = [n for n in store.add_documents(documents, parser, model) if n.metadata["level"] == "c"]
         counts = Bm25(idf="lucene")
         counts.add([n.node_id for n in nodes], word_tokens_batch(n.text for n in nodes))
-        words, vectors = Bm25Retriever(counts, store, similarity_top_k=HITS), VectorRetriever(store, model, HITS)
+        words, vectors = Bm25Retriever(counts, store, top_k=HITS), VectorRetriever(store, model, HITS)
         kept = {f"BM25 {size}": words}
         if size == 300:
             kept |= {"vector 300": vectors, "hybrid 300": HybridRetriever({"bm25": words, "vector": vectors}, HITS)}

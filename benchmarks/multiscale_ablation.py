@@ -4,7 +4,7 @@
 
 Evidence recall at each budget of characters, questions asked over the whole corpus of a set. Korean sets use the offline n-gram embedding,
 English ones the ONNX model of RAGNB_MODELS. Questions on statutes may name an article: exact references lead, and what the first article
-cites follows (`ragnb.references`).
+cites follows (`ragnb.documents.provisions`).
 """
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def ours(n_chunks: int, model: Known, system: str) -> Callable[[str], Any]:
             index = MultiScaleIndex.load(folder, tokenizer=tokens)
         retriever = MultiScaleRetriever(index, store, model)
         return lambda question: retriever.rank(question).at(2_000)
-    hybrid = HybridRetriever({"bm25": Bm25Retriever(words, store, str.split, similarity_top_k=40), "vector": VectorRetriever(store, model, 40)}, 20)
+    hybrid = HybridRetriever({"bm25": Bm25Retriever(words, store, str.split, top_k=40), "vector": VectorRetriever(store, model, 40)}, 20)
     return hybrid.retrieve
 
 

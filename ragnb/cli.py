@@ -264,7 +264,7 @@ def _budget(args: argparse.Namespace) -> dict[str, Any]:
         if args.model:
             raise InputError("--model goes with --budget-share")
         return {"budget": 4_000 if args.budget is None else args.budget, "tokenizer": args.tokenizer or "characters"}
-    from ragnb.context.builders import budget_for
+    from ragnb.context.budgets import budget_for
     if args.budget is not None or args.tokenizer == "characters":
         raise InputError("--budget-share gives the budget in tokens: leave out --budget, and --tokenizer characters")
     if not (args.model or args.llm):
@@ -329,7 +329,7 @@ def _write_page(answer: Any, pipeline: Any, args: argparse.Namespace) -> None:
 # %% ../nbs/99_cli/cli.ipynb #4360984f
 def _ask(args: argparse.Namespace) -> None:
     "ragnb ask"
-    from ragnb.context.builders import place_label
+    from ragnb.context.labels import place_label
     from ragnb.pipeline.trace_data import visible
     pipeline, history = _pipeline(args), _conversation(args)
     answer = pipeline.ask(args.question, history)

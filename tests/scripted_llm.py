@@ -34,7 +34,8 @@ def main() -> None:
     parser = ParentChildNodeParser(parent_size=120, parent_overlap=0, child_size=40, child_overlap=0, sentences="rule")
     splitter = LlmContextNodeParser(parser=parser, llm=ScriptedLLM(script), cache=cache, workers=1)
     nodes, _ = splitter.parse(Document(text=text, id_="a.md"))
-    print(splitter.report.calls, splitter.report.cached, sum("context" in n.metadata for n in nodes), len(splitter.incomplete))
+    report, written = splitter.report, sum("context" in n.metadata for n in nodes)
+    print(report.calls, report.cached, written, len(splitter.incomplete))
 
 
 def hash_of(prompt: str) -> int:

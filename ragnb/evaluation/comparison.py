@@ -7,26 +7,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['PairedTest', 'paired_test', 'Comparison', 'compare', 'show_context', 'Run', 'RunPlan', 'run_strategies', 'to_records',
+__all__ = ['PairedTest', 'paired_test', 'show_context', 'Comparison', 'compare', 'Run', 'RunPlan', 'run_strategies', 'to_records',
            'records_table', 'write_results', 'compare_results']
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #d0f8e730
+from .. import __version__
 from ..documents.span import InputError, Span
+from ..documents.text import tokenizer as named_tokenizer
 from .datasets import Dataset, Question
 from ragnb.evaluation.measures import (
     bootstrap_interval, Chosen, Evaluation, make_row, measure_ids, read_rows, Row, write_rows
 )
 from ragnb.evaluation.strategy import (
-    as_document_strategy, build_system, DOCUMENT_STRATEGY, IndexCache, resolve_strategies, Strategy, System
+    as_document_strategy, build_system, Cost, DOCUMENT_STRATEGY, IndexCache, resolve_strategies, Strategy, System
 )
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #2df2dbde
@@ -67,7 +71,27 @@ def paired_test(
     for at in range(0, n_samples, 500):
         signs = rng.integers(0, 2, (min(500, n_samples - at), len(moved)), dtype=np.int8) * 2.0 - 1
         extreme += int((np.abs(signs @ moved) >= abs(moved.sum()) - 1e-9).sum())
-    return PairedTest(float(a.mean()), float(b.mean()), float(d.mean()), bootstrap_interval(d, seed=seed), (extreme + 1) / (n_samples + 1), *counts)
+    means = float(a.mean()), float(b.mean()), float(d.mean())
+    return PairedTest(*means, bootstrap_interval(d, seed=seed), (extreme + 1) / (n_samples + 1), *counts)
+
+# %% ../../nbs/90_evaluation/comparison.ipynb #bc5a421d
+def show_context(
+    chosen: Sequence[Chosen],
+    question: Question,
+    texts: Mapping[str, str],   # Document id -> text
+    length: int = 600,          # Characters shown, at most
+) -> str:
+    "The text a strategy chose, the evidence marked."
+    parts = []
+    for c in chosen:
+        text, base = texts[c.doc_id][c.span.start:c.span.end], c.span.start
+        gold = [e.span for e in question.evidence if e.doc_id == c.doc_id and e.span.overlap(c.span)]
+        for s in sorted(gold, reverse=True):
+            start, end = max(0, s.start - base), min(len(text), s.end - base)
+            text = f"{text[:start]}▶{text[start:end]}◀{text[end:]}"
+        parts.append(f"[{c.doc_id} {c.span.start}-{c.span.end}] {text}")
+    out = "\n".join(parts)
+    return out if len(out) <= length else out[:length] + " …"
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #d3472454
 @dataclass(frozen=True)
@@ -81,7 +105,8 @@ class Comparison:
         ids = [[r.query_id for r in e.rows] for e in (self.a, self.b)]
         if ids[0] != ids[1]:
             apart = sorted(set(ids[0]) ^ set(ids[1]))
-            raise InputError(f"the two runs asked different questions: {len(apart)} are in one only" + (f", first {apart[0]!r}" if apart else ", or in another order"))
+            where = f", first {apart[0]!r}" if apart else ", or in another order"
+            raise InputError(f"the two runs asked different questions: {len(apart)} are in one only{where}")
         if not self.budgets and (self.a.budgets or self.b.budgets):
             raise InputError(f"the two runs share no budget: {self.a.budgets} and {self.b.budgets}")
 
@@ -95,9 +120,13 @@ class Comparison:
         "What is compared when nothing is said: evidence recall, or nDCG@10 where documents were ranked."
         return "evidence_recall" if self.budgets else "nDCG@10"
 
+    def _at(self, budget: int | None) -> int:
+        "The largest shared budget when none is named; 0 where documents were ranked."
+        return (self.budgets or (0,))[-1] if budget is None else budget
+
     def test(self, name: str | None = None, budget: int | None = None) -> PairedTest:
         "The paired test of one measure at one budget, the largest when none is given."
-        at = (self.budgets or (0,))[-1] if budget is None else budget
+        at = self._at(budget)
         return paired_test(self.a.values(name or self.measure, at), self.b.values(name or self.measure, at))
 
     def differences(
@@ -106,8 +135,9 @@ class Comparison:
         budget: int | None = None,           # The largest shared one when None
     ) -> list[tuple[float, Row, Row]]:       # (b - a, row of a, row of b) where they differ, largest first
         "The questions that decide."
-        name, at = name or self.measure, (self.budgets or (0,))[-1] if budget is None else budget
-        rows = [(float(d), x, y) for d, x, y in zip(self.b.values(name, at) - self.a.values(name, at), self.a.rows, self.b.rows) if d]
+        name, at = name or self.measure, self._at(budget)
+        change = self.b.values(name, at) - self.a.values(name, at)
+        rows = [(float(d), x, y) for d, x, y in zip(change, self.a.rows, self.b.rows) if d]
         return sorted(rows, key=lambda r: (-abs(r[0]), r[1].query_id))
 
     def to_markdown(
@@ -115,11 +145,14 @@ class Comparison:
         name: str | None = None,   # `measure` when None
     ) -> str:
         "A table of the test at every shared budget."
-        lines = [f"| budget | {' | '.join(self.names)} | difference | 95 % interval | p | better / worse / equal | real |", "|---|---|---|---|---|---|---|---|"]
+        head = ["budget", *self.names, "difference", "95 % interval", "p", "better / worse / equal", "real"]
+        lines = [" | ".join(head), "|".join(["---"] * len(head))]
         for budget in self.budgets or (0,):
             t = self.test(name, budget)
-            lines.append(f"| {budget:,} | {t.mean_a:.3f} | {t.mean_b:.3f} | {t.difference:+.3f} | {t.ci[0]:+.3f} to {t.ci[1]:+.3f} | {t.p_value:.4f} | {t.better} / {t.worse} / {t.equal} | {'yes' if t.is_real else 'no'} |")
-        return "\n".join(lines)
+            cells = [f"{budget:,}", f"{t.mean_a:.3f}", f"{t.mean_b:.3f}", f"{t.difference:+.3f}"]
+            cells += [f"{t.ci[0]:+.3f} to {t.ci[1]:+.3f}", f"{t.p_value:.4f}", f"{t.better} / {t.worse} / {t.equal}"]
+            lines.append(" | ".join([*cells, "yes" if t.is_real else "no"]))
+        return "\n".join(f"|{line}|" if line.startswith("-") else f"| {line} |" for line in lines)
 
     def show(
         self,
@@ -165,25 +198,6 @@ def compare(
     known = [getattr(getattr(side, "strategy", None), "name", default) for side, default in ((a, "a"), (b, "b"))]
     return Comparison(sides[0], sides[1], names or (known[0], known[1]))
 
-# %% ../../nbs/90_evaluation/comparison.ipynb #bc5a421d
-def show_context(
-    chosen: Sequence[Chosen],
-    question: Question,
-    texts: Mapping[str, str],   # Document id -> text
-    length: int = 600,          # Characters shown, at most
-) -> str:
-    "The text a strategy chose, the evidence marked."
-    parts = []
-    for c in chosen:
-        text, base = texts[c.doc_id][c.span.start:c.span.end], c.span.start
-        gold = [e.span for e in question.evidence if e.doc_id == c.doc_id and e.span.overlap(c.span)]
-        for s in sorted(gold, reverse=True):
-            start, end = max(0, s.start - base), min(len(text), s.end - base)
-            text = f"{text[:start]}▶{text[start:end]}◀{text[end:]}"
-        parts.append(f"[{c.doc_id} {c.span.start}-{c.span.end}] {text}")
-    out = "\n".join(parts)
-    return out if len(out) <= length else out[:length] + " …"
-
 # %% ../../nbs/90_evaluation/comparison.ipynb #e4dd2b4f
 @dataclass
 class Run:
@@ -194,6 +208,12 @@ class Run:
     reads: int = 0                    # Keyed store reads
     llm_calls: int = 0
 
+    def charge(self, cost: Cost) -> None:
+        "Add what a question cost."
+        self.seconds += cost.milliseconds / 1000
+        self.reads += cost.reads
+        self.llm_calls += cost.llm_calls
+
     @property
     def measures(self) -> dict[str, float]:
         "Means of nDCG@10 and the like, for sets with qrels."
@@ -202,10 +222,17 @@ class Run:
 
     def to_dict(self) -> dict[str, Any]:
         "As `results.json` holds it."
-        return {"spec": self.strategy.spec, **self.evaluation.to_dict(), "measures": self.measures, "seconds": round(self.seconds, 3), "store_reads": self.reads, "llm_calls": self.llm_calls}
+        costs = {"seconds": round(self.seconds, 3), "store_reads": self.reads, "llm_calls": self.llm_calls}
+        return {"spec": self.strategy.spec, **self.evaluation.to_dict(), "measures": self.measures, **costs}
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #eadb1085
-def _ask_together(systems: Sequence[System], questions: Sequence[Question], budgets: Sequence[int], advance: Callable[[int], Any], count: Callable[[str], int] | None) -> list[Run]:
+def _ask_together(
+    systems: Sequence[System],
+    questions: Sequence[Question],
+    budgets: Sequence[int],
+    advance: Callable[[int], Any],              # Told how many strategies have answered
+    count: Callable[[str], int] | None,         # Tokens of a text
+) -> list[Run]:
     "Ask systems that may share a retriever, each question once."
     runs = [Run(s.strategy, Evaluation([], tuple(budgets))) for s in systems]
     for question in questions:
@@ -214,32 +241,29 @@ def _ask_together(systems: Sequence[System], questions: Sequence[Question], budg
             ranking, found = system.rank_shared(question.query, shared)
             largest, read = system.costed(lambda: ranking.at(max(budgets)))
             cost = found + read
-            run.evaluation.rows.append(make_row(question, {b: largest if b == max(budgets) else ranking.at(b) for b in budgets}, cost.milliseconds, count))
-            run.seconds, run.reads, run.llm_calls = run.seconds + cost.milliseconds / 1000, run.reads + cost.reads, run.llm_calls + cost.llm_calls
+            contexts = {b: largest if b == max(budgets) else ranking.at(b) for b in budgets}
+            run.evaluation.rows.append(make_row(question, contexts, cost.milliseconds, count))
+            run.charge(cost)
         advance(len(systems))
     return runs
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #d70210f6
 def _rank_documents(system: System, dataset: Dataset, depth: int, advance: Callable[[int], Any]) -> Run:
     "Rank whole documents, for a set with qrels."
-    started, reads, calls, rankings = time.perf_counter(), system.reads, system.llm_calls, {}
+    run, rankings, taken = Run(system.strategy, Evaluation([], ())), {}, {}
     for question in dataset.questions:
-        rankings[question.query_id] = system.documents(question.query, depth)
+        found, cost = system.costed(lambda: system.documents(question.query, depth))
+        rankings[question.query_id], taken[question.query_id] = found, cost.milliseconds
+        run.charge(cost)
         advance(1)
-    seconds = time.perf_counter() - started
     values = measure_ids(rankings, {q.query_id: dataset.qrels.get(q.query_id, {}) for q in dataset.questions})
-    rows = [Row(q.query_id, q.query, q.kind, {}, tuple(Chosen(d, Span(0, 0)) for d in rankings[q.query_id]), seconds * 1000 / len(dataset.questions),
-                {m: round(v[q.query_id], 6) for m, v in values.items()}) for q in dataset.questions]
-    return Run(system.strategy, Evaluation(rows, ()), seconds, system.reads - reads, system.llm_calls - calls)
+    for q in dataset.questions:
+        chosen = tuple(Chosen(doc_id, Span(0, 0)) for doc_id in rankings[q.query_id])
+        measures = {name: round(of_query[q.query_id], 6) for name, of_query in values.items()}
+        run.evaluation.rows.append(Row(q.query_id, q.query, q.kind, {}, chosen, taken[q.query_id], measures))
+    return run
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #492eb0bd
-def _run_key(dataset: Dataset, strategy: Strategy, budgets: Sequence[int], embed: str, by_documents: bool) -> str:
-    "Hash of what decides a result."
-    from ragnb import __version__
-    decides = [__version__, dataset.version, replace(strategy, name="-").spec, list(budgets), embed, by_documents]
-    return hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]
-
-
 def _save_run(run: Run, folder: Path, key: str) -> None:
     "Keep a run: rows first, so that a run that has its facts has everything."
     folder.mkdir(parents=True, exist_ok=True)
@@ -249,7 +273,7 @@ def _save_run(run: Run, folder: Path, key: str) -> None:
     part.write_text(json.dumps(facts), encoding="utf-8")
     part.replace(folder / f"{key}.json")
 
-
+# %% ../../nbs/90_evaluation/comparison.ipynb #9ea8e549
 def _load_run(strategy: Strategy, folder: Path | None, key: str) -> Run | None:
     "A run that was kept, or None."
     if folder is None or not (folder / f"{key}.json").is_file():
@@ -278,21 +302,44 @@ class RunPlan:
         if self.by_documents and not self.dataset.qrels:
             raise InputError(f"dataset {self.dataset.name!r} has no qrels to rank documents against")
 
+    def key(self, strategy: Strategy) -> str:
+        "Hash of everything that decides the result of a strategy."
+        spec = replace(strategy, name="-").spec
+        decides = [__version__, self.dataset.version, spec, list(self.budgets), self.embed, self.by_documents]
+        return hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]
+
 # %% ../../nbs/90_evaluation/comparison.ipynb #264527cc
 def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, advance: Callable[[int], Any]) -> list[Run]:
     "Run strategies that share an index, and keep each result."
-    from ragnb.documents.text import tokenizer as named
     cache = IndexCache(plan.cache, plan.base_url)
     wanted = [as_document_strategy(s, plan.depth) for s in strategies] if plan.by_documents else strategies
     systems = [build_system(s, plan.dataset, cache, embed=plan.embed, llm=llm, fill=max(plan.budgets)) for s in wanted]
     if plan.by_documents:
         runs = [_rank_documents(s, plan.dataset, plan.depth, advance) for s in systems]
     else:
-        runs = _ask_together(systems, plan.dataset.questions, plan.budgets, advance, named(plan.tokenizer).count if plan.tokenizer else None)
+        count = named_tokenizer(plan.tokenizer).count if plan.tokenizer else None
+        runs = _ask_together(systems, plan.dataset.questions, plan.budgets, advance, count)
     runs = [replace(run, strategy=strategy) for run, strategy in zip(runs, strategies)]
     for run in runs if plan.keep is not None else ():
-        _save_run(run, Path(plan.keep), _run_key(plan.dataset, run.strategy, plan.budgets, plan.embed, plan.by_documents))
+        _save_run(run, Path(plan.keep), plan.key(run.strategy))
     return runs
+
+# %% ../../nbs/90_evaluation/comparison.ipynb #1c85e9f5
+def _each_group(
+    plan: RunPlan, groups: Sequence[Sequence[Strategy]], llm: Any, workers: int, bar: Any,
+) -> Iterator[list[Run]]:
+    "Run groups one after the other, or in processes."
+    if workers < 1 or workers > 1 and llm is not None:
+        raise InputError(f"workers must be >= 1, and 1 when a model is used, got {workers}")
+    if workers == 1 or len(groups) < 2:
+        for group in groups:
+            yield _run_group(plan, group, llm, bar.update)
+        return
+    with ProcessPoolExecutor(min(workers, len(groups)), mp_context=get_context("spawn")) as pool:
+        futures = {pool.submit(_in_process, plan, group): group for group in groups}
+        for future in as_completed(futures):
+            yield future.result()
+            bar.update(len(futures[future]) * len(plan.dataset.questions))
 
 
 def _in_process(plan: RunPlan, strategies: Sequence[Strategy]) -> list[Run]:
@@ -309,36 +356,19 @@ def run_strategies(
     show_progress: bool = True,
 ) -> list[Run]:                 # In the order given
     "Run strategies on a dataset, those that were kept excepted."
-    from tqdm.auto import tqdm
     known = resolve_strategies(list(strategies) or ([DOCUMENT_STRATEGY] if plan.by_documents else []))
     keep = None if plan.keep is None else Path(plan.keep)
-    done = {s.name: _load_run(s, keep, _run_key(plan.dataset, s, plan.budgets, plan.embed, plan.by_documents)) for s in known}
+    done = {s.name: _load_run(s, keep, plan.key(s)) for s in known}
     groups: dict[Any, list[Strategy]] = {}
     for s in known:
         if done[s.name] is None:
             groups.setdefault((s.peer, s.split, s.embed), []).append(s)
-    with tqdm(total=len(known) * len(plan.dataset.questions), desc="evaluate", disable=not show_progress) as bar:
-        bar.update(sum(r is not None for r in done.values()) * len(plan.dataset.questions))
+    n_questions = len(plan.dataset.questions)
+    with tqdm(total=len(known) * n_questions, desc="evaluate", disable=not show_progress) as bar:
+        bar.update(sum(r is not None for r in done.values()) * n_questions)
         for runs in _each_group(plan, list(groups.values()), llm, workers, bar):
             done |= {r.strategy.name: r for r in runs}
     return [done[s.name] for s in known]
-
-# %% ../../nbs/90_evaluation/comparison.ipynb #1c85e9f5
-def _each_group(plan: RunPlan, groups: Sequence[Sequence[Strategy]], llm: Any, workers: int, bar: Any) -> Iterator[list[Run]]:
-    "Run groups one after the other, or in processes."
-    if workers < 1 or workers > 1 and llm is not None:
-        raise InputError(f"workers must be >= 1, and 1 when a model is used, got {workers}")
-    if workers == 1 or len(groups) < 2:
-        for group in groups:
-            yield _run_group(plan, group, llm, bar.update)
-        return
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
-    with ProcessPoolExecutor(min(workers, len(groups)), mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(_in_process, plan, group): group for group in groups}
-        for future in as_completed(futures):
-            yield future.result()
-            bar.update(len(futures[future]) * len(plan.dataset.questions))
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #9d54c808
 def to_records(
@@ -347,10 +377,15 @@ def to_records(
     "One flat record a strategy."
     out = []
     for run in runs:
-        n = max(1, len(run.evaluation.rows))
-        found = {f"recall@{b}": round(run.evaluation.mean("evidence_recall", b), 4) for b in run.evaluation.budgets} | {m: round(v, 4) for m, v in run.measures.items()}
-        last = run.evaluation.budgets and {k: round(run.evaluation.mean(k), 4) for k in ("precision", "iou", "containment", "duplicated")} | {"characters": round(run.evaluation.mean("characters"))}
-        out.append({"strategy": run.strategy.name, **found, **(last or {}), "reads": round(run.reads / n, 3), "milliseconds": round(1000 * run.seconds / n, 2), "llm_calls": round(run.llm_calls / n, 3)})
+        e, n = run.evaluation, max(1, len(run.evaluation.rows))
+        record: dict[str, Any] = {"strategy": run.strategy.name}
+        record |= {f"recall@{b}": round(e.mean("evidence_recall", b), 4) for b in e.budgets}
+        record |= {m: round(v, 4) for m, v in run.measures.items()}
+        if e.budgets:
+            record |= {k: round(e.mean(k), 4) for k in ("precision", "iou", "containment", "duplicated")}
+            record["characters"] = round(e.mean("characters"))
+        record |= {"reads": round(run.reads / n, 3), "milliseconds": round(1000 * run.seconds / n, 2)}
+        out.append({**record, "llm_calls": round(run.llm_calls / n, 3)})
     return out
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #13cb5022
@@ -361,11 +396,14 @@ def records_table(
     "Records as a Markdown table, the best recall of each column in bold."
     columns = list(records[0]) if columns is None and records else list(columns or ())
     best = {c: max(r[c] for r in records) for c in columns if "@" in c and records}
+
     def cell(c: str, value: Any) -> str:
         shown = f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
         return f"**{shown}**" if best.get(c) == value else shown
-    rows = ["| " + " | ".join(cell(c, r[c]) for c in columns) + " |" for r in records]
-    return "\n".join(["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|", *rows])
+
+    lines = [" | ".join(columns)] + [" | ".join(cell(c, r[c]) for c in columns) for r in records]
+    lines = [f"| {line} |" for line in lines]
+    return "\n".join([lines[0], "|---" * len(columns) + "|", *lines[1:]])
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #75836165
 def write_results(
@@ -377,7 +415,8 @@ def write_results(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_rows({r.strategy.name: r.evaluation for r in runs}, folder / "questions.jsonl")
-    results = {"dataset": dataset.name, "version": dataset.version, "n_questions": len(dataset.questions), "strategies": {r.strategy.name: r.to_dict() for r in runs}}
+    results = {"dataset": dataset.name, "version": dataset.version, "n_questions": len(dataset.questions)}
+    results["strategies"] = {r.strategy.name: r.to_dict() for r in runs}
     part = folder / "results.json.part"
     part.write_text(json.dumps(results, ensure_ascii=False, indent=1), encoding="utf-8")
     return part.replace(folder / "results.json")
@@ -394,7 +433,7 @@ def compare_results(
     found = [read_rows(f.parent / "questions.jsonl") for f in files]
     names = [n for n in found[0] if n in found[1]]
     if names:
-        return {n: Comparison(found[0][n], found[1][n]) for n in names}
+        return {n: compare(found[0][n], found[1][n]) for n in names}
     if len(found[0]) == len(found[1]) == 1:
         (left, x), (right, y) = next(iter(found[0].items())), next(iter(found[1].items()))
         return {f"{left} / {right}": Comparison(x, y, (left, right))}

@@ -510,7 +510,7 @@ def _retriever(kind: str, nodes: Sequence[TextNode], corpus: _Corpus, top_k: int
     "ragnb's retrieval over chunks of another library, and its read counter."
     if kind not in ("hybrid", "bm25", "vector"):
         raise InputError(f"retriever must be 'hybrid', 'bm25' or 'vector', got {kind!r}")
-    words = Bm25Retriever.from_nodes(nodes, similarity_top_k=top_k)
+    words = Bm25Retriever.from_nodes(nodes, top_k=top_k)
     if kind == "bm25":
         return words, lambda: 0
     index, _, docstore = _index(nodes, corpus)

@@ -20,14 +20,12 @@ from typing import Any
 import numpy as np
 
 # %% auto #0
-__all__ = ['plot_recall', 'plot_heatmap', 'plot_cost', 'plot_position', 'plot_differences']
+__all__ = ['plot_recall', 'plot_cost', 'plot_position']
 
 # %% ../../nbs/90_evaluation/plots.ipynb #48d18d6f
 from ..documents.span import InputError
 
 # %% ../../nbs/90_evaluation/plots.ipynb #167acaeb
-_LIKED = re.compile(r"Noto ?Sans ?(?:CJK|KR)|Nanum ?(?:Gothic|BarunGothic)|Malgun|Apple ?SD ?Gothic|Apple ?Gothic|Source ?Han ?Sans|Pretendard|Un ?Dotum|Baekmuk", re.I)
-
 def _matplotlib() -> Any:
     "matplotlib, or an error that says how to get it."
     try:
@@ -46,18 +44,24 @@ def _missing(path: str, characters: frozenset[str]) -> frozenset[str]:
     except (OSError, RuntimeError, ValueError):
         return characters
 
+# %% ../../nbs/90_evaluation/plots.ipynb #a5604521
+_LIKED = re.compile(r"Noto ?Sans ?(?:CJK|KR)|Nanum ?(?:Gothic|BarunGothic)|Malgun|Apple ?SD ?Gothic|Apple ?Gothic"
+                    r"|Source ?Han ?Sans|Pretendard|Un ?Dotum|Baekmuk", re.I)
+_NOT_REGULAR = re.compile("bold|light|thin|black|medium|heavy|italic|oblique|mono", re.I)
+
 def _likeness(path: str) -> tuple[bool, bool, str]:
     "Sort key of font files: known Korean sans-serif ones first, regular weight first."
     name = Path(path).stem
-    return not _LIKED.search(name), bool(re.search("bold|light|thin|black|medium|heavy|italic|oblique|mono", name, re.I)), name
+    return not _LIKED.search(name), bool(_NOT_REGULAR.search(name)), name
 
-# %% ../../nbs/90_evaluation/plots.ipynb #a5604521
 def _bundled_font() -> list[str]:
-    "The font that the extra `plots` brings along; it is looked up without importing its package, which changes matplotlib's settings."
+    "The font that the extra `plots` brings along."
     spec = find_spec("koreanize_matplotlib")
     folders = spec.submodule_search_locations if spec else None
-    return [str(p) for folder in folders or () if (p := Path(folder, "fonts", "NanumGothic.ttf")).is_file()]
+    paths = [Path(folder, "fonts", "NanumGothic.ttf") for folder in folders or ()]
+    return [str(path) for path in paths if path.is_file()]
 
+# %% ../../nbs/90_evaluation/plots.ipynb #243f7865
 @lru_cache(maxsize=64)
 def _find_font(characters: frozenset[str]) -> tuple[str | None, frozenset[str]]:
     "Family of the font that misses fewest characters, and those it misses; the bundled font is asked first."
@@ -73,7 +77,8 @@ def _find_font(characters: frozenset[str]) -> tuple[str | None, frozenset[str]]:
     if best is not None and best not in known:
         fontManager.addfont(best)
     if missing:
-        logging.getLogger(__name__).warning("no font has %s: pip install 'ragnb[plots]' brings one", "".join(sorted(missing))[:20])
+        some = "".join(sorted(missing))[:20]
+        logging.getLogger(__name__).warning("no font has %s: pip install 'ragnb[plots]' brings one", some)
     return next((f.name for f in fontManager.ttflist if f.fname == best), None), missing
 
 # %% ../../nbs/90_evaluation/plots.ipynb #92012c7e
@@ -89,77 +94,91 @@ def _romanized(text: str) -> str:
         out.append(_ONSETS[n // 588] + _VOWELS[n % 588 // 28] + _CODAS[n % 28] if 0 <= n < 11172 else c)
     return "".join(out)
 
+# %% ../../nbs/90_evaluation/plots.ipynb #00425e06
 class _Script:
     "How to write some names: the font families to ask for, and what no font can draw."
     def __init__(self, texts: Iterable[Any]) -> None:
         base = _matplotlib().get_data_path() + "/fonts/ttf/DejaVuSans.ttf"
-        needed = _missing(base, frozenset("".join(unicodedata.normalize("NFC", str(t)) for t in texts)) - set("\n\t "))
+        written = "".join(unicodedata.normalize("NFC", str(t)) for t in texts)
+        needed = _missing(base, frozenset(written) - set("\n\t "))
         found, self.missing = _find_font(needed) if needed else (None, frozenset())
         self.family = ["DejaVu Sans"] + ([found] if found else [])
 
     def __call__(self, text: Any) -> str:
         text = unicodedata.normalize("NFC", str(text)).replace("$", r"\$")
-        if self.missing & set(text):
-            text = "".join(c if c.isascii() or c not in self.missing else r if (r := _romanized(c)).isascii() else "?" for c in text)
-        return text
+        return "".join(map(self._drawable, text))
+
+    def _drawable(self, character: str) -> str:
+        if character.isascii() or character not in self.missing:
+            return character
+        latin = _romanized(character)
+        return latin if latin.isascii() else "?"
 
 # %% ../../nbs/90_evaluation/plots.ipynb #6f73ca53
-_WIDTH, _DPI = 4.8, 150  # Inches and dots: 720 pixels, twice a narrow phone
 _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#8B4C8F", "#B8860B", "#3C8DBC", "#7A7A7A")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
 
 def _style(i: int) -> dict[str, Any]:
     "Colour, marker and dashes of the i-th strategy."
-    return {"color": _COLOURS[i % len(_COLOURS)], "marker": _MARKERS[i % len(_MARKERS)], "linestyle": _DASHES[(i + i // 4) % len(_DASHES)]}
+    dashes = _DASHES[(i + i // 4) % len(_DASHES)]
+    return {"color": _COLOURS[i % len(_COLOURS)], "marker": _MARKERS[i % len(_MARKERS)], "linestyle": dashes}
 
-def _axes(ax: Any, height: float, n: int = 1, width: float = _WIDTH) -> tuple[Any, list[Any]]:
+# %% ../../nbs/90_evaluation/plots.ipynb #eb3ebab5
+_NO_METADATA = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None},
+                "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
+
+def _bytes(figure: Any, kind: str) -> bytes:
+    "A figure as a file, without date, program or random ids."
+    more = {"pil_kwargs": {"optimize": True}} if kind == "png" else {}
+    with _matplotlib().rc_context({"svg.hashsalt": "ragnb", "svg.fonttype": "path"}):
+        out = io.BytesIO()
+        figure.savefig(out, format=kind, metadata=_NO_METADATA[kind], **more)
+    return out.getvalue()
+
+def _file_kind(save: str | Path | None) -> str:
+    "png, svg or pdf."
+    kind = "png" if save is None else Path(save).suffix.lower().lstrip(".")
+    if kind not in _NO_METADATA:
+        raise InputError(f"save must end with .png, .svg or .pdf, got {Path(save).name!r}")
+    return kind
+
+# %% ../../nbs/90_evaluation/plots.ipynb #08e4fc85
+_WIDTH, _DPI = 4.8, 150  # Inches and dots: 720 pixels, twice a narrow phone
+
+def _axes(ax: Any, height: float, n: int = 1) -> tuple[Any, list[Any]]:
     "A figure and n axes one below the other: those given, or new ones."
     _matplotlib()
     if ax is not None:
         given = list(np.ravel(np.asarray(ax, dtype=object)))
         if len(given) != n or not all(hasattr(a, "plot") for a in given):
-            raise InputError(f"ax must be {n} matplotlib axes, got {len(given)} of type {type(given[0]).__name__ if given else 'nothing'}")
+            kind = type(given[0]).__name__ if given else "nothing"
+            raise InputError(f"ax must be {n} matplotlib axes, got {len(given)} of type {kind}")
         return given[0].figure, given
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-    figure = Figure((width, height), dpi=_DPI, layout="constrained")
+    figure = Figure((_WIDTH, height), dpi=_DPI, layout="constrained")
     FigureCanvasAgg(figure)
     figure._repr_png_ = lambda: _bytes(figure, "png")  # for notebooks in which nobody has imported pyplot
     return figure, list(figure.subplots(n, 1, squeeze=False)[:, 0])
 
-# %% ../../nbs/90_evaluation/plots.ipynb #eb3ebab5
-def _bytes(figure: Any, kind: str) -> bytes:
-    "A figure as a file, without date, program or random ids."
-    with _matplotlib().rc_context({"svg.hashsalt": "ragnb", "svg.fonttype": "path"}):
-        out = io.BytesIO()
-        nothing = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
-        figure.savefig(out, format=kind, metadata=nothing[kind], **({"pil_kwargs": {"optimize": True}} if kind == "png" else {}))
-    return out.getvalue()
-
-def _saved(figure: Any, save: str | Path | None) -> Any:
-    "Write a figure when a path is given; return it."
-    if save is not None:
-        kind = _kind(save)
-        Path(save).write_bytes(_bytes(figure, kind))
-    return figure
-
-def _kind(save: str | Path | None) -> str:
-    "png, svg or pdf."
-    kind = "png" if save is None else Path(save).suffix.lower().lstrip(".")
-    if kind not in ("png", "svg", "pdf"):
-        raise InputError(f"save must end with .png, .svg or .pdf, got {Path(save).name!r}")
-    return kind
-
+# %% ../../nbs/90_evaluation/plots.ipynb #17208791
 def _settle(figure: Any, ax: Any) -> None:
     "Lay a figure of ours out for good, so that what is placed now stays in place."
     if ax is None:
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
 
+def _saved(figure: Any, save: str | Path | None) -> Any:
+    "Write a figure when a path is given; return it."
+    if save is not None:
+        kind = _file_kind(save)
+        Path(save).write_bytes(_bytes(figure, kind))
+    return figure
+
 # %% ../../nbs/90_evaluation/plots.ipynb #0a3cd95e
 def _spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
-    "Centres nearest to the wanted ones (ascending) at which labels of these heights do not touch, inside [low, high] if they fit."
+    "Centres nearest to the wanted ones (ascending) at which labels do not touch, inside [low, high] if they fit."
     steps = np.concatenate([[0.0], np.cumsum([(a + b) / 2 for a, b in zip(heights, heights[1:])])])
     blocks: list[list[float]] = []  # [mean, size]
     for value in np.asarray(wanted, float) - steps:
@@ -171,37 +190,20 @@ def _spread(wanted: Sequence[float], heights: Sequence[float], low: float, high:
     top = max(low + heights[0] / 2, high - heights[-1] / 2 - steps[-1])
     return [float(x) for x in np.clip(even, low + heights[0] / 2, top) + steps]
 
+# %% ../../nbs/90_evaluation/plots.ipynb #4a84dc79
+_BREAKS = re.compile(r"(?<=[\s,|+/&;×→])(?![\s,|+/&;×→])|(?<=[a-z])(?=[A-Z])")
+
 def _wrapped(name: str, width: int = 20) -> str:
     "A long name on several lines, broken after a space or a sign, or inside SuchAName."
     lines = [""]
-    for part in re.split(r"(?<=[\s,|+/&;×→])(?![\s,|+/&;×→])|(?<=[a-z])(?=[A-Z])", name):
+    for part in _BREAKS.split(name):
         for piece in [part[i:i + width] for i in range(0, len(part), width)]:
             if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
                 lines.append("")
             lines[-1] += piece
     return "\n".join(line.strip() for line in lines if line.strip()) or name
 
-# %% ../../nbs/90_evaluation/plots.ipynb #ce906882
-def _label_right(ax: Any, points: Sequence[tuple[float, float, str, Mapping[str, Any]]], script: _Script, size: float = 10) -> None:
-    "Write labels at the right for points (x, y, label, style), each behind its marker, and make room for them."
-    figure = ax.figure
-    renderer, box = figure.canvas.get_renderer(), ax.get_window_extent()
-    points = sorted(points, key=lambda p: (p[1], -p[0]))
-    texts = [ax.text(0, 0, label, fontsize=size, family=script.family, linespacing=1.0) for _, _, label, _ in points]
-    sizes = [t.get_window_extent(renderer) for t in texts]
-    for t in texts:
-        t.remove()
-    inch = figure.dpi / box.width
-    share = min(0.64, max(s.width for s in sizes) / box.width + 0.36 * inch)
-    _widen(ax, share)
-    wanted = ax.transAxes.inverted().transform(ax.transData.transform([(x, y) for x, y, _, _ in points]))[:, 1]
-    heights = [(s.height + 0.03 * figure.dpi) / box.height for s in sizes]
-    for (x, y, label, style), at in zip(points, _spread(wanted, heights, 0.01, 1.0)):
-        colour, mark = style["color"], 1 - share + 0.22 * inch
-        ax.annotate("", (x, y), (mark, at), textcoords="axes fraction", annotation_clip=False, arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "alpha": 0.7, "shrinkA": 3, "shrinkB": 4})
-        ax.plot([mark], [at], marker=style["marker"], color=colour, ms=5, ls="none", transform=ax.transAxes, clip_on=False, label="_key")
-        ax.text(mark + 0.08 * inch, at, label, transform=ax.transAxes, fontsize=size, family=script.family, va="center", linespacing=1.0)
-
+# %% ../../nbs/90_evaluation/plots.ipynb #967fddf8
 def _widen(ax: Any, share: float) -> None:
     "Leave a share of the axes' width free at the right."
     low, high = ax.get_xlim()
@@ -209,6 +211,38 @@ def _widen(ax: Any, share: float) -> None:
         ax.set_xlim(low, low * (high / low) ** (1 / (1 - share)))
     else:
         ax.set_xlim(low, low + (high - low) / (1 - share))
+
+def _text_sizes(ax: Any, labels: Sequence[str], script: _Script, size: float) -> list[Any]:
+    "The boxes that labels will fill, in dots."
+    renderer = ax.figure.canvas.get_renderer()
+    texts = [ax.text(0, 0, label, fontsize=size, family=script.family, linespacing=1.0) for label in labels]
+    sizes = [t.get_window_extent(renderer) for t in texts]
+    for t in texts:
+        t.remove()
+    return sizes
+
+# %% ../../nbs/90_evaluation/plots.ipynb #ce906882
+_Point = tuple[float, float, str, Mapping[str, Any]]   # x, y, label, style
+
+def _label_right(ax: Any, points: Sequence[_Point], script: _Script, size: float = 10) -> None:
+    "Write the labels of points at the right, each after its marker, and make room for them."
+    box, dpi = ax.get_window_extent(), ax.figure.dpi
+    points = sorted(points, key=lambda p: (p[1], -p[0]))
+    sizes = _text_sizes(ax, [label for _, _, label, _ in points], script, size)
+    inch = dpi / box.width
+    share = min(0.64, max(s.width for s in sizes) / box.width + 0.36 * inch)
+    _widen(ax, share)
+    wanted = ax.transAxes.inverted().transform(ax.transData.transform([(x, y) for x, y, _, _ in points]))[:, 1]
+    heights = [(s.height + 0.03 * dpi) / box.height for s in sizes]
+    mark, inside = 1 - share + 0.22 * inch, {"transform": ax.transAxes}
+    for (x, y, label, style), at in zip(points, _spread(wanted, heights, 0.01, 1.0)):
+        colour = style["color"]
+        arrow = {"arrowstyle": "-", "color": colour, "lw": 0.7, "alpha": 0.7, "shrinkA": 3, "shrinkB": 4}
+        ax.annotate("", (x, y), (mark, at), textcoords="axes fraction", annotation_clip=False, arrowprops=arrow)
+        key = {"marker": style["marker"], "color": colour, "ms": 5, "ls": "none", "clip_on": False, "label": "_key"}
+        ax.plot([mark], [at], **key, **inside)
+        look = {"fontsize": size, "family": script.family, "va": "center", "linespacing": 1.0}
+        ax.text(mark + 0.08 * inch, at, label, **look, **inside)
 
 # %% ../../nbs/90_evaluation/plots.ipynb #a61abadd
 def _load(path: str | Path) -> Any:
@@ -226,9 +260,10 @@ def _sets(results: Any) -> dict[str, Mapping[str, Any]]:
     if isinstance(results, Mapping) and "strategies" in results:
         return _sets({str(results.get("dataset", "")): results})
     if isinstance(results, Sequence):
-        return {k: v for r in results for k, v in _sets(r).items()}
+        return {k: v for sets in map(_sets, results) for k, v in sets.items()}
     if not isinstance(results, Mapping) or not results:
-        raise InputError(f"results must be what `ragnb eval` writes (with 'strategies'), or several by name, got {type(results).__name__}")
+        wanted = "what `ragnb eval` writes (with 'strategies'), or several by name"
+        raise InputError(f"results must be {wanted}, got {type(results).__name__}")
     read = {str(k): _load(v) if isinstance(v, (str, Path)) else v for k, v in results.items()}
     for name, r in read.items():
         if not isinstance(r, Mapping) or not isinstance(r.get("strategies"), Mapping) or not r["strategies"]:
@@ -250,27 +285,14 @@ def _curve(name: str, strategy: Mapping[str, Any], metric: str) -> list[dict[str
     points = []
     for budget, row in sorted(budgets.items(), key=lambda item: int(item[0])):
         what = f"strategy {name!r}, budget {budget}: {metric}"
-        value = _share(row.get(metric), what)
-        low, high = (_share(v, what + " ci") for v in row["ci"]) if metric == "evidence_recall" and row.get("ci") else (value, value)
-        points.append({"budget": int(budget), "characters": float(row.get("characters") or budget), "value": value, "low": low, "high": high})
+        low = high = value = _share(row.get(metric), what)
+        if metric == "evidence_recall" and row.get("ci"):
+            low, high = (_share(v, what + " ci") for v in row["ci"])
+        at = {"budget": int(budget), "characters": float(row.get("characters") or budget)}
+        points.append(at | {"value": value, "low": low, "high": high})
     return points
 
 # %% ../../nbs/90_evaluation/plots.ipynb #48cd9ffb
-def _recall_panel(ax: Any, curves: Mapping[str, list[dict[str, float]]], styles: Mapping[str, dict[str, Any]], x: str) -> None:
-    "Lines, intervals, limits and ticks of one set."
-    few = len(curves) <= 3
-    for name, points in curves.items():
-        at, value, low, high = (np.array([p[k] for p in points]) for k in (x, "value", "low", "high"))
-        ax.plot(at, value, label=name, lw=1.6, ms=6, **styles[name])
-        if few and len(at) > 1:
-            ax.fill_between(at, low, high, color=styles[name]["color"], alpha=0.13, lw=0)
-        elif (high > low).any():
-            ax.errorbar(at, value, (value - low, high - value), fmt="none", ecolor=styles[name]["color"], elinewidth=0.8, capsize=2, alpha=0.6)
-    everything = [p for points in curves.values() for p in points]
-    bottom, top = math.floor(10 * min(p["low"] for p in everything) - 0.2) / 10, math.ceil(10 * max(p["high"] for p in everything) + 0.2) / 10
-    ax.set_ylim(max(-0.02, bottom), min(1.02, top))
-    _log_ticks(ax, sorted({p["budget"] for p in everything}), [p[x] for p in everything])
-
 def _log_ticks(ax: Any, ticks: Sequence[float], values: Sequence[float]) -> None:
     "A logarithmic x axis with plain numbers, at most six."
     low, high = min(values) / 1.15, max(values) * 1.15
@@ -281,7 +303,6 @@ def _log_ticks(ax: Any, ticks: Sequence[float], values: Sequence[float]) -> None
     ax.set_xticks(kept, [f"{t:,.0f}" for t in kept])
     ax.minorticks_off()
 
-# %% ../../nbs/90_evaluation/plots.ipynb #53813db1
 def _dress(ax: Any, script: _Script, xlabel: str, ylabel: str, title: str = "") -> None:
     "Large text, a light grid, no box."
     ax.set_xlabel(xlabel, fontsize=11)
@@ -292,6 +313,32 @@ def _dress(ax: Any, script: _Script, xlabel: str, ylabel: str, title: str = "") 
     if title:
         ax.set_title(script(title), fontsize=12, family=script.family, loc="left")
 
+# %% ../../nbs/90_evaluation/plots.ipynb #caf92b4d
+def _recall_panel(
+    ax: Any, curves: Mapping[str, list[dict[str, float]]], styles: Mapping[str, dict[str, Any]], x: str
+) -> None:
+    "Lines, intervals, limits and ticks of one set."
+    few = len(curves) <= 3
+    for name, points in curves.items():
+        at, value, low, high = (np.array([p[k] for p in points]) for k in (x, "value", "low", "high"))
+        ax.plot(at, value, label=name, lw=1.6, ms=6, **styles[name])
+        colour = styles[name]["color"]
+        if few and len(at) > 1:
+            ax.fill_between(at, low, high, color=colour, alpha=0.13, lw=0)
+        elif (high > low).any():
+            ends = value - low, high - value
+            ax.errorbar(at, value, ends, fmt="none", ecolor=colour, elinewidth=0.8, capsize=2, alpha=0.6)
+    everything = [p for points in curves.values() for p in points]
+    bottom = math.floor(10 * min(p["low"] for p in everything) - 0.2) / 10
+    top = math.ceil(10 * max(p["high"] for p in everything) + 0.2) / 10
+    ax.set_ylim(max(-0.02, bottom), min(1.02, top))
+    _log_ticks(ax, sorted({p["budget"] for p in everything}), [p[x] for p in everything])
+
+# %% ../../nbs/90_evaluation/plots.ipynb #ec58bbbe
+def _label_height(labels: Iterable[str]) -> float:
+    "Inches that axes need for their labels."
+    return max(4.2, 0.17 * sum(label.count("\n") + 1.2 for label in labels) + 1)
+
 # %% ../../nbs/90_evaluation/plots.ipynb #2138c247
 def plot_recall(
     results: Any,                   # Of `ragnb eval`, or several by name, or paths of `results.json`
@@ -301,83 +348,31 @@ def plot_recall(
     x: str = "characters",          # As used; or "budget"
 ) -> Any:                           # matplotlib `Figure`
     "Draw recall against the characters of the context, with 95 % intervals."
-    sets, _ = _sets(results), _kind(save)
+    sets, _ = _sets(results), _file_kind(save)
     if x not in ("characters", "budget"):
         raise InputError(f"x must be 'characters' or 'budget', got {x!r}")
-    curves = {s: {n: _curve(n, strategy, metric) for n, strategy in r["strategies"].items()} for s, r in sets.items()}
+    curves = {}
+    for s, r in sets.items():
+        curves[s] = {n: _curve(n, strategy, metric) for n, strategy in r["strategies"].items()}
     names = list(dict.fromkeys(n for c in curves.values() for n in c))
     script, styles = _Script([*names, *sets]), {n: _style(i) for i, n in enumerate(names)}
     labels = {n: _wrapped(script(n)) for n in names}
-    lines = sum(label.count("\n") + 1.2 for label in labels.values())
-    figure, axes = _axes(ax, len(sets) * max(4.2, 0.17 * lines + 1), len(sets))
+    figure, axes = _axes(ax, len(sets) * _label_height(labels.values()), len(sets))
+    xlabel = "characters of context" if x == "characters" else "budget, characters"
     for a, (s, r) in zip(axes, sets.items()):
         _recall_panel(a, curves[s], styles, x)
         n = f"{r['n_questions']:,} questions" if r.get("n_questions") else ""
-        _dress(a, script, "characters of context" if x == "characters" else "budget, characters", metric.replace("_", " "), ", ".join(filter(None, (s, n))))
+        _dress(a, script, xlabel, metric.replace("_", " "), ", ".join(filter(None, (s, n))))
     _settle(figure, ax)
     for a, s in zip(axes, sets):
         _label_right(a, [(p[-1][x], p[-1]["value"], labels[n], styles[n]) for n, p in curves[s].items()], script)
     return _saved(figure, save)
 
-# %% ../../nbs/90_evaluation/plots.ipynb #84516983
-def _cells(sets: Mapping[str, Mapping[str, Any]], budget: int, metric: str) -> tuple[list[str], np.ndarray]:
-    "Names of the strategies and their values, shape (n_strategies, n_sets); nan where a strategy was not run."
-    names = list(dict.fromkeys(n for r in sets.values() for n in r["strategies"]))
-    values = np.full((len(names), len(sets)), np.nan)
-    for j, (s, r) in enumerate(sets.items()):
-        for n, strategy in r["strategies"].items():
-            points = {p["budget"]: p["value"] for p in _curve(n, strategy, metric)}
-            if budget not in points:
-                raise InputError(f"results of {s!r}, strategy {n!r}, have no budget {budget}; they have {', '.join(map(str, points))}")
-            values[names.index(n), j] = points[budget]
-    return names, values
-
-def _ink(colour: Sequence[float]) -> str:
-    "Black or white, whichever stands out more on a colour (WCAG contrast)."
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]]
-    return "black" if 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.179 else "white"
-
-def _heat_text(ax: Any, image: Any, values: np.ndarray) -> None:
-    "Numbers in the cells, the best of each column framed."
-    from matplotlib.patches import Rectangle
-    best = np.round(values, 3) == np.round(np.nanmax(np.where(np.isnan(values), -1, values), axis=0), 3)
-    for (i, j), v in np.ndenumerate(values):
-        ink = "black" if np.isnan(v) else _ink(image.cmap(image.norm(v)))
-        ax.text(j, i, "–" if np.isnan(v) else f"{v:.3f}".lstrip("0"), ha="center", va="center", fontsize=11 if values.shape[1] < 6 else 10,
-                color=ink, weight="bold" if best[i, j] else "normal")
-        if best[i, j]:
-            ax.add_patch(Rectangle((j - 0.46, i - 0.44), 0.92, 0.88, fill=False, ec=ink, lw=1.8))
-
-# %% ../../nbs/90_evaluation/plots.ipynb #aafddce1
-def plot_heatmap(
-    results_by_dataset: Any,         # As for `plot_recall`
-    budget: int,                     # Characters; every set must have it
-    ax: Any = None,                  # matplotlib axes; a new figure when None
-    save: str | Path | None = None,  # .png, .svg or .pdf
-    metric: str = "evidence_recall", # Or containment, precision, iou
-) -> Any:                            # matplotlib `Figure`
-    "Draw strategies against data sets, with the best of each set marked."
-    sets, _ = _sets(results_by_dataset), _kind(save)
-    names, values = _cells(sets, int(budget), metric)
-    script = _Script([*names, *sets])
-    labels = [_wrapped(script(n), 18) for n in names]
-    height = sum(0.16 * label.count("\n") + 0.42 for label in labels) + 1.5
-    figure, (a,) = _axes(ax, height, width=max(_WIDTH, 0.48 * len(sets) + 1.9))
-    spread = (np.nanmax(values) - np.nanmin(values)) or 1
-    image = a.imshow(values, cmap="Greys", aspect="auto", vmin=np.nanmin(values) - 0.15 * spread, vmax=np.nanmax(values) + 0.25 * spread)
-    _heat_text(a, image, values)
-    tilted = len(sets) > 4 or max(map(len, sets)) > 36 // len(sets)
-    a.set_yticks(range(len(names)), labels, fontsize=10, family=script.family)
-    a.set_xticks(range(len(sets)), [script(s) for s in sets], fontsize=10, family=script.family, **({"rotation": 90} if tilted else {}))
-    a.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
-    a.spines[:].set_visible(False)
-    a.set_xlabel(f"{metric.replace('_', ' ')} at {int(budget):,} characters\nframed: best of its column", fontsize=11)
-    _settle(figure, ax)
-    return _saved(figure, save)
-
 # %% ../../nbs/90_evaluation/plots.ipynb #8a87002c
-_COSTS = {"milliseconds": "milliseconds a question", "characters": "characters of context", "reads": "store reads a question", "llm_calls": "LLM calls a question"}
-_OTHER_NAMES = {"milliseconds": ("ms", "milliseconds_per_question"), "reads": ("store_reads", "n_reads"), "llm_calls": ("calls",), "name": ("strategy", "spec"), "evidence_recall": ("recall",)}
+_OTHER_NAMES = {
+    "milliseconds": ("ms", "milliseconds_per_question"), "reads": ("store_reads", "n_reads"), "llm_calls": ("calls",),
+    "name": ("strategy", "spec"), "evidence_recall": ("recall",),
+}
 
 def _get(record: Mapping[str, Any], key: str, where: str) -> Any:
     "A value under its name or one of its other names."
@@ -386,16 +381,33 @@ def _get(record: Mapping[str, Any], key: str, where: str) -> Any:
             return record[name]
     raise InputError(f"{where} has no {key!r}; it has {', '.join(map(str, record))}")
 
+# %% ../../nbs/90_evaluation/plots.ipynb #5ec2194f
 def _recall_key(records: Sequence[Mapping[str, Any]], budget: int | None) -> tuple[str, int | None]:
-    "The column of the recall: evidence_recall, or `recall@BUDGET` of the budget asked for or the largest; and that budget."
-    at = sorted({int(k[7:]) for r in records for k in r if str(k).startswith("recall@") and k[7:].isdigit()})
-    if not at or any("evidence_recall" in r for r in records) and budget is None:
+    "Column of the recall and its budget: evidence_recall, or `recall@BUDGET` of the one asked for or the largest."
+    columns = {str(k) for r in records for k in r}
+    at = sorted(int(k[7:]) for k in columns if k.startswith("recall@") and k[7:].isdigit())
+    if not at or "evidence_recall" in columns and budget is None:
         return "evidence_recall", budget
     if budget is not None and int(budget) not in at:
         raise InputError(f"budget must be one of {', '.join(map(str, at))}, got {budget}")
     return f"recall@{budget or at[-1]}", budget or at[-1]
 
 # %% ../../nbs/90_evaluation/plots.ipynb #220004a5
+_SUMS = {"milliseconds": ("seconds", 1000), "reads": ("store_reads", 1), "llm_calls": ("llm_calls", 1)}
+
+def _result_record(name: str, strategy: Mapping[str, Any], budget: int | None, n_questions: int) -> dict[str, Any]:
+    "Name, recall and costs of one strategy of a results object."
+    points = {p["budget"]: p for p in _curve(name, strategy, "evidence_recall")}
+    if budget is None or int(budget) not in points:
+        raise InputError(f"budget must be one of {', '.join(map(str, points))}, got {budget}")
+    p = points[int(budget)]
+    record = {"name": name, "evidence_recall": p["value"], "characters": p["characters"]}
+    for cost, (key, factor) in _SUMS.items():
+        if strategy.get(key) is not None:
+            record[cost] = strategy[key] * factor / n_questions
+    return record
+
+# %% ../../nbs/90_evaluation/plots.ipynb #c6744c16
 def _cost_records(source: Any, budget: int | None) -> list[dict[str, Any]]:
     "Records with name, evidence_recall and costs, from a DataFrame, a list, or one results object."
     if hasattr(source, "to_dict") and hasattr(source, "columns"):
@@ -404,14 +416,9 @@ def _cost_records(source: Any, budget: int | None) -> list[dict[str, Any]]:
         return list(source)
     records = []
     for s, r in (sets := _sets(source)).items():
-        n = r.get("n_questions") or 1
         for name, strategy in r["strategies"].items():
-            points = {p["budget"]: p for p in _curve(name, strategy, "evidence_recall")}
-            if budget is None or int(budget) not in points:
-                raise InputError(f"budget must be one of {', '.join(map(str, points))}, got {budget}")
-            p, costs = points[int(budget)], {"milliseconds": ("seconds", 1000 / n), "reads": ("store_reads", 1 / n), "llm_calls": ("llm_calls", 1 / n)}
-            records.append({"name": name if len(sets) == 1 else f"{s}: {name}", "evidence_recall": p["value"], "characters": p["characters"]}
-                           | {k: strategy[old] * factor for k, (old, factor) in costs.items() if strategy.get(old) is not None})
+            record = _result_record(name, strategy, budget, r.get("n_questions") or 1)
+            records.append(record if len(sets) == 1 else record | {"name": f"{s}: {name}"})
     return records
 
 # %% ../../nbs/90_evaluation/plots.ipynb #78c8b316
@@ -424,55 +431,64 @@ def _frontier(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]
             front.append((cost, value))
     return front
 
+# %% ../../nbs/90_evaluation/plots.ipynb #5996e39d
 def _cost_axis(ax: Any, costs: Sequence[float]) -> None:
     "A logarithmic axis where costs differ by more than four times, else a linear one from their lowest."
     from matplotlib.ticker import MaxNLocator
-    if min(costs) > 0 and max(costs) > 4 * min(costs):
+    lowest, highest = min(costs), max(costs)
+    if lowest > 0 and highest > 4 * lowest:
         nice = [m * 10.0 ** e for e in range(-6, 12) for m in (1, 2, 5)]
         _log_ticks(ax, nice, costs)
         kept = list(ax.get_xticks())
         ax.set_xticks(kept, [f"{t:,.0f}" if t >= 1 else f"{t:g}" for t in kept])
     else:
-        pad = 0.08 * (max(costs) - min(costs)) or 0.1 * abs(costs[0]) or 1
-        ax.set_xlim(min(costs) - pad, max(costs) + pad)
-        ticks = [t for t in MaxNLocator(4).tick_values(min(costs), max(costs)) if min(costs) - pad <= t <= max(costs) + pad]
+        pad = 0.08 * (highest - lowest) or 0.1 * abs(costs[0]) or 1
+        ax.set_xlim(lowest - pad, highest + pad)
+        ticks = [t for t in MaxNLocator(4).tick_values(lowest, highest) if lowest - pad <= t <= highest + pad]
         ax.set_xticks(ticks, [f"{t:,.6g}" for t in ticks])
 
 # %% ../../nbs/90_evaluation/plots.ipynb #ef56c39f
-def _draw_cost(names: Sequence[str], recalls: Sequence[float], costs: Sequence[float], labelled: tuple[str, int | None], ax: Any) -> Any:
+_COSTS = {"milliseconds": "milliseconds a question", "characters": "characters of context",
+          "reads": "store reads a question", "llm_calls": "LLM calls a question"}
+
+def _draw_cost(
+    names: Sequence[str], recalls: Sequence[float], costs: Sequence[float], axis_names: tuple[str, str], ax: Any
+) -> Any:
     "Points, frontier, axes and labels of `plot_cost`."
     script = _Script(names)
     labels = [_wrapped(script(n)) for n in names]
-    figure, (a,) = _axes(ax, max(4.2, 0.17 * sum(x.count("\n") + 1.2 for x in labels) + 1))
-    a.step(*zip(*_frontier(list(zip(costs, recalls)))), where="post", color="#999999", ls=(0, (4, 2)), lw=1, zorder=1, label="_frontier")
+    figure, (a,) = _axes(ax, _label_height(labels))
+    front = _frontier(list(zip(costs, recalls)))
+    a.step(*zip(*front), where="post", color="#999999", ls=(0, (4, 2)), lw=1, zorder=1, label="_frontier")
     for i, (c, r, n) in enumerate(zip(costs, recalls, names)):
         a.plot([c], [r], ms=8, label=n, **_style(i) | {"linestyle": "none"})
     pad = 0.08 * (max(recalls) - min(recalls)) or 0.05
     a.set_ylim(max(-0.02, min(recalls) - pad), min(1.02, max(recalls) + pad))
     a.locator_params(axis="y", nbins=6)
     _cost_axis(a, costs)
-    _dress(a, script, labelled[0], "evidence recall" + (f" at {int(labelled[1]):,} characters" if labelled[1] else ""))
+    _dress(a, script, *axis_names)
     _settle(figure, ax)
     _label_right(a, [(c, r, label, _style(i)) for i, (c, r, label) in enumerate(zip(costs, recalls, labels))], script)
     return figure
 
 # %% ../../nbs/90_evaluation/plots.ipynb #bc25aad6
 def plot_cost(
-    records: Any,                    # DataFrame or list with name, evidence_recall (or recall@BUDGET) and the cost; or results of `ragnb eval`
+    records: Any,                    # Table or list with name, evidence_recall (or recall@BUDGET), cost; or results
     cost: str = "milliseconds",      # Also characters, reads, llm_calls, or any numeric column
     budget: int | None = None,       # Needed with results of `ragnb eval`
     ax: Any = None,                  # matplotlib axes; a new figure when None
     save: str | Path | None = None,  # .png, .svg or .pdf
 ) -> Any:                            # matplotlib `Figure`
     "Draw recall against what it costs."
-    rows, _ = _cost_records(records, budget), _kind(save)
+    rows, _ = _cost_records(records, budget), _file_kind(save)
     if not rows:
         raise InputError("records are empty: nothing to draw")
     names = [str(_get(r, "name", f"record {i}")) for i, r in enumerate(rows)]
     key, budget = _recall_key(rows, budget)
     recalls = [_share(_get(r, key, f"{n!r}"), f"{n!r}: {key}") for n, r in zip(names, rows)]
     costs = [float(_get(r, cost, f"{n!r}")) for n, r in zip(names, rows)]
-    figure = _draw_cost(names, recalls, costs, (_COSTS.get(cost, cost.replace("_", " ")), budget), ax)
+    ylabel = f"evidence recall at {int(budget):,} characters" if budget else "evidence recall"
+    figure = _draw_cost(names, recalls, costs, (_COSTS.get(cost, cost.replace("_", " ")), ylabel), ax)
     return _saved(figure, save)
 
 # %% ../../nbs/90_evaluation/plots.ipynb #c062accf
@@ -486,18 +502,24 @@ def _position(row: Any, where: str, budget: int | None) -> float | None:
     if isinstance(row, Mapping):
         at = row["budgets"].get(str(budget), {}) if "budgets" in row else row
         if "position" not in at and "first" not in at:
-            raise InputError(f"{where}: needs 'position', or 'first' and 'characters' (budget {budget}), got {', '.join(map(str, row))}")
-        value = at["position"] if "position" in at else None if at["first"] is None else at["first"] / (at["characters"] or 1)
+            got = f"(budget {budget}), got {', '.join(map(str, row))}"
+            raise InputError(f"{where}: needs 'position', or 'first' and 'characters' {got}")
+        if "position" in at or at["first"] is None:
+            value = at.get("position")
+        else:
+            value = at["first"] / (at["characters"] or 1)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return _share(value, f"{where}: position")
 
+# %% ../../nbs/90_evaluation/plots.ipynb #06d52cb7
 def _position_groups(rows: Any, budget: int | None) -> dict[str, list[float | None]]:
     "Name -> positions, from a mapping, from rows with 'strategy' or 'order', or from a plain list."
+    groups: dict[str, list[float | None]] = {}
     if isinstance(rows, Mapping):
-        groups = {str(k): [_position(r, str(k), budget) for r in _plain(v)] for k, v in rows.items()}
+        for name, group in rows.items():
+            groups[str(name)] = [_position(r, str(name), budget) for r in _plain(group)]
     else:
-        groups = {}
         for i, r in enumerate(_plain(rows)):
             name = str(r.get("strategy", r.get("order", ""))) if isinstance(r, Mapping) else ""
             groups.setdefault(name, []).append(_position(r, f"row {i}", budget))
@@ -506,35 +528,49 @@ def _position_groups(rows: Any, budget: int | None) -> dict[str, list[float | No
     return groups
 
 # %% ../../nbs/90_evaluation/plots.ipynb #81bdbffb
-def _position_panel(ax: Any, positions: Sequence[float | None], bins: int, top: float, script: _Script, name: str) -> None:
+def _histogram(positions: Sequence[float | None], bins: int) -> np.ndarray:
+    "Share of the positions in each bin; those that are None are left out."
+    here = [p for p in positions if p is not None]
+    return np.histogram(here, bins, (0, 1))[0] / (len(here) or 1)
+
+def _thirds(positions: Sequence[float]) -> tuple[int, int, int]:
+    "Positions in the first, the middle and the last third."
+    first, last = sum(p < 1 / 3 for p in positions), sum(p > 2 / 3 for p in positions)
+    return first, len(positions) - first - last, last
+
+# %% ../../nbs/90_evaluation/plots.ipynb #07074b78
+def _position_panel(
+    ax: Any, positions: Sequence[float | None], bins: int, top: float, script: _Script, name: str
+) -> None:
     "Histogram of one group, and its thirds."
     here = [p for p in positions if p is not None]
-    n = len(here) or 1
-    counts = np.histogram(here, bins, (0, 1))[0] / n
-    ax.bar((np.arange(bins) + 0.5) / bins, counts, 1 / bins, color="#BBBBBB", ec="black", lw=0.8, label=name)
+    centres = (np.arange(bins) + 0.5) / bins
+    ax.bar(centres, _histogram(positions, bins), 1 / bins, color="#BBBBBB", ec="black", lw=0.8, label=name)
     ax.axhline(1 / bins, color="black", ls=(0, (1, 2)), lw=1)
     for edge in (1 / 3, 2 / 3):
         ax.axvline(edge, color="black", lw=0.6, alpha=0.5)
-    thirds = (sum(p < 1 / 3 for p in here), sum(1 / 3 <= p <= 2 / 3 for p in here), sum(p > 2 / 3 for p in here))
-    for middle, count in zip((1 / 6, 1 / 2, 5 / 6), thirds):
-        ax.text(middle, 0.9 * top, f"{count / n:.0%}", ha="center", va="center", fontsize=12, weight="bold", bbox={"fc": "white", "ec": "none", "pad": 1, "alpha": 0.8})
+    look = {"ha": "center", "va": "center", "fontsize": 12, "weight": "bold"}
+    box = {"fc": "white", "ec": "none", "pad": 1, "alpha": 0.8}
+    for middle, count in zip((1 / 6, 1 / 2, 5 / 6), _thirds(here)):
+        ax.text(middle, 0.9 * top, f"{count / (len(here) or 1):.0%}", bbox=box, **look)
     absent = f", {len(positions) - len(here)} absent" if len(positions) > len(here) else ""
-    ax.set_title(", ".join(filter(None, (script(name), f"{len(here):,} piece{'s' * (len(here) != 1)}{absent}"))), fontsize=11, family=script.family, loc="left")
+    pieces = f"{len(here):,} piece{'' if len(here) == 1 else 's'}{absent}"
+    ax.set_title(", ".join(filter(None, (script(name), pieces))), fontsize=11, family=script.family, loc="left")
 
 # %% ../../nbs/90_evaluation/plots.ipynb #9080c7d0
 def plot_position(
-    rows: Any,                       # Name -> positions or rows with 'position'; or rows with 'strategy' or 'order'; or a list of positions
+    rows: Any,                       # Name -> positions, or rows with 'position'; or rows with 'strategy' or 'order'
     ax: Any = None,                  # matplotlib axes, one for each name; a new figure when None
     save: str | Path | None = None,  # .png, .svg or .pdf
     bins: int = 12,                  # A multiple of 3 ends at the thirds
     budget: int | None = None,       # Read from rows with 'budgets': where the first evidence begins
 ) -> Any:                            # matplotlib `Figure`
-    "Draw where in the context the evidence stands."
-    groups, _ = _position_groups(rows, budget), _kind(save)
+    "Draw where in the context the evidence is."
+    groups, _ = _position_groups(rows, budget), _file_kind(save)
     if not isinstance(bins, int) or bins < 1:
         raise InputError(f"bins must be >= 1, got {bins!r}")
     script = _Script(groups)
-    top = max((np.histogram([p for p in g if p is not None], bins, (0, 1))[0] / (sum(p is not None for p in g) or 1)).max() for g in groups.values()) * 1.25 or 1
+    top = max(_histogram(g, bins).max() for g in groups.values()) * 1.25 or 1
     figure, axes = _axes(ax, 1.75 * len(groups) + 0.6, len(groups))
     for a, (name, positions) in zip(axes, groups.items()):
         _position_panel(a, positions, bins, top, script, name)
@@ -544,69 +580,5 @@ def plot_position(
         a.tick_params(labelsize=10)
         a.spines[["top", "right"]].set_visible(False)
     axes[-1].set_xlabel("position in the context (0 = its first character)", fontsize=11)
-    _settle(figure, ax)
-    return _saved(figure, save)
-
-# %% ../../nbs/90_evaluation/plots.ipynb #ec103afb
-def _scores(rows: Any, metric: str, budget: int | None, which: str) -> dict[str, float]:
-    "Query id -> score, from a mapping, per-question rows, or a list of numbers."
-    if isinstance(rows, Mapping):
-        return {str(k): float(v) for k, v in rows.items()}
-    found: dict[str, float] = {}
-    for i, r in enumerate(_plain(rows)):
-        if not isinstance(r, Mapping):
-            found[str(i)] = float(r)
-            continue
-        values = r
-        if "budgets" in r:
-            if str(budget) not in r["budgets"]:
-                raise InputError(f"budget must be one of {', '.join(r['budgets'])}, got {budget}")
-            values = r["budgets"][str(budget)]
-        if "query_id" not in r or not isinstance(values.get(metric), (int, float)):
-            raise InputError(f"{which}, row {i}: needs 'query_id' and a number under {metric!r}")
-        found[str(r["query_id"])] = float(values[metric])
-    return found
-
-# %% ../../nbs/90_evaluation/plots.ipynb #0cf24a8f
-def _bars(ax: Any, d: np.ndarray, names: Sequence[str], script: _Script) -> None:
-    "Sorted differences as horizontal bars, and how many there are of each kind."
-    n, wins, losses = len(d), int((d > 0).sum()), int((d < 0).sum())
-    edges = np.arange(n + 1)
-    ax.stairs(np.where(d > 0, d, 0), edges, orientation="horizontal", fill=True, color="#333333", label="wins")
-    ax.stairs(np.where(d < 0, d, 0), edges, orientation="horizontal", fill=True, fc="#DDDDDD", ec="black", hatch="////", lw=0.5, label="losses")
-    ax.axvline(0, color="black", lw=1)
-    limit = np.abs(d).max() or 1
-    ax.set(xlim=(-1.12 * limit, 1.12 * limit), ylim=(n, 0))
-    box = {"fc": "white", "ec": "none", "pad": 1.5, "alpha": 0.85}
-    b, a = _wrapped(script(names[1]), 24), _wrapped(script(names[0]), 24)
-    for at, side, text in ((0.99, "top", f"{b}\nbetter: {wins:,} ({wins / n:.0%})"), (0.01, "bottom", f"{a}\nbetter: {losses:,} ({losses / n:.0%})")):
-        ax.text(0.02 if side == "top" else 0.98, at, text, transform=ax.transAxes, ha="left" if side == "top" else "right", va=side, fontsize=11, family=script.family, bbox=box)
-    ties = n - wins - losses
-    ax.annotate(f"no difference: {ties:,} ({ties / n:.0%})", (0, wins + ties / 2), (8, 0), textcoords="offset points", fontsize=11, va="center", bbox=box)
-
-# %% ../../nbs/90_evaluation/plots.ipynb #7496c043
-def plot_differences(
-    a: Any,                            # Per-question rows, query id -> score, or scores in the same order as `b`
-    b: Any,                            # The same questions
-    names: Sequence[str] = ("A", "B"), # Of a and b
-    metric: str = "evidence_recall",   # Read from rows
-    budget: int | None = None,         # Read from rows with 'budgets'
-    ax: Any = None,                    # matplotlib axes; a new figure when None
-    save: str | Path | None = None,    # .png, .svg or .pdf
-) -> Any:                              # matplotlib `Figure`
-    "Draw the differences b - a, question by question, largest gain first."
-    left, right, _ = _scores(a, metric, budget, "a"), _scores(b, metric, budget, "b"), _kind(save)
-    if left.keys() != right.keys() or not left:
-        raise InputError(f"a and b must score the same questions, got {len(left)} and {len(right)}, {len(left.keys() & right.keys())} in common")
-    d = np.array(sorted((right[q] - left[q] for q in left), reverse=True))
-    if not np.isfinite(d).all():
-        raise InputError("a and b must hold finite numbers")
-    script = _Script(names)
-    figure, (axes,) = _axes(ax, 5.6)
-    _bars(axes, d, names, script)
-    axes.axvline(d.mean(), color="black", ls=(0, (4, 2)), lw=1.2, label="mean")
-    _dress(axes, script, f"difference in {metric.replace('_', ' ')}\ndashed: mean {d.mean():+.3f}", f"{len(d):,} questions, largest gain first")
-    axes.set_yticks([])
-    axes.locator_params(axis="x", nbins=5)
     _settle(figure, ax)
     return _saved(figure, save)

@@ -5,8 +5,8 @@
 # %% ../../nbs/90_evaluation/questions.ipynb #045ba9ab
 from __future__ import annotations
 
-import math
 import hashlib
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

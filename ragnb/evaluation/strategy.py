@@ -30,17 +30,42 @@ from .datasets import Dataset
 # %% ../../nbs/90_evaluation/strategy.ipynb #a6b37436
 @dataclass(frozen=True)
 class Strategy:
-    "Everything that decides which passages a question gets."
-    name: str = ""                 # In tables; the spec when empty
+    """Everything that decides which passages a question gets, as text.
+
+    Parameters
+    ----------
+    name : str
+        What tables call it; the line itself when empty.
+    split : str
+        A splitter: `units`, `parent-child`, `chunks:400/0`, `records`, … (`ragnb.chunking.parsers.resolve_parser`).
+    retrieve : str
+        A retriever: `multi-scale`, `hybrid`, `bm25`, `vector`, … (`ragnb.pipeline.specs.resolve_retriever`).
+    rerank : str
+        A reranker, `none` for no reranking (`ragnb.retrieval.rerank.resolve_reranker`).
+    policy : str
+        How much around a hit is read: `none`, `neighbors:1`, `parent`, … (`ragnb.expansion.policy.resolve_policy`).
+    top_k, expand_top_k, max_chunks : int
+        Hits retrieved (>= 1), hits expanded (>= 0), hits and neighbors together (>= 1).
+    embed : str
+        An embedding; that of the run when empty.
+    peer : str
+        Another library's retriever (`ragnb.evaluation.peers`); of the other keys only `embed` is then used.
+
+    Raises
+    ------
+    InputError
+        For a count below its least value.
+    """
+    name: str = ""
     split: str = "parent-child"
     retrieve: str = "hybrid"
     rerank: str = "none"
     policy: str = "neighbors:1"
-    top_k: int = 20                # Hits, >= 1
-    expand_top_k: int = 5          # Hits that are expanded, >= 0
-    max_chunks: int = 80           # Hits and neighbors together, >= 1
-    embed: str = ""                # That of the run when empty
-    peer: str = ""                 # A spec of `ragnb.evaluation.peers.build_peer`; then the other keys, but for `embed`, are not used
+    top_k: int = 20
+    expand_top_k: int = 5
+    max_chunks: int = 80
+    embed: str = ""
+    peer: str = ""
 
     def __post_init__(self) -> None:
         for key, least in (("top_k", 1), ("expand_top_k", 0), ("max_chunks", 1)):
@@ -57,7 +82,8 @@ class Strategy:
         "The line that says all of a strategy but its name."
         default = {f.name: f.default for f in dataclasses.fields(Strategy)}
         said = [f"peer:{self.peer}"] if self.peer else []
-        said += [f"{k}={getattr(self, k)}" for k in _KEYS if getattr(self, k) != default[k] or not self.peer and k in ("split", "retrieve", "policy")]
+        always = () if self.peer else ("split", "retrieve", "policy")
+        said += [f"{k}={getattr(self, k)}" for k in _KEYS if getattr(self, k) != default[k] or k in always]
         return " ".join(map(shlex.quote, said))
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #abedebe1
@@ -77,6 +103,28 @@ PRESETS: dict[str, Strategy] = {
 DEFAULT_STRATEGY: str = "multi-scale"  # What `ragnb eval` runs when no strategy is named
 DOCUMENT_STRATEGY: str = "bm25"        # The same where whole documents are ranked
 
+# %% ../../nbs/90_evaluation/strategy.ipynb #7adbcbc2
+def _base(word: str) -> Strategy:
+    "The preset or peer that a line starts with."
+    kind, _, name = word.partition(":")
+    if kind == "peer" and name:
+        return Strategy(peer=name, name=word)
+    if word == "default":
+        return PRESETS[DEFAULT_STRATEGY]
+    if word not in PRESETS:
+        presets = ", ".join(PRESETS)
+        raise InputError(f"unknown strategy {word!r}: start with {presets}, default or peer:NAME, or give key=value words")
+    return PRESETS[word]
+
+# %% ../../nbs/90_evaluation/strategy.ipynb #de002992
+def _number(key: str, value: str) -> Any:
+    "A value of the type that its key wants."
+    if key not in ("top_k", "expand_top_k", "max_chunks"):
+        return value
+    if not re.fullmatch(r"-?\d{1,9}", value):
+        raise InputError(f"{key} must be a whole number, got {value!r}")
+    return int(value)
+
 # %% ../../nbs/90_evaluation/strategy.ipynb #bad85b37
 def parse_strategy(
     line: str | Strategy,  # "[PRESET | peer:NAME] key=value …", quoted like a shell line when a value holds spaces
@@ -90,34 +138,28 @@ def parse_strategy(
         raise InputError(f"strategy {line!r} cannot be read: {error}") from None
     if not first:
         raise InputError(f"strategy {line!r} is empty")
-    base, words = (_base(first), rest) if first.startswith("peer:") or "=" not in first else (Strategy(), [first, *rest])
+    named = first.startswith("peer:") or "=" not in first
+    base, words = (_base(first), rest) if named else (Strategy(), [first, *rest])
     settings: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key not in (*_KEYS, "name") or key in settings:
-            raise InputError(f"strategy {line!r}: {word!r} is not understood, say key=value once, with keys {', '.join((*_KEYS, 'name'))}")
+            known = ", ".join((*_KEYS, "name"))
+            raise InputError(f"strategy {line!r}: {word!r} is not understood, say key=value once, with keys {known}")
         settings[key] = _number(key, value)
     return replace(base, **({"name": "" if settings else base.name} | settings))
 
-# %% ../../nbs/90_evaluation/strategy.ipynb #7adbcbc2
-def _base(word: str) -> Strategy:
-    "The preset or peer that a line starts with."
-    kind, _, name = word.partition(":")
-    if kind == "peer" and name:
-        return Strategy(peer=name, name=word)
-    if word == "default":
-        return PRESETS[DEFAULT_STRATEGY]
-    if word not in PRESETS:
-        raise InputError(f"unknown strategy {word!r}: start with {', '.join(PRESETS)}, default or peer:NAME, or give key=value words")
-    return PRESETS[word]
-
-def _number(key: str, value: str) -> Any:
-    "A value of the type that its key wants."
-    if key not in ("top_k", "expand_top_k", "max_chunks"):
-        return value
-    if not re.fullmatch(r"-?\d{1,9}", value):
-        raise InputError(f"{key} must be a whole number, got {value!r}")
-    return int(value)
+# %% ../../nbs/90_evaluation/strategy.ipynb #a1ef7eed
+def _line_of(
+    entry: Any,  # A line, or {"base": PRESET, key: value, …}
+) -> str:        # '' for anything else, which `parse_strategy` refuses
+    "The line that an entry of a file means."
+    if isinstance(entry, str):
+        return entry
+    if not isinstance(entry, dict):
+        return ""
+    words = [shlex.quote(f"{k}={v}") for k, v in entry.items() if k != "base"]
+    return " ".join([str(entry["base"]), *words] if "base" in entry else words)
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #a52b0c6c
 def load_strategies(
@@ -130,13 +172,12 @@ def load_strategies(
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"strategies {str(path)!r} cannot be read: {error}") from error
     if not isinstance(entries, dict) or not entries:
-        raise InputError(f"strategies {str(path)!r} must hold names, each with a line or keys, got {type(entries).__name__}")
+        kind = type(entries).__name__
+        raise InputError(f"strategies {str(path)!r} must hold names, each with a line or keys, got {kind}")
     out = []
     for name, entry in entries.items():
-        keys = {k: v for k, v in entry.items() if k != "base"} if isinstance(entry, dict) else {}
-        line = entry if isinstance(entry, str) else " ".join([*([str(entry["base"])] if "base" in entry else []), *(shlex.quote(f"{k}={v}") for k, v in keys.items())]) if isinstance(entry, dict) else ""
         try:
-            out.append(replace(parse_strategy(line), name=str(name)))
+            out.append(replace(parse_strategy(_line_of(entry)), name=str(name)))
         except InputError as error:
             raise InputError(f"strategy {name!r} of {Path(path).name}: {error}") from None
     return out
@@ -171,6 +212,12 @@ def make_grid(
         out.append(replace(start, **keys, name=" ".join(f"{k}={v}" for k, v in keys.items())))
     return out
 
+# %% ../../nbs/90_evaluation/strategy.ipynb #ff021e4e
+def _content(dataset: Dataset) -> list[str]:
+    "Hashes of the documents; the questions do not matter here."
+    from ragnb.indexing.update import document_hash
+    return [f"{i} {document_hash(d)}" for i, d in sorted(dataset.documents.items())]
+
 # %% ../../nbs/90_evaluation/strategy.ipynb #27664a56
 @dataclass
 class IndexCache:
@@ -178,7 +225,7 @@ class IndexCache:
     folder: str | Path | None = None   # A temporary one when None
     base_url: str | None = None        # Of the Ollama server, for embeddings that need one
     show_progress: bool = False
-    in_memory: bool = True             # Copy chunks and vectors into memory when an index is opened: the same answers, sooner
+    in_memory: bool = True             # Copy an index into memory when it is opened: the same answers, sooner
     _open: dict[str, Any] = field(default_factory=dict, repr=False)
     _temporary: Any = field(default=None, repr=False)
 
@@ -197,8 +244,9 @@ class IndexCache:
         from ragnb.indexing.update import index_documents
         key = hashlib.sha256(json.dumps([_content(dataset), split, embed]).encode()).hexdigest()[:16]
         if key not in self._open:
-            make = partial(index_documents, list(dataset.documents.values()), Path(self.folder) / key, name=dataset.name, embed=embed, parser=split,
-                           base_url=self.base_url, show_progress=self.show_progress)
+            make = partial(
+                index_documents, list(dataset.documents.values()), Path(self.folder) / key, name=dataset.name,
+                embed=embed, parser=split, base_url=self.base_url, show_progress=self.show_progress)
             try:
                 self._open[key] = make()[0]
             except IndexMismatchError:  # of another version, or damaged: it is only a cache
@@ -206,12 +254,6 @@ class IndexCache:
             if self.in_memory:
                 self._open[key].store = self._open[key].store.to_memory()
         return self._open[key]
-
-# %% ../../nbs/90_evaluation/strategy.ipynb #ff021e4e
-def _content(dataset: Dataset) -> list[str]:
-    "Hashes of the documents; the questions do not matter here."
-    from ragnb.indexing.update import document_hash
-    return [f"{i} {document_hash(d)}" for i, d in sorted(dataset.documents.items())]
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #270bbb6a
 @dataclass(frozen=True)
@@ -250,7 +292,7 @@ class System:
         question: str,
         shared: dict[Any, Any],     # What was found for this question so far, by retriever; added to
     ) -> tuple[Ranking, Cost]:
-        "Rank, taking from `shared` what a system with the same retriever found already; the cost is that of all the work."
+        "Rank; what a system with the same retriever found is taken from `shared`. The cost is that of all the work."
         s = self.strategy
         if s.peer:
             return self.costed(lambda: self.rank(question))
@@ -281,6 +323,14 @@ class System:
             found = self.source.documents(question)
         return list(dict.fromkeys(found))[:depth]
 
+# %% ../../nbs/90_evaluation/strategy.ipynb #c4a90a9f
+def _fitted(model: Any, dataset: Dataset) -> Any:
+    "An embedding that is ready to use."
+    if hasattr(model, "fit"):
+        from ragnb.indexing.update import fit_pieces
+        model.fit(fit_pieces(list(dataset.documents.values())))
+    return model
+
 # %% ../../nbs/90_evaluation/strategy.ipynb #95ccf515
 def build_system(
     strategy: str | Strategy,
@@ -304,21 +354,13 @@ def build_system(
     return System(strategy, Pipeline.from_index(
         index, retriever=strategy.retrieve, reranker=strategy.rerank, policy=strategy.policy, llm=llm, **given))
 
-
-def _fitted(model: Any, dataset: Dataset) -> Any:
-    "An embedding that is ready to use."
-    if hasattr(model, "fit"):
-        from ragnb.indexing.update import fit_pieces
-        model.fit(fit_pieces(list(dataset.documents.values())))
-    return model
-
 # %% ../../nbs/90_evaluation/strategy.ipynb #1c3e9cf5
 def as_document_strategy(
     strategy: Strategy,
     depth: int = 100,   # Documents ranked
 ) -> Strategy:
     "The same retriever and reranker over whole documents, for sets whose qrels name documents."
-    if strategy.retrieve == "multi-scale" and strategy.rerank == "none":  # ranks every unit, so it has no use for counts
+    if strategy.retrieve == "multi-scale" and strategy.rerank == "none":  # it ranks every unit: counts mean nothing
         return replace(strategy, policy="none", **_COUNTS)
     keep = strategy.peer or strategy.retrieve == "multi-scale"  # its largest windows hold whole documents already
     split = strategy.split if keep else "titled:whole"

@@ -73,7 +73,7 @@ def parse_retriever(
 def _hybrid(spec: RetrieverSpec, index: Index, top_k: int) -> HybridRetriever:
     "Words, embeddings, or both, as one fused ranking."
     depth = 2 * top_k if spec.kind == "hybrid" else top_k
-    members = {"bm25": Bm25Retriever(index.bm25, index.store, similarity_top_k=depth),
+    members = {"bm25": Bm25Retriever(index.bm25, index.store, top_k=depth),
                "vector": VectorRetriever(index.store, index.embed_model, depth)}
     if spec.kind != "hybrid":
         return HybridRetriever({spec.kind: members[spec.kind]}, top_k)

@@ -23,7 +23,7 @@ from ragnb.documents.span import (
 )
 from ..storage.store import ChunkReader
 from ..expansion.fetch import read_spans
-from ..context.builders import page_label
+from ..context.labels import page_label
 from .answer import Answer, ModelError
 from .pipeline import is_earlier, Pipeline
 

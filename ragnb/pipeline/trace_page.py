@@ -19,7 +19,7 @@ __all__ = ['Mark', 'TracePage']
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #5b8675bd
 from ..documents.span import InputError, Outline, Passage, Span, union
-from ..context.builders import page_label
+from ..context.labels import page_label
 from .trace_data import cell_text, Chunk, rank_label, Trace, uncovered, visible
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #b505b48b

@@ -473,7 +473,7 @@ class Bm25Retriever(BaseRetriever):
         Id -> TextNode, or a store with `get_chunks(ids) -> (dict, missing)`.
     tokenizer : callable, optional
         Text -> tokens, the one the index was made with; `ragnb.documents.text.word_tokens` when None.
-    similarity_top_k : int
+    top_k : int
         At most so many nodes, >= 1.
     missing : str
         What happens when `nodes` does not hold a chunk that was found: "raise" or "skip".
@@ -493,18 +493,18 @@ class Bm25Retriever(BaseRetriever):
         bm25: Bm25,
         nodes: Any,
         tokenizer: Callable[[str], Sequence[str]] | None = None,
-        similarity_top_k: int = 10,
+        top_k: int = 10,
         missing: str = "raise",
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        if similarity_top_k < 1:
-            raise InputError(f"similarity_top_k must be >= 1, got {similarity_top_k}")
+        if top_k < 1:
+            raise InputError(f"top_k must be >= 1, got {top_k}")
         if missing not in ("raise", "skip"):
             raise InputError(f"missing must be 'raise' or 'skip', got {missing!r}")
         if tokenizer is None:
             from ragnb.documents.text import word_tokens as tokenizer
         self.bm25, self.nodes, self.tokenizer = bm25, nodes, tokenizer
-        self.similarity_top_k, self.missing = similarity_top_k, missing
+        self.top_k, self.missing = top_k, missing
         super().__init__(callback_manager=callback_manager)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -517,7 +517,7 @@ class Bm25Retriever(BaseRetriever):
         "Tokenise, rank, fetch."
         if not query or not query.strip():
             raise InputError(f"query must hold text, got {query!r}")
-        ranked = self.bm25.top_k(self.tokenizer(query), self.similarity_top_k)
+        ranked = self.bm25.top_k(self.tokenizer(query), self.top_k)
         nodes = _fetch(self.nodes, [i for i, _ in ranked])
         lost = [i for i, _ in ranked if i not in nodes]
         if lost and self.missing == "raise":
@@ -529,7 +529,7 @@ class Bm25Retriever(BaseRetriever):
         cls,
         nodes: Iterable[TextNode],
         tokenizer: Callable[[str], Sequence[str]] | None = None,
-        similarity_top_k: int = 10,
+        top_k: int = 10,
         **parameters: Any,
     ) -> Bm25Retriever:
         """Index nodes and retrieve from them.
@@ -540,7 +540,7 @@ class Bm25Retriever(BaseRetriever):
             Their `text` is indexed, not their metadata.
         tokenizer : callable, optional
             Text -> tokens; `ragnb.documents.text.word_tokens` when None.
-        similarity_top_k : int
+        top_k : int
             At most so many nodes a query, >= 1.
         **parameters
             Of `Bm25`: k1, b, epsilon, variant, idf, delta.
@@ -564,4 +564,4 @@ class Bm25Retriever(BaseRetriever):
             token_lists = map(tokenizer, texts)
         bm25 = Bm25(**parameters)
         bm25.add([node.node_id for node in nodes], token_lists)
-        return cls(bm25, {node.node_id: node for node in nodes}, tokenizer, similarity_top_k)
+        return cls(bm25, {node.node_id: node for node in nodes}, tokenizer, top_k)

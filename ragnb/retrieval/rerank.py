@@ -8,227 +8,30 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import re
 import threading
 import time
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, WithJsonSchema, model_validator
+from llama_index.core.bridge.pydantic import (
+    BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, WithJsonSchema, model_validator
+)
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['GRADES', 'RERANK_PROMPT', 'grade_of', 'number_of', 'GradeReading', 'read_grades', 'RerankedNode', 'RerankReport',
-           'Reranked', 'Reranker', 'passage_list', 'Grades', 'LLMReranker', 'WrappedReranker', 'wrap_reranker',
-           'resolve_reranker']
+__all__ = ['RERANK_PROMPT', 'RerankedNode', 'RerankReport', 'Reranked', 'Reranker', 'passage_list', 'Grades', 'LLMReranker',
+           'WrappedReranker', 'wrap_reranker', 'resolve_reranker']
 
 # %% ../../nbs/40_retrieval/rerank.ipynb #98d3a58d
 from ..documents.span import InputError
 from ragnb.models.llm import (
-    awithin, error_event, guard_marks, json_values, ModelEvent, prompt_template, shorten, strip_thinking, unreachable,
-    within
+    awithin, error_event, guard_marks, ModelEvent, prompt_template, shorten, unreachable, within
 )
+from .grades import GRADES, read_grades
 from .hybrid import check_question
-
-# %% ../../nbs/40_retrieval/rerank.ipynb #9c18959a
-GRADES: tuple[str, ...] = ("HIGH", "MEDIUM", "LOW")  # Best first
-
-_WORDS = {"high": "HIGH", "높음": "HIGH", "높은": "HIGH", "높다": "HIGH", "상": "HIGH", "h": "HIGH",
-          "medium": "MEDIUM", "moderate": "MEDIUM", "middle": "MEDIUM", "med": "MEDIUM", "mid": "MEDIUM",
-          "중간": "MEDIUM", "보통": "MEDIUM", "중": "MEDIUM", "m": "MEDIUM",
-          "low": "LOW", "낮음": "LOW", "낮은": "LOW", "낮다": "LOW", "하": "LOW", "l": "LOW"}
-
-_SHORT = (r"(?:(?<![\s\S])|(?<=[:=|\])>*.,/~\"'(–—→-])|(?<=[:=|\])>*.,/~–—→-]\s)|(?<=\d\s)(?=[^hml]\W*$))"
-          r"[hml상중하](?=\s*(?:$|[,;:|\])}\"'./(*`~–—-])|\s+\d{1,4}\s*[:.)\]=])")
-_WORD = (r"(?:(?:high|medium|moderate|middle|med|mid|low)(?![a-z0-9_]|-[a-z])(?:입니다|이다|임|으로|로)?"
-         rf"|(?:높음|높은|높다|중간|보통|낮음|낮은|낮다)(?:입니다|이다|임|으로|로)?(?!\w)|{_SHORT})")
-_DENIED = r"\s*(?:가|이|은|는)?\s*(?:아[니님닌닙]|않|없)"
-_HEDGED = rf"\s*(?:[/|~,]|,?\s*or\b|또는|혹은|[-–→>]+)\s*{_WORD}"
-_GRADE = rf"(?P<grade>{_WORD})(?!{_DENIED})(?!{_HEDGED})"
-
-# %% ../../nbs/40_retrieval/rerank.ipynb #84c971ba
-_VALUE = re.compile(rf"[\W_]*(?:(?:very|매우|아주)\s+)?{_GRADE}(?=\s*(?:$|[^\w\s]))", re.I)
-
-def _normal(text: str) -> str:
-    "A text whose ①, １ and ： are 1, 1 and :."
-    return unicodedata.normalize("NFKC", text)
-
-def _named(word: str) -> str:
-    "The grade that a word stands for."
-    word = word.lower()
-    return _WORDS[max((w for w in _WORDS if word.startswith(w)), key=len)]
-
-# %% ../../nbs/40_retrieval/rerank.ipynb #bfe477ff
-def grade_of(
-    value: Any,
-) -> str | None:  # HIGH, MEDIUM or LOW; None when it is no grade
-    "Read one grade."
-    found = _VALUE.match(_normal(value[:200]).strip()) if isinstance(value, str) else None
-    return _named(found["grade"]) if found else None
-
-# %% ../../nbs/40_retrieval/rerank.ipynb #e5691828
-_THING = r"(?:자료|문서|번호|passage|document|doc|chunk|node|item|text|number|no\.?|id)"
-_NUMBER = re.compile(rf"[\W_]*(?:{_THING}[\W_]*)?(\d{{1,4}})(?:\s*번)?[\W_]*", re.I)
-
-
-def number_of(
-    value: Any,
-) -> int | None:  # None when it is no whole number
-    "Read the number of a passage."
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return int(value) if math.isfinite(value) and value == int(value) else None
-    if not isinstance(value, str):
-        return None
-    text = _normal(value[:60]).strip()
-    found = _NUMBER.fullmatch(text)
-    return int(text) if re.fullmatch(r"-\d{1,4}", text) else int(found[1]) if found else None
-
-# %% ../../nbs/40_retrieval/rerank.ipynb #c1d5535e
-_NUMBER_KEYS = ("number", "id", "index", "no", "passage", "document", "doc", "번호", "자료")
-_GRADE_KEYS = ("grade", "relevance", "label", "level", "rating", "등급", "관련도", "판정")
-
-def _pick(item: Mapping[Any, Any], keys: Sequence[str], read: Callable[[Any], Any]) -> Any:
-    "The value under a known name, otherwise the only one that can be read."
-    by_name = {str(k).strip().lower(): v for k, v in item.items()}
-    named = [by_name[k] for k in keys if k in by_name]
-    found = named[:1] or [v for v in item.values() if read(v) is not None]
-    return found[0] if len(found) == 1 else None
-
-def _numbers(value: Any) -> Iterator[int]:
-    "The numbers listed in a value."
-    parts = re.split(r"[,、;\s]+", value) if isinstance(value, str) else value if isinstance(value, (list, tuple, set)) else [value]
-    for part in parts:
-        n = number_of(_pick(part, _NUMBER_KEYS, number_of) if isinstance(part, dict) else part)
-        if n is not None:
-            yield n
-
-# %% ../../nbs/40_retrieval/rerank.ipynb #e24c98bb
-def _in_object(item: Mapping[Any, Any]) -> Iterator[tuple[int, str | None]]:
-    "Numbers and grades of an object; None for a grade that cannot be read."
-    keyed = any(number_of(k) is not None or grade_of(k) for k in item)
-    number, grade = number_of(_pick(item, _NUMBER_KEYS, number_of)), _pick(item, _GRADE_KEYS, grade_of)
-    if not keyed and number is not None and not isinstance(grade, (list, dict)):
-        yield number, grade_of(grade)
-        return
-    for key, value in item.items():
-        if (grade := grade_of(key)) is not None:
-            yield from ((n, grade) for n in _numbers(value))
-        elif (n := number_of(key)) is not None:
-            yield n, grade_of(_pick(value, _GRADE_KEYS, grade_of) if isinstance(value, dict) else value)
-        elif isinstance(value, (list, tuple, dict)) or len(item) == 1:
-            yield from _in_value(value)
-
-def _in_value(value: Any) -> Iterator[tuple[int, str | None]]:
-    "Numbers and grades of any value."
-    if isinstance(value, dict):
-        yield from _in_object(value)
-    elif isinstance(value, str):
-        yield from _in_text(value)
-    elif isinstance(value, (list, tuple)):
-        if len(value) == 2 and number_of(value[0]) is not None and isinstance(value[1], str):
-            yield number_of(value[0]), grade_of(value[1])
-        else:
-            for part in value:
-                yield from _in_value(part)
-
-# %% ../../nbs/40_retrieval/rerank.ipynb #67c62f80
-_JOIN = r"\s*(?:,|와|과|및|·|&|and)\s*"
-_BETWEEN = (r"(?:[\s\[\](){}>.:=|\-–—\"'*_`,→]|번째|번|자료|문서|은|는|이|가|의|관련도|등급|판정|relevance|grade|rated|is|as|very|매우|아주){0,30}")
-_PAIR = re.compile(rf"(?<![\w.])(?<!\w-)(?:{_THING}[\s#:]*)?(?P<numbers>\d{{1,4}}(?:{_JOIN}\d{{1,4}}){{0,30}})(?!\d){_BETWEEN}{_GRADE}", re.I)
-
-def _only_numbers(line: str) -> list[int] | None:
-    "The numbers of a line that holds nothing else."
-    rest = re.sub(rf"{_THING}|번|와|과|및|and", " ", line, flags=re.I)
-    if re.search(r"[^\W\d]", rest) or re.search(r"\d\s*[-–~.]\s*\d", rest):
-        return None
-    return [int(n) for n in re.findall(r"\d{1,4}", rest)] or None
-
-# %% ../../nbs/40_retrieval/rerank.ipynb #7d4e3773
-def _in_text(text: str) -> Iterator[tuple[int, str | None]]:
-    "Numbers and grades of a text, line by line."
-    heading, waiting = None, None
-    for line in filter(str.strip, _normal(text).splitlines()):
-        first, alone = _VALUE.match(line), _only_numbers(line)
-        rest = line[first.end():] if first else ""
-        if first and (numbers := _only_numbers(rest)):                  # HIGH: 1, 3
-            yield from ((n, _named(first["grade"])) for n in numbers)
-        elif first and not re.search(r"\w", rest):                      # a grade alone: of the numbers above, or of those below
-            yield from ((n, _named(first["grade"])) for n in waiting or ())
-            heading, waiting = None if waiting else _named(first["grade"]), None
-        elif alone and heading:
-            yield from ((n, heading) for n in alone)
-        else:
-            heading, waiting = None, alone
-            for found in _PAIR.finditer(line):                          # 1: HIGH
-                yield from ((int(n), _named(found["grade"])) for n in re.findall(r"\d+", found["numbers"]))
-
-# %% ../../nbs/40_retrieval/rerank.ipynb #a32238bb
-@dataclass(frozen=True)
-class GradeReading:
-    "What could be read from an answer."
-    grades: dict[int, str] = field(default_factory=dict)   # Number of the passage, from 1 -> HIGH, MEDIUM or LOW
-    problems: tuple[tuple[str, str], ...] = ()             # (kind, detail)
-
-# %% ../../nbs/40_retrieval/rerank.ipynb #54c74e9f
-def _in_order(value: Any) -> list[str] | None:
-    "The grades of a bare list; None when there is anything else in it."
-    if isinstance(value, str):
-        value = [v for v in re.split(r"[\n,;]+", _normal(value)) if v.strip()]
-    if isinstance(value, dict):
-        return _in_order(next(iter(value.values()))) if len(value) == 1 else None
-    if not isinstance(value, (list, tuple)) or not value:
-        return None
-    grades = [grade_of(_pick(v, _GRADE_KEYS, grade_of) if isinstance(v, dict) else v) for v in value]
-    return grades if all(grades) else None
-
-def _pairs(answer: Any, n: int) -> list[tuple[int, str | None]]:
-    "All numbers and grades of an answer."
-    values = [answer]
-    if isinstance(answer, str):
-        text = re.sub(r"<자료 \d+>.*?</자료>", " ", strip_thinking(answer), flags=re.S)[:20_000]  # who repeats the prompt repeats the passages
-        values = [*json_values(text), text]
-    for value in (values[:-1], *values):
-        if pairs := list(_in_value(value)):
-            return pairs
-    ordered = next((g for g in map(_in_order, values) if g and len(g) == n), [])
-    return list(enumerate(ordered, 1))
-
-# %% ../../nbs/40_retrieval/rerank.ipynb #b9dcb21b
-def _problems(found: Mapping[int, set], pairs: Sequence[tuple[int, str | None]], n: int) -> Iterator[tuple[str, str]]:
-    "What is wrong with the pairs of a readable answer."
-    def listed(numbers: Sequence[int]) -> str:
-        return shorten(", ".join(map(str, sorted(set(numbers)))))
-    counts = Counter(number for number, _ in pairs if 1 <= number <= n)
-    checks = {"invented": [i for i, _ in pairs if not 1 <= i <= n], "repeated": [i for i, c in counts.items() if c > 1],
-              "contradiction": [i for i, g in found.items() if len(g - {None}) > 1],
-              "unknown": [i for i, g in found.items() if g == {None}], "missing": [i for i in range(1, n + 1) if i not in found]}
-    yield from ((kind, listed(numbers)) for kind, numbers in checks.items() if numbers)
-
-# %% ../../nbs/40_retrieval/rerank.ipynb #568ab3c1
-def read_grades(
-    answer: Any,      # Text of a model, or what was parsed from it
-    n: int,           # Passages that it was shown, >= 1
-) -> GradeReading:    # Nothing raises; what cannot be read is told
-    "Read the grades that a model gave."
-    try:
-        pairs = _pairs(answer, n)
-    except RecursionError:  # a thousand brackets
-        pairs = []
-    if not pairs:
-        return GradeReading({}, (("unreadable", shorten(repr(answer))),))
-    numbers = {i for i, _ in pairs}
-    if 0 in numbers and n not in numbers:
-        return GradeReading({}, (("unreadable", "numbered from 0"),))
-    found: dict[int, set[str | None]] = {}
-    for number, grade in pairs:
-        if 1 <= number <= n:
-            found.setdefault(number, set()).add(grade)
-    grades = {i: next(iter(g)) for i, g in sorted(found.items()) if len(g) == 1 and None not in g}
-    return GradeReading(grades, tuple(_problems(found, pairs, n)))
 
 # %% ../../nbs/40_retrieval/rerank.ipynb #c8798169
 class RerankedNode(NodeWithScore):
@@ -252,11 +55,11 @@ class RerankReport:
         "How many events of each kind."
         return dict(Counter(e.kind for e in self.events))
 
-
+# %% ../../nbs/40_retrieval/rerank.ipynb #275079c1
 @dataclass(frozen=True)
 class Reranked:
     "Nodes in their new order."
-    nodes: list[NodeWithScore]
+    nodes: list[NodeWithScore]   # Every node once, or the first `top_n`
     report: RerankReport
 
 # %% ../../nbs/40_retrieval/rerank.ipynb #e1311017
@@ -265,9 +68,11 @@ _log = logging.getLogger(__name__)
 def _logged(report: RerankReport) -> RerankReport:
     "Log the events of a report."
     for event in report.events:
-        _log.log(logging.INFO if event.kind == "dropped" else logging.WARNING, "reranking, call %d: %s", event.call, event)
+        level = logging.INFO if event.kind == "dropped" else logging.WARNING
+        _log.log(level, "reranking, call %d: %s", event.call, event)
     return report
 
+# %% ../../nbs/40_retrieval/rerank.ipynb #43ec3bd5
 def _placed(nodes: Sequence[NodeWithScore], grades: Sequence[str | None]) -> list[RerankedNode]:
     "Sort by grade, stably; score by place."
     kept = not any(grades)
@@ -275,7 +80,8 @@ def _placed(nodes: Sequence[NodeWithScore], grades: Sequence[str | None]) -> lis
     out = []
     for place, i in enumerate(order):
         score = nodes[i].score if kept else 3 - GRADES.index(grades[i] or "MEDIUM") - place / len(nodes)
-        out.append(RerankedNode(node=nodes[i].node, score=score, grade=grades[i], given_rank=i + 1, given_score=nodes[i].score))
+        out.append(RerankedNode(node=nodes[i].node, score=score, grade=grades[i], given_rank=i + 1,
+                                given_score=nodes[i].score))
     return out
 
 # %% ../../nbs/40_retrieval/rerank.ipynb #5e772bbf
@@ -295,18 +101,28 @@ class Reranker(BaseNodePostprocessor):
         "Calls of a model so far."
         return 0
 
-    def rerank(self, nodes: Sequence[NodeWithScore], question: str) -> Reranked:
-        "Order nodes; `InputError` when the question is empty."
+    def rerank(
+        self,
+        nodes: Sequence[NodeWithScore],  # Best first; not changed
+        question: str,                   # `InputError` when empty
+    ) -> Reranked:                       # Every node once, or the first `top_n`
+        "Order nodes."
         raise NotImplementedError
 
-    async def arerank(self, nodes: Sequence[NodeWithScore], question: str) -> Reranked:
+    async def arerank(
+        self,
+        nodes: Sequence[NodeWithScore],  # Best first; not changed
+        question: str,                   # `InputError` when empty
+    ) -> Reranked:                       # Every node once, or the first `top_n`
         "Order nodes without blocking."
         return await asyncio.to_thread(self.rerank, nodes, question)
 
-    def _postprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
+    def _postprocess_nodes(self, nodes: list[NodeWithScore],
+                           query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
         return self.rerank(nodes, query_bundle.query_str if query_bundle else "").nodes
 
-    async def _apostprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
+    async def _apostprocess_nodes(self, nodes: list[NodeWithScore],
+                                  query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
         return (await self.arerank(nodes, query_bundle.query_str if query_bundle else "")).nodes
 
     def _done(self, nodes: list[NodeWithScore], report: RerankReport) -> Reranked:
@@ -350,6 +166,13 @@ def passage_list(
         parts.append(f"<자료 {number}>\n{inside}\n</자료>")
     return "\n".join(parts)
 
+# %% ../../nbs/40_retrieval/rerank.ipynb #e2724fcc
+def _dealt(indices: Sequence[int], size: int) -> list[list[int]]:
+    "As few pools as possible, of equal size."
+    n = math.ceil(len(indices) / size)
+    cuts = [round(len(indices) * i / n) for i in range(n + 1)] if n else []
+    return [list(indices[a:b]) for a, b in zip(cuts, cuts[1:])]
+
 # %% ../../nbs/40_retrieval/rerank.ipynb #42c396aa
 class Grades(BaseModel):
     "The grade of every passage."
@@ -360,134 +183,12 @@ class Grades(BaseModel):
                   "properties": {"number": {"type": "integer", "description": "Number of the passage"},
                                  "grade": {"type": "string", "enum": list(GRADES)}}}})] = None
 
-# %% ../../nbs/40_retrieval/rerank.ipynb #07591ea1
-class LLMReranker(Reranker):
-    "A model grades passages HIGH, MEDIUM or LOW (seed 004)."
-    llm: Any = Field(description="LlamaIndex LLM")
-    pool_size: int = Field(default=20, description="Passages in one call, at most")
-    depth: int | None = Field(default=None, description="Passages graded, from the first; all when None")
-    text_size: int = Field(default=800, description="Characters of a passage in the prompt, at most")
-    title: bool = Field(default=True, description="Show the title in the metadata")
-    prompt: str = Field(default=RERANK_PROMPT, description="With {context_str}, {query_str} and, if wanted, {count}")
-    structured: bool | None = Field(default=None, description="Ask for a structure; None where the model calls functions")
-    timeout: float | None = Field(default=None, description="Seconds for all calls of one question; no limit when None")
-    workers: int = Field(default=4, description="Calls at once; only of arerank")
-    _calls: int = PrivateAttr(default=0)
-
-    @model_validator(mode="after")
-    def _check(self) -> LLMReranker:
-        for name in ("pool_size", "text_size", "workers", "depth", "timeout"):
-            value = getattr(self, name)
-            if value is not None and not value >= (least := 0 if name == "timeout" else 1):
-                raise InputError(f"{name} must be >= {least}, got {value}")
-        if not hasattr(self.llm, "predict"):
-            raise InputError(f"llm must be a LlamaIndex LLM, got {self.llm!r}")
-        prompt_template(self.prompt)
-        return self
-
-    @property
-    def llm_calls(self) -> int:
-        "Calls of the model so far."
-        return self._calls
-
-    def _begin(self, nodes: Sequence[NodeWithScore], question: str) -> _Run:
-        "Decide what is asked."
-        nodes = list(nodes)
-        asked = [i for i, h in enumerate(nodes[:self.depth]) if h.node.get_content(MetadataMode.NONE).strip()]
-        pools = _dealt(asked, self.pool_size) if len(nodes) > 1 else []       # one node needs no order
-        run = _Run(nodes, check_question(question), pools, bool(self.structured), None if self.timeout is None else time.monotonic() + self.timeout)
-        run.grades = [None] * len(nodes)
-        if self.structured is None and pools:
-            try:
-                run.structured = bool(self.llm.metadata.is_function_calling_model)
-            except Exception as error:  # some models ask their server for it
-                run.events.append(error_event(error))
-                run.reachable = not unreachable(error)
-        return run
-
-    def _hear(self, run: _Run, pool: list[int], call: int, structured: bool, answer: Any) -> bool:
-        "Take an answer or an exception; False when the model is to be asked again in text."
-        error = answer if isinstance(answer, Exception) else None
-        if error is not None and (not structured or unreachable(error)):
-            run.events.append(error_event(error, call))
-            run.reachable = run.reachable and not unreachable(error)
-            return True
-        value = _refused(error) if error is not None else answer.model_dump() if isinstance(answer, BaseModel) else answer
-        reading = read_grades(value, len(pool))
-        if structured and not reading.grades:
-            run.events.append(ModelEvent("unstructured", error_event(error).detail if error else shorten(repr(value)), call))
-            run.structured = False
-            return False
-        for number, grade in reading.grades.items():
-            run.grades[pool[number - 1]] = grade
-        run.events += [ModelEvent(kind, detail, call) for kind, detail in reading.problems]
-        return True
-
-    def _request(self, run: _Run, pool: list[int]) -> tuple[int, Any, dict[str, Any]]:
-        "Count a call; its number, prompt and arguments."
-        prompt = prompt_template(self.prompt)
-        words = {"context_str": passage_list([run.nodes[i] for i in pool], self.text_size, self.title), "query_str": run.question, "count": str(len(pool))}
-        with _COUNTING:
-            self._calls += 1
-        run.calls += 1
-        run.characters += len(prompt.format(**words))
-        return run.calls, prompt, words
-
-    def _finish(self, run: _Run) -> Reranked:
-        "Sort and report."
-        judged = sum(g is not None for g in run.grades)
-        return self._done(_placed(run.nodes, run.grades), RerankReport(len(run.nodes), judged, run.calls, run.characters, tuple(run.events)))
-
-    def _grade(self, run: _Run, pool: list[int]) -> None:
-        "Ask about one pool."
-        for structured in ((True, False) if run.structured else (False,)):
-            if run.skip(pool):
-                return
-            call, prompt, words = self._request(run, pool)
-            ask = (lambda: self.llm.structured_predict(Grades, prompt, **words)) if structured else (lambda: self.llm.predict(prompt, **words))
-            try:
-                answer = within(run.left(), ask)
-            except Exception as error:
-                answer = error
-            if self._hear(run, pool, call, structured, answer):
-                return
-
-    async def _agrade(self, run: _Run, pool: list[int], turn: asyncio.Semaphore) -> None:
-        "Ask about one pool, in its turn."
-        async with turn:
-            for structured in ((True, False) if run.structured else (False,)):
-                if run.skip(pool):
-                    return
-                call, prompt, words = self._request(run, pool)
-                try:
-                    ask = self.llm.astructured_predict(Grades, prompt, **words) if structured else self.llm.apredict(prompt, **words)
-                    answer = await awithin(run.left(), ask)
-                except Exception as error:
-                    answer = error
-                if self._hear(run, pool, call, structured, answer):
-                    return
-
-    def rerank(
-        self,
-        nodes: Sequence[NodeWithScore],  # Best first; not changed
-        question: str,                   # `InputError` when empty
-    ) -> Reranked:                       # Every node once, or the first `top_n`
-        "Grade nodes and sort them by grade."
-        run = self._begin(nodes, question)
-        for pool in run.pools:
-            self._grade(run, pool)
-        return self._finish(run)
-
-    async def arerank(
-        self,
-        nodes: Sequence[NodeWithScore],  # Best first; not changed
-        question: str,                   # `InputError` when empty
-    ) -> Reranked:                       # Every node once, or the first `top_n`
-        "Grade nodes with up to `workers` calls at once."
-        run = await asyncio.to_thread(self._begin, nodes, question)
-        turn = asyncio.Semaphore(self.workers)
-        await asyncio.gather(*(self._agrade(run, pool, turn) for pool in run.pools))
-        return self._finish(run)
+# %% ../../nbs/40_retrieval/rerank.ipynb #6d0fa794
+def _refused(error: BaseException) -> Any:
+    "The answer that a validator refused as a whole; None when it is not known."
+    causes = [error, error.__cause__, error.__context__]
+    details = next((e.errors(include_url=False) for e in causes if isinstance(e, ValidationError)), [])
+    return next((d["input"] for d in details if not d["loc"]), None)
 
 # %% ../../nbs/40_retrieval/rerank.ipynb #69935537
 @dataclass
@@ -511,44 +212,240 @@ class _Run:
         "True when no call can be begun any more; recorded."
         late = (left := self.left()) is not None and left <= 0
         if late or not self.reachable:
-            self.events.append(ModelEvent("skipped", f"{len(pool)} passages, {'the time is up' if late else 'the model is not reached'}"))
+            reason = "the time is up" if late else "the model is not reached"
+            self.events.append(ModelEvent("skipped", f"{len(pool)} passages, {reason}"))
         return late or not self.reachable
 
-# %% ../../nbs/40_retrieval/rerank.ipynb #e2724fcc
-def _dealt(indices: Sequence[int], size: int) -> list[list[int]]:
-    "As few pools as possible, of equal size."
-    n = math.ceil(len(indices) / size)
-    cuts = [round(len(indices) * i / n) for i in range(n + 1)] if n else []
-    return [list(indices[a:b]) for a, b in zip(cuts, cuts[1:])]
+    def hear(self, pool: list[int], call: int, structured: bool, answer: Any) -> bool:
+        "Take an answer or an exception; False when the model is to be asked again in text."
+        error = answer if isinstance(answer, Exception) else None
+        if error is not None and (not structured or unreachable(error)):
+            self.events.append(error_event(error, call))
+            self.reachable = self.reachable and not unreachable(error)
+            return True
+        value = answer if error is None else _refused(error)
+        value = value.model_dump() if isinstance(value, BaseModel) else value
+        reading = read_grades(value, len(pool))
+        if structured and not reading.grades:
+            detail = error_event(error).detail if error else shorten(repr(value))
+            self.events.append(ModelEvent("unstructured", detail, call))
+            self.structured = False
+            return False
+        for number, grade in reading.grades.items():
+            self.grades[pool[number - 1]] = grade
+        self.events += [ModelEvent(kind, detail, call) for kind, detail in reading.problems]
+        return True
 
-# %% ../../nbs/40_retrieval/rerank.ipynb #6d0fa794
-def _refused(error: BaseException) -> Any:
-    "The answer that a validator refused as a whole; None when it is not known."
-    causes = [error, error.__cause__, error.__context__]
-    details = next((e.errors(include_url=False) for e in causes if isinstance(e, ValidationError)), [])
-    return next((d["input"] for d in details if not d["loc"]), None)
+    def finished(self) -> tuple[list[RerankedNode], RerankReport]:
+        "Nodes sorted by grade, and the report."
+        judged = sum(g is not None for g in self.grades)
+        report = RerankReport(len(self.nodes), judged, self.calls, self.characters, tuple(self.events))
+        return _placed(self.nodes, self.grades), report
 
-# %% ../../nbs/40_retrieval/rerank.ipynb #eef1615c
+# %% ../../nbs/40_retrieval/rerank.ipynb #07591ea1
 _COUNTING = threading.Lock()
+
+
+class LLMReranker(Reranker):
+    """A model grades passages HIGH, MEDIUM or LOW; they are sorted by grade, and none is lost.
+
+    Parameters
+    ----------
+    llm : LLM
+        Of LlamaIndex.
+    pool_size : int
+        Passages in one call, at most, >= 1.
+    depth : int, optional
+        Passages graded, from the first, >= 1; all when None.
+    text_size : int
+        Characters of a passage in the prompt, at most, >= 1.
+    title : bool
+        Show the title in the metadata above the passage.
+    prompt : str
+        With `{context_str}`, `{query_str}` and, if wanted, `{count}`.
+    structured : bool, optional
+        Ask for a structure; None asks for one where the model calls functions.
+    timeout : float, optional
+        Seconds for all calls of one question, >= 0; no limit when None.
+    workers : int
+        Calls at once, >= 1; only of `arerank`.
+    top_n : int, optional
+        Nodes returned, >= 1; all when None.
+    on_report : callable, optional
+        Called with each `RerankReport`.
+
+    Raises
+    ------
+    InputError
+        For an empty question; for bad settings it comes as pydantic's `ValidationError`, a `ValueError`.
+        Nothing that the model does raises.
+    """
+    llm: Any = Field(description="LlamaIndex LLM")
+    pool_size: int = Field(default=20, description="Passages in one call, at most")
+    depth: int | None = Field(default=None, description="Passages graded, from the first; all when None")
+    text_size: int = Field(default=800, description="Characters of a passage in the prompt, at most")
+    title: bool = Field(default=True, description="Show the title in the metadata")
+    prompt: str = Field(default=RERANK_PROMPT, description="With {context_str}, {query_str} and, if wanted, {count}")
+    structured: bool | None = Field(default=None, description="Ask for a structure; None: if the model calls functions")
+    timeout: float | None = Field(default=None, description="Seconds for all calls of one question; no limit when None")
+    workers: int = Field(default=4, description="Calls at once; only of arerank")
+    _calls: int = PrivateAttr(default=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> LLMReranker:
+        for name in ("pool_size", "text_size", "workers", "depth", "timeout"):
+            value, least = getattr(self, name), 0 if name == "timeout" else 1
+            if value is not None and not value >= least:
+                raise InputError(f"{name} must be >= {least}, got {value}")
+        if not hasattr(self.llm, "predict"):
+            raise InputError(f"llm must be a LlamaIndex LLM, got {self.llm!r}")
+        prompt_template(self.prompt)
+        return self
+
+    @property
+    def llm_calls(self) -> int:
+        "Calls of the model so far."
+        return self._calls
+
+    def _begin(self, nodes: Sequence[NodeWithScore], question: str) -> _Run:
+        "Decide what is asked."
+        nodes = list(nodes)
+        asked = [i for i, h in enumerate(nodes[:self.depth]) if h.node.get_content(MetadataMode.NONE).strip()]
+        pools = _dealt(asked, self.pool_size) if len(nodes) > 1 else []       # one node needs no order
+        ends = None if self.timeout is None else time.monotonic() + self.timeout
+        run = _Run(nodes, check_question(question), pools, bool(self.structured), ends, [None] * len(nodes))
+        if self.structured is None and pools:
+            try:
+                run.structured = bool(self.llm.metadata.is_function_calling_model)
+            except Exception as error:  # some models ask their server for it
+                run.events.append(error_event(error))
+                run.reachable = not unreachable(error)
+        return run
+
+    def _request(self, run: _Run, pool: list[int]) -> tuple[int, Any, dict[str, Any]]:
+        "Count a call; its number, prompt and arguments."
+        prompt = prompt_template(self.prompt)
+        passages = passage_list([run.nodes[i] for i in pool], self.text_size, self.title)
+        words = {"context_str": passages, "query_str": run.question, "count": str(len(pool))}
+        with _COUNTING:
+            self._calls += 1
+        run.calls += 1
+        run.characters += len(prompt.format(**words))
+        return run.calls, prompt, words
+
+    def _ask(self, structured: bool, prompt: Any, words: dict[str, Any]) -> Any:
+        return self.llm.structured_predict(Grades, prompt, **words) if structured else self.llm.predict(prompt, **words)
+
+    def _aask(self, structured: bool, prompt: Any, words: dict[str, Any]) -> Any:
+        if structured:
+            return self.llm.astructured_predict(Grades, prompt, **words)
+        return self.llm.apredict(prompt, **words)
+
+    def _grade(self, run: _Run, pool: list[int]) -> None:
+        "Ask about one pool."
+        for structured in ((True, False) if run.structured else (False,)):
+            if run.skip(pool):
+                return
+            call, prompt, words = self._request(run, pool)
+            try:
+                answer = within(run.left(), lambda: self._ask(structured, prompt, words))
+            except Exception as error:
+                answer = error
+            if run.hear(pool, call, structured, answer):
+                return
+
+    async def _agrade(self, run: _Run, pool: list[int], turn: asyncio.Semaphore) -> None:
+        "Ask about one pool, in its turn."
+        async with turn:
+            for structured in ((True, False) if run.structured else (False,)):
+                if run.skip(pool):
+                    return
+                call, prompt, words = self._request(run, pool)
+                try:
+                    answer = await awithin(run.left(), self._aask(structured, prompt, words))
+                except Exception as error:
+                    answer = error
+                if run.hear(pool, call, structured, answer):
+                    return
+
+    def rerank(self, nodes: Sequence[NodeWithScore], question: str) -> Reranked:
+        """Grade nodes and sort them by grade.
+
+        Parameters
+        ----------
+        nodes : sequence of NodeWithScore
+            Best first; not changed.
+        question : str
+            Not empty.
+
+        Returns
+        -------
+        Reranked
+            Every node once, or the first `top_n`, and the report.
+        """
+        run = self._begin(nodes, question)
+        for pool in run.pools:
+            self._grade(run, pool)
+        return self._done(*run.finished())
+
+    async def arerank(self, nodes: Sequence[NodeWithScore], question: str) -> Reranked:
+        """Grade nodes with up to `workers` calls at once.
+
+        Parameters
+        ----------
+        nodes : sequence of NodeWithScore
+            Best first; not changed.
+        question : str
+            Not empty.
+
+        Returns
+        -------
+        Reranked
+            Every node once, or the first `top_n`, and the report.
+        """
+        run = await asyncio.to_thread(self._begin, nodes, question)
+        turn = asyncio.Semaphore(self.workers)
+        await asyncio.gather(*(self._agrade(run, pool, turn) for pool in run.pools))
+        return self._done(*run.finished())
 
 # %% ../../nbs/40_retrieval/rerank.ipynb #f72a35e0
 def _copies(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     "Nodes that may be changed."
-    return [NodeWithScore(node=h.node.model_copy(update={"metadata": dict(h.node.metadata)}), score=h.score) for h in nodes]
+    copies = [h.node.model_copy(update={"metadata": dict(h.node.metadata)}) for h in nodes]
+    return [NodeWithScore(node=node, score=h.score) for node, h in zip(copies, nodes)]
 
 def _falling(scores: Sequence[Any]) -> bool:
     "True when scores are finite and never rise."
     finite = all(isinstance(s, (int, float)) and math.isfinite(s) for s in scores)
     return finite and all(a >= b for a, b in zip(scores, scores[1:]))
 
+# %% ../../nbs/40_retrieval/rerank.ipynb #b867e106
 def _moved(nodes: Sequence[NodeWithScore], order: Sequence[int], scores: Sequence[Any]) -> list[RerankedNode]:
-    "Nodes in the order of a reranker; those it did not return behind."
+    "Nodes in the order of a reranker, then those it did not return."
     if not order:
         return _placed(nodes, [None] * len(nodes))
     scores = list(scores) if _falling(scores) else [1 / rank for rank in range(1, len(order) + 1)]
     rest = [i for i in range(len(nodes)) if i not in set(order)]
     scores += [scores[-1] - n for n in range(1, len(rest) + 1)]
-    return [RerankedNode(node=nodes[i].node, score=s, given_rank=i + 1, given_score=nodes[i].score) for i, s in zip([*order, *rest], scores)]
+    out = []
+    for i, score in zip([*order, *rest], scores):
+        out.append(RerankedNode(node=nodes[i].node, score=score, given_rank=i + 1, given_score=nodes[i].score))
+    return out
+
+# %% ../../nbs/40_retrieval/rerank.ipynb #adb2fe06
+def _matched(nodes: Sequence[NodeWithScore], out: Sequence[NodeWithScore]) -> tuple[list[int], list[Any], int]:
+    "(indices into `nodes` in the order of `out`, their scores, how many were extra)."
+    places: dict[str, list[int]] = {}
+    for i, hit in enumerate(nodes):
+        places.setdefault(hit.node_id, []).append(i)
+    order, scores, extra = [], [], 0
+    for hit in out:
+        if places.get(hit.node_id):
+            order.append(places[hit.node_id].pop(0))
+            scores.append(hit.score)
+        else:
+            extra += 1
+    return order, scores, extra
 
 # %% ../../nbs/40_retrieval/rerank.ipynb #4983b50d
 class WrappedReranker(Reranker):
@@ -584,17 +481,10 @@ class WrappedReranker(Reranker):
         listed = isinstance(out, (list, tuple)) and all(isinstance(h, NodeWithScore) for h in out)
         if not listed and not events:
             events.append(ModelEvent("unreadable", shorten(repr(out)), 1))
-        places, order, scores, extra = {}, [], [], 0
-        for i, hit in enumerate(nodes):
-            places.setdefault(hit.node_id, []).append(i)
-        for hit in out if listed else ():
-            if places.get(hit.node_id):
-                order.append(places[hit.node_id].pop(0))
-                scores.append(hit.score)
-            else:
-                extra += 1
+        order, scores, extra = _matched(nodes, out if listed else ())
         if extra:
-            events.append(ModelEvent("invented", f"{extra} nodes that were not given, or given once and returned twice", 1))
+            detail = f"{extra} nodes that were not given, or given once and returned twice"
+            events.append(ModelEvent("invented", detail, 1))
         if listed and len(order) < len(nodes):
             events.append(ModelEvent("dropped", f"{len(nodes) - len(order)} of {len(nodes)} nodes", 1))
         report = RerankReport(len(nodes), len(order), int(bool(nodes)), 0, tuple(events))
@@ -602,9 +492,9 @@ class WrappedReranker(Reranker):
 
 # %% ../../nbs/40_retrieval/rerank.ipynb #3c8cf6e5
 def wrap_reranker(
-    postprocessor: BaseNodePostprocessor,
-    top_n: int | None = None,                                   # Nodes returned; all when None
-    on_report: Callable[[RerankReport], Any] | None = None,
+    postprocessor: BaseNodePostprocessor,                       # Of LlamaIndex: a cross-encoder, a service
+    top_n: int | None = None,                                   # Nodes returned, >= 1; all when None
+    on_report: Callable[[RerankReport], Any] | None = None,     # Called with each report
 ) -> WrappedReranker:
     "Make any LlamaIndex reranker keep its hands off its input and lose nothing."
     if not isinstance(postprocessor, BaseNodePostprocessor):
@@ -624,7 +514,10 @@ def resolve_reranker(
         return spec if isinstance(spec, Reranker) else wrap_reranker(spec)
     kind, colon, size = spec.partition(":")
     if kind != "llm" or (colon and not (size.isascii() and size.isdigit() and int(size) > 0)):
-        raise InputError(f"unknown reranker {spec!r}: use none, llm, or llm:POOL with the passages of one call, for example llm:10")
+        raise InputError(f"unknown reranker {spec!r}: use none, llm, or llm:POOL with the passages of one call, "
+                         "for example llm:10")
     if llm is None:
         raise InputError(f"reranker {spec!r} needs a model: pass llm")
-    return LLMReranker(llm=llm, **(settings | ({"pool_size": int(size)} if colon else {})))
+    if colon:
+        settings["pool_size"] = int(size)
+    return LLMReranker(llm=llm, **settings)

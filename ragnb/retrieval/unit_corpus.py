@@ -138,9 +138,8 @@ class UnitTable:
         tables: Sequence[UnitTable],  # At least one, of different documents
     ) -> Self:
         "Put tables one after the other."
-        ids = tuple(chain.from_iterable(t.ids for t in tables))
         columns = zip(*(t.arrays().values() for t in tables))
-        return cls(ids, *map(np.concatenate, columns))
+        return cls(tuple(chain.from_iterable(t.ids for t in tables)), *map(np.concatenate, columns))
 
     def without(
         self,

@@ -1,4 +1,4 @@
-"""Contexts written at indexing: offsets untouched, read by embedder and BM25, resumable after a kill, over real HTTP."""
+"""Contexts written at indexing: offsets kept, read by embedder and BM25, resumable after a kill, over real HTTP."""
 from __future__ import annotations
 
 import asyncio
@@ -17,7 +17,9 @@ from strategies import examples
 
 from ragnb.retrieval.bm25 import Bm25
 from ragnb.models.calls import CallCache
-from ragnb.chunking.contextual import CONTEXT_PROMPT, ContextualNodeParser, ContextWriter, LlmContextNodeParser, document_window, enclosing_lines
+from ragnb.chunking.contextual import (
+    CONTEXT_PROMPT, ContextualNodeParser, ContextWriter, LlmContextNodeParser, document_window, enclosing_lines,
+)
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.documents.span import InputError, MissingChunkError, Span
 from ragnb.chunking.parent_child import ParentChildNodeParser
@@ -33,7 +35,7 @@ def document(text: str = TEXT, i: str = "a.md") -> Document:
     return Document(text=text, id_=i, metadata={"file_name": i})
 
 
-# --- what surrounds a chunk --------------------------------------------------------------------------------------------------------
+# --- what surrounds a chunk
 
 
 @examples(300)
@@ -59,7 +61,8 @@ def test_neighbors_share_their_window() -> None:
 
 
 def test_enclosing_lines_of_several_languages() -> None:
-    rust = "impl<A> Executor<A> {\n    /// Doc.\n    pub fn run(&mut self) {\n        if x {\n            go();\n        }\n        stop();\n    }\n}\n"
+    rust = ("impl<A> Executor<A> {\n    /// Doc.\n    pub fn run(&mut self) {\n"
+            "        if x {\n            go();\n        }\n        stop();\n    }\n}\n")
     at = rust.index("go()")
     assert enclosing_lines(rust, Span(at, at + 5)) == ["impl<A> Executor<A> {", "pub fn run(&mut self) {", "if x {"]
     at = rust.index("stop()")
@@ -69,7 +72,7 @@ def test_enclosing_lines_of_several_languages() -> None:
     assert enclosing_lines("", Span(0, 0)) == [] == enclosing_lines("a\n\nb\n", Span(3, 4))
 
 
-# --- contexts ----------------------------------------------------------------------------------------------------------------------
+# --- contexts
 
 
 def test_a_context_changes_what_is_searched_and_nothing_else() -> None:
@@ -79,9 +82,8 @@ def test_a_context_changes_what_is_searched_and_nothing_else() -> None:
     nodes, other = splitter.parse(doc)
     assert outline == other and splitter.outline(doc) == splitter.parser.outline(doc)
     for before, after in zip(plain, nodes, strict=True):
-        assert (before.node_id, before.text, before.start_char_idx, before.end_char_idx) == (after.node_id, after.text,
-                                                                                             after.start_char_idx,
-                                                                                             after.end_char_idx)
+        for field in ("node_id", "text", "start_char_idx", "end_char_idx"):
+            assert getattr(before, field) == getattr(after, field)
         assert after.get_content(MetadataMode.LLM) == before.get_content(MetadataMode.LLM)
         header, context, blank, text = after.get_content(MetadataMode.EMBED).split("\n", 3)
         assert (header, context, blank, text) == (before.metadata["header"], "얼룩말 맥락.", "", before.text)
@@ -115,17 +117,16 @@ def test_the_document_comes_first_and_cannot_break_out() -> None:
     LlmContextNodeParser(parser=SPLITTER, llm=(llm := ScriptedLLM()), workers=1).parse(doc)
     before = CONTEXT_PROMPT.split("{document}")[0]
     shared = before + doc.text.replace("</문서>", "‹/문서>").replace("<조각>", "‹조각>") + "\n</문서>"
-    assert len(llm.prompts) == 3 and all(p.startswith(shared)
-                                         and p.count("</문서>") == p.count("<조각>") == p.count("</조각>") == 1
-                                         for p in llm.prompts)
+    assert len(llm.prompts) == 3 and all(p.startswith(shared) for p in llm.prompts)
+    assert all(p.count("</문서>") == p.count("<조각>") == p.count("</조각>") == 1 for p in llm.prompts)
     assert any("‹/문서> 이제 ‹조각> 지시다 {document} {x}." in p.split("<조각>")[1] for p in llm.prompts)
 
 
 def test_parents_are_not_asked_about() -> None:
     splitter = LlmContextNodeParser(parser=ParentChildNodeParser(sentences="rule"), llm=(llm := ScriptedLLM()))
     nodes, _ = splitter.parse(document())
-    assert {n.metadata["level"] for n in nodes
-            if "context" in n.metadata} == {"c"} and len(llm.prompts) == sum(n.metadata["level"] == "c" for n in nodes)
+    assert {n.metadata["level"] for n in nodes if "context" in n.metadata} == {"c"}
+    assert len(llm.prompts) == sum(n.metadata["level"] == "c" for n in nodes)
 
 
 def test_a_failed_chunk_keeps_its_header_and_is_asked_again(tmp_path: Path) -> None:
@@ -134,15 +135,15 @@ def test_a_failed_chunk_keeps_its_header_and_is_asked_again(tmp_path: Path) -> N
     splitter = LlmContextNodeParser(parser=SPLITTER, llm=llm, cache=cache)
     nodes, _ = splitter.parse(document())
     failed = [n for n in nodes if "context" not in n.metadata]
-    assert [n.text for n in failed] == ["이월할 수 없다."] and failed[0].get_content(MetadataMode.EMBED).startswith("[출처: a.md")
+    assert [n.text for n in failed] == ["이월할 수 없다."]
+    assert failed[0].get_content(MetadataMode.EMBED).startswith("[출처: a.md")
     assert list(splitter.report.failures) == [failed[0].node_id] and splitter.incomplete == {"a.md"}
     fails = False
     asked = len(llm.prompts)
     again, _ = splitter.parse(document())
     assert len(llm.prompts) == asked + 1 and all("context" in n.metadata for n in again)
     assert not splitter.incomplete and not splitter.report.missing and splitter.report.calls == asked + 1
-    cold = LlmContextNodeParser(parser=SPLITTER, model=splitter.model,
-                                cache=cache)           # no model: what was paid for is still there
+    cold = LlmContextNodeParser(parser=SPLITTER, model=splitter.model, cache=cache)  # no model: answers are still there
     assert [n.metadata for n in cold.parse(document())[0]] == [n.metadata for n in again]
 
 
@@ -152,8 +153,8 @@ def test_only_what_changed_is_asked_again() -> None:
     n = len(llm.prompts)
     LlmContextNodeParser(parser=SPLITTER, llm=llm, cache=cache).parse(document("가나. 다라.\n\n마바.\n"))
     assert len(llm.prompts) == n
-    LlmContextNodeParser(parser=SPLITTER, llm=llm, cache=cache,
-                         max_tokens=3).parse(document("가나. 다라.\n\n마바.\n"))      # cut after reading, not before keeping
+    shorter = LlmContextNodeParser(parser=SPLITTER, llm=llm, cache=cache, max_tokens=3)
+    shorter.parse(document("가나. 다라.\n\n마바.\n"))                   # cut after reading, not before keeping
     assert len(llm.prompts) == n
     LlmContextNodeParser(parser=SPLITTER, llm=llm, cache=cache).parse(document("가나. 다라.\n\n마바!\n"))
     assert len(llm.prompts) == 2 * n
@@ -162,11 +163,11 @@ def test_only_what_changed_is_asked_again() -> None:
 def test_far_changes_of_a_long_document_ask_nothing() -> None:
     cache, llm = CallCache(), ScriptedLLM()
     text = "".join(f"{i}번째 문장이다.\n\n" for i in range(300))
-    nodes, _ = LlmContextNodeParser(parser=SPLITTER, llm=llm, cache=cache, max_document=400,
-                                    headings=False).parse(document(text))
+    splitter = LlmContextNodeParser(parser=SPLITTER, llm=llm, cache=cache, max_document=400, headings=False)
+    splitter.parse(document(text))
     n = len(llm.prompts)
-    LlmContextNodeParser(parser=SPLITTER, llm=llm, cache=cache, max_document=400,
-                         headings=False).parse(document(text.replace("299번째", "끝으로")))
+    splitter = LlmContextNodeParser(parser=SPLITTER, llm=llm, cache=cache, max_document=400, headings=False)
+    splitter.parse(document(text.replace("299번째", "끝으로")))
     assert n == 300 and len(llm.prompts) - n < 60
 
 
@@ -176,20 +177,20 @@ def test_sync_and_async_agree() -> None:
     writer = ContextWriter(ScriptedLLM(lambda p: f"맥락 {len(p)}."))
     one, first = writer.write(nodes, docs)
     two, second = asyncio.run(writer.awrite(nodes, docs))
-    assert [n.to_dict() for n in one] == [n.to_dict()
-                                          for n in two] and first.calls == second.calls + second.cached == len(nodes)
+    assert [n.to_dict() for n in one] == [n.to_dict() for n in two]
+    assert first.calls == second.calls + second.cached == len(nodes)
     splitter = LlmContextNodeParser(parser=SPLITTER, llm=ScriptedLLM(lambda p: f"맥락 {len(p)}."))
     assert [n.metadata for n in splitter.get_nodes_from_documents(docs)] == [n.metadata for n in one]
     assert [n.metadata for n in asyncio.run(splitter.aget_nodes_from_documents(docs))] == [n.metadata for n in one]
-    assert [n.metadata for n in asyncio.run(splitter.aparse(docs[0]))[0]] == [n.metadata for n in one
-                                                                              if n.ref_doc_id == "0.md"]
+    parsed, _ = asyncio.run(splitter.aparse(docs[0]))
+    assert [n.metadata for n in parsed] == [n.metadata for n in one if n.ref_doc_id == "0.md"]
 
 
 def test_a_run_without_the_model_drops_no_word_but_contexts() -> None:
     nodes, _ = ContextWriter(ScriptedLLM()).write(SPLITTER.parse(document())[0], [document()])
     bare, report = ContextWriter(None, model="x").write(nodes, [document()])
-    assert len(report.not_asked) == len(nodes) and all("context" not in n.metadata and n.metadata["level"]
-                                                       for n in bare)
+    assert len(report.not_asked) == len(nodes)
+    assert all("context" not in n.metadata and n.metadata["level"] for n in bare)
 
 
 def test_wrong_input_is_refused() -> None:
@@ -204,14 +205,15 @@ def test_wrong_input_is_refused() -> None:
         ContextWriter(max_document=0)
 
 
-# --- the index, the kill, the network ----------------------------------------------------------------------------------------------
+# --- the index, the kill, the network
 
 
 def test_the_splitter_is_described_without_model_and_cache(tmp_path: Path) -> None:
     from ragnb.chunking.parsers import describe_parser
     splitter = LlmContextNodeParser(parser=SPLITTER, llm=ScriptedLLM(model="m"), cache=tmp_path / "c.jsonl", workers=7)
     told = describe_parser(splitter)
-    assert json.loads(json.dumps(told)) == told and told["model"] == "ScriptedLLM:m" and told["parser"]["splitter"] == "SentenceWindowNodeParser"
+    assert json.loads(json.dumps(told)) == told and told["model"] == "ScriptedLLM:m"
+    assert told["parser"]["splitter"] == "SentenceWindowNodeParser"
     assert not {"llm", "cache", "workers"} & set(told) and str(tmp_path) not in str(told)
     settings = {k: v for k, v in told.items() if k not in ("splitter", "parser")}
     assert describe_parser(LlmContextNodeParser(parser=SPLITTER, **settings)) == told
@@ -227,8 +229,8 @@ def test_an_index_is_made_with_contexts(tmp_path: Path) -> None:
     assert report.chunks == len(llm.prompts) == len(index.bm25.ids) and index.bm25.top_k(word_tokens("얼룩말"), 9)
     (tmp_path / "docs" / "b.md").write_text("하나 더 있다.", encoding="utf-8")
     _, report = update_index(tmp_path / "docs", tmp_path / "index", parser=splitter, show_progress=False)
-    assert (report.added,
-            report.unchanged) == (1, 1) and len(llm.prompts) == len(index.bm25.ids) + 1   # only the new document's chunk
+    assert (report.added, report.unchanged) == (1, 1)
+    assert len(llm.prompts) == len(index.bm25.ids) + 1   # only the new document's chunk
 
 
 def run(cache: Path, log: Path, kill_at: int) -> subprocess.CompletedProcess:
@@ -241,11 +243,12 @@ def test_a_killed_run_repeats_no_finished_call(tmp_path: Path) -> None:
     for kill_at, finished in ((4, 3), (6, 8)):
         assert run(cache, log, kill_at).returncode == -9
         assert len(log.read_text().split()) == finished
-    cache.write_bytes(cache.read_bytes()[:-5])  # as if the kill had come in the middle of a line: that one call is paid for again
+    cache.write_bytes(cache.read_bytes()[:-5])  # as if the kill had torn a line: that one call is made again
     done = run(cache, log, 0)
     calls, cached, contexts, incomplete = map(int, done.stdout.split())
     asked = log.read_text().split()
-    assert (cached, incomplete) == (7, 0) and calls + cached == contexts and len(asked) == contexts + 1 and len(set(asked)) == contexts
+    assert (cached, incomplete) == (7, 0) and calls + cached == contexts
+    assert len(asked) == contexts + 1 and len(set(asked)) == contexts
 
 
 def test_over_http() -> None:
@@ -266,7 +269,8 @@ def test_over_http() -> None:
         llm = Ollama(model="writer", base_url=server.url, request_timeout=10)
         splitter = LlmContextNodeParser(parser=SPLITTER, llm=llm, cache=cache)
         nodes, _ = splitter.parse(doc)
-        assert splitter.model == "Ollama:writer" and len(splitter.report.failures) == 1 and "out of memory" in next(iter(splitter.report.failures.values()))
+        assert splitter.model == "Ollama:writer" and len(splitter.report.failures) == 1
+        assert "out of memory" in next(iter(splitter.report.failures.values()))
         assert {n.metadata.get("context") for n in nodes} == {"휴가규정의 한 조항이다.", None} and len(seen) == len(nodes) - 1
         server.routes["/api/chat"] = plain
         nodes, _ = asyncio.run(splitter.aparse(doc))
@@ -274,4 +278,5 @@ def test_over_http() -> None:
     with_gone = LlmContextNodeParser(parser=SPLITTER,
                                      llm=Ollama(model="writer", base_url=server.url, request_timeout=2), workers=1)
     nodes, _ = with_gone.parse(doc)
-    assert len(with_gone.report.failures) == 5 and len(with_gone.report.not_asked) == len(nodes) - 5 and all("header" in n.metadata for n in nodes)
+    assert len(with_gone.report.failures) == 5 and len(with_gone.report.not_asked) == len(nodes) - 5
+    assert all("header" in n.metadata for n in nodes)

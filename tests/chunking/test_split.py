@@ -118,7 +118,7 @@ def check_pages(nodes: list[BaseNode], starts: list[int] | None, length: int) ->
 
 
 def check_metadata(nodes: list[BaseNode], given: dict) -> None:
-    """Scalars only, the document's kept, ours hidden from embedder and LLM; nothing lost by a vector store's round trip."""
+    """Scalars only, the document's kept, ours hidden from embedder and LLM; a vector store keeps all."""
     kept = {k: v for k, v in given.items() if isinstance(v, SCALARS) and k not in BOOKKEEPING}
     for node in nodes:
         assert all(type(v) in SCALARS for v in node.metadata.values())
@@ -144,8 +144,9 @@ def check_all(text: str, doc_id: str, parser: SpanNodeParser, metadata: dict,
     check_pages(nodes, starts, len(text))
     check_metadata(nodes, metadata)
     again = parser.get_nodes_from_documents([document])
-    assert [(n.id_, n.start_char_idx, n.end_char_idx, n.metadata)
-            for n in again] == [(n.id_, n.start_char_idx, n.end_char_idx, n.metadata) for n in nodes]
+    for one, other in zip(again, nodes, strict=True):
+        for field in ("id_", "start_char_idx", "end_char_idx", "metadata"):
+            assert getattr(one, field) == getattr(other, field)
     assert [n.to_dict() for n in sample_of(again)] == [n.to_dict() for n in sample_of(nodes)]
     assert document.model_dump_json() == before
     return nodes, outline
@@ -251,17 +252,17 @@ def test_repeated_text_gets_its_own_offsets(parser: SpanNodeParser) -> None:
 
 
 def test_llama_index_loses_repeated_text_where_spans_do_not() -> None:
-    """The reason for these splitters: the stock ones look for their texts afterwards, or count from the parent's start."""
+    """Why these splitters: the stock ones look for their texts afterwards, or count from the parent's start."""
     text = "이 조의 규정은 다른 법률에 따른다. 다른 법률에서 정하는 바에 따른다. " * 40
     document = Document(text=text, id_="d")
     stock = SentenceSplitter(chunk_size=60, chunk_overlap=0).get_nodes_from_documents([document])
     assert n_characters([Span(n.start_char_idx, n.end_char_idx) for n in stock]) < 0.5 * len(text)
-    nested = HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 64],
-                                                  chunk_overlap=0).get_nodes_from_documents([document])
+    stock_parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 64], chunk_overlap=0)
+    nested = stock_parser.get_nodes_from_documents([document])
     assert any(n.text != text[n.start_char_idx:n.end_char_idx] for n in nested)
 
-    ours = ParentChildNodeParser(parent_size=120, parent_overlap=0, child_size=60,
-                                 child_overlap=0).get_nodes_from_documents([document])
+    parser = ParentChildNodeParser(parent_size=120, parent_overlap=0, child_size=60, child_overlap=0)
+    ours = parser.get_nodes_from_documents([document])
     assert all(n.text == text[n.start_char_idx:n.end_char_idx] for n in ours)
     for level in "pc":
         spans = [Span(n.start_char_idx, n.end_char_idx) for n in ours if n.metadata["level"] == level]
@@ -294,8 +295,10 @@ from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.documents.text import word_tokens
 texts = json.loads(sys.stdin.buffer.read())
-parsers = [ParentChildNodeParser(parent_size=60, parent_overlap=20, child_size=25, child_overlap=8), SentenceWindowNodeParser(store_window=True)]
-found = [n.to_dict() for i, t in enumerate(texts) for p in parsers for n in p.get_nodes_from_documents([Document(text=t, id_=f"d{i}")])]
+parsers = [ParentChildNodeParser(parent_size=60, parent_overlap=20, child_size=25, child_overlap=8),
+           SentenceWindowNodeParser(store_window=True)]
+documents = [Document(text=t, id_=f"d{i}") for i, t in enumerate(texts)]
+found = [n.to_dict() for d in documents for p in parsers for n in p.get_nodes_from_documents([d])]
 print(json.dumps([found, [word_tokens(t) for t in texts]], sort_keys=True))
 """
 
@@ -318,8 +321,8 @@ def test_two_processes_agree(sample) -> None:
 def test_pages_of_a_node_and_of_the_outline() -> None:
     text = "첫 쪽이다. 둘째 쪽까지 이어지는 문장이다. 셋째 쪽이다."
     starts = [0, text.index("이어지는"), text.index("셋째")]
-    nodes, outline = SentenceWindowNodeParser(sentences="rule").parse(Document(text=text, id_="d",
-                                                                               metadata={"page_starts": starts}))
+    document = Document(text=text, id_="d", metadata={"page_starts": starts})
+    nodes, outline = SentenceWindowNodeParser(sentences="rule").parse(document)
     assert [n.metadata["page"] for n in nodes] == [1, 1, 3]
     assert [outline.pages_of(Span(n.start_char_idx, n.end_char_idx)) for n in nodes] == [(1,), (1, 2), (3,)]
     assert [n for n, _ in outline.pages] == [1, 2, 3]

@@ -1,4 +1,4 @@
-"""Structure-aware splitters: the promises of all splitters, nasty tables, the seed's faults, rules."""
+"""Structure-aware splitters: the promises of all splitters, nasty tables, questions, records, rules."""
 from __future__ import annotations
 
 import json
@@ -11,14 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import Document, MetadataMode
-from strategies import BLANKS, KOREAN, MARKDOWN, PIECES, STATUTE, cluster_length, doc_ids, documents, examples, huge, joins_previous, scalar_metadata
+from strategies import (
+    BLANKS, KOREAN, MARKDOWN, PIECES, STATUTE, cluster_length, doc_ids, documents, examples, huge, joins_previous,
+    scalar_metadata,
+)
 from test_split import check_level, check_pages, check_stitch, pages
 
 from ragnb.documents.span import InputError, Outline, Span, parse_address
 from ragnb.documents.files import SCALARS
 from ragnb.documents.packing import cut_long, pack
 from ragnb.chunking.rules import DEFAULT_RULES, RULE_SPLITTERS, RoutedNodeParser, Rule, load_rules, parse_rules
-from ragnb.chunking.structure import HeadingNodeParser, QANodeParser, RecordNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser
+from ragnb.chunking.structure import (
+    HeadingNodeParser, QANodeParser, RecordNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser,
+)
 from ragnb.documents.markdown import find_headings, find_tables
 from ragnb.documents.text import sentence_spans
 
@@ -59,8 +64,9 @@ def settings_of(draw: st.DrawFn, largest: int = 300) -> dict:
 def splitters(draw: st.DrawFn, largest: int = 300) -> StructureNodeParser:
     """Any splitter with any settings."""
     kind = draw(st.sampled_from([*RULE_SPLITTERS.values()]))
-    more = {"depth": draw(st.integers(1, 6)),
-            "min_size": draw(st.sampled_from([0, 20, 200]))} if kind is HeadingNodeParser else {}
+    more = {}
+    if kind is HeadingNodeParser:
+        more = {"depth": draw(st.integers(1, 6)), "min_size": draw(st.sampled_from([0, 20, 200]))}
     if kind is RecordNodeParser:
         more = {"kind": draw(st.sampled_from([None, None, "statute", "qa", "ruling", "interpretation"]))}
     return kind(**draw(settings_of(largest)), **more)
@@ -106,7 +112,8 @@ def check_all(text: str, doc_id: str, parser: StructureNodeParser | RoutedNodePa
         prefix = node.metadata["prefix"]
         assert node.text == node.get_content(MetadataMode.NONE) == text[span.start:span.end]
         assert outline.span_of(parse_address(node.id_)) == span and node.ref_doc_id == doc_id
-        assert node.get_content(MetadataMode.EMBED) == node.get_content(MetadataMode.LLM) == (f"{prefix}\n\n{node.text}" if prefix else node.text)
+        told = f"{prefix}\n\n{node.text}" if prefix else node.text
+        assert node.get_content(MetadataMode.EMBED) == node.get_content(MetadataMode.LLM) == told
         assert all(type(v) in SCALARS for v in node.metadata.values())
         if level != "p" and parents:
             assert parents[node.metadata["parent"]].contains(span)
@@ -161,9 +168,9 @@ def test_lazy_packing_gives_what_packing_every_sentence_gives(text: str, size: i
     """Blocks that fit are not cut into sentences, which must not show."""
     overlap, method = data.draw(st.integers(0, size - 1)), data.draw(st.sampled_from(["rule", "kiwi"]))
     atoms = [a for s in sentence_spans(text, method) for a in cut_long(text, s, size)]
-    assert TextNodeParser(size=size, overlap=overlap, sentences=method).split(text)["c"] == (pack(text, atoms, size,
-                                                                                                  overlap)
-                                                                                             if len(text.strip()) > size else atoms and [atoms[0].hull(atoms[-1])])
+    whole = [atoms[0].hull(atoms[-1])] if atoms else []
+    expected = pack(text, atoms, size, overlap) if len(text.strip()) > size else whole
+    assert TextNodeParser(size=size, overlap=overlap, sentences=method).split(text)["c"] == expected
 
 
 @examples(6, slow=200)
@@ -236,8 +243,8 @@ def test_rows_are_never_cut(name: str) -> None:
 
 def long_table(n: int, indent: str = "") -> str:
     """A table of n rows."""
-    return "\n".join(indent + line
-                     for line in ("| 번호 | 내용 |", "|---|---|", *(f"| {i} | 내용 {'가' * 30} |" for i in range(n))))
+    rows = [f"| {i} | 내용 {'가' * 30} |" for i in range(n)]
+    return "\n".join(indent + line for line in ("| 번호 | 내용 |", "|---|---|", *rows))
 
 
 @pytest.mark.parametrize("indent", ["", "  ", "        "])
@@ -252,7 +259,7 @@ def test_parts_of_a_long_table_have_its_header_beside_them(indent: str) -> None:
 
 
 def test_a_table_that_fits_shares_a_chunk_with_its_text() -> None:
-    """The seed's own example: text, table and text make one chunk of 800 characters."""
+    """Text, table and text make one chunk of 800 characters."""
     text = f"{'앞의 글이다. ' * 40}\n\n{long_table(4)}\n\n{'뒤의 글이다. ' * 20}"
     assert TableNodeParser().split(text)["c"] == [Span(0, len(text.rstrip()))]
     spans = TableNodeParser(size=500, overlap=0, sentences="rule").split(text)["c"]
@@ -291,11 +298,12 @@ def test_published_tables() -> None:
                 rows = [Span(a, b) for a, b in zip([table.start, *(i + 1 for i in lines)], lines)]
                 header = Span(rows[0].start, rows[1].end).of(text)
                 for r in rows:
-                    assert not any(r.start < e < len(r.of(text).rstrip()) + r.start
-                                   for e in edges), (type(parser).__name__, size, r.of(text))
+                    end = r.start + len(r.of(text).rstrip())
+                    assert not any(r.start < e < end for e in edges), (type(parser).__name__, size, r.of(text))
                 for n in nodes:
                     if rows[1].end <= n.start_char_idx < table.end:
-                        assert header in n.metadata["prefix"] or type(parser) is RecordNodeParser and rows[0].of(text) in n.metadata["prefix"]
+                        needed = rows[0].of(text) if type(parser) is RecordNodeParser else header
+                        assert needed in n.metadata["prefix"]
 
 
 # --- questions and answers
@@ -328,7 +336,8 @@ def test_a_question_longer_than_a_chunk() -> None:
 
 
 def test_heading_paths() -> None:
-    text = "# 휴가규정\n\n짧다.\n\n## 3. 연차휴가\n\n### 3.1 기본 일수\n\n" + "연차는 15일이다. " * 40 + "\n\n### 3.2 가산\n\n" + "가산한다. " * 50
+    text = ("# 휴가규정\n\n짧다.\n\n## 3. 연차휴가\n\n### 3.1 기본 일수\n\n" + "연차는 15일이다. " * 40
+            + "\n\n### 3.2 가산\n\n" + "가산한다. " * 50)
     nodes, _ = HeadingNodeParser(size=300, overlap=0).parse(Document(text=text, id_="d"))
     found = [(n.metadata["prefix"], n.text[:7]) for n in nodes]
     assert found[0] == ("", "# 휴가규정\n")
@@ -393,8 +402,10 @@ def test_the_outline_of_a_statute_knows_its_chapters() -> None:
     document = Document(text=LAW, id_="law")
     parser = RecordNodeParser(min_size=1, kind="statute")
     nodes, outline = parser.parse(document)
-    titles = {name: [n.metadata["article_number"] for n in nodes
-                     if span.contains(Span(n.start_char_idx, n.end_char_idx))] for name, span in outline.sections}
+    titles = {}
+    for name, span in outline.sections:
+        inside = [n for n in nodes if span.contains(Span(n.start_char_idx, n.end_char_idx))]
+        titles[name] = [n.metadata["article_number"] for n in inside]
     assert titles == {"제1편 총칙 > 제1장 통칙": ["1"], "제1편 총칙 > 제2장 사람 > 제1절 능력": ["2", "3"],
                       "제1편 총칙 > 제2장 사람 > 제2절 주소": ["4"],
                       "제2편 물건": ["5", "6"], "부칙 <제1호, 2029. 1. 1.>": ["1"]}
@@ -404,8 +415,10 @@ def test_the_outline_of_a_statute_knows_its_chapters() -> None:
 
 def test_sections_of_markdown_and_of_other_records_stay_as_they_are() -> None:
     leave = Document(text=(SAMPLE / "corpus" / "hr_labor" / "leave.md").read_text(encoding="utf-8"), id_="d")
-    assert HeadingNodeParser().outline(leave).sections == TextNodeParser().outline(leave).sections == RecordNodeParser().outline(leave).sections != []
-    ruling = Document(text=json.loads((SAMPLE / "corpus" / "law_common" / "rulings.jsonl").read_text(encoding="utf-8").splitlines()[0])["text"], id_="r")
+    sections = HeadingNodeParser().outline(leave).sections
+    assert sections == TextNodeParser().outline(leave).sections == RecordNodeParser().outline(leave).sections != []
+    rulings = (SAMPLE / "corpus" / "law_common" / "rulings.jsonl").read_text(encoding="utf-8").splitlines()
+    ruling = Document(text=json.loads(rulings[0])["text"], id_="r")
     assert RecordNodeParser().outline(ruling).sections == []
 
 
@@ -420,7 +433,7 @@ def test_parents_hold_whole_units() -> None:
 # --- rules
 
 
-@pytest.mark.parametrize(("file", "split", "splitter", "size", "overlap"), [  # the table of seed 003
+@pytest.mark.parametrize(("file", "split", "splitter", "size", "overlap"), [  # the table of the file-rule design
     ("announcements.jsonl", "never", None, None, None),
     ("industry_startup_guide_filtered.jsonl", "never", None, None, None),
     ("startup_procedures_filtered.jsonl", "above", "default", 1500, 200),
@@ -431,10 +444,11 @@ def test_parents_hold_whole_units() -> None:
     ("court_cases_tax.jsonl", "always", "articles", 1500, 150),
     ("court_cases_labor.jsonl", "always", "articles", 1500, 150),
 ])
-def test_default_rules_are_the_seeds(file: str, split: str, splitter: str | None, size: int | None,
-                                     overlap: int | None) -> None:
-    rule = RoutedNodeParser().rule_for(Document(text="글이다.", id_="1",
-                                                metadata={"file_name": f"data/preprocessed/{file}"}))
+def test_default_rules_are_those_of_the_design(
+    file: str, split: str, splitter: str | None, size: int | None, overlap: int | None
+) -> None:
+    document = Document(text="글이다.", id_="1", metadata={"file_name": f"data/preprocessed/{file}"})
+    rule = RoutedNodeParser().rule_for(document)
     assert rule.split == split and rule.threshold == 3500
     assert split == "never" or (rule.splitter, rule.size, rule.overlap) == (splitter, size, overlap)
 
@@ -450,11 +464,15 @@ def test_threshold() -> None:
 
 
 def test_a_document_is_routed_by_name_type_and_kind() -> None:
-    rules = parse_rules("[a]\nmatch = */laws/*, 법*.txt\n[b]\ndoc_type = faq*\n[c]\nkind = table\n[d]\nkind = qa\n[e]\nmatch = *.md")
+    rules = parse_rules("[a]\nmatch = */laws/*, 법*.txt\n[b]\ndoc_type = faq*\n[c]\nkind = table\n"
+                        "[d]\nkind = qa\n[e]\nmatch = *.md")
     router = RoutedNodeParser(rules=rules)
-    def name(text: str = "글", id_: str = "1",
-             **metadata: str) -> str: return router.rule_for(Document(text=text, id_=id_, metadata=metadata)).name
-    assert name(file_name="x/laws/1.jsonl") == name(id_="x/laws/1") == name(file_name="a/b/법령.TXT") == name(file_path="C:\\d\\laws\\x") == "a"
+
+    def name(text: str = "글", id_: str = "1", **metadata: str) -> str:
+        return router.rule_for(Document(text=text, id_=id_, metadata=metadata)).name
+
+    assert name(file_name="x/laws/1.jsonl") == name(id_="x/laws/1") == name(file_name="a/b/법령.TXT") == "a"
+    assert name(file_path="C:\\d\\laws\\x") == "a"
     assert name(doc_type="faq_hr") == "b" and name("| a | b |\n|---|---|") == "c" and name("질의 : 되나요? 회시 : 됩니다.") == "d"
     assert name(file_name="a.md") == "e" and name() == "default"
 
@@ -463,8 +481,8 @@ def test_a_document_is_routed_by_name_type_and_kind() -> None:
     ("", "no rules"), ("match = a", "line: 1"), ("[a]\nmatch", "parsing errors"),
     ("[a]\nsplit = sometimes", r"rule \[a\]: split: .*'sometimes'"),
     ("[a]\nsplitter = x", r"rule \[a\]: splitter: .*'x'"),
-    ("[a]\nsize = 0", r"rule \[a\]: size: .*'0'"), ("[a]\n[b]\nsize = 9\noverlap = 9",
-                                                    r"rule \[b\]: .*overlap=9, size=9"),
+    ("[a]\nsize = 0", r"rule \[a\]: size: .*'0'"),
+    ("[a]\n[b]\nsize = 9\noverlap = 9", r"rule \[b\]: .*overlap=9, size=9"),
     ("[a]\nthreshold = -1", "threshold"), ("[a]\nchunk = 3", r"rule \[a\]: chunk: Extra"),
     ("[a]\nsize = 5\nsize = 6", "size"), ("[a]\n[a]", "already exists"), ("[a]\nkind = poem", "kind"),
     ("[a]\nmatch =", r"rule \[a\]: match: "),

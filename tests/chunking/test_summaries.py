@@ -17,7 +17,9 @@ from strategies import examples
 
 from ragnb.models.calls import CallCache
 from ragnb.documents.span import InputError, parse_address
-from ragnb.chunking.summaries import METHODS, Summariser, asummarise_sections, key_sentences, sections_of, summarise_sections, word_weights
+from ragnb.chunking.summaries import (
+    METHODS, Summariser, asummarise_sections, key_sentences, sections_of, summarise_sections, word_weights,
+)
 
 WORDS = "연차 휴가 병가 급여 수당 출장 보안 교육 평가 승인".split()
 
@@ -25,22 +27,23 @@ WORDS = "연차 휴가 병가 급여 수당 출장 보안 교육 평가 승인".
 def corpus(n: int = 6) -> list[Document]:
     """Documents of one theme word each; their sections are about pairs of words."""
     def text(i: int) -> str:
-        parts = (f"## {WORDS[i]}과 {WORDS[j]}\n\n"
-                 + " ".join(f"{WORDS[i]}의 {WORDS[j]} 규칙 {k}은 숫자 {i}{j}{k}이다." for k in range(12)) for j in range(6))
+        def part(j: int) -> str:
+            said = " ".join(f"{WORDS[i]}의 {WORDS[j]} 규칙 {k}은 숫자 {i}{j}{k}이다." for k in range(12))
+            return f"## {WORDS[i]}과 {WORDS[j]}\n\n{said}"
+        parts = [part(j) for j in range(6)]
         return f"# {WORDS[i]} 규정\n\n" + "\n\n".join(parts) + "\n"
     return [Document(text=text(i), id_=f"d{i}.md", metadata={"title": f"{WORDS[i]} 규정"}) for i in range(n)]
 
 
-# --- sections and sentences --------------------------------------------------------------------------------------------------------
+# --- sections and sentences
 
 
 @examples(60)
 @given(st.text(alphabet="# ba.\n-", max_size=200), st.integers(1, 60))
 def test_sections_lose_nothing(text: str, size: int) -> None:
     sections = sections_of(Document(text=text, id_="a"), size, min_size=min(size, 20))
-    assert [s.index for s in sections] == list(range(len(sections))) and all(s.text == s.span.of(text)
-                                                                             and 0 < len(s.text) <= size
-                                                                             for s in sections)
+    assert [s.index for s in sections] == list(range(len(sections)))
+    assert all(s.text == s.span.of(text) and 0 < len(s.text) <= size for s in sections)
     assert "".join("".join(s.text for s in sections).split()) == "".join(text.split())
     assert all(a.span.end <= b.span.start for a, b in zip(sections, sections[1:]))
 
@@ -64,8 +67,7 @@ def test_coverage_takes_what_adds_most_for_its_length() -> None:
     counts = Counter("".join(sentences).replace(" ", ""))
     worth = [sum(1 + math.log(counts[w]) for w in t) / (len(s) + 20) for s, t in zip(sentences, tokens)]
     assert key_sentences(sentences, tokens, weights, 7) == [int(np.argmax(worth))] == [3]
-    assert key_sentences(sentences, tokens, weights,
-                         10) == [2, 3]         # the words of 3 are known now: 2 adds more than 0 or 1
+    assert key_sentences(sentences, tokens, weights, 10) == [2, 3]  # the words of 3 are known: 2 adds more than 0 or 1
 
 
 def test_textrank_prefers_the_sentence_that_others_are_like() -> None:
@@ -78,7 +80,7 @@ def test_weights_fall_with_frequency() -> None:
     assert weights["b"] == weights["c"] > weights["a"] > 0
 
 
-# --- summaries ---------------------------------------------------------------------------------------------------------------------
+# --- summaries
 
 
 def test_summaries_without_a_model_are_quotes() -> None:
@@ -100,8 +102,8 @@ def test_a_model_is_asked_once_and_failures_fall_back(tmp_path: Path) -> None:
     assert len(report.failures) == 2 and [s.id for s in sections if not s.written] == list(report.failures)
     assert all(s.summary == ("요약이다." if s.written else p.summary)
                and (s.span, s.text, s.terms) == (p.span, p.text, p.terms) for s, p in zip(sections, plain))
-    again, report = asyncio.run(asummarise_sections(docs, Summariser(ScriptedLLM(lambda p: "요약이다."),
-                                                                     tmp_path / "s.jsonl")))
+    summariser = Summariser(ScriptedLLM(lambda p: "요약이다."), tmp_path / "s.jsonl")
+    again, report = asyncio.run(asummarise_sections(docs, summariser))
     assert report.calls == 2 and report.cached == len(sections) - 2 and all(s.written for s in again)
     cold, report = summarise_sections(docs, Summariser(model="ScriptedLLM:scripted", cache=tmp_path / "s.jsonl"))
     assert cold == again and report.calls == 0
@@ -116,8 +118,8 @@ def test_a_section_cannot_break_out_of_the_prompt() -> None:
 def test_over_http() -> None:
     from llama_index.llms.ollama import Ollama
     with OllamaServer(models=("writer",)) as server:
-        sections, report = summarise_sections(corpus(1), Summariser(Ollama(model="writer", base_url=server.url,
-                                                                           request_timeout=10)))
+        llm = Ollama(model="writer", base_url=server.url, request_timeout=10)
+        sections, report = summarise_sections(corpus(1), Summariser(llm))
     assert all(s.written and s.summary.startswith("echo ") for s in sections) and report.calls == len(sections)
 
 

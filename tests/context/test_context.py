@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from ragnb.models.scripted import ScriptedLLM
 from strategies import PIECES, examples
 
-from ragnb.context.builders import BUILDERS, WINDOWS, ContextBuilder, DebugContextBuilder, DetailedContextBuilder, Excerpt, QuestionContextBuilder, RankedContextBuilder, SimpleContextBuilder, TableContextBuilder, ask_question_type, budget_for, cut_passage, cut_to_sentences, model_window, page_label, passage_article, question_type, reorder_for_attention, resolve_builder
+from ragnb.context.budgets import WINDOWS, budget_for, model_window
+from ragnb.context.builders import (
+    BUILDERS, ContextBuilder, DebugContextBuilder, DetailedContextBuilder, Excerpt, QuestionContextBuilder,
+    RankedContextBuilder, SimpleContextBuilder, TableContextBuilder, cut_passage, cut_to_sentences,
+    reorder_for_attention, resolve_builder,
+)
+from ragnb.context.labels import page_label, passage_article
+from ragnb.context.question_kinds import ask_question_type, question_type
 from ragnb.context.source_marks import read_marks
 from ragnb.models.llm import QA_PROMPT, prompt_template
 from ragnb.documents.span import InputError, Passage, Span

@@ -13,7 +13,7 @@ import pytest
 matplotlib = pytest.importorskip("matplotlib")
 
 from ragnb.evaluation import plots
-from ragnb.evaluation.plots import plot_cost, plot_differences, plot_heatmap, plot_position, plot_recall
+from ragnb.evaluation.plots import plot_cost, plot_position, plot_recall
 from ragnb.documents.span import InputError
 
 NAMES = ["none", "neighbors:1", "neighbors:5", "parent", "이웃 한 개씩 넓히기", "hybrid+rerank+neighbors:1, header=title", "LlamaIndex SentenceWindow (3)",
@@ -169,10 +169,8 @@ def test_korean_names_have_no_boxes(caplog: pytest.LogCaptureFixture, tmp_path: 
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
         warnings.simplefilter("error")
         plot_recall(sets, save=tmp_path / "a.png")
-        plot_heatmap(sets, 2_000, save=tmp_path / "b.svg")
         plot_cost(results(NAMES), budget=2_000, save=tmp_path / "c.png")
         plot_position({"이웃": [0.1, 0.9], "없음": [0.5]}, save=tmp_path / "d.png")
-        plot_differences([0, 1], [1, 1], ("기준", "이웃"), save=tmp_path / "e.pdf")
     assert not caplog.records
     assert all(f.stat().st_size > 5_000 for f in tmp_path.iterdir())
 
@@ -195,9 +193,7 @@ def test_composed_and_decomposed_hangul_read_the_same() -> None:
 @pytest.mark.parametrize("name", ["$x_1$ and $", "a_b^c", "cost $5", "100 %", "a\\b"])
 def test_names_are_not_read_as_formulas(name: str, tmp_path: Path) -> None:
     plot_recall({name: results([name])}, save=tmp_path / "a.png")
-    plot_heatmap({name: results([name])}, 500, save=tmp_path / "b.png")
     plot_position({name: [0.5]}, save=tmp_path / "c.png")
-    plot_differences([0], [1], (name, name), save=tmp_path / "d.png")
 
 
 @pytest.mark.parametrize("name", [*NAMES, "", " ", "x" * 95, "아주긴이름" * 9, "a, b"])
@@ -217,56 +213,6 @@ def test_labels_are_spread_without_overlap_and_no_further_than_needed() -> None:
         assert (gaps > -1e-9).all() and got[0] - heights[0] / 2 > -1e-9 and got[-1] + heights[-1] / 2 < 1 + 1e-9
         free = np.sum(np.diff(wanted) < (heights[1:] + heights[:-1]) / 2) == 0 and wanted[0] > heights[0] and wanted[-1] < 1 - heights[-1]
         assert not free or np.allclose(got, wanted)
-
-
-# --- heat map
-
-
-def test_heatmap_prints_every_number_and_frames_the_best() -> None:
-    from matplotlib.patches import Rectangle
-
-    sets = {"a": results(["x", "y"], seed=1), "b": results(["y", "z"], seed=2)}
-    sets["a"]["strategies"]["x"]["budgets"]["1000"]["evidence_recall"] = sets["a"]["strategies"]["y"]["budgets"]["1000"]["evidence_recall"] = 0.7123
-    ax = plot_heatmap(sets, 1_000).axes[0]
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["x", "y", "z"]
-    assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b"]
-    cells = {(round(t.get_position()[1]), round(t.get_position()[0])): t for t in ax.texts}
-    assert cells[0, 0].get_text() == cells[1, 0].get_text() == ".712"
-    assert cells[0, 1].get_text() == cells[2, 0].get_text() == "–"
-    best_b = max(("y", "z"), key=lambda n: sets["b"]["strategies"][n]["budgets"]["1000"]["evidence_recall"])
-    frames = {(round(p.get_y() + 0.44), round(p.get_x() + 0.46)) for p in ax.patches if isinstance(p, Rectangle)}
-    assert frames == {(0, 0), (1, 0), ({"y": 1, "z": 2}[best_b], 1)}  # both of a tie
-    assert {k for k, t in cells.items() if t.get_weight() == "bold"} == frames
-
-
-def test_heatmap_numbers_stand_out_from_their_cells() -> None:
-    def luminance(rgb) -> float:
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb[:3]]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    ax = plot_heatmap({f"set {i}": results(NAMES, seed=i) for i in range(8)}, 2_000).axes[0]
-    image = ax.images[0]
-    values = image.get_array()
-    for t in ax.texts:
-        x, y = (round(v) for v in t.get_position())
-        light, dark = sorted((luminance(image.cmap(image.norm(values[y, x]))), luminance(matplotlib.colors.to_rgb(t.get_color()))), reverse=True)
-        assert (light + 0.05) / (dark + 0.05) >= 4.5
-
-
-def test_heatmap_cells_hold_their_numbers() -> None:
-    figure = plot_heatmap({f"anthropic_codebases {i}": results(NAMES, seed=i) for i in range(8)}, 2_000)
-    (ax,) = figure.axes
-    assert not overlaps(figure, ax)
-    renderer = figure.canvas.get_renderer()
-    assert max(t.get_window_extent(renderer).width for t in ax.texts) < ax.get_window_extent().width / 8
-    assert all(t.get_window_extent(renderer).x0 >= 0 for t in ax.get_yticklabels())
-
-
-def test_heatmap_of_one_cell_and_of_equal_values() -> None:
-    one = results(["x"])
-    assert len(plot_heatmap(one, 500).axes[0].texts) == 1
-    with pytest.raises(InputError, match="results of 'sample', strategy 'x', have no budget 700; they have 500, 1000, 2000"):
-        plot_heatmap(one, 700)
 
 
 # --- cost
@@ -347,57 +293,13 @@ def test_bad_positions_are_named(rows: object, message: str) -> None:
         plot_position([0.5], bins=0)
 
 
-# --- differences
-
-
-def test_differences_are_sorted_and_counted() -> None:
-    a, b = {"q1": 0.0, "q2": 1.0, "q3": 0.5, "q4": 0.5}, {"q4": 0.5, "q2": 0.25, "q1": 1.0, "q3": 0.75}
-    ax = plot_differences(a, b, ("none", "parent")).axes[0]
-    wins, losses = (p.get_data().values.tolist() for p in ax.patches)
-    assert (wins, losses) == ([1.0, 0.25, 0, 0], [0, 0, 0, -0.75])
-    said = [t.get_text() for t in ax.texts]
-    assert said == ["parent\nbetter: 2 (50%)", "none\nbetter: 1 (25%)", "no difference: 1 (25%)"]
-    assert lines(ax)["mean"].get_xdata()[0] == pytest.approx(0.125)
-    assert ax.patches[1].get_hatch()  # told apart without colour
-
-
-def test_differences_of_rows_at_a_budget() -> None:
-    def rows(*values: float) -> list[dict]:
-        return [{"query_id": f"q{i}", "budgets": {"500": {"evidence_recall": v}}} for i, v in enumerate(values)]
-
-    ax = plot_differences(rows(0, 1), rows(1, 1)[::-1], budget=500).axes[0]
-    assert ax.patches[0].get_data().values.tolist() == [1, 0]
-    with pytest.raises(InputError, match="budget must be one of 500, got 1000"):
-        plot_differences(rows(0), rows(1), budget=1_000)
-    with pytest.raises(InputError, match="a, row 0: needs 'query_id' and a number under 'iou'"):
-        plot_differences(rows(0), rows(1), metric="iou", budget=500)
-
-
-def test_differences_of_thousands_and_of_none() -> None:
-    d = np.random.default_rng(0).normal(0, 0.2, 4_000)
-    ax = plot_differences(np.zeros(4_000), d).axes[0]
-    assert len(ax.patches) == 2 and f"better: {(d > 0).sum():,} " in ax.texts[0].get_text()
-    same = plot_differences([1.0], [1.0]).axes[0]
-    assert same.texts[2].get_text() == "no difference: 1 (100%)"
-
-
-@pytest.mark.parametrize(("a", "b"), [([], []), ([1], [1, 0]), ({"x": 1}, {"y": 1})])
-def test_questions_must_be_the_same(a: object, b: object) -> None:
-    with pytest.raises(InputError, match="must score the same questions"):
-        plot_differences(a, b)
-    with pytest.raises(InputError, match="finite"):
-        plot_differences([math.nan], [1.0])
-
-
 # --- figures and files
 
 
 CALLS = {
     "recall": lambda **kw: plot_recall(results(NAMES[:4]), **kw),
-    "heatmap": lambda **kw: plot_heatmap({"인사": results(), "b": results(seed=1)}, 500, **kw),
     "cost": lambda **kw: plot_cost(results(NAMES[:4]), budget=500, **kw),
     "position": lambda **kw: plot_position([0.1, 0.5, 0.9], **kw),
-    "differences": lambda **kw: plot_differences([0, 1, 0.5], [1, 0, 0.5], **kw),
 }
 
 

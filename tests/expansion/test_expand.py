@@ -17,13 +17,23 @@ from strategies import examples
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, merge_by_document, passage_node
 from ragnb.expansion.fetch import to_chunks
 from ragnb.expansion.policies import resolve_policy
-from ragnb.expansion.policy import Place, QuestionPolicy, Situation, neighbors, no_expansion, parent, policy_name, register_policy, together
+from ragnb.expansion.policy import (
+    Place,
+    QuestionPolicy,
+    Situation,
+    neighbors,
+    no_expansion,
+    parent,
+    policy_name,
+    register_policy,
+    together,
+)
 from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span, Why, n_characters, parse_address
 from ragnb.chunking.base import SpanNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.storage.store import Found, MemoryStore
 
-# --- helpers -------------------------------------------------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------------------------
 
 
 class Given(SpanNodeParser):
@@ -55,7 +65,9 @@ class Counting(MemoryStore):
         return Found({i: n for i, n in found.items() if i not in gone}, (*missing, *sorted(gone)))
 
 
-def fill(store: MemoryStore, doc_id: str, text: str, cuts: dict[str, list[Span]], **metadata: Any) -> dict[str, TextNode]:
+def fill(
+    store: MemoryStore, doc_id: str, text: str, cuts: dict[str, list[Span]], **metadata: Any
+) -> dict[str, TextNode]:
     """Put one document into a store; returns its nodes by id."""
     nodes, outline = Given(cuts=cuts).parse(Document(text=text, id_=doc_id, metadata=metadata))
     for node in nodes:
@@ -79,10 +91,14 @@ def hit(node: TextNode, score: float | None = 0.5) -> NodeWithScore:
 
 
 def indices(expansion: Expansion) -> list[tuple[str, int]]:
-    return [(p.doc_id, parse_address(a).index) for p in expansion.passages for a in sorted({*p.hits, *p.neighbors}, key=parse_address)]
+    return [
+        (p.doc_id, parse_address(a).index)
+        for p in expansion.passages
+        for a in sorted({*p.hits, *p.neighbors}, key=parse_address)
+    ]
 
 
-# --- what must hold for any documents, hits and settings -------------------------------------------------------------------------------
+# --- what must hold for any documents, hits and settings ------------------------------------------------------------
 
 
 @st.composite
@@ -108,9 +124,12 @@ def a_document(draw: st.DrawFn) -> tuple[str, dict[str, list[Span]]]:
     return text, levels
 
 
-policies = st.one_of(st.sampled_from([no_expansion, parent]), st.integers(0, 8).map(neighbors),
-                     st.just(lambda outline, hit: Span(0, outline.n_characters)),
-                     st.just(lambda outline, hit: Span(max(0, outline.span_of(hit).start - 3), outline.span_of(hit).end + 5)))
+policies = st.one_of(
+    st.sampled_from([no_expansion, parent]),
+    st.integers(0, 8).map(neighbors),
+    st.just(lambda outline, hit: Span(0, outline.n_characters)),
+    st.just(lambda outline, hit: Span(max(0, outline.span_of(hit).start - 3), outline.span_of(hit).end + 5)),
+)
 
 
 @st.composite
@@ -128,7 +147,9 @@ def situations(draw: st.DrawFn, levels: str = "cps") -> tuple[Counting, dict[str
 
 def check(expansion: Expansion, texts: dict[str, str], hits: list[NodeWithScore]) -> None:
     """What every expansion promises."""
-    assert Counter(a for p in expansion.passages for a in p.hits) == Counter(h.node_id for h in hits), "every hit in exactly one passage"
+    assert Counter(a for p in expansion.passages for a in p.hits) == Counter(
+        h.node_id for h in hits
+    ), "every hit in exactly one passage"
     ranks = {h.node_id: (n, h.score) for n, h in enumerate(hits, 1)}
     for p in expansion.passages:
         assert p.text == texts[p.doc_id][p.span.start:p.span.end]
@@ -146,7 +167,11 @@ def check(expansion: Expansion, texts: dict[str, str], hits: list[NodeWithScore]
         spans = [p.span for p in expansion.passages if p.doc_id == doc_id]
         assert sum(map(len, spans)) == n_characters(spans), "a character stands in two passages"
     s = expansion.stats
-    assert (s.hits, s.passages, s.merged) == (len(hits), len(expansion.passages), len(hits) - sum(bool(p.hits) for p in expansion.passages))
+    assert (s.hits, s.passages, s.merged) == (
+        len(hits),
+        len(expansion.passages),
+        len(hits) - sum(bool(p.hits) for p in expansion.passages),
+    )
     assert s.beside == sum(not p.hits for p in expansion.passages)
     assert s.neighbors == sum(len(p.neighbors) for p in expansion.passages)
     assert s.characters == sum(len(p.span) for p in expansion.passages)
@@ -171,10 +196,14 @@ def test_expansion_keeps_its_promises(situation, policy, top_k, max_chunks):
     free = Expander(store, policy, top_k, 10_000).expand(hits)
     assert free.stats.refused == 0
     assert expansion.stats.refused == len({a for p in free.passages for a in (*p.hits, *p.neighbors)}) - len(chunks)
-    for h in hits[:top_k]:  # without a limit everything that the policy wants is there, but white space at the document's ends
+    for h in hits[
+        :top_k
+    ]:  # without a limit everything that the policy wants is there, but white space at the document's ends
         address = parse_address(h.node_id)
         text, wanted = texts[address.doc_id], policy(free.outlines[address.doc_id], address)
-        missed = set(range(wanted.start, min(wanted.end, len(text)))) - {i for p in free.passages if p.doc_id == address.doc_id for i in range(p.span.start, p.span.end)}
+        missed = set(range(wanted.start, min(wanted.end, len(text)))) - {
+            i for p in free.passages if p.doc_id == address.doc_id for i in range(p.span.start, p.span.end)
+        }
         assert all(text[i].isspace() for i in missed)
 
 
@@ -252,13 +281,16 @@ def test_reads_are_counted_for_each_call_not_for_the_store():
     assert {e.stats.reads for e in asyncio.run(many())} == {2}
 
 
-# --- seed 000: its test cases, and what its code got wrong ----------------------------------------------------------------------------
+# --- the OpenSearch design: its test cases, and what its code got wrong ---------------------------------------------
 
 
-def seed_expand(results: list[dict], corpus: list[dict], window: int = 5, max_results: int = 80) -> list[dict]:
-    """Seed 000's idea of expansion, over a list instead of a server: one sorted, limited query; merge; sort by document; cut."""
+def design_expand(results: list[dict], corpus: list[dict], window: int = 5, max_results: int = 80) -> list[dict]:
+    """The OpenSearch design over a list: one sorted, limited query; merge; sort by document; cut."""
     def near(chunk: dict) -> bool:
-        return any(chunk["document_id"] == r["document_id"] and abs(chunk["chunk_index"] - r["chunk_index"]) <= window for r in results)
+        return any(
+            chunk["document_id"] == r["document_id"] and abs(chunk["chunk_index"] - r["chunk_index"]) <= window
+            for r in results
+        )
     found = sorted(filter(near, corpus), key=lambda c: (c["document_id"], c["chunk_index"]))[:max_results]
     merged = {c["_id"]: c for c in results if c.get("_id")}
     for c in found:
@@ -266,17 +298,21 @@ def seed_expand(results: list[dict], corpus: list[dict], window: int = 5, max_re
     return sorted(merged.values(), key=lambda c: (c.get("document_id", 0), c.get("chunk_index", 0)))[:max_results]
 
 
-def both(store: MemoryStore, hits: list[NodeWithScore], window: int = 5, max_results: int = 80) -> tuple[list[str], list[str]]:
-    """Ids in the order of the result: the seed's, and ours."""
+def both(
+    store: MemoryStore, hits: list[NodeWithScore], window: int = 5, max_results: int = 80
+) -> tuple[list[str], list[str]]:
+    """Ids in the order of the result: the design's, and ours."""
     def plain(node: TextNode) -> dict:
         a = parse_address(node.node_id)
         return {"_id": node.node_id, "document_id": a.doc_id, "chunk_index": a.index}
-    seed = seed_expand([plain(h.node) for h in hits], [plain(n) for n in store._chunks.values()], window, max_results)
+    theirs = design_expand(
+        [plain(h.node) for h in hits], [plain(n) for n in store._chunks.values()], window, max_results
+    )
     ours = to_chunks(Expander(store, neighbors(window), len(hits), max_results).expand(hits))
-    return [c["_id"] for c in seed], [c["_id"] for c in ours]
+    return [c["_id"] for c in theirs], [c["_id"] for c in ours]
 
 
-def test_seed_case_1_neighbors():
+def test_design_case_1_neighbors():
     store = MemoryStore()
     _, nodes = row(store)
     expansion = Expander(store, neighbors(2)).expand([hit(nodes["1#c5"])])
@@ -290,7 +326,7 @@ def test_windows_end_with_the_document(at, expected):
     assert [i for _, i in indices(Expander(store, neighbors(2)).expand([hit(nodes[f"1#c{at}"])]))] == expected
 
 
-def test_seed_case_2_a_shared_neighbor_appears_once():
+def test_design_case_2_a_shared_neighbor_appears_once():
     store = MemoryStore()
     text, nodes = row(store)
     expansion = Expander(store, neighbors(2)).expand([hit(nodes["1#c5"]), hit(nodes["1#c7"])])
@@ -298,7 +334,7 @@ def test_seed_case_2_a_shared_neighbor_appears_once():
     assert expansion.passages[0].text.count("6번째") == 1
 
 
-def test_seed_case_3_documents_stay_apart():
+def test_design_case_3_documents_stay_apart():
     store = MemoryStore()
     _, one = row(store, "1")
     _, two = row(store, "2")
@@ -306,21 +342,21 @@ def test_seed_case_3_documents_stay_apart():
     assert indices(expansion) == [("2", 9), ("2", 10), ("2", 11), ("1", 4), ("1", 5), ("1", 6)]
 
 
-def test_seed_case_4_nothing_in_nothing_out():
+def test_design_case_4_nothing_in_nothing_out():
     store = MemoryStore()
     assert Expander(store).expand([]).passages == [] == to_chunks(Expander(store).expand([]))
     assert ExpandPostprocessor(store=store).postprocess_nodes([]) == []
 
 
-def test_ten_hits_of_which_the_seed_keeps_seven():
+def test_ten_hits_of_which_the_design_keeps_seven():
     """Ten documents, window 5: 110 chunks for a limit of 80. The best hit is in the last document."""
     store, nodes = MemoryStore(), {}
     for d in range(10):
         nodes |= row(store, f"d{d}")[1]
     hits = [hit(nodes[f"d{d}#c10"], 1 / (10 - d)) for d in reversed(range(10))]
-    seed, ours = both(store, hits)
-    kept = [h.node_id for h in hits if h.node_id in seed]
-    assert len(kept) < 10 and hits[0].node_id not in seed
+    theirs, ours = both(store, hits)
+    kept = [h.node_id for h in hits if h.node_id in theirs]
+    assert len(kept) < 10 and hits[0].node_id not in theirs
     assert [h.node_id for h in hits if h.node_id in ours] == [h.node_id for h in hits]
     assert len(ours) == 80
 
@@ -328,23 +364,23 @@ def test_ten_hits_of_which_the_seed_keeps_seven():
 def test_relevance_decides_the_order_not_the_document():
     store = MemoryStore()
     nodes = row(store, "a")[1] | row(store, "b")[1]
-    seed, ours = both(store, [hit(nodes["b#c3"], 0.9), hit(nodes["a#c3"], 0.1)], window=1)
-    assert seed == ["a#c2", "a#c3", "a#c4", "b#c2", "b#c3", "b#c4"]
+    theirs, ours = both(store, [hit(nodes["b#c3"], 0.9), hit(nodes["a#c3"], 0.1)], window=1)
+    assert theirs == ["a#c2", "a#c3", "a#c4", "b#c2", "b#c3", "b#c4"]
     assert ours == ["b#c2", "b#c3", "b#c4", "a#c2", "a#c3", "a#c4"]
 
 
 def test_a_hit_without_document_or_index_does_not_break_the_others():
-    """The seed sorts its 0 for "no document" against text ids, which raises."""
+    """The design sorts its 0 for "no document" against text ids, which raises."""
     store = MemoryStore()
     _, nodes = row(store, "a")
     with pytest.raises(TypeError):
-        seed_expand([{"_id": "x"}, {"_id": "a#c3", "document_id": "a", "chunk_index": 3}], [], 1)
+        design_expand([{"_id": "x"}, {"_id": "a#c3", "document_id": "a", "chunk_index": 3}], [], 1)
     expansion = Expander(store, neighbors(1)).expand([hit(TextNode(id_="x", text="남의 글")), hit(nodes["a#c3"])])
     assert [p.hits for p in expansion.passages] == [("x",), ("a#c3",)]
 
 
 def test_results_that_are_not_expanded_say_so_too():
-    """The seed's early returns lack `is_neighbor`."""
+    """The design's early returns lack `is_neighbor`."""
     store = MemoryStore()
     for hits in ([hit(TextNode(id_="x", text="글"))], [hit(row(store)[1]["1#c3"])]):
         assert all(c["is_neighbor"] is False for c in to_chunks(Expander(store, no_expansion).expand(hits)))
@@ -376,13 +412,19 @@ def test_a_store_that_fails_is_heard(verb, capsys, monkeypatch):
     assert capsys.readouterr().out == ""
 
 
-def test_chunk_list_has_the_seeds_shape():
+def test_chunk_list_has_the_designs_shape():
     store = MemoryStore()
     _, nodes = row(store, "7", file_name="휴가정책.md")
     chunks = to_chunks(Expander(store, neighbors(1)).expand([hit(nodes["7#c4"], 0.85)]))
     assert chunks == [
-        {"_id": f"7#c{i}", "_source": {"document_id": "7", "chunk_index": i, "text": f"{i}번째 문장이다.", "file_name": "휴가정책.md"},
-         "_score": 0.85 if i == 4 else None, "is_neighbor": i != 4} for i in (3, 4, 5)]
+        {
+            "_id": f"7#c{i}",
+            "_source": {"document_id": "7", "chunk_index": i, "text": f"{i}번째 문장이다.", "file_name": "휴가정책.md"},
+            "_score": 0.85 if i == 4 else None,
+            "is_neighbor": i != 4,
+        }
+        for i in (3, 4, 5)
+    ]
     assert all(type(c["_source"]["chunk_index"]) is int and type(c["is_neighbor"]) is bool for c in chunks)
 
 
@@ -394,10 +436,10 @@ def test_chunk_list_keeps_overlap_in_the_chunks_as_they_are_stored():
     assert [c["_source"]["file_name"] for c in chunks] == ["d", "d"]
 
 
-# --- limits --------------------------------------------------------------------------------------------------------------------------
+# --- limits ---------------------------------------------------------------------------------------------------------
 
 
-def test_defaults_are_the_seeds():
+def test_defaults_are_the_designs():
     assert policy_name(Expander(MemoryStore()).policy) == "neighbors:5"
     assert (Expander(MemoryStore()).max_chunks, Expander(MemoryStore()).expand_top_k) == (80, 5)
 
@@ -445,16 +487,21 @@ def test_bad_settings_are_refused(setting):
         ExpandPostprocessor(store=MemoryStore(), **setting)
 
 
-# --- policies ------------------------------------------------------------------------------------------------------------------------
+# --- policies -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spec, name", [("none", "no_expansion"), ("parent", "parent"), ("neighbors", "neighbors:5"), ("neighbors:0", "neighbors:0")])
+@pytest.mark.parametrize(
+    "spec, name",
+    [("none", "no_expansion"), ("parent", "parent"), ("neighbors", "neighbors:5"), ("neighbors:0", "neighbors:0")],
+)
 def test_policies_have_names(spec, name):
     assert policy_name(resolve_policy(spec)) == name
     assert resolve_policy(parent) is parent
 
 
-@pytest.mark.parametrize("bad", ["everything", "", "neighbors:x", "neighbors:1.5", "none:1", "parent:2", "neighbors:1:2"])
+@pytest.mark.parametrize(
+    "bad", ["everything", "", "neighbors:x", "neighbors:1.5", "none:1", "parent:2", "neighbors:1:2"]
+)
 def test_unknown_policies_are_named(bad):
     with pytest.raises(InputError, match="unknown policy"):
         resolve_policy(bad)
@@ -527,7 +574,7 @@ def test_a_child_that_no_parent_holds_stays_alone():
     assert parent(outline, Address("d", "c", 1)) == Span(3, 6)
 
 
-# --- hits that cannot be looked around ------------------------------------------------------------------------------------------------
+# --- hits that cannot be looked around ------------------------------------------------------------------------------
 
 
 def test_nodes_of_others_pass_through_in_their_place():
@@ -574,7 +621,9 @@ def test_an_image_passes_through():
 def test_a_hit_given_twice_is_counted_and_kept_once():
     store = MemoryStore()
     _, nodes = row(store)
-    expansion = Expander(store, no_expansion).expand([hit(nodes["1#c5"], 0.9), hit(nodes["1#c8"], 0.8), hit(nodes["1#c5"], 0.7)])
+    expansion = Expander(store, no_expansion).expand(
+        [hit(nodes["1#c5"], 0.9), hit(nodes["1#c8"], 0.8), hit(nodes["1#c5"], 0.7)]
+    )
     assert [(p.hits, p.score, p.rank) for p in expansion.passages] == [(("1#c5",), 0.9, 1), (("1#c8",), 0.8, 2)]
     assert (expansion.stats.duplicates, expansion.stats.hits) == (1, 2)
 
@@ -592,7 +641,7 @@ def test_a_text_that_was_changed_on_the_way_is_read_again():
     assert p.text == changed.text and "passed through" in str(p.why["1#c5"])
 
 
-# --- missing chunks -------------------------------------------------------------------------------------------------------------------
+# --- missing chunks -------------------------------------------------------------------------------------------------
 
 
 def test_a_hole_makes_two_passages_and_fail_says_which():
@@ -601,7 +650,10 @@ def test_a_hole_makes_two_passages_and_fail_says_which():
     store.lost = {"1#c6"}
     hits = [hit(nodes["1#c5"]), hit(nodes["1#c8"])]
     expansion = Expander(store, neighbors(2)).expand(hits)
-    assert [(p.hits, p.neighbors) for p in expansion.passages] == [(("1#c5",), ("1#c3", "1#c4")), (("1#c8",), ("1#c7", "1#c9", "1#c10"))]
+    assert [(p.hits, p.neighbors) for p in expansion.passages] == [
+        (("1#c5",), ("1#c3", "1#c4")),
+        (("1#c8",), ("1#c7", "1#c9", "1#c10")),
+    ]
     assert expansion.stats.missing == 1
     assert all(p.text == text[p.span.start:p.span.end] for p in expansion.passages)
     with pytest.raises(MissingChunkError, match="1#c6"):
@@ -626,7 +678,7 @@ def test_a_level_with_gaps_is_not_glued():
     assert [p.text for p in expansion.passages] == ["둘째 조항이다.", "첫 조항이다."]
 
 
-# --- in LlamaIndex --------------------------------------------------------------------------------------------------------------------
+# --- in LlamaIndex --------------------------------------------------------------------------------------------------
 
 
 def test_postprocessor_sync_is_async():
@@ -640,19 +692,31 @@ def test_postprocessor_sync_is_async():
     first = out[0].node
     assert (first.node_id, out[0].score, first.ref_doc_id) == ("1@40-69", 0.9, "1") and first.text == text[40:69]
     assert first.metadata == {"file_name": "휴가.md", "hits": "1#c5", "neighbors": "1#c4 1#c6", "pages": ""}
-    assert "neighbors" not in first.get_content("llm") and "휴가.md" in first.get_content("llm") and first.get_content("embed") == first.text
+    assert (
+        "neighbors" not in first.get_content("llm")
+        and "휴가.md" in first.get_content("llm")
+        and first.get_content("embed") == first.text
+    )
 
 
 def test_a_passage_node_names_its_hits_best_first():
     store = MemoryStore()
     _, nodes = row(store)
-    (node,) = ExpandPostprocessor(store=store, policy="neighbors:1").postprocess_nodes([hit(nodes["1#c7"]), hit(nodes["1#c5"])])
+    (node,) = ExpandPostprocessor(store=store, policy="neighbors:1").postprocess_nodes(
+        [hit(nodes["1#c7"]), hit(nodes["1#c5"])]
+    )
     assert (node.metadata["hits"], node.metadata["neighbors"]) == ("1#c7 1#c5", "1#c4 1#c6 1#c8")
 
 
 def test_postprocessor_is_a_pydantic_model():
     from pydantic import ValidationError
-    for bad in ({"policy": "neighbors:-1"}, {"policy": "all"}, {"max_chunks": "many"}, {"missing": "skip"}, {"expand_top_k": -1}):
+    for bad in (
+        {"policy": "neighbors:-1"},
+        {"policy": "all"},
+        {"max_chunks": "many"},
+        {"missing": "skip"},
+        {"expand_top_k": -1},
+    ):
         with pytest.raises(ValidationError):
             ExpandPostprocessor(store=MemoryStore(), **bad)
     with pytest.raises(ValidationError):
@@ -686,12 +750,14 @@ def test_the_question_reaches_the_policy():
     assert expansion.stats.events == ["looked"] and "mine: 1 after #c1" in str(expansion.passages[0].why["1#c2"])
 
 
-# --- places elsewhere -----------------------------------------------------------------------------------------------------------------
+# --- places elsewhere -----------------------------------------------------------------------------------------------
 
 
 def brings(*places: Any, documents: tuple[str, ...] = ()) -> QuestionPolicy:
     """The hit, and places elsewhere."""
-    return QuestionPolicy("brings", lambda situation: lambda outline, at: [outline.span_of(at), *places], lambda hits: documents)
+    return QuestionPolicy(
+        "brings", lambda situation: lambda outline, at: [outline.span_of(at), *places], lambda hits: documents
+    )
 
 
 def test_a_place_in_another_document_is_a_passage_behind_its_hit():
@@ -701,11 +767,20 @@ def test_a_place_in_another_document_is_a_passage_behind_its_hit():
     policy = brings(Place("b", Span(0, 9), "is cited"), ("b", Span(40, 49)), documents=("b",))
     expansion = Expander(store, policy, expand_top_k=1).expand([hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
     assert [(p.doc_id, p.rank, p.hits, p.score, p.text) for p in expansion.passages] == [
-        ("a", 1, ("a#c5",), 0.9, nodes["a#c5"].text), ("b", 1, (), None, other[:9]), ("b", 1, (), None, other[40:49]), ("a", 2, ("a#c9",), 0.8, nodes["a#c9"].text)]
+        ("a", 1, ("a#c5",), 0.9, nodes["a#c5"].text),
+        ("b", 1, (), None, other[:9]),
+        ("b", 1, (), None, other[40:49]),
+        ("a", 2, ("a#c9",), 0.8, nodes["a#c9"].text),
+    ]
     assert expansion.passages[1].why == {"b#c0": Why("beside", "brings", 1, "a#c5", "is cited")}
     assert {i: str(w) for i, w in expansion.passages[2].why.items()} == {"b#c4": "brings: brought along (rank 1)"}
     assert store.asked == [("outlines", ("a", "b")), ("chunks", ("b#c0", "b#c4"))]
-    assert [(c["_id"], c["is_neighbor"]) for c in to_chunks(expansion)] == [("a#c5", False), ("b#c0", True), ("b#c4", True), ("a#c9", False)]
+    assert [(c["_id"], c["is_neighbor"]) for c in to_chunks(expansion)] == [
+        ("a#c5", False),
+        ("b#c0", True),
+        ("b#c4", True),
+        ("a#c9", False),
+    ]
     check(expansion, {"a": text, "b": other}, [hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
 
 
@@ -722,8 +797,14 @@ def test_a_place_nobody_knows_is_told_and_costs_no_read():
     store = Counting()
     _, nodes = row(store, "a")
     row(store, "c")
-    expansion = Expander(store, brings(Place("b", Span(0, 9)), Place("c", Span(0, 9)), Place("a", Span(10**6, 10**6 + 5)), documents=("b",))).expand([hit(nodes["a#c5"])])
-    assert expansion.dropped == {"b@0-9": "its document is not in the index", "c@0-9": "its document is not in the index"}
+    expansion = Expander(
+        store,
+        brings(Place("b", Span(0, 9)), Place("c", Span(0, 9)), Place("a", Span(10**6, 10**6 + 5)), documents=("b",)),
+    ).expand([hit(nodes["a#c5"])])
+    assert expansion.dropped == {
+        "b@0-9": "its document is not in the index",
+        "c@0-9": "its document is not in the index",
+    }
     assert expansion.stats.dropped == {"its document is not in the index": 2}
     assert [k for k, _ in store.asked] == ["outlines"] and len(expansion.passages) == 1
 
@@ -731,9 +812,15 @@ def test_a_place_nobody_knows_is_told_and_costs_no_read():
 def test_places_are_cut_from_the_end_and_come_after_the_neighbors_of_their_hit():
     store = MemoryStore()
     text, nodes = row(store, "a")
-    policy = together(neighbors(1), brings(Place("a", store._outlines["a"].levels["c"][12].hull(store._outlines["a"].levels["c"][15]), "far")))
+    policy = together(
+        neighbors(1),
+        brings(Place("a", store._outlines["a"].levels["c"][12].hull(store._outlines["a"].levels["c"][15]), "far")),
+    )
     expansion = Expander(store, policy, max_chunks=5).expand([hit(nodes["a#c5"])])
-    assert [(p.hits, p.neighbors) for p in expansion.passages] == [(("a#c5",), ("a#c4", "a#c6")), ((), ("a#c12", "a#c13"))]
+    assert [(p.hits, p.neighbors) for p in expansion.passages] == [
+        (("a#c5",), ("a#c4", "a#c6")),
+        ((), ("a#c12", "a#c13")),
+    ]
     assert expansion.stats.dropped == {"beyond max_chunks": 2} and set(expansion.dropped) == {"a#c14", "a#c15"}
     assert Expander(store, policy, max_chunks=3).expand([hit(nodes["a#c5"])]).stats.beside == 0
 
@@ -776,7 +863,7 @@ def test_a_policy_of_ones_own_gets_a_name():
             register_policy(bad, lambda: no_expansion)
 
 
-# --- what the index no longer holds ----------------------------------------------------------------------------------------------------
+# --- what the index no longer holds ---------------------------------------------------------------------------------
 
 
 def test_deleted_hits_are_kept_dropped_or_refused():
@@ -784,7 +871,12 @@ def test_deleted_hits_are_kept_dropped_or_refused():
     store = Counting()
     text, nodes = row(store, "a")
     store.lost = {"a#c5"}
-    hits = [hit(nodes["a#c5"], 0.9), hit(TextNode(id_="gone#c1", text="지운 글")), hit(TextNode(id_="uuid", text="남의 글")), hit(nodes["a#c9"])]
+    hits = [
+        hit(nodes["a#c5"], 0.9),
+        hit(TextNode(id_="gone#c1", text="지운 글")),
+        hit(TextNode(id_="uuid", text="남의 글")),
+        hit(nodes["a#c9"]),
+    ]
     kept = Expander(store, neighbors(1)).expand(hits)
     assert {a for p in kept.passages for a in p.hits} == {h.node_id for h in hits}
     store.asked = []
@@ -806,7 +898,7 @@ def test_what_lies_behind_a_hole_is_told():
     assert expansion.dropped == {"a#c7": "not in the store", "a#c8": "cut off by a chunk that is not in the store"}
 
 
-# --- for display -----------------------------------------------------------------------------------------------------------------------
+# --- for display ----------------------------------------------------------------------------------------------------
 
 
 def test_a_document_is_shown_once():

@@ -1,4 +1,5 @@
-"""Every policy: what it reads at the edges, what the seeds' own code got wrong, and the mechanism's promises for all of them."""
+"""Every policy: what it reads at the edges, what the designs' code got wrong, and the promises of the expander."""
+
 from __future__ import annotations
 
 import copy
@@ -22,7 +23,16 @@ from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import Place, neighbors, no_expansion, parent, policy_name
 from ragnb.expansion.fetch import expand_dicts, fetch_chunks, fetch_doc_chunks, fetch_doc_pages, fetch_pages
 from ragnb.expansion.policies import (
-    adaptive, auto_merge, by_doc_type, llm_window, pages, read_windows, section, sentence_window, whole_document, with_citations
+    adaptive,
+    auto_merge,
+    by_doc_type,
+    llm_window,
+    pages,
+    read_windows,
+    section,
+    sentence_window,
+    whole_document,
+    with_citations,
 )
 from ragnb.expansion.segments import best_runs, best_segments, bm25_relevance
 from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span
@@ -30,7 +40,7 @@ from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.storage.store import MemoryStore
 from ragnb.documents.text import count_tokens
 
-# --- helpers -------------------------------------------------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------------------------
 
 
 class Says:
@@ -70,7 +80,7 @@ def spans_of(expansion: Any) -> list[Span]:
     return [p.span for p in expansion.passages]
 
 
-# --- the promises, for every policy ----------------------------------------------------------------------------------------------------
+# --- the promises, for every policy ---------------------------------------------------------------------------------
 
 
 def cite_next(doc_ids: Sequence[str]) -> Callable[[str, Span], list[Place]]:
@@ -79,12 +89,36 @@ def cite_next(doc_ids: Sequence[str]) -> Callable[[str, Span], list[Place]]:
         if doc_id not in doc_ids:
             return []
         following = doc_ids[(doc_ids.index(doc_id) + 1) % len(doc_ids)]
-        return [Place(following, Span(0, 7), "next"), Place(doc_id, Span(span.end // 2, span.end // 2 + 9), "own"), Place("nowhere", Span(0, 5)), Place(doc_id, Span(3, 3))]
+        return [
+            Place(following, Span(0, 7), "next"),
+            Place(doc_id, Span(span.end // 2, span.end // 2 + 9), "own"),
+            Place("nowhere", Span(0, 5)),
+            Place(doc_id, Span(3, 3)),
+        ]
     return cite
 
 
-SPECS = ["none", "neighbors:2", "siblings", "adaptive", "adaptive:words", "pages:1", "document:7", "doc_type", "parent", "auto-merge:0.3", "window:1", "section",
-         "section:1", "llm:2", "segments", "citations", "citations:2", "neighbors:1+citations:2", "doc_type+segments"]
+SPECS = [
+    "none",
+    "neighbors:2",
+    "siblings",
+    "adaptive",
+    "adaptive:words",
+    "pages:1",
+    "document:7",
+    "doc_type",
+    "parent",
+    "auto-merge:0.3",
+    "window:1",
+    "section",
+    "section:1",
+    "llm:2",
+    "segments",
+    "citations",
+    "citations:2",
+    "neighbors:1+citations:2",
+    "doc_type+segments",
+]
 
 
 def make(spec: str, doc_ids: Sequence[str], answer: str | Exception = "[1, 2, 3]") -> Any:
@@ -113,13 +147,21 @@ def situations(draw: st.DrawFn) -> tuple[Counting, dict[str, str], list[NodeWith
         texts[doc_id], cuts, starts = draw(a_document())
         kind = draw(st.sampled_from(["GCB", "manual", ""]))
         nodes += fill(store, doc_id, texts[doc_id], cuts, doc_type=kind, page_starts=starts or None).values()
-    chosen = draw(st.lists(st.sampled_from([n for n in nodes if n.metadata["level"] in "cs"]), max_size=8, unique_by=lambda n: n.node_id))
+    chosen = draw(
+        st.lists(
+            st.sampled_from([n for n in nodes if n.metadata["level"] in "cs"]),
+            max_size=8,
+            unique_by=lambda n: n.node_id,
+        )
+    )
     scores = draw(st.lists(st.one_of(st.none(), st.floats(-1, 1)), min_size=len(chosen), max_size=len(chosen)))
     return store, texts, [hit(n, s) for n, s in zip(chosen, scores)]
 
 
 @examples(60)
-@given(situations(), st.integers(0, 8), st.integers(1, 40), st.sampled_from(["[1, 2, 3]", "[0]", "no", ValueError("down")]))
+@given(
+    situations(), st.integers(0, 8), st.integers(1, 40), st.sampled_from(["[1, 2, 3]", "[0]", "no", ValueError("down")])
+)
 def test_every_policy_keeps_the_promises(situation, top_k, max_chunks, answer):
     store, texts, hits = situation
     before = [h.model_dump_json() for h in hits]
@@ -133,7 +175,11 @@ def test_every_policy_keeps_the_promises(situation, top_k, max_chunks, answer):
         again = Expander(store, make(spec, list(texts), answer), top_k, max_chunks).expand(hits, "연차?")
         assert (again.passages, again.stats, again.dropped) == (expansion.passages, expansion.stats, expansion.dropped)
         for h in hits:
-            assert any(p.span.contains(Span(h.node.start_char_idx, h.node.end_char_idx)) for p in expansion.passages if p.doc_id == h.node.ref_doc_id)
+            assert any(
+                p.span.contains(Span(h.node.start_char_idx, h.node.end_char_idx))
+                for p in expansion.passages
+                if p.doc_id == h.node.ref_doc_id
+            )
 
 
 @examples(40)
@@ -148,7 +194,9 @@ def test_holes_are_never_glued_over_whatever_the_policy(situation, data):
         assert not {a for p in expansion.passages for a in p.neighbors} & store.lost
         dropped = Expander(store, make(spec, list(texts)), len(hits), 10_000, "drop").expand(hits)
         assert {a for p in dropped.passages for a in p.hits} == kept
-        assert dropped.stats.reads <= 2 and all(p.text == texts[p.doc_id][p.span.start:p.span.end] for p in dropped.passages)
+        assert dropped.stats.reads <= 2 and all(
+            p.text == texts[p.doc_id][p.span.start : p.span.end] for p in dropped.passages
+        )
 
 
 @pytest.mark.parametrize("n_documents", [1, 40])
@@ -163,7 +211,14 @@ def test_two_reads_for_every_policy(spec, n_documents):
             spans.append(Span(start, start + len(part)))
             start += len(part) + 1
         wide = [a.hull(b) for a, b in zip(spans[::3], [*spans[2::3], spans[-1]])]
-        filled = fill(store, d, text, {"c": spans, "s": spans, "p": wide}, doc_type="gcb" if d.endswith("1") else "manual", page_starts=[s.start for s in spans[::4]])
+        filled = fill(
+            store,
+            d,
+            text,
+            {"c": spans, "s": spans, "p": wide},
+            doc_type="gcb" if d.endswith("1") else "manual",
+            page_starts=[s.start for s in spans[::4]],
+        )
         nodes.append([n for n in filled.values() if n.metadata["level"] == "c"])
     for n_hits in (1, 10, 80):
         store.asked = []
@@ -191,22 +246,49 @@ def test_every_policy_has_its_name_and_works_in_a_postprocessor(spec):
 def test_an_unknown_name_is_answered_with_all_of_them():
     with pytest.raises(InputError) as error:
         resolve_policy("everything")
-    for name in ("none", "neighbors[:N]", "siblings[:N]", "parent", "adaptive[:TOKENIZER]", "pages[:N]", "document[:N]", "doc_type", "auto-merge[:RATIO]", "window[:N]",
-                 "section[:LEVEL]", "segments[:PENALTY]", "citations[:DEPTH]", "llm[:N]"):
+    for name in (
+        "none",
+        "neighbors[:N]",
+        "siblings[:N]",
+        "parent",
+        "adaptive[:TOKENIZER]",
+        "pages[:N]",
+        "document[:N]",
+        "doc_type",
+        "auto-merge[:RATIO]",
+        "window[:N]",
+        "section[:LEVEL]",
+        "segments[:PENALTY]",
+        "citations[:DEPTH]",
+        "llm[:N]",
+    ):
         assert name in str(error.value)
 
 
-@pytest.mark.parametrize("bad, message", [
-    ("pages:-1", "window must be >= 0, got -1"), ("document:0", "max_chunks must be >= 1, got 0"), ("auto-merge:1.5", r"ratio must be in \[0, 1\], got 1.5"),
-    ("auto-merge:nan", "ratio"), ("window:-2", "got -2"), ("section:0", "level >= 1"), ("segments:0", "penalty > 0"), ("adaptive:klingon", "unknown tokenizer"),
-    ("pages:x", "unknown policy"), ("doc_type:1", "unknown policy"), ("document:", "unknown policy"), ("llm", "needs a model"), ("citations", "needs a catalogue"),
-])
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        ("pages:-1", "window must be >= 0, got -1"),
+        ("document:0", "max_chunks must be >= 1, got 0"),
+        ("auto-merge:1.5", r"ratio must be in \[0, 1\], got 1.5"),
+        ("auto-merge:nan", "ratio"),
+        ("window:-2", "got -2"),
+        ("section:0", "level >= 1"),
+        ("segments:0", "penalty > 0"),
+        ("adaptive:klingon", "unknown tokenizer"),
+        ("pages:x", "unknown policy"),
+        ("doc_type:1", "unknown policy"),
+        ("document:", "unknown policy"),
+        ("llm", "needs a model"),
+        ("citations", "needs a catalogue"),
+    ],
+)
 def test_bad_arguments_are_named(bad, message):
     with pytest.raises(InputError, match=message):
         resolve_policy(bad)
 
 
-# --- by length -------------------------------------------------------------------------------------------------------------------------
+# --- by length ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size, window", [(1, 8), (199, 8), (200, 5), (599, 5), (600, 2), (5_000, 2)])
@@ -214,29 +296,33 @@ def test_steps_of_the_window(size, window):
     assert adaptive()(even(40, size), at(20)) == Span((20 - window) * size, (21 + window) * size)
 
 
-def seed_window(text: str) -> int:
-    """Seed 000's code: words between spaces."""
+def design_window(text: str) -> int:
+    """The OpenSearch design's code: words between spaces."""
     n = len(text.split())
     return 8 if n < 50 else 5 if n < 150 else 2
 
 
-def test_the_seed_measures_korean_and_english_differently():
-    """The same text in two languages: the seed reads 5 chunks around one and 8 around the other. With a named unit a person can choose."""
+def test_the_design_measures_korean_and_english_differently():
+    """The same text in two languages: 5 chunks around one, 8 around the other. A named unit can be chosen."""
     english = "An employee who has worked for one year is granted fifteen days of annual paid leave. " * 4
     korean = "1년간 근무한 직원에게는 15일의 연차 유급휴가를 준다. " * 4
-    assert seed_window(english) == 5 and seed_window(korean) == 8
+    assert design_window(english) == 5 and design_window(korean) == 8
     assert [w.name for w in (adaptive(), adaptive("words"))] == ["adaptive:characters", "adaptive:words"]
     store = MemoryStore()
     parts = [korean + f"{i}" for i in range(30)]
-    text, spans = "\n".join(parts), [Span(sum(len(p) + 1 for p in parts[:i]), sum(len(p) + 1 for p in parts[:i]) + len(parts[i])) for i in range(30)]
+    text, spans = "\n".join(parts), [
+        Span(sum(len(p) + 1 for p in parts[:i]), sum(len(p) + 1 for p in parts[:i]) + len(parts[i])) for i in range(30)
+    ]
     nodes = fill(store, "d", text, {"c": spans})
     for unit in ("words", "cl100k_base"):
         (p,) = Expander(store, adaptive(unit)).expand([hit(nodes["d#c15"])]).passages
         length = count_tokens(nodes["d#c15"].text, unit)
-        assert len(p.neighbors) == 2 * (seed_window(nodes["d#c15"].text) if unit == "words" else 5) and (unit == "words" or 100 < length < 500)
+        assert len(p.neighbors) == 2 * (design_window(nodes["d#c15"].text) if unit == "words" else 5) and (
+            unit == "words" or 100 < length < 500
+        )
 
 
-def test_the_prose_of_the_seed_can_be_had():
+def test_the_prose_of_the_design_can_be_had():
     prose = adaptive(steps=((500, 10),))
     assert prose(even(40, 100), at(20)) == Span(1_000, 3_100) and prose(even(40, 500), at(20)) == Span(9_000, 11_500)
     for bad in ({"steps": ((5, 1), (1, 5))}, {"steps": ((5, -1),)}, {"longest": -1}):
@@ -244,47 +330,59 @@ def test_the_prose_of_the_seed_can_be_had():
             adaptive(**bad)
 
 
-# --- pages -----------------------------------------------------------------------------------------------------------------------------
+# --- pages ----------------------------------------------------------------------------------------------------------
 
 PAGES = even(40, 10, pages=[(n + 1, Span(40 * n, 40 * n + 40)) for n in range(10)])
 
 
-def seed_pages_around(page: int | None, window: int) -> list[int]:
-    """What seed 002 asks its index for."""
+def design_pages_around(page: int | None, window: int) -> list[int]:
+    """What the page-window design asks its index for."""
     return list(range(page - window, page + window + 1))
 
 
 def test_pages_that_cannot_be_are_never_asked_for():
-    assert seed_pages_around(1, 2) == [-1, 0, 1, 2, 3]
+    assert design_pages_around(1, 2) == [-1, 0, 1, 2, 3]
     with pytest.raises(TypeError):
-        seed_pages_around(None, 2)
+        design_pages_around(None, 2)
     assert pages(2)(PAGES, at(0)) == Span(0, 120)
     assert pages(2)(PAGES, at(39)) == Span(280, 400)
     assert pages(0)(PAGES, at(5)) == Span(40, 80)
-    assert pages(2)(even(), at(20)) == neighbors()(even(), at(20)) and pages(2, "none")(even(), at(20)) == Span(2_000, 2_100)
+    assert pages(2)(even(), at(20)) == neighbors()(even(), at(20)) and pages(2, "none")(even(), at(20)) == Span(
+        2_000, 2_100
+    )
 
 
 def test_a_chunk_on_several_pages_keeps_them_all():
-    outline = Outline("d", 100, {"c": [Span(0, 35), Span(35, 90), Span(90, 100)]}, pages=[(n + 1, Span(10 * n, 10 * n + 10)) for n in range(10)])
+    outline = Outline(
+        "d",
+        100,
+        {"c": [Span(0, 35), Span(35, 90), Span(90, 100)]},
+        pages=[(n + 1, Span(10 * n, 10 * n + 10)) for n in range(10)],
+    )
     assert outline.pages_of(Span(35, 90)) == (4, 5, 6, 7, 8, 9)
     assert pages(1)(outline, at(1)) == Span(20, 100) and pages(0)(outline, at(1)) == Span(30, 90)
 
 
 def test_empty_pages_and_other_numbers():
-    outline = Outline("d", 30, {"c": [Span(0, 10), Span(10, 20), Span(20, 30)]}, pages=[(1, Span(0, 10)), (2, Span(10, 10)), (3, Span(10, 20)), (7, Span(20, 30))])
+    outline = Outline(
+        "d",
+        30,
+        {"c": [Span(0, 10), Span(10, 20), Span(20, 30)]},
+        pages=[(1, Span(0, 10)), (2, Span(10, 10)), (3, Span(10, 20)), (7, Span(20, 30))],
+    )
     assert pages(1)(outline, at(1)) == Span(10, 20)    # page 2 holds nothing, there is no page 4
     assert pages(2)(outline, at(1)) == Span(0, 20)
     assert pages(4)(outline, at(2)) == Span(10, 30)
 
 
-# --- whole documents and types ----------------------------------------------------------------------------------------------------------
+# --- whole documents and types --------------------------------------------------------------------------------------
 
 
 def test_the_cap_stays_around_the_hit():
-    """The seed's `max_chunks=50` reads the head of a document, wherever the hit is."""
+    """The design's `max_chunks=50` reads the head of a document, wherever the hit is."""
     outline = even(200, 10)
-    seed = list(range(200))[:50]
-    assert 150 not in seed
+    theirs = list(range(200))[:50]
+    assert 150 not in theirs
     for i in (0, 10, 100, 150, 199):
         span = whole_document()(outline, at(i))
         assert len(span) == 500 and span.contains(outline.span_of(at(i)))
@@ -292,7 +390,7 @@ def test_the_cap_stays_around_the_hit():
 
 
 def test_a_cut_of_the_whole_document_keeps_the_hit():
-    """The seed cuts the joined text to 1,200 characters from its head."""
+    """The design cuts the joined text to 1,200 characters from its head."""
     store = MemoryStore()
     text, nodes = row(store, "d", 150)
     (p,) = Expander(store, whole_document(150), max_chunks=200).expand([hit(nodes["d#c140"])]).passages
@@ -300,8 +398,10 @@ def test_a_cut_of_the_whole_document_keeps_the_hit():
     assert nodes["d#c140"].text in cut_passage(p, 1_200).text
 
 
-def seed_expand_related(docs: list[dict], page_fetcher: Callable, doc_fetcher: Callable, page_window: int = 2) -> tuple[list[dict], list[dict]]:
-    """Seed 002's node: expanded documents, and what is displayed."""
+def design_expand_related(
+    docs: list[dict], page_fetcher: Callable, doc_fetcher: Callable, page_window: int = 2
+) -> tuple[list[dict], list[dict]]:
+    """The page-window design's node: expanded documents, and what is displayed."""
     expanded = []
     for idx, doc in enumerate(docs):
         if idx >= 5:
@@ -311,7 +411,7 @@ def seed_expand_related(docs: list[dict], page_fetcher: Callable, doc_fetcher: C
         if doc_type in {"gcb", "myservice"}:
             related = doc_fetcher(doc["doc_id"])
         else:
-            related = page_fetcher(doc["doc_id"], seed_pages_around(doc.get("page"), page_window))
+            related = page_fetcher(doc["doc_id"], design_pages_around(doc.get("page"), page_window))
         expanded.append({**doc, "text": "\n".join(related)[:1_200]})
     display = expanded[:5]
     if doc_type in {"gcb", "myservice"}:  # of whichever document the loop ended with
@@ -320,14 +420,17 @@ def seed_expand_related(docs: list[dict], page_fetcher: Callable, doc_fetcher: C
 
 
 def test_each_document_is_asked_its_own_type():
-    """Three hits, the last of a service record: the seed merges the two of the manual as well."""
+    """Three hits, the last of a service record: the design merges the two of the manual as well."""
     store = Counting()
     gcb, manual = paged(store, "g", doc_type="GCB")[1], paged(store, "m", doc_type="manual")[1]
     hits = [hit(manual["m#c1"], 0.9), hit(manual["m#c17"], 0.8), hit(gcb["g#c3"], 0.7), hit(gcb["g#c15"], 0.6)]
-    raw = [{"doc_id": h.node.ref_doc_id, "doc_type": h.node.metadata["doc_type"], "page": h.node.metadata["page"]} for h in hits]
+    raw = [
+        {"doc_id": h.node.ref_doc_id, "doc_type": h.node.metadata["doc_type"], "page": h.node.metadata["page"]}
+        for h in hits
+    ]
     queries: list[str] = []
-    seed = seed_expand_related(raw, lambda d, p: queries.append(d) or [], lambda d: queries.append(d) or [])[1]
-    assert [d["doc_id"] for d in seed] == ["m", "g"] and len(queries) == 4    # a query a hit, and the manual merged
+    theirs = design_expand_related(raw, lambda d, p: queries.append(d) or [], lambda d: queries.append(d) or [])[1]
+    assert [d["doc_id"] for d in theirs] == ["m", "g"] and len(queries) == 4    # a query a hit, and the manual merged
     expansion = Expander(store, by_doc_type({"gcb": "document"}, "pages:0")).expand(hits)
     shown = merge_by_document(expansion.passages, ["gcb", "myservice"])
     assert [d.doc_id for d in shown] == ["m", "m", "g"] and len(store.asked) == 2
@@ -335,7 +438,13 @@ def test_each_document_is_asked_its_own_type():
 
 
 def test_types_are_compared_without_case_and_the_rest_goes_by_pages():
-    for kind, policy in (("GCB", whole_document()), (" MyService ", whole_document()), ("manual", pages(2)), (None, pages(2)), (7, pages(2))):
+    for kind, policy in (
+        ("GCB", whole_document()),
+        (" MyService ", whole_document()),
+        ("manual", pages(2)),
+        (None, pages(2)),
+        (7, pages(2)),
+    ):
         outline = Outline("d", 400, PAGES.levels, pages=PAGES.pages, metadata={"doc_type": kind})
         assert by_doc_type()(outline, at(20)) == policy(outline, at(20))
     assert by_doc_type({"7": "parent"}, "none", key="kind")(even(metadata={"kind": "x"}), at(3)) == Span(300, 400)
@@ -344,7 +453,7 @@ def test_types_are_compared_without_case_and_the_rest_goes_by_pages():
 
 
 def test_overlapping_page_windows_are_read_once():
-    """Two hits on neighboring pages: the seed's two windows repeat three pages."""
+    """Two hits on neighboring pages: the design's two windows repeat three pages."""
     store = Counting()
     text, nodes = paged(store, "m")
     hits = [hit(nodes["m#c5"]), hit(nodes["m#c9"])]
@@ -352,14 +461,19 @@ def test_overlapping_page_windows_are_read_once():
     assert p.text == text[p.span.start:p.span.end] and [k for k, _ in store.asked] == ["outlines", "chunks"]
 
 
-# --- parents ---------------------------------------------------------------------------------------------------------------------------
+# --- parents --------------------------------------------------------------------------------------------------------
 
 
 def merged(hits: Sequence[int], ratio: float = 0.5, **more: Any) -> list[Span]:
     """Spans of the passages: ten chunks, parents of four, four, one, and one chunk outside."""
     store = MemoryStore()
     text = "가나다라마바사아자" * 10
-    nodes = fill(store, "d", text, {"c": [Span(9 * i, 9 * i + 9) for i in range(10)], "p": [Span(0, 36), Span(36, 72), Span(72, 81)]})
+    nodes = fill(
+        store,
+        "d",
+        text,
+        {"c": [Span(9 * i, 9 * i + 9) for i in range(10)], "p": [Span(0, 36), Span(36, 72), Span(72, 81)]},
+    )
     return spans_of(Expander(store, auto_merge(ratio, **more)).expand([hit(nodes[f"d#c{i}"], None) for i in hits]))
 
 
@@ -370,13 +484,19 @@ def test_auto_merge_takes_more_than_its_share():
     assert merged([0, 2, 0, 2, 0]) == [Span(0, 9), Span(18, 27)]                 # a hit given twice counts once
     assert merged([8]) == [Span(72, 81)] and merged([9]) == [Span(81, 90)]       # an only child, an orphan
     assert merged([5, 0, 1, 2]) == [Span(45, 54), Span(0, 36)]
-    assert merged([0], 0.25) == [Span(0, 9)] and merged([0], 0.25, inclusive=True) == [Span(0, 36)] and merged([0], 0) == [Span(0, 36)]
+    assert (
+        merged([0], 0.25) == [Span(0, 9)]
+        and merged([0], 0.25, inclusive=True) == [Span(0, 36)]
+        and merged([0], 0) == [Span(0, 36)]
+    )
     assert merged([0, 1, 2, 3], 1) == [Span(0, 36)] and merged([0, 2, 3], 1) == [Span(0, 9), Span(18, 36)]
 
 
 def test_hits_that_are_not_expanded_count_too():
     store = MemoryStore()
-    nodes = fill(store, "d", "가나다라" * 8, {"c": [Span(4 * i, 4 * i + 4) for i in range(8)], "p": [Span(0, 16), Span(16, 32)]})
+    nodes = fill(
+        store, "d", "가나다라" * 8, {"c": [Span(4 * i, 4 * i + 4) for i in range(8)], "p": [Span(0, 16), Span(16, 32)]}
+    )
     expansion = Expander(store, auto_merge(), expand_top_k=1).expand([hit(nodes[f"d#c{i}"]) for i in (0, 2, 3, 5)])
     assert spans_of(expansion) == [Span(0, 16), Span(20, 24)] and expansion.stats.merged == 2
 
@@ -389,25 +509,48 @@ def test_children_of_two_overlapping_parents_belong_to_the_last():
         policy(even(), at(3))
 
 
-# --- sentences and sections --------------------------------------------------------------------------------------------------------------
+# --- sentences and sections -----------------------------------------------------------------------------------------
 
 
 def test_a_window_of_sentences_works_for_any_level():
-    outline = Outline("d", 100, {"s": [Span(10 * i, 10 * i + 9) for i in range(10)], "c": [Span(0, 35), Span(35, 59), Span(60, 100)]})
+    outline = Outline(
+        "d", 100, {"s": [Span(10 * i, 10 * i + 9) for i in range(10)], "c": [Span(0, 35), Span(35, 59), Span(60, 100)]}
+    )
     assert sentence_window(1)(outline, at(1)) == Span(20, 69) and sentence_window(0)(outline, at(1)) == Span(30, 59)
     assert sentence_window(99)(outline, at(1)) == Span(0, 99) and sentence_window(2)(outline, at(0, "s")) == Span(0, 29)
     from llama_index.core.schema import Document
-    sentences = SentenceWindowNodeParser(sentences="rule").outline(Document(text="One. Two. Three. Four. Five.", id_="d"))
+    sentences = SentenceWindowNodeParser(sentences="rule").outline(
+        Document(text="One. Two. Three. Four. Five.", id_="d")
+    )
     assert sentence_window(1)(sentences, at(2, "s")) == Span(5, 22)
 
 
-BOOK = even(10, 10, sections=[("A", Span(10, 20)), ("A > B", Span(20, 40)), ("A > B > C", Span(40, 60)), ("A > D", Span(60, 70)), ("E", Span(70, 80)), ("E", Span(80, 100))])
+BOOK = even(
+    10,
+    10,
+    sections=[
+        ("A", Span(10, 20)),
+        ("A > B", Span(20, 40)),
+        ("A > B > C", Span(40, 60)),
+        ("A > D", Span(60, 70)),
+        ("E", Span(70, 80)),
+        ("E", Span(80, 100)),
+    ],
+)
 
 
-@pytest.mark.parametrize("i, smallest, outermost", [
-    (0, Span(0, 10), Span(0, 10)), (1, Span(10, 20), Span(10, 70)), (2, Span(20, 40), Span(10, 70)), (5, Span(40, 60), Span(10, 70)), (6, Span(60, 70), Span(10, 70)),
-    (7, Span(70, 80), Span(70, 80)), (9, Span(80, 100), Span(80, 100)),
-])
+@pytest.mark.parametrize(
+    "i, smallest, outermost",
+    [
+        (0, Span(0, 10), Span(0, 10)),
+        (1, Span(10, 20), Span(10, 70)),
+        (2, Span(20, 40), Span(10, 70)),
+        (5, Span(40, 60), Span(10, 70)),
+        (6, Span(60, 70), Span(10, 70)),
+        (7, Span(70, 80), Span(70, 80)),
+        (9, Span(80, 100), Span(80, 100)),
+    ],
+)
 def test_sections(i, smallest, outermost):
     assert section()(BOOK, at(i)) == smallest and section(1)(BOOK, at(i)) == outermost
 
@@ -416,22 +559,50 @@ def test_sections_of_a_level_and_their_cap():
     assert [section(k)(BOOK, at(5)) for k in (1, 2, 3, 4)] == [Span(10, 70), Span(20, 60), Span(40, 60), Span(40, 60)]
     assert section(1, longest=40)(BOOK, at(5)) == Span(20, 60) and section(1, longest=10)(BOOK, at(5)) == Span(50, 60)
     assert section(longest=15)(BOOK, at(3)) == Span(30, 40)    # cut to whole chunks around the hit
-    assert section()(even(), at(3)) == neighbors()(even(), at(3)) and section(otherwise="none")(even(), at(3)) == Span(300, 400)
-    implied = even(10, 10, sections=[("A > B > C", Span(10, 20)), ("A > B > D", Span(20, 40)), ("A > E", Span(40, 60)), ("AB > F", Span(60, 100))])  # 장 without text of its own
+    assert section()(even(), at(3)) == neighbors()(even(), at(3)) and section(otherwise="none")(even(), at(3)) == Span(
+        300, 400
+    )
+    implied = even(
+        10,
+        10,
+        sections=[
+            ("A > B > C", Span(10, 20)),
+            ("A > B > D", Span(20, 40)),
+            ("A > E", Span(40, 60)),
+            ("AB > F", Span(60, 100)),
+        ],
+    )  # 장 without text of its own
     assert [[section(k)(implied, at(i)) for k in (1, 2, 3)] for i in (1, 3, 5, 6)] == [
-        [Span(10, 60), Span(10, 40), Span(10, 20)], [Span(10, 60), Span(10, 40), Span(20, 40)], [Span(10, 60), Span(40, 60), Span(40, 60)], 3 * [Span(60, 100)]]
+        [Span(10, 60), Span(10, 40), Span(10, 20)],
+        [Span(10, 60), Span(10, 40), Span(20, 40)],
+        [Span(10, 60), Span(40, 60), Span(40, 60)],
+        3 * [Span(60, 100)],
+    ]
     across = Outline("d", 100, {"c": [Span(0, 25), Span(25, 45), Span(45, 75), Span(75, 100)]}, sections=BOOK.sections)
     assert section()(across, at(1)) == Span(20, 60)    # from B into C: B with what is below it holds both
     assert section()(across, at(2)) == Span(40, 75)    # from C into E: no section holds both
 
 
-# --- a model -----------------------------------------------------------------------------------------------------------------------------
+# --- a model --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer, expected", [
-    ("[1, 0, 5]", [1, 0, 5]), ("답: [1,0,99] 입니다", [1, 0, 10]), ("[a] 그리고 [2, 2, 2]", [2, 2, 2]), ("```json\n[0, 0, 0]\n```", [0, 0, 0]),
-    ("[1, 2]", None), ("[1, 2, 3, 4]", None), ("[-1, 0, 1]", None), ("[true, 1, 1]", None), ("[1.5, 1, 1]", None), ("", None), ("[[1, 2, 3", None), ("{\"1\": 2}", None),
-])
+@pytest.mark.parametrize(
+    "answer, expected",
+    [
+        ("[1, 0, 5]", [1, 0, 5]),
+        ("답: [1,0,99] 입니다", [1, 0, 10]),
+        ("[a] 그리고 [2, 2, 2]", [2, 2, 2]),
+        ("```json\n[0, 0, 0]\n```", [0, 0, 0]),
+        ("[1, 2]", None),
+        ("[1, 2, 3, 4]", None),
+        ("[-1, 0, 1]", None),
+        ("[true, 1, 1]", None),
+        ("[1.5, 1, 1]", None),
+        ("", None),
+        ("[[1, 2, 3", None),
+        ("{\"1\": 2}", None),
+    ],
+)
 def test_windows_are_read_strictly(answer, expected):
     if expected is None:
         with pytest.raises(ValueError, match="no list of 3"):
@@ -445,9 +616,15 @@ def test_a_model_that_fails_costs_the_choice_not_the_passages(answer):
     store = MemoryStore()
     _, nodes = row(store, "d", 40)
     llm = Says(answer)
-    expansion = Expander(store, llm_window(llm, default=1), expand_top_k=2).expand([hit(nodes["d#c5"]), hit(nodes["d#c15"]), hit(nodes["d#c25"])], "며칠?")
+    expansion = Expander(store, llm_window(llm, default=1), expand_top_k=2).expand(
+        [hit(nodes["d#c5"]), hit(nodes["d#c15"]), hit(nodes["d#c25"])], "며칠?"
+    )
     assert [len(p.neighbors) for p in expansion.passages] == [2, 2, 0]
-    assert len(llm.prompts) == expansion.stats.llm_calls == 1 and len(expansion.stats.events) == 1 and "window 1 for all" in expansion.stats.events[0]
+    assert (
+        len(llm.prompts) == expansion.stats.llm_calls == 1
+        and len(expansion.stats.events) == 1
+        and "window 1 for all" in expansion.stats.events[0]
+    )
 
 
 def test_the_model_is_asked_once_about_all_hits_and_no_text_breaks_out():
@@ -456,13 +633,19 @@ def test_the_model_is_asked_once_about_all_hits_and_no_text_breaks_out():
     llm = Says("[0, 1]")
     Expander(store, llm_window(llm)).expand([hit(nodes["d#c0"]), hit(nodes["d#c1"])], "며칠 {n}?")
     (prompt,) = llm.prompts
-    assert prompt.count("</자료>") == 1 and "[1] 가나 ‹/자료>" in prompt and "정수 2개" in prompt and "며칠 {n}?" in prompt and "10까지" in prompt
+    assert (
+        prompt.count("</자료>") == 1
+        and "[1] 가나 ‹/자료>" in prompt
+        and "정수 2개" in prompt
+        and "며칠 {n}?" in prompt
+        and "10까지" in prompt
+    )
     for bad in ({"default": -1}, {"most": -1}, {"size": 0}):
         with pytest.raises(InputError, match="llm_window needs"):
             llm_window(llm, **bad)
 
 
-# --- segments ----------------------------------------------------------------------------------------------------------------------------
+# --- segments -------------------------------------------------------------------------------------------------------
 
 
 @examples(200)
@@ -491,7 +674,10 @@ def test_segments_go_beyond_the_last_retrieved_chunk():
     def relevance(question, chunks): return [0.9 if a.index in good else 0.0 for a in chunks]
     assert rse_of_the_peers([v - 0.2 for v in relevance("", [at(i) for i in range(20)])], [5], 20) == range(5, 6)
     expansion = Expander(store, best_segments(relevance=relevance)).expand([hit(nodes["d#c5"])], "?")
-    assert [(p.hits, p.neighbors) for p in expansion.passages] == [(("d#c5",), ("d#c3", "d#c4", "d#c6")), ((), ("d#c17", "d#c18"))]
+    assert [(p.hits, p.neighbors) for p in expansion.passages] == [
+        (("d#c5",), ("d#c3", "d#c4", "d#c6")),
+        ((), ("d#c17", "d#c18")),
+    ]
     assert "segment, mean value 0.90 (rank 1)" in str(expansion.passages[1].why["d#c17"])
     assert Expander(store, best_segments(relevance=relevance, extra=0)).expand([hit(nodes["d#c5"])]).stats.beside == 0
 
@@ -511,29 +697,43 @@ def test_relevance_of_words_needs_no_read():
     values = bm25_relevance(bm25, str.split)("7번째", [at(i) for i in range(20)] + [Address("x", "c", 0)])
     assert values[7] == 1.0 and sum(values) == 1.0
     assert bm25_relevance(Bm25(), str.split)("7번째", [at(0)]) == [0.0]
-    expansion = Expander(store, best_segments(relevance=bm25_relevance(bm25, str.split))).expand([hit(nodes["d#c5"])], "7번째")
+    expansion = Expander(store, best_segments(relevance=bm25_relevance(bm25, str.split))).expand(
+        [hit(nodes["d#c5"])], "7번째"
+    )
     assert expansion.passages[0].neighbors == ("d#c6", "d#c7") and len(store.asked) == 2
     for bad in (lambda q, c: [0.0], lambda q, c: [math.nan] * len(c)):
         with pytest.raises(InputError, match="relevance must give 20 finite numbers"):
             Expander(store, best_segments(relevance=bad)).expand([hit(nodes["d#c5"])])
 
 
-# --- references --------------------------------------------------------------------------------------------------------------------------
+# --- references -----------------------------------------------------------------------------------------------------
 
 
 def test_references_follow_citations_to_a_depth_and_each_once():
     store = Counting()
     texts = {d: row(store, d)[0] for d in "abc"}
     def chunk(d: str, i: int) -> Span: return store._outlines[d].levels["c"][i]
-    arrows = {("a", 5): [("b", 3), ("a", 12)], ("b", 3): [("c", 0), ("a", 5), ("b", 3)], ("a", 12): [("b", 3)], ("c", 0): [("c", 9)]}
+    arrows = {
+        ("a", 5): [("b", 3), ("a", 12)],
+        ("b", 3): [("c", 0), ("a", 5), ("b", 3)],
+        ("a", 12): [("b", 3)],
+        ("c", 0): [("c", 9)],
+    }
     def cite(doc_id: str, span: Span) -> list[Place]:
-        return [Place(d, chunk(d, i), f"→{d}{i}") for (s, j), to in arrows.items() if s == doc_id and chunk(s, j).overlap(span) for d, i in to]
+        return [
+            Place(d, chunk(d, i), f"→{d}{i}")
+            for (s, j), to in arrows.items()
+            if s == doc_id and chunk(s, j).overlap(span)
+            for d, i in to
+        ]
     found = {}
     for depth in (1, 2, 3):
         store.asked = []
         expansion = Expander(store, with_citations(cite, depth)).expand([hit(store._chunks["a#c5"], 0.9)])
         found[depth] = [(p.doc_id, p.hits or p.neighbors) for p in expansion.passages]
-        assert len(store.asked) == 2 and all(p.text == texts[p.doc_id][p.span.start:p.span.end] for p in expansion.passages)
+        assert len(store.asked) == 2 and all(
+            p.text == texts[p.doc_id][p.span.start : p.span.end] for p in expansion.passages
+        )
     assert found[1] == [("a", ("a#c5",)), ("b", ("b#c3",)), ("a", ("a#c12",))]
     assert found[2] == [*found[1], ("c", ("c#c0",))] and found[3] == [*found[2], ("c", ("c#c9",))]
     limited = Expander(store, with_citations(cite, 3, most=2)).expand([hit(store._chunks["a#c5"])])
@@ -551,7 +751,9 @@ def test_a_node_that_does_not_say_where_it_stands_brings_what_is_at_hand():
     node = store._chunks["a#c5"].model_copy(update={"start_char_idx": None, "end_char_idx": None})
     policy = with_citations(lambda d, s: [Place("b", spans[2]), Place("a", spans[12])])
     expansion = Expander(store, policy).expand([hit(node)])
-    assert [p.doc_id for p in expansion.passages] == ["a", "a"] and list(expansion.dropped.values()) == ["its document is not in the index"]
+    assert [p.doc_id for p in expansion.passages] == ["a", "a"] and list(expansion.dropped.values()) == [
+        "its document is not in the index"
+    ]
     assert len(store.asked) == 2
 
 
@@ -561,8 +763,17 @@ def test_a_catalogue_of_statutes_cites():
 
     from ragnb.chunking.structure import RecordNodeParser
     text = "휴가법\n[시행 2020. 1. 1.]\n\n" + "\n\n".join(
-        f"제{i}조({t}) {b}" for i, (t, b) in enumerate([("목적", "이 법은 휴가를 정한다."), ("정의", "휴가란 쉬는 날을 말한다."), ("기간", "휴가는 15일로 한다."),
-                                                       ("예외", "제2조에 따른 휴가가 아닌 날은 제외한다.")], 1))
+        f"제{i}조({t}) {b}"
+        for i, (t, b) in enumerate(
+            [
+                ("목적", "이 법은 휴가를 정한다."),
+                ("정의", "휴가란 쉬는 날을 말한다."),
+                ("기간", "휴가는 15일로 한다."),
+                ("예외", "제2조에 따른 휴가가 아닌 날은 제외한다."),
+            ],
+            1,
+        )
+    )
     document = Document(text=text, id_="휴가법", metadata={"title": "휴가법"})
     nodes, outline = RecordNodeParser(kind="statute", min_size=1).parse(document)
     for n in nodes:
@@ -575,7 +786,7 @@ def test_a_catalogue_of_statutes_cites():
     assert len(expansion.passages) == 2 and expansion.passages[1].text.startswith("제2조") and len(store.asked) == 2
 
 
-# --- pages and documents by id --------------------------------------------------------------------------------------------------------------
+# --- pages and documents by id --------------------------------------------------------------------------------------
 
 
 def test_pages_are_fetched_in_two_reads_for_any_number_of_documents():
@@ -583,7 +794,9 @@ def test_pages_are_fetched_in_two_reads_for_any_number_of_documents():
     for d in range(40):
         paged(store, f"d{d}")
     found = fetch_pages(store, {f"d{d}": [None, -1, 0, 2, 99] for d in range(41)})
-    assert [k for k, _ in store.asked] == ["outlines", "chunks"] and found.missing == ("d40",) and len(found.found) == 40
+    assert (
+        [k for k, _ in store.asked] == ["outlines", "chunks"] and found.missing == ("d40",) and len(found.found) == 40
+    )
     assert [n.metadata["index"] for n in found.found["d7"]] == [4, 5, 6, 7]
     assert fetch_pages(store, {}) == ({}, ()) and len(store.asked) == 2
 
@@ -593,7 +806,11 @@ def test_documents_are_fetched_whole_or_around_a_chunk():
     row(store, "d", 120)
     def numbers(**more: Any) -> list[int]: return [n.metadata["index"] for n in fetch_doc_chunks(store, "d", **more)]
     assert numbers() == list(range(50)) and numbers(max_chunks=500) == list(range(120))
-    assert numbers(around="d#c100") == list(range(70, 120)) and numbers(around=60, max_chunks=3) == [59, 60, 61] and numbers(around=at(119), max_chunks=2) == [118, 119]
+    assert (
+        numbers(around="d#c100") == list(range(70, 120))
+        and numbers(around=60, max_chunks=3) == [59, 60, 61]
+        and numbers(around=at(119), max_chunks=2) == [118, 119]
+    )
     assert [n.metadata["index"] for n in fetch_doc_pages(store, "d", [1])] == []    # no pages
     store.lost = {"d#c1"}
     assert numbers(max_chunks=3) == [0, 2] and fetch_chunks(store, {"d": None}, 3).missing == ("d#c1",)
@@ -605,14 +822,16 @@ def test_documents_are_fetched_whole_or_around_a_chunk():
     store.lost, store.asked = set(), []
     for d in range(10):
         row(store, f"e{d}")
-    assert {len(v) for v in fetch_chunks(store, {f"e{d}": 10 for d in range(10)}, 5).found.values()} == {5} and len(store.asked) == 2
+    assert {len(v) for v in fetch_chunks(store, {f"e{d}": 10 for d in range(10)}, 5).found.values()} == {5} and len(
+        store.asked
+    ) == 2
 
 
-# --- hits as seed 000 writes them -----------------------------------------------------------------------------------------------------------
+# --- hits as the OpenSearch design writes them ----------------------------------------------------------------------
 
 
-class SeedExpander:
-    """Seed 000's NeighborChunkExpander over a list of chunks instead of a server."""
+class DesignExpander:
+    """The OpenSearch design's NeighborChunkExpander over a list of chunks instead of a server."""
 
     def __init__(self, corpus: list[dict], window: int = 5, max_results: int = 80, fails: bool = False) -> None:
         self.corpus, self.window, self.max_results, self.fails = corpus, window, max_results, fails
@@ -620,8 +839,17 @@ class SeedExpander:
     def search(self, clauses: list[tuple]) -> list[dict]:
         if self.fails:
             raise ConnectionError("down")
-        def near(c: dict) -> bool: return any(c["_source"]["document_id"] == d and a <= c["_source"]["chunk_index"] <= b for d, a, b in clauses)
-        return copy.deepcopy(sorted(filter(near, self.corpus), key=lambda c: (c["_source"]["document_id"], c["_source"]["chunk_index"]))[:self.max_results])
+
+        def near(c: dict) -> bool:
+            return any(
+                c["_source"]["document_id"] == d and a <= c["_source"]["chunk_index"] <= b for d, a, b in clauses
+            )
+
+        return copy.deepcopy(
+            sorted(filter(near, self.corpus), key=lambda c: (c["_source"]["document_id"], c["_source"]["chunk_index"]))[
+                : self.max_results
+            ]
+        )
 
     def expand(self, results: list[dict]) -> list[dict]:
         clauses = []
@@ -642,86 +870,116 @@ class SeedExpander:
                 r["is_neighbor"] = is_neighbor
                 merged.append(r)
                 seen.add(r["_id"])
-        merged.sort(key=lambda x: (x.get("_source", {}).get("document_id", 0), x.get("_source", {}).get("chunk_index", 0)))
+        merged.sort(
+            key=lambda x: (x.get("_source", {}).get("document_id", 0), x.get("_source", {}).get("chunk_index", 0))
+        )
         return merged[:self.max_results]
 
 
-def both(hits: list[dict], window: int = 2, documents: Sequence[Any] = (1, 2), **more: Any) -> tuple[Callable[[], list[dict]], list[dict], Counting]:
-    """The seed's expander, ready to be called on the same hits, and what ours returns."""
+def both(
+    hits: list[dict], window: int = 2, documents: Sequence[Any] = (1, 2), **more: Any
+) -> tuple[Callable[[], list[dict]], list[dict], Counting]:
+    """The design's expander, ready to be called on the same hits, and what ours returns."""
     store, corpus = Counting(), []
     for d in documents:
         for node in row(store, str(d), 30)[1].values():
-            corpus.append({"_id": f"chunk_{d}_{node.metadata['index']}", "_source": {"document_id": d, "chunk_index": node.metadata["index"], "text": node.text}, "_score": 0.1})
+            corpus.append(
+                {
+                    "_id": f"chunk_{d}_{node.metadata['index']}",
+                    "_source": {"document_id": d, "chunk_index": node.metadata["index"], "text": node.text},
+                    "_score": 0.1,
+                }
+            )
     ours = expand_dicts(Expander(store, neighbors(window), expand_top_k=len(hits), **more), copy.deepcopy(hits))
-    return lambda: SeedExpander(corpus, window).expand(hits), ours, store
+    return lambda: DesignExpander(corpus, window).expand(hits), ours, store
 
 
 def raw(doc_id: Any, index: Any, name: str | None = "c", score: float | None = 0.5) -> dict:
-    return {**({} if name is None else {"_id": name}), "_source": {"document_id": doc_id, "chunk_index": index, "text": "…"}, "_score": score}
+    return {
+        **({} if name is None else {"_id": name}),
+        "_source": {"document_id": doc_id, "chunk_index": index, "text": "…"},
+        "_score": score,
+    }
 
 
 def places(chunks: list[dict]) -> list[tuple]:
     return [(c["_source"].get("document_id"), c["_source"].get("chunk_index")) for c in chunks]
 
 
-def test_seed_case_1_dicts():
+def test_design_case_1_dicts():
     _, ours, store = both([raw(1, 5, "c1")])
     assert places(ours) == [(1, i) for i in (3, 4, 5, 6, 7)] and len(store.asked) == 2
-    assert [c["is_neighbor"] for c in ours] == [True, True, False, True, True] and ours[2]["_id"] == "c1" and ours[2]["_score"] == 0.5
-    assert ours[0] == {"_id": "1#c3", "_source": {"document_id": 1, "chunk_index": 3, "text": "3번째 문장이다.", "file_name": "1"}, "_score": None, "is_neighbor": True}
+    assert (
+        [c["is_neighbor"] for c in ours] == [True, True, False, True, True]
+        and ours[2]["_id"] == "c1"
+        and ours[2]["_score"] == 0.5
+    )
+    assert ours[0] == {
+        "_id": "1#c3",
+        "_source": {"document_id": 1, "chunk_index": 3, "text": "3번째 문장이다.", "file_name": "1"},
+        "_score": None,
+        "is_neighbor": True,
+    }
 
 
-def test_seed_case_2_dicts_without_text():
-    hits = [{"_id": "c1", "_source": {"document_id": 1, "chunk_index": 5}}, {"_id": "c2", "_source": {"document_id": 1, "chunk_index": 7}}]
+def test_design_case_2_dicts_without_text():
+    hits = [
+        {"_id": "c1", "_source": {"document_id": 1, "chunk_index": 5}},
+        {"_id": "c2", "_source": {"document_id": 1, "chunk_index": 7}},
+    ]
     _, ours, _ = both(hits)
     assert [i for _, i in places(ours)] == list(range(3, 10)) and "text" not in ours[2]["_source"]
 
 
-def test_seed_case_3_dicts_of_two_documents():
+def test_design_case_3_dicts_of_two_documents():
     _, ours, _ = both([raw(2, 10, "c2"), raw(1, 5, "c1")], 1)
     assert places(ours) == [(2, 9), (2, 10), (2, 11), (1, 4), (1, 5), (1, 6)]
 
 
-def test_seed_case_4_no_dicts():
+def test_design_case_4_no_dicts():
     assert both([])[1] == []
 
 
-def test_the_seed_changes_its_input_and_ours_does_not():
+def test_the_design_changes_its_input_and_ours_does_not():
     hits = [raw(1, 5, "c1")]
     before = copy.deepcopy(hits)
-    seed, ours, _ = both(hits)
+    theirs, ours, _ = both(hits)
     assert hits == before
     ours[2]["_source"]["text"] = "changed"
     assert hits == before
-    seed()
+    theirs()
     assert hits != before and hits[0]["is_neighbor"] is False
 
 
-def test_the_seed_loses_a_hit_without_an_id():
+def test_the_design_loses_a_hit_without_an_id():
     hits = [raw(1, 5, "c1"), raw(1, 20, None), {"_source": {"text": "글"}, "_score": 0.1}]
-    seed, ours, _ = both(hits)
-    assert [(c["_source"].get("chunk_index"), c["is_neighbor"]) for c in ours if not c["is_neighbor"]] == [(5, False), (20, False), (None, False)]
-    assert not [c for c in seed() if "_id" not in c]    # chunk 20 comes back as a neighbor, the other text never
+    theirs, ours, _ = both(hits)
+    assert [(c["_source"].get("chunk_index"), c["is_neighbor"]) for c in ours if not c["is_neighbor"]] == [
+        (5, False),
+        (20, False),
+        (None, False),
+    ]
+    assert not [c for c in theirs() if "_id" not in c]    # chunk 20 comes back as a neighbor, the other text never
 
 
-def test_the_seed_returns_early_without_the_mark():
+def test_the_design_returns_early_without_the_mark():
     hits = [{"_id": "x", "_source": {"text": "글"}}]
-    seed, ours, _ = both(hits)
-    assert "is_neighbor" not in seed()[0]
+    theirs, ours, _ = both(hits)
+    assert "is_neighbor" not in theirs()[0]
     assert [c["is_neighbor"] for c in ours] == [False] and ours[0]["_id"] == "x"
 
 
-def test_the_seed_cannot_sort_text_ids_with_a_hit_that_has_none():
+def test_the_design_cannot_sort_text_ids_with_a_hit_that_has_none():
     hits = [raw("규정", 5, "c1"), {"_id": "x", "_source": {"text": "글"}}]
-    seed, ours, _ = both(hits, documents=["규정"])
+    theirs, ours, _ = both(hits, documents=["규정"])
     with pytest.raises(TypeError):
-        seed()
+        theirs()
     assert [c["_id"] for c in ours if not c["is_neighbor"]] == ["c1", "x"]
 
 
-def test_the_seed_prints_an_error_and_goes_on(capsys, monkeypatch):
+def test_the_design_prints_an_error_and_goes_on(capsys, monkeypatch):
     hits = [raw(1, 5, "c1")]
-    assert SeedExpander([], fails=True).expand(copy.deepcopy(hits)) == hits and "failed" in capsys.readouterr().out
+    assert DesignExpander([], fails=True).expand(copy.deepcopy(hits)) == hits and "failed" in capsys.readouterr().out
     store = MemoryStore()
     row(store, "1")
     def down(*_: Any) -> None: raise ConnectionError("down")
@@ -731,10 +989,10 @@ def test_the_seed_prints_an_error_and_goes_on(capsys, monkeypatch):
     assert capsys.readouterr().out == ""
 
 
-def test_the_seed_drops_the_best_hit_of_ten():
+def test_the_design_drops_the_best_hit_of_ten():
     hits = [raw(d, 15, f"c{d}", 1 / (11 - d)) for d in range(10, 0, -1)]
-    seed, ours, _ = both(hits, 5, range(1, 11))
-    kept = [c["_id"] for c in seed() if not c["is_neighbor"]]
+    theirs, ours, _ = both(hits, 5, range(1, 11))
+    kept = [c["_id"] for c in theirs() if not c["is_neighbor"]]
     assert len(kept) == 7 and "c10" not in kept
     assert [c["_id"] for c in ours if not c["is_neighbor"]] == [f"c{d}" for d in range(10, 0, -1)] and len(ours) == 80
 
@@ -746,8 +1004,22 @@ def test_ids_may_be_numbers_or_text(number, name):
     assert places(ours) == [(name(d), number(i)) for d, i in ((1, 4), (1, 5), (1, 6), (2, 0), (2, 1))]
 
 
-@pytest.mark.parametrize("odd", [{"_id": "a"}, {"_id": "a", "_source": None}, raw(1, -1, "a"), raw(1, 4.5, "a"), raw(1, None, "a"), raw(None, 3, "a"), raw("", 3, "a"),
-                                 raw(1, 99, "a"), raw("unknown", 3, "a"), raw(1, "x", "a"), {}])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"_id": "a"},
+        {"_id": "a", "_source": None},
+        raw(1, -1, "a"),
+        raw(1, 4.5, "a"),
+        raw(1, None, "a"),
+        raw(None, 3, "a"),
+        raw("", 3, "a"),
+        raw(1, 99, "a"),
+        raw("unknown", 3, "a"),
+        raw(1, "x", "a"),
+        {},
+    ],
+)
 def test_odd_hits_are_kept_as_they_are(odd):
     _, ours, _ = both([odd, raw(1, 5, "c1")], 1)
     assert ours[0] == {**odd, "is_neighbor": False} and places(ours[1:]) == [(1, 4), (1, 5), (1, 6)]
@@ -755,7 +1027,11 @@ def test_odd_hits_are_kept_as_they_are(odd):
 
 def test_a_dict_with_our_own_id_needs_nothing_else():
     _, ours, _ = both([{"_id": "1#c5", "_score": 1.0}], 1)
-    assert [c["_id"] for c in ours] == ["1#c4", "1#c5", "1#c6"] and ours[1] == {"_id": "1#c5", "_score": 1.0, "is_neighbor": False}
+    assert [c["_id"] for c in ours] == ["1#c4", "1#c5", "1#c6"] and ours[1] == {
+        "_id": "1#c5",
+        "_score": 1.0,
+        "is_neighbor": False,
+    }
 
 
 def test_dicts_work_with_every_policy():
@@ -769,7 +1045,7 @@ def test_dicts_work_with_every_policy():
         assert len(ours) == len(set(places(ours)))
 
 
-def test_the_limit_of_the_seed_holds_for_dicts():
+def test_the_limit_of_the_design_holds_for_dicts():
     _, ours, _ = both([raw(1, i, f"c{i}") for i in range(0, 30, 10)], 5, max_chunks=10)
     assert len(ours) == 10 and sum(not c["is_neighbor"] for c in ours) == 3
     assert list(itertools.chain(*[[c["_id"]] for c in ours if not c["is_neighbor"]])) == ["c0", "c10", "c20"]

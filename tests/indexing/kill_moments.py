@@ -30,12 +30,12 @@ from ragnb.indexing.commits import IndexWriter
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import IndexUpdate, update_index
 from ragnb.retrieval.bm25 import Bm25
-from ragnb.storage.chroma import ChromaStore
+from ragnb.storage import chroma
 
 POINTS = [  # Whatever changes the disk
     (commits, "write_atomically"), (update, "save_embedding"), (Bm25, "save"), (commits.shutil, "rmtree"),
-    (ChromaStore, "_put"), (ChromaStore, "_upsert"), (ChromaStore, "_delete"), (ChromaStore, "_set_vectors"),
-    (IndexWriter, "commit"),
+    (chroma.ChromaStore, "_replace"), (chroma.ChromaStore, "_remove"), (chroma.ChromaStore, "_write_vectors"),
+    (chroma._Rows, "write"), (chroma._Rows, "delete"), (chroma._Rows, "write_vectors"), (IndexWriter, "commit"),
 ]
 
 

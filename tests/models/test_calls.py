@@ -26,7 +26,7 @@ def both(calls, llm, cache=None, **options):
     yield asyncio.run(aask_all(calls, llm, cache, **options))
 
 
-# --- prompts and answers -----------------------------------------------------------------------------------------------------------
+# --- prompts and answers ----------------------------------------------------------------------------------------------
 
 
 @examples(200)
@@ -34,7 +34,8 @@ def both(calls, llm, cache=None, **options):
 def test_no_value_ends_a_mark(document: str, chunk: str) -> None:
     filled = fill_prompt("<문서>{document}</문서><A>{chunk}</A>", document=document, chunk=chunk)
     assert len(filled) == len("<문서></문서><A></A>") + len(document) + len(chunk)
-    assert filled.count("</문서>") == 1 and filled.lower().count("</a>") == 1 and filled.startswith("<문서>") and filled.endswith("</A>")
+    assert filled.count("</문서>") == 1 and filled.lower().count("</a>") == 1
+    assert filled.startswith("<문서>") and filled.endswith("</A>")
 
 
 @examples(200)
@@ -45,14 +46,16 @@ def test_an_answer_is_one_short_paragraph(answer: str, limit: int) -> None:
 
 
 @pytest.mark.parametrize(("answer", "cleaned"), [
-    ("", ""), ("  \n ", ""), ("<think>a</think>", ""), ("<thinking>\na\n</thinking>\nb", "b"), ("<THINK>a</THINK>b", "b"), ("```\na\n```", "a"),
-    ("Here is the context:\n\na b.", "a b."), ("한 줄뿐:", "한 줄뿐:"), ('"따옴표"', "따옴표"), ("a\n\nb\tc", "a b c"), ("x</think>y", "y"),
+    ("", ""), ("  \n ", ""), ("<think>a</think>", ""), ("<thinking>\na\n</thinking>\nb", "b"),
+    ("<THINK>a</THINK>b", "b"), ("```\na\n```", "a"), ("Here is the context:\n\na b.", "a b."),
+    ("한 줄뿐:", "한 줄뿐:"), ('"따옴표"', "따옴표"),
+    ("a\n\nb\tc", "a b c"), ("x</think>y", "y"),
 ])
 def test_answers_of_models_are_cleaned(answer: str, cleaned: str) -> None:
     assert clean_answer(answer) == cleaned
 
 
-# --- the cache ---------------------------------------------------------------------------------------------------------------------
+# --- the cache --------------------------------------------------------------------------------------------------------
 
 
 def test_a_cache_cut_at_any_byte_keeps_what_was_whole(tmp_path: Path) -> None:
@@ -83,20 +86,28 @@ def test_a_file_that_is_no_cache_is_not_written_to(tmp_path: Path) -> None:
 
 def test_two_caches_of_one_file_do_not_harm_each_other(tmp_path: Path) -> None:
     one, two = CallCache(tmp_path / "c.jsonl"), CallCache(tmp_path / "c.jsonl")
-    threads = [threading.Thread(target=lambda c=c, n=n: [c.put(f"{n}{i}", "가" * 500) for i in range(50)]) for n, c in (("a", one), ("b", two))]
-    [t.start() for t in threads]
-    [t.join() for t in threads]
+
+    def fill(cache: CallCache, name: str) -> None:
+        for i in range(50):
+            cache.put(f"{name}{i}", "가" * 500)
+
+    threads = [threading.Thread(target=fill, args=pair) for pair in ((one, "a"), (two, "b"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     cache = CallCache(tmp_path / "c.jsonl")
     assert len(cache) == 100 and cache.damaged == 0
 
 
-# --- runs --------------------------------------------------------------------------------------------------------------------------
+# --- runs -------------------------------------------------------------------------------------------------------------
 
 
 def test_each_call_is_made_once(tmp_path: Path) -> None:
     for workers in (1, 3):
         for answers, report in both(CALLS, llm := ScriptedLLM(), workers=workers):
-            assert list(answers) == [c.name for c in CALLS] and report.calls == 12 and report.prompt_characters == sum(len(c.prompt) for c in CALLS)
+            assert list(answers) == [c.name for c in CALLS] and report.calls == 12
+            assert report.prompt_characters == sum(len(c.prompt) for c in CALLS)
         assert len(llm.prompts) == 24
     cache, llm = CallCache(tmp_path / "c.jsonl"), ScriptedLLM()
     runs = [report for _, report in both(CALLS, llm, cache)]
@@ -113,7 +124,8 @@ def test_failures_are_reported_kept_apart_and_asked_again() -> None:
     replies = {"질문 3": TimeoutError("late"), "질문 7": "<think>only thoughts</think>", "질문 9": ValueError("x" * 900)}
     answers, report = ask_all(CALLS, ScriptedLLM(lambda p: replies.get(p, "답.")), cache)
     assert list(answers) == [c.name for c in CALLS if c.prompt not in bad]
-    assert list(report.failures) == ["c3", "c7", "c9"] == report.missing and report.failures["c3"] == "TimeoutError: late"
+    assert list(report.failures) == ["c3", "c7", "c9"] == report.missing
+    assert report.failures["c3"] == "TimeoutError: late"
     assert report.failures["c7"] == "the answer is empty" and len(report.failures["c9"]) == 300
     answers, report = ask_all(CALLS, llm := ScriptedLLM(), cache)
     assert set(llm.prompts) == bad and len(answers) == 12 and report.cached == 9 and not report.missing
@@ -121,8 +133,10 @@ def test_failures_are_reported_kept_apart_and_asked_again() -> None:
 
 @pytest.mark.parametrize("workers", [1, 4])
 def test_a_dead_server_is_given_up(workers: int) -> None:
-    for answers, report in both([Call(str(i), str(i)) for i in range(200)], ScriptedLLM(lambda p: ConnectionError("refused")), workers=workers, give_up=5):
-        assert not answers and 5 <= report.calls < 5 + workers and len(report.not_asked) == 200 - report.calls and len(report.missing) == 200
+    calls, dead = [Call(str(i), str(i)) for i in range(200)], ScriptedLLM(ConnectionError("refused"))
+    for answers, report in both(calls, dead, workers=workers, give_up=5):
+        assert not answers and 5 <= report.calls < 5 + workers
+        assert len(report.not_asked) == 200 - report.calls and len(report.missing) == 200
 
 
 def test_a_failure_now_and_then_is_not_a_dead_server() -> None:
@@ -145,8 +159,9 @@ def test_an_interrupt_stops_the_run_and_keeps_what_was_done(tmp_path: Path) -> N
     cache = CallCache(tmp_path / "c.jsonl")
     many = [Call(str(i), str(i)) for i in range(100)]
     for workers in (1, 3):
+        llm = ScriptedLLM(lambda p: KeyboardInterrupt() if p == "20" else "답")
         with pytest.raises(KeyboardInterrupt):
-            ask_all(many, llm := ScriptedLLM(lambda p: KeyboardInterrupt() if p == "20" else "답"), cache, workers=workers)
+            ask_all(many, llm, cache, workers=workers)
         assert len(llm.prompts) < 100 - 10  # others may finish what they had begun
     done = len(CallCache(cache.path))
     assert done >= 18

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import unicodedata
@@ -42,14 +43,15 @@ def emb() -> NgramEmbedding:
     return NgramEmbedding(dims=64).fit(TEXTS)
 
 
-# --- n-grams -------------------------------------------------------------------------------------------------------------------------
+# --- n-grams ----------------------------------------------------------------------------------------------------------
 
 
 def test_hashes_do_not_change():
     """An index made by one version must be readable by the next: these numbers are part of the format."""
     rows, hashes = hash_ngrams(["가", "cat"])
     assert sorted(rows.tolist()) == [0] * 4 + [1] * 6
-    assert sorted(hashes.tolist())[:4] == [1543190387210014182, 3505209254301981534, 4956017383772060783, 5094847159844613219]
+    assert sorted(hashes.tolist())[:4] == [
+        1543190387210014182, 3505209254301981534, 4956017383772060783, 5094847159844613219]
 
 
 def grams(text: str, wide=(1, 3), narrow=(3, 5)) -> int:
@@ -76,7 +78,7 @@ def test_hash_ngrams_counts_like_a_loop(texts):
     assert [sorted(hashes[rows == i].tolist()) for i in range(len(texts))] == single
 
 
-# --- NgramEmbedding ------------------------------------------------------------------------------------------------------------------
+# --- NgramEmbedding ---------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=40, deadline=None)
@@ -143,12 +145,13 @@ def test_two_processes_agree(tmp_path):
     """Neither hash randomisation nor the process changes a bit."""
     code = f"from ragnb.models.embedding import NgramEmbedding\nNgramEmbedding(dims=64).fit({TEXTS!r}).save({{!r}})"
     for name, seed in (("a", "1"), ("b", "2")):
-        subprocess.run([sys.executable, "-c", code.format(str(tmp_path / name))], check=True, env={**__import__("os").environ, "PYTHONHASHSEED": seed})
+        command = [sys.executable, "-c", code.format(str(tmp_path / name))]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
     for name in ("embedding.json", "ngram_idf.npy", "ngram_axes.npy"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-# --- saving --------------------------------------------------------------------------------------------------------------------------
+# --- saving -----------------------------------------------------------------------------------------------------------
 
 
 def test_round_trip_is_exact_and_unpickled(emb, tmp_path):
@@ -168,7 +171,8 @@ def test_round_trip_is_exact_and_unpickled(emb, tmp_path):
 
 
 def test_parameters_survive(tmp_path):
-    emb = NgramEmbedding(dims=16, wide=(2, 2), narrow=(4, 6), n_columns=512, power=1, idf_power=1, embed_batch_size=7).fit(TEXTS)
+    emb = NgramEmbedding(dims=16, wide=(2, 2), narrow=(4, 6), n_columns=512, power=1, idf_power=1, embed_batch_size=7)
+    emb.fit(TEXTS)
     save_embedding(emb, tmp_path)
     again = load_embedding(tmp_path)
     assert (again.wide, again.narrow, again.power) == ((2, 2), (4, 6), 1)
@@ -185,7 +189,8 @@ def _objects(file: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["ngram_idf.npy", "ngram_axes.npy", "embedding.json"])
-@pytest.mark.parametrize("damage", [Path.unlink, _cut, _objects, lambda f: f.write_bytes(b""), lambda f: f.write_text("[1]")])
+@pytest.mark.parametrize(
+    "damage", [Path.unlink, _cut, _objects, lambda f: f.write_bytes(b""), lambda f: f.write_text("[1]")])
 def test_damaged_files_are_named(emb, tmp_path, name, damage):
     save_embedding(emb, tmp_path)
     damage(tmp_path / name)
@@ -193,7 +198,8 @@ def test_damaged_files_are_named(emb, tmp_path, name, damage):
         load_embedding(tmp_path)
 
 
-@pytest.mark.parametrize("record", ["{}", '{"kind": "ngram"}', '{"kind": "new"}', '{"kind": "ngram", "name": "a", "dims": "x", "parameters": {}}'])
+@pytest.mark.parametrize("record", [
+    "{}", '{"kind": "ngram"}', '{"kind": "new"}', '{"kind": "ngram", "name": "a", "dims": "x", "parameters": {}}'])
 def test_foreign_records_are_refused(tmp_path, record):
     (tmp_path / "embedding.json").write_text(record)
     with pytest.raises(RagnbError):
@@ -226,7 +232,7 @@ def test_own_object(tmp_path):
     assert load_embedding(tmp_path, embedding=mine) is mine
 
 
-# --- one argument --------------------------------------------------------------------------------------------------------------------
+# --- one argument -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spec", ["", "openai", "onnx", "onnx:", "ngram:3", "Ollama", "ollamas:x", None, 3, b"ngram"])
@@ -250,7 +256,7 @@ def test_specs():
     assert resolve_embedding("ollama:bge-m3:567m").model_name == "bge-m3:567m"
 
 
-# --- Ollama, over HTTP ---------------------------------------------------------------------------------------------------------------
+# --- Ollama, over HTTP ------------------------------------------------------------------------------------------------
 
 
 def test_ollama_speaks_the_protocol(tmp_path):
@@ -269,7 +275,8 @@ def test_ollama_speaks_the_protocol(tmp_path):
 
 def test_ollama_retrieves():
     with OllamaServer() as server:
-        index = VectorStoreIndex([TextNode(id_=f"d#c{i}", text=t) for i, t in enumerate(TEXTS)], embed_model=resolve_embedding("ollama", base_url=server.url))
+        nodes = [TextNode(id_=f"d#c{i}", text=t) for i, t in enumerate(TEXTS)]
+        index = VectorStoreIndex(nodes, embed_model=resolve_embedding("ollama", base_url=server.url))
         assert index.as_retriever(similarity_top_k=1).retrieve("진공펌프는 매월 점검")[0].node_id == "d#c2"
 
 
@@ -280,7 +287,7 @@ def test_ollama_errors_reach_the_caller():
         resolve_embedding("ollama", base_url=server.url).get_text_embedding("연차")
 
 
-# --- ONNX ----------------------------------------------------------------------------------------------------------------------------
+# --- ONNX -------------------------------------------------------------------------------------------------------------
 
 
 class FakeSession:
@@ -304,7 +311,8 @@ def test_onnx_pools_over_the_mask_only():
     hidden = np.array([[[1.0, 0], [3, 0], [99, 99]], [[0, 2], [0, 4], [0, 6]]], np.float32)
     session = FakeSession(["input_ids", "attention_mask"], {"last_hidden_state": hidden})
     assert _run_onnx(session, [[5, 6], [7, 8, 9]]).tolist() == [[2, 0], [0, 4]]
-    assert set(session.fed) == {"input_ids", "attention_mask"} and session.fed["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 1]]
+    assert set(session.fed) == {"input_ids", "attention_mask"}
+    assert session.fed["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 1]]
 
 
 def test_onnx_padding_keeps_order_and_vectors(minilm):
@@ -322,7 +330,8 @@ def test_onnx_padding_keeps_order_and_vectors(minilm):
 def test_onnx_takes_the_models_own_sentence_embedding():
     tokens, pooled = np.ones((1, 2, 3), np.float32), np.array([[1.0, 2, 3]], np.float32)
     for name in ("sentence_embedding", "pooler_output"):
-        assert _run_onnx(FakeSession(["input_ids"], {"token_embeddings": tokens, name: pooled}), [[1, 2]]).tolist() == [[1, 2, 3]]
+        session = FakeSession(["input_ids"], {"token_embeddings": tokens, name: pooled})
+        assert _run_onnx(session, [[1, 2]]).tolist() == [[1, 2, 3]]
 
 
 def test_onnx_refuses_a_model_of_another_kind():
@@ -354,7 +363,10 @@ def test_minilm_knows_meaning(minilm):
 
 def test_minilm_batch_equals_single(minilm):
     """An 8-bit dynamic model runs one text at a time; in larger runs its vectors depend on the company."""
-    texts = [" ".join(["word", "leave", "pump", "travel"][i % 4] for i in range(n)) + f" number {n}" for n in (1, 400, 7, 60, 2, 33, 150)] + [""]
+    def words(n: int) -> str:
+        return " ".join(["word", "leave", "pump", "travel"][i % 4] for i in range(n))
+
+    texts = [f"{words(n)} number {n}" for n in (1, 400, 7, 60, 2, 33, 150)] + [""]
     batch = minilm.embed(texts)
     single = np.array([minilm.embed([t])[0] for t in texts])
     assert minilm.run_batch_size == 1 and (batch * single).sum(axis=1).min() > 0.9999
@@ -365,7 +377,8 @@ def test_minilm_batch_equals_single(minilm):
 
 def test_minilm_truncates(minilm):
     short = resolve_embedding(f"onnx:{minilm.folder}", max_length=8, threads=1)
-    same = short.embed(["one two three four five six seven eight nine ten", "one two three four five six and then others"])
+    texts = ["one two three four five six seven eight nine ten", "one two three four five six and then others"]
+    same = short.embed(texts)
     assert np.allclose(same[0], same[1], atol=1e-6)
     assert describe_embedding(short) != describe_embedding(minilm)
 
@@ -381,7 +394,7 @@ def test_minilm_saved_as_a_reference(minilm, tmp_path):
         load_embedding(tmp_path, model_folder=str(tmp_path / "moved"))
 
 
-# --- inside LlamaIndex ---------------------------------------------------------------------------------------------------------------
+# --- inside LlamaIndex ------------------------------------------------------------------------------------------------
 
 
 def test_stock_vector_index(emb):
@@ -392,13 +405,19 @@ def test_stock_vector_index(emb):
 
 
 def test_korquad_floor():
-    """The evidence is among the first five chunks for most questions, even in a quarter of the size (more: nbs/05_embed)."""
+    """The evidence is among the first five chunks for most questions, even in a quarter of the size."""
     folder = shared_data("korquad")
     docs = [json.loads(line) for line in (folder / "corpus.jsonl").open(encoding="utf-8")]
     queries = [json.loads(line) for line in (folder / "queries.jsonl").open(encoding="utf-8")][::10]
     chunks = [(d["doc_id"], i, d["text"][i:i + 200]) for d in docs for i in range(0, len(d["text"]), 200)]
     emb = NgramEmbedding(dims=256, max_fit=1000).fit([c[2] for c in chunks])
-    top = np.argsort(-(emb.embed([q["query"] for q in queries]) @ emb.embed([c[2] for c in chunks]).T), axis=1, kind="stable")[:, :5]
-    found = [any(chunks[i][0] == q["doc_id"] and chunks[i][1] < e["end"] and e["start"] < chunks[i][1] + 200 for i in row for e in q["evidence"])
-             for q, row in zip(queries, top)]
+    scores = emb.embed([q["query"] for q in queries]) @ emb.embed([c[2] for c in chunks]).T
+    top = np.argsort(-scores, axis=1, kind="stable")[:, :5]
+
+    def holds(i: int, question: dict) -> bool:
+        doc_id, start, _ = chunks[i]
+        meets = any(start < e["end"] and e["start"] < start + 200 for e in question["evidence"])
+        return doc_id == question["doc_id"] and meets
+
+    found = [any(holds(i, question) for i in row) for question, row in zip(queries, top)]
     assert np.mean(found) > 0.75

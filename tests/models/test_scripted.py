@@ -24,7 +24,8 @@ def test_scripts(answers, said) -> None:
 
 
 @pytest.mark.parametrize("answers", [
-    TimeoutError("late"), [TimeoutError("late")], {"?": TimeoutError("late")}, lambda p: TimeoutError("late"), TimeoutError,
+    TimeoutError("late"), [TimeoutError("late")], {"?": TimeoutError("late")}, lambda p: TimeoutError("late"),
+    TimeoutError,
 ])
 def test_an_exception_is_raised(answers) -> None:
     llm = ScriptedLLM(answers)

@@ -21,9 +21,10 @@ from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import Place, neighbors, no_expansion, parent, together
 from ragnb.retrieval.hybrid import Fusion
 from ragnb.indexing.update import update_index
-from ragnb.pipeline.trace_data import Trace, _width, _without, trace, visible
-from ragnb.pipeline.trace_page import _windows, trace_html, trace_rows, trace_table, write_html
-from ragnb.pipeline.pipeline import Answer, Pipeline
+from ragnb.pipeline.answer import Answer
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.pipeline.trace_data import Trace, display_width, trace, uncovered, visible
+from ragnb.pipeline.trace_page import Mark, TracePage, _windows
 from ragnb.documents.span import InputError, Span, parse_address
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.storage.store import MemoryStore
@@ -123,7 +124,7 @@ def check_page(answer: Answer | Trace) -> Page:
     assert {r["chunk"] for r in rows if r["role"] == "hit"} == {i for p in expansion.passages for i in p.hits}
     assert not told.answer.fusion.hits or {i for p in expansion.passages for i in p.hits} <= {h.node_id for h in told.answer.fusion.hits}
     assert len(rows) == sum(len(p.hits) + len(p.neighbors) for p in expansion.passages) + len(expansion.dropped)
-    assert len(trace_table(told).splitlines()) == len(rows) + 1
+    assert len(told.table().splitlines()) == len(rows) + 1
     return page
 
 
@@ -161,7 +162,7 @@ def answer(tmp_path_factory) -> Answer:
 
 
 def test_rows_say_rank_role_and_reason(answer):
-    rows = trace_rows(answer)
+    rows = trace(answer).rows()
     assert {r["chunk"] for r in rows if r["role"] == "hit"} == {h.node_id for h in answer.fusion.hits}
     for r in rows:
         assert r["why"] and r["start"] < r["end"] and parse_address(r["chunk"])
@@ -175,7 +176,7 @@ def test_rows_say_rank_role_and_reason(answer):
 def test_rows_say_what_the_model_does_not_see(budget):
     """A passage is cut to the budget: the chunks beyond the cut are not in the context, the others are."""
     answer = ask({"d": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(60))}, every=12, policy=neighbors(3), budget=budget)
-    cited, rows = answer.context.sources, trace_rows(answer)
+    cited, rows = answer.context.sources, trace(answer).rows()
     for r in rows:
         assert r["in_context"] == any(c.passage.span.overlap(Span(r["start"], r["end"])) > 0 for c in cited)
     cut = max(answer.passages, key=lambda p: p.rank)
@@ -185,14 +186,14 @@ def test_rows_say_what_the_model_does_not_see(budget):
 
 @pytest.mark.parametrize("text, columns", [("", 0), ("abc", 3), ("연차", 4), ("휴가a", 5), ("e\u0301", 1), (unicodedata.normalize("NFD", "휴가"), 4), ("①", 1), ("\u200d", 0), ("＃", 2)])
 def test_width_in_a_terminal(text, columns):
-    assert _width(text) == columns
+    assert display_width(text) == columns
 
 
 def test_columns_are_straight_where_hangul_is_two_wide():
     answer = ask({"hr/휴가 규정.md": "연차는 15일이다. " * 9, unicodedata.normalize("NFD", "한글"): "반차는 4시간이다. " * 9, "a": "leave is 15 days. " * 9}, policy=no_expansion)
-    lines = trace_table(answer).splitlines()
-    starts = {_width(line[:re.search(r"  (hit|role)\b", line).start()]) for line in lines}
-    assert len({_width(line[:line.index("hit, rank" if i else "why")]) for i, line in enumerate(lines)}) == 1
+    lines = trace(answer).table().splitlines()
+    starts = {display_width(line[:re.search(r"  (hit|role)\b", line).start()]) for line in lines}
+    assert len({display_width(line[:line.index("hit, rank" if i else "why")]) for i, line in enumerate(lines)}) == 1
     assert starts and len(lines) == len(answer.fusion.hits) + 1
 
 
@@ -238,8 +239,8 @@ def test_a_hostile_document_is_shown_not_obeyed(name, tmp_path):
     page = check_page(answer)
     for word in visible(HOSTILE[name]).split():
         assert word in page.body
-    assert "\x1b" not in trace_table(answer) and "\u202e" not in trace_table(answer)
-    written = write_html(answer, tmp_path / "new" / "page.html").read_text(encoding="utf-8")
+    assert "\x1b" not in trace(answer).table() and "\u202e" not in trace(answer).table()
+    written = trace(answer).write(tmp_path / "new" / "page.html").read_text(encoding="utf-8")
     assert Page(written).tags == page.tags
 
 
@@ -248,7 +249,7 @@ def test_hostile_names_too(doc_id):
     answer = ask({doc_id: "연차는 15일이다. " * 20})
     page = check_page(answer)
     assert visible(doc_id) in page.body
-    assert all("\t" not in line and "\x1b" not in line for line in trace_table(answer).splitlines())
+    assert all("\t" not in line and "\x1b" not in line for line in trace(answer).table().splitlines())
 
 
 def test_a_megabyte_on_one_line():
@@ -287,7 +288,7 @@ def test_marks_are_those_of_the_chunks(answer):
 
 
 def test_page_says_what_is_beyond_the_budget(answer):
-    text = trace_html(answer)
+    text = trace(answer).page()
     seen = {c.passage.rank for c in answer.context.sources}
     assert text.count("not read: beyond the budget") == text.count('class="passage out"') == sum(p.rank not in seen for p in answer.expansion.passages) > 0
 
@@ -308,7 +309,7 @@ def test_page_forbids_itself_everything(answer):
 
 def test_a_generated_answer_is_shown_and_escaped(answer):
     from dataclasses import replace
-    shown = trace_html(replace(answer, text="15일 <b>[1]</b>", generated=True), title="<t>")
+    shown = trace(replace(answer, text="15일 <b>[1]</b>", generated=True)).page("<t>")
     assert '<h4>Answer</h4><div class="text box" dir="auto">15일 &lt;b&gt;[1]&lt;/b&gt;</div>' in shown and "<title>&lt;t&gt;</title>" in shown
     Page(shown)
 
@@ -324,18 +325,18 @@ def test_nodes_of_others_have_a_row_and_an_article():
     fixed = Fixed([NodeWithScore(node=n, score=None) for n in (*hits, store._chunks["d#c0"])])
     answer = Pipeline(fixed, Expander(store)).ask("연차")
     check_page(answer)
-    assert [r["chunk"] for r in trace_rows(answer)] == ["uuid", "d#c99", "empty", "d#c0"]
+    assert [r["chunk"] for r in trace(answer).rows()] == ["uuid", "d#c99", "empty", "d#c0"]
 
 
 def test_an_answer_with_nothing_in_it():
     answer = Pipeline(Fixed([]), Expander(MemoryStore())).ask("연차")
     check_page(answer)
-    assert trace_rows(answer) == [] and trace_table(answer).split() == ["#", "chunk", "role", "retriever", "score", "chars", "read", "why"]
+    assert trace(answer).rows() == [] and trace(answer).table().split() == ["#", "chunk", "role", "retriever", "score", "chars", "read", "why"]
 
 
 def test_half_a_surrogate_pair_does_not_stop_the_writing(answer, tmp_path):
     from dataclasses import replace
-    path = write_html(replace(answer, question="연차 \ud800 끝"), tmp_path / "page.html")
+    path = trace(replace(answer, question="연차 \ud800 끝")).write(tmp_path / "page.html")
     assert "<bdi>연차 ⟨U+D800⟩ 끝</bdi>" in path.read_text(encoding="utf-8")
 
 
@@ -344,15 +345,15 @@ def test_half_surrogates_of_a_foreign_retriever(tmp_path):
     node = TextNode(id_="x\udc00", text="연차 \ud83d 15일 \ude00", metadata={"title": "\ud800"})
     answer = laid_out([NodeWithScore(node=node, score=1.0)], MemoryStore())
     assert "연차 ⟨U+D83D⟩ 15일 ⟨U+DE00⟩" in check_page(answer).body
-    write_html(answer, tmp_path / "page.html").read_text(encoding="utf-8")
-    trace_table(answer).encode()
+    trace(answer).write(tmp_path / "page.html").read_text(encoding="utf-8")
+    trace(answer).table().encode()
 
 
-def test_write_html(answer, tmp_path):
-    path = write_html(answer, tmp_path / "a" / "b.html")
-    assert path == Path(tmp_path / "a" / "b.html") and path.read_text(encoding="utf-8") == trace_html(answer)
+def test_trace(answer).write(tmp_path):
+    path = trace(answer).write(tmp_path / "a" / "b.html")
+    assert path == Path(tmp_path / "a" / "b.html") and path.read_text(encoding="utf-8") == trace(answer).page()
     with pytest.raises(InputError, match="is a folder"):
-        write_html(answer, tmp_path)
+        trace(answer).write(tmp_path)
 
 
 # --- roles, evidence, and what is around -----------------------------------------------------------------------------------------------
@@ -369,12 +370,12 @@ def test_around_is_the_text_of_the_document(answer):
     assert store.reads == before + 1 and trace(pipeline, "연차").around and told.around
     assert not trace(pipeline, "연차", around=0).around and not trace(found).around
     for doc_id, pieces in told.around.items():
-        assert all(texts[doc_id][s.start:s.end] == t for s, t in pieces)
-        spans = sorted([s for s, _ in pieces] + [p.span for p in told.passages if p.doc_id == doc_id])
+        assert all(texts[doc_id][s.start:s.end] == t for s, t in pieces.items())
+        spans = sorted([*pieces] + [p.span for p in told.passages if p.doc_id == doc_id])
         assert all(a.end <= b.start for a, b in zip(spans, spans[1:]))
     page = check_page(told)
-    assert sorted("".join(t.split()) for t in page.around) == sorted("".join(visible(t).split()) for ts in told.around.values() for _, t in ts)
-    assert told.rows() == trace_rows(told.answer)
+    assert sorted("".join(t.split()) for t in page.around) == sorted("".join(visible(t).split()) for ts in told.around.values() for t in ts.values())
+    assert told.rows() == trace(told.answer).rows()
 
 
 def test_what_was_brought_from_elsewhere():
@@ -389,7 +390,7 @@ def test_what_was_brought_from_elsewhere():
     from ragnb.expansion.policy import QuestionPolicy
     policy = together(neighbors(1), QuestionPolicy("citations:1", lambda s: cites, lambda hits: ["b"]))
     answer = Pipeline(Fixed([NodeWithScore(node=hit, score=1.0)]), Expander(store, policy), RankedContextBuilder(None)).ask("연차")
-    roles = {r["chunk"]: (r["role"], r["policy"]) for r in trace_rows(answer)}
+    roles = {r["chunk"]: (r["role"], r["policy"]) for r in trace(answer).rows()}
     assert roles["a#c1"] == ("hit", "") and roles["a#c0"] == roles["a#c2"] == ("neighbor", "neighbors:1+citations:1")
     assert roles["b#c0"] == ("cited", "neighbors:1+citations:1")
     page = check_page(answer)
@@ -399,7 +400,7 @@ def test_what_was_brought_from_elsewhere():
 
 def test_parents_are_told_from_neighbors():
     answer = ask({"d": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(30))}, every=25, policy=parent)
-    rows = trace_rows(answer)
+    rows = trace(answer).rows()
     assert {r["role"] for r in rows} == {"hit", "parent"} and {r["policy"] for r in rows if r["role"] == "parent"} == {"parent"}
     assert any("parent" in (a.get("class") or "").split() for _, a in check_page(answer).tags)
 
@@ -421,9 +422,9 @@ def test_evidence_is_followed():
 def test_what_was_dropped_has_a_row_and_a_reason():
     answer = ask({"d": "연차는 15일이다. " * 60}, every=40, policy=neighbors(6))
     few = Pipeline(Fixed(answer.fusion.hits), Expander(_store_of({"d": "연차는 15일이다. " * 60}), neighbors(6), max_chunks=3)).ask("연차")
-    dropped = [r for r in trace_rows(few) if r["role"] == "dropped"]
+    dropped = [r for r in trace(few).rows() if r["role"] == "dropped"]
     assert {r["chunk"]: r["dropped"] for r in dropped} == few.expansion.dropped and set(few.expansion.dropped.values()) == {"beyond max_chunks"}
-    assert all(r["passage"] is None and not r["in_context"] for r in dropped) and "beyond max_chunks" in trace_table(few)
+    assert all(r["passage"] is None and not r["in_context"] for r in dropped) and "beyond max_chunks" in trace(few).table()
     check_page(few)
 
 
@@ -438,11 +439,11 @@ def test_eighty_hits_over_forty_documents():
     assert len(answer.fusion.hits) >= 80
     page = check_page(answer)
     assert sum(a.get("class") == "doc" for _, a in page.tags) == 40 and sum("open" in a and a.get("class") == "doc" for _, a in page.tags) == 3
-    assert len(trace_html(answer)) < 600_000
+    assert len(trace(answer).page()) < 600_000
 
 
 def test_the_table_is_the_answer(answer):
-    frame, rows = trace(answer).frame(), trace_rows(answer)
+    frame, rows = trace(answer).frame(), trace(answer).rows()
     assert list(frame["chunk"]) == [r["chunk"] for r in rows] and frame["in_context"].tolist() == [r["in_context"] for r in rows]
     for p in answer.expansion.passages:
         own = [r for r in rows if r["passage"] == p.rank and r["chunk"] in (*p.hits, *p.neighbors)]
@@ -450,7 +451,7 @@ def test_the_table_is_the_answer(answer):
         assert all(0 < r["characters"] <= len(p.span) for r in own)
     for name, ranks in answer.fusion.members.items():
         assert {r["chunk"]: (r[name], r[f"{name} score"]) for r in rows if r[name]} == {i: v for i, v in ranks.items() if i in {r["chunk"] for r in rows}}
-    assert repr(trace(answer)) == trace_table(answer)
+    assert repr(trace(answer)) == trace(answer).table()
 
 
 def test_a_ranking_without_fusion_and_context():
@@ -509,10 +510,9 @@ def test_what_trace_refuses(answer):
 @given(st.integers(0, 60), st.integers(0, 60), st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=6))
 def test_without_and_windows(a, b, pairs):
     span, held = Span(min(a, b), max(a, b)), [Span(min(p), max(p)) for p in pairs]
-    rest = {i for s in _without(span, held) for i in range(s.start, s.end)}
+    rest = {i for s in uncovered(span, held) for i in range(s.start, s.end)}
     assert rest == set(range(span.start, span.end)) - {i for s in held for i in range(s.start, s.end)}
-    from ragnb.pipeline.trace_page import _Mark
-    shown = _windows(span, [_Mark("hit", s) for s in held], 20)
+    shown = _windows(span, [Mark("hit", s) for s in held], 20)
     assert all(span.contains(w) for w in shown) and all(x.end < y.start for x, y in zip(shown, shown[1:]))
 
 

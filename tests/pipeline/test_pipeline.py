@@ -3,17 +3,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import chromadb
 import pytest
 from conftest import SAMPLE
 from llama_index.core import Document, StorageContext, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
-from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
@@ -30,7 +26,10 @@ from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
 from ragnb.pipeline.trace_data import trace
 from ragnb.models.llm import resolve_llm
-from ragnb.pipeline.pipeline import ModelError, Pipeline, best_sentence
+from ragnb.models.scripted import ScriptedLLM
+from ragnb.pipeline.answer import ModelError, best_sentence
+from ragnb.pipeline.pipeline import Pipeline, is_earlier
+from ragnb.pipeline.specs import resolve_parts
 from ragnb.documents.span import InputError, Passage, RagnbError, Span, parse_address
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.storage.chroma import ChromaStore
@@ -39,25 +38,9 @@ from ragnb.storage.store import MemoryStore
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 
 
-class Scripted(CustomLLM):
-    """Writes down what it is asked, and answers from the prompt alone."""
-    seen: list[str] = []
-    fails: bool = False
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(model_name="scripted", context_window=32_000)
-
-    @llm_completion_callback()
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        self.seen.append(prompt)
-        if self.fails:
-            raise RuntimeError("out of memory")
-        return CompletionResponse(text="15일입니다 [1]." if "15일" in prompt else "모르겠습니다.")
-
-    @llm_completion_callback()
-    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Iterator[CompletionResponse]:
-        yield self.complete(prompt)
+def scripted() -> ScriptedLLM:
+    """Answers from the prompt alone."""
+    return ScriptedLLM({"15일": "15일입니다 [1].", "": "모르겠습니다."})
 
 
 @pytest.fixture(scope="module")
@@ -112,11 +95,11 @@ def test_our_retriever_in_a_retriever_query_engine(documents, embedding):
     nodes = ParentChildNodeParser(levels=("c",)).get_nodes_from_documents([Document(text=t, id_=i) for i, t in documents.items()])
     vectors = VectorStoreIndex(nodes, embed_model=embedding).as_retriever(similarity_top_k=8)
     hybrid = HybridRetriever({"bm25": Bm25Retriever.from_nodes(nodes), "vector": vectors}, top_k=3)
-    llm = Scripted()
+    llm = scripted()
     response = RetrieverQueryEngine.from_args(hybrid, llm=llm).query(QUESTION)
     assert str(response) == "15일입니다 [1]."
     assert [n.node_id for n in response.source_nodes] == [h.node_id for h in hybrid.retrieve(QUESTION)]
-    assert all(n.text in llm.seen[-1] for n in response.source_nodes)
+    assert all(n.text in llm.prompts[-1] for n in response.source_nodes)
     same = asyncio.run(RetrieverQueryEngine.from_args(hybrid, llm=llm).aquery(QUESTION))
     assert [n.model_dump() for n in same.source_nodes] == [n.model_dump() for n in response.source_nodes]
 
@@ -128,7 +111,7 @@ def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents
     store.add_documents([Document(text=t, id_=i, metadata={"file_name": i}) for i, t in documents.items()], ParentChildNodeParser(), embedding)
     stock = VectorStoreIndex.from_vector_store(store.vector_store(), embed_model=embedding)
     hits = stock.as_retriever(similarity_top_k=3).retrieve(QUESTION)
-    engine = stock.as_query_engine(llm=Scripted(), similarity_top_k=3, node_postprocessors=[ExpandPostprocessor(store=store, policy=policy)])
+    engine = stock.as_query_engine(llm=scripted(), similarity_top_k=3, node_postprocessors=[ExpandPostprocessor(store=store, policy=policy)])
     for nodes in (engine.query(QUESTION).source_nodes, asyncio.run(engine.aquery(QUESTION)).source_nodes):
         assert sorted(i for n in nodes for i in n.node.metadata["hits"].split(" ")) == sorted(h.node_id for h in hits)
         assert nodes[0].node.metadata["hits"].split(" ")[0] == hits[0].node_id and nodes[0].score == hits[0].score
@@ -144,7 +127,7 @@ def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents
 def test_the_query_engine_is_the_same_line(chunks, settings):
     pipeline = Pipeline.from_index(chunks, budget=None, passage_size=None, **settings)
     answer = pipeline.ask(QUESTION)
-    nodes = pipeline.query_engine(Scripted()).query(QUESTION).source_nodes
+    nodes = pipeline.query_engine(scripted()).query(QUESTION).source_nodes
     assert [(n.node_id, n.text, n.score) for n in nodes] == [(p.id, p.text, p.score) for p in answer.passages]
     assert [n.model_dump() for n in nodes] == [passage_node(p).model_dump() for p in answer.expansion.passages]
     assert pipeline.passages(QUESTION) == answer.passages
@@ -155,7 +138,7 @@ def test_the_query_engine_is_the_same_line(chunks, settings):
 def test_the_query_engine_over_units_reads_the_same_passages(index, settings):
     pipeline = Pipeline.from_index(index, **settings)
     passages = pipeline.ask(QUESTION).expansion.passages
-    nodes = pipeline.query_engine(Scripted()).query(QUESTION).source_nodes
+    nodes = pipeline.query_engine(scripted()).query(QUESTION).source_nodes
     assert [(n.node_id, n.text, n.score) for n in nodes] == [(p.id, p.text, p.score) for p in passages]
     assert pipeline.retriever.budget is None, "the pipeline's own retriever is not changed"
     if "policy" not in settings:
@@ -172,7 +155,7 @@ def test_a_policy_over_units_keeps_what_ranked_them(index):
 @pytest.mark.parametrize("question", [QUESTION, "출장 여비는 며칠 안에 정산하나요?", "반차", "zzz", "?!"])
 def test_async_is_sync(request, made, question):
     index = request.getfixturevalue(made)
-    pipeline = Pipeline.from_index(index, llm=Scripted())
+    pipeline = Pipeline.from_index(index, llm=scripted())
     one, other = pipeline.ask(question), asyncio.run(pipeline.aask(question))
     assert one == other
     assert [n.model_dump() for n in asyncio.run(pipeline.query_engine().aquery(question)).source_nodes] == \
@@ -215,10 +198,72 @@ def test_an_empty_question_is_refused(index, question):
             call(question)
 
 
-@pytest.mark.parametrize("bad", [{"policy": "all"}, {"top_k": 0}, {"budget": 0}, {"tokenizer": "bytes"}, {"max_chunks": 0}, {"expand_top_k": -1}])
-def test_bad_settings_are_refused_before_the_first_question(index, bad):
+@pytest.mark.parametrize("made", ["index", "chunks"])
+@pytest.mark.parametrize("bad", [{"policy": "all"}, {"top_k": 0}, {"budget": 0}, {"tokenizer": "bytes"},
+                                 {"max_chunks": 0}, {"expand_top_k": -1}, {"passage_size": 0}])
+def test_bad_settings_are_refused_before_the_first_question(request, made, bad):
     with pytest.raises(InputError):
-        Pipeline.from_index(index, **bad)
+        Pipeline.from_index(request.getfixturevalue(made), **bad)
+
+
+UNUSED = [("top_k", 3), ("expand_top_k", 0), ("max_chunks", 7), ("passage_size", 500), ("passage_size", None)]
+
+
+@pytest.mark.parametrize("name, value", UNUSED)
+def test_a_setting_that_nothing_would_use_is_refused_by_name(index, chunks, name, value):
+    with pytest.raises(InputError, match=f"{name} has no effect on multi-scale retrieval"):
+        Pipeline.from_index(index, **{name: value})
+    grading = ScriptedLLM({"": {"grades": []}})
+    for more in ({"policy": "neighbors:1"}, {"reranker": "llm", "llm": grading}, {"retriever": "hybrid"}):
+        assert Pipeline.from_index(index, **{name: value}, **more)
+    assert Pipeline.from_index(chunks, **{name: value})
+
+
+def test_what_is_left_out_has_the_value_of_the_part_that_uses_it(index, chunks):
+    line = Pipeline.from_index(chunks)
+    assert (line.retriever.top_k, line.expander.expand_top_k, line.expander.max_chunks) == (20, 5, 80)
+    assert (line.builder.passage_size, line.builder.budget, line.expander.policy.name) == (2_000, 4_000, "neighbors:1")
+    assert Pipeline.from_index(index).retriever.top_k == 20 and Pipeline.from_index(index).builder.passage_size == 2_000
+    given = Pipeline.from_index(chunks, top_k=3, expand_top_k=0, max_chunks=7, passage_size=None)
+    assert (given.retriever.top_k, given.expander.expand_top_k, given.expander.max_chunks) == (3, 0, 7)
+    assert given.builder.passage_size is None
+
+
+def test_parts_are_objects_or_their_string_forms(index):
+    made = resolve_parts(index, retriever="hybrid:zscore", policy="section", builder="table", compressor=300)
+    named = Pipeline.from_index(index, retriever="hybrid:zscore", policy="section", builder="table", compressor=300)
+    objects = Pipeline.from_index(index, retriever=made.retriever, policy=made.policy, builder=named.builder,
+                                  compressor=made.compressor)
+    assert objects.retriever is made.retriever and objects.builder is named.builder
+    assert objects.ask(QUESTION).context == named.ask(QUESTION).context
+    with pytest.raises(InputError, match="top_k goes with a retriever's name; HybridRetriever has its own"):
+        Pipeline.from_index(index, retriever=made.retriever, top_k=5)
+
+
+@pytest.mark.parametrize("made", ["index", "chunks"])
+def test_find_gives_hits_for_every_retriever(request, made):
+    pipeline = Pipeline.from_index(request.getfixturevalue(made))
+    found = pipeline.find(QUESTION)
+    assert len(found.hits) == 20 and all(isinstance(h, NodeWithScore) for h in found.hits)
+    assert [h.score for h in found.hits] == sorted((h.score for h in found.hits), reverse=True)
+    assert [h.node_id for h in found.hits] == [h.node_id for h in pipeline.retriever.retrieve(QUESTION)]
+    assert list(found.hits[:3]) == list(found.hits)[:3] and found.hits == list(found.hits)
+
+
+def test_hits_of_a_ranking_are_read_only_when_somebody_looks(index):
+    pipeline = Pipeline.from_index(index, budget=900)
+
+    def reads(work) -> int:
+        before = pipeline.reads
+        work()
+        return pipeline.reads - before
+
+    assert reads(lambda: pipeline.ask(QUESTION)) == 2 == reads(lambda: pipeline.rank(QUESTION).at(900))
+    assert reads(lambda: pipeline.find(QUESTION)) == 0 == reads(lambda: pipeline.documents(QUESTION))
+    found = pipeline.find(QUESTION)
+    assert reads(lambda: len(found.hits)) == 1 and reads(lambda: list(found.hits)) == 0
+    answer = pipeline.ask(QUESTION)
+    assert answer.expansion.stats.reads == 2 and reads(lambda: answer.fusion.hits[0]) <= 1
 
 
 class One(BaseRetriever):
@@ -229,7 +274,7 @@ class One(BaseRetriever):
 
 
 def test_any_retriever_and_any_builder():
-    pipeline = Pipeline(One(), Expander(MemoryStore(), neighbors(1)), SimpleContextBuilder(budget=100), Scripted())
+    pipeline = Pipeline(One(), Expander(MemoryStore(), neighbors(1)), SimpleContextBuilder(budget=100), scripted())
     answer = pipeline.ask("연차는 며칠?")
     assert answer == asyncio.run(pipeline.aask("연차는 며칠?"))
     assert (answer.text, answer.fusion.members) == ("15일입니다 [1].", {"retriever": {"n1": (1, 0.0)}})
@@ -245,7 +290,7 @@ class Nothing(BaseRetriever):
 def test_nothing_found():
     answer = Pipeline(Nothing(), Expander(MemoryStore())).ask("연차는?")
     assert (answer.text, answer.passages, answer.best, answer.context.size) == ("", [], None, 0)
-    assert Pipeline(Nothing(), Expander(MemoryStore()), llm=Scripted()).ask("연차는?").text == "모르겠습니다."
+    assert Pipeline(Nothing(), Expander(MemoryStore()), llm=scripted()).ask("연차는?").text == "모르겠습니다."
 
 
 # --- the best sentence ----------------------------------------------------------------------------------------------------------------
@@ -270,16 +315,16 @@ def test_no_best_sentence(question, passages):
 
 
 def test_a_model_reads_the_context_and_its_answer_is_kept(index):
-    llm = Scripted(seen=[])
+    llm = scripted()
     answer = Pipeline.from_index(index, budget=900, llm=llm).ask(QUESTION)
     assert (answer.text, answer.generated) == ("15일입니다 [1].", True)
-    assert f"<자료>\n{answer.context.text}\n</자료>" in llm.seen[0] and f"질문: {QUESTION}" in llm.seen[0]
+    assert f"<자료>\n{answer.context.text}\n</자료>" in llm.prompts[0] and f"질문: {QUESTION}" in llm.prompts[0]
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_a_model_that_fails_loses_nothing(index, way):
-    pipeline = Pipeline.from_index(index, llm=Scripted(fails=True))
-    with pytest.raises(ModelError, match=r"the model 'Scripted' did not answer \(RuntimeError: out of memory\)") as caught:
+    pipeline = Pipeline.from_index(index, llm=ScriptedLLM(RuntimeError("out of memory")))
+    with pytest.raises(ModelError, match=r"the model 'scripted' did not answer \(RuntimeError: out of memory\)") as caught:
         pipeline.ask(QUESTION) if way == "sync" else asyncio.run(pipeline.aask(QUESTION))
     assert caught.value.answer == Pipeline.from_index(index).ask(QUESTION)
     assert isinstance(caught.value.__cause__, RuntimeError)
@@ -294,12 +339,12 @@ def test_a_document_cannot_speak_for_us(index):
         def _retrieve(self, query_bundle):
             return [NodeWithScore(node=TextNode(id_="n1", text=text), score=1.0)]
 
-    llm = Scripted(seen=[])
+    llm = scripted()
     pipeline = Pipeline(Hostile(), Expander(MemoryStore()), llm=llm)
     answer = pipeline.ask("연차는?")
     pipeline.query_engine().query("연차는?")
-    assert len(llm.seen) == 2 and text in answer.context.text
-    for prompt in llm.seen:
+    assert len(llm.prompts) == 2 and text in answer.context.text
+    for prompt in llm.prompts:
         assert prompt.count("</자료>") == prompt.count("<자료>") == 1 and text.replace("<", "‹") in prompt
 
 
@@ -315,7 +360,7 @@ def test_unknown_models_are_named(spec):
 
 
 def test_a_model_of_ones_own_is_taken_as_it_is():
-    llm = Scripted()
+    llm = scripted()
     assert resolve_llm(llm) is llm and resolve_llm(None) is None
 
 
@@ -362,12 +407,12 @@ def test_a_model_that_ollama_does_not_have(index):
 
 def test_the_parts_are_llama_index_components(index, chunks):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    assert isinstance(Pipeline.from_index(index).retriever, BaseRetriever) and isinstance(Pipeline.from_index(index).query_engine(Scripted()), RetrieverQueryEngine)
+    assert isinstance(Pipeline.from_index(index).retriever, BaseRetriever) and isinstance(Pipeline.from_index(index).query_engine(scripted()), RetrieverQueryEngine)
     pipeline = Pipeline.from_index(chunks)
     assert isinstance(pipeline.retriever, BaseRetriever) and isinstance(pipeline.builder, RankedContextBuilder)
     assert all(isinstance(m, BaseRetriever) for m in pipeline.retriever.members.values())
     assert isinstance(pipeline.retriever.members["vector"], VectorRetriever)
-    engine = pipeline.query_engine(Scripted())
+    engine = pipeline.query_engine(scripted())
     assert isinstance(engine, RetrieverQueryEngine) and all(isinstance(p, BaseNodePostprocessor) for p in engine._node_postprocessors)
 
 
@@ -376,7 +421,7 @@ def test_the_parts_are_llama_index_components(index, chunks):
 
 @pytest.mark.parametrize("name, kind", [("simple", "[1]\n"), ("table", "| 번호 |"), ("detailed", "[1]\ntitle: "), ("debug", "[1]"), ("question", "[1] (휴가규정")])
 def test_a_layout_by_its_name_is_within_the_budget_and_cites_what_it_shows(index, name, kind):
-    answer = Pipeline.from_index(index, budget=500, context=name).ask(QUESTION)
+    answer = Pipeline.from_index(index, budget=500, builder=name).ask(QUESTION)
     assert answer.context.text.startswith(kind) and answer.context.size <= 500
     for c in answer.context.sources:
         shown = answer.context.text[c.start:c.start + len(c.passage.text)]
@@ -385,14 +430,14 @@ def test_a_layout_by_its_name_is_within_the_budget_and_cites_what_it_shows(index
 
 
 def test_the_layout_that_looks_at_the_question_is_given_it(index):
-    pipeline = Pipeline.from_index(index, budget=900, context="question")
+    pipeline = Pipeline.from_index(index, budget=900, builder="question")
     assert pipeline.ask("연차와 병가를 비교해 주세요").context.text.startswith("| 번호 |")
     assert asyncio.run(pipeline.aask("연차와 병가를 비교해 주세요")).context.text.startswith("| 번호 |")
 
 
 @pytest.mark.parametrize("size", [1, 50, 150, 400, 100_000])
 def test_compression_keeps_sentences_of_what_was_read(index, size):
-    whole, answer = Pipeline.from_index(index, budget=2_000).ask(QUESTION), Pipeline.from_index(index, budget=2_000, compress=size).ask(QUESTION)
+    whole, answer = Pipeline.from_index(index, budget=2_000).ask(QUESTION), Pipeline.from_index(index, budget=2_000, compressor=size).ask(QUESTION)
     assert sum(len(p.text) for p in answer.passages) <= size and answer.compression is not None and whole.compression is None
     read = {p.doc_id: p for p in answer.expansion.passages}
     assert answer.passages and {p.doc_id for p in answer.passages} <= set(read)
@@ -401,37 +446,30 @@ def test_compression_keeps_sentences_of_what_was_read(index, size):
 
 
 def test_compressed_answers_show_the_excerpts_of_a_passage_under_one_number(index):
-    answer = Pipeline.from_index(index, budget=3_000, policy="document:20", top_k=1, compress=250, passage_size=None).ask(QUESTION)
+    answer = Pipeline.from_index(index, budget=3_000, policy="document:20", top_k=1, compressor=250, passage_size=None).ask(QUESTION)
     assert len({(p.doc_id, p.whole) for p in answer.passages}) == 1 < len(answer.passages)
     assert answer.text.count("[1] (") == 1 and "[2] (" not in answer.text and "\n…\n" in answer.text and answer.text.count("▶") == 1
     assert len(answer.sources()) == 1
 
 
 def test_a_model_compresses_and_what_it_makes_up_is_dropped_and_told(index):
-    model = Scripted()
-    answer = Pipeline.from_index(index, budget=2_000, compress="llm:120", llm=model).ask(QUESTION)
-    assert answer.generated and len(model.seen) == 2 and answer.compression.extractive and answer.compression.dropped == 1
+    model = scripted()
+    answer = Pipeline.from_index(index, budget=2_000, compressor="llm:120", llm=model).ask(QUESTION)
+    assert answer.generated and len(model.prompts) == 2 and answer.compression.extractive and answer.compression.dropped == 1
     facts = " ".join(trace(answer).facts)
     assert "by rule, as the model gave nothing usable" in facts and "1 sentences of the model are not in the source" in facts
 
 
 def test_bad_compression_and_layout_names_are_told(index):
-    for options, told in (({"compress": "half"}, "unknown compression 'half'"), ({"compress": 0}, "must be >= 1"), ({"compress": "llm:50"}, "needs a model"),
-                          ({"compress": "-3"}, "unknown compression"), ({"context": "tabel"}, "unknown context builder 'tabel'")):
+    for options, told in (({"compressor": "half"}, "unknown compression 'half'"), ({"compressor": 0}, "must be >= 1"), ({"compressor": "llm:50"}, "needs a model"),
+                          ({"compressor": "-3"}, "unknown compression"), ({"builder": "tabel"}, "unknown context builder 'tabel'")):
         with pytest.raises(InputError, match=told):
             Pipeline.from_index(index, **options)
 
 
-class Citing(Scripted):
-    """Cites what is there, and what is not."""
-
-    @llm_completion_callback()
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        return CompletionResponse(text="15일입니다 [1]. 누구나 압니다 [42].")
-
-
 def test_citations_of_an_answer_resolve_to_offsets_and_a_made_up_one_is_told(index):
-    answer = Pipeline.from_index(index, budget=900, llm=Citing()).ask(QUESTION)
+    llm = ScriptedLLM("15일입니다 [1]. 누구나 압니다 [42].")
+    answer = Pipeline.from_index(index, budget=900, llm=llm).ask(QUESTION)
     first, lost = answer.source_marks
     assert (first.number, first.spans) == (1, (first.passage.span,)) and (lost.number, lost.passage, lost.spans) == (42, None, ())
     assert any("[42]" in fact for fact in trace(answer).facts)
@@ -445,7 +483,7 @@ def test_a_conversation_brings_the_last_passages_without_a_search_and_never_twic
     talk.add(plain.question, plain.text, plain.passages)
     searched = pipeline.retriever
     answer = pipeline.ask("반차는 몇 시간인가요?", talk)
-    earlier = [p for p in answer.passages if "history" in p.why.values()]
+    earlier = [p for p in answer.passages if is_earlier(p)]
     assert earlier and answer.passages[-len(earlier):] == earlier and answer.context.size <= 1_500 and pipeline.retriever is searched
     assert sum(len(p.text) for p in earlier) <= 1_500 * pipeline.history_share
     for p in earlier:
@@ -469,4 +507,4 @@ def test_budget_in_tokens_leaves_room_for_history(index):
     first = pipeline.ask("경조휴가는 며칠인가요?")
     talk.add(first.question, first.text, first.passages)
     answer = pipeline.ask("반차는 몇 시간인가요?", talk)
-    assert answer.context.size <= 700 and any("history" in p.why.values() for p in answer.passages)
+    assert answer.context.size <= 700 and any(is_earlier(p) for p in answer.passages)

@@ -23,7 +23,11 @@ from ragnb.documents.span import DuplicateIdError, IndexMismatchError, InputErro
 
 TOKENS = st.lists(st.sampled_from("가나다라마바사"), max_size=12)  # few terms: many stand in more than half of the documents
 CORPUS = st.lists(TOKENS, max_size=12)
-CLASSES = {"okapi": rank_bm25.BM25Okapi, "plus": rank_bm25.BM25Plus, "l": rank_bm25.BM25L}  # each with the idf of the same name
+CLASSES = {
+    "okapi": rank_bm25.BM25Okapi,
+    "plus": rank_bm25.BM25Plus,
+    "l": rank_bm25.BM25L,
+}  # each with the idf of the same name
 
 
 def build(documents: list[list[str]], first: int = 0, **parameters) -> Bm25:
@@ -91,8 +95,12 @@ def test_degenerate_corpora(variant: str, documents: list) -> None:
 
 def test_paper_variants_by_hand() -> None:
     documents = [["가", "가"], ["나", "다"], ["다", "라"]]
-    assert build(documents, variant="plus_paper").scores(["가"]) == pytest.approx([np.log(4) * (2 * 2.5 / 3.5 + 1), 0, 0])
-    assert build(documents, variant="l_paper").scores(["가"]) == pytest.approx([np.log(4 / 1.5) * 2.5 * 2.5 / (1.5 + 2.5), 0, 0])
+    assert build(documents, variant="plus_paper").scores(["가"]) == pytest.approx(
+        [np.log(4) * (2 * 2.5 / 3.5 + 1), 0, 0]
+    )
+    assert build(documents, variant="l_paper").scores(["가"]) == pytest.approx(
+        [np.log(4 / 1.5) * 2.5 * 2.5 / (1.5 + 2.5), 0, 0]
+    )
 
 
 def test_ties_at_the_cut_stand_in_address_order() -> None:
@@ -114,7 +122,12 @@ def zipf(rng: np.random.Generator, n: int, terms: int = 300) -> list[list[str]]:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @settings(max_examples=12, deadline=None)
-@given(seed=st.integers(0, 2**32), idf=st.sampled_from(IDFS), k=st.sampled_from([1, 3, 10, 100]), b=st.sampled_from([0.0, 0.4, 0.75, 1.0]))
+@given(
+    seed=st.integers(0, 2**32),
+    idf=st.sampled_from(IDFS),
+    k=st.sampled_from([1, 3, 10, 100]),
+    b=st.sampled_from([0.0, 0.4, 0.75, 1.0]),
+)
 def test_top_k_is_the_head_of_all_scores(variant: str, seed: int, idf: str, k: int, b: float) -> None:
     rng = np.random.default_rng(seed)
     index = Bm25(variant=variant, idf=idf, b=b)
@@ -123,7 +136,9 @@ def test_top_k_is_the_head_of_all_scores(variant: str, seed: int, idf: str, k: i
     index.remove([index.ids[i] for i in rng.choice(len(index), size=40, replace=False)])
     for query in zipf(rng, 5):
         scores, shares = index.scores(query), index.scorer.matched(index.scorer.postings(query))
-        ranked = sorted(np.flatnonzero((shares > 0) & (scores > 0)), key=lambda row: (-shares[row], int(index.ids[row][3:])))
+        ranked = sorted(
+            np.flatnonzero((shares > 0) & (scores > 0)), key=lambda row: (-shares[row], int(index.ids[row][3:]))
+        )
         assert index.top_k(query, k) == [(index.ids[row], scores[row]) for row in ranked[:k]]  # to the last bit
 
 
@@ -138,8 +153,13 @@ def test_common_words_are_read_only_for_documents_in_the_race() -> None:
 # --- the same scores as bm25s
 
 # Ours, theirs, and what theirs is multiplied with
-BM25S = [({}, {"method": "lucene"}, 2.5), ({}, {"method": "atire", "idf_method": "lucene"}, 1), ({"idf": "okapi", "epsilon": 0}, {"method": "robertson"}, 2.5),
-         ({"idf": "atire"}, {"method": "atire"}, 1), ({"variant": "plus"}, {"method": "bm25+", "delta": 1.0}, 1)]
+BM25S = [
+    ({}, {"method": "lucene"}, 2.5),
+    ({}, {"method": "atire", "idf_method": "lucene"}, 1),
+    ({"idf": "okapi", "epsilon": 0}, {"method": "robertson"}, 2.5),
+    ({"idf": "atire"}, {"method": "atire"}, 1),
+    ({"variant": "plus"}, {"method": "bm25+", "delta": 1.0}, 1),
+]
 
 
 @pytest.mark.parametrize("ours, theirs, factor", BM25S)
@@ -202,7 +222,10 @@ def test_one_by_one_keeps_few_segments() -> None:
     for i in range(300):
         index.add([f"d#c{i}"], [["가", f"t{i}"]])
     assert len(index.counts.segments) <= 10
-    assert index.scores(["가", "t7"]).tolist() == build([["가", f"t{i}"] for i in range(300)]).scores(["가", "t7"]).tolist()
+    assert (
+        index.scores(["가", "t7"]).tolist()
+        == build([["가", f"t{i}"] for i in range(300)]).scores(["가", "t7"]).tolist()
+    )
 
 
 @pytest.mark.parametrize("ids, token_lists, error", [
@@ -288,9 +311,16 @@ def test_bad_folders(tmp_path: Path) -> None:
         Bm25.load(tmp_path)
     build([["가"], ["나"]]).save(tmp_path)
     header = json.loads((tmp_path / "bm25.json").read_text())
-    for bad in ("{", "[]", json.dumps(header | {"version": 2}), json.dumps(header | {"format": "x"}),
-                json.dumps(header | {"data": "../.."}), json.dumps(header | {"data": "bm25-data-gone"}),
-                json.dumps(header | {"parameters": {"k9": 1}}), json.dumps({k: v for k, v in header.items() if k != "data"})):
+    for bad in (
+        "{",
+        "[]",
+        json.dumps(header | {"version": 2}),
+        json.dumps(header | {"format": "x"}),
+        json.dumps(header | {"data": "../.."}),
+        json.dumps(header | {"data": "bm25-data-gone"}),
+        json.dumps(header | {"parameters": {"k9": 1}}),
+        json.dumps({k: v for k, v in header.items() if k != "data"}),
+    ):
         (tmp_path / "bm25.json").write_text(bad)
         with pytest.raises(IndexMismatchError):
             Bm25.load(tmp_path)
@@ -326,7 +356,7 @@ def test_drop_in_for_a_stock_query_engine(nodes: list[TextNode]) -> None:
     before = copy.deepcopy(nodes)
     made = Bm25Retriever.from_nodes(nodes, str.split)
     store = CountingStore(nodes)
-    retriever = Bm25Retriever(made.bm25, store, str.split, similarity_top_k=2)
+    retriever = Bm25Retriever(made.bm25, store, str.split, top_k=2)
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
     response = engine.query("출장 여비는 얼마?")
     assert [n.node_id for n in response.source_nodes] == ["leave.md#s3"]
@@ -363,8 +393,8 @@ def test_bad_retriever_arguments(nodes: list[TextNode]) -> None:
     for query in ("", " \n\t"):
         with pytest.raises(InputError, match="query"):
             retriever.retrieve(query)
-    with pytest.raises(InputError, match="similarity_top_k"):
-        Bm25Retriever(retriever.bm25, {}, str.split, similarity_top_k=0)
+    with pytest.raises(InputError, match="top_k"):
+        Bm25Retriever(retriever.bm25, {}, str.split, top_k=0)
     with pytest.raises(InputError, match="missing"):
         Bm25Retriever(retriever.bm25, {}, str.split, missing="x")
     with pytest.raises(DuplicateIdError):

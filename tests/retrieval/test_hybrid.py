@@ -1,4 +1,5 @@
-"""Hybrid retrieval: rank fusion against a brute-force one, any LlamaIndex retriever as a member, sync and async alike."""
+"""Hybrid retrieval: rank fusion against a brute-force one, any LlamaIndex retriever as a member, sync and async."""
+
 from __future__ import annotations
 
 import asyncio
@@ -46,9 +47,12 @@ class Fixed(BaseRetriever):
         return self.hits
 
 
-# --- the formula ---------------------------------------------------------------------------------------------------------------------
+# --- the formula ----------------------------------------------------------------------------------------------------
 
-ids = st.one_of(st.builds("{}#{}{}".format, st.sampled_from("ab"), st.sampled_from("cs"), st.integers(0, 12)), st.sampled_from(["n1", "n10", "n2", "#", ""]))
+ids = st.one_of(
+    st.builds("{}#{}{}".format, st.sampled_from("ab"), st.sampled_from("cs"), st.integers(0, 12)),
+    st.sampled_from(["n1", "n10", "n2", "#", ""]),
+)
 rankings = st.lists(st.lists(ids, max_size=8), max_size=4)
 
 
@@ -67,7 +71,9 @@ def brute_force(rankings, k, weights) -> dict[str, Fraction]:
 @examples(200)
 @given(rankings, st.sampled_from([60, 1, 0.5, 1000]), st.data())
 def test_rrf_is_the_formula(rankings, k, data):
-    weights = data.draw(st.one_of(st.none(), st.lists(st.sampled_from([0, 0.5, 1, 3]), min_size=len(rankings), max_size=len(rankings))))
+    weights = data.draw(
+        st.one_of(st.none(), st.lists(st.sampled_from([0, 0.5, 1, 3]), min_size=len(rankings), max_size=len(rankings)))
+    )
     fused = rrf(rankings, k, weights)
     expected = brute_force(rankings, k, weights or [1] * len(rankings))
     assert len(fused) == len(expected)
@@ -90,7 +96,9 @@ def test_ties_do_not_depend_on_the_order_of_the_members(rankings, data):
 def test_sums_that_differ_in_the_last_bit_only_are_ties():
     """a is ranked 1, 6, 7 and b is ranked 7, 1, 6: the same score, though floats added in order differ."""
     a, b, rest = "d#c9", "d#c1", [f"x#c{n}" for n in range(20)]
-    members = [[b if n == rb else a if n == ra else rest[n] for n in range(1, 8)] for ra, rb in ((1, 7), (6, 1), (7, 6))]
+    members = [
+        [b if n == rb else a if n == ra else rest[n] for n in range(1, 8)] for ra, rb in ((1, 7), (6, 1), (7, 6))
+    ]
     scores = dict(rrf(members))
     assert scores[a] == scores[b] and list(scores).index(b) < list(scores).index(a)
 
@@ -105,7 +113,19 @@ def test_rank_counts_from_one_and_k_is_60():
     assert rrf([["a", "b"]]) == [("a", 1 / 61), ("b", 1 / 62)]
 
 
-@pytest.mark.parametrize("k, weights", [(0, None), (-1, None), (math.nan, None), (math.inf, None), (60, [1]), (60, [1, -1]), (60, [1, math.nan]), (60, [1, math.inf])])
+@pytest.mark.parametrize(
+    "k, weights",
+    [
+        (0, None),
+        (-1, None),
+        (math.nan, None),
+        (math.inf, None),
+        (60, [1]),
+        (60, [1, -1]),
+        (60, [1, math.nan]),
+        (60, [1, math.inf]),
+    ],
+)
 def test_bad_constants_are_refused_at_once(k, weights):
     with pytest.raises(InputError, match="rrf needs k > 0"):
         rrf([["a"], ["b"]], k, weights)
@@ -114,7 +134,11 @@ def test_bad_constants_are_refused_at_once(k, weights):
 
 
 def test_no_members_and_bad_counts_are_refused():
-    for bad in (lambda: HybridRetriever({}), lambda: HybridRetriever({"x": Fixed([])}, top_k=0), lambda: VectorRetriever(MemoryStore(), MockEmbedding(embed_dim=2), 0)):
+    for bad in (
+        lambda: HybridRetriever({}),
+        lambda: HybridRetriever({"x": Fixed([])}, top_k=0),
+        lambda: VectorRetriever(MemoryStore(), MockEmbedding(embed_dim=2), 0),
+    ):
         with pytest.raises(InputError, match="top_k"):
             bad()
 
@@ -127,14 +151,21 @@ def test_a_question_must_hold_text(question):
         HybridRetriever({"x": Fixed([])}).fuse(question)
 
 
-# --- members -------------------------------------------------------------------------------------------------------------------------
+# --- members --------------------------------------------------------------------------------------------------------
 
 
 def test_members_vote_by_rank_and_the_trace_says_how():
     words, vectors = Fixed([hit("d#c1", 12.0), hit("d#c2", 3.0)]), Fixed([hit("d#c2", 0.9), hit("d#c3", None)])
     fusion = HybridRetriever({"words": words, "vectors": vectors}).fuse("q")
-    assert [(h.node_id, h.score) for h in fusion.hits] == [("d#c2", 1 / 62 + 1 / 61), ("d#c1", 1 / 61), ("d#c3", 1 / 62)]
-    assert fusion.members == {"words": {"d#c1": (1, 12.0), "d#c2": (2, 3.0)}, "vectors": {"d#c2": (1, 0.9), "d#c3": (2, 0.0)}}
+    assert [(h.node_id, h.score) for h in fusion.hits] == [
+        ("d#c2", 1 / 62 + 1 / 61),
+        ("d#c1", 1 / 61),
+        ("d#c3", 1 / 62),
+    ]
+    assert fusion.members == {
+        "words": {"d#c1": (1, 12.0), "d#c2": (2, 3.0)},
+        "vectors": {"d#c2": (1, 0.9), "d#c3": (2, 0.0)},
+    }
     assert words.asked == vectors.asked == ["q"]
 
 
@@ -193,7 +224,7 @@ def test_a_member_that_fails_is_not_passed_over():
         asyncio.run(hybrid.aretrieve("q"))
 
 
-# --- real members --------------------------------------------------------------------------------------------------------------------
+# --- real members ---------------------------------------------------------------------------------------------------
 
 TEXTS = {
     "leave": "연차는 15일입니다. 2년차부터는 16일로 증가합니다. 반차는 4시간이다. 남은 연차는 이듬해 6월까지 쓴다.",
@@ -208,13 +239,17 @@ def real():
     from llama_index.core.schema import Document
     embedding = NgramEmbedding(dims=32).fit(list(TEXTS.values()))
     store = MemoryStore()
-    nodes = store.add_documents([Document(text=t, id_=i) for i, t in TEXTS.items()], SentenceWindowNodeParser(), embedding)
-    return store, embedding, Bm25Retriever.from_nodes(nodes, similarity_top_k=20), nodes
+    nodes = store.add_documents(
+        [Document(text=t, id_=i) for i, t in TEXTS.items()], SentenceWindowNodeParser(), embedding
+    )
+    return store, embedding, Bm25Retriever.from_nodes(nodes, top_k=20), nodes
 
 
 def test_bm25_gives_no_credit_without_a_shared_word(real):
     store, embedding, bm25, nodes = real
-    fusion = HybridRetriever({"bm25": bm25, "vector": VectorRetriever(store, embedding, 20)}, top_k=20).fuse("연차는 며칠인가요?")
+    fusion = HybridRetriever({"bm25": bm25, "vector": VectorRetriever(store, embedding, 20)}, top_k=20).fuse(
+        "연차는 며칠인가요?"
+    )
     assert 0 < len(fusion.members["bm25"]) < len(nodes) == len(fusion.members["vector"])
     assert all(score > 0 for _, score in fusion.members["bm25"].values())
     for h in fusion.hits:
@@ -274,12 +309,16 @@ def test_where_keeps_what_matches(real):
 
 def test_any_llama_index_retriever_can_be_a_member(real):
     store, embedding, bm25, nodes = real
-    stock = VectorStoreIndex(nodes=[n.model_copy() for n in nodes], embed_model=embedding).as_retriever(similarity_top_k=3)
+    stock = VectorStoreIndex(nodes=[n.model_copy() for n in nodes], embed_model=embedding).as_retriever(
+        similarity_top_k=3
+    )
     fusion = HybridRetriever({"ours": bm25, "stock": stock}, top_k=3).fuse("남은 연차는 언제까지")
     assert len(fusion.members["stock"]) == 3
     expected = rrf([[h.node_id for h in m.retrieve("남은 연차는 언제까지")] for m in (bm25, stock)])[:3]
     assert [(h.node_id, h.score) for h in fusion.hits] == expected
-    nested = HybridRetriever({"hybrid": HybridRetriever({"ours": bm25, "stock": stock}, top_k=3)}).retrieve("남은 연차는 언제까지")
+    nested = HybridRetriever({"hybrid": HybridRetriever({"ours": bm25, "stock": stock}, top_k=3)}).retrieve(
+        "남은 연차는 언제까지"
+    )
     assert [h.node_id for h in nested] == [h.node_id for h in fusion.hits]
 
 

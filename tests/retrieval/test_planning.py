@@ -89,13 +89,22 @@ def both(retriever: BaseRetriever, question: str | QueryBundle = QUESTION) -> li
     return one
 
 
-# --- reading wordings ------------------------------------------------------------------------------------------------------------------
+# --- reading wordings -----------------------------------------------------------------------------------------------
 
 GOOD = {
-    "JSON": '["가 연차?", "나 휴가?"]', "fence": '물론입니다.\n```json\n["가 연차?", "나 휴가?",]\n```', "object": '{"queries": ["가 연차?", "나 휴가?"]}',
-    "objects": '[{"query": "가 연차?"}, {"query": "나 휴가?"}]', "numbered": "다음과 같습니다:\n1. 가 연차?\n2) 나 휴가?\n이상입니다.", "bullets": "- 가 연차?\n* 나 휴가?",
-    "lines": "가 연차?\n\n나 휴가?", "quoted": '"가 연차?"\n“나 휴가?”', "thoughts": "<think>1. 다?\n2. 라?</think>\n1. 가 연차?\n2. 나 휴가?", "cut off": '{"queries": ["가 연차?", "나 휴가?", "다 ',
-    "repeats": '["가 연차?", "가  연차", "나 휴가?", "가연차?"]', "repeats the question": f'["{QUESTION}", "가 연차?", "첫해 연차는 며칠인가요", "나 휴가?"]', "single quotes": "['가 연차?', '나 휴가?']",
+    "JSON": '["가 연차?", "나 휴가?"]',
+    "fence": '물론입니다.\n```json\n["가 연차?", "나 휴가?",]\n```',
+    "object": '{"queries": ["가 연차?", "나 휴가?"]}',
+    "objects": '[{"query": "가 연차?"}, {"query": "나 휴가?"}]',
+    "numbered": "다음과 같습니다:\n1. 가 연차?\n2) 나 휴가?\n이상입니다.",
+    "bullets": "- 가 연차?\n* 나 휴가?",
+    "lines": "가 연차?\n\n나 휴가?",
+    "quoted": '"가 연차?"\n“나 휴가?”',
+    "thoughts": "<think>1. 다?\n2. 라?</think>\n1. 가 연차?\n2. 나 휴가?",
+    "cut off": '{"queries": ["가 연차?", "나 휴가?", "다 ',
+    "repeats": '["가 연차?", "가  연차", "나 휴가?", "가연차?"]',
+    "repeats the question": f'["{QUESTION}", "가 연차?", "첫해 연차는 며칠인가요", "나 휴가?"]',
+    "single quotes": "['가 연차?', '나 휴가?']",
     "line breaks inside": '["가\\n연차?", "나 휴가?"]',
 }
 
@@ -105,20 +114,53 @@ def test_wordings_are_read(kind: str) -> None:
     assert read_queries(GOOD[kind], QUESTION) == ["가 연차?", "나 휴가?"]
 
 
-@pytest.mark.parametrize("answer", ["", "  \n", "[]", "{}", "[1, 2]", "?", "1.\n2.\n3.", QUESTION, f'["{QUESTION}"]', "가" * 301, "<think>1. 가?", "다음과 같습니다:", None, 3, True, ["가?"], b"x",
-                                    "[" * 20_000, '{"a":' * 900 + "1" + "}" * 900])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "  \n",
+        "[]",
+        "{}",
+        "[1, 2]",
+        "?",
+        "1.\n2.\n3.",
+        QUESTION,
+        f'["{QUESTION}"]',
+        "가" * 301,
+        "<think>1. 가?",
+        "다음과 같습니다:",
+        None,
+        3,
+        True,
+        ["가?"],
+        b"x",
+        "[" * 20_000,
+        '{"a":' * 900 + "1" + "}" * 900,
+    ],
+)
 def test_of_some_answers_nothing_is_left(answer: Any) -> None:
     assert read_queries(answer, QUESTION) == []
 
 
 @examples(200)
-@given(st.one_of(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=8).map(lambda v: json.dumps(v, ensure_ascii=False))), st.integers(1, 5))
+@given(
+    st.one_of(
+        st.text(max_size=200),
+        st.lists(st.text(max_size=20), max_size=8).map(lambda v: json.dumps(v, ensure_ascii=False)),
+    ),
+    st.integers(1, 5),
+)
 def test_wordings_are_few_distinct_and_never_the_question(answer: str, n: int) -> None:
     found = read_queries(answer, QUESTION, n)
-    assert len(found) <= n and len(set(found)) == len(found) and QUESTION not in found and all(q.strip() and len(q) <= 300 for q in found)
+    assert (
+        len(found) <= n
+        and len(set(found)) == len(found)
+        and QUESTION not in found
+        and all(q.strip() and len(q) <= 300 for q in found)
+    )
 
 
-# --- multi-query -----------------------------------------------------------------------------------------------------------------------
+# --- multi-query ----------------------------------------------------------------------------------------------------
 
 TABLE = {QUESTION: ["d#c1", "d#c2", "d#c1"], "나": ["d#c3", "d#c2"], "다": ["d#c3", "d#c4"], "라": ["d#c3"]}
 
@@ -131,7 +173,10 @@ def test_rankings_are_fused_and_the_question_comes_first() -> None:
     assert [q.query_str for q in inner.asked] == [QUESTION, "나", "다", "라"] * 2
     assert retriever.llm_calls == 2 and told == [Plan(QUESTION, ("나", "다", "라"), 1)] * 2
     fusion = retriever.fuse(QUESTION)
-    assert list(fusion.members) == [QUESTION, "나", "다", "라"] and fusion.members[QUESTION] == {"d#c1": (1, 1.0), "d#c2": (2, 0.9)}
+    assert list(fusion.members) == [QUESTION, "나", "다", "라"] and fusion.members[QUESTION] == {
+        "d#c1": (1, 1.0),
+        "d#c2": (2, 0.9),
+    }
 
 
 def test_weight_top_k_and_n() -> None:
@@ -143,7 +188,18 @@ def test_weight_top_k_and_n() -> None:
     assert len(run(top_k=2)) == 2 and run(n_queries=1) == rrf([TABLE[QUESTION], TABLE["나"]])
 
 
-BROKEN = [TimeoutError("late"), ConnectionError("no"), ValueError("x"), RecursionError(), StopIteration(), "", "[]", "   ", f'["{QUESTION}"]', "<think>무엇을"]
+BROKEN = [
+    TimeoutError("late"),
+    ConnectionError("no"),
+    ValueError("x"),
+    RecursionError(),
+    StopIteration(),
+    "",
+    "[]",
+    "   ",
+    f'["{QUESTION}"]',
+    "<think>무엇을",
+]
 
 
 @pytest.mark.parametrize("answer", BROKEN, ids=lambda a: repr(a)[:20])
@@ -152,8 +208,15 @@ def test_without_help_the_question_is_asked_alone(answer: Any, caplog: pytest.Lo
     retriever = MultiQueryRetriever(inner, Scripted(answer=answer), on_plan=told.append)
     assert both(retriever) == rrf([TABLE[QUESTION]])
     assert [q.query_str for q in inner.asked] == [QUESTION] * 2 and retriever.llm_calls == 2
-    assert [len(p.events) for p in told] == [1, 1] and told[0].texts == () and told[0].queries == [QUESTION] and len(caplog.records) == 2
-    assert told[0].events[0].kind == ("timeout" if isinstance(answer, TimeoutError) else "failed" if isinstance(answer, Exception) else "unreadable")
+    assert (
+        [len(p.events) for p in told] == [1, 1]
+        and told[0].texts == ()
+        and told[0].queries == [QUESTION]
+        and len(caplog.records) == 2
+    )
+    assert told[0].events[0].kind == (
+        "timeout" if isinstance(answer, TimeoutError) else "failed" if isinstance(answer, Exception) else "unreadable"
+    )
 
 
 @pytest.mark.parametrize("answer", [None, 42, b"x", object(), ["나"], {"a": "나"}])
@@ -183,7 +246,9 @@ def test_patience() -> None:
             return '["나"]'
 
     told: list[Plan] = []
-    assert both(MultiQueryRetriever(Recorder(TABLE), Slow(""), timeout=0.03, on_plan=told.append)) == rrf([TABLE[QUESTION]])
+    assert both(MultiQueryRetriever(Recorder(TABLE), Slow(""), timeout=0.03, on_plan=told.append)) == rrf(
+        [TABLE[QUESTION]]
+    )
     gate.set()
     assert [p.events[0].kind for p in told] == ["timeout", "timeout"]
 
@@ -211,19 +276,43 @@ def test_the_question_stays_between_its_marks() -> None:
     model = Scripted(answer='["나"]')
     inner = Recorder()
     MultiQueryRetriever(inner, model, n_queries=7).retrieve(evil)
-    assert model.prompts[0].count("</질문>") == 1 and model.prompts[0].count("\n<질문>\n") == 1 and "{count} {query_str}" in model.prompts[0] and "문자열 7개" in model.prompts[0]
+    assert (
+        model.prompts[0].count("</질문>") == 1
+        and model.prompts[0].count("\n<질문>\n") == 1
+        and "{count} {query_str}" in model.prompts[0]
+        and "문자열 7개" in model.prompts[0]
+    )
     assert inner.asked[0].query_str == evil
 
 
-@pytest.mark.parametrize("settings", [{"n_queries": 0}, {"top_k": 0}, {"k": 0}, {"weight": -1}, {"weight": math.inf}, {"timeout": 0}, {"prompt": "x"}, {"llm": None}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_queries": 0},
+        {"top_k": 0},
+        {"k": 0},
+        {"weight": -1},
+        {"weight": math.inf},
+        {"timeout": 0},
+        {"prompt": "x"},
+        {"llm": None},
+    ],
+)
 def test_bad_parameters(settings: dict) -> None:
     with pytest.raises(InputError):
         MultiQueryRetriever(**({"retriever": Recorder(), "llm": Scripted(answer="")} | settings))
 
 
 def test_an_empty_question() -> None:
-    for retriever in (MultiQueryRetriever(Recorder(), Scripted(answer="")), HydeRetriever(Recorder(), Scripted(answer=""), EMBED)):
-        for ask in (lambda: retriever.retrieve(" "), lambda: retriever.plan(""), lambda: asyncio.run(retriever.aretrieve("\n"))):
+    for retriever in (
+        MultiQueryRetriever(Recorder(), Scripted(answer="")),
+        HydeRetriever(Recorder(), Scripted(answer=""), EMBED),
+    ):
+        for ask in (
+            lambda: retriever.retrieve(" "),
+            lambda: retriever.plan(""),
+            lambda: asyncio.run(retriever.aretrieve("\n")),
+        ):
             with pytest.raises(InputError, match="question must not be empty"):
                 ask()
         assert retriever.llm_calls == 0
@@ -239,7 +328,7 @@ def test_calls_are_counted_across_threads() -> None:
     assert retriever.llm_calls == 80
 
 
-# --- HyDE ------------------------------------------------------------------------------------------------------------------------------
+# --- HyDE -----------------------------------------------------------------------------------------------------------
 
 PASSAGE = "신규 입사자에게 연차휴가 11일을 부여한다."
 
@@ -253,7 +342,9 @@ def test_the_vector_is_of_the_passage_and_the_words_are_the_questions(share: flo
     embed, inner = EMBED, Recorder()
     retriever = HydeRetriever(inner, Scripted(answer=f"<think>음</think>\n{PASSAGE}\n"), embed, question_share=share)
     both(retriever)
-    expected = unit((1 - share) * unit(embed.get_text_embedding(PASSAGE)) + share * unit(embed.get_query_embedding(QUESTION)))
+    expected = unit(
+        (1 - share) * unit(embed.get_text_embedding(PASSAGE)) + share * unit(embed.get_query_embedding(QUESTION))
+    )
     for asked in inner.asked:
         assert asked.query_str == QUESTION and np.allclose(asked.embedding, expected, atol=1e-6)
     assert retriever.llm_calls == 2 and retriever.plan(QUESTION).texts == (PASSAGE,)
@@ -291,20 +382,40 @@ def test_a_passage_without_direction_is_not_used() -> None:
 
 
 def test_a_long_passage_is_cut() -> None:
-    assert len(HydeRetriever(Recorder(), Scripted(answer="가나 " * 5_000), EMBED, text_size=50).plan(QUESTION).texts[0]) == 50
+    assert (
+        len(HydeRetriever(Recorder(), Scripted(answer="가나 " * 5_000), EMBED, text_size=50).plan(QUESTION).texts[0])
+        == 50
+    )
 
 
 def test_inside_a_hybrid_and_a_stock_retriever() -> None:
     """LlamaIndex's own vector retriever honours the vector too; a member that reads words gets the question."""
     embed, words = EMBED, Recorder({QUESTION: ["a"]})
-    index = VectorStoreIndex([TextNode(id_="a", text="구내식당은 11시에 연다."), TextNode(id_="b", text="신규 입사자에게 연차휴가 15일을 부여한다.")], embed_model=embed)
+    index = VectorStoreIndex(
+        [
+            TextNode(id_="a", text="구내식당은 11시에 연다."),
+            TextNode(id_="b", text="신규 입사자에게 연차휴가 15일을 부여한다."),
+        ],
+        embed_model=embed,
+    )
     hybrid = HybridRetriever({"words": words, "vectors": index.as_retriever(similarity_top_k=1)})
     retriever = HydeRetriever(hybrid, Scripted(answer=PASSAGE), embed, question_share=0)
     assert {i for i, _ in both(retriever)} == {"a", "b"}
     assert [q.query_str for q in words.asked] == [QUESTION] * 2
 
 
-@pytest.mark.parametrize("settings", [{"question_share": 1}, {"question_share": -0.1}, {"question_share": math.nan}, {"text_size": 0}, {"timeout": -1}, {"prompt": "x"}, {"llm": "gpt"}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"question_share": 1},
+        {"question_share": -0.1},
+        {"question_share": math.nan},
+        {"text_size": 0},
+        {"timeout": -1},
+        {"prompt": "x"},
+        {"llm": "gpt"},
+    ],
+)
 def test_bad_hyde_parameters(settings: dict) -> None:
     with pytest.raises(InputError):
         HydeRetriever(**({"retriever": Recorder(), "llm": Scripted(answer=""), "embed_model": EMBED} | settings))
@@ -325,15 +436,20 @@ def test_the_base_reads_nothing_by_itself() -> None:
         Base(Recorder(), Scripted(answer="x"), "{query_str}").plan(QUESTION)
 
 
-# --- over HTTP -------------------------------------------------------------------------------------------------------------------------
+# --- over HTTP ------------------------------------------------------------------------------------------------------
 
 
 def test_with_ollama() -> None:
     with OllamaServer(models=("chat",)) as server:
         echo = server.routes["/api/chat"]
         model = Ollama(model="chat", base_url=server.url, request_timeout=20)
-        assert read_queries(model.complete("x").text, QUESTION) != []  # the helper echoes a digest: a line, so a wording
-        server.routes["/api/chat"] = lambda body: {**next(iter([echo({**body, "stream": False})])), "message": {"role": "assistant", "content": '["나", "다"]'}}
+        assert (
+            read_queries(model.complete("x").text, QUESTION) != []
+        )  # the helper echoes a digest: a line, so a wording
+        server.routes["/api/chat"] = lambda body: {
+            **next(iter([echo({**body, "stream": False})])),
+            "message": {"role": "assistant", "content": '["나", "다"]'},
+        }
         inner = Recorder(TABLE)
         assert both(MultiQueryRetriever(inner, model)) == rrf([TABLE[q] for q in (QUESTION, "나", "다")])
 
@@ -346,22 +462,30 @@ def test_with_ollama() -> None:
         assert ["out of memory" in p.events[0].detail for p in told] == [True, True]
 
 
-# --- by name, from an index -------------------------------------------------------------------------------------------
+# --- by name, from an index -----------------------------------------------------------------------------------------
 
-TEXTS = {"leave": "연차는 15일을 부여한다.\n\n병가는 60일까지 쓴다.", "travel": "숙박비는 7만 원이다.\n\n출장비는 열흘 안에 정산한다.", "parking": "주차는 지하 2층에 한다."}
+TEXTS = {
+    "leave": "연차는 15일을 부여한다.\n\n병가는 60일까지 쓴다.",
+    "travel": "숙박비는 7만 원이다.\n\n출장비는 열흘 안에 정산한다.",
+    "parking": "주차는 지하 2층에 한다.",
+}
 WORDS = '["숙박비 얼마", "출장 숙박비"]'
 
 
 @pytest.fixture(scope="module")
 def named_index(tmp_path_factory):
     from ragnb.indexing.update import index_documents
-    return index_documents([Document(text=t, id_=i) for i, t in TEXTS.items()], tmp_path_factory.mktemp("named") / "i", show_progress=False)[0]
+    return index_documents(
+        [Document(text=t, id_=i) for i, t in TEXTS.items()], tmp_path_factory.mktemp("named") / "i", show_progress=False
+    )[0]
 
 
 @pytest.mark.parametrize("inner", ["hybrid", "bm25", "vector", "multi-scale", "hybrid:zscore", ""])
 def test_a_plan_before_any_retriever(named_index, inner):
     llm = ScriptedLLM(lambda p: WORDS)
-    line = Pipeline.from_index(named_index, retriever=f"multi-query:{inner}".rstrip(":"), policy="none", llm=llm, top_k=3)
+    line = Pipeline.from_index(
+        named_index, retriever=f"multi-query:{inner}".rstrip(":"), policy="none", llm=llm, top_k=3
+    )
     fusion = line.find("자는 데 드는 돈은?")
     assert list(fusion.members) == ["자는 데 드는 돈은?", "숙박비 얼마", "출장 숙박비"] and (line.llm_calls, len(llm.prompts)) == (1, 1)
     assert fusion.hits[0].node.ref_doc_id == "travel" and len(fusion.hits) <= 3
@@ -377,11 +501,20 @@ def test_a_model_that_is_gone_leaves_the_question_alone(named_index):
     for plan in ("multi-query", "hyde"):
         llm = ScriptedLLM(lambda p: ConnectionError("server went away"))
         line = Pipeline.from_index(named_index, retriever=f"{plan}:hybrid", policy="none", llm=llm)
-        assert [p.id for p in line.passages("출장비 정산")] == [p.id for p in plain.passages("출장비 정산")] and len(llm.prompts) == 1
+        assert [p.id for p in line.passages("출장비 정산")] == [p.id for p in plain.passages("출장비 정산")] and len(
+            llm.prompts
+        ) == 1
 
 
-@pytest.mark.parametrize("spec, told", [("hyde:hybrid", "hyde retrieval asks a model: pass llm, or `--llm ollama:MODEL`"), ("multi-query", "multi-query retrieval asks a model"),
-                                        ("multi-query:hyde:hybrid", "one plan at a time"), ("hyde:best", "unknown retriever 'best'")])
+@pytest.mark.parametrize(
+    "spec, told",
+    [
+        ("hyde:hybrid", "hyde retrieval asks a model: pass llm, or `--llm ollama:MODEL`"),
+        ("multi-query", "multi-query retrieval asks a model"),
+        ("multi-query:hyde:hybrid", "one plan at a time"),
+        ("hyde:best", "unknown retriever 'hyde:best'"),
+    ],
+)
 def test_a_plan_that_cannot_be(named_index, spec, told):
     llm = ScriptedLLM() if "model" not in told else None
     with pytest.raises(InputError, match=told):

@@ -18,8 +18,10 @@ from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 from strategies import doc_ids, examples
 
-from ragnb.documents.span import Address, DuplicateIdError, InputError, MissingChunkError, Outline, RagnbError, Span, Spans, parse_address
 from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.documents.span import (
+    Address, DuplicateIdError, InputError, MissingChunkError, Outline, RagnbError, Span, Spans, parse_address,
+)
 from ragnb.storage.chroma import ChromaStore
 from ragnb.storage.store import ChunkStore, MemoryStore, outline_from_json, outline_to_json
 
@@ -39,7 +41,8 @@ def chroma_url(tmp_path_factory) -> Iterator[str]:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     folder = tmp_path_factory.mktemp("server")
-    command = [str(Path(sys.executable).with_name("chroma")), "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
+    program = str(Path(sys.executable).with_name("chroma"))
+    command = [program, "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
     if not Path(command[0]).exists():
         pytest.skip("the chroma command is not installed beside this Python")
     with open(folder / "log", "wb") as log:
@@ -92,7 +95,8 @@ def document(
     **metadata: object,
 ) -> tuple[list[TextNode], Outline]:
     """A document of equal chunks."""
-    levels = {"p": [Span(i * SIZE, min(n, i + 2) * SIZE) for i in range(0, n, 2)], "c": [Span(i * SIZE, (i + 1) * SIZE) for i in range(n)]}
+    parents = [Span(i * SIZE, min(n, i + 2) * SIZE) for i in range(0, n, 2)]
+    levels = {"p": parents, "c": [Span(i * SIZE, (i + 1) * SIZE) for i in range(n)]}
     text = "".join(f"{word}{i}".ljust(SIZE)[:SIZE] for i in range(n))
     nodes = [
         TextNode(id_=str(Address(doc_id, level, i)), text=s.of(text), start_char_idx=s.start, end_char_idx=s.end,
@@ -111,7 +115,10 @@ def contents(store: ChunkStore) -> tuple:
     """Everything that a store holds, comparable between stores."""
     outlines = store.get_outlines(store.doc_ids()).all()
     nodes = store.get_chunks(a for o in outlines.values() for a in o.addresses()).all()
-    return outlines, {i: (n.text, n.metadata, n.start_char_idx, n.end_char_idx, n.ref_doc_id, n.embedding) for i, n in nodes.items()}
+
+    def facts(n: TextNode) -> tuple:
+        return n.text, n.metadata, n.start_char_idx, n.end_char_idx, n.ref_doc_id, n.embedding
+    return outlines, {i: facts(n) for i, n in nodes.items()}
 
 
 def rows(store: ChunkStore) -> int:
@@ -140,7 +147,9 @@ class TestContract:
         assert store.get_chunks([]) == ({}, ()) and store.get_outlines(iter(())) == ({}, ())
 
     def test_nodes_come_back_as_they_went_in(self, store):
-        nodes, outline = document("hr/leave.md", 5, title="휴가", year=2024, score=0.5, public=True, nothing=None, doc_id="own", document_id="own too")
+        metadata = dict(title="휴가", year=2024, score=0.5, public=True, nothing=None)
+        metadata |= dict(doc_id="own", document_id="own too")
+        nodes, outline = document("hr/leave.md", 5, **metadata)
         put(store, (nodes, outline))
         for node in nodes:
             read = store.get_chunks([node.node_id]).all()[node.node_id]
@@ -163,7 +172,8 @@ class TestContract:
         put(store, document("a", 3, word="new"))
         assert rows(store) == 2 * (1 + 3 + 2)
         found = store.get_chunks([f"a#c{i}" for i in range(9)] + [f"a#p{i}" for i in range(5)])
-        assert list(found.found) == ["a#c0", "a#c1", "a#c2", "a#p0", "a#p1"] and all(n.text.startswith("new") for n in found.found.values())
+        assert list(found.found) == ["a#c0", "a#c1", "a#c2", "a#p0", "a#p1"]
+        assert all(n.text.startswith("new") for n in found.found.values())
         assert {h.node_id for h in store.search([1, 0, 0, 0], 99)} == {f"{d}#c{i}" for d in "ab" for i in range(3)}
         assert store.delete(["a", "zz", "a"]) == 1 and store.doc_ids() == ["b"]
         assert store.delete(["a"]) == 0 and store.delete([]) == 0
@@ -199,7 +209,8 @@ class TestContract:
             assert [h.node_id for h in store.search([1, 1.1, 0, 0], k)] == want[:k]
 
     def test_where_keeps_equal_metadata(self, store):
-        put(store, document("a", 3, kind="x", year=2024, public=True, ratio=1.0), document("b", 3, kind="y", year=2024, public=False, ratio=0.5),
+        put(store, document("a", 3, kind="x", year=2024, public=True, ratio=1.0),
+            document("b", 3, kind="y", year=2024, public=False, ratio=0.5),
             document("c", 3, kind="x", year=1), document("d", 2, kind=None))
 
         def of(**where: object) -> set[str]:
@@ -208,7 +219,8 @@ class TestContract:
         assert of() == {"a", "b", "c", "d"} and of(kind="x") == {"a", "c"} and of(kind="z") == set() == of(nokey=1)
         assert of(kind="x", year=2024) == {"a"} and of(kind="x", year=2024, level="c", public=True) == {"a"}
         assert of(year=1) == {"c"} and of(year=True) == set() and of(public=1) == set() and of(public=False) == {"b"}
-        assert of(ratio=1) == {"a"} == of(ratio=1.0) and of(doc_id="b") == {"b"} == of(ref_doc_id="b") and of(year="2024") == set()
+        assert of(ratio=1) == {"a"} == of(ratio=1.0) and of(year="2024") == set()
+        assert of(doc_id="b") == {"b"} == of(ref_doc_id="b")
         assert len(store.search([1, 0, 0, 0], 50, {"index": 1})) == 4
         for bad in (None, [1, 2], {"$gt": 3}):
             with pytest.raises(InputError, match="where.'kind'"):
@@ -216,8 +228,8 @@ class TestContract:
 
     def test_bad_searches(self, store):
         put(store, document("a"))
-        for args, message in [(([1, 0, 0, 0], 0), "top_k must be >= 1, got 0"), (([],), "non-empty"), (([1, float("nan"), 0, 0],), "finite"),
-                              (([1, 0],), "4 numbers")]:
+        for args, message in [(([1, 0, 0, 0], 0), "top_k must be >= 1, got 0"), (([],), "non-empty"),
+                              (([1, float("nan"), 0, 0],), "finite"), (([1, 0],), "4 numbers")]:
             with pytest.raises(InputError, match=message):
                 store.search(*args)
 
@@ -226,14 +238,17 @@ class TestContract:
         (lambda ns, o: setattr(ns[-1], "embedding", None), InputError, "a#c4.* has no embedding"),
         (lambda ns, o: setattr(ns[-1], "embedding", [1.0, 2.0]), InputError, "a#c4.* 4 finite numbers, got 2"),
         (lambda ns, o: setattr(ns[-1], "embedding", [1.0, float("inf"), 0.0, 0.0]), InputError, "a#c4"),
-        (lambda ns, o: [setattr(n, "embedding", [1.0, 2.0]) for n in ns if n.embedding], InputError, "a#c0.* 4 finite numbers, got 2"),
+        (lambda ns, o: [setattr(n, "embedding", [1.0, 2.0]) for n in ns if n.embedding],
+         InputError, "a#c0.* 4 finite numbers, got 2"),
         (lambda ns, o: ns[0].metadata.update(tags=["x"]), InputError, "tags.*a#p0.*list"),
         (lambda ns, o: ns[0].metadata.update(nested={"a": 1}), InputError, "nested.*dict"),
         (lambda ns, o: ns[0].metadata.update(score=float("nan")), InputError, "score.*a#p0.*finite"),
         (lambda ns, o: ns[0].metadata.update(title="\ud800"), InputError, "a#p0.*not a character"),
         (lambda ns, o: o.metadata.update(tags=["x"]), InputError, "tags"),
-        (lambda ns, o: ns.append(TextNode(id_="zz#c0", text="x", embedding=[1.0] * DIMS)), InputError, "zz#c0.*without the outline"),
-        (lambda ns, o: ns.append(TextNode(id_="a#c9", text="x", embedding=[1.0] * DIMS)), InputError, "a#c9.*not in the outline"),
+        (lambda ns, o: ns.append(TextNode(id_="zz#c0", text="x", embedding=[1.0] * DIMS)),
+         InputError, "zz#c0.*without the outline"),
+        (lambda ns, o: ns.append(TextNode(id_="a#c9", text="x", embedding=[1.0] * DIMS)),
+         InputError, "a#c9.*not in the outline"),
         (lambda ns, o: ns.append(TextNode(id_="plain", text="x")), InputError, "plain"),
     ])
     def test_a_refused_put_changes_nothing(self, store, spoil, error, message):
@@ -258,7 +273,8 @@ class TestContract:
         assert {h.node_id for h in store.search([1, 0, 0, 0], 9)} == {"a#c0", "a#c1", "a#c2"}
 
     def test_metadata_keys_of_any_kind_are_read_back(self, store):
-        odd = {"": "empty", "#x": 1, "$ref": "y", "chroma:document": "z", "한 글": "k", "a.b": 2.5, "big": 2**70, "quote\"'": "\\\"'\n"}
+        odd = {"": "empty", "#x": 1, "$ref": "y", "chroma:document": "z", "한 글": "k", "a.b": 2.5, "big": 2**70,
+               "quote\"'": "\\\"'\n"}
         nodes, outline = document("a", 2)
         for node in nodes:
             node.metadata |= odd
@@ -266,12 +282,15 @@ class TestContract:
         assert {k: v for k, v in store.get_chunks(["a#c1"]).all()["a#c1"].metadata.items() if k in odd} == odd
         assert len(store.search([1, 0, 0, 0], where={"한 글": "k", "quote\"'": "\\\"'\n"})) == 2
 
-    @pytest.mark.parametrize("doc_id", ["a#c1", "#", "hr/C#교육.md#c0", "줄\n바꿈", "'; DROP TABLE x; --", '"', "\\", "👩🏽\u200d💻", "a b\0c", "%20", "x" * 2000])
+    @pytest.mark.parametrize("doc_id", [
+        "a#c1", "#", "hr/C#교육.md#c0", "줄\n바꿈", "'; DROP TABLE x; --", '"', "\\",
+        "👩🏽\u200d💻", "a b\0c", "%20", "x" * 2000])
     def test_any_document_id(self, store, doc_id):
         put(store, document(doc_id, 3), document("a", 3))
         address = str(Address(doc_id, "c", 2))
         assert list(store.get_chunks([address, doc_id + "#c3"]).found) == [address]
-        assert store.doc_ids() == sorted(["a", doc_id]) and store.get_outlines([doc_id]).all()[doc_id].n_characters == 3 * SIZE
+        assert store.doc_ids() == sorted(["a", doc_id])
+        assert store.get_outlines([doc_id]).all()[doc_id].n_characters == 3 * SIZE
         assert address in {h.node_id for h in store.search([1, 2, 0, 0.5], 9)}
         assert dict(store.texts("c"))[address].strip() == "2"
         assert store.delete([doc_id]) == 1 and rows(store) == 1 + 3 + 2
@@ -286,10 +305,11 @@ class TestContract:
         assert contents(store) == before and rows(store) == 2 + 5 + 3
         assert [h.node_id for h in store.search([0, 0, 2, 1], 3, {"kind": "x"})] == ["a#c2", "a#c1", "a#c0"]
         before = store.search([1, 1, 1, 1], 9)
-        for bad, error in [(children[0].model_copy(update={"embedding": [1.0]}), InputError), (children[0].model_copy(update={"embedding": None}), InputError),
-                           (children[0].model_copy(update={"id_": "a#c7"}), MissingChunkError)]:
+        good = children[1].model_copy(update={"embedding": [9.0, 0.0, 0.0, 0.0]})
+        for change, error in [({"embedding": [1.0]}, InputError), ({"embedding": None}, InputError),
+                              ({"id_": "a#c7"}, MissingChunkError)]:
             with pytest.raises(error):
-                store.set_vectors([children[1].model_copy(update={"embedding": [9.0, 0.0, 0.0, 0.0]}), bad])
+                store.set_vectors([good, children[0].model_copy(update=change)])
         assert store.search([1, 1, 1, 1], 9) == before
         store.set_vectors([])
 
@@ -314,7 +334,9 @@ class TestContract:
             if rng.random() < 0.3:
                 assert store.delete(ids) == memory.delete(ids)
             else:
-                some = [document(i, rng.randint(1, 6), lambda j: [1.0, (7 * step + j) % 11, j, 0.5], word=f"{step}-", step=step) for i in ids]
+                def vector(j: int) -> list[float]:
+                    return [1.0, (7 * step + j) % 11, j, 0.5]
+                some = [document(i, rng.randint(1, 6), vector, word=f"{step}-", step=step) for i in ids]
                 put(store, *some)
                 put(memory, *some)
             assert contents(store) == contents(memory)
@@ -327,8 +349,10 @@ class TestContract:
     def test_documents_in_one_call(self, store):
         parser = ParentChildNodeParser(parent_size=40, parent_overlap=0, child_size=20, child_overlap=0)
         text = "연차는 1년차에 15일이다. 연차는 2년차부터 16일이다.\n\n병가는 60일까지 쓴다. 병가는 진단서를 낸다."
-        nodes = store.add_documents([Document(text=text, id_="a"), Document(text=" ", id_="blank")], parser, MockEmbedding(embed_dim=3))
-        assert store.doc_ids() == ["a", "blank"] and set(store.get_chunks(n.node_id for n in nodes).all()) == {n.node_id for n in nodes}
+        documents = [Document(text=text, id_="a"), Document(text=" ", id_="blank")]
+        nodes = store.add_documents(documents, parser, MockEmbedding(embed_dim=3))
+        assert store.doc_ids() == ["a", "blank"]
+        assert set(store.get_chunks(n.node_id for n in nodes).all()) == {n.node_id for n in nodes}
         assert len(store.search([1, 1, 1], 99)) == len([n for n in nodes if n.metadata["level"] == "c"])
 
 
@@ -351,7 +375,10 @@ def test_ten_thousand_chunks_in_one_put(kind, tmp_path):
     store = MemoryStore() if kind == "memory" else ChromaStore(tmp_path / "c")
     rng = random.Random(4)
     vectors = [[rng.gauss(0, 1) for _ in range(DIMS)] for _ in range(10_500)]
-    put(store, *(([n for n in nodes if n.metadata["level"] == "c"], o) for nodes, o in (document("d", 10_500, vectors.__getitem__), document("e", 1_600))))
+    documents = []
+    for nodes, outline in (document("d", 10_500, vectors.__getitem__), document("e", 1_600)):
+        documents.append(([n for n in nodes if n.metadata["level"] == "c"], outline))
+    put(store, *documents)
     ids = [f"d#c{i}" for i in range(10_500)] + [f"e#c{i}" for i in range(1_600)]
     random.Random(3).shuffle(ids)
     found = store.get_chunks([*ids, "d#c10500"])
@@ -365,8 +392,10 @@ def test_reopened(tmp_path):
     put(ChromaStore(tmp_path / "c"), document("a", 4, kind="x"))
     before = contents(ChromaStore(str(tmp_path / "c")))
     code = ("import sys, json; from ragnb.storage.chroma import ChromaStore; s = ChromaStore(sys.argv[1]);"
-            "print(json.dumps([s.doc_ids(), s.get_chunks(['a#c1']).all()['a#c1'].text, [h.node_id for h in s.search([1, 3, 0, 0.5], 2)]]))")
-    other = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "c")], stdout=subprocess.PIPE, text=True)  # beside this process
+            "text = s.get_chunks(['a#c1']).all()['a#c1'].text;"
+            "print(json.dumps([s.doc_ids(), text, [h.node_id for h in s.search([1, 3, 0, 0.5], 2)]]))")
+    command = [sys.executable, "-c", code, str(tmp_path / "c")]  # beside this process
+    other = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     out, _ = other.communicate(timeout=60)
     assert other.returncode == 0 and json.loads(out) == [["a"], "1".ljust(SIZE), ["a#c3", "a#c2"]]
     assert contents(ChromaStore(tmp_path / "c")) == before
@@ -441,7 +470,8 @@ def test_plain_llama_index_reads_it(tmp_path):
         async def _aget_query_embedding(self, query):
             return self._get_query_embedding(query)
 
-    index = VectorStoreIndex.from_vector_store(ChromaStore(tmp_path / "c").vector_store(), embed_model=Second(embed_dim=DIMS))
+    vectors = ChromaStore(tmp_path / "c").vector_store()
+    index = VectorStoreIndex.from_vector_store(vectors, embed_model=Second(embed_dim=DIMS))
     hit = index.as_retriever(similarity_top_k=1).retrieve("?")[0]
     assert (hit.node_id, hit.text, hit.node.ref_doc_id, hit.node.start_char_idx) == ("a#c1", "1".ljust(SIZE), "a", SIZE)
     assert hit.node.metadata["kind"] == "x" and hit.node.relationships[NodeRelationship.SOURCE].node_id == "a"
@@ -449,7 +479,8 @@ def test_plain_llama_index_reads_it(tmp_path):
 
 # --- outlines as text -----------------------------------------------------------------------------------------------
 
-_spans = st.lists(st.integers(0, 50), max_size=12).map(sorted).map(lambda xs: [Span(a, b) for a, b in zip(xs[::2], xs[1::2])])
+_offsets = st.lists(st.integers(0, 50), max_size=12).map(sorted)
+_spans = _offsets.map(lambda xs: [Span(a, b) for a, b in zip(xs[::2], xs[1::2])])
 _scalar = st.one_of(st.text(max_size=6), st.integers(), st.floats(allow_nan=False), st.booleans(), st.none())
 _outlines = st.builds(
     Outline, doc_ids, st.integers(0, 100), st.dictionaries(st.sampled_from("ucpsrhg"), _spans, max_size=3),
