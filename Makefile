@@ -20,9 +20,11 @@ help:  ## list these chores
 demo: $(VENV)/.runtime  ## index the sample documents, answer a question, write a page to look at
 	@$(BIN)/ragnb demo
 
+test: export OMP_NUM_THREADS := 1
+test: export OPENBLAS_NUM_THREADS := 1
 test: $(VENV)/.dev  ## run every notebook, then pytest
 	$(BIN)/nbdev_test --n_workers $(WORKERS)
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 lab: $(VENV)/.dev  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab nbs

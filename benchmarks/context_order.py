@@ -17,7 +17,7 @@ from ragnb.context.builders import RankedContextBuilder
 from ragnb.evaluation.datasets import load_questions
 from ragnb.documents.files import read_documents
 from ragnb.indexing.update import update_index
-from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, seed_order, shuffled
+from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, insert_at_middle, shuffled
 from ragnb.pipeline.pipeline import Pipeline
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,7 +35,7 @@ def main() -> None:
     questions = load_questions(asked, {d.id_: d.text for d in read_documents(corpus, [])})
     if len(questions) > args.questions:
         questions = random.Random(0).sample(questions, args.questions)
-    orders = ORDERS | {"seed 001, literally": seed_order, "shuffled": shuffled(0)}
+    orders = ORDERS | {"seed 001, literally": insert_at_middle, "shuffled": shuffled(0)}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         index, _ = update_index(corpus, folder, parser="parent-child")
         pipeline = Pipeline.from_index(index, policy=args.policy, budget=None)

@@ -25,7 +25,7 @@ from ragnb.evaluation.comparison import Run, RunPlan, paired_test, run_strategie
 from ragnb.context.builders import RankedContextBuilder
 from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.expansion.policy import register_policy
-from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, seed_order, shuffled
+from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, insert_at_middle, shuffled
 from ragnb.expansion.segments import best_segments
 from ragnb.evaluation.peers import PEERS as ALL_PEERS
 from ragnb.evaluation.strategy import IndexCache, Strategy, build_system, make_grid, resolve_strategies
@@ -152,7 +152,7 @@ def orders(dataset: Dataset, embed: str, cache: Path) -> list[dict]:
     for budget in (2_000, 4_000, 8_000):
         builder = RankedContextBuilder(budget)
         frozen = freeze_contexts(found.__getitem__, dataset.questions, builder)
-        for name, order in (ORDERS | {"seed 001, literally": seed_order, "shuffled": shuffled(0)}).items():
+        for name, order in (ORDERS | {"seed 001, literally": insert_at_middle, "shuffled": shuffled(0)}).items():
             places = evidence_positions([lay_out(f.passages, order, builder) for f in frozen], dataset.questions)
             out.append({"budget": budget, "order": name, "passages": round(sum(len(f.passages) for f in frozen) / len(frozen), 1), **position_summary(places)})
     return out

@@ -26,6 +26,17 @@ def shared_models(name: str) -> Path:
     return folder
 
 
+def small_sample(n_questions: int):
+    """Questions of the sample data over the documents that answer them: as a whole corpus, but small."""
+    from dataclasses import replace
+
+    from ragnb.evaluation.datasets import load_dataset
+    whole = load_dataset(SAMPLE).limit(n_questions)
+    needed = {e.doc_id for q in whole.questions for e in q.evidence}
+    shortest = sorted(whole.documents, key=lambda i: len(whole.documents[i].text))[:4]
+    return replace(whole, documents={i: d for i, d in whole.documents.items() if i in needed or i in shortest})
+
+
 @pytest.fixture
 def sample() -> Path:
     """The package's own sample data."""

@@ -45,16 +45,19 @@ def _sentences(passages: Sequence[Passage], outlines: Mapping[str, Outline] | No
     out = []
     for n, p in enumerate(passages):
         hits, base = _hit_spans(p, outlines or {}), p.span.start
-        spans = [Span(base + s.start, base + s.end) for s in sentence_spans(p.text)]
-        out += [_Sentence(n, i, s, any(s.overlap(h) for h in hits)) for i, s in enumerate(spans)]
+        for i, s in enumerate(sentence_spans(p.text)):
+            span = Span(base + s.start, base + s.end)
+            out.append(_Sentence(n, i, span, any(span.overlap(h) for h in hits)))
     return out
 
 # %% ../../nbs/60_context/compress.ipynb #fe98e117
 def _worth(question: str, texts: Sequence[str], beside: Sequence[bool]) -> list[float]:
-    "What each sentence shares with the question, and half of the better neighbor; `beside[i]`: i and i + 1 are neighbors."
+    "What each sentence shares with the question, and half of the better neighbor; `beside[i]`: i is next to i + 1."
     wanted, *found = [set(t) for t in word_tokens_batch([question, *texts])]
-    df = Counter(word for words in found for word in words & wanted)
-    own = [sum(math.log(1 + len(texts) / df[w]) for w in sorted(words & wanted)) for words in found]
+    shared = [sorted(words & wanted) for words in found]
+    df = Counter(word for words in shared for word in words)
+    rarity = {word: math.log(1 + len(texts) / n) for word, n in df.items()}
+    own = [sum(map(rarity.__getitem__, words)) for words in shared]
     out = []
     for i, value in enumerate(own):
         left = own[i - 1] if i and beside[i - 1] else 0.0
@@ -136,7 +139,8 @@ def _rebuilt(passages: Sequence[Passage], sentences: Sequence[_Sentence], taken:
     return out
 
 # %% ../../nbs/60_context/compress.ipynb #6d8072f9
-def _kept(passages: Sequence[Passage], sentences: Sequence[_Sentence], order: Sequence[int], size: int) -> list[Passage]:
+def _kept(passages: Sequence[Passage], sentences: Sequence[_Sentence], order: Sequence[int],
+          size: int) -> list[Passage]:
     "The sentences that fit; a cut of the best passage when not even one of them does."
     taken = _taken(sentences, order, size)
     if taken:
@@ -197,7 +201,9 @@ class _Lookup:
     def __init__(self, passages: Sequence[Passage], sentences: Sequence[_Sentence]) -> None:
         self.sentences, self.squeezed = sentences, [_squeezed(p.text) for p in passages]
         self.bases = [p.span.start for p in passages]
-        self.own = [[i for i, s in enumerate(sentences) if s.passage == n] for n in range(len(passages))]
+        self.own: list[list[int]] = [[] for _ in passages]  # Passage -> its sentences
+        for i, s in enumerate(sentences):
+            self.own[s.passage].append(i)
 
     def find(self, line: str) -> list[int] | None:
         "The sentences that a line is made of; None when it is in no passage, [] when it is less than half of them."
@@ -206,9 +212,10 @@ class _Lookup:
             start = text.find(wanted) if wanted else -1
             if start >= 0:
                 span = Span(self.bases[n] + at[start], self.bases[n] + at[start + len(wanted) - 1] + 1)
-                mine = self.own[n]
-                run = [mine[i] for i in covering([self.sentences[i].span for i in mine], span)]
-                return run if 2 * len(span) >= sum(len(self.sentences[i].span) for i in run) else []
+                spans = [self.sentences[i].span for i in self.own[n]]
+                run = covering(spans, span)
+                whole = sum(len(spans[i]) for i in run)
+                return [self.own[n][i] for i in run] if 2 * len(span) >= whole else []
         return None
 
     def read(self, line: str) -> tuple[set[int], int]:

@@ -53,9 +53,10 @@ def _text_of(metadata: Mapping[str, Any], key: str, default: str = "") -> str:
 def _ref(number: int, passage: Passage, size: int) -> AnswerRef:
     "The reference of one passage."
     cut, metadata = cut_to_sentences(passage, size), passage.metadata
-    file, title, doc_type = _text_of(metadata, "file_name", passage.doc_id), _text_of(metadata, "title"), _text_of(metadata, "doc_type")
-    return AnswerRef(number, passage.id, passage.doc_id, file, title, doc_type, cut.pages, passage_article(passage),
-                     cut.span.start, cut.span.end, cut.text, passage.score)
+    file = _text_of(metadata, "file_name", passage.doc_id)
+    return AnswerRef(number, passage.id, passage.doc_id, file, _text_of(metadata, "title"),
+                     _text_of(metadata, "doc_type"), cut.pages, passage_article(passage), cut.span.start,
+                     cut.span.end, cut.text, passage.score)
 
 # %% ../../nbs/60_context/sources.ipynb #5d98e539
 def answer_refs(
@@ -115,7 +116,8 @@ class DisplayDoc:
         return page_image(path, page, width)
 
 # %% ../../nbs/60_context/sources.ipynb #3e54b5df
-def _wanted_pages(outline: Outline, own: Iterable[int], window: int, everything: bool, most: int) -> list[tuple[int, Span]]:
+def _wanted_pages(outline: Outline, own: Iterable[int], window: int, everything: bool,
+                  most: int) -> list[tuple[int, Span]]:
     "The pages to show, at most so many, those nearest to the found ones (`own`) first."
     held = [(n, s) for n, s in outline.pages if s]
     found = set(own) & {n for n, _ in held}
@@ -156,7 +158,8 @@ def _parts(group: DocumentPassages, outline: Outline, window: int, whole: set[st
            most: int) -> list[tuple[int | None, Span]]:
     "Pages; the whole text or the passages of a document without pages."
     end = outline.n_characters
-    spans = [Span(s.start, min(s.end, end)) for s in union(p.span for p in group.passages) if s.start < end]
+    merged = union(p.span for p in group.passages)
+    spans = [Span(s.start, min(s.end, end)) for s in merged if s.start < end]
     everything = _text_of(outline.metadata, "doc_type").strip().casefold() in whole
     own = [*group.pages, *(n for span in spans for n in outline.pages_of(span))]
     if pages := _wanted_pages(outline, own, window, everything, most):
@@ -199,14 +202,14 @@ def display_docs(
     store: ChunkReader,                               # Asked at most twice
     page_window: int = 0,                             # Pages before and after those of the passages, >= 0
     whole: Iterable[str] = ("gcb", "myservice"),      # Document types shown whole, in any case
-    top_k: int | None = 5,                            # Passages with a rank up to this are shown; all when None
+    n_shown: int | None = 5,                          # Passages with a rank up to this are shown; all when None
     most: int = 50,                                   # Pages of a document, >= 1, those nearest to the hits first
     merge: Iterable[str] | None = None,               # Merge only documents of these types; all when None
 ) -> list[DisplayDoc]:                                # In the order of their best passage
     "Put together the pages to show below an answer."
     if page_window < 0 or most < 1:
         raise InputError(f"display needs page_window >= 0 and most >= 1, got {page_window} and {most}")
-    groups = merge_by_document([p for p in passages if top_k is None or p.rank <= top_k], merge)
+    groups = merge_by_document([p for p in passages if n_shown is None or p.rank <= n_shown], merge)
     outlines = store.get_outlines(dict.fromkeys(g.doc_id for g in groups)).found if groups else {}
     kinds = {str(w).strip().casefold() for w in whole}
     plans = [_plan(g, outlines.get(g.doc_id), page_window, kinds, most) for g in groups]

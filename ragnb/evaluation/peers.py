@@ -19,7 +19,9 @@ import numpy as np
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.llms import MockLLM
-from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, SentenceWindowNodeParser, get_leaf_nodes
+from llama_index.core.node_parser import (
+    HierarchicalNodeParser, SentenceSplitter, SentenceWindowNodeParser, get_leaf_nodes
+)
 from llama_index.core.postprocessor import MetadataReplacementPostProcessor, PrevNextNodePostprocessor
 from llama_index.core.retrievers import AutoMergingRetriever, QueryFusionRetriever
 from llama_index.core.schema import BaseNode, Document, NodeWithScore, TextNode
@@ -36,15 +38,6 @@ from ..retrieval.hybrid import check_question, HybridRetriever
 from ..context.builders import PassageRanking
 
 # %% ../../nbs/90_evaluation/peers.ipynb #2e74a486
-_MOST_CHAINS = 256  # places of one piece that are followed at once
-
-
-def _next_word(text: str, at: int) -> int:
-    "The first character at or after `at` that is not white space."
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
-
 def _starts(text: str, piece: str, low: int, high: int) -> Iterator[int]:
     "Every place in `low..high` where a piece begins."
     at = text.find(piece, low, high + len(piece))
@@ -52,16 +45,16 @@ def _starts(text: str, piece: str, low: int, high: int) -> Iterator[int]:
         yield at
         at = text.find(piece, at + 1, high + len(piece))
 
-# %% ../../nbs/90_evaluation/peers.ipynb #3cfd02ef
-@lru_cache(maxsize=8)
-def _squeezed(text: str) -> tuple[str, list[int]]:
-    "A text without white space, and where each of its characters stands."
-    return "".join(text.split()), [i for i, c in enumerate(text) if not c.isspace()]
-
 def _nearest(text: str, piece: str, near: int) -> int:
     "The place of a piece that is nearest to `near`; -1 when there is none."
     before, after = text.rfind(piece, 0, near + len(piece)), text.find(piece, near)
     return after if before < 0 or 0 <= after and after - near < near - before else before
+
+# %% ../../nbs/90_evaluation/peers.ipynb #3cfd02ef
+@lru_cache(maxsize=8)
+def _squeezed(text: str) -> tuple[str, list[int]]:
+    "A text without white space, and the place of each of its characters."
+    return "".join(text.split()), [i for i, c in enumerate(text) if not c.isspace()]
 
 # %% ../../nbs/90_evaluation/peers.ipynb #db2dd520
 def locate(
@@ -83,8 +76,16 @@ def locate(
     return locate(text, whole, near) if whole != piece else None
 
 # %% ../../nbs/90_evaluation/peers.ipynb #05bf3617
+_MOST_CHAINS = 256  # places of one piece that are followed at once
+
+def _next_word(text: str, at: int) -> int:
+    "The first character at or after `at` that is not white space."
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
 def _follow(text: str, chains: Mapping[int, Any], length: int | None, piece: str) -> dict[int, int | None]:
-    "The places a piece can have behind the places of the piece before (of `length` characters); each with the one it follows."
+    "The places a piece can have after the places of the piece before (of `length` characters); each with that place."
     if length is None:
         return {at: None for at in _starts(text, piece, 0, _next_word(text, 0))}
     out: dict[int, int | None] = {}
@@ -98,7 +99,7 @@ def _follow(text: str, chains: Mapping[int, Any], length: int | None, piece: str
 def align(
     text: str,              # What a splitter was given
     pieces: Sequence[str],  # What it made of it, in order; may overlap
-) -> list[Span | None]:     # `text` at the span is the piece, but for white space; None for a piece that the text does not hold
+) -> list[Span | None]:     # `text` at the span is the piece, but for white space; None when the text has no such piece
     "Find the pieces of a text."
     layers: list[tuple[int, dict[int, int | None]]] = []   # (length, place -> place of the piece before)
     out: list[Span | None] = [None] * len(pieces)
@@ -124,17 +125,17 @@ def align(
 @dataclass(frozen=True)
 class PeerPiece:
     "A text that a peer can return."
-    doc_id: str
+    doc_id: str               # Of its document
     text: str                 # As the library holds it
-    span: Span | None         # Where it stands in the document; None when it is not there
+    span: Span | None         # Its place in the document; None when it is not there
     misplaced: bool = False   # The library's own offset is missing or points elsewhere
 
-
+# %% ../../nbs/90_evaluation/peers.ipynb #17b3d236
 class PeerHit(NamedTuple):
     "One result of a library, in its own words."
-    id: str              # Of the piece it stands for
+    id: str              # Of the piece it came from
     text: str            # As it would be put into the prompt
-    score: float | None
+    score: float | None  # The library's own; None when it gives none
 
 # %% ../../nbs/90_evaluation/peers.ipynb #f26a0616
 class PeerSystem:
@@ -143,12 +144,12 @@ class PeerSystem:
 
     def __init__(
         self,
-        name: str,                              # As in `PEERS`
-        settings: Mapping[str, Any],            # All that was set; what is not named here is the library's default
-        texts: Mapping[str, str],               # Document id -> text
-        pieces: Mapping[str, PeerPiece],            # Id -> piece
+        name: str,                                # As in `PEERS`
+        settings: Mapping[str, Any],              # All that was set; the rest is the library's default
+        texts: Mapping[str, str],                 # Document id -> text
+        pieces: Mapping[str, PeerPiece],          # Id -> piece
         ask: Callable[[str], Iterable[PeerHit]],  # Question -> results, best first
-        reads: Callable[[], int],               # Store reads so far
+        reads: Callable[[], int],                 # Store reads so far
     ) -> None:
         self.name, self.settings, self.texts, self.pieces = name, dict(settings), dict(texts), dict(pieces)
         self._ask, self._reads = ask, reads
@@ -168,20 +169,22 @@ class PeerSystem:
         self,
         question: str,     # `InputError` when empty
     ) -> PassageRanking:   # In the library's order; texts that repeat are not removed
-        "Ask the library, and say where its texts stand."
+        "Ask the library, and find the places of its texts."
         found = self._ask(check_question(question))
-        return PassageRanking([self._passage(rank, *item) for rank, item in enumerate(found, 1)])
+        return PassageRanking([self._passage(rank, hit) for rank, hit in enumerate(found, 1)])
 
-    def _passage(self, rank: int, id: str, text: str, score: float | None) -> Passage:
+    def _passage(self, rank: int, hit: PeerHit) -> Passage:
         "The passage of a returned text."
-        piece = self.pieces[id]
+        piece = self.pieces[hit.id]
         whole, span = self.texts[piece.doc_id], piece.span
-        if text != piece.text:
-            span = locate(whole, text, span.start if span else 0)
+        scored = hit.score, rank, (hit.id,), (hit.score,)
+        if hit.text != piece.text:
+            span = locate(whole, hit.text, span.start if span else 0)
         if span is None:
             self.unmapped += 1
-            return Passage(f"unmapped:{piece.doc_id}", Span(0, len(text)), text, score, rank, (id,), (score,), metadata={"unmapped": True})
-        return Passage(piece.doc_id, span, span.of(whole), score, rank, (id,), (score,))
+            nowhere = f"unmapped:{piece.doc_id}", Span(0, len(hit.text)), hit.text
+            return Passage(*nowhere, *scored, metadata={"unmapped": True})
+        return Passage(piece.doc_id, span, span.of(whole), *scored)
 
 # %% ../../nbs/90_evaluation/peers.ipynb #d1371ed7
 def _enough(top_k: int | None, lengths: Iterable[int], fill: int, least: int) -> int:
@@ -196,10 +199,10 @@ def _enough(top_k: int | None, lengths: Iterable[int], fill: int, least: int) ->
 @dataclass(frozen=True)
 class Peer:
     "What is compared: a part of a library, called in one way."
-    name: str
+    name: str                    # As it is asked for
     library: str                 # Distribution to install
     topic: str                   # Page of its documentation that is followed
-    description: str
+    description: str             # The parts that are called
     settings: dict[str, Any]     # What may be set, and its default; None: the library's own
     build: Callable[..., Any]    # Corpus and settings -> pieces, how to ask, read counter
 
@@ -222,6 +225,7 @@ class _Built(NamedTuple):
     top_k: int
     reads: Callable[[], int] = lambda: 0
 
+# %% ../../nbs/90_evaluation/peers.ipynb #0d7178b7
 def _peer(name: str, library: str, topic: str, description: str, **settings: Any) -> Callable[[Callable], Callable]:
     "Register a builder."
     def register(build: Callable) -> Callable:
@@ -235,7 +239,78 @@ def _optional(library: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise InputError(f"this peer needs {library}, which is not installed: pip install 'ragnb[peers]' ({error})") from error
+        hint = f"pip install 'ragnb[peers]' ({error})"
+        raise InputError(f"this peer needs {library}, which is not installed: {hint}") from error
+
+# %% ../../nbs/90_evaluation/peers.ipynb #9f4114a1
+def parse_peer(
+    spec: str,                        # For example `llamaindex-auto-merging:chunk_sizes=1024/256`
+) -> tuple[str, dict[str, Any]]:      # Name and settings for `build_peer`; numbers are numbers, `a/b` is a list
+    "Read a peer and its settings."
+    name, _, rest = spec.partition(":")
+    pairs = [pair.partition("=") for pair in rest.split(",") if pair]
+    if name not in PEERS or not all(key and mark for key, mark, _ in pairs):
+        names = ", ".join(PEERS)
+        raise InputError(f"not a peer: {spec!r} (expected NAME or NAME:KEY=VALUE,…; names are {names})")
+    return name, {key: _setting(text) for key, _, text in pairs}
+
+def _setting(text: str) -> Any:
+    "A number, a list of `a/b`, or the text itself."
+    if "/" in text:
+        return [_setting(part) for part in text.split("/")]
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        return text
+
+# %% ../../nbs/90_evaluation/peers.ipynb #04b5c60c
+def _embedded(document: Document) -> Document:
+    "A document with the metadata that is to be embedded."
+    hidden = document.excluded_embed_metadata_keys
+    return Document(text=document.text, id_=document.id_,
+                    metadata={k: v for k, v in document.metadata.items() if k not in hidden})
+
+def _corpus(documents: Sequence[Document], embed_model: Any, fill: int, as_shipped: bool) -> _Corpus:
+    "Check what a peer is to be built from."
+    kept: dict[str, Document] = {}
+    for d in documents:
+        if d.id_ in kept:
+            raise DuplicateIdError(f"two documents have the id {d.id_!r}")
+        if d.text.strip():
+            kept[d.id_] = _embedded(d)
+    if not kept:
+        raise InputError(f"a peer needs at least one document with text, got {len(documents)} without")
+    if fill < 1:
+        raise InputError(f"fill must be >= 1, got {fill}")
+    return _Corpus(list(kept.values()), {i: d.text for i, d in kept.items()}, embed_model, fill, as_shipped)
+
+# %% ../../nbs/90_evaluation/peers.ipynb #87711142
+def build_peer(
+    name: str,                      # One of `PEERS`, or with settings as `parse_peer` reads them
+    documents: Sequence[Document],  # Ids are unique; those without text are left out
+    embed_model: Any = None,        # LlamaIndex `BaseEmbedding`, fitted; not used where words alone decide
+    fill: int = 4000,               # Characters that the results are to fill: the largest budget
+    as_shipped: bool = False,       # Keep the library's in-memory store, for timing; the results are the same
+    **settings: Any,                # Of the peer, see `PEERS[name].settings`; `top_k` for all
+) -> PeerSystem:                    # `InputError` for an unknown name or setting, or a library that is not installed
+    "Build another library's system over a corpus."
+    spec, (name, said) = name, parse_peer(name)
+    peer, corpus, settings = PEERS[name], _corpus(documents, embed_model, fill, as_shipped), said | settings
+    if unknown := sorted(settings.keys() - peer.settings.keys()):
+        raise InputError(f"{name} has no setting {unknown[0]!r}: use {', '.join(peer.settings)}")
+    settings = peer.settings | settings
+    try:
+        built = peer.build(corpus, **settings)
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} does not take these settings {_given(**settings)}: {error}") from error
+    used = _given(**settings) | {"top_k": built.top_k}
+    return PeerSystem(spec, used, corpus.texts, built.pieces, built.ask, built.reads)
+
+def _given(**settings: Any) -> dict[str, Any]:
+    "Settings that are not left to the library."
+    return {k: v for k, v in settings.items() if v is not None}
 
 # %% ../../nbs/90_evaluation/peers.ipynb #14764630
 class _Cut(NamedTuple):
@@ -247,13 +322,15 @@ class _Cut(NamedTuple):
     start: int | None     # What the library says
 
 def _place(cuts: Iterable[_Cut], texts: Mapping[str, str]) -> dict[str, PeerPiece]:
-    "Align the pieces of every document, and those cut from a piece inside that piece; parents come before children."
+    "Align the pieces of every document, and those of a piece inside that piece; parents come before children."
     groups: dict[tuple[str, str | None], list[_Cut]] = {}
     for cut in cuts:
         groups.setdefault((cut.doc_id, cut.parent), []).append(cut)
     out: dict[str, PeerPiece] = {}
     for (doc_id, parent), group in groups.items():
-        base = out[parent].span if parent is not None and out[parent].span else Span(0, len(texts[doc_id]))
+        base = Span(0, len(texts[doc_id]))
+        if parent is not None and out[parent].span:
+            base = out[parent].span
         spans = align(base.of(texts[doc_id]), [cut.text for cut in group])
         for cut, span in zip(group, spans):
             span = span and Span(base.start + span.start, base.start + span.end)
@@ -264,15 +341,9 @@ def _place(cuts: Iterable[_Cut], texts: Mapping[str, str]) -> dict[str, PeerPiec
 def _numbered(documents: Sequence[Document]) -> Callable[[int, BaseNode], str]:
     "Node ids that do not change from run to run: number of the document, of the chunk, of its part."
     numbers = {document.id_: str(i) for i, document in enumerate(documents)}
-    return lambda i, source: f"{numbers[source.id_] if isinstance(source, Document) else source.id_}.{i}"
-
-def _given(**settings: Any) -> dict[str, Any]:
-    "Settings that are not left to the library."
-    return {k: v for k, v in settings.items() if v is not None}
-
-def _split(corpus: _Corpus, **settings: Any) -> list[BaseNode]:
-    "Chunks of LlamaIndex's default splitter."
-    return SentenceSplitter(**_given(**settings), id_func=_numbered(corpus.documents)).get_nodes_from_documents(corpus.documents)
+    def number(i: int, source: BaseNode) -> str:
+        return f"{numbers[source.id_] if isinstance(source, Document) else source.id_}.{i}"
+    return number
 
 def _node_pieces(nodes: Iterable[BaseNode], corpus: _Corpus) -> dict[str, PeerPiece]:
     "The pieces that nodes are."
@@ -281,9 +352,20 @@ def _node_pieces(nodes: Iterable[BaseNode], corpus: _Corpus) -> dict[str, PeerPi
         return _Cut(node.node_id, node.ref_doc_id, parent, node.get_content(), node.start_char_idx)
     return _place(map(cut, nodes), corpus.texts)
 
-def _found(hits: Iterable[NodeWithScore]) -> list[PeerHit]:
-    "Results of a LlamaIndex retriever or postprocessor."
-    return [PeerHit(hit.node.node_id, hit.node.get_content(), hit.score) for hit in hits]
+# %% ../../nbs/90_evaluation/peers.ipynb #9cd234a0
+class _Chunks(NamedTuple):
+    "A corpus in chunks of LlamaIndex's default splitter."
+    nodes: list[BaseNode]
+    pieces: dict[str, PeerPiece]
+    lengths: list[int]
+
+def _split(corpus: _Corpus, chunk_size: int | None, chunk_overlap: int | None) -> _Chunks:
+    "Cut a corpus with LlamaIndex's default splitter."
+    settings = _given(chunk_size=chunk_size, chunk_overlap=chunk_overlap)
+    splitter = SentenceSplitter(**settings, id_func=_numbered(corpus.documents))
+    nodes = splitter.get_nodes_from_documents(corpus.documents)
+    pieces = _node_pieces(nodes, corpus)
+    return _Chunks(nodes, pieces, [len(p.text) for p in pieces.values()])
 
 # %% ../../nbs/90_evaluation/peers.ipynb #d0b89741
 class _MatrixStore(SimpleVectorStore):
@@ -291,12 +373,13 @@ class _MatrixStore(SimpleVectorStore):
     _rows: Any = PrivateAttr(default=None)
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        some = query.node_ids is not None and not self.data.embedding_dict.keys() <= set(query.node_ids)
+        vectors = self.data.embedding_dict
+        some = query.node_ids is not None and not vectors.keys() <= set(query.node_ids)
         if some or query.filters is not None or query.mode != "default" or not any(query.query_embedding):
             return super().query(query, **kwargs)
-        if self._rows is None or len(self._rows[0]) != len(self.data.embedding_dict):
-            matrix = np.array(list(self.data.embedding_dict.values()))
-            self._rows = list(self.data.embedding_dict), matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+        if self._rows is None or len(self._rows[0]) != len(vectors):
+            matrix = np.array(list(vectors.values()))
+            self._rows = list(vectors), matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
         ids, matrix = self._rows
         wanted = np.array(query.query_embedding)
         scores = matrix @ (wanted / np.linalg.norm(wanted))
@@ -312,16 +395,33 @@ class _CountingDocstore(SimpleDocumentStore):
         self.reads += 1
         return super().get_document(doc_id, raise_error)
 
-def _index(nodes: Sequence[BaseNode], corpus: _Corpus, stored: Sequence[BaseNode] = ()) -> tuple[VectorStoreIndex, StorageContext, _CountingDocstore]:
-    "A vector index; `stored` are nodes that the docstore holds beside the indexed ones."
+# %% ../../nbs/90_evaluation/peers.ipynb #646bfa29
+class _Vectors(NamedTuple):
+    "A vector index and what it reads from."
+    index: VectorStoreIndex
+    storage: StorageContext
+    docstore: _CountingDocstore
+
+    def reads(self) -> int:
+        "Nodes that were read so far."
+        return self.docstore.reads
+
+def _index(nodes: Sequence[BaseNode], corpus: _Corpus, stored: Sequence[BaseNode] = ()) -> _Vectors:
+    "A vector index; `stored` are nodes that the docstore holds in addition to the indexed ones."
     if corpus.embed_model is None:
         raise InputError("this peer needs an embed_model, got None")
     docstore = _CountingDocstore()
-    storage = StorageContext.from_defaults(docstore=docstore, vector_store=SimpleVectorStore() if corpus.as_shipped else _MatrixStore())
+    vectors = SimpleVectorStore() if corpus.as_shipped else _MatrixStore()
+    storage = StorageContext.from_defaults(docstore=docstore, vector_store=vectors)
     docstore.add_documents(stored or nodes)
     index = VectorStoreIndex(nodes, storage_context=storage, embed_model=corpus.embed_model)
     docstore.reads = 0
-    return index, storage, docstore
+    return _Vectors(index, storage, docstore)
+
+# %% ../../nbs/90_evaluation/peers.ipynb #8e64e710
+def _found(hits: Iterable[NodeWithScore]) -> list[PeerHit]:
+    "Results of a LlamaIndex retriever or postprocessor."
+    return [PeerHit(hit.node.node_id, hit.node.get_content(), hit.score) for hit in hits]
 
 # %% ../../nbs/90_evaluation/peers.ipynb #89bfb6c4
 def _bm25(corpus: _Corpus, nodes: Sequence[BaseNode], top_k: int, language: str | None) -> Any:
@@ -330,40 +430,56 @@ def _bm25(corpus: _Corpus, nodes: Sequence[BaseNode], top_k: int, language: str 
         from llama_index.retrievers.bm25 import BM25Retriever
     return BM25Retriever.from_defaults(nodes=list(nodes), similarity_top_k=top_k, **_given(language=language))
 
-@_peer("llamaindex-bm25", "llama-index-retrievers-bm25", "Retrievers / BM25 Retriever", "BM25Retriever over SentenceSplitter chunks",
-       chunk_size=None, chunk_overlap=None, language=None)
-def _build_bm25(corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None, language: str | None) -> _Built:
-    nodes = _split(corpus, chunk_size=chunk_size, chunk_overlap=chunk_overlap)
-    pieces = _node_pieces(nodes, corpus)
-    k = _enough(top_k, (len(p.text) for p in pieces.values()), corpus.fill, 2)
+@_peer("llamaindex-bm25", "llama-index-retrievers-bm25", "Retrievers / BM25 Retriever",
+       "BM25Retriever over SentenceSplitter chunks", chunk_size=None, chunk_overlap=None, language=None)
+def _build_bm25(
+    corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None, language: str | None
+) -> _Built:
+    nodes, pieces, lengths = _split(corpus, chunk_size, chunk_overlap)
+    k = _enough(top_k, lengths, corpus.fill, 2)
     retriever = _bm25(corpus, nodes, k, language)
     return _Built(pieces, lambda question: _found(retriever.retrieve(question)), k)
 
 # %% ../../nbs/90_evaluation/peers.ipynb #185c9c44
-@_peer("llamaindex-vector", "llama-index-core", "Indexing / VectorStoreIndex", "VectorStoreIndex's default retriever over SentenceSplitter chunks",
-       chunk_size=None, chunk_overlap=None)
+@_peer("llamaindex-vector", "llama-index-core", "Indexing / VectorStoreIndex",
+       "VectorStoreIndex's default retriever over SentenceSplitter chunks", chunk_size=None, chunk_overlap=None)
 def _build_vector(corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None) -> _Built:
-    nodes = _split(corpus, chunk_size=chunk_size, chunk_overlap=chunk_overlap)
-    pieces = _node_pieces(nodes, corpus)
-    k = _enough(top_k, (len(p.text) for p in pieces.values()), corpus.fill, 2)
-    index, _, docstore = _index(nodes, corpus)
-    retriever = index.as_retriever(similarity_top_k=k)
-    return _Built(pieces, lambda question: _found(retriever.retrieve(question)), k, lambda: docstore.reads)
+    nodes, pieces, lengths = _split(corpus, chunk_size, chunk_overlap)
+    k = _enough(top_k, lengths, corpus.fill, 2)
+    vectors = _index(nodes, corpus)
+    retriever = vectors.index.as_retriever(similarity_top_k=k)
+    return _Built(pieces, lambda question: _found(retriever.retrieve(question)), k, vectors.reads)
 
 # %% ../../nbs/90_evaluation/peers.ipynb #94753668
 @_peer("llamaindex-fusion", "llama-index-retrievers-bm25", "Retrievers / Reciprocal Rerank Fusion Retriever",
-       "QueryFusionRetriever of vector and BM25, num_queries=1", chunk_size=None, chunk_overlap=None, language=None, mode="reciprocal_rerank")
-def _build_fusion(corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None, language: str | None, mode: str) -> _Built:
-    nodes = _split(corpus, chunk_size=chunk_size, chunk_overlap=chunk_overlap)
-    pieces = _node_pieces(nodes, corpus)
-    k = _enough(top_k, (len(p.text) for p in pieces.values()), corpus.fill, 10)
-    index, _, docstore = _index(nodes, corpus)
-    members = [index.as_retriever(similarity_top_k=k), _bm25(corpus, nodes, k, language)]
-    retriever = QueryFusionRetriever(members, llm=MockLLM(), mode=mode, similarity_top_k=k, num_queries=1, use_async=False)
-    return _Built(pieces, lambda question: _found(retriever.retrieve(question)), k, lambda: docstore.reads)
+       "QueryFusionRetriever of vector and BM25, num_queries=1", chunk_size=None, chunk_overlap=None, language=None,
+       mode="reciprocal_rerank")
+def _build_fusion(
+    corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None, language: str | None,
+    mode: str,
+) -> _Built:
+    nodes, pieces, lengths = _split(corpus, chunk_size, chunk_overlap)
+    k = _enough(top_k, lengths, corpus.fill, 10)
+    vectors = _index(nodes, corpus)
+    members = [vectors.index.as_retriever(similarity_top_k=k), _bm25(corpus, nodes, k, language)]
+    settings = {"llm": MockLLM(), "mode": mode, "similarity_top_k": k, "num_queries": 1, "use_async": False}
+    retriever = QueryFusionRetriever(members, **settings)
+    return _Built(pieces, lambda question: _found(retriever.retrieve(question)), k, vectors.reads)
 
 # %% ../../nbs/90_evaluation/peers.ipynb #9565f760
-def _windows(pieces: Mapping[str, PeerPiece], size: int, texts: Mapping[str, str], window_texts: Mapping[str, str]) -> dict[str, PeerPiece]:
+def _window(pieces: Sequence[PeerPiece], text: str, said: str | None) -> tuple[str, Span | None]:
+    "Text of a window and its place; `said` is the text a library gives it, None the text of the document."
+    first, last = pieces[0].span, pieces[-1].span
+    whole = Span(first.start, last.end) if all(p.span for p in pieces) else None
+    if said is None:
+        said = whole.of(text)
+    if whole is None or "".join(whole.of(text).split()) != "".join(said.split()):
+        whole = locate(text, said, first.start if first else 0)
+    return said, whole
+
+def _windows(
+    pieces: Mapping[str, PeerPiece], size: int, texts: Mapping[str, str], said: Mapping[str, str]
+) -> dict[str, PeerPiece]:
     "Each piece with its `size` neighbors on both sides; pieces are in document order."
     groups: dict[str, list[str]] = {}
     for i, piece in pieces.items():
@@ -371,57 +487,79 @@ def _windows(pieces: Mapping[str, PeerPiece], size: int, texts: Mapping[str, str
     out: dict[str, PeerPiece] = {}
     for doc_id, ids in groups.items():
         for at, i in enumerate(ids):
-            spans = [pieces[j].span for j in ids[max(0, at - size):at + size + 1]]
-            whole = Span(spans[0].start, spans[-1].end) if all(spans) else None
-            text = window_texts.get(i, whole.of(texts[doc_id]) if whole else pieces[i].text)
-            if whole is None or "".join(whole.of(texts[doc_id]).split()) != "".join(text.split()):
-                whole = locate(texts[doc_id], text, spans[0].start if spans[0] else 0)
-            out[i] = replace(pieces[i], text=text, span=whole)
+            around = [pieces[j] for j in ids[max(0, at - size):at + size + 1]]
+            alone = None if all(p.span for p in around) else pieces[i].text
+            window, span = _window(around, texts[doc_id], said.get(i, alone))
+            out[i] = replace(pieces[i], text=window, span=span)
     return out
 
 # %% ../../nbs/90_evaluation/peers.ipynb #e239b1d7
-@_peer("llamaindex-sentence-window", "llama-index-core", "Node postprocessors / Metadata Replacement + Node Sentence Window",
+@_peer("llamaindex-sentence-window", "llama-index-core",
+       "Node postprocessors / Metadata Replacement + Node Sentence Window",
        "SentenceWindowNodeParser, vector index, MetadataReplacementPostProcessor", window_size=None)
 def _build_sentence_window(corpus: _Corpus, top_k: int | None, window_size: int | None) -> _Built:
-    parser = SentenceWindowNodeParser.from_defaults(**_given(window_size=window_size), id_func=_numbered(corpus.documents))
-    nodes = parser.get_nodes_from_documents(corpus.documents)
-    windows = {node.node_id: node.metadata[parser.window_metadata_key] for node in nodes}
+    settings = _given(window_size=window_size)
+    parser = SentenceWindowNodeParser.from_defaults(**settings, id_func=_numbered(corpus.documents))
+    nodes, key = parser.get_nodes_from_documents(corpus.documents), parser.window_metadata_key
+    windows = {node.node_id: node.metadata[key] for node in nodes}
     pieces = _windows(_node_pieces(nodes, corpus), parser.window_size, corpus.texts, windows)
     k = _enough(top_k, map(len, windows.values()), corpus.fill, 2)
-    index, _, docstore = _index(nodes, corpus)
-    retriever, replacement = index.as_retriever(similarity_top_k=k), MetadataReplacementPostProcessor(target_metadata_key=parser.window_metadata_key)
-    return _Built(pieces, lambda question: _found(replacement.postprocess_nodes(retriever.retrieve(question))), k, lambda: docstore.reads)
+    vectors = _index(nodes, corpus)
+    retriever = vectors.index.as_retriever(similarity_top_k=k)
+    replacement = MetadataReplacementPostProcessor(target_metadata_key=key)
+    def ask(question: str) -> list[PeerHit]:
+        return _found(replacement.postprocess_nodes(retriever.retrieve(question)))
+    return _Built(pieces, ask, k, vectors.reads)
 
 # %% ../../nbs/90_evaluation/peers.ipynb #9fd13414
 @_peer("llamaindex-auto-merging", "llama-index-core", "Retrievers / Auto Merging Retriever",
-       "HierarchicalNodeParser 2048/512/128, leaves in a vector index, AutoMergingRetriever", chunk_sizes=None, simple_ratio_thresh=None)
-def _build_auto_merging(corpus: _Corpus, top_k: int | None, chunk_sizes: Sequence[int] | None, simple_ratio_thresh: float | None) -> _Built:
+       "HierarchicalNodeParser 2048/512/128, leaves in a vector index, AutoMergingRetriever",
+       chunk_sizes=None, simple_ratio_thresh=None)
+def _build_auto_merging(
+    corpus: _Corpus, top_k: int | None, chunk_sizes: Sequence[int] | None, simple_ratio_thresh: float | None
+) -> _Built:
     parser = HierarchicalNodeParser.from_defaults(**_given(chunk_sizes=chunk_sizes and list(chunk_sizes)))
     for splitter in parser.node_parser_map.values():
         splitter.id_func = _numbered(corpus.documents)
     nodes = parser.get_nodes_from_documents(corpus.documents)
     leaves = get_leaf_nodes(nodes)
     k = _enough(top_k, (2 * len(node.get_content()) for node in leaves), corpus.fill, 6)   # merging brings the rest
-    index, storage, docstore = _index(leaves, corpus, stored=nodes)
-    retriever = AutoMergingRetriever(index.as_retriever(similarity_top_k=k), storage, **_given(simple_ratio_thresh=simple_ratio_thresh))
-    return _Built(_node_pieces(nodes, corpus), lambda question: _found(retriever.retrieve(question)), k, lambda: docstore.reads)
+    vectors = _index(leaves, corpus, stored=nodes)
+    settings = _given(simple_ratio_thresh=simple_ratio_thresh)
+    retriever = AutoMergingRetriever(vectors.index.as_retriever(similarity_top_k=k), vectors.storage, **settings)
+    pieces = _node_pieces(nodes, corpus)
+    return _Built(pieces, lambda question: _found(retriever.retrieve(question)), k, vectors.reads)
 
 # %% ../../nbs/90_evaluation/peers.ipynb #59080354
 @_peer("llamaindex-prev-next", "llama-index-core", "Node postprocessors / Forward/Backward Augmentation",
        "VectorStoreIndex, then PrevNextNodePostprocessor over the docstore, one node each way",
        chunk_size=None, chunk_overlap=None, num_nodes=1, mode="both")
-def _build_prev_next(corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None, num_nodes: int, mode: str) -> _Built:
-    nodes = _split(corpus, chunk_size=chunk_size, chunk_overlap=chunk_overlap)
-    pieces = _node_pieces(nodes, corpus)
+def _build_prev_next(
+    corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None, num_nodes: int, mode: str
+) -> _Built:
+    nodes, pieces, lengths = _split(corpus, chunk_size, chunk_overlap)
     around = num_nodes * (2 if mode == "both" else 1)   # nodes that a hit brings, as neighbors of hits are often hits
-    k = _enough(top_k, (around * len(p.text) for p in pieces.values()), corpus.fill, 2)
-    index, _, docstore = _index(nodes, corpus)
-    retriever, walk = index.as_retriever(similarity_top_k=k), PrevNextNodePostprocessor(docstore=docstore, num_nodes=num_nodes, mode=mode)
-    return _Built(pieces, lambda question: _found(walk.postprocess_nodes(retriever.retrieve(question))), k, lambda: docstore.reads)
+    k = _enough(top_k, (around * length for length in lengths), corpus.fill, 2)
+    vectors = _index(nodes, corpus)
+    retriever = vectors.index.as_retriever(similarity_top_k=k)
+    walk = PrevNextNodePostprocessor(docstore=vectors.docstore, num_nodes=num_nodes, mode=mode)
+    def ask(question: str) -> list[PeerHit]:
+        return _found(walk.postprocess_nodes(retriever.retrieve(question)))
+    return _Built(pieces, ask, k, vectors.reads)
 
 # %% ../../nbs/90_evaluation/peers.ipynb #43c9ce54
+def _named_sources(filters: Mapping[str, Any]) -> list[str]:
+    "The sources that a filter names; [] when not every part of it does."
+    out: list[str] = []
+    for part in filters.get("conditions", ()):
+        named = [c["value"] for c in part.get("conditions", ()) if c.get("field") == "meta.source_id"]
+        if not named:
+            return []
+        out += named
+    return list(dict.fromkeys(out))
+
 def _indexed(store: Any) -> Callable[[dict[str, Any] | None], list[Any]]:
-    "Haystack's `filter_documents` for the filters of its retrievers: the same documents, without testing all of them."
+    "Haystack's `filter_documents` for its retrievers: the same documents, without testing all of them."
     from haystack.utils.filters import document_matches_filter
     sources: dict[str, list[Any]] = {}
     for document in store.storage.values():
@@ -432,12 +570,12 @@ def _indexed(store: Any) -> Callable[[dict[str, Any] | None], list[Any]]:
             return list(store.storage.values())
         if filters.get("field") == "id" and filters["operator"] == "==":
             return [store.storage[filters["value"]]] if filters["value"] in store.storage else []
-        named = [[c["value"] for c in part.get("conditions", ()) if c.get("field") == "meta.source_id"] for part in filters.get("conditions", ())]
-        if not named or not all(named):
-            return type(store).filter_documents(store, filters)
-        return [d for i in dict.fromkeys(i for ids in named for i in ids) for d in sources.get(i, ()) if document_matches_filter(filters, d)]
+        if named := _named_sources(filters):
+            return [d for i in named for d in sources.get(i, ()) if document_matches_filter(filters, d)]
+        return type(store).filter_documents(store, filters)
     return look_up
 
+# %% ../../nbs/90_evaluation/peers.ipynb #d42a1539
 def _haystack_store(documents: Sequence[Any], corpus: _Corpus, reads: Counter[str]) -> Any:
     "Haystack's in-memory store; `reads` counts its look-ups."
     from haystack.document_stores.in_memory import InMemoryDocumentStore
@@ -464,19 +602,21 @@ def _haystack_pieces(documents: Iterable[Any], corpus: _Corpus) -> dict[str, Pee
     for d in documents:
         source = d.meta["source_id"]
         origin[d.id] = origin.get(source, source)
-        cuts.append(_Cut(d.id, origin[d.id], source if source in origin else None, d.content, d.meta["split_idx_start"]))
+        parent = source if source in origin else None
+        cuts.append(_Cut(d.id, origin[d.id], parent, d.content, d.meta["split_idx_start"]))
     return _place(cuts, corpus.texts)
 
 # %% ../../nbs/90_evaluation/peers.ipynb #e964f42d
 @_peer("haystack-sentence-window", "haystack-ai", "Retrievers / SentenceWindowRetriever",
-       "DocumentSplitter by period, InMemoryBM25Retriever, SentenceWindowRetriever", split_by="period", split_length=1, split_overlap=0, window_size=3)
-def _build_haystack_window(corpus: _Corpus, top_k: int | None, split_by: str, split_length: int, split_overlap: int, window_size: int) -> _Built:
+       "DocumentSplitter by period, InMemoryBM25Retriever, SentenceWindowRetriever",
+       split_by="period", split_length=1, split_overlap=0, window_size=3)
+def _build_haystack_window(corpus: _Corpus, top_k: int | None, window_size: int, **split: Any) -> _Built:
     with _optional("haystack-ai"):
         from haystack.components.preprocessors import DocumentSplitter
         from haystack.components.retrievers import InMemoryBM25Retriever, SentenceWindowRetriever
-    splitter, reads = DocumentSplitter(split_by=split_by, split_length=split_length, split_overlap=split_overlap), Counter()
-    chunks = splitter.run(_haystack_documents(corpus))["documents"]
+    chunks = DocumentSplitter(**split).run(_haystack_documents(corpus))["documents"]
     pieces = _windows(_haystack_pieces(chunks, corpus), window_size, corpus.texts, {})
+    reads: Counter[str] = Counter()
     store = _haystack_store(chunks, corpus, reads)
     k = _enough(top_k, (len(p.text) for p in pieces.values()), corpus.fill, 10)
     retriever, windows = InMemoryBM25Retriever(store, top_k=k), SentenceWindowRetriever(store, window_size=window_size)
@@ -487,102 +627,63 @@ def _build_haystack_window(corpus: _Corpus, top_k: int | None, split_by: str, sp
 
 # %% ../../nbs/90_evaluation/peers.ipynb #dbe9cd4b
 @_peer("haystack-auto-merging", "haystack-ai", "Retrievers / AutoMergingRetriever",
-       "HierarchicalDocumentSplitter, InMemoryBM25Retriever over the leaves, AutoMergingRetriever", block_sizes=(200, 50), split_by="word", threshold=0.5)
-def _build_haystack_merging(corpus: _Corpus, top_k: int | None, block_sizes: Sequence[int], split_by: str, threshold: float) -> _Built:
+       "HierarchicalDocumentSplitter, InMemoryBM25Retriever over the leaves, AutoMergingRetriever",
+       block_sizes=(200, 50), split_by="word", threshold=0.5)
+def _build_haystack_merging(
+    corpus: _Corpus, top_k: int | None, block_sizes: Sequence[int], split_by: str, threshold: float
+) -> _Built:
     with _optional("haystack-ai"):
         from haystack.components.preprocessors import HierarchicalDocumentSplitter
         from haystack.components.retrievers import AutoMergingRetriever as HaystackMerging, InMemoryBM25Retriever
-    blocks = HierarchicalDocumentSplitter(block_sizes=set(block_sizes), split_by=split_by).run(_haystack_documents(corpus))["documents"]
+    splitter = HierarchicalDocumentSplitter(block_sizes=set(block_sizes), split_by=split_by)
+    blocks = splitter.run(_haystack_documents(corpus))["documents"]
     pieces = {i: PeerPiece(i, text, Span(0, len(text))) for i, text in corpus.texts.items()}
     pieces |= _haystack_pieces((b for b in blocks if b.meta["__parent_id"]), corpus)
-    leaves, reads = [b for b in blocks if not b.meta["__children_ids"]], Counter()
+    leaves = [b for b in blocks if not b.meta["__children_ids"]]
+    parents = [b for b in blocks if b.meta["__children_ids"]]
+    reads: Counter[str] = Counter()
     k = _enough(top_k, (2 * len(b.content) for b in leaves), corpus.fill, 10)
     retriever = InMemoryBM25Retriever(_haystack_store(leaves, corpus, reads), top_k=k)
-    merging = HaystackMerging(_haystack_store([b for b in blocks if b.meta["__children_ids"]], corpus, reads), threshold=threshold)
+    merging = HaystackMerging(_haystack_store(parents, corpus, reads), threshold=threshold)
     def ask(question: str) -> list[PeerHit]:
         hits = retriever.run(query=question)["documents"]
         merged = merging.run([h for h in hits if h.meta["__parent_id"]])["documents"]
-        return [PeerHit(d.id, d.content, d.score) for d in [*merged, *(h for h in hits if not h.meta["__parent_id"])]]
+        alone = [h for h in hits if not h.meta["__parent_id"]]
+        return [PeerHit(d.id, d.content, d.score) for d in [*merged, *alone]]
     return _Built(pieces, ask, k, lambda: reads["reads"])
 
 # %% ../../nbs/90_evaluation/peers.ipynb #a8359063
-def _retriever(kind: str, nodes: Sequence[TextNode], corpus: _Corpus, top_k: int) -> tuple[Any, Callable[[], int]]:
+def _retriever(
+    kind: str, nodes: Sequence[TextNode], corpus: _Corpus, top_k: int
+) -> tuple[Any, Callable[[], int]]:
     "ragnb's retrieval over chunks of another library, and its read counter."
     if kind not in ("hybrid", "bm25", "vector"):
         raise InputError(f"retriever must be 'hybrid', 'bm25' or 'vector', got {kind!r}")
     words = Bm25Retriever.from_nodes(nodes, top_k=top_k)
     if kind == "bm25":
         return words, lambda: 0
-    index, _, docstore = _index(nodes, corpus)
-    vectors = index.as_retriever(similarity_top_k=top_k)
-    return (vectors if kind == "vector" else HybridRetriever({"bm25": words, "vector": vectors}, top_k)), lambda: docstore.reads
+    vectors = _index(nodes, corpus)
+    by_vector = vectors.index.as_retriever(similarity_top_k=top_k)
+    if kind == "vector":
+        return by_vector, vectors.reads
+    return HybridRetriever({"bm25": words, "vector": by_vector}, top_k), vectors.reads
 
+# %% ../../nbs/90_evaluation/peers.ipynb #4500663f
 def _build_chonkie(corpus: _Corpus, top_k: int | None, chunker: str, retriever: str, **settings: Any) -> _Built:
-    "chonkie's chunks under ragnb's retrieval."
+    "chonkie's chunks, searched with ragnb's retrieval."
     with _optional("chonkie"):
         import chonkie
     cutter = getattr(chonkie, chunker)(**_given(**settings))
-    cuts = [_Cut(str(Address(i, "c", n)), i, None, c.text, c.start_index) for i, text in corpus.texts.items() for n, c in enumerate(cutter.chunk(text))]
+    cuts = []
+    for i, text in corpus.texts.items():
+        for n, chunk in enumerate(cutter.chunk(text)):
+            cuts.append(_Cut(str(Address(i, "c", n)), i, None, chunk.text, chunk.start_index))
     k = _enough(top_k, (len(cut.text) for cut in cuts), corpus.fill, 10)
     search, reads = _retriever(retriever, [TextNode(id_=cut.id, text=cut.text) for cut in cuts], corpus, k)
     return _Built(_place(cuts, corpus.texts), lambda question: _found(search.retrieve(question)), k, reads)
 
-for _name, _class, _settings in (("recursive", "RecursiveChunker", {}), ("sentence", "SentenceChunker", {"chunk_overlap": None}),
-                                 ("token", "TokenChunker", {"chunk_overlap": None}), ("fast", "FastChunker", {})):
-    _peer(f"chonkie-{_name}", "chonkie", f"Chunkers / {_class}", f"{_class}'s chunks under ragnb's retrieval",
-          chunker=_class, retriever="hybrid", chunk_size=None, **_settings)(_build_chonkie)
-
-# %% ../../nbs/90_evaluation/peers.ipynb #9f4114a1
-def parse_peer(
-    spec: str,                        # For example `llamaindex-auto-merging:chunk_sizes=1024/256,simple_ratio_thresh=0.4`
-) -> tuple[str, dict[str, Any]]:      # Name and settings for `build_peer`; numbers are numbers, `a/b` is a list
-    "Read a peer and its settings."
-    def value(text: str) -> Any:
-        if "/" in text:
-            return [value(part) for part in text.split("/")]
-        try:
-            return float(text) if "." in text else int(text)
-        except ValueError:
-            return text
-    name, _, rest = spec.partition(":")
-    pairs = [pair.partition("=") for pair in rest.split(",") if pair]
-    if name not in PEERS or not all(key and mark for key, mark, _ in pairs):
-        raise InputError(f"not a peer: {spec!r} (expected NAME or NAME:KEY=VALUE,…; names are {', '.join(PEERS)})")
-    return name, {key: value(text) for key, _, text in pairs}
-
-# %% ../../nbs/90_evaluation/peers.ipynb #04b5c60c
-def _corpus(documents: Sequence[Document], embed_model: Any, fill: int, as_shipped: bool) -> _Corpus:
-    "Check what a peer is to be built from."
-    kept: dict[str, Document] = {}
-    for d in documents:
-        if d.id_ in kept:
-            raise DuplicateIdError(f"two documents have the id {d.id_!r}")
-        if d.text.strip():
-            kept[d.id_] = Document(text=d.text, id_=d.id_, metadata={k: v for k, v in d.metadata.items() if k not in d.excluded_embed_metadata_keys})
-    if not kept:
-        raise InputError(f"a peer needs at least one document with text, got {len(documents)} without")
-    if fill < 1:
-        raise InputError(f"fill must be >= 1, got {fill}")
-    return _Corpus(list(kept.values()), {i: d.text for i, d in kept.items()}, embed_model, fill, as_shipped)
-
-# %% ../../nbs/90_evaluation/peers.ipynb #87711142
-def build_peer(
-    name: str,                      # One of `PEERS`, or with settings as `parse_peer` reads them
-    documents: Sequence[Document],  # Ids are unique; those without text are left out; the library sees the metadata that is to be embedded
-    embed_model: Any = None,        # LlamaIndex `BaseEmbedding`, fitted; not used where words alone decide
-    fill: int = 4000,               # Characters that the results are to fill: the largest budget
-    as_shipped: bool = False,       # Keep the library's in-memory store for timing; the results are the same, and slower
-    **settings: Any,                # Of the peer, see `PEERS[name].settings`; `top_k` for all
-) -> PeerSystem:                    # `InputError` for an unknown name or setting, or a library that is not installed
-    "Build another library's system over a corpus."
-    spec, (name, said) = name, parse_peer(name)
-    peer, corpus, settings = PEERS[name], _corpus(documents, embed_model, fill, as_shipped), said | settings
-    if unknown := sorted(settings.keys() - peer.settings.keys()):
-        raise InputError(f"{name} has no setting {unknown[0]!r}: use {', '.join(peer.settings)}")
-    settings = peer.settings | settings
-    try:
-        built = peer.build(corpus, **settings)
-    except (TypeError, ValueError) as error:
-        raise error if isinstance(error, InputError) else InputError(f"{name} does not take these settings {_given(**settings)}: {error}") from error
-    used = {k: v for k, v in settings.items() if v is not None} | {"top_k": built.top_k}
-    return PeerSystem(spec, used, corpus.texts, built.pieces, built.ask, built.reads)
+for _class, _settings in (("RecursiveChunker", {}), ("SentenceChunker", {"chunk_overlap": None}),
+                          ("TokenChunker", {"chunk_overlap": None}), ("FastChunker", {})):
+    _peer(f"chonkie-{_class.removesuffix('Chunker').lower()}", "chonkie", f"Chunkers / {_class}",
+          f"{_class}'s chunks under ragnb's retrieval", chunker=_class, retriever="hybrid", chunk_size=None,
+          **_settings)(_build_chonkie)

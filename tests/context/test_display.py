@@ -15,10 +15,11 @@ from strategies import PIECES, examples
 from ragnb.context.compress import compress_passages
 from ragnb.context.builders import RankedContextBuilder
 from ragnb.context.conversation import Conversation
-from ragnb.context.sources import answer_refs, display_docs, page_image
+from ragnb.context.page_images import page_image
+from ragnb.context.sources import answer_refs, display_docs
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policies import by_doc_type
-from ragnb.documents.span import InputError, Passage, Span
+from ragnb.documents.span import InputError, Passage, Span, Why
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.storage.store import MemoryStore
 
@@ -65,11 +66,17 @@ def test_a_reference_always_holds_its_hit():
     """Seed 002 keeps the first 1,200 characters."""
     text = "머리말이다. " * 300 + "연차는 15일이다. " + "꼬리말이다. " * 300
     start = text.index("연차")
-    p = Passage("규정.md", Span(40, 40 + len(text)), text, 0.5, 1, ("규정.md#c9",), (0.5,), Span(40 + start, 40 + start + 10))
+    p = Passage(
+        "규정.md", Span(40, 40 + len(text)), text, 0.5, 1, ("규정.md#c9",), (0.5,), Span(40 + start, 40 + start + 10)
+    )
     assert "연차는 15일이다." not in text[:1_200]
     for size in (1, 10, 100, 1_200, 10_000):
         ref = answer_refs([p], size)[0]
-        assert "연차는 15일이다." in ref.text and len(ref.text) <= max(size, 10) and text[ref.start - 40:ref.end - 40] == ref.text
+        assert (
+            "연차는 15일이다." in ref.text
+            and len(ref.text) <= max(size, 10)
+            and text[ref.start - 40 : ref.end - 40] == ref.text
+        )
     assert json.loads(json.dumps(ref.as_dict()))["number"] == 1
 
 
@@ -84,8 +91,21 @@ def test_references_of_anything(text, data):
 
 def test_references_of_a_context_have_its_numbers():
     text = " ".join(["머리말이다.", "연차는 15일이다.", "점심은 자유다.", "연차는 3월까지 쓴다."])
-    items = [Passage(f"규정{r}.md", Span(0, len(text)), text, 1 / r, r, (f"규정{r}.md#c0",), (1 / r,), Span(7, 17), pages=(r,), metadata={"title": "T", "file_name": "f", "doc_type": 3})
-             for r in (1, 2, 3)]
+    items = [
+        Passage(
+            f"규정{r}.md",
+            Span(0, len(text)),
+            text,
+            1 / r,
+            r,
+            (f"규정{r}.md#c0",),
+            (1 / r,),
+            Span(7, 17),
+            pages=(r,),
+            metadata={"title": "T", "file_name": "f", "doc_type": 3},
+        )
+        for r in (1, 2, 3)
+    ]
     context = RankedContextBuilder().build(items)
     assert [(r.number, r.doc_id, r.pages, r.title, r.file, r.doc_type) for r in answer_refs(context)] == [
         (1, "규정1.md", (1,), "T", "f", "3"), (2, "규정3.md", (3,), "T", "f", "3"), (3, "규정2.md", (2,), "T", "f", "3")]
@@ -104,19 +124,26 @@ def seed_merges(docs: list[dict]) -> bool:
 
 
 def test_each_document_is_judged_by_its_own_type():
-    store = stored(manual("g", word="gee", doc_type=" GCB "), manual("m", word="emm", doc_type="manual"), manual("n", word="enn"))
+    store = stored(
+        manual("g", word="gee", doc_type=" GCB "), manual("m", word="emm", doc_type="manual"), manual("n", word="enn")
+    )
     for order in (("gee5표", "emm5표"), ("emm5표", "gee5표")):
         passages = Expander(store, by_doc_type(), 5).expand(hits(store, *order)).passages
         shown = {d.doc_id: (d.doc_type, d.numbers) for d in display_docs(passages, store)}
         assert shown["g"] == ("gcb", tuple(range(1, 10))) and shown["m"][0] == "manual" and len(shown["m"][1]) < 9
-        assert [d.doc_id for d in display_docs(passages, store)] == [order[0][0].replace("e", "m") if order[0][0] == "e" else "g", "m" if order[0][0] == "g" else "g"]
+        assert [d.doc_id for d in display_docs(passages, store)] == [
+            order[0][0].replace("e", "m") if order[0][0] == "e" else "g",
+            "m" if order[0][0] == "g" else "g",
+        ]
     types = [{"doc_type": "GCB"}, {"doc_type": "manual"}]
     assert seed_merges(types) != seed_merges(types[::-1]), "the seed's answer depends on which document comes last"
 
 
 def test_merging_is_decided_by_document():
     store = stored(manual("g", word="gee", doc_type="gcb"), manual("m", word="emm", doc_type="manual"))
-    passages = Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, "gee1표", "emm1표", "gee7표", "emm7표")).passages
+    passages = (
+        Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, "gee1표", "emm1표", "gee7표", "emm7표")).passages
+    )
     assert sorted(d.doc_id for d in display_docs(passages, store)) == ["g", "m"]
     assert sorted(d.doc_id for d in display_docs(passages, store, merge=["GCB"])) == ["g", "m", "m"]
 
@@ -125,7 +152,9 @@ def test_merging_is_decided_by_document():
 def test_pages_are_in_order_and_inside_the_document(window):
     document = manual()
     store = stored(document)
-    passages = Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, "manual1표", "manual9표", "manual4표")).passages
+    passages = (
+        Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, "manual1표", "manual9표", "manual4표")).passages
+    )
     own = {n for p in passages for n in p.pages}
     doc = display_docs(passages, store, window)[0]
     assert list(doc.numbers) == sorted({n for n in range(1, 10) if any(abs(n - m) <= window for m in own)})
@@ -139,10 +168,18 @@ def test_pages_are_in_order_and_inside_the_document(window):
 def test_two_reads_for_any_number_of_documents(n_documents):
     documents = [manual(f"d{i}", 4, f"word{i}q", doc_type="gcb" if i % 2 else "manual") for i in range(n_documents)]
     store = stored(*documents)
-    passages = Expander(store, lambda o, h: o.span_of(h), expand_top_k=80).expand(hits(store, *(f"word{i}q2표" for i in range(n_documents)))).passages
+    passages = (
+        Expander(store, lambda o, h: o.span_of(h), expand_top_k=80)
+        .expand(hits(store, *(f"word{i}q2표" for i in range(n_documents))))
+        .passages
+    )
     before = store.reads
-    docs = display_docs(passages, store, 1, top_k=None)
-    assert store.reads - before == 2 and len(docs) == n_documents and [d.rank for d in docs] == sorted(d.rank for d in docs)
+    docs = display_docs(passages, store, 1, n_shown=None)
+    assert (
+        store.reads - before == 2
+        and len(docs) == n_documents
+        and [d.rank for d in docs] == sorted(d.rank for d in docs)
+    )
     assert len(display_docs(passages, store)) == min(5, n_documents)
 
 
@@ -161,7 +198,9 @@ def test_documents_without_pages_and_unknown_ones():
     passages = Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, "flat1표", "whole1표")).passages
     stranger = Passage("gone", Span(0, 2), "가나", 0.1, 3, ("gone#c0",), (0.1,))
     shown = {d.doc_id: d for d in display_docs([*passages, stranger], store)}
-    assert [(p.number, p.text) for p in shown["flat.md"].pages] == [(None, passages[0].text)] and shown["flat.md"].numbers == ()
+    assert [(p.number, p.text) for p in shown["flat.md"].pages] == [(None, passages[0].text)] and shown[
+        "flat.md"
+    ].numbers == ()
     assert [p.text for p in shown["whole.md"].pages] == [whole.text]
     assert [(p.number, p.text, p.missing) for p in shown["gone"].pages] == [(None, "가나", False)]
     assert display_docs([], store) == []
@@ -234,9 +273,16 @@ def test_colours_are_where_they_belong(tmp_path):
 
 def test_typed_errors_of_page_images(pdf, tmp_path):
     (tmp_path / "no.pdf").write_bytes(b"not a PDF")
-    for path, page, width, words in ((pdf, 4, 100, "has 3 pages, got page=4"), (pdf, 0, 100, "got page=0"), (pdf, -1, 100, "got page=-1"), (pdf, 1, 15, "between 16 and 4000"),
-                                     (pdf, 1, 9_999, "between 16 and 4000"), (tmp_path / "no.pdf", 1, 100, "cannot be read as a PDF"), (tmp_path / "gone.pdf", 1, 100, "no file 'gone.pdf'"),
-                                     (tmp_path, 1, 100, "no file")):
+    for path, page, width, words in (
+        (pdf, 4, 100, "has 3 pages, got page=4"),
+        (pdf, 0, 100, "got page=0"),
+        (pdf, -1, 100, "got page=-1"),
+        (pdf, 1, 15, "between 16 and 4000"),
+        (pdf, 1, 9_999, "between 16 and 4000"),
+        (tmp_path / "no.pdf", 1, 100, "cannot be read as a PDF"),
+        (tmp_path / "gone.pdf", 1, 100, "no file 'gone.pdf'"),
+        (tmp_path, 1, 100, "no file"),
+    ):
         with pytest.raises(InputError, match=words):
             page_image(path, page, width)
 
@@ -255,7 +301,11 @@ def test_an_image_stays_in_the_corpus(pdf, tmp_path):
 
 @pytest.fixture
 def talk():
-    store = stored(manual("a.pdf", word="aaa"), manual("b.pdf", word="bbb", doc_type="gcb"), document("c.md", ["첫째. ccc1표.", "둘째."], pages=False))
+    store = stored(
+        manual("a.pdf", word="aaa"),
+        manual("b.pdf", word="bbb", doc_type="gcb"),
+        document("c.md", ["첫째. ccc1표.", "둘째."], pages=False),
+    )
     history = Conversation()
     for words in (("aaa2표", "bbb3표"), ("aaa5표", "ccc1표")):
         passages = Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, *words)).passages
@@ -287,7 +337,11 @@ def test_follow_ups_get_earlier_pages(talk):
     before = store.reads
     back = history.passages(store, last=None)
     assert store.reads - before == 2 and back.lost == {}
-    assert [p.rank for p in back.passages] == [1, 2, 3, 4] and back.passages[0].doc_id == "a.pdf" and "aaa5표" in back.passages[0].text
+    assert (
+        [p.rank for p in back.passages] == [1, 2, 3, 4]
+        and back.passages[0].doc_id == "a.pdf"
+        and "aaa5표" in back.passages[0].text
+    )
     assert sum(len(p.text) for p in history.passages(store, None, budget=25).passages) <= 25
     assert Conversation().passages(store).passages == [] and history.passages(store, last=99).passages == back.passages
     with pytest.raises(InputError, match="last must be >= 1, got 0"):
@@ -301,9 +355,17 @@ def test_no_character_comes_back_twice(turns):
     store, history = stored(document), Conversation()
     for wanted in turns:
         spans = [Span(a, min(len(document.text), a + n)) for a, n in wanted]
-        history.add("?", "!", [Passage("a.pdf", s, document.text[s.start:s.end], None, r, focus=s) for r, s in enumerate(spans, 1)])
+        history.add(
+            "?",
+            "!",
+            [Passage("a.pdf", s, document.text[s.start : s.end], None, r, focus=s) for r, s in enumerate(spans, 1)],
+        )
     back = history.passages(store, None)
-    assert not back.lost and all(p.text == document.text[p.span.start:p.span.end] and p.span.contains(p.focus) for p in back.passages if p.focus)
+    assert not back.lost and all(
+        p.text == document.text[p.span.start : p.span.end] and p.span.contains(p.focus)
+        for p in back.passages
+        if p.focus
+    )
     spans = sorted(p.span for p in back.passages)
     assert all(a.end <= b.start for a, b in zip(spans, spans[1:]))
     if turns and turns[-1]:
@@ -317,9 +379,15 @@ def test_changed_and_deleted_documents_are_reported(talk):
     store.delete(["c.md"])
     back = history.passages(store, None)
     assert {p.doc_id for p in back.passages} == {"b.pdf"}
-    assert sorted(back.lost.values()) == ["its document has changed", "its document has changed", "its document is not in the store"]
+    assert sorted(back.lost.values()) == [
+        "its document has changed",
+        "its document has changed",
+        "its document is not in the store",
+    ]
     shown = {d.doc_id: d for d in history.display(store)}
-    assert shown["a.pdf"].numbers == (4, 5, 6) and all(p.missing and p.text == "" for d in shown.values() for p in d.pages)
+    assert shown["a.pdf"].numbers == (4, 5, 6) and all(
+        p.missing and p.text == "" for d in shown.values() for p in d.pages
+    )
 
 
 def test_a_conversation_is_bounded():
@@ -327,7 +395,11 @@ def test_a_conversation_is_bounded():
     items = [Passage("d", Span(i, i + 1), "가", None, i + 1) for i in range(9)]
     for i in range(20):
         history.add(f"질문 {i}", "답" * 99, items)
-    assert [t.question for t in history.turns] == ["질문 17", "질문 18", "질문 19"] and {len(t.passages) for t in history.turns} == {2} and len(history.turns[0].answer) == 10
+    assert (
+        [t.question for t in history.turns] == ["질문 17", "질문 18", "질문 19"]
+        and {len(t.passages) for t in history.turns} == {2}
+        and len(history.turns[0].answer) == 10
+    )
     assert Conversation.from_jsonl(history.to_jsonl()) == history
     with pytest.raises(InputError, match="limits of a conversation must be >= 1"):
         Conversation(most_turns=0)
@@ -336,20 +408,64 @@ def test_a_conversation_is_bounded():
 HEAD = '{"ragnb": "conversation", "version": 1, "most_turns": 5, "most_passages": 5, "most_characters": 5}\n'
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("", "empty"), ("\n \n", "empty"), ("{}", "line 1"), ("[]", "line 1"), ("null\n", "line 1"), ('{"ragnb": "conversation", "version": 2}', "line 1.*version 1"), (HEAD + "{", "line 2"),
-    (HEAD + "[" * 100_000, "line 2"), (HEAD + "3\n", "line 2"), (HEAD + '{"question": "q"}', "line 2"), (HEAD + '{"question": "q", "answer": "a", "passages": [{"doc_id": "d"}], "pages": {}}', "line 2"),
-    (HEAD + '{"question": "q", "answer": "a", "passages": [], "pages": {"d": ["x"]}}', "line 2"),
-    (HEAD + '{"question":"q","answer":"a","pages":{},"passages":[{"doc_id":"d","start":5,"end":2,"check":1,"hits":[],"scores":[],"neighbors":[],"focus":null}]}', "line 2"),
-    ('{"ragnb": "conversation", "version": 1, "most_turns": "x", "most_passages": 5, "most_characters": 5}', "line 1.*limits"), ('{"ragnb": "conversation", "version": 1}', "line 1"),
-])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        ("\n \n", "empty"),
+        ("{}", "line 1"),
+        ("[]", "line 1"),
+        ("null\n", "line 1"),
+        ('{"ragnb": "conversation", "version": 2}', "line 1.*version 1"),
+        (HEAD + "{", "line 2"),
+        (HEAD + "[" * 100_000, "line 2"),
+        (HEAD + "3\n", "line 2"),
+        (HEAD + '{"question": "q"}', "line 2"),
+        (HEAD + '{"question": "q", "answer": "a", "passages": [{"doc_id": "d"}], "pages": {}}', "line 2"),
+        (HEAD + '{"question": "q", "answer": "a", "passages": [], "pages": {"d": ["x"]}}', "line 2"),
+        (
+            HEAD
+            + '{"question":"q","answer":"a","pages":{},"passages":[{"doc_id":"d","start":5,"end":2,"check":1,"hits":[],"scores":[],"neighbors":[],"focus":null}]}',
+            "line 2",
+        ),
+        (
+            '{"ragnb": "conversation", "version": 1, "most_turns": "x", "most_passages": 5, "most_characters": 5}',
+            "line 1.*limits",
+        ),
+        ('{"ragnb": "conversation", "version": 1}', "line 1"),
+    ],
+)
 def test_a_damaged_file_names_its_line(text, words):
     with pytest.raises(InputError, match=words):
         Conversation.from_jsonl(text)
 
 
+def test_reasons_stay_data_and_old_sentences_are_read(talk):
+    store, history = talk
+    again = Conversation.from_jsonl(history.to_jsonl())
+    reasons = [w for t in again.turns for ref in t.passages for w in ref.why.values()]
+    assert (
+        reasons
+        and all(isinstance(w, Why) for w in reasons)
+        and again.passages(store, None) == history.passages(store, None)
+    )
+    rows = [json.loads(line) for line in history.to_jsonl().splitlines()]
+    for ref in (ref for row in rows[1:] for ref in row["passages"]):
+        ref["why"] = {address: "hit, rank 1" for address in ref["why"]}
+    old = Conversation.from_jsonl("\n".join(json.dumps(row) for row in rows))
+    assert {str(w) for t in old.turns for ref in t.passages for w in ref.why.values()} == {"hit, rank 1"}
+    for bad in (3, None, {"role": "guess"}, {"rule": "hit"}):
+        rows[1]["passages"][0]["why"] = {"x": bad}
+        with pytest.raises(InputError, match="line 2"):
+            Conversation.from_jsonl("\n".join(json.dumps(row) for row in rows))
+
+
 def test_odd_characters_survive(tmp_path):
     history = Conversation()
-    history.add("줄\n바꿈\u2028\x85 \"인용\" <b>", "답 \x00 😀", [Passage("a\n#c1.md", Span(0, 1), "가", float("0.1"), why={"x": "y\nz"})])
+    history.add(
+        "줄\n바꿈\u2028\x85 \"인용\" <b>",
+        "답 \x00 😀",
+        [Passage("a\n#c1.md", Span(0, 1), "가", float("0.1"), why={"x": Why("hit", detail="y\nz")})],
+    )
     history.save(tmp_path / "t.jsonl")
     assert Conversation.load(tmp_path / "t.jsonl") == history

@@ -1,4 +1,5 @@
 """Question sets: every format read into one shape, every bad line named, what is written reads back the same."""
+
 from __future__ import annotations
 
 import json
@@ -14,7 +15,21 @@ from hypothesis import strategies as st
 from llama_index.core.schema import Document
 from strategies import examples
 
-from ragnb.evaluation.datasets import Dataset, Evidence, Question, load_autorag, load_beir, load_dataset, load_jsonl, load_qrels, load_questions, load_squad, find_quote, find_quotes, write_questions
+from ragnb.evaluation.datasets import (
+    Dataset,
+    Evidence,
+    Question,
+    load_autorag,
+    load_beir,
+    load_dataset,
+    load_jsonl,
+    load_qrels,
+    load_questions,
+    load_squad,
+    find_quote,
+    find_quotes,
+    write_questions,
+)
 from ragnb.documents.files import Problem, read_documents
 from ragnb.documents.span import InputError, Span
 
@@ -24,7 +39,9 @@ PLACE = {"doc_id": "d", "start": 4, "end": 7}
 
 
 def write(path: Path, *records: object) -> Path:
-    path.write_text("\n".join(r if isinstance(r, str) else json.dumps(r, ensure_ascii=False) for r in records), encoding="utf-8")
+    path.write_text(
+        "\n".join(r if isinstance(r, str) else json.dumps(r, ensure_ascii=False) for r in records), encoding="utf-8"
+    )
     return path
 
 
@@ -32,12 +49,18 @@ def evidence(**changes: object) -> dict:
     return GOOD | {"evidence": [PLACE | changes]}
 
 
-# --- quotes ---------------------------------------------------------------------------------------------------------------------------
+# --- quotes
 
 
-@pytest.mark.parametrize("text, quote, complaint", [
-    ("가나", "다", "not in the document"), ("가나", "", "not in the document"), ("가나가나", "가나", "more than once"), ("aaa", "aa", "more than once"),
-])
+@pytest.mark.parametrize(
+    "text, quote, complaint",
+    [
+        ("가나", "다", "not in the document"),
+        ("가나", "", "not in the document"),
+        ("가나가나", "가나", "more than once"),
+        ("aaa", "aa", "more than once"),
+    ],
+)
 def test_a_quote_must_have_one_place(text, quote, complaint):
     with pytest.raises(InputError, match=complaint):
         find_quote(text, quote)
@@ -46,9 +69,20 @@ def test_a_quote_must_have_one_place(text, quote, complaint):
 
 def test_quotes_are_found_or_reported_with_their_places():
     texts = {"a": "하나 둘  셋\n넷. 다섯.", "b": "하나 둘. 다섯(5)*."}
-    found, report = find_quotes(texts, [("a", "둘 셋 넷"), (None, "다섯(5)*"), (None, "하나 둘"), ("b", "셋"), ("x", "하나"), ("a", ""), ("a", " \n")], tolerant=True)
+    found, report = find_quotes(
+        texts,
+        [("a", "둘 셋 넷"), (None, "다섯(5)*"), (None, "하나 둘"), ("b", "셋"), ("x", "하나"), ("a", ""), ("a", " \n")],
+        tolerant=True,
+    )
     assert found == [Evidence("a", Span(3, 9), "둘  셋\n넷"), Evidence("b", Span(6, 12), "다섯(5)*")]
-    assert [(m.number, m.status) for m in report] == [(0, "spaces"), (2, "ambiguous"), (3, "missing"), (4, "missing"), (5, "missing"), (6, "missing")]
+    assert [(m.number, m.status) for m in report] == [
+        (0, "spaces"),
+        (2, "ambiguous"),
+        (3, "missing"),
+        (4, "missing"),
+        (5, "missing"),
+        (6, "missing"),
+    ]
     assert report[1].places == (("a", Span(0, 4)), ("b", Span(0, 4))) and report[0].places == (("a", Span(3, 9)),)
     assert [e.text for e in find_quotes(texts, [("a", "둘 셋 넷"), (None, "다섯(5)*")])[0]] == ["다섯(5)*"]
 
@@ -65,13 +99,15 @@ def test_a_tolerant_quote_is_its_slice_with_other_white_space(text, data):
     if not words:
         return
     first = data.draw(st.integers(0, len(words) - 1))
-    quote = data.draw(st.sampled_from([" ", "\n", " \t "])).join(words[first:data.draw(st.integers(first + 1, len(words)))])
+    quote = data.draw(st.sampled_from([" ", "\n", " \t "])).join(
+        words[first : data.draw(st.integers(first + 1, len(words)))]
+    )
     found, report = find_quotes({"d": text}, [("d", quote)], tolerant=True)
     places = [e.span for e in found] + [s for m in report for _, s in m.places]
     assert places and all(s.of(text).split() == quote.split() for s in places)
 
 
-# --- broken question files ------------------------------------------------------------------------------------------------------------
+# --- broken question files
 
 BAD = {
     "not JSON": ("{not json", "not JSON (Expecting property name"),
@@ -82,7 +118,10 @@ BAD = {
     "id is a list": (GOOD | {"query_id": ["1"]}, "needs 'query_id'"),
     "no query": (GOOD | {"query": " "}, "needs 'query'"),
     "query is a number": (GOOD | {"query": 5}, "needs 'query' (a string that is not empty), got 5"),
-    "query is no text": ('{"query_id": "1", "query": "\\ud800", "evidence": [{"doc_id": "d", "text": "15일"}]}', "is not a character"),
+    "query is no text": (
+        '{"query_id": "1", "query": "\\ud800", "evidence": [{"doc_id": "d", "text": "15일"}]}',
+        "is not a character",
+    ),
     "no evidence": ({k: v for k, v in GOOD.items() if k != "evidence"}, "needs 'evidence'"),
     "empty evidence": (GOOD | {"evidence": []}, "needs 'evidence'"),
     "evidence is text": (GOOD | {"evidence": ["15일"]}, "needs 'evidence'"),
@@ -90,20 +129,35 @@ BAD = {
     "document missing": (GOOD | {"evidence": [{"text": "15일"}]}, "evidence names no document"),
     "quote absent": (GOOD | {"evidence": [{"doc_id": "d", "text": "16일"}]}, "not in the document: '16일'"),
     "quote empty": (GOOD | {"evidence": [{"doc_id": "d"}]}, "not in the document: ''"),
-    "quote ambiguous": (GOOD | {"evidence": [{"doc_id": "d", "text": "차는"}]}, "more than once, make it longer: '차는'"),
-    "quote is a number": (GOOD | {"evidence": [{"doc_id": "d", "text": 15}]}, "evidence 'text' must be a string, got 15"),
+    "quote ambiguous": (
+        GOOD | {"evidence": [{"doc_id": "d", "text": "차는"}]},
+        "more than once, make it longer: '차는'",
+    ),
+    "quote is a number": (
+        GOOD | {"evidence": [{"doc_id": "d", "text": 15}]},
+        "evidence 'text' must be a string, got 15",
+    ),
     "offsets outside": (evidence(end=99), "offsets 4 to 99 are outside the text of 'd' (24 characters)"),
     "offsets one too far": (evidence(end=25), "offsets 4 to 25 are outside the text of 'd' (24 characters)"),
     "offsets empty": (evidence(start=3, end=3), "offsets 3 to 3 hold nothing"),
     "offsets reversed": (evidence(start=3, end=1), "offsets 3 to 1 are outside"),
     "offsets negative": (evidence(start=-3), "offsets -3 to 7 are outside"),
-    "offsets against the quote": (evidence(start=0, end=3, text="15일"), "offsets 0 to 3 of 'd' do not hold '15일' but '연차는'"),
-    "no end": ({k: v for k, v in GOOD.items()} | {"evidence": [{"doc_id": "d", "start": 0, "text": "15일"}]}, "need both 'start' and 'end'"),
+    "offsets against the quote": (
+        evidence(start=0, end=3, text="15일"),
+        "offsets 0 to 3 of 'd' do not hold '15일' but '연차는'",
+    ),
+    "no end": (
+        {k: v for k, v in GOOD.items()} | {"evidence": [{"doc_id": "d", "start": 0, "text": "15일"}]},
+        "need both 'start' and 'end'",
+    ),
     "end is null": (evidence(end=None), "need both 'start' and 'end'"),
     "offsets are text": (evidence(start="4", end="7"), "evidence 'start' must be a whole number, got '4'"),
     "offsets are fractions": (evidence(end=7.0), "evidence 'end' must be a whole number, got 7.0"),
     "offsets are truth values": (evidence(start=True), "evidence 'start' must be a whole number, got True"),
-    "offsets are NaN": ('{"query_id": "1", "query": "?", "evidence": [{"doc_id": "d", "start": NaN, "end": 3}]}', "evidence 'start' must be a whole number, got nan"),
+    "offsets are NaN": (
+        '{"query_id": "1", "query": "?", "evidence": [{"doc_id": "d", "start": NaN, "end": 3}]}',
+        "evidence 'start' must be a whole number, got nan",
+    ),
     "unknown mode": (GOOD | {"evidence_mode": "most"}, "evidence_mode must be 'any' or 'all', got 'most'"),
     "id used twice": (GOOD | {"query_id": "0"}, "the question id '0' was already used in questions.jsonl:1"),
 }
@@ -125,12 +179,22 @@ def test_all_bad_lines_of_all_files_are_named_at_once(tmp_path):
     write(tmp_path / "b.jsonl", GOOD | {"query_id": "2"}, GOOD, GOOD | {"query_id": "3", "evidence": None})
     with pytest.raises(InputError) as caught:
         load_questions(tmp_path, DOCUMENTS)
-    assert [line.split(": ")[0] for line in str(caught.value).splitlines()] == ["4 problems in the data:", "a.jsonl:1", "a.jsonl:3", "b.jsonl:2", "b.jsonl:3"]
+    assert [line.split(": ")[0] for line in str(caught.value).splitlines()] == [
+        "4 problems in the data:",
+        "a.jsonl:1",
+        "a.jsonl:3",
+        "b.jsonl:2",
+        "b.jsonl:3",
+    ]
 
 
 def test_a_line_that_is_not_utf8_is_named(tmp_path):
     path = tmp_path / "q.jsonl"
-    path.write_bytes(json.dumps(GOOD).encode() + b"\n" + json.dumps(GOOD | {"query_id": "2", "query": "연차"}, ensure_ascii=False).encode("cp949"))
+    path.write_bytes(
+        json.dumps(GOOD).encode()
+        + b"\n"
+        + json.dumps(GOOD | {"query_id": "2", "query": "연차"}, ensure_ascii=False).encode("cp949")
+    )
     with pytest.raises(InputError, match=r"q.jsonl:2: not UTF-8 \(byte \d+ of the line\)"):
         load_questions(path, DOCUMENTS)
     path.write_bytes(json.dumps(GOOD).encode("utf-16"))
@@ -141,7 +205,14 @@ def test_a_line_that_is_not_utf8_is_named(tmp_path):
 def test_good_files_however_they_were_saved(tmp_path):
     lines = [json.dumps(GOOD | {"query_id": i}, ensure_ascii=False) for i in (1, 2)]
     expected = None
-    for n, data in enumerate(("\n".join(lines).encode(), "\r\n".join(lines).encode() + b"\r\n", b"\xef\xbb\xbf" + "\n\n".join(lines).encode(), json.dumps(GOOD | {"query_id": 1}).encode() + b"\n" + lines[1].encode())):
+    for n, data in enumerate(
+        (
+            "\n".join(lines).encode(),
+            "\r\n".join(lines).encode() + b"\r\n",
+            b"\xef\xbb\xbf" + "\n\n".join(lines).encode(),
+            json.dumps(GOOD | {"query_id": 1}).encode() + b"\n" + lines[1].encode(),
+        )
+    ):
         (tmp_path / f"{n}.jsonl").write_bytes(data)
         questions = load_questions(tmp_path / f"{n}.jsonl", DOCUMENTS)
         assert [q.query_id for q in questions] == ["1", "2"]
@@ -150,13 +221,34 @@ def test_good_files_however_they_were_saved(tmp_path):
 
 
 def test_a_record_in_full(tmp_path):
-    record = {"query_id": "x", "query": "둘 다?", "doc_id": "d", "answer": "15일, 4시간", "kind": "two-places", "evidence_mode": "all",
-              "evidence": [{"text": "15일"}, {"start": 15, "end": 18, "text": "4시간"}, {"doc_id": "e", "start": 0, "end": 2}]}
+    record = {
+        "query_id": "x",
+        "query": "둘 다?",
+        "doc_id": "d",
+        "answer": "15일, 4시간",
+        "kind": "two-places",
+        "evidence_mode": "all",
+        "evidence": [
+            {"text": "15일"},
+            {"start": 15, "end": 18, "text": "4시간"},
+            {"doc_id": "e", "start": 0, "end": 2},
+        ],
+    }
     (q,) = load_questions(write(tmp_path / "q.jsonl", record), DOCUMENTS)
-    assert q == Question("x", "둘 다?", (Evidence("d", Span(4, 7), "15일"), Evidence("d", Span(15, 18), "4시간"), Evidence("e", Span(0, 2), "다른")), "all", "15일, 4시간", "two-places")
+    assert q == Question(
+        "x",
+        "둘 다?",
+        (Evidence("d", Span(4, 7), "15일"), Evidence("d", Span(15, 18), "4시간"), Evidence("e", Span(0, 2), "다른")),
+        "all",
+        "15일, 4시간",
+        "two-places",
+    )
 
 
-@pytest.mark.parametrize("fields, answer", [({"answer": 0}, "0"), ({"answers": ["15일", "십오일"]}, "15일"), ({"answers": []}, ""), ({"answer": None}, "")])
+@pytest.mark.parametrize(
+    "fields, answer",
+    [({"answer": 0}, "0"), ({"answers": ["15일", "십오일"]}, "15일"), ({"answers": []}, ""), ({"answer": None}, "")],
+)
 def test_answers(tmp_path, fields, answer):
     (q,) = load_questions(write(tmp_path / "q.jsonl", GOOD | fields), DOCUMENTS)
     assert q.answer == answer
@@ -169,7 +261,7 @@ def test_no_question_file(tmp_path, name):
         load_questions(tmp_path / name, DOCUMENTS)
 
 
-# --- broken corpora -------------------------------------------------------------------------------------------------------------------
+# --- broken corpora
 
 RECORD = {"doc_id": "d", "title": "휴가", "text": DOCUMENTS["d"]}
 BAD_DOCUMENT = {
@@ -200,16 +292,43 @@ def test_a_bad_document_is_named(tmp_path, name):
 
 def test_problems_of_all_three_files_come_together(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", RECORD, "{", RECORD)
-    questions = write(tmp_path / "queries.jsonl", {"query_id": 1, "query": "가?"}, {"query_id": 1, "query": "나?"}, evidence(start=-1) | {"query_id": 3})
+    questions = write(
+        tmp_path / "queries.jsonl",
+        {"query_id": 1, "query": "가?"},
+        {"query_id": 1, "query": "나?"},
+        evidence(start=-1) | {"query_id": 3},
+    )
     qrels = tmp_path / "qrels.tsv"
-    qrels.write_text("query-id\tcorpus-id\tscore\n1\td\t1\n1\tx\t1\n7\td\t1\n1\td\t2\n1\td\n1\td\t1.5\n1\te\tNaN\n1\t\t1\n1\td\tinf\n1\td\t1.0\n", encoding="utf-8")
+    qrels.write_text(
+        "query-id\tcorpus-id\tscore\n1\td\t1\n1\tx\t1\n7\td\t1\n1\td\t2\n1\td\n1\td\t1.5\n1\te\tNaN\n"
+        "1\t\t1\n1\td\tinf\n1\td\t1.0\n",
+        encoding="utf-8",
+    )
     with pytest.raises(InputError) as caught:
         load_jsonl(corpus, questions, qrels)
     lines = str(caught.value).splitlines()
     assert lines[0] == "12 problems in the data:"
-    assert [line.split(": ")[0] for line in lines[1:]] == ["corpus.jsonl:2", "corpus.jsonl:3", "queries.jsonl:2", "queries.jsonl:3", *(f"qrels.tsv:{n}" for n in range(3, 11))]
-    for line, complaint in zip(lines[5:], ("a document that is not there: 'x'", "a question that is not there: '7'", "judged twice for question '1': 1 and 2", "expected a question id, a document id and a score",
-                                           "whole number, got '1.5'", "whole number, got 'NaN'", "expected a question id", "whole number, got 'inf'"), strict=True):
+    assert [line.split(": ")[0] for line in lines[1:]] == [
+        "corpus.jsonl:2",
+        "corpus.jsonl:3",
+        "queries.jsonl:2",
+        "queries.jsonl:3",
+        *(f"qrels.tsv:{n}" for n in range(3, 11)),
+    ]
+    for line, complaint in zip(
+        lines[5:],
+        (
+            "a document that is not there: 'x'",
+            "a question that is not there: '7'",
+            "judged twice for question '1': 1 and 2",
+            "expected a question id, a document id and a score",
+            "whole number, got '1.5'",
+            "whole number, got 'NaN'",
+            "expected a question id",
+            "whole number, got 'inf'",
+        ),
+        strict=True,
+    ):
         assert complaint in line
     problems: list[Problem] = []
     assert load_jsonl(corpus, questions, qrels, problems=problems).qrels == {"1": {"d": 1}} and len(problems) == 12
@@ -238,32 +357,70 @@ def test_an_absent_file_is_named(tmp_path, absent):
 def test_a_huge_line_is_one_document(tmp_path):
     text = "연차는 15일이다. " * 300_000
     corpus = write(tmp_path / "corpus.jsonl", {"doc_id": "d", "text": text + "끝"})
-    data = load_jsonl(corpus, write(tmp_path / "q.jsonl", {"query_id": "1", "query": "?", "doc_id": "d", "evidence": [{"start": len(text), "end": len(text) + 1, "text": "끝"}]}))
+    data = load_jsonl(
+        corpus,
+        write(
+            tmp_path / "q.jsonl",
+            {
+                "query_id": "1",
+                "query": "?",
+                "doc_id": "d",
+                "evidence": [{"start": len(text), "end": len(text) + 1, "text": "끝"}],
+            },
+        ),
+    )
     assert data.questions[0].evidence[0].text == "끝" and data.summary()["characters"] == len(text) + 1
 
 
 def test_documents_without_text_are_left_out_and_counted(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", RECORD, {"doc_id": "b", "text": " \n"}, {"doc_id": "c", "text": ""})
-    questions, qrels = write(tmp_path / "q.jsonl", {"query_id": "1", "query": "?"}, {"query_id": "2", "query": "?"}), write(tmp_path / "qrels.tsv", "1\td\t1", "1\tb\t2")
+    questions, qrels = (
+        write(tmp_path / "q.jsonl", {"query_id": "1", "query": "?"}, {"query_id": "2", "query": "?"}),
+        write(tmp_path / "qrels.tsv", "1\td\t1", "1\tb\t2"),
+    )
     data = load_jsonl(corpus, questions, qrels)
-    assert list(data.documents) == ["d"] and data.qrels == {"1": {"d": 1, "b": 2}} and [q.query_id for q in data.questions] == ["1"]
+    assert (
+        list(data.documents) == ["d"]
+        and data.qrels == {"1": {"d": 1, "b": 2}}
+        and [q.query_id for q in data.questions] == ["1"]
+    )
     assert data.notes == ("documents without text, left out: 2", "questions without qrels, left out: 1")
     with pytest.raises(InputError, match="outside the text of 'b'"):
         load_jsonl(corpus, write(tmp_path / "r.jsonl", evidence(doc_id="b")))
 
 
 def test_metadata_are_scalars(tmp_path):
-    record = RECORD | {"year": 2024, "public": True, "tags": ["a"], "chunks": [[0, 1]], "nothing": None, "long": "x" * 501, "metadata": {"team": "인사", "deep": {}}}
+    record = RECORD | {
+        "year": 2024,
+        "public": True,
+        "tags": ["a"],
+        "chunks": [[0, 1]],
+        "nothing": None,
+        "long": "x" * 501,
+        "metadata": {"team": "인사", "deep": {}},
+    }
     data = load_jsonl(write(tmp_path / "corpus.jsonl", record), write(tmp_path / "q.jsonl", GOOD))
-    assert data.documents["d"].metadata == {"title": "휴가", "year": 2024, "public": True, "team": "인사", "file_name": "corpus.jsonl"}
+    assert data.documents["d"].metadata == {
+        "title": "휴가",
+        "year": 2024,
+        "public": True,
+        "team": "인사",
+        "file_name": "corpus.jsonl",
+    }
 
 
-# --- qrels ----------------------------------------------------------------------------------------------------------------------------
+# --- qrels
 
 
-@pytest.mark.parametrize("data", [
-    b"query-id\tcorpus-id\tscore\n1\td one\t2\n2\te\t-1\n", b"\xef\xbb\xbfquery-id\tcorpus-id\tscore\r\n1\td one\t2\r\n2\te\t-1", b"1\td one\t2.0\n\n1\td one\t2\n2\te\t-1\n", b"1\t0\td one\t2\n2\tQ0\te\t-1\n",
-])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"query-id\tcorpus-id\tscore\n1\td one\t2\n2\te\t-1\n",
+        b"\xef\xbb\xbfquery-id\tcorpus-id\tscore\r\n1\td one\t2\r\n2\te\t-1",
+        b"1\td one\t2.0\n\n1\td one\t2\n2\te\t-1\n",
+        b"1\t0\td one\t2\n2\tQ0\te\t-1\n",
+    ],
+)
 def test_qrels_however_they_were_saved(tmp_path, data):
     (tmp_path / "qrels.tsv").write_bytes(data)
     assert load_qrels(tmp_path / "qrels.tsv") == {"1": {"d one": 2}, "2": {"e": -1}}
@@ -277,7 +434,7 @@ def test_trec_qrels_and_wrong_encodings(tmp_path):
     assert load_qrels(tmp_path / "t.qrels", problems=problems) == {"1": {"문서": 3}, "3": {"x": 1}}
 
 
-# --- the set itself -------------------------------------------------------------------------------------------------------------------
+# --- the set itself
 
 words = st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=12)
 texts = st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=60).filter(str.strip)
@@ -286,16 +443,33 @@ texts = st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=60).
 @st.composite
 def datasets(draw: st.DrawFn, judged: bool) -> Dataset:
     """Any documents, questions with evidence anywhere in them, and perhaps qrels."""
-    ids = draw(st.lists(words.filter(lambda w: w == w.strip() and not set(w) & set("\t\r\n")), min_size=1, max_size=4, unique=True))
+    ids = draw(
+        st.lists(
+            words.filter(lambda w: w == w.strip() and not set(w) & set("\t\r\n")), min_size=1, max_size=4, unique=True
+        )
+    )
     documents = {i: Document(text=draw(texts), id_=i, metadata={"title": draw(words)}) for i in ids}
     questions = []
-    for query_id in draw(st.lists(words.filter(lambda w: w == w.strip() and not set(w) & set("\t\r\n")), min_size=1, max_size=4, unique=True)):
+    for query_id in draw(
+        st.lists(
+            words.filter(lambda w: w == w.strip() and not set(w) & set("\t\r\n")), min_size=1, max_size=4, unique=True
+        )
+    ):
         pieces = []
         for i in draw(st.lists(st.sampled_from(ids), min_size=0 if judged else 1, max_size=3)):
             start = draw(st.integers(0, len(documents[i].text) - 1))
             span = Span(start, draw(st.integers(start + 1, len(documents[i].text))))
             pieces.append(Evidence(i, span, span.of(documents[i].text)))
-        questions.append(Question(query_id, draw(texts), tuple(pieces), draw(st.sampled_from(["any", "all"])), draw(st.text(alphabet=st.characters(codec="utf-8"), max_size=5)), draw(words)))
+        questions.append(
+            Question(
+                query_id,
+                draw(texts),
+                tuple(pieces),
+                draw(st.sampled_from(["any", "all"])),
+                draw(st.text(alphabet=st.characters(codec="utf-8"), max_size=5)),
+                draw(words),
+            )
+        )
     grades = st.dictionaries(st.sampled_from(ids), st.integers(-1, 3), min_size=1)
     return Dataset("set", documents, questions, {q.query_id: draw(grades) for q in questions} if judged else None)
 
@@ -306,8 +480,13 @@ def test_what_is_written_reads_back_the_same(tmp_path_factory, data):
     folder = data.save(tmp_path_factory.mktemp("set") / "deep" / "set")
     again = load_dataset(folder)
     assert again.questions == data.questions and again.qrels == data.qrels and again.texts == data.texts
-    assert again.version == data.version and {i: d.metadata["title"] for i, d in again.documents.items()} == {i: d.metadata["title"] for i, d in data.documents.items()}
-    assert load_questions(write_questions(folder / "again.jsonl", data.questions), data.texts, needs_evidence=False) == data.questions
+    assert again.version == data.version and {i: d.metadata["title"] for i, d in again.documents.items()} == {
+        i: d.metadata["title"] for i, d in data.documents.items()
+    }
+    assert (
+        load_questions(write_questions(folder / "again.jsonl", data.questions), data.texts, needs_evidence=False)
+        == data.questions
+    )
 
 
 def small() -> Dataset:
@@ -318,11 +497,25 @@ def small() -> Dataset:
 
 def test_the_version_is_of_the_content_and_not_of_the_order():
     from dataclasses import replace
+
     data = small()
     assert re.fullmatch("[0-9a-f]{12}", data.version)
-    assert replace(data, questions=data.questions[::-1], documents=dict(reversed(data.documents.items())), name="other").version == data.version
-    changed = [replace(data, questions=data.questions[1:]), replace(data, qrels=None), replace(data, qrels=data.qrels | {"0": {"d": 2}}), replace(data, documents=data.documents | {"f": Document(text="새", id_="f")}),
-               replace(data, questions=[replace(data.questions[0], mode="all"), *data.questions[1:]]), replace(data, documents=data.documents | {"e": Document(text=DOCUMENTS["e"], id_="e", metadata={"title": "x"})})]
+    assert (
+        replace(
+            data, questions=data.questions[::-1], documents=dict(reversed(data.documents.items())), name="other"
+        ).version
+        == data.version
+    )
+    changed = [
+        replace(data, questions=data.questions[1:]),
+        replace(data, qrels=None),
+        replace(data, qrels=data.qrels | {"0": {"d": 2}}),
+        replace(data, documents=data.documents | {"f": Document(text="새", id_="f")}),
+        replace(data, questions=[replace(data.questions[0], mode="all"), *data.questions[1:]]),
+        replace(
+            data, documents=data.documents | {"e": Document(text=DOCUMENTS["e"], id_="e", metadata={"title": "x"})}
+        ),
+    ]
     assert len({d.version for d in [data, *changed]}) == 7
 
 
@@ -340,16 +533,32 @@ def test_a_sample_is_the_same_everywhere_and_grows():
 def test_summary_and_kinds():
     data = small()
     assert data.kinds == {"a": 20, "b": 20} and data.texts == DOCUMENTS
-    assert data.summary() == {"name": "small", "version": data.version, "documents": 2, "characters": 31, "questions": 40, "kinds": {"a": 20, "b": 20},
-                              "all_needed": 0, "evidence_characters": 3, "judgements": 40, "notes": []}
+    assert data.summary() == {
+        "name": "small",
+        "version": data.version,
+        "documents": 2,
+        "characters": 31,
+        "questions": 40,
+        "kinds": {"a": 20, "b": 20},
+        "all_needed": 0,
+        "evidence_characters": 3,
+        "judgements": 40,
+        "notes": [],
+    }
     assert json.loads(json.dumps(data.summary())) == data.summary()
 
 
 def test_pages_survive_saving(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", {"doc_id": "m", "pages": ["첫 쪽.", "", "셋째 쪽."]})
-    data = load_jsonl(corpus, write(tmp_path / "q.jsonl", {"query_id": "1", "query": "?", "doc_id": "m", "evidence": [{"text": "셋째"}]}))
+    data = load_jsonl(
+        corpus,
+        write(tmp_path / "q.jsonl", {"query_id": "1", "query": "?", "doc_id": "m", "evidence": [{"text": "셋째"}]}),
+    )
     again = load_dataset(data.save(tmp_path / "copy"))
-    assert again.documents["m"].metadata["page_starts"] == data.documents["m"].metadata["page_starts"] == [0, 6, 8] and again.version == data.version
+    assert (
+        again.documents["m"].metadata["page_starts"] == data.documents["m"].metadata["page_starts"] == [0, 6, 8]
+        and again.version == data.version
+    )
 
 
 def test_qrels_that_would_not_read_back_are_not_written(tmp_path):
@@ -358,15 +567,25 @@ def test_qrels_that_would_not_read_back_are_not_written(tmp_path):
         data.save(tmp_path)
 
 
-# --- BEIR -----------------------------------------------------------------------------------------------------------------------------
+# --- BEIR
 
 
 @pytest.fixture
 def beir(tmp_path) -> Path:
     folder = tmp_path / "hill"
     (folder / "qrels").mkdir(parents=True)
-    write(folder / "corpus.jsonl", {"_id": "d1", "title": "Hill", "text": "The hill is 90 m high.", "metadata": {"year": 1990}}, {"_id": "d2", "title": "", "text": "A mill."}, {"_id": "d3", "title": "Empty", "text": ""}, {"_id": "d4", "title": "", "text": ""})
-    write(folder / "queries.jsonl", {"_id": "q1", "text": "How high?", "metadata": {}}, {"_id": "q2", "text": "Which mill?"})
+    write(
+        folder / "corpus.jsonl",
+        {"_id": "d1", "title": "Hill", "text": "The hill is 90 m high.", "metadata": {"year": 1990}},
+        {"_id": "d2", "title": "", "text": "A mill."},
+        {"_id": "d3", "title": "Empty", "text": ""},
+        {"_id": "d4", "title": "", "text": ""},
+    )
+    write(
+        folder / "queries.jsonl",
+        {"_id": "q1", "text": "How high?", "metadata": {}},
+        {"_id": "q2", "text": "Which mill?"},
+    )
     write(folder / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore", "q1\td1\t2", "q1\td4\t0")
     write(folder / "qrels" / "train.tsv", "query-id\tcorpus-id\tscore", "q2\td2\t1")
     return folder
@@ -374,7 +593,11 @@ def beir(tmp_path) -> Path:
 
 def test_beir(beir):
     data = load_dataset(beir)
-    assert data.name == "hill" and data.texts == {"d1": "Hill\n\nThe hill is 90 m high.", "d2": "A mill.", "d3": "Empty"}
+    assert data.name == "hill" and data.texts == {
+        "d1": "Hill\n\nThe hill is 90 m high.",
+        "d2": "A mill.",
+        "d3": "Empty",
+    }
     assert data.questions == [Question("q1", "How high?", ())] and data.qrels == {"q1": {"d1": 2, "d4": 0}}
     assert data.notes == ("documents without text, left out: 1", "questions without qrels, left out: 1")
     assert data.documents["d1"].metadata["title"] == "Hill" and data.documents["d1"].metadata["year"] == 1990
@@ -393,12 +616,18 @@ def test_a_beir_folder_with_mistakes(beir):
         f.write("\nq3\td1\t1\nq2\td9\t1")
     problems: list[Problem] = []
     assert len(load_beir(beir, problems=problems).questions) == 1
-    assert [p.where for p in problems] == ["corpus.jsonl:5", "queries.jsonl:3", "queries.jsonl:4", "test.tsv:4", "test.tsv:5"]
+    assert [p.where for p in problems] == [
+        "corpus.jsonl:5",
+        "queries.jsonl:3",
+        "queries.jsonl:4",
+        "test.tsv:4",
+        "test.tsv:5",
+    ]
     with pytest.raises(InputError, match="5 problems"):
         load_beir(beir)
 
 
-# --- SQuAD and KorQuAD ----------------------------------------------------------------------------------------------------------------
+# --- SQuAD and KorQuAD
 
 ONE, TWO = "물푸레다리는 1402년에 놓였다. 길이는 31미터다.", "등불은 열두 개다. 😀 등불지기는 둘이다."
 
@@ -408,50 +637,114 @@ def answer(context: str, text: str, shift: int = 0) -> dict:
 
 
 def squad(**changes: object) -> dict:
-    return {"version": "v2.0", "data": [
-        {"title": "다리", "paragraphs": [
-            {"context": ONE, "qas": [{"id": "a", "question": "언제?", "answers": [answer(ONE, "1402년"), answer(ONE, "1402년에"), answer(ONE, "1402년")]}]},
-            {"context": TWO, "qas": [{"id": "b", "question": "몇 사람?", "answers": [answer(TWO, "둘")], "is_impossible": False},
-                                     {"id": "c", "question": "누가?", "answers": [], "is_impossible": True, "plausible_answers": [answer(TWO, "등불지기")]}]}]},
-        {"title": "다리", "paragraphs": [{"context": "다른 다리.", "qas": [{"id": "d", "question": "무슨 다리?", "answers": [{"text": "다른", "answer_start": 0}], **changes}]}]}]}
+    return {
+        "version": "v2.0",
+        "data": [
+            {
+                "title": "다리",
+                "paragraphs": [
+                    {
+                        "context": ONE,
+                        "qas": [
+                            {
+                                "id": "a",
+                                "question": "언제?",
+                                "answers": [answer(ONE, "1402년"), answer(ONE, "1402년에"), answer(ONE, "1402년")],
+                            }
+                        ],
+                    },
+                    {
+                        "context": TWO,
+                        "qas": [
+                            {"id": "b", "question": "몇 사람?", "answers": [answer(TWO, "둘")], "is_impossible": False},
+                            {
+                                "id": "c",
+                                "question": "누가?",
+                                "answers": [],
+                                "is_impossible": True,
+                                "plausible_answers": [answer(TWO, "등불지기")],
+                            },
+                        ],
+                    },
+                ],
+            },
+            {
+                "title": "다리",
+                "paragraphs": [
+                    {
+                        "context": "다른 다리.",
+                        "qas": [
+                            {
+                                "id": "d",
+                                "question": "무슨 다리?",
+                                "answers": [{"text": "다른", "answer_start": 0}],
+                                **changes,
+                            }
+                        ],
+                    }
+                ],
+            },
+        ],
+    }
 
 
 def test_squad(tmp_path):
     path = write(tmp_path / "bridges.json", squad())
     data = load_dataset(path)
     assert data.name == "bridges" and data.texts == {"다리": f"{ONE}\n\n{TWO}", "다리-2": "다른 다리."}
-    assert [(q.query_id, q.answer, q.mode, [e.text for e in q.evidence]) for q in data.questions] == [("a", "1402년", "any", ["1402년", "1402년에"]), ("b", "둘", "any", ["둘"]), ("d", "다른", "any", ["다른"])]
+    assert [(q.query_id, q.answer, q.mode, [e.text for e in q.evidence]) for q in data.questions] == [
+        ("a", "1402년", "any", ["1402년", "1402년에"]),
+        ("b", "둘", "any", ["둘"]),
+        ("d", "다른", "any", ["다른"]),
+    ]
     assert all(e.span.of(data.texts[e.doc_id]) == e.text for q in data.questions for e in q.evidence)
-    assert data.notes == ("questions without an answer, left out: 1",) and data.documents["다리-2"].metadata["title"] == "다리"
+    assert (
+        data.notes == ("questions without an answer, left out: 1",)
+        and data.documents["다리-2"].metadata["title"] == "다리"
+    )
 
 
-@pytest.mark.parametrize("changes, complaint", [
-    ({"answers": [{"text": "다른", "answer_start": 1}]}, "do not hold '다른' but '른 '"),
-    ({"answers": [{"text": "다른", "answer_start": -1}]}, "offsets -1 to -1 are outside"),
-    ({"answers": [{"text": "다른", "answer_start": 99}]}, "offsets 99 to 101 are outside"),
-    ({"answers": [{"text": "다른", "answer_start": True}]}, "whole number, got True"),
-    ({"answers": [{"text": "다른", "answer_start": "0"}]}, "whole number, got '0'"),
-    ({"answers": [{"text": "다른"}]}, "need both"),
-    ({"answers": [{"text": "", "answer_start": 0}]}, "hold nothing"),
-    ({"answers": [{"text": 5, "answer_start": 0}]}, "must be a string, got 5"),
-    ({"answers": "다른"}, "needs 'evidence'"),
-    ({"answers": None}, "needs 'evidence'"),
-    ({"question": ""}, "needs 'query'"),
-    ({"id": None}, "needs 'query_id'"),
-    ({"id": "a"}, r"the question id 'a' was already used in bridges.json: \$.data\[0\].paragraphs\[0\].qas\[0\]"),
-])
+@pytest.mark.parametrize(
+    "changes, complaint",
+    [
+        ({"answers": [{"text": "다른", "answer_start": 1}]}, "do not hold '다른' but '른 '"),
+        ({"answers": [{"text": "다른", "answer_start": -1}]}, "offsets -1 to -1 are outside"),
+        ({"answers": [{"text": "다른", "answer_start": 99}]}, "offsets 99 to 101 are outside"),
+        ({"answers": [{"text": "다른", "answer_start": True}]}, "whole number, got True"),
+        ({"answers": [{"text": "다른", "answer_start": "0"}]}, "whole number, got '0'"),
+        ({"answers": [{"text": "다른"}]}, "need both"),
+        ({"answers": [{"text": "", "answer_start": 0}]}, "hold nothing"),
+        ({"answers": [{"text": 5, "answer_start": 0}]}, "must be a string, got 5"),
+        ({"answers": "다른"}, "needs 'evidence'"),
+        ({"answers": None}, "needs 'evidence'"),
+        ({"question": ""}, "needs 'query'"),
+        ({"id": None}, "needs 'query_id'"),
+        ({"id": "a"}, r"the question id 'a' was already used in bridges.json: \$.data\[0\].paragraphs\[0\].qas\[0\]"),
+    ],
+)
 def test_a_bad_squad_question_has_its_place(tmp_path, changes, complaint):
     path = write(tmp_path / "bridges.json", squad(**changes))
-    with pytest.raises(InputError, match=rf"1 problem in the data:\nbridges.json: \$\.data\[1\]\.paragraphs\[0\]\.qas\[0\]: .*({complaint})"):
+    with pytest.raises(
+        InputError,
+        match=rf"1 problem in the data:\nbridges.json: \$\.data\[1\]\.paragraphs\[0\]\.qas\[0\]: .*({complaint})",
+    ):
         load_squad(path)
     assert [q.query_id for q in load_squad(path, problems=[]).questions] == ["a", "b"]
 
 
-@pytest.mark.parametrize("data, complaint", [
-    ("", "b.json: not JSON"), ('{"data": [\n{]}', "b.json: not JSON .* at line 2, column 2"), ("[]", "b.json: a JSON object is needed, got list"), ("{}", r"b.json: \$: needs 'data' \(a list\)"),
-    ({"data": [5]}, r"\$.data\[0\]: must be an object, got int"), ({"data": [{"title": "x"}]}, r"\$.data\[0\]: needs 'paragraphs'"),
-    ({"data": [{"paragraphs": [{"context": 5}]}]}, r"\$.data\[0\].paragraphs\[0\]: needs 'context'"), ({"data": [{"paragraphs": [{"context": "가"}]}]}, r"paragraphs\[0\]: needs 'qas'"),
-])
+@pytest.mark.parametrize(
+    "data, complaint",
+    [
+        ("", "b.json: not JSON"),
+        ('{"data": [\n{]}', "b.json: not JSON .* at line 2, column 2"),
+        ("[]", "b.json: a JSON object is needed, got list"),
+        ("{}", r"b.json: \$: needs 'data' \(a list\)"),
+        ({"data": [5]}, r"\$.data\[0\]: must be an object, got int"),
+        ({"data": [{"title": "x"}]}, r"\$.data\[0\]: needs 'paragraphs'"),
+        ({"data": [{"paragraphs": [{"context": 5}]}]}, r"\$.data\[0\].paragraphs\[0\]: needs 'context'"),
+        ({"data": [{"paragraphs": [{"context": "가"}]}]}, r"paragraphs\[0\]: needs 'qas'"),
+    ],
+)
 def test_a_file_that_is_not_squad(tmp_path, data, complaint):
     with pytest.raises(InputError, match=complaint):
         load_squad(write(tmp_path / "b.json", data))
@@ -462,7 +755,7 @@ def test_an_absent_squad_file(tmp_path):
         load_squad(tmp_path / "b.json")
 
 
-# --- AutoRAG --------------------------------------------------------------------------------------------------------------------------
+# --- AutoRAG
 
 
 def parquet(folder: Path, corpus: list[dict], qa: list[dict]) -> Path:
@@ -473,26 +766,64 @@ def parquet(folder: Path, corpus: list[dict], qa: list[dict]) -> Path:
     return folder
 
 
-CORPUS = [{"doc_id": f"p{n}", "contents": f"{n}번 단락이다.", "metadata": {"page": n, "prev_id": None}} for n in range(4)]
+CORPUS = [
+    {"doc_id": f"p{n}", "contents": f"{n}번 단락이다.", "metadata": {"page": n, "prev_id": None}} for n in range(4)
+]
 
 
 def test_autorag(tmp_path):
     def qa(qid: str, gold: list[list[str]]) -> dict:
         return {"qid": qid, "query": f"{qid}?", "retrieval_gt": gold, "generation_gt": [f"답 {qid}", "다른 답"]}
-    folder = parquet(tmp_path / "rag", CORPUS, [qa("one", [["p0"]]), qa("or", [["p0", "p1"]]), qa("and", [["p2"], ["p3"]]), qa("both", [["p0", "p1"], ["p3"]]), qa("none", [[]])])
+
+    folder = parquet(
+        tmp_path / "rag",
+        CORPUS,
+        [
+            qa("one", [["p0"]]),
+            qa("or", [["p0", "p1"]]),
+            qa("and", [["p2"], ["p3"]]),
+            qa("both", [["p0", "p1"], ["p3"]]),
+            qa("none", [[]]),
+        ],
+    )
     data = load_dataset(folder)
-    assert [(q.query_id, q.mode, [e.doc_id for e in q.evidence]) for q in data.questions] == [("one", "any", ["p0"]), ("or", "any", ["p0", "p1"]), ("and", "all", ["p2", "p3"]), ("both", "all", ["p0", "p3"])]
-    assert data.qrels == {"one": {"p0": 1}, "or": {"p0": 1, "p1": 1}, "and": {"p2": 1, "p3": 1}, "both": {"p0": 1, "p1": 1, "p3": 1}}
-    assert data.questions[0].answer == "답 one" and data.questions[0].evidence[0].text == data.texts["p0"] and data.documents["p3"].metadata["page"] == 3
-    assert data.notes == ("questions without gold passages, left out: 1", "questions of which the first alternatives are the evidence: 1")
+    assert [(q.query_id, q.mode, [e.doc_id for e in q.evidence]) for q in data.questions] == [
+        ("one", "any", ["p0"]),
+        ("or", "any", ["p0", "p1"]),
+        ("and", "all", ["p2", "p3"]),
+        ("both", "all", ["p0", "p3"]),
+    ]
+    assert data.qrels == {
+        "one": {"p0": 1},
+        "or": {"p0": 1, "p1": 1},
+        "and": {"p2": 1, "p3": 1},
+        "both": {"p0": 1, "p1": 1, "p3": 1},
+    }
+    assert (
+        data.questions[0].answer == "답 one"
+        and data.questions[0].evidence[0].text == data.texts["p0"]
+        and data.documents["p3"].metadata["page"] == 3
+    )
+    assert data.notes == (
+        "questions without gold passages, left out: 1",
+        "questions of which the first alternatives are the evidence: 1",
+    )
 
 
 def test_an_autorag_folder_with_mistakes(tmp_path):
-    rows = [{"qid": "a", "query": "?", "retrieval_gt": [["p0"]], "generation_gt": ["x"]}, {"qid": "a", "query": "?", "retrieval_gt": [["p1"]], "generation_gt": ["x"]}, {"qid": "b", "query": "?", "retrieval_gt": [["p9"]], "generation_gt": None}]
+    rows = [
+        {"qid": "a", "query": "?", "retrieval_gt": [["p0"]], "generation_gt": ["x"]},
+        {"qid": "a", "query": "?", "retrieval_gt": [["p1"]], "generation_gt": ["x"]},
+        {"qid": "b", "query": "?", "retrieval_gt": [["p9"]], "generation_gt": None},
+    ]
     folder = parquet(tmp_path / "rag", [*CORPUS, CORPUS[0]], rows)
     with pytest.raises(InputError) as caught:
         load_autorag(folder)
-    assert [line.split(": ")[0] for line in str(caught.value).splitlines()[1:]] == ["corpus.parquet:5", "qa.parquet:2", "qa.parquet:3"]
+    assert [line.split(": ")[0] for line in str(caught.value).splitlines()[1:]] == [
+        "corpus.parquet:5",
+        "qa.parquet:2",
+        "qa.parquet:3",
+    ]
     (folder / "qa.parquet").write_bytes(b"no parquet")
     with pytest.raises(InputError, match="cannot read qa.parquet"):
         load_autorag(folder)
@@ -507,7 +838,7 @@ def test_without_pyarrow_autorag_says_what_to_install(tmp_path, monkeypatch):
         load_dataset(tmp_path)
 
 
-# --- finding a set --------------------------------------------------------------------------------------------------------------------
+# --- finding a set
 
 
 def test_a_set_by_name(tmp_path, monkeypatch):
@@ -515,7 +846,7 @@ def test_a_set_by_name(tmp_path, monkeypatch):
     monkeypatch.setenv("RAGNB_DATA", str(tmp_path / "sets"))
     assert load_dataset("hill").version == small().version
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "hill").mkdir()       # an unrelated folder of the same name does not hide it
+    (tmp_path / "hill").mkdir()  # an unrelated folder of the same name does not hide it
     assert load_dataset("hill").version == small().version
     with pytest.raises(InputError, match=r"data set 'dale' is not there; sets by name, below RAGNB_DATA .*: hill$"):
         load_dataset("dale")
@@ -536,7 +867,7 @@ def test_the_pages_of_one_set_are_read_once(tmp_path):
     assert data.texts is data.texts and data.documents["MANUAL_GN300"].metadata["page_starts"]
 
 
-# --- the sample data and the evaluation sets ------------------------------------------------------------------------------------------
+# --- the sample data and the evaluation sets
 
 
 @pytest.fixture(scope="module")
@@ -552,15 +883,20 @@ def test_every_question_of_the_sample_resolves(corpus):
     for q in questions:
         assert q.query and q.answer and q.kind and q.evidence
         for e in q.evidence:
-            assert corpus[e.doc_id][e.span.start:e.span.end] == e.text and corpus[e.doc_id].count(e.text) == 1
-    assert len(questions) == sum(1 for f in (SAMPLE / "questions").glob("*.jsonl") for line in f.read_text(encoding="utf-8").splitlines() if line)
+            assert corpus[e.doc_id][e.span.start : e.span.end] == e.text and corpus[e.doc_id].count(e.text) == 1
+    assert len(questions) == sum(
+        1 for f in (SAMPLE / "questions").glob("*.jsonl") for line in f.read_text(encoding="utf-8").splitlines() if line
+    )
     assert load_dataset(SAMPLE).questions == questions and load_dataset(SAMPLE).texts == corpus
 
 
 def test_the_numbers_of_the_data_readme_are_true(corpus):
     readme = (SAMPLE / "README.md").read_text(encoding="utf-8")
     characters, documents, n, near, two = re.search(
-        r"About ([\d,]+) characters in (\d+) documents, and (\d+) questions\. Of these, (\d+) are of kind `neighbor` .* and (\d+) need two places", readme).groups()
+        r"About ([\d,]+) characters in (\d+) documents, and (\d+) questions\. "
+        r"Of these, (\d+) are of kind `neighbor` .* and (\d+) need two places",
+        readme,
+    ).groups()
     questions = load_questions(SAMPLE / "questions", corpus)
     assert (int(documents), int(n)) == (len(corpus), len(questions))
     assert abs(sum(map(len, corpus.values())) - int(characters.replace(",", ""))) < 1_000
@@ -570,8 +906,19 @@ def test_the_numbers_of_the_data_readme_are_true(corpus):
     assert {a or b for a, b in named} - {"corpus", "questions"} == {f.name for f in (SAMPLE / "corpus").iterdir()}
 
 
-SETS = {"korquad": (84, 3_926), "tydiqa_ko": (636, 1_134), "ko_statutes": (7, 915), "ko_tax_tables": (1, 80), "ko_rulings_sample": (2, 3), "squad2": (10, 1_726), "covidqa": (59, 770),
-        "chroma_chunking": (3, 317), "anthropic_codebases": (60, 167), "cranfield": (1_398, 135), "vaswani_npl": (11_429, 56)}
+SETS = {
+    "korquad": (84, 3_926),
+    "tydiqa_ko": (636, 1_134),
+    "ko_statutes": (7, 915),
+    "ko_tax_tables": (1, 80),
+    "ko_rulings_sample": (2, 3),
+    "squad2": (10, 1_726),
+    "covidqa": (59, 770),
+    "chroma_chunking": (3, 317),
+    "anthropic_codebases": (60, 167),
+    "cranfield": (1_398, 135),
+    "vaswani_npl": (11_429, 56),
+}
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -581,7 +928,7 @@ def test_the_evaluation_sets_load(name):
     for q in data.questions:
         assert bool(q.evidence) != bool(data.qrels)
         for e in q.evidence:
-            assert data.texts[e.doc_id][e.span.start:e.span.end] == e.text
+            assert data.texts[e.doc_id][e.span.start : e.span.end] == e.text
     if name == "cranfield":
         assert data.notes == ("documents without text, left out: 2",)
     else:

@@ -18,7 +18,7 @@ from ollama_server import OllamaServer, Refused
 from ragnb.context.builders import Context, RankedContextBuilder, SimpleContextBuilder
 from ragnb.models.llm import QA_PROMPT
 from ragnb.evaluation.datasets import Evidence, Question
-from ragnb.evaluation.judging import ORDERS, Answered, CountedLLM, FrozenContext, FrozenContexts, answer_questions, compare_orders, compare_prompts, evidence_positions, freeze_contexts, judge_answers, lay_out, make_evaluators, position_summary, seed_order, shuffled
+from ragnb.evaluation.judging import ORDERS, Answered, CountedLLM, FrozenContext, FrozenContexts, answer_questions, compare_orders, compare_prompts, evidence_positions, freeze_contexts, judge_answers, lay_out, make_evaluators, position_summary, insert_at_middle, shuffled
 from ragnb.models.llm import read_score, read_verdict
 from ragnb.models.llm import resolve_llm
 from ragnb.documents.span import InputError, Passage, Span
@@ -157,7 +157,7 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 21])
 @pytest.mark.parametrize("name", [*ORDERS, "shuffled", "seed"])
 def test_orders_keep_every_passage(name: str, n: int) -> None:
-    order = (ORDERS | {"shuffled": shuffled(3), "seed": seed_order})[name]
+    order = (ORDERS | {"shuffled": shuffled(3), "seed": insert_at_middle})[name]
     given = passages(*range(n))
     assert sorted(order(given), key=lambda p: p.rank) == given
     assert order(given) == order(given)
@@ -172,7 +172,7 @@ def test_both_ends_is_llama_indexs_order_turned_round() -> None:
 
 
 def test_seed_order_is_the_seeds_own() -> None:
-    assert [p.rank for p in seed_order(passages(*range(8)))] == [1, 3, 5, 7, 2, 4, 6, 8]
+    assert [p.rank for p in insert_at_middle(passages(*range(8)))] == [1, 3, 5, 7, 2, 4, 6, 8]
 
 
 def test_layout_changes_the_order_and_nothing_else() -> None:
@@ -489,7 +489,7 @@ def many(n: int = 24, rank: int = 2) -> FrozenContexts:
 
 
 def test_orders_differ_as_they_must() -> None:
-    orders = ORDERS | {"seed 001": seed_order}
+    orders = ORDERS | {"seed 001": insert_at_middle}
     result = compare_orders(many(), orders, None, reads_ends(30), knows(), evaluators=["correctness"])
     by_name = {row["b"]: row for row in result.table()}
     assert {n: by_name[n]["mean_b"] for n in by_name} == {"best at both ends": 5.0, "best last": 1.0, "seed 001": 1.0} and by_name["best last"]["mean_a"] == 1.0

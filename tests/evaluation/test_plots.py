@@ -1,4 +1,5 @@
 """Plots: the data are in the picture, names can be read, files repeat, bad input is named."""
+
 from __future__ import annotations
 
 import json
@@ -16,8 +17,20 @@ from ragnb.evaluation import plots
 from ragnb.evaluation.plots import plot_cost, plot_position, plot_recall
 from ragnb.documents.span import InputError
 
-NAMES = ["none", "neighbors:1", "neighbors:5", "parent", "이웃 한 개씩 넓히기", "hybrid+rerank+neighbors:1, header=title", "LlamaIndex SentenceWindow (3)",
-         "LlamaIndex AutoMerging", "Haystack SentenceWindowRetriever", "chonkie/semantic+bm25", "multiscale:u,c,p budget", "법령 조문 단위 recursive|800/100|langchain"]
+NAMES = [
+    "none",
+    "neighbors:1",
+    "neighbors:5",
+    "parent",
+    "이웃 한 개씩 넓히기",
+    "hybrid+rerank+neighbors:1, header=title",
+    "LlamaIndex SentenceWindow (3)",
+    "LlamaIndex AutoMerging",
+    "Haystack SentenceWindowRetriever",
+    "chonkie/semantic+bm25",
+    "multiscale:u,c,p budget",
+    "법령 조문 단위 recursive|800/100|langchain",
+]
 
 
 def results(names=("none", "parent"), budgets=(500, 1_000, 2_000), dataset="sample", seed=0) -> dict:
@@ -27,9 +40,21 @@ def results(names=("none", "parent"), budgets=(500, 1_000, 2_000), dataset="samp
         rows, recall = {}, rng.uniform(0.3, 0.5)
         for budget in budgets:
             recall = min(0.98, recall + rng.uniform(0, 0.12))
-            rows[str(budget)] = {"evidence_recall": recall, "ci": [recall - 0.02, min(1, recall + 0.02)], "precision": 0.1, "iou": 0.1, "containment": 0.9 * recall,
-                                 "characters": 0.95 * budget, "first": 10}
-        strategies[name] = {"budgets": rows, "measures": {}, "seconds": float(rng.uniform(1, 50)), "store_reads": int(rng.integers(100, 900))}
+            rows[str(budget)] = {
+                "evidence_recall": recall,
+                "ci": [recall - 0.02, min(1, recall + 0.02)],
+                "precision": 0.1,
+                "iou": 0.1,
+                "containment": 0.9 * recall,
+                "characters": 0.95 * budget,
+                "first": 10,
+            }
+        strategies[name] = {
+            "budgets": rows,
+            "measures": {},
+            "seconds": float(rng.uniform(1, 50)),
+            "store_reads": int(rng.integers(100, 900)),
+        }
     return {"dataset": dataset, "n_questions": 146, "strategies": strategies}
 
 
@@ -49,7 +74,12 @@ def overlaps(figure, ax) -> list[tuple[str, str]]:
     """Pairs of labels inside the axes that touch."""
     renderer = figure.canvas.get_renderer()
     boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in ax.texts if t.get_text()]
-    return [(a, b) for i, (a, x) in enumerate(boxes) for b, y in boxes[:i] if x.x0 < y.x1 and y.x0 < x.x1 and x.y0 + 1 < y.y1 and y.y0 + 1 < x.y1]
+    return [
+        (a, b)
+        for i, (a, x) in enumerate(boxes)
+        for b, y in boxes[:i]
+        if x.x0 < y.x1 and y.x0 < x.x1 and x.y0 + 1 < y.y1 and y.y0 + 1 < x.y1
+    ]
 
 
 # --- recall
@@ -63,7 +93,9 @@ def test_lines_hold_the_recalls(x: str) -> None:
     for name, line in drawn.items():
         rows = r["strategies"][name]["budgets"]
         assert line.get_ydata().tolist() == [row["evidence_recall"] for row in rows.values()]
-        assert line.get_xdata().tolist() == [row["characters"] if x == "characters" else int(b) for b, row in rows.items()]
+        assert line.get_xdata().tolist() == [
+            row["characters"] if x == "characters" else int(b) for b, row in rows.items()
+        ]
 
 
 def test_intervals_are_drawn_as_they_are() -> None:
@@ -79,11 +111,16 @@ def test_lines_differ_without_colour() -> None:
     drawn = lines(plot_recall(results(NAMES)).axes[0]).values()
     assert len({line.get_marker() for line in drawn}) == 12
     neighbors = list(drawn)
-    assert all(a.get_linestyle() != b.get_linestyle() or a._dash_pattern != b._dash_pattern for a, b in zip(neighbors, neighbors[1:]))
+    assert all(
+        a.get_linestyle() != b.get_linestyle() or a._dash_pattern != b._dash_pattern
+        for a, b in zip(neighbors, neighbors[1:])
+    )
 
 
 @pytest.mark.parametrize("names", [NAMES, NAMES[:1], NAMES[:2]], ids=len)
-@pytest.mark.parametrize("budgets", [(2_000,), (500, 1_000, 2_000, 4_000, 8_000), tuple(range(500, 8_000, 500))], ids=len)
+@pytest.mark.parametrize(
+    "budgets", [(2_000,), (500, 1_000, 2_000, 4_000, 8_000), tuple(range(500, 8_000, 500))], ids=len
+)
 def test_labels_are_there_do_not_overlap_and_stay_inside(names: list[str], budgets: tuple[int, ...]) -> None:
     figure = plot_recall(results(names, budgets))
     (ax,) = figure.axes
@@ -137,16 +174,25 @@ def test_other_measures_have_no_interval() -> None:
     assert lines(ax)["none"].get_ydata()[0] == results()["strategies"]["none"]["budgets"]["500"]["containment"]
 
 
-@pytest.mark.parametrize(("bad", "message"), [
-    ({}, "results must be"),
-    (3, "results must be"),
-    ({"strategies": {}}, "have no 'strategies'"),
-    ({"a": {"scores": 1}}, "results of 'a' have no 'strategies'"),
-    ({"strategies": {"x": {"measures": {"nDCG@10": 0.3}}}}, "strategy 'x' has no 'budgets'"),
-    ({"strategies": {"x": {"budgets": {"500": {"precision": 0.1}}}}}, "strategy 'x', budget 500: evidence_recall must be a number from 0 to 1, got None"),
-    ({"strategies": {"x": {"budgets": {"500": {"evidence_recall": math.nan}}}}}, "got nan"),
-    ({"strategies": {"x": {"budgets": {"500": {"evidence_recall": 0.5, "ci": [-0.1, 0.6]}}}}}, "evidence_recall ci must be a number from 0 to 1, got -0.1"),
-])
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({}, "results must be"),
+        (3, "results must be"),
+        ({"strategies": {}}, "have no 'strategies'"),
+        ({"a": {"scores": 1}}, "results of 'a' have no 'strategies'"),
+        ({"strategies": {"x": {"measures": {"nDCG@10": 0.3}}}}, "strategy 'x' has no 'budgets'"),
+        (
+            {"strategies": {"x": {"budgets": {"500": {"precision": 0.1}}}}},
+            "strategy 'x', budget 500: evidence_recall must be a number from 0 to 1, got None",
+        ),
+        ({"strategies": {"x": {"budgets": {"500": {"evidence_recall": math.nan}}}}}, "got nan"),
+        (
+            {"strategies": {"x": {"budgets": {"500": {"evidence_recall": 0.5, "ci": [-0.1, 0.6]}}}}},
+            "evidence_recall ci must be a number from 0 to 1, got -0.1",
+        ),
+    ],
+)
 def test_bad_results_are_named(bad: object, message: str) -> None:
     with pytest.raises(InputError, match=message.replace("(", r"\(")):
         plot_recall(bad)
@@ -165,11 +211,12 @@ def test_other_bad_arguments_are_named(tmp_path: Path) -> None:
 
 
 def test_korean_names_have_no_boxes(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
-    sets = {"인사 규정": results(NAMES), "법령": results(NAMES, seed=1)}
+    some = [NAMES[0], NAMES[4], NAMES[11]]
+    sets = {"인사 규정": results(some), "법령": results(some, seed=1)}
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
         warnings.simplefilter("error")
         plot_recall(sets, save=tmp_path / "a.png")
-        plot_cost(results(NAMES), budget=2_000, save=tmp_path / "c.png")
+        plot_cost(results(some), budget=2_000, save=tmp_path / "c.png")
         plot_position({"이웃": [0.1, 0.9], "없음": [0.5]}, save=tmp_path / "d.png")
     assert not caplog.records
     assert all(f.stat().st_size > 5_000 for f in tmp_path.iterdir())
@@ -211,7 +258,11 @@ def test_labels_are_spread_without_overlap_and_no_further_than_needed() -> None:
         got = np.array(plots._spread(wanted, heights, 0, 1))
         gaps = np.diff(got) - (heights[1:] + heights[:-1]) / 2
         assert (gaps > -1e-9).all() and got[0] - heights[0] / 2 > -1e-9 and got[-1] + heights[-1] / 2 < 1 + 1e-9
-        free = np.sum(np.diff(wanted) < (heights[1:] + heights[:-1]) / 2) == 0 and wanted[0] > heights[0] and wanted[-1] < 1 - heights[-1]
+        free = (
+            np.sum(np.diff(wanted) < (heights[1:] + heights[:-1]) / 2) == 0
+            and wanted[0] > heights[0]
+            and wanted[-1] < 1 - heights[-1]
+        )
         assert not free or np.allclose(got, wanted)
 
 
@@ -234,7 +285,16 @@ def test_cost_from_results() -> None:
 
 def test_cost_from_records_and_frames() -> None:
     pandas = pytest.importorskip("pandas")
-    records = [{"strategy": n, "recall@500": 0.4 + 0.05 * i, "recall@2000": 0.5 + 0.04 * i, "milliseconds": 3.0 * 2**i, "tokens": 7 * i} for i, n in enumerate(NAMES)]
+    records = [
+        {
+            "strategy": n,
+            "recall@500": 0.4 + 0.05 * i,
+            "recall@2000": 0.5 + 0.04 * i,
+            "milliseconds": 3.0 * 2**i,
+            "tokens": 7 * i,
+        }
+        for i, n in enumerate(NAMES)
+    ]
     for source in (records, pandas.DataFrame(records)):
         figure = plot_cost(source)
         (ax,) = figure.axes
@@ -242,7 +302,9 @@ def test_cost_from_records_and_frames() -> None:
         assert ax.get_ylabel() == "evidence recall at 2,000 characters" and ax.get_xscale() == "log"
         assert not overlaps(figure, ax)
     ax = plot_cost(records, "tokens", budget=500).axes[0]  # a cost of 0 has no logarithm
-    assert ax.get_xscale() == "linear" and [p.get_ydata()[0] for p in lines(ax).values()] == [r["recall@500"] for r in records]
+    assert ax.get_xscale() == "linear" and [p.get_ydata()[0] for p in lines(ax).values()] == [
+        r["recall@500"] for r in records
+    ]
     with pytest.raises(InputError, match="budget must be one of 500, 2000, got 700"):
         plot_cost(records, budget=700)
 
@@ -265,19 +327,32 @@ def test_frontier_is_what_nothing_beats() -> None:
 
 
 def test_positions_are_counted() -> None:
-    rows = [{"order": "best first", "position": 0.0}, {"order": "best first", "position": 0.05}, {"order": "best first", "position": 1.0}, {"order": "other", "position": 0.5},
-            {"order": "other", "position": None}]
+    rows = [
+        {"order": "best first", "position": 0.0},
+        {"order": "best first", "position": 0.05},
+        {"order": "best first", "position": 1.0},
+        {"order": "other", "position": 0.5},
+        {"order": "other", "position": None},
+    ]
     first, second = plot_position(rows, bins=3).axes
     assert [b.get_height() for b in first.containers[0]] == pytest.approx([2 / 3, 0, 1 / 3])
     assert [t.get_text() for t in first.texts] == ["67%", "0%", "33%"]
-    assert (first.get_title(loc="left"), second.get_title(loc="left")) == ("best first, 3 pieces", "other, 1 piece, 1 absent")
+    assert (first.get_title(loc="left"), second.get_title(loc="left")) == (
+        "best first, 3 pieces",
+        "other, 1 piece, 1 absent",
+    )
     assert len(plot_position([0.1, 0.2]).axes) == 1
     assert len(plot_position({"a": [math.nan, 0.2], "b": []}).axes) == 2
-    assert plot_position([None, None]).axes[0].get_title(loc="left") == "0 pieces, 2 absent"  # nothing was found: that is a result too
+    assert (
+        plot_position([None, None]).axes[0].get_title(loc="left") == "0 pieces, 2 absent"
+    )  # nothing was found: that is a result too
 
 
 def test_positions_from_rows_of_an_evaluation() -> None:
-    rows = [{"query_id": "1", "strategy": "x", "budgets": {"500": {"first": 250, "characters": 500}}}, {"query_id": "2", "strategy": "x", "budgets": {"500": {"first": None, "characters": 480}}}]
+    rows = [
+        {"query_id": "1", "strategy": "x", "budgets": {"500": {"first": 250, "characters": 500}}},
+        {"query_id": "2", "strategy": "x", "budgets": {"500": {"first": None, "characters": 480}}},
+    ]
     ax = plot_position(rows, bins=2, budget=500).axes[0]
     assert [b.get_height() for b in ax.containers[0]] == [0, 1]
     assert ax.get_title(loc="left") == "x, 1 piece, 1 absent"
@@ -285,7 +360,15 @@ def test_positions_from_rows_of_an_evaluation() -> None:
         plot_position(rows, budget=700)
 
 
-@pytest.mark.parametrize(("rows", "message"), [([], "rows are empty"), ({}, "rows are empty"), ({"a": []}, "rows are empty"), ({"a": [2.0]}, "a: position must be a number from 0 to 1, got 2.0")])
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "rows are empty"),
+        ({}, "rows are empty"),
+        ({"a": []}, "rows are empty"),
+        ({"a": [2.0]}, "a: position must be a number from 0 to 1, got 2.0"),
+    ],
+)
 def test_bad_positions_are_named(rows: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         plot_position(rows)
@@ -362,6 +445,11 @@ def test_import_does_not_need_matplotlib() -> None:
     import subprocess
     import sys
 
-    code = "import sys; sys.modules['matplotlib'] = None; import ragnb.evaluation.plots; assert not {'llama_index', 'pandas'} & set(sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).resolve().parents[2])
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; import ragnb.evaluation.plots; "
+        "assert not {'llama_index', 'pandas'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).resolve().parents[2]
+    )
     assert done.returncode == 0, done.stderr

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import SAMPLE
+from conftest import small_sample
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
@@ -19,7 +19,7 @@ QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 
 @pytest.fixture(scope="module")
 def dataset():
-    return load_dataset(SAMPLE).limit(6)
+    return small_sample(6)
 
 
 @pytest.fixture(scope="module")
@@ -111,5 +111,5 @@ def test_documents_are_ranked_whole(dataset, cache):
     strategy = as_document_strategy(parse_strategy("seed"), 30)
     system = build_system(strategy, dataset, cache)
     found = system.documents(QUESTION, 30)
-    assert strategy.top_k == 30 and len(found) == len(set(found)) == 30 and found[0] in dataset.documents
+    assert strategy.top_k == 30 and sorted(found) == sorted(dataset.documents) and len(found) > 5
     assert system.documents(QUESTION, 3) == found[:3]

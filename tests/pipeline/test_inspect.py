@@ -349,7 +349,7 @@ def test_half_surrogates_of_a_foreign_retriever(tmp_path):
     trace(answer).table().encode()
 
 
-def test_trace(answer).write(tmp_path):
+def test_write(answer, tmp_path):
     path = trace(answer).write(tmp_path / "a" / "b.html")
     assert path == Path(tmp_path / "a" / "b.html") and path.read_text(encoding="utf-8") == trace(answer).page()
     with pytest.raises(InputError, match="is a folder"):
@@ -381,7 +381,7 @@ def test_around_is_the_text_of_the_document(answer):
 def test_what_was_brought_from_elsewhere():
     """A cited place stands behind its hit, in its own document; its role is its own."""
     def cites(outline, hit):
-        return [outline.span_of(hit), Place("b", Span(0, 30), "제2조")]
+        return [outline.span_of(hit), Place("b", Span(0, 30), "제2조", role="cited")]
     cites.name = "citations:1"
     texts = {"a": "연차는 15일이다. 제2조를 본다. " * 6, "b": "제2조 반차는 4시간이다. " * 12}
     store = MemoryStore()
