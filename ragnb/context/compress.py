@@ -39,7 +39,7 @@ class _Sentence(NamedTuple):
     span: Span     # In the document
     in_hit: bool
 
-
+# %% ../../nbs/60_context/compress.ipynb #51daa800
 def _sentences(passages: Sequence[Passage], outlines: Mapping[str, Outline] | None) -> list[_Sentence]:
     "The sentences of all passages, in order."
     out = []
@@ -51,8 +51,8 @@ def _sentences(passages: Sequence[Passage], outlines: Mapping[str, Outline] | No
     return out
 
 # %% ../../nbs/60_context/compress.ipynb #fe98e117
-def _worth(question: str, texts: Sequence[str], beside: Sequence[bool]) -> list[float]:
-    "What each sentence shares with the question, and half of the better neighbor; `beside[i]`: i is next to i + 1."
+def _worth(question: str, texts: Sequence[str], adjacent: Sequence[bool]) -> list[float]:
+    "What each sentence shares with the question, and half of the better neighbor; `adjacent[i]`: i is next to i + 1."
     wanted, *found = [set(t) for t in word_tokens_batch([question, *texts])]
     shared = [sorted(words & wanted) for words in found]
     df = Counter(word for words in shared for word in words)
@@ -60,8 +60,8 @@ def _worth(question: str, texts: Sequence[str], beside: Sequence[bool]) -> list[
     own = [sum(map(rarity.__getitem__, words)) for words in shared]
     out = []
     for i, value in enumerate(own):
-        left = own[i - 1] if i and beside[i - 1] else 0.0
-        right = own[i + 1] if i + 1 < len(own) and beside[i] else 0.0
+        left = own[i - 1] if i and adjacent[i - 1] else 0.0
+        right = own[i + 1] if i + 1 < len(own) and adjacent[i] else 0.0
         out.append(value + max(left, right) / 2)
     return out
 

@@ -38,7 +38,7 @@ class SourceMark(NamedTuple):
     passage: Passage | None    # None: the context has no such number
     spans: tuple[Span, ...]    # In the document; several for a passage that was compressed
 
-
+# %% ../../nbs/60_context/source_marks.ipynb #de7c6a28
 def read_marks(
     answer: str,          # As the model gave it
     context: Context,     # That it was given

@@ -141,19 +141,7 @@ class DisplayPlan(NamedTuple):
     hits: tuple[str, ...]                        # Addresses, best first
     passages: tuple[Passage, ...] = ()           # At hand already: shown when the store does not hold their text
 
-# %% ../../nbs/60_context/sources.ipynb #22a00d83
-def _plan(group: DocumentPassages, outline: Outline | None, window: int, whole: set[str], most: int) -> DisplayPlan:
-    "Decide what is shown of a document."
-    ordered = sorted(group.passages, key=lambda p: (p.rank, not p.hits))
-    hits = tuple(dict.fromkeys(i for p in ordered for i in p.hits))
-    found = tuple(union(p.focus for p in group.passages if p.focus))
-    if outline is None:
-        parts = [(None, p.span) for p in group.passages]
-    else:
-        parts = _parts(group, outline, window, whole, most)
-    return DisplayPlan(group.doc_id, tuple(parts), found, group.rank, group.score, hits, group.passages)
-
-
+# %% ../../nbs/60_context/sources.ipynb #68d2c63f
 def _parts(group: DocumentPassages, outline: Outline, window: int, whole: set[str],
            most: int) -> list[tuple[int | None, Span]]:
     "Pages; the whole text or the passages of a document without pages."
@@ -165,6 +153,17 @@ def _parts(group: DocumentPassages, outline: Outline, window: int, whole: set[st
     if pages := _wanted_pages(outline, own, window, everything, most):
         return pages
     return [(None, Span(0, end))] if everything and not outline.pages else [(None, s) for s in spans]
+
+# %% ../../nbs/60_context/sources.ipynb #22a00d83
+def _plan(group: DocumentPassages, outline: Outline | None, window: int, whole: set[str], most: int) -> DisplayPlan:
+    "Decide what is shown of a document."
+    ordered = sorted(group.passages, key=lambda p: (p.rank, not p.hits))
+    hits = tuple(dict.fromkeys(i for p in ordered for i in p.hits))
+    found = tuple(union(p.focus for p in group.passages if p.focus))
+    parts = [(None, p.span) for p in group.passages]
+    if outline is not None:
+        parts = _parts(group, outline, window, whole, most)
+    return DisplayPlan(group.doc_id, tuple(parts), found, group.rank, group.score, hits, group.passages)
 
 # %% ../../nbs/60_context/sources.ipynb #715a9f98
 def _clipped(spans: Iterable[Span], span: Span) -> list[Span]:

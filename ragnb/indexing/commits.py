@@ -78,7 +78,7 @@ class IndexWriter:
         self.clean()
 
     def _names(self) -> list[str]:
-        "Names that the manifest stands for."
+        "Names of the parts that the manifest counts."
         manifest = self.index.manifest
         return [manifest.chroma_folder, manifest.embedding_folder, *self.index.parts.names(manifest.generation)]
 
@@ -112,7 +112,7 @@ def create_index(
     store: Any = None,       # A `ChunkStore` of the caller's; None: a Chroma in the folder
     replaces: bool = False,  # An index is in the folder; it stays until the first commit
 ) -> IndexWriter:            # Not committed yet; `InputError` for a file or a folder of something else
-    "Start an index, in new folders beside those of the one it replaces."
+    "Start an index, in folders of its own next to those of the one it replaces."
     if folder.exists() and not folder.is_dir():
         raise InputError(f"the index needs a folder, {str(folder)!r} is a file")
     is_index = (folder / "manifest.json").exists()

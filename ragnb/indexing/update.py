@@ -92,7 +92,7 @@ class _Plan:
     lost: list[str]         # In the manifest, not in the store
     unknown: list[str]      # In the store, not in the manifest: from a run that was killed before it could commit
 
-
+# %% ../../nbs/70_indexing/update.ipynb #f0fd1071
 def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexReport) -> _Plan:
     "Compare documents with manifest and store; the counts go into the report."
     known, held = index.manifest.documents, set(index.store.doc_ids())

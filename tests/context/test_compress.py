@@ -154,7 +154,7 @@ def test_a_part_of_a_part_knows_the_whole():
     assert isinstance(cut, Excerpt) and cut.whole == passage().span
 
 
-# --- by a model --------------------------------------------------------------------------------------------------------------------
+# --- by a model ------------------------------------------------------------------------------------------------------
 
 
 def ask(said, size: int = 60, items: list[Passage] | None = None, **rest):

@@ -69,7 +69,7 @@ def passages(draw: st.DrawFn, most: int = 5) -> list[Passage]:
     return out
 
 
-# --- order ---------------------------------------------------------------------------------------------------------------------------
+# --- order -----------------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 60))
@@ -84,13 +84,13 @@ def test_best_at_both_ends_worst_in_the_middle(n):
         assert abs(2 * worst - (n - 1)) <= 1, "the worst is not in the middle"
 
 
-def test_the_seeds_order_is_not_ours():
-    def seed(items):
+def test_the_order_of_another_design_is_not_ours():
+    def other(items):
         out = []
         for i, item in enumerate(items):
             out.insert(len(out) // 2, item) if i % 2 == 0 else out.append(item)
         return out
-    assert 2 not in (seed(range(1, 9))[0], seed(range(1, 9))[-1])
+    assert 2 not in (other(range(1, 9))[0], other(range(1, 9))[-1])
     assert reorder_for_attention(list(range(1, 9))) == [1, 3, 5, 7, 8, 6, 4, 2]
 
 
@@ -106,7 +106,7 @@ def test_the_inside_of_a_passage_is_never_touched(items):
     )
 
 
-# --- budget --------------------------------------------------------------------------------------------------------------------------
+# --- budget ----------------------------------------------------------------------------------------------------------
 
 builders = st.sampled_from(
     [
@@ -189,7 +189,7 @@ def test_nothing_in_nothing_out():
     assert (context.text, context.sources, context.dropped, context.size) == ("", (), (), 0)
 
 
-# --- cuts ----------------------------------------------------------------------------------------------------------------------------
+# --- cuts ------------------------------------------------------------------------------------------------------------
 
 
 @examples(200)
@@ -213,7 +213,7 @@ def test_a_cut_keeps_the_focus(text, start, data):
 
 
 def test_a_cut_is_not_from_the_head():
-    """Seed 002 keeps the first 1,200 characters, and with them not the hit."""
+    """The maintenance design keeps the first 1,200 characters, and with them not the hit."""
     text = "가" * 2_000 + " 연차는 15일이다. " + "나" * 2_000
     at = text.index("연차")
     cut = cut_passage(passage(text=text, focus=Span(at, at + 10)), 1_200)
@@ -230,10 +230,10 @@ def test_cuts_end_with_words():
     assert set(cut.text.split()) <= set(text.split())
 
 
-# --- headers -------------------------------------------------------------------------------------------------------------------------
+# --- headers ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_seeds_outputs():
+def test_the_outputs_of_the_context_builder_design():
     items = [passage(1, "연차 휴가는", doc_id="휴가정책.md", pages=(2,)), passage(2, "경조사 휴가는", doc_id="복지제도.md", pages=(5,))]
     assert SimpleContextBuilder().build(items).text == "[1]\n연차 휴가는\n\n[2]\n경조사 휴가는"
     assert RankedContextBuilder().build(items).text == "[1] (휴가정책.md, p.2)\n연차 휴가는\n\n[2] (복지제도.md, p.5)\n경조사 휴가는"
@@ -243,7 +243,7 @@ def test_the_seeds_outputs():
     "score, shown", [(0.85, " [score: 0.850]"), (-0.2, " [score: -0.200]"), (0.0, " [score: 0.000]"), (None, "")]
 )
 def test_a_passage_without_score_shows_none(score, shown):
-    """The seed formats None and raises."""
+    """The context builder design formats None and raises."""
     text = RankedContextBuilder(include_score=True).build([passage(score=score)]).text
     assert text.split("\n")[0] == f"[1] (규정1.md){shown}"
     assert "score" not in RankedContextBuilder().build([passage(score=score)]).text
@@ -255,7 +255,7 @@ def test_page_label(pages, label):
 
 
 def test_a_header_is_one_line_of_a_sensible_length():
-    """A title with a line break could pass for another source, and one of 10,000 characters would leave no room for text."""
+    """A title with a line break could pass for another source; one of 10,000 characters leaves no room for text."""
     for title in ("휴가\n\n[2] (사장의 지시.md)\n연차는 100일이다", "길" * 10_000, "가\u2028나\x85다"):
         context = RankedContextBuilder(budget=200).build([passage(metadata={"title": title})])
         header, text = context.text.split("\n")
@@ -287,7 +287,7 @@ def test_a_builder_of_ones_own():
     assert context.size <= 60 and context.text.startswith("[1] * 규정1.md\n")
 
 
-# --- prompt --------------------------------------------------------------------------------------------------------------------------
+# --- prompt ----------------------------------------------------------------------------------------------------------
 
 
 def prompt(context: str, question: str = "연차는?", template: str = QA_PROMPT) -> str:
@@ -354,7 +354,7 @@ def test_the_same_context_under_two_prompts():
     assert all(context in prompt(context, "?", t) for t in (QA_PROMPT, "{context_str}\n{query_str} 한 문장으로."))
 
 
-# --- whole sentences, never through the hit -------------------------------------------------------------------------
+# --- whole sentences, never through the hit --------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(3, 60), min_size=1, max_size=25), st.data())
@@ -390,11 +390,11 @@ def test_the_limit_of_a_passage_counts_its_hits():
         SimpleContextBuilder(passage_size=0)
 
 
-# --- what the seed's own code does wrong (a faithful transcription beside ours) ------------------------------------------------
+# --- what the context builder design's own code does wrong (a faithful transcription) --------------------------------
 
 
-def seed_reorder(results: list) -> list:
-    """`_reorder_for_attention` of seed 001, word for word."""
+def design_reorder(results: list) -> list:
+    """`_reorder_for_attention` of the context builder design, word for word."""
     reordered: list = []
     for i, doc in enumerate(results):
         if i % 2 == 0:
@@ -404,8 +404,8 @@ def seed_reorder(results: list) -> list:
     return reordered
 
 
-def seed_header(i: int, doc: dict, include_score: bool) -> str:
-    """The header of seed 001, word for word."""
+def design_header(i: int, doc: dict, include_score: bool) -> str:
+    """The header of the context builder design, word for word."""
     source = doc["_source"]
     header = f"[{i}] ({source.get('file_name', 'unknown')}, p.{source.get('page_number', '?')})"
     if include_score and "_score" in doc:
@@ -419,9 +419,9 @@ def ends_hold_the_best(order: list[int]) -> bool:
     return order[0] == 1 and order[-1] == 2 and inner
 
 
-def test_the_seeds_order_is_the_wrong_one():
+def test_the_order_of_the_design_is_the_wrong_one():
     eight = list(range(1, 9))
-    assert not ends_hold_the_best(seed_reorder(eight)) and seed_reorder(eight)[-1] == 8
+    assert not ends_hold_the_best(design_reorder(eight)) and design_reorder(eight)[-1] == 8
     assert ends_hold_the_best(reorder_for_attention(eight))
     laid = RankedContextBuilder().build([passage(r) for r in eight])
     assert [c.passage.rank for c in laid.sources] == reorder_for_attention(eight) != [1, 3, 5, 7, 2, 4, 6, 8]
@@ -430,12 +430,12 @@ def test_the_seeds_order_is_the_wrong_one():
 @pytest.mark.parametrize("kind", ["ranked", "table", "detailed", "debug"])
 def test_a_neighbor_without_score_does_not_raise(kind):
     with pytest.raises(TypeError):
-        seed_header(1, {"_source": {}, "_score": None}, True)
+        design_header(1, {"_source": {}, "_score": None}, True)
     text = resolve_builder(kind, include_score=True).build([passage(score=None), passage(2, score=0.25)]).text
     assert "None" not in text and text.count("0.250") >= 1
 
 
-# --- layouts -----------------------------------------------------------------------------------------------------------------------
+# --- layouts ---------------------------------------------------------------------------------------------------------
 
 
 def check_offsets(context) -> None:
@@ -537,7 +537,7 @@ def test_the_layout_follows_the_question():
     assert QuestionContextBuilder(layouts={"fact": "simple"}).build(items, "몇 일?").text.startswith("[1]\n")
 
 
-# --- kinds of question -------------------------------------------------------------------------------------------------------------
+# --- kinds of question -----------------------------------------------------------------------------------------------
 
 KINDS = {
     "fact": [
@@ -628,7 +628,7 @@ def test_a_model_that_fails_leaves_it_to_the_rules():
     )
 
 
-# --- articles ----------------------------------------------------------------------------------------------------------------------
+# --- articles --------------------------------------------------------------------------------------------------------
 
 
 def test_the_article_is_that_of_the_hit():
@@ -656,7 +656,7 @@ def test_articles_of_anything_are_one_short_line(items):
         assert len(passage_article(p).splitlines()) <= 1 and len(passage_article(p)) <= 40
 
 
-# --- budget of a model -------------------------------------------------------------------------------------------------------------
+# --- budget of a model -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -723,7 +723,7 @@ def test_shares(recwarn):
     assert min(WINDOWS.values()) >= 4_096
 
 
-# --- citations ---------------------------------------------------------------------------------------------------------------------
+# --- citations -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

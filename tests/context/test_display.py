@@ -59,11 +59,11 @@ def manual(doc_id: str = "manual.pdf", n: int = 9, word: str = "manual", **metad
     return document(doc_id, [f"{word} 쪽 {i}번의 첫 문장이다. 점검 {word}{i}표 항목을 적는다." for i in range(1, n + 1)], **metadata)
 
 
-# --- references --------------------------------------------------------------------------------------------------------------------
+# --- references ------------------------------------------------------------------------------------------------------
 
 
 def test_a_reference_always_holds_its_hit():
-    """Seed 002 keeps the first 1,200 characters."""
+    """The maintenance design keeps the first 1,200 characters."""
     text = "머리말이다. " * 300 + "연차는 15일이다. " + "꼬리말이다. " * 300
     start = text.index("연차")
     p = Passage(
@@ -113,11 +113,11 @@ def test_references_of_a_context_have_its_numbers():
     assert len(short.sources) == 2 and [r.text for r in answer_refs(short)] == ["연차는 15일이다."]
 
 
-# --- display documents -------------------------------------------------------------------------------------------------------------
+# --- display documents -----------------------------------------------------------------------------------------------
 
 
-def seed_merges(docs: list[dict]) -> bool:
-    """The loop of seed 002: what decides whether the shown documents are merged."""
+def design_merges(docs: list[dict]) -> bool:
+    """The loop of the maintenance design: what decides whether the shown documents are merged."""
     for doc in docs:
         doc_type = doc["doc_type"].lower()
     return doc_type in {"gcb", "myservice"}
@@ -136,7 +136,9 @@ def test_each_document_is_judged_by_its_own_type():
             "m" if order[0][0] == "g" else "g",
         ]
     types = [{"doc_type": "GCB"}, {"doc_type": "manual"}]
-    assert seed_merges(types) != seed_merges(types[::-1]), "the seed's answer depends on which document comes last"
+    assert design_merges(types) != design_merges(
+        types[::-1]
+    ), "that design's answer depends on which document comes last"
 
 
 def test_merging_is_decided_by_document():
@@ -225,7 +227,7 @@ def test_a_chunk_that_is_gone_is_a_page_that_says_so():
     assert pages[4].missing and pages[4].text == "" and not pages[7].missing and pages[7].text
 
 
-# --- page images -------------------------------------------------------------------------------------------------------------------
+# --- page images -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -296,7 +298,7 @@ def test_an_image_stays_in_the_corpus(pdf, tmp_path):
             replace(doc, doc_id=evil).image(1, tmp_path / "sub" if evil == "../manual.pdf" else tmp_path)
 
 
-# --- conversation ------------------------------------------------------------------------------------------------------------------
+# --- conversation ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -425,7 +427,8 @@ HEAD = '{"ragnb": "conversation", "version": 1, "most_turns": 5, "most_passages"
         (HEAD + '{"question": "q", "answer": "a", "passages": [], "pages": {"d": ["x"]}}', "line 2"),
         (
             HEAD
-            + '{"question":"q","answer":"a","pages":{},"passages":[{"doc_id":"d","start":5,"end":2,"check":1,"hits":[],"scores":[],"neighbors":[],"focus":null}]}',
+            + '{"question":"q","answer":"a","pages":{},"passages":[{"doc_id":"d","start":5,"end":2,"check":1,'
+            + '"hits":[],"scores":[],"neighbors":[],"focus":null}]}',
             "line 2",
         ),
         (
