@@ -199,7 +199,7 @@ class Summariser:
     prompt: str = SUMMARY_PROMPT                 # With {section}, {title} and {path}
     max_tokens: int = 200                        # Of a model's summary, by cl100k_base
     workers: int = 4                             # Calls at a time
-    model: str | None = None                     # In cache keys; None: that of `llm`. Without `llm`: whose answers to use
+    model: str | None = None                     # In cache keys; None: that of `llm`, or whose answers to use
 
     def __post_init__(self) -> None:
         sizes = (self.size, self.section_size, self.max_tokens, self.workers)

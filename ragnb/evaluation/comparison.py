@@ -165,7 +165,8 @@ class Comparison:
         questions, texts, out = {q.query_id: q for q in dataset.questions}, dataset.texts, []
         for d, a, b in self.differences(budget=budget)[:n]:
             question = questions[a.query_id]
-            sides = (f"{name}:\n{show_context(row.chosen, question, texts, length)}" for name, row in zip(self.names, (a, b)))
+            shown = [show_context(row.chosen, question, texts, length) for row in (a, b)]
+            sides = [f"{name}:\n{text}" for name, text in zip(self.names, shown)]
             out.append("\n".join([f"{a.query_id} ({d:+.2f}) {a.query}", *sides]))
         return "\n\n".join(out)
 
@@ -280,7 +281,8 @@ def _load_run(strategy: Strategy, folder: Path | None, key: str) -> Run | None:
         return None
     facts = json.loads((folder / f"{key}.json").read_text(encoding="utf-8"))
     rows = [r for e in read_rows(folder / f"{key}.rows.jsonl.gz").values() for r in e.rows]
-    return Run(strategy, Evaluation(rows, tuple(facts["budgets"])), facts["seconds"], facts["reads"], facts["llm_calls"])
+    costs = facts["seconds"], facts["reads"], facts["llm_calls"]
+    return Run(strategy, Evaluation(rows, tuple(facts["budgets"])), *costs)
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #d434a1b9
 @dataclass(frozen=True)

@@ -113,7 +113,8 @@ def _base(word: str) -> Strategy:
         return PRESETS[DEFAULT_STRATEGY]
     if word not in PRESETS:
         presets = ", ".join(PRESETS)
-        raise InputError(f"unknown strategy {word!r}: start with {presets}, default or peer:NAME, or give key=value words")
+        usage = f"start with {presets}, default or peer:NAME, or give key=value words"
+        raise InputError(f"unknown strategy {word!r}: {usage}")
     return PRESETS[word]
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #de002992

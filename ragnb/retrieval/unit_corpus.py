@@ -9,13 +9,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.schema import TextNode
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['SCALES', 'check_scales', 'window_bounds', 'units_by_document', 'UnitTable', 'UnitCorpus']
@@ -106,7 +102,7 @@ class UnitTable:
             raise InputError("arrays of units, parts and documents do not fit together")
 
     @classmethod
-    def empty(cls) -> Self:
+    def empty(cls) -> UnitTable:
         "No documents."
         whole, truth = np.zeros(0, np.int64), np.zeros(0, bool)
         return cls((), whole, whole, whole, whole, whole, truth, np.zeros((0, 2), np.int64), truth)
@@ -116,7 +112,7 @@ class UnitTable:
         cls,
         nodes: Sequence[TextNode],  # Its units, in document order
         outline: Outline,           # Its sections are the parts, those inside a group are records
-    ) -> Self:
+    ) -> UnitTable:
         "The table of one document."
         spans, starts = [s for _, s in outline.sections], [n.start_char_idx for n in nodes]
         groups = [group for _, group in outline.groups]
@@ -136,7 +132,7 @@ class UnitTable:
     def join(
         cls,
         tables: Sequence[UnitTable],  # At least one, of different documents
-    ) -> Self:
+    ) -> UnitTable:
         "Put tables one after the other."
         columns = zip(*(t.arrays().values() for t in tables))
         return cls(tuple(chain.from_iterable(t.ids for t in tables)), *map(np.concatenate, columns))
@@ -144,7 +140,7 @@ class UnitTable:
     def without(
         self,
         doc_ids: Collection[str],  # Documents that go
-    ) -> Self:
+    ) -> UnitTable:
         "The table of the other documents."
         keep = np.array([i not in doc_ids for i in self.ids], bool)
         kept = {"n_units": keep, "n_parts": keep, "part_spans": np.repeat(keep, self.n_parts)}
