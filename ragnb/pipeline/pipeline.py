@@ -139,14 +139,14 @@ def with_earlier(
     share: float = 0.25,          # Of the context, in (0, 1): room for `earlier`
 ) -> list[Passage]:               # What is in both stays with `new`; the others have the role "history"
     "Add the passages of the turn before to new ones."
-    behind = sole_passages([*new, *earlier])[len(new):]
-    if builder.budget is not None and behind:
-        room = _room([*new, *behind], builder)
-        behind = PassageRanking(behind).at(max(1, int(room * share)))
-        new = PassageRanking(new).at(max(1, room - sum(len(p.span) for p in behind)))
+    kept = sole_passages([*new, *earlier])[len(new):]
+    if builder.budget is not None and kept:
+        room = _room([*new, *kept], builder)
+        kept = PassageRanking(kept).at(max(1, int(room * share)))
+        new = PassageRanking(new).at(max(1, room - sum(len(p.span) for p in kept)))
     last = max((p.rank for p in new), default=0)
-    kept = [replace(p, rank=last + n, why=dict.fromkeys(p.hits, Why("history"))) for n, p in enumerate(behind, 1)]
-    return [*new, *kept]
+    history = [replace(p, rank=last + n, why=dict.fromkeys(p.hits, Why("history"))) for n, p in enumerate(kept, 1)]
+    return [*new, *history]
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #2dbda106
 def is_earlier(

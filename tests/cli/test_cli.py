@@ -40,7 +40,11 @@ def docs(tmp_path_factory) -> Path:
     """A small folder: two files, three records, one of them broken."""
     folder = tmp_path_factory.mktemp("docs")
     shutil.copy(SAMPLE / "corpus/hr_labor/leave.md", folder / "leave.md")
-    (folder / "bad.jsonl").write_text('{"id": "r1", "text": "병가는 60일까지 쓴다.", "year": 2024}\n{"id": \n{"id": "r2", "pages": ["첫 장이다.", "반차는 4시간이다."]}\n', encoding="utf-8")
+    (folder / "bad.jsonl").write_text(
+        '{"id": "r1", "text": "병가는 60일까지 쓴다.", "year": 2024}\n{"id": \n'
+        '{"id": "r2", "pages": ["첫 장이다.", "반차는 4시간이다."]}\n',
+        encoding="utf-8",
+    )
     return folder
 
 
@@ -68,7 +72,11 @@ def nobody() -> str:
 
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file below a folder (Chroma's own files by name only: reading may touch them)."""
-    return {p.relative_to(folder).as_posix(): b"" if "chroma" in p.as_posix() else p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    return {
+        p.relative_to(folder).as_posix(): b"" if "chroma" in p.as_posix() else p.read_bytes()
+        for p in folder.rglob("*")
+        if p.is_file()
+    }
 
 
 def in_shell(*argv: object, **options) -> subprocess.CompletedProcess:
@@ -85,21 +93,37 @@ def in_shell(*argv: object, **options) -> subprocess.CompletedProcess:
 def test_index_then_again(run, docs, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     code, out, err = run("index", docs, "--index", tmp_path / "i")
-    assert code == 0 and out.startswith("3 added, 0 changed, 0 removed, 0 unchanged; ") and "index:" in err  # the progress bar
+    assert (
+        code == 0 and out.startswith("3 added, 0 changed, 0 removed, 0 unchanged; ") and "index:" in err
+    )  # the progress bar
     assert "skipped bad.jsonl:2: not JSON" in err and "3 documents, " in out and " MiB, 1 skipped" in out
     before = tree(tmp_path / "i")
     code, out, err = run("index", docs, "--index", tmp_path / "i", "--json", "--quiet")
     facts = json.loads(out)
     assert code == 0 and err == "" and tree(tmp_path / "i") == before
-    assert {k: facts[k] for k in ("added", "changed", "removed", "unchanged", "chunks", "characters", "refitted", "documents", "index")} == {
-        "added": 0, "changed": 0, "removed": 0, "unchanged": 3, "chunks": 0, "characters": 0, "refitted": False, "documents": 3, "index": str(tmp_path / "i")}
+    assert {
+        k: facts[k]
+        for k in ("added", "changed", "removed", "unchanged", "chunks", "characters", "refitted", "documents", "index")
+    } == {
+        "added": 0,
+        "changed": 0,
+        "removed": 0,
+        "unchanged": 3,
+        "chunks": 0,
+        "characters": 0,
+        "refitted": False,
+        "documents": 3,
+        "index": str(tmp_path / "i"),
+    }
     assert len(facts["problems"]) == 1 and facts["seconds"] >= 0 and facts["peak_memory_mib"] >= 0
 
 
 def test_the_default_index_is_beside_you(run, docs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("ask", "병가")[0] == 2
-    assert run("index", docs / "bad.jsonl", "--quiet")[0] == 0 and sorted(p.name for p in tmp_path.iterdir()) == [".ragnb"]
+    assert run("index", docs / "bad.jsonl", "--quiet")[0] == 0 and sorted(p.name for p in tmp_path.iterdir()) == [
+        ".ragnb"
+    ]
     assert "60일" in run("ask", "병가는 며칠인가")[1]
 
 
@@ -119,25 +143,74 @@ def test_ask(run, index):
     assert (code, err) == (0, "") and out.startswith("[1] ") and "▶" in out and "15일" in out
     code, out, err = run("ask", QUESTION, "--index", index, "--json")
     answer = json.loads(out)
-    assert (code, err) == (0, "") and set(answer) >= {"question", "answer", "generated", "best_sentence", "passages", "context", "dropped", "stats"}
+    assert (code, err) == (0, "") and set(answer) >= {
+        "question",
+        "answer",
+        "generated",
+        "best_sentence",
+        "passages",
+        "context",
+        "dropped",
+        "stats",
+    }
     assert answer["question"] == QUESTION and answer["generated"] is False and answer["stats"]["reads"] <= 2
-    assert set(answer["passages"][0]) >= {"id", "rank", "score", "pages", "hits", "neighbors", "text"} and [p["rank"] for p in answer["passages"]] == sorted(p["rank"] for p in answer["passages"])
-    assert answer["best_sentence"] in answer["context"] and answer["best_sentence"] in answer["answer"] and "15일" in answer["context"]
+    assert set(answer["passages"][0]) >= {"id", "rank", "score", "pages", "hits", "neighbors", "text"} and [
+        p["rank"] for p in answer["passages"]
+    ] == sorted(p["rank"] for p in answer["passages"])
+    assert (
+        answer["best_sentence"] in answer["context"]
+        and answer["best_sentence"] in answer["answer"]
+        and "15일" in answer["context"]
+    )
 
 
 def test_options_reach_the_pipeline(run, index):
     def ask(*options: object) -> dict:
         return json.loads(run("ask", QUESTION, "--index", index, "--json", *options)[1])
 
-    assert not any(p["neighbors"] for p in ask("--policy", "none")["passages"]) and any(p["neighbors"] for p in ask("--policy", "neighbors:2")["passages"])
+    assert not any(p["neighbors"] for p in ask("--policy", "none")["passages"]) and any(
+        p["neighbors"] for p in ask("--policy", "neighbors:2")["passages"]
+    )
     around = ("--policy", "neighbors:2")
     assert ask(*around, "--top-k", 1)["stats"]["hits"] == 1 and ask(*around, "--top-k", 1)["stats"]["neighbors"] > 0
-    assert ask(*around, "--expand-top-k", 0)["stats"]["neighbors"] == 0 and ask(*around, "--max-chunks", 1, "--top-k", 1)["stats"]["neighbors"] == 0
+    assert (
+        ask(*around, "--expand-top-k", 0)["stats"]["neighbors"] == 0
+        and ask(*around, "--max-chunks", 1, "--top-k", 1)["stats"]["neighbors"] == 0
+    )
     assert len(ask("--budget", 300)["context"]) <= 300 < len(ask("--budget", 2000)["context"])
-    assert ask("--context", "table")["context"].startswith("| 번호 |") and ask("--context", "simple")["context"].startswith("[1]\n")
+    assert ask("--context", "table")["context"].startswith("| 번호 |") and ask("--context", "simple")[
+        "context"
+    ].startswith("[1]\n")
     assert sum(len(p["text"]) for p in ask("--compress", 100)["passages"]) <= 100
     share = ask("--budget-share", 0.001, "--model", "gpt-4o-mini")["context"]  # 128 tokens
     assert 0 < count_tokens(share, "cl100k_base") <= 128
+
+
+@pytest.mark.parametrize("option, name", [("--top-k", "top_k"), ("--expand-top-k", "expand_top_k"),
+                                          ("--max-chunks", "max_chunks"), ("--passage-size", "passage_size")])
+def test_a_number_that_nothing_would_use_is_one_line(run, index, option, name):
+    line = one_line(run("ask", QUESTION, "--index", index, option, 3), 2)
+    assert f"{name} has no effect on multi-scale retrieval" in line and "got 3" in line
+    for more in (("--policy", "neighbors:1"), ("--retrieve", "hybrid")):
+        assert run("ask", QUESTION, "--index", index, option, 3, *more)[0] == 0
+
+
+def test_a_model_reranks(run, index, ollama):
+    asked = (
+        "ask",
+        QUESTION,
+        "--index",
+        index,
+        "--retrieve",
+        "hybrid",
+        "--llm",
+        "ollama:chat",
+        "--base-url",
+        ollama.url,
+    )
+    ollama.requests.clear()
+    assert run(*asked, "--rerank", "llm")[0] == 0 and len(ollama.requests) > 1
+    assert "unknown reranker 'best'" in one_line(run(*asked, "--rerank", "best"), 2)
 
 
 def test_a_conversation_in_a_file_goes_on(run, index, tmp_path):
@@ -156,10 +229,19 @@ def test_a_conversation_in_a_file_goes_on(run, index, tmp_path):
     assert (code, out) == (2, "") and "line 1 of the conversation" in err and err.count("\n") == 1
 
 
-@pytest.mark.parametrize("options, told", [
-    (("--budget-share", 0.3), "needs a model"), (("--model", "gpt-4o"), "goes with --budget-share"), (("--budget-share", 0.3, "--model", "mine"), "'mine' is not known"),
-    (("--budget-share", 0.3, "--model", "gpt-4o", "--budget", 5), "leave out --budget"), (("--budget-share", 2, "--model", "gpt-4o"), "share must be in (0, 1]"),
-    (("--context", "tabel"), "unknown context builder"), (("--compress", "x"), "unknown compression"), (("--compress", "llm:5"), "needs a model")])
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        (("--budget-share", 0.3), "needs a model"),
+        (("--model", "gpt-4o"), "goes with --budget-share"),
+        (("--budget-share", 0.3, "--model", "mine"), "'mine' is not known"),
+        (("--budget-share", 0.3, "--model", "gpt-4o", "--budget", 5), "leave out --budget"),
+        (("--budget-share", 2, "--model", "gpt-4o"), "share must be in (0, 1]"),
+        (("--context", "tabel"), "unknown context builder"),
+        (("--compress", "x"), "unknown compression"),
+        (("--compress", "llm:5"), "needs a model"),
+    ],
+)
 def test_bad_context_options_are_one_line(run, index, options, told):
     code, out, err = run("ask", QUESTION, "--index", index, *options)
     assert (code, out, err.count("\n")) == (2, "", 1) and told in err
@@ -172,11 +254,20 @@ def test_trace(run, index, tmp_path):
     html = page.read_text(encoding="utf-8")
     assert html.lstrip().lower().startswith("<!doctype html") and "15일" in html
     rows = json.loads(run("trace", QUESTION, "--index", index, "--json")[1])["trace"]
-    assert rows and set(rows[0]) >= {"passage", "chunk", "role", "multi-scale", "words", "vector", "score", "start", "end", "why"} and {r["role"] for r in rows} == {"hit"}
+    assert (
+        rows
+        and set(rows[0])
+        >= {"passage", "chunk", "role", "multi-scale", "words", "vector", "score", "start", "end", "why"}
+        and {r["role"] for r in rows} == {"hit"}
+    )
     assert all(r["multi-scale"] and r["words"] and "words " in r["why"] for r in rows if r["passage"] == 1)
     for retrieve, columns in (("auto", {"multi-scale", "words", "vector"}), ("hybrid", {"bm25", "vector"})):
-        rows = json.loads(run("trace", QUESTION, "--index", index, "--policy", "neighbors:1", "--retrieve", retrieve, "--json")[1])["trace"]
-        assert set(rows[0]) >= {"passage", "chunk", "role", "score", "start", "end", "why"} | columns and {r["role"] for r in rows} == {"hit", "neighbor"}
+        rows = json.loads(
+            run("trace", QUESTION, "--index", index, "--policy", "neighbors:1", "--retrieve", retrieve, "--json")[1]
+        )["trace"]
+        assert set(rows[0]) >= {"passage", "chunk", "role", "score", "start", "end", "why"} | columns and {
+            r["role"] for r in rows
+        } == {"hit", "neighbor"}
 
 
 @pytest.mark.parametrize("policy", ["parent", "auto-merge"])
@@ -185,7 +276,20 @@ def test_a_policy_that_needs_parents_says_how_to_get_them(run, index, policy):
     assert f"{policy} policy needs level 'p'" in line and "--split parent-child" in line
 
 
-@pytest.mark.parametrize("policy", ["neighbors:2", "siblings:1", "section", "adaptive", "pages:1", "document:500", "doc_type", "segments", "citations"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "neighbors:2",
+        "siblings:1",
+        "section",
+        "adaptive",
+        "pages:1",
+        "document:500",
+        "doc_type",
+        "segments",
+        "citations",
+    ],
+)
 def test_every_other_policy_reads_around_units(run, index, policy):
     answer = json.loads(run("ask", QUESTION, "--index", index, "--policy", policy, "--budget", 900, "--json")[1])
     assert "연차는 15일입니다" in answer["context"] and answer["stats"]["hits"] == 20 and answer["stats"]["reads"] <= 3
@@ -196,7 +300,13 @@ def test_info(run, index):
     assert (code, err) == (0, "") and "documents   3" in out and "ragnb-ngram" in out
     facts = json.loads(run("info", "--index", index, "--json")[1])
     assert set(facts) >= {"index", "documents", "unfinished", "characters", "chunks", "embedding", "splitter", "bytes"}
-    assert facts["documents"] == 3 and facts["unfinished"] == 0 and set(facts["chunks"]) == {"u"} and facts["embedding"]["kind"] == "ngram" and facts["bytes"] > 10_000
+    assert (
+        facts["documents"] == 3
+        and facts["unfinished"] == 0
+        and set(facts["chunks"]) == {"u"}
+        and facts["embedding"]["kind"] == "ngram"
+        and facts["bytes"] > 10_000
+    )
 
 
 def test_looking_writes_nothing(run, index):
@@ -210,13 +320,21 @@ def test_demo(run, tmp_path):
     data = tmp_path / "data"
     shutil.copytree(SAMPLE / "corpus/hr_labor", data / "corpus/hr_labor")
     (data / "questions").mkdir()
-    lines = [line for line in (SAMPLE / "questions/hr.jsonl").read_text(encoding="utf-8").splitlines() if "hr_labor/leave.md" in line][:5]
+    lines = [
+        line
+        for line in (SAMPLE / "questions/hr.jsonl").read_text(encoding="utf-8").splitlines()
+        if "hr_labor/leave.md" in line
+    ][:5]
     (data / "questions/hr.jsonl").write_text("\n".join(lines), encoding="utf-8")
     for _ in range(2):
         code, out, err = run("demo", "--data", data, "--out", tmp_path / "out")
         assert code == 0 and "15일" in out and f"of {len(lines)} (mean evidence recall" in out
     assert (tmp_path / "out/demo.html").stat().st_size > 1000 and (tmp_path / "out/index/manifest.json").exists()
-    assert run("demo", "--data", tmp_path / "nothing", "--out", tmp_path / "x") == (2, "", f"ragnb: no sample data in '{tmp_path / 'nothing'}': run this in a clone of the repository, or give --data\n")
+    assert run("demo", "--data", tmp_path / "nothing", "--out", tmp_path / "x") == (
+        2,
+        "",
+        f"ragnb: no sample data in '{tmp_path / 'nothing'}': run this in a clone of the repository, or give --data\n",
+    )
     assert not (tmp_path / "x").exists()
 
 
@@ -230,7 +348,9 @@ def test_ollama_writes_the_answer(run, index, ollama):
     assert (code, err) == (0, "") and out.startswith("echo ") and "\n[1] " in out
     said = [m["content"] for path, body in ollama.requests if path == "/api/chat" for m in body["messages"]]
     assert any(hostile in m for m in said) and any("15일" in m for m in said)
-    answer = json.loads(run("ask", QUESTION, "--index", index, "--llm", "ollama:chat", "--base-url", ollama.url, "--json")[1])
+    answer = json.loads(
+        run("ask", QUESTION, "--index", index, "--llm", "ollama:chat", "--base-url", ollama.url, "--json")[1]
+    )
     assert answer["generated"] is True and answer["answer"].startswith("echo ")
 
 
@@ -239,11 +359,15 @@ def test_ollama_embeds(run, docs, ollama, nobody, tmp_path):
     assert run("index", docs, "--embed", f"ollama:{MODEL}", "--quiet", *where)[0] == 0
     ollama.requests.clear()
     code, out, err = run("ask", "병가는 며칠인가", "--index", tmp_path / "i")
-    assert (code, err) == (0, "") and "60일" in out and len(ollama.requests) == 1  # it is remembered where the server was
+    assert (
+        (code, err) == (0, "") and "60일" in out and len(ollama.requests) == 1
+    )  # it is remembered where the server was
     assert run("index", docs, "--quiet", *where)[1].startswith("0 added") and len(ollama.requests) == 1
     assert json.loads(run("info", "--json", *where[:2])[1])["embedding"]["name"] == MODEL
     for spec in (f"ollama:{MODEL}", None):
-        code, out, err = run("ask", "병가", "--index", tmp_path / "i", "--base-url", nobody, *(["--embed", spec] if spec else []))
+        code, out, err = run(
+            "ask", "병가", "--index", tmp_path / "i", "--base-url", nobody, *(["--embed", spec] if spec else [])
+        )
         assert (code, out) == (3, "") and err.count("\n") == 1
     code, out, err = run("ask", "병가", "--embed", "ollama:other", *where)
     assert code == 2 and f"ollama:{MODEL}, not ollama:other" in err
@@ -252,18 +376,37 @@ def test_ollama_embeds(run, docs, ollama, nobody, tmp_path):
 def one_line(result: tuple[int, str, str], code: int) -> str:
     """Check that a command failed as it should; its line."""
     assert result[0] == code and result[1] == "", result
-    assert result[2].startswith("ragnb") and result[2].count("\n") == 1 and result[2].endswith("\n") and "Traceback" not in result[2], result
+    assert (
+        result[2].startswith("ragnb")
+        and result[2].count("\n") == 1
+        and result[2].endswith("\n")
+        and "Traceback" not in result[2]
+    ), result
     return result[2]
 
 
 def test_services_that_do_not_answer(run, docs, index, ollama, nobody, tmp_path):
     before = tree(index)
-    for argv in [("ask", QUESTION, "--index", index, "--llm", "ollama:chat", "--base-url", nobody),
-                 ("index", docs, "--index", tmp_path / "a/b/i", "--embed", f"ollama:{MODEL}", "--base-url", nobody, "--quiet"),
-                 ("index", docs, "--index", index, "--force", "--embed", f"ollama:{MODEL}", "--base-url", nobody, "--quiet")]:
+    for argv in [
+        ("ask", QUESTION, "--index", index, "--llm", "ollama:chat", "--base-url", nobody),
+        ("index", docs, "--index", tmp_path / "a/b/i", "--embed", f"ollama:{MODEL}", "--base-url", nobody, "--quiet"),
+        ("index", docs, "--index", index, "--force", "--embed", f"ollama:{MODEL}", "--base-url", nobody, "--quiet"),
+    ]:
         assert "ollama" in one_line(run(*argv), 3).lower()
-    for argv in [("ask", QUESTION, "--index", index, "--llm", "ollama:not-there", "--base-url", ollama.url),
-                 ("index", docs, "--index", tmp_path / "a/b/i", "--embed", "ollama:not-there", "--base-url", ollama.url, "--quiet")]:
+    for argv in [
+        ("ask", QUESTION, "--index", index, "--llm", "ollama:not-there", "--base-url", ollama.url),
+        (
+            "index",
+            docs,
+            "--index",
+            tmp_path / "a/b/i",
+            "--embed",
+            "ollama:not-there",
+            "--base-url",
+            ollama.url,
+            "--quiet",
+        ),
+    ]:
         assert "not-there" in one_line(run(*argv), 3)
     assert list(tmp_path.iterdir()) == [] and tree(index) == before
 
@@ -303,34 +446,67 @@ def test_nothing_to_index(run, tmp_path, name):
 
 
 def test_single_bad_records_are_skipped_and_counted(run, tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"id": "a", "text": "연차"}\n{"id": "b"}\n{"id": "a", "text": "또"}\nx\n', encoding="utf-8")
+    (tmp_path / "a.jsonl").write_text(
+        '{"id": "a", "text": "연차"}\n{"id": "b"}\n{"id": "a", "text": "또"}\nx\n', encoding="utf-8"
+    )
     code, out, err = run("index", tmp_path / "a.jsonl", "--index", tmp_path / "i", "--quiet")
     assert code == 0 and "1 added" in out and "3 skipped" in out
-    assert [line.split(": ")[0] for line in err.splitlines()] == ["skipped a.jsonl:2", "skipped a.jsonl:3", "skipped a.jsonl:4"] and "'a' was already used in a.jsonl:1" in err
+    assert [line.split(": ")[0] for line in err.splitlines()] == [
+        "skipped a.jsonl:2",
+        "skipped a.jsonl:3",
+        "skipped a.jsonl:4",
+    ] and "'a' was already used in a.jsonl:1" in err
     code, out, err = run("index", tmp_path / "a.jsonl", "--index", tmp_path / "i", "--quiet", "--json")
     assert err == "" and len(json.loads(out)["problems"]) == 3
 
 
-@pytest.mark.parametrize("argv, told", [
-    (("ask", ""), "question must not be empty"), (("ask", " \n\t"), "question must not be empty"), (("trace", ""), "question must not be empty"),
-    (("ask", "연차", "--policy", "neighbors:-1"), "-1"), (("ask", "연차", "--policy", "neighbors:x"), "neighbors:x"), (("ask", "연차", "--policy", "everything"), "everything"),
-    (("ask", "연차", "--top-k", "0"), "top_k"), (("ask", "연차", "--top-k", "-3"), "top_k"), (("ask", "연차", "--top-k", "many"), "--top-k"),
-    (("ask", "연차", "--expand-top-k", "-1"), "top_k"), (("ask", "연차", "--max-chunks", "0"), "max_chunks"), (("ask", "연차", "--budget", "0"), "budget"),
-    (("ask", "연차", "--tokenizer", "abacus"), "abacus"), (("ask", "연차", "--llm", "gpt"), "gpt"), (("ask", "연차", "--llm", "ollama:"), "ollama:"),
-    (("ask", "연차", "--embed", "ollama:other"), "ngram:ragnb-ngram, not ollama:other"), (("ask", "연차", "--embed", "word2vec"), "word2vec"),
-    (("ask", "연차", "--retrieve", "hyde:hybrid"), "--llm ollama:MODEL"), (("ask", "연차", "--retrieve", "multi-query:hyde:bm25", "--llm", "ollama:m"), "one plan"),
-    (("ask", "연차", "--html", "."), "folder"), (("ask", "\udcff연차"), "UTF-8"), (("ask",), "question"), (("ask", "연차", "--nonsense"), "--nonsense"), ((), "COMMAND"), (("fly",), "fly"),
-])
+@pytest.mark.parametrize(
+    "argv, told",
+    [
+        (("ask", ""), "question must not be empty"),
+        (("ask", " \n\t"), "question must not be empty"),
+        (("trace", ""), "question must not be empty"),
+        (("ask", "연차", "--policy", "neighbors:-1"), "-1"),
+        (("ask", "연차", "--policy", "neighbors:x"), "neighbors:x"),
+        (("ask", "연차", "--policy", "everything"), "everything"),
+        (("ask", "연차", "--top-k", "0"), "top_k"),
+        (("ask", "연차", "--top-k", "-3"), "top_k"),
+        (("ask", "연차", "--top-k", "many"), "--top-k"),
+        (("ask", "연차", "--expand-top-k", "-1"), "top_k"),
+        (("ask", "연차", "--max-chunks", "0"), "max_chunks"),
+        (("ask", "연차", "--budget", "0"), "budget"),
+        (("ask", "연차", "--tokenizer", "abacus"), "abacus"),
+        (("ask", "연차", "--llm", "gpt"), "gpt"),
+        (("ask", "연차", "--llm", "ollama:"), "ollama:"),
+        (("ask", "연차", "--embed", "ollama:other"), "ngram:ragnb-ngram, not ollama:other"),
+        (("ask", "연차", "--embed", "word2vec"), "word2vec"),
+        (("ask", "연차", "--retrieve", "hyde:hybrid"), "--llm ollama:MODEL"),
+        (("ask", "연차", "--retrieve", "multi-query:hyde:bm25", "--llm", "ollama:m"), "one plan"),
+        (("ask", "연차", "--html", "."), "folder"),
+        (("ask", "\udcff연차"), "UTF-8"),
+        (("ask",), "question"),
+        (("ask", "연차", "--nonsense"), "--nonsense"),
+        ((), "COMMAND"),
+        (("fly",), "fly"),
+    ],
+)
 def test_bad_questions_and_options(run, index, argv, told):
     before = tree(index)
     line = one_line(run(*argv, *(("--index", index) if argv and argv[0] != "fly" else ())), 2)
     assert told in line and tree(index) == before
 
 
-@pytest.mark.parametrize("options, told", [
-    (("--embed", "ollama:other"), "ngram:ragnb-ngram, not ollama:other"), (("--embed", "word2vec"), "word2vec"), (("--embed", "onnx:nowhere"), "nowhere"),
-    (("--split", "sentence"), "SentenceWindow"), (("--split", "paragraph"), "paragraph"), (("--split", "parent-child:100/0,200/0"), "200"),
-])
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        (("--embed", "ollama:other"), "ngram:ragnb-ngram, not ollama:other"),
+        (("--embed", "word2vec"), "word2vec"),
+        (("--embed", "onnx:nowhere"), "nowhere"),
+        (("--split", "sentence"), "SentenceWindow"),
+        (("--split", "paragraph"), "paragraph"),
+        (("--split", "parent-child:100/0,200/0"), "200"),
+    ],
+)
 def test_an_index_made_otherwise_is_left_alone(run, docs, index, tmp_path, options, told):
     before = tree(index)
     assert told in one_line(run("index", docs, "--index", index, "--quiet", *options), 2) and tree(index) == before
@@ -357,7 +533,10 @@ def test_a_damaged_store_is_one_line(run, docs, tmp_path):
     shutil.copytree(tmp_path / "i", copy)
     next(copy.rglob("chroma.sqlite3")).write_bytes(b"no database" * 1000)
     assert "--force" in one_line(run("ask", "병가", "--index", copy), 2)
-    assert run("index", docs / "bad.jsonl", "--index", copy, "--quiet", "--force")[0] == 0 and run("ask", "병가", "--index", copy)[0] == 0
+    assert (
+        run("index", docs / "bad.jsonl", "--index", copy, "--quiet", "--force")[0] == 0
+        and run("ask", "병가", "--index", copy)[0] == 0
+    )
 
 
 def test_unforeseen_errors_are_not_hidden(monkeypatch):
@@ -373,10 +552,27 @@ def test_interrupted(run, docs, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(NgramEmbedding, "fit", stop)
-    assert "interrupted" in one_line(run("index", docs, "--index", tmp_path / "i", "--quiet"), 130) and list(tmp_path.iterdir()) == []
+    assert (
+        "interrupted" in one_line(run("index", docs, "--index", tmp_path / "i", "--quiet"), 130)
+        and list(tmp_path.iterdir()) == []
+    )
 
 
-@pytest.mark.parametrize("question", ["<script>alert(1)</script>", "\x1b[31m연차\x1b[0m", "'; DROP TABLE embeddings; --", "연차 " * 500, "\0연차", "😀", "--", "{0} %s {question}", "\u202e연차", "*"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "<script>alert(1)</script>",
+        "\x1b[31m연차\x1b[0m",
+        "'; DROP TABLE embeddings; --",
+        "연차 " * 500,
+        "\0연차",
+        "😀",
+        "--",
+        "{0} %s {question}",
+        "\u202e연차",
+        "*",
+    ],
+)
 def test_hostile_questions(run, index, tmp_path, question):
     code, out, err = run("trace", "--index", index, "--html", tmp_path / "p.html", "--", question)
     assert code == 0 and "\x1b" not in out + err and "\0" not in out
@@ -388,21 +584,35 @@ def test_hostile_questions(run, index, tmp_path, question):
 
 
 def test_help_and_version_load_nothing_heavy():
-    code = ("import sys; from ragnb.cli import main\nfor argv in (['--help'], ['ask', '--help'], ['--version'], ['fly'], []):\n    try: main(argv)\n    except SystemExit as e: print('code', e.code)\n"
-            "print(sorted({'llama_index', 'chromadb', 'kiwipiepy', 'scipy', 'numpy', 'onnxruntime', 'pydantic'} & set(sys.modules)))")
+    code = (
+        "import sys; from ragnb.cli import main\n"
+        "for argv in (['--help'], ['ask', '--help'], ['--version'], ['fly'], []):\n"
+        "    try: main(argv)\n    except SystemExit as e: print('code', e.code)\n"
+        "heavy = {'llama_index', 'chromadb', 'kiwipiepy', 'scipy', 'numpy', 'onnxruntime', 'pydantic'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=SAMPLE.parent)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "[]"
     assert [line for line in done.stdout.splitlines() if line.startswith("code")] == ["code 0"] * 3 + ["code 2"] * 2
-    assert f"ragnb {__version__}" in done.stdout.splitlines() and all(c in done.stdout for c in ("index", "ask", "trace", "info", "demo", "--max-chunks"))
+    assert f"ragnb {__version__}" in done.stdout.splitlines() and all(
+        c in done.stdout for c in ("index", "ask", "trace", "info", "demo", "--max-chunks")
+    )
 
 
 def test_the_installed_command(index):
     command = shutil.which("ragnb", path=str(Path(sys.executable).parent))
     if command is None:
         pytest.skip("the package is not installed with its console script")
-    done = subprocess.run([command, "ask", QUESTION, "--index", str(index)], capture_output=True, timeout=120, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+    done = subprocess.run(
+        [command, "ask", QUESTION, "--index", str(index)],
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )
     assert done.returncode == 0 and "15일" in done.stdout.decode() and done.stderr == b""
-    done = subprocess.run([command, "index", "nowhere", "--index", str(index)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [command, "index", "nowhere", "--index", str(index)], capture_output=True, text=True, timeout=120
+    )
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "ragnb: no such file or folder: 'nowhere'\n")
 
 

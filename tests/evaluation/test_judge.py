@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.llms import ChatMessage
 from llama_index.core.postprocessor import LongContextReorder
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.schema import Document, NodeWithScore, TextNode
 from ollama_server import OllamaServer, Refused
 
 from ragnb.context.builders import Context, RankedContextBuilder, SimpleContextBuilder
@@ -462,25 +463,28 @@ def test_answers_must_belong_to_the_questions() -> None:
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """An index of one small document."""
-    from ragnb.indexing.update import update_index
-
-    folder = tmp_path_factory.mktemp("judge")
-    (folder / "docs").mkdir()
-    (folder / "docs" / "d.md").write_text(DOCUMENT[:2_000], encoding="utf-8")
-    return update_index(folder / "docs", folder / "index", parser="parent-child", show_progress=False)[0]
-
-
-def test_a_pipeline_answers_and_is_judged(index: Any) -> None:
+def pipeline() -> Any:
+    """A pipeline without a model over one small document: words, one chunk on either side."""
+    from ragnb.chunking.parent_child import ParentChildNodeParser
+    from ragnb.expansion.expander import Expander
+    from ragnb.expansion.policy import neighbors
     from ragnb.pipeline.pipeline import Pipeline
+    from ragnb.retrieval.bm25 import Bm25Retriever
+    from ragnb.storage.store import MemoryStore
 
+    store, document = MemoryStore(), Document(text=DOCUMENT[:4_000], id_="d.md")
+    nodes = store.add_documents([document], ParentChildNodeParser(), MockEmbedding(embed_dim=2))
+    children = [n for n in nodes if "#c" in n.node_id]
+    return Pipeline(Bm25Retriever.from_nodes(children), Expander(store, neighbors(1)), RankedContextBuilder(500))
+
+
+def test_a_pipeline_answers_and_is_judged(pipeline: Any) -> None:
     def rule(prompt: str) -> str:
         if QUESTIONS[1].query in prompt:
             raise TimeoutError("late")
         return "" if QUESTIONS[2].query in prompt else "<think>hm</think>003 [1]"
 
-    pipeline = Pipeline.from_index(index, budget=500, llm=scripted(rule))
+    pipeline = replace(pipeline, llm=scripted(rule))
     report = judge_answers(pipeline, QUESTIONS, good_judge())
     assert [a.text for a in report.answers] == ["003 [1]", "", ""]
     assert "TimeoutError: late" in report.answers[1].error and report.answers[2].error == "the model answered nothing"
@@ -494,9 +498,7 @@ def test_a_pipeline_answers_and_is_judged(index: Any) -> None:
         judge_answers([replace(pipeline, llm=None).ask(QUESTIONS[0].query)], QUESTIONS[:1], good_judge())
 
 
-def test_over_http_with_two_models(index: Any) -> None:
-    from ragnb.pipeline.pipeline import Pipeline
-
+def test_over_http_with_two_models(pipeline: Any) -> None:
     with OllamaServer(models=("reader", "judge")) as server:
         def said(messages: list) -> str:
             if server.requests[-1][1]["model"] == "reader":
@@ -504,7 +506,7 @@ def test_over_http_with_two_models(index: Any) -> None:
             return "4.5\nAs the gold answer." if "single score" in messages[0]["content"] else "YES"
 
         server.said = said
-        pipeline = Pipeline.from_index(index, budget=500, llm=resolve_llm("ollama:reader", server.url, timeout=20))
+        pipeline = replace(pipeline, llm=resolve_llm("ollama:reader", server.url, timeout=20))
         report = judge_answers(pipeline, QUESTIONS, resolve_llm("ollama:judge", server.url, timeout=20))
         judge = resolve_llm("ollama:judge", server.url, timeout=20)
         asked = [body["model"] for path, body in server.requests if path == "/api/chat"]

@@ -30,7 +30,10 @@ from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.storage.store import MemoryStore
 
 VOID = {"meta", "br"}
-ACTING = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff\\ud800-\\udfff\U000e0001\U000e0020-\U000e007f]")
+ACTING = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff\\ud800-\\udfff"
+    "\U000e0001\U000e0020-\U000e007f]"
+)
 
 
 class Page(HTMLParser):
@@ -83,13 +86,62 @@ class Page(HTMLParser):
             self.around[-1] += data
 
 
-ALLOWED = {"html", "head", "meta", "title", "style", "body", "p", "h3", "h4", "span", "mark", "bdi", "i", "b", "br", "div", "svg", "rect", "details", "summary", "table", "tr", "td", "th"}
-ATTRIBUTES = {"class", "dir", "data-k", "open", "lang", "charset", "name", "content", "http-equiv", "viewbox", "preserveaspectratio", "role", "aria-label", "width", "height", "x", "y", "rx", "fill"}
+ALLOWED = {
+    "html",
+    "head",
+    "meta",
+    "title",
+    "style",
+    "body",
+    "p",
+    "h3",
+    "h4",
+    "span",
+    "mark",
+    "bdi",
+    "i",
+    "b",
+    "br",
+    "div",
+    "svg",
+    "rect",
+    "details",
+    "summary",
+    "table",
+    "tr",
+    "td",
+    "th",
+}
+ATTRIBUTES = {
+    "class",
+    "dir",
+    "data-k",
+    "open",
+    "lang",
+    "charset",
+    "name",
+    "content",
+    "http-equiv",
+    "viewbox",
+    "preserveaspectratio",
+    "role",
+    "aria-label",
+    "width",
+    "height",
+    "x",
+    "y",
+    "rx",
+    "fill",
+}
 
 
 def in_view(passages) -> list:
     """Passages in the order of the view."""
-    return [p for d in dict.fromkeys(p.doc_id for p in passages) for p in sorted((q for q in passages if q.doc_id == d), key=lambda q: q.span)]
+    return [
+        p
+        for d in dict.fromkeys(p.doc_id for p in passages)
+        for p in sorted((q for q in passages if q.doc_id == d), key=lambda q: q.span)
+    ]
 
 
 def check_html(text: str, passages) -> Page:
@@ -98,7 +150,9 @@ def check_html(text: str, passages) -> Page:
     assert {tag for tag, _ in page.tags} <= ALLOWED, "a tag that is not ours"
     for tag, attributes in page.tags:
         assert set(attributes) <= ATTRIBUTES, "an attribute that is not ours"
-        assert re.fullmatch(r"((^| · )((hit|evidence) \d+|hit|cited|beside|parent|neighbor|not read))*", attributes.get("data-k", ""))
+        assert re.fullmatch(
+            r"((^| · )((hit|evidence) \d+|hit|cited|beside|parent|neighbor|not read))*", attributes.get("data-k", "")
+        )
         assert "javascript:" not in "".join(v or "" for v in attributes.values()).lower()
     for style in re.findall(r"<style>(.*?)</style>", text, re.S):
         assert "url(" not in style and "@import" not in style and "http" not in style and "<" not in style
@@ -122,7 +176,9 @@ def check_page(answer: Answer | Trace) -> Page:
     assert "\n" not in part and "$" not in part, "Markdown or MathJax could read it"
     expansion, rows = told.answer.expansion, told.rows()
     assert {r["chunk"] for r in rows if r["role"] == "hit"} == {i for p in expansion.passages for i in p.hits}
-    assert not told.answer.fusion.hits or {i for p in expansion.passages for i in p.hits} <= {h.node_id for h in told.answer.fusion.hits}
+    assert not told.answer.fusion.hits or {i for p in expansion.passages for i in p.hits} <= {
+        h.node_id for h in told.answer.fusion.hits
+    }
     assert len(rows) == sum(len(p.hits) + len(p.neighbors) for p in expansion.passages) + len(expansion.dropped)
     assert len(told.table().splitlines()) == len(rows) + 1
     return page
@@ -137,28 +193,53 @@ class Fixed(BaseRetriever):
         return self.hits
 
 
-def ask(texts: dict[str, str], question: str = "연차는 며칠?", every: int = 3, policy=neighbors(1), budget: int | None = 300, **metadata) -> Answer:
+def ask(
+    texts: dict[str, str],
+    question: str = "연차는 며칠?",
+    every: int = 3,
+    policy=neighbors(1),
+    budget: int | None = 300,
+    **metadata,
+) -> Answer:
     """An answer over some documents, every third chunk a hit."""
     store = MemoryStore()
-    parser = ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule")
-    nodes = store.add_documents([Document(text=t, id_=i, metadata=metadata) for i, t in texts.items()], parser, MockEmbedding(embed_dim=1))
-    hits = [NodeWithScore(node=n, score=1 / (1 + i) if i % 2 else None) for i, n in enumerate([n for n in nodes if n.metadata["level"] == "c"][::every])]
+    parser = ParentChildNodeParser(
+        parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"
+    )
+    nodes = store.add_documents(
+        [Document(text=t, id_=i, metadata=metadata) for i, t in texts.items()], parser, MockEmbedding(embed_dim=1)
+    )
+    hits = [
+        NodeWithScore(node=n, score=1 / (1 + i) if i % 2 else None)
+        for i, n in enumerate([n for n in nodes if n.metadata["level"] == "c"][::every])
+    ]
     return Pipeline(Fixed(hits), Expander(store, policy, expand_top_k=5), RankedContextBuilder(budget)).ask(question)
 
 
 def laid_out(hits: list[NodeWithScore], store: MemoryStore) -> Answer:
     """An answer without the search for its best sentence."""
     expanded = Expander(store, neighbors(5)).expand(hits)
-    return Answer("연차", "", RankedContextBuilder(2_000, passage_size=None).build(expanded.passages), expanded, Fusion(hits, {"retriever": {h.node_id: (n, h.score) for n, h in enumerate(hits, 1)}}))
+    return Answer(
+        "연차",
+        "",
+        RankedContextBuilder(2_000, passage_size=None).build(expanded.passages),
+        expanded,
+        Fusion(hits, {"retriever": {h.node_id: (n, h.score) for n, h in enumerate(hits, 1)}}),
+    )
 
 
 @pytest.fixture(scope="module")
 def answer(tmp_path_factory) -> Answer:
-    index, _ = update_index(SAMPLE / "corpus" / "hr_labor", tmp_path_factory.mktemp("index") / "hr", parser="parent-child", show_progress=False)
+    index, _ = update_index(
+        SAMPLE / "corpus" / "hr_labor",
+        tmp_path_factory.mktemp("index") / "hr",
+        parser="parent-child",
+        show_progress=False,
+    )
     return Pipeline.from_index(index, budget=900).ask("입사 1년차 직원의 연차는 며칠인가요?")
 
 
-# --- rows and table -------------------------------------------------------------------------------------------------------------------
+# --- rows and table ---------------------------------------------------------------------------------------------------
 
 
 def test_rows_say_rank_role_and_reason(answer):
@@ -175,7 +256,12 @@ def test_rows_say_rank_role_and_reason(answer):
 @pytest.mark.parametrize("budget", [60, 160, 300, 440])
 def test_rows_say_what_the_model_does_not_see(budget):
     """A passage is cut to the budget: the chunks beyond the cut are not in the context, the others are."""
-    answer = ask({"d": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(60))}, every=12, policy=neighbors(3), budget=budget)
+    answer = ask(
+        {"d": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(60))},
+        every=12,
+        policy=neighbors(3),
+        budget=budget,
+    )
     cited, rows = answer.context.sources, trace(answer).rows()
     for r in rows:
         assert r["in_context"] == any(c.passage.span.overlap(Span(r["start"], r["end"])) > 0 for c in cited)
@@ -184,13 +270,33 @@ def test_rows_say_what_the_model_does_not_see(budget):
     assert {r["in_context"] for r in rows if r["passage"] == cut.rank} == {True, False}
 
 
-@pytest.mark.parametrize("text, columns", [("", 0), ("abc", 3), ("연차", 4), ("휴가a", 5), ("e\u0301", 1), (unicodedata.normalize("NFD", "휴가"), 4), ("①", 1), ("\u200d", 0), ("＃", 2)])
+@pytest.mark.parametrize(
+    "text, columns",
+    [
+        ("", 0),
+        ("abc", 3),
+        ("연차", 4),
+        ("휴가a", 5),
+        ("e\u0301", 1),
+        (unicodedata.normalize("NFD", "휴가"), 4),
+        ("①", 1),
+        ("\u200d", 0),
+        ("＃", 2),
+    ],
+)
 def test_width_in_a_terminal(text, columns):
     assert display_width(text) == columns
 
 
 def test_columns_are_straight_where_hangul_is_two_wide():
-    answer = ask({"hr/휴가 규정.md": "연차는 15일이다. " * 9, unicodedata.normalize("NFD", "한글"): "반차는 4시간이다. " * 9, "a": "leave is 15 days. " * 9}, policy=no_expansion)
+    answer = ask(
+        {
+            "hr/휴가 규정.md": "연차는 15일이다. " * 9,
+            unicodedata.normalize("NFD", "한글"): "반차는 4시간이다. " * 9,
+            "a": "leave is 15 days. " * 9,
+        },
+        policy=no_expansion,
+    )
     lines = trace(answer).table().splitlines()
     starts = {display_width(line[:re.search(r"  (hit|role)\b", line).start()]) for line in lines}
     assert len({display_width(line[:line.index("hit, rank" if i else "why")]) for i, line in enumerate(lines)}) == 1
@@ -198,18 +304,40 @@ def test_columns_are_straight_where_hangul_is_two_wide():
 
 
 @examples(40)
-@given(st.dictionaries(doc_ids, st.lists(st.sampled_from(PIECES), min_size=1, max_size=20).map(" ".join), min_size=1, max_size=3), st.sampled_from([" ", "\n"]))
+@given(
+    st.dictionaries(
+        doc_ids, st.lists(st.sampled_from(PIECES), min_size=1, max_size=20).map(" ".join), min_size=1, max_size=3
+    ),
+    st.sampled_from([" ", "\n"]),
+)
 def test_a_page_of_any_documents(texts, glue):
     check_page(ask({i: t.replace(" ", glue) for i, t in texts.items()}, "연차는 며칠?"))
 
 
-# --- characters that act --------------------------------------------------------------------------------------------------------------
+# --- characters that act ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text, shown", [
-    ("연차 15일\n\t끝", "연차 15일\n\t끝"), ("a\r\nb", "a\nb"), ("a\rb", "a␍b"), ("\x1b[31m", "␛[31m"), ("\x00", "␀"), ("\x7f", "⟨U+007F⟩"), ("\x9b", "⟨U+009B⟩"),
-    ("\u202e", "⟨U+202E⟩"), ("\u2066\u2069", "⟨U+2066⟩⟨U+2069⟩"), ("\u200f", "⟨U+200F⟩"), ("\ufeff", "⟨U+FEFF⟩"), ("\u2028", "⟨U+2028⟩"), ("a\udc00", "a⟨U+DC00⟩"), ("\U000e0041", "⟨U+E0041⟩"), ("\u2060", "⟨U+2060⟩"), ("👩\u200d💻", "👩\u200d💻"),
-])
+@pytest.mark.parametrize(
+    "text, shown",
+    [
+        ("연차 15일\n\t끝", "연차 15일\n\t끝"),
+        ("a\r\nb", "a\nb"),
+        ("a\rb", "a␍b"),
+        ("\x1b[31m", "␛[31m"),
+        ("\x00", "␀"),
+        ("\x7f", "⟨U+007F⟩"),
+        ("\x9b", "⟨U+009B⟩"),
+        ("\u202e", "⟨U+202E⟩"),
+        ("\u2066\u2069", "⟨U+2066⟩⟨U+2069⟩"),
+        ("\u200f", "⟨U+200F⟩"),
+        ("\ufeff", "⟨U+FEFF⟩"),
+        ("\u2028", "⟨U+2028⟩"),
+        ("a\udc00", "a⟨U+DC00⟩"),
+        ("\U000e0041", "⟨U+E0041⟩"),
+        ("\u2060", "⟨U+2060⟩"),
+        ("👩\u200d💻", "👩\u200d💻"),
+    ],
+)
 def test_acting_characters_are_named(text, shown):
     assert visible(text) == shown and visible(shown) == shown
 
@@ -226,7 +354,8 @@ HOSTILE = {
     "url": "연차 http://evil.example/x.js javascript:alert(1) url(http://x)",
     "line ends": "연차\r\n15일\rx\u2028y\x85z",
     "hidden letters": "연차 " + "".join(chr(0xE0000 + ord(c)) for c in "ignore"),
-    "Markdown": "연차\n\n[a](javascript:alert(1)) ![](http://x) **b** `c` $\\href{x}{y}$ <details open ontoggle=alert(1)>",
+    "Markdown": "연차\n\n[a](javascript:alert(1)) ![](http://x) **b** `c` $\\href{x}{y}$ "
+    "<details open ontoggle=alert(1)>",
     "style": "연차 </style><style>*{display:none}</style><link rel=stylesheet href=//x><base href=//x>",
     "our own classes": '연차 <mark class="hit" data-k="hit 1">15일</mark><i class="note">',
 }
@@ -244,7 +373,9 @@ def test_a_hostile_document_is_shown_not_obeyed(name, tmp_path):
     assert Page(written).tags == page.tags
 
 
-@pytest.mark.parametrize("doc_id", ["<script>alert(1)</script>", "a\" onload=\"x", "줄\n바꿈\tb", "x\x1b[2J", "a&amp;b", "#c0"])
+@pytest.mark.parametrize(
+    "doc_id", ["<script>alert(1)</script>", 'a" onload="x', "줄\n바꿈\tb", "x\x1b[2J", "a&amp;b", "#c0"]
+)
 def test_hostile_names_too(doc_id):
     answer = ask({doc_id: "연차는 15일이다. " * 20})
     page = check_page(answer)
@@ -255,19 +386,23 @@ def test_hostile_names_too(doc_id):
 def test_a_megabyte_on_one_line():
     text = "연차는 15일이다 " * 120_000
     store = MemoryStore()
-    parser = ParentChildNodeParser(parent_size=500_000, parent_overlap=0, child_size=400_000, child_overlap=0, sentences="rule")
+    parser = ParentChildNodeParser(
+        parent_size=500_000, parent_overlap=0, child_size=400_000, child_overlap=0, sentences="rule"
+    )
     nodes = store.add_documents([Document(text=text, id_="d")], parser, MockEmbedding(embed_dim=1))
     node = next(n for n in nodes if n.node_id == "d#c1")
     page = check_page(told := trace(laid_out([NodeWithScore(node=node, score=1.0)], store), store=store))
     assert len(told.passages[0].text) > 1_000_000
     assert len(told.page()) < 60_000 and len(told.fragment()) < 60_000, "the view stays small"
     assert any("characters are not shown" in n for n in page.notes) and len(page.texts[0]) > 1_000
-    counted = sum(int(n.replace(",", "")) for t in page.notes for n in re.findall(r"… ([\d,]+) characters are not shown", t))
+    counted = sum(
+        int(n.replace(",", "")) for t in page.notes for n in re.findall(r"… ([\d,]+) characters are not shown", t)
+    )
     folded = sum(int(n.replace(",", "")) for t in page.notes for n in re.findall(r"… ([\d,]+) characters …", t))
     assert len(page.texts[0]) + counted == len(told.passages[0].text), (counted, folded)
 
 
-# --- the page -------------------------------------------------------------------------------------------------------------------------
+# --- the page ---------------------------------------------------------------------------------------------------------
 
 
 def test_marks_are_those_of_the_chunks(answer):
@@ -290,12 +425,19 @@ def test_marks_are_those_of_the_chunks(answer):
 def test_page_says_what_is_beyond_the_budget(answer):
     text = trace(answer).page()
     seen = {c.passage.rank for c in answer.context.sources}
-    assert text.count("not read: beyond the budget") == text.count('class="passage out"') == sum(p.rank not in seen for p in answer.expansion.passages) > 0
+    assert (
+        text.count("not read: beyond the budget")
+        == text.count('class="passage out"')
+        == sum(p.rank not in seen for p in answer.expansion.passages)
+        > 0
+    )
 
 
 def test_the_map_of_a_long_document_stays_in_its_frame():
-    """A hit at the very end of 100,000 characters would be a fraction of a pixel wide: it is widened, and must not stick out."""
-    store, parser = MemoryStore(), ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule")
+    """A hit at the very end of 100,000 characters is widened to be seen, and must not stick out."""
+    store, parser = MemoryStore(), ParentChildNodeParser(
+        parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"
+    )
     nodes = store.add_documents([Document(text="연차는 15일이다. " * 10_000, id_="d")], parser, MockEmbedding(embed_dim=1))
     last = max(nodes, key=lambda n: (n.metadata["level"] == "c", n.metadata["index"]))
     page = check_page(Pipeline(Fixed([NodeWithScore(node=last, score=1.0)]), Expander(store)).ask("연차"))
@@ -310,7 +452,10 @@ def test_page_forbids_itself_everything(answer):
 def test_a_generated_answer_is_shown_and_escaped(answer):
     from dataclasses import replace
     shown = trace(replace(answer, text="15일 <b>[1]</b>", generated=True)).page("<t>")
-    assert '<h4>Answer</h4><div class="text box" dir="auto">15일 &lt;b&gt;[1]&lt;/b&gt;</div>' in shown and "<title>&lt;t&gt;</title>" in shown
+    assert (
+        '<h4>Answer</h4><div class="text box" dir="auto">15일 &lt;b&gt;[1]&lt;/b&gt;</div>' in shown
+        and "<title>&lt;t&gt;</title>" in shown
+    )
     Page(shown)
 
 
@@ -318,10 +463,15 @@ def test_nodes_of_others_have_a_row_and_an_article():
     """Also where their document is known to the index, but they are not chunks of it."""
     from llama_index.core.schema import NodeRelationship, RelatedNodeInfo
     store = MemoryStore()
-    (known, *_) = store.add_documents([Document(text="연차는 15일이다.", id_="d")], ParentChildNodeParser(), MockEmbedding(embed_dim=1))
+    known, *_ = store.add_documents(
+        [Document(text="연차는 15일이다.", id_="d")], ParentChildNodeParser(), MockEmbedding(embed_dim=1)
+    )
     source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
-    hits = [TextNode(id_="uuid", text="연차", start_char_idx=0, end_char_idx=2, relationships=source), TextNode(id_="d#c99", text="15일", start_char_idx=4, end_char_idx=7, relationships=source),
-            TextNode(id_="empty", text="")]
+    hits = [
+        TextNode(id_="uuid", text="연차", start_char_idx=0, end_char_idx=2, relationships=source),
+        TextNode(id_="d#c99", text="15일", start_char_idx=4, end_char_idx=7, relationships=source),
+        TextNode(id_="empty", text=""),
+    ]
     fixed = Fixed([NodeWithScore(node=n, score=None) for n in (*hits, store._chunks["d#c0"])])
     answer = Pipeline(fixed, Expander(store)).ask("연차")
     check_page(answer)
@@ -331,7 +481,16 @@ def test_nodes_of_others_have_a_row_and_an_article():
 def test_an_answer_with_nothing_in_it():
     answer = Pipeline(Fixed([]), Expander(MemoryStore())).ask("연차")
     check_page(answer)
-    assert trace(answer).rows() == [] and trace(answer).table().split() == ["#", "chunk", "role", "retriever", "score", "chars", "read", "why"]
+    assert trace(answer).rows() == [] and trace(answer).table().split() == [
+        "#",
+        "chunk",
+        "role",
+        "retriever",
+        "score",
+        "chars",
+        "read",
+        "why",
+    ]
 
 
 def test_half_a_surrogate_pair_does_not_stop_the_writing(answer, tmp_path):
@@ -356,14 +515,21 @@ def test_write(answer, tmp_path):
         trace(answer).write(tmp_path)
 
 
-# --- roles, evidence, and what is around -----------------------------------------------------------------------------------------------
+# --- roles, evidence, and what is around ------------------------------------------------------------------------------
 
 
 def test_around_is_the_text_of_the_document(answer):
     """What is shown beside the passages is what stands there, brought by one more read."""
-    texts = {"a": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(90)), "b": "\r\n\r\n".join(f"반차는 {i}시간이다." for i in range(9))}
+    texts = {
+        "a": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(90)),
+        "b": "\r\n\r\n".join(f"반차는 {i}시간이다." for i in range(9)),
+    }
     store = _store_of(texts)
-    pipeline = Pipeline(Fixed([NodeWithScore(node=store._chunks[i], score=1.0) for i in ("a#c9", "a#c20", "b#c1", "a#c13")]), Expander(store), RankedContextBuilder(300))
+    pipeline = Pipeline(
+        Fixed([NodeWithScore(node=store._chunks[i], score=1.0) for i in ("a#c9", "a#c20", "b#c1", "a#c13")]),
+        Expander(store),
+        RankedContextBuilder(300),
+    )
     found = pipeline.ask("연차")
     before = store.reads
     told = trace(found, store=store, around=80)
@@ -374,7 +540,9 @@ def test_around_is_the_text_of_the_document(answer):
         spans = sorted([*pieces] + [p.span for p in told.passages if p.doc_id == doc_id])
         assert all(a.end <= b.start for a, b in zip(spans, spans[1:]))
     page = check_page(told)
-    assert sorted("".join(t.split()) for t in page.around) == sorted("".join(visible(t).split()) for ts in told.around.values() for t in ts.values())
+    assert sorted("".join(t.split()) for t in page.around) == sorted(
+        "".join(visible(t).split()) for ts in told.around.values() for t in ts.values()
+    )
     assert told.rows() == trace(told.answer).rows()
 
 
@@ -385,23 +553,33 @@ def test_what_was_brought_from_elsewhere():
     cites.name = "citations:1"
     texts = {"a": "연차는 15일이다. 제2조를 본다. " * 6, "b": "제2조 반차는 4시간이다. " * 12}
     store = MemoryStore()
-    nodes = store.add_documents([Document(text=t, id_=i) for i, t in texts.items()], ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"), MockEmbedding(embed_dim=1))
+    nodes = store.add_documents(
+        [Document(text=t, id_=i) for i, t in texts.items()],
+        ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"),
+        MockEmbedding(embed_dim=1),
+    )
     hit = next(n for n in nodes if n.node_id == "a#c1")
     from ragnb.expansion.policy import QuestionPolicy
     policy = together(neighbors(1), QuestionPolicy("citations:1", lambda s: cites, lambda hits: ["b"]))
-    answer = Pipeline(Fixed([NodeWithScore(node=hit, score=1.0)]), Expander(store, policy), RankedContextBuilder(None)).ask("연차")
+    answer = Pipeline(
+        Fixed([NodeWithScore(node=hit, score=1.0)]), Expander(store, policy), RankedContextBuilder(None)
+    ).ask("연차")
     roles = {r["chunk"]: (r["role"], r["policy"]) for r in trace(answer).rows()}
     assert roles["a#c1"] == ("hit", "") and roles["a#c0"] == roles["a#c2"] == ("neighbor", "neighbors:1+citations:1")
     assert roles["b#c0"] == ("cited", "neighbors:1+citations:1")
     page = check_page(answer)
     assert ("div", {"class": "passage"}) in page.tags and any(a.get("data-k") == "cited" for _, a in page.tags)
-    assert {r["doc_id"] for r in trace(answer, evidence=[Evidence("b", Span(0, 10), texts["b"][:10])]).evidence_rows()} == {"b"}
+    assert {
+        r["doc_id"] for r in trace(answer, evidence=[Evidence("b", Span(0, 10), texts["b"][:10])]).evidence_rows()
+    } == {"b"}
 
 
 def test_parents_are_told_from_neighbors():
     answer = ask({"d": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(30))}, every=25, policy=parent)
     rows = trace(answer).rows()
-    assert {r["role"] for r in rows} == {"hit", "parent"} and {r["policy"] for r in rows if r["role"] == "parent"} == {"parent"}
+    assert {r["role"] for r in rows} == {"hit", "parent"} and {r["policy"] for r in rows if r["role"] == "parent"} == {
+        "parent"
+    }
     assert any("parent" in (a.get("class") or "").split() for _, a in check_page(answer).tags)
 
 
@@ -409,28 +587,55 @@ def test_evidence_is_followed():
     text = " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(60))
     plain = ask({"d": text, "e": "다른 글이다. " * 20}, every=12, policy=neighbors(1), budget=160)
     read, beyond = plain.passages[0], next(p for p in reversed(plain.expansion.passages) if p.doc_id == "d")
-    places = [Span(read.span.start, read.span.start + 10), Span(beyond.span.start, beyond.span.start + 10), Span(beyond.span.end + 30, beyond.span.end + 40), Span(0, 5)]
-    gold = [Evidence("d", s, text[s.start:s.end]) for s in places[:3]] + [Evidence("unknown </b>", Span(7, 12), "<b>없다")]
+    places = [
+        Span(read.span.start, read.span.start + 10),
+        Span(beyond.span.start, beyond.span.start + 10),
+        Span(beyond.span.end + 30, beyond.span.end + 40),
+        Span(0, 5),
+    ]
+    gold = [Evidence("d", s, text[s.start : s.end]) for s in places[:3]] + [
+        Evidence("unknown </b>", Span(7, 12), "<b>없다")
+    ]
     told = trace(plain, evidence=gold)
-    assert [(r["state"], r["read"]) for r in told.evidence_rows()] == [("read", 1.0), ("found, but beyond the budget", 0.0), ("not found", 0.0), ("not found", 0.0)]
+    assert [(r["state"], r["read"]) for r in told.evidence_rows()] == [
+        ("read", 1.0),
+        ("found, but beyond the budget", 0.0),
+        ("not found", 0.0),
+        ("not found", 0.0),
+    ]
     page = check_page(told)
-    marked = {label: a["class"] for _, a in page.tags for label in a.get("data-k", "").split(" · ") if label.startswith("evidence")}
+    marked = {
+        label: a["class"]
+        for _, a in page.tags
+        for label in a.get("data-k", "").split(" · ")
+        if label.startswith("evidence")
+    }
     assert set(marked) == {f"evidence {n}" for n in (1, 2, 3, 4)} and all("gold" in c.split() for c in marked.values())
     assert page.around[-1] == "<b>없다"
 
 
 def test_what_was_dropped_has_a_row_and_a_reason():
     answer = ask({"d": "연차는 15일이다. " * 60}, every=40, policy=neighbors(6))
-    few = Pipeline(Fixed(answer.fusion.hits), Expander(_store_of({"d": "연차는 15일이다. " * 60}), neighbors(6), max_chunks=3)).ask("연차")
+    few = Pipeline(
+        Fixed(answer.fusion.hits), Expander(_store_of({"d": "연차는 15일이다. " * 60}), neighbors(6), max_chunks=3)
+    ).ask("연차")
     dropped = [r for r in trace(few).rows() if r["role"] == "dropped"]
-    assert {r["chunk"]: r["dropped"] for r in dropped} == few.expansion.dropped and set(few.expansion.dropped.values()) == {"beyond max_chunks"}
-    assert all(r["passage"] is None and not r["in_context"] for r in dropped) and "beyond max_chunks" in trace(few).table()
+    assert {r["chunk"]: r["dropped"] for r in dropped} == few.expansion.dropped and set(
+        few.expansion.dropped.values()
+    ) == {"beyond max_chunks"}
+    assert (
+        all(r["passage"] is None and not r["in_context"] for r in dropped) and "beyond max_chunks" in trace(few).table()
+    )
     check_page(few)
 
 
 def _store_of(texts: dict[str, str]) -> MemoryStore:
     store = MemoryStore()
-    store.add_documents([Document(text=t, id_=i) for i, t in texts.items()], ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"), MockEmbedding(embed_dim=1))
+    store.add_documents(
+        [Document(text=t, id_=i) for i, t in texts.items()],
+        ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"),
+        MockEmbedding(embed_dim=1),
+    )
     return store
 
 
@@ -438,19 +643,26 @@ def test_eighty_hits_over_forty_documents():
     answer = ask({f"d{n}": f"{n}년차의 연차는 15일이다. " * 16 for n in range(40)}, every=4, budget=None)
     assert len(answer.fusion.hits) >= 80
     page = check_page(answer)
-    assert sum(a.get("class") == "doc" for _, a in page.tags) == 40 and sum("open" in a and a.get("class") == "doc" for _, a in page.tags) == 3
+    assert (
+        sum(a.get("class") == "doc" for _, a in page.tags) == 40
+        and sum("open" in a and a.get("class") == "doc" for _, a in page.tags) == 3
+    )
     assert len(trace(answer).page()) < 600_000
 
 
 def test_the_table_is_the_answer(answer):
     frame, rows = trace(answer).frame(), trace(answer).rows()
-    assert list(frame["chunk"]) == [r["chunk"] for r in rows] and frame["in_context"].tolist() == [r["in_context"] for r in rows]
+    assert list(frame["chunk"]) == [r["chunk"] for r in rows] and frame["in_context"].tolist() == [
+        r["in_context"] for r in rows
+    ]
     for p in answer.expansion.passages:
         own = [r for r in rows if r["passage"] == p.rank and r["chunk"] in (*p.hits, *p.neighbors)]
         assert {r["chunk"]: r["score"] for r in own if r["role"] == "hit"} == dict(zip(p.hits, p.scores))
         assert all(0 < r["characters"] <= len(p.span) for r in own)
     for name, ranks in answer.fusion.members.items():
-        assert {r["chunk"]: (r[name], r[f"{name} score"]) for r in rows if r[name]} == {i: v for i, v in ranks.items() if i in {r["chunk"] for r in rows}}
+        assert {r["chunk"]: (r[name], r[f"{name} score"]) for r in rows if r[name]} == {
+            i: v for i, v in ranks.items() if i in {r["chunk"] for r in rows}
+        }
     assert repr(trace(answer)) == trace(answer).table()
 
 
@@ -466,7 +678,15 @@ def test_units_say_what_each_scale_gave_them():
     from ragnb.chunking.units import UnitNodeParser
     from ragnb.retrieval.multiscale import MultiScaleRetriever
     from ragnb.retrieval.multiscale_index import MultiScaleIndex
-    documents = [Document(text="# 휴가\n\n" + "\n\n".join(f"{i}년차 직원의 연차는 {i + 14}일이다. 반차는 {i}시간이다." for i in range(1, 40)), id_="휴가 <b>", metadata={"title": "휴가"}), Document(text="세정장비의 압력을 본다. " * 9, id_="b")]
+    documents = [
+        Document(
+            text="# 휴가\n\n"
+            + "\n\n".join(f"{i}년차 직원의 연차는 {i + 14}일이다. 반차는 {i}시간이다." for i in range(1, 40)),
+            id_="휴가 <b>",
+            metadata={"title": "휴가"},
+        ),
+        Document(text="세정장비의 압력을 본다. " * 9, id_="b"),
+    ]
     store, index = MemoryStore(), MultiScaleIndex()
     nodes = store.add_documents(documents, UnitNodeParser(sentences="rule"), MockEmbedding(embed_dim=1))
     index.add(nodes, list(store.get_outlines([d.id_ for d in documents]).all().values()))
@@ -476,13 +696,17 @@ def test_units_say_what_each_scale_gave_them():
     for i, given in told.signals.items():
         assert given == ranking.explain(i)
         if i in told.rankers["words"]:
-            assert told.rankers["words"][i][1] == pytest.approx(sum(z for name, z in given.items() if name.startswith("words")))
+            assert told.rankers["words"][i][1] == pytest.approx(
+                sum(z for name, z in given.items() if name.startswith("words"))
+            )
     assert min(r["multi-scale"] for r in told.rows()) == 1 and "words 7" in told.page()
     check_html(told.page(), told.passages)
     for policy in (no_expansion, neighbors(1)):  # spans of the ranking itself; units as hits
         piped = trace(Pipeline(retriever, Expander(store, policy), RankedContextBuilder(300)), "7년차 직원의 연차는?")
         assert {"multi-scale", "words"} <= set(piped.rankers) and piped.signals and piped.outlines and piped.around
-        assert {r["role"] for r in piped.rows()} <= {"hit", "neighbor"} and any(r["multi-scale"] == 1 for r in piped.rows())
+        assert {r["role"] for r in piped.rows()} <= {"hit", "neighbor"} and any(
+            r["multi-scale"] == 1 for r in piped.rows()
+        )
         check_page(piped)
 
 
@@ -518,6 +742,8 @@ def test_without_and_windows(a, b, pairs):
 
 def test_the_style_stays_in_its_place(answer):
     """Every rule is bound to our class, so that a notebook or a docs page looks as before."""
-    style = re.search(r"<style>(.*?)</style>", trace(answer).fragment(), re.S)[1].replace("@media(prefers-color-scheme:dark)", "")
+    style = re.search(r"<style>(.*?)</style>", trace(answer).fragment(), re.S)[1].replace(
+        "@media(prefers-color-scheme:dark)", ""
+    )
     for selectors in re.findall(r"([^{}]+)\{[^{}]*\}", style):
         assert all(".rt.rt" in s for s in selectors.split(",")), selectors

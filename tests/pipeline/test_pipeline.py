@@ -52,12 +52,20 @@ def index(tmp_path_factory) -> Index:
 @pytest.fixture(scope="module")
 def chunks(tmp_path_factory) -> Index:
     """The same rules as parents and children, for hybrid retrieval and its policies."""
-    return update_index(SAMPLE / "corpus" / "hr_labor", tmp_path_factory.mktemp("chunks") / "hr", parser="parent-child", show_progress=False)[0]
+    return update_index(
+        SAMPLE / "corpus" / "hr_labor",
+        tmp_path_factory.mktemp("chunks") / "hr",
+        parser="parent-child",
+        show_progress=False,
+    )[0]
 
 
 @pytest.fixture(scope="module")
 def documents() -> dict[str, str]:
-    return {f"hr_labor/{f.name}": f.read_text(encoding="utf-8") for f in sorted((SAMPLE / "corpus" / "hr_labor").glob("*.md"))}
+    return {
+        f"hr_labor/{f.name}": f.read_text(encoding="utf-8")
+        for f in sorted((SAMPLE / "corpus" / "hr_labor").glob("*.md"))
+    }
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +73,7 @@ def embedding(documents) -> NgramEmbedding:
     return NgramEmbedding(dims=64).fit(list(documents.values()))
 
 
-# --- the parts in plain LlamaIndex ----------------------------------------------------------------------------------------------------
+# --- the parts in plain LlamaIndex ------------------------------------------------------------------------------------
 
 
 def chroma(tmp_path: Path) -> ChromaVectorStore:
@@ -78,21 +86,30 @@ def test_our_node_parser_in_a_vector_store_index_over_chroma(tmp_path, documents
     """Plain LlamaIndex code: from_documents, as_retriever; then the folder is opened again."""
     storage = StorageContext.from_defaults(vector_store=chroma(tmp_path))
     source = [Document(text=t, doc_id=i, metadata={"file_name": i}) for i, t in documents.items()]
-    plain = VectorStoreIndex.from_documents(source, storage_context=storage, transformations=[ParentChildNodeParser(levels=("c",))], embed_model=embedding)
+    plain = VectorStoreIndex.from_documents(
+        source, storage_context=storage, transformations=[ParentChildNodeParser(levels=("c",))], embed_model=embedding
+    )
     again = VectorStoreIndex.from_vector_store(chroma(tmp_path), embed_model=embedding)
     for opened in (plain, again):
         found = opened.as_retriever(similarity_top_k=5).retrieve(QUESTION)
         assert len(found) == 5
         for h in found:
             address = parse_address(h.node_id)
-            assert h.node.ref_doc_id == address.doc_id and h.text == documents[address.doc_id][h.node.start_char_idx:h.node.end_char_idx]
+            assert (
+                h.node.ref_doc_id == address.doc_id
+                and h.text == documents[address.doc_id][h.node.start_char_idx : h.node.end_char_idx]
+            )
             assert h.node.metadata["index"] == address.index
-    assert chroma(tmp_path)._collection.count() == sum(len(ParentChildNodeParser(levels=("c",)).get_nodes_from_documents([d])) for d in source)
+    assert chroma(tmp_path)._collection.count() == sum(
+        len(ParentChildNodeParser(levels=("c",)).get_nodes_from_documents([d])) for d in source
+    )
 
 
 def test_our_retriever_in_a_retriever_query_engine(documents, embedding):
     """A stock engine over hybrid retrieval of stock nodes: no store of ours, no postprocessor, no prompt."""
-    nodes = ParentChildNodeParser(levels=("c",)).get_nodes_from_documents([Document(text=t, id_=i) for i, t in documents.items()])
+    nodes = ParentChildNodeParser(levels=("c",)).get_nodes_from_documents(
+        [Document(text=t, id_=i) for i, t in documents.items()]
+    )
     vectors = VectorStoreIndex(nodes, embed_model=embedding).as_retriever(similarity_top_k=8)
     hybrid = HybridRetriever({"bm25": Bm25Retriever.from_nodes(nodes), "vector": vectors}, top_k=3)
     llm = scripted()
@@ -108,10 +125,16 @@ def test_our_retriever_in_a_retriever_query_engine(documents, embedding):
 def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents, embedding, policy):
     """VectorStoreIndex over our Chroma folder as it stands, its own retriever, and our expansion behind it."""
     store = ChromaStore(tmp_path)
-    store.add_documents([Document(text=t, id_=i, metadata={"file_name": i}) for i, t in documents.items()], ParentChildNodeParser(), embedding)
+    store.add_documents(
+        [Document(text=t, id_=i, metadata={"file_name": i}) for i, t in documents.items()],
+        ParentChildNodeParser(),
+        embedding,
+    )
     stock = VectorStoreIndex.from_vector_store(store.vector_store(), embed_model=embedding)
     hits = stock.as_retriever(similarity_top_k=3).retrieve(QUESTION)
-    engine = stock.as_query_engine(llm=scripted(), similarity_top_k=3, node_postprocessors=[ExpandPostprocessor(store=store, policy=policy)])
+    engine = stock.as_query_engine(
+        llm=scripted(), similarity_top_k=3, node_postprocessors=[ExpandPostprocessor(store=store, policy=policy)]
+    )
     for nodes in (engine.query(QUESTION).source_nodes, asyncio.run(engine.aquery(QUESTION)).source_nodes):
         assert sorted(i for n in nodes for i in n.node.metadata["hits"].split(" ")) == sorted(h.node_id for h in hits)
         assert nodes[0].node.metadata["hits"].split(" ")[0] == hits[0].node_id and nodes[0].score == hits[0].score
@@ -119,11 +142,21 @@ def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents
         assert all(n.text == documents[n.node.ref_doc_id][n.node.start_char_idx:n.node.end_char_idx] for n in nodes)
 
 
-# --- the line -------------------------------------------------------------------------------------------------------------------------
+# --- the line ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [{}, {"policy": "none"}, {"policy": "parent", "top_k": 3}, {"policy": "neighbors:5", "expand_top_k": 2, "max_chunks": 12},
-                                      {"reorder": False}, {"expand_top_k": 1}, {"policy": lambda outline, hit: Span(0, outline.n_characters), "top_k": 2}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"policy": "none"},
+        {"policy": "parent", "top_k": 3},
+        {"policy": "neighbors:5", "expand_top_k": 2, "max_chunks": 12},
+        {"reorder": False},
+        {"expand_top_k": 1},
+        {"policy": lambda outline, hit: Span(0, outline.n_characters), "top_k": 2},
+    ],
+)
 def test_the_query_engine_is_the_same_line(chunks, settings):
     pipeline = Pipeline.from_index(chunks, budget=None, passage_size=None, **settings)
     answer = pipeline.ask(QUESTION)
@@ -134,7 +167,9 @@ def test_the_query_engine_is_the_same_line(chunks, settings):
     assert answer.expansion.stats.reads <= 2
 
 
-@pytest.mark.parametrize("settings", [{}, {"budget": 700}, {"budget": 700, "policy": "neighbors:2", "top_k": 4, "passage_size": None}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"budget": 700}, {"budget": 700, "policy": "neighbors:2", "top_k": 4, "passage_size": None}]
+)
 def test_the_query_engine_over_units_reads_the_same_passages(index, settings):
     pipeline = Pipeline.from_index(index, **settings)
     passages = pipeline.ask(QUESTION).expansion.passages
@@ -148,7 +183,9 @@ def test_the_query_engine_over_units_reads_the_same_passages(index, settings):
 def test_a_policy_over_units_keeps_what_ranked_them(index):
     answer = Pipeline.from_index(index, policy="neighbors:1", top_k=5).ask(QUESTION)
     members = answer.fusion.members
-    assert set(members) >= {"multi-scale", "words", "vector"} and [members["multi-scale"][h.node_id] for h in answer.fusion.hits] == [(n, h.score) for n, h in enumerate(answer.fusion.hits, 1)]
+    assert set(members) >= {"multi-scale", "words", "vector"} and [
+        members["multi-scale"][h.node_id] for h in answer.fusion.hits
+    ] == [(n, h.score) for n, h in enumerate(answer.fusion.hits, 1)]
 
 
 @pytest.mark.parametrize("made", ["index", "chunks"])
@@ -292,7 +329,7 @@ def test_nothing_found():
     assert Pipeline(Nothing(), Expander(MemoryStore()), llm=scripted()).ask("연차는?").text == "모르겠습니다."
 
 
-# --- the best sentence ----------------------------------------------------------------------------------------------------------------
+# --- the best sentence ------------------------------------------------------------------------------------------------
 
 
 def made(text: str, doc_id: str = "d", start: int = 0) -> Passage:
@@ -305,12 +342,15 @@ def test_best_sentence_in_document_offsets():
     assert (i, text[span.start - 100:span.end - 100]) == (1, "2년차부터는 16일로 증가합니다.")
 
 
-@pytest.mark.parametrize("question, passages", [("연차", []), ("연차", [made("")]), ("주차장", [made("연차는 15일이다.")]), ("?!", [made("연차는 15일이다.")])])
+@pytest.mark.parametrize(
+    "question, passages",
+    [("연차", []), ("연차", [made("")]), ("주차장", [made("연차는 15일이다.")]), ("?!", [made("연차는 15일이다.")])],
+)
 def test_no_best_sentence(question, passages):
     assert best_sentence(question, passages) is None
 
 
-# --- models ---------------------------------------------------------------------------------------------------------------------------
+# --- models -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_model_reads_the_context_and_its_answer_is_kept(index):
@@ -323,7 +363,9 @@ def test_a_model_reads_the_context_and_its_answer_is_kept(index):
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_a_model_that_fails_loses_nothing(index, way):
     pipeline = Pipeline.from_index(index, llm=ScriptedLLM(RuntimeError("out of memory")))
-    with pytest.raises(ModelError, match=r"the model 'scripted' did not answer \(RuntimeError: out of memory\)") as caught:
+    with pytest.raises(
+        ModelError, match=r"the model 'scripted' did not answer \(RuntimeError: out of memory\)"
+    ) as caught:
         pipeline.ask(QUESTION) if way == "sync" else asyncio.run(pipeline.aask(QUESTION))
     assert caught.value.answer == Pipeline.from_index(index).ask(QUESTION)
     assert isinstance(caught.value.__cause__, RuntimeError)
@@ -363,7 +405,7 @@ def test_a_model_of_ones_own_is_taken_as_it_is():
     assert resolve_llm(llm) is llm and resolve_llm(None) is None
 
 
-# --- Ollama, over HTTP ----------------------------------------------------------------------------------------------------------------
+# --- Ollama, over HTTP ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
@@ -380,7 +422,9 @@ def test_ollama_in_the_stock_engine(index):
     with OllamaServer(models=("qwen3:8b",)) as server:
         pipeline = Pipeline.from_index(index, llm=resolve_llm("ollama:qwen3:8b", server.url, timeout=20))
         response = pipeline.query_engine().query(QUESTION)
-        assert str(response).startswith("echo ") and len(response.source_nodes) == len(pipeline.ask(QUESTION).expansion.passages)
+        assert str(response).startswith("echo ") and len(response.source_nodes) == len(
+            pipeline.ask(QUESTION).expansion.passages
+        )
 
 
 def closed_port() -> int:
@@ -391,7 +435,9 @@ def closed_port() -> int:
 
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_an_ollama_that_is_not_there(index, way):
-    pipeline = Pipeline.from_index(index, llm=resolve_llm("ollama:qwen3:8b", f"http://127.0.0.1:{closed_port()}", timeout=5))
+    pipeline = Pipeline.from_index(
+        index, llm=resolve_llm("ollama:qwen3:8b", f"http://127.0.0.1:{closed_port()}", timeout=5)
+    )
     with pytest.raises(ModelError, match="the model 'qwen3:8b' did not answer.*Connect") as caught:
         pipeline.ask(QUESTION) if way == "sync" else asyncio.run(pipeline.aask(QUESTION))
     assert "15일" in caught.value.answer.text
@@ -406,19 +452,32 @@ def test_a_model_that_ollama_does_not_have(index):
 
 def test_the_parts_are_llama_index_components(index, chunks):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    assert isinstance(Pipeline.from_index(index).retriever, BaseRetriever) and isinstance(Pipeline.from_index(index).query_engine(scripted()), RetrieverQueryEngine)
+    assert isinstance(Pipeline.from_index(index).retriever, BaseRetriever) and isinstance(
+        Pipeline.from_index(index).query_engine(scripted()), RetrieverQueryEngine
+    )
     pipeline = Pipeline.from_index(chunks)
     assert isinstance(pipeline.retriever, BaseRetriever) and isinstance(pipeline.builder, RankedContextBuilder)
     assert all(isinstance(m, BaseRetriever) for m in pipeline.retriever.members.values())
     assert isinstance(pipeline.retriever.members["vector"], VectorRetriever)
     engine = pipeline.query_engine(scripted())
-    assert isinstance(engine, RetrieverQueryEngine) and all(isinstance(p, BaseNodePostprocessor) for p in engine._node_postprocessors)
+    assert isinstance(engine, RetrieverQueryEngine) and all(
+        isinstance(p, BaseNodePostprocessor) for p in engine._node_postprocessors
+    )
 
 
 # --- layouts, compression, conversations ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name, kind", [("simple", "[1]\n"), ("table", "| 번호 |"), ("detailed", "[1]\ntitle: "), ("debug", "[1]"), ("question", "[1] (휴가규정")])
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        ("simple", "[1]\n"),
+        ("table", "| 번호 |"),
+        ("detailed", "[1]\ntitle: "),
+        ("debug", "[1]"),
+        ("question", "[1] (휴가규정"),
+    ],
+)
 def test_a_layout_by_its_name_is_within_the_budget_and_cites_what_it_shows(index, name, kind):
     answer = Pipeline.from_index(index, budget=500, builder=name).ask(QUESTION)
     assert answer.context.text.startswith(kind) and answer.context.size <= 500
@@ -436,8 +495,14 @@ def test_the_layout_that_looks_at_the_question_is_given_it(index):
 
 @pytest.mark.parametrize("size", [1, 50, 150, 400, 100_000])
 def test_compression_keeps_sentences_of_what_was_read(index, size):
-    whole, answer = Pipeline.from_index(index, budget=2_000).ask(QUESTION), Pipeline.from_index(index, budget=2_000, compressor=size).ask(QUESTION)
-    assert sum(len(p.text) for p in answer.passages) <= size and answer.compression is not None and whole.compression is None
+    whole, answer = Pipeline.from_index(index, budget=2_000).ask(QUESTION), Pipeline.from_index(
+        index, budget=2_000, compressor=size
+    ).ask(QUESTION)
+    assert (
+        sum(len(p.text) for p in answer.passages) <= size
+        and answer.compression is not None
+        and whole.compression is None
+    )
     read = {p.doc_id: p for p in answer.expansion.passages}
     assert answer.passages and {p.doc_id for p in answer.passages} <= set(read)
     if size == 100_000:
@@ -445,23 +510,43 @@ def test_compression_keeps_sentences_of_what_was_read(index, size):
 
 
 def test_compressed_answers_show_the_excerpts_of_a_passage_under_one_number(index):
-    answer = Pipeline.from_index(index, budget=3_000, policy="document:20", top_k=1, compressor=250, passage_size=None).ask(QUESTION)
+    answer = Pipeline.from_index(
+        index, budget=3_000, policy="document:20", top_k=1, compressor=250, passage_size=None
+    ).ask(QUESTION)
     assert len({(p.doc_id, p.whole) for p in answer.passages}) == 1 < len(answer.passages)
-    assert answer.text.count("[1] (") == 1 and "[2] (" not in answer.text and "\n…\n" in answer.text and answer.text.count("▶") == 1
+    assert (
+        answer.text.count("[1] (") == 1
+        and "[2] (" not in answer.text
+        and "\n…\n" in answer.text
+        and answer.text.count("▶") == 1
+    )
     assert len(answer.sources()) == 1
 
 
 def test_a_model_compresses_and_what_it_makes_up_is_dropped_and_told(index):
     model = scripted()
     answer = Pipeline.from_index(index, budget=2_000, compressor="llm:120", llm=model).ask(QUESTION)
-    assert answer.generated and len(model.prompts) == 2 and answer.compression.extractive and answer.compression.dropped == 1
+    assert (
+        answer.generated
+        and len(model.prompts) == 2
+        and answer.compression.extractive
+        and answer.compression.dropped == 1
+    )
     facts = " ".join(trace(answer).facts)
-    assert "by rule, as the model gave nothing usable" in facts and "1 sentences of the model are not in the source" in facts
+    assert (
+        "by rule, as the model gave nothing usable" in facts
+        and "1 sentences of the model are not in the source" in facts
+    )
 
 
 def test_bad_compression_and_layout_names_are_told(index):
-    for options, told in (({"compressor": "half"}, "unknown compression 'half'"), ({"compressor": 0}, "must be >= 1"), ({"compressor": "llm:50"}, "needs a model"),
-                          ({"compressor": "-3"}, "unknown compression"), ({"builder": "tabel"}, "unknown context builder 'tabel'")):
+    for options, told in (
+        ({"compressor": "half"}, "unknown compression 'half'"),
+        ({"compressor": 0}, "must be >= 1"),
+        ({"compressor": "llm:50"}, "needs a model"),
+        ({"compressor": "-3"}, "unknown compression"),
+        ({"builder": "tabel"}, "unknown context builder 'tabel'"),
+    ):
         with pytest.raises(InputError, match=told):
             Pipeline.from_index(index, **options)
 
@@ -470,7 +555,11 @@ def test_citations_of_an_answer_resolve_to_offsets_and_a_made_up_one_is_told(ind
     llm = ScriptedLLM("15일입니다 [1]. 누구나 압니다 [42].")
     answer = Pipeline.from_index(index, budget=900, llm=llm).ask(QUESTION)
     first, lost = answer.source_marks
-    assert (first.number, first.spans) == (1, (first.passage.span,)) and (lost.number, lost.passage, lost.spans) == (42, None, ())
+    assert (first.number, first.spans) == (1, (first.passage.span,)) and (lost.number, lost.passage, lost.spans) == (
+        42,
+        None,
+        (),
+    )
     assert any("[42]" in fact for fact in trace(answer).facts)
     assert Pipeline.from_index(index, budget=900).ask("제1조 [1] 무엇?").source_marks == []
 
@@ -483,16 +572,25 @@ def test_a_conversation_brings_the_last_passages_without_a_search_and_never_twic
     searched = pipeline.retriever
     answer = pipeline.ask("반차는 몇 시간인가요?", talk)
     earlier = [p for p in answer.passages if is_earlier(p)]
-    assert earlier and answer.passages[-len(earlier):] == earlier and answer.context.size <= 1_500 and pipeline.retriever is searched
+    assert (
+        earlier
+        and answer.passages[-len(earlier) :] == earlier
+        and answer.context.size <= 1_500
+        and pipeline.retriever is searched
+    )
     assert sum(len(p.text) for p in earlier) <= 1_500 * pipeline.history_share
     for p in earlier:
         assert any(q.doc_id == p.doc_id and q.span.contains(p.span) for q in plain.passages)
     spans = sorted((p.doc_id, p.span) for p in answer.passages)
     assert all(a[0] != b[0] or a[1].end <= b[1].start for a, b in zip(spans, spans[1:]))
     shown = trace(answer)
-    assert {p.id for p in earlier} <= {p.id for p in shown.passages} and any(r["why"] == "history" for r in shown.rows())
+    assert {p.id for p in earlier} <= {p.id for p in shown.passages} and any(
+        r["why"] == "history" for r in shown.rows()
+    )
     same = pipeline.ask("경조휴가는 며칠인가요?", talk)  # all of it is found again
-    assert not any(p.span.overlap(q.span) for p in same.passages for q in same.passages if p is not q and p.doc_id == q.doc_id)
+    assert not any(
+        p.span.overlap(q.span) for p in same.passages for q in same.passages if p is not q and p.doc_id == q.doc_id
+    )
 
 
 def test_a_conversation_survives_a_document_that_is_gone(index):

@@ -1,0 +1,109 @@
+"""String forms of a pipeline's parts: one grammar, one place that makes objects, no setting silently ignored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from conftest import SAMPLE
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+from ragnb.documents.span import InputError
+from ragnb.evaluation.datasets import load_dataset
+from ragnb.evaluation.strategy import IndexCache, as_document_strategy, build_system, parse_strategy
+from ragnb.indexing.update import update_index
+from ragnb.models.scripted import ScriptedLLM
+from ragnb.pipeline.specs import PLANS, RETRIEVERS, RetrieverSpec, parse_retriever, resolve_parts, resolve_retriever
+from ragnb.retrieval.hybrid import FUSIONS, HybridRetriever
+from ragnb.retrieval.multiscale import MultiScaleRetriever
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return update_index(SAMPLE / "corpus/hr_labor", tmp_path_factory.mktemp("specs") / "i", show_progress=False)[0]
+
+
+@pytest.fixture(scope="module")
+def chunks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("specs") / "c"
+    return update_index(SAMPLE / "corpus/hr_labor", folder, parser="parent-child", show_progress=False)[0]
+
+
+@pytest.mark.parametrize("text, spec", [
+    ("bm25", RetrieverSpec("bm25")), ("auto", RetrieverSpec()), ("hybrid:", RetrieverSpec("hybrid")),
+    ("hybrid:rrf:", RetrieverSpec("hybrid")), ("hybrid::2/1", RetrieverSpec("hybrid", weights=(2.0, 1.0))),
+    ("hybrid:zscore:0.5/1.25", RetrieverSpec("hybrid", "", "zscore", (0.5, 1.25))),
+    ("hyde", RetrieverSpec("auto", "hyde")), ("hyde:", RetrieverSpec("auto", "hyde")),
+    ("multi-query:hybrid:weighted", RetrieverSpec("hybrid", "multi-query", "weighted")),
+])
+def test_what_the_grammar_reads(text, spec):
+    assert parse_retriever(text) == spec
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ":",
+        "bm25:",
+        "bm25:rrf",
+        "vector:1/1",
+        "multi-scale:rrf",
+        "hybrid:sum",
+        "hybrid:rrf:1",
+        "hybrid:rrf:1/",
+        "hybrid:rrf:-1/1",
+        "hybrid:rrf:1/1:2",
+        "Hybrid",
+        " bm25",
+        "hydebm25",
+        "x:bm25",
+    ],
+)
+def test_what_it_does_not_read_names_the_forms(text):
+    with pytest.raises(InputError, match="unknown retriever .*multi-scale, bm25, vector, hybrid"):
+        parse_retriever(text)
+
+
+@examples(60)
+@given(st.sampled_from(["", *PLANS]), st.sampled_from(RETRIEVERS), st.sampled_from(["", *FUSIONS]),
+       st.none() | st.tuples(st.integers(0, 99), st.integers(0, 99)))
+def test_every_combination_is_read_back(plan, kind, method, weights):
+    text = f"{plan}:{kind}" if plan else kind
+    if kind == "hybrid":
+        text += f":{method}" + ("" if weights is None else f":{weights[0]}/{weights[1]}")
+        assert parse_retriever(text) == RetrieverSpec(
+            kind, plan, method or "rrf", weights and tuple(map(float, weights))
+        )
+    else:
+        assert parse_retriever(text) == RetrieverSpec(kind, plan)
+
+
+def test_auto_is_what_the_index_is_made_for(index, chunks):
+    assert isinstance(resolve_retriever("auto", index), MultiScaleRetriever)
+    assert isinstance(resolve_retriever("auto", chunks), HybridRetriever)
+    with pytest.raises(InputError, match="needs an index of units"):
+        resolve_retriever("multi-scale", chunks)
+    with pytest.raises(InputError, match="one plan at a time"):
+        resolve_retriever("hyde:multi-query:bm25", chunks, llm=ScriptedLLM())
+
+
+def test_a_ranking_is_read_as_it_is_only_without_policy_and_reranker(index):
+    llm = ScriptedLLM()
+    assert resolve_parts(index).reads_ranking and resolve_parts(index, policy="none").reads_ranking
+    for parts in ({"policy": "neighbors:1"}, {"reranker": "llm"}, {"retriever": "hybrid"}, {"retriever": "hyde"}):
+        assert not resolve_parts(index, llm=llm, **parts).reads_ranking
+
+
+def test_a_strategy_passes_on_only_what_it_says(tmp_path):
+    dataset, cache = load_dataset(SAMPLE).limit(2), IndexCache(tmp_path)
+    rules = {i: d for i, d in dataset.documents.items() if i.startswith("hr_labor/")}
+    dataset = replace(dataset, documents=rules, questions=[])
+    assert build_system("multi-scale", dataset, cache).source.retriever.top_k == 20
+    documents = as_document_strategy(parse_strategy("multi-scale top_k=7 policy=neighbors:1"))
+    assert build_system(documents, dataset, cache).documents("연차는?")
+    assert build_system("multi-scale policy=neighbors:1 top_k=7", dataset, cache).source.retriever.top_k == 7
+    with pytest.raises(InputError, match="top_k has no effect"):
+        build_system("multi-scale top_k=7", dataset, cache)
