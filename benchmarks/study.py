@@ -83,7 +83,7 @@ EVERYWHERE = {"hits alone": "none", "neighbors ±1": "neighbors:1", "neighbors �
 FAMILY = {"parent": "parent", "auto-merge": "auto-merge"}
 OTHERS = lines("multi-scale", "split=sentence policy=window:3 name='sentence window'")
 EXPANSION = policies("parent-child", **EVERYWHERE, **FAMILY) + lines("chunks top_k=60 name='60 hits'") + OTHERS
-STATUTES = (policies("records", **EVERYWHERE, section="section", references="citations", **{"citations, depth 2": "citations:2", "±1 + citations": "neighbors:1+citations"})
+STATUTES = (policies("records", **EVERYWHERE, section="section", citations="citations", **{"citations, depth 2": "citations:2", "±1 + citations": "neighbors:1+citations"})
             + policies("parent-child", **FAMILY) + lines("chunks split=records top_k=60 name='60 hits'") + OTHERS)
 SAMPLE = EXPANSION + policies("parent-child", section="section", **{"pages ±1": "pages:1", "pages ±2": "pages:2", "by document type": "doc_type", "adaptive, two steps": "adaptive-two"})
 STUDIES = {
