@@ -35,7 +35,9 @@ def run(
     os.chdir(path.parent)
     shell = CaptureShell(path)
     try:
-        shell.execute(path, path, exc_stop=True, preproc=lambda cell: cell.cell_type == "code" and skipped(cell.source, slow))
+        def kept(cell) -> bool:
+            return cell.cell_type == "code" and skipped(cell.source, slow)
+        shell.execute(path, path, exc_stop=True, preproc=kept)
     except Exception:
         sys.exit(shell.prettytb(fname=path.name))
     nbdev_clean.__wrapped__(path)
@@ -45,7 +47,8 @@ def notebooks(
     names: list[str],  # Stems such as `00_span`; empty means all
 ) -> list[Path]:       # In reading order
     "Find the notebooks to run."
-    found = sorted(p for p in NBS.rglob("*.ipynb") if not any(part.startswith((".", "_")) for part in p.relative_to(NBS).parts))
+    found = sorted(p for p in NBS.rglob("*.ipynb")
+                   if not any(part.startswith((".", "_")) for part in p.relative_to(NBS).parts))
     if unknown := set(names) - {p.stem for p in found}:
         sys.exit(f"no such notebook: {', '.join(sorted(unknown))}")
     return [p for p in found if not names or p.stem in names]

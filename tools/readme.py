@@ -118,7 +118,8 @@ def main() -> None:
     text, figures = readme(json.loads(SOURCE.read_text(encoding="utf-8")))
     wanted = {"README.md": text.encode(), **figures}
     stale = [p for p in (ROOT / FIGURES).glob("index-*.png") if p.relative_to(ROOT).as_posix() not in wanted]
-    different = [name for name, content in wanted.items() if not (ROOT / name).is_file() or (ROOT / name).read_bytes() != content]
+    different = [name for name, content in wanted.items()
+                 if not (ROOT / name).is_file() or (ROOT / name).read_bytes() != content]
     if "--check" in sys.argv[1:]:
         if different or stale:
             sys.exit("README.md is not what nbs/index.ipynb says: run `make readme`")

@@ -1,6 +1,6 @@
-"""Check that every module names a notebook that names it, that nothing was left over by a move, and that imports keep the order of the rooms.
+"""Check that modules and notebooks belong together, that no move left anything, and that imports keep the rooms' order.
 
-`nbdev_export` deletes nothing: a notebook that was moved or renamed leaves its old module and its entries in `_modidx.py`.
+`nbdev_export` deletes nothing: a notebook that was moved leaves its old module and its entries in `_modidx.py`.
 """
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def written(
     root: Path = ROOT,
 ) -> dict[str, Path]:  # Module -> notebook
     "Find the module of every notebook."
-    notebooks = (p for p in sorted((root / "nbs").rglob("*.ipynb")) if not any(part.startswith(".") for part in p.parts))
+    found = sorted((root / "nbs").rglob("*.ipynb"))
+    notebooks = (p for p in found if not any(part.startswith(".") for part in p.relative_to(root).parts))
     return {name: p for p in notebooks if (name := exports(p))}
 
 
@@ -38,7 +39,8 @@ def listed(
     "Read which modules nbdev's index of symbols knows."
     if not index.is_file():
         return set()
-    assigned = next(node.value for node in ast.parse(index.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign))
+    body = ast.parse(index.read_text(encoding="utf-8")).body
+    assigned = next(node.value for node in body if isinstance(node, ast.Assign))
     return {module.partition(".")[2] for module in ast.literal_eval(assigned)["syms"]}
 
 
@@ -51,7 +53,8 @@ def misplaced(
     modules = {p for p in package.rglob("*.py") if not p.stem.startswith("_")}
     wanted = {package.joinpath(*name.split(".")).with_suffix(".py"): name for name in notebooks}
     problems = [f"{p.relative_to(root)}: no notebook writes it" for p in sorted(modules - wanted.keys())]
-    problems += [f"{notebooks[wanted[p]].relative_to(root)}: its module is missing" for p in sorted(wanted.keys() - modules)]
+    absent = sorted(wanted.keys() - modules)
+    problems += [f"{notebooks[wanted[p]].relative_to(root)}: its module is missing" for p in absent]
     for name, notebook in notebooks.items():
         room = notebook.parent.name.partition("_")[2]
         if not name.startswith(f"{room}.") and name != room:
@@ -66,7 +69,8 @@ def main() -> None:
     "Say what is wrong, then check the order of imports."
     problems = misplaced()
     print("\n".join(problems), end="\n" if problems else "")
-    linted = subprocess.run([str(Path(sys.executable).with_name("lint-imports")), "--no-cache"], cwd=ROOT, capture_output=True, text=True)
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    linted = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if linted.returncode:
         print((linted.stdout + linted.stderr).rpartition("Broken contracts")[2].strip("\n-"))
     if problems or linted.returncode:
