@@ -180,18 +180,6 @@ class Context:
         "The passages in the order of the context."
         return [s.passage for s in self.sources]
 
-# %% ../../nbs/60_context/builders.ipynb #42f5ce87
-def _longest(most: int, fits: Callable[[int], bool]) -> int:
-    "The largest size up to `most` that fits, when every smaller one does too; 0 when none does."
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
 # %% ../../nbs/60_context/builders.ipynb #a9fb1ed6
 @dataclass(frozen=True)
 class ContextBuilder:
@@ -290,7 +278,7 @@ class ContextBuilder:
             if count(self._lay_out([*used, passage])[0]) <= self.budget:
                 used.append(passage)
                 continue
-            size = _longest(len(passage.text), fits)
+            size = last_fit(0, len(passage.text), fits)
             cut = cut_passage(passage, size) if size else None
             if cut and (len(cut.text) >= self.least or not used):
                 used.append(cut)

@@ -16,7 +16,7 @@ from typing import Any
 # %% auto #0
 __all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'KEPT_TAGS', 'trim_span', 'tears', 'whole_cut', 'block_spans',
            'ends_sentence', 'load_kiwi', 'kiwi_cuts', 'is_korean', 'sentence_spans', 'stem', 'article_tokens',
-           'word_tokens_batch', 'word_tokens', 'bigram_tokens', 'Tokenizer', 'tokenizer', 'count_tokens']
+           'word_tokens_batch', 'word_tokens', 'bigram_tokens', 'last_fit', 'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../../nbs/00_documents/text.ipynb #0749a52b
 from .span import InputError, Span
@@ -275,8 +275,12 @@ def bigram_tokens(
     return out + article_tokens(text)
 
 # %% ../../nbs/00_documents/text.ipynb #23114f53
-def _last(low: int, high: int, fits: Callable[[int], bool]) -> int:
-    "The last of `low..high` that fits, when those that fit come first; `low` when none does."
+def last_fit(
+    low: int,
+    high: int,                    # >= low
+    fits: Callable[[int], bool],  # True up to some number, False from there on
+) -> int:
+    "The last number of `low..high` that fits, by halving; `low` when none does."
     while low < high:
         middle = (low + high + 1) // 2
         if fits(middle):
@@ -307,9 +311,9 @@ class Tokenizer:
             return self.count(text[:end]) <= budget
 
         ends = [0, *(m.end() for m in re.finditer(r"\S+", text)), len(text)]
-        word = _last(0, len(ends) - 1, lambda i: fits(ends[i]))
+        word = last_fit(0, len(ends) - 1, lambda i: fits(ends[i]))
         stop = ends[min(word + 1, len(ends) - 1)]
-        low = _last(ends[word], stop, fits)
+        low = last_fit(ends[word], stop, fits)
         longer = range(min(stop, low + 100), low, -1)
         return text[:next((i for i in longer if fits(i)), low)]
 

@@ -323,11 +323,3 @@ def resolve_llm(
     from llama_index.llms.ollama import Ollama
     where = {"base_url": base_url} if base_url else {}
     return Ollama(model=model, request_timeout=timeout, **where)
-
-# %% ../../nbs/10_models/llm.ipynb #a4510566
-def __getattr__(name: str) -> Any:
-    "Load `ScriptedLLM` when it is asked for."
-    if name == "ScriptedLLM":
-        from ragnb.models.scripted import ScriptedLLM
-        return ScriptedLLM
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

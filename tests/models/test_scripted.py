@@ -76,16 +76,14 @@ def test_two_models_share_nothing() -> None:
     assert one.n_calls == 1 and two.n_calls == 0
 
 
-def test_it_can_be_imported_from_models_llm_which_stays_light() -> None:
+def test_models_llm_stays_light() -> None:
     import subprocess
     import sys
     code = """
 import sys
 from ragnb.models import calls, llm
 assert not {'llama_index', 'json_repair'} & set(sys.modules)
-assert llm.ScriptedLLM('예').complete('?').text == '예'
-try: llm.Nothing
-except AttributeError: print('done')
+print('done')
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "done\n", done.stderr
