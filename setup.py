@@ -9,6 +9,7 @@ config = ConfigParser(delimiters=["="])
 config.read(here / "settings.ini", encoding="utf-8")
 cfg = config["DEFAULT"]
 readme = here / "README.md"
+sample = f"{cfg['lib_path']}._sample"
 
 
 def lines(name: str) -> list[str]:
@@ -27,8 +28,9 @@ setup(
     keywords=cfg["keywords"].split(),
     license="Apache-2.0",
     url=cfg["git_url"],
-    packages=find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]),
-    package_data={cfg["lib_path"]: ["py.typed", "*.pyi"]},
+    packages=[*find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]), sample],
+    package_dir={sample: "data"},   # so that `ragnb demo` runs where nothing but the wheel is
+    package_data={cfg["lib_path"]: ["py.typed", "*.pyi"], sample: [f"**/*.{kind}" for kind in ("md", "txt", "jsonl")]},
     python_requires=f">={cfg['min_python']}",
     install_requires=lines("requirements"),
     extras_require={key.removesuffix("_requirements"): lines(key) for key in cfg if key.endswith("_requirements")},

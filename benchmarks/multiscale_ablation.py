@@ -1,10 +1,11 @@
 """What multi-scale span retrieval reaches on the evaluation sets, and what each of its parts is worth.
 
     python benchmarks/multiscale_ablation.py [--sets korquad,squad2] [--limit 300] [--parts]
+    python benchmarks/multiscale_ablation.py cut [--sets tydiqa_ko,squad2] [--limit 300] [--embed ngram]
 
 Evidence recall at each budget of characters, questions asked over the whole corpus of a set. Korean sets use the offline n-gram embedding,
 English ones the ONNX model of RAGNB_MODELS. Questions on statutes may name an article: exact references lead, and what the first article
-cites follows (`ragnb.documents.provisions`).
+cites follows (`ragnb.documents.provisions`). `cut` leaves out what scores little beside the best unit, and counts what that saves and costs.
 """
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from ragnb.evaluation.datasets import load_dataset
 from ragnb.models.embedding import resolve_embedding
 from ragnb.evaluation.measures import bootstrap_interval, evaluate
 from ragnb.chunking.units import UnitNodeParser
-from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, pieces_by_score
+from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, Piece, pieces_by_score
 from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores, adjusted_totals
 from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.provisions import cited_spans, look_up_question
@@ -80,6 +81,23 @@ def variants(index: MultiScaleIndex, store: MemoryStore, model: Any, hooks: dict
     return out
 
 
+def before_gap(pieces: list[Piece], most: int = 30) -> list[Piece]:
+    """The pieces before the largest relative drop among the first few."""
+    scores = [p.score for p in pieces[:most + 1]]
+    drops = [b / a if a else 1.0 for a, b in zip(scores, scores[1:])]
+    return pieces[:drops.index(min(drops)) + 1] if drops else pieces
+
+
+def cut_variants(index: MultiScaleIndex, store: MemoryStore, model: Any, hooks: dict[str, Any]) -> dict[str, Callable[[str], MultiScaleRanking]]:
+    """All that fills the budget; what scores a share of the best; what comes before the largest gap."""
+    def make(cut: float | None) -> Callable[[str], MultiScaleRanking]: return MultiScaleRetriever(index, store, model, cut=cut, **hooks).rank
+    full = make(None)
+    def gap(question: str) -> MultiScaleRanking:
+        ranking = full(question)
+        return replace(ranking, pieces=before_gap(ranking.pieces))
+    return {"no cut": full} | {f"cut {cut:g}": make(cut) for cut in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)} | {"before the largest gap": gap}
+
+
 def row(name: str, cells: list[str]) -> str:
     """A line of a Markdown table."""
     return f"| {name} | " + " | ".join(cells) + " |"
@@ -88,21 +106,32 @@ def row(name: str, cells: list[str]) -> str:
 def main() -> None:
     """Build every set, and print its lines."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", nargs="?", choices=["cut"], help="cut: what a cut by score saves and costs")
+    parser.add_argument("--embed", help="ngram or onnx:FOLDER for all sets (default: ngram for Korean, minilm for English)")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", ROOT / "data")))
     parser.add_argument("--models", type=Path, default=Path(os.environ.get("RAGNB_MODELS", ROOT / "models")))
     parser.add_argument("--sets", default=SETS)
     parser.add_argument("--limit", type=int, help="questions of a set, a fixed sample; all when left out")
     parser.add_argument("--parts", action="store_true", help="also leave out each part in turn")
     args = parser.parse_args()
-    print("| set | variant | " + " | ".join(f"{b:,}" for b in BUDGETS) + " |\n|---|---|" + "---|" * len(BUDGETS), flush=True)
+    more = [f"characters at {BUDGETS[-1]:,}", f"precision at {BUDGETS[-1]:,}"] if args.table == "cut" else []
+    heads = [f"{b:,}" for b in BUDGETS] + more
+    print("| set | variant | " + " | ".join(heads) + " |\n|---|---|" + "---|" * len(heads), flush=True)
     for name in args.sets.split(","):
         dataset = load_dataset(args.data / name).limit(args.limit)
         texts = [d.text for d in dataset.documents.values()]
-        index, store, model = build(dataset, "ngram" if is_korean(" ".join(t[:2_000] for t in texts[:50])) else f"onnx:{args.models / 'minilm'}", UnitNodeParser())
+        index, store, model = build(dataset, args.embed or ("ngram" if is_korean(" ".join(t[:2_000] for t in texts[:50])) else f"onnx:{args.models / 'minilm'}"), UnitNodeParser())
         hooks: dict[str, Any] = {}
         if index.corpus.records.any():
             catalogue = Catalogue.from_documents(dataset.documents.values())
             hooks = {"leads": lambda q, c=catalogue: look_up_question(q, c), "follow": lambda d, s, c=catalogue: cited_spans(d, s, c)}
+        if args.table == "cut":
+            for label, ask in cut_variants(index, store, model, hooks).items():
+                found = evaluate(ask, dataset.questions, BUDGETS)
+                cells = [f"{found.mean('evidence_recall', b):.4f}" for b in BUDGETS]
+                cells += [f"{found.mean('characters', BUDGETS[-1]):,.0f}", f"{found.mean('precision', BUDGETS[-1]):.4f}"]
+                print(row(f"{name} ({len(dataset.questions)}) | {label}", cells), flush=True)
+            continue
         made = variants(index, store, model, hooks)
         for label, ask in (made if args.parts else {"default": made["default"]}).items():
             found = evaluate(ask, dataset.questions, BUDGETS)

@@ -2,6 +2,7 @@
 
 from .documents.files import (
     read_documents as read_documents,
+    sample_data as sample_data,
 )
 from .documents.span import (
     Address as Address,
@@ -99,6 +100,9 @@ from .context.compress import (
 )
 from .context.conversation import (
     Conversation as Conversation,
+)
+from .context.reorder import (
+    LongContextReorderPostprocessor as LongContextReorderPostprocessor,
 )
 from .indexing.folder_index import (
     Index as Index,

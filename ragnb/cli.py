@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 # %% auto #0
-__all__ = ['DEMO_QUESTION', 'make_parser', 'main']
+__all__ = ['QUESTION_LINE', 'DEMO_QUESTION', 'make_parser', 'main']
 
 # %% ../nbs/99_cli/cli.ipynb #acdd67cc
 from .documents.span import InputError, RagnbError
@@ -40,8 +40,8 @@ def _add_ollama(parser: argparse.ArgumentParser) -> None:
 # %% ../nbs/99_cli/cli.ipynb #58c37717
 _POLICIES = ("none, neighbors:N, siblings:N, parent, adaptive, pages:N, document:N, doc_type, section, segments, "
              "citations, auto-merge, several with +")
-_RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], or multi-query: or hyde: before one of them, "
-               "which ask --llm")
+_RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], hierarchical (over units), or multi-query: or "
+               "hyde: before one of them, which ask --llm")
 
 def _add_retrieval(parser: argparse.ArgumentParser) -> None:
     "What is retrieved, and how much around it."
@@ -49,7 +49,14 @@ def _add_retrieval(parser: argparse.ArgumentParser) -> None:
     add("--embed", help="the embedding the index was made with (checked)")
     add("--retrieve", default="auto",
         help=f"{_RETRIEVERS} (default: multi-scale where the index has units, else hybrid)")
-    add("--rerank", default="none", help="none, llm or llm:POOL, which ask --llm (default: none)")
+    add("--where", action="append", metavar="COND", help="only chunks whose metadata fulfil this: doc_type=manual, "
+        "'year>=2020', 'doc_type in manual,rule'; may be repeated, then all must hold")
+    add("--as-of", metavar="DATE", help="a statute means its edition in force on this date, 2024-01-01 or today "
+        "(default: the newest that is not repealed); other editions are marked")
+    add("--cut", type=float, metavar="X", help="over units: leave out what scores less than this share of the best, "
+        "0.1 to 0.5, even when there is room (default: fill the budget)")
+    add("--rerank", default="none",
+        help="none, llm or llm:POOL, which ask --llm, or onnx:FOLDER, a cross-encoder (default: none)")
     add("--policy", help=f"{_POLICIES} (default: none over units, which are chosen as spans already, else neighbors:1)")
     add("--top-k", type=int, metavar="N", help="hits (default: 20; not over units without a policy)")
     add("--expand-top-k", type=int, metavar="N", help="hits that are expanded (default: 5; likewise)")
@@ -81,31 +88,43 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", metavar="FILE", help="write the trace as a page")
 
 # %% ../nbs/99_cli/cli.ipynb #79f83a35
+def _add_wait(parser: argparse.ArgumentParser) -> None:
+    "How long another writer is waited for."
+    parser.add_argument("--wait", type=float, default=10, metavar="SECONDS",
+                        help="for another process that writes the index; then its number is told (default: 10)")
+
 def _add_source(parser: argparse.ArgumentParser) -> None:
     "Documents, and how they are indexed."
     _add_index(parser)
     _add_ollama(parser)
     add = parser.add_argument
-    add("path", help="folder or file (.md, .txt, .jsonl, .pdf)")
+    add("path", help="folder or file (.md, .txt, .jsonl, .pdf, .csv; with ragnb[files] .html, .docx, .pptx, .xlsx, "
+        ".hwp, .hwpx)")
     add("--embed", help="ngram, ollama:MODEL or onnx:FOLDER (default: that of the index, ngram for a new one)")
     add("--split", help="units (for multi-scale retrieval), parent-child, parent-child:800/100,200/30, sentence, "
-        "records, structure, structure:RULES, titled:SPLITTER or contexts:SPLITTER "
+        "records, structure, structure:RULES, titled:SPLITTER or contexts:SPLITTER; sizes count characters, or tokens "
+        "of a tokenizer after @, as in chunks:200/20@cl100k_base or units@cl100k_base "
         "(default: that of the index, units for a new one)")
     add("--contexts", metavar="MODEL", help="ollama:MODEL writes a context for each chunk; "
         "what it wrote is kept in the index folder and asked for once")
     add("--force", action="store_true", help="make the index anew")
     add("--quiet", action="store_true", help="no progress bar")
+    _add_wait(parser)
     add("--all", action="store_true", help="make one index for each collection, from the folders of PATH")
     add("--collections", metavar="FILE", help="with --all: JSON of collection names and folders "
         "(default: the four of the sample data)")
 
 # %% ../nbs/99_cli/cli.ipynb #234398d2
+QUESTION_LINE: str = ('{"query_id": "q1", "query": "연차는 며칠인가?", '
+                      '"evidence": [{"doc_id": "hr/leave.md", "text": "연차는 15일이다."}]}')
+
+
 def _add_eval(parser: argparse.ArgumentParser) -> None:
     "Data sets, strategies, and where results go."
     add = parser.add_argument
     add("corpus", nargs="?", help="corpus.jsonl (doc_id, title, text), a folder of documents, or, alone, a data set: "
         "its folder, its file, or its name below RAGNB_DATA")
-    add("questions", nargs="?", help="questions.jsonl (query_id, query, evidence), or a folder of them")
+    add("questions", nargs="?", help="questions.jsonl, or a folder of them; a line: " + QUESTION_LINE)
     add("--strategy", action="append", default=[], metavar="SPEC", help="a preset, 'key=value …', peer:NAME or "
         "a .yaml file; may be repeated (default: the recommended strategy)")
     add("--budgets", default="500,1000,2000,4000", metavar="N,N",
@@ -121,12 +140,23 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
         help="processes, for strategies with different splitters (default: 1)")
     add("--tokenizer", help="count tokens of this tokenizer too")
     add("--compare", nargs=2, metavar=("A", "B"),
-        help="instead: say which differences between two results.json are real")
+        help="instead: say which differences between two strategies are real; A and B are folders of results, "
+        "FOLDER::STRATEGY, or strategies of the results in --out")
     add("--measure", help="with --compare: what is compared "
         "(default: evidence_recall, or nDCG@10 for ranked documents)")
     add("--json", action="store_true", help="print JSON")
     add("--quiet", action="store_true", help="no progress bar")
     _add_ollama(parser)
+
+# %% ../nbs/99_cli/cli.ipynb #951b53a1
+def _add_records(parser: argparse.ArgumentParser) -> None:
+    "Raw texts, and where their records go."
+    parser.add_argument("files", nargs="+", metavar="FILE", help="raw texts: files or folders; JSON may hold parts "
+                        "(질의요지, 회답) or articles (조문) instead of a text")
+    parser.add_argument("--out", required=True, metavar="DIR", help="a JSONL file for each kind is written here")
+    parser.add_argument("--kind", help="statute, interpretation, ruling or qa (default: found out for each text)")
+    parser.add_argument("--domain", help="collection, such as hr_labor, written into every row")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 # %% ../nbs/99_cli/cli.ipynb #9b26dd9b
 DEMO_QUESTION: str = "입사 1년차 직원의 연차는 며칠인가요?"
@@ -145,10 +175,16 @@ def make_parser() -> argparse.ArgumentParser:
     trace.add_argument("--history", metavar="FILE", help="a conversation to go on with")
     for asked in (ask, trace):
         _add_question(asked)
+    _add_records(commands.add_parser("records", help="turn raw statutes, interpretations, rulings and Q&A into JSONL"))
     _add_index(commands.add_parser("info", help="what is in an index, or in each collection"))
+    _add_index(commands.add_parser("ls", help="the documents of an index"))
+    remove = commands.add_parser("remove", help="take documents out of an index")
+    remove.add_argument("id", nargs="+", help="as `ragnb ls` shows it")
+    _add_index(remove)
+    _add_wait(remove)
     _add_eval(commands.add_parser("eval", help="measure strategies on questions with gold evidence"))
     demo = commands.add_parser("demo", help="index the sample data, ask it, and write a page")
-    demo.add_argument("--data", metavar="DIR", help="the sample data (default: found beside the package)")
+    demo.add_argument("--data", metavar="DIR", help="the sample data (default: the one that comes with the package)")
     demo.add_argument("--out", default="out", metavar="DIR", help="where index and page go (default: out)")
     demo.add_argument("--question", default=DEMO_QUESTION)
     return parser
@@ -186,18 +222,30 @@ def _cost(started: float) -> dict[str, float]:
     return {"seconds": round(time.perf_counter() - started, 2), "peak_memory_mib": round(_peak_memory())}
 
 # %% ../nbs/99_cli/cli.ipynb #384304f0
+def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
+    "What was skipped, and what was read with a remark."
+    for problem in problems[:most]:
+        print(f"{'skipped' if problem.n else 'note:'} {problem}", file=sys.stderr)
+    if len(problems) > most:
+        print(f"skipped … and {len(problems) - most:,} more", file=sys.stderr)
+
 def _print_report(report: Any) -> None:
     "What an update did, and what it skipped."
     refitted = "; the corpus has doubled: all was embedded again" if report.refitted else ""
     print(f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged; "
           f"{report.chunks:,} chunks of {report.characters:,} characters written{refitted}")
+    for n, told in ((report.vectors_kept, "chunks kept their vectors"), (report.upgraded, "documents upgraded to the "
+                    "present format, without a call to a model")):
+        if n:
+            print(f"{n:,} {told}")
+    for old in report.moved:
+        print(f"moved here from {old}")
     missing = report.contexts_missing
     if report.contexts_written or report.contexts_cached or missing:
         again = ", asked for again at the next update with --contexts" if missing else ""
         print(f"contexts: {report.contexts_written:,} written, {report.contexts_cached:,} from the cache, "
               f"{len(missing):,} missing{again}")
-    for problem in report.problems:
-        print(f"skipped {problem}", file=sys.stderr)
+    _print_problems(report.problems)
     for line in missing[:10]:
         print(f"no context for {line}", file=sys.stderr)
 
@@ -218,7 +266,7 @@ def _print_collections(statistics: Mapping[str, Mapping[str, Any]], as_json: boo
 def _index_settings(args: argparse.Namespace) -> dict[str, Any]:
     "Arguments of `update_index`."
     return {"embed": args.embed, "parser": args.split, "contexts": args.contexts, "force": args.force,
-            "base_url": args.base_url, "show_progress": not args.quiet and sys.stderr.isatty()}
+            "base_url": args.base_url, "show_progress": not args.quiet and sys.stderr.isatty(), "wait": args.wait}
 
 def _index_all(args: argparse.Namespace) -> None:
     "ragnb index --all"
@@ -253,7 +301,9 @@ def _index(args: argparse.Namespace) -> None:
     if args.json:
         return _print_json(facts)
     _print_report(report)
-    skipped = f", {len(report.problems)} skipped" if report.problems else ""
+    from ragnb.documents.files import n_skipped
+    n = n_skipped(report.problems)
+    skipped = f", {n:,} skipped" if n else ""
     print(f"{args.index}: {len(index.doc_ids)} documents, {facts['seconds']:.1f} s, "
           f"peak memory {facts['peak_memory_mib']:,} MiB{skipped}")
 
@@ -286,17 +336,9 @@ def _pipeline(args: argparse.Namespace) -> Any:
     return Pipeline.from_index(
         index, retriever=args.retrieve, reranker=args.rerank, policy=args.policy, builder=args.context,
         compressor=args.compress, llm=resolve_llm(args.llm, args.base_url), reorder=not args.no_reorder,
-        **given, **_budget(args))
+        where=args.where, cut=args.cut, as_of=args.as_of, **given, **_budget(args))
 
 # %% ../nbs/99_cli/cli.ipynb #e076a493
-def _best_sentence(answer: Any) -> str | None:
-    "The text of the best sentence."
-    if not answer.best:
-        return None
-    i, span = answer.best
-    passage = answer.passages[i]
-    return passage.text[span.start - passage.span.start:span.end - passage.span.start]
-
 def _answer_facts(answer: Any) -> dict[str, Any]:
     "An answer as JSON values."
     from dataclasses import asdict
@@ -307,7 +349,7 @@ def _answer_facts(answer: Any) -> dict[str, Any]:
         spans = [[s.start, s.end] for s in mark.spans]
         marks.append({"number": mark.number, "id": mark.passage and mark.passage.id, "spans": spans})
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated,
-            "best_sentence": _best_sentence(answer), "passages": passages, "citations": marks,
+            "passages": passages, "citations": marks,
             "context": answer.context.text, "dropped": list(answer.context.dropped),
             "stats": asdict(answer.expansion.stats)}
 
@@ -326,37 +368,75 @@ def _write_page(answer: Any, pipeline: Any, args: argparse.Namespace) -> None:
         page = trace(answer, store=pipeline.expander.store).write(args.html)
         print(f"page: {page.resolve()}", file=sys.stderr)
 
-# %% ../nbs/99_cli/cli.ipynb #4360984f
-def _ask(args: argparse.Namespace) -> None:
-    "ragnb ask"
+# %% ../nbs/99_cli/cli.ipynb #2a77fd43
+def _asked(pipeline: Any, args: argparse.Namespace, history: Any) -> tuple[Any, Exception | None]:
+    "The answer, or everything up to a model that failed, and its error."
+    from ragnb.pipeline.answer import ModelError
+    try:
+        return pipeline.ask(args.question, history), None
+    except ModelError as error:
+        return error.answer, error
+
+def _with_error(facts: dict[str, Any], error: Exception | None) -> dict[str, Any]:
+    "JSON values, with the reason where the model failed."
+    return facts if error is None else facts | {"error": str(error)}
+
+# %% ../nbs/99_cli/cli.ipynb #3ded0790
+def _print_answer(answer: Any) -> None:
+    "The text of an answer, and the sources of a model's."
     from ragnb.context.labels import place_label
     from ragnb.pipeline.trace_data import visible
-    pipeline, history = _pipeline(args), _conversation(args)
-    answer = pipeline.ask(args.question, history)
-    _write_page(answer, pipeline, args)
-    if history is not None:
-        history.add(args.question, answer.text, answer.passages)
-        history.save(args.history)
-    if args.json:
-        return _print_json(_answer_facts(answer))
     print(visible(answer.text) if answer.text else "nothing was found")
     if answer.generated:
-        labels = [f"[{source.number}] {visible(place_label(source.passage))}" for source in answer.context.sources]
-        print("\n" + "\n".join(dict.fromkeys(labels)))
+        sources = {source.number: source.passage for source in reversed(answer.context.sources)}
+        print("\n" + "\n".join(f"[{n}] {visible(place_label(sources[n]))}" for n in sorted(sources)))
         for mark in answer.source_marks:
             if mark.passage is None:
                 print(f"[{mark.number}] is cited, but the context does not have it", file=sys.stderr)
+
+# %% ../nbs/99_cli/cli.ipynb #4360984f
+def _ask(args: argparse.Namespace) -> None:
+    "ragnb ask"
+    pipeline, history = _pipeline(args), _conversation(args)
+    answer, error = _asked(pipeline, args, history)
+    _write_page(answer, pipeline, args)
+    if history is not None and error is None:
+        from ragnb.context.sources import display_docs
+        shown = display_docs(answer.passages, pipeline.expander.store)
+        history.add(args.question, answer.text, answer.passages, shown)
+        history.save(args.history)
+    if args.json:
+        _print_json(_with_error(_answer_facts(answer), error))
+    else:
+        _print_answer(answer)
+    if error is not None:
+        raise error
 
 # %% ../nbs/99_cli/cli.ipynb #460e1444
 def _trace(args: argparse.Namespace) -> None:
     "ragnb trace"
     from ragnb.pipeline.trace_data import trace, visible
     pipeline = _pipeline(args)
-    answer = pipeline.ask(args.question, _conversation(args))
+    answer, error = _asked(pipeline, args, _conversation(args))
     _write_page(answer, pipeline, args)
     if args.json:
-        return _print_json(_answer_facts(answer) | {"trace": trace(answer).rows()})
-    print(trace(answer).table(), "", visible(answer.context.text), sep="\n")
+        _print_json(_with_error(_answer_facts(answer) | {"trace": trace(answer).rows()}, error))
+    else:
+        print(trace(answer).table(), "", visible(answer.context.text), sep="\n")
+    if error is not None:
+        raise error
+
+# %% ../nbs/99_cli/cli.ipynb #db097d95
+def _records(args: argparse.Namespace) -> None:
+    "ragnb records"
+    from ragnb.documents.record_files import write_records
+    problems: list[Any] = []
+    written = write_records(args.files, args.out, problems, args.kind, args.domain or "")
+    if args.json:
+        return _print_json({"out": args.out, "rows": written, "skipped": [str(p) for p in problems]})
+    for name, rows in written.items():
+        print(f"{name}: {rows:,} records")
+    _print_problems(problems)
 
 # %% ../nbs/99_cli/cli.ipynb #86e1fb0f
 def _info(args: argparse.Namespace) -> None:
@@ -375,14 +455,40 @@ def _info(args: argparse.Namespace) -> None:
             value = json.dumps(value, ensure_ascii=False)
         print(f"{key:<11} {value:,}" if isinstance(value, int) else f"{key:<11} {value}")
 
+# %% ../nbs/99_cli/cli.ipynb #a28e4714
+def _ls(args: argparse.Namespace) -> None:
+    "ragnb ls"
+    from ragnb.indexing.collections import list_documents
+    from ragnb.indexing.folder_index import Index
+    from ragnb.pipeline.trace_data import visible
+    rows = list_documents(Index.open(args.index))
+    if args.json:
+        return _print_json(rows)
+    width = max((len(row["id"]) for row in rows), default=2)
+    print(f"{'id':<{width}}  {'chunks':>7}  {'characters':>10}  doc_type  title")
+    for row in rows:
+        kind, title = visible(row["doc_type"] or "-"), visible(row["title"] or "-")
+        print(f"{visible(row['id']):<{width}}  {row['chunks']:>7,}  {row['characters']:>10,}  {kind:<8}  {title}")
+
+def _remove(args: argparse.Namespace) -> None:
+    "ragnb remove"
+    from ragnb.indexing.update import remove_documents
+    left = len(remove_documents(args.id, args.index, wait=args.wait).doc_ids)
+    removed = list(dict.fromkeys(args.id))
+    if args.json:
+        return _print_json({"removed": removed, "documents": left, "index": args.index})
+    print(f"{args.index}: {len(removed)} removed, {left} left")
+
 # %% ../nbs/99_cli/cli.ipynb #268add6f
 def _sample_data(given: str | None) -> Path:
     "The folder of the sample data."
-    places = [Path(given)] if given else [Path("data"), Path(__file__).resolve().parent.parent / "data"]
-    for place in places:
-        if (place / "corpus").is_dir() and (place / "questions").is_dir():
-            return place
-    raise InputError(f"no sample data in {str(places[0])!r}: run this in a clone of the repository, or give --data")
+    from ragnb.documents.files import sample_data
+    place = Path(given or "data")
+    if (place / "corpus").is_dir() and (place / "questions").is_dir():
+        return place
+    if given:
+        raise InputError(f"no sample data in {str(given)!r}: give --data, a folder with corpus and questions")
+    return sample_data()
 
 def _head(text: str, most: int = 16) -> str:
     "The first lines of a long text."
@@ -408,7 +514,6 @@ def _demo(args: argparse.Namespace) -> None:
     print(f"질문  {visible(args.question)}\n")
     print(f"## 왜 이 조각들인가 (why each chunk is here)\n\n{_head(why.table())}\n")
     print(f"## 문맥 (the context, {answer.context.size:,} characters)\n\n{visible(answer.context.text)}\n")
-    print(f"## 답: 가장 가까운 문장 (the best sentence)\n\n{visible(_best_sentence(answer) or '-')}\n")
     questions = load_questions(data / "questions", {d.id_: d.text for d in read_documents(data / "corpus", [])})
     result = evaluate(pipeline.passages, questions, show_progress=sys.stderr.isatty())
     held, name = round(result.values("containment").sum()), "multi-scale" if index.multiscale else "hybrid, neighbors:1"
@@ -433,22 +538,26 @@ def _load_eval(args: argparse.Namespace) -> Any:
         raise InputError(f"limit must be >= 1, got {args.limit}")
     if args.questions is None and args.qrels:
         raise InputError("--qrels goes with a corpus and questions")
-    if args.questions is None:
-        return load_dataset(args.corpus).limit(args.limit)
-    return load_jsonl(args.corpus, args.questions, args.qrels).limit(args.limit)
+    problems: list[Any] = []
+    try:
+        if args.questions is None:
+            return load_dataset(args.corpus, problems=problems).limit(args.limit)
+        return load_jsonl(args.corpus, args.questions, args.qrels, problems=problems).limit(args.limit)
+    finally:
+        _print_problems(problems, 20)
 
 # %% ../nbs/99_cli/cli.ipynb #c42b03b5
 def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
     "Strategies as rows: what they find, and what that costs a question."
-    from ragnb.evaluation.measures import bootstrap_interval
+    from ragnb.evaluation.measures import mean_interval
     measures = list(runs[0].measures)
     rows = [["strategy", *(measures or (f"recall@{b:,}" for b in budgets)), "ms", "reads"]]
     rows.append(["---"] * len(rows[0]))
     for run in runs:
         e, n = run.evaluation, max(1, len(run.evaluation.rows))
-        found = [(e.mean(m), bootstrap_interval(e.values(m))) for m in measures]
+        found = [(e.mean(m), mean_interval(e.values(m))) for m in measures]
         if not measures:
-            found = [(e.mean(budget=b), bootstrap_interval(e.values(budget=b))) for b in budgets]
+            found = [(e.mean(budget=b), mean_interval(e.values(budget=b))) for b in budgets]
         rows.append([run.strategy.name, *(f"{mean:.3f} [{low:.3f}, {high:.3f}]" for mean, (low, high) in found),
                      f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}"])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
@@ -466,12 +575,17 @@ def _plot_results(written: Path, runs: Sequence[Any]) -> None:
         plot_position(rows, save=written.parent / "position.png", budget=budgets[-1])
 
 # %% ../nbs/99_cli/cli.ipynb #d6b0ee6e
+def _side(args: argparse.Namespace, side: str) -> str:
+    "A side of a comparison; a name alone is a strategy of the results in --out."
+    is_place = "::" in side or Path(side).exists() or not (Path(args.out) / "results.json").is_file()
+    return side if is_place else f"{args.out}::{side}"
+
 def _compare(args: argparse.Namespace) -> None:
     "ragnb eval --compare"
     from dataclasses import asdict
     from ragnb.evaluation.comparison import compare_results
     facts: dict[str, dict[str, Any]] = {}
-    for name, c in compare_results(*args.compare).items():
+    for name, c in compare_results(*(_side(args, side) for side in args.compare)).items():
         measure = args.measure or c.measure
         if args.json:
             tests = {str(b): c.test(measure, b) for b in c.budgets or (0,)}
@@ -502,7 +616,8 @@ def _eval(args: argparse.Namespace) -> None:
     if args.json:
         return print(written.read_text(encoding="utf-8"))
     print(f"{dataset.name}: {len(dataset.documents):,} documents, {len(dataset.questions):,} questions, "
-          f"version {dataset.version}\n\n{_result_table(runs, plan.budgets)}")
+          f"version {dataset.version}\n" + "".join(f"({note})\n" for note in dataset.notes)
+          + f"\n{_result_table(runs, plan.budgets)}")
     print("\n{}: {seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(written, **_cost(started)))
 
 # %% ../nbs/99_cli/cli.ipynb #b0c1edfb
@@ -527,6 +642,14 @@ def _failed(error: Exception) -> int:
     print(f"ragnb: {told}", file=sys.stderr)
     return 3 if is_service or isinstance(error, ConnectionError) else 2
 
+# %% ../nbs/99_cli/cli.ipynb #081147a8
+def _refuse_empty(args: argparse.Namespace) -> None:
+    "Refuse options and paths without a value; the question has a message of its own."
+    for name, value in vars(args).items():
+        given = value if isinstance(value, list) else [value]
+        if name not in ("question", "command") and any(isinstance(v, str) and not v.strip() for v in given):
+            raise InputError(f"--{name.replace('_', '-')} needs a value, got {value!r}")
+
 # %% ../nbs/99_cli/cli.ipynb #04bf957e
 def _show_anything() -> None:
     "Let a terminal that cannot show a character show its number."
@@ -542,8 +665,10 @@ def main(
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _show_anything()
     args = make_parser().parse_args(argv)
-    commands = {"index": _index, "ask": _ask, "trace": _trace, "info": _info, "demo": _demo, "eval": _eval}
+    commands = {"index": _index, "ask": _ask, "trace": _trace, "info": _info, "ls": _ls, "remove": _remove,
+                "records": _records, "demo": _demo, "eval": _eval}
     try:
+        _refuse_empty(args)
         commands[args.command](args)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader (`| head`) has seen enough

@@ -27,17 +27,35 @@ def shared_models(name: str) -> Path:
 
 
 def small_sample(n_questions: int):
-    """Questions of the sample data over the documents that answer them: as a whole corpus, but small."""
+    """Questions of the sample data over the short documents that answer them: as a whole corpus, but small."""
     from dataclasses import replace
 
     from ragnb.evaluation.datasets import load_dataset
-    whole = load_dataset(SAMPLE).limit(n_questions)
-    needed = {e.doc_id for q in whole.questions for e in q.evidence}
-    shortest = sorted(whole.documents, key=lambda i: len(whole.documents[i].text))[:4]
-    return replace(whole, documents={i: d for i, d in whole.documents.items() if i in needed or i in shortest})
+    whole = load_dataset(SAMPLE)
+    lengths = {i: len(d.text) for i, d in whole.documents.items()}
+    short = [q for q in whole.questions if q.evidence and all(lengths[e.doc_id] <= 4_500 for e in q.evidence)]
+    asked = replace(whole, questions=short).limit(n_questions)
+    needed = {e.doc_id for q in asked.questions for e in q.evidence}
+    others = sorted(lengths, key=lengths.__getitem__)[:4]
+    return replace(asked, documents={i: d for i, d in whole.documents.items() if i in needed or i in others})
 
 
 @pytest.fixture
 def sample() -> Path:
     """The package's own sample data."""
     return SAMPLE
+
+
+@pytest.fixture(scope="session")
+def hr_units(tmp_path_factory):
+    """An index of the sample's HR rules as units, in a real Chroma; to be read only."""
+    from ragnb.indexing.update import update_index
+    return update_index(SAMPLE / "corpus/hr_labor", tmp_path_factory.mktemp("hr") / "units", show_progress=False)[0]
+
+
+@pytest.fixture(scope="session")
+def hr_chunks(tmp_path_factory):
+    """The same rules as parents and children; to be read only."""
+    from ragnb.indexing.update import update_index
+    folder = tmp_path_factory.mktemp("hr") / "chunks"
+    return update_index(SAMPLE / "corpus/hr_labor", folder, parser="parent-child", show_progress=False)[0]

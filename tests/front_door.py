@@ -9,11 +9,11 @@ import ragnb
 from ragnb import (
     Address, Answer, Bm25Retriever, ChromaStore, Compressor, ContextualNodeParser, Conversation, DebugContextBuilder, DuplicateIdError,
     Expander, ExpandPostprocessor, HeadingNodeParser, HierarchicalRetriever, HybridRetriever, HydeRetriever, Index, IndexMismatchError,
-    InputError, LlmContextNodeParser, LLMReranker, MemoryStore, MissingChunkError, ModelError, MultiQueryRetriever, MultiScaleRetriever,
+    InputError, LlmContextNodeParser, LLMReranker, LongContextReorderPostprocessor, MemoryStore, MissingChunkError, ModelError, MultiQueryRetriever, MultiScaleRetriever,
     NgramEmbedding, OnnxEmbedding, Outline, ParentChildNodeParser, Passage, Pipeline, QANodeParser, RagnbError, RankedContextBuilder,
     RecordNodeParser, RoutedNodeParser, SentenceWindowNodeParser, SimpleContextBuilder, Span, Strategy, TableNodeParser, TextNodeParser,
     UnitNodeParser, VectorRetriever, adaptive, by_doc_type, compare, evaluate, expand_dicts, index_documents, load_dataset, neighbors,
-    pages, parent, read_documents, resolve_embedding, resolve_llm, section, siblings, trace, update_index,
+    pages, parent, read_documents, resolve_embedding, resolve_llm, sample_data, section, siblings, trace, update_index,
 )
 
 
@@ -33,6 +33,7 @@ def ask(folder: Path, work: Path) -> Answer:
 def parts(folder: Path, work: Path) -> list[NodeWithScore]:
     """The same line from objects, in LlamaIndex's own terms."""
     index = Index.open(work / "index")
+    print(sample_data() / "corpus")
     documents: list[Document] = list(read_documents(folder, []))
     chunks, _ = index_documents(documents, work / "chunks", parser=ParentChildNodeParser(), show_progress=False)
     words = Bm25Retriever(chunks.bm25, chunks.store)
@@ -43,7 +44,8 @@ def parts(folder: Path, work: Path) -> list[NodeWithScore]:
     expansion = Expander(chunks.store, parent).expand(pipeline.find("연차").hits)
     print(index.doc_ids, expansion.stats.reads, [p.text for p in expansion.passages])
     postprocessor = ExpandPostprocessor(store=chunks.store, policy="neighbors:1")
-    return postprocessor.postprocess_nodes(hybrid.retrieve("연차"), query_str="연차")
+    wide = postprocessor.postprocess_nodes(hybrid.retrieve("연차"), query_str="연차")
+    return LongContextReorderPostprocessor(together="doc_id").postprocess_nodes(wide)
 
 
 def choose(folder: Path) -> str:

@@ -18,7 +18,7 @@ from ragnb.indexing import folder_index
 from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
-from ragnb.indexing.folder_index import Index
+from ragnb.indexing.folder_index import Index, part_names
 from ragnb.indexing.update import update_index
 from ragnb.retrieval.multiscale import MultiScaleRetriever
 from ragnb.chunking.base import SpanNodeParser
@@ -103,7 +103,7 @@ def state(index: Index) -> dict[str, Any]:
         "bm25": sorted(index.bm25.ids),
         "scores": {q: sorted(index.bm25.top_k(q.split(), 50)) for q in ("연차 병가", "travel leave")},
         "answers": answers,
-        "folders": sorted(p.name.rpartition("-")[0] for p in index.folder.iterdir() if p.is_dir()),
+        "folders": sorted(n.rpartition("-")[0] for n in part_names(index.manifest) if (index.folder / n).is_dir()),
     }
     return json.loads(json.dumps(held, sort_keys=True))
 

@@ -433,3 +433,9 @@ def test_public_names_have_one_home():
             if re.fullmatch(rf"{re.escape(module)}\.[A-Za-z]\w*", symbol):
                 homes.setdefault(symbol.rpartition(".")[2], set()).add(module)
     assert len(homes) > 200 and {n: m for n, m in homes.items() if len(m) > 1} == {}
+
+
+def test_no_chore_calls_what_would_install_quarto() -> None:
+    places = [ROOT / "Makefile", *(p for folder in (".ci", ".github", "tools") for p in (ROOT / folder).rglob("*") if p.suffix != ".pyc")]
+    for path in filter(Path.is_file, places):
+        assert not re.search(r"nbdev_(docs|preview|proc_nbs|prepare|readme|install)", path.read_text(encoding="utf-8")), path

@@ -5,27 +5,32 @@
 # %% ../../nbs/20_chunking/base.ipynb #e29ae5a0
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from llama_index.core.bridge.pydantic import field_validator
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['BOOKKEEPING', 'parent_index', 'SpanNodeParser', 'KnownSpanNodeParser', 'set_prefix']
+__all__ = ['BOOKKEEPING', 'parent_index', 'child_indices', 'SpanNodeParser', 'SizedNodeParser', 'KnownSpanNodeParser',
+           'set_prefix']
 
 # %% ../../nbs/20_chunking/base.ipynb #6ebf7964
-from ..documents.files import SCALARS
-from ..documents.span import Address, covering, DuplicateIdError, InputError, Outline, Span, union
+from ..documents.arguments import KnownArguments
+from ..documents.files import keep_metadata
+from ..documents.markdown import find_headings
+from ..documents.packing import TextRuler
+from ..documents.span import Address, DuplicateIdError, InputError, Outline, Span, union
 
 # %% ../../nbs/20_chunking/base.ipynb #c9fa58db
 def _blanks(text: str, levels: Mapping[str, Sequence[Span]]) -> dict[int, str]:
     "White space outside the chunks of at least one level, by the offset at which it begins."
     out: dict[int, str] = {}
     for spans in levels.values():
-        covered = union(spans)
+        covered = [Span(0, 0), *union(spans), Span(len(text), len(text))]
         for a, b in zip(covered, covered[1:]):
             if len(out.get(a.end, "")) < b.start - a.end:
                 out[a.end] = text[a.end:b.start]
@@ -42,14 +47,9 @@ def _pages(text: str, starts: Sequence[int] | None) -> list[tuple[int, Span]]:
 # %% ../../nbs/20_chunking/base.ipynb #aabec10f
 def _sections(text: str) -> list[tuple[str, Span]]:
     "Heading paths of a Markdown text, each with the span up to the next heading."
-    found = [(m.start(), len(m[1]), m[2].strip()) for m in re.finditer(r"^(#{1,6}) +(.+)$", text, re.M)]
-    ends = [*(start for start, _, _ in found[1:]), len(text)]
-    path: list[tuple[int, str]] = []
-    out = []
-    for (start, depth, title), end in zip(found, ends):
-        path = [p for p in path if p[0] < depth] + [(depth, title)]
-        out.append((" > ".join(t for _, t in path), Span(start, end)))
-    return out
+    found = find_headings(text)
+    ends = [*(heading.start for heading in found[1:]), len(text)]
+    return [(" > ".join(heading.path), Span(heading.start, end)) for heading, end in zip(found, ends)]
 
 # %% ../../nbs/20_chunking/base.ipynb #d6f70aeb
 def parent_index(
@@ -57,28 +57,66 @@ def parent_index(
     span: Span,               # A chunk
 ) -> int | None:              # None when no parent holds it whole
     "Find the last parent that holds a span whole."
-    return next((i for i in reversed(covering(parents, span)) if parents[i].contains(span)), None)
+    last = bisect_right(parents, span.start, key=lambda parent: parent.start) - 1   # of those before it, it ends last
+    return last if last >= 0 and span and parents[last].contains(span) else None
+
+# %% ../../nbs/20_chunking/base.ipynb #2600b58f
+def child_indices(
+    parents: Sequence[Span],  # Level p, sorted by start and by end
+    parent: int,              # Index of one of them
+    spans: Sequence[Span],    # A lower level, sorted by start and by end
+) -> range:                   # Indices of the spans whose `parent_index` it is; may be empty
+    "Find the chunks that belong to a parent."
+    first = bisect_left(spans, parents[parent].start, key=lambda s: s.start)
+    if parent + 1 < len(parents):
+        until = bisect_left(spans, parents[parent + 1].start, key=lambda s: s.start)
+    else:
+        until = len(spans)
+    return range(first, max(first, min(until, bisect_right(spans, parents[parent].end, key=lambda s: s.end))))
 
 # %% ../../nbs/20_chunking/base.ipynb #58f7487b
-def _relations(address: Address, n_chunks: int, parent: int | None) -> dict[NodeRelationship, RelatedNodeInfo]:
+def _link(doc_id: str, level: str, index: int) -> RelatedNodeInfo:
+    "A chunk as LlamaIndex's relationships name it."
+    return RelatedNodeInfo(node_id=str(Address(doc_id, level, index)))
+
+def _relations(
+    address: Address, n_chunks: int, parent: int | None, children: Sequence[RelatedNodeInfo] | None = None
+) -> dict[NodeRelationship, RelatedNodeInfo | list[RelatedNodeInfo]]:
     "LlamaIndex relationships of a chunk, from its address."
-    def related(level: str, index: int) -> RelatedNodeInfo:
-        return RelatedNodeInfo(node_id=str(Address(address.doc_id, level, index)))
-    out = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=address.doc_id)}
-    if address.index > 0:
-        out[NodeRelationship.PREVIOUS] = related(address.level, address.index - 1)
-    if address.index + 1 < n_chunks:
-        out[NodeRelationship.NEXT] = related(address.level, address.index + 1)
+    doc_id, level, index = address.doc_id, address.level, address.index
+    out: dict[NodeRelationship, Any] = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=doc_id)}
+    if index > 0:
+        out[NodeRelationship.PREVIOUS] = _link(doc_id, level, index - 1)
+    if index + 1 < n_chunks:
+        out[NodeRelationship.NEXT] = _link(doc_id, level, index + 1)
     if parent is not None:
-        out[NodeRelationship.PARENT] = related("p", parent)
+        out[NodeRelationship.PARENT] = _link(doc_id, "p", parent)
+    if children is not None:
+        out[NodeRelationship.CHILD] = list(children)
     return out
 
+def _children(outline: Outline, parent: int) -> list[RelatedNodeInfo] | None:
+    "The chunks of a parent on all lower levels; None for a document without lower levels."
+    levels, parents = {k: v for k, v in outline.levels.items() if k != "p" and v}, outline.levels["p"]
+    found = [_link(outline.doc_id, k, i) for k, v in levels.items() for i in child_indices(parents, parent, v)]
+    return found if levels else None
+
 # %% ../../nbs/20_chunking/base.ipynb #4a719151
-BOOKKEEPING: tuple[str, ...] = ("level", "index", "parent", "page", "window")  # Metadata keys for programs only
+BOOKKEEPING: tuple[str, ...] = (
+    "level", "index", "parent", "parent_id", "page", "window", "original_text"
+)  # Metadata keys for programs only
 
 
-class SpanNodeParser(NodeParser):
+class SpanNodeParser(KnownArguments, NodeParser):
     "Base of the splitters: spans first, nodes with true offsets and deterministic ids from them."
+
+    @classmethod
+    def from_defaults(
+        cls,
+        **settings: Any,   # Arguments of the class
+    ) -> SpanNodeParser:
+        "Make a splitter, as LlamaIndex's own are usually made."
+        return cls(**settings)
 
     @abstractmethod
     def split(
@@ -95,7 +133,7 @@ class SpanNodeParser(NodeParser):
         text = document.get_content()
         levels = self.split(text)
         pages = _pages(text, document.metadata.get("page_starts"))
-        metadata = {k: v for k, v in document.metadata.items() if isinstance(v, SCALARS)}
+        metadata = keep_metadata(document.metadata)
         return Outline(document.node_id, len(text), levels, _blanks(text, levels), pages, _sections(text), metadata)
 
     def node_at(
@@ -106,14 +144,17 @@ class SpanNodeParser(NodeParser):
     ) -> TextNode:
         "Make the node of one chunk."
         spans, span = outline.levels[address.level], outline.span_of(address)
-        parent = parent_index(outline.levels.get("p", ()), span) if address.level != "p" else None
-        metadata = {**outline.metadata, "level": address.level, "index": address.index}
+        above = address.level == "p"
+        parent = None if above else parent_index(outline.levels.get("p", ()), span)
+        children = _children(outline, address.index) if above else None
+        metadata = {**keep_metadata(outline.metadata), "level": address.level, "index": address.index}
         if parent is not None:
             metadata["parent"] = parent
+            metadata.setdefault("parent_id", str(Address(address.doc_id, "p", parent)))
         if pages := outline.pages_of(span):
             metadata["page"] = pages[0]
         return TextNode(id_=str(address), text=span.of(text), start_char_idx=span.start, end_char_idx=span.end,
-                        metadata=metadata, relationships=_relations(address, len(spans), parent),
+                        metadata=metadata, relationships=_relations(address, len(spans), parent, children),
                         excluded_embed_metadata_keys=[*BOOKKEEPING], excluded_llm_metadata_keys=[*BOOKKEEPING])
 
     def parse(
@@ -148,6 +189,24 @@ class SpanNodeParser(NodeParser):
     def _postprocess_parsed_nodes(self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]) -> list[BaseNode]:
         return nodes  # offsets, metadata and relationships are already right
 
+# %% ../../nbs/20_chunking/base.ipynb #375469b0
+class SizedNodeParser(SpanNodeParser):
+    "Base of the splitters that have a size."
+    tokenizer: str = "characters"   # What sizes and overlaps count: characters, words, kiwi, cl100k_base, a tokenizer.json
+
+    @field_validator("tokenizer")
+    @classmethod
+    def _known_tokenizer(cls, name: str) -> str:
+        TextRuler("", name)
+        return name
+
+    def ruler(
+        self,
+        text: str,     # The whole document
+    ) -> TextRuler:
+        "What measures a text for this splitter."
+        return TextRuler(text, self.tokenizer)
+
 # %% ../../nbs/20_chunking/base.ipynb #a9594c0e
 class KnownSpanNodeParser(SpanNodeParser):
     "Makes nodes of spans that are known already."
@@ -164,10 +223,10 @@ class KnownSpanNodeParser(SpanNodeParser):
 def set_prefix(
     node: TextNode,              # Changed in place
     prefix: str,                 # '' for none
-    metadata: Mapping[str, Any], # More metadata for programs; values that are not scalars are left out
+    metadata: Mapping[str, Any], # More metadata for programs: scalars, and lists of scalars
 ) -> None:
     "Give a node its prefix, the only metadata that embedder and LLM read."
-    node.metadata |= {k: v for k, v in metadata.items() if isinstance(v, SCALARS)} | {"prefix": prefix}
+    node.metadata |= keep_metadata(metadata) | {"prefix": prefix}
     keys = dict.fromkeys((*BOOKKEEPING, *node.excluded_embed_metadata_keys, *node.metadata))
     hidden = [k for k in keys if k != "prefix" or not prefix]
     node.excluded_embed_metadata_keys = [*hidden]

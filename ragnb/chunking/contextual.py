@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ __all__ = ['CONTEXT_PROMPT', 'heading_path', 'article_label', 'contextual_header
            'document_window', 'ContextWriter', 'LlmContextNodeParser']
 
 # %% ../../nbs/20_chunking/contextual.ipynb #ebe8c2bf
-from ..documents.span import covering, InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
+from ..documents.span import InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
 from ..models.calls import aask_all, ask_all, Call, CallCache, CallReport, clean_answer, model_name
 from ..models.llm import fill_prompt
 from .base import SpanNodeParser
@@ -31,8 +32,9 @@ def heading_path(
     span: Span,
 ) -> str:  # `휴가규정 > 3. 연차휴가 > 3.1 기본 일수`; '' when no heading precedes the span
     "The path of headings above a span."
-    run = covering([s for _, s in outline.sections], Span(span.start, span.start + 1))
-    return outline.sections[run[0]][0] if run else ""
+    last = bisect_right(outline.sections, span.start, key=lambda section: section[1].start) - 1
+    inside = last >= 0 and span.start < outline.sections[last][1].end
+    return outline.sections[last][0] if inside else ""
 
 # %% ../../nbs/20_chunking/contextual.ipynb #bba11ab1
 def article_label(
@@ -100,6 +102,13 @@ class ContextualNodeParser(SpanNodeParser):
         return nodes, outline
 
 # %% ../../nbs/20_chunking/contextual.ipynb #fa0b3080
+def _lines_before(text: str, end: int) -> Iterator[str]:
+    "The lines before an offset, the last first; only as many as are asked for."
+    while end > 0:
+        start = text.rfind("\n", 0, end - 1) + 1
+        yield from reversed(text[start:end].splitlines())
+        end = start
+
 def enclosing_lines(
     text: str,          # The whole file
     span: Span,         # A chunk of it
@@ -111,15 +120,17 @@ def enclosing_lines(
         raise InputError(f"most and width must be >= 1, got most={most}, width={width}")
     def depth(line: str) -> int:
         return len(line) - len(line.lstrip())
-    lines = [line.expandtabs(4) for line in text[:span.start].splitlines()]
     body = text[text.rfind("\n", 0, span.start) + 1:span.end].expandtabs(4).splitlines()
     least = next((depth(line) for line in body if line.strip()), 0)
     out: list[str] = []
-    for line in reversed(lines):
-        if least and depth(line) < least and re.search(r"\w\w", line):  # not a closing bracket
+    for line in _lines_before(text, span.start):
+        if not least or len(out) == most:
+            break
+        line = line.expandtabs(4)
+        if depth(line) < least and re.search(r"\w\w", line):  # not a closing bracket
             out.append(" ".join(line.split())[:width])
             least = depth(line)
-    return out[::-1][-most:]
+    return out[::-1]
 
 # %% ../../nbs/20_chunking/contextual.ipynb #19320e8a
 def document_window(

@@ -15,21 +15,25 @@ __all__ = ['pack_lazily']
 
 # %% ../../nbs/20_chunking/lazy_packing.ipynb #8d3eb59a
 from ..documents.markdown import bare_line, Table
-from ..documents.packing import cut_long, overlap_start
+from ..documents.packing import cut_long, overlap_start, TextRuler
 from ..documents.span import Span
 from ragnb.documents.text import (
     BLOCK_EDGE, ends_sentence, kiwi_cuts, LONGEST_ANALYSED, SENTENCE_END, sentence_spans, tears
 )
 
 # %% ../../nbs/20_chunking/lazy_packing.ipynb #6c6c9ad9
-def _table_atoms(text: str, table: Table, size: int) -> list[Span]:
-    "The table itself where it fits, else its rows; the header stays with the first row."
-    if len(table.span) <= size:
+_CONTINUES = re.compile(r"\|\s*\|")     # A row without a first cell
+
+def _table_atoms(
+    text: str, table: Table, size: int, whole: bool = False, ruler: TextRuler | None = None
+) -> list[Span]:
+    "The table itself where it fits or may not be cut, else its rows; the header stays with the first row."
+    ruler = ruler or TextRuler(text)
+    if whole or ruler.fits(table.span.start, table.span.end, size):
         return [table.span]
     out = [table.header] if table.header else []
     for i, row in enumerate(table.rows):
-        joins = i == 0 or re.match(r"\|\s*\|", bare_line(text, row))
-        if out and joins and row.end - out[-1].start <= size:
+        if out and (i == 0 or _CONTINUES.match(bare_line(text, row)) and ruler.fits(out[-1].start, row.end, size)):
             out[-1] = out[-1].hull(row)
         else:
             out.append(row)
@@ -42,12 +46,16 @@ class _Plan(NamedTuple):
     solid: set[int]            # Edges at which a table or row begins
     walls: list[Span]          # The tables
 
-def _plan(text: str, span: Span, tables: Sequence[Table], size: int) -> _Plan:
+def _plan(
+    text: str, span: Span, tables: Sequence[Table], size: int, whole: bool = False, ruler: TextRuler | None = None
+) -> _Plan:
     "Plan a part of a text."
     edges, solid = [span.start], set()
-    inside = [t for t in tables if span.contains(t.span)]
+    first = bisect_left(tables, span.start, key=lambda t: t.span.start)
+    last = bisect_right(tables, span.end, key=lambda t: t.span.end)
+    inside = tables[first:last]
     for table in inside:
-        starts = [atom.start for atom in _table_atoms(text, table, size)]
+        starts = [atom.start for atom in _table_atoms(text, table, size, whole, ruler)]
         solid.update(starts)
         edges += [s for s in starts if s > edges[-1]]
         if table.span.end < span.end:
@@ -58,8 +66,9 @@ def _plan(text: str, span: Span, tables: Sequence[Table], size: int) -> _Plan:
 class _LazyText:
     "The paragraphs and sentences of a text, found where they are asked for."
 
-    def __init__(self, text: str, plan: _Plan, size: int, method: str) -> None:
+    def __init__(self, text: str, plan: _Plan, size: int, method: str, ruler: TextRuler | None = None) -> None:
         self.text, self.plan, self.size, self.method = text, plan, size, method
+        self.ruler = ruler or TextRuler(text)
         self.last = (0, 0)                         # The paragraph that was looked at last
         self.atoms: dict[int, list[int]] = {}      # Paragraph -> where its second and further atoms begin
         self.starts: dict[int, list[int]] = {}     # Paragraph -> where its sentences begin, by the analyser
@@ -102,15 +111,21 @@ class _LazyText:
     def sentences(self, start: int, end: int) -> list[int]:
         "Where the second and further sentences of a paragraph begin, or pieces of sentences that are too long."
         if start not in self.atoms:
-            body = self.text[start:end]
-            found = sentence_spans(body, self.method)
-            pieces = [piece for sentence in found for piece in cut_long(body, sentence, self.size)]
-            self.atoms[start] = [start + piece.start for piece in pieces[1:]]
+            found = [Span(start + s.start, start + s.end) for s in sentence_spans(self.text[start:end], self.method)]
+            pieces = [piece for sentence in found for piece in cut_long(self.text, sentence, self.size, self.ruler)]
+            self.atoms[start] = [piece.start for piece in pieces[1:]]
         return self.atoms[start]
 
-    def last_sentence(self, start: int, end: int, limit: int) -> int | None:
-        "Where the last sentence of a paragraph that ends up to `limit` does so; None when that is far away."
-        low = max(start, limit - min(400, self.size // 2))
+    def first_atom(self, start: int, end: int, at: int) -> int:
+        "Where the first piece of a paragraph from an offset on ends."
+        starts = self.sentences(start, end)
+        k = bisect_right(starts, at)
+        stop = starts[k] if k < len(starts) else end
+        return next(cut_long(self.text, Span(at, self.trimmed(stop)), self.size, self.ruler)).end
+
+    def last_sentence(self, start: int, end: int, limit: int, room: int) -> int | None:
+        "Where the last sentence of a paragraph that ends up to `limit` does so; None when that is half of `room` away."
+        low = max(start, limit - min(400, room // 2))
         return self._by_rule(low, end, limit) if self.method == "rule" else self._by_kiwi(start, end, low, limit)
 
     def _by_rule(self, low: int, end: int, limit: int) -> int | None:
@@ -133,13 +148,24 @@ class _LazyText:
 class _Packer:
     "Packs one part of a text."
 
-    def __init__(self, text: str, plan: _Plan, size: int, method: str) -> None:
+    def __init__(self, text: str, plan: _Plan, size: int, method: str, ruler: TextRuler | None = None) -> None:
         self.text, self.plan, self.size = text, plan, size
-        self.lazy = _LazyText(text, plan, size, method)
+        self.ruler = ruler or TextRuler(text)
+        self.lazy = _LazyText(text, plan, size, method, self.ruler)
 
     def reach(self, start: int) -> int:
         "The last place at which a chunk from `start` may end; `start` or before when its first atom is too long."
-        limit = start + self.size
+        limit = self.ruler.reach(start, self.size, self.plan.edges[-1])
+        while limit > start:
+            cut = self._cut(start, limit)
+            end = self.lazy.trimmed(cut)
+            if cut <= start or self.ruler.fits(start, end, self.size):
+                return cut
+            limit = end - 1                     # fewer characters, and yet more tokens
+        return start
+
+    def _cut(self, start: int, limit: int) -> int:
+        "Where a chunk from `start` ends when its text may reach to `limit`."
         if limit >= self.plan.edges[-1]:
             return self.plan.edges[-1]
         first, end = self.lazy.piece(limit)
@@ -147,16 +173,21 @@ class _Packer:
             return end
         if first in self.plan.solid:
             return first
-        cut = self.lazy.last_sentence(first, end, limit)
+        cut = self.lazy.last_sentence(first, end, limit, limit - start)
         if cut is None:
             cut = self.lazy.fitting(self.lazy.sentences(first, end), limit)
         return first if cut is None else cut
+
+    def _first_atom(self, at: int) -> int:
+        "Where a row ends that is longer than a chunk; elsewhere, the first sentence or piece of one."
+        first, end = self.lazy.piece(at)
+        return end if first in self.plan.solid else self.lazy.first_atom(first, end, at)
 
     def back(self, last: Span, overlap: int) -> int:
         "Where the next chunk begins when it shares text with the last one; overlap never reaches into a table."
         k = bisect_left(self.plan.walls, last.end, key=lambda w: w.start) - 1
         floor = min(self.plan.walls[k].end, last.end) if k >= 0 else 0
-        start = overlap_start(self.text, last, overlap, floor)
+        start = overlap_start(self.text, last, overlap, floor, self.ruler)
         return start if start < last.end else len(self.text)
 
     def spans(self, overlap: int) -> Iterator[Span]:
@@ -169,7 +200,7 @@ class _Packer:
             if cut <= at and start < at:
                 start, cut = at, self.reach(at)
             if cut <= at:
-                cut = edges[bisect_right(edges, at)]           # a row that is longer than a chunk
+                cut = self._first_atom(at)
             last = Span(start, self.lazy.trimmed(cut))
             yield last
             at = cut
@@ -181,9 +212,13 @@ def pack_lazily(
     text: str,                     # The whole document
     span: Span,                    # The part to pack, without white space at its ends
     tables: Sequence[Table] = (),  # Of the document; rows of those inside the part are never cut
-    size: int = 1500,              # Characters of a chunk, at most, but for a longer row
-    overlap: int = 0,              # Characters shared by neighboring chunks, at most
+    size: int = 1500,              # Length of a chunk, at most, but for a longer row or a header with its first row
+    overlap: int = 0,              # Shared by neighboring chunks, at most
     method: str = "rule",          # How sentences are found: kiwi or rule
+    whole_tables: bool = False,    # Cut no table at all
+    ruler: TextRuler | None = None,  # Of the whole document: size and overlap are its tokens; characters when None
 ) -> Iterator[Span]:               # Starts and ends both strictly increase
     "Pack a part of a text into chunks of whole sentences and rows."
-    return _Packer(text, _plan(text, span, tables, size), size, method).spans(overlap)
+    ruler = ruler or TextRuler(text)
+    plan = _plan(text, span, tables, size, whole_tables, ruler)
+    return _Packer(text, plan, size, method, ruler).spans(overlap)

@@ -13,19 +13,22 @@ from llama_index.core.bridge.pydantic import model_validator
 __all__ = ['ParentChildNodeParser']
 
 # %% ../../nbs/20_chunking/parent_child.ipynb #05fca48d
-from ..documents.packing import cut_long, pack
+from ..documents.packing import cut_long, pack, TextRuler
 from ..documents.span import InputError, Span
 from ..documents.text import sentence_spans
-from .base import SpanNodeParser
+from .base import SizedNodeParser
 
 # %% ../../nbs/20_chunking/parent_child.ipynb #1ec2c0e5
-def _children(text: str, sentences: Sequence[Span], parents: Sequence[Span], size: int, overlap: int) -> list[Span]:
+def _children(
+    text: str, sentences: Sequence[Span], parents: Sequence[Span], size: int, overlap: int,
+    ruler: TextRuler | None = None,
+) -> list[Span]:
     "Children packed from sentences, each inside a parent."
-    atoms = [piece for sentence in sentences for piece in cut_long(text, sentence, size)]
-    return pack(text, atoms, size, overlap, stops=[p.end for p in parents], floors=[p.start for p in parents])
+    atoms = [piece for sentence in sentences for piece in cut_long(text, sentence, size, ruler)]
+    return pack(text, atoms, size, overlap, [p.end for p in parents], [p.start for p in parents], ruler)
 
 # %% ../../nbs/20_chunking/parent_child.ipynb #8114b9da
-class ParentChildNodeParser(SpanNodeParser):
+class ParentChildNodeParser(SizedNodeParser):
     """Parents to read (level p) and children to search (level c).
 
     Parameters
@@ -42,11 +45,13 @@ class ParentChildNodeParser(SpanNodeParser):
         How sentences are found: `auto` (kiwi for Korean), `kiwi` or `rule`.
     levels : tuple of str
         Which levels become nodes: `("p", "c")` or one of them.
+    tokenizer : str
+        What sizes and overlaps count: `characters`, the default, `words`, `kiwi`, `cl100k_base` or a `tokenizer.json`.
 
     Raises
     ------
     ValueError
-        For an overlap that is not smaller than its size, a child larger than a parent, or unknown levels.
+        For an overlap that is not smaller than its size, a child larger than a parent, unknown levels or an unknown tokenizer.
     """
     parent_size: int = 800
     parent_overlap: int = 100
@@ -69,8 +74,8 @@ class ParentChildNodeParser(SpanNodeParser):
 
     def split(self, text: str) -> dict[str, list[Span]]:
         "Parents and children of a text."
-        found = sentence_spans(text, self.sentences)
-        sentences = [piece for sentence in found for piece in cut_long(text, sentence, self.parent_size)]
-        parents = pack(text, sentences, self.parent_size, self.parent_overlap)
-        children = _children(text, sentences, parents, self.child_size, self.child_overlap)
+        found, ruler = sentence_spans(text, self.sentences), self.ruler(text)
+        sentences = [piece for sentence in found for piece in cut_long(text, sentence, self.parent_size, ruler)]
+        parents = pack(text, sentences, self.parent_size, self.parent_overlap, ruler=ruler)
+        children = _children(text, sentences, parents, self.child_size, self.child_overlap, ruler)
         return {level: spans for level, spans in (("p", parents), ("c", children)) if level in self.levels}

@@ -17,6 +17,7 @@ __all__ = ['CONTEXTS', 'DEFAULT_SPLITTER', 'SPLITTERS', 'with_contexts', 'resolv
 
 # %% ../../nbs/20_chunking/parsers.ipynb #bd19ce76
 from ..documents.span import IndexMismatchError, InputError
+from ..documents.text import tokenizer
 from .base import SpanNodeParser
 from .contextual import ContextualNodeParser, LlmContextNodeParser
 from .parent_child import ParentChildNodeParser
@@ -43,15 +44,20 @@ def with_contexts(
     return LlmContextNodeParser(parser=parser, name="title", llm=llm, cache=cache)
 
 # %% ../../nbs/20_chunking/parsers.ipynb #4d0ca5fa
-def _parent_child(*sizes: str | None) -> ParentChildNodeParser:
-    "Parents and children, with the sizes and overlaps given."
-    names = ("parent_size", "parent_overlap", "child_size", "child_overlap")
-    return ParentChildNodeParser(**{name: int(size) for name, size in zip(names, sizes) if size is not None})
+def _by(name: str | None) -> dict[str, str]:
+    "The argument of a tokenizer that is named; `InputError` for an unknown one."
+    return {"tokenizer": tokenizer(name).name} if name else {}
 
-def _chunks(size: str | int = 10**9, overlap: str | int = 0) -> ParentChildNodeParser:
+def _parent_child(*parts: str | None) -> ParentChildNodeParser:
+    "Parents and children, with the sizes and overlaps given, and what they count."
+    names = ("parent_size", "parent_overlap", "child_size", "child_overlap")
+    sizes = {name: int(size) for name, size in zip(names, parts) if size is not None}
+    return ParentChildNodeParser(**sizes, **_by(parts[-1]))
+
+def _chunks(size: str | int = 10**9, overlap: str | int = 0, by: str | None = None) -> ParentChildNodeParser:
     "Chunks of one size; without one each document is one chunk."
     return ParentChildNodeParser(levels=("c",), parent_size=10**9, parent_overlap=0, child_size=int(size),
-                                 child_overlap=int(overlap))
+                                 child_overlap=int(overlap), **_by(by))
 
 def _structure(rules: str | None) -> RoutedNodeParser:
     "Each file by a rule, of a file when one is named."
@@ -59,12 +65,12 @@ def _structure(rules: str | None) -> RoutedNodeParser:
 
 # %% ../../nbs/20_chunking/parsers.ipynb #5cafd71a
 _NAMED: dict[str, tuple[str, Callable[..., SpanNodeParser]]] = {
-    "units":        (r"", UnitNodeParser),
-    "parent-child": (r"(?::(\d+)/(\d+),(\d+)/(\d+))?", _parent_child),
-    "chunks":       (r":(\d+)/(\d+)", _chunks),
+    "units":        (r"(?:@(.+))?", lambda by: UnitNodeParser(**_by(by))),
+    "parent-child": (r"(?::(\d+)/(\d+),(\d+)/(\d+))?(?:@(.+))?", _parent_child),
+    "chunks":       (r":(\d+)/(\d+)(?:@(.+))?", _chunks),
     "whole":        (r"", _chunks),
-    "sentence":     (r"", SentenceWindowNodeParser),
-    "records":      (r"", RecordNodeParser),
+    "sentence":     (r"(?:@(.+))?", lambda by: SentenceWindowNodeParser(store_window=False, **_by(by))),   # an index
+    "records":      (r"(?:@(.+))?", lambda by: RecordNodeParser(**_by(by))),                   # computes windows
     "structure":    (r"(?::(.*))?", _structure),
 }
 
@@ -85,12 +91,14 @@ def resolve_parser(
         return with_contexts(resolve_parser(rest), llm, cache)
     if name == "titled" and rest:
         return ContextualNodeParser(parser=resolve_parser(rest), name="title")
+    name = re.split("[:@]", spec, maxsplit=1)[0]
     if name in _NAMED:
         pattern, make = _NAMED[name]
         if match := re.fullmatch(pattern, spec[len(name):], re.DOTALL):
             return make(*match.groups())
     raise InputError(f"unknown splitter {spec!r}: use units, parent-child, parent-child:800/100,200/30, chunks:400/0, "
-                     "whole, sentence, records, structure, structure:RULES, titled:SPLITTER or contexts:SPLITTER")
+                     "whole, sentence, records, structure, structure:RULES, titled:SPLITTER or contexts:SPLITTER; "
+                     "with sizes in tokens chunks:200/20@cl100k_base, also units@…, parent-child…@…, sentence@…, records@…")
 
 # %% ../../nbs/20_chunking/parsers.ipynb #ac15f5e3
 def makes_units(
@@ -114,7 +122,8 @@ def describe_parser(
     "Kind and parameters of a splitter."
     hidden = {"include_metadata", "include_prev_next_rel", "callback_manager", "id_func", "parser"}
     inner = {"parser": describe_parser(parser.parser)} if isinstance(parser, ContextualNodeParser) else {}
-    return json.loads(json.dumps({"splitter": type(parser).__name__} | parser.model_dump(exclude=hidden) | inner))
+    settings = {k: v for k, v in parser.model_dump(exclude=hidden).items() if k != "class_name"}
+    return json.loads(json.dumps({"splitter": parser.class_name()} | settings | inner))
 
 # %% ../../nbs/20_chunking/parsers.ipynb #8ea8e2d8
 def parser_from(

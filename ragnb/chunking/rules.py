@@ -20,7 +20,9 @@ __all__ = ['RULE_SPLITTERS', 'DEFAULT_RULES', 'Rule', 'parse_rules', 'load_rules
 # %% ../../nbs/20_chunking/rules.ipynb #138d1e20
 from ..documents.kinds import detect_kind
 from ..documents.markdown import find_tables
+from ..documents.packing import TextRuler
 from ..documents.span import InputError, Outline, Span
+from ..documents.text import count_tokens
 from .base import set_prefix, SpanNodeParser
 from ragnb.chunking.structure import (
     HeadingNodeParser, QANodeParser, RecordNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser
@@ -48,11 +50,16 @@ class Rule(BaseModel):
     splitter: Literal["default", "table_aware", "qa_aware", "headings", "articles"] = "default"
     size: int = Field(default=1500, ge=1)                           # Characters of a chunk
     overlap: int = Field(default=150, ge=0)                         # Characters
+    whole_tables: bool = False                                      # Cut no table, whatever its length
+    article_size: int = Field(default=0, ge=0)                      # Characters; longer articles are cut; 0: `size`
+    record_size: int = Field(default=0, ge=0)                       # Characters of a record left whole; 0: `size`
+    tokenizer: str = "characters"                                   # What all lengths of the rule count
 
     @model_validator(mode="after")
     def _check(self) -> Rule:
         if self.overlap >= self.size:
             raise ValueError(f"overlap must be < size, got overlap={self.overlap}, size={self.size}")
+        TextRuler("", self.tokenizer)          # is there such a tokenizer?
         return self
 
 # %% ../../nbs/20_chunking/rules.ipynb #b9f47f05
@@ -125,6 +132,8 @@ split = above
 splitter = articles
 size = 2000
 overlap = 200
+article_size = 3000
+record_size = 3500
 [court-cases]
 match = court_cases_tax.jsonl, court_cases_labor.jsonl
 splitter = articles
@@ -133,11 +142,14 @@ kind = statute
 splitter = articles
 size = 2000
 overlap = 200
+article_size = 3000
+record_size = 3500
 [interpretations]
 kind = interpretation
 splitter = articles
 size = 2000
 overlap = 200
+record_size = 3500
 [rulings]
 kind = ruling
 splitter = articles
@@ -171,7 +183,7 @@ class RoutedNodeParser(SpanNodeParser):
     sentences : str
         How sentences are found: `auto` (kiwi for Korean), `kiwi` or `rule`.
     parent_size : int
-        Characters of a parent (level p); 0 for no parents, the default.
+        Characters of a parent (level p), tokens where the rule names a tokenizer; 0 for no parents, the default.
     """
     rules: tuple[Rule, ...] = Field(default_factory=lambda: parse_rules(DEFAULT_RULES))
     sentences: str = "auto"
@@ -219,8 +231,12 @@ class RoutedNodeParser(SpanNodeParser):
         document: BaseNode,
     ) -> tuple[Rule, StructureNodeParser]:  # The splitter leaves the document whole when the rule does
         "The rule for a document, and the splitter that it asks for."
-        rule, length = self.rule_for(document), len(document.get_content())
-        shared = {"sentences": self.sentences, "parent_size": self.parent_size}
+        rule, text = self.rule_for(document), document.get_content()
+        shared = {"sentences": self.sentences, "parent_size": self.parent_size, "tokenizer": rule.tokenizer}
+        length = 0 if rule.split == "always" else count_tokens(text, rule.tokenizer)
         if rule.split == "never" or rule.split == "above" and length <= rule.threshold:
             return rule, TextNodeParser(size=max(1, length), overlap=0, **shared)
-        return rule, RULE_SPLITTERS[rule.splitter](size=rule.size, overlap=rule.overlap, **shared)
+        shared |= {"size": rule.size, "overlap": rule.overlap, "whole_tables": rule.whole_tables}
+        if rule.splitter == "articles":
+            shared |= {"article_size": rule.article_size or None, "threshold": rule.record_size or None}
+        return rule, RULE_SPLITTERS[rule.splitter](**shared)

@@ -15,40 +15,49 @@ __all__ = ['SentenceWindowNodeParser']
 from ..documents.packing import cut_long
 from ..documents.span import Outline, Span
 from ..documents.text import sentence_spans
-from .base import SpanNodeParser
+from .base import SizedNodeParser
 
 # %% ../../nbs/20_chunking/sentence_window.ipynb #e4756059
-class SentenceWindowNodeParser(SpanNodeParser):
-    """One sentence a chunk (level s); its window is computed from addresses, or stored on request.
+class SentenceWindowNodeParser(SizedNodeParser):
+    """One sentence a chunk (level s), with its window in the metadata, and computable from its address.
 
     Parameters
     ----------
     window_size : int
         Sentences on each side of a stored window, >= 0. Default 3.
     store_window : bool
-        Also keep the window's text in `metadata["window"]`. Default no.
+        Keep the texts of window and sentence in the metadata. Default yes; an index computes windows and says no.
+    window_metadata_key : str
+        Key of the window's text. Default `window`.
+    original_text_metadata_key : str
+        Key of the sentence's text. Default `original_text`.
     max_size : int
         Characters; a longer sentence is cut. Default 800.
     sentences : str
         How sentences are found: `auto` (kiwi for Korean), `kiwi` or `rule`.
+    tokenizer : str
+        What `max_size` counts: `characters`, the default, `words`, `kiwi`, `cl100k_base` or a `tokenizer.json`.
     """
     window_size: int = Field(default=3, ge=0)
-    store_window: bool = False
+    store_window: bool = True
+    window_metadata_key: str = "window"
+    original_text_metadata_key: str = "original_text"
     max_size: int = Field(default=800, ge=1)
     sentences: str = "auto"
 
     def split(self, text: str) -> dict[str, list[Span]]:
         "Sentences of a text."
-        found = sentence_spans(text, self.sentences)
-        return {"s": [piece for sentence in found for piece in cut_long(text, sentence, self.max_size)]}
+        found, ruler = sentence_spans(text, self.sentences), self.ruler(text)
+        return {"s": [piece for sentence in found for piece in cut_long(text, sentence, self.max_size, ruler)]}
 
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
-        "Split one document into sentences, and store their windows if asked."
+        "Split one document into sentences, with their windows."
         nodes, outline = super().parse(document)
-        if self.store_window:
-            spans, text = outline.levels["s"], document.get_content()
-            for i, node in enumerate(nodes):
-                first = spans[max(0, i - self.window_size)]
-                last = spans[min(len(spans) - 1, i + self.window_size)]
-                node.metadata["window"] = first.hull(last).of(text)
+        spans, text = outline.levels["s"], document.get_content()
+        keys = (self.window_metadata_key, self.original_text_metadata_key)
+        for i, node in enumerate(nodes if self.store_window else ()):
+            first, last = spans[max(0, i - self.window_size)], spans[min(len(spans) - 1, i + self.window_size)]
+            node.metadata |= dict(zip(keys, (first.hull(last).of(text), node.text)))
+            for hidden in (node.excluded_embed_metadata_keys, node.excluded_llm_metadata_keys):
+                hidden += [key for key in keys if key not in hidden]
         return nodes, outline

@@ -22,11 +22,12 @@ __all__ = ['TextBlock', 'PrefixedChunk', 'StructureNodeParser', 'TextNodeParser'
 # %% ../../nbs/20_chunking/structure.ipynb #3e5af86a
 from ..documents.kinds import records_of
 from ..documents.markdown import find_headings, find_tables, Table
+from ..documents.packing import pack, TextRuler
 from ..documents.qa import qa_pairs
 from ..documents.records import Record
 from ..documents.span import InputError, Outline, Span
-from ..documents.text import is_korean, trim_span, whole_cut
-from .base import KnownSpanNodeParser, set_prefix, SpanNodeParser
+from ..documents.text import is_korean, Tokenizer, tokenizer, trim_span, whole_cut
+from .base import KnownSpanNodeParser, set_prefix, SizedNodeParser
 from .lazy_packing import pack_lazily
 
 # %% ../../nbs/20_chunking/structure.ipynb #d458b190
@@ -36,6 +37,7 @@ class TextBlock(NamedTuple):
     lead: str = ""                        # Prefix of the chunk that begins the block
     rest: str = ""                        # Prefix of the others
     metadata: Mapping[str, Any] = {}      # For every chunk of it
+    whole: int = 0                        # Up to this length it is not cut, when more than the splitter's size
 
 # %% ../../nbs/20_chunking/structure.ipynb #8a932513
 class PrefixedChunk(NamedTuple):
@@ -46,20 +48,14 @@ class PrefixedChunk(NamedTuple):
     block: int                            # Position of its block
 
 # %% ../../nbs/20_chunking/structure.ipynb #f6d15b54
-def _parents(chunks: Sequence[PrefixedChunk], size: int) -> list[Span]:
+def _parents(chunks: Sequence[PrefixedChunk], size: int, ruler: TextRuler) -> list[Span]:
     "Parents of chunks: blocks side by side while they fit, the chunks of a long block otherwise."
     parts: list[Span] = []
     for _, group in groupby(chunks, key=lambda c: c.block):
         spans = [c.span for c in group]
         whole = spans[0].hull(spans[-1])
-        parts += [whole] if len(whole) <= size else spans
-    out: list[Span] = []
-    for part in parts:
-        if out and part.end - out[-1].start <= size:
-            out[-1] = out[-1].hull(part)
-        else:
-            out.append(part)
-    return out
+        parts += [whole] if ruler.fits(whole.start, whole.end, size) else spans
+    return pack(ruler.text, parts, size, ruler=ruler)
 
 # %% ../../nbs/20_chunking/structure.ipynb #508c4c3c
 def _joined(parts: Sequence[str]) -> str:
@@ -90,13 +86,14 @@ def _mapped(outline: Outline, chunks: Sequence[PrefixedChunk]) -> Outline:
     return replace(outline, groups=_runs(chunks, "parent_id", "record_id"), sections=sections)
 
 # %% ../../nbs/20_chunking/structure.ipynb #32cce24f
-class StructureNodeParser(SpanNodeParser):
-    "Base of the splitters that read structure: blocks first, prefixes outside the chunks."
+class StructureNodeParser(SizedNodeParser):
+    "Base of the splitters that read structure: blocks first, prefixes outside the chunks; sizes by `tokenizer`."
     level: ClassVar[str] = "c"                     # Letter of the chunks' level
     size: int = Field(default=1500, ge=1)          # Characters of a chunk, at most; its prefix not counted
     overlap: int = Field(default=150, ge=0)        # Characters shared by neighboring chunks of one block, at most
     sentences: str = "auto"                        # How sentences are found: auto, kiwi or rule
     parent_size: int = Field(default=0, ge=0)      # Characters of a parent (level p); 0 for no parents
+    whole_tables: bool = False                     # Cut no table, whatever its length
 
     @model_validator(mode="after")
     def _check(self) -> StructureNodeParser:
@@ -124,15 +121,16 @@ class StructureNodeParser(SpanNodeParser):
         document: BaseNode,
     ) -> list[PrefixedChunk]:  # In document order
         "Cut a document into chunks with their prefixes."
-        text = document.get_content()
+        text, ruler = document.get_content(), self.ruler(document.get_content())
         blocks = [b for b in self.blocks(document) if b.span]
-        long = any(len(b.span) > self.size for b in blocks)
+        fits = [ruler.fits(b.span.start, b.span.end, max(self.size, b.whole)) for b in blocks]
+        long = {i for i, short in enumerate(fits) if not short}
         tables, method = (self.tables(text), self._method(text)) if long else ([], "rule")
         out = []
         for i, block in enumerate(blocks):
             spans = [block.span]
-            if len(block.span) > self.size:
-                spans = pack_lazily(text, block.span, tables, self.size, self.overlap, method)
+            if i in long:
+                spans = pack_lazily(text, block.span, tables, self.size, self.overlap, method, self.whole_tables, ruler)
             for span in spans:
                 above = block.lead if span.start == block.span.start else block.rest
                 prefix = _joined([above, _header_of(text, tables, span.start)])
@@ -141,12 +139,13 @@ class StructureNodeParser(SpanNodeParser):
 
     def split(self, text: str) -> dict[str, list[Span]]:
         "Chunks, and parents if asked, of a text without metadata."
-        return self._levels(self.chunks(Document(text=text, id_="0")))
+        return self._levels(text, self.chunks(Document(text=text, id_="0")))
 
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
         "Split one document into nodes, with prefixes, and its outline; a parent has the prefix of its first chunk."
         chunks = self.chunks(document)
-        nodes, outline = KnownSpanNodeParser(levels=self._levels(chunks)).parse(document)
+        levels = self._levels(document.get_content(), chunks)
+        nodes, outline = KnownSpanNodeParser(levels=levels).parse(document)
         first = {c.span.start: c for c in reversed(chunks)}
         for node in nodes:
             if node.metadata["level"] == self.level:
@@ -159,11 +158,12 @@ class StructureNodeParser(SpanNodeParser):
     def outline(self, document: BaseNode) -> Outline:
         "Map a document, with the groups and chapters of its records."
         chunks = self.chunks(document)
-        return _mapped(KnownSpanNodeParser(levels=self._levels(chunks)).outline(document), chunks)
+        levels = self._levels(document.get_content(), chunks)
+        return _mapped(KnownSpanNodeParser(levels=levels).outline(document), chunks)
 
-    def _levels(self, chunks: Sequence[PrefixedChunk]) -> dict[str, list[Span]]:
+    def _levels(self, text: str, chunks: Sequence[PrefixedChunk]) -> dict[str, list[Span]]:
         "Spans of every level."
-        parents = {"p": _parents(chunks, self.parent_size)} if self.parent_size else {}
+        parents = {"p": _parents(chunks, self.parent_size, self.ruler(text))} if self.parent_size else {}
         return parents | {self.level: [c.span for c in chunks]}
 
     def _method(self, text: str) -> str:
@@ -186,11 +186,13 @@ class TextNodeParser(StructureNodeParser):
         How sentences are found: `auto` (kiwi for Korean), `kiwi` or `rule`.
     parent_size : int
         Characters of a parent (level p); 0 for no parents, the default.
+    tokenizer : str
+        What sizes and overlaps count: `characters`, the default, `words`, `kiwi`, `cl100k_base` or a `tokenizer.json`.
 
     Raises
     ------
     ValueError
-        For an overlap that is not smaller than the size.
+        For an overlap that is not smaller than the size, or an unknown tokenizer.
     """
 
     def tables(self, text: str) -> list[Table]:
@@ -211,6 +213,10 @@ class TableNodeParser(TextNodeParser):
         How sentences are found: `auto` (kiwi for Korean), `kiwi` or `rule`.
     parent_size : int
         Characters of a parent (level p); 0 for no parents, the default.
+    whole_tables : bool
+        Cut no table, whatever its length. Default no: a table longer than `size` is cut between rows.
+    tokenizer : str
+        What sizes and overlaps count: `characters`, the default, `words`, `kiwi`, `cl100k_base` or a `tokenizer.json`.
     """
 
     def tables(self, text: str) -> list[Table]:
@@ -220,41 +226,46 @@ class TableNodeParser(TextNodeParser):
 # %% ../../nbs/20_chunking/structure.ipynb #31c57041
 _AGAIN = re.compile(r"[\s\[\]【】［］〔〕<>〈〉()（）#*\-\d.]*(?:재|추가)")
 
-def _shortened(text: str, limit: int) -> str:
+def _shortened(text: str, limit: int, by: Tokenizer) -> str:
     "The text, or its start on one line."
-    return text if len(text) <= limit else re.sub(r"\s+", " ", text)[:limit].rstrip() + "..."
+    return text if by.count(text) <= limit else by.prefix(re.sub(r"\s+", " ", text), limit).rstrip() + "..."
 
 # %% ../../nbs/20_chunking/structure.ipynb #0adac88d
-class QANodeParser(TextNodeParser):
+class QANodeParser(TableNodeParser):
     """A question with its answer a chunk (level c); further parts of a long answer have title and question as prefix.
 
     Parameters
     ----------
     size : int
-        Characters of a chunk, at most. Default 1,500.
+        Characters of a chunk, at most, but for a single table row that is longer. Default 1,500.
     overlap : int
         Characters that neighboring parts of one answer share, at most. Default 150.
     sentences : str
         How sentences are found: `auto` (kiwi for Korean), `kiwi` or `rule`.
     parent_size : int
         Characters of a parent (level p); 0 for no parents, the default.
+    whole_tables : bool
+        Cut no table, whatever its length. Default no: a table longer than `size` is cut between rows.
+    tokenizer : str
+        What sizes and overlaps count: `characters`, the default, `words`, `kiwi`, `cl100k_base` or a `tokenizer.json`.
     """
 
     def blocks(self, document: BaseNode) -> list[TextBlock]:
         "Pairs of question and answer; the whole document when there is none."
-        text = document.get_content()
+        text, by, ruler = document.get_content(), tokenizer(self.tokenizer), self.ruler(document.get_content())
         pairs = qa_pairs(text)
         if not pairs:
             return super().blocks(document)
-        head = trim_span(text, 0, pairs[0].question.start)
-        title, apart = _shortened(head.of(text), 200), len(head) > self.size // 2
-        questions = [_shortened(pair.question.of(text), self.size // 2) for pair in pairs]
+        head = trim_span(text, 0, (pairs[0].head or pairs[0].question).start)     # above all topics
+        title, apart = _shortened(head.of(text), 200, tokenizer()), not ruler.fits(head.start, head.end, self.size // 2)
+        first = {pair.topic: i for i, pair in reversed([*enumerate(pairs)])}
+        questions = [_shortened(pair.question.of(text), self.size // 2, by) for pair in pairs]
         out = [TextBlock(head)] if apart else []
         for i, pair in enumerate(pairs):
             has_title = i == 0 and not apart                     # the first block begins with the title
-            start = head.start if has_title and head else pair.question.start
-            again = i > 0 and _AGAIN.match(pair.question.of(text))
-            before = [questions[0]] if again else []
+            start = head.start if has_title and head else (pair.head or pair.question).start
+            again = i > first[pair.topic] and _AGAIN.match(pair.question.of(text))
+            before = [questions[first[pair.topic]]] if again else []
             lead = _joined(before if has_title else [title, *before])
             rest = _joined([title, *before, questions[i]])
             out.append(TextBlock(Span(start, pair.answer.end), lead, rest, {"pair": i}))
@@ -269,13 +280,15 @@ def _heading_parts(text: str, depth: int) -> list[tuple[Span, tuple[str, ...]]]:
     return [(span, path) for span, path in parts if span]
 
 # %% ../../nbs/20_chunking/structure.ipynb #1f68f6c0
-def _n_together(parts: Sequence[tuple[Span, tuple[str, ...]]], min_size: int, size: int) -> int:
-    "How many of the next sections are one block, at least one."
-    (first, path), n = parts[0], 1
-    while n < len(parts) and parts[n - 1][0].end - first.start < min_size:
-        span, other = parts[n]
+def _n_together(
+    parts: Sequence[tuple[Span, tuple[str, ...]]], min_size: int, size: int, ruler: TextRuler, at: int = 0
+) -> int:
+    "How many of the sections from a position on are one block, at least one."
+    (first, path), n = parts[at], 1
+    while at + n < len(parts) and ruler.about(first.start, parts[at + n - 1][0].end) < min_size:
+        span, other = parts[at + n]
         sibling, inside = path and other[:-1] == path[:-1], other[:len(path)] == path
-        if not (sibling or inside) or span.end - first.start > size:
+        if not (sibling or inside) or not ruler.fits(first.start, span.end, size):
             break
         n += 1
     return n
@@ -294,24 +307,28 @@ class HeadingNodeParser(TableNodeParser):
         How sentences are found: `auto` (kiwi for Korean), `kiwi` or `rule`.
     parent_size : int
         Characters of a parent (level p); 0 for no parents, the default.
+    whole_tables : bool
+        Cut no table, whatever its length. Default no: a table longer than `size` is cut between rows.
     depth : int
         Headings deeper than this, from 1 to 6, do not begin a section. Default 6.
     min_size : int
         Characters; a shorter section joins the next one under the same heading. Default 200.
+    tokenizer : str
+        What sizes and overlaps count: `characters`, the default, `words`, `kiwi`, `cl100k_base` or a `tokenizer.json`.
     """
     depth: int = Field(default=6, ge=1, le=6)
     min_size: int = Field(default=200, ge=0)
 
     def blocks(self, document: BaseNode) -> list[TextBlock]:
         "Sections, short ones joined."
-        parts = _heading_parts(document.get_content(), self.depth)
-        out = []
-        while parts:
-            n = _n_together(parts, self.min_size, self.size)
-            span, path = parts[0][0].hull(parts[n - 1][0]), parts[0][1]
+        parts, ruler = _heading_parts(document.get_content(), self.depth), self.ruler(document.get_content())
+        out, at = [], 0
+        while at < len(parts):
+            n = _n_together(parts, self.min_size, self.size, ruler, at)
+            span, path = parts[at][0].hull(parts[at + n - 1][0]), parts[at][1]
             section = " > ".join(path)
             out.append(TextBlock(span, " > ".join(path[:-1]), section, {"section": section}))
-            parts = parts[n:]
+            at += n
         return out
 
 # %% ../../nbs/20_chunking/structure.ipynb #9b120c39
@@ -333,28 +350,42 @@ class RecordNodeParser(StructureNodeParser):
         How sentences are found: `auto` (kiwi for Korean), `kiwi` or `rule`.
     parent_size : int
         Characters of a parent (level p); 0 for no parents, the default.
+    whole_tables : bool
+        Cut no table, whatever its length. Default no.
+    article_size : int or None
+        Characters; a longer article is cut at its 항, 호 and 목. `size` when None, the default.
+    threshold : int or None
+        Characters; a record up to this length stays whole. `size` when None, the default.
     min_size : int
         Characters; a shorter article is merged with a neighbor of its section. Default 200; 1 keeps all apart.
     kind : str or None
         `statute`, `interpretation`, `ruling` or `qa`; found out for each document when None.
+    tokenizer : str
+        What sizes and overlaps count: `characters`, the default, `words`, `kiwi`, `cl100k_base` or a `tokenizer.json`.
     """
     level: ClassVar[str] = "r"
     size: int = Field(default=3000, ge=1)
     overlap: int = Field(default=0, ge=0)
+    article_size: int | None = Field(default=None, ge=1)
+    threshold: int | None = Field(default=None, ge=1)
     min_size: int = Field(default=200, ge=1)
     kind: str | None = None
 
     def blocks(self, document: BaseNode) -> list[TextBlock]:
         "Records; the whole document when it is of no known kind."
         text = document.get_content()
-        records = records_of(document, self.kind, self.size, self.min_size)
+        most = self.article_size or self.size
+        records = records_of(document, self.kind, most, self.min_size, self.ruler(text))
         if not records:
             return super().blocks(document)
         cuts = [whole_cut(text, a.span.start, b.span.start) for a, b in zip(records, records[1:])]
         edges = [records[0].span.start, *cuts, len(text)]
+        given = {k: v for k, v in document.metadata.items() if k == "parent_id"}     # a row that names its family
         out = []
         for record, start, end in zip(records, edges, edges[1:]):
             about = {"record_id": record.id, "record_type": record.type, "record_title": record.title}
-            prefix = _record_prefix(record)
-            out.append(TextBlock(trim_span(text, start, end), prefix, prefix, {**record.metadata, **about}))
+            metadata, prefix = {**record.metadata, **about, **given}, _record_prefix(record)
+            is_core = record.metadata.get("chunk_type") == "core"
+            span, whole = trim_span(text, start, end), 10**9 if is_core else self.threshold or 0
+            out.append(TextBlock(span, prefix, prefix, metadata, whole))
         return out

@@ -20,10 +20,10 @@ __all__ = ['document_parts', 'part_of', 'unit_spans', 'UnitNodeParser']
 # %% ../../nbs/20_chunking/units.ipynb #b751179b
 from ..documents.kinds import records_of
 from ..documents.markdown import find_headings
-from ..documents.packing import cut_long, pack
+from ..documents.packing import cut_long, pack, TextRuler
 from ..documents.span import Address, InputError, Outline, Span
 from ..documents.text import is_korean, sentence_spans, trim_span, whole_cut
-from .base import KnownSpanNodeParser, set_prefix, SpanNodeParser
+from .base import KnownSpanNodeParser, set_prefix, SizedNodeParser
 
 # %% ../../nbs/20_chunking/units.ipynb #67aec849
 def document_parts(
@@ -57,11 +57,13 @@ def part_of(
 # %% ../../nbs/20_chunking/units.ipynb #f4e676e7
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*|(?:\r\n[^\S\r\n]*){2,}\s*")
 
-def _pieces(text: str, span: Span, walls: Sequence[int], longest: int) -> list[Span]:
+def _pieces(
+    text: str, span: Span, walls: Sequence[int], longest: int, ruler: TextRuler | None = None
+) -> list[Span]:
     "A sentence, cut at the walls inside it and where it is too long."
     edges = [span.start, *walls, span.end]
     parts = [trim_span(text, a, b) for a, b in zip(edges, edges[1:])]
-    return [piece for part in parts for piece in cut_long(text, part, longest)]
+    return [piece for part in parts for piece in cut_long(text, part, longest, ruler)]
 
 # %% ../../nbs/20_chunking/units.ipynb #19b7958b
 def unit_spans(
@@ -70,17 +72,19 @@ def unit_spans(
     size: int = 200,             # Characters of a unit, at most, but for a longer sentence
     longest: int | None = None,  # Characters of a sentence that is not cut; one and a quarter sizes when None
     sentences: str = "auto",     # How sentences are found: auto, kiwi or rule
+    ruler: TextRuler | None = None,  # Of the text: sizes are its tokens; characters when None
 ) -> list[Span]:                 # Trimmed, disjoint, in order; every non-space character is in one
     "Pack sentences into units that cross no paragraph."
     if size < 1:
         raise InputError(f"size must be >= 1, got {size}")
     stops = sorted({*walls, *(m.end() for m in _PARAGRAPH.finditer(text))} - {0})
+    ruler = ruler or TextRuler(text)
     longest = max(size, size * 5 // 4 if longest is None else longest)
     atoms: list[Span] = []
     for span in sentence_spans(text, sentences):
         inside = stops[bisect_right(stops, span.start):bisect_left(stops, span.end)]
-        atoms += _pieces(text, span, inside, longest)
-    return pack(text, atoms, size, stops=[*stops, len(text)])
+        atoms += _pieces(text, span, inside, longest, ruler)
+    return pack(text, atoms, size, stops=[*stops, len(text)], ruler=ruler)
 
 # %% ../../nbs/20_chunking/units.ipynb #7a0d3a3b
 def _prefix_of(title: str, part: str, text: str) -> str:
@@ -89,7 +93,7 @@ def _prefix_of(title: str, part: str, text: str) -> str:
     return "\n".join(name for name in names if name and not text.startswith(name))
 
 # %% ../../nbs/20_chunking/units.ipynb #d01a30d6
-class UnitNodeParser(SpanNodeParser):
+class UnitNodeParser(SizedNodeParser):
     """Small units of whole sentences (level u) that cross no paragraph, section or article, for every kind of document.
 
     Parameters
@@ -104,6 +108,8 @@ class UnitNodeParser(SpanNodeParser):
         How sentences are found: `auto` (kiwi for Korean), `kiwi` or `rule`.
     kind : str or None
         `statute`, `interpretation`, `ruling` or `qa`; found out for each document when None.
+    tokenizer : str
+        What the sizes count: `characters`, the default, `words`, `kiwi`, `cl100k_base` or a `tokenizer.json`.
     """
     size: int = Field(default=200, ge=1)
     korean_size: int = Field(default=100, ge=1)
@@ -138,15 +144,16 @@ class UnitNodeParser(SpanNodeParser):
         return nodes, outline
 
     def _size(self, text: str) -> int:
-        "Characters of a unit of this text."
+        "Length of a unit of this text."
         return self.korean_size if is_korean(text) else self.size
 
     def _units(self, text: str, walls: Iterable[int]) -> dict[str, list[Span]]:
         "The units of a text."
         size = self._size(text)
-        return {"u": unit_spans(text, walls, size, int(size * self.stretch), self.sentences)}
+        return {"u": unit_spans(text, walls, size, int(size * self.stretch), self.sentences, self.ruler(text))}
 
     def _short_title(self, document: BaseNode) -> str:
         "The title, when it is a name and not a sentence."
         title = " ".join(str(document.metadata.get("title") or "").split())
-        return title if len(title) <= self._size(document.get_content()) // 4 else ""
+        most = self._size(document.get_content()) // 4
+        return title if self.ruler(title).fits(0, len(title), most) else ""

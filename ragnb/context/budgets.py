@@ -14,6 +14,7 @@ __all__ = ['WINDOWS', 'model_window', 'budget_for']
 
 # %% ../../nbs/60_context/budgets.ipynb #aff7617f
 from ..documents.span import InputError
+from ..retrieval.arguments import check_counts, is_number
 
 # %% ../../nbs/60_context/budgets.ipynb #899e6ade
 WINDOWS: dict[str, int] = {  # Tokens, as their makers state them; a server may allow less (Ollama: num_ctx)
@@ -61,7 +62,8 @@ def budget_for(
     window: int | None = None,  # Tokens; looked up when None
 ) -> int:                       # Tokens of that model, >= 1; `InputError` for a model whose window is not known
     "Compute the budget of a context from the model that will read it."
-    if not 0 < share <= 1:
+    check_counts(window=window)
+    if not is_number(share) or not 0 < share <= 1:
         raise InputError(f"share must be in (0, 1], got {share}")
     size = model_window(model) if window is None and model is not None else window
     if size is None:

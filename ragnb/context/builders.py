@@ -5,21 +5,25 @@
 # %% ../../nbs/60_context/builders.ipynb #855299c8
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 # %% auto #0
 __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt', 'Ranking',
-           'PassageRanking', 'Source', 'Context', 'ContextBuilder', 'SimpleContextBuilder', 'RankedContextBuilder',
-           'DebugContextBuilder', 'TableContextBuilder', 'DetailedContextBuilder', 'resolve_builder',
-           'QuestionContextBuilder']
+           'PassageRanking', 'Source', 'Context', 'as_passages', 'ContextBuilder', 'SimpleContextBuilder',
+           'RankedContextBuilder', 'DebugContextBuilder', 'TableContextBuilder', 'DetailedContextBuilder',
+           'resolve_builder', 'QuestionContextBuilder']
 
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
 from ..documents.span import covering, InputError, Passage, Span
-from ..documents.text import sentence_spans, tokenizer
+from ..documents.text import last_fit, sentence_spans, tokenizer
+from ..models.guards import guard_numbers
 from ..models.llm import shorten
-from .labels import page_label, passage_article, place_label
+from ..retrieval.arguments import check_counts, is_number
+from ..expansion.raw_hits import dict_passages
+from .labels import page_label, passage_article, place_label, source_name
 from .question_kinds import ask_question_type, question_type
 
 # %% ../../nbs/60_context/builders.ipynb #10b753d8
@@ -63,8 +67,7 @@ def cut_passage(
     size: int,  # Characters, >= 1
 ) -> Passage:   # `focus`, the span of its best hit, is kept; the head when there is none
     "Shorten a passage to `size` characters around its best hit."
-    if size < 1:
-        raise InputError(f"size must be >= 1, got {size}")
+    check_counts(1, size=size)
     if len(passage.span) <= size:
         return passage
     keep = passage.focus or Span(passage.span.start, passage.span.start)
@@ -91,8 +94,7 @@ def cut_to_sentences(
     size: int,      # Characters, >= 1; exceeded only by a hit that is longer
 ) -> Passage:       # Whole sentences around `focus` (or from the head); `focus` alone when its sentences do not fit
     "Shorten a passage to whole sentences around its best hit."
-    if size < 1:
-        raise InputError(f"size must be >= 1, got {size}")
+    check_counts(1, size=size)
     if len(passage.span) <= size:
         return passage
     base = passage.span.start
@@ -147,8 +149,7 @@ class PassageRanking:
         budget: int,     # Characters, >= 1
     ) -> list[Passage]:  # Whole, but for the last one: cut around its hit, from its head when it marks none
         "Take passages until the budget is full."
-        if budget < 1:
-            raise InputError(f"budget must be >= 1, got {budget}")
+        check_counts(1, budget=budget)
         out: list[Passage] = []
         for passage in self.passages:
             if len(passage.span) >= budget:
@@ -161,9 +162,10 @@ class PassageRanking:
 @dataclass(frozen=True)
 class Source:
     "What number `[n]` in a context stands for."
-    number: int       # From 1, in the order of the context; the excerpts of one passage share it
+    number: int       # From 1, by rank: 1 is the best passage shown; the excerpts of one passage share it
     passage: Passage  # As used, after cutting
     start: int        # Where its text begins in the context
+    head: int = 0     # Where its header begins; of a further excerpt, the ellipsis before it
 
 # %% ../../nbs/60_context/builders.ipynb #271a5354
 @dataclass(frozen=True)
@@ -174,11 +176,28 @@ class Context:
     dropped: tuple[str, ...] = ()       # Ids of passages that did not fit
     size: int = 0                       # Of `text`, in tokens of `tokenizer`
     tokenizer: str = "characters"       # See `ragnb.documents.text.tokenizer`
+    note: str = ""                      # What the caller should know: that the budget holds no passage at all
+
+    def __str__(self) -> str:
+        return self.text
 
     @property
     def passages(self) -> list[Passage]:
         "The passages in the order of the context."
         return [s.passage for s in self.sources]
+
+# %% ../../nbs/60_context/builders.ipynb #608bc326
+def as_passages(
+    passages: Sequence[Passage | Mapping[str, Any]],  # Best first; all of one kind
+) -> list[Passage]:                                   # `InputError` for a mixture, and for anything else
+    "Passages as they are; dicts of a search server as passages."
+    dicts = [isinstance(p, Mapping) for p in passages]
+    if dicts and all(dicts):
+        return dict_passages(list(passages))
+    for n, p in enumerate(passages, 1):
+        if not isinstance(p, Passage):
+            raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")
+    return list(passages)
 
 # %% ../../nbs/60_context/builders.ipynb #a9fb1ed6
 @dataclass(frozen=True)
@@ -194,10 +213,9 @@ class ContextBuilder:
     below: ClassVar[str] = ""         # Each passage
 
     def __post_init__(self) -> None:
-        for name in ("budget", "passage_size"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be >= 1, got {value}")
+        check_counts(1, budget=self.budget, passage_size=self.passage_size)
+        if not is_number(self.least):
+            raise InputError(f"least must be a number >= 0, got {self.least!r}")
         tokenizer(self.tokenizer)
 
     def header(
@@ -241,30 +259,39 @@ class ContextBuilder:
 
     def build(
         self,
-        passages: Sequence[Passage],  # Best first
+        passages: Sequence[Passage | Mapping[str, Any]],  # Best first; hits of a search server as they are
         question: str = "",           # For a builder that chooses its layout by it
     ) -> Context:                     # Passages beyond the budget are named in `dropped`
         "Lay passages out within the budget."
-        used = self._fit([self.shorten(p) for p in passages])
+        given = as_passages(passages)
+        used = self._fit([self.shorten(p) for p in given])
         text, sources = self._lay_out(used)
-        dropped = tuple(p.id for p in passages[len(used):])
-        return Context(text, tuple(sources), dropped, tokenizer(self.tokenizer).count(text), self.tokenizer)
+        dropped, note = tuple(p.id for p in given[len(used):]), ""
+        if given and not used:
+            note = f"the budget ({self.budget}, in {self.tokenizer}) holds none of {len(given)} passages"
+            warnings.warn(note, stacklevel=2)
+        return Context(text, tuple(sources), dropped, tokenizer(self.tokenizer).count(text), self.tokenizer, note)
 
     def _lay_out(self, passages: Sequence[Passage]) -> tuple[str, list[Source]]:
         "The context text of some passages, and where each is in it."
         groups = {id(group[0]): group for group in _groups(passages)}
         heads = [group[0] for group in groups.values()]
+        numbers = {id(head): n for n, head in enumerate(heads, 1)}
         sources: list[Source] = []
+        ours: list[int] = []
         text = self.top if heads else ""
-        for number, head in enumerate(self.order(heads), 1):
-            group = groups[id(head)]
-            text += (self.between if number > 1 else "") + self.above(number, _joint(group))
+        for head in self.order(heads):
+            group, number = groups[id(head)], numbers[id(head)]
+            text += self.between if sources else ""
+            at = len(text)
+            text += self.above(number, _joint(group))
+            ours.append(text.find(f"[{number}]", at))
             for n, part in enumerate(sorted(group, key=lambda p: p.span)):
-                text += self.gap if n else ""
-                sources.append(Source(number, part, len(text)))
+                at, text = (len(text), text + self.gap) if n else (at, text)
+                sources.append(Source(number, part, len(text), at))
                 text += self.body(part.text)
             text += self.below
-        return text, sources
+        return guard_numbers(text, ours), sources
 
     def _fit(self, passages: Sequence[Passage]) -> list[Passage]:
         "Passages within the budget; the last one may be cut."
@@ -412,7 +439,7 @@ class DetailedContextBuilder(RankedContextBuilder):
                                "case_number")  # Metadata shown where they are there
 
     def header(self, number: int, passage: Passage) -> str:
-        known = {"title": passage.metadata.get("title"), "file": passage.doc_id}
+        known = {"title": passage.metadata.get("title"), "file": source_name(passage)}
         known |= {"pages": page_label(passage.pages), "article": passage_article(passage)}
         known |= {name: passage.metadata.get(name) for name in self.fields}
         if self.include_score and passage.score is not None:

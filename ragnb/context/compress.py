@@ -18,7 +18,9 @@ __all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'compress_with
 # %% ../../nbs/60_context/compress.ipynb #c80895ab
 from ..documents.span import covering, InputError, Outline, Passage, Span, try_address
 from ..documents.text import sentence_spans, word_tokens_batch
-from ..models.llm import error_event, guard_marks, json_values, ModelEvent, shorten, strip_thinking, within
+from ..models.guards import guard_marks
+from ..models.llm import error_event, json_values, ModelEvent, shorten, strip_thinking, within
+from ..retrieval.arguments import check_counts
 from .builders import cut_passage, Excerpt, passage_part
 
 # %% ../../nbs/60_context/compress.ipynb #0bab337c
@@ -156,8 +158,7 @@ def compress_passages(
     hits_first: bool = False,     # All sentences of hits before any other
 ) -> list[Passage]:               # Best first; a shortened passage is one `Excerpt` or several. Unchanged when all fits
     "Keep the sentences that matter for a question, word for word."
-    if size < 1:
-        raise InputError(f"size must be >= 1, got {size}")
+    check_counts(1, size=size)
     if sum(len(p.span) for p in passages) <= size:
         return list(passages)
     sentences = _sentences(passages, outlines)
@@ -281,7 +282,8 @@ def compress_with_llm(
     outlines: Mapping[str, Outline] | None = None,  # As in `compress_passages`
 ) -> Compression:                 # No call when all fits
     "Let a model choose the sentences, and check each of them against the source."
-    if size < 1 or sum(len(p.span) for p in passages) <= size:
+    check_counts(1, size=size)
+    if sum(len(p.span) for p in passages) <= size:
         return Compression(compress_passages(passages, question, size, outlines))
     sentences, events = _sentences(passages, outlines), []
     chosen, dropped = _chosen(passages, sentences, question, llm, timeout, events)
@@ -321,8 +323,7 @@ class Compressor:
     timeout: float | None = 60
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise InputError(f"the size of compressed passages must be >= 1, got {self.size}")
+        check_counts(1, size=self.size)
 
     def __call__(self, passages: Sequence[Passage], question: str,
                  outlines: Mapping[str, Outline] | None = None) -> Compression:

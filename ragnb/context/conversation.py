@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['PassageRef', 'Restored', 'sole_passages', 'Turn', 'Conversation']
+__all__ = ['PassageRef', 'Restored', 'sole_passages', 'ShownPart', 'ShownDoc', 'Turn', 'Conversation']
 
 # %% ../../nbs/60_context/conversation.ipynb #ac344cf9
 from ..documents.files import write_atomically
 from ..documents.span import InputError, Outline, Passage, Span, union, Why
 from ..storage.store import ChunkReader
+from ..retrieval.arguments import check_counts
 from ..expansion.fetch import read_spans
 from .builders import passage_part, PassageRanking
 from .sources import DisplayDoc, DisplayPlan, read_display
@@ -124,6 +125,51 @@ def sole_passages(
             out.append(passage if span == passage.span else passage_part(passage, span))
     return out
 
+# %% ../../nbs/60_context/conversation.ipynb #1c5a6b0d
+class ShownPart(NamedTuple):
+    "A page that was shown, or a part of a document without pages; its text is in the store."
+    page: int | None    # From 1
+    start: int          # In the document
+    end: int
+    check: int          # CRC-32 of the text
+    text: str = ""      # Of a document that is in no store; nobody else has it
+
+
+@dataclass(frozen=True)
+class ShownDoc:
+    "What was shown of a document, without its texts."
+    doc_id: str
+    parts: tuple[ShownPart, ...]
+    found: tuple[tuple[int, int], ...] = ()  # Start and end of what was marked
+    rank: int = 1                            # Of its best passage
+    score: float | None = None               # Of its best passage
+    hits: tuple[str, ...] = ()               # Addresses, best first
+    metadata: dict[str, Any] = field(default_factory=dict)  # Of a document that is in no store
+
+    @classmethod
+    def of(
+        cls,
+        doc: DisplayDoc,
+        whole: bool = False,  # Keep texts and metadata too
+    ) -> ShownDoc:
+        "What is kept of a document that was shown."
+        parts = tuple(ShownPart(p.number, p.span.start, p.span.end, _check(p.text), p.text if whole else "")
+                      for p in doc.pages)
+        found = tuple((s.start, s.end) for s in union(s for p in doc.pages for s in p.hits))
+        return cls(doc.doc_id, parts, found, doc.rank, doc.score, doc.hits, dict(doc.metadata) if whole else {})
+
+    def plan(
+        self,
+        outline: Outline | None,  # Of the document now
+    ) -> DisplayPlan:
+        "The plan to show it again: pages where they are now, other parts where they were."
+        held = dict(outline.pages) if outline else {}
+        parts = [(p.page, Span(p.start, p.end) if p.page is None else held.get(p.page, Span(0, 0))) for p in self.parts]
+        kept = () if outline else tuple(Passage(self.doc_id, Span(p.start, p.end), p.text, metadata=dict(self.metadata))
+                                        for p in self.parts if p.text)
+        return DisplayPlan(self.doc_id, tuple(parts), tuple(Span(*s) for s in self.found), self.rank, self.score,
+                           self.hits, kept)
+
 # %% ../../nbs/60_context/conversation.ipynb #b7f80ab8
 @dataclass(frozen=True)
 class Turn:
@@ -132,6 +178,7 @@ class Turn:
     answer: str
     passages: tuple[PassageRef, ...] = ()                            # Best first
     pages: dict[str, tuple[int, ...]] = field(default_factory=dict)  # Document -> pages shown
+    shown: tuple[ShownDoc, ...] = ()                                 # What was shown, in its order
 
 # %% ../../nbs/60_context/conversation.ipynb #876413c0
 def _again(doc_id: str, refs: Sequence[PassageRef], numbers: Sequence[int], outline: Outline | None) -> DisplayPlan:
@@ -144,16 +191,30 @@ def _again(doc_id: str, refs: Sequence[PassageRef], numbers: Sequence[int], outl
     hits = tuple(dict.fromkeys(address for r in refs for address in r.hits))
     return DisplayPlan(doc_id, tuple(parts), found, refs[0].rank, refs[0].score, hits)
 
+# %% ../../nbs/60_context/conversation.ipynb #34546d7f
+def _shown_again(shown: Sequence[ShownDoc], store: ChunkReader) -> list[DisplayDoc]:
+    "Show documents again, in two reads; a part without a page whose text has changed is missing."
+    outlines = store.get_outlines(dict.fromkeys(d.doc_id for d in shown)).found
+    docs = read_display([d.plan(outlines.get(d.doc_id)) for d in shown], outlines, store)
+    out = []
+    for doc, kept in zip(docs, shown):
+        pages = []
+        for page, part in zip(doc.pages, kept.parts):
+            changed = page.number is None and not page.missing and _check(page.text) != part.check
+            pages.append(page._replace(text="", hits=(), missing=True) if changed else page)
+        out.append(replace(doc, pages=tuple(pages)))
+    return out
+
 # %% ../../nbs/60_context/conversation.ipynb #d58c3701
 _LIMITS = ("most_turns", "most_passages", "most_characters")
 
 
 def _limits_of(row: Mapping[str, Any]) -> dict[str, int]:
     "The limits of a conversation from its first line."
-    if row["ragnb"] != "conversation" or row["version"] != 1:
-        raise InputError("it is not the head of a conversation of version 1")
+    if row["ragnb"] != "conversation" or row["version"] not in (1, 2):
+        raise InputError("it is not the head of a conversation of version 1 or 2")
     limits = {k: row[k] for k in _LIMITS}
-    if not all(isinstance(n, int) and n >= 1 for n in limits.values()):
+    if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 1 for n in limits.values()):
         raise InputError(f"the limits must be whole numbers >= 1, got {limits}")
     return limits
 
@@ -176,10 +237,26 @@ def _ref_of(row: Mapping[str, Any]) -> PassageRef:
     return ref
 
 # %% ../../nbs/60_context/conversation.ipynb #896cb967
+def _shown_of(row: Mapping[str, Any]) -> ShownDoc:
+    "What was shown of a document, from its JSON; `InputError` for a place that cannot be."
+    parts = tuple(ShownPart(*part) for part in row["parts"])
+    found = tuple((start, end) for start, end in row["found"])
+    for p in parts:
+        Span(p.start, p.end)
+        if not all(isinstance(x, t) for x, t in zip(p, ((int, type(None)), int, int, int, str))):
+            raise InputError(f"a part cannot be {list(p)!r}")
+        if p.text and (len(p.text) != p.end - p.start):
+            raise InputError(f"a part at {p.start}-{p.end} cannot have {len(p.text)} characters")
+    for place in found:
+        Span(*place)
+    return ShownDoc(**{**row, "parts": parts, "found": found, "hits": tuple(row["hits"])})
+
+
 def _turn_of(row: Mapping[str, Any]) -> Turn:
     "A turn from its JSON."
     pages = {str(doc_id): tuple(map(int, numbers)) for doc_id, numbers in row["pages"].items()}
-    return Turn(str(row["question"]), str(row["answer"]), tuple(_ref_of(r) for r in row["passages"]), pages)
+    shown = tuple(_shown_of(r) for r in row.get("shown", ()))
+    return Turn(str(row["question"]), str(row["answer"]), tuple(_ref_of(r) for r in row["passages"]), pages, shown)
 
 # %% ../../nbs/60_context/conversation.ipynb #5a32f3c5
 def _read_lines(text: str) -> tuple[dict[str, int], list[Turn]]:
@@ -229,9 +306,7 @@ class Conversation:
     most_characters: int = 20_000
 
     def __post_init__(self) -> None:
-        limits = [getattr(self, name) for name in _LIMITS]
-        if min(limits) < 1:
-            raise InputError(f"the limits of a conversation must be >= 1, got {', '.join(map(str, limits))}")
+        check_counts(1, **{name: getattr(self, name) for name in _LIMITS})
 
     def __len__(self) -> int:
         return len(self.turns)
@@ -247,13 +322,15 @@ class Conversation:
         passages : sequence of Passage
             What was read, best first.
         docs : sequence of DisplayDoc
-            What was shown: its page numbers are kept.
+            What was shown, see `display_docs`: kept as places in the documents.
         """
         pages: dict[str, tuple[int, ...]] = {}
         for d in docs:
             pages[d.doc_id] = tuple(sorted({*pages.get(d.doc_id, ()), *d.numbers}))
         kept = tuple(PassageRef.of(p) for p in passages[:self.most_passages])
-        turn = Turn(question, answer[:self.most_characters], kept, pages)
+        passed = {p.doc_id for p in passages for why in p.why.values() if why.role == "passed"}
+        shown = tuple(ShownDoc.of(d, d.doc_id in passed) for d in docs)
+        turn = Turn(question, answer[:self.most_characters], kept, pages, shown)
         self.turns = [*self.turns, turn][-self.most_turns:]
         return turn
 
@@ -269,8 +346,7 @@ class Conversation:
         budget : int, optional
             Characters of all passages together, at least 1; no limit by default.
         """
-        if last is not None and last < 1:
-            raise InputError(f"last must be >= 1, got {last}")
+        check_counts(1, last=last, budget=budget)
         refs: dict[tuple[str, int, int], PassageRef] = {}
         for turn in reversed(self.turns[-last:] if last else self.turns):
             for ref in turn.passages:
@@ -285,13 +361,16 @@ class Conversation:
         Parameters
         ----------
         store : ChunkReader
-            Asked at most twice. The pages have their text of now; a page that is gone is `missing`.
+            Asked at most twice. Pages have their text of now; a page that is gone, and a part of a document without
+            pages that has changed, is `missing`.
         turn : int, default -1
             Index of the turn, the last one by default.
         """
         if not -len(self.turns) <= turn < len(self.turns):
             raise InputError(f"the conversation has {len(self.turns)} turns, got turn={turn}")
         told, groups = self.turns[turn], {}
+        if told.shown:
+            return _shown_again(told.shown, store)
         for ref in told.passages:
             if ref.doc_id in told.pages:
                 groups.setdefault(ref.doc_id, []).append(ref)
@@ -301,7 +380,7 @@ class Conversation:
 
     def to_jsonl(self) -> str:
         "The conversation as text, a line for each turn."
-        head = {"ragnb": "conversation", "version": 1, **{name: getattr(self, name) for name in _LIMITS}}
+        head = {"ragnb": "conversation", "version": 2, **{name: getattr(self, name) for name in _LIMITS}}
         lines = [head, *map(asdict, self.turns)]
         return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 

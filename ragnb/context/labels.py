@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 # %% auto #0
-__all__ = ['page_label', 'passage_article', 'place_label']
+__all__ = ['page_label', 'passage_article', 'source_name', 'place_label']
 
 # %% ../../nbs/60_context/labels.ipynb #c8861926
 from ..documents.span import Passage
@@ -51,6 +51,15 @@ def passage_article(
     return "~".join(dict.fromkeys((names[0], names[-1]))) if names else ""
 
 # %% ../../nbs/60_context/labels.ipynb #98bd64e9
+def source_name(
+    passage: Passage,
+) -> str:  # `hr/leave.md`; the id of a record that has no file of its own
+    "Name the file that a passage is from."
+    name = passage.metadata.get("file_name")
+    own = isinstance(name, str) and name.strip() and not name.lower().endswith(".jsonl")
+    return shorten(name if own else passage.doc_id)
+
+
 def place_label(
     passage: Passage,
     article: bool = True,  # Name the article too
@@ -59,8 +68,9 @@ def place_label(
     title = passage.metadata.get("title")
     names = [
         "" if title is None else shorten(str(title)),
-        shorten(passage.doc_id),
+        source_name(passage),
         page_label(passage.pages),
         passage_article(passage) if article else "",
+        shorten(str(passage.metadata.get("edition") or "")),    # 폐지 2022-01-01
     ]
     return ", ".join(name for name in names if name)

@@ -15,6 +15,7 @@ __all__ = ['page_image']
 
 # %% ../../nbs/60_context/page_images.ipynb #ffeacf3d
 from ..documents.span import InputError
+from ..retrieval.arguments import check_counts
 
 # %% ../../nbs/60_context/page_images.ipynb #851b0af2
 def _png(pixels: Any) -> bytes:
@@ -55,6 +56,7 @@ def page_image(
 ) -> bytes:                       # PNG; `InputError` for a file that is not a PDF and a page that it does not have
     "Draw a page of a PDF."
     import pypdfium2
+    check_counts(page=page, width=width)
     if not 16 <= width <= 4_000:
         raise InputError(f"width must be between 16 and 4000 pixels, got {width}")
     path = Path(path)

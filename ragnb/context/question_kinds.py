@@ -12,7 +12,8 @@ from typing import Any
 __all__ = ['QUESTION_TYPES', 'TYPE_PROMPT', 'question_type', 'ask_question_type']
 
 # %% ../../nbs/60_context/question_kinds.ipynb #51f447eb
-from ..models.llm import error_event, guard_marks, strip_thinking, within
+from ..models.guards import guard_marks
+from ..models.llm import error_event, strip_thinking, within
 
 # %% ../../nbs/60_context/question_kinds.ipynb #839cfa06
 QUESTION_TYPES: tuple[str, ...] = ("fact", "comparison", "analysis")

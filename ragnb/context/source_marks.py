@@ -19,8 +19,8 @@ from .builders import Context, Source
 # %% ../../nbs/60_context/source_marks.ipynb #b0cac697
 _NUMBER, _JOINT = r"\d{1,6}", r"번|,|，|、|및|and|-|–|~|〜"
 _MARKS = re.compile(
-    r"[\[［【]\s*(?:(?:자료|출처|문서|source|doc(?:ument)?|ref)s?\s*[:.#]?\s*)?"
-    rf"({_NUMBER}(?:\s*(?:{_JOINT})\s*{_NUMBER})*)\s*번?\s*[\]］】]", re.I)
+    r"[\[［【]\s*(?:(?:자료|출처|문서|source|doc(?:ument)?|ref)s?\s*(?:[:.#]\s*)?)?"
+    rf"({_NUMBER}(?:\s*(?:{_JOINT})\s*{_NUMBER})*)\s*(?:번\s*)?[\]］】]", re.I)
 
 
 def _numbers(text: str) -> list[int]:

@@ -5,20 +5,22 @@
 # %% ../../nbs/60_context/sources.ipynb #d0e382b4
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['AnswerRef', 'answer_refs', 'DisplayPage', 'DisplayDoc', 'DisplayPlan', 'read_display', 'display_docs']
+__all__ = ['Mark', 'AnswerRef', 'answer_refs', 'DisplayPage', 'DisplayDoc', 'DisplayPlan', 'read_display', 'display_docs']
 
 # %% ../../nbs/60_context/sources.ipynb #1fbcaa97
 from ..documents.span import InputError, Outline, Passage, Span, union
 from ..storage.store import ChunkReader
+from ..retrieval.arguments import check_counts
 from ..expansion.expander import DocumentPassages, merge_by_document
 from ..expansion.fetch import read_spans
-from .builders import Context, cut_to_sentences
+from ..expansion.raw_hits import field_of
+from .builders import Context, cut_to_sentences, passage_part
 from .labels import passage_article
 from .page_images import page_image
 
@@ -29,10 +31,10 @@ class AnswerRef:
     number: int                # As in the context
     id: str                    # Of the passage
     doc_id: str
-    file: str                  # Name in the metadata, the document id when there is none
+    file: str                  # Name in the metadata (see `FIELDS`), the document id when there is none
     title: str                 # '' when there is none
-    doc_type: str              # '' when there is none
-    pages: tuple[int, ...]     # Of the snippet
+    doc_type: str              # In small letters; '' when there is none
+    pages: tuple[int, ...]     # Of the sentence to look at first, else of the hit, else of the snippet
     article: str               # `제56조`, or ''
     start: int                 # Of the snippet in the document
     end: int
@@ -44,33 +46,39 @@ class AnswerRef:
         return asdict(self) | {"pages": list(self.pages)}
 
 # %% ../../nbs/60_context/sources.ipynb #bd33becd
+Mark = Callable[[Passage], Span | None]
+
+
 def _text_of(metadata: Mapping[str, Any], key: str, default: str = "") -> str:
     "A field of the metadata as text."
     value = metadata.get(key)
     return default if value is None else str(value)
 
 
-def _ref(number: int, passage: Passage, size: int) -> AnswerRef:
+def _ref(number: int, passage: Passage, size: int, mark: Mark | None = None) -> AnswerRef:
     "The reference of one passage."
     cut, metadata = cut_to_sentences(passage, size), passage.metadata
-    file = _text_of(metadata, "file_name", passage.doc_id)
+    at = (mark(cut) if mark else None) or cut.focus or cut.span
+    file = str(field_of(metadata, "file_name", passage.doc_id))
     return AnswerRef(number, passage.id, passage.doc_id, file, _text_of(metadata, "title"),
-                     _text_of(metadata, "doc_type"), cut.pages, passage_article(passage), cut.span.start,
+                     _text_of(metadata, "doc_type").strip().casefold(), passage_part(cut, at).pages,
+                     passage_article(passage), cut.span.start,
                      cut.span.end, cut.text, passage.score)
 
 # %% ../../nbs/60_context/sources.ipynb #5d98e539
 def answer_refs(
-    passages: Sequence[Passage] | Context,  # Best first, numbered from 1; those of a context keep its numbers
+    passages: Sequence[Passage] | Context,  # Best first, numbered from 1, as in a context
     size: int = 1_200,                      # Characters of a snippet; a longer hit stays whole
+    mark: Mark | None = None,               # Snippet -> the sentence in it to look at first; its page is named
 ) -> list[AnswerRef]:
     "Make short references of passages."
     if not isinstance(passages, Context):
-        return [_ref(n, p, size) for n, p in enumerate(passages, 1)]
+        return [_ref(n, p, size, mark) for n, p in enumerate(passages, 1)]
     numbered: dict[int, Passage] = {}
     for source in passages.sources:
         if source.number not in numbered or source.passage.hits:  # of several excerpts the one with the hit
             numbered[source.number] = source.passage
-    return [_ref(n, p, size) for n, p in numbered.items()]
+    return [_ref(n, p, size, mark) for n, p in sorted(numbered.items(), key=lambda item: item[0])]
 
 # %% ../../nbs/60_context/sources.ipynb #9078fd69
 class DisplayPage(NamedTuple):
@@ -170,6 +178,18 @@ def _clipped(spans: Iterable[Span], span: Span) -> list[Span]:
     "The parts of spans that are inside another."
     return [Span(max(s.start, span.start), min(s.end, span.end)) for s in spans if s.overlap(span)]
 
+# %% ../../nbs/60_context/sources.ipynb #821b929e
+def _told(outline: Outline | None, span: Span) -> Span:
+    "The part of a span that chunks hold, and the white space that the outline knows; empty where neither is."
+    levels = outline.levels.values() if outline else ()
+    held = [s for spans in levels if spans for s in (spans[0], spans[-1])]
+    held += [Span(i, i + len(b)) for i, b in outline.blanks.items()] if outline else []
+    if not held or span.end > outline.n_characters:
+        return span
+    first, last = min(s.start for s in held), max(s.end for s in held)
+    start = min(max(span.start, first), span.end)
+    return Span(start, max(start, min(span.end, last)))
+
 # %% ../../nbs/60_context/sources.ipynb #99d892ec
 def read_display(
     plans: Sequence[DisplayPlan],
@@ -179,16 +199,19 @@ def read_display(
     "Read what is to be shown."
     wanted: dict[str, list[Span]] = {}
     for plan in plans:
-        wanted.setdefault(plan.doc_id, []).extend(span for _, span in plan.parts)
+        told = (_told(outlines.get(plan.doc_id), span) for _, span in plan.parts)
+        wanted.setdefault(plan.doc_id, []).extend(told)
     texts = read_spans(store, outlines, wanted)
     for passage in (p for plan in plans for p in plan.passages):
         texts.setdefault(passage.doc_id, {}).setdefault(passage.span, passage.text)
     out = []
     for plan in plans:
         held, pages = texts.get(plan.doc_id, {}), []
-        for number, span in plan.parts:
+        for number, part in plan.parts:
+            span = part if part in held else _told(outlines.get(plan.doc_id), part)
+            blank = bool(part) and not span  # nothing but white space
             marked = tuple(_clipped(plan.found, span))
-            pages.append(DisplayPage(number, span, held.get(span, ""), marked, span not in held))
+            pages.append(DisplayPage(number, span, held.get(span, ""), marked, span not in held and not blank))
         own: Mapping[str, Any] = plan.passages[0].metadata if plan.passages else {}
         if plan.doc_id in outlines:
             own = outlines[plan.doc_id].metadata
@@ -206,8 +229,8 @@ def display_docs(
     merge: Iterable[str] | None = None,               # Merge only documents of these types; all when None
 ) -> list[DisplayDoc]:                                # In the order of their best passage
     "Put together the pages to show below an answer."
-    if page_window < 0 or most < 1:
-        raise InputError(f"display needs page_window >= 0 and most >= 1, got {page_window} and {most}")
+    check_counts(0, page_window=page_window, n_shown=n_shown)
+    check_counts(1, most=most)
     groups = merge_by_document([p for p in passages if n_shown is None or p.rank <= n_shown], merge)
     outlines = store.get_outlines(dict.fromkeys(g.doc_id for g in groups)).found if groups else {}
     kinds = {str(w).strip().casefold() for w in whole}

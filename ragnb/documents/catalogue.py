@@ -5,24 +5,29 @@
 # %% ../../nbs/00_documents/catalogue.ipynb #67505e0c
 from __future__ import annotations
 
+import copy
+import datetime
 import json
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['COMMON_NAMES', 'parent_path', 'Holding', 'title_key', 'NameIndex', 'Catalogue']
+__all__ = ['COMMON_NAMES', 'REPEALED_KEYS', 'parent_path', 'Holding', 'title_key', 'NameIndex', 'Catalogue', 'in_force']
 
 # %% ../../nbs/00_documents/catalogue.ipynb #ae8c525a
 from .citations import Citation, find_citations, name_key, short_names, StatuteNames
 from .clauses import Clause
+from .headings import find_contents
 from .kinds import detect_kind
 from .span import IndexMismatchError, InputError, Span
-from .statutes import Block, parse_statute
+from .statutes import Block, EFFECTIVE_KEYS, iso_date, parse_statute, Statute
 
 # %% ../../nbs/00_documents/catalogue.ipynb #bdb98ec4
 def parent_path(
@@ -46,7 +51,9 @@ class Holding:
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)       # Path -> [start, end), in document order
     titles: dict[str, str] = field(default_factory=dict)                  # "43-2" -> title of the article
     citations: list[tuple[int, int, str]] = field(default_factory=list)   # Start, length, label; in document order
-    effective: str = ""                                                   # ISO date
+    effective: str = ""                                                   # ISO date since which it is in force
+    repealed: str = ""                                                    # ISO date since which it is not
+    parent: str = ""                                                      # `parent_id` of the row it was read from
 
     @cached_property
     def below(self) -> dict[str, list[str]]:
@@ -105,11 +112,12 @@ def _block_path(block: Block) -> str:
 
 def _fill(holding: Holding, blocks: Iterable[Block]) -> None:
     "Enter the blocks of a statute."
+    again: Counter[str] = Counter()
     for block in blocks:
-        first = path = _block_path(block)
-        n = 2
-        while path in holding.spans:
-            path, n = f"{first}@{n}", n + 1
+        path = first = _block_path(block)
+        if first:
+            again[first] += 1
+            path = f"{first}@{again[first]}" if again[first] > 1 else first
         if path:
             holding.spans[path] = (block.span.start, block.span.end)
         if block.article:
@@ -124,9 +132,31 @@ COMMON_NAMES = {  # What people write for statutes without an official short nam
     "상임법": "상가건물 임대차보호법", "개보법": "개인정보 보호법", "정보통신망법": "정보통신망 이용촉진 및 정보보호 등에 관한 법률",
 }
 
+# %% ../../nbs/00_documents/catalogue.ipynb #3f12d1fa
+REPEALED_KEYS = ("repealed", "repealed_date", "repeal_date", "폐지일", "폐지일자")          # A date, or true
+
+_DATE = r"\d{4}\s?[.\-년]\s?\d{1,2}\s?[.\-월]\s?\d{1,2}\s?[.일]?"
+_SINCE = re.compile(rf"({_DATE})\s?부터\s?시행")
+_REPEALED = re.compile(rf"(?:타법)?폐지\s?[\])]|폐지(?:일자?)?\s?[:：]\s?(?P<after>{_DATE})"
+                       rf"|(?P<before>{_DATE})\s?(?:자로\s?)?폐지(?!제정)")
+
+def _dates(statute: Statute, text: str, metadata: Mapping[str, Any]) -> tuple[str, str]:
+    "Since when a statute is in force, and since when it is not: ISO dates or ''."
+    told = (iso_date(str(metadata[key])) for key in EFFECTIVE_KEYS if metadata.get(key))
+    ends = (block.span for block in statute.blocks if block.key[:1].isdigit())             # 부칙
+    since = [iso_date(m[1]) for span in ends for m in _SINCE.finditer(text, span.start, span.end)]
+    effective = next(filter(None, told), "") or statute.effective or max(since, default="")
+    given = next((metadata[key] for key in REPEALED_KEYS if metadata.get(key)), "")
+    header = statute.blocks[0].span.of(text)[:1_000] if statute.blocks and statute.blocks[0].kind == "header" else ""
+    found = _REPEALED.search(header)
+    if not given and found is None:
+        return effective, ""
+    ended = iso_date(str(given) if given else found["after"] or found["before"] or effective) or "0001-01-01"
+    return "" if effective >= ended else effective, ended     # [시행 2015. 1. 1.] [법률 제12호, 폐지]: only the end is told
+
 # %% ../../nbs/00_documents/catalogue.ipynb #8f281f63
-_ALIAS = re.compile(r"약칭\s*[:：]?\s*([^)\]\r\n]+)")              # 약칭: 정원법
-_SUFFIX = re.compile(r"\s*[(\[【<].*\Z|\.\w{1,5}\Z", re.S)         # (법률)(제30001호), .txt
+_ALIAS = re.compile(r"약칭\s*(?:[:：]\s*)?([^)\]\r\n]+)")              # 약칭: 정원법
+_SUFFIX = re.compile(r"(?<!\s)\s*[(\[【<].*\Z|\.\w{1,5}\Z", re.S)         # (법률)(제30001호), .txt
 
 def _names_of(text: str, titles: Sequence[str]) -> list[str]:
     "The names of a statute, without what is put in brackets after them, and its official short name."
@@ -138,11 +168,12 @@ def _names_of(text: str, titles: Sequence[str]) -> list[str]:
 def _holding_of(document: Any) -> Holding:
     "Names, articles and annexes of one document; not yet what it cites."
     holding, text, metadata = Holding(document.node_id), document.get_content(), document.metadata
-    if "조" in text and detect_kind(text) == "statute":
+    holding.parent = str(metadata.get("parent_id") or "")
+    if ("조" in text or "條" in text) and detect_kind(text) == "statute":
         statute = parse_statute(text)
         titles = [str(metadata[key]) for key in ("law_name", "title") if metadata.get(key)]
         holding.names = _names_of(text, [*titles, statute.name])
-        holding.effective = statute.effective
+        holding.effective, holding.repealed = _dates(statute, text, metadata)
         _fill(holding, statute.blocks)
     return holding
 
@@ -167,6 +198,17 @@ class NameIndex:
         self.by_number: dict[str, dict[str, None]] = {}                # Path of an article or annex -> documents
         self.by_title: dict[str, dict[tuple[str, str], None]] = {}     # Title -> (document, path)
         self._names: StatuteNames | None = None
+        self.as_of = ""   # ISO date; "" for the newest that is not repealed
+
+    def status(
+        self,
+        doc_id: str,
+    ) -> int:  # 0 in force, 1 not yet, 2 repealed
+        "Tell whether a statute is in force on the date of this index."
+        holding = self.holdings[doc_id]
+        if holding.repealed and holding.repealed <= (self.as_of or "9999"):
+            return 2
+        return int(bool(self.as_of) and holding.effective > self.as_of)
 
     def _rows(self, holding: Holding) -> Iterator[tuple[dict, str, Any]]:
         "Table, key and value of everything that a document is known by."
@@ -210,7 +252,7 @@ class NameIndex:
     def documents(
         self,
         name: str,    # A statute's name, short name, or 시행령 with the short name of its act
-    ) -> list[str]:   # Ids, the newest version first
+    ) -> list[str]:   # Ids: in force, the newest first; then the next to come; then repealed ones
         "Find the documents of a statute by name."
         key = name_key(name)
         keys = [key, name_key(self.names.short.get(key, ""))]
@@ -219,7 +261,9 @@ class NameIndex:
             acts = self.documents(decree[1])
             keys += [name_key(other + decree[2]) for act in acts for other in self.holdings[act].names]
         found = next((self.by_name[key] for key in keys if key in self.by_name), ())
-        return sorted(sorted(found), key=lambda doc_id: self.holdings[doc_id].effective, reverse=True)
+        by_date = sorted(sorted(found), key=lambda doc_id: self.holdings[doc_id].effective, reverse=True)
+        coming = [doc_id for doc_id in reversed(by_date) if self.status(doc_id) == 1]
+        return [d for d in by_date if not self.status(d)] + coming + [d for d in by_date if self.status(d) == 2]
 
 # %% ../../nbs/00_documents/catalogue.ipynb #4ba23d35
 # A note in brackets that speaks of an amendment, or anything in < >
@@ -227,21 +271,27 @@ _NOTE = re.compile(r"[\[［][^\[\]［］]{0,400}(?:이동|신설|개정|삭제|�
 _AMENDED = re.compile(r"다음과\s?같이\s?(?:개정|신설|변경|한다|고친다)")               # What follows is another text
 _FORMER = re.compile(r"(?:종전의?|개정\s?전의?)\s?(?:규정\s?)?\Z")                     # What is cited is no longer there
 
+_LEAD_MARKS = re.compile(r"[#*>\[【<■ \t\r\n]*")
+
 def _citations_of(holding: Holding, text: str, names: StatuteNames) -> Iterator[tuple[int, int, str]]:
     "The citations of a document, in order: start, length, label."
     short = short_names(text)
     known = names.with_short(short) if short else names
     tops = {holding.spans[path][0] for path in holding.below.get("", ())}
+    contents = range(*(find_contents(text) or (0, 0))) if tops else range(0)
     edges = sorted({0, len(text), *tops})
     for start, end in zip(edges, edges[1:]):
         notes = [m.span() for m in _NOTE.finditer(text, start, end)]
         if amended := _AMENDED.search(text, start, end):
             notes.append((amended.end(), end))
+        notes.sort()
+        covered = [start, *accumulate((high for _, high in notes), max)]       # up to where the notes before reach
+        first = _LEAD_MARKS.match(text, start, end).end()
         for ref in find_citations(text, known, start=start, end=end, follow=not holding.spans):
             at = ref.span.start
-            heading = holding.spans and not text[start:at].strip("#*>[【<■ \t\r\n")
-            noted = any(low <= at < high for low, high in notes)
-            if not (heading or noted or _FORMER.search(text, max(start, at - 12), at)):
+            heading = holding.spans and at <= first
+            noted = at < covered[bisect_right(notes, (at, len(text)))]
+            if not (heading or noted or at in contents or _FORMER.search(text, max(start, at - 12), at)):
                 yield at, len(ref.span), ref.label
 
 # %% ../../nbs/00_documents/catalogue.ipynb #58865469
@@ -274,6 +324,64 @@ def _read(path: Path) -> tuple[dict[str, Holding], dict[str, str]]:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"not a catalogue: {str(path)!r} ({error})") from error
 
+# %% ../../nbs/00_documents/catalogue.ipynb #b0bfde37
+def _by_number(name: str) -> list[tuple[int, str]]:
+    "Sort key of an id: A9 before A10."
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+class _Rows:
+    "The rows of each `parent_id`."
+
+    def __init__(self) -> None:
+        self.held: dict[str, dict[str, None]] = {}
+
+    def enter(self, holding: Holding) -> None:
+        "Enter a document under its parent, if it has one."
+        if holding.parent:
+            self.held.setdefault(holding.parent, {})[holding.doc_id] = None
+
+    def leave(self, holding: Holding) -> None:
+        "Take a document out."
+        self.held.get(holding.parent, {}).pop(holding.doc_id, None)
+
+    def of(self, parent: str) -> list[str]:
+        "The parent and its rows by number; empty when it has none."
+        rows = self.held.get(parent)
+        return list(dict.fromkeys([parent, *sorted(rows, key=_by_number)])) if rows else []
+
+# %% ../../nbs/00_documents/catalogue.ipynb #c71d8acf
+def _edition(index: NameIndex, holding: Holding) -> str:
+    "What marks a statute that is not the edition in force; '' for the one that is."
+    if status := index.status(holding.doc_id):
+        ended = "" if holding.repealed == "0001-01-01" else holding.repealed
+        return f"폐지 {ended}".strip() if status == 2 else f"{holding.effective} 시행 예정"
+    own = [path for path in holding.below.get("", ()) if path[0].isdigit()][:20]
+    for other in index.documents(holding.names[0]):
+        newer = index.holdings[other]
+        if newer.effective <= holding.effective or index.status(other):
+            break
+        if any(path in newer.spans for path in own):        # rows of one statute hold other articles
+            since = f"{holding.effective} 시행, " if holding.effective else ""
+            return f"개정 전 ({since}현행 {newer.effective})"
+    return ""
+
+# %% ../../nbs/00_documents/catalogue.ipynb #d9fe02f4
+def _dated(index: NameIndex, date: str) -> NameIndex:
+    "An index of names as of a date."
+    day = datetime.date.today().isoformat() if date == "today" else iso_date(date)
+    if not day:
+        raise InputError(f"as_of must be a date such as 2024-01-01, or today, got {date!r}")
+    dated = copy.copy(index)
+    dated.as_of = day
+    return dated
+
+def _same_family(index: NameIndex, holding: Holding, tier: str) -> list[str]:
+    "The documents of 법, 시행령 or 시행규칙 beside a statute."
+    acts = dict.fromkeys(re.sub(r"(?<!\s)\s*(?:시행령|시행규칙)\Z", "", name) for name in holding.names)
+    wanted = [act if tier == "법" else f"{act} {tier}" for act in acts]
+    return list(dict.fromkeys(doc_id for name in wanted for doc_id in index.documents(name)))
+
 # %% ../../nbs/00_documents/catalogue.ipynb #ab9cdffa
 @dataclass
 class Catalogue:
@@ -284,8 +392,10 @@ class Catalogue:
 
     def __post_init__(self) -> None:
         self.index = NameIndex(self.holdings, self.aliases)
+        self.rows = _Rows()
         for holding in self.holdings.values():
             self.index.enter(holding)
+            self.rows.enter(holding)
 
     def __len__(self) -> int:
         return len(self.holdings)
@@ -302,18 +412,20 @@ class Catalogue:
         "Take one document out."
         if holding := self.holdings.pop(doc_id, None):
             self.index.leave(holding)
+            self.rows.leave(holding)
 
     def _enter(self, document: Any) -> Holding:
         "Enter one document without its citations; a document with its id is replaced."
         self.remove(document.node_id)
         holding = self.holdings[document.node_id] = _holding_of(document)
         self.index.enter(holding)
+        self.rows.enter(holding)
         return holding
 
     def _cite(self, holding: Holding, text: str) -> None:
         "Fill in what a document cites; a document without articles and citations is dropped."
         holding.citations = list(_citations_of(holding, text, self.names))
-        if not (holding.spans or holding.citations):
+        if not (holding.spans or holding.citations or holding.parent):
             self.remove(holding.doc_id)
 
     def add(
@@ -364,14 +476,28 @@ class Catalogue:
         holding = self.holdings.get(context_doc or "")
         if holding is None or not citation.tier:
             return [holding.doc_id] if holding else []
-        acts = dict.fromkeys(re.sub(r"\s*(?:시행령|시행규칙)\Z", "", name) for name in holding.names)
-        wanted = [act if citation.tier == "법" else f"{act} {citation.tier}" for act in acts]
-        return list(dict.fromkeys(doc_id for name in wanted for doc_id in self.index.documents(name)))
+        return _same_family(self.index, holding, citation.tier)
 
-    def mentions(
+    def family(self, doc_id: str) -> list[str]:  # The parent first, then by number and name
+        "The rows of one `parent_id`: core and reason of an interpretation, summary and detail of a ruling."
+        held = self.holdings.get(doc_id)
+        return self.rows.of((held.parent if held else "") or doc_id)
+
+    def at(
         self,
-        text: str,
-    ) -> list[tuple[Span, list[str]]]:  # (where, documents), in order; the longest name at each place
+        date: str,     # 2024-01-01, 2024. 1. 1., or today; `InputError` when it is none
+    ) -> Catalogue:    # Shares everything with this one
+        "The catalogue as of a date: a name means the edition that was in force then."
+        view = copy.copy(self)
+        view.index = _dated(self.index, date)
+        return view
+
+    def edition(self, doc_id: str) -> str:  # "" for what is in force; 폐지 2020-01-01; 2031-01-01 시행 예정
+        "Tell a reader that a document is not the edition in force."
+        holding = self.holdings.get(doc_id)
+        return _edition(self.index, holding) if holding and holding.names else ""
+
+    def mentions(self, text: str) -> list[tuple[Span, list[str]]]:  # (where, documents), in order; longest names
         "Find the statutes of the corpus that a text names, with or without an article."
         return [(span, self.index.documents(span.of(text))) for span in self.names.mentions(text)]
 
@@ -392,3 +518,12 @@ class Catalogue:
         "The citations in a part of a document."
         holding = self.holdings.get(doc_id)
         return holding.cited_in(span) if holding else []
+
+# %% ../../nbs/00_documents/catalogue.ipynb #478a49a6
+def in_force(
+    catalogue: Catalogue,
+    doc_ids: Iterable[str],
+) -> list[str]:  # All of them when none is in force
+    "Of some documents those that are not an older, repealed or coming edition."
+    ids = list(doc_ids)
+    return [doc_id for doc_id in ids if not catalogue.edition(doc_id)] or ids if len(ids) > 1 else ids

@@ -121,11 +121,12 @@ _MARK = re.compile(rf"""
 """, re.X)
 
 # %% ../../nbs/00_documents/citations.ipynb #8ffe7858
-_W = r"[ \t\u3000\xa0]*(?:\r?\n)?[ \t\u3000\xa0]*"           # Blanks with at most one line break
+_B = r"[ \t\u3000\xa0]*"                                    # Blanks
+_W = rf"{_B}(?:\r?\n{_B})?"                                  # Blanks with at most one line break
 _PAREN = r"(?:[ \t]*[(（][^()（）\r\n]{0,80}[)）])?"          # A title in brackets
 _PARTS = r"(?:본문|단서|전단|후단|각\s?호(?:\s?외의\s?부분)?|각\s?목(?:\s?외의\s?부분)?|의\s?규정|까지)"
-_TO_ARTICLE = re.compile(rf"{_PAREN}{_W}(?:상의|상|의|중|에서)?{_W}")                      # 꽃밭법상 | 제3조
-_TO_CLAUSE = re.compile(rf"{_PAREN}{_W}(?:의|중|{_PARTS}(?:\s?중)?)?{_W}")               # 제3조 본문 | 제2항
+_TO_ARTICLE = re.compile(rf"{_PAREN}{_W}(?:(?:상의|상|의|중|에서){_W}|\r?\n{_B})?")      # 꽃밭법상 | 제3조
+_TO_CLAUSE = re.compile(rf"{_PAREN}{_W}(?:(?:의|중|{_PARTS}(?:\s?중)?){_W}|\r?\n{_B})?")  # 제3조 본문 | 제2항
 _AND = re.compile(rf"{_PAREN}{_W}(?:{_PARTS}{_W})?(?:[,、ㆍ·・‧/]|및|또는|이나|나|와|과|하고|그리고)(?:{_W}(?:및|또는))?{_W}")
 _TO = re.compile(rf"{_PAREN}{_W}(?:{_PARTS}{_W})?(?:부터|내지|[~∼～〜–-]){_W}")           # 제4조부터 | 제6조
 _INTO = re.compile(r"[ \t]?[(（][ \t]?")                                                   # 제5조( | 제2항
@@ -260,10 +261,10 @@ class StatuteNames:
         return out
 
 # %% ../../nbs/00_documents/citations.ipynb #13dc1214
-_BARE = re.compile(r"(?P<name>[가-힣A-Za-z0-9ㆍ·]*(?:법률|법|시행령|시행규칙|규칙|규정|조례|령|정관|약관|지침|협약|협정|조약|고시|예규"
+_BARE = re.compile(r"(?P<name>(?<![가-힣A-Za-z0-9ㆍ·])[가-힣A-Za-z0-9ㆍ·]*(?:법률|법|시행령|시행규칙|규칙|규정|조례|령|정관|약관|지침|협약|협정|조약|고시|예규"
                    r"|내규|세칙|준칙|계약서|합의서)|영)(?:\s?(?:상의|상|의|에서|중))?\s*\Z")
 _BARE_ENDS = frozenset("법률령칙정례관침약시규서영상의중")     # Last letters of what `_BARE` matches
-_LONG_NAME = re.compile(r"(?<![가-힣A-Za-z0-9])(?:[가-힣A-Za-z0-9ㆍ·]+,? ){0,8}[가-힣]+ (?:관한|위한|대한) (?:특별|특례)?법률\Z")
+_LONG_NAME = re.compile(r"(?<![가-힣A-Za-z0-9ㆍ·])(?:[가-힣A-Za-z0-9ㆍ·]+,? ){0,8}[가-힣]+ (?:관한|위한|대한) (?:특별|특례)?법률\Z")
 _NO_LAW = re.compile(r"(?:[불위적합수편탈범무용기문해요어화입사산]|.*방|.*기)법|(?:.*개정)?규정|명령|.*법령|.*부령|대통령령|총리령|법률|개정령")
 _REVISION = re.compile(r"(?:일부|전부|중)?개정(?:법률|령|규칙)?\Z")  # 꽃밭법개정법률 names 꽃밭법
 

@@ -5,6 +5,7 @@
 # %% ../../nbs/00_documents/clauses.ipynb #9ce963a5
 from __future__ import annotations
 
+from bisect import bisect_left
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -97,7 +98,8 @@ def _possible_marks(text: str, start: int, end: int) -> list[_Mark]:
     if head := _AT_HEAD.match(text, start):
         found[head.start("p")] = _mark(head)
     notes = [note.span() for note in _AMENDMENT.finditer(text, start, end)]
-    return [found[at] for at in sorted(found) if not any(a < at < b for a, b in notes)]
+    starts = [a for a, _ in notes]
+    return [found[at] for at in sorted(found) if not (i := bisect_left(starts, at)) or at >= notes[i - 1][1]]
 
 # %% ../../nbs/00_documents/clauses.ipynb #34a9e577
 def _marks(text: str, start: int, end: int) -> list[_Mark]:
@@ -126,7 +128,25 @@ def _tree(text: str, marks: Sequence[_Mark], end: int) -> tuple[Clause, ...]:
     return tuple(out)
 
 # %% ../../nbs/00_documents/clauses.ipynb #d74405f8
-_TAIL = re.compile(r"(?:[\r\n][ \t]*\[[^\[\]]*\][^\r\n]*|[\r\n]+[ \t]*)+\Z")   # [전문개정 2010. 3. 31.] and blank lines
+_TAIL_LINE = re.compile(r"[ \t]*(?:\[[^\[\]\r\n]*\][^\r\n]*)?(?=[\r\n]|\Z)")   # Blank, or [전문개정 2010. 3. 31.]
+
+def _break_before(text: str, start: int, end: int) -> int:
+    "Offset of the last line break in `[start, end)`; -1 when there is none."
+    return next((i for i in range(end - 1, start - 1, -1) if text[i] in "\r\n"), -1)
+
+def _tail_start(text: str, start: int, end: int) -> int:
+    "Where the notes in brackets and blank lines at the end of an article begin; `end` when there are none."
+    tail = end
+    while (head := _break_before(text, start, tail)) >= 0:
+        if not (m := _TAIL_LINE.match(text, head + 1, tail)) or m.end() < tail:
+            close = min((at for at in (text.find(c, head, tail) for c in "[]") if at >= 0), default=-1)
+            opened = max(text.rfind("[", start, close), text.rfind("]", start, close)) if close >= 0 else -1
+            above = text[max(start, opened - 40):opened].rstrip(" \t") if opened >= 0 else ""
+            if text[close] != "]" or text[opened] != "[" or above[-1:] not in ("\n", "\r") or not above:
+                break
+            head = max(start, opened - 40) + len(above) - 1        # a note of several lines
+        tail = head
+    return tail
 
 def parse_clauses(
     text: str,               # The text of one article, or any text with 항, 호 and 목
@@ -135,6 +155,5 @@ def parse_clauses(
 ) -> tuple[Clause, ...]:     # The highest level that occurs, in document order
     "Read the clauses of an article."
     end = len(text) if end is None else end
-    tail = _TAIL.search(text[start:end])
-    stop = start + tail.start() if tail else end
+    stop = _tail_start(text, start, end)
     return _tree(text, [m for m in _marks(text, start, end) if m.start < stop], stop)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 # %% auto #0
 __all__ = ['LINE_START', 'LINE_LEAD', 'CIRCLED', 'visible_start', 'number_key', 'number_label', 'follows', 'continues_line',
-           'ArticleHeading', 'article_headings', 'chapter_headings', 'open_heading']
+           'stands_apart', 'ArticleHeading', 'article_headings', 'chapter_headings', 'find_contents', 'open_heading']
 
 # %% ../../nbs/00_documents/headings.ipynb #5faa5c19
 LINE_START = r"(?:\A|(?<=[\n\r\f\u2028]))"  # Regular expression without a group
-LINE_LEAD = r"(?P<lead>[ \t\u3000\ufeff\xa0]*(?:#{1,6}[ \t]+|>[ \t]*|[*_]{1,3})*)"  # Group `lead`
+LINE_LEAD = r"(?P<lead>[ \t\u3000\ufeff\xa0]*(?:#{1,6}[ \t]+|>[ \t]*|[*_])*)"  # Group `lead`
 
 def visible_start(
     m: re.Match[str],  # A match that may begin with white space
@@ -65,12 +65,18 @@ def continues_line(
     return bool(_UNFINISHED.search(last) or len(last) > 30 and _NAME_AT_END.search(last))
 
 # %% ../../nbs/00_documents/headings.ipynb #382d340d
-def _closed(text: str, at: int) -> bool:
-    "True when `at` begins a paragraph or follows a finished line."
+def _below_blank(text: str, at: int) -> bool:
+    "True when a blank line lies before `at`."
     before = text[max(0, at - 300):at]
-    if before[len(before.rstrip()):].count("\n") > 1 or not before.strip():
-        return True
-    return before.rstrip()[-1] in ".>)]】〉*-="
+    return before[len(before.rstrip()):].count("\n") > 1
+
+def stands_apart(
+    text: str,
+    at: int,  # Offset of the start of a line
+) -> bool:
+    "Tell whether a line begins a paragraph or follows a finished line."
+    before = text[max(0, at - 300):at].rstrip()
+    return not before or _below_blank(text, at) or before[-1] in ".>)]】〉*-="
 
 def _quoted(text: str, at: int) -> bool:
     "True inside “ … ”; a quotation mark without its partner does not count."
@@ -94,7 +100,7 @@ class ArticleHeading(NamedTuple):
     deleted: bool              # True for 삭제
 
 # %% ../../nbs/00_documents/headings.ipynb #cd484fd6
-_OPEN, _CLOSE = "(（[［〔", ")）]］〕"
+_OPEN, _CLOSE = "(（[［〔【", ")）]］〕】"
 
 def _title_end(text: str, at: int) -> int:
     "Offset after the bracket that opens at `at`, or of the line's end when it never closes."
@@ -112,8 +118,8 @@ def _title_end(text: str, at: int) -> int:
 # 삭제 or 생략, at a line's end or before a bracket with a date
 _GONE = re.compile(r"[ \t*]*(?:삭[ \t]?제|생[ \t]?략)(?=\s*(?:[<〈\[(（.]|\Z)|[ \t]*[\r\n])")
 # Further numbers of the same line: (title) 및 제7조(title) 까지
-_MORE = re.compile(r"(?:\s*(?:\([^()\n]*\))?\s*(?:및|ㆍ|·|,|내지|부터|와|과)\s*제\s*(\d+)\s*조(?:의\s*(\d+))?(?:\([^()\n]*\))?"
-                   r"\s*(?:까지)?)+")
+_MORE = re.compile(r"(?:\s*(?:\([^()\n]*\)\s*)?(?:및|ㆍ|·|,|내지|부터|와|과)\s*제\s*(\d+)\s*조(?:의\s*(\d+))?(?:\([^()\n]*\))?"
+                   r"(?:\s*까지)?)+\s*")
 
 def _read_deleted(text: str, start: int, key: tuple[int, int], at: int) -> ArticleHeading | None:
     "The heading of several articles that were deleted together; `at` is after the first number."
@@ -152,6 +158,18 @@ _ALONE = re.compile(r"[ \t*]*(?:[\r\n]|\Z)")
 _WORD = re.compile(r"[ \t]+(?!(?:및|또는|내지|부터|까지|각|본문|단서|전단|후단|중|와|과|의|에|에서|을|를|은|는|규정|소정)(?![가-힣])"
                    r"|제[ \t]*\d+[ \t]*[항호목]|제[ \t]*\d+[ \t]*조(?:의\d+)?(?:제\d|[에,ㆍ및와])|[,ㆍ·)])(?=\S)")
 
+_DOTTED = re.compile(r"[.:：](?=[ \t]+\S)[ \t]*(?P<title>[^\r\n]{1,40}(?=[\r\n]|\Z))?")   # 제1조. 목적
+
+def _read_dotted(text: str, m: re.Match[str], start: int, key: tuple[int, int]) -> ArticleHeading | None:
+    "The heading 제N조. with its title, or with the first sentence of its text, or None."
+    dotted = _DOTTED.match(text, m.end())
+    if dotted is None or not stands_apart(text, m.start()):
+        return None
+    title = (dotted["title"] or "").strip(" \t*_")
+    if not title or title[-1] in ".,다음함":
+        return ArticleHeading(start, key, key, "", dotted.start("title") if title else dotted.end(), "weak", False)
+    return ArticleHeading(start, key, key, title, dotted.end(), "strong", False)
+
 def _read_untitled(text: str, m: re.Match[str], start: int, key: tuple[int, int]) -> ArticleHeading | None:
     "The heading 제N조 without a title, or None; `m` is the match of the number."
     at = m.end()
@@ -161,14 +179,14 @@ def _read_untitled(text: str, m: re.Match[str], start: int, key: tuple[int, int]
         return ArticleHeading(start, key, key, "", at, "strong", False)
     if _ALONE.match(text, at):
         return ArticleHeading(start, key, key, "", at, "strong" if "#" in m["lead"] else "weak", False)
-    if _WORD.match(text, at) and _closed(text, m.start()):
+    if _WORD.match(text, at) and stands_apart(text, m.start()):
         return ArticleHeading(start, key, key, "", at, "weak", False)
-    return None
+    return _read_dotted(text, m, start, key)
 
 # %% ../../nbs/00_documents/headings.ipynb #31db7400
-_NO = r"제[ \t]*(?P<n>\d{1,4})[ \t]*조(?:[ \t]*의[ \t]*(?P<m>\d{1,3}))?"
+_NO = r"[제第][ \t]*(?P<n>\d{1,4})[ \t]*[조條](?:[ \t]*의[ \t]*(?P<m>\d{1,3}))?"
 _ARTICLE = re.compile(LINE_START + LINE_LEAD + _NO)
-_BRACKET = re.compile(r"[ \t]{0,2}(?=[(（\[［〔])")
+_BRACKET = re.compile(r"[ \t]{0,2}(?=[(（\[［〔【])")
 
 def _read_heading(text: str, m: re.Match[str]) -> ArticleHeading | None:
     "Decide whether a match of 제N조 can be a heading."
@@ -263,14 +281,13 @@ def article_headings(
     found = _candidates(text, start, len(text) if end is None else end)
     apart = set()
     if spaced:
-        below_blank = re.compile(r"\n[ \t\r]*\n\s*\Z")
-        apart = {h.start for h in found if h.title and below_blank.search(text[max(0, h.start - 60):h.start])}
+        apart = {h.start for h in found if h.title and _below_blank(text, h.start)}
     return _choose(found, apart)
 
 # %% ../../nbs/00_documents/headings.ipynb #9d89c355
 _RANKS = "편장절관항"
 # A note after a title: <개정 2009. 12. 31.>, [전문개정]
-_NOTE = re.compile(r"\s*[<〈][^<>〈〉]*[>〉]?|\s*\[[^\[\]]*\]\s*$")
+_NOTE = re.compile(r"(?<!\s)\s*(?:[<〈][^<>〈〉]*[>〉]?|\[[^\[\]]*\]\s*$)")
 # Words that a title does not begin with
 _PARTICLE = re.compile(r"(?:및|또는|부터|내지|까지|의|에|에서|을|를|은|는|과|와|중)(?![가-힣])|제\s*\d+\s*[조항호]")
 
@@ -292,44 +309,81 @@ _HEADING = re.compile(LINE_START + LINE_LEAD + rf"(?P<no>제[ \t]*\d+[ \t]*(?P<r
 # 제1편 총칙 after other words of its line
 _GLUED = re.compile(r"(?<=[^\s#])(?P<lead>)(?P<no>제1(?P<rank>[편장]))(?P<title>[ \t]+[^\r\n]{1,60})(?=[\r\n]|\Z)")
 
-def _heading_lines(text: str, end: int, first: int) -> list[re.Match[str]]:
+def _heading_lines(text: str, end: int, first: int, start: int = 0) -> list[re.Match[str]]:
     "Lines before `end` that can be chapter headings, in order; glued ones only before the first article."
-    found = [m for m in _HEADING.finditer(text, 0, end) if _looks_like_heading(text, m)]
-    found += [m for m in _GLUED.finditer(text, 0, first) if _looks_like_heading(text, m)]
+    found = [m for m in _HEADING.finditer(text, start, end) if _looks_like_heading(text, m)]
+    found += [m for m in _GLUED.finditer(text, start, first) if _looks_like_heading(text, m)]
     return sorted(found, key=lambda m: m.start())
 
 # %% ../../nbs/00_documents/headings.ipynb #12b6dfb7
-_NOTES = re.compile(r"(?:\s*(?:[<〈\[(][^\n]*|[-=]{3,}))*\s*")  # Notes and rules
+_NOTES = re.compile(r"\s*(?:(?:[<〈\[(][^\n]*|---[-=]*|===[-=]*)\s*)*")  # Notes and rules
 _SECOND_LINE = re.compile(r"[ \t\r]*\n[ \t]*(?!제)[^\n]{1,60}(?<!다\.)(?<!다\.\r)\n\s*")  # The rest of a long title
 
 def _stands_above(text: str, m: re.Match[str], end: int, starts: set[int]) -> bool:
     "True when an article or heading (their `starts`) follows a line, or its form is proof enough."
     after = _NOTES.match(text, m.end()).end()
     wrapped = _SECOND_LINE.match(text, m.end())
-    if wrapped and wrapped.end() in starts and after not in starts and _closed(text, m.start()):
+    if wrapped and wrapped.end() in starts and after not in starts and stands_apart(text, m.start()):
         after = wrapped.end()
     if "#" in m["lead"] or after in starts:
         return True
     if m["rank"] == "항":
         return False
     apart = text[m.end():m.end() + 4].replace("\r", "").startswith("\n\n")
-    return apart and _closed(text, m.start()) or after >= end
+    return apart and stands_apart(text, m.start()) or after >= end
 
 # %% ../../nbs/00_documents/headings.ipynb #7cda8136
 def chapter_headings(
     text: str,
     end: int,                          # Offset where 본칙 ends
     articles: Sequence[ArticleHeading],  # Of 본칙, in order
+    start: int = 0,                    # Offset where it begins: after a table of contents
 ) -> list[re.Match[str]]:              # Groups `no` (제2장), `rank` (장), `title`; in order
-    "Find the headings of 편, 장, 절, 관 and 항 before an offset."
+    "Find the headings of 편, 장, 절, 관 and 항 between two offsets."
     first = articles[0].start if articles else end
     starts = {h.start for h in articles}
     out: list[re.Match[str]] = []
-    for m in reversed(_heading_lines(text, end, first)):
+    for m in reversed(_heading_lines(text, end, first, start)):
         if _stands_above(text, m, end, starts):
             out.append(m)
             starts |= {m.start("no"), visible_start(m)}
     return out[::-1]
+
+# %% ../../nbs/00_documents/headings.ipynb #8ad0b6b4
+# What may stand between two lines of a table of contents: leaders, page numbers, headings of chapters, 부칙, 별표
+_LEADER = re.compile(rf"(?:[.·…ㆍ‥⋯_\-\s\d]*|[ \t#*]*제[ \t]*\d+[ \t]*[{_RANKS}].{{0,60}}|[ \t#*]*(?:부칙|별표|별지).{{0,60}})")
+_BODY_HEAD = re.compile(rf"[ \t#*]*제[ \t]*\d+[ \t]*[{_RANKS}][^\r\n]{{0,60}}\s*")
+
+def _is_bare(text: str, heading: ArticleHeading, end: int) -> bool:
+    "True when a heading has no text before `end`."
+    return end - heading.body < 400 and all(_LEADER.fullmatch(line) for line in text[heading.body:end].splitlines())
+
+def find_contents(
+    text: str,
+) -> tuple[int, int] | None:  # Where the block begins, and where the statute after it does; None without one
+    "Find the table of contents at the start of a statute."
+    run: list[ArticleHeading] = []
+    for m in _ARTICLE.finditer(text):
+        heading = _read_heading(text, m)
+        if heading is None or continues_line(text, m.start()):
+            continue
+        if run and heading.key == run[0].key and len(run) > 2:
+            above = _chapter_start(text, run[-1].body, m.start())
+            return run[0].start, above
+        if run and not (_is_bare(text, run[-1], heading.start) and heading.key > run[-1].key):
+            return None
+        run.append(heading)
+    return None
+
+def _chapter_start(text: str, low: int, at: int) -> int:
+    "Where the headings of chapters right above an article begin."
+    while at > low:
+        before = text[max(low, at - 200):at].rstrip()
+        line = max(low, max(0, low, at - 200) + max(before.rfind("\n"), before.rfind("\r")) + 1)
+        if not _BODY_HEAD.fullmatch(text, line, at):
+            break
+        at = line
+    return at
 
 # %% ../../nbs/00_documents/headings.ipynb #6923e78c
 # A further heading after the note of the first

@@ -5,7 +5,8 @@
 # %% ../../nbs/00_documents/kinds.ipynb #66d2c63e
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Iterator, Sequence
 from typing import Any
 
 from llama_index.core.schema import BaseNode
@@ -15,12 +16,14 @@ __all__ = ['detect_kind', 'text_of', 'records_of']
 
 # %% ../../nbs/00_documents/kinds.ipynb #a0b84006
 from .headings import article_headings
+from .packing import TextRuler
 from .qa import qa_pairs, qa_records
 from .records import Record, statute_records
 from ragnb.documents.rulings import (
     INTERPRETATION_PARTS, interpretation_records, named_parts, RULING_PARTS, ruling_records
 )
 from .span import InputError
+from .statutes import EFFECTIVE_KEYS, iso_date
 
 # %% ../../nbs/00_documents/kinds.ipynb #d8aeedca
 def detect_kind(
@@ -52,14 +55,74 @@ _FIELDS = (
     ("판례내용", ("판례내용", "full_text", "detail")),
 )
 
+# %% ../../nbs/00_documents/kinds.ipynb #c8d0eb9c
+# Of each level: the field of the list that holds it, of its number, of its text, and how its number is written
+_LEVELS = (
+    (("항", "clauses", "paragraphs"), ("항번호", "number"), ("항내용", "content", "text"), "{}"),
+    (("호", "items"), ("호번호", "number"), ("호내용", "content", "text"), "{}."),
+    (("목", "subitems"), ("목번호", "number"), ("목내용", "content", "text"), "{}."),
+)
+
+def _first(row: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    "The first value that a row has under one of several names, or ''."
+    return next((row[key] for key in keys if row.get(key) not in (None, "")), "")
+
+def _clause_lines(row: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
+    "The lines of the 항, 호 and 목 of a row."
+    if depth == len(_LEVELS):
+        return
+    lists, numbers, texts, form = _LEVELS[depth]
+    for clause in _first(row, lists) or ():
+        number, text = str(_first(clause, numbers)).strip().rstrip(".)"), str(_first(clause, texts)).strip()
+        if depth == 0 and number.isdecimal() and 0 < int(number) <= 20:
+            number = chr(0x245F + int(number))                  # ①
+        mark = form.format(number) if number else ""
+        yield text if text.startswith(mark) else f"{mark} {text}".strip()
+        yield from _clause_lines(clause, depth + 1)
+    if depth == 0 and not _first(row, lists):                   # 호 directly below the article
+        yield from _clause_lines(row, 1)
+
+# %% ../../nbs/00_documents/kinds.ipynb #69a92035
+_NUMBER = re.compile(r"(?:제\s*)?(\d{1,4})(?:\s*조)?(?:\s*(?:의|-)\s*(\d{1,3}))?")
+
+def _article_lines(row: Any) -> Iterator[str]:
+    "The lines of one article."
+    told = _first(row, ("조문번호", "number", "article_number")) if isinstance(row, Mapping) else ""
+    number = _NUMBER.fullmatch(str(told).strip())
+    if number is None:
+        raise InputError(f"an article needs a number such as 43-2, got {row!r:.200}")
+    branch = number[2] or str(_first(row, ("조문가지번호", "branch"))).strip().lstrip("0")
+    label = f"제{int(number[1])}조" + (f"의{branch}" if branch else "")
+    title, text = str(_first(row, ("조문제목", "title"))).strip(), str(_first(row, ("조문내용", "content", "text"))).strip()
+    heading = f"{label}({title})" if title else label
+    if str(row.get("조문여부", "")) == "전문" or text.startswith(label):       # the heading of a chapter, or whole as it is
+        yield text
+    else:
+        yield f"{heading} {text}".strip()
+    yield from _clause_lines(row)
+
+def _statute_text(row: Mapping[str, Any], articles: Any) -> str:
+    "The text of a statute whose articles are a list."
+    if not isinstance(articles, (list, tuple)) or not articles:
+        raise InputError(f"the articles must be a list with at least one article, got {articles!r:.200}")
+    name, ministry = _first(row, ("법령명", "law_name", "name", "title")), _first(row, ("소관부처", "ministry"))
+    date = str(_first(row, ("시행일자", "시행일", "enforcement_date", "effective_date", "effective")))
+    date = f"{date[:4]}-{date[4:6]}-{date[6:]}" if re.fullmatch(r"\d{8}", date) else date
+    header = [str(name), f"소관부처: {ministry}" if ministry else "", f"시행일: {date}" if date else ""]
+    blocks = ["\n".join(filter(None, header)), *("\n".join(_article_lines(article)) for article in articles)]
+    return "\n\n".join(filter(None, blocks))
+
 # %% ../../nbs/00_documents/kinds.ipynb #602b1b96
 def text_of(
     row: Mapping[str, Any],  # One line of a JSONL file
 ) -> str:                    # The document; offsets of records refer to it
-    "Get the text of a JSONL record: `text`, `content`, or its separate fields under their names."
+    "Get the text of a JSONL record: `text`, `content`, its articles, or its separate fields under their names."
     for name in ("text", "content"):
         if isinstance(row.get(name), str) and row[name].strip():
             return row[name]
+    for name in ("조문", "articles"):
+        if row.get(name) is not None:
+            return _statute_text(row, row[name])
     parts = []
     for label, keys in _FIELDS:
         value = next((str(row[key]) for key in keys if row.get(key)), "").strip()
@@ -80,6 +143,7 @@ def records_of(
     kind: str | None = None,      # statute, interpretation, ruling or qa; found out when None
     max_size: int | None = None,  # Characters of an article's record or an unsplit pair; None for each kind's own
     min_size: int = 200,          # Characters; a shorter article is merged with a neighbor of its section
+    ruler: TextRuler | None = None,  # Of the text: sizes are tokens; characters when None
 ) -> list[Record]:                # Empty when the document is none of these
     "Turn a document into records."
     text, metadata = document.get_content(), document.metadata
@@ -89,10 +153,12 @@ def records_of(
     if kind not in _MAKERS:
         raise InputError(f"kind must be one of {', '.join(_MAKERS)}, got {kind!r}")
     item = str(metadata.get("law_id") or metadata.get("item_id") or document.node_id)
-    sizes = {}
+    sizes: dict[str, Any] = {}
     if kind == "statute":
         most = 3000 if max_size is None else max_size
-        sizes = {"min_size": min(min_size, most - 1), "max_size": most}
+        sizes = {"min_size": min(min_size, most - 1), "max_size": most, "ruler": ruler,
+                 "ministry": str(metadata.get("ministry") or metadata.get("소관부처") or ""),
+                 "date": iso_date(str(next((metadata[k] for k in EFFECTIVE_KEYS if metadata.get(k)), "")))}
     elif kind == "qa" and max_size is not None:
-        sizes = {"max_size": min(1500, max_size), "threshold": max_size}
+        sizes = {"max_size": min(1500, max_size), "threshold": max_size, "ruler": ruler}
     return _MAKERS[kind](text, item, str(metadata.get("title") or ""), str(metadata.get("domain") or ""), **sizes)

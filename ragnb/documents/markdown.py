@@ -22,27 +22,29 @@ from .span import Span
 from .text import trim_span
 
 # %% ../../nbs/00_documents/markdown.ipynb #c9020312
-@lru_cache(maxsize=1)
-def _markdown() -> MarkdownIt:
-    "A parser of blocks, without indented code."
-    return MarkdownIt("commonmark").enable("table").disable(["code", "inline"])
+_INDENTED = re.compile(r"^(?: {4}| {0,3}\t)", re.M)
+
+@lru_cache(maxsize=2)
+def _markdown(indented_code: bool) -> MarkdownIt:
+    "A parser of blocks, with or without indented code."
+    return MarkdownIt("commonmark").enable("table").disable(["inline"] if indented_code else ["code", "inline"])
 
 # %% ../../nbs/00_documents/markdown.ipynb #9b5fc140
 def _is_open(lines: Sequence[str], first: int, end: int) -> bool:
     "True when fenced code has no closing line."
     return end - first < 2 or not re.fullmatch(r"[\s>]*(?:`{3,}|~{3,})\s*", lines[end - 1])
 
-def _tokens(text: str) -> list[Token]:
-    "Block tokens; code that is never closed, down to the end of the document, is not taken for code."
-    lines = re.sub(r"\r\n?", "\n", text).split("\n")
+def _tokens(text: str) -> tuple[list[Token], str]:
+    "Block tokens, and the text that was read; code that is never closed is not taken for code."
+    lines = [line.lstrip("\ufeff") for line in re.sub(r"\r\n?", "\n", text).split("\n")]
     for _ in range(10):
-        tokens = _markdown().parse("\n".join(lines))
+        tokens = _markdown(False).parse("\n".join(lines))
         stray = [t.map[0] for t in tokens if t.type == "fence" and _is_open(lines, *t.map)]
         if not stray:
             break
         for i in stray:
             lines[i] = ""
-    return tokens
+    return tokens, "\n".join(lines)
 
 # %% ../../nbs/00_documents/markdown.ipynb #cb8c2adb
 def _line_spans(text: str) -> list[Span]:
@@ -64,11 +66,13 @@ class _Blocks(NamedTuple):
 # %% ../../nbs/00_documents/markdown.ipynb #25748362
 @lru_cache(maxsize=4)
 def _blocks(text: str) -> _Blocks:
-    "Read the blocks of a Markdown text."
-    lines, tokens = _line_spans(text), _tokens(text)
+    "Read the blocks of a Markdown text: headings with indented code taken for code, the rest without."
+    lines, (tokens, plain) = _line_spans(text), _tokens(text)
     tables = {t.map[0]: min(t.map[1], len(lines)) for t in tokens if t.type == "table_open"}
     code = {i for t in tokens if t.type == "fence" for i in range(*t.map)}
     headings = []
+    if _INDENTED.search(plain) and any(t.type == "heading_open" for t in tokens):
+        tokens = _markdown(True).parse(plain)
     for token, body in zip(tokens, tokens[1:]):
         if token.type == "heading_open" and token.level == 0:
             headings.append((token.map[0], int(token.tag[1]), re.sub(r"\s+", " ", body.content).strip()))
@@ -182,6 +186,7 @@ class Heading:
     "A Markdown heading."
     start: int                # Offset of its line
     path: tuple[str, ...]     # Titles from the outermost to its own
+    depth: int = 1            # 1 to 6, as written
 
 # %% ../../nbs/00_documents/markdown.ipynb #f1a1d55a
 def find_headings(
@@ -201,5 +206,5 @@ def find_headings(
         if len(title) > longest:
             title = title[:longest].rstrip() + "..."
         path = [p for p in path if p[0] < depth] + [(depth, title)]
-        out.append(Heading(start, tuple(t for _, t in path)))
+        out.append(Heading(start, tuple(t for _, t in path), depth))
     return out

@@ -5,61 +5,199 @@
 # %% ../../nbs/00_documents/packing.ipynb #661f95b5
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 
 # %% auto #0
-__all__ = ['cut_long', 'overlap_start', 'pack']
+__all__ = ['TextRuler', 'cut_long', 'overlap_start', 'pack']
 
 # %% ../../nbs/00_documents/packing.ipynb #bf548d20
 from .span import InputError, Span
-from .text import trim_span, whole_cut
+from .text import last_fit, tokenizer, trim_span, whole_cut
+
+# %% ../../nbs/00_documents/packing.ipynb #32022739
+_WORD = re.compile(r"\s*(?:[^\s。！？]{1,16}[。！？]{0,16}|[。！？]{1,16}|\Z)")    # White space and a word, or 16 characters of it
+
+def _last_from(guess: int, low: int, high: int, fits: Callable[[int], bool]) -> int:
+    "The last number of `low..high` that fits, looked for from a guess; `low - 1` when none does."
+    step = 1
+    if fits(guess):
+        low = guess
+        while low < high and fits(min(low + step, high)):
+            low, step = min(low + step, high), 2 * step
+        return last_fit(low, min(low + step, high + 1) - 1, fits)
+    while guess > low:
+        lower = max(low, guess - step)
+        if fits(lower):
+            return last_fit(lower, guess - 1, fits)
+        guess, step = lower, 2 * step
+    return low - 1
+
+# %% ../../nbs/00_documents/packing.ipynb #bfc6b15d
+class TextRuler:
+    "Measures the parts of one text by a named tokenizer."
+
+    def __init__(
+        self,
+        text: str,                 # The whole document
+        name: str = "characters",  # See `tokenizer`; `InputError` for an unknown one
+    ) -> None:
+        self.text, self.tokenizer = text, tokenizer(name)
+        self.plain = name == "characters"
+        self.counted = 0                    # Characters given to the tokenizer so far
+        self._ends: list[int] = []          # Where words end, 0 first
+        self._sums: list[int] = []          # Tokens of all words up to there, each counted alone
+
+    def about(
+        self,
+        start: int,
+        end: int,
+    ) -> int:        # Tokens of the words, each counted alone; exact for characters
+        "About how long a part is, without counting it."
+        return end - start if self.plain else round(self._sum(end) - self._sum(start))
+
+    def fits(
+        self,
+        start: int,
+        end: int,
+        size: int,
+    ) -> bool:       # By an exact count; False without one for eight times `size`
+        "Decide whether a part is at most `size` long."
+        if self.plain:
+            return end - start <= size
+        return self.about(start, end) <= 8 * size and self._count(self.text[start:end]) <= size
+
+    def reach(
+        self,
+        start: int,
+        size: int,   # >= 1
+        end: int,    # Not beyond, > start
+    ) -> int:        # In (start, end]; one character when not even that fits
+        "The furthest end of a word, from a start, that is at most `size` away."
+        if self.plain:
+            return min(start + size, end)
+
+        def fits(k: int) -> bool:
+            return self.fits(start, min(self._ends[k], end), size)
+
+        most = self._sum(start) + size
+        low, high = bisect_right(self._ends, start), bisect_left(self._ends, end)
+        guess = min(max(low, bisect_right(self._sums, most) - 1), high)
+        word = _last_from(guess, low, high, fits)
+        if word >= low:
+            return min(self._ends[word], end)
+        inside = min(self._ends[low], end) - 1
+        return last_fit(start + 1, max(start + 1, inside), lambda at: self.fits(start, at, size))
+
+    def back(
+        self,
+        end: int,
+        size: int,   # >= 0
+    ) -> int:        # About, except for characters, and possibly below 0 for them
+        "The offset that is `size` before an end."
+        if self.plain:
+            return end - size
+        return self._ends[bisect_left(self._sums, self._sum(end) - size)]
+
+    def _count(self, text: str) -> int:
+        self.counted += len(text)
+        return self.tokenizer.count(text)
+
+    def _sum(self, at: int) -> float:
+        "The running sum at an offset."
+        if not self._ends:
+            self._measure()
+        k = bisect_left(self._ends, at)
+        if k == 0:
+            return 0
+        inside = (self._ends[k] - at) / (self._ends[k] - self._ends[k - 1])
+        return self._sums[k] - inside * (self._sums[k] - self._sums[k - 1])
+
+    def _measure(self) -> None:
+        "Count every word, equal ones once."
+        known: dict[str, int] = {}
+        ends, sums = [0], [0]
+        for match in _WORD.finditer(self.text):
+            word = match[0]
+            if word and word not in known:
+                known[word] = self._count(word)
+            if word:
+                ends.append(match.end())
+                sums.append(sums[-1] + known[word])
+        self._ends, self._sums = ends, sums
+
+# %% ../../nbs/00_documents/packing.ipynb #6d1b29f6
+def _first_piece(text: str, start: int, most: int, size: int, ruler: TextRuler) -> int:
+    "Where the first piece of a long span ends, before `most` at the latest."
+    while True:
+        middle = start + (most - start) // 2
+        space = next((i for i in range(most, middle, -1) if text[i].isspace()), None)
+        cut = space or whole_cut(text, start, most)
+        piece = trim_span(text, start, cut)
+        if most <= start + 1 or ruler.fits(piece.start, piece.end, size):
+            return cut
+        most = max(start + 1, min(most - 1, piece.end - 1))          # fewer characters, and yet more tokens
 
 # %% ../../nbs/00_documents/packing.ipynb #ce80fe9c
 def cut_long(
-    text: str,             # The whole document
-    span: Span,            # What to cut
-    size: int,             # Characters, >= 1
-) -> Iterator[Span]:       # Trimmed, at most `size` long, in order
+    text: str,                       # The whole document
+    span: Span,                      # What to cut
+    size: int,                       # Characters, or tokens of the ruler, >= 1
+    ruler: TextRuler | None = None,  # Of the whole document; characters when None
+) -> Iterator[Span]:                 # Trimmed, at most `size` long (a single character may be more tokens), in order
     "Cut a span into pieces, at white space where possible, never inside a visible character."
     if size < 1:
         raise InputError(f"size must be >= 1, got {size}")
-    while len(span) > size:
-        start, most = span.start, span.start + size
-        space = next((i for i in range(most, start + size // 2, -1) if text[i].isspace()), None)
-        cut = space or whole_cut(text, start, most)
-        yield trim_span(text, start, cut)
-        span = trim_span(text, cut, span.end)
+    ruler = ruler or TextRuler(text)
+    while span and (most := ruler.reach(span.start, size, span.end)) < span.end:
+        piece = _first_piece(text, span.start, most, size, ruler)
+        yield trim_span(text, span.start, piece)
+        span = trim_span(text, piece, span.end)
     if span:
         yield span
 
 # %% ../../nbs/00_documents/packing.ipynb #7005abb0
 def overlap_start(
-    text: str,     # The whole document
-    last: Span,    # The chunk just closed
-    overlap: int,  # Characters wanted, >= 0
-    floor: int,    # Do not start before this offset
-) -> int:          # Offset of the start of a word in `last`; its end when there is none
-    "Step back from the end of a chunk by at most `overlap` characters, to the start of a word."
-    lowest = max(floor, last.end - min(overlap, len(last) // 2))
-    return next((i for i in range(lowest, last.end) if text[i - 1:i].isspace() and not text[i].isspace()), last.end)
+    text: str,                       # The whole document
+    last: Span,                      # The chunk just closed
+    overlap: int,                    # Characters wanted, or tokens of the ruler, >= 0
+    floor: int,                      # Do not start before this offset
+    ruler: TextRuler | None = None,  # Of the whole document; characters when None
+) -> int:                            # Offset of the start of a word in `last`; its end when there is none
+    "Step back from the end of a chunk by at most `overlap`, to the start of a word."
+    ruler = ruler or TextRuler(text)
+    lowest = max(floor, ruler.back(last.end, overlap), last.end - len(last) // 2)
+    words = (i for i in range(lowest, last.end) if text[i - 1:i].isspace() and not text[i].isspace())
+    return next((i for i in words if ruler.fits(i, last.end, overlap)), last.end)
 
 # %% ../../nbs/00_documents/packing.ipynb #9e364105
-def _chunk_start(text: str, atom: Span, last: Span, size: int, overlap: int, floor: int) -> int:
+def _chunk_start(text: str, atom: Span, last: Span, size: int, overlap: int, floor: int, ruler: TextRuler) -> int:
     "Where a chunk begins: inside the chunk before it when its first atom still fits, else at that atom."
-    back = overlap_start(text, last, overlap, floor)
-    fits = back < last.end and atom.end - back <= size
-    return back if fits else atom.start
+    back = overlap_start(text, last, overlap, floor, ruler)
+    return back if back < last.end and ruler.fits(back, atom.end, size) else atom.start
+
+# %% ../../nbs/00_documents/packing.ipynb #9e5b5c17
+def _n_fitting(atoms: Sequence[Span], i: int, start: int, stop: int, size: int, ruler: TextRuler) -> int:
+    "One past the last atom from `i` on that a chunk from `start` has room for; at least `i + 1`."
+    limit = min(stop, ruler.reach(start, size, max(start + 1, atoms[-1].end)))
+    j = max(i + 1, bisect_right(atoms, limit, i, key=lambda atom: atom.end))
+    while j > i + 1 and not ruler.fits(start, atoms[j - 1].end, size):
+        j -= 1
+    return j
 
 # %% ../../nbs/00_documents/packing.ipynb #7e10c328
 def pack(
-    text: str,                      # The whole document
-    atoms: Sequence[Span],          # Sentences or smaller, in order, disjoint, none longer than `size`
-    size: int,                      # Characters of a chunk, at most
-    overlap: int = 0,               # Characters repeated from the chunk before, at most half of it
-    stops: Sequence[int] = (),      # Offsets that no chunk crosses, sorted (parent ends)
-    floors: Sequence[int] = (),     # For each stop: where the first overlap of its region may begin (parent starts)
-) -> list[Span]:                    # Starts and ends both strictly increase
-    "Pack atoms into chunks of at most `size` characters."
+    text: str,                       # The whole document
+    atoms: Sequence[Span],           # Sentences or smaller, in order, disjoint, none longer than `size`
+    size: int,                       # Characters of a chunk, at most, or tokens of the ruler
+    overlap: int = 0,                # The same, repeated from the chunk before, at most half of it
+    stops: Sequence[int] = (),       # Offsets that no chunk crosses, sorted (parent ends)
+    floors: Sequence[int] = (),      # For each stop: where the first overlap of its region may begin (parent starts)
+    ruler: TextRuler | None = None,  # Of the whole document; characters when None
+) -> list[Span]:                     # Starts and ends both strictly increase
+    "Pack atoms into chunks of at most `size`."
+    ruler = ruler or TextRuler(text)
     out: list[Span] = []
     i = region = 0
     while i < len(atoms):
@@ -68,11 +206,9 @@ def pack(
         start = atoms[i].start
         if overlap and out and out[-1].end <= start:
             floor = floors[region] if region < len(floors) else 0
-            start = _chunk_start(text, atoms[i], out[-1], size, overlap, floor)
+            start = _chunk_start(text, atoms[i], out[-1], size, overlap, floor, ruler)
         stop = stops[region] if region < len(stops) else len(text)
-        j = i + 1
-        while j < len(atoms) and atoms[j].end - start <= size and atoms[j].end <= stop:
-            j += 1
+        j = _n_fitting(atoms, i, start, stop, size, ruler)
         out.append(Span(start, atoms[j - 1].end))
         i = j
     return out

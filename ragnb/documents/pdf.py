@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 # %% auto #0
-__all__ = ['read_pdf']
+__all__ = ['PdfText', 'pdf_text', 'read_pdf']
 
 # %% ../../nbs/00_documents/pdf.ipynb #8cc1c17b
 from .span import InputError
@@ -19,35 +22,81 @@ def _page_text(raw: str) -> str:
     "Text of a page: plain line ends, no soft hyphens at line breaks, no trailing space."
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
     text = text.replace("\ufffe\n", "").replace("\ufffe", "").replace("\x00", "")
-    return re.sub(r"[^\S\n]+$", "", text, flags=re.M).strip("\n")
+    return re.sub(r"(?<![^\S\n])[^\S\n]+$", "", text, flags=re.M).strip("\n")
 
 # %% ../../nbs/00_documents/pdf.ipynb #3598a43e
-def _page_texts(path: Path, password: str | None) -> list[str]:
-    "The text of every page of a PDF."
+@dataclass(frozen=True)
+class PdfText:
+    "What could be read of a PDF."
+    pages: list[str]               # The text of each page, in order; '' for a page without text
+    notes: list[str]               # What could not: pages that are pictures, pages that are damaged
+
+
+def _open(path: Path, password: str | None) -> Any:
+    "A PDF that can be read; `InputError` says why not."
     import pypdfium2
     try:
-        pdf = pypdfium2.PdfDocument(path, password=password)
+        return pypdfium2.PdfDocument(path, password=password)
     except pypdfium2.PdfiumError as error:
-        raise InputError(f"{path.name} cannot be read as a PDF ({' '.join(str(error).split())})") from error
-    pages = []
+        told = " ".join(str(error).split())
+    if "password" in told.lower():
+        given = "another password than the one given" if password else "a password"
+        raise InputError(f"{path.name} is encrypted and needs {given}: save it without one, or read it with `read_pdf`")
+    raise InputError(f"{path.name} cannot be read as a PDF ({told})")
+
+def _page(pdf: Any, number: int) -> tuple[str, bool]:
+    "The text of a page, and whether it is a picture without text."
+    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
+    page = pdf[number]
     try:
-        for page in pdf:
-            textpage = page.get_textpage()
-            pages.append(_page_text(textpage.get_text_bounded()))
-            textpage.close()
-            page.close()
+        textpage = page.get_textpage()
+        text = _page_text(textpage.get_text_bounded())
+        textpage.close()
+        return text, not text.strip() and any(page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE], max_depth=3))
+    finally:
+        page.close()
+
+# %% ../../nbs/00_documents/pdf.ipynb #4d6d4940
+def _numbered(what: str, numbers: Sequence[int]) -> list[str]:
+    "A note on pages; none without pages."
+    more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
+    return [f"{what}: {', '.join(map(str, numbers[:10]))}{more}"] if numbers else []
+
+def _pdf_pages(path: Path, password: str | None) -> PdfText:
+    "The text of every page of a PDF."
+    import pypdfium2
+    pdf, pages, scanned, damaged = _open(path, password), [], [], []
+    try:
+        for number in range(len(pdf)):
+            try:
+                text, is_picture = _page(pdf, number)
+            except pypdfium2.PdfiumError:
+                text, is_picture = "", False
+                damaged.append(number + 1)
+            pages.append(text)
+            scanned += [number + 1] if is_picture else []
     finally:
         pdf.close()
-    return pages
+    return PdfText(pages, _numbered("pages that are pictures without text and need OCR", scanned)
+                   + _numbered("pages that are damaged", damaged))
 
 # %% ../../nbs/00_documents/pdf.ipynb #1dc723f2
+def pdf_text(
+    path: str | Path,              # `InputError` when it is no PDF, is encrypted, or has no text
+    password: str | None = None,   # Of an encrypted file
+) -> PdfText:
+    "Read the pages of a PDF, and say which could not be read."
+    path = Path(path)
+    found = _pdf_pages(path, password)
+    if not any(p.strip() for p in found.pages):
+        reason = "; ".join(found.notes) or "it is probably scanned and needs OCR"
+        raise InputError(f"{path.name} has {len(found.pages)} pages but no text: {reason}")
+    return found
+
+
 def read_pdf(
-    path: str | Path,              # `InputError` when it is no PDF, is locked, or has no text
+    path: str | Path,              # `InputError` when it is no PDF, is encrypted, or has no text
     password: str | None = None,   # Of an encrypted file
 ) -> list[str]:                    # The text of each page, in order; '' for a page without text
     "Read the pages of a PDF."
-    path = Path(path)
-    pages = _page_texts(path, password)
-    if not any(p.strip() for p in pages):
-        raise InputError(f"{path.name} has {len(pages)} pages but no text: it is probably scanned and needs OCR")
-    return pages
+    return pdf_text(path, password).pages

@@ -14,8 +14,8 @@ from typing import NamedTuple
 __all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'provision_label', 'cited_spans']
 
 # %% ../../nbs/00_documents/provisions.ipynb #e72c484c
-from .catalogue import Catalogue, Holding, title_key
-from .citations import Citation, find_citations, level_word, LEVELS, PARTICLE, part_word, UNITS
+from .catalogue import Catalogue, Holding, in_force, title_key
+from .citations import Citation, find_citations, level_word, LEVELS, part_word, PARTICLE, UNITS
 from .clauses import SUBITEM_LETTERS
 from .span import Span
 
@@ -145,7 +145,7 @@ def _holders(catalogue: Catalogue, ref: Citation, question: str, candidates: int
     holders = catalogue.holdings if ref.part == "부칙" else catalogue.index.by_number.get(wanted, ())
     if len(holders) > _MOST_HOLDERS:
         return []
-    first = {doc_id: _paths(catalogue.holdings[doc_id], ref, "")[:1] for doc_id in holders}
+    first = {doc_id: _paths(catalogue.holdings[doc_id], ref, "")[:1] for doc_id in in_force(catalogue, holders)}
     first = {doc_id: paths[0] for doc_id, paths in first.items() if paths}
     asked = title_key(question)
     titles = {d: title_key(catalogue.holdings[d].titles.get(path.partition("/")[0], "")) for d, path in first.items()}
@@ -213,6 +213,10 @@ def _titled(catalogue: Catalogue, words: str, ids: Sequence[str] | None, most: i
         for doc_id, path in catalogue.index.by_title.get(key, ()):
             if (ids is None or doc_id in ids) and ":" not in path and "@" not in path:
                 found.append((doc_id, path))
+        if len(found) > 10 * most:
+            return []
+        current = set(in_force(catalogue, [doc_id for doc_id, _ in found]))
+        found = [one for one in found if one[0] in current]
         return found if len(found) <= most else []
     if whole := of(title_key(words)):
         return whole

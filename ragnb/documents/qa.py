@@ -5,6 +5,8 @@
 # %% ../../nbs/00_documents/qa.ipynb #103e5b3b
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 import re
 from typing import Any, NamedTuple
 
@@ -13,6 +15,8 @@ __all__ = ['QAPair', 'qa_pairs', 'qa_records']
 
 # %% ../../nbs/00_documents/qa.ipynb #ca5b7b44
 from .headings import continues_line, LINE_LEAD, LINE_START, visible_start
+from .markdown import find_headings, Heading
+from .packing import TextRuler
 from .records import cut_lines, Record
 from .rulings import document_title, LIST_MARK
 from .span import Span
@@ -22,29 +26,68 @@ from .text import trim_span
 # %% ../../nbs/00_documents/qa.ipynb #458e83e5
 _WHO = (r"(?P<{0}q>(?:재|추가[ ]?|(?:제[ ]?)?\d차[ ]?)?(?:질의|질문)(?:[ ]?(?:요지|내용|사항))?)"
         r"|(?P<{0}a>(?:재|추가[ ]?|(?:제[ ]?)?\d차[ ]?)?(?:회시|회답|답변)(?:[ ]?(?:요지|내용|사항))?)")
-_NTH = r"[ \t]*(?:[\d①-⑳]{1,2}|\([ ]?\d{1,2}[ ]?\))?[ \t]*"
+_NTH = r"[ \t]*(?:(?:[\d①-⑳]{1,2}|\([ ]?\d{1,2}[ ]?\))[ \t]*)?"
 _BRACKETED = (rf"[\[【［〔<〈(（][ \t]*(?:{_WHO.format('b')}){_NTH}[\]】］〕>〉)）]"
               r"(?![ \t]*(?:과|와|의|에|을|를|은|는)[\s,])[ \t]*[:：]?")
-_PLAIN = rf"(?:{_WHO.format('c')}){_NTH}[*_]*(?:[:：]|\.(?=\s)|(?=[ \t]*(?:[\r\n]|\Z)))"
-_LETTER = r"(?:(?P<dq>Q|문)|(?P<da>A|답))[ \t]*\d{0,2}[ \t]*[:：.)](?=\s)"
+_PLAIN = rf"(?:{_WHO.format('c')})(?:{_NTH}[*_]+|{_NTH})(?:[:：]|\.(?=\s)|(?=[\r\n]|\Z))"
+_LETTER = (r"(?:(?P<dq>Q|문)|(?P<da>A|답))[ \t]*(?:\d{1,2}[ \t]*)?[:：.)](?=\s)"
+           r"|(?:(?P<fq>Q|문)|(?P<fa>A|답))[ ]?(?P<nth>\d{1,2})(?=[ \t]+[^\s:：.)]|[ \t]*[\r\n])")   # Q1 without a mark
 _IN_LINE = rf"(?<=[.?!)\]])[ \t]+(?:{_WHO.format('e')}){_NTH}[:：]"
 _QA = re.compile(LINE_START + LINE_LEAD + LIST_MARK + rf"(?:{_BRACKETED}|{_PLAIN}|{_LETTER})|{_IN_LINE}")
 
 def _marks(text: str) -> list[tuple[int, str]]:
-    "Starts of questions (q) and answers (a), in order."
-    out = []
-    for m in _QA.finditer(text):
-        if not continues_line(text, m.start()):
-            asks = m["bq"] or m["cq"] or m["dq"] or m["eq"]
-            out.append((visible_start(m), "q" if asks else "a"))
-    return out
+    "Starts of questions (q) and answers (a), in order; Q1 without punctuation only where A1 is the next mark."
+    found = [m for m in _QA.finditer(text) if not continues_line(text, m.start())]
+    kinds = ["q" if m["bq"] or m["cq"] or m["dq"] or m["eq"] or m["fq"] else "a" for m in found]
+    paired = set()
+    for i, (m, n) in enumerate(zip(found, found[1:])):
+        if m["fq"] and n["fa"] and m["nth"] == n["nth"]:
+            paired |= {i, i + 1}
+    return [(visible_start(m), kind) for i, (m, kind) in enumerate(zip(found, kinds)) if i in paired or not m["nth"]]
 
 # %% ../../nbs/00_documents/qa.ipynb #8feb2acc
 class QAPair(NamedTuple):
     "A question with its answer."
-    question: Span  # With its marker
-    answer: Span    # With its marker
+    question: Span            # With its marker
+    answer: Span              # With its marker
+    head: Span = Span(0, 0)   # Headings above the question that begin a new topic; empty when it has none
+    topic: int = 0            # Counts the topics: pairs under one heading have one number
 
+# %% ../../nbs/00_documents/qa.ipynb #eec29fcd
+_LINE = re.compile(r"[^\r\n]*(?:\r?\n[ \t]*(?:=+|-+)[ \t]*(?=[\r\n]|\Z))?\s*")   # A heading with its underline
+
+def _wall(text: str, headings: Sequence[Heading], depth: int, question: int) -> int | None:
+    "Where the headings of the next question begin, of the `headings` since the last one; None when there are none."
+    for heading in headings:
+        if len(heading.path) <= depth:
+            return heading.start
+    wall = None
+    for heading in reversed(headings):
+        if _LINE.match(text, heading.start).end() < (question if wall is None else wall):
+            break
+        wall = heading.start
+    return wall
+
+def _topics(text: str, pairs: Sequence[QAPair]) -> list[QAPair]:
+    "Pairs whose headings are told from the answers before them."
+    headings, marks = find_headings(text), {span.start for pair in pairs for span in pair[:2]}
+    starts, out = [h.start for h in headings], [pairs[0]]
+    for pair in pairs[1:]:
+        before, asked = out[-1], bisect_right(starts, out[-1].question.start) - 1
+        depth = len(headings[asked].path) - (starts[asked] == before.question.start) if asked >= 0 else 0
+        inside = headings[bisect_left(starts, before.answer.start):bisect_left(starts, pair.question.start)]
+        wall = _wall(text, [h for h in inside if h.start not in marks], depth, pair.question.start)
+        if wall is not None:
+            out[-1] = before._replace(answer=trim_span(text, before.answer.start, wall))
+            pair = pair._replace(head=trim_span(text, wall, pair.question.start))
+        out.append(pair._replace(topic=before.topic + (wall is not None)))
+    depths = [len(headings[bisect_left(starts, pair.head.start)].path) for pair in out if pair.head]
+    first = bisect_left(starts, out[0].question.start)
+    above = [h.start for h in headings[:first] if len(h.path) == min(depths, default=0)]
+    head = trim_span(text, above[-1], out[0].question.start) if above else Span(0, 0)
+    return [out[0]._replace(head=head), *out[1:]]
+
+# %% ../../nbs/00_documents/qa.ipynb #9537e6a1
 def qa_pairs(
     text: str,
 ) -> list[QAPair]:  # In order; empty when the text is not made of questions and answers
@@ -61,17 +104,19 @@ def qa_pairs(
             question = answer = None
         if question is None:
             question = start
-    return out
+    return _topics(text, out) if len(out) > 1 else out
 
 # %% ../../nbs/00_documents/qa.ipynb #155264f1
-def _pair_pieces(text: str, start: int, pair: QAPair, size: int, threshold: int) -> list[Span]:
+def _pair_pieces(
+    text: str, start: int, pair: QAPair, size: int, threshold: int, ruler: TextRuler | None = None
+) -> list[Span]:
     "A pair, from `start`, in one piece or cut inside its answer."
-    whole = Span(start, pair.answer.end)
-    if len(whole) <= threshold:
-        return [whole]
-    room = max(1, size // 3, size - (pair.answer.start - start))
-    first = cut_lines(text, pair.answer, room)[0]
-    return [Span(start, first.end), *cut_lines(text, Span(first.end, pair.answer.end), size)]
+    ruler = ruler or TextRuler(text)
+    if ruler.fits(start, pair.answer.end, threshold):
+        return [Span(start, pair.answer.end)]
+    room = max(1, size // 3, size - ruler.about(start, pair.answer.start))
+    first = cut_lines(text, pair.answer, room, ruler)[0]
+    return [Span(start, first.end), *cut_lines(text, Span(first.end, pair.answer.end), size, ruler)]
 
 # %% ../../nbs/00_documents/qa.ipynb #f76452f1
 def _short(text: str, limit: int = 400) -> str:
@@ -84,6 +129,13 @@ def _prefix(text: str, title: str, asked: Span | None) -> str:
     words = [f"[{title}]" if title else "", _short(asked.of(text)) if asked else ""]
     return "\n\n".join(word for word in words if word)
 
+# %% ../../nbs/00_documents/qa.ipynb #38e17bb3
+def _titles(text: str, pairs: Sequence[QAPair], title: str) -> list[str]:
+    "The title of each pair's records: that of the document, but not the heading of another topic."
+    own = {pair.topic: pair.head.of(text).split("\n", 1)[0].strip("# \t\r") for pair in pairs if pair.head}
+    alike = len(own) > 1 and own.get(0) == title        # the document has no title above its first topic
+    return [own.get(pair.topic, title) if alike else title for pair in pairs]
+
 # %% ../../nbs/00_documents/qa.ipynb #bf624e96
 def qa_records(
     text: str,
@@ -92,20 +144,24 @@ def qa_records(
     domain: str = "",        # Collection
     max_size: int = 1500,    # Characters of a piece of a long answer
     threshold: int = 3500,   # Characters; a pair up to this length stays whole
+    ruler: TextRuler | None = None,  # Of the text: sizes are tokens; characters when None
 ) -> list[Record]:           # The text before the first question belongs to the first record
     "Turn questions and answers into records that keep each pair together."
     pairs, title = qa_pairs(text), document_title(text, title, front_matter(text))
+    titles, firsts = _titles(text, pairs, title), {p.topic: p.question for p in reversed(pairs)}
     shared: dict[str, Any] = {"item_id": item_id} | ({"domain": domain} if domain else {})
     start = trim_span(text, 0, len(text)).start
     out: list[Record] = []
     for i, pair in enumerate(pairs, 1):
         answer = trim_span(text, pair.answer.start, len(text)) if i == len(pairs) else pair.answer
-        pieces = _pair_pieces(text, start, QAPair(pair.question, answer), max_size, threshold)
+        pieces = _pair_pieces(text, start, pair._replace(answer=answer), max_size, threshold, ruler)
         name = item_id + (f"_{i}" if len(pairs) > 1 else "")
         for j, span in enumerate(pieces, 1):
-            asked = pair.question if j > 1 else pairs[0].question if i > 1 else None
+            first = firsts[pair.topic]
+            asked = pair.question if j > 1 else first if first != pair.question else None
             metadata = shared | {"chunk_type": "qa", "piece": f"{j}/{len(pieces)}", "parent_id": item_id}
             record_id = name + (f"_p{j}" if len(pieces) > 1 else "")
-            out.append(Record(record_id, "labor_qa", span, title, _prefix(text, title, asked), metadata))
+            prefix = _prefix(text, titles[i - 1], asked)
+            out.append(Record(record_id, "labor_qa", span, titles[i - 1], prefix, metadata))
         start = trim_span(text, pair.answer.end, len(text)).start
     return out

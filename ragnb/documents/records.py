@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -17,9 +19,9 @@ __all__ = ['Record', 'merge_short', 'cut_lines', 'record_base', 'statute_records
 
 # %% ../../nbs/00_documents/records.ipynb #f4c431fb
 from .clauses import Clause
-from .packing import cut_long, pack
-from .span import InputError, Span
-from .statutes import Article, Block, parse_statute, Statute
+from .packing import cut_long, pack, TextRuler
+from .span import covering, InputError, Span
+from .statutes import Article, Block, iso_date, parse_statute, Statute
 from .text import sentence_spans, trim_span
 
 # %% ../../nbs/00_documents/records.ipynb #00a3741f
@@ -41,59 +43,102 @@ class Record:
         return f"{self.prefix}\n\n{self.span.of(text)}" if self.prefix else self.span.of(text)
 
 # %% ../../nbs/00_documents/records.ipynb #db906bb2
-def _next_merge(spans: Sequence[Span], runs: Sequence[range], min_size: int, max_size: int) -> int | None:
-    "Position of the first of the two runs that are merged next: the shortest run and its shorter neighbor."
-    def size(first: int, last: int) -> int:
-        return spans[runs[last][-1]].end - spans[runs[first][0]].start
-    choices = []
-    for i in range(len(runs)):
-        if size(i, i) >= min_size:
-            continue
-        for j in (i - 1, i + 1):
-            if 0 <= j < len(runs) and size(min(i, j), max(i, j)) <= max_size:
-                choices.append((size(i, i), size(j, j), min(i, j)))
-    return min(choices)[2] if choices else None
+class _Runs:
+    "Runs of neighboring spans, and a queue of the pairs that may be merged."
+
+    def __init__(self, spans: Sequence[Span], min_size: int, max_size: int, ruler: TextRuler | None = None) -> None:
+        self.spans, self.min_size, self.max_size = spans, min_size, max_size
+        self.ruler = ruler or TextRuler("")        # of characters: needs no text
+        self.ends = [*range(1, len(spans) + 1)]    # First position of a run -> one past its last; 0 for no first one
+        self.starts = [*range(-1, len(spans))]     # One past the last position of a run -> its first
+        self.queue: list[tuple[int, ...]] = []     # Sizes of a short run and its neighbor; first, middle, end of both
+        for low in range(len(spans)):
+            self.offer(low)
+
+    def size(self, first: int, end: int) -> int:
+        "Length of a run, with the white space inside it."
+        return self.ruler.about(self.spans[first].start, self.spans[end - 1].end)
+
+    def fits(self, first: int, end: int) -> bool:
+        "Is a run short enough?"
+        return self.ruler.fits(self.spans[first].start, self.spans[end - 1].end, self.max_size)
+
+    def offer(self, low: int) -> None:
+        "Put a run and the one behind it into the queue."
+        middle = self.ends[low]
+        if middle < len(self.spans) and self.fits(low, self.ends[middle]):
+            end = self.ends[middle]
+            left, right = self.size(low, middle), self.size(middle, end)
+            if left < self.min_size:
+                heappush(self.queue, (left, right, low, middle, end))
+            if right < self.min_size:
+                heappush(self.queue, (right, left, low, middle, end))
+
+    def merge_next(self) -> bool:
+        "Merge the shortest run with its shorter neighbor; False when nothing is left to merge."
+        while self.queue:
+            *_, low, middle, end = heappop(self.queue)
+            if self.ends[low] == middle and self.ends[middle] == end:      # neither was merged meanwhile
+                self.ends[low], self.ends[middle], self.starts[end] = end, 0, low
+                self.offer(low)
+                if low:
+                    self.offer(self.starts[low])
+                return True
+        return False
 
 # %% ../../nbs/00_documents/records.ipynb #e99cdd87
 def merge_short(
-    spans: Sequence[Span],  # In document order, of one section
-    min_size: int = 200,    # Characters; a shorter span is merged with a neighbor
-    max_size: int = 3000,   # Characters; no merge makes a longer one
-) -> list[range]:           # Runs of positions; every position is in exactly one
+    spans: Sequence[Span],           # In document order, of one section
+    min_size: int = 200,             # Characters, or tokens of the ruler; a shorter span is merged with a neighbor
+    max_size: int = 3000,            # The same; no merge makes a longer one
+    ruler: TextRuler | None = None,  # Of the whole document; characters when None
+) -> list[range]:                    # Runs of positions; every position is in exactly one
     "Merge short spans with their shorter neighbors."
-    runs = [range(i, i + 1) for i in range(len(spans))]
-    while (low := _next_merge(spans, runs, min_size, max_size)) is not None:
-        runs[low:low + 2] = [range(runs[low].start, runs[low + 1].stop)]
-    return runs
+    runs = _Runs(spans, min_size, max_size, ruler)
+    while runs.merge_next():
+        pass
+    return [range(first, end) for first, end in enumerate(runs.ends) if end]
 
 # %% ../../nbs/00_documents/records.ipynb #2994213f
 def cut_lines(
     text: str,
-    span: Span,        # A part without structure
-    size: int,         # Characters of a piece, at most
-) -> list[Span]:       # In order; together every character of the span that is not white space
+    span: Span,                      # A part without structure
+    size: int,                       # Characters of a piece, at most, or tokens of the ruler
+    ruler: TextRuler | None = None,  # Of the whole text; characters when None
+) -> list[Span]:                     # In order; together every character of the span that is not white space
     "Cut a text without structure at lines, sentences, words."
+    ruler = ruler or TextRuler(text)
     atoms: list[Span] = []
     for m in re.compile(r"[^\r\n]+").finditer(text, span.start, span.end):
         line = trim_span(text, *m.span())
         sentences = [line]
-        if len(line) > size:
+        if not ruler.fits(line.start, line.end, size):
             found = sentence_spans(line.of(text), "rule")
             sentences = [Span(line.start + s.start, line.start + s.end) for s in found]
         for sentence in sentences:
-            atoms += cut_long(text, sentence, size)
-    return pack(text, atoms, size) if atoms else []
+            atoms += cut_long(text, sentence, size, ruler)
+    return pack(text, atoms, size, ruler=ruler) if atoms else []
 
 # %% ../../nbs/00_documents/records.ipynb #83400f44
-def _header_row(text: str, inside: Span, at: int) -> tuple[Span, ...]:
-    "The header row of the table that `at` lies in, unless `at` is that row."
-    pattern = re.compile(r"[^\r\n]+|(?<=\n)(?=\r?\n)")
-    lines = [Span(*m.span()) for m in pattern.finditer(text, inside.start, inside.end)]
-    i = next((k for k, line in enumerate(lines) if line.start <= at < line.end), 0)
-    first = i
-    while first > 0 and "|" in lines[first - 1].of(text) and "|" in lines[i].of(text):
-        first -= 1
-    return (trim_span(text, lines[first].start, lines[first].end),) if first < i else ()
+_LINE = re.compile(r"[^\r\n]+|(?<=\n)(?=\r?\n)")
+
+def _table_tops(text: str, inside: Span) -> tuple[list[int], list[Span]]:
+    "Where the lines of a part begin, and for each the first line of the table it belongs to, itself outside of tables."
+    starts: list[int] = []
+    tops: list[Span] = []
+    in_table = False
+    for m in _LINE.finditer(text, inside.start, inside.end):
+        piped = "|" in m[0]
+        starts.append(m.start())
+        tops.append(tops[-1] if piped and in_table else Span(*m.span()))
+        in_table = piped
+    return starts, tops
+
+def _header_row(text: str, lines: tuple[list[int], list[Span]], at: int) -> tuple[Span, ...]:
+    "The header row of the table that `at` lies in, unless `at` is in that row."
+    starts, tops = lines
+    k = bisect_right(starts, at) - 1
+    return (trim_span(text, tops[k].start, tops[k].end),) if k >= 0 and tops[k].start < starts[k] else ()
 
 # %% ../../nbs/00_documents/records.ipynb #0c49db7f
 class _Piece(NamedTuple):
@@ -101,31 +146,36 @@ class _Piece(NamedTuple):
     span: Span
     context: tuple[Span, ...]
 
-def _plain_pieces(text: str, span: Span, size: int, context: tuple[Span, ...] = ()) -> list[_Piece]:
+def _plain_pieces(
+    text: str, span: Span, size: int, context: tuple[Span, ...] = (), ruler: TextRuler | None = None,
+) -> list[_Piece]:
     "Pieces of a text without clauses."
-    return [_Piece(s, (*context, *_header_row(text, span, s.start))) for s in cut_lines(text, span, size)]
+    lines = _table_tops(text, span)
+    return [_Piece(s, (*context, *_header_row(text, lines, s.start))) for s in cut_lines(text, span, size, ruler)]
 
 # %% ../../nbs/00_documents/records.ipynb #2878b45d
 def _clause_pieces(
     text: str, span: Span, clauses: Sequence[Clause], size: int, least: int, context: tuple[Span, ...] = (),
+    ruler: TextRuler | None = None,
 ) -> list[_Piece]:
     "Pieces of an article or clause that is too long."
-    if len(span) <= size:
+    ruler = ruler or TextRuler(text)
+    if ruler.fits(span.start, span.end, size):
         return [_Piece(span, context)]
     if not clauses:
-        return _plain_pieces(text, span, size, context)
+        return _plain_pieces(text, span, size, context, ruler)
     lead = trim_span(text, span.start, clauses[0].span.start)
     below = (*context, trim_span(text, lead.start, min(lead.end, lead.start + 400))) if lead else context
-    joined = len(lead) < least                               # a short lead stays with the first clause
+    joined = ruler.about(lead.start, lead.end) < least                               # a short lead stays with the first clause
     starts = [span.start, *(c.span.start for c in clauses[int(joined):])]
     children = [c.children for c in clauses] if joined else [(), *(c.children for c in clauses)]
     inner = dict(zip(starts, children))
     parts = [trim_span(text, a, b) for a, b in zip(starts, [*starts[1:], span.end])]
     out: list[_Piece] = []
-    for run in merge_short(parts, least, size):
+    for run in merge_short(parts, least, size, ruler):
         part = parts[run[0]].hull(parts[run[-1]])
         own = context if part.start == span.start else below
-        out += _clause_pieces(text, part, inner.get(part.start, ()), size, least, own)
+        out += _clause_pieces(text, part, inner.get(part.start, ()), size, least, own, ruler)
     return out
 
 # %% ../../nbs/00_documents/records.ipynb #f92cf5e6
@@ -164,12 +214,16 @@ def _drafts(statute: Statute) -> list[_Draft]:
     return [*out, _draft(pending, section)] if pending else out
 
 # %% ../../nbs/00_documents/records.ipynb #e0bb7300
-def _merged(drafts: Sequence[_Draft], least: int, size: int) -> list[_Draft]:
+def _merged(drafts: Sequence[_Draft], least: int, size: int, ruler: TextRuler | None = None) -> list[_Draft]:
     "Merge short articles within their section; a long one is never merged."
+    ruler = ruler or TextRuler("")
+    def family(draft: _Draft) -> tuple[int, int]:
+        fits = ruler.fits(draft.span.start, draft.span.end, size)
+        return draft.section, -1 if fits else draft.span.start
     out: list[_Draft] = []
-    for _, members in groupby(drafts, key=lambda d: (d.section, d.span.start if len(d.span) > size else -1)):
+    for _, members in groupby(drafts, key=family):
         group = list(members)
-        for run in merge_short([d.span for d in group], least, size):
+        for run in merge_short([d.span for d in group], least, size, ruler):
             blocks = [block for draft in group[run[0]:run[-1] + 1] for block in draft.blocks]
             out.append(_draft(blocks, group[0].section))
     return out
@@ -186,13 +240,14 @@ def _draft_name(draft: _Draft) -> str:
 # %% ../../nbs/00_documents/records.ipynb #67903031
 def _unique(names: Iterable[str]) -> list[str]:
     "Give the second of equal names the ending v2, a third v3."
-    out: dict[str, None] = {}
+    out: dict[str, int] = {}      # Name -> the last number tried for it
     for name in names:
-        new, n = name, 1
+        new, n = name, out.get(name, 1)
         while new in out:
             n += 1
             new = f"{name}v{n}"
-        out[new] = None
+        out[name] = n
+        out[new] = out.get(new, 1)
     return list(out)
 
 def record_base(
@@ -255,11 +310,12 @@ def _draft_prefix(draft: _Draft, statute: Statute) -> str:
     ]
     return "\n".join(line for line in lines if line)
 
+_AMENDMENT = re.compile(r"(?<!\s)\s*[<〈](?:개정|신설|삭제|전문개정)[^<>〈〉]*(?:[>〉]|\Z)")
+
 def _repeated(text: str, spans: Sequence[Span], first: int) -> str:
     "What a piece repeats, without chapter headings (before `first`) and amendment notes."
     shown = (Span(max(s.start, min(first, s.end)), s.end).of(text) for s in spans)
-    note = re.compile(r"\s*[<〈](?:개정|신설|삭제|전문개정)[^<>〈〉]*(?:[>〉]|\Z)")
-    return "\n".join(note.sub("", x).strip() for x in shown)
+    return "\n".join(_AMENDMENT.sub("", x).strip() for x in shown)
 
 # %% ../../nbs/00_documents/records.ipynb #701d23c7
 _TYPES = {
@@ -267,19 +323,19 @@ _TYPES = {
     "supplement": "law_supplement", "appendix": "law_appendix",
 }
 
-def _piece_record(text: str, whole: Record, piece: _Piece, article: Article | None, i: int, n: int) -> Record:
-    "The record of piece `i` of `n`, numbered from 1."
-    extra = {"article_id": whole.id, "piece": f"{i}/{n}"}
-    labels = [p.label for p in article.paragraphs if p.span.overlap(piece.span)] if article else []
+def _piece_record(text: str, whole: Record, piece: _Piece, start: int, labels: Sequence[str], number: str) -> Record:
+    "The record of a piece; `start` of its article, `labels` of the 항 it holds, `number` such as 2/5."
+    extra = {"article_id": whole.id, "piece": number}
     if labels:
         extra["paragraph_range"] = "~".join(dict.fromkeys((labels[0], labels[-1])))
-    repeated = _repeated(text, piece.context, article.span.start if article else 0)
+    repeated = _repeated(text, piece.context, start)
     prefix = "\n\n".join(x for x in (whole.prefix, repeated) if x)
-    return replace(whole, id=f"{whole.id}_{i}", span=piece.span, prefix=prefix, metadata=whole.metadata | extra)
+    name = f"{whole.id}_{number.partition('/')[0]}"
+    return replace(whole, id=name, span=piece.span, prefix=prefix, metadata=whole.metadata | extra)
 
 # %% ../../nbs/00_documents/records.ipynb #1ba91716
 def _draft_records(
-    text: str, draft: _Draft, statute: Statute, base: str, name: str, least: int, size: int,
+    text: str, draft: _Draft, statute: Statute, base: str, name: str, least: int, size: int, ruler: TextRuler,
 ) -> list[Record]:
     "The record of a draft, or the records of its pieces."
     article = draft.blocks[-1].article if len(draft.articles) == 1 else None
@@ -287,10 +343,15 @@ def _draft_records(
         f"{base}_{name}", _TYPES[draft.blocks[-1].kind], draft.span, _draft_title(draft, statute.name),
         _draft_prefix(draft, statute), _draft_metadata(draft, statute) | {"parent_id": base},
     )
-    pieces = _clause_pieces(text, draft.span, article.clauses if article else (), size, least)
+    pieces = _clause_pieces(text, draft.span, article.clauses if article else (), size, least, ruler=ruler)
     if len(pieces) == 1:
         return [whole]
-    return [_piece_record(text, whole, piece, article, i, len(pieces)) for i, piece in enumerate(pieces, 1)]
+    start, paragraphs = (article.span.start, article.paragraphs) if article else (0, ())
+    spans, out = [p.span for p in paragraphs], []
+    for i, piece in enumerate(pieces, 1):
+        labels = [paragraphs[k].label for k in covering(spans, piece.span)]
+        out.append(_piece_record(text, whole, piece, start, labels, f"{i}/{len(pieces)}"))
+    return out
 
 # %% ../../nbs/00_documents/records.ipynb #04f9c544
 def statute_records(
@@ -300,17 +361,25 @@ def statute_records(
     domain: str = "",      # Collection, such as "hr_labor"
     min_size: int = 200,   # Characters; a shorter article is merged with a neighbor of its section
     max_size: int = 3000,  # Characters; a longer article is cut at 항, then 호, then 목
+    ministry: str = "",    # 소관부처, when the text itself does not tell
+    date: str = "",        # In force since: 2024-02-09 or 2024. 2. 9.; when the text itself does not tell
+    ruler: TextRuler | None = None,  # Of the text: sizes are tokens; characters when None
 ) -> list[Record]:         # In document order, disjoint, covering every character that is not white space
     "Turn a statute into article records."
     if not 0 <= min_size < max_size:
         raise InputError(f"min_size must be >= 0 and < max_size, got min_size={min_size}, max_size={max_size}")
     statute = parse_statute(text)
-    statute = replace(statute, name=statute.name or name)
+    if date and not iso_date(date):
+        raise InputError(f"date must be a date such as 2024-02-09, got {date!r}")
+    own = {"name": statute.name or name, "ministry": statute.ministry or ministry}
+    statute = replace(statute, effective=statute.effective or iso_date(date), **own)
     shared = {"law_id": law_id.removeprefix("LAW_")} | ({"domain": domain} if domain else {})
-    drafts = _merged(_drafts(statute), min_size, max_size)
+    ruler = ruler or TextRuler(text)
+    drafts = _merged(_drafts(statute), min_size, max_size, ruler)
     out: list[Record] = []
     for draft, place in zip(drafts, _unique(map(_draft_name, drafts))):
-        for record in _draft_records(text, draft, statute, record_base("LAW", law_id), place, min_size, max_size):
+        base = record_base("LAW", law_id)
+        for record in _draft_records(text, draft, statute, base, place, min_size, max_size, ruler):
             out.append(replace(record, metadata=shared | record.metadata))
     return out
 

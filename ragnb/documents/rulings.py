@@ -15,6 +15,7 @@ __all__ = ['LIST_MARK', 'INTERPRETATION_PARTS', 'RULING_PARTS', 'NamedPart', 'na
 
 # %% ../../nbs/00_documents/rulings.ipynb #f72f4adf
 from .headings import continues_line, LINE_LEAD, LINE_START, visible_start
+from .markdown import find_headings
 from .records import Record, record_base
 from .span import Span
 from .statutes import front_matter, iso_date
@@ -64,9 +65,9 @@ def document_title(
     "Title of a document: given, in front matter, or its first heading or line."
     if title := given or front.get("제목"):
         return title
-    head = re.search(r"^#{1,3}[ \t]+(.+)$", text, re.M)
-    if head and head[1].strip():
-        return head[1].strip()
+    head = next((h for h in find_headings(text, longest=1_000) if h.depth <= 3), None)
+    if head:
+        return head.path[-1]
     line = next((x.strip() for x in text.splitlines() if x.strip()), "")
     return re.sub(r"^【[^】]*】\s*", "", line)[:100].strip("[]")
 
@@ -106,7 +107,7 @@ def _case(text: str, title: str) -> dict[str, str]:
     "Number, name, court and date of a case; what the text does not tell is left out."
     front, head = front_matter(text), f"{title}\n{text[:600]}"
     number = re.search(r"(?<!\d)\d{2,4}[가-힣]{1,3}\d{1,7}(?!\d)", head)                         # 2032누187
-    court = re.search(r"[가-힣]*(?:법원|대심원|헌법재판소)(?:\s?[가-힣]{2,4}지원)?", head)       # 새벽고등법원
+    court = re.search(r"(?<![가-힣])[가-힣]*(?:법원|대심원|헌법재판소)(?:\s?[가-힣]{2,4}지원)?", head)       # 새벽고등법원
     date = re.search(r"(\d{4}[.\-]\s?\d{1,2}[.\-]\s?\d{1,2}\.?)\s*선고", head)                   # 2032. 5. 14. 선고
     found = {
         "case_number": front.get("사건번호") or (number[0] if number else ""),

@@ -311,7 +311,7 @@ class Outline:
     levels : dict of str to sequence of Span
         Level letter -> spans in document order.
     blanks : dict of int to str
-        Start -> white space that no chunk holds.
+        Start -> white space that no chunk holds, also before the first chunk and behind the last.
     pages : list of (int, Span)
         Page number from 1, and its span.
     sections : list of (str, Span)
@@ -366,8 +366,9 @@ class Outline:
         tuple of int
             Page numbers from 1, in order; empty when the document has no pages.
         """
-        run = covering([s for _, s in self.pages], span)
-        return tuple(self.pages[i][0] for i in run if self.pages[i][1])  # a page without text is on no span
+        first = bisect_right(self.pages, span.start, key=lambda page: page[1].end)
+        last = bisect_left(self.pages, span.end, key=lambda page: page[1].start) if span else first
+        return tuple(number for number, page in self.pages[first:last] if page)  # a page without text is on no span
 
     def addresses(self) -> list[str]:
         "The ids of all chunks of all levels."

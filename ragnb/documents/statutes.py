@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['Article', 'Block', 'Statute', 'iso_date', 'front_matter', 'parse_statute']
+__all__ = ['EFFECTIVE_KEYS', 'Article', 'Block', 'Statute', 'iso_date', 'front_matter', 'parse_statute']
 
 # %% ../../nbs/00_documents/statutes.ipynb #fef3d91f
 from .clauses import Clause, parse_clauses
 from ragnb.documents.headings import (
-    article_headings, ArticleHeading, chapter_headings, continues_line, LINE_LEAD, LINE_START, number_key, number_label,
-    open_heading, visible_start
+    article_headings, ArticleHeading, chapter_headings, continues_line, find_contents, LINE_LEAD, LINE_START,
+    number_key, number_label, open_heading, stands_apart, visible_start
 )
 from .span import Span
 from .text import trim_span
@@ -126,7 +126,7 @@ _APPENDIX = re.compile(LINE_START + LINE_LEAD + r"(?:■[^\n\[【<]*)?(?P<open>[
                        r"(?P<kind>별표|별지|별첨|서식)[ \t]*(?:제[ \t]*)?(?P<n>\d+)?(?:호)?"
                        r"(?:의[ \t]*(?P<m>\d+))?(?:호)?[ \t]*(?:서식)?[ \t]*(?P<close>[\]］】>〉])?(?P<rest>[^\r\n]*)")
 _CITED_ANNEX = re.compile(r"\s*(?:과|와|의|에|을|를|은|는|로|및|또는|에서|참조)(?:\s|$)|에|의|과|와|,")
-_RELATED = re.compile(r"관련\s*[)）]\s*(?:[<〈][^>〉]*[>〉])?\s*$")
+_RELATED = re.compile(r"관련\s*[)）]\s*(?:[<〈][^<〈>〉]*[>〉]\s*)?$")
 
 def _is_appendix(text: str, m: re.Match[str]) -> bool:
     "True when a line that begins with 별표 or 별지 is its heading."
@@ -136,7 +136,16 @@ def _is_appendix(text: str, m: re.Match[str]) -> bool:
     if m["kind"] == "서식":
         return False
     alone = not rest.strip(" *") and (m["n"] or markdown)
-    return bool(alone or _RELATED.search(rest)) or markdown and rest[:1] in " (:"
+    return bool(alone or _RELATED.search(rest)) or markdown and rest[:1] in " (:" or _is_titled(text, m)
+
+def _is_titled(text: str, m: re.Match[str]) -> bool:
+    "True for 별지 제4호서식 휴가신청서 on a line of its own: a number, a blank, a few words that are no sentence."
+    title = m["rest"].strip(" *\t")
+    apart = text[m.start("rest") - 1] in " \t"
+    if not m["n"] or not apart or not 1 < len(title) <= 40 or _CITED_ANNEX.match(m["rest"]):
+        return False
+    unfinished = title[-1] in "다.,을를은는에의와과및" or continues_line(text, m.start())
+    return not unfinished and stands_apart(text, m.start())
 
 # %% ../../nbs/00_documents/statutes.ipynb #bf20e7d9
 class _Part(NamedTuple):
@@ -155,13 +164,13 @@ def _part_key(text: str, kind: str, m: re.Match[str], nth: int) -> str:
     return number[1] if number else str(nth)
 
 # %% ../../nbs/00_documents/statutes.ipynb #e87602a1
-def _parts(text: str) -> list[_Part]:
-    "Cut a statute into 본칙, 부칙 and 별표."
-    marks = [(visible_start(m), "부칙", m) for m in _SUPPLEMENT.finditer(text) if _is_supplement(text, m)]
-    marks += [(visible_start(m), "별표", m) for m in _APPENDIX.finditer(text) if _is_appendix(text, m)]
+def _parts(text: str, top: int = 0) -> list[_Part]:
+    "Cut a statute, whose table of contents ends at `top`, into 본칙, 부칙 and 별표."
+    marks = [(visible_start(m), "부칙", m) for m in _SUPPLEMENT.finditer(text, top) if _is_supplement(text, m)]
+    marks += [(visible_start(m), "별표", m) for m in _APPENDIX.finditer(text, top) if _is_appendix(text, m)]
     marks.sort(key=lambda mark: mark[0])
     edges = [*(start for start, _, _ in marks), len(text)]
-    out = [_Part("본칙", 0, edges[0], "")]
+    out = [_Part("본칙", top, edges[0], "")]
     nth = 0
     for (start, kind, m), end in zip(marks, edges[1:]):
         nth += kind == "부칙"
@@ -177,14 +186,19 @@ def iso_date(
     return f"{int(m[1]):04}-{int(m[2]):02}-{int(m[3]):02}" if m else ""
 
 # %% ../../nbs/00_documents/statutes.ipynb #ebe9b7d5
+EFFECTIVE_KEYS = ("effective", "effective_date", "enforcement_date", "시행일", "시행일자")  # Of metadata; the first told
+_FENCE = re.compile(r"^---[^\S\n]*$", re.M)
+
 def front_matter(
     text: str,
 ) -> dict[str, str]:  # Empty when there is none
     "Read the fields between two lines of dashes at the start of a text."
-    m = re.match(r"\s*---\s*\n(.*?)\n---\s*(?:\n|\Z)", text, re.S)
-    if m is None:
+    text = text.lstrip("\ufeff").lstrip()
+    first = _FENCE.match(text)
+    last = _FENCE.search(text, first.end()) if first else None
+    if last is None:
         return {}
-    fields = (line.partition(":") for line in m[1].splitlines())
+    fields = (line.partition(":") for line in text[first.end():last.start()].splitlines() if line.strip())
     return {name.strip(): value.strip().strip("'\"") for name, _, value in fields}
 
 # %% ../../nbs/00_documents/statutes.ipynb #1228c5d8
@@ -194,32 +208,37 @@ def _header_name(header: str, front: dict[str, str]) -> str:
     first = next((line.strip() for line in body.splitlines() if line.strip(" =-\t\r")), "")
     name = front.get("법령명") or front.get("제목") or first
     name = re.sub(r"^[#\s*]+|\*+$", "", name)
-    name = re.sub(r"\s*[(\[]\s*약칭.*$", "", name).strip("[]【】 ")
+    name = re.sub(r"(?<!\s)\s*[(\[]\s*약칭.*$", "", name).strip("[]【】 ")
     return name if 0 < len(name) <= 80 and not name.startswith("제1") else ""
 
 # %% ../../nbs/00_documents/statutes.ipynb #317fd818
 _LAW_NO = re.compile(r"(?:법률|대통령령|총리령|[가-힣]{2,8}부령|조례|규칙|훈령|고시)\s*제\s*[\d\-]+\s*호")
 _IN_FORCE = re.compile(r"시행(?:일자?)?[ \t:：]*\d{4}[^\n\]]{0,20}")
 _OFFICE = re.compile(r"소관(?:부처|기관)\s*[:：]\s*(?:-\s*)?([^\n]+)")
-_OFFICE_LINE = re.compile(r"^\s*([가-힣]{1,12}(?:부|처|청|원|위원회))\s*[(（]", re.M)
+_OFFICE_LINE = re.compile(r"^[^\S\n]*([가-힣]{1,12}(?:부|처|청|원|위원회))(?:\s*[(（]|[^\S\n]*$)", re.M)
 
 def _header_fields(header: str) -> dict[str, str]:
     "Name, number, date and ministry from the head of a statute."
     front = front_matter(header)
     number, date = _LAW_NO.search(header), _IN_FORCE.search(header)
-    office = _OFFICE.search(header) or _OFFICE_LINE.search(header)
+    name = _header_name(header, front)
+    lines = (m for m in _OFFICE_LINE.finditer(header) if m[1] != name)
+    office = _OFFICE.search(header) or next(lines, None)
     return {
-        "name": _header_name(header, front),
+        "name": name,
         "law_no": number[0] if number else "",
         "effective": iso_date(date[0] if date else front.get("시행일자", "")),
         "ministry": office[1].strip(" '\"[]\r") if office else "",
     }
 
 # %% ../../nbs/00_documents/statutes.ipynb #f3d1c51a
+_LATER = re.compile(r"\[시행일\s*:([^\[\]]*)\]")   # At an article's end: the date of a version that is not in force yet
+
 def _article(text: str, heading: ArticleHeading, end: int, path: tuple[str, ...], part: _Part) -> Article:
     "Build an article from its heading and its end."
     span = trim_span(text, heading.start, end)
-    later = re.search(r"\[시행일\s*:\s*([^\]]*)\][^\n]*\Z", span.of(text))
+    last_line = max(span.start, text.rfind("\n", span.start, span.end))
+    later = next((m for m in _LATER.finditer(text, span.start, span.end) if m.end() > last_line), None)
     clauses = () if heading.deleted else parse_clauses(text, min(heading.body, span.end), span.end)
     return Article(
         number_label(heading.key), heading.title, span, path, clauses, number_label(heading.last), heading.deleted,
@@ -231,7 +250,7 @@ def _main_blocks(text: str, part: _Part) -> Iterator[Block]:
     "Header, headings and articles of 본칙."
     articles = article_headings(text, part.start, part.end, spaced=True)
     marks = [(heading.start, heading) for heading in articles]
-    marks += [(visible_start(m), m) for m in chapter_headings(text, part.end, articles)]
+    marks += [(visible_start(m), m) for m in chapter_headings(text, part.end, articles, part.start)]
     marks.sort(key=lambda mark: mark[0])
     ends = [*(start for start, _ in marks), part.end]
     if head := trim_span(text, 0, ends[0]):
@@ -262,7 +281,8 @@ def parse_statute(
     text: str,   # The whole document
 ) -> Statute:    # Its blocks hold every character that is not white space
     "Read a statute: header, chapters, articles, 부칙 and 별표."
-    first, *others = _parts(text)
+    contents = find_contents(text)
+    first, *others = _parts(text, contents[1] if contents else 0)
     blocks = [*_main_blocks(text, first), *(block for part in others for block in _other_blocks(text, part))]
     header = blocks[0].span.of(text) if blocks and blocks[0].kind == "header" else ""
     return Statute(**_header_fields(header), blocks=tuple(b for b in blocks if b.span))

@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from sys import intern
 from typing import Any
 
 # %% auto #0
-__all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'KEPT_TAGS', 'trim_span', 'tears', 'whole_cut', 'block_spans',
-           'ends_sentence', 'load_kiwi', 'kiwi_cuts', 'is_korean', 'sentence_spans', 'stem', 'article_tokens',
+__all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'kiwi_cuts', 'KEPT_TAGS', 'trim_span', 'tears', 'whole_cut',
+           'block_spans', 'ends_sentence', 'load_kiwi', 'is_korean', 'sentence_spans', 'stem', 'article_tokens',
            'word_tokens_batch', 'word_tokens', 'bigram_tokens', 'last_fit', 'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../../nbs/00_documents/text.ipynb #0749a52b
+from .memo import TextMemo
 from .span import InputError, Span
 
 # %% ../../nbs/00_documents/text.ipynb #80ad998a
@@ -110,7 +112,9 @@ def _is_number(word: str, before: str, rest: str) -> bool:
     return rest[0].isdigit() or last in ("", "\n", *".!?:;")
 
 # %% ../../nbs/00_documents/text.ipynb #d6faa933
-SENTENCE_END: re.Pattern[str] = re.compile(r"""[.!?…。！？]+["'”’»)\]〉》」』]*(?=\s)""")
+_FULL_WIDTH = r"""(?<=[。！？])(?![.!?…。！？"'”’»)\]〉》」』]|\Z)"""    # ends a sentence, whatever follows
+SENTENCE_END: re.Pattern[str] = re.compile(
+    rf"""(?<![.!?…。！？])[.!?…。！？]+(?:["'”’»)\]〉》」』]*(?=\s)|{_FULL_WIDTH})""")
 
 
 def ends_sentence(
@@ -120,6 +124,8 @@ def ends_sentence(
     "Decide whether a terminator really ends a sentence."
     rest = text[match.end():match.end() + 60].lstrip()
     if not rest:
+        return True
+    if match[0][-1] in "。！？":
         return True
     if match[0][0] != ".":
         return not rest[0].islower()
@@ -137,14 +143,19 @@ def load_kiwi() -> Any:  # A `kiwipiepy.Kiwi`; the same object at every call
     return Kiwi()
 
 # %% ../../nbs/00_documents/text.ipynb #7acf6fcc
-def kiwi_cuts(
-    blocks: list[str],        # Texts of at most `LONGEST_ANALYSED` characters, analysed together
-) -> Iterator[list[int]]:     # For each block the starts of its sentences in it, the first always 0
-    "Starts of the sentences of each block, by kiwipiepy."
-    for sentences in load_kiwi().split_into_sents(blocks):
-        yield [0, *(s.start for s in sentences[1:])]
+_WIDE_END = re.compile(_FULL_WIDTH)
+
+def _kiwi_starts(blocks: list[str]) -> Iterator[list[int]]:
+    "Starts of the sentences of each block, by kiwipiepy, the first always 0."
+    for block, sentences in zip(blocks, load_kiwi().split_into_sents(blocks)):
+        wide = (m.start() for m in _WIDE_END.finditer(block))     # the analyser joins short sentences behind 。
+        found = {*(s.start for s in sentences[1:]), *wide} - {0, len(block)}
+        yield [0, *sorted(at for at in found if block[at] not in "。！？")]
 
 
+kiwi_cuts: TextMemo[list[int]] = TextMemo(_kiwi_starts)  # Texts of at most `LONGEST_ANALYSED` characters
+
+# %% ../../nbs/00_documents/text.ipynb #958ec705
 def _rule_cuts(block: str) -> list[int]:
     "Starts of the sentences of one block, by rule."
     return [0, *(m.end() for m in SENTENCE_END.finditer(block) if ends_sentence(block, m))]
@@ -224,6 +235,15 @@ def _morpheme_tokens(morphemes: Iterable[Any]) -> Iterator[str]:
 _WORD = re.compile(r"[①-⑳]|[^\W_]+(?:['’][a-z]+)?")
 
 
+def _analysed_words(texts: list[str]) -> Iterator[tuple[str, ...]]:
+    "Words of Korean texts, analysed together."
+    for text, morphemes in zip(texts, load_kiwi().tokenize(texts)):
+        yield tuple(map(intern, (*_morpheme_tokens(morphemes), *article_tokens(text))))
+
+
+_korean_words: TextMemo[tuple[str, ...]] = TextMemo(_analysed_words)
+
+
 def _batch_tokens(batch: list[str]) -> list[list[str]]:
     "Words of each text; the Korean ones are analysed together."
     out: list[list[str]] = [[] for _ in batch]
@@ -233,9 +253,8 @@ def _batch_tokens(batch: list[str]) -> list[list[str]]:
             pieces += [(i, block.of(text)) for block in block_spans(text)]
         else:
             out[i] = [stem(word) for word in _WORD.findall(text.lower())]
-    analysed = load_kiwi().tokenize([piece for _, piece in pieces]) if pieces else ()
-    for (i, piece), morphemes in zip(pieces, analysed):
-        out[i] += [*_morpheme_tokens(morphemes), *article_tokens(piece)]
+    for (i, _), words in zip(pieces, _korean_words([piece for _, piece in pieces])):
+        out[i] += words
     return out
 
 # %% ../../nbs/00_documents/text.ipynb #f9341aa5

@@ -23,11 +23,12 @@ __all__ = ['PairedTest', 'paired_test', 'show_context', 'Comparison', 'compare',
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #d0f8e730
 from .. import __version__
+from ..documents.files import replace_file
 from ..documents.span import InputError, Span
 from ..documents.text import tokenizer as named_tokenizer
 from .datasets import Dataset, Question
 from ragnb.evaluation.measures import (
-    bootstrap_interval, Chosen, Evaluation, make_row, measure_ids, read_rows, Row, write_rows
+    Chosen, Evaluation, make_row, mean_interval, measure_ids, read_rows, Row, write_rows
 )
 from ragnb.evaluation.strategy import (
     as_document_strategy, build_system, Cost, DOCUMENT_STRATEGY, IndexCache, resolve_strategies, Strategy, System
@@ -72,7 +73,7 @@ def paired_test(
         signs = rng.integers(0, 2, (min(500, n_samples - at), len(moved)), dtype=np.int8) * 2.0 - 1
         extreme += int((np.abs(signs @ moved) >= abs(moved.sum()) - 1e-9).sum())
     means = float(a.mean()), float(b.mean()), float(d.mean())
-    return PairedTest(*means, bootstrap_interval(d, seed=seed), (extreme + 1) / (n_samples + 1), *counts)
+    return PairedTest(*means, mean_interval(d, seed=seed), (extreme + 1) / (n_samples + 1), *counts)
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #bc5a421d
 def show_context(
@@ -272,7 +273,7 @@ def _save_run(run: Run, folder: Path, key: str) -> None:
     facts = {"seconds": run.seconds, "reads": run.reads, "llm_calls": run.llm_calls, "budgets": run.evaluation.budgets}
     part = folder / f"{key}.json.part"
     part.write_text(json.dumps(facts), encoding="utf-8")
-    part.replace(folder / f"{key}.json")
+    replace_file(part, folder / f"{key}.json")
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #9ea8e549
 def _load_run(strategy: Strategy, folder: Path | None, key: str) -> Run | None:
@@ -373,22 +374,39 @@ def run_strategies(
     return [done[s.name] for s in known]
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #9d54c808
+def _record(name: str, result: Mapping[str, Any], n: int) -> dict[str, Any]:
+    "A strategy of `results.json` as a flat record; `n` questions were asked."
+    record, at = {"strategy": name}, result["budgets"]
+    record |= {f"recall@{b}": round(means["evidence_recall"], 4) for b, means in at.items()}
+    record |= {m: round(v, 4) for m, v in result["measures"].items()}
+    if at:
+        means = at[max(at, key=int)]
+        record |= {k: round(means[k], 4) for k in ("precision", "iou", "containment", "duplicated")}
+        record["characters"] = round(means["characters"])
+    record |= {"reads": round(result["store_reads"] / n, 3), "milliseconds": round(1000 * result["seconds"] / n, 2)}
+    return {**record, "llm_calls": round(result["llm_calls"] / n, 3)}
+
+def _results_file(path: str | Path) -> Path:
+    "The `results.json` of a path."
+    file = Path(path) / "results.json" if Path(path).is_dir() else Path(path)
+    if not file.is_file():
+        raise InputError(f"no results at {str(file)!r}")
+    return file
+
+# %% ../../nbs/90_evaluation/comparison.ipynb #9d6c3485
 def to_records(
-    runs: Sequence[Run],
+    runs: Sequence[Run] | str | Path,   # Runs, or a `results.json`, or its folder
 ) -> list[dict[str, Any]]:  # For `pandas.DataFrame`: what each strategy finds and what it costs
     "One flat record a strategy."
-    out = []
-    for run in runs:
-        e, n = run.evaluation, max(1, len(run.evaluation.rows))
-        record: dict[str, Any] = {"strategy": run.strategy.name}
-        record |= {f"recall@{b}": round(e.mean("evidence_recall", b), 4) for b in e.budgets}
-        record |= {m: round(v, 4) for m, v in run.measures.items()}
-        if e.budgets:
-            record |= {k: round(e.mean(k), 4) for k in ("precision", "iou", "containment", "duplicated")}
-            record["characters"] = round(e.mean("characters"))
-        record |= {"reads": round(run.reads / n, 3), "milliseconds": round(1000 * run.seconds / n, 2)}
-        out.append({**record, "llm_calls": round(run.llm_calls / n, 3)})
-    return out
+    if not isinstance(runs, (str, Path)):
+        return [_record(r.strategy.name, r.to_dict(), max(1, len(r.evaluation.rows))) for r in runs]
+    file = _results_file(runs)
+    try:
+        results = json.loads(file.read_text(encoding="utf-8"))
+        n = max(1, results["n_questions"])
+        return [_record(name, result, n) for name, result in results["strategies"].items()]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{str(file)!r} is no results file ({type(error).__name__}: {error})") from error
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #13cb5022
 def records_table(
@@ -418,25 +436,45 @@ def write_results(
     folder.mkdir(parents=True, exist_ok=True)
     write_rows({r.strategy.name: r.evaluation for r in runs}, folder / "questions.jsonl")
     results = {"dataset": dataset.name, "version": dataset.version, "n_questions": len(dataset.questions)}
+    results["notes"] = list(dataset.notes)
     results["strategies"] = {r.strategy.name: r.to_dict() for r in runs}
     part = folder / "results.json.part"
     part.write_text(json.dumps(results, ensure_ascii=False, indent=1), encoding="utf-8")
-    return part.replace(folder / "results.json")
+    return replace_file(part, folder / "results.json")
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #9cd0274c
+def _side(side: str | Path) -> tuple[Path, dict[str, Evaluation], bool]:
+    "File and evaluations of a side, and whether it names its strategy."
+    path, _, name = (str(side), "", "") if Path(side).exists() else str(side).partition("::")
+    file = _results_file(path)
+    found = read_rows(file.parent / "questions.jsonl")
+    if name and name not in found:
+        raise InputError(f"no strategy {name!r} in {path!r}: it has {', '.join(found)}")
+    return file, {name: found[name]} if name else found, bool(name)
+
+def _pairs(a: Sequence[str], b: Sequence[str], same: bool, named: bool) -> list[tuple[str, str]]:
+    "Which strategies are compared."
+    if same and not named and len(a) > 1:
+        return [(x, y) for i, x in enumerate(a) for y in a[i + 1:]]
+    shared = [(x, x) for x in a if x in b]
+    if shared and not named:
+        return shared
+    if named or len(a) == 1 or len(b) == 1:
+        return [(x, y) for x in a for y in b if not (same and x == y)] or shared
+    return []
+
+# %% ../../nbs/90_evaluation/comparison.ipynb #37c5be2e
 def compare_results(
-    a: str | Path,               # A `results.json`, or its folder
+    a: str | Path,               # A `results.json`, its folder, or `FOLDER::STRATEGY`
     b: str | Path,
-) -> dict[str, Comparison]:      # Strategy, or "A / B" when each run has one -> comparison of its evaluations
-    "Compare two runs that were written down."
-    files = [Path(p) / "results.json" if Path(p).is_dir() else Path(p) for p in (a, b)]
-    if absent := [f for f in files if not f.is_file()]:
-        raise InputError(f"no results at {str(absent[0])!r}")
-    found = [read_rows(f.parent / "questions.jsonl") for f in files]
-    names = [n for n in found[0] if n in found[1]]
-    if names:
-        return {n: compare(found[0][n], found[1][n]) for n in names}
-    if len(found[0]) == len(found[1]) == 1:
-        (left, x), (right, y) = next(iter(found[0].items())), next(iter(found[1].items()))
-        return {f"{left} / {right}": Comparison(x, y, (left, right))}
-    raise InputError(f"the two runs share no strategy: {', '.join(found[0])} and {', '.join(found[1])}")
+) -> dict[str, Comparison]:      # Strategy, or "A / B" when they have two names -> comparison of its evaluations
+    "Compare runs that were written down."
+    (file, left, a_named), (other, right, b_named) = _side(a), _side(b)
+    pairs = _pairs([*left], [*right], file.resolve() == other.resolve(), a_named or b_named)
+    if not pairs:
+        raise InputError(f"the two runs share no strategy: {', '.join(left)} and {', '.join(right)}; "
+                         "say which two as FOLDER::STRATEGY")
+    out = {}
+    for x, y in pairs:
+        out[x if x == y else f"{x} / {y}"] = Comparison(left[x], right[y], ("a", "b") if x == y else (x, y))
+    return out

@@ -24,8 +24,8 @@ __all__ = ['Evidence', 'Question', 'find_quote', 'QuoteMatch', 'find_quotes', 'w
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #035a9f81
 from ragnb.documents.files import (
-    check_characters, ID_KEYS, PAGE_BREAK, Problem, read_documents, record_id, record_to_document, SCALARS,
-    write_atomically
+    check_characters, ID_KEYS, keep_metadata, n_skipped, PAGE_BREAK, Problem, read_documents, record_id,
+    record_to_document, write_atomically
 )
 from ..documents.span import DuplicateIdError, InputError, Span
 
@@ -129,7 +129,7 @@ def _document_record(document: Document) -> dict[str, Any]:
     if starts := document.metadata.get("page_starts"):
         ends = [s - len(PAGE_BREAK) for s in starts[1:]] + [None]
         text = {"pages": [document.text[a:b] for a, b in zip(starts, ends)]}
-    kept = {k: v for k, v in document.metadata.items() if k not in _NOT_WRITTEN and isinstance(v, SCALARS)}
+    kept = {k: v for k, v in keep_metadata(document.metadata).items() if k not in _NOT_WRITTEN}
     return {"doc_id": document.id_} | text | kept
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #765d6060
@@ -328,6 +328,10 @@ def _offsets(item: Mapping[str, Any], text: str, doc_id: str) -> Span:
     return Span(start, end)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #8c74c0f7
+def _has(record: Mapping[str, Any]) -> str:
+    "What an object has instead of the key that it needs."
+    return "it has " + (", ".join(map(repr, [*record][:12])) or "no keys")
+
 def _evidence(item: Mapping[str, Any], doc_id: Any, texts: Mapping[str, str]) -> Evidence:
     "Read one piece of evidence."
     doc_id, quote = item.get("doc_id", doc_id), item.get("text") or ""
@@ -338,6 +342,8 @@ def _evidence(item: Mapping[str, Any], doc_id: Any, texts: Mapping[str, str]) ->
     if not isinstance(quote, str):
         raise InputError(f"evidence 'text' must be a string, got {quote!r}")
     if item.get("start") is None and item.get("end") is None:
+        if not quote:
+            raise InputError(f"evidence needs 'text' (a quote) or 'start' and 'end', {_has(item)}")
         return Evidence(doc_id, find_quote(texts[doc_id], quote), quote)
     span = _offsets(item, texts[doc_id], doc_id)
     held = span.of(texts[doc_id])
@@ -351,9 +357,9 @@ def _query(record: Mapping[str, Any]) -> tuple[str, str]:
     "Id and text of a question."
     query_id, query = record.get("query_id"), record.get("query")
     if query_id in (None, "") or isinstance(query_id, bool) or not isinstance(query_id, (str, int)):
-        raise InputError(f"a question needs 'query_id' (text or a whole number), got {query_id!r}")
+        raise InputError(f"a question needs 'query_id' (text or a whole number), got {query_id!r}; {_has(record)}")
     if not isinstance(query, str) or not query.strip():
-        raise InputError(f"a question needs 'query' (a string that is not empty), got {query!r}")
+        raise InputError(f"a question needs 'query' (a string that is not empty), got {query!r}; {_has(record)}")
     check_characters(query)
     return str(query_id), query
 
@@ -364,7 +370,7 @@ def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidenc
     items, mode, answers = record.get("evidence"), record.get("evidence_mode") or "any", record.get("answers")
     items = [] if items is None and not needs_evidence else items
     if not isinstance(items, list) or needs_evidence and not items or not all(isinstance(e, dict) for e in items):
-        raise InputError("a question needs 'evidence' (a list of objects that is not empty)")
+        raise InputError(f"a question needs 'evidence' (a list of objects that is not empty); {_has(record)}")
     if mode not in ("any", "all"):
         raise InputError(f"evidence_mode must be 'any' or 'all', got {mode!r}")
     evidence = tuple(_evidence(e, record.get("doc_id"), texts) for e in items)
@@ -473,10 +479,12 @@ def load_qrels(
 def _read_corpus(
     path: Path, found: list[Problem], adapt: Callable[[dict], dict] = dict
 ) -> tuple[dict[str, Document], set[str]]:
-    "Documents of a file or folder, and the ids of those without text."
-    if path.is_dir():
-        return {d.id_: d for d in read_documents(path, found)}, set()
+    "Documents of a file, and the ids of those without text."
     return _documents(((w, adapt(r)) for w, r in _records(path, found)), path.name, found)
+
+def _read_folder(path: Path, skipped: list[Problem]) -> dict[str, Document]:
+    "Documents of a folder; what `ragnb index` skips is skipped here too."
+    return {d.id_: d for d in read_documents(path, skipped)}
 
 def _texts(documents: Mapping[str, Document], blank: Collection[str]) -> dict[str, str]:
     "Text of every document."
@@ -486,6 +494,10 @@ def _texts(documents: Mapping[str, Document], blank: Collection[str]) -> dict[st
 def _left_out(what: str, n: int) -> list[str]:
     "What to say about things that were left out; nothing when there are none."
     return [f"{what}, left out: {n}"] if n else []
+
+def _unusable(found: Sequence[Problem]) -> list[str]:
+    "What to say about the problems that were not raised."
+    return _left_out("lines that cannot be used", len(found))
 
 def _assemble(
     name: str, documents: Mapping[str, Document], questions: list[Question],
@@ -509,13 +521,18 @@ def load_jsonl(
 ) -> Dataset:                         # `InputError` lists every bad line of all files
     "Read a corpus, questions and qrels."
     found: list[Problem] = []
-    documents, blank = _read_corpus(Path(corpus), found)
+    skipped: list[Problem] = []
+    is_folder = Path(corpus).is_dir()
+    documents, blank = (_read_folder(Path(corpus), skipped), set()) if is_folder else _read_corpus(Path(corpus), found)
     asked = load_questions(questions, _texts(documents, blank), qrels is None, found)
     judged = None
     if qrels is not None:
         judged = load_qrels(qrels, {q.query_id for q in asked}, {*documents, *blank}, found)
     _settle(found, problems)
-    notes = _left_out("documents without text", len(blank))
+    if problems is not None:
+        problems += skipped
+    notes = _left_out("files and records of the corpus that cannot be read", n_skipped(skipped))
+    notes += _left_out("documents without text", len(blank)) + _unusable(found)
     return _assemble(name or Path(corpus).resolve().parent.name, documents, asked, judged, notes)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #5e4b10eb
@@ -557,7 +574,7 @@ def load_beir(
     questions = _questions(records, {}, False, found)
     qrels = load_qrels(judged_file, {q.query_id for q in questions}, {*documents, *blank}, found)
     _settle(found, problems)
-    notes = _left_out("documents without text", len(blank))
+    notes = _left_out("documents without text", len(blank)) + _unusable(found)
     return _assemble(name or folder.resolve().name, documents, questions, qrels, notes)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #266b059a
@@ -641,7 +658,7 @@ def load_squad(
     asked = [(w, r) for w, r in records if r is not None]
     questions = _questions(asked, _texts(documents, ()), True, found)
     _settle(found, problems)
-    notes = _left_out("questions without an answer", len(records) - len(asked))
+    notes = _left_out("questions without an answer", len(records) - len(asked)) + _unusable(found)
     return _assemble(name or path.stem, documents, questions, None, notes)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #3880088d
@@ -701,7 +718,7 @@ def load_autorag(
         groups = gold[q.query_id]
         qrels[q.query_id] = {i: 1 for g in groups for i in g if i in texts}
         mixed += len(groups) > 1 and max(map(len, groups)) > 1
-    notes = _left_out("documents without text", len(blank))
+    notes = _left_out("documents without text", len(blank)) + _unusable(found)
     notes += _left_out("questions without gold passages", len(rows) - len(asked))
     notes += [f"questions of which the first alternatives are the evidence: {mixed}"] if mixed else []
     return _assemble(name or folder.resolve().name, documents, questions, qrels, notes)

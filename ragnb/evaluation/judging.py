@@ -25,6 +25,7 @@ __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'FrozenContexts', '
 
 # %% ../../nbs/90_evaluation/judging.ipynb #409aa499
 from ..documents.span import InputError, Passage, Span, Why
+from ..models.guards import guard_numbers
 from ..models.llm import prompt_template, QA_PROMPT, read_score, read_verdict, strip_thinking
 from ..context.builders import Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder, Source
 from .comparison import paired_test
@@ -76,10 +77,10 @@ def _read_passage(record: Mapping[str, Any]) -> Passage:
 
 # %% ../../nbs/90_evaluation/judging.ipynb #5cc04fc0
 def _layout(item: FrozenContext) -> list[list[int]]:
-    "For each source: number of its passage, first character in the context."
+    "For each source: position of its passage, first character in the context, number, first of its header."
     places = {id(p): n for n, p in enumerate(item.passages)}
     ids = {p.id: n for n, p in enumerate(item.passages)}
-    return [[places.get(id(c.passage), ids[c.passage.id]), c.start] for c in item.context.sources]
+    return [[places.get(id(c.passage), ids[c.passage.id]), c.start, c.number, c.head] for c in item.context.sources]
 
 def _to_record(item: FrozenContext) -> dict[str, Any]:
     "One line of the file."
@@ -102,9 +103,11 @@ def _from_record(record: Mapping[str, Any]) -> FrozenContext:
     "Read one line."
     question, text = _read_question(record), record["context"]
     passages = tuple(_read_passage(p) for p in record.get("passages", ()))
-    sources = tuple(Source(n, passages[i], start) for n, (i, start) in enumerate(record.get("layout", ()), 1))
+    layout = enumerate(record.get("layout", ()), 1)
+    sources = tuple(Source(*(own[:1] or [n]), passages[i], start, *own[1:]) for n, (i, start, *own) in layout)
     for s in sources:
-        if not text.startswith(s.passage.text, s.start):
+        shown = text[s.start:s.start + len(s.passage.text)]
+        if guard_numbers(shown) != guard_numbers(s.passage.text):  # numbers in it may be guarded
             where = f"character {s.start} of the context of {question.query_id!r}"
             raise InputError(f"passage {s.passage.id} does not stand at {where}")
     size, tokenizer = record.get("size", len(text)), record.get("tokenizer", "characters")

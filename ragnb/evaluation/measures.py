@@ -11,14 +11,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['ID_MEASURES', 'Score', 'score_passages', 'Chosen', 'Row', 'bootstrap_interval', 'Evaluation', 'make_row', 'evaluate',
-           'measure_ids', 'write_rows', 'read_rows']
+__all__ = ['ID_MEASURES', 'Score', 'score_passages', 'Chosen', 'Row', 'bootstrap_interval', 'mean_interval', 'Evaluation',
+           'make_row', 'evaluate', 'measure_ids', 'write_rows', 'read_rows']
 
 # %% ../../nbs/90_evaluation/measures.ipynb #56a779e9
 from ..documents.span import InputError, n_characters, Passage, shared, Span
@@ -149,6 +150,24 @@ def bootstrap_interval(
     low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
+# %% ../../nbs/90_evaluation/measures.ipynb #82c300f6
+def mean_interval(
+    values: Sequence[float] | np.ndarray,  # One a question, in [0, 1], or a difference in [-1, 1]; nan is left out
+    level: float = 0.95,                   # In (0, 1)
+    n_samples: int = 2_000,
+    seed: int = 0,
+) -> tuple[float, float]:                  # (0, 0) for no values
+    "Bootstrap interval of a mean; Wilson's where every value is 0, 1 or -1."
+    values = np.asarray(values, dtype=float)
+    values = values[~np.isnan(values)]
+    same = values[0] if len(values) and (values == values[0]).all() else None
+    if same not in (0, 1, -1) or not 0 < level < 1:
+        return bootstrap_interval(values, level, n_samples, seed)
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    doubt = z * z / (len(values) + z * z)
+    low, high = (0.0, doubt) if same == 0 else (1 - doubt, 1.0)
+    return (-high, -low) if same == -1 else (low, high)
+
 # %% ../../nbs/90_evaluation/measures.ipynb #4a23c125
 @dataclass(frozen=True)
 class Evaluation:
@@ -185,7 +204,7 @@ class Evaluation:
         names = ("evidence_recall", "precision", "iou", "containment", "duplicated")
         means = {n: round(self.mean(n, budget), 3) for n in names}
         means["characters"] = round(self.mean("characters", budget))
-        ci = [round(x, 3) for x in bootstrap_interval(self.values("evidence_recall", budget))]
+        ci = [round(x, 3) for x in mean_interval(self.values("evidence_recall", budget))]
         return {"questions": len(self.rows), "evidence_recall": means.pop("evidence_recall"), "ci": ci, **means}
 
     def by_kind(
@@ -219,7 +238,7 @@ class Evaluation:
         out = {}
         for budget in self.budgets:
             means = {n: round(self.mean(n, budget), 6) for n in names}
-            ci = [round(x, 6) for x in bootstrap_interval(self.values("evidence_recall", budget))]
+            ci = [round(x, 6) for x in mean_interval(self.values("evidence_recall", budget))]
             out[str(budget)] = {"evidence_recall": means.pop("evidence_recall"), "ci": ci, **means}
         return {"budgets": out}
 

@@ -92,7 +92,7 @@ def _articles(document: Document) -> Iterator[Candidate]:
 # %% ../../nbs/90_evaluation/questions.ipynb #63c77d80
 def _cells(row: str) -> list[str]:
     "Cells of a row of a Markdown table."
-    row = re.sub(r"^(?:\s*>)*\s*\|?|\|?\s*$", "", row)
+    row = re.sub(r"^(?:\s*>)*\s*\|?|\|\s*$|(?<!\s)\s+$", "", row)
     return [_plain(c.replace(r"\|", "|")) for c in re.split(r"(?<!\\)\|", row)]
 
 def _row_column(cells: Sequence[str], names: Sequence[str], n: int) -> int | None:

@@ -199,18 +199,39 @@ def resolve_strategies(
     return out
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #43938380
+_SIZED = {"chunks": "chunks:{size}/{overlap}", "parent-child": "parent-child:{parent}/{shared},{size}/{overlap}"}
+
+def _sized(keys: dict[str, Any], split: str) -> dict[str, Any]:
+    "The keys of a strategy, `size` and `overlap` as a part of its splitter."
+    if not {"size", "overlap"} & set(keys):
+        return keys
+    size, overlap = keys.pop("size", 200), keys.pop("overlap", 0)
+    for name, value, least in (("size", size, 1), ("overlap", overlap, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{name} must be a whole number of characters >= {least}, got {value!r}")
+    kind = keys.get("split", split).split(":")[0]
+    if kind not in _SIZED or overlap >= size:
+        raise InputError(f"size={size} and overlap={overlap} need overlap < size and one of the splitters "
+                         f"{', '.join(_SIZED)}, got {kind!r}")
+    filled = _SIZED[kind].format(size=size, overlap=overlap, parent=max(800, 4 * size), shared=100)
+    return keys | {"split": filled}
+
+# %% ../../nbs/90_evaluation/strategy.ipynb #232466fa
 def make_grid(
     base: str | Strategy = "hybrid",
-    **choices: Sequence[Any],   # Key of a strategy -> the values to try
+    **choices: Sequence[Any],   # Key of a strategy, or `size` or `overlap` of its chunks -> the values to try
 ) -> list[Strategy]:            # Named by what differs
     "Combine choices into strategies."
     from itertools import product
-    if unknown := sorted(set(choices) - set(_KEYS)):
-        raise InputError(f"unknown key {unknown[0]!r} in the grid: use {', '.join(_KEYS)}")
+    if unknown := sorted(set(choices) - {*_KEYS, "size", "overlap"}):
+        raise InputError(f"unknown key {unknown[0]!r} in the grid: use {', '.join(_KEYS)}, size, overlap")
+    if plain := [k for k, values in choices.items() if isinstance(values, (str, int, float))]:
+        raise InputError(f"{plain[0]} must be a list of values to try, got {choices[plain[0]]!r}")
     start, out = parse_strategy(base), []
     for values in product(*choices.values()):
         keys = dict(zip(choices, values))
-        out.append(replace(start, **keys, name=" ".join(f"{k}={v}" for k, v in keys.items())))
+        name = " ".join(f"{k}={v}" for k, v in keys.items())
+        out.append(replace(start, **_sized(keys, start.split), name=name))
     return out
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #ff021e4e

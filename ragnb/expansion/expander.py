@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -15,19 +16,23 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['ExpansionStats', 'Expansion', 'Expander', 'DocumentPassages', 'merge_by_document', 'passage_node',
+__all__ = ['ExpansionStats', 'Expansion', 'Expander', 'DocumentPassages', 'merge_by_document', 'passage_node', 'warn_unknown',
            'ExpandPostprocessor']
 
 # %% ../../nbs/50_expansion/expander.ipynb #d0c349b2
+from ..documents.arguments import KnownArguments
 from ragnb.documents.span import (
-    Address, InputError, MissingChunkError, Outline, Passage, Span, try_address, Why
+    Address, InputError, MissingChunkError, Outline, Passage, SEARCHED, Span, try_address, Why
 )
+from ..storage.filtered import FilteredStore
+from ..storage.filters import seen_metadata
 from ..storage.store import ChunkReader
+from ..retrieval.arguments import check_counts
+from .passages import chunk_texts, ChunkText, PlacedPassage, stitch_wishes
 from ragnb.expansion.policy import (
     neighbors, no_expansion, Policy, policy_name, prepared, resolve_policy, Seen, Situation, wanted_documents
 )
 from .wishes import grant_chunks, make_wish, Wish
-from .passages import chunk_texts, ChunkText, PlacedPassage, stitch_wishes
 
 # %% ../../nbs/50_expansion/expander.ipynb #4ba57fdb
 @dataclass(frozen=True)
@@ -55,22 +60,48 @@ def _distinct(hits: Iterable[NodeWithScore]) -> tuple[list[_Hit], int]:
     return list(out.values()), n - len(out)
 
 # %% ../../nbs/50_expansion/expander.ipynb #da010615
-def _is_in(outlines: Mapping[str, Outline], address: Address) -> bool:
-    "True when an outline knows the chunk."
-    outline = outlines.get(address.doc_id)
-    return outline is not None and address.index < len(outline.levels.get(address.level, ()))
+_GONE = "hit that is not in the index"
+_OTHER = "hit whose address means another text in the index"
+
+
+def _plain(text: str) -> str:
+    "A text with its white space made even; '' for one without any letter or digit, such as an ellipsis."
+    return " ".join(text.split()) if any(map(str.isalnum, text)) else ""
+
+
+def _why_not(hit: _Hit, outlines: Mapping[str, Outline]) -> str:
+    "Why a hit cannot be looked around, as far as outlines can tell; '' when it can."
+    at = hit.address
+    outline = outlines.get(at.doc_id) if at else None
+    if outline is None or at.index >= len(outline.levels.get(at.level, ())):
+        return _GONE
+    own, seen = outline.span_of(at), hit.seen()
+    if seen.span is not None:
+        return "" if seen.span == own else _OTHER
+    return _OTHER if len(_plain(seen.text)) > len(own) else ""
+
 
 # %% ../../nbs/50_expansion/expander.ipynb #78939172
-def _as_it_is(hit: _Hit) -> Passage:
+def _as_it_is(hit: _Hit, reason: str = "not in the index") -> Passage:
     "A passage of a hit that cannot be looked around."
     text, start = hit.node.get_content(), getattr(hit.node, "start_char_idx", None)
     doc_id = hit.node.ref_doc_id if start is not None else None  # without an offset the node is a document of its own
     start, name = start or 0, hit.node.node_id
-    why = {name: Why("passed", rank=hit.rank, detail="not in the index")}
+    why = {name: Why("passed", rank=hit.rank, detail=reason)}
     return Passage(doc_id or name, Span(start, start + len(text)), text, hit.score, hit.rank, (name,), (hit.score,),
                    why=why, metadata=dict(hit.node.metadata))
 
 # %% ../../nbs/50_expansion/expander.ipynb #68c9daca
+def _through(store: ChunkReader, node: TextNode) -> bool:
+    "True for a hit that the filter of a store lets through; its own metadata count where the store has no say."
+    if not isinstance(store, FilteredStore) or store.where is None:
+        return True
+    address = try_address(node.node_id)
+    if address and address.level in SEARCHED:
+        return node.node_id in store.matching()
+    return store.where.holds(seen_metadata(node))
+
+
 @dataclass
 class ExpansionStats:
     "What an expansion did."
@@ -81,14 +112,17 @@ class ExpansionStats:
     beside: int = 0            # Passages without a hit of their own: what a policy brought from elsewhere
     merged: int = 0            # Hits that share a passage with a better hit
     duplicates: int = 0        # Hits that were given twice
-    passed_through: int = 0    # Hits without an address or an outline
+    passed_through: int = 0    # Hits that were not looked around: unknown to the store, or another text there
+    known: int = 0             # Hits that the store knows, at their address and with their text
+    mismatched: int = 0        # Hits whose address means another text in the store
     refused: int = 0           # Neighbors beyond max_chunks
+    outside: int = 0           # Hits, and documents a policy asked for, that the filter of the store keeps back
     missing: int = 0           # Chunks that the store does not hold
     reads: int = 0             # Keyed reads, at most 2
     llm_calls: int = 0         # By the policy
     characters: int = 0        # In all passages
     dropped: dict[str, int] = field(default_factory=dict)  # Why -> how many; which ones is in `Expansion.dropped`
-    events: list[str] = field(default_factory=list)        # Notes of the policy: a model that did not answer
+    events: list[str] = field(default_factory=list)        # A model that did not answer, hits that are not known
 
 # %% ../../nbs/50_expansion/expander.ipynb #3c6222d4
 @dataclass(frozen=True)
@@ -111,10 +145,24 @@ def _count(out: Expansion, n_expanded: int, n_through: int) -> None:
     stats.neighbors = sum(len(p.neighbors) for p in out.passages)
     stats.dropped = {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
 
+# %% ../../nbs/50_expansion/expander.ipynb #d2faf381
+def _strangers(hits: Iterable[_Hit], chunks: Mapping[Address, ChunkText]) -> dict[str, str]:
+    "Of the hits without offsets those whose text is not in the chunk that was read for their address."
+    out = {}
+    for hit in hits:
+        seen = hit.seen()
+        read = chunks.get(hit.address)
+        if read is not None and seen.span is None and _plain(seen.text) not in _plain(read.text):
+            out[hit.node.node_id] = _OTHER
+    return out
+
+
+def _passed(reason: str | None) -> str:
+    "The reason in words of the reader."
+    return "its address means another text in the index" if reason == _OTHER else "not in the index"
+
+
 # %% ../../nbs/50_expansion/expander.ipynb #603ed6ac
-_GONE = "hit that is not in the index"
-
-
 @dataclass(frozen=True)
 class Expander:
     """Expand hits into passages with one policy.
@@ -122,7 +170,8 @@ class Expander:
     Parameters
     ----------
     store : ChunkReader
-        Holds the chunks and outlines; read at most twice for each expansion.
+        Holds the chunks and outlines; read at most twice for each expansion. Nothing outside a `FilteredStore` is
+        read: a passage ends where a chunk begins that the filter keeps back.
     policy : Policy
         What to read for a hit, see `resolve_policy`; five neighbors on each side by default.
     expand_top_k : int
@@ -144,11 +193,13 @@ class Expander:
     missing: str = "keep"
 
     def __post_init__(self) -> None:
-        if self.expand_top_k < 0 or self.max_chunks < 1 or self.missing not in ("keep", "drop", "fail"):
-            raise InputError(f"expander needs expand_top_k >= 0, max_chunks >= 1 and missing keep, drop or fail, "
-                             f"got {self.expand_top_k}, {self.max_chunks}, {self.missing!r}")
+        check_counts(0, expand_top_k=self.expand_top_k)
+        check_counts(1, max_chunks=self.max_chunks)
+        if self.missing not in ("keep", "drop", "fail"):
+            raise InputError(f"missing must be keep, drop or fail, got {self.missing!r}")
 
-    def expand(self, hits: Sequence[NodeWithScore], question: str = "") -> Expansion:
+    def expand(self, hits: Sequence[NodeWithScore], question: str = "",
+               outlines: Mapping[str, Outline] | None = None) -> Expansion:
         """Expand hits into passages.
 
         Parameters
@@ -157,6 +208,8 @@ class Expander:
             Best first; not changed.
         question : str
             For the policies that read it.
+        outlines : mapping of str to Outline, optional
+            Of documents, where they are at hand: only others are read.
 
         Returns
         -------
@@ -170,19 +223,23 @@ class Expander:
         MissingChunkError
             When `missing` is "fail" and something is not in the store.
         """
-        known, duplicates = _distinct(hits)
-        out = Expansion([], ExpansionStats(hits=len(known), duplicates=duplicates), {}, {})
+        inside = [h for h in hits if _through(self.store, h.node)]
+        known, duplicates = _distinct(inside)
+        stats = ExpansionStats(hits=len(known), duplicates=duplicates, outside=len(hits) - len(inside))
+        out = Expansion([], stats, dict(outlines or {}), {})
         self._read_outlines([h for h in known if h.address], out)
-        mine = [h for h in known if h.address and _is_in(out.outlines, h.address)]
-        wishes = self._wishes([h.seen() for h in mine], question, out)
-        chunks = self._read_chunks(wishes, {h.node.node_id: h.node for h in mine}, out)
-        if self.missing == "drop":
-            out.dropped.update((str(w.address), _GONE) for w in wishes if w.address not in chunks)
-            wishes = [w for w in wishes if w.address in chunks]
+        reasons = {h.node.node_id: why for h in known if (why := _why_not(h, out.outlines))}
+        mine = {h.node.node_id: h for h in known if h.node.node_id not in reasons}
+        wishes = self._wishes([h.seen() for h in mine.values()], question, out)
+        chunks = self._read_chunks(wishes, mine, out)
+        reasons |= _strangers(mine.values(), chunks)
+        self._refuse(reasons, [w for w in wishes if w.address not in chunks], out)
+        wishes = [w for w in wishes if not {str(w.address)} & (reasons.keys() | out.dropped.keys())]
         placed = stitch_wishes(wishes, chunks, out.outlines, policy_name(self.policy), out.dropped)
         told = {i for p in placed for i in p.passage.hits} | out.dropped.keys()
-        through = [PlacedPassage(h.rank, 0, _as_it_is(h)) for h in known if h.node.node_id not in told]
-        out.passages.extend(p.passage for p in sorted([*placed, *through], key=lambda p: p[:2]))
+        through = [h for h in known if h.node.node_id not in told]
+        placed += [PlacedPassage(h.rank, 0, _as_it_is(h, _passed(reasons.get(h.node.node_id)))) for h in through]
+        out.passages.extend(p.passage for p in sorted(placed, key=lambda p: p[:2]))
         _count(out, sum(w.rank <= self.expand_top_k for w in wishes), len(through))
         logging.getLogger(__name__).info("expanded with %s: %s", policy_name(self.policy), asdict(out.stats))
         return out
@@ -190,15 +247,27 @@ class Expander:
     def _read_outlines(self, hits: Sequence[_Hit], out: Expansion) -> None:
         "Read the outlines of the hits' documents and of those the policy may want, in one call."
         more = wanted_documents(self.policy, [h.seen() for h in hits if h.rank <= self.expand_top_k])
-        doc_ids = list(dict.fromkeys([*(h.address.doc_id for h in hits), *more]))
+        doc_ids = [i for i in dict.fromkeys([*(h.address.doc_id for h in hits), *more]) if i not in out.outlines]
         if doc_ids:
             out.stats.reads += 1
             out.outlines.update(self.store.get_outlines(doc_ids).found)
-        lost = [str(h.address) for h in hits if not _is_in(out.outlines, h.address)]
+
+    def _refuse(self, reasons: Mapping[str, str], unread: Sequence[Wish], out: Expansion) -> None:
+        "Deal with the hits that cannot be looked around as `missing` has it; count them, and say it."
+        lost = {i: why for i, why in reasons.items() if try_address(i)}
         if lost and self.missing == "fail":
-            raise MissingChunkError(f"{len(lost)} hits are not in the index, the first is {lost[0]!r}")
+            first, why = next(iter(lost.items()))
+            raise MissingChunkError(f"{len(lost)} hits are not in the index, the first is {first!r} ({why})")
         if self.missing == "drop":
-            out.dropped.update(dict.fromkeys(lost, _GONE))
+            out.dropped.update(lost | {str(w.address): _GONE for w in unread})
+        stats = out.stats
+        stats.mismatched = list(reasons.values()).count(_OTHER)
+        stats.known = stats.hits - len(reasons)
+        if reasons:
+            stats.events.append(f"{stats.known} of {stats.hits} hits are known to this store")
+        if stats.mismatched:
+            stats.events.append(f"{stats.mismatched} hits have an address that means another text in this store: "
+                                "was it split otherwise?")
 
     def _wishes(self, hits: Sequence[Seen], question: str, out: Expansion) -> list[Wish]:
         "Ask the policy, and share what the limit allows."
@@ -208,18 +277,23 @@ class Expander:
         for hit in hits:
             own = policy if hit.rank <= self.expand_top_k else no_expansion
             wishes.append(make_wish(hit, own, policy_name(self.policy), out.outlines, out.dropped))
-        refused = grant_chunks(wishes, out.outlines, self.max_chunks)
+        allowed = self.store.matching() if isinstance(self.store, FilteredStore) else None
+        if allowed is not None:  # what is kept back is counted, not named
+            out.stats.outside += len(out.dropped)
+            out.dropped.clear()
+        refused = grant_chunks(wishes, out.outlines, self.max_chunks, allowed)
         out.dropped.update(dict.fromkeys(refused, "beyond max_chunks"))
         out.stats.refused, out.stats.events = len(refused), situation.events
         out.stats.llm_calls = situation.llm_calls
         return wishes
 
-    def _read_chunks(self, wishes: Sequence[Wish], hits: Mapping[str, TextNode],
+    def _read_chunks(self, wishes: Sequence[Wish], hits: Mapping[str, _Hit],
                      out: Expansion) -> dict[Address, ChunkText]:
-        "The texts of the granted chunks; those of hits are at hand, unless deleted hits are to be dropped."
+        "The texts of the granted chunks; hits with offsets are at hand, unless deleted hits are to be dropped."
         pieces = [piece for w in wishes for piece in w.pieces]
         spans = {a: out.outlines[a.doc_id].span_of(a) for piece in pieces for a in piece.addresses()}
-        chunks = chunk_texts({} if self.missing == "drop" else hits, spans)
+        at_hand = {i: h.node for i, h in hits.items() if h.seen().span and self.missing != "drop"}
+        chunks = chunk_texts(at_hand, spans)
         unread = [str(a) for a in spans if a not in chunks]
         if unread:
             out.stats.reads += 1
@@ -229,6 +303,8 @@ class Expander:
             out.stats.missing = len(found.missing)
             out.dropped.update((i, "not in the store") for i in found.missing if i not in hits)
             chunks |= chunk_texts(found.found, spans)
+            if self.missing == "keep":
+                chunks = chunk_texts({i: hits[i].node for i in found.missing if i in hits}, spans) | chunks
         return chunks
 
 # %% ../../nbs/50_expansion/expander.ipynb #0d61f0e8
@@ -282,8 +358,17 @@ def passage_node(
                     relationships={NodeRelationship.SOURCE: source})
     return NodeWithScore(node=node, score=passage.score)
 
+# %% ../../nbs/50_expansion/expander.ipynb #0aa8fccb
+def warn_unknown(
+    stats: ExpansionStats,
+) -> None:
+    "Warn when no hit is known to the store, or an address means another text in it."
+    if stats.hits and not stats.known or stats.mismatched:
+        warnings.warn("; ".join(e for e in stats.events if "this store" in e), stacklevel=3)
+
+
 # %% ../../nbs/50_expansion/expander.ipynb #7e94b48d
-class ExpandPostprocessor(BaseNodePostprocessor):
+class ExpandPostprocessor(KnownArguments, BaseNodePostprocessor):
     """Expansion as a LlamaIndex node postprocessor.
 
     Parameters
@@ -306,8 +391,8 @@ class ExpandPostprocessor(BaseNodePostprocessor):
     """
     store: Any = Field(description="A ChunkStore that holds the chunks and outlines")
     policy: Any = Field(default="neighbors", description="Name or function, see resolve_policy")
-    expand_top_k: int = Field(default=5, description="Hits that are expanded")
-    max_chunks: int = Field(default=80, description="Hits and neighbors together")
+    expand_top_k: int = Field(default=5, strict=True, description="Hits that are expanded")
+    max_chunks: int = Field(default=80, strict=True, description="Hits and neighbors together")
     missing: str = Field(default="keep", description="keep, drop or fail")
 
     @model_validator(mode="after")
@@ -322,4 +407,6 @@ class ExpandPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(self, nodes: list[NodeWithScore],
                            query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
         question = query_bundle.query_str if query_bundle else ""
-        return [passage_node(p) for p in self.expander().expand(nodes, question).passages]
+        expansion = self.expander().expand(nodes, question)
+        warn_unknown(expansion.stats)
+        return [passage_node(p) for p in expansion.passages]

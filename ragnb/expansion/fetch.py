@@ -8,20 +8,24 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['fetch_pages', 'fetch_chunks', 'fetch_doc_pages', 'fetch_doc_chunks', 'read_spans', 'to_chunks', 'expand_dicts']
+__all__ = ['fetch_pages', 'fetch_chunks', 'fetch_doc_pages', 'fetch_doc_chunks', 'read_spans', 'to_chunks', 'ExpandedHits',
+           'expand_dicts']
 
 # %% ../../nbs/50_expansion/fetch.ipynb #330e1dc4
 from ragnb.documents.span import (
-    Address, covering, id_key, InputError, MissingChunkError, needed, Outline, Passage, SEARCHED, Span, stitch,
-    try_address
+    Address, covering, id_key, InputError, LEVELS, MissingChunkError, needed, Outline, Passage, SEARCHED, Span,
+    stitch, try_address
 )
 from ..storage.store import ChunkReader, Found
-from .expander import Expander, Expansion
+from ..retrieval.arguments import check_counts
+from .expander import Expander, Expansion, ExpansionStats, warn_unknown
+from .policy import Seen, wanted_documents
+from .raw_hits import field_of, FIELDS, like_hit, raw_hit, RawHit, value_of
 
 # %% ../../nbs/50_expansion/fetch.ipynb #67810235
 def _fetch(store: ChunkReader, choose: Mapping[str, Callable[[Outline], Iterable[Address]]]) -> Found[list[TextNode]]:
@@ -80,8 +84,7 @@ def fetch_chunks(
     level: str | None = None,                          # As in `fetch_pages`; that of the chunk when one is given
 ) -> Found[list[TextNode]]:                            # Document id -> chunks in reading order
     "Read the chunks of some documents, in two reads."
-    if max_chunks < 1:
-        raise InputError(f"max_chunks must be >= 1, got {max_chunks}")
+    check_counts(1, max_chunks=max_chunks)
     choose = {}
     for doc_id, around in wanted.items():
         choose[doc_id] = partial(_chunks_around, around=around, max_chunks=max_chunks, level=level)
@@ -145,6 +148,12 @@ def read_spans(
     return texts
 
 # %% ../../nbs/50_expansion/fetch.ipynb #893efe35
+def _why_passed(passage: Passage, chunk: str) -> str | None:
+    "Why a hit was passed on as it came; None for a chunk of the store."
+    why = passage.why.get(chunk)
+    return why.detail if why is not None and why.role == "passed" else None
+
+
 def _text_in(passage: Passage, outline: Outline | None, address: Address | None) -> str:
     "The part of a passage that a chunk holds; all of it when the chunk is not in an outline."
     span = outline.span_of(address) if outline and address else passage.span
@@ -161,78 +170,144 @@ def to_chunks(
     for p in expansion.passages:
         scores = dict(zip(p.hits, p.scores))
         for i in sorted({*p.hits, *p.neighbors}, key=id_key):
-            address = try_address(i)
-            source = {"document_id": p.doc_id, "chunk_index": address.index if address else None,
-                      "text": _text_in(p, expansion.outlines.get(p.doc_id), address),
-                      "file_name": p.metadata.get("file_name", p.doc_id)}
-            out.append({"_id": i, "_source": source, "_score": scores.get(i), "is_neighbor": i in p.neighbors})
+            outline = expansion.outlines.get(p.doc_id)
+            address, known = try_address(i), outline is not None and _why_passed(p, i) is None
+            pages = outline.pages_of(outline.span_of(address)) if known and address else p.pages
+            values = {"id": i, "doc_id": p.doc_id, "index": address.index if address else None,
+                      "text": _text_in(p, outline if known else None, address), "page": pages[0] if pages else None,
+                      "file_name": field_of(p.metadata, "file_name", p.doc_id), "score": scores.get(i)}
+            out.append(like_hit(values, {}, p.metadata) | {"is_neighbor": i in p.neighbors})
     return out
 
 # %% ../../nbs/50_expansion/fetch.ipynb #934dec4c
-def _source(hit: Mapping[str, Any]) -> Mapping[str, Any]:
-    return hit.get("_source") or {}
+def _address_of(raw: RawHit, outlines: Mapping[str, Outline], level: str | None) -> str | None:
+    "The address that a hit means; None when it names no chunk."
+    own = try_address(raw.id)
+    if own is not None and raw.doc_id in ("", own.doc_id):
+        return raw.id
+    if not raw.doc_id or raw.index is None:
+        return None
+    outline = outlines.get(raw.doc_id)
+    letter = level or (_searched_level(outline) if outline else None) or "c"
+    return str(Address(raw.doc_id, letter, raw.index))
 
-def _key(hit: Mapping[str, Any], n: int, level: str) -> str:
-    "The address of a raw hit, or another id that no other hit has."
-    doc_id, index = _source(hit).get("document_id"), str(_source(hit).get("chunk_index"))
-    own = hit.get("_id")
-    if doc_id not in (None, "") and index.isdecimal():
-        return str(Address(str(doc_id), level, int(index)))
-    if own not in (None, ""):
-        return str(own) if try_address(str(own)) else f"hit {own}"
-    return f"hit without id, number {n}"
+
+def _key(raw: RawHit, n: int) -> str:
+    "An id that no chunk of the store has, for a hit that names none."
+    return f"hit {raw.id}" if raw.id else f"hit without id, number {n}"
 
 # %% ../../nbs/50_expansion/fetch.ipynb #8819659a
-def _like(chunk: dict[str, Any], source: Mapping[str, Any] | None) -> dict[str, Any]:
-    "A neighbor whose ids are of the type that the hits of its document use."
-    if source is not None:
-        number = type(source["chunk_index"]) if isinstance(source.get("chunk_index"), str) else int
-        index = number(chunk["_source"]["chunk_index"])
-        chunk["_source"] |= {"document_id": source["document_id"], "chunk_index": index}
-    return chunk
+class _Given(NamedTuple):
+    "The hits that came in, by the chunk they mean."
+    hits: dict[str, list[Mapping[str, Any]]]  # Address or other key -> the entries, in their order
+    nodes: list[NodeWithScore]                # One for each key
+    duplicates: int                           # Entries that were given twice
+
+
+def _given(hits: Sequence[Mapping[str, Any]], outlines: Mapping[str, Outline], level: str | None) -> _Given:
+    "Sort raw hits by the chunk they mean."
+    out = _Given({}, [], 0)
+    seen: set[str] = set()
+    texts: dict[str, str] = {}
+    for n, hit in enumerate(hits):
+        raw = raw_hit(hit)
+        key = _address_of(raw, outlines, level) or _key(raw, n)
+        if (raw.id or key) in seen:
+            out = out._replace(duplicates=out.duplicates + 1)
+            continue
+        seen.add(raw.id or key)
+        if key in texts and raw.text.split() != texts[key].split():
+            key = _key(raw, n)
+        texts.setdefault(key, raw.text)
+        if key not in out.hits:
+            out.nodes.append(NodeWithScore(node=TextNode(id_=key, text=raw.text), score=raw.score))
+        out.hits.setdefault(key, []).append(hit)
+    return out
+
+# %% ../../nbs/50_expansion/fetch.ipynb #cbee2f30
+def _outlines_of(expander: Expander, hits: Sequence[RawHit]) -> Found[Outline]:
+    "The outlines of the hits' documents and of those the policy may want, in one read."
+    own = [try_address(raw.id) for raw in hits]
+    doc_ids = [a.doc_id if a and raw.doc_id in ("", a.doc_id) else raw.doc_id for raw, a in zip(hits, own)]
+    top = list(zip(doc_ids, hits))[:expander.expand_top_k]
+    seen = [Seen(Address(d, SEARCHED[0], raw.index or 0), text=raw.text) for d, raw in top if d]
+    asked = list(dict.fromkeys([d for d in doc_ids if d] + wanted_documents(expander.policy, seen)))
+    return expander.store.get_outlines(asked) if asked else Found({}, ())
+
+
+def _like(chunk: dict[str, Any], form: Mapping[str, Any], forms: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    "A neighbor in the form of the hits of its document, its ids of their type."
+    raw, own = raw_hit(chunk), forms.get(raw_hit(chunk).doc_id)
+    like = form if own is None else own
+    values = raw._asdict() | {"score": None}
+    if isinstance(value_of(like, "index"), str) and raw.index is not None:
+        values["index"] = str(raw.index)
+    if own is not None:
+        values["doc_id"] = value_of(own, "doc_id") or raw.doc_id
+    more = {k: v for k, v in chunk["_source"].items() if k not in {n for names in FIELDS.values() for n in names}}
+    return like_hit(values, like, more) | {"is_neighbor": True}
+
+# %% ../../nbs/50_expansion/fetch.ipynb #3e47f553
+class ExpandedHits(list):
+    "The list of dicts that `expand_dicts` returns, and what was done."
+
+    def __init__(
+        self,
+        hits: Iterable[dict[str, Any]] = (),
+        stats: ExpansionStats | None = None,    # As of any expansion
+        dropped: Mapping[str, str] | None = None,  # Id of what is not there -> why
+    ) -> None:
+        super().__init__(hits)
+        self.stats = stats or ExpansionStats()
+        self.dropped = dict(dropped or {})
 
 # %% ../../nbs/50_expansion/fetch.ipynb #4d166a61
 def expand_dicts(
     expander: Expander,
     hits: Sequence[Mapping[str, Any]],
     question: str = "",
-    level: str = "c",
-) -> list[dict[str, Any]]:
+    level: str | None = None,
+) -> ExpandedHits:
     """Expand the raw hits of a search server.
 
     Parameters
     ----------
     expander : Expander
-        With the store that holds the chunks.
+        With the store that holds the chunks; read twice.
     hits : sequence of dict
-        Best first, as OpenSearch returns them: `_id`, `_source` with `document_id` and `chunk_index`, `_score`.
-        Not changed; ids and numbers may be numbers or text.
+        Best first, as OpenSearch or another client returns them: a chunk id of this package, or a document and
+        `chunk_index`, and the text, under the names of `FIELDS`. Not changed; ids and numbers may be numbers or text.
     question : str
         For the policies that read it.
-    level : str
-        Level of the chunks that `chunk_index` counts; children by default.
+    level : str, optional
+        Level of the chunks that `chunk_index` counts; the level that the document is searched on by default.
 
     Returns
     -------
-    list of dict
-        By relevance, the chunks of a passage in reading order, `is_neighbor` on every one. Hits that the store does
-        not know are among them, unchanged.
+    ExpandedHits
+        A list of dicts by relevance, the chunks of a passage in reading order, `is_neighbor` on every one; its
+        `stats` and `dropped` say what was done. Hits that the store does not know are in it, unchanged.
+
+    Raises
+    ------
+    InputError
+        For a level that there is not.
     """
-    given: dict[str, Mapping[str, Any]] = {}
-    for n, hit in enumerate(hits):
-        given.setdefault(_key(hit, n, level), hit)
-    nodes, sources = [], {}
-    for key, hit in given.items():
-        node = TextNode(id_=key, text=str(_source(hit).get("text") or ""))
-        nodes.append(NodeWithScore(node=node, score=hit.get("_score")))
-        address = try_address(key)
-        if address and "document_id" in _source(hit):
-            sources.setdefault(address.doc_id, _source(hit))
-    out = []
-    for chunk in to_chunks(expander.expand(nodes, question)):
-        own = given.get(chunk["_id"])
-        if own is None:
-            out.append(_like(chunk, sources.get(chunk["_source"]["document_id"])))
+    if level is not None and level not in LEVELS:
+        raise InputError(f"level must be one of {''.join(LEVELS)}, got {level!r}")
+    read = _outlines_of(expander, list(map(raw_hit, hits)))
+    given = _given(hits, read.found, level)
+    expansion = expander.expand(given.nodes, question, read.found)
+    expansion.stats.reads += bool(read.found or read.missing)
+    expansion.stats.duplicates += given.duplicates
+    warn_unknown(expansion.stats)
+    forms: dict[str, Mapping[str, Any]] = {}
+    for hit in (found[0] for key, found in given.hits.items() if try_address(key)):
+        forms.setdefault(raw_hit(hit).doc_id, hit)
+    out = ExpandedHits(stats=expansion.stats, dropped=expansion.dropped)
+    for chunk in to_chunks(expansion):
+        if chunk["_id"] in given.hits:
+            out += [copy.deepcopy(dict(hit)) | {"is_neighbor": False} for hit in given.hits[chunk["_id"]]]
         else:
-            out.append(copy.deepcopy(dict(own)) | {"is_neighbor": False})
+            out.append(_like(chunk, hits[0], forms))
     return out

@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['STEPS', 'TOKEN_STEPS', 'WINDOW_PROMPT', 'Cite', 'adaptive', 'pages', 'whole_document', 'by_doc_type',
+__all__ = ['STEPS', 'TOKEN_STEPS', 'CHARACTERS', 'WINDOW_PROMPT', 'Cite', 'adaptive', 'pages', 'whole_document', 'by_doc_type',
            'sentence_window', 'section', 'auto_merge', 'read_windows', 'llm_window', 'with_citations']
 
 # %% ../../nbs/50_expansion/policies.ipynb #28b06fe8
 from ..documents.span import Address, covering, InputError, Outline, Span
 from ..documents.text import tokenizer as named_tokenizer
 from ..chunking.base import parent_index
+from ..retrieval.arguments import check_counts, is_number
 from ragnb.expansion.policy import (
-    combined, Place, Policy, QuestionPolicy, register_policy, resolve_policy, Seen, Situation, span_around
+    combined, Place, Policy, QuestionPolicy, register_policy, resolve_policy, Seen, Situation, span_around,
+    wanted_list
 )
 from .segments import best_segments
 
@@ -31,6 +33,7 @@ STEPS: dict[str, tuple[tuple[int, int], ...]] = {  # Tokenizer -> (shorter than,
     "words": ((50, 8), (150, 5)),
 }
 TOKEN_STEPS: tuple[tuple[int, int], ...] = ((100, 8), (500, 5))  # For every other tokenizer
+CHARACTERS: dict[str, int] = {"characters": 1, "words": 4}       # Of one unit, about; 2 for every other tokenizer
 
 # %% ../../nbs/50_expansion/policies.ipynb #bace9030
 def adaptive(
@@ -61,14 +64,16 @@ def adaptive(
     """
     unit = named_tokenizer(tokenizer)
     limits = tuple(STEPS.get(tokenizer, TOKEN_STEPS) if steps is None else steps)
-    if list(limits) != sorted(limits) or min([longest, *(w for _, w in limits)]) < 0:
+    check_counts(0, longest=longest, **{f"step {n}": x for n, step in enumerate(limits, 1) for x in step})
+    if list(limits) != sorted(limits):
         raise InputError(f"steps must rise and windows be >= 0, got {limits} and longest={longest}")
 
     def prepare(situation: Situation) -> Policy:
         texts = {h.address: h.text for h in situation.expanded} if tokenizer != "characters" else {}
 
         def adaptive_policy(outline: Outline, hit: Address) -> Span:
-            length = unit.count(texts[hit]) if texts.get(hit) else len(outline.span_of(hit))
+            told = texts.get(hit, "").strip()
+            length = unit.count(told) if told else len(outline.span_of(hit)) / CHARACTERS.get(tokenizer, 2)
             return span_around(outline, hit, next((w for limit, w in limits if length < limit), longest))
         return adaptive_policy
 
@@ -98,8 +103,7 @@ def pages(
     InputError
         When the window is negative.
     """
-    if window < 0:
-        raise InputError(f"window must be >= 0, got {window}")
+    check_counts(0, window=window)
 
     def pages_policy(ready: Sequence[Policy], outline: Outline, hit: Address) -> Any:
         own = outline.span_of(hit)
@@ -116,8 +120,7 @@ def whole_document(
     max_chunks: int = 50,  # Of the hit's level, >= 1; around the hit when the document has more
 ) -> Policy:               # Named `document:N`
     "The whole document, or as much of it as is allowed."
-    if max_chunks < 1:
-        raise InputError(f"max_chunks must be >= 1, got {max_chunks}")
+    check_counts(1, max_chunks=max_chunks)
 
     def document_policy(outline: Outline, hit: Address) -> Span:
         spans = outline.levels[hit.level]
@@ -132,11 +135,24 @@ def _folded(value: Any) -> str:
     "A document type without case and white space at its ends."
     return "" if value is None else str(value).strip().casefold()
 
+# %% ../../nbs/50_expansion/policies.ipynb #a3b584f2
+def _around(outline: Outline, hit: Address, want: Any, most: int) -> Any:
+    "A span with its hit, cut to so many chunks around it; anything else as it is."
+    if not isinstance(want, Span) or not want.contains(outline.span_of(hit)):
+        return want
+    spans = outline.levels[hit.level]
+    run = covering(spans, want)
+    if len(run) <= most:
+        return want
+    first = max(run[0], min(hit.index - most // 2, run[-1] + 1 - most))
+    return spans[first].hull(spans[first + most - 1])
+
 # %% ../../nbs/50_expansion/policies.ipynb #ce8acf14
 def by_doc_type(
     policies: Mapping[str, str | Policy] | None = None,
     otherwise: str | Policy = "pages:2",
     key: str = "doc_type",
+    max_chunks: int = 50,
 ) -> Policy:
     """Make a policy that asks one policy for each type of document.
 
@@ -148,17 +164,20 @@ def by_doc_type(
         For every other type, and for documents without one.
     key : str
         Metadata field of the document that holds its type.
+    max_chunks : int
+        Chunks of the hit's level, at most, >= 1; those around the hit, whatever the chosen policy wants.
 
     Returns
     -------
     Policy
-        Named `doc_type`.
+        Named `doc_type`; `doc_type:N` for another limit than 50.
 
     Raises
     ------
     InputError
-        When two types differ only in case.
+        When two types differ only in case, or for a limit below 1.
     """
+    check_counts(1, max_chunks=max_chunks)
     chosen = {"gcb": "document", "myservice": "document"} if policies is None else policies
     names = [_folded(k) for k in chosen]
     if len(set(names)) < len(names):
@@ -166,9 +185,12 @@ def by_doc_type(
 
     def by_type(ready: Sequence[Policy], outline: Outline, hit: Address) -> Any:
         kind = _folded(outline.metadata.get(key))
-        return ready[names.index(kind) if kind in names else -1](outline, hit)
+        wanted = ready[names.index(kind) if kind in names else -1](outline, hit)
+        cut = [_around(outline, hit, want, max_chunks) for want in wanted_list(wanted)]
+        return cut if isinstance(wanted, list) else cut[0]
 
-    return combined("doc_type", [*map(resolve_policy, chosen.values()), resolve_policy(otherwise)], by_type)
+    name = "doc_type" if max_chunks == 50 else f"doc_type:{max_chunks}"
+    return combined(name, [*map(resolve_policy, chosen.values()), resolve_policy(otherwise)], by_type)
 
 # %% ../../nbs/50_expansion/policies.ipynb #d84a600b
 def sentence_window(
@@ -176,8 +198,7 @@ def sentence_window(
     level: str = "s",   # The level that holds sentences
 ) -> Policy:            # Named `window:N`
     "The sentences of the hit and those around them."
-    if window < 0:
-        raise InputError(f"window must be >= 0, got {window}")
+    check_counts(0, window=window)
 
     def window_policy(outline: Outline, hit: Address) -> Span:
         own, sentences = outline.span_of(hit), outline.levels.get(level)
@@ -259,8 +280,7 @@ def section(
     InputError
         When level or longest is < 1.
     """
-    if longest < 1 or level is not None and level < 1:
-        raise InputError(f"section needs level >= 1 and longest >= 1, got {level} and {longest}")
+    check_counts(1, level=level, longest=longest)
 
     def section_policy(ready: Sequence[Policy], outline: Outline, hit: Address) -> Any:
         return _section_span(outline, hit, level, longest) if outline.sections else ready[0](outline, hit)
@@ -292,7 +312,7 @@ def auto_merge(
     level: str = "p",        # Level of the parents
 ) -> Policy:                 # Named `auto-merge:RATIO`
     "The parent, when enough of its children are hits."
-    if not 0 <= ratio <= 1:
+    if not is_number(ratio) or ratio > 1:
         raise InputError(f"ratio must be in [0, 1], got {ratio}")
 
     def prepare(situation: Situation) -> Policy:
@@ -341,10 +361,11 @@ def read_windows(
 # %% ../../nbs/50_expansion/policies.ipynb #13c4f91e
 def _asked_windows(llm: Any, situation: Situation, default: int, most: int, size: int) -> dict[Address, int]:
     "The model's windows, or the default for all."
+    from ragnb.models.guards import guard_numbers
     from ragnb.models.llm import prompt_template
     hits = situation.expanded
     prompt = prompt_template(WINDOW_PROMPT.replace("{most}", str(most)).replace("{n}", str(len(hits))))
-    context = "\n\n".join(f"[{n}] {h.text[:size]}" for n, h in enumerate(hits, 1))
+    context = "\n\n".join(f"[{n}] {guard_numbers(h.text[:size])}" for n, h in enumerate(hits, 1))
     situation.llm_calls += 1
     try:
         answer = str(llm.predict(prompt, context_str=context, query_str=situation.question))
@@ -362,8 +383,8 @@ def llm_window(
     size: int = 300,    # Characters of a hit that the model reads, >= 1
 ) -> Policy:            # Named `llm:N`
     "Neighbors, as many as a model says; one call for all hits."
-    if min(default, most) < 0 or size < 1:
-        raise InputError(f"llm_window needs default >= 0, most >= 0 and size >= 1, got {default}, {most}, {size}")
+    check_counts(0, default=default, most=most)
+    check_counts(1, size=size)
 
     def prepare(situation: Situation) -> Policy:
         windows = _asked_windows(llm, situation, default, most, size)
@@ -396,8 +417,7 @@ def with_citations(
     most: int = 8,   # Places for each hit, nearest first, >= 1
 ) -> Policy:         # Named `citations:DEPTH`
     "The hit and what it cites."
-    if depth < 1 or most < 1:
-        raise InputError(f"with_citations needs depth >= 1 and most >= 1, got {depth} and {most}")
+    check_counts(1, depth=depth, most=most)
 
     def documents(hits: Sequence[Seen]) -> list[str]:
         return [p.doc_id for h in hits if h.span for p in _cited(cite, h.address.doc_id, h.span, depth, most)]
@@ -421,6 +441,11 @@ def _citations(depth: int = 1, catalogue: Any = None) -> Policy:
         return [Place(*p) for p in cited_spans(doc_id, span, catalogue)]
     return with_citations(cite, depth)
 
+def _doc_type(max_chunks: int = 50) -> Policy:
+    "The document type policy of the design, with another limit."
+    return by_doc_type(max_chunks=max_chunks)
+
+
 def _llm(default: int = 5, llm: Any = None) -> Policy:
     "The policy of a model."
     if llm is None:
@@ -431,7 +456,7 @@ def _llm(default: int = 5, llm: Any = None) -> Policy:
 register_policy("adaptive", adaptive, str, "TOKENIZER")
 register_policy("pages", pages, int)
 register_policy("document", whole_document, int)
-register_policy("doc_type", by_doc_type)
+register_policy("doc_type", _doc_type, int, "CHUNKS")
 register_policy("auto-merge", auto_merge, float, "RATIO")
 register_policy("window", sentence_window, int)
 register_policy("section", section, int, "LEVEL")

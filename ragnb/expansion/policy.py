@@ -16,6 +16,7 @@ __all__ = ['Policy', 'Place', 'no_expansion', 'span_around', 'neighbors', 'paren
 
 # %% ../../nbs/50_expansion/policy.ipynb #1c4e6e11
 from ..documents.span import Address, covering, InputError, Outline, Span
+from ..retrieval.arguments import check_counts
 
 # %% ../../nbs/50_expansion/policy.ipynb #fd63dcf9
 class Place(NamedTuple):
@@ -67,8 +68,7 @@ def neighbors(
     InputError
         When the window is negative.
     """
-    if window < 0:
-        raise InputError(f"window must be >= 0, got {window}")
+    check_counts(0, window=window)
 
     def neighbors_policy(outline: Outline, hit: Address) -> Span:
         return span_around(outline, hit, window)
@@ -109,9 +109,30 @@ def parent(
     run = [i for i in covering(parents, span) if parents[i].contains(span)]
     return parents[run[-1]] if run else span
 
+# %% ../../nbs/50_expansion/policy.ipynb #68ac7596
+def _with_rows(policy: Policy, window: int, family: Callable[[str], Sequence[str]]) -> QuestionPolicy:
+    "A policy that also wants the rows beside the hit's document, of the same parent."
+    def near(doc_id: str) -> list[str]:
+        rows = list(family(doc_id))
+        at = rows.index(doc_id) if doc_id in rows else 0
+        return [row for n, row in enumerate(rows) if row != doc_id and abs(n - at) <= window]
+
+    def prepare(situation: Situation) -> Policy:
+        def wanted(outline: Outline, hit: Address) -> list[Span | Place]:
+            rows = [situation.outlines[row] for row in near(hit.doc_id) if row in situation.outlines]
+            beside = [Place(o.doc_id, Span(0, o.n_characters), "of the same parent") for o in rows]
+            return [policy(outline, hit), *beside]
+        return wanted
+
+    def documents(hits: Sequence[Seen]) -> list[str]:
+        return [row for h in hits for row in near(h.address.doc_id)]
+
+    return QuestionPolicy(policy.name, prepare, documents)
+
 # %% ../../nbs/50_expansion/policy.ipynb #29bc5d08
 def siblings(
     window: int = 1,
+    family: Callable[[str], Sequence[str]] | None = None,
 ) -> Policy:
     """Make a policy that reads a record and its neighbors of the same parent.
 
@@ -121,6 +142,9 @@ def siblings(
     ----------
     window : int
         Records before the hit and after it, >= 0.
+    family : callable, optional
+        From a document's id to the ids of the rows that share its parent, in order, such as `Catalogue.family`: where
+        each record is a document of its own, those beside the hit's come along as passages.
 
     Returns
     -------
@@ -141,7 +165,7 @@ def siblings(
         return span if family is None else Span(max(span.start, family.start), min(span.end, family.end))
 
     siblings_policy.name = f"siblings:{window}"
-    return siblings_policy
+    return siblings_policy if family is None else _with_rows(siblings_policy, window, family)
 
 # %% ../../nbs/50_expansion/policy.ipynb #e90d5c45
 @dataclass(frozen=True)
@@ -269,10 +293,15 @@ def register_policy(
         raise InputError(f"a policy's name must hold neither ':' nor '+', got {name!r}")
     _MAKERS[name] = _Maker(make, argument, f"{name}[:{letter}]" if argument else name, tuple(parts))
 
+# %% ../../nbs/50_expansion/policy.ipynb #fb34dfd7
+def _siblings(window: int = 1, catalogue: Any = None) -> Policy:
+    "The siblings policy, over rows too when a catalogue knows them."
+    return siblings(window, getattr(catalogue, "family", None))
+
 # %% ../../nbs/50_expansion/policy.ipynb #5b532d0f
 register_policy("none", lambda: no_expansion)
 register_policy("neighbors", neighbors, int)
-register_policy("siblings", siblings, int)
+register_policy("siblings", _siblings, int, parts=("catalogue",))
 register_policy("parent", lambda: parent)
 
 # %% ../../nbs/50_expansion/policy.ipynb #cfd8a8bc

@@ -13,7 +13,8 @@ from typing import Any
 __all__ = ['Relevance', 'best_runs', 'bm25_relevance', 'best_segments']
 
 # %% ../../nbs/50_expansion/segments.ipynb #9e713275
-from ..documents.span import Address, InputError, Outline, Span
+from ..documents.span import Address, InputError, Outline
+from ..retrieval.arguments import check_counts, is_number
 from .policy import Place, Policy, QuestionPolicy, Situation
 
 # %% ../../nbs/50_expansion/segments.ipynb #34c716b2
@@ -105,7 +106,9 @@ def best_segments(
     decay: float = 30.0,                 # A hit of rank r has the value exp(-(r - 1) / decay), > 0
 ) -> Policy:                             # Named `segments:PENALTY`
     "The segments of the hits' documents that are worth reading."
-    if penalty <= 0 or longest < 1 or extra < 0 or decay <= 0:
+    check_counts(1, longest=longest)
+    check_counts(0, extra=extra)
+    if not (is_number(penalty) and is_number(decay)) or penalty <= 0 or decay <= 0:
         raise InputError("best_segments needs penalty > 0, longest >= 1, extra >= 0 and decay > 0, "
                          f"got {penalty}, {longest}, {extra}, {decay}")
 

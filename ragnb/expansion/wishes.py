@@ -5,7 +5,7 @@
 # %% ../../nbs/50_expansion/wishes.ipynb #43df13c0
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -96,11 +96,16 @@ class _Limit:
     "The chunks that are granted so far, and how many there may be."
     taken: set[tuple[str, str, int]]   # Document, level, index; the hits from the start
     most: int
+    allowed: Collection[str] | None = None   # Searched chunks that may be read; None for all
+
+    def outside(self, key: tuple[str, str, int]) -> bool:
+        "True for a chunk that a filter keeps back."
+        return self.allowed is not None and key[1] in SEARCHED and str(Address(*key)) not in self.allowed
 
     def take(self, piece: WantedPiece, i: int) -> bool:
-        "Grant a chunk of a piece; False when it is not in the piece or nothing is left."
+        "Grant a chunk of a piece; False when it is not in the piece, kept back, or nothing is left."
         key = (piece.doc_id, piece.level, i)
-        if i not in piece.chunks or (key not in self.taken and len(self.taken) >= self.most):
+        if i not in piece.chunks or self.outside(key) or (key not in self.taken and len(self.taken) >= self.most):
             return False
         self.taken.add(key)
         return True
@@ -118,9 +123,10 @@ def _grown(at: int, take: Callable[[int], bool]) -> range:
     return range(first, last + 1)
 
 def _from_head(chunks: range, take: Callable[[int], bool]) -> range:
-    "As many of a run as are granted, from its first on."
-    last = next((i for i in chunks if not take(i)), chunks.stop)
-    return range(chunks.start, last)
+    "As many of a run as are granted, from the first that is granted on."
+    first = next((i for i in chunks if take(i)), chunks.stop)
+    last = next((i for i in range(first, chunks.stop) if not take(i)), chunks.stop)
+    return range(first, last)
 
 # %% ../../nbs/50_expansion/wishes.ipynb #77d9e95b
 def _shrink(piece: WantedPiece, spans: Sequence[Span], chunks: range) -> None:
@@ -136,9 +142,10 @@ def grant_chunks(
     wishes: Sequence[Wish],           # Best hit first; their pieces are cut to what is granted
     outlines: Mapping[str, Outline],  # Document id -> outline
     max_chunks: int,                  # Hits and neighbors together, >= 1; hits are never refused
-) -> list[str]:                       # Addresses of the neighbors that were refused
+    allowed: Collection[str] | None = None,  # Searched chunks that a filter lets through; None for all
+) -> list[str]:                       # Addresses of the neighbors that were refused, but for those kept back
     "Share the chunks that hits leave over."
-    limit = _Limit({(w.address.doc_id, w.address.level, w.address.index) for w in wishes}, max_chunks)
+    limit = _Limit({(w.address.doc_id, w.address.level, w.address.index) for w in wishes}, max_chunks, allowed)
     pieces = [piece for w in wishes for piece in w.pieces]
     wanted = dict.fromkeys((piece.doc_id, piece.level, i) for piece in pieces for i in piece.chunks)
     for w in wishes:
@@ -147,4 +154,4 @@ def grant_chunks(
             chunks = _grown(w.address.index, take) if piece is w.main else _from_head(piece.chunks, take)
             _shrink(piece, outlines[piece.doc_id].levels[piece.level], chunks)
         w.others = [piece for piece in w.others if piece.chunks]
-    return [str(Address(*key)) for key in wanted if key not in limit.taken]
+    return [str(Address(*key)) for key in wanted if key not in limit.taken and not limit.outside(key)]

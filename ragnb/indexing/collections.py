@@ -14,10 +14,10 @@ from typing import Any
 
 # %% auto #0
 __all__ = ['DEFAULT_COLLECTIONS', 'check_collections', 'load_collections', 'CollectionsReport', 'index_collections',
-           'find_collections', 'index_statistics', 'collection_statistics']
+           'find_collections', 'list_documents', 'index_statistics', 'collection_statistics']
 
 # %% ../../nbs/70_indexing/collections.ipynb #9c9c6cb0
-from ..documents.span import InputError
+from ..documents.span import InputError, SEARCHED
 from .folder_index import Index
 from .update import IndexReport, update_index
 
@@ -114,6 +114,18 @@ def find_collections(
     "Find the collections in a folder."
     folder = Path(folder)
     return sorted(p.parent for p in folder.glob("*/manifest.json")) if folder.is_dir() else []
+
+# %% ../../nbs/70_indexing/collections.ipynb #5e6cb981
+def list_documents(
+    index: Index,
+) -> list[dict[str, Any]]:  # id, title, doc_type (None where there is none), chunks (searched ones), characters; by id
+    "Say what documents an index holds."
+    rows = []
+    for doc_id, outline in index.store.get_outlines(index.doc_ids).all().items():
+        chunks = sum(len(spans) for level, spans in outline.levels.items() if level in SEARCHED)
+        metadata = {name: outline.metadata.get(name) for name in ("title", "doc_type")}
+        rows.append({"id": doc_id, **metadata, "chunks": chunks, "characters": outline.n_characters})
+    return rows
 
 # %% ../../nbs/70_indexing/collections.ipynb #06e78419
 def index_statistics(

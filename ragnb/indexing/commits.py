@@ -15,19 +15,26 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['unused_name', 'IndexWriter', 'create_index', 'open_or_create']
+__all__ = ['LOCK', 'unused_name', 'remove_unused', 'claim_folder', 'leave_folder', 'IndexWriter', 'create_index',
+           'open_or_create']
 
 # %% ../../nbs/70_indexing/commits.ipynb #e0ab41a8
 from ..documents.files import write_atomically
-from ..documents.span import IndexMismatchError, InputError
+from ..documents.locks import in_use, Lease, WriteLock
+from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.embedding import resolve_embedding
 from ..models.llm import resolve_llm
 from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import CONTEXTS, DEFAULT_SPLITTER, describe_parser, resolve_parser, with_contexts
-from ..storage.chroma import ChromaStore
-from .folder_index import Index, Manifest, read_manifest, SearchParts
+from ..storage.chroma import ChromaStore, close_unused, copy_database, prepare, row_counts, settle
+from ragnb.indexing.folder_index import (
+    FORMAT, generation_name, Index, MANIFEST, Manifest, open_state, part_names, PENDING, read_manifest, SearchParts
+)
 
 # %% ../../nbs/70_indexing/commits.ipynb #d9167ab1
+LOCK: str = "writer.lock"  # In the index folder; held by the process that writes
+
+
 def unused_name(
     folder: Path,  # Of an index
     name: str,     # "chroma", "embedding" or "bm25"
@@ -37,7 +44,8 @@ def unused_name(
     return f"{name}-{max([int(n) for n in numbers if n.isdigit()], default=0) + 1}"
 
 # %% ../../nbs/70_indexing/commits.ipynb #43ed6303
-_OWN = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|references-\d+\.json")  # Names of the parts of an index
+_OWN = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|(references|generation)-\d+\.json")  # Parts of an index
+_LEFT = re.compile(r"(writer|pending|manifest|contexts|generation-\d+)\.(lock|json|tmp)")  # Beside them; all made again
 
 
 def _discard(path: Path) -> None:
@@ -45,87 +53,176 @@ def _discard(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # open in another process, where that forbids it
+            path.unlink(missing_ok=True)
+
+# %% ../../nbs/70_indexing/commits.ipynb #fe094483
+def _names_in(file: Path) -> list[str]:
+    "The parts that a manifest on disk names; none where it is gone or damaged."
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        names = [data[name] for name in ("chroma_folder", "embedding_folder")]
+        return part_names(Manifest({}, generation=int(data["generation"]), chroma_folder=names[0],
+                                   embedding_folder=names[1]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def remove_unused(
+    folder: Path,  # Of an index; the caller has its lock
+) -> None:
+    "Remove the parts that neither the index, nor a pending state, nor a reader needs."
+    close_unused()
+    keep = {*_names_in(folder / MANIFEST), *_names_in(folder / PENDING)}
+    for record in folder.glob("generation-*.json"):
+        if record.name not in keep and in_use(record):
+            with contextlib.suppress(OSError, ValueError):
+                keep |= {record.name, *json.loads(record.read_text(encoding="utf-8"))}
+    for item in folder.iterdir():
+        if _OWN.fullmatch(item.name) and item.name not in keep:
+            _discard(item)
+
+# %% ../../nbs/70_indexing/commits.ipynb #dfecc150
+def claim_folder(
+    folder: Path,
+) -> list[Path]:  # Folders that were made, the deepest first; `InputError` for a file or a folder of something else
+    "Make the folder of an index, or check that it can be one."
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"the index needs a folder, {str(folder)!r} is a file")
+    if folder.exists() and not (folder / MANIFEST).exists():
+        names = (p.name for p in folder.iterdir())
+        if not all(n == CONTEXTS or _OWN.fullmatch(n) or _LEFT.fullmatch(n) for n in names):
+            raise InputError(f"{str(folder)!r} is not empty and is not an index")
+    made = [p for p in (folder, *folder.parents) if not p.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the index folder {str(folder)!r} cannot be made: {error.strerror}") from error
+    return made
+
+
+def leave_folder(folder: Path, made: Sequence[Path]) -> None:
+    "Remove the lock of a folder that holds no index after all, and the folders made for it."
+    if not ((folder / MANIFEST).exists() or (folder / PENDING).exists()):
+        _discard(folder / LOCK)
+        for path in made:
+            with contextlib.suppress(OSError):  # not empty: something else is in it
+                path.rmdir()
 
 # %% ../../nbs/70_indexing/commits.ipynb #3b112c4c
 class IndexWriter:
-    "Write an index to its folder: commit its state, remove what is old, or take back what was never committed."
+    "Write an index to its folder: begin in a copy, commit it in one step, or take back what was never committed."
 
     def __init__(
         self,
-        index: Index,              # The state in memory
-        committed: bool = True,    # False for a new index
-        replaces: bool = True,     # False when the folder held no index before
-        made: Sequence[Path] = (),  # Folders that did not exist before, the deepest first
+        index: Index,               # The state in memory
+        fresh: bool = False,        # A new index, without any state on disk
+        kept: bool = False,         # It goes on from a pending state
+        own_store: bool = True,     # The Chroma in the folder; False: a store of the caller's
     ) -> None:
-        self.index, self.committed, self.replaces, self.made = index, committed, replaces, made
-        self.saved = True  # False: the state differs from the manifest
+        self.index, self.fresh, self.kept, self.own_store = index, fresh, kept, own_store
+        self.staged = fresh or kept       # The store is not the one that readers see
+        self.saved = True                 # False: the state differs from what is on disk
+        self.lock: WriteLock | None = None
+        self.made: list[Path] = []        # Folders that did not exist before, the deepest first
 
-    def write_manifest(self) -> None:
-        "Replace the manifest in one step."
+    @property
+    def _state_file(self) -> str:
+        "Where a state that is not finished belongs: a store of the caller's changes under its readers' eyes."
+        return PENDING if self.own_store or self.fresh else MANIFEST
+
+    def write_state(
+        self,
+        name: str | None = None,   # None: where a state that is not finished belongs
+    ) -> None:
+        "Replace a manifest in one step."
         text = json.dumps(asdict(self.index.manifest), ensure_ascii=False, indent=1)
-        write_atomically(self.index.folder / "manifest.json", text)
+        write_atomically(self.index.folder / (name or self._state_file), text)
+
+    def stage(self) -> None:
+        "Begin to change an index: go on in a copy of its Chroma."
+        if self.staged or not self.own_store:
+            return
+        manifest, folder = self.index.manifest, self.index.folder
+        name = unused_name(folder, "chroma")
+        copy_database(folder / manifest.chroma_folder, folder / name)
+        self.index.store = ChromaStore(folder / name, must_exist=True)
+        prepare(self.index.store)
+        self.work_in(name)
+
+    def work_in(
+        self,
+        name: str,  # A Chroma folder that readers do not see, "chroma-2"
+    ) -> None:
+        "Say on disk that a state is being written there."
+        manifest = self.index.manifest
+        manifest.base, manifest.chroma_folder, manifest.rows, self.staged = manifest.generation, name, [], True
+        self.write_state()
+
+    def _save_parts(self) -> None:
+        "Write the parts in memory under names never used."
+        manifest, folder = self.index.manifest, self.index.folder
+        unused = int(unused_name(folder, "bm25").rpartition("-")[2])
+        manifest.generation = max(manifest.generation + 1, unused)
+        self.index.parts.save(folder, manifest.generation)
+
+    def check_in(self) -> None:
+        "Keep what was done so far: the next run goes on from it, readers do not see it."
+        if not self.own_store:
+            return self.commit()
+        self._save_parts()
+        self.write_state()
+        self.saved = self.kept = True
+        remove_unused(self.index.folder)
 
     def commit(self) -> None:
-        "Make the present state the index: parts under new names, then the manifest, then the old parts go."
-        manifest, folder = self.index.manifest, self.index.folder
-        if not self.committed:
-            manifest.generation = int(unused_name(folder, "bm25").rpartition("-")[2]) - 1
-        manifest.generation += 1
-        self.index.parts.save(folder, manifest.generation)
-        self.write_manifest()
-        self.saved = self.committed = True
-        self.clean()
-
-    def _names(self) -> list[str]:
-        "Names of the parts that the manifest counts."
-        manifest = self.index.manifest
-        return [manifest.chroma_folder, manifest.embedding_folder, *self.index.parts.names(manifest.generation)]
-
-    def clean(
-        self,
-        everything: bool = False,  # Also what the manifest names
-    ) -> None:
-        "Remove the parts that the manifest does not name."
-        keep = [] if everything else self._names()
-        for item in self.index.folder.iterdir():
-            if _OWN.fullmatch(item.name) and item.name not in keep:
-                _discard(item)
+        "Make the present state the index, and remove what nobody reads any more."
+        manifest, folder, store = self.index.manifest, self.index.folder, self.index.store
+        self._save_parts()
+        if self.own_store:
+            settle(store)
+            manifest.rows = row_counts(store)
+        manifest.base, manifest.format = 0, FORMAT
+        record = folder / generation_name(manifest.generation)
+        write_atomically(record, json.dumps(part_names(manifest)))
+        self.index.hold(Lease(record))
+        self.write_state(MANIFEST)
+        (folder / PENDING).unlink(missing_ok=True)
+        self.saved, self.fresh, self.staged, self.kept = True, False, False, False
+        remove_unused(folder)
 
     def abandon(self) -> None:
-        "Remove what an index that was never committed has made."
-        folder = self.index.folder
-        for name in filter(None, self._names()):
+        "Remove what was begun and never committed."
+        folder, keep = self.index.folder, _names_in(self.index.folder / MANIFEST)
+        if isinstance(self.index.store, ChromaStore) and self.own_store and self.staged:
+            self.index.store.client.close()
+        for name in set(part_names(self.index.manifest)) - set(keep) if self.staged else ():
             _discard(folder / name)
-        if not self.replaces:
-            self.clean(everything=True)
-            (folder / "manifest.json").unlink(missing_ok=True)
-            for made in self.made:
-                with contextlib.suppress(OSError):  # not empty: something else is in it
-                    made.rmdir()
+        (folder / PENDING).unlink(missing_ok=True)
+        if not (folder / MANIFEST).exists():
+            remove_unused(folder)
+        self.release()
+
+    def release(self) -> None:
+        "Let others write; a folder that was made for nothing goes."
+        if self.lock is not None:
+            self.lock.release()
+        leave_folder(self.index.folder, self.made)
 
 # %% ../../nbs/70_indexing/commits.ipynb #b184d78e
 def create_index(
-    folder: Path,            # Made when missing; empty, or an index
+    folder: Path,            # Claimed
     parser: SpanNodeParser,
     model: Any,              # A LlamaIndex embedding
     store: Any = None,       # A `ChunkStore` of the caller's; None: a Chroma in the folder
-    replaces: bool = False,  # An index is in the folder; it stays until the first commit
-) -> IndexWriter:            # Not committed yet; `InputError` for a file or a folder of something else
-    "Start an index, in folders of its own next to those of the one it replaces."
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"the index needs a folder, {str(folder)!r} is a file")
-    is_index = (folder / "manifest.json").exists()
-    if folder.exists() and not is_index and any(p.name != CONTEXTS for p in folder.iterdir()):
-        raise InputError(f"{str(folder)!r} is not empty and is not an index")
-    made = [p for p in (folder, *folder.parents) if not p.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    manifest = Manifest(describe_parser(parser), chroma_folder=unused_name(folder, "chroma"))
+    base: int = 0,           # -1: beside an index, which stays until the commit
+) -> IndexWriter:            # Not committed yet
+    "Start an index, in folders of its own."
+    manifest = Manifest(describe_parser(parser), chroma_folder=unused_name(folder, "chroma"), base=base)
     index = Index(folder, manifest, parser, model, SearchParts.empty(parser), store)
-    writer = IndexWriter(index, committed=False, replaces=replaces, made=made)
+    writer = IndexWriter(index, fresh=True, own_store=store is None)
     try:
-        if not replaces:
-            writer.write_manifest()
+        writer.write_state()
         if store is None:
             index.store = ChromaStore(folder / manifest.chroma_folder)
     except BaseException:
@@ -134,16 +231,52 @@ def create_index(
     return writer
 
 # %% ../../nbs/70_indexing/commits.ipynb #7ec54d75
-def _is_committed(folder: Path, force: bool) -> bool:
-    "True when a folder holds an index; `force` takes a damaged one for one."
-    if not (folder / "manifest.json").exists():
-        return False
+def _state(folder: Path, name: str) -> Manifest | None:
+    "A manifest that counts; None when there is none, or one of a run that was killed before it had done anything."
+    if not (folder / name).is_file():
+        return None
+    manifest = read_manifest(folder, name)
+    return manifest if manifest.generation > max(0, manifest.base) else None
+
+
+def _pending(folder: Path, committed: Manifest | None) -> Manifest | None:
+    "The pending state, where the next run can go on from it."
     try:
-        return read_manifest(folder).generation > 0
+        pending = _state(folder, PENDING)
     except IndexMismatchError:
-        if not force:
-            raise
-        return True
+        return None
+    known = 0 if committed is None else committed.generation
+    return pending if pending is not None and pending.base == known else None
+
+# %% ../../nbs/70_indexing/commits.ipynb #568464a3
+def _resumed(folder: Path, pending: Manifest, **asked: Any) -> Index | None:
+    "The pending state, opened; None when it is damaged, `IndexMismatchError` when it was made otherwise."
+    try:
+        return open_state(folder, pending, **asked)
+    except IndexMismatchError:
+        try:
+            open_state(folder, pending, store=asked["store"])
+        except RagnbError:
+            return None
+        raise
+
+
+def _begin(folder: Path, embed: Any, parser: Any, llm: Any, *, force: bool, store: Any, base_url: Any) -> IndexWriter:
+    "Go on from what is in the folder, or start anew."
+    own = store is None
+    asked = {"embed": embed, "parser": parser, "contexts": llm, "store": store, "base_url": base_url}
+    committed = None if force else _state(folder, MANIFEST)
+    if not force and (pending := _pending(folder, committed)) is not None:
+        if (index := _resumed(folder, pending, **asked)) is not None:
+            return IndexWriter(index, kept=True, own_store=own)
+    (folder / PENDING).unlink(missing_ok=True)
+    if committed is not None:
+        return IndexWriter(Index.open(folder, **asked), own_store=own)
+    made = resolve_parser(parser or DEFAULT_SPLITTER, llm, folder / CONTEXTS)
+    if llm is not None:
+        made = with_contexts(made, llm, folder / CONTEXTS)
+    model = resolve_embedding("ngram" if embed is None else embed, base_url)
+    return create_index(folder, made, model, store, base=-1 if (folder / MANIFEST).exists() else 0)
 
 # %% ../../nbs/70_indexing/commits.ipynb #d26aa5dc
 def open_or_create(
@@ -155,15 +288,23 @@ def open_or_create(
     store: Any = None,                          # A `ChunkStore` of the caller's
     contexts: str | Any | None = None,          # The model that writes contexts, see `resolve_llm`
     base_url: str | None = None,                # Of the Ollama server
-) -> IndexWriter:
+    wait: float = 10,                           # Seconds for another writer, >= 0; then `LockedError`
+) -> IndexWriter:                               # It has the lock of the folder until `release`
     "Open the index of a folder for writing, or start a new one."
-    llm = resolve_llm(contexts, base_url)
-    known = _is_committed(folder, force)
-    if known and not force:
-        index = Index.open(folder, embed, parser=parser, contexts=llm, store=store, base_url=base_url)
-        return IndexWriter(index)
-    made = resolve_parser(parser or DEFAULT_SPLITTER, llm, folder / CONTEXTS)
-    if llm is not None:
-        made = with_contexts(made, llm, folder / CONTEXTS)
-    model = resolve_embedding("ngram" if embed is None else embed, base_url)
-    return create_index(folder, made, model, store, replaces=known)
+    made = claim_folder(folder)
+    try:
+        lock = WriteLock(folder / LOCK, f"the index in {str(folder)!r}", wait)
+    except BaseException as error:
+        leave_folder(folder, made) if made else None
+        if isinstance(error, OSError):
+            raise InputError(f"the index in {str(folder)!r} cannot be written: {error.strerror}") from error
+        raise
+    try:
+        llm = resolve_llm(contexts, base_url)
+        writer = _begin(folder, embed, parser, llm, force=force, store=store, base_url=base_url)
+    except BaseException:
+        lock.release()
+        leave_folder(folder, made)
+        raise
+    writer.lock, writer.made = lock, made
+    return writer

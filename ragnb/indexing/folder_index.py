@@ -5,6 +5,8 @@
 # %% ../../nbs/70_indexing/folder_index.ipynb #f4ad87e2
 from __future__ import annotations
 
+import copy
+import time
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,22 +17,26 @@ from typing import Any
 from llama_index.core.schema import MetadataMode, TextNode
 
 # %% auto #0
-__all__ = ['FORMAT', 'ENTRY', 'Manifest', 'read_manifest', 'SearchParts', 'needs_fit', 'Index']
+__all__ = ['FORMAT', 'MANIFEST', 'PENDING', 'ENTRY', 'Manifest', 'read_manifest', 'generation_name', 'part_names', 'SearchParts',
+           'needs_fit', 'open_state', 'Index']
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #9cd3ba46
 from ..documents.catalogue import Catalogue
+from ..documents.locks import Lease
 from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, RagnbError, SEARCHED
 from ..documents.text import word_tokens_batch
 from ..models.calls import model_name
 from ..models.embedding import describe_embedding, load_embedding, resolve_embedding
 from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import CONTEXTS, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
-from ..storage.chroma import ChromaStore
+from ..storage.chroma import chroma_errors, ChromaStore, keep_lease, open_database, row_counts
 from ..retrieval.bm25 import Bm25
 from ..retrieval.multiscale_index import MultiScaleIndex
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #c29c76b7
-FORMAT: int = 1  # Of the index folder
+FORMAT: int = 2  # Of the index folder; 1 is read too, and upgraded by the next update
+MANIFEST: str = "manifest.json"  # The committed state: what readers open
+PENDING: str = "pending.json"    # The state that an update is writing, or was when it was killed
 ENTRY: dict[str, type] = {"hash": str, "root": str, "file": str, "characters": int, "embedding": str}  # Of a document
 
 
@@ -44,12 +50,15 @@ class Manifest:
     generation: int = 0                 # Grows with every commit, names its parts; 0: nothing was committed yet
     chroma_folder: str = ""             # "chroma-1"
     embedding_folder: str = ""          # "embedding-1"
+    rows: list[int] = field(default_factory=list)  # Of the Chroma: searched chunks, others, outlines; []: not known
+    base: int = 0                       # Of a pending state: the generation it goes on from; -1: from none (`force`)
     format: int = FORMAT                # Of the folder
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #65ff37dd
 def _check_manifest(manifest: Manifest) -> None:
     "Raise `ValueError` for a manifest that was not written by this package."
-    kinds = {"parser": dict, "embedding": dict, "documents": dict, "fitted_on": int, "generation": int}
+    kinds = {"parser": dict, "embedding": dict, "documents": dict, "fitted_on": int, "generation": int, "rows": list,
+             "base": int}
     for name, kind in kinds.items():
         if not isinstance(getattr(manifest, name), kind):
             raise ValueError(f"{name} is {getattr(manifest, name)!r}")
@@ -62,16 +71,19 @@ def _check_manifest(manifest: Manifest) -> None:
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #081f500d
 def read_manifest(
-    folder: Path,  # Of an index
+    folder: Path,          # Of an index
+    name: str = MANIFEST,  # Or `PENDING`
 ) -> Manifest:     # `InputError` when there is none, `IndexMismatchError` when it is damaged or of another format
     "Read the manifest of an index folder."
-    file = folder / "manifest.json"
+    file, again = folder / name, f"`ragnb index PATH --index {folder}`"
     if not file.is_file():
-        raise InputError(f"no index in {str(folder)!r}: make one with `ragnb index PATH --index {folder}`")
+        if (folder / PENDING).is_file():
+            raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: run {again} again")
+        raise InputError(f"no index in {str(folder)!r}: make one with {again}")
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-        if data.get("format") != FORMAT:
-            found = f"index format is {data.get('format')!r}, this version reads {FORMAT}"
+        if not isinstance(data.get("format"), int) or not 1 <= data["format"] <= FORMAT:
+            found = f"index format is {data.get('format')!r}, this version reads 1 to {FORMAT}"
             raise IndexMismatchError(f"{found}: index again with --force")
         manifest = Manifest(**data)
         _check_manifest(manifest)
@@ -79,6 +91,22 @@ def read_manifest(
         message = f"the manifest of {str(folder)!r} is damaged ({error}): index again with --force"
         raise IndexMismatchError(message) from error
     return manifest
+
+# %% ../../nbs/70_indexing/folder_index.ipynb #7f659820
+def generation_name(
+    generation: int,  # >= 1
+) -> str:
+    "The file that names the parts of a generation, and that its readers hold."
+    return f"generation-{generation}.json"
+
+
+def part_names(
+    manifest: Manifest,
+) -> list[str]:  # Below the index folder; not all of them are there in every index
+    "Names of the files and folders that a manifest counts."
+    g = manifest.generation
+    parts = [f"bm25-{g}", f"multiscale-{g}", f"references-{g}.json", generation_name(g)] if g > 0 else []
+    return [*filter(None, (manifest.chroma_folder, manifest.embedding_folder)), *parts]
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #0a49e162
 def _open_part(load: Callable[..., Any], folder: Path, **options: Any) -> Any:
@@ -191,12 +219,14 @@ class SearchParts:
 # %% ../../nbs/70_indexing/folder_index.ipynb #a46a28ab
 def _open_parser(folder: Path, manifest: Manifest, parser: str | SpanNodeParser | None, llm: Any) -> SpanNodeParser:
     "The splitter of an index; `IndexMismatchError` when another one is asked for."
-    cache, known = folder / CONTEXTS, manifest.parser
-    made = parser_from(known, llm=llm, cache=cache) if parser is None else resolve_parser(parser, llm, cache)
+    cache = folder / CONTEXTS
+    held = parser_from(manifest.parser, llm=llm, cache=cache)
+    known = describe_parser(held)  # with the parameters that have come since it was written, at their defaults
+    made = held if parser is None else resolve_parser(parser, llm, cache)
     if llm is not None:
         made = with_contexts(made, llm, cache)
     wanted, way_out = describe_parser(made), "use another --index folder or --force"
-    if wanted != known:
+    if wanted != describe_parser(parser_from(known, llm=llm, cache=cache)):   # an older manifest says less
         raise IndexMismatchError(f"the index was split by {known}, not {wanted}: {way_out}")
     if llm is not None and known["model"] != model_name(llm):
         written = f"written by {known['model']}, not {model_name(llm)}"
@@ -246,13 +276,71 @@ def _open_embedding(folder: Path, manifest: Manifest, embed: str | Any | None, b
                              "use another --index folder, or --force to make it anew")
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #0cab0bf3
-def _open_store(folder: Path, store: Any) -> Any:
+def _check_rows(store: ChromaStore, manifest: Manifest) -> None:
+    "Compare a store with what was committed: its rows by number, its documents by name."
+    if not manifest.rows:
+        return
+    if (found := row_counts(store)) != manifest.rows:
+        raise RagnbError(f"its Chroma holds {found} rows (chunks, parents, outlines), not {manifest.rows}")
+    if differ := set(store.doc_ids()) ^ set(manifest.documents):
+        raise RagnbError(f"its Chroma and its manifest differ in document {min(differ)!r}")
+
+
+def _open_store(folder: Path, manifest: Manifest, store: Any) -> Any:
     "The store given, or the Chroma of an index."
     if store is not None:
         return store
     if not folder.is_dir():
         raise IndexMismatchError(f"the index is damaged: {str(folder)!r} is gone; `ragnb index --force` makes it anew")
-    return _open_part(ChromaStore, folder)
+
+    def load(path: Path) -> ChromaStore:
+        try:
+            opened = open_database(path)
+            _check_rows(opened, manifest)
+        except chroma_errors() as error:
+            raise RagnbError(f"cannot read the Chroma folder {str(path)!r}: {error}") from error
+        return opened
+    return _open_part(load, folder)
+
+# %% ../../nbs/70_indexing/folder_index.ipynb #28b833d3
+def open_state(
+    folder: Path,                               # Of the index
+    manifest: Manifest,                         # The committed one, or a pending one
+    embed: str | Any | None = None,             # As in `Index.open`, and so the rest
+    *,
+    parser: str | SpanNodeParser | None = None,
+    contexts: Any = None,
+    store: Any = None,
+    base_url: str | None = None,
+) -> Index:                                     # `IndexMismatchError` when it does not fit or is damaged
+    "Open what a manifest describes."
+    made = _open_parser(folder, manifest, parser, contexts)
+    model = _open_embedding(folder, manifest, embed, base_url)
+    parts = SearchParts.load(folder, manifest.generation, made)
+    index = Index(folder, manifest, made, model, parts, _open_store(folder / manifest.chroma_folder, manifest, store))
+    if index.unfinished:
+        parts.forget(index.unfinished)
+    return index
+
+# %% ../../nbs/70_indexing/folder_index.ipynb #e2d58905
+def _leased(folder: Path) -> tuple[Manifest, Lease | None]:
+    "The committed state, and a lease that keeps it; None for an index of format 1, which knows no leases."
+    while True:
+        manifest, lease = read_manifest(folder), None
+        if not manifest.generation:
+            raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: "
+                             f"run `ragnb index PATH --index {folder}` again")
+        try:
+            lease = Lease(folder / generation_name(manifest.generation))
+        except FileNotFoundError:
+            pass
+        except BlockingIOError:  # it is being removed: there is a newer one
+            time.sleep(0.01)
+            continue
+        if read_manifest(folder).generation == manifest.generation:
+            return manifest, lease
+        if lease is not None:
+            lease.release()
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #484d995a
 class Index:
@@ -280,6 +368,7 @@ class Index:
                  parts: SearchParts, store: Any) -> None:
         self.folder, self.manifest, self.parser = folder, manifest, parser
         self.embed_model, self.parts, self.store = embed_model, parts, store
+        self._lease: Lease | None = None
 
     @property
     def bm25(self) -> Bm25:
@@ -296,6 +385,16 @@ class Index:
         "Statutes: what can be cited, where it is, and what cites it."
         return self.parts.catalogue
 
+    def at(
+        self,
+        date: str,   # 2024-01-01, or today
+    ) -> Index:
+        "The index with its statutes as of a date, see `Catalogue.at`."
+        dated = copy.copy(self)
+        dated.parts = copy.copy(self.parts)
+        dated.parts.catalogue = self.catalogue.at(date)
+        return dated
+
     @property
     def doc_ids(self) -> list[str]:
         "Ids of the documents, sorted."
@@ -305,6 +404,35 @@ class Index:
     def unfinished(self) -> list[str]:
         "Ids of documents that an update was cut short in replacing; not searched until the next one does them again."
         return sorted(i for i, entry in self.manifest.documents.items() if not entry["hash"])
+
+    def hold(self, lease: Lease | None) -> None:
+        "Keep the files of this state, in place of those of an earlier one, as long as they can be read."
+        if isinstance(self.store, ChromaStore) and lease is not None:
+            keep_lease(self.store, lease)
+        elif self._lease is not None:
+            self._lease.release()
+        self._lease = lease
+
+    def remove(self, doc_ids: Iterable[str], wait: float = 10) -> None:
+        """Remove documents from the index on disk; this object then is its newest state.
+
+        Parameters
+        ----------
+        doc_ids : iterable of str
+            What is still in the folder that it came from comes back with the next update of that folder.
+        wait : float, default 10
+            Seconds to wait for another process that writes this index.
+
+        Raises
+        ------
+        InputError
+            For an id that the index does not have; nothing is removed then.
+        LockedError
+            When another process still writes this index.
+        """
+        from ragnb.indexing.update import remove_documents
+        own = None if isinstance(self.store, ChromaStore) else self.store
+        vars(self).update(vars(remove_documents(doc_ids, self.folder, embed=self.embed_model, store=own, wait=wait)))
 
     @classmethod
     def open(cls, folder: str | Path, embed: str | Any | None = None, *, parser: str | SpanNodeParser | None = None,
@@ -338,14 +466,15 @@ class Index:
             When it was made otherwise than asked for, or is damaged.
         """
         folder = Path(folder)
-        manifest = read_manifest(folder)
-        if not manifest.generation:
-            raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: "
-                             f"run `ragnb index PATH --index {folder}` again")
-        made = _open_parser(folder, manifest, parser, contexts)
-        model = _open_embedding(folder, manifest, embed, base_url)
-        parts = SearchParts.load(folder, manifest.generation, made)
-        index = cls(folder, manifest, made, model, parts, _open_store(folder / manifest.chroma_folder, store))
-        if index.unfinished:
-            parts.forget(index.unfinished)
-        return index
+        while True:
+            manifest, lease = _leased(folder)
+            try:
+                index = open_state(folder, manifest, embed, parser=parser, contexts=contexts, store=store,
+                                   base_url=base_url)
+            except IndexMismatchError:
+                if lease is None and read_manifest(folder).generation != manifest.generation:
+                    continue  # an update has replaced it meanwhile
+                raise
+            index.hold(lease)
+            return index
+

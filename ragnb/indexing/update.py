@@ -5,6 +5,7 @@
 # %% ../../nbs/70_indexing/update.ipynb #025dbac8
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import json
@@ -15,10 +16,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from llama_index.core.schema import Document, TextNode
+from llama_index.core.schema import Document, TextNode, MetadataMode
 
 # %% auto #0
-__all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate', 'update_index', 'index_documents']
+__all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate', 'update_index', 'index_documents',
+           'remove_documents']
 
 # %% ../../nbs/70_indexing/update.ipynb #85fac133
 from ..documents.catalogue import Catalogue
@@ -27,9 +29,11 @@ from ..documents.span import DuplicateIdError, InputError, Outline, parse_addres
 from ..models.embedding import describe_embedding, save_embedding
 from ..chunking.base import SpanNodeParser
 from ..chunking.contextual import LlmContextNodeParser
-from ..storage.store import ChunkReader, embed_nodes
-from .commits import IndexWriter, open_or_create, unused_name
-from .folder_index import Index, Manifest, needs_fit
+from ..chunking.parsers import describe_parser
+from ..storage.chroma import ChromaStore
+from ..storage.store import ChunkReader, ChunkStore, embed_nodes
+from .commits import IndexWriter, open_or_create, remove_unused, unused_name
+from .folder_index import FORMAT, Index, Manifest, needs_fit, read_manifest
 
 # %% ../../nbs/70_indexing/update.ipynb #17ad5b87
 @dataclass
@@ -39,6 +43,9 @@ class IndexReport:
     changed: int = 0                                        # Documents
     removed: int = 0                                        # Documents
     unchanged: int = 0                                      # Documents
+    upgraded: int = 0                                       # Documents of an older format, written anew from the index
+    moved: list[str] = field(default_factory=list)          # Folders that are gone, whose documents are this one's now
+    vectors_kept: int = 0                                   # Chunks whose text was embedded before: no call to a model
     chunks: int = 0                                         # Written, of all levels
     characters: int = 0                                     # Of new and changed documents
     refitted: bool = False                                  # The embedding was fitted anew and all was embedded again
@@ -91,6 +98,28 @@ class _Plan:
     gone: list[str]         # Of this root, and not given any more
     lost: list[str]         # In the manifest, not in the store
     unknown: list[str]      # In the store, not in the manifest: from a run that was killed before it could commit
+    stale: list[str]        # With vectors of an older embedding
+
+    def __bool__(self) -> bool:
+        return bool(self.todo or self.gone or self.lost or self.unknown or self.stale)
+
+# %% ../../nbs/70_indexing/update.ipynb #39e5002b
+def _is_left(root: str) -> bool:
+    "True for a folder that is gone or empty; a batch of documents has a name, not a path."
+    path = Path(root)
+    return path.is_absolute() and not path.is_file() and not any(p.is_file() for p in path.rglob("*"))
+
+
+def _take_over(manifest: Manifest, documents: Sequence[Document], root: str) -> list[str]:
+    "Give the documents of folders that were moved here to their new root; the old roots."
+    given, by_root = {d.id_ for d in documents}, {}
+    for doc_id, entry in manifest.documents.items():
+        by_root.setdefault(entry["root"], []).append(doc_id)
+    moved = [old for old, ids in by_root.items()
+             if old != root and 2 * len(given.intersection(ids)) >= len(ids) and _is_left(old)]
+    for doc_id in (i for old in moved for i in by_root[old]):
+        manifest.documents[doc_id]["root"] = root
+    return moved
 
 # %% ../../nbs/70_indexing/update.ipynb #f0fd1071
 def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexReport) -> _Plan:
@@ -100,24 +129,25 @@ def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexR
     for document in documents:
         if verdicts[document.id_] == "refused":
             owner, where = known[document.id_], document.metadata.get("file_name", document.id_)
-            taken = f"is already indexed from {owner['file']!r} of {owner['root']!r}"
+            taken = f"is already indexed from {owner['file']!r} of {owner['root']!r}, which is still there"
             report.problems.append(Problem(where, f"the document id {document.id_!r} {taken}"))
     counts = Counter(verdicts.values())
     report.added, report.changed, report.unchanged = (counts[v] for v in ("added", "changed", "unchanged"))
     gone = [i for i, entry in known.items() if entry["root"] == root and i not in verdicts]
     report.removed = len(gone)
     todo = [d for d in documents if verdicts[d.id_] in ("added", "changed")]
-    return _Plan(todo, gone, [i for i in known if i not in held], sorted(held - set(known)))
+    stale = [i for i, e in known.items() if e["embedding"] != index.manifest.embedding_folder]
+    return _Plan(todo, gone, [i for i in known if i not in held], sorted(held - set(known)), stale)
 
 # %% ../../nbs/70_indexing/update.ipynb #47e71214
 def _clear(writer: IndexWriter, plan: _Plan) -> None:
-    "Mark in the manifest what is about to be replaced or removed; then take out what is gone."
+    "Mark on disk what is about to be replaced or removed; then take out what is gone."
     index, entries = writer.index, writer.index.manifest.documents
     marked = [*plan.gone, *plan.lost, *(d.id_ for d in plan.todo if d.id_ in entries)]
     if marked:
         for doc_id in marked:
             entries[doc_id]["hash"] = ""
-        writer.write_manifest()
+        writer.write_state()
         writer.saved = False
     index.parts.forget(plan.lost)
     if removed := [*plan.gone, *plan.unknown]:
@@ -204,6 +234,51 @@ def _count_contexts(parser: SpanNodeParser, report: IndexReport) -> None:
     report.contexts_written, report.contexts_cached = asked.calls - len(asked.failures), asked.cached
     report.contexts_missing = [f"{i}: {asked.failures.get(i, why)}" for i in asked.missing]
 
+# %% ../../nbs/70_indexing/update.ipynb #3a479159
+def _without_vectors(index: Index, nodes: Sequence[TextNode]) -> list[TextNode]:
+    "Chunks that must be embedded; the others get the vector that the same text of their document has."
+    manifest, store = index.manifest, index.store
+    ids = {parse_address(n.node_id).doc_id for n in nodes}
+    known = [i for i in ids if manifest.documents.get(i, {}).get("embedding") == manifest.embedding_folder]
+    outlines = store.get_outlines(known).found.values() if known else ()
+    held = [a for o in outlines for a in o.addresses() if parse_address(a).level in SEARCHED]
+    vectors, chunks = store.get_vectors(held), store.get_chunks(held).found
+    by_text = {chunks[a].get_content(MetadataMode.EMBED): v for a, v in vectors.items() if a in chunks}
+    for node in nodes:
+        node.embedding = by_text.get(node.get_content(MetadataMode.EMBED))
+    return [n for n in nodes if n.embedding is None]
+
+# %% ../../nbs/70_indexing/update.ipynb #665b0515
+def _copied(old: ChunkStore, new: ChunkStore, doc_ids: Sequence[str]) -> None:
+    "Write documents of one store into another, with the vectors they have."
+    outlines = list(old.get_outlines(doc_ids).all().values())
+    addresses = [a for o in outlines for a in o.addresses()]
+    nodes, vectors = old.get_chunks(addresses).all(), old.get_vectors(addresses)
+    for address, vector in vectors.items():
+        nodes[address].embedding = vector
+    new.put(list(nodes.values()), outlines)
+
+
+def _upgrade(writer: IndexWriter, batch: int = 50) -> int:
+    "Write the store and the embedding of an index of an older format anew; how many documents there were."
+    index, manifest = writer.index, writer.index.manifest
+    done = index.store.doc_ids()
+    if writer.own_store:
+        name = unused_name(index.folder, "chroma")
+        new = ChromaStore(index.folder / name)
+        for at in range(0, len(done), batch):
+            _copied(index.store, new, done[at:at + batch])
+        index.store = new
+        writer.work_in(name)
+    old, manifest.embedding_folder = manifest.embedding_folder, unused_name(index.folder, "embedding")
+    save_embedding(index.embed_model, index.folder / manifest.embedding_folder)
+    for entry in manifest.documents.values():
+        if entry["embedding"] == old:
+            entry["embedding"] = manifest.embedding_folder
+    manifest.embedding, manifest.parser = describe_embedding(index.embed_model), describe_parser(index.parser)
+    writer.saved = False
+    return len(done)
+
 # %% ../../nbs/70_indexing/update.ipynb #8d0ed600
 class IndexUpdate:
     "One update of an index: plan, split, embed and store in batches, commit."
@@ -229,28 +304,44 @@ class IndexUpdate:
         try:
             self._run(show_progress)
         except BaseException as error:
-            worth_keeping = not writer.saved and (writer.committed or self.index.manifest.documents)
-            if isinstance(error, Exception) and worth_keeping:
-                writer.commit()
-            elif not writer.committed:
-                writer.abandon()
+            self._stopped(error)
             raise
+        finally:
+            writer.release()
+
+    def _stopped(self, error: BaseException) -> None:
+        "Keep for the next run what this one has done; readers go on with the state before."
+        writer = self.writer
+        done = self.report.chunks if writer.own_store else writer.staged is False or self.index.manifest.documents
+        if isinstance(error, Exception) and not writer.saved and done:
+            with contextlib.suppress(Exception):  # a full disk, for instance: the error to tell is the first one
+                return writer.check_in()
+        if not writer.kept:
+            writer.abandon()
 
     def _run(self, show_progress: bool) -> None:
         "All steps in order."
-        if not self.writer.committed:
+        writer = self.writer
+        if writer.fresh:
             _fit(self.index, self.documents)
+        self.report.moved = _take_over(self.index.manifest, self.documents, self.root)
         plan = _plan(self.index, self.documents, self.root, self.report)
-        _clear(self.writer, plan)
-        if _outgrown(self.index.manifest, plan.todo):
+        outgrown = _outgrown(self.index.manifest, plan.todo)
+        if self.index.manifest.format < FORMAT:
+            self.report.upgraded = _upgrade(writer)
+        if plan or outgrown or self.report.moved:
+            writer.stage()
+            writer.saved = False
+        _clear(writer, plan)
+        if outgrown:
             self.report.refitted = True
             _fit(self.index, self.documents)
-            self.writer.commit()
+            writer.check_in()
         self._write(plan.todo, show_progress)
         _count_contexts(self.index.parser, self.report)
-        if not (self.writer.saved and self.writer.committed):
-            self.writer.commit()
-        self.writer.clean()  # also what a run left that was killed after its last commit
+        if writer.staged or not writer.saved:
+            writer.commit()
+        remove_unused(self.index.folder)  # also what a run left that was killed after its commit
 
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
         "Write documents and what they cite, then embed again what has vectors of an older embedding."
@@ -284,7 +375,7 @@ class IndexUpdate:
 
         manifest = self.index.manifest
         stored = (_stored(self.index.store, i) for i in stale)
-        for batch in self._in_turn(_batches(stored), len(stale), save, bar):
+        for batch in self._in_turn(_batches(stored), len(stale), save, bar, True):
             self.index.parts.renew_units([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
             for _, outline in batch:
                 manifest.documents[outline.doc_id]["embedding"] = manifest.embedding_folder
@@ -297,12 +388,15 @@ class IndexUpdate:
         self.writer.saved = False
 
     def _in_turn(self, batches: Iterable[Batch], n_documents: int, save: Callable[..., None], bar: Any,
-                 every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
-        "Embed, save and hand out batches; commit when many chunks or seconds have passed and more are to come."
+                 renew: bool = False, every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
+        "Embed, save and hand out batches; check in when many chunks or seconds have passed and more are to come."
         since, last, done = 0, time.monotonic(), 0
         for batch in batches:
             nodes = [n for ns, _ in batch for n in ns]
-            embed_nodes([n for n in nodes if parse_address(n.node_id).level in SEARCHED], self.index.embed_model)
+            searched = [n for n in nodes if parse_address(n.node_id).level in SEARCHED]
+            new = searched if renew else _without_vectors(self.index, searched)
+            embed_nodes(new, self.index.embed_model)
+            self.report.vectors_kept += len(searched) - len(new)
             self.writer.saved = False
             save(nodes, [o for _, o in batch])
             yield batch
@@ -310,14 +404,14 @@ class IndexUpdate:
             bar.update(sum(o.n_characters for _, o in batch))
             since, done = since + len(nodes), done + len(batch)
             if done < n_documents and (since >= every or time.monotonic() - last > seconds):
-                self.writer.commit()
+                self.writer.check_in()
                 since, last = 0, time.monotonic()
 
 # %% ../../nbs/70_indexing/update.ipynb #ac0b9e14
 def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str | Any | None = None,
                  parser: str | SpanNodeParser | None = None, force: bool = False, base: str | Path | None = None,
                  store: Any = None, contexts: str | Any | None = None, base_url: str | None = None,
-                 show_progress: bool = True) -> tuple[Index, IndexReport]:
+                 show_progress: bool = True, wait: float = 10) -> tuple[Index, IndexReport]:
     """Make an index of a path, or bring it up to date.
 
     Parameters
@@ -342,6 +436,8 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         Of the Ollama server.
     show_progress : bool, default True
         Show a bar of the characters written.
+    wait : float, default 10
+        Seconds to wait for another process that writes this index.
 
     Returns
     -------
@@ -354,12 +450,15 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         When nothing can be read from `path`, or `folder` holds something else.
     IndexMismatchError
         When the index was made with another embedding or splitter, or is damaged, and `force` is False.
+    LockedError
+        When another process still writes this index; the message names it.
     """
     report = IndexReport()
     documents = list(read_documents(path, report.problems, base))
     if not documents:
         raise InputError(f"nothing could be read from {str(path)!r}: " + "; ".join(map(str, report.problems[:3])))
-    writer = open_or_create(Path(folder), embed, parser, force=force, store=store, contexts=contexts, base_url=base_url)
+    writer = open_or_create(Path(folder), embed, parser, force=force, store=store, contexts=contexts,
+                            base_url=base_url, wait=wait)
     IndexUpdate(writer, documents, str(Path(path).resolve()), report).run(show_progress)
     return writer.index, report
 
@@ -367,7 +466,7 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
 def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb", *, name: str = "documents",
                     embed: str | Any | None = None, parser: str | SpanNodeParser | None = None, force: bool = False,
                     store: Any = None, contexts: str | Any | None = None, base_url: str | None = None,
-                    show_progress: bool = True) -> tuple[Index, IndexReport]:
+                    show_progress: bool = True, wait: float = 10) -> tuple[Index, IndexReport]:
     """Make an index of documents, or bring it up to date.
 
     Parameters
@@ -378,7 +477,7 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
         The index.
     name : str, default "documents"
         Of this batch. What came under the same name earlier and is not given now leaves the index.
-    embed, parser, force, store, contexts, base_url, show_progress
+    embed, parser, force, store, contexts, base_url, show_progress, wait
         As in `update_index`.
 
     Returns
@@ -394,12 +493,45 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
         When two documents have the same id.
     IndexMismatchError
         When the index was made with another embedding or splitter, or is damaged, and `force` is False.
+    LockedError
+        When another process still writes this index; the message names it.
     """
     documents, report = list(documents), IndexReport()
     if not documents:
         raise InputError("there are no documents to index")
     if len({d.id_ for d in documents}) < len(documents):
         raise DuplicateIdError("two documents have the same id")
-    writer = open_or_create(Path(folder), embed, parser, force=force, store=store, contexts=contexts, base_url=base_url)
+    writer = open_or_create(Path(folder), embed, parser, force=force, store=store, contexts=contexts,
+                            base_url=base_url, wait=wait)
     IndexUpdate(writer, documents, name, report).run(show_progress)
     return writer.index, report
+
+# %% ../../nbs/70_indexing/update.ipynb #87940892
+def remove_documents(
+    doc_ids: Iterable[str],              # `InputError` for one that the index does not have; nothing is removed then
+    folder: str | Path = ".ragnb",       # The index
+    *,
+    embed: str | Any | None = None,      # Needed only for an embedding of your own
+    store: Any = None,                   # The `ChunkStore` of your own, if it was made with one
+    wait: float = 10,                    # Seconds for another writer; then `LockedError`
+) -> Index:                              # Its state afterwards
+    "Remove documents from an index."
+    ids, folder = list(dict.fromkeys([doc_ids] if isinstance(doc_ids, str) else doc_ids)), Path(folder)
+    read_manifest(folder)
+    writer = open_or_create(folder, embed, store=store, wait=wait)
+    try:
+        if writer.kept or writer.fresh:
+            raise InputError(f"an update of {str(folder)!r} was cut short: run `ragnb index` again first")
+        if unknown := [i for i in ids if i not in writer.index.manifest.documents]:
+            raise InputError(f"the index has no document {unknown[0]!r}: `ragnb ls` lists those it has")
+        if ids:
+            writer.stage()
+            _clear(writer, _Plan([], ids, [], [], []))
+            writer.commit()
+    except BaseException:
+        if not writer.kept:
+            writer.abandon()
+        raise
+    finally:
+        writer.release()
+    return writer.index

@@ -20,6 +20,7 @@ from typing import Any
 __all__ = ['clean_answer', 'CallCache', 'Call', 'model_name', 'call_key', 'CallReport', 'ask_all', 'aask_all']
 
 # %% ../../nbs/10_models/calls.ipynb #2b30f2f9
+from ..documents.locks import WriteLock
 from ..documents.span import InputError
 from ..documents.text import tokenizer
 from .llm import strip_thinking
@@ -65,31 +66,36 @@ def _answer_of(line: bytes) -> tuple[str, str] | None:
 
 # %% ../../nbs/10_models/calls.ipynb #81ae0219
 class CallCache:
-    "Answers of models, kept in a file that is only appended to."
+    "Answers of models, kept in a file that is only appended to; several processes can share one."
 
     def __init__(
         self,
         path: str | Path | None = None,  # A `.jsonl` file, made when the first answer comes; None: in memory
     ) -> None:
         self.path = None if path is None else Path(path)
-        self.damaged = 0                              # Lines that could not be read, such as a torn last one
-        self._answers: dict[str, str] | None = None   # None: not read yet
-        self._file: Any = None
-        self._torn = False                            # The file does not end with a line end
+        self._answers: dict[str, str] = {}
+        self._bad = 0           # Whole lines that are no answer
+        self._tail = b""        # After the last line end: torn, or another process is writing it
+        self._read_to = 0       # Bytes of the file, always at a line's start
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._read())
+        return len(self._known())
 
     def __contains__(self, key: object) -> bool:
-        return key in self._read()
+        return key in self._known()
+
+    @property
+    def damaged(self) -> int:
+        "Lines that could not be read, such as a torn last one."
+        return self._bad + bool(self._tail.strip() and _answer_of(self._tail) is None)
 
     def get(
         self,
         key: str,      # From `call_key`
     ) -> str | None:
-        "The answer to a call, or None."
-        return self._read().get(key)
+        "The answer to a call, of this process or another, or None."
+        return self._answers[key] if key in self._answers else self._known().get(key)
 
     def put(
         self,
@@ -98,46 +104,47 @@ class CallCache:
         **notes: str,       # For a person who reads the file, e.g. name and model
     ) -> None:              # On disk when it returns
         "Keep an answer."
-        answers = self._read()
         line = json.dumps({"key": key, "answer": answer, **notes}).encode() + b"\n"
+        self._known()
         with self._lock:
-            answers[key] = answer
             if self.path is not None:
                 self._append(line)
+            self._answers[key] = answer
 
-    def close(self) -> None:
-        "Close the file; the cache can be used on, and opens it again."
+    def _known(self) -> dict[str, str]:
+        "All answers, after a look at what the file holds beyond what was read."
         with self._lock:
-            if self._file is not None:
-                self._file.close()
-                self._file = None
-
-    def _read(self) -> dict[str, str]:
-        "The answers, from the file at the first time; `InputError` for a file of something else."
-        with self._lock:
-            if self._answers is not None:
-                return self._answers
-            data = self.path.read_bytes() if self.path is not None and self.path.exists() else b""
-            lines = [line for line in data.split(b"\n") if line.strip()]
-            found = [answer for answer in map(_answer_of, lines) if answer is not None]
-            if len(lines) > 1 and not found:
-                wrong = f"none of its {len(lines)} lines holds one"
-                raise InputError(f"{str(self.path)!r} is not a cache of answers: {wrong}")
-            self.damaged = len(lines) - len(found)
-            self._torn = bool(data) and not data.endswith(b"\n")
-            self._answers = dict(found)
+            self._catch_up()
             return self._answers
 
+    def _catch_up(self) -> None:
+        "Read on in the file, to its last line end; `InputError` for a file of something else."
+        size = self.path.stat().st_size if self.path is not None and self.path.exists() else 0
+        if size < self._read_to:  # made anew by somebody
+            self._read_to = 0
+        if size == self._read_to + len(self._tail):
+            return
+        with self.path.open("rb") as file:
+            file.seek(self._read_to)
+            whole, end, self._tail = file.read().rpartition(b"\n")
+        lines = [line for line in whole.split(b"\n") if line.strip()]
+        found = [answer for answer in map(_answer_of, lines) if answer is not None]
+        last = _answer_of(self._tail)
+        n = len(lines) + bool(self._tail.strip())
+        if self._read_to == 0 and n > 1 and not found and last is None:
+            self._tail = b""
+            raise InputError(f"{str(self.path)!r} is not a cache of answers: none of its {n} lines holds one")
+        self._bad += len(lines) - len(found)
+        self._read_to += len(whole) + len(end)
+        self._answers.update([*found, *filter(None, [last])])
+
     def _append(self, line: bytes) -> None:
-        "Write a line, on a line of its own even after a torn one."
-        if self._file is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("ab")
-        start = b"\n" if self._torn else b""
-        self._torn = True  # until the whole line is out
-        self._file.write(start + line)
-        self._file.flush()
-        self._torn = False
+        "Write a line, on a line of its own even after a torn one, while no other process writes."
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with WriteLock(self.path.with_suffix(".lock"), f"the cache {str(self.path)!r}", wait=60):
+            self._catch_up()  # under the lock a line without an end is a torn one
+            with self.path.open("ab") as file:
+                file.write((b"\n" if self._tail else b"") + line)
 
 # %% ../../nbs/10_models/calls.ipynb #d3496b2f
 @dataclass(frozen=True)

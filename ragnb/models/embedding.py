@@ -15,27 +15,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+from llama_index.core.bridge.pydantic import Field, PrivateAttr
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # %% auto #0
-__all__ = ['DEFAULT_OLLAMA_MODEL', 'LocalEmbedding', 'NgramEmbedding', 'OnnxEmbedding', 'resolve_embedding', 'describe_embedding',
-           'check_embedding', 'save_embedding', 'load_embedding']
+__all__ = ['DEFAULT_OLLAMA_MODEL', 'LocalEmbedding', 'NgramEmbedding', 'token_limit', 'open_onnx', 'OnnxEmbedding',
+           'resolve_embedding', 'describe_embedding', 'check_embedding', 'save_embedding', 'load_embedding']
 
 # %% ../../nbs/10_models/embedding.ipynb #e185949e
+from ..documents.arguments import KnownArguments
 from ..documents.span import IndexMismatchError, InputError, RagnbError
-from .ngrams import corpus_axes, count_ngrams, fold_columns, inverse_frequency, N_COUNTERS
+from .ngrams import corpus_axes, count_ngrams, fold_columns, inverse_frequency, N_COUNTERS, with_rest
 
 # %% ../../nbs/10_models/embedding.ipynb #e319ebb3
-def _read_array(path: Path, shape: tuple[int, ...], kind: type) -> np.ndarray:
-    "Read an array of a known shape and type as float32; never unpickles."
+def _read_array(path: Path, shape: tuple[int | None, ...], kind: type) -> np.ndarray:
+    "Read an array of a known type and shape (None: any length) as float32; never unpickles."
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as e:
         raise InputError(f"no readable array in {str(path)!r}: {e}") from e
-    if array.shape != shape or array.dtype != kind:
+    fits = len(array.shape) == len(shape) and all(want in (None, n) for want, n in zip(shape, array.shape))
+    if not fits or array.dtype != kind:
         wanted = f"{np.dtype(kind)} of shape {shape}"
         raise InputError(f"{str(path)!r} must hold {wanted}, got {array.dtype} {array.shape}")
     return np.array(array, dtype=np.float32)
@@ -58,34 +60,66 @@ def _read_json(path: Path) -> dict[str, Any]:
     return record
 
 # %% ../../nbs/10_models/embedding.ipynb #ac2bef6e
+def _packed(values: np.ndarray) -> np.ndarray:
+    "Positions and values of what is not 0, where that is shorter; float32 holds positions below 2**24 exactly."
+    at = np.flatnonzero(values)
+    return np.array([at, values[at]], np.float32) if 2 * len(at) < len(values) else values
+
+
+def _read_idf(path: Path) -> np.ndarray:
+    "Read what `_packed` has made, or plain values."
+    try:
+        return _read_array(path, (N_COUNTERS,), np.float32)
+    except InputError:
+        at, values = _read_array(path, (2, None), np.float32)
+    out = np.zeros(N_COUNTERS, np.float32)
+    if len(at) and not (at.min() >= 0 and at.max() < N_COUNTERS):
+        raise InputError(f"{str(path)!r} holds positions outside of 0 to {N_COUNTERS - 1}")
+    out[at.astype(np.int64)] = values
+    return out
+
+
 @dataclass(frozen=True)
 class _Learned:
     "What an n-gram embedding learned from a corpus."
     idf: np.ndarray    # Shape (N_COUNTERS,), float32
-    axes: np.ndarray   # Shape (n_columns, dims - 1), float32 with 16 bits of content
+    axes: np.ndarray   # Shape (n_columns, dims - 1), float32
+    n_found: int       # Axes of the corpus, the first ones, with 16 bits of content; the rest follows from them
     n_texts: int
 
+    @classmethod
+    def of(cls, idf: np.ndarray, axes: np.ndarray, n_axes: int, n_texts: int) -> _Learned:
+        "Round the axes of a corpus to 16 bits, and fill the places that they leave."
+        axes = axes.astype(np.float16).astype(np.float32)
+        return cls(idf, with_rest(axes, n_axes), axes.shape[1], n_texts)
+
+    @property
+    def found(self) -> np.ndarray:
+        "The axes of the corpus, as they are stored."
+        return np.ascontiguousarray(self.axes[:, :self.n_found].astype(np.float16))
+
     def fingerprint(self) -> str:
-        "A short hash of the arrays."
+        "A short hash of what is stored."
         digest = hashlib.blake2b(self.idf.tobytes(), digest_size=8)
-        digest.update(self.axes.astype(np.float16).tobytes())
+        digest.update(self.found.tobytes())
         return digest.hexdigest()
 
     def write(self, folder: Path) -> None:
         "Write `ngram_idf.npy` and `ngram_axes.npy`."
-        np.save(folder / "ngram_idf.npy", self.idf, allow_pickle=False)
-        np.save(folder / "ngram_axes.npy", self.axes.astype(np.float16), allow_pickle=False)
+        np.save(folder / "ngram_idf.npy", _packed(self.idf), allow_pickle=False)
+        np.save(folder / "ngram_axes.npy", self.found, allow_pickle=False)
 
     @classmethod
     def read(cls, folder: Path, n_texts: int, shape: tuple[int, int]) -> _Learned:
         "Read the arrays back; `InputError` for a missing or damaged file, or axes of another shape."
-        idf = _read_array(folder / "ngram_idf.npy", (N_COUNTERS,), np.float32)
-        return cls(idf, _read_array(folder / "ngram_axes.npy", shape, np.float16), n_texts)
+        axes = _read_array(folder / "ngram_axes.npy", (shape[0], None), np.float16)
+        if axes.shape[1] > shape[1]:
+            raise InputError(f"{str(folder)!r} must hold at most {shape[1]} axes, got {axes.shape[1]}")
+        return cls.of(_read_idf(folder / "ngram_idf.npy"), axes, shape[1], n_texts)
 
 # %% ../../nbs/10_models/embedding.ipynb #c4ab66f4
-class LocalEmbedding(BaseEmbedding):
+class LocalEmbedding(KnownArguments, BaseEmbedding):
     "An embedding computed in this process; a subclass gives `embed`."
-    model_config = ConfigDict(extra="forbid")
     query_prefix: str = ""   # Put before a query, e.g. "query: " for models trained with one
     text_prefix: str = ""    # Put before any other text, e.g. "passage: "
 
@@ -118,10 +152,6 @@ class LocalEmbedding(BaseEmbedding):
 
     def _get_text_embedding(self, text: str) -> list[float]:
         return self._get_text_embeddings([text])[0]
-
-    @classmethod
-    def class_name(cls) -> str:
-        return cls.__name__
 
 # %% ../../nbs/10_models/embedding.ipynb #28230f1d
 class NgramEmbedding(LocalEmbedding):
@@ -178,7 +208,7 @@ class NgramEmbedding(LocalEmbedding):
         chosen = np.unique(np.linspace(0, len(texts) - 1, min(len(texts), self.max_fit)).round().astype(int))
         sample = self._counts([texts[i] for i in chosen])
         axes = corpus_axes(fold_columns(sample, idf, self.n_columns), self.dims - 1, self.power)
-        self._learned = _Learned(idf, axes.astype(np.float16).astype(np.float32), len(texts))
+        self._learned = _Learned.of(idf, axes, self.dims - 1, len(texts))
         return self
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:  # `RagnbError` before `fit`
@@ -238,7 +268,9 @@ class NgramEmbedding(LocalEmbedding):
         return count_ngrams(texts, self.wide, self.narrow)
 
 # %% ../../nbs/10_models/embedding.ipynb #017eae43
-def _token_limit(folder: Path) -> int:
+def token_limit(
+    folder: Path,   # Of a model, with its JSON files
+) -> int:
     "Read how many tokens a model takes, 256 when its files do not say."
     def read(name: str, key: str) -> int | None:
         path = folder / name
@@ -255,7 +287,10 @@ def _is_dynamic(path: Path) -> bool:
         return data.find(b"DynamicQuantizeLinear") >= 0
 
 # %% ../../nbs/10_models/embedding.ipynb #1104a278
-def _open_onnx(folder: str, threads: int) -> tuple[Any, Any]:
+def open_onnx(
+    folder: str,                # Holds model.onnx and tokenizer.json
+    threads: int = 2,           # Of onnxruntime, >= 1
+) -> tuple[Any, Any]:           # An onnxruntime session, and a tokenizer of `tokenizers`
     "Open the model and the tokenizer; `InputError` names the folder or file that is wrong."
     import onnxruntime as ort
     from tokenizers import Tokenizer
@@ -331,8 +366,8 @@ class OnnxEmbedding(LocalEmbedding):
     def __init__(self, **fields: Any) -> None:
         super().__init__(**fields)
         folder = Path(self.folder)
-        self._session, self._tokenizer = _open_onnx(self.folder, self.threads)
-        self.max_length = self.max_length or _token_limit(folder)
+        self._session, self._tokenizer = open_onnx(self.folder, self.threads)
+        self.max_length = self.max_length or token_limit(folder)
         if self.run_batch_size is None:
             self.run_batch_size = 1 if _is_dynamic(folder / "model.onnx") else 32
         self._tokenizer.no_padding()

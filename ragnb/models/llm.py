@@ -16,12 +16,12 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 # %% auto #0
-__all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_event', 'within', 'awithin', 'guard_marks',
-           'fill_prompt', 'prompt_template', 'strip_thinking', 'json_values', 'read_verdict', 'read_score',
-           'resolve_llm']
+__all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_event', 'within', 'awithin', 'fill_prompt',
+           'prompt_template', 'strip_thinking', 'json_values', 'read_verdict', 'read_score', 'resolve_llm']
 
 # %% ../../nbs/10_models/llm.ipynb #e80effda
 from ..documents.span import InputError
+from .guards import guard_marks
 
 # %% ../../nbs/10_models/llm.ipynb #72334004
 @dataclass(frozen=True)
@@ -106,16 +106,6 @@ async def awithin(
     if not done:
         raise TimeoutError(f"no answer within {seconds:.3g} seconds")
     return task.result()
-
-# %% ../../nbs/10_models/llm.ipynb #9d162c63
-def guard_marks(
-    text: str,
-    *names: str,   # Of the marks, such as 자료 for <자료 1> and </자료>; at least one
-) -> str:          # As long as `text`
-    "Keep a text inside its marks."
-    if not names:
-        raise InputError("guard_marks needs the name of at least one mark")
-    return re.sub(rf"<(?=\s*/?\s*(?:{'|'.join(map(re.escape, names))})(?!\w))", "‹", text, flags=re.I)
 
 # %% ../../nbs/10_models/llm.ipynb #1d40997a
 def _marks_of(template: str) -> list[str]:
@@ -274,7 +264,7 @@ def read_verdict(
     return found[1].lower() in ("yes", "예", "네")
 
 # %% ../../nbs/10_models/llm.ipynb #4f7301b3
-_SCORE = re.compile(r"\W*(?:score|점수|평점)?\W*([1-5](?:\.\d+)?)\s*(?:/\s*5(?:\.0)?|점)?\W*", re.IGNORECASE)
+_SCORE = re.compile(r"\W*(?:(?:score|점수|평점)\W*)?([1-5](?:\.\d+)?)(?:\s*(?:/\s*5(?:\.0)?|점))?\W*", re.IGNORECASE)
 
 
 def read_score(

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # %% auto #0
-__all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes']
+__all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes',
+           'with_rest']
 
 # %% ../../nbs/10_models/ngrams.ipynb #00104e7b
 _NOT_WORD = re.compile(r"\W+")
@@ -122,17 +123,26 @@ def corpus_axes(
     table: csr_matrix,  # From `fold_columns`, one row a text of the corpus, at most a few thousand
     n_axes: int,        # Wanted, the places for the rest included
     power: float,       # Of the singular values, in [0, 1]
-) -> np.ndarray:        # Shape (n_columns, n_axes), float32
-    "Compute scaled singular axes, and projections of the rest."
+) -> np.ndarray:        # Shape (n_columns, n), float32, n <= n_axes; none for a corpus that varies in nothing
+    "Compute the scaled singular axes of a corpus."
     from scipy.linalg import eigh
     gram = (table @ table.T).toarray().astype(np.float64)
     wanted = min(n_axes, (len(gram) + 1) // 2)
     squares, left = eigh(gram, subset_by_index=[len(gram) - wanted, len(gram) - 1])
     keep = np.flatnonzero(squares > max(squares.max(), 1e-12) * 1e-9)[::-1]
     if (n := len(keep)) == 0:
-        return _rest(np.zeros((table.shape[1], 0), np.float32), n_axes)
+        return np.zeros((table.shape[1], 0), np.float32)
     singular = np.sqrt(squares[keep])
     axes = np.asarray(table.T @ (left[:, keep] / singular).astype(np.float32))
     axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(n)])
     scale = (singular / singular[-1]) ** (power - 1)
-    return np.hstack([axes * scale.astype(np.float32), _rest(axes, n_axes - n)])
+    return axes * scale.astype(np.float32)
+
+
+def with_rest(
+    axes: np.ndarray,   # From `corpus_axes`
+    n_axes: int,        # Wanted, as for `corpus_axes`
+) -> np.ndarray:        # Shape (n_columns, n_axes), float32
+    "Fill the places that the axes of a corpus leave with projections of the rest."
+    length = np.linalg.norm(axes, axis=0)
+    return np.hstack([axes, _rest(axes / np.where(length == 0, 1, length), n_axes - axes.shape[1])])

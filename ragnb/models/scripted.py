@@ -19,6 +19,7 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 __all__ = ['Script', 'scripted_answer', 'ScriptedLLM']
 
 # %% ../../nbs/10_models/scripted.ipynb #9f1a7829
+from ..documents.arguments import KnownArguments
 from ..documents.span import InputError
 
 # %% ../../nbs/10_models/scripted.ipynb #ab6a54d1
@@ -48,7 +49,7 @@ def scripted_answer(
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 # %% ../../nbs/10_models/scripted.ipynb #86893f44
-class ScriptedLLM(CustomLLM):
+class ScriptedLLM(KnownArguments, CustomLLM):
     """A LlamaIndex LLM that answers by script, without a model.
 
     Parameters
@@ -81,6 +82,11 @@ class ScriptedLLM(CustomLLM):
     @classmethod
     def class_name(cls) -> str:
         return "ScriptedLLM"
+
+    def __deepcopy__(self, memo: Any = None) -> ScriptedLLM:
+        "The same script, with calls counted from 0: a lock cannot be copied."
+        kept = ("model", "context_window", "num_output", "is_chat_model")
+        return ScriptedLLM(self._answers, **{name: getattr(self, name) for name in kept})
 
     @property
     def metadata(self) -> LLMMetadata:
@@ -115,13 +121,20 @@ class ScriptedLLM(CustomLLM):
             with self._lock:
                 self._under_way -= 1
 
+    def _awaited(self, prompt: str) -> str:
+        "An answer for a future, which cannot hold a `StopIteration` and would be waited for without end."
+        try:
+            return self._answer(prompt)
+        except StopIteration as error:
+            raise RuntimeError("the script raised StopIteration") from error
+
     @llm_completion_callback()
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
         return CompletionResponse(text=self._answer(prompt))
 
     @llm_completion_callback()
     async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        return CompletionResponse(text=await asyncio.to_thread(self._answer, prompt))
+        return CompletionResponse(text=await asyncio.to_thread(self._awaited, prompt))
 
     @llm_completion_callback()
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Iterator[CompletionResponse]:

@@ -6,32 +6,35 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import NodeWithScore
+from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'Reader', 'Pipeline']
+__all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'with_edition', 'Reader', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #75241910
 from ..documents.span import InputError, Passage, Why
 from ..documents.text import tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT
-from ..retrieval.hybrid import check_question, Fusion
+from ..storage.filtered import filtered_store
+from ..retrieval.hybrid import check_question, Fusion, question_bundle
 from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
-from ..expansion.expander import Expander, ExpandPostprocessor, Expansion, ExpansionStats
-from ..expansion.policy import no_expansion, Policy
-from ..context.builders import ContextBuilder, PassageRanking, RankedContextBuilder, Ranking
+from ..expansion.expander import Expander, Expansion, ExpansionStats
+from ..expansion.policy import Policy
+from ..context.builders import Context, ContextBuilder, PassageRanking, RankedContextBuilder, Ranking
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
 from ..indexing.folder_index import Index
-from .answer import Answer, awritten, best_sentence, marked_passages, written
+from .answer import Answer, awritten, numbered_passages, written
+from ragnb.pipeline.engines import (
+    CHAT_SETTINGS, check_engine_settings, ContextRetriever, JoinContextPostprocessor, order_steps
+)
 from .specs import Parts, refuse_unused, resolve_parts
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #2ba42cc1
@@ -44,7 +47,7 @@ def _reranked(fusion: Fusion, hits: list[NodeWithScore]) -> Fusion:
     members = dict(fusion.members)
     if len(members) > 1:  # the order before the reranker is not that of any member
         members["fused"] = _ranks(fusion.hits)
-    return Fusion(hits, members | {"rerank": _ranks(hits)})
+    return Fusion(hits, members | {"rerank": _ranks(hits)}, why=fusion.why)
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #c717e4ea
 class UnitHits(Sequence[NodeWithScore]):
@@ -82,7 +85,7 @@ def _of_units(ranking: MultiScaleRanking, parts: Parts) -> Fusion:
     return Fusion(list(hits), ranking.rankers(h.node_id for h in hits))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #3cf7106f
-def _find(parts: Parts, question: str) -> Fusion:
+def _find(parts: Parts, question: str | QueryBundle) -> Fusion:
     "Retrieve and rerank."
     retriever, reranker = parts.retriever, parts.reranker
     if isinstance(retriever, MultiScaleRetriever):
@@ -94,10 +97,10 @@ def _find(parts: Parts, question: str) -> Fusion:
         found = Fusion(hits, {"retriever": _ranks(hits)})
     if reranker is None:
         return found
-    return _reranked(found, reranker.postprocess_nodes(found.hits, query_str=question))
+    return _reranked(found, reranker.postprocess_nodes(found.hits, query_bundle=question_bundle(question)))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #9887876b
-async def _afind(parts: Parts, question: str) -> Fusion:
+async def _afind(parts: Parts, question: str | QueryBundle) -> Fusion:
     "Retrieve and rerank without blocking; hybrid members run together."
     retriever, reranker = parts.retriever, parts.reranker
     if isinstance(retriever, MultiScaleRetriever):
@@ -109,7 +112,8 @@ async def _afind(parts: Parts, question: str) -> Fusion:
         found = Fusion(hits, {"retriever": _ranks(hits)})
     if reranker is None:
         return found
-    return _reranked(found, await reranker.apostprocess_nodes(found.hits, query_str=question))
+    bundle = question_bundle(question)
+    return _reranked(found, await reranker.apostprocess_nodes(found.hits, query_bundle=bundle))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #a057b0b9
 def _read_ranking(ranking: Ranking, builder: ContextBuilder) -> Expansion:
@@ -155,6 +159,17 @@ def is_earlier(
     "True for a passage that came along from the turn before."
     return any(why.role == "history" for why in passage.why.values() if isinstance(why, Why))
 
+# %% ../../nbs/80_pipeline/pipeline.ipynb #b440f868
+def with_edition(
+    passage: Passage,
+    mark: str,         # From `Catalogue.edition`; "" changes nothing
+) -> Passage:
+    "Mark a passage of an edition that is not in force."
+    if not mark:
+        return passage
+    why = {i: replace(w, detail=f"{w.detail or w}; {mark}") if w.role == "hit" else w for i, w in passage.why.items()}
+    return replace(passage, why=why, metadata=passage.metadata | {"edition": mark})
+
 # %% ../../nbs/80_pipeline/pipeline.ipynb #817d759b
 @dataclass(frozen=True)
 class Reader:
@@ -163,6 +178,7 @@ class Reader:
     builder: ContextBuilder
     compressor: Compressor | None = None
     history_share: float = 0.25   # Of the context, in (0, 1)
+    editions: Callable[[str], str] | None = None   # Document -> what marks an edition that is not in force, or ""
 
     def read(
         self,
@@ -176,6 +192,12 @@ class Reader:
         else:
             expansion = _read_ranking(found.ranking, self.builder)
         passages, compression = expansion.passages, None
+        if found.why:
+            passages = [replace(p, why=p.why | {i: found.why[i] for i in p.hits if i in found.why}) for p in passages]
+            expansion = replace(expansion, passages=passages)
+        if self.editions:
+            passages = [with_edition(p, self.editions(p.doc_id)) for p in passages]
+            expansion = replace(expansion, passages=passages)
         if earlier:
             passages = with_earlier(passages, earlier, self.builder, self.history_share)
         if self.compressor:
@@ -188,12 +210,11 @@ class Reader:
         question: str,
         found: Fusion,
         history: Conversation | None = None,  # The passages of its last turn come along
-    ) -> Answer:                              # With the marked passages as its text
+    ) -> Answer:                              # With the numbered passages as its text
         "Everything but the model."
         earlier = history.passages(self.expander.store).passages if history is not None and len(history) else []
         answer = self.read(question, found, earlier)
-        best = best_sentence(question, answer.passages)
-        return replace(answer, text=marked_passages(answer.passages, best), best=best)
+        return replace(answer, text=numbered_passages(answer.passages))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #5649ebef
 def _document_ids(found: Fusion) -> list[str]:
@@ -206,14 +227,15 @@ def _document_ids(found: Fusion) -> list[str]:
     return list(dict.fromkeys(ids))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #a2fe7923
-def _stock_parts(retriever: BaseRetriever, expander: Expander, budget: int | None) -> tuple[BaseRetriever, list[Any]]:
-    "A retriever and postprocessors for a stock query engine."
-    if isinstance(retriever, MultiScaleRetriever) and expander.policy is no_expansion:
-        retriever = copy.copy(retriever)
-        retriever.budget = budget or 10**9
-        return retriever, []
-    settings = {f.name: getattr(expander, f.name) for f in fields(Expander)}
-    return retriever, [ExpandPostprocessor(**settings)]
+def _context(parts: Parts, reader: Reader, bundle: QueryBundle) -> Context:
+    "The context of a question."
+    return reader.read(check_question(bundle.query_str), _find(parts, bundle)).context
+
+async def _acontext(parts: Parts, reader: Reader, bundle: QueryBundle) -> Context:
+    "The context of a question, without blocking."
+    question = check_question(bundle.query_str)
+    answer = await asyncio.to_thread(reader.read, question, await _afind(parts, bundle))
+    return answer.context
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #3bd921c9
 def _given(**settings: Any) -> dict[str, Any]:
@@ -234,7 +256,7 @@ class Pipeline:
     builder : ContextBuilder
         Lays the context out within its budget.
     llm : LLM, optional
-        A LlamaIndex LLM; without one the answer is the marked passages.
+        A LlamaIndex LLM; without one the answer is the numbered passages.
     prompt : str
         With `{context_str}` and `{query_str}`.
     reranker : BaseNodePostprocessor, optional
@@ -243,6 +265,8 @@ class Pipeline:
         Between expansion and context.
     history_share : float
         Of the context, in (0, 1): room for the passages of the turn before, where there is one.
+    editions : function, optional
+        Document id -> the mark of an edition that is not in force, "" for any other.
     """
     retriever: BaseRetriever
     expander: Expander
@@ -252,6 +276,7 @@ class Pipeline:
     reranker: Any = None
     compressor: Compressor | None = None
     history_share: float = 0.25
+    editions: Callable[[str], str] | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.history_share < 1:
@@ -275,6 +300,9 @@ class Pipeline:
         tokenizer: str = "characters",
         passage_size: int | str | None = "auto",
         reorder: bool = True,
+        where: Any = None,
+        cut: float | None = None,
+        as_of: str | None = None,
     ) -> Pipeline:
         """Make a pipeline over an index.
 
@@ -306,6 +334,15 @@ class Pipeline:
             Characters of a passage for each hit in it, in whole sentences; `"auto"` is 2,000, None no limit.
         reorder : bool
             Put the best passages at both ends of the context.
+        where : dict, str, list or MetadataFilters, optional
+            What the metadata of a chunk must fulfil, see `resolve_where`. Nothing else is found, read around a hit,
+            cited, or brought back from a conversation.
+        cut : float, optional
+            Of multi-scale retrieval, in (0, 1): units that score less than this share of the best one are left out,
+            even when the budget has room.
+        as_of : str, optional
+            A date, or `"today"`: a statute's name means the edition in force then, and the others are marked. By
+            default the newest that is not repealed.
 
         Raises
         ------
@@ -314,14 +351,16 @@ class Pipeline:
             multi-scale retrieval without policy and reranker uses neither the three counts nor `passage_size`.
         """
         index = index if isinstance(index, Index) else Index.open(index)
+        index = index if as_of is None else index.at(as_of)
         counts = _given(expand_top_k=expand_top_k, max_chunks=max_chunks)
         size = {} if passage_size == "auto" else {"passage_size": passage_size}
         parts = resolve_parts(index, retriever=retriever, reranker=reranker, policy=policy, builder=builder,
                               compressor=compressor, llm=llm, top_k=top_k, budget=budget, tokenizer=tokenizer,
-                              reorder=reorder, **size)
+                              reorder=reorder, where=where, cut=cut, **size)
         refuse_unused(parts, _given(top_k=top_k) | counts | size)
-        return cls(parts.retriever, Expander(index.store, parts.policy, **counts), parts.builder, llm,
-                   reranker=parts.reranker, compressor=parts.compressor)
+        store = filtered_store(index.store, where)
+        return cls(parts.retriever, Expander(store, parts.policy, **counts), parts.builder, llm,
+                   reranker=parts.reranker, compressor=parts.compressor, editions=index.catalogue.edition)
 
     @property
     def parts(self) -> Parts:
@@ -331,7 +370,7 @@ class Pipeline:
     @property
     def reader(self) -> Reader:
         "The parts between what is found and the model."
-        return Reader(self.expander, self.builder, self.compressor, self.history_share)
+        return Reader(self.expander, self.builder, self.compressor, self.history_share, self.editions)
 
     @property
     def reads(self) -> int:
@@ -389,7 +428,7 @@ class Pipeline:
         return await awritten(answer, self.llm, self.prompt)
 
     def passages(self, question: str) -> list[Passage]:
-        """Give the passages of the context, best first, without best sentence and model.
+        """Give the passages of the context, best first, without a model.
 
         Parameters
         ----------
@@ -438,20 +477,63 @@ class Pipeline:
         """
         return _document_ids(self.find(question))
 
+    def as_retriever(self) -> ContextRetriever:
+        """Make a LlamaIndex retriever of everything up to the context.
+
+        Returns
+        -------
+        ContextRetriever
+            Its nodes are the passages of the context, best first, with their ids, scores and metadata; what a model
+            is shown of each is its part of the context, header included.
+        """
+        parts, reader = self.parts, self.reader
+        return ContextRetriever(partial(_context, parts, reader), partial(_acontext, parts, reader))
+
+    def _engine_parts(self, llm: Any) -> dict[str, Any]:
+        "Model, retriever and postprocessors for a stock engine."
+        model = llm or self.llm
+        if model is None:
+            raise InputError("an engine needs a model: pass llm")
+        retriever = self.as_retriever()
+        retriever.best_first, steps = order_steps(self.builder)
+        return {"retriever": retriever, "llm": model, "node_postprocessors": [*steps, JoinContextPostprocessor()]}
+
     def query_engine(self, llm: Any = None, **kwargs: Any) -> Any:
-        """Make a stock LlamaIndex `RetrieverQueryEngine` of the same parts.
+        """Make a stock LlamaIndex `RetrieverQueryEngine` that sends the model what `ask` sends.
 
         Parameters
         ----------
         llm : LLM, optional
             Instead of the pipeline's; `InputError` when there is neither.
         **kwargs
-            For `RetrieverQueryEngine.from_args`.
+            For `RetrieverQueryEngine.from_args`, for example `streaming`.
+
+        Raises
+        ------
+        InputError
+            Without a model, and for a setting that would leave a part of the pipeline out.
         """
         from llama_index.core.query_engine import RetrieverQueryEngine
-        model = llm or self.llm
-        if model is None:
-            raise InputError("a query engine needs a model: pass llm")
-        retriever, steps = _stock_parts(self.retriever, self.expander, self.builder.budget)
-        return RetrieverQueryEngine.from_args(retriever, llm=model, node_postprocessors=steps,
+        check_engine_settings(kwargs)
+        return RetrieverQueryEngine.from_args(**self._engine_parts(llm),
                                               text_qa_template=prompt_template(self.prompt), **kwargs)
+
+    def chat_engine(self, llm: Any = None, **kwargs: Any) -> Any:
+        """Make a stock LlamaIndex `ContextChatEngine`: each message is searched, its context laid out as for `ask`.
+
+        Parameters
+        ----------
+        llm : LLM, optional
+            Instead of the pipeline's; `InputError` when there is neither.
+        **kwargs
+            `chat_history`, `memory`, `system_prompt`, `prefix_messages` or `context_refine_template`.
+
+        Raises
+        ------
+        InputError
+            Without a model, and for a setting that would leave a part of the pipeline out.
+        """
+        from llama_index.core.chat_engine import ContextChatEngine
+        check_engine_settings(kwargs, CHAT_SETTINGS)
+        return ContextChatEngine.from_defaults(**self._engine_parts(llm),
+                                               context_template=prompt_template(self.prompt), **kwargs)

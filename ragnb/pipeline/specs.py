@@ -12,6 +12,8 @@ from functools import partial
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core import Document
+from llama_index.core.schema import TextNode
 
 # %% auto #0
 __all__ = ['RETRIEVERS', 'PLANS', 'RetrieverSpec', 'parse_retriever', 'resolve_retriever', 'Parts', 'refuse_unused',
@@ -19,20 +21,23 @@ __all__ = ['RETRIEVERS', 'PLANS', 'RetrieverSpec', 'parse_retriever', 'resolve_r
 
 # %% ../../nbs/80_pipeline/specs.ipynb #a22b497d
 from ..documents.provisions import cited_spans, look_up_question
-from ..documents.span import InputError
+from ..documents.span import Address, InputError, Span, stitch
+from ..retrieval.arguments import filtered_retriever
 from ..retrieval.bm25 import Bm25Retriever
+from ..retrieval.by_name import ByNameRetriever
+from ..retrieval.hierarchical import build_tree, HierarchicalRetriever
 from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever
 from ..retrieval.multiscale import MultiScaleRetriever
 from ..retrieval.planning import HydeRetriever, MultiQueryRetriever
 from ..retrieval.rerank import resolve_reranker
-from ..expansion.segments import bm25_relevance
 from ..expansion.policy import no_expansion, Policy, resolve_policy
+from ..expansion.segments import bm25_relevance
 from ..context.builders import ContextBuilder, resolve_builder
 from ..context.compress import Compressor, resolve_compressor
 from ..indexing.folder_index import Index
 
 # %% ../../nbs/80_pipeline/specs.ipynb #67fed0d0
-RETRIEVERS: tuple[str, ...] = ("multi-scale", "bm25", "vector", "hybrid")
+RETRIEVERS: tuple[str, ...] = ("multi-scale", "bm25", "vector", "hybrid", "hierarchical")
 PLANS: tuple[str, ...] = ("multi-query", "hyde")
 
 _NUMBER = r"\d+(?:\.\d+)?"
@@ -40,8 +45,9 @@ _GRAMMAR = re.compile(rf"""
     (?: (?P<plan> {'|'.join(PLANS)} ) (?: : | $ ) )?
     (?P<kind> auto | {'|'.join(RETRIEVERS)} )?
     (?: (?<= hybrid ) :                              # only hybrid retrieval takes a method and weights
-        (?P<method> {'|'.join(FUSIONS)} )?
-        (?: : (?P<weights> {_NUMBER} / {_NUMBER} )? )?
+        (?: (?P<method> {'|'.join(FUSIONS)} )
+            (?: : (?P<weights> {_NUMBER} / {_NUMBER} )? )?
+        )?
     )?
 """, re.VERBOSE)
 
@@ -80,14 +86,49 @@ def _hybrid(spec: RetrieverSpec, index: Index, top_k: int) -> HybridRetriever:
     return HybridRetriever(members, top_k, weights=spec.weights, method=spec.method)
 
 # %% ../../nbs/80_pipeline/specs.ipynb #c2daedc2
-def _multiscale(index: Index, top_k: int) -> MultiScaleRetriever:
+def _multiscale(index: Index, top_k: int, cut: float | None = None) -> MultiScaleRetriever:
     "Multi-scale retrieval over the units of an index."
     if index.multiscale is None:
         raise InputError("multi-scale retrieval needs an index of units: make it with `--split units`")
     leads = partial(look_up_question, catalogue=index.catalogue) if len(index.catalogue) else None
     follow = partial(cited_spans, catalogue=index.catalogue) if len(index.catalogue) else None
     return MultiScaleRetriever(index.multiscale, index.store, index.embed_model,
-                               top_k=top_k, leads=leads, follow=follow)
+                               top_k=top_k, leads=leads, follow=follow, cut=cut)
+
+# %% ../../nbs/80_pipeline/specs.ipynb #8ca5b6f4
+def _indexed_documents(index: Index) -> tuple[list[Document], list[TextNode]]:
+    "The documents of an index of units, put together from them, and the units in the order of their vectors."
+    corpus, n = index.multiscale.corpus, len(index.multiscale)
+    places = [corpus.place(row) for row in range(n)]
+    nodes = index.store.get_chunks([str(Address(doc_id, "u", i)) for doc_id, i in places]).all()
+    outlines = index.store.get_outlines(dict.fromkeys(doc_id for doc_id, _ in places)).all()
+    units = [nodes[str(Address(doc_id, "u", i))] for doc_id, i in places]
+    own: dict[str, list[tuple[Span, str]]] = {}
+    for unit in units:
+        own.setdefault(unit.ref_doc_id, []).append((Span(unit.start_char_idx, unit.end_char_idx), unit.text))
+    documents = []
+    for doc_id, parts in own.items():
+        span = Span(min(s.start for s, _ in parts), max(s.end for s, _ in parts))
+        text = " " * span.start + stitch(span, parts, outlines[doc_id].blanks)  # offsets as in the document
+        documents.append(Document(text=text, id_=doc_id, metadata=dict(outlines[doc_id].metadata)))
+    return documents, units
+
+
+def _hierarchical(index: Index, top_k: int) -> HierarchicalRetriever:
+    "Hierarchical retrieval over the units of an index; reads all of them now."
+    if index.multiscale is None or index.embed_model is None or not len(index.multiscale):
+        raise InputError("hierarchical retrieval needs an index of units with their vectors: "
+                         "make it with `--split units`")
+    documents, units = _indexed_documents(index)
+    tree = build_tree(documents, index.embed_model, units=units, vectors=index.multiscale.vectors)
+    return HierarchicalRetriever(tree, index.embed_model, top_k)
+
+# %% ../../nbs/80_pipeline/specs.ipynb #8bf5a88a
+def _by_name(retriever: BaseRetriever, index: Index) -> BaseRetriever:
+    "A retriever that puts first what a question names, where the index holds something with a name."
+    if isinstance(retriever, MultiScaleRetriever) or not any(h.spans for h in index.catalogue.holdings.values()):
+        return retriever
+    return ByNameRetriever(retriever, index.store, partial(look_up_question, catalogue=index.catalogue))
 
 # %% ../../nbs/80_pipeline/specs.ipynb #3fea39b2
 def resolve_retriever(
@@ -95,19 +136,29 @@ def resolve_retriever(
     index: Index,
     top_k: int = 20,             # Hits, >= 1
     llm: Any = None,             # A LlamaIndex LLM, for plans
+    cut: float | None = None,    # Of multi-scale retrieval, see `MultiScaleRetriever`
 ) -> BaseRetriever:
     "Make a retriever over an index from its name."
     if not isinstance(spec, str):
+        if cut is not None:
+            raise InputError(f"cut goes with a retriever's name; {type(spec).__name__} has its own, got cut={cut}")
         return spec
     read = parse_retriever(spec)
     if read.plan and llm is None:
         raise InputError(f"{read.plan} retrieval asks a model: pass llm, or `--llm ollama:MODEL`")
     over_units = read.kind == "multi-scale" or read.kind == "auto" and index.multiscale is not None
+    if cut is not None and not over_units:
+        raise InputError(f"cut goes with multi-scale retrieval, got cut={cut} and {spec!r}")
     kind = replace(read, kind="hybrid") if read.kind == "auto" else read
-    retriever = _multiscale(index, top_k) if over_units else _hybrid(kind, index, top_k)
+    if over_units:
+        retriever = _multiscale(index, top_k, cut)
+    else:
+        retriever = (_hierarchical if kind.kind == "hierarchical" else partial(_hybrid, kind))(index, top_k)
     if read.plan == "multi-query":
-        return MultiQueryRetriever(retriever, llm, top_k=top_k)
-    return HydeRetriever(retriever, llm, index.embed_model) if read.plan else retriever
+        retriever = MultiQueryRetriever(retriever, llm, top_k=top_k)
+    elif read.plan:
+        retriever = HydeRetriever(retriever, llm, index.embed_model)
+    return _by_name(retriever, index)
 
 # %% ../../nbs/80_pipeline/specs.ipynb #38fe9d04
 @dataclass(frozen=True)
@@ -146,13 +197,16 @@ def resolve_parts(
     compressor: str | int | Compressor | None = None,
     llm: Any = None,                                  # For the parts that ask a model
     top_k: int | None = None,                         # Of a retriever that is made here; 20 when None
+    where: Any = None,                                # Of every retriever, see `resolve_where`
+    cut: float | None = None,                         # Of multi-scale retrieval that is made here
     **layout: Any,                                    # Fields of a builder that is made here
 ) -> Parts:
     "Make the parts of a pipeline from objects or their string forms."
     if top_k is not None and not isinstance(retriever, str):
         kind = type(retriever).__name__
         raise InputError(f"top_k goes with a retriever's name; {kind} has its own, got top_k={top_k}")
-    found = resolve_retriever(retriever, index, **({} if top_k is None else {"top_k": top_k}), llm=llm)
+    counts = {} if top_k is None else {"top_k": top_k}
+    found = filtered_retriever(resolve_retriever(retriever, index, llm=llm, cut=cut, **counts), where)
     if policy is None:
         policy = "none" if isinstance(found, MultiScaleRetriever) else "neighbors:1"
     return Parts(

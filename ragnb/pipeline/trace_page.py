@@ -25,10 +25,10 @@ from .trace_data import cell_text, Chunk, rank_label, Trace, uncovered, visible
 # %% ../../nbs/80_pipeline/trace_page.ipynb #b505b48b
 _LIGHT = ("--bg:#fff;--fg:#1a1d21;--soft:#59636e;--line:#d0d7de;--hit:#ffe08a;--hitl:#9a6700;--near:#e6edf5;"
           "--nearl:#57738f;--parent:#dcf2e0;--parentl:#1a7f37;--cited:#eadffb;--citedl:#7a3fc4;--gold:#0b6bcb;"
-          "--best:#b3261e;--bar:#e4e9ee;--mark:#8ea2b7")
+          "--bar:#e4e9ee;--mark:#8ea2b7")
 _DARK = ("--bg:#15181c;--fg:#e6e9ec;--soft:#9aa5b1;--line:#3a424b;--hit:#5c4700;--hitl:#e3b341;--near:#25303c;"
          "--nearl:#8aa5c0;--parent:#163d22;--parentl:#57c373;--cited:#3b2a57;--citedl:#c29bf5;--gold:#6cb6ff;"
-         "--best:#ff8a80;--bar:#262d35;--mark:#66798d")
+         "--bar:#262d35;--mark:#66798d")
 _THEMES = {
     "light": ('body[data-jp-theme-light="true"]', "body.vscode-light", "body.quarto-light",
               '[data-md-color-scheme="default"]'),
@@ -65,7 +65,7 @@ summary.name{font-weight:600}.fold>summary{color:var(--soft);font-size:.85rem}
 .parent{background:var(--parent);border-bottom:2px dashed var(--parentl)}
 .cited{background:var(--cited);border-bottom:4px double var(--citedl)}
 .gold{outline:2px solid var(--gold);outline-offset:-1px}
-.best{text-decoration:underline 2px wavy var(--best);text-underline-offset:.3em}.unread{opacity:.55}
+.unread{opacity:.55}
 [data-k]::before{content:attr(data-k);font-size:.66rem;line-height:1;font-weight:600;background:var(--fg);
 color:var(--bg);border-radius:.2rem;padding:.05rem .25rem;margin:0 .25rem 0 .1rem;vertical-align:.15em;
 white-space:nowrap}
@@ -86,7 +86,7 @@ def _style() -> str:
     "The rules, each bound to the class of the view, on one line."
     def scoped(m: re.Match[str]) -> str:
         return ",".join(f".rt.rt {s}".rstrip() for s in m[1].split(",")) + m[2]
-    return _colours() + re.sub(r"([^{}]*)(\{[^{}]*\})", scoped, _RULES.replace("\n", ""))
+    return _colours() + re.sub(r"(?<![^{}])([^{}]*)(\{[^{}]*\})", scoped, _RULES.replace("\n", ""))
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #f9a816a6
 def _esc(text: object, most: int = 300) -> str:
@@ -115,13 +115,13 @@ def _table(head: Iterable[str], rows: Iterable[str]) -> str:
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #e280c189
 _KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbor": "near"}  # Strongest first
-_EXTRA = ("low", "gold", "best", "unread")  # Shown together with a role
+_EXTRA = ("low", "gold", "unread")  # Shown together with a role
 _BEST = 10                                  # Hits of a lower rank are only underlined
 
 
 class Mark(NamedTuple):
     "A span of a document and how it is shown."
-    kind: str   # A role, or low, gold, best, unread
+    kind: str   # A role, or low, gold, unread
     span: Span
     label: str = ""
 
@@ -236,12 +236,8 @@ def _chips(trace: Trace, p: Passage) -> str:
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #8932c2a4
 def _overlays(trace: Trace, doc_id: str) -> list[Mark]:
-    "Evidence and the best sentence of a document."
-    out = [Mark("gold", e.span, f"evidence {n}") for n, e in enumerate(trace.evidence, 1) if e.doc_id == doc_id]
-    best = trace.answer.best if trace.answer else None
-    if best and trace.read[best[0]].doc_id == doc_id:
-        out.append(Mark("best", best[1]))
-    return out
+    "The evidence in a document."
+    return [Mark("gold", e.span, f"evidence {n}") for n, e in enumerate(trace.evidence, 1) if e.doc_id == doc_id]
 
 def _marks(trace: Trace, p: Passage) -> list[Mark]:
     "The marks of a passage."
@@ -303,8 +299,6 @@ def _legend(trace: Trace) -> str:
         keys.append(("hit low", f"hit below rank {_BEST}"))
     if trace.evidence:
         keys.append(("gold", "evidence"))
-    if trace.answer and trace.answer.best:
-        keys.append(("best", "best sentence"))
     if any(uncovered(p.span, trace.read_of(p.doc_id)) for p in trace.passages):
         keys.append(("unread", f"not read ({trace.unread})"))
     return _tag("div", "".join(_tag("span", label, kind) for kind, label in keys), "key")

@@ -5,9 +5,9 @@
 # %% ../../nbs/40_retrieval/bm25.ipynb #99bd49d5
 from __future__ import annotations
 
+import copy
 import asyncio
 import json
-import math
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +28,9 @@ __all__ = ['IDFS', 'VARIANTS', 'Bm25Parameters', 'compute_idf', 'saturate', 'Bm2
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #411f91d2
 from ..documents.span import id_key, IndexMismatchError, InputError, MissingChunkError
+from ..storage.filtered import filtered_store, FilteredStore
+from ..storage.filters import all_of, Filter, resolve_where, seen_metadata
+from .arguments import check_counts, is_number
 from .term_counts import check_tokens, read_counts, TermCounts, write_any_json, write_counts
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #f7b7882b
@@ -62,7 +65,7 @@ class Bm25Parameters:
             raise InputError(f"idf must be one of {', '.join(IDFS)}, got {self.idf!r}")
         for name in ("k1", "b", "epsilon", "delta"):
             value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and math.isfinite(value) and value >= 0):
+            if not is_number(value):
                 raise InputError(f"{name} must be a finite number >= 0, got {value!r}")
         if self.b > 1:
             raise InputError(f"b must be in [0, 1], got {self.b}")
@@ -251,13 +254,23 @@ def _found(scorer: Bm25Scorer, postings: Sequence[_Posting], k: int) -> tuple[np
     return rows, matched[rows]
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #09537c67
-def _best(scorer: Bm25Scorer, query_tokens: Sequence[str], k: int) -> list[tuple[str, float]]:
+def _limited(postings: Iterable[_Posting], among: np.ndarray) -> list[_Posting]:
+    "Postings of some documents only; terms that none of them holds are left out."
+    out = []
+    for weight, rows, counts in postings:
+        keep = among[rows]
+        if keep.any():
+            out.append(_Posting(weight, rows[keep], counts[keep]))
+    return out
+
+def _best(scorer: Bm25Scorer, query_tokens: Sequence[str], k: int, among: np.ndarray | None) -> list[tuple[str, float]]:
     "(id, score > 0) of the k best, ties in address order."
     postings, ids = scorer.postings(query_tokens), scorer.counts.ids
+    everywhere = scorer.everywhere(postings)
+    postings = postings if among is None else _limited(postings, among)
     if not postings:
         return []
     rows, scores = _found(scorer, postings, k)
-    everywhere = scorer.everywhere(postings)
     keep = (scores + everywhere > 0) & (scores >= _kth(scores, k))
     found = zip(rows[keep].tolist(), scores[keep].tolist())
     best = sorted(found, key=lambda x: (-x[1], id_key(ids[x[0]])))[:k]
@@ -399,11 +412,11 @@ class Bm25:
         self,
         query_tokens: Sequence[str],
         k: int = 10,                  # At most so many results, >= 1
+        among: np.ndarray | None = None,  # Shape (n_documents,): True for those that may be found; all when None
     ) -> list[tuple[str, float]]:     # (id, score > 0), best first, ties in address order; may be shorter than k
         "Find the best documents among those that share a term with the query."
-        if k < 1:
-            raise InputError(f"k must be >= 1, got {k}")
-        return _best(self.scorer, query_tokens, k)
+        check_counts(k=k)
+        return _best(self.scorer, query_tokens, k, among)
 
     def save(
         self,
@@ -453,6 +466,15 @@ def compare_with_rank_bm25(
     return max(map(float, differences), default=0.0)
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #12dc655e
+def _narrowed(source: Any, where: Filter | None) -> Any:
+    "A mapping or a store behind a filter."
+    if where is None:
+        return source
+    if isinstance(source, Mapping):
+        return {i: node for i, node in source.items() if where.holds(seen_metadata(node))}
+    return filtered_store(source, where)
+
+
 def _fetch(source: Any, ids: list[str]) -> dict[str, TextNode]:
     "Read nodes by id, in one call, from a mapping or a store."
     if not ids:
@@ -479,6 +501,9 @@ class Bm25Retriever(BaseRetriever):
         What happens when `nodes` does not hold a chunk that was found: "raise" or "skip".
     callback_manager : CallbackManager, optional
         Of LlamaIndex.
+    where : dict, str or MetadataFilters, optional
+        What the metadata of a chunk must fulfil, see `resolve_where`; `top_k` among those. Words are weighed by the
+        whole index.
 
     Raises
     ------
@@ -496,16 +521,43 @@ class Bm25Retriever(BaseRetriever):
         top_k: int = 10,
         missing: str = "raise",
         callback_manager: CallbackManager | None = None,
+        where: Any = None,
     ) -> None:
-        if top_k < 1:
-            raise InputError(f"top_k must be >= 1, got {top_k}")
+        check_counts(top_k=top_k)
         if missing not in ("raise", "skip"):
             raise InputError(f"missing must be 'raise' or 'skip', got {missing!r}")
         if tokenizer is None:
             from ragnb.documents.text import word_tokens as tokenizer
-        self.bm25, self.nodes, self.tokenizer = bm25, nodes, tokenizer
-        self.top_k, self.missing = top_k, missing
+        wanted = resolve_where(where)
+        self.bm25, self.nodes, self.tokenizer = bm25, _narrowed(nodes, wanted), tokenizer
+        self.top_k, self.missing, self.where = top_k, missing, wanted
+        self._rows: tuple[Any, Any, np.ndarray] | None = None   # Scorer and ids that the rows were found for
         super().__init__(callback_manager=callback_manager)
+
+    def filtered(
+        self,
+        where: Any,           # As of the class; holds besides the filter that is there
+    ) -> Bm25Retriever:
+        "A copy behind a filter."
+        wanted = resolve_where(where)
+        other = copy.copy(self)
+        other.nodes, other.where, other._rows = _narrowed(self.nodes, wanted), all_of(self.where, wanted), None
+        return other
+
+    def _among(self) -> np.ndarray | None:
+        "The rows that may be found, looked up once for each state of index and store; None for all."
+        if isinstance(self.nodes, Mapping):
+            allowed = self.nodes if self.where is not None else None
+        else:
+            allowed = self.nodes.matching() if isinstance(self.nodes, FilteredStore) else None
+        if allowed is None:
+            return None
+        scorer = self.bm25.scorer
+        if self._rows is None or self._rows[0] is not scorer or self._rows[1] is not allowed:
+            mask = np.zeros(len(self.bm25), bool)
+            mask[[row for i in allowed if (row := self.bm25.rows.get(i)) is not None]] = True
+            self._rows = scorer, allowed, mask
+        return self._rows[2]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self._find(query_bundle.query_str)
@@ -517,7 +569,7 @@ class Bm25Retriever(BaseRetriever):
         "Tokenise, rank, fetch."
         if not query or not query.strip():
             raise InputError(f"query must hold text, got {query!r}")
-        ranked = self.bm25.top_k(self.tokenizer(query), self.top_k)
+        ranked = self.bm25.top_k(self.tokenizer(query), self.top_k, self._among())
         nodes = _fetch(self.nodes, [i for i, _ in ranked])
         lost = [i for i, _ in ranked if i not in nodes]
         if lost and self.missing == "raise":
@@ -530,6 +582,7 @@ class Bm25Retriever(BaseRetriever):
         nodes: Iterable[TextNode],
         tokenizer: Callable[[str], Sequence[str]] | None = None,
         top_k: int = 10,
+        where: Any = None,
         **parameters: Any,
     ) -> Bm25Retriever:
         """Index nodes and retrieve from them.
@@ -542,6 +595,8 @@ class Bm25Retriever(BaseRetriever):
             Text -> tokens; `ragnb.documents.text.word_tokens` when None.
         top_k : int
             At most so many nodes a query, >= 1.
+        where : dict, str or MetadataFilters, optional
+            As of the class.
         **parameters
             Of `Bm25`: k1, b, epsilon, variant, idf, delta.
 
@@ -564,4 +619,4 @@ class Bm25Retriever(BaseRetriever):
             token_lists = map(tokenizer, texts)
         bm25 = Bm25(**parameters)
         bm25.add([node.node_id for node in nodes], token_lists)
-        return cls(bm25, {node.node_id: node for node in nodes}, tokenizer, top_k)
+        return cls(bm25, {node.node_id: node for node in nodes}, tokenizer, top_k, where=where)

@@ -5,7 +5,7 @@
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #c64dacec
 from __future__ import annotations
 
-import math
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add
@@ -24,6 +24,8 @@ from ..documents.text import word_tokens, word_tokens_batch
 from ..chunking.base import SpanNodeParser
 from ..chunking.structure import TextNodeParser
 from ..chunking.summaries import Section, summarise_sections
+from ..storage.filters import Filter, resolve_where, seen_metadata
+from .arguments import check_counts, check_weights
 from .bm25 import Bm25
 from .hybrid import check_question
 
@@ -64,6 +66,15 @@ class Layer:
     ) -> np.ndarray:             # Shape (n,), >= 0
         "Add up how far each member stands out for the words and for the vector, in standard deviations."
         return sum(_standard(s) for s in (self.bm25.scores(tokens), self.vectors @ vector))
+
+    def raw(
+        self,
+        tokens: Sequence[str],        # Of the question
+        embedding: Sequence[float],   # Of the question, of any length
+    ) -> np.ndarray:                  # Shape (n,), >= 0; above 0 for a member that matches at all
+        "BM25 and the cosine above 0, as they are."
+        cosine = self.vectors @ _unit_rows(np.asarray(embedding, dtype=np.float32))
+        return self.bm25.scores(tokens) + np.where(cosine > 1e-6, cosine, 0)
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #978c91fb
 def _pooled(vectors: np.ndarray, owner: np.ndarray, n: int) -> np.ndarray:
@@ -134,13 +145,16 @@ def build_tree(
     sections: Sequence[Section] | None = None,  # From `summarise_sections`; None: without a model
     parser: SpanNodeParser | None = None,       # Makes the units (level c, u, s or r); None: sentences, 200 characters
     search: str = "text",                       # What a section is searched by: its "text" or its "entry"
+    units: Sequence[TextNode] | None = None,    # Made already, in document order; None: by `parser`
+    vectors: np.ndarray | None = None,          # Of `units`, shape (n, dims), by `embed_model`; None: embedded here
 ) -> SectionTree:                               # `InputError` when the documents hold no text
     "Build the three layers of a corpus."
     if search not in ("text", "entry"):
         raise InputError(f"search must be 'text' or 'entry', got {search!r}")
     parser = parser or TextNodeParser(size=200, overlap=0)
     sections = list(sections if sections is not None else summarise_sections(documents)[0])
-    units = [n for d in documents for n in parser.parse(d)[0] if n.metadata["level"] in "ucsr"]
+    if units is None:
+        units = [n for d in documents for n in parser.parse(d)[0] if n.metadata["level"] in "ucsr"]
     if not units or not sections:
         counts = f"{len(documents)} documents, {len(sections)} sections, {len(units)} units"
         raise InputError(f"the documents hold no text: {counts}")
@@ -148,13 +162,14 @@ def build_tree(
     at = {d: i for i, d in enumerate(doc_ids)}
     document_of = np.array([at[s.doc_id] for s in sections])
     words = list(word_tokens_batch(n.text for n in units))
-    lowest = Layer.of([n.node_id for n in units], words, _embedded(embed_model, [n.text for n in units]))
+    known = _embedded(embed_model, [n.text for n in units]) if vectors is None else _unit_rows(vectors)
+    lowest = Layer.of([n.node_id for n in units], words, known.astype(np.float32))
     middle, own = _section_layer(sections, lowest, words, section_of, embed_model if search == "entry" else None)
     titles = {d.node_id: str(d.metadata.get("title") or "") for d in documents}
     own_titles = word_tokens_batch(titles.get(d, "") for d in doc_ids)
     above = list(map(add, _gathered(own, document_of, len(doc_ids)), own_titles))
     top = Layer.of(doc_ids, above, _pooled(middle.vectors, document_of, len(doc_ids)))
-    return SectionTree(units, sections, doc_ids, section_of, document_of, (lowest, middle, top))
+    return SectionTree(list(units), sections, doc_ids, section_of, document_of, (lowest, middle, top))
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #0c83eaa0
 def _best(scores: np.ndarray, n: int | None, among: np.ndarray | None = None) -> np.ndarray:
@@ -167,6 +182,11 @@ def _best(scores: np.ndarray, n: int | None, among: np.ndarray | None = None) ->
     return keep & among
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #6243fed7
+def _units_through(tree: SectionTree, where: Filter | None) -> np.ndarray:
+    "True for the units that a filter lets through."
+    return np.array([where is None or where.holds(seen_metadata(n)) for n in tree.units], bool)
+
+
 class HierarchicalRetriever(BaseRetriever):
     """Retrieve units by the scores of their document, their section and themselves.
 
@@ -186,6 +206,8 @@ class HierarchicalRetriever(BaseRetriever):
         Best units by their own score, wherever they are, that take part beside the beam, >= 0.
     weights : tuple of float
         Of unit, section and document; three numbers >= 0, not all 0.
+    where : dict, str or MetadataFilters, optional
+        What the metadata of a unit must fulfil, see `resolve_where`; beams are drawn among what holds such units.
 
     Raises
     ------
@@ -196,15 +218,24 @@ class HierarchicalRetriever(BaseRetriever):
     def __init__(
         self, tree: SectionTree, embed_model: Any, top_k: int = 10, n_documents: int | None = None,
         n_sections: int | None = None, n_free: int = 100, weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+        where: Any = None,
     ) -> None:
         super().__init__()
-        if top_k < 1 or n_free < 0 or any(n is not None and n < 1 for n in (n_documents, n_sections)):
-            got = f"top_k={top_k}, n_documents={n_documents}, n_sections={n_sections}, n_free={n_free}"
-            raise InputError(f"top_k and beams must be >= 1 and n_free >= 0, got {got}")
-        if len(weights) != 3 or not all(0 <= w < math.inf for w in weights) or not any(weights):
-            raise InputError(f"weights must be three numbers >= 0, not all 0, got {weights}")
+        check_counts(top_k=top_k, n_documents=n_documents, n_sections=n_sections)
+        check_counts(0, n_free=n_free)
+        check_weights(weights, 3)
         self.tree, self.embed_model, self.top_k, self.weights = tree, embed_model, top_k, weights
         self.n_documents, self.n_sections, self.n_free = n_documents, n_sections, n_free
+        self._among = _units_through(tree, resolve_where(where))
+
+    def filtered(
+        self,
+        where: Any,           # As of the class; holds besides the filter that is there
+    ) -> HierarchicalRetriever:
+        "A copy behind a filter."
+        other = copy.copy(self)
+        other._among = self._among & _units_through(self.tree, resolve_where(where))
+        return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         question = check_question(query_bundle.query_str)
@@ -216,13 +247,16 @@ class HierarchicalRetriever(BaseRetriever):
         return self._ranked(question, embedding)
 
     def _ranked(self, question: str, embedding: Sequence[float]) -> list[NodeWithScore]:
-        "The best units that take part; scores are >= 0, units without any score are left out."
+        "The best units that take part; scores are >= 0, behind them what matched at all, by its raw score."
         scores, part = self.scores(question, embedding)
-        found, units = np.flatnonzero(part & (scores > 0)), self.tree.units
+        raw, units = self.tree.layers[0].raw(word_tokens(question), embedding), self.tree.units
+        found = np.flatnonzero(part & ((scores > 0) | (raw > 0)))
         if len(found) > self.top_k:
             last = np.partition(scores[found], len(found) - self.top_k)[len(found) - self.top_k]
             found = found[scores[found] >= last]
-        order = sorted(found.tolist(), key=lambda i: (-round(float(scores[i]), 9), id_key(units[i].node_id)))
+        def place(i: int) -> tuple:
+            return -round(float(scores[i]), 9), -round(float(raw[i]), 9) * (scores[i] == 0), id_key(units[i].node_id)
+        order = sorted(found.tolist(), key=place)
         out = []
         for i in order[:self.top_k]:
             node = units[i].model_copy(update={"metadata": dict(units[i].metadata)})
@@ -251,6 +285,8 @@ class HierarchicalRetriever(BaseRetriever):
         unit, section, document = (layer.scores(tokens, vector) for layer in tree.layers)
         w = self.weights
         above = w[1] * section + w[2] * document[tree.document_of]
-        beam = _best(document, self.n_documents)[tree.document_of]
-        beam = _best(above, self.n_sections, beam)
-        return w[0] * unit + above[tree.section_of], beam[tree.section_of] | _best(unit, self.n_free)
+        sections = np.bincount(tree.section_of[self._among], minlength=len(section)) > 0
+        documents = np.bincount(tree.document_of[sections], minlength=len(document)) > 0
+        beam = _best(document, self.n_documents, documents)[tree.document_of]
+        beam = _best(above, self.n_sections, beam & sections)[tree.section_of] & self._among
+        return w[0] * unit + above[tree.section_of], beam | _best(unit, self.n_free, self._among)

@@ -5,6 +5,7 @@
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b9392d99
 from __future__ import annotations
 
+import copy
 import asyncio
 import math
 import statistics
@@ -20,8 +21,10 @@ __all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle',
            'HybridRetriever']
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b77c3115
-from ..documents.span import id_key, InputError
-from ..storage.store import ChunkStore
+from ..documents.span import id_key, InputError, Why
+from ..storage.filtered import filtered_store
+from ..storage.store import ChunkReader
+from .arguments import check_counts, check_weights, filtered_retriever, is_number
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b3c30be7
 def _by_score(parts: Mapping[str, Iterable[float]]) -> list[tuple[str, float]]:
@@ -36,10 +39,9 @@ def rrf(
     weights: Sequence[float] | None = None,   # One for each ranking, >= 0; all 1 when None
 ) -> list[tuple[str, float]]:                 # (id, score), best first
     "Fuse rankings by reciprocal rank."
-    weights = [1.0] * len(rankings) if weights is None else list(weights)
-    if not 0 < k < math.inf or len(weights) != len(rankings) or not all(0 <= w < math.inf for w in weights):
-        raise InputError(f"rrf needs k > 0 and one weight >= 0 for each of {len(rankings)} rankings, "
-                         f"got k={k}, weights={weights}")
+    weights = check_weights(weights, len(rankings))
+    if not is_number(k) or not k:
+        raise InputError(f"rrf needs k > 0, got k={k}")
     parts: dict[str, list[float]] = {}
     for ranking, weight in zip(rankings, weights):
         for rank, i in enumerate(dict.fromkeys(ranking), 1):
@@ -65,10 +67,9 @@ def fuse_scores(
     weights: Sequence[float] | None = None,   # One for each mapping, >= 0; all 1 when None
 ) -> list[tuple[str, float]]:                 # (id, score >= 0), best first
     "Fuse scored lists after putting each on a scale of its own."
-    weights = [1.0] * len(lists) if weights is None else list(weights)
-    if method not in FUSIONS[1:] or len(weights) != len(lists) or not all(0 <= w < math.inf for w in weights):
-        raise InputError(f"fuse_scores needs method weighted or zscore and one weight >= 0 for each of {len(lists)} "
-                         f"lists, got {method!r}, weights={weights}")
+    weights = check_weights(weights, len(lists))
+    if method not in FUSIONS[1:]:
+        raise InputError(f"fuse_scores needs method weighted or zscore, got {method!r}")
     parts: dict[str, list[float]] = {}
     for scores, weight in zip(lists, weights):
         low, size = _scale(list(scores.values()), method)
@@ -98,14 +99,14 @@ class VectorRetriever(BaseRetriever):
 
     Parameters
     ----------
-    store : ChunkStore
+    store : ChunkReader
         Holds the chunks and their vectors.
     embed_model : BaseEmbedding
         Of LlamaIndex, the one the store was filled with.
     top_k : int
         Hits returned, >= 1.
-    where : dict, optional
-        Keep chunks whose metadata equal these values.
+    where : dict, str or MetadataFilters, optional
+        What the metadata of a chunk must fulfil, see `resolve_where`; `top_k` among those.
 
     Raises
     ------
@@ -115,27 +116,35 @@ class VectorRetriever(BaseRetriever):
 
     def __init__(
         self,
-        store: ChunkStore,
+        store: ChunkReader,
         embed_model: Any,
         top_k: int = 10,
-        where: Mapping[str, Any] | None = None,
+        where: Any = None,
     ) -> None:
         super().__init__()
-        if top_k < 1:
-            raise InputError(f"top_k must be >= 1, got {top_k}")
-        self.store, self.embed_model, self.top_k, self.where = store, embed_model, top_k, where
+        check_counts(top_k=top_k)
+        self.store, self.embed_model, self.top_k = filtered_store(store, where), embed_model, top_k
+
+    def filtered(
+        self,
+        where: Any,           # As of the class; holds besides the filter that is there
+    ) -> VectorRetriever:
+        "A copy behind a filter."
+        other = copy.copy(self)
+        other.store = filtered_store(self.store, where)
+        return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         embedding = query_bundle.embedding
         if not embedding:
             embedding = self.embed_model.get_query_embedding(check_question(query_bundle.query_str))
-        return self.store.search(embedding, self.top_k, self.where)
+        return self.store.search(embedding, self.top_k)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         embedding = query_bundle.embedding
         if not embedding:
             embedding = await self.embed_model.aget_query_embedding(check_question(query_bundle.query_str))
-        return await asyncio.to_thread(self.store.search, embedding, self.top_k, self.where)
+        return await asyncio.to_thread(self.store.search, embedding, self.top_k)
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #2fc49ba8
 @dataclass(frozen=True)
@@ -144,6 +153,7 @@ class Fusion:
     hits: list[NodeWithScore]                            # Best first
     members: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)  # Member -> id -> (rank, its score)
     ranking: Any = field(default=None, compare=False)    # A `Ranking` of the retriever's own, where it has one
+    why: Mapping[str, Why] = field(default_factory=dict)  # Id -> reason of a hit that is not there by its rank
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #eaaa0f8e
 def fuse_hits(
@@ -183,9 +193,11 @@ class HybridRetriever(BaseRetriever):
     k : float
         Constant of reciprocal rank fusion, > 0.
     weights : sequence of float, optional
-        One for each member, >= 0; all 1 when None.
+        One for each member, >= 0, not all 0; all 1 when None.
     method : str
         One of `FUSIONS`: "rrf", "weighted" or "zscore".
+    where : dict, str or MetadataFilters, optional
+        Handed on to every member, see `filtered_retriever`.
 
     Raises
     ------
@@ -200,14 +212,25 @@ class HybridRetriever(BaseRetriever):
         k: float = 60,
         weights: Sequence[float] | None = None,
         method: str = "rrf",
+        where: Any = None,
     ) -> None:
         super().__init__()
-        if not members or top_k < 1 or method not in FUSIONS:
-            raise InputError(f"a hybrid retriever needs members, top_k >= 1 and a method of {', '.join(FUSIONS)}, "
-                             f"got {len(members)} members, top_k={top_k}, {method!r}")
-        self.members, self.top_k = dict(members), top_k
+        check_counts(top_k=top_k)
+        if not members or method not in FUSIONS:
+            raise InputError(f"a hybrid retriever needs members and a method of {', '.join(FUSIONS)}, "
+                             f"got {len(members)} members, {method!r}")
+        self.members, self.top_k = {name: filtered_retriever(m, where) for name, m in members.items()}, top_k
         self.k, self.weights, self.method = k, weights, method
         rrf([[] for _ in self.members], k, weights)  # refuse bad constants now, not at the first question
+
+    def filtered(
+        self,
+        where: Any,           # As of the class; holds besides the filters of the members
+    ) -> HybridRetriever:
+        "A copy with filtered members."
+        other = copy.copy(self)
+        other.members = {name: filtered_retriever(m, where) for name, m in self.members.items()}
+        return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self.fuse(query_bundle).hits

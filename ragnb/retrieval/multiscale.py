@@ -5,6 +5,7 @@
 # %% ../../nbs/40_retrieval/multiscale.ipynb #8ac010b8
 from __future__ import annotations
 
+import copy
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,14 +18,16 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['QUESTION_WORDS', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score', 'take_units', 'UnitReader',
-           'MultiScaleRanking', 'KnownPlace', 'put_first', 'known_places', 'MultiScaleRetriever']
+__all__ = ['QUESTION_WORDS', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score', 'cut_pieces', 'take_units',
+           'UnitReader', 'MultiScaleRanking', 'KnownPlace', 'put_first', 'known_places', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #d1e85e12
 from ..documents.span import Address, InputError, MissingChunkError, Outline, Passage, Span, stitch, Why
 from ..documents.text import trim_span, whole_cut, word_tokens_batch
 from ..chunking.base import set_prefix
+from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
+from .arguments import check_counts, is_number
 from .hybrid import check_question
 from .multiscale_index import MultiScaleIndex, UnitScores
 from .unit_corpus import UnitCorpus
@@ -53,12 +56,24 @@ class Piece(NamedTuple):
 def pieces_by_score(
     corpus: UnitCorpus,
     scores: UnitScores,   # Of its units
-) -> list[Piece]:         # Those above 0, best first, ties by address
+) -> list[Piece]:         # Best first, ties by address; behind those above 0 what matched at all, by its raw score
     "Put scored units in order."
-    keep = np.flatnonzero(scores.total > 0)
-    rows = scores.rows[keep]
-    order = np.lexsort((rows, corpus.address_order[corpus.doc[rows]], -scores.total[keep]))
-    return [Piece(int(scores.rows[i]), float(scores.total[i])) for i in keep[order].tolist()]
+    total = np.maximum(scores.total, 0)
+    keep = np.flatnonzero((total > 0) | (scores.raw > 0))
+    rows, behind = scores.rows[keep], np.where(total > 0, 0, scores.raw)[keep]
+    order = np.lexsort((rows, corpus.address_order[corpus.doc[rows]], -behind, -total[keep]))
+    return [Piece(int(scores.rows[i]), float(total[i])) for i in keep[order].tolist()]
+
+
+def cut_pieces(
+    pieces: Sequence[Piece],   # Best first
+    cut: float | None,         # Share of the best score, in (0, 1); None keeps all
+) -> list[Piece]:
+    "Leave out the pieces whose score is less than a share of the best one."
+    if cut is None or not pieces:
+        return list(pieces)
+    least = cut * pieces[0].score
+    return [p for p in pieces if p.score >= least]
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #1e9962a7
 def _gaps(corpus: UnitCorpus, row: int, taken: Mapping[int, Span]) -> tuple[int | None, int | None]:
@@ -271,7 +286,9 @@ class MultiScaleRanking:
         at = self.scores.position(piece.row)
         sums = {kind: float(z[at]) for kind, z in self.scores.by_kind().items()}
         given = ", ".join(f"{kind} {z:.1f}" for kind, z in sums.items() if z > 0)
-        return Why("hit", "multi-scale", self.ranks[piece.row], detail=given or f"alone, {piece.score:.1f}")
+        if not given:
+            given = f"alone, {piece.score:.1f}" if piece.score else f"matches, {self.scores.raw[at]:.1f}"
+        return Why("hit", "multi-scale", self.ranks[piece.row], detail=given)
 
     def rankers(
         self,
@@ -303,13 +320,14 @@ def put_first(
     corpus: UnitCorpus,
     places: Iterable[KnownPlace],   # In the order of reading
     pieces: Sequence[Piece],        # By score
+    among: np.ndarray | None = None,  # Of each unit: True when it may be read; all when None
 ) -> list[Piece]:                   # Each unit once
     "Put the units of known places ahead of the others."
     known, top = {p.row: p for p in pieces}, pieces[0].score if pieces else 0.0
     first: dict[int, Piece] = {}
     for doc_id, span, why in places:
         for row in corpus.units_in(doc_id, span):
-            if row in first:
+            if row in first or among is not None and not among[row]:
                 continue
             if why.policy == "part" and row in known:  # it is there by its score
                 first[row] = known[row]
@@ -318,27 +336,40 @@ def put_first(
     return [*first.values(), *(p for p in pieces if p.row not in first)]
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #31aeb3d8
+def _readable(corpus: UnitCorpus, doc_id: str, span: Span, among: np.ndarray | None) -> list[int]:
+    "The units in a span that may be read."
+    return [row for row in corpus.units_in(doc_id, span) if among is None or among[row]]
+
+
+def _told(corpus: UnitCorpus, doc_id: str, span: Span, among: np.ndarray | None) -> list[Span]:
+    "A span, or its units that may be read where there are others: only what is read can cite."
+    rows = _readable(corpus, doc_id, span, among)
+    return [span] if len(rows) == len(corpus.units_in(doc_id, span)) else [corpus.span(row) for row in rows]
+
+
 def known_places(
     corpus: UnitCorpus,
     question: str,
     pieces: Sequence[Piece],                                       # By score
     leads: Callable[[str], Sequence[tuple]] | None = None,         # Question -> (document id, span, …) that it names
     follow: Callable[[str, Span], Sequence[tuple]] | None = None,  # (Document id, span) -> (…, label) that it cites
+    among: np.ndarray | None = None,                               # Of each unit: True when it may be read
 ) -> list[KnownPlace]:                                             # In the order of reading; those named are held
     "Find what is read ahead of the ranking."
     by_name = Why("hit", "by name", detail=BY_NAME)
     places = [KnownPlace(doc_id, span, by_name) for doc_id, span, *_ in (leads(question) if leads else ())]
-    places = [p for p in places if corpus.units_in(p.doc_id, p.span)]
+    places = [p for p in places if _readable(corpus, p.doc_id, p.span, among)]
     if not follow or not places and not pieces:
         return places
-    row = corpus.units_in(*places[0][:2])[0] if places else pieces[0].row
+    row = _readable(corpus, *places[0][:2], among)[0] if places else pieces[0].row
     if not places:
         places.append(KnownPlace(*corpus.part_span(row), Why("hit", "part", detail=WITH_FIRST)))
     doc_id, span, _ = places[0]
     source = str(Address(doc_id, "u", corpus.place(row)[1]))
-    for cited_id, cited_span, *label in follow(doc_id, span):
-        why = Why("cited", "citations", 1, source, label[0] if label else "cited by the first hit")
-        places.append(KnownPlace(cited_id, cited_span, why))
+    for part in _told(corpus, doc_id, span, among):
+        for cited_id, cited_span, *label in follow(doc_id, part):
+            why = Why("cited", "citations", 1, source, label[0] if label else "cited by the first hit")
+            places.append(KnownPlace(cited_id, cited_span, why))
     return places
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #5b091ed2
@@ -352,13 +383,6 @@ def _passage_node(passage: Passage) -> TextNode:
     return node
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #44ab5835
-def _check_least(**counts: tuple[int | None, int]) -> None:
-    "Refuse a count that is below its least value."
-    for name, (value, least) in counts.items():
-        if value is not None and value < least:
-            raise InputError(f"{name} must be >= {least}, got {value}")
-
-
 def _text_and_vector(question: str | QueryBundle) -> tuple[str, list[float] | None]:
     "The text of a question, and its vector when it comes with one."
     if isinstance(question, QueryBundle):
@@ -397,11 +421,15 @@ class MultiScaleRetriever(BaseRetriever):
         (Document id, span) of the first part -> (document id, span, label) of what it cites; read after it.
     callback_manager : CallbackManager, optional
         Of LlamaIndex.
+    where : dict, str or MetadataFilters, optional
+        What the metadata of a unit must fulfil, see `resolve_where`; candidates, leads and citations among those.
+    cut : float, optional
+        In (0, 1): units that score less than this share of the best one are left out, even when there is room.
 
     Raises
     ------
     InputError
-        When a count is below its least value.
+        When a count is below its least value, `cut` not in (0, 1), or `where` means nothing.
     """
 
     def __init__(
@@ -409,13 +437,35 @@ class MultiScaleRetriever(BaseRetriever):
         budget: int | None = None, candidates: int | None = 100, grow: int = 3, whole: int = 800,
         search_store: bool = False, leads: Callable[[str], Sequence[tuple]] | None = None,
         follow: Callable[[str, Span], Sequence[tuple]] | None = None, callback_manager: CallbackManager | None = None,
+        where: Any = None, cut: float | None = None,
     ) -> None:
         super().__init__(callback_manager=callback_manager)
-        _check_least(top_k=(top_k, 1), budget=(budget, 1), candidates=(candidates, 1), grow=(grow, 0), whole=(whole, 0))
-        self.index, self.store, self.embed_model = index, store, embed_model
+        check_counts(top_k=top_k, budget=budget, candidates=candidates)
+        check_counts(0, grow=grow, whole=whole)
+        if cut is not None and not (is_number(cut, 0, 1) and cut):
+            raise InputError(f"cut must be in (0, 1), got {cut!r}")
+        self.index, self.store, self.embed_model, self.cut = index, filtered_store(store, where), embed_model, cut
         self.top_k, self.budget, self.candidates, self.grow, self.whole = top_k, budget, candidates, grow, whole
         self.search_store, self.leads, self.follow = search_store, leads, follow
         self.llm_calls = 0
+        self._rows: tuple[Any, Any, np.ndarray] | None = None   # Corpus and ids that the rows were found for
+
+    def filtered(self, where: Any) -> MultiScaleRetriever:
+        "A copy behind a filter, besides the one that is there."
+        other = copy.copy(self)
+        other.store, other._rows = filtered_store(self.store, where), None
+        return other
+
+    def _among(self) -> np.ndarray | None:
+        "Of each unit: may it be found? Looked up once for each state of index and store; None for all."
+        if not isinstance(self.store, FilteredStore):
+            return None
+        corpus, allowed = self.index.corpus, self.store.matching()
+        if self._rows is None or self._rows[0] is not corpus or self._rows[1] is not allowed:
+            mask = np.zeros(len(corpus), bool)
+            mask[[row for i in allowed if (row := corpus.row_of(i)) is not None]] = True
+            self._rows = corpus, allowed, mask
+        return self._rows[2]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self._results(self.rank(query_bundle))
@@ -491,8 +541,9 @@ class MultiScaleRetriever(BaseRetriever):
         if self.search_store and embedding is not None and self.candidates:
             nearest = [h.node_id for h in self.store.search(embedding, self.candidates, {"level": "u"})]
         terms = query_terms(text, self.index.tokenizer)
-        scores = self.index.score(terms, embedding, self.candidates, self.grow, self.whole, nearest)
-        return MultiScaleRanking(self.index, reader, self.led(text, pieces_by_score(reader.corpus, scores)), scores)
+        scores = self.index.score(terms, embedding, self.candidates, self.grow, self.whole, nearest, self._among())
+        pieces = cut_pieces(pieces_by_score(reader.corpus, scores), self.cut)
+        return MultiScaleRanking(self.index, reader, self.led(text, pieces), scores)
 
     def led(
         self,
@@ -500,5 +551,5 @@ class MultiScaleRetriever(BaseRetriever):
         pieces: Sequence[Piece],    # By score
     ) -> list[Piece]:               # Each unit once
         "Put what the question names, and what the first part cites, ahead of other units."
-        places = known_places(self.index.corpus, question, pieces, self.leads, self.follow)
-        return put_first(self.index.corpus, places, pieces)
+        corpus, among = self.index.corpus, self._among()
+        return put_first(corpus, known_places(corpus, question, pieces, self.leads, self.follow, among), pieces, among)

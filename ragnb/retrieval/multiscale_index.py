@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,9 @@ from ..documents.text import word_tokens_batch
 from ..chunking.base import SpanNodeParser
 from ..chunking.units import UnitNodeParser
 from .bm25 import Bm25
-from .signals import field_scores, node_vectors, TermStatistics, UnitVectors, VectorWindows, WordWindows
+from ragnb.retrieval.signals import (
+    field_scores, field_values, node_vectors, TermStatistics, UnitVectors, VectorWindows, WordWindows
+)
 from .unit_corpus import check_scales, SCALES, UnitCorpus, units_by_document, UnitTable
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #8aff951b
@@ -38,6 +40,7 @@ class UnitScores:
     vectors: np.ndarray  # Shape (scales, rows): z-scores of the cosine, clipped at 0
     title: np.ndarray    # z-scores of the document's title
     name: np.ndarray     # z-scores of the part's name
+    raw: np.ndarray      # BM25, cosine above 0, title and name as they are; above 0 for what matched at all
 
     @classmethod
     def empty(
@@ -46,7 +49,7 @@ class UnitScores:
     ) -> UnitScores:
         "No units."
         none, by_scale = np.zeros(0), np.zeros((n, 0))
-        return cls(np.zeros(0, np.int64), none, by_scale, by_scale, none, none)
+        return cls(np.zeros(0, np.int64), none, by_scale, by_scale, none, none, none)
 
     def position(
         self,
@@ -140,11 +143,13 @@ class UnitScorer:
         k: int,                           # Units from each signal
         dots: np.ndarray | None,          # Of the question's vector with all units, when known
         nearest: Sequence[str] = (),      # Addresses of the best units by vector, where `dots` are not known
+        among: np.ndarray | None = None,  # Of each unit: True when it may be found; all when None
     ) -> np.ndarray:                      # Positions, rising
         "The best units by words, and the best by vector."
-        by_word = [self.corpus.row_of(i) for i, _ in self.words.top_k([*Counter(terms).elements()], k)] if terms else []
+        tokens = [*Counter(terms).elements()]
+        by_word = [self.corpus.row_of(i) for i, _ in self.words.top_k(tokens, k, among)] if terms else []
         if dots is not None:
-            by_vector = self.by_vector.nearest(dots, k).tolist()
+            by_vector = self.by_vector.nearest(dots, k, among).tolist()
         else:
             by_vector = [row for i in nearest if (row := self.corpus.row_of(i)) is not None]
         return np.unique(np.array(by_word + by_vector, np.int64))
@@ -157,6 +162,7 @@ class UnitScorer:
         grow: int = 3,                            # Neighbors of a candidate that are scored too, each side
         whole: int = 800,                         # Characters; a shorter record is ranked, and read, as one
         nearest: Sequence[str] | None = None,     # Addresses of the best units by vector, from another index
+        among: np.ndarray | None = None,          # Of each unit: True when it may be found; all when None
     ) -> UnitScores:
         "Score the candidates of a question on every scale."
         counts, q, n = Counter(terms), self._checked(query), len(self.vectors.scales)
@@ -164,30 +170,33 @@ class UnitScorer:
         if candidates is None:
             rows = np.arange(len(self.corpus))
         else:
-            found = self.candidates(counts, candidates, dots, () if q is None else nearest or ())
+            found = self.candidates(counts, candidates, dots, () if q is None else nearest or (), among)
             rows = grown_candidates(self.corpus, found, grow, whole)
+        rows = rows if among is None else rows[among[rows]]
         if not len(rows):
             return UnitScores.empty(n)
         words = self.by_word.scores(counts, rows)
         vectors = np.zeros((n, len(rows))) if q is None else self.by_vector.scores(q, rows, dots)
-        title, name = self._fields(terms, rows)
+        plain, (title, name, fields) = self._plain(terms, q, rows), self._fields(terms, rows)
         total = words.sum(axis=0) + vectors.sum(axis=0) + title + name
-        total = total if total.any() else self._plain(terms, q, rows)
-        return UnitScores(rows, adjusted_totals(self.corpus, rows, total, whole), words, vectors, title, name)
+        total, raw = total if total.any() else plain, plain + fields
+        total, raw = (adjusted_totals(self.corpus, rows, x, whole) for x in (total, raw))
+        return UnitScores(rows, total, words, vectors, title, name, raw)
 
-    def _fields(self, terms: Sequence[str], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        "z-scores of titles, and of names of parts."
-        c = self.corpus
-        return (field_scores(self.titles, terms, c.doc, c.n_units, rows),
-                field_scores(self.names, terms, c.part, c.part_units, rows))
+    def _fields(self, terms: Sequence[str], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        "z-scores of titles, and of names of parts; BM25 of both as it is."
+        c, none = self.corpus, np.zeros(0)
+        titles, names = (x.scores(terms) if len(x) else none for x in (self.titles, self.names))
+        plain = field_values(titles, c.doc, rows) + field_values(names, c.part, rows)
+        return field_scores(titles, c.doc, c.n_units, rows), field_scores(names, c.part, c.part_units, rows), plain
 
     def _plain(self, terms: Sequence[str], query: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
-        "BM25 and cosine as they are, for a corpus where nothing varies."
+        "BM25 and cosine as they are: for a corpus where nothing varies, and behind what stands out."
         cosine = self.vectors.vectors[rows] @ query if query is not None else np.zeros(len(rows))
         return self.words.scores(list(terms))[rows] + np.where(cosine > 1e-6, cosine, 0)
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #e824a165
-_FORMAT, _VERSION, _DATA, _HEADER = "ragnb-multiscale", 1, "multiscale-data-", "multiscale.json"
+_FORMAT, _VERSIONS, _DATA, _HEADER = "ragnb-multiscale", (1, 2), "multiscale-data-", "multiscale.json"
 
 
 @contextmanager
@@ -213,9 +222,9 @@ def _new_data(
 def _read_header(folder: Path) -> dict[str, Any]:
     "The header of a saved index; ValueError for another format."
     header = json.loads((folder / _HEADER).read_bytes())
-    found = (header.get("format"), header.get("version"))
-    if found != (_FORMAT, _VERSION):
-        raise ValueError(f"format {found}, this ragnb reads {(_FORMAT, _VERSION)}")
+    form, version = header.get("format"), header.get("version")
+    if form != _FORMAT or version not in _VERSIONS:
+        raise ValueError(f"format {(form, version)}, this ragnb reads {_FORMAT!r} of version {_VERSIONS}")
     return header
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #b08da5db
@@ -278,7 +287,7 @@ class UnitData:
         units, parts = np.repeat(lost, corpus.n_units), np.repeat(lost, corpus.n_parts)
         for bm25, rows in ((self.words, units), (self.titles, lost), (self.names, parts)):
             bm25.remove([bm25.ids[row] for row in np.flatnonzero(rows)])
-        self.unit_vectors = self.unit_vectors.without(units, corpus.n_units[lost])
+        self.unit_vectors = self.unit_vectors.without(units)
         self.corpus = corpus.without(gone)
 
     def write(
@@ -302,7 +311,8 @@ class UnitData:
             mapped = {"vectors"} if mmap else set()
             return {n: np.load(data / f"{n}.npy", "r" if n in mapped else None, allow_pickle=False) for n in names}
         self.corpus = UnitCorpus(ids, **arrays(self.corpus.arrays()))
-        self.unit_vectors = UnitVectors(self.scales, **arrays(self.unit_vectors.arrays()))
+        kept = UnitVectors(self.scales, n_units=self.corpus.n_units, **arrays(("vectors", "norms")))
+        self.unit_vectors = kept if kept.is_small else replace(kept, **arrays(("sums", "squares")))
         self.words, self.titles, self.names = (Bm25.load(data / name, mmap) for name in ("words", "titles", "names"))
         lengths = {len(self.words), len(self.vectors), len(self.unit_vectors.norms)}
         others = len(self.names), len(self.titles), self.unit_vectors.norms.shape[1]
@@ -353,9 +363,10 @@ class MultiScaleIndex(UnitData):
         grow: int = 3,                            # Neighbors of a candidate that are scored too, each side
         whole: int = 800,                         # Characters; a shorter record is ranked, and read, as one
         nearest: Sequence[str] | None = None,     # Addresses of the best units by vector, from another index
+        among: np.ndarray | None = None,          # Of each unit: True when it may be found; all when None
     ) -> UnitScores:
         "Score the candidates of a question on every scale."
-        return self.scorer.score(terms, query, candidates, grow, whole, nearest)
+        return self.scorer.score(terms, query, candidates, grow, whole, nearest, among)
 
     def term_statistics(
         self,
@@ -383,7 +394,7 @@ class MultiScaleIndex(UnitData):
         folder: str | Path,  # Made when absent; an index that is there already is replaced in one step
     ) -> None:
         "Save the index; an error or a kill leaves what was there before."
-        header = {"format": _FORMAT, "version": _VERSION, "scales": self.scales}
+        header = {"format": _FORMAT, "version": _VERSIONS[-1], "scales": self.scales}
         with _new_data(Path(folder)) as data:
             self.write(data)
             text = json.dumps(header | {"data": data.name, "documents": self.corpus.ids}, ensure_ascii=False)

@@ -5,6 +5,7 @@
 # %% ../../nbs/40_retrieval/planning.ipynb #efbc624a
 from __future__ import annotations
 
+import copy
 import asyncio
 import logging
 import re
@@ -25,7 +26,9 @@ __all__ = ['MULTI_QUERY_PROMPT', 'HYDE_PROMPT', 'Plan', 'read_queries', 'Plannin
 
 # %% ../../nbs/40_retrieval/planning.ipynb #eb11dae6
 from ..documents.span import InputError
-from ..models.llm import awithin, error_event, guard_marks, json_values, ModelEvent, shorten, strip_thinking, within
+from ..models.guards import guard_marks
+from ..models.llm import awithin, error_event, json_values, ModelEvent, shorten, strip_thinking, within
+from .arguments import check_counts, filtered_retriever, is_number
 from .hybrid import check_question, fuse_hits, Fusion, question_bundle, rrf
 
 # %% ../../nbs/40_retrieval/planning.ipynb #be8d86cf
@@ -52,7 +55,7 @@ def _texts(value: Any) -> list[str]:
     return [t for v in value for t in _texts(v)] if isinstance(value, (list, tuple)) else []
 
 # %% ../../nbs/40_retrieval/planning.ipynb #8aafa405
-_BULLET = re.compile(r"\s*(?:[-*•·]\s+|\(?\d{1,2}[.):]\s*|Q\d{1,2}[.:)]\s*)")
+_BULLET = re.compile(r"(?<!\s)\s*(?:[-*•·]\s+|\(?\d{1,2}[.):]\s*|Q\d{1,2}[.:)]\s*)")
 
 def _is_item(line: str) -> bool:
     "True for a line that may be an item: not blank, not a fence, not an announcement."
@@ -156,19 +159,31 @@ class PlanningRetriever(BaseRetriever):
         n: int = 1,                    # Texts wanted, >= 1
         timeout: float | None = None,  # Seconds for the call, > 0; the model's own limit when None
         on_plan: Callable[[Plan], Any] | None = None,  # Called with each plan
+        where: Any = None,             # Handed on to the retriever, see `filtered_retriever`
     ) -> None:
         super().__init__()
         if not hasattr(llm, "predict"):
             raise InputError(f"llm must be a LlamaIndex LLM, got {llm!r}")
-        if n < 1 or (timeout is not None and not timeout > 0):
-            raise InputError(f"planning needs at least 1 text and a timeout > 0, got {n} and {timeout}")
-        self.retriever, self.llm, self.n, self.timeout, self.on_plan = retriever, llm, n, timeout, on_plan
+        check_counts(n=n)
+        if timeout is not None and not (is_number(timeout) and timeout):
+            raise InputError(f"timeout must be a number of seconds > 0, got {timeout!r}")
+        self.retriever, self.llm, self.n = filtered_retriever(retriever, where), llm, n
+        self.timeout, self.on_plan = timeout, on_plan
         self._template, self._calls = _checked(prompt, "prompt"), 0
 
     @property
     def llm_calls(self) -> int:
         "Calls of the model so far."
         return self._calls
+
+    def filtered(
+        self,
+        where: Any,               # Handed on to the retriever; holds besides its own
+    ) -> PlanningRetriever:
+        "A copy that asks the same model, over a filtered retriever."
+        other = copy.copy(self)
+        other.retriever = filtered_retriever(self.retriever, where)
+        return other
 
     def read(
         self,
@@ -241,6 +256,8 @@ class MultiQueryRetriever(PlanningRetriever):
         Seconds for the call, > 0; the model's own limit when None.
     on_plan : callable, optional
         Called with each `Plan`.
+    where : dict, str or MetadataFilters, optional
+        Handed on to the retriever, see `filtered_retriever`.
 
     Raises
     ------
@@ -259,11 +276,11 @@ class MultiQueryRetriever(PlanningRetriever):
         prompt: str = MULTI_QUERY_PROMPT,
         timeout: float | None = None,
         on_plan: Callable[[Plan], Any] | None = None,
+        where: Any = None,
     ) -> None:
-        super().__init__(retriever, llm, prompt, n_queries, timeout, on_plan)
-        if top_k < 1:
-            raise InputError(f"top_k must be >= 1, got {top_k}")
-        rrf([[]], k, [weight])  # refuse bad constants now
+        super().__init__(retriever, llm, prompt, n_queries, timeout, on_plan, where)
+        check_counts(top_k=top_k)
+        rrf([[], []], k, [1.0, weight])  # refuse bad constants now
         self.top_k, self.k, self.weight = top_k, k, weight
 
     def read(self, answer: Any, question: str) -> list[str]:
@@ -353,6 +370,8 @@ class HydeRetriever(PlanningRetriever):
         Seconds for the call, > 0; the model's own limit when None.
     on_plan : callable, optional
         Called with each `Plan`.
+    where : dict, str or MetadataFilters, optional
+        Handed on to the retriever, see `filtered_retriever`.
 
     Raises
     ------
@@ -370,11 +389,12 @@ class HydeRetriever(PlanningRetriever):
         prompt: str = HYDE_PROMPT,
         timeout: float | None = None,
         on_plan: Callable[[Plan], Any] | None = None,
+        where: Any = None,
     ) -> None:
-        super().__init__(retriever, llm, prompt, 1, timeout, on_plan)
-        if not 0 <= question_share < 1 or text_size < 1:
-            raise InputError(f"HyDE needs question_share in [0, 1) and text_size >= 1, "
-                             f"got {question_share} and {text_size}")
+        super().__init__(retriever, llm, prompt, 1, timeout, on_plan, where)
+        check_counts(text_size=text_size)
+        if not is_number(question_share, 0, 1):
+            raise InputError(f"HyDE needs question_share in [0, 1), got {question_share!r}")
         self.embed_model, self.question_share, self.text_size = embed_model, question_share, text_size
 
     def read(self, answer: Any, question: str) -> list[str]:

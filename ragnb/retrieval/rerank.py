@@ -5,6 +5,7 @@
 # %% ../../nbs/40_retrieval/rerank.ipynb #24597c30
 from __future__ import annotations
 
+from pathlib import Path
 import asyncio
 import logging
 import math
@@ -20,16 +21,18 @@ from llama_index.core.bridge.pydantic import (
 )
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+import numpy as np
 
 # %% auto #0
 __all__ = ['RERANK_PROMPT', 'RerankedNode', 'RerankReport', 'Reranked', 'Reranker', 'passage_list', 'Grades', 'LLMReranker',
-           'WrappedReranker', 'wrap_reranker', 'resolve_reranker']
+           'WrappedReranker', 'wrap_reranker', 'OnnxReranker', 'resolve_reranker']
 
 # %% ../../nbs/40_retrieval/rerank.ipynb #98d3a58d
+from ..documents.arguments import KnownArguments
 from ..documents.span import InputError
-from ragnb.models.llm import (
-    awithin, error_event, guard_marks, ModelEvent, prompt_template, shorten, unreachable, within
-)
+from ..models.embedding import open_onnx, token_limit
+from ..models.guards import guard_marks
+from ..models.llm import awithin, error_event, ModelEvent, prompt_template, shorten, unreachable, within
 from .grades import GRADES, read_grades
 from .hybrid import check_question
 
@@ -85,7 +88,7 @@ def _placed(nodes: Sequence[NodeWithScore], grades: Sequence[str | None]) -> lis
     return out
 
 # %% ../../nbs/40_retrieval/rerank.ipynb #5e772bbf
-class Reranker(BaseNodePostprocessor):
+class Reranker(KnownArguments, BaseNodePostprocessor):
     "Postprocessor that orders nodes and loses none."
     top_n: int | None = Field(default=None, description="Nodes returned; all when None")
     on_report: Any = Field(default=None, exclude=True, description="Called with each RerankReport")
@@ -501,11 +504,93 @@ def wrap_reranker(
         raise InputError(f"postprocessor must be a LlamaIndex node postprocessor, got {postprocessor!r}")
     return WrappedReranker(inner=postprocessor, top_n=top_n, on_report=on_report)
 
+# %% ../../nbs/40_retrieval/rerank.ipynb #becd0680
+def _pair_scores(session: Any, pairs: Sequence[Any]) -> np.ndarray:
+    "Scores of one batch of encoded pairs: the only logit of each, or yes minus no where there are two."
+    width = max(len(p.ids) for p in pairs)
+    feed = {name: np.zeros((len(pairs), width), np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")}
+    for i, pair in enumerate(pairs):
+        for name, values in zip(feed, (pair.ids, pair.attention_mask, pair.type_ids)):
+            feed[name][i, :len(values)] = values
+    wanted = [i.name for i in session.get_inputs()]
+    if unknown := [name for name in wanted if name not in feed]:
+        raise InputError(f"model.onnx wants inputs {unknown} that no cross-encoder has; known are {list(feed)}")
+    logits = np.asarray(session.run(None, {name: feed[name] for name in wanted})[0], np.float64)
+    if len(logits) != len(pairs) or logits.size not in (len(pairs), 2 * len(pairs)):
+        raise InputError(f"model.onnx is no cross-encoder: one or two logits for each of {len(pairs)} pairs were "
+                         f"expected, got an output of shape {logits.shape}")
+    rows = logits.reshape(len(pairs), -1)
+    return rows[:, -1] - (rows[:, 0] if rows.shape[1] == 2 else 0.0)
+
+# %% ../../nbs/40_retrieval/rerank.ipynb #19903191
+class OnnxReranker(Reranker):
+    """A cross-encoder in ONNX scores question and passage together; no model server, no network.
+
+    Parameters
+    ----------
+    folder : str
+        Holds `model.onnx` (one logit a pair, or two: no and yes) and `tokenizer.json`.
+    max_length : int, optional
+        Tokens of question and passage together, >= 8; what the files in the folder say by default.
+    run_batch_size : int
+        Pairs in one run, >= 1.
+    threads : int
+        Of onnxruntime, >= 1.
+    top_n : int, optional
+        Nodes returned, >= 1; all when None.
+    on_report : callable, optional
+        Called with each `RerankReport`; its `calls` are runs of the model.
+
+    Raises
+    ------
+    InputError
+        For a folder that holds no cross-encoder, and for an empty question; a bad number comes as pydantic's
+        `ValidationError`, a `ValueError`.
+    """
+    folder: str = Field(description="Folder with model.onnx and tokenizer.json")
+    max_length: int | None = Field(default=None, ge=8, strict=True, description="Tokens of a pair")
+    run_batch_size: int = Field(default=16, ge=1, strict=True, description="Pairs in one run")
+    threads: int = Field(default=2, ge=1, strict=True, description="Of onnxruntime")
+    _session: Any = PrivateAttr(default=None)
+    _tokenizer: Any = PrivateAttr(default=None)
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+        self._session, self._tokenizer = open_onnx(self.folder, self.threads)
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(self.max_length or token_limit(Path(self.folder)))
+        self.score("?", ["?"])  # refuse a model of another kind now, not at the first question
+
+    def score(
+        self,
+        question: str,
+        texts: Sequence[str],
+    ) -> np.ndarray:            # Shape (texts,), unbounded, higher is better
+        "Score texts for a question."
+        pairs = self._tokenizer.encode_batch([(question, text) for text in texts])
+        out, order = np.zeros(len(pairs)), sorted(range(len(pairs)), key=lambda i: -len(pairs[i].ids))
+        for at in range(0, len(order), self.run_batch_size):
+            part = order[at:at + self.run_batch_size]
+            out[part] = _pair_scores(self._session, [pairs[i] for i in part])
+        return out
+
+    def rerank(self, nodes: Sequence[NodeWithScore], question: str) -> Reranked:
+        "Order nodes by score, equal ones as given; `InputError` when the question is empty."
+        nodes, question = list(nodes), check_question(question)
+        texts = [h.node.get_content(MetadataMode.EMBED) for h in nodes]
+        scores, runs = self.score(question, texts), math.ceil(len(nodes) / self.run_batch_size)
+        events, order, size = [], np.argsort(-scores, kind="stable").tolist(), sum(map(len, texts))
+        if not np.isfinite(scores).all():
+            events, order = [ModelEvent("unreadable", "scores that are not numbers", 1)], []
+        report = RerankReport(len(nodes), len(order), runs, size, tuple(events))
+        return self._done(_moved(nodes, order, scores[order].tolist()), report)
+
 # %% ../../nbs/40_retrieval/rerank.ipynb #eebeda96
 def resolve_reranker(
-    spec: str | BaseNodePostprocessor | None,   # "none", "llm", "llm:POOL" (passages in one call), or a postprocessor
+    spec: str | BaseNodePostprocessor | None,   # "none", "llm", "llm:POOL" (passages in one call), "onnx:FOLDER", or
+                                                # a postprocessor
     llm: Any = None,                            # LlamaIndex LLM; "llm" needs one
-    **settings: Any,                            # Of `LLMReranker`
+    **settings: Any,                            # Of `LLMReranker` or `OnnxReranker`
 ) -> Reranker | None:                           # None for no reranking
     "Make a reranker from its name."
     if spec is None or spec == "none":
@@ -513,9 +598,11 @@ def resolve_reranker(
     if not isinstance(spec, str):
         return spec if isinstance(spec, Reranker) else wrap_reranker(spec)
     kind, colon, size = spec.partition(":")
+    if kind == "onnx" and size:
+        return OnnxReranker(folder=size, **settings)
     if kind != "llm" or (colon and not (size.isascii() and size.isdigit() and int(size) > 0)):
-        raise InputError(f"unknown reranker {spec!r}: use none, llm, or llm:POOL with the passages of one call, "
-                         "for example llm:10")
+        raise InputError(f"unknown reranker {spec!r}: use none, llm, llm:POOL with the passages of one call, "
+                         "for example llm:10, or onnx:FOLDER with a cross-encoder")
     if llm is None:
         raise InputError(f"reranker {spec!r} needs a model: pass llm")
     if colon:

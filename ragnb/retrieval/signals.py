@@ -5,8 +5,8 @@
 # %% ../../nbs/40_retrieval/signals.ipynb #3b94c226
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from llama_index.core.schema import TextNode
 
 # %% auto #0
 __all__ = ['clipped_z_scores', 'Posting', 'term_posting', 'TermStatistics', 'WordWindows', 'node_vectors', 'UnitVectors',
-           'VectorWindows', 'field_scores']
+           'VectorWindows', 'field_values', 'field_scores']
 
 # %% ../../nbs/40_retrieval/signals.ipynb #a5779504
 from ..documents.span import InputError, MissingChunkError
@@ -168,6 +168,21 @@ def _batches(edges: np.ndarray, size: int) -> list[tuple[int, int]]:
             start = end
     return out
 
+# %% ../../nbs/40_retrieval/signals.ipynb #5682fd46
+def _window_totals(
+    vectors: np.ndarray, n_units: np.ndarray, scales: Sequence[int]
+) -> Iterator[tuple[slice, int, np.ndarray, np.ndarray]]:
+    "Rows of a batch, position of a scale, and the sum of each window's vectors with its length."
+    dims, edges = vectors.shape[1], np.concatenate([[0], np.cumsum(n_units)]).astype(np.int64)
+    for a, b in _batches(edges, 4_096) if dims else ():
+        inside = edges[(edges >= a) & (edges <= b)] - a
+        doc = np.repeat(np.arange(len(inside) - 1), np.diff(inside))
+        running = np.concatenate([np.zeros((1, dims)), np.cumsum(vectors[a:b], axis=0, dtype=np.float64)])
+        for k, width in enumerate(scales):
+            low, high = window_bounds(np.arange(b - a), width, inside[doc], inside[doc + 1])
+            total = running[high] - running[low]
+            yield slice(a, b), k, total, np.linalg.norm(total, axis=1)
+
 # %% ../../nbs/40_retrieval/signals.ipynb #0b198774
 @dataclass(frozen=True, eq=False)
 class UnitVectors:
@@ -175,8 +190,9 @@ class UnitVectors:
     scales: tuple[int, ...]
     vectors: np.ndarray   # Shape (units, dims), rows of length 1; dims 0 without an embedding
     norms: np.ndarray     # Shape (units, scales): length of the sum of a window's vectors
-    sums: np.ndarray      # Shape (scales, dims): sum of the windows' directions
-    squares: np.ndarray   # Shape (scales, dims, dims): sum of their outer products
+    n_units: np.ndarray   # Of each document
+    sums: np.ndarray | None = None     # Shape (scales, dims): sum of the windows' directions; None in a small corpus
+    squares: np.ndarray | None = None  # Shape (scales, dims, dims): sum of their outer products; likewise
 
     @classmethod
     def of(
@@ -186,25 +202,39 @@ class UnitVectors:
         scales: Sequence[int],    # Units of a window, odd
     ) -> UnitVectors:
         "Sum up the windows of documents."
-        dims, edges = vectors.shape[1], np.concatenate([[0], np.cumsum(n_units)]).astype(np.int64)
         norms = np.zeros((len(vectors), len(scales)), np.float32)
-        sums, squares = np.zeros((len(scales), dims)), np.zeros((len(scales), dims, dims))
-        for a, b in _batches(edges, 4_096) if dims else ():
-            inside = edges[(edges >= a) & (edges <= b)] - a
-            doc = np.repeat(np.arange(len(inside) - 1), np.diff(inside))
-            running = np.concatenate([np.zeros((1, dims)), np.cumsum(vectors[a:b], axis=0, dtype=np.float64)])
-            for k, width in enumerate(scales):
-                low, high = window_bounds(np.arange(b - a), width, inside[doc], inside[doc + 1])
-                total = running[high] - running[low]
-                norms[a:b, k] = norm = np.linalg.norm(total, axis=1)
-                total /= np.maximum(norm, 1e-9)[:, None]
-                sums[k] += total.sum(axis=0)
-                squares[k] += total.T @ total
-        return cls(tuple(scales), vectors, norms, sums, squares)
+        for rows, k, _, norm in _window_totals(vectors, n_units, scales):
+            norms[rows, k] = norm
+        return cls(tuple(scales), vectors, norms, np.asarray(n_units))._with_sums()
+
+    @property
+    def is_small(self) -> bool:
+        "True where cosines with all windows are cheaper than the product with the covariance."
+        n, dims = self.vectors.shape
+        return 4 * n <= dims**2
+
+    def _with_sums(self) -> UnitVectors:
+        "With the sums over all windows where they are kept, and without where not."
+        if self.is_small:
+            return self if self.sums is None else replace(self, sums=None, squares=None)
+        return self if self.sums is not None else replace(self, **self._summed())
+
+    def _summed(self) -> dict[str, np.ndarray]:
+        "Sums over all windows, those that are kept or computed now."
+        if self.sums is not None:
+            return {"sums": self.sums, "squares": self.squares}
+        n, dims = len(self.scales), self.vectors.shape[1]
+        sums, squares = np.zeros((n, dims)), np.zeros((n, dims, dims))
+        for _, k, total, norm in _window_totals(self.vectors, self.n_units, self.scales):
+            total /= np.maximum(norm, 1e-9)[:, None]
+            sums[k] += total.sum(axis=0)
+            squares[k] += total.T @ total
+        return {"sums": sums, "squares": squares}
 
     def arrays(self) -> dict[str, np.ndarray]:
         "What is saved, by name."
-        return {"vectors": self.vectors, "norms": self.norms, "sums": self.sums, "squares": self.squares}
+        kept = {} if self.sums is None else self._summed()
+        return {"vectors": self.vectors, "norms": self.norms} | kept
 
     def joined(
         self,
@@ -213,38 +243,58 @@ class UnitVectors:
         "Put other units behind these."
         if not len(other.vectors) or not len(self.vectors):
             return self if not len(other.vectors) else other
-        vectors, norms = np.concatenate([self.vectors, other.vectors]), np.concatenate([self.norms, other.norms])
-        return UnitVectors(self.scales, vectors, norms, self.sums + other.sums, self.squares + other.squares)
+        names = ("vectors", "norms", "n_units")
+        made = UnitVectors(self.scales, *(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
+        if made.is_small:
+            return made
+        ours, theirs = self._summed(), other._summed()
+        return replace(made, **{name: ours[name] + theirs[name] for name in ours})
 
     def without(
         self,
-        gone: np.ndarray,     # Of each unit: True when it goes
-        n_units: np.ndarray,  # Of each document that goes
+        gone: np.ndarray,     # Of each unit: True when it goes; whole documents
     ) -> UnitVectors:
         "Take the units of whole documents out."
-        vectors, norms, (scales, dims) = self.vectors[~gone], self.norms[~gone], self.sums.shape
-        if gone.all():
-            return UnitVectors(self.scales, vectors, norms, np.zeros((scales, 0)), np.zeros((scales, 0, 0)))
-        if not gone.any() or not dims:
-            return UnitVectors(self.scales, vectors, norms, self.sums, self.squares)
-        less = UnitVectors.of(self.vectors[gone], n_units, self.scales)
-        return UnitVectors(self.scales, vectors, norms, self.sums - less.sums, self.squares - less.squares)
+        lost = gone[np.minimum(np.cumsum(self.n_units) - 1, len(gone) - 1)] & (self.n_units > 0)
+        made = UnitVectors(self.scales, self.vectors[~gone], self.norms[~gone], self.n_units[~lost])
+        if made.is_small:
+            return made
+        ours = self._summed()
+        less = UnitVectors(self.scales, self.vectors[gone], self.norms[gone], self.n_units[lost])._summed()
+        return replace(made, **{name: ours[name] - less[name] for name in ours})
 
     @cached_property
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         "Mean, shape (scales, dims), and covariance, shape (scales, dims, dims), of the windows' directions."
-        mean = self.sums / len(self.vectors)
-        covariance = self.squares / len(self.vectors) - mean[:, :, None] * mean[:, None, :]
+        sums = self._summed()
+        mean = sums["sums"] / len(self.vectors)
+        covariance = sums["squares"] / len(self.vectors) - mean[:, :, None] * mean[:, None, :]
         return mean.astype(np.float32), covariance.astype(np.float32)
+
+    def cosines(
+        self,
+        dots: np.ndarray,   # Of a question with all units
+        scale: int,         # Position in `scales`
+    ) -> np.ndarray:        # Shape (units,): cosine with the windows around them
+        "Compare a question with all windows of a scale."
+        running, edges = np.concatenate([[0], np.cumsum(dots, dtype=np.float64)]), np.r_[0, np.cumsum(self.n_units)]
+        first, end = (np.repeat(edge, self.n_units) for edge in (edges[:-1], edges[1:]))
+        low, high = window_bounds(np.arange(len(dots)), self.scales[scale], first, end)
+        return (running[high] - running[low]) / np.maximum(self.norms[:, scale], 1e-9)
 
     def statistics(
         self,
         query: np.ndarray,                 # Shape (dims,), length 1
     ) -> tuple[np.ndarray, np.ndarray]:    # Mean and variance of its cosine with all windows, each of shape (scales,)
         "What all windows of the corpus say about a question's vector."
-        if not self.sums.size or not len(self.vectors):
+        if not self.vectors.size:
             return np.zeros(len(self.scales)), np.zeros(len(self.scales))
-        (mean, covariance), q = self.moments, np.asarray(query, np.float32)
+        q = np.asarray(query, np.float32)
+        if self.is_small:
+            dots = self.vectors @ q
+            found = [self.cosines(dots, k) for k in range(len(self.scales))]
+            return np.array([c.mean() for c in found]), np.array([c.var() for c in found])
+        mean, covariance = self.moments
         return (mean @ q).astype(np.float64), np.maximum((covariance @ q) @ q, 0).astype(np.float64)
 
 # %% ../../nbs/40_retrieval/signals.ipynb #860b671d
@@ -257,12 +307,6 @@ class VectorWindows:
         units: UnitVectors,   # Of its units, in their order
     ) -> None:
         self.corpus, self.units, self.scales = corpus, units, units.scales
-
-    def _everywhere(self, dots: np.ndarray, scale: int) -> np.ndarray:
-        "Cosine with all windows of a scale."
-        running = np.concatenate([[0], np.cumsum(dots, dtype=np.float64)])
-        low, high = self.corpus.windows(np.arange(len(dots)), self.scales[scale])
-        return (running[high] - running[low]) / np.maximum(self.units.norms[:, scale], 1e-9)
 
     def _needed(self, rows: np.ndarray) -> np.ndarray:
         "Units that lie in a window around one of these; all of them where that is simpler."
@@ -278,8 +322,9 @@ class VectorWindows:
         dots: np.ndarray | None = None,  # Its dot products with all units, when known
     ) -> np.ndarray:                     # Shape (scales, rows): z-scores, clipped at 0
         "Score the windows around units."
-        if dots is not None and 4 * len(dots) <= len(query)**2:  # sums over all units are cheaper than the covariance
-            cosines = [self._everywhere(dots, k) for k in range(len(self.scales))]
+        if self.units.is_small:
+            dots = self.units.vectors @ query if dots is None else dots
+            cosines = [self.units.cosines(dots, k) for k in range(len(self.scales))]
             return np.array([clipped_z_scores(c[rows], c.mean(), c.var()) for c in cosines])
         (mean, variance), needed = self.units.statistics(query), self._needed(rows)
         values = self.units.vectors[needed] @ query if dots is None else dots[needed]
@@ -295,27 +340,36 @@ class VectorWindows:
         self,
         dots: np.ndarray,   # Of a question with all units
         k: int,             # Units, >= 1
+        among: np.ndarray | None = None,  # Of each unit: True when it may be found; all when None
     ) -> np.ndarray:        # Positions
         "The units whose vectors are most like the question's; equal ones (to six decimals) in address order."
-        if len(dots) <= k:
-            return np.arange(len(dots))
-        last = np.partition(dots, len(dots) - k)[len(dots) - k]
-        rows = np.flatnonzero(dots >= last - 1e-6)
+        rows = np.arange(len(dots)) if among is None else np.flatnonzero(among)
+        if len(rows) <= k:
+            return rows
+        last = np.partition(dots[rows], len(rows) - k)[len(rows) - k]
+        rows = rows[dots[rows] >= last - 1e-6]
         if len(rows) == k:
             return rows
         best = sorted(rows.tolist(), key=lambda r: (-round(float(dots[r]), 6), self.corpus.place(r)))[:k]
         return np.array(best, np.int64)
 
 # %% ../../nbs/40_retrieval/signals.ipynb #792232c0
+def field_values(
+    scores: np.ndarray,       # BM25 of the fields, titles or names
+    field_of: np.ndarray,     # Of each unit of the corpus, its field, or -1
+    rows: np.ndarray,         # Units
+) -> np.ndarray:              # Shape (rows,); 0 for a unit without a field
+    "Give units the score of the field that they share."
+    return np.where(field_of[rows] >= 0, np.append(scores, 0.0)[field_of[rows]], 0.0)
+
+
 def field_scores(
-    fields: Bm25,             # Of titles or names
-    tokens: Sequence[str],    # Of the question
+    scores: np.ndarray,       # BM25 of the fields, titles or names
     field_of: np.ndarray,     # Of each unit of the corpus, its field, or -1
     n_units: np.ndarray,      # Of each field
     rows: np.ndarray,         # Units to score
 ) -> np.ndarray:              # Shape (rows,): z-scores over all units, clipped at 0
     "Score units by a field that they share with others."
-    scores, n = fields.scores(tokens) if len(fields) else np.zeros(0), max(1, len(field_of))
+    n = max(1, len(field_of))
     mean = scores @ n_units / n
-    found = np.where(field_of[rows] >= 0, np.append(scores, 0.0)[field_of[rows]], 0.0)
-    return clipped_z_scores(found, mean, scores**2 @ n_units / n - mean**2)
+    return clipped_z_scores(field_values(scores, field_of, rows), mean, scores**2 @ n_units / n - mean**2)

@@ -43,7 +43,11 @@ def check_tokens(
     "Refuse a string where a list of tokens is expected."
     if isinstance(tokens, (str, bytes)):
         raise InputError(f"{name} must be a list of tokens, got the string {tokens[:40]!r}")
-    return tokens if isinstance(tokens, (list, tuple)) else list(tokens)
+    tokens = tokens if isinstance(tokens, (list, tuple)) else list(tokens)
+    for token in tokens:
+        if not isinstance(token, str):
+            raise InputError(f"{name} must hold tokens, got {token!r}")
+    return tokens
 
 # %% ../../nbs/40_retrieval/term_counts.ipynb #08153c82
 class _Vocabulary(dict):

@@ -5,8 +5,15 @@
 # %% ../../nbs/30_storage/chroma.ipynb #d9c5a288
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+import weakref
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,33 +22,51 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
 # %% auto #0
-__all__ = ['ChromaStore']
+__all__ = ['chroma_errors', 'ChromaStore', 'settle', 'row_counts', 'copy_database', 'prepare', 'open_database', 'keep_lease',
+           'close_unused']
 
 # %% ../../nbs/30_storage/chroma.ipynb #73795541
+from ..documents.locks import Lease
 from ..documents.span import InputError, Outline, parse_address, RagnbError, SEARCHED, try_address
+from .filters import chroma_takes, chroma_where, Filter, seen_metadata
 from .store import best_first, ChunkStore, MemoryStore, outline_from_json, outline_to_json
 
-# %% ../../nbs/30_storage/chroma.ipynb #bbaa300e
-def _open_folder(folder: Path, settings: Any) -> Any:
-    "An embedded client for a folder; not that of a folder since deleted."
+# %% ../../nbs/30_storage/chroma.ipynb #f94e2421
+def chroma_errors(
+) -> tuple[type[Exception], ...]:  # For an `except` clause
+    "What the library raises for a database that it cannot read."
     import chromadb
+    return (chromadb.errors.ChromaError, AttributeError, ValueError)
+
+# %% ../../nbs/30_storage/chroma.ipynb #bbaa300e
+def _forget(folder: Path) -> None:
+    "Drop the client that the library keeps for a folder."
     from chromadb.api.shared_system_client import SharedSystemClient
+    for kept in (SharedSystemClient._identifier_to_system, SharedSystemClient._identifier_to_refcount):
+        kept.pop(str(folder), None)
+
+
+def _open_folder(folder: Path, settings: Any, must_exist: bool) -> Any:
+    "An embedded client for a folder; not that of a folder since deleted, nor one that failed to open."
+    import chromadb
     if not (folder / "chroma.sqlite3").exists():
-        for kept in (SharedSystemClient._identifier_to_system, SharedSystemClient._identifier_to_refcount):
-            kept.pop(str(folder), None)
+        if must_exist:
+            raise RagnbError(f"the Chroma folder {str(folder)!r} holds no database: its chroma.sqlite3 is gone")
+        _forget(folder)
     try:
         return chromadb.PersistentClient(str(folder), settings=settings)
-    except chromadb.errors.ChromaError as error:
+    except chroma_errors() as error:
+        _forget(folder)
         raise RagnbError(f"cannot open the Chroma folder {str(folder)!r}: {error}") from error
 
 # %% ../../nbs/30_storage/chroma.ipynb #a9ceaad5
-def _open_client(path: str | Path | None, url: str | None) -> Any:
+def _open_client(path: str | Path | None, url: str | None, must_exist: bool = False) -> Any:
     "An embedded client for a folder, or an HTTP client for a URL; neither reports home."
     import chromadb
     from chromadb.config import Settings
     settings = Settings(anonymized_telemetry=False)
     if path is not None:
-        return _open_folder(Path(path).resolve(), settings)
+        return _open_folder(Path(path).resolve(), settings, must_exist)
     from urllib.parse import urlparse
     parts = urlparse(url)
     secure = parts.scheme == "https"
@@ -53,16 +78,26 @@ def _open_client(path: str | Path | None, url: str | None) -> Any:
         raise ConnectionError(f"no Chroma server answers at {url!r}: {error}") from error
 
 # %% ../../nbs/30_storage/chroma.ipynb #f5ab3ee3
-def _takes(key: str, value: str | int | float | bool) -> bool:
-    "False for what Chroma cannot filter by."
-    if not key or key[0] in "#$" or key == "chroma:document":
-        return False
-    return not (isinstance(value, int) and abs(value) >= 2**63)
+_FILLED = TextNode(id_="").model_dump(mode="json")  # What LlamaIndex fills in itself when it reads a node
+
+
+def _short(content: str) -> str:
+    "A node's JSON without what is filled in when it is read."
+    def told(link: dict[str, Any]) -> dict[str, Any]:
+        return {k: v for k, v in link.items() if v not in (None, {}) and k != "class_name"}
+
+    record = json.loads(content)
+    kept = {k: v for k, v in record.items() if k not in _FILLED or v != _FILLED[k]}
+    links = {k: [told(x) for x in v] if isinstance(v, list) else told(v) for k, v in record["relationships"].items()}
+    return json.dumps(kept | {"relationships": links}, ensure_ascii=False, separators=(",", ":"))
+
 
 def _metadata_of(node: TextNode) -> dict[str, Any]:
-    "Metadata as LlamaIndex's ChromaVectorStore writes them."
-    metadata = node_to_metadata_dict(node, remove_text=True, flat_metadata=True)
-    return {key: value for key, value in metadata.items() if value is not None and _takes(key, value)}
+    "Metadata as LlamaIndex's ChromaVectorStore writes them, in fewer words."
+    metadata = node_to_metadata_dict(node, remove_text=True)
+    metadata["_node_content"] = _short(metadata["_node_content"])
+    flat = {k: v for k, v in metadata.items() if v is not None and not isinstance(v, (list, dict))}
+    return {key: value for key, value in flat.items() if chroma_takes(key, value)}
 
 # %% ../../nbs/30_storage/chroma.ipynb #806e5d29
 class _Rows:
@@ -90,6 +125,14 @@ class _Rows:
     def held(self, ids: Sequence[str]) -> list[str]:
         "Those of the ids that have a row."
         return [i for part in self.parts(ids) for i in self.collection.get(ids=list(part), include=[])["ids"]]
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Sequence[float]]:
+        "Vectors of the rows that exist."
+        found: dict[str, Sequence[float]] = {}
+        for part in self.parts(ids):
+            rows = self.collection.get(ids=list(part), include=["embeddings"])
+            found |= zip(rows["ids"], (v.tolist() for v in rows["embeddings"]))
+        return found
 
     def pages(self, *wanted: str) -> Iterator[dict[str, Any]]:
         "Every row, a batch at a time; `wanted` as Chroma's `include`."
@@ -125,14 +168,21 @@ class _Rows:
         for part in self.parts(ids):
             self.collection.delete(ids=list(part))
 
-    def nearest(self, embedding: Sequence[float], n: int, where: Mapping[str, Any]) -> list[tuple[float, TextNode]]:
+    def matching(self, where: Filter | None) -> Iterator[str]:
+        "Ids of the rows that a filter lets through; by Chroma, or row by row when Chroma cannot say it."
+        clause = None if where is None else chroma_where(where)
+        if where is None or clause is not None:
+            yield from self.collection.get(where=clause, include=[])["ids"]
+        else:
+            yield from (n.node_id for n in self.nodes() if where.holds(seen_metadata(n)))
+
+    def nearest(
+        self, embedding: Sequence[float], n: int, where: dict[str, Any] | None, among: Sequence[str] | None
+    ) -> list[tuple[float, TextNode]]:
         "Score and chunk of the rows nearest to a vector, nearest first."
-        clauses = [{key: value} for key, value in where.items()]
-        if len(clauses) > 1:
-            clauses = [{"$and": clauses}]
         rows = self.collection.query(
             query_embeddings=[list(map(float, embedding))], n_results=n,
-            include=["metadatas", "documents", "distances"], where=clauses[0] if clauses else None)
+            include=["metadatas", "documents", "distances"], where=where, ids=among)
         found = zip(rows["distances"][0], rows["metadatas"][0], rows["documents"][0])
         return [(1 - distance, metadata_dict_to_node(metadata, text=text)) for distance, metadata, text in found]
 
@@ -150,6 +200,8 @@ class ChromaStore(ChunkStore):
         Instead of both: a client of your own.
     prefix : str
         Of the three collection names, to keep several indexes in one database.
+    must_exist : bool
+        Refuse a folder without a database, where Chroma would make an empty one.
 
     Raises
     ------
@@ -162,11 +214,12 @@ class ChromaStore(ChunkStore):
     """
 
     def __init__(
-        self, path: str | Path | None = None, *, url: str | None = None, client: Any = None, prefix: str = ""
+        self, path: str | Path | None = None, *, url: str | None = None, client: Any = None, prefix: str = "",
+        must_exist: bool = False
     ) -> None:
         if sum(given is not None for given in (path, url, client)) != 1:
             raise InputError("ChromaStore takes exactly one of path, url or client")
-        self.client = _open_client(path, url) if client is None else client
+        self.client = _open_client(path, url, must_exist) if client is None else client
         self._children = _Rows(self.client, prefix + "children", "cosine")
         self._parents = _Rows(self.client, prefix + "parents", "l2")
         self._outlines = _Rows(self.client, prefix + "outlines", "l2")
@@ -211,14 +264,19 @@ class ChromaStore(ChunkStore):
     def _read_outlines(self, doc_ids: Sequence[str]) -> dict[str, Outline]:
         return {i: outline_from_json(m["outline"]) for i, m, _ in self._read(self._outlines, doc_ids)}
 
-    def _search(self, embedding: Sequence[float], top_k: int, where: Mapping[str, Any]) -> list[NodeWithScore]:
-        held, n = self._children.count(), top_k + 10
+    def _matching(self, where: Filter | None) -> Iterator[str]:
+        return self._children.matching(where)
+
+    def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
+        clause = None if where is None else chroma_where(where)
+        among = sorted(self.matching(where)) if where is not None and clause is None else None
+        held, n = self._children.count() if among is None else len(among), top_k + 10
         if not held:
             return []
-        hits = self._children.nearest(embedding, min(held, n), where)
+        hits = self._children.nearest(embedding, min(held, n), clause, among)
         while n < min(held, 2_000) and len(hits) == n and hits[-1][0] >= hits[top_k - 1][0] - 1e-6:
             n = min(held, 4 * n)
-            hits = self._children.nearest(embedding, n, where)
+            hits = self._children.nearest(embedding, n, clause, among)
         return best_first(hits, top_k)
 
     def _replace(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
@@ -243,6 +301,9 @@ class ChromaStore(ChunkStore):
     def _held(self, addresses: Sequence[str]) -> list[str]:
         return self._children.held(addresses)
 
+    def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
+        return self._children.vectors(addresses)
+
     def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
         self._children.write_vectors(nodes)  # in place: a process killed half way leaves every chunk where it was
 
@@ -257,3 +318,89 @@ class ChromaStore(ChunkStore):
             vectors = self._children.collection.get(limit=1, include=["embeddings"])["embeddings"]
             self._known_dims = len(vectors[0]) if len(vectors) else None
         return self._known_dims
+
+# %% ../../nbs/30_storage/chroma.ipynb #59e0753e
+def settle(
+    store: ChromaStore,   # Of a folder, with all its rows
+) -> None:
+    "Write out what Chroma holds in its log, so that reading does not change the folder's graph."
+    for rows in (store._children, store._parents, store._outlines):
+        if rows.count():
+            rows.collection.modify(configuration={"hnsw": {"sync_threshold": 2}})
+            rows.collection.get(limit=1, include=["embeddings"])
+
+
+def row_counts(
+    store: ChromaStore,
+) -> list[int]:  # Searched chunks, other chunks, outlines
+    "How many rows the collections hold."
+    return [rows.count() for rows in (store._children, store._parents, store._outlines)]
+
+# %% ../../nbs/30_storage/chroma.ipynb #52214f9e
+def copy_database(
+    source: Path,   # A folder at rest; others may read it meanwhile
+    target: Path,   # Made; `FileExistsError` when it is there
+) -> None:          # `RagnbError` for a damaged database; nothing is left of the target then
+    "Copy a Chroma folder, to go on writing in the copy."
+    target.mkdir(parents=True)
+    _forget(target.resolve())
+    try:
+        with contextlib.closing(sqlite3.connect(source / "chroma.sqlite3", timeout=60)) as database:
+            database.execute("VACUUM INTO ?", [str(target / "chroma.sqlite3")])
+        for graph in (p for p in source.iterdir() if p.is_dir()):
+            shutil.copytree(graph, target / graph.name)
+    except BaseException as error:
+        shutil.rmtree(target, ignore_errors=True)
+        if isinstance(error, sqlite3.Error):
+            raise RagnbError(f"cannot copy the Chroma folder {str(source)!r}: {error}") from error
+        raise
+
+
+def prepare(
+    store: ChromaStore,   # Of a copy, or new
+) -> None:
+    "Let Chroma write its graph a thousand rows at a time; the opposite of `settle`."
+    for rows in (store._children, store._parents, store._outlines):
+        rows.collection.modify(configuration={"hnsw": {"sync_threshold": 1_000}})
+
+# %% ../../nbs/30_storage/chroma.ipynb #f2b75bef
+def open_database(
+    folder: Path,         # Of a database that is there, `RagnbError` when not
+) -> ChromaStore:
+    "Open a Chroma folder, through a copy of its own where it cannot be written to."
+    if not (folder / "chroma.sqlite3").exists() or os.access(folder, os.W_OK):
+        return ChromaStore(folder, must_exist=True)
+    place = Path(tempfile.mkdtemp(prefix="ragnb-"))
+    try:
+        copy_database(folder, place / folder.name)
+        store = ChromaStore(place / folder.name, must_exist=True)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    weakref.finalize(store._children.collection, shutil.rmtree, place, True)
+    return store
+
+# %% ../../nbs/30_storage/chroma.ipynb #cc78da1b
+_UNUSED: list[tuple[Any, Any]] = []  # Clients that nobody reads from any more, and what they had open
+
+
+def _end(lease: Lease, client: Any, system: Any) -> None:
+    "The last reader is gone."
+    lease.release()
+    _UNUSED.append((client, system))
+
+
+def keep_lease(
+    store: ChromaStore,
+    lease: Lease,        # On what must stay as long as the store can be read
+) -> None:
+    "Hold a lease until neither the store nor its collection of searched chunks is referred to any more."
+    weakref.finalize(store._children.collection, _end, lease, store.client, store.client._system).atexit = False
+
+
+def close_unused() -> None:
+    "Close the clients of stores that are gone, and with them their files."
+    while _UNUSED:
+        client, system = _UNUSED.pop()
+        if client._identifier_to_system.get(client._identifier) is system:  # not of a folder made anew since
+            client.close()

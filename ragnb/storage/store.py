@@ -21,6 +21,7 @@ __all__ = ['T', 'Found', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'best_first
 from ragnb.documents.span import (
     DuplicateIdError, InputError, MissingChunkError, Outline, parse_address, RagnbError, SEARCHED, Span, Spans
 )
+from .filters import Filter, resolve_where, seen_metadata
 
 # %% ../../nbs/30_storage/store.ipynb #e5749c99
 def _asked(ids: Iterable[str]) -> list[str]:
@@ -89,9 +90,7 @@ class ChunkReader(ABC):
         """
 
     @abstractmethod
-    def search(
-        self, embedding: Sequence[float], top_k: int = 10, where: Mapping[str, Any] | None = None
-    ) -> list[NodeWithScore]:
+    def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
         """Find the chunks most like a vector.
 
         Parameters
@@ -100,8 +99,9 @@ class ChunkReader(ABC):
             As long as the vectors held. A vector of zeros is like nothing.
         top_k : int
             At most so many hits, >= 1.
-        where : dict, optional
-            Metadata that a chunk must have, key -> value (text, number or truth value). `doc_id` means the document.
+        where : dict, str or MetadataFilters, optional
+            What the metadata of a chunk must fulfil, see `resolve_where`; `top_k` among those. `doc_id` means the
+            document.
 
         Returns
         -------
@@ -111,7 +111,7 @@ class ChunkReader(ABC):
         Raises
         ------
         InputError
-            For a vector of another length, `top_k` below 1, or a `where` that is not plain values.
+            For a vector of another length, `top_k` below 1, or a `where` that means nothing.
         """
 
     @abstractmethod
@@ -122,16 +122,28 @@ class ChunkReader(ABC):
     def doc_ids(self) -> list[str]:
         "Ids of all documents, sorted."
 
+    def matching(
+        self,
+        where: Any = None,     # See `resolve_where`; None for all
+    ) -> frozenset[str]:       # Addresses
+        "Name the searched chunks that a filter lets through; read one by one where a reader knows no better."
+        wanted = resolve_where(where)
+        ids = [a for level in SEARCHED for a, _ in self.texts(level)]
+        if wanted is None or not ids:
+            return frozenset(ids)
+        return frozenset(a for a, n in self.get_chunks(ids).found.items() if wanted.holds(seen_metadata(n)))
+
 # %% ../../nbs/30_storage/store.ipynb #82f3c7a3
 def _check_values(name: str, metadata: Mapping[str, Any], text: str = "") -> None:
-    "Refuse metadata that are not scalars, and text that is not Unicode (half a surrogate pair)."
-    for key, value in metadata.items():
+    "Refuse metadata that are not scalars or lists of them, and text that is not Unicode (half a surrogate pair)."
+    pairs = [(k, x) for k, v in metadata.items() for x in (v if isinstance(v, list) else [v])]
+    for key, value in pairs:
         if not isinstance(key, str) or not isinstance(value, (str, int, float, type(None))):
-            kind = type(value).__name__
-            raise InputError(f"metadata {key!r} of {name!r} must be text, a number, a truth value or None, got {kind}")
+            wanted, kind = "text, a number, a truth value, None or a list of these", type(value).__name__
+            raise InputError(f"metadata {key!r} of {name!r} must be {wanted}, got {kind}")
         if isinstance(value, float) and not np.isfinite(value):
             raise InputError(f"metadata {key!r} of {name!r} must be finite, got {value}")
-    texts = [value for value in metadata.values() if isinstance(value, str)]
+    texts = [value for _, value in pairs if isinstance(value, str)]
     try:
         "".join([name, text, *metadata, *texts]).encode()
     except UnicodeEncodeError as error:
@@ -179,9 +191,7 @@ def _check_put(nodes: Sequence[TextNode], outlines: Sequence[Outline], known: in
     _check_vectors(nodes, known)
 
 # %% ../../nbs/30_storage/store.ipynb #f5eaf4b3
-def _check_search(
-    embedding: Sequence[float], top_k: int, where: Mapping[str, Any] | None, known: int | None
-) -> None:
+def _check_search(embedding: Sequence[float], top_k: int, known: int | None) -> None:
     "Refuse a search that means nothing."
     if top_k < 1:
         raise InputError(f"top_k must be >= 1, got {top_k}")
@@ -189,9 +199,6 @@ def _check_search(
         raise InputError("embedding must be a non-empty list of finite numbers")
     if known and len(embedding) != known:
         raise InputError(f"embedding must have {known} numbers like those in the store, got {len(embedding)}")
-    for key, value in (where or {}).items():
-        if not isinstance(value, (str, int, float)):
-            raise InputError(f"where[{key!r}] must be text, a number or a truth value, got {value!r}")
 
 # %% ../../nbs/30_storage/store.ipynb #341792ed
 def embed_nodes(
@@ -209,6 +216,8 @@ def embed_nodes(
 # %% ../../nbs/30_storage/store.ipynb #2aba7884
 class ChunkStore(ChunkReader):
     "Chunks by address, outlines by document id, vectors by likeness."
+    version: int = 0                              # Goes up with every change that this object makes
+    _known: tuple[int, dict[str, frozenset[str]]] | None = None   # Version, and filters -> chunks, as they were then
 
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
         asked = _asked(addresses)
@@ -218,11 +227,20 @@ class ChunkStore(ChunkReader):
         asked = _asked(doc_ids)
         return Found.of(asked, self._read_outlines(asked))
 
-    def search(
-        self, embedding: Sequence[float], top_k: int = 10, where: Mapping[str, Any] | None = None
-    ) -> list[NodeWithScore]:
-        _check_search(embedding, top_k, where, self._dims())
-        return self._search(embedding, top_k, where or {}) if np.any(embedding) else []
+    def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
+        _check_search(embedding, top_k, self._dims())
+        wanted = resolve_where(where)
+        return self._search(embedding, top_k, wanted) if np.any(embedding) else []
+
+    def matching(self, where: Any = None) -> frozenset[str]:
+        wanted = resolve_where(where)
+        key, now = repr(wanted), self.version
+        if self._known is None or self._known[0] != now or len(self._known[1]) > 100:
+            self._known = now, {}
+        known = self._known[1]
+        if key not in known:
+            known[key] = frozenset(self._matching(wanted))
+        return known[key]
 
     def put(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
         """Add or replace whole documents.
@@ -240,7 +258,10 @@ class ChunkStore(ChunkReader):
             For a chunk that could not be read back; then nothing was changed.
         """
         _check_put(nodes, outlines, self._dims())
-        self._replace(nodes, outlines)
+        try:
+            self._replace(nodes, outlines)
+        finally:
+            self.version += 1
 
     def set_vectors(self, nodes: Sequence[TextNode]) -> None:
         """Give chunks that are held new vectors; nothing else is changed.
@@ -260,12 +281,30 @@ class ChunkStore(ChunkReader):
         Found.of(ids, dict.fromkeys(self._held(ids))).all()
         self._write_vectors(nodes)
 
+    def get_vectors(self, addresses: Iterable[str]) -> dict[str, Sequence[float]]:
+        """Read the vectors of searched chunks, to use them again for the same text.
+
+        Parameters
+        ----------
+        addresses : iterable of str
+            Of chunks of searched levels; repetitions are dropped.
+
+        Returns
+        -------
+        dict
+            Address -> vector, for chunks that are held.
+        """
+        return self._read_vectors(_asked(addresses))
+
     def delete(self, doc_ids: Iterable[str]) -> int:
         "Remove documents with all their chunks; returns how many there were."
         reads = self.reads
         gone = self._read_outlines(_asked(doc_ids))
         self.reads = reads  # not a read of a question
-        self._remove(list(gone.values()))
+        try:
+            self._remove(list(gone.values()))
+        finally:
+            self.version += bool(gone)
         return len(gone)
 
     def add_documents(self, documents: Sequence[Any], parser: Any, embed_model: Any) -> list[TextNode]:
@@ -300,8 +339,12 @@ class ChunkStore(ChunkReader):
         "Outlines that are held, in any order; counts its `reads`."
 
     @abstractmethod
-    def _search(self, embedding: Sequence[float], top_k: int, where: Mapping[str, Any]) -> list[NodeWithScore]:
+    def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
         "The best chunks for a vector that is not zero, in the order of `best_first`."
+
+    @abstractmethod
+    def _matching(self, where: Filter | None) -> Iterable[str]:
+        "Addresses of the searched chunks that a filter lets through."
 
     @abstractmethod
     def _replace(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
@@ -310,6 +353,10 @@ class ChunkStore(ChunkReader):
     @abstractmethod
     def _held(self, addresses: Sequence[str]) -> Iterable[str]:
         "Those of the addresses of searched chunks that are held."
+
+    @abstractmethod
+    def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
+        "The vectors of searched chunks that are held."
 
     @abstractmethod
     def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
@@ -338,15 +385,6 @@ def _unit(matrix: np.ndarray) -> np.ndarray:
     norm = np.linalg.norm(matrix, axis=-1, keepdims=True)
     return matrix / np.where(norm == 0, 1, norm)
 
-# %% ../../nbs/30_storage/store.ipynb #905108ae
-def _matches(node: TextNode, where: Mapping[str, Any]) -> bool:
-    "True when metadata equal the given values; `doc_id` and its like mean the document, as in LlamaIndex's stores."
-    held = node.metadata | dict.fromkeys(("doc_id", "document_id", "ref_doc_id"), node.ref_doc_id)
-    for key, value in where.items():
-        if key not in held or held[key] != value or isinstance(held[key], bool) != isinstance(value, bool):
-            return False
-    return True
-
 # %% ../../nbs/30_storage/store.ipynb #c6eb61f9
 def _as_read(node: TextNode) -> TextNode:
     "A copy to hand out: without its vector, with metadata of its own."
@@ -361,6 +399,7 @@ class MemoryStore(ChunkStore):
         self._outlines: dict[str, Outline] = {}
         self._vector: dict[str, np.ndarray] = {}   # Of the searched chunks, float32, length 1
         self._matrix: tuple[list[TextNode], np.ndarray] | None = None
+        self._rows: tuple[frozenset[str], np.ndarray] | None = None   # Of the last filter
 
     @classmethod
     def of(
@@ -392,14 +431,25 @@ class MemoryStore(ChunkStore):
         self.reads += bool(doc_ids)
         return {i: self._outlines[i] for i in doc_ids if i in self._outlines}
 
-    def _search(self, embedding: Sequence[float], top_k: int, where: Mapping[str, Any]) -> list[NodeWithScore]:
+    def _matching(self, where: Filter | None) -> list[str]:
+        return [a for a in self._vector if where is None or where.holds(seen_metadata(self._chunks[a]))]
+
+    def _rows_of(self, where: Filter | None, nodes: Sequence[TextNode]) -> np.ndarray:
+        "Positions of the searched chunks that a filter lets through, found once for a filter."
+        if where is None:
+            return np.arange(len(nodes))
+        allowed, held = self.matching(where), self._rows
+        if held is None or held[0] is not allowed:
+            rows = [i for i, n in enumerate(nodes) if n.node_id in allowed]
+            held = self._rows = allowed, np.array(rows, dtype=np.intp)
+        return held[1]
+
+    def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
         nodes, matrix = self._vectors()
         if not nodes:
             return []
         scores = matrix @ _unit(np.asarray(embedding, dtype=np.float32))
-        rows = np.arange(len(nodes))
-        if where:
-            rows = np.array([i for i in rows if _matches(nodes[i], where)], dtype=np.intp)
+        rows = self._rows_of(where, nodes)
         if len(rows) > top_k:  # equal scores stay in, address order decides between them
             last = np.partition(scores[rows], len(rows) - top_k)[len(rows) - top_k] - 1e-6
             rows = rows[scores[rows] >= last]
@@ -416,6 +466,9 @@ class MemoryStore(ChunkStore):
 
     def _held(self, addresses: Sequence[str]) -> list[str]:
         return [a for a in addresses if a in self._chunks]
+
+    def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
+        return {a: self._vector[a].tolist() for a in addresses if a in self._vector}
 
     def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
         self._vector |= {n.node_id: _unit(np.asarray(n.embedding, dtype=np.float32)) for n in nodes}

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Collection
 from itertools import pairwise
 
 import pytest
@@ -77,10 +78,12 @@ def rows_of(text: str) -> list[Span]:
     return [r for t in find_tables(text) for r in (t.header, *t.rows) if r]
 
 
-def check_sizes(text: str, chunks: list[Span], size: int, tables: bool) -> None:
-    """A chunk is longer than its size only where it is one row or header of a table."""
-    long = [s for s in chunks if len(s) > size]
-    assert not long or tables and set(long) <= set(rows_of(text))
+def check_sizes(text: str, chunks: list[Span], size: int, tables: bool, whole: Collection[Span] = ()) -> None:
+    """A chunk is longer than its size only where it is one row of a table, a header with it, or a core."""
+    long = [s for s in chunks if len(s) > size and s not in whole]
+    headed = [t.header.hull(t.rows[0]) for t in find_tables(text) if t.header and t.rows]
+    assert not long or tables and set(long) <= {*rows_of(text), *headed}
+    long += [s for s in chunks if len(s) > size and s in whole]
     torn = {i for s in chunks for i in (s.start, s.end) if joins_previous(text, i)}
     assert all(cluster_length(text, i) > size for i in torn)
     if not long:
@@ -114,7 +117,7 @@ def check_all(text: str, doc_id: str, parser: StructureNodeParser | RoutedNodePa
         assert outline.span_of(parse_address(node.id_)) == span and node.ref_doc_id == doc_id
         told = f"{prefix}\n\n{node.text}" if prefix else node.text
         assert node.get_content(MetadataMode.EMBED) == node.get_content(MetadataMode.LLM) == told
-        assert all(type(v) in SCALARS for v in node.metadata.values())
+        assert all(type(v) in (*SCALARS, list) for v in node.metadata.values())
         if level != "p" and parents:
             assert parents[node.metadata["parent"]].contains(span)
     check_pages(nodes, starts, len(text))
@@ -129,7 +132,8 @@ def test_splitters_keep_every_promise(text: str, doc_id: str, parser: StructureN
                                       data: st.DataObject) -> None:
     outline = check_all(text, doc_id, parser, metadata, data.draw(pages(len(text))))
     chunks, tables = outline.levels[parser.level], type(parser) in (TableNodeParser, HeadingNodeParser)
-    check_sizes(text, chunks, parser.size, tables or type(parser) is RecordNodeParser)
+    cores = [b.span for b in parser.blocks(Document(text=text, id_=doc_id, metadata=metadata)) if b.whole]
+    check_sizes(text, chunks, parser.size, tables or type(parser) in (RecordNodeParser, QANodeParser), cores)
     if tables:
         check_rows(text, chunks)
     for parent in outline.levels.get("p", []):
@@ -176,7 +180,8 @@ def test_lazy_packing_gives_what_packing_every_sentence_gives(text: str, size: i
 @examples(6, slow=200)
 @given(huge, splitters(2_000))
 def test_one_endless_line(text: str, parser: StructureNodeParser) -> None:
-    check_sizes(text, parser.split(text)[parser.level], parser.size, True)
+    cores = [b.span for b in parser.blocks(Document(text=text, id_="0")) if b.whole]
+    check_sizes(text, parser.split(text)[parser.level], parser.size, True, cores)
 
 
 @examples(200, slow=4_000)
@@ -271,7 +276,39 @@ def test_a_row_longer_than_the_size_stays_whole_and_alone() -> None:
     text = f"글이다.\n\n| 가 | 나 |\n|---|---|\n| 1 | {'긴 칸 ' * 100}|\n| 2 | 짧다 |"
     nodes, _ = TableNodeParser(size=100, overlap=0).parse(Document(text=text, id_="d"))
     assert [len(n.text) > 100 for n in nodes].count(True) == 1
-    assert all("|---|" in n.metadata["prefix"] for n in nodes[1:])
+    assert [n.text[:7] for n in nodes] == ["글이다.", "| 가 | 나", "| 2 | 짧"]      # the header is with the long row
+    assert [n.metadata["prefix"] for n in nodes] == ["", "", "| 가 | 나 |\n|---|---|"]
+
+
+def test_no_chunk_is_a_bare_header() -> None:
+    """Also where the first row alone is longer than a chunk, and where header and row are so together."""
+    for cell in ("긴 칸 " * 100, "칸" * 80):
+        text = f"글이다.\n\n| 가 | 나 |\n|---|---|\n| 1 | {cell}|\n| 2 | 짧다 |"
+        for kind in (TableNodeParser, HeadingNodeParser, QANodeParser):
+            texts = [n.text for n in kind(size=90, overlap=0).get_nodes_from_documents([Document(text=text, id_="d")])]
+            assert not any(t.endswith("|---|---|") for t in texts) and sum(cell.strip() in t for t in texts) == 1
+
+
+def test_tables_are_whole_on_request() -> None:
+    text = f"{'앞의 글이다. ' * 30}\n\n{long_table(40)}\n\n{'뒤의 글이다. ' * 30}"
+    table = find_tables(text)[0].span
+    for kind in (TableNodeParser, HeadingNodeParser, RecordNodeParser, QANodeParser):
+        spans = kind(size=300, overlap=30, whole_tables=True, sentences="rule").split(text)[kind.level]
+        assert sum(s.contains(table) for s in spans) == 1 and sum(s.overlap(table) > 0 for s in spans) == 1
+        assert all(len(s) <= 300 for s in spans if not s.contains(table))
+    rule = parse_rules("[t]\nsplitter = table_aware\nsize = 300\nwhole_tables = yes")
+    routed = RoutedNodeParser(rules=rule).split(text)["c"]
+    assert sum(s.contains(table) for s in routed) == 1
+
+
+def test_a_table_in_an_answer_is_cut_between_rows_with_its_header() -> None:
+    text = f"질의 : 며칠인지?\n\n회시 : 다음 표와 같음.\n\n{long_table(30)}\n\n끝."
+    nodes, _ = QANodeParser(size=400, overlap=0, sentences="rule").parse(Document(text=text, id_="d"))
+    check_rows(text, [Span(n.start_char_idx, n.end_char_idx) for n in nodes])
+    inside = [n for n in nodes if n.text.startswith("| ") and "번호" not in n.text]
+    assert len(inside) > 2 and all("며칠인지?" in n.metadata["prefix"] and "|---|---|" in n.metadata["prefix"] for n in inside)
+    short = f"질의 : 며칠인지?\n\n회시 : {'다음 표와 같음. ' * 20}\n\n{long_table(4)}\n\n{'끝. ' * 20}"
+    assert sum(s.contains(find_tables(short)[0].span) for s in QANodeParser(size=300, overlap=0).split(short)["c"]) == 1
 
 
 def test_a_row_without_a_first_cell_stays_with_the_row_above() -> None:
@@ -376,6 +413,41 @@ def test_long_records_are_cut_inside_and_keep_their_prefix() -> None:
     assert len(details) > 3 and len({n.metadata["record_id"] for n in records}) == 2
     assert all(len(n.text) <= 1500 and n.metadata["prefix"] and n.metadata["parent_id"] for n in details)
     assert all("parent" in n.metadata for n in records) and max(len(s) for s in outline.levels["p"]) <= 3500
+
+
+def interpretation(core: int, reason: int) -> str:
+    """A published interpretation with parts of about so many characters."""
+    question, answer = "이 기준이 적용되는지 여부가 문제됩니다. " * (core // 44), "적용된다고 보는 것이 타당합니다. " * (core // 38)
+    return f"질의요지\n{question}\n\n회답\n{answer}\n\n이유\n{'이유는 다음과 같습니다. ' * (reason // 14)}"
+
+
+@pytest.mark.parametrize("length", [1_200, 2_559, 6_000])
+def test_the_core_of_an_interpretation_is_never_cut(length: int) -> None:
+    document = Document(text=interpretation(length, 9_000), id_="i")
+    for parser in (RoutedNodeParser(sentences="rule"), RecordNodeParser(size=500, sentences="rule")):
+        nodes, _ = parser.parse(document)
+        cores = [n for n in nodes if n.metadata["chunk_type"] == "core"]
+        assert len(cores) == 1 and "질의요지" in cores[0].text and "타당합니다." in cores[0].text
+        assert len(nodes) > 2 and all(len(n.text) <= 2_000 for n in nodes if n not in cores)
+
+
+def test_articles_up_to_3000_characters_stay_whole_by_the_default_rules() -> None:
+    lengths = (300, 2_100, 2_900, 4_500)
+    clauses = [[f"{'①②③④⑤⑥⑦⑧⑨'[i % 9]} 이 조의 규정은 다른 법률에 특별한 규정이 있는 경우에도 적용한다." for i in range(n // 45)] for n in lengths]
+    text = "가온법\n\n" + "\n".join(f"제{i}조(제목{i}) " + "\n".join(lines) for i, lines in enumerate(clauses, 1))
+    nodes, _ = RoutedNodeParser(sentences="rule").parse(Document(text=text, id_="law"))
+    parts = [sum(n.metadata.get("article_number") == str(i) for n in nodes) for i in (1, 2, 3, 4)]
+    assert parts[:3] == [1, 1, 1] and parts[3] > 1 and max(len(n.text) for n in nodes) <= 3_000
+    small, _ = RecordNodeParser(size=1_000, sentences="rule").parse(Document(text=text, id_="law"))
+    assert max(len(n.text) for n in small) <= 1_000
+
+
+def test_a_row_keeps_the_family_it_names() -> None:
+    """Core and reason in two rows of one `parent_id`: nodes and outlines say so, whatever splits them."""
+    row = Document(text="[질의회답]\n질의요지: 되나요?\n\n회답: 됩니다.", id_="INTERP_7_core", metadata={"parent_id": "INTERP_7"})
+    for parser in (RecordNodeParser(), RecordNodeParser(parent_size=900), TextNodeParser(parent_size=900), RoutedNodeParser()):
+        nodes, outline = parser.parse(row)
+        assert {n.metadata["parent_id"] for n in nodes} == {"INTERP_7"} == {outline.metadata["parent_id"]}
 
 
 LAW = """가온법

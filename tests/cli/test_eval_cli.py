@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from conftest import SAMPLE
@@ -123,9 +124,12 @@ def test_a_limit_takes_the_same_questions_every_time(run, files):
     assert asked[0] == asked[1] and len(asked[0]) == 3
 
 
-def test_a_data_set_by_its_folder(run):
-    code, out, _ = run(SAMPLE, "--limit", 3, "--strategy", "bm25")
-    assert code == 0 and f"{len(load_dataset(SAMPLE).documents)} documents, 3 questions" in out
+def test_a_data_set_by_its_folder(run, tmp_path):
+    shutil.copytree(SAMPLE / "corpus/hr_labor", tmp_path / "data/corpus/hr_labor")
+    (tmp_path / "data/questions").mkdir()
+    shutil.copy(SAMPLE / "questions/hr.jsonl", tmp_path / "data/questions")
+    code, out, _ = run(tmp_path / "data", "--limit", 3, "--strategy", "bm25")
+    assert code == 0 and f"{len(load_dataset(tmp_path / 'data').documents)} documents, 3 questions" in out
 
 
 BROKEN = [
@@ -137,13 +141,70 @@ BROKEN = [
 ]
 
 
-def test_broken_questions_are_named_line_by_line(run, files):
+def test_broken_questions_are_named_line_by_line_and_the_rest_is_measured(run, files):
     lines(files / "questions.jsonl", BROKEN)
-    code, out, err = run("corpus.jsonl", "questions.jsonl")
-    told = [line.split(": ")[0] for line in err.splitlines()[1:]]
-    assert (code, out) == (2, "") and told == [f"questions.jsonl:{n}" for n in (1, 3, 4, 5)]
+    code, out, err = run("corpus.jsonl", "questions.jsonl", "--budgets", "200", "--out", "o")
+    told = dict(line.removeprefix("skipped ").split(": ", 1) for line in err.splitlines() if line.startswith("skipped"))
+    assert code == 0 and [*told] == [f"questions.jsonl:{n}" for n in (1, 3, 4, 5)]
     for number, word in zip((1, 3, 4, 5), ("evidence", "9999", "nobody", "q1")):
-        assert word in next(line for line in err.splitlines() if line.startswith(f"questions.jsonl:{number}:"))
+        assert word in told[f"questions.jsonl:{number}"]
+    assert "5 documents, 1 questions" in out and "(lines that cannot be used, left out: 4)" in out
+    results = json.loads((files / "o/results.json").read_text(encoding="utf-8"))
+    assert results["n_questions"] == 1 and results["notes"] == ["lines that cannot be used, left out: 4"]
+
+
+def test_questions_of_which_none_can_be_used_are_refused(run, files):
+    lines(files / "questions.jsonl", [{"query_id": "a", "question": "무엇?", "evidence": [{"doc_id": "d1", "quote": "1호"}]},
+                                      {"query_id": "b", "query": "무엇?", "evidence": [{"doc_id": "d1", "quote": "1호"}]}] * 15)
+    code, out, err = run("corpus.jsonl", "questions.jsonl")
+    assert (code, out) == (2, "") and "5 documents and 0 questions that can be used" in err.splitlines()[-1]
+    assert "it has 'query_id', 'question', 'evidence'" in err and "evidence needs 'text' (a quote) or 'start' and 'end', it has 'doc_id', 'quote'" in err
+    assert len(err.splitlines()) == 22 and "… and 11 more" in err
+
+
+def test_a_folder_with_other_files_is_measured_and_they_are_named(run, files):
+    folder = files / "corpus"
+    folder.mkdir()
+    for record in CORPUS:
+        (folder / f"{record['doc_id']}.md").write_text(record["text"], encoding="utf-8")
+    (folder / "photo.png").touch()
+    (folder / "bad.md").write_bytes("가나다".encode() + b"\xff")
+    (folder / "rows.jsonl").write_text("{\n", encoding="utf-8")
+    lines(files / "questions.jsonl", [q | {"doc_id": f"{q['doc_id']}.md"} for q in QUESTIONS])
+    (files / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1.md\t1\nq1\tnobody.md\t1\nq2\td2.md\tx\nq3\td3.md\t1\n", encoding="utf-8")
+    code, out, err = run("corpus", "questions.jsonl", "--budgets", "200", "--out", "o")
+    assert code == 0 and "5 documents, 5 questions" in out and "cannot be read, left out: 3" in out
+    assert {line.split(": ")[0] for line in err.splitlines() if line.startswith("skipped")} == {"skipped photo.png", "skipped bad.md", "skipped rows.jsonl:1"}
+    code, out, err = run("corpus", "questions.jsonl", "--qrels", "qrels.tsv", "--out", "p", "--json")
+    assert code == 0 and json.loads(out)["n_questions"] == 2
+    assert "skipped qrels.tsv:3: " in err and "skipped qrels.tsv:4: " in err and json.loads(out)["notes"][1] == "lines that cannot be used, left out: 2"
+
+
+def test_any_two_strategies_are_compared(run, files):
+    three = [x for s in ("bm25", "chunks", "seed") for x in ("--strategy", s)]
+    assert run("corpus.jsonl", "questions.jsonl", "--budgets", "20,200", "--out", "mine", *three)[0] == 0
+    assert run("corpus.jsonl", "questions.jsonl", "--budgets", "20,200", "--out", "theirs", "--strategy", "vector")[0] == 0
+
+    def heads(*argv):
+        code, out, err = run(*argv)
+        assert (code, err) == (0, "")
+        return [line.split(": ")[0] for line in out.splitlines() if ": evidence_recall over" in line]
+
+    assert heads("--compare", "mine", "theirs") == ["bm25 / vector", "chunks / vector", "seed / vector"]
+    assert heads("--compare", "mine::seed", "theirs") == heads("--compare", "mine::seed", "theirs::vector") == ["seed / vector"]
+    assert heads("--compare", "mine", "mine") == ["bm25 / chunks", "bm25 / seed", "chunks / seed"]
+    assert heads("--compare", "seed", "bm25", "--out", "mine") == heads("--compare", "mine::seed", "mine::bm25") == ["seed / bm25"]
+    assert heads("--compare", "mine::seed", "mine") == ["seed / bm25", "seed / chunks"]
+    assert heads("--compare", "mine::seed", "mine::seed") == ["seed"]
+    code, _, err = run("--compare", "mine::best", "theirs")
+    assert code == 2 and "no strategy 'best' in 'mine': it has bm25, chunks, seed" in err
+
+
+def test_the_help_shows_a_line_of_a_question_file(run):
+    from ragnb.cli import QUESTION_LINE
+    code, out, _ = run("--help")
+    assert code == 0 and "".join(QUESTION_LINE.split()) in "".join(out.split())
+    assert {"query_id", "query", "evidence"} == set(json.loads(QUESTION_LINE)) and {"doc_id", "text"} == set(json.loads(QUESTION_LINE)["evidence"][0])
 
 
 @pytest.mark.parametrize(

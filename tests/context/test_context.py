@@ -507,7 +507,7 @@ def test_detailed_fields_are_lines_of_their_own():
         )
         .text
     )
-    assert text.splitlines() == ["[1]", "title: 휴가 [2]", "file: 규정1.md", "pages: p.1-2", "doc_type: rule", "연차는 15일이다."]
+    assert text.splitlines() == ["[1]", "title: 휴가 ‹2›", "file: 규정1.md", "pages: p.1-2", "doc_type: rule", "연차는 15일이다."]
 
 
 def test_builders_by_name():

@@ -9,7 +9,8 @@ from conftest import SAMPLE
 from helpers_ingest import jsonl, read, write
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.documents.files import find_files, read_documents, read_text, record_to_document
+from ragnb.documents.encodings import read_text
+from ragnb.documents.files import Problem, find_files, n_skipped, read_documents, record_to_document
 from ragnb.documents.span import InputError
 
 
@@ -48,8 +49,10 @@ def test_what_is_a_file(tmp_path):
             ".hidden.md": "x",
             ".git/c.md": "x",
             "sub/.ragnb/d.md": "x",
-            "no.docx": "x",
+            "no.png": "x",
+            "sub/no.PNG": "x",
             "noend": "x",
+            "Makefile": "x",
             "e.markdown": "다",
             "folder.md/f.md": "라",
         },
@@ -58,10 +61,19 @@ def test_what_is_a_file(tmp_path):
     (root / "broken.md").symlink_to(outside / "nothing.md")
     (root / "tree").symlink_to(outside / "tree")
     (root / "loop").symlink_to(root)
-    names = [p.relative_to(root).as_posix() for p in find_files(root)]
-    assert names == sorted(names) and set(names) == {"a.md", "sub/B.TXT", "e.markdown", "folder.md/f.md", "link.md"}
+    (root / "inside.md").symlink_to(root / "a.md")
+    told: list[Problem] = []
+    names = [p.relative_to(root).as_posix() for p in find_files(root, told)]
+    assert names == sorted(names) and set(names) == {"a.md", "sub/B.TXT", "e.markdown", "folder.md/f.md", "inside.md"}
+    reasons = {p.where: p.what for p in told}
+    assert set(reasons) == {"broken.md", "link.md", "loop", "tree", "files without a suffix", "*.png"}
+    assert "link to nothing" in reasons["broken.md"] and "outside the folder" in reasons["link.md"]
+    assert "link to a folder" in reasons["tree"] and "a kind of file that is not read: 2 files, no.png, sub/no.PNG" == reasons["*.png"]
+    assert n_skipped(told) == 8
     documents, problems = read(root)
-    assert documents["link.md"] == "바깥" and not problems
+    assert documents["inside.md"] == "가" and "link.md" not in documents and problems == [str(p) for p in told]
+    based = {d.id_: d.text for d in read_documents(root, [], base=tmp_path)}  # the link stays below the base
+    assert based["root/link.md"] == "바깥"
     assert find_files(root / "a.md") == [root / "a.md"] and [d.id_ for d in read_documents(root / "sub/B.TXT", [])] == [
         "B.TXT"
     ]
@@ -127,10 +139,9 @@ def test_the_shape_of_legal_records():
 
 
 def test_metadata_are_scalars_that_every_store_holds():
-    keep = {"s": "x", "i": 2**63 - 1, "f": 0.5, "b": False, "": "odd", "$ref": "y"}
+    keep = {"s": "x", "i": 2**63 - 1, "f": 0.5, "b": False, "": "odd", "$ref": "y", "list": [1, "x"]}
     drop = {
         "n": None,
-        "list": [1],
         "dict": {"a": {}},
         "long": "x" * 501,
         "huge": 2**63,
@@ -177,7 +188,7 @@ def test_bad_lines_are_named_one_by_one(tmp_path):
         if hasattr(sys, "get_int_max_str_digits")
         else [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14]
     )
-    assert where == ["blank.md", "empty.txt", *(f"x.jsonl:{n}" for n in bad), "z.jsonl:1"]
+    assert where == ["z", "blank.md", "empty.txt", *(f"x.jsonl:{n}" for n in bad), "z.jsonl:1"]
     assert documents["a"] == "첫째" and documents["z"] == "끝" and {"a", "z"} <= set(documents) <= {"a", "z", "n"}
     told = dict(zip(where, problems))
     assert (
@@ -197,3 +208,61 @@ def test_bad_lines_are_named_one_by_one(tmp_path):
 def test_sample_corpus_reads_whole():
     documents, problems = read(SAMPLE / "corpus")
     assert len(documents) > 40 and not problems
+
+
+def test_a_folder_without_a_file_that_is_read_says_what_is_there(tmp_path):
+    write(tmp_path, {f"{n}.gif": "x" for n in range(9)} | {"a.zip": "x"})
+    with pytest.raises(InputError, match=r"9 files, 0.gif, .* and 4 more; a.zip: a kind of file"):
+        find_files(tmp_path)
+
+
+def test_a_folder_that_cannot_be_opened_is_named(tmp_path, monkeypatch):
+    import os
+
+    write(tmp_path, {"a.md": "가", "shut/b.md": "나"})
+    scan = os.scandir
+
+    def refuse(path):
+        if str(path).endswith("shut"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    documents, problems = read(tmp_path)
+    assert [*documents] == ["a.md"] and problems == ["shut: cannot be opened (Permission denied)"]
+
+
+def test_front_matter_becomes_metadata(tmp_path):
+    write(
+        tmp_path,
+        {
+            "rule.md": "---\ntitle: 여비 규정\ndate: 2030-01-02\ndoc_type: rule\ntags: [출장, 일비]\nid: mine\npage_starts: [0, 3]\n---\n# 제1장\n본문",
+            "dashes.md": "---\n\n휴가규정\n\n---\n둘째",
+            "damaged.md": "---\ntitle: [여비\n---\n본문이다.",
+            "plain.txt": "---\r\n제목: 취업규칙\r\n...\r\n제1조 목적",
+            "only.md": "---\ntitle: x\n---\n",
+        },
+    )
+    problems: list[Problem] = []
+    found = {d.id_: d for d in read_documents(tmp_path, problems)}
+    rule = found["rule.md"]
+    assert rule.text == "# 제1장\n본문" and "page_starts" not in rule.metadata
+    wanted = {"title": "여비 규정", "date": "2030-01-02", "doc_type": "rule", "tags": ["출장", "일비"], "file_name": "rule.md"}
+    assert rule.metadata == wanted and set(wanted) <= set(rule.excluded_embed_metadata_keys)
+    assert (found["dashes.md"].text[:3], found["dashes.md"].metadata["title"]) == ("---", "휴가규정")
+    assert found["damaged.md"].text.startswith("---\ntitle") and found["plain.txt"].text == "제1조 목적"
+    assert found["plain.txt"].metadata["title"] == "취업규칙"
+    assert [(p.where, p.n) for p in problems] == [("damaged.md", 0), ("only.md", 1)] and "stays text" in problems[0].what
+
+
+def test_one_bad_byte_costs_a_line_of_jsonl_and_names_its_place_elsewhere(tmp_path):
+    lines = [jsonl({"id": f"r{n}", "text": f"{n}번째 휴가 규정"}).strip().encode() for n in range(4)]
+    lines[1] = lines[1].replace("휴".encode(), b"\xed\x9c")
+    old = [line.decode(errors="replace").replace("\ufffd", "?").replace("r", "c").encode("cp949") for line in lines]
+    old[2] = old[2][:-2] + b'\xff"}'
+    write(tmp_path, {"new.jsonl": b"\n".join(lines), "old.jsonl": b"\n".join(old), "text.md": "첫째\n둘째 줄".encode() + b"\xec\n"})
+    documents, problems = read(tmp_path)
+    assert set(documents) >= {"r0", "r2", "r3", "c0", "c3"} and not {"r1", "c2", "text.md"} & set(documents)
+    told = dict(p.split(": ", 1) for p in problems)
+    assert "damaged UTF-8: byte 0xed, number" in told["new.jsonl:2"] and "damaged CP949: byte" in told["old.jsonl:3"]
+    assert told["text.md"] == "text.md is damaged UTF-8: byte 0xec at offset 17, line 2" and len(problems) == 3

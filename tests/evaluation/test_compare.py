@@ -128,28 +128,31 @@ def test_processes_give_the_same(dataset, cache, first):
 
 
 def test_a_sweep_that_is_killed_goes_on(tmp_path):
+    cache, keep = tmp_path / "cache", tmp_path / "keep"
     script = tmp_path / "sweep.py"
     script.write_text(f"""
-from ragnb.evaluation.comparison import RunPlan, run_strategies
 import sys
 sys.path.insert(0, {str(TESTS)!r})
-from conftest import small_sample
-from ragnb.evaluation.strategy import make_grid
-grid = make_grid(split=["sentence", "chunks:300/0"], retrieve=["bm25", "vector"])
-runs = run_strategies(RunPlan(small_sample(8), (300, 900), cache={str(tmp_path / 'cache')!r}, keep={str(tmp_path / 'keep')!r}), grid, show_progress=False)
-print([round(r.evaluation.mean(budget=300), 9) for r in runs])
+from evaluation.test_compare import sweep
+sweep({str(cache)!r}, {str(keep)!r})
 """, encoding="utf-8")
     process = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
-    while process.poll() is None and not list(tmp_path.glob("keep/*.json")):
+    while process.poll() is None and not list(keep.glob("*.json")):
         time.sleep(0.02)
     if process.poll() is None:
         os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    kept = {p: p.stat().st_mtime_ns for p in tmp_path.glob("keep/*.json")}
+    kept = {p: p.stat().st_mtime_ns for p in keep.glob("*.json")}
     assert 0 < len(kept) <= 4
-    outputs = [subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout for _ in range(2)]
-    assert outputs[0] == outputs[1] and outputs[0].count(",") == 3
-    assert {p: p.stat().st_mtime_ns for p in kept} == kept and len(list(tmp_path.glob("keep/*.json"))) == 4
+    first, second = (sweep(cache, keep) for _ in range(2))
+    assert first == second and len(first) == 4
+    assert {p: p.stat().st_mtime_ns for p in kept} == kept and len(list(keep.glob("*.json"))) == 4
+
+
+def sweep(cache, keep) -> list[float]:
+    grid = make_grid(split=["sentence", "chunks:300/0"], retrieve=["bm25", "vector"])
+    plan = RunPlan(small_sample(8), (300, 900), cache=cache, keep=keep)
+    return [r.evaluation.mean(budget=300) for r in run_strategies(plan, grid, show_progress=False)]
 
 
 def test_costs_are_counted(first):
@@ -194,3 +197,18 @@ def test_plans_that_cannot_be_run(dataset, change, complaint):
 def test_workers_and_models_do_not_mix(dataset):
     with pytest.raises(InputError, match="workers must be"):
         run_strategies(RunPlan(dataset), GRID, llm=object(), workers=2, show_progress=False)
+
+
+def test_records_are_read_from_a_results_file(dataset, first, tmp_path):
+    plan, runs = first
+    file = write_results(runs[:3], dataset, tmp_path / "run")
+    read, made = to_records(file), to_records(runs[:3])
+    assert to_records(str(tmp_path / "run")) == read and [*read[0]] == [*made[0]]
+    for x, y in zip(read, made):
+        assert x.pop("milliseconds") == pytest.approx(y.pop("milliseconds"), abs=0.1) and x == y
+    with pytest.raises(InputError, match="no results at"):
+        to_records(tmp_path / "nowhere")
+    for bad in ("[]", "{", '{"n_questions": 3, "strategies": {"a": 1}}'):
+        file.write_text(bad, encoding="utf-8")
+        with pytest.raises(InputError, match="is no results file"):
+            to_records(file)

@@ -128,7 +128,7 @@ BAD = {
     "unknown document": (evidence(doc_id="x"), "a document that is not there: 'x'"),
     "document missing": (GOOD | {"evidence": [{"text": "15일"}]}, "evidence names no document"),
     "quote absent": (GOOD | {"evidence": [{"doc_id": "d", "text": "16일"}]}, "not in the document: '16일'"),
-    "quote empty": (GOOD | {"evidence": [{"doc_id": "d"}]}, "not in the document: ''"),
+    "quote empty": (GOOD | {"evidence": [{"doc_id": "d"}]}, "evidence needs 'text' (a quote) or 'start' and 'end', it has 'doc_id'"),
     "quote ambiguous": (
         GOOD | {"evidence": [{"doc_id": "d", "text": "차는"}]},
         "more than once, make it longer: '차는'",
@@ -405,6 +405,7 @@ def test_metadata_are_scalars(tmp_path):
         "year": 2024,
         "public": True,
         "team": "인사",
+        "tags": ["a"],
         "file_name": "corpus.jsonl",
     }
 

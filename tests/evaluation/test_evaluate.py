@@ -13,7 +13,7 @@ from strategies import examples
 
 from ragnb.context.builders import PassageRanking, Ranking
 from ragnb.evaluation.datasets import Evidence, Question, load_dataset
-from ragnb.evaluation.measures import Evaluation, Row, Score, bootstrap_interval, evaluate, measure_ids, read_rows, score_passages, write_rows
+from ragnb.evaluation.measures import Evaluation, Row, Score, bootstrap_interval, evaluate, mean_interval, measure_ids, read_rows, score_passages, write_rows
 from ragnb.documents.span import InputError, Passage, Span
 
 TEXT = "가나다라마바사아자차카타파하" * 3
@@ -251,3 +251,21 @@ def test_a_damaged_file_of_rows_is_named(tmp_path, line, complaint):
         read_rows(tmp_path / "rows.jsonl")
     with pytest.raises(InputError, match="no file of rows"):
         read_rows(tmp_path / "absent.jsonl")
+
+
+def test_a_share_at_the_border_gets_wilsons_interval():
+    for n in (1, 4, 30, 1_000):
+        low, high = mean_interval([1.0] * n)
+        assert high == 1 and low == pytest.approx(n / (n + 1.959964**2), abs=1e-6)  # Wilson's lower end at p = 1
+        assert mean_interval([0] * n) == pytest.approx((0, 1 - low)) and mean_interval([-1] * n) == pytest.approx((-1, -low))
+    assert mean_interval([1, 1, float("nan")]) == mean_interval([1, 1]) and mean_interval([float("nan")]) == (0, 0)
+    mixed = [1, 1, 0.5, 0]
+    assert mean_interval(mixed) == bootstrap_interval(mixed) and mean_interval([0.4] * 3) == bootstrap_interval([0.4] * 3)
+    with pytest.raises(InputError, match="level"):
+        mean_interval([1], level=1)
+
+
+def test_four_of_four_right_is_not_certain():
+    row = Row("q", "?", "", {100: Score(evidence_recall=1.0, containment=1.0)})
+    four = Evaluation([row] * 4, (100,))
+    assert four.summary()["ci"] == [0.51, 1.0] == [round(x, 3) for x in four.to_dict()["budgets"]["100"]["ci"]]

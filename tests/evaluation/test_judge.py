@@ -204,7 +204,9 @@ def test_layout_changes_the_order_and_nothing_else() -> None:
     contexts = {name: lay_out(given, order, builder) for name, order in ORDERS.items()}
     sets = [sorted(p.id for p in c.passages) for c in contexts.values()]
     assert sets[0] == sets[1] == sets[2] and 1 < len(sets[0]) < 10
-    assert all(c.text.startswith("[1] (문서, d.md, p.1) [score: ") and len(c.text) <= 200 for c in contexts.values())
+    assert all(c.text.count("[1] (문서, d.md, p.1) [score: ") == 1 and len(c.text) <= 200 for c in contexts.values())
+    numbers = [{x.number: x.passage.id for x in c.sources} for c in contexts.values()]
+    assert numbers[0] == numbers[1] == numbers[2], "a number is a passage's rank, wherever the passage stands"
     assert contexts["best at both ends"].text == builder.build(given).text
     for c in contexts.values():
         assert all(c.text[x.start:].startswith(x.passage.text) for x in c.sources)
@@ -248,7 +250,7 @@ def test_positions_agree_with_text_search(mode: str) -> None:
 def test_rows_say_which_passage_holds_the_evidence() -> None:
     (first, second, third) = evidence_positions(frozen(RankedContextBuilder()))
     assert (first["third"], first["rank"], first["number"], first["passages"]) == ("first", 1, 1, 4)
-    assert (second["rank"], second["number"], second["third"]) == (3, 2, "middle")  # 51, 50, 49: the best at both ends
+    assert (second["rank"], second["number"], second["third"]) == (3, 3, "middle")  # 51, 50, 49: the best at both ends
     assert (third["position"], third["third"], third["rank"]) == (None, "absent", None)
     assert position_summary([first, second, third]) | {"from_end": 0} == {
         "pieces": 2, "absent": 1, "first": 0.5, "middle": 0.5, "last": 0.0, "from_end": 0, "best_passage": 0.5,

@@ -113,3 +113,16 @@ def test_documents_are_ranked_whole(dataset, cache):
     found = system.documents(QUESTION, 30)
     assert strategy.top_k == 30 and sorted(found) == sorted(dataset.documents) and len(found) > 5
     assert system.documents(QUESTION, 3) == found[:3]
+
+
+def test_a_grid_of_sizes():
+    found = make_grid("chunks", split=["chunks", "parent-child"], size=[200, 400], overlap=[0, 50])
+    assert [s.split for s in found] == [
+        "chunks:200/0", "chunks:200/50", "chunks:400/0", "chunks:400/50", "parent-child:800/100,200/0",
+        "parent-child:800/100,200/50", "parent-child:1600/100,400/0", "parent-child:1600/100,400/50"]
+    assert len({s.name for s in found}) == 8 and found[1].name == "split=chunks size=200 overlap=50"
+    for choices, told in [({"size": [0]}, "size must be"), ({"size": [True]}, "size must be"), ({"overlap": [-1]}, "overlap must be"),
+                          ({"size": [100], "overlap": [100]}, "overlap < size"), ({"size": 300}, "must be a list"), ({"split": "chunks"}, "must be a list"),
+                          ({"split": ["units"], "size": [100]}, "got 'units'")]:
+        with pytest.raises(InputError, match=told):
+            make_grid("chunks", **choices)

@@ -481,9 +481,9 @@ def test_overlap_does_not_bring_a_refused_chunk_back():
 
 @pytest.mark.parametrize("setting", [{"expand_top_k": -1}, {"max_chunks": 0}, {"missing": "skip"}])
 def test_bad_settings_are_refused(setting):
-    with pytest.raises(InputError, match="expander needs"):
+    with pytest.raises(InputError, match="(expand_top_k|max_chunks|missing) must be"):
         Expander(MemoryStore(), **setting)
-    with pytest.raises(ValueError, match="expander needs"):
+    with pytest.raises(ValueError, match="(expand_top_k|max_chunks|missing) must be"):
         ExpandPostprocessor(store=MemoryStore(), **setting)
 
 

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -71,7 +73,6 @@ def test_a_cache_cut_at_any_byte_keeps_what_was_whole(tmp_path: Path) -> None:
         kept = sum(e <= size + 1 for e in ends)  # a line that lacks only its end is whole
         assert len(cache) == kept and cache.get("k0") == (f"답\n0 ‘’ \ud800" if kept else None)
         cache.put("new", "답")
-        cache.close()
         again = CallCache(path)
         assert len(again) == kept + 1 and again.get("new") == "답"
 
@@ -189,3 +190,50 @@ def test_bad_arguments_are_refused() -> None:
         ask_all([CALLS[0], CALLS[0]], ScriptedLLM())
     with pytest.raises(InputError, match="model"):
         ask_all(CALLS, None)
+
+
+WRITER = """
+import sys, time
+from ragnb.models.calls import CallCache
+name, path = sys.argv[1:]
+cache = CallCache(path)
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(40):
+    cache.put(f"{name}{i}", "답" * (1 + 997 * (i % 7)), name=name)
+    cache.put("both", name)
+"""
+
+
+def test_two_processes_share_a_cache(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    CallCache(path).put("first", "답")
+    path.write_bytes(path.read_bytes() + b'{"key": "torn", "ans')  # killed here, earlier
+    ours = CallCache(path)
+    assert ours.get("first") == "답" and ours.damaged == 1
+    runs = [
+        subprocess.Popen([sys.executable, "-c", WRITER, name, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for name in "ab"
+    ]
+    for run in runs:
+        assert run.stdout.readline() == b"ready\n"
+    for run in runs:  # both at once
+        run.stdin.write(b"\n")
+        run.stdin.flush()
+    for run in runs:
+        run.communicate(timeout=60)
+        assert run.returncode == 0
+    want = {f"{name}{i}": "답" * (1 + 997 * (i % 7)) for name in "ab" for i in range(40)}
+    for cache in (ours, CallCache(path)):  # one that was open all the time, and a new one
+        assert {key: cache.get(key) for key in want} == want and cache.damaged == 1
+        assert cache.get("both") in ("a", "b") and len(cache) == len(want) + 2
+    assert len(path.read_bytes().splitlines()) == 1 + 1 + 2 * 80
+
+
+def test_what_another_process_learned_is_not_asked_again(tmp_path):
+    ours, theirs = CallCache(tmp_path / "c.jsonl"), CallCache(tmp_path / "c.jsonl")
+    llm, calls = ScriptedLLM("답"), [Call("a", "묻는다"), Call("b", "또 묻는다")]
+    assert len(ours) == 0
+    ask_all(calls[:1], llm, theirs)
+    _, report = ask_all(calls, llm, ours)
+    assert (report.calls, report.cached) == (1, 1)

@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core import MockEmbedding
@@ -20,7 +19,6 @@ from ragnb.evaluation.datasets import Evidence
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import Place, neighbors, no_expansion, parent, together
 from ragnb.retrieval.hybrid import Fusion
-from ragnb.indexing.update import update_index
 from ragnb.pipeline.answer import Answer
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.pipeline.trace_data import Trace, display_width, trace, uncovered, visible
@@ -217,7 +215,7 @@ def ask(
 
 
 def laid_out(hits: list[NodeWithScore], store: MemoryStore) -> Answer:
-    """An answer without the search for its best sentence."""
+    """An answer without a text."""
     expanded = Expander(store, neighbors(5)).expand(hits)
     return Answer(
         "연차",
@@ -229,14 +227,8 @@ def laid_out(hits: list[NodeWithScore], store: MemoryStore) -> Answer:
 
 
 @pytest.fixture(scope="module")
-def answer(tmp_path_factory) -> Answer:
-    index, _ = update_index(
-        SAMPLE / "corpus" / "hr_labor",
-        tmp_path_factory.mktemp("index") / "hr",
-        parser="parent-child",
-        show_progress=False,
-    )
-    return Pipeline.from_index(index, budget=900).ask("입사 1년차 직원의 연차는 며칠인가요?")
+def answer(hr_chunks) -> Answer:
+    return Pipeline.from_index(hr_chunks, budget=900).ask("입사 1년차 직원의 연차는 며칠인가요?")
 
 
 # --- rows and table ---------------------------------------------------------------------------------------------------
@@ -416,10 +408,6 @@ def test_marks_are_those_of_the_chunks(answer):
             assert not ("hit" in classes.split() and "near" in classes.split())
             at = span.end
         assert at == p.span.end
-    best = "".join(text for pieces in page.marked for classes, text in pieces if "best" in classes.split())
-    i, span = answer.best
-    used = answer.passages[i]
-    assert "".join(best.split()) == "".join(used.text[span.start - used.span.start:span.end - used.span.start].split())
 
 
 def test_page_says_what_is_beyond_the_budget(answer):

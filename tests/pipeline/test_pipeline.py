@@ -23,7 +23,6 @@ from ragnb.expansion.expander import Expander, ExpandPostprocessor, passage_node
 from ragnb.expansion.policy import neighbors
 from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import update_index
 from ragnb.pipeline.trace_data import trace
 from ragnb.models.llm import resolve_llm
 from ragnb.models.scripted import ScriptedLLM
@@ -44,20 +43,13 @@ def scripted() -> ScriptedLLM:
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory) -> Index:
-    """An index of the sample's HR rules in a real Chroma."""
-    return update_index(SAMPLE / "corpus" / "hr_labor", tmp_path_factory.mktemp("index") / "hr", show_progress=False)[0]
+def index(hr_units) -> Index:
+    return hr_units
 
 
 @pytest.fixture(scope="module")
-def chunks(tmp_path_factory) -> Index:
-    """The same rules as parents and children, for hybrid retrieval and its policies."""
-    return update_index(
-        SAMPLE / "corpus" / "hr_labor",
-        tmp_path_factory.mktemp("chunks") / "hr",
-        parser="parent-child",
-        show_progress=False,
-    )[0]
+def chunks(hr_chunks) -> Index:
+    return hr_chunks
 
 
 @pytest.fixture(scope="module")
@@ -160,9 +152,11 @@ def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents
 def test_the_query_engine_is_the_same_line(chunks, settings):
     pipeline = Pipeline.from_index(chunks, budget=None, passage_size=None, **settings)
     answer = pipeline.ask(QUESTION)
-    nodes = pipeline.query_engine(scripted()).query(QUESTION).source_nodes
+    nodes = pipeline.as_retriever().retrieve(QUESTION)
     assert [(n.node_id, n.text, n.score) for n in nodes] == [(p.id, p.text, p.score) for p in answer.passages]
-    assert [n.model_dump() for n in nodes] == [passage_node(p).model_dump() for p in answer.expansion.passages]
+    for node, passage in zip(nodes, answer.expansion.passages, strict=True):
+        plain = passage_node(passage).node
+        assert node.node.metadata.items() >= plain.metadata.items() and node.node.relationships == plain.relationships
     assert pipeline.passages(QUESTION) == answer.passages
     assert answer.expansion.stats.reads <= 2
 
@@ -173,11 +167,11 @@ def test_the_query_engine_is_the_same_line(chunks, settings):
 def test_the_query_engine_over_units_reads_the_same_passages(index, settings):
     pipeline = Pipeline.from_index(index, **settings)
     passages = pipeline.ask(QUESTION).expansion.passages
-    nodes = pipeline.query_engine(scripted()).query(QUESTION).source_nodes
-    assert [(n.node_id, n.text, n.score) for n in nodes] == [(p.id, p.text, p.score) for p in passages]
-    assert pipeline.retriever.budget is None, "the pipeline's own retriever is not changed"
-    if "policy" not in settings:
-        assert 400 < sum(len(n.text) for n in nodes) <= settings.get("budget", 4_000)
+    shown = pipeline.ask(QUESTION).passages
+    nodes = pipeline.as_retriever().retrieve(QUESTION)
+    assert [(n.node_id, n.text, n.score) for n in nodes] == [(p.id, p.text, p.score) for p in shown]
+    assert {p.doc_id for p in shown} <= {p.doc_id for p in passages}
+    assert 400 < sum(len(n.text) for n in nodes) <= settings.get("budget", 4_000)
 
 
 def test_a_policy_over_units_keeps_what_ranked_them(index):
@@ -212,13 +206,13 @@ def test_many_questions_at_once(index):
 
 
 @pytest.mark.parametrize("made, members", [("index", set()), ("chunks", {"bm25", "vector"})])
-def test_an_answer_without_a_model_is_the_marked_passages(request, documents, made, members):
+def test_an_answer_without_a_model_is_the_numbered_passages(request, documents, made, members):
     answer = Pipeline.from_index(request.getfixturevalue(made), budget=900).ask(QUESTION)
-    assert not answer.generated and answer.text.count("▶") == answer.text.count("◀") == 1
+    assert not answer.generated
     assert [p.rank for p in answer.passages] == sorted(p.rank for p in answer.passages)
-    i, span = answer.best
-    document = documents["hr_labor/" + answer.passages[i].doc_id]
-    assert f"▶ {document[span.start:span.end]} ◀" in answer.text
+    for number, p in enumerate(answer.passages, 1):
+        document = documents["hr_labor/" + p.doc_id]
+        assert f"[{number}]" in answer.text and document[p.span.start:p.span.end] == p.text in answer.text
     assert answer.context.size <= 900
     assert set(answer.fusion.members) == members and (answer.fusion.ranking is None) == bool(members)
 
@@ -273,7 +267,7 @@ def test_parts_are_objects_or_their_string_forms(index):
                                   compressor=made.compressor)
     assert objects.retriever is made.retriever and objects.builder is named.builder
     assert objects.ask(QUESTION).context == named.ask(QUESTION).context
-    with pytest.raises(InputError, match="top_k goes with a retriever's name; HybridRetriever has its own"):
+    with pytest.raises(InputError, match="top_k goes with a retriever's name; ByNameRetriever has its own"):
         Pipeline.from_index(index, retriever=made.retriever, top_k=5)
 
 
@@ -325,11 +319,11 @@ class Nothing(BaseRetriever):
 
 def test_nothing_found():
     answer = Pipeline(Nothing(), Expander(MemoryStore())).ask("연차는?")
-    assert (answer.text, answer.passages, answer.best, answer.context.size) == ("", [], None, 0)
+    assert (answer.text, answer.passages, answer.context.size) == ("", [], 0)
     assert Pipeline(Nothing(), Expander(MemoryStore()), llm=scripted()).ask("연차는?").text == "모르겠습니다."
 
 
-# --- the best sentence ------------------------------------------------------------------------------------------------
+# --- the sentence of a page ------------------------------------------------------------------------------------------------
 
 
 def made(text: str, doc_id: str = "d", start: int = 0) -> Passage:
@@ -370,6 +364,14 @@ def test_a_model_that_fails_loses_nothing(index, way):
     assert caught.value.answer == Pipeline.from_index(index).ask(QUESTION)
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert isinstance(caught.value, RagnbError) and isinstance(caught.value, ConnectionError)
+
+
+def test_an_error_of_many_lines_is_told_in_one(index):
+    """A server's page of HTML or a stack trace does not pass through whole."""
+    llm = ScriptedLLM(RuntimeError("502\n<html>\n" + "<p>Bad gateway</p>\n" * 200))
+    with pytest.raises(ModelError) as caught:
+        Pipeline.from_index(index, llm=llm).ask(QUESTION)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400 and "502 <html>" in str(caught.value)
 
 
 def test_a_document_cannot_speak_for_us(index):
@@ -423,7 +425,7 @@ def test_ollama_in_the_stock_engine(index):
         pipeline = Pipeline.from_index(index, llm=resolve_llm("ollama:qwen3:8b", server.url, timeout=20))
         response = pipeline.query_engine().query(QUESTION)
         assert str(response).startswith("echo ") and len(response.source_nodes) == len(
-            pipeline.ask(QUESTION).expansion.passages
+            pipeline.ask(QUESTION).passages
         )
 
 
@@ -457,8 +459,8 @@ def test_the_parts_are_llama_index_components(index, chunks):
     )
     pipeline = Pipeline.from_index(chunks)
     assert isinstance(pipeline.retriever, BaseRetriever) and isinstance(pipeline.builder, RankedContextBuilder)
-    assert all(isinstance(m, BaseRetriever) for m in pipeline.retriever.members.values())
-    assert isinstance(pipeline.retriever.members["vector"], VectorRetriever)
+    members = pipeline.retriever.retriever.members
+    assert all(isinstance(m, BaseRetriever) for m in members.values()) and isinstance(members["vector"], VectorRetriever)
     engine = pipeline.query_engine(scripted())
     assert isinstance(engine, RetrieverQueryEngine) and all(
         isinstance(p, BaseNodePostprocessor) for p in engine._node_postprocessors
@@ -514,12 +516,7 @@ def test_compressed_answers_show_the_excerpts_of_a_passage_under_one_number(inde
         index, budget=3_000, policy="document:20", top_k=1, compressor=250, passage_size=None
     ).ask(QUESTION)
     assert len({(p.doc_id, p.whole) for p in answer.passages}) == 1 < len(answer.passages)
-    assert (
-        answer.text.count("[1] (") == 1
-        and "[2] (" not in answer.text
-        and "\n…\n" in answer.text
-        and answer.text.count("▶") == 1
-    )
+    assert answer.text.count("[1] (") == 1 and "[2] (" not in answer.text and "\n…\n" in answer.text
     assert len(answer.sources()) == 1
 
 
@@ -605,3 +602,32 @@ def test_budget_in_tokens_leaves_room_for_history(index):
     talk.add(first.question, first.text, first.passages)
     answer = pipeline.ask("반차는 몇 시간인가요?", talk)
     assert answer.context.size <= 700 and any(is_earlier(p) for p in answer.passages)
+
+
+# --- where and cut ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("retriever", ["auto", "bm25", "vector", "hybrid", "multi-query:hybrid", "hyde:hybrid"])
+@pytest.mark.parametrize("policy", [None, "neighbors:3", "section"])
+def test_where_reaches_every_part(index, retriever, policy):
+    from ragnb.context.sources import display_docs
+    from ragnb.pipeline.trace_data import trace
+    question, earlier = "입사 1년차 직원의 연차는 며칠인가요?", Conversation()
+    told = Pipeline.from_index(index, budget=600).ask(question)
+    assert any(p.doc_id == "leave.md" for p in told.passages)
+    earlier.add(question, told.text, told.passages)
+    pipeline = Pipeline.from_index(index, retriever=retriever, policy=policy, budget=900, where={"doc_id": ["work_rules.md"]}, llm=scripted())
+    answer = pipeline.ask(question, earlier)
+    assert {p.doc_id for p in answer.passages} == {"work_rules.md"} == {s["doc_id"] for s in answer.sources()}
+    assert {d.doc_id for d in display_docs(answer.passages, pipeline.expander.store, page_window=9)} == {"work_rules.md"}
+    assert "leave.md" not in trace(answer, store=pipeline.expander.store).table()
+    assert {n.node.ref_doc_id for n in pipeline.as_retriever().retrieve(question)} == {"work_rules.md"}
+
+
+def test_where_and_cut_that_cannot_be_used(index):
+    for settings, told in [({"where": "leave"}, "where must look like"), ({"cut": 0.2, "retriever": "bm25"}, "cut goes with multi-scale"),
+                           ({"cut": 1}, "cut must be in"), ({"cut": True}, "cut must be in")]:
+        with pytest.raises(InputError, match=told):
+            Pipeline.from_index(index, **settings)
+    few, all_of_it = (Pipeline.from_index(index, budget=4_000, cut=cut).passages("반차는 몇 시간인가요?") for cut in (0.5, None))
+    assert 0 < sum(len(p.text) for p in few) < sum(len(p.text) for p in all_of_it) and few[0].hits[0] == all_of_it[0].hits[0]

@@ -13,27 +13,27 @@ from strategies import examples
 from ragnb.documents.span import InputError
 from ragnb.evaluation.datasets import load_dataset
 from ragnb.evaluation.strategy import IndexCache, as_document_strategy, build_system, parse_strategy
-from ragnb.indexing.update import update_index
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.specs import PLANS, RETRIEVERS, RetrieverSpec, parse_retriever, resolve_parts, resolve_retriever
+from ragnb.retrieval.by_name import ByNameRetriever
+from ragnb.retrieval.hierarchical import HierarchicalRetriever
 from ragnb.retrieval.hybrid import FUSIONS, HybridRetriever
 from ragnb.retrieval.multiscale import MultiScaleRetriever
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory):
-    return update_index(SAMPLE / "corpus/hr_labor", tmp_path_factory.mktemp("specs") / "i", show_progress=False)[0]
+def index(hr_units):
+    return hr_units
 
 
 @pytest.fixture(scope="module")
-def chunks(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("specs") / "c"
-    return update_index(SAMPLE / "corpus/hr_labor", folder, parser="parent-child", show_progress=False)[0]
+def chunks(hr_chunks):
+    return hr_chunks
 
 
 @pytest.mark.parametrize("text, spec", [
     ("bm25", RetrieverSpec("bm25")), ("auto", RetrieverSpec()), ("hybrid:", RetrieverSpec("hybrid")),
-    ("hybrid:rrf:", RetrieverSpec("hybrid")), ("hybrid::2/1", RetrieverSpec("hybrid", weights=(2.0, 1.0))),
+    ("hybrid:rrf:", RetrieverSpec("hybrid")), ("hybrid:rrf:2/1", RetrieverSpec("hybrid", weights=(2.0, 1.0))),
     ("hybrid:zscore:0.5/1.25", RetrieverSpec("hybrid", "", "zscore", (0.5, 1.25))),
     ("hyde", RetrieverSpec("auto", "hyde")), ("hyde:", RetrieverSpec("auto", "hyde")),
     ("multi-query:hybrid:weighted", RetrieverSpec("hybrid", "multi-query", "weighted")),
@@ -83,7 +83,11 @@ def test_every_combination_is_read_back(plan, kind, method, weights):
 
 def test_auto_is_what_the_index_is_made_for(index, chunks):
     assert isinstance(resolve_retriever("auto", index), MultiScaleRetriever)
-    assert isinstance(resolve_retriever("auto", chunks), HybridRetriever)
+    named = resolve_retriever("auto", chunks)  # the rules on work have articles, which a question can name
+    assert isinstance(named, ByNameRetriever) and isinstance(named.retriever, HybridRetriever)
+    assert isinstance(resolve_retriever("hierarchical", index).retriever, HierarchicalRetriever)
+    with pytest.raises(InputError, match="hierarchical retrieval needs an index of units"):
+        resolve_retriever("hierarchical", chunks)
     with pytest.raises(InputError, match="needs an index of units"):
         resolve_retriever("multi-scale", chunks)
     with pytest.raises(InputError, match="one plan at a time"):

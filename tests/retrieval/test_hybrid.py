@@ -74,6 +74,7 @@ def test_rrf_is_the_formula(rankings, k, data):
     weights = data.draw(
         st.one_of(st.none(), st.lists(st.sampled_from([0, 0.5, 1, 3]), min_size=len(rankings), max_size=len(rankings)))
     )
+    weights = weights if weights is None or any(weights) else None  # zeros alone are refused
     fused = rrf(rankings, k, weights)
     expected = brute_force(rankings, k, weights or [1] * len(rankings))
     assert len(fused) == len(expected)
@@ -124,23 +125,31 @@ def test_rank_counts_from_one_and_k_is_60():
         (60, [1, -1]),
         (60, [1, math.nan]),
         (60, [1, math.inf]),
+        (60, [0, 0]),
+        (60, [True, 1]),
+        (60, ["1", 1]),
+        (60, 1),
+        (True, None),
     ],
 )
 def test_bad_constants_are_refused_at_once(k, weights):
-    with pytest.raises(InputError, match="rrf needs k > 0"):
+    with pytest.raises(InputError, match="rrf needs k > 0|weights must be 2 numbers >= 0, not all 0"):
         rrf([["a"], ["b"]], k, weights)
-    with pytest.raises(InputError, match="rrf needs k > 0"):
+    with pytest.raises(InputError, match="rrf needs k > 0|weights must be 2 numbers >= 0, not all 0"):
         HybridRetriever({"x": Fixed([]), "y": Fixed([])}, k=k, weights=weights)
 
 
 def test_no_members_and_bad_counts_are_refused():
     for bad in (
-        lambda: HybridRetriever({}),
+        lambda: HybridRetriever({"x": Fixed([])}, top_k=True),
+        lambda: HybridRetriever({"x": Fixed([])}, top_k=math.nan),
         lambda: HybridRetriever({"x": Fixed([])}, top_k=0),
         lambda: VectorRetriever(MemoryStore(), MockEmbedding(embed_dim=2), 0),
     ):
         with pytest.raises(InputError, match="top_k"):
             bad()
+    with pytest.raises(InputError, match="needs members"):
+        HybridRetriever({})
 
 
 @pytest.mark.parametrize("question", ["", "  \n", None, 5])

@@ -222,7 +222,8 @@ class TestContract:
         assert of(ratio=1) == {"a"} == of(ratio=1.0) and of(year="2024") == set()
         assert of(doc_id="b") == {"b"} == of(ref_doc_id="b")
         assert len(store.search([1, 0, 0, 0], 50, {"index": 1})) == 4
-        for bad in (None, [1, 2], {"$gt": 3}):
+        assert of(kind=["x", "z"]) == {"a", "c"} and of(year=[1, 7]) == {"c"}
+        for bad in (None, [None], [], {"$gt": 3}):
             with pytest.raises(InputError, match="where.'kind'"):
                 of(kind=bad)
 
@@ -240,11 +241,11 @@ class TestContract:
         (lambda ns, o: setattr(ns[-1], "embedding", [1.0, float("inf"), 0.0, 0.0]), InputError, "a#c4"),
         (lambda ns, o: [setattr(n, "embedding", [1.0, 2.0]) for n in ns if n.embedding],
          InputError, "a#c0.* 4 finite numbers, got 2"),
-        (lambda ns, o: ns[0].metadata.update(tags=["x"]), InputError, "tags.*a#p0.*list"),
+        (lambda ns, o: ns[0].metadata.update(tags=[["x"]]), InputError, "tags.*a#p0.*list"),
         (lambda ns, o: ns[0].metadata.update(nested={"a": 1}), InputError, "nested.*dict"),
         (lambda ns, o: ns[0].metadata.update(score=float("nan")), InputError, "score.*a#p0.*finite"),
         (lambda ns, o: ns[0].metadata.update(title="\ud800"), InputError, "a#p0.*not a character"),
-        (lambda ns, o: o.metadata.update(tags=["x"]), InputError, "tags"),
+        (lambda ns, o: o.metadata.update(tags=[{"x": 1}]), InputError, "tags"),
         (lambda ns, o: ns.append(TextNode(id_="zz#c0", text="x", embedding=[1.0] * DIMS)),
          InputError, "zz#c0.*without the outline"),
         (lambda ns, o: ns.append(TextNode(id_="a#c9", text="x", embedding=[1.0] * DIMS)),

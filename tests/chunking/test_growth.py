@@ -1,0 +1,116 @@
+"""Splitting takes as many steps as a document has characters: counted, not timed."""
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from llama_index.core.schema import Document
+from strategies import SLOW
+
+from ragnb.chunking.contextual import ContextualNodeParser, enclosing_lines
+from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.chunking.rules import DEFAULT_RULES, RoutedNodeParser, parse_rules
+from ragnb.chunking.sentence_window import SentenceWindowNodeParser
+from ragnb.chunking.structure import HeadingNodeParser, QANodeParser, RecordNodeParser, TableNodeParser, TextNodeParser
+from ragnb.chunking.units import UnitNodeParser
+from ragnb.documents.records import merge_short
+from ragnb.documents.span import Span
+
+SMALL = re.sub(r"(size|threshold) = (\d+)00\b", r"\1 = \2", DEFAULT_RULES.replace("overlap = 200", "overlap = 5"))
+SMALL = SMALL.replace("[rest]", "[rest]\nsize = 200\noverlap = 5")
+PARSERS = {
+    "parent-child": ParentChildNodeParser(sentences="rule"), "sentence": SentenceWindowNodeParser(sentences="rule"),
+    "text": TextNodeParser(sentences="rule", size=200, overlap=20, parent_size=800), "table": TableNodeParser(sentences="rule", size=200),
+    "qa": QANodeParser(sentences="rule", size=200, overlap=0), "units": UnitNodeParser(sentences="rule"),
+    "headings": ContextualNodeParser(parser=HeadingNodeParser(sentences="rule", size=200, overlap=0)),
+    "records": RecordNodeParser(sentences="rule", size=200, parent_size=800),
+    "routed": RoutedNodeParser(sentences="rule", rules=parse_rules(SMALL)),
+}
+
+
+def articles(n: int, same: bool = False) -> str:
+    """A statute of n short articles in one chapter."""
+    return "가온법\n\n제1장 총칙\n" + "\n".join(f"제{1 if same else i}조(제목) 이 규정에 따른다." for i in range(1, n + 1))
+
+
+DOCUMENTS: dict[str, Callable[[int], str]] = {
+    "articles": articles,
+    "one article again and again": lambda n: articles(n, same=True),
+    "items of one article": lambda n: "가온법\n\n제1조(목적) 다음과 같다.\n" + "\n".join(f"{i}. 호의 내용은 이렇다." for i in range(8 * n)),
+    "an appendix of rows": lambda n: ("가온법\n\n제1조(목적) 이 법은 이렇다.\n\n[별표 1] 표\n| 가 | 나 |\n|---|---|\n"
+                                      + "\n".join(f"| {i} | 값 |" for i in range(4 * n))),
+    "headings and tables": lambda n: "\n\n".join(f"## {i}\n\n| 가 | 나 |\n|---|---|\n| {i} | {'값 ' * 9}|" for i in range(n)),
+    "questions": lambda n: "\n\n".join(f"질의 : {i}일은?\n\n회시 : 뺄 수 없음." for i in range(n)),
+    "one line": lambda n: "연차는 열다섯 날이다 " * 3 * n,
+    "blank lines": lambda n: "글이다." + "\n" * 20 * n + "끝이다.",
+}
+
+
+def steps(work: Callable[[], Any]) -> int:
+    """Lines of this package that some work runs through."""
+    count = 0
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        nonlocal count
+        if "ragnb" not in frame.f_code.co_filename:
+            return None
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def check_linear(made: Callable[[int], Callable[[], Any]], n: int) -> None:
+    """Twice the document, about twice the steps."""
+    made(4)()                                               # what is loaded or compiled once
+    one, two, four = (steps(made(k * n)) for k in (1, 2, 4))
+    assert two < 2.4 * one + 500 and four < 2.4 * two + 500, (one, two, four)
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+@pytest.mark.parametrize("name", PARSERS)
+def test_steps_of_a_splitter_grow_with_the_document(name: str, kind: str) -> None:
+    parser, make = PARSERS[name], DOCUMENTS[kind]
+
+    def made(n: int) -> Callable[[], Any]:
+        pages = {"page_starts": [*range(0, len(make(n)), 40)]}
+        document = Document(text=make(n), id_="d", metadata=pages)
+        return lambda: parser.parse(document)
+    check_linear(made, 32)
+
+
+@pytest.mark.parametrize("length", [3, 90, 150])
+def test_merging_grows_with_the_number_of_spans(length: int) -> None:
+    def made(n: int) -> Callable[[], Any]:
+        spans = [Span(i * 160, i * 160 + length + i % 7) for i in range(n)]
+        return lambda: merge_short(spans)
+    check_linear(made, 400)
+
+
+def test_the_lines_around_a_chunk_are_looked_for_from_the_chunk_back() -> None:
+    source = "class A:\n" + "    x = 1\n" * 20_000 + "    def f():\n        return 1\n"
+    at = source.index("return")
+    assert steps(lambda: enclosing_lines(source, Span(at, at + 8), most=1)) < 60
+
+
+@pytest.mark.skipif(not SLOW, reason="minutes; RAGNB_SLOW=1")
+@pytest.mark.parametrize("name", PARSERS)
+def test_large_documents_take_time_in_proportion(name: str) -> None:
+    """100,000 articles, and one line of 5 MB: no more than three times a quarter of it a character."""
+    for text in (articles(100_000), "연차는 열다섯 날이다 " * 180_000):
+        took = []
+        for part in (text[:len(text) // 4], text):
+            start = time.process_time()
+            PARSERS[name].parse(Document(text=part, id_="d"))
+            took.append(time.process_time() - start)
+        assert took[1] < 12 * took[0] + 1

@@ -1,0 +1,195 @@
+"""Office files, pages and tables, made by code: what is read, and the one line said of what is not."""
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from helpers_ingest import read, write
+
+from ragnb.documents.converted import CONVERTERS, read_converted
+from ragnb.documents.files import read_documents
+from ragnb.documents.span import InputError
+
+
+def make_docx(path: Path) -> None:
+    from docx import Document
+
+    document = Document()
+    document.add_heading("휴가규정", 1)
+    document.add_paragraph("연차는 15일이다.")
+    table = document.add_table(2, 2)
+    for i, value in enumerate(["구분", "일수", "연차", "15"]):
+        table.cell(i // 2, i % 2).text = value
+    document.save(path)
+
+
+def make_pptx(path: Path) -> None:
+    from pptx import Presentation
+
+    show = Presentation()
+    for title, body in (("신입 안내", "첫날은 9시 30분"), ("출장", "일비는 30,000원")):
+        slide = show.slides.add_slide(show.slide_layouts[1])
+        slide.shapes.title.text, slide.placeholders[1].text = title, body
+    show.save(path)
+
+
+def make_xlsx(path: Path) -> None:
+    from datetime import date
+
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.title = "출장비"
+    for row in (["직급", "일비", None, "몫"], [], ["부장", 30000.0, None, 0.125], ["사|원", "둘\n줄", None, date(2030, 1, 2)]):
+        book.active.append(row)
+    book.active["D3"].number_format = "0.0%"
+    book.create_sheet("빈 시트")
+    book.save(path)
+
+
+def make_hwpx(path: Path, body: str = "<hp:p><hp:run><hp:t>연차는 15일이다.</hp:t></hp:run></hp:p>") -> None:
+    names = 'xmlns:hs="http://www.hancom.co.kr/hwpml/2011/section" xmlns:hp="http://www.hancom.co.kr/hwpml/2011/paragraph"'
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mimetype", "application/hwp+zip")
+        archive.writestr("Contents/section0.xml", f'<?xml version="1.0" encoding="UTF-8"?><hs:sec {names}>{body}</hs:sec>')
+
+
+def ole(streams: dict[str, bytes]) -> bytes:
+    """A compound file: header, allocation table, directory, and streams of at least 4,096 bytes, one below a folder."""
+    size, free, end, no = 512, 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFF
+    data = {name: value + bytes(-len(value) % 4096 or (4096 if not value else 0)) for name, value in streams.items()}
+    chains, table, at = {}, [0xFFFFFFFD, 2, end], 3  # sector 0: the table; 1 and 2: the directory
+    for name, value in data.items():
+        n = len(value) // size
+        chains[name], at = at, at + n
+        table += [*range(chains[name] + 1, at), end]
+    table += [free] * (size // 4 - len(table))
+
+    def entry(name: str, kind: int, right: int = no, child: int = no, start: int = 0, length: int = 0) -> bytes:
+        raw = name.encode("utf-16-le") + b"\0\0"
+        return (raw.ljust(64, b"\0") + struct.pack("<HBBIII", len(raw), kind, 1, no, right, child) + bytes(36)
+                + struct.pack("<IQ", start, length))
+
+    header, section = data["FileHeader"], data["Section0"]
+    directory = [entry("Root Entry", 5, child=1, start=end), entry("BodyText", 1, right=2, child=3),
+                 entry("FileHeader", 2, start=chains["FileHeader"], length=len(header)),
+                 entry("Section0", 2, start=chains["Section0"], length=len(section))]
+    first = (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6) + bytes(6)
+             + struct.pack("<IIIIIIIII", 0, 1, 1, 0, 4096, end, 0, end, 0) + struct.pack("<109I", 0, *[free] * 108))
+    body = struct.pack(f"<{len(table)}I", *table) + b"".join(directory).ljust(2 * size, b"\0")
+    return first + body + b"".join(data.values())
+
+
+def make_hwp(path: Path, flags: int = 0) -> None:
+    def record(tag: int, level: int, value: bytes) -> bytes:
+        return struct.pack("<I", tag | level << 10 | len(value) << 20) + value
+
+    tab = struct.pack("<8H", 9, 4000, 256, 0, 0, 0, 0, 9)
+    section = b""
+    for text in (["휴가규정"], ["연차", "15일"]):
+        units = tab.join(t.encode("utf-16-le") for t in text) + b"\r\0"
+        section += record(66, 0, struct.pack("<I", len(units) // 2) + bytes(18)) + record(67, 1, units)
+    header = b"HWP Document File".ljust(32, b"\0") + struct.pack("<II", 0x05000300, flags)
+    path.write_bytes(ole({"FileHeader": header, "Section0": section}))
+
+
+MAKERS = {"a.docx": make_docx, "b.pptx": make_pptx, "c.xlsx": make_xlsx, "d.hwpx": make_hwpx, "e.hwp": make_hwp}
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("office")
+    for name, make in MAKERS.items():
+        make(folder / name)
+    write(folder, {
+        "f.html": "<html><head><title>공지 사항</title><style>b{}</style></head><body><h1>휴가</h1><p>연차는&nbsp;15일<script>x()</script></body>".encode("cp949"),
+        "g.csv": "직급;일비\n부장;\"3;0\"\n".encode("cp949"), "h.md": "# 본문\n연차는 15일이다.",
+    })
+    return folder
+
+
+def test_every_kind_is_read(office: Path):
+    documents, problems = read(office)
+    assert not problems and [*documents] == [*sorted(documents)] and len(documents) == 8
+    assert documents["a.docx"].startswith("# 휴가규정\n\n연차는 15일이다.") and "| 연차 | 15 |" in documents["a.docx"]
+    assert "일비는 30,000원" in documents["b.pptx"] and "Slide number" not in documents["b.pptx"]
+    assert documents["c.xlsx"] == ("## 출장비\n\n| 직급 | 일비 |  | 몫 |\n|---|---|---|---|\n| 부장 | 30000 |  | 12.5% |\n"
+                                   "| 사\\|원 | 둘 줄 |  | 2030-01-02 00:00:00 |")
+    assert documents["d.hwpx"] == "연차는 15일이다." and documents["e.hwp"] == "휴가규정\n연차\t15일"
+    assert documents["f.html"] == "# 휴가\n\n연차는 15일" and documents["g.csv"] == "| 직급 | 일비 |\n|---|---|\n| 부장 | 3;0 |"
+
+
+def test_titles_and_pages(office: Path):
+    found = {d.id_: d for d in read_documents(office, [])}
+    titles = [found[name].metadata["title"] for name in ("a.docx", "b.pptx", "e.hwp", "f.html", "h.md")]
+    assert titles == ["휴가규정", "b", "휴가규정", "공지 사항", "본문"]
+    slides = found["b.pptx"]
+    assert [slides.text[at:].split("\n")[0] for at in slides.metadata["page_starts"]] == ["# 신입 안내", "# 출장"]
+
+
+@pytest.mark.parametrize(("name", "told"), [("a.docx", "is no .docx file"), ("c.xlsx", "is no .xlsx file"), ("d.hwpx", "is no .hwpx file"), ("e.hwp", "cannot be read as .hwp|holds no text|is no HWP")])
+def test_a_damaged_file_is_one_line_and_the_rest_is_read(office: Path, tmp_path: Path, name: str, told: str):
+    import re
+
+    data = (office / name).read_bytes()
+    write(tmp_path, {name: data[: len(data) // 3], "good.md": "글"})
+    documents, problems = read(tmp_path)
+    assert documents == {"good.md": "글"} and len(problems) == 1 and re.search(told, problems[0]) and "\n" not in problems[0]
+
+
+def test_bytes_within_an_archive_that_are_wrong(office: Path, tmp_path: Path):
+    for name in ("a.docx", "b.pptx", "c.xlsx"):
+        with zipfile.ZipFile(office / name) as old, zipfile.ZipFile(tmp_path / name, "w") as new:
+            for part in old.infolist():
+                new.writestr(part.filename, b"<broken" if part.filename.endswith(("document.xml", "presentation.xml", "workbook.xml")) else old.read(part))
+    make_hwpx(tmp_path / "d.hwpx", "<hp:p>")
+    with pytest.raises(InputError, match="nothing|cannot|no text"):
+        for name in ("a.docx", "b.pptx", "c.xlsx", "d.hwpx"):
+            read_converted(tmp_path / name)
+    documents, problems = read(tmp_path)
+    assert not documents and sorted(p.split(": ")[0] for p in problems) == ["a.docx", "b.pptx", "c.xlsx", "d.hwpx"]
+
+
+def test_locked_files_say_so(tmp_path: Path):
+    make_hwp(tmp_path / "locked.hwp", flags=2)
+    make_hwp(tmp_path / "copy.hwp", flags=4)
+    (tmp_path / "locked.docx").write_bytes((tmp_path / "locked.hwp").read_bytes())
+    _, problems = read(tmp_path)
+    assert [p.split(": ", 1)[1].split(":")[0] for p in problems] == [
+        "copy.hwp is a distribution copy (배포용 문서)", "locked.docx is encrypted, or has the format of an older program", "locked.hwp is encrypted"]
+
+
+def test_an_archive_that_unpacks_to_gigabytes_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    make_hwpx(tmp_path / "x.hwpx")
+    monkeypatch.setattr("ragnb.documents.converted.MOST_UNPACKED", 100)
+    with pytest.raises(InputError, match="x.hwpx unpacks to .* bytes, more than 100"):
+        read_converted(tmp_path / "x.hwpx")
+
+
+def test_empty_tables_hold_no_text(tmp_path: Path):
+    write(tmp_path, {"a.csv": ";;\n;\n", "b.html": "<body></body>"})
+    _, problems = read(tmp_path)
+    assert problems == ["a.csv: a.csv holds no text", "b.html: b.html holds no text"]
+
+
+def test_a_missing_extra_is_one_line_and_the_rest_is_read(office: Path):
+    code = """
+import sys, json
+for name in ("markitdown", "openpyxl", "hwp_hwpx_parser", "olefile"):
+    sys.modules[name] = None
+from ragnb.documents.files import read_documents
+problems = []
+read = [d.id_ for d in read_documents(sys.argv[1], problems)]
+print(json.dumps([read, [str(p) for p in problems]]))
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(office)], capture_output=True, text=True, env=os.environ | {"PYTHONUTF8": "1"})
+    documents, problems = json.loads(done.stdout)
+    needs = [name for name in (*MAKERS, "f.html")]
+    assert documents == ["g.csv", "h.md"] and set(CONVERTERS) == {".html", ".htm", ".docx", ".pptx", ".xlsx", ".csv", ".hwp", ".hwpx"}
+    assert problems == [f"{n}: reading {n} needs the extra 'files': pip install 'ragnb[files]'" for n in needs]

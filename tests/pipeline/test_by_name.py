@@ -1,0 +1,103 @@
+"""What a question names is the first thing read, whatever retrieves behind it."""
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from llama_index.core import Document
+
+from ragnb.documents.span import InputError, Span, Why
+from ragnb.indexing.folder_index import Index
+from ragnb.indexing.update import index_documents
+from ragnb.models.scripted import ScriptedLLM
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.pipeline.trace_data import trace
+from ragnb.retrieval.by_name import ByNameRetriever
+
+SUBJECTS = ("신고", "허가", "검사", "과태료", "위탁", "보고", "교육", "등록")
+NAMES = ("산림이용법", "공동창고법", "이동식당법")
+
+
+def statute(name: str) -> tuple[str, dict[str, Span]]:
+    """A statute whose articles share their words and cite each other; its text, and where its articles are."""
+    text, spans = f"{name}\n\n제1장 총칙\n\n", {}
+    for n in range(1, 25):
+        start, subject = len(text), SUBJECTS[n % len(SUBJECTS)]
+        text += (f"제{n}조({subject}) ① 사용자는 제{n % 24 + 1}조에 따라 {subject}을 하여야 한다.\n"
+                 f"② {subject}의 기한은 {n + 3}일로 한다. 다만, 제{(n + 6) % 24 + 1}조의 경우에는 그러하지 아니하다.")
+        spans[f"제{n}조"] = Span(start, len(text))
+        text += "\n\n"
+    return text, spans
+
+
+STATUTES = {name: statute(name) for name in NAMES}
+ASKED = [(f"{name} {article}{words}", name, span) for name, (_, spans) in STATUTES.items()
+         for n, (article, span) in enumerate(spans.items())
+         for words in [("는 무엇을 정하나요?", "에 따른 기한은?", "를 알려 주세요")[n % 3]]]
+
+
+@pytest.fixture(scope="module", params=["structure", "parent-child", "units"])
+def index(request, tmp_path_factory) -> Index:
+    documents = [Document(text=text, id_=name, metadata={"title": name}) for name, (text, _) in STATUTES.items()]
+    folder = tmp_path_factory.mktemp("statutes") / request.param
+    return index_documents(documents, folder, parser=request.param, show_progress=False)[0]
+
+
+def pipeline(index: Index, spec: str, **settings: Any) -> Pipeline:
+    llm = ScriptedLLM(lambda prompt: "기한은 며칠인가?\n신고는 언제 하나?") if ":" in spec else None
+    return Pipeline.from_index(index, retriever=spec, llm=llm, **settings)
+
+
+@pytest.mark.parametrize("spec", ["bm25", "vector", "hybrid", "hierarchical", "multi-query:hybrid", "hyde:vector",
+                                  "multi-query:auto", "auto"])
+def test_the_cited_article_is_in_the_first_passage(index, spec):
+    """Each article of each statute by name, and a few of them asked without blocking."""
+    if spec == "hierarchical" and index.multiscale is None:
+        with pytest.raises(InputError, match="hierarchical retrieval needs an index of units"):
+            pipeline(index, spec)
+        return
+    asks = pipeline(index, spec)
+    few = ASKED if spec == "bm25" else ASKED[::9]
+    for question, name, span in few:
+        first = asks.passages(question)[0]
+        assert first.doc_id == name and first.span.contains(span), question
+    question, name, span = ASKED[30]
+    answer = asyncio.run(asks.aask(question))
+    assert answer.passages[0].doc_id == name and answer.passages[0].span.contains(span)
+
+
+@pytest.mark.parametrize("spec", ["bm25", "hybrid", "multi-query:hybrid"])
+def test_the_reason_is_kept_as_data(index, spec):
+    asks = pipeline(index, spec)
+    answer = asks.ask("이동식당법 제7조는 무엇을 정하나요?")
+    named = [i for i, why in answer.passages[0].why.items() if isinstance(why, Why) and why.policy == "by name"]
+    assert named and named[0] == answer.passages[0].hits[0] and set(named) == set(answer.fusion.members["by name"])
+    assert answer.passages[0].why[named[0]].role == "hit"
+    assert "asked for by name" in trace(answer).table()
+    assert [h.score for h in answer.fusion.hits] == sorted((h.score for h in answer.fusion.hits), reverse=True)
+    assert len({h.node_id for h in answer.fusion.hits}) == len(answer.fusion.hits) <= 20
+
+
+def test_a_question_that_names_nothing_is_as_before(index):
+    asks = pipeline(index, "hybrid", top_k=5)
+    assert isinstance(asks.retriever, ByNameRetriever)
+    before = index.store.reads
+    question = "위탁의 기한은 며칠인가?"
+    assert asks.find(question) == asks.retriever.retriever.fuse(question)
+    assert index.store.reads - before <= 2, "BM25 reads its hits, nobody reads for a name"
+    assert "by name" not in asks.find(question).members
+
+
+def test_a_filter_holds_for_what_is_named(index):
+    """A statute outside `where` is not brought in by its name."""
+    asks = pipeline(index, "hybrid", where={"title": "공동창고법"}, top_k=5)
+    answer = asks.ask("이동식당법 제7조는 무엇을 정하나요?")
+    assert answer.passages and {p.doc_id for p in answer.passages} == {"공동창고법"}
+    assert asks.ask("공동창고법 제7조는?").passages[0].span.contains(STATUTES["공동창고법"][1]["제7조"])
+
+
+def test_without_statutes_nothing_stands_in_front(tmp_path):
+    index, _ = index_documents([Document(text="연차는 15일이다. 민법 제3조에 따른다.", id_="a")], tmp_path / "i",
+                               parser="parent-child", show_progress=False)
+    assert not isinstance(Pipeline.from_index(index).retriever, ByNameRetriever)
