@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from ragnb.documents.files import find_files, replace_file, sample_data, write_atomically
+from ragnb.documents.atomic import replace_file, write_atomically
+from ragnb.documents.files import find_files, sample_data
 
 TEXT_CALLS = {"read_text", "write_text"}
 

@@ -192,7 +192,7 @@ class SpanNodeParser(KnownArguments, NodeParser):
 # %% ../../nbs/20_chunking/base.ipynb #375469b0
 class SizedNodeParser(SpanNodeParser):
     "Base of the splitters that have a size."
-    tokenizer: str = "characters"   # What sizes and overlaps count: characters, words, kiwi, cl100k_base, a tokenizer.json
+    tokenizer: str = "characters"   # What sizes count: characters, words, kiwi, cl100k_base, a tokenizer.json
 
     @field_validator("tokenizer")
     @classmethod

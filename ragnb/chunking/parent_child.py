@@ -51,7 +51,8 @@ class ParentChildNodeParser(SizedNodeParser):
     Raises
     ------
     ValueError
-        For an overlap that is not smaller than its size, a child larger than a parent, unknown levels or an unknown tokenizer.
+        For an overlap that is not smaller than its size, a child larger than a parent, unknown levels,
+        or an unknown tokenizer.
     """
     parent_size: int = 800
     parent_overlap: int = 100

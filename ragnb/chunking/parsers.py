@@ -98,7 +98,7 @@ def resolve_parser(
             return make(*match.groups())
     raise InputError(f"unknown splitter {spec!r}: use units, parent-child, parent-child:800/100,200/30, chunks:400/0, "
                      "whole, sentence, records, structure, structure:RULES, titled:SPLITTER or contexts:SPLITTER; "
-                     "with sizes in tokens chunks:200/20@cl100k_base, also units@…, parent-child…@…, sentence@…, records@…")
+                     "with sizes in tokens chunks:200/20@cl100k_base, as well units, parent-child, sentence, records")
 
 # %% ../../nbs/20_chunking/parsers.ipynb #ac15f5e3
 def makes_units(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 __all__ = ['PassageRef', 'Restored', 'sole_passages', 'ShownPart', 'ShownDoc', 'Turn', 'Conversation']
 
 # %% ../../nbs/60_context/conversation.ipynb #ac344cf9
-from ..documents.files import write_atomically
+from ..documents.atomic import write_atomically
 from ..documents.span import InputError, Outline, Passage, Span, union, Why
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts

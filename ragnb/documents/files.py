@@ -9,7 +9,6 @@ import json
 import math
 import os
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -20,8 +19,7 @@ from llama_index.core.schema import Document
 
 # %% auto #0
 __all__ = ['SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KEYS', 'Problem', 'n_skipped', 'find_files',
-           'record_id', 'keep_metadata', 'check_characters', 'record_to_document', 'read_documents', 'replace_file',
-           'write_atomically', 'sample_data']
+           'record_id', 'keep_metadata', 'check_characters', 'record_to_document', 'read_documents', 'sample_data']
 
 # %% ../../nbs/00_documents/files.ipynb #d6ff9cc1
 from .converted import CONVERTERS, read_converted
@@ -324,33 +322,6 @@ def read_documents(
             else:
                 seen[item.id_] = where
                 yield item
-
-# %% ../../nbs/00_documents/files.ipynb #8ed9933e
-def replace_file(
-    temporary: Path,  # Is gone afterwards
-    path: Path,       # Replaced when it exists
-    tries: int = 8,   # >= 1
-) -> Path:            # The same `path`
-    "Rename a file over another one in one step."
-    for n in range(tries):
-        try:
-            os.replace(temporary, path)
-            break
-        except PermissionError as error:
-            if n == tries - 1 or getattr(error, "winerror", None) is None:
-                raise
-            time.sleep(0.01 * 2**n)
-    return path
-
-
-def write_atomically(
-    path: Path,  # Replaced when it exists; the temporary file is in the same folder, with the suffix `.tmp`
-    text: str,   # Written as UTF-8, line ends as they are
-) -> None:
-    "Write a file so that it is either the old one or the new one."
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(text, encoding="utf-8", newline="\n")
-    replace_file(temporary, path)
 
 # %% ../../nbs/00_documents/files.ipynb #96ba0361
 def sample_data() -> Path:

@@ -16,7 +16,7 @@ from typing import Any
 __all__ = ['LockedError', 'WriteLock', 'Lease', 'in_use']
 
 # %% ../../nbs/00_documents/locks.ipynb #c99c74e8
-from .files import write_atomically
+from .atomic import write_atomically
 from .span import RagnbError
 
 # %% ../../nbs/00_documents/locks.ipynb #6779eae6

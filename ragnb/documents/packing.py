@@ -17,7 +17,7 @@ from .span import InputError, Span
 from .text import last_fit, tokenizer, trim_span, whole_cut
 
 # %% ../../nbs/00_documents/packing.ipynb #32022739
-_WORD = re.compile(r"\s*(?:[^\s。！？]{1,16}[。！？]{0,16}|[。！？]{1,16}|\Z)")    # White space and a word, or 16 characters of it
+_WORD = re.compile(r"\s*(?:[^\s。！？]{1,16}[。！？]{0,16}|[。！？]{1,16}|\Z)")    # White space and a word, or a part
 
 def _last_from(guess: int, low: int, high: int, fits: Callable[[int], bool]) -> int:
     "The last number of `low..high` that fits, looked for from a guess; `low - 1` when none does."

@@ -16,8 +16,9 @@ from llama_index.core.schema import Document
 __all__ = ['FILES', 'raw_documents', 'write_records']
 
 # %% ../../nbs/00_documents/record_files.ipynb #6ac35dc1
+from .atomic import write_atomically
 from .encodings import read_text
-from .files import Problem, read_documents, record_id, write_atomically
+from .files import Problem, read_documents, record_id
 from .kinds import detect_kind, records_of, text_of
 from .records import to_jsonl
 from .span import InputError

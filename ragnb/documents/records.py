@@ -166,7 +166,7 @@ def _clause_pieces(
         return _plain_pieces(text, span, size, context, ruler)
     lead = trim_span(text, span.start, clauses[0].span.start)
     below = (*context, trim_span(text, lead.start, min(lead.end, lead.start + 400))) if lead else context
-    joined = ruler.about(lead.start, lead.end) < least                               # a short lead stays with the first clause
+    joined = ruler.about(lead.start, lead.end) < least      # a short lead stays with the first clause
     starts = [span.start, *(c.span.start for c in clauses[int(joined):])]
     children = [c.children for c in clauses] if joined else [(), *(c.children for c in clauses)]
     inner = dict(zip(starts, children))

@@ -23,7 +23,7 @@ __all__ = ['PairedTest', 'paired_test', 'show_context', 'Comparison', 'compare',
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #d0f8e730
 from .. import __version__
-from ..documents.files import replace_file
+from ..documents.atomic import replace_file
 from ..documents.span import InputError, Span
 from ..documents.text import tokenizer as named_tokenizer
 from .datasets import Dataset, Question

@@ -23,9 +23,10 @@ __all__ = ['Evidence', 'Question', 'find_quote', 'QuoteMatch', 'find_quotes', 'w
            'load_qrels', 'load_jsonl', 'load_beir', 'load_squad', 'load_autorag', 'load_dataset']
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #035a9f81
+from ..documents.atomic import write_atomically
 from ragnb.documents.files import (
     check_characters, ID_KEYS, keep_metadata, n_skipped, PAGE_BREAK, Problem, read_documents, record_id,
-    record_to_document, write_atomically
+    record_to_document
 )
 from ..documents.span import DuplicateIdError, InputError, Span
 

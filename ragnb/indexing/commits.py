@@ -19,7 +19,7 @@ __all__ = ['LOCK', 'unused_name', 'remove_unused', 'claim_folder', 'leave_folder
            'open_or_create']
 
 # %% ../../nbs/70_indexing/commits.ipynb #e0ab41a8
-from ..documents.files import write_atomically
+from ..documents.atomic import write_atomically
 from ..documents.locks import in_use, Lease, WriteLock
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.embedding import resolve_embedding
@@ -28,7 +28,7 @@ from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import CONTEXTS, DEFAULT_SPLITTER, describe_parser, resolve_parser, with_contexts
 from ..storage.chroma import ChromaStore, close_unused, copy_database, prepare, row_counts, settle
 from ragnb.indexing.folder_index import (
-    FORMAT, generation_name, Index, MANIFEST, Manifest, open_state, part_names, PENDING, read_manifest, SearchParts
+    FORMAT, generation_name, Index, Manifest, MANIFEST, open_state, part_names, PENDING, read_manifest, SearchParts
 )
 
 # %% ../../nbs/70_indexing/commits.ipynb #d9167ab1

@@ -19,9 +19,9 @@ __all__ = ['RESPONSE_MODES', 'CHAT_SETTINGS', 'ContextNode', 'context_nodes', 'J
 
 # %% ../../nbs/80_pipeline/engines.ipynb #74f39b21
 from ..documents.span import InputError
+from ..expansion.expander import passage_node
 from ..context.builders import Context, ContextBuilder, RankedContextBuilder
 from ..context.reorder import LongContextReorderPostprocessor
-from ..expansion.expander import passage_node
 
 # %% ../../nbs/80_pipeline/engines.ipynb #0c67c357
 class ContextNode(TextNode):

@@ -18,11 +18,11 @@ __all__ = ['chunks_at', 'ByNameRetriever']
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #2ea6fdd7
 from ..documents.span import Address, needed, SEARCHED, Why
+from ..storage.filtered import filtered_store
+from ..storage.store import ChunkReader
 from .arguments import check_counts, filtered_retriever
 from .hybrid import check_question, Fusion, question_bundle
 from .multiscale import BY_NAME
-from ..storage.filtered import filtered_store
-from ..storage.store import ChunkReader
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #da051e07
 def chunks_at(

@@ -295,7 +295,13 @@ class MultiQueryRetriever(PlanningRetriever):
 
     def _fused(self, plan: Plan, results: Sequence[Sequence[NodeWithScore]]) -> Fusion:
         weights = [1.0, *[self.weight] * len(plan.texts)]
-        return fuse_hits(dict(zip(plan.queries, results)), self.top_k, self.k, weights)
+        found = dict(zip(plan.queries, results))
+        scored = {query: [h for h in hits if h.score != 0] for query, hits in found.items()}
+        first = fuse_hits(scored, self.top_k, self.k, weights)
+        known = {h.node_id for h in first.hits}
+        behind = [h for h in fuse_hits(found, self.top_k, self.k, weights).hits if h.node_id not in known]
+        unscored = [NodeWithScore(node=h.node, score=0.0) for h in behind]
+        return Fusion([*first.hits, *unscored][:self.top_k], first.members)
 
     def fuse(self, question: str | QueryBundle) -> Fusion:
         """Retrieve, and keep what each wording found.

@@ -340,7 +340,7 @@ def test_demo(run, tmp_path):
     assert run("demo", "--data", tmp_path / "nothing", "--out", tmp_path / "x") == (
         2,
         "",
-        f"ragnb: no sample data in '{tmp_path / 'nothing'}': run this in a clone of the repository, or give --data\n",
+        f"ragnb: no sample data in '{tmp_path / 'nothing'}': give --data, a folder with corpus and questions\n",
     )
     assert not (tmp_path / "x").exists()
 
@@ -476,7 +476,8 @@ def _folder(files: dict[str, bytes]):
 BAD_PATHS = {  # What is indexed, and what the one line must name
     "missing": (lambda tmp: tmp / "nowhere", "nowhere"),
     "empty folder": (_folder({}), "nothing to index"),
-    "nothing of ours": (_folder({"a.docx": b"x"}), "nothing to index"),
+    "nothing of ours": (_folder({"a.zip": b"x"}), "nothing to index"),
+    "damaged": (_folder({"a.docx": b"x"}), "a.docx is no .docx file, or damaged"),
     "binary named md": (_folder({"photo.md": b"\x89PNG\r\n\0\0"}), "photo.md"),
     "binary alone": (lambda tmp: _folder({"photo.md": b"\x89PNG\r\n\0\0"})(tmp) / "photo.md", "photo.md"),
     "not JSON": (_folder({"a.jsonl": b'{"id": 1\n'}), "a.jsonl:1"),
