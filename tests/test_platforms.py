@@ -45,7 +45,7 @@ def test_a_file_in_use_is_replaced_later(tmp_path: Path, monkeypatch: pytest.Mon
         replace(old, new)
 
     monkeypatch.setattr(os, "replace", busy)
-    monkeypatch.setattr("ragnb.documents.files.time.sleep", waits.append)
+    monkeypatch.setattr("ragnb.documents.atomic.time.sleep", waits.append)
     write_atomically(path, "첫째\n둘째")
     assert path.read_bytes() == "첫째\n둘째".encode() and len(waits) == 2 and os.listdir(tmp_path) == ["a.json"]
 

@@ -5,6 +5,7 @@
 # %% ../../nbs/30_storage/chroma.ipynb #d9c5a288
 from __future__ import annotations
 
+import time
 import contextlib
 import json
 import os
@@ -13,7 +14,7 @@ import sqlite3
 import tempfile
 import weakref
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Callable
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
 # %% auto #0
-__all__ = ['chroma_errors', 'ChromaStore', 'settle', 'row_counts', 'copy_database', 'prepare', 'open_database', 'keep_lease',
-           'close_unused']
+__all__ = ['chroma_errors', 'patiently', 'ChromaStore', 'settle', 'row_counts', 'copy_database', 'prepare', 'open_database',
+           'keep_lease', 'close_unused']
 
 # %% ../../nbs/30_storage/chroma.ipynb #73795541
 from ..documents.locks import Lease
@@ -99,6 +100,24 @@ def _metadata_of(node: TextNode) -> dict[str, Any]:
     flat = {k: v for k, v in metadata.items() if v is not None and not isinstance(v, (list, dict))}
     return {key: value for key, value in flat.items() if chroma_takes(key, value)}
 
+# %% ../../nbs/30_storage/chroma.ipynb #cd49a27d
+def patiently(
+    call: Callable[..., Any],  # May be repeated without harm
+    *args: Any,
+    seconds: float = 60,       # > 0; then the error is raised
+    **kwargs: Any,
+) -> Any:
+    "Call again while the database is locked."
+    until, pause = time.monotonic() + seconds, 0.02
+    while True:
+        try:
+            return call(*args, **kwargs)
+        except Exception as error:
+            if "database is locked" not in str(error) or time.monotonic() >= until:
+                raise
+        time.sleep(pause)
+        pause = min(1.0, 2 * pause)
+
 # %% ../../nbs/30_storage/chroma.ipynb #806e5d29
 class _Rows:
     "One collection of Chroma, read and written in batches."
@@ -156,17 +175,18 @@ class _Rows:
             ids, vectors, metadatas, texts = map(list, zip(*part))
             vectors = [[zlib.crc32(i.encode()) / 2**32] if v is None else v for i, v in zip(ids, vectors)]
             documents = None if texts[0] is None else texts
-            self.collection.upsert(ids=ids, embeddings=vectors, metadatas=metadatas, documents=documents)
+            patiently(self.collection.upsert, ids=ids, embeddings=vectors, metadatas=metadatas, documents=documents)
 
     def write_vectors(self, nodes: Sequence[TextNode]) -> None:
         "Replace vectors in place."
         for part in self.parts(nodes):
-            self.collection.update(ids=[n.node_id for n in part], embeddings=[n.embedding for n in part])
+            patiently(self.collection.update, ids=[n.node_id for n in part],
+                      embeddings=[n.embedding for n in part])
 
     def delete(self, ids: Sequence[str]) -> None:
         "Remove rows by id."
         for part in self.parts(ids):
-            self.collection.delete(ids=list(part))
+            patiently(self.collection.delete, ids=list(part))
 
     def matching(self, where: Filter | None) -> Iterator[str]:
         "Ids of the rows that a filter lets through; by Chroma, or row by row when Chroma cannot say it."
@@ -326,7 +346,7 @@ def settle(
     "Write out what Chroma holds in its log, so that reading does not change the folder's graph."
     for rows in (store._children, store._parents, store._outlines):
         if rows.count():
-            rows.collection.modify(configuration={"hnsw": {"sync_threshold": 2}})
+            patiently(rows.collection.modify, configuration={"hnsw": {"sync_threshold": 2}})
             rows.collection.get(limit=1, include=["embeddings"])
 
 
@@ -361,7 +381,7 @@ def prepare(
 ) -> None:
     "Let Chroma write its graph a thousand rows at a time; the opposite of `settle`."
     for rows in (store._children, store._parents, store._outlines):
-        rows.collection.modify(configuration={"hnsw": {"sync_threshold": 1_000}})
+        patiently(rows.collection.modify, configuration={"hnsw": {"sync_threshold": 1_000}})
 
 # %% ../../nbs/30_storage/chroma.ipynb #f2b75bef
 def open_database(

@@ -147,9 +147,10 @@ def test_metadata_are_scalars_that_every_store_holds():
         "huge": 2**63,
         "nan": float("nan"),
         "inf": float("inf"),
-        "file_name": "theirs",
     }
     assert record_to_document({"text": "t", **keep, **drop}, "d", "f").metadata == {**keep, "file_name": "f"}
+    own = {"text": "t", "file_name": "theirs"}   # a record says which file it is from
+    assert record_to_document(own, "d", "f").metadata == {"file_name": "theirs"}
 
 
 def test_bad_lines_are_named_one_by_one(tmp_path):

@@ -41,12 +41,12 @@ from ragnb.storage.store import MemoryStore
     [
         ("nowhere", "no such file or folder.*nowhere"),
         ("empty", "nothing to index in.*empty"),
-        ("a.docx", "cannot index 'a.docx'"),
+        ("a.zip", "cannot index 'a.zip'"),
     ],
 )
 def test_no_file(tmp_path, path, message):
     (tmp_path / "empty").mkdir()
-    (tmp_path / "a.docx").write_text("x")
+    (tmp_path / "a.zip").write_text("x")
     with pytest.raises(InputError, match=message):
         find_files(tmp_path / path)
     with pytest.raises(InputError, match=message):
@@ -187,8 +187,11 @@ def test_a_moved_folder_is_taken_over(tmp_path):
     update(source, tmp_path / "i")
     source.rename(tmp_path / "two")
     index, counts, report = update(tmp_path / "two", tmp_path / "i")
-    assert counts == (0, 2, 0, 0) and not report.problems
-    assert update(tmp_path / "two", tmp_path / "i")[1] == (0, 0, 0, 2)
+    assert counts == (0, 0, 0, 2) and not report.problems and report.moved == [str(source)]
+    again = update(tmp_path / "two", tmp_path / "i")
+    assert again[1] == (0, 0, 0, 2) and not again[2].moved
+    (tmp_path / "two/b.md").unlink()
+    assert update(tmp_path / "two", tmp_path / "i")[1] == (0, 0, 1, 1)
 
 
 def test_a_store_of_your_own(tmp_path):
