@@ -25,5 +25,5 @@ def test_the_readmes_python_runs_as_pasted(tmp_path):
     done = subprocess.run([sys.executable, script], cwd=ROOT, env=environment, capture_output=True, timeout=300)
     out = done.stdout.decode("utf-8")
     assert done.returncode == 0, done.stderr.decode("utf-8", "replace")[-2_000:]
-    assert "15일" in out and "▶" in out
+    assert "15일" in out and "[1] (" in out
     assert sorted(p.name for p in ROOT.iterdir()) == before
