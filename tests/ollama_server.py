@@ -1,7 +1,16 @@
-"""A small server that speaks Ollama's HTTP protocol, for tests without Ollama.
+"""A small server that speaks Ollama's HTTP protocol, for tests without Ollama; it behaves as version 0.24 was observed to.
 
     with OllamaServer(models=("bona/bge-m3-korean",)) as server:
         OllamaEmbedding(model_name="bona/bge-m3-korean", base_url=server.url)
+
+What it does otherwise is set on it, before or between requests:
+
+    server.window = 2048            the model's maximum (`/api/show`), and num_ctx where a request sets none
+    server.thinks = True            thoughts go to `thinking`; with `forever` the answer is never begun
+    server.faults.append(503)       the next request to /api/embed or /api/chat is refused; "hang" never answers, "cut" drops the connection
+    server.digests["m"] = "…"       another model was pulled under the tag
+    server.embed_limit = 50         tokens (here: characters) of a text; longer ones are cut, or refused with `truncate: false`
+    server.on_request = function    called with (path, body) before each reply
 
 To serve another end point, add a function to `server.routes`: it takes the request as a dict and returns a dict
 (one JSON reply) or an iterator of dicts (a stream of JSON lines). Raise `Refused(status, message)` for an error.
@@ -36,26 +45,56 @@ def toy_vector(text: str, dims: int = 64) -> list[float]:
     return [v / norm for v in vector]
 
 
+def tagged(model: str) -> str:
+    """A name with its tag."""
+    return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
+
+
 class OllamaServer:
     """Serve the Ollama protocol on a free port of this machine while the `with` block lasts."""
 
     def __init__(self, models: tuple[str, ...] = ("bona/bge-m3-korean",)) -> None:
         self.models = models
         self.requests: list[tuple[str, dict[str, Any]]] = []  # (path, body) in order of arrival
+        self.window, self.dims = 131_072, 64
+        self.thinks, self.forever = False, False
+        self.capabilities: tuple[str, ...] = ("completion", "embedding")
+        self.digests: dict[str, str] = {}
+        self.loaded: dict[str, int] = {}              # Model -> num_ctx it runs with
+        self.loads: list[tuple[str, int]] = []        # Each time a model was loaded
+        self.faults: list[int | str] = []
+        self.embed_limit: int | None = None
+        self.embedder: Callable[[list[str]], list[list[float]]] | None = None
+        self.on_request: Callable[[str, dict[str, Any]], None] | None = None
+        self.answered: list[str] = []                 # Texts whose vectors were sent whole
+        self.stopped = threading.Event()
         self.routes: dict[str, Callable[[dict[str, Any]], Reply]] = {
             "/api/embed": self.embed,
             "/api/chat": self.chat,
             "/api/show": self.show,
             "/api/tags": self.tags,
+            "/api/ps": self.ps,
             "/api/version": lambda body: {"version": "0.0.0-test"},
         }
+
+    def asked(self, path: str) -> list[dict[str, Any]]:
+        """The requests to one end point."""
+        return [body for where, body in self.requests if where == path]
 
     def check_model(self, body: dict[str, Any]) -> str:
         """The model asked for, or Ollama's refusal."""
         model = body.get("model", "")
-        if model not in self.models:
+        if tagged(model) not in map(tagged, self.models):
             raise Refused(404, f'model "{model}" not found, try pulling it first')
         return model
+
+    def load(self, model: str, options: dict[str, Any] | None) -> int:
+        """Load a model where it does not run with this window; the window."""
+        window = min(int((options or {}).get("num_ctx") or self.loaded.get(tagged(model)) or 4096), self.window)
+        if self.loaded.get(tagged(model)) != window:
+            self.loaded[tagged(model)] = window
+            self.loads.append((model, window))
+        return window
 
     def embed(self, body: dict[str, Any]) -> Reply:
         """POST /api/embed: `input` is one text or a list."""
@@ -63,30 +102,53 @@ class OllamaServer:
         texts = [texts] if isinstance(texts, str) else texts
         if not isinstance(texts, list):
             raise Refused(400, "invalid input type")
-        return {"model": model, "embeddings": [toy_vector(t) for t in texts], "total_duration": 1, "load_duration": 1,
-                "prompt_eval_count": sum(map(len, texts))}
+        sent = texts
+        if self.embed_limit is not None:
+            if body.get("truncate") is False and any(len(t) > self.embed_limit for t in texts):
+                raise Refused(400, "the input length exceeds the context length")
+            texts = [t[:self.embed_limit] for t in texts]
+        vectors = self.embedder(texts) if self.embedder else [toy_vector(t, body.get("dimensions") or self.dims) for t in texts]
+        return {"model": model, "embeddings": vectors, "total_duration": 1, "load_duration": 1,
+                "prompt_eval_count": sum(map(len, texts)), "_texts": sent}
 
     def said(self, messages: list[dict[str, Any]]) -> str:
         """What the chat model answers: a digest of what it was told, so that a test knows that it was read."""
         return "echo " + hashlib.blake2b("\n".join(m["content"] for m in messages).encode(), digest_size=4).hexdigest()
 
     def chat(self, body: dict[str, Any]) -> Reply:
-        """POST /api/chat: `messages`; one reply, or a stream of two."""
-        model, text = self.check_model(body), self.said(body.get("messages", []))
-        reply = {"model": model, "created_at": "2024-01-01T00:00:00Z", "message": {"role": "assistant", "content": text}, "done": True,
-                 "done_reason": "stop", "total_duration": 1, "load_duration": 1, "prompt_eval_count": 1, "eval_count": 1}
+        """POST /api/chat: `messages`; one reply, or a stream of a few. A token is a character here."""
+        model, messages = self.check_model(body), body.get("messages", [])
+        if body.get("think") and not self.thinks:
+            raise Refused(400, f'"{model}" does not support thinking')
+        window = self.load(model, body.get("options"))
+        read = min(sum(len(m["content"]) for m in messages), window)
+        thought = "질문을 생각한다. " if self.thinks and body.get("think") is not False else ""
+        text = "" if thought and self.forever else self.said(messages)
+        last = {"done": True, "done_reason": "stop" if text else "length", "total_duration": 1, "load_duration": 1,
+                "prompt_eval_count": read, "eval_count": len(text) + (window - read if not text else len(thought))}
+
+        def reply(content: str = "", thinking: str = "") -> dict[str, Any]:
+            message = {"role": "assistant", "content": content} | ({"thinking": thinking} if thinking else {})
+            return {"model": model, "created_at": "2024-01-01T00:00:00Z", "message": message, "done": False}
         if not body.get("stream", True):
-            return reply
-        return iter([reply | {"message": {"role": "assistant", "content": part}, "done": last} for part, last in ((text[:5], False), (text[5:], True))])
+            return reply(text, thought) | last
+        return iter([*([reply("", thought)] if thought else []), reply(text[:5]), reply(text[5:]) | last])
 
     def show(self, body: dict[str, Any]) -> Reply:
-        """POST /api/show: what is known of a model; LlamaIndex asks for its context length."""
+        """POST /api/show: what is known of a model."""
         self.check_model(body)
-        return {"model_info": {"general.architecture": "test", "test.context_length": 8192}, "details": {}, "capabilities": ["completion"]}
+        able = [*self.capabilities, *(["thinking"] if self.thinks else [])]
+        return {"model_info": {"general.architecture": "test", "test.context_length": self.window, "test.embedding_length": self.dims},
+                "details": {}, "capabilities": able}
 
     def tags(self, body: dict[str, Any]) -> Reply:
         """GET /api/tags: the models there are."""
-        return {"models": [{"model": m, "name": m} for m in self.models]}
+        return {"models": [{"model": tagged(m), "name": tagged(m), "digest": self.digests.get(m, hashlib.sha256(m.encode()).hexdigest())}
+                           for m in self.models]}
+
+    def ps(self, body: dict[str, Any]) -> Reply:
+        """GET /api/ps: the models that are loaded."""
+        return {"models": [{"model": m, "name": m, "context_length": window} for m, window in self.loaded.items()]}
 
     @property
     def url(self) -> str:
@@ -100,6 +162,7 @@ class OllamaServer:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.stopped.set()
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
@@ -117,6 +180,16 @@ def _handler(server: OllamaServer) -> type[BaseHTTPRequestHandler]:
             try:
                 body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
                 server.requests.append((self.path, body))
+                if server.on_request is not None:
+                    server.on_request(self.path, body)
+                fault = server.faults.pop(0) if server.faults and self.path in ("/api/embed", "/api/chat") else None
+                if fault == "hang":
+                    server.stopped.wait(30)
+                if fault in ("hang", "cut"):
+                    self.close_connection = True
+                    return
+                if fault is not None:
+                    raise Refused(int(fault), "server busy, please try again.  maximum pending requests exceeded")
                 if self.path not in server.routes:
                     raise Refused(404, "404 page not found")
                 reply, status = server.routes[self.path](body), 200
@@ -124,14 +197,22 @@ def _handler(server: OllamaServer) -> type[BaseHTTPRequestHandler]:
                 reply, status = {"error": e.message}, e.status
             except ValueError as e:
                 reply, status = {"error": str(e)}, 400
+            self.send(reply, status)
+
+        def send(self, reply: Reply, status: int) -> None:
             stream = not isinstance(reply, dict)
+            texts = [] if stream else reply.pop("_texts", [])
             lines = [json.dumps(r).encode() + b"\n" for r in reply] if stream else [json.dumps(reply).encode()]
-            self.send_response(status)
-            self.send_header("Content-Type", "application/x-ndjson" if stream else "application/json")
-            self.send_header("Content-Length", str(sum(map(len, lines))))
-            self.end_headers()
-            for line in lines:
-                self.wfile.write(line)
+            try:
+                self.send_response(status)
+                self.send_header("Content-Type", "application/x-ndjson" if stream else "application/json")
+                self.send_header("Content-Length", str(sum(map(len, lines))))
+                self.end_headers()
+                for line in lines:
+                    self.wfile.write(line)
+            except (BrokenPipeError, ConnectionResetError):  # the caller was killed, or gave up
+                return
+            server.answered += texts
 
         def log_message(self, format: str, *args: object) -> None:
             """Keep test output clean."""

@@ -77,3 +77,26 @@ def write_cross_encoder(folder: Path, texts: Sequence[str], doubled: bool = Fals
     tokenizer.save(str(folder / "tokenizer.json"))
     write_model(folder / "model.onnx", doubled)
     return str(folder)
+
+
+def float_constant(name: str, values: np.ndarray) -> bytes:
+    """A table of numbers."""
+    return b"".join(field(1, n) for n in values.shape) + field(2, FLOAT) + field(8, name) + field(9, values.astype(np.float32).tobytes())
+
+
+def write_embedder(folder: Path, texts: Sequence[str], dims: int = 24) -> str:
+    """Write a sentence embedder: a row of random numbers for each word, which its reader averages; returns the folder."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    split = pre_tokenizers.Whitespace()
+    pieces = dict.fromkeys(word[i:i + 2] for t in texts for word, _ in split.pre_tokenize_str(t) for i in range(0, len(word), 2))
+    vocabulary = {"[UNK]": 0} | {w: i for i, w in enumerate(pieces, 1)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary | {f"##{w}": len(vocabulary) + i for i, w in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = split
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    weights = np.random.default_rng(7).standard_normal((len(vocabulary) + len(pieces), dims))
+    graph = field(1, node("Gather", ["weights", "input_ids"], "hidden")) + field(2, "lookup")
+    graph += field(5, float_constant("weights", weights))
+    graph += field(11, place("input_ids", INT64, "batch", "length")) + field(12, place("hidden", FLOAT, "batch", "length", dims))
+    (folder / "model.onnx").write_bytes(field(1, 8) + field(7, graph) + field(8, field(2, 13)))
+    return str(folder)

@@ -5,12 +5,16 @@
 # %% ../../nbs/00_documents/atomic.ipynb #65d4030f
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
 
 # %% auto #0
-__all__ = ['replace_file', 'write_atomically']
+__all__ = ['replace_file', 'write_atomically', 'WriteError', 'why_not_written']
+
+# %% ../../nbs/00_documents/atomic.ipynb #06aa6554
+from .span import RagnbError
 
 # %% ../../nbs/00_documents/atomic.ipynb #8ed9933e
 def replace_file(
@@ -38,3 +42,23 @@ def write_atomically(
     temporary = path.with_suffix(".tmp")
     temporary.write_text(text, encoding="utf-8", newline="\n")
     replace_file(temporary, path)
+
+# %% ../../nbs/00_documents/atomic.ipynb #5e7a9f60
+class WriteError(RagnbError):
+    "A folder cannot be written to: it is full, over a limit, or somebody else's."
+
+
+def why_not_written(
+    folder: Path,             # Is there
+    size: int = 1_000_000,    # Bytes of the file that is tried
+) -> str:                     # What the system says; "" when it can be written
+    "Try to write a file in a folder, and remove it."
+    probe = folder / f"probe-{os.getpid()}.tmp"
+    try:
+        probe.write_bytes(bytes(size))
+    except OSError as error:
+        return error.strerror or str(error)
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
+    return ""

@@ -13,8 +13,11 @@ from typing import Any
 
 # %% auto #0
 __all__ = ['LEVELS', 'SEARCHED', 'ROLES', 'RagnbError', 'InputError', 'DuplicateIdError', 'MissingChunkError',
-           'IndexMismatchError', 'Span', 'union', 'n_characters', 'shared', 'Address', 'parse_address', 'try_address',
-           'id_key', 'Spans', 'covering', 'needed', 'Outline', 'stitch', 'Why', 'Passage']
+           'IndexMismatchError', 'check_fields', 'Span', 'union', 'n_characters', 'shared', 'Address', 'parse_address',
+           'try_address', 'id_key', 'Spans', 'covering', 'needed', 'Outline', 'stitch', 'Why', 'Passage']
+
+# %% ../../nbs/00_documents/span.ipynb #2d25ef51
+from .values import first_complaint
 
 # %% ../../nbs/00_documents/span.ipynb #1ea1c574
 class RagnbError(Exception):
@@ -48,6 +51,14 @@ class MissingChunkError(RagnbError, KeyError):
 class IndexMismatchError(RagnbError):
     """An index that was made with another embedding, splitter or format than the one at hand."""
 
+# %% ../../nbs/00_documents/span.ipynb #abceab29
+def check_fields(
+    made: Any,   # A dataclass object
+) -> None:       # `InputError` names the field
+    "Refuse a dataclass object with a value that its annotations do not allow."
+    if wrong := first_complaint(type(made), vars(made)):
+        raise InputError(wrong)
+
 # %% ../../nbs/00_documents/span.ipynb #809d4420
 @dataclass(frozen=True, order=True)
 class Span:
@@ -71,7 +82,9 @@ class Span:
     end: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.start <= self.end:
+        if not (type(self.start) is type(self.end) is int):
+            check_fields(self)
+        if not 0 <= self.start <= self.end < 2**63:
             raise InputError(f"span needs 0 <= start <= end, got start={self.start}, end={self.end}")
 
     def __len__(self) -> int:
@@ -190,12 +203,14 @@ class Address:
     index: int
 
     def __post_init__(self) -> None:
+        if not (type(self.doc_id) is type(self.level) is str and type(self.index) is int):
+            check_fields(self)
         if not self.doc_id:
-            raise InputError("address needs a document id, got ''")
+            raise InputError("address needs a document id (doc_id), got ''")
         if self.level not in LEVELS:
             raise InputError(f"address level must be one of {''.join(LEVELS)}, got {self.level!r}")
-        if self.index < 0:
-            raise InputError(f"address index must be >= 0, got {self.index}")
+        if not 0 <= self.index < 2**63:
+            raise InputError(f"address index must be >= 0, got {self.index} (at most 2**63 - 1)")
 
     def __str__(self) -> str:
         return f"{self.doc_id}#{self.level}{self.index}"
@@ -329,6 +344,11 @@ class Outline:
     sections: list[tuple[str, Span]] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     groups: list[tuple[str, Span]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.n_characters < 0:
+            raise InputError(f"n_characters must be >= 0, got {self.n_characters}")
 
     def span_of(self, address: Address) -> Span:
         """Look up the span of a chunk.
@@ -502,6 +522,9 @@ class Passage:
     prefix: str = ""
 
     def __post_init__(self) -> None:
+        check_fields(self)
+        if self.rank < 0:
+            raise InputError(f"rank must be >= 0, got {self.rank}")
         if len(self.text) != len(self.span):
             raise InputError(f"passage text has {len(self.text)} characters, its span {len(self.span)}")
 

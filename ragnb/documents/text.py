@@ -140,7 +140,7 @@ def ends_sentence(
 def load_kiwi() -> Any:  # A `kiwipiepy.Kiwi`; the same object at every call
     "The morphological analyser, loaded once."
     from kiwipiepy import Kiwi
-    return Kiwi()
+    return Kiwi(load_multi_dict=False)
 
 # %% ../../nbs/00_documents/text.ipynb #7acf6fcc
 _WIDE_END = re.compile(_FULL_WIDTH)

@@ -159,7 +159,7 @@ def model_name(
 ) -> str:           # `Ollama:qwen3:8b`
     "Name a model as cache keys do."
     name = getattr(llm, "model", None) or llm.metadata.model_name
-    return f"{type(llm).__name__}:{name}"
+    return f"{type(llm).__name__}:{name}".removesuffix(":latest")  # the tag that may be left out
 
 # %% ../../nbs/10_models/calls.ipynb #281db09d
 def call_key(
@@ -254,7 +254,8 @@ class _Run:
         "Keep an answer; one that is empty when cleaned is a failure."
         raw = str(raw)
         if not (answer := self.clean(raw)):
-            return self.failed(call, "the answer is empty")
+            thought = raw.strip() and not strip_thinking(raw)
+            return self.failed(call, "the model only thought" if thought else "the answer is empty")
         self.cache.put(key, raw, name=call.name, model=self.model)
         with self.lock:
             self.answers[call.name] = answer

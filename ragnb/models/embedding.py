@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +22,16 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # %% auto #0
-__all__ = ['DEFAULT_OLLAMA_MODEL', 'LocalEmbedding', 'NgramEmbedding', 'token_limit', 'open_onnx', 'OnnxEmbedding',
-           'resolve_embedding', 'describe_embedding', 'check_embedding', 'save_embedding', 'load_embedding']
+__all__ = ['DEFAULT_OLLAMA_MODEL', 'LocalEmbedding', 'NgramEmbedding', 'token_limit', 'open_onnx', 'OnnxEmbedding', 'options_for',
+           'resolve_embedding', 'describe_embedding', 'embedding_differences', 'check_embedding', 'save_embedding',
+           'load_embedding']
 
 # %% ../../nbs/10_models/embedding.ipynb #e185949e
 from ..documents.arguments import KnownArguments
 from ..documents.span import IndexMismatchError, InputError, RagnbError
-from .ngrams import corpus_axes, count_ngrams, fold_columns, inverse_frequency, N_COUNTERS, with_rest
+from ..documents.values import complaint
+from .llm import api_base
+from .ngrams import Axes, corpus_axes, count_ngrams, fold_columns, inverse_frequency, N_COUNTERS
 
 # %% ../../nbs/10_models/embedding.ipynb #e319ebb3
 def _read_array(path: Path, shape: tuple[int | None, ...], kind: type) -> np.ndarray:
@@ -83,20 +87,20 @@ def _read_idf(path: Path) -> np.ndarray:
 class _Learned:
     "What an n-gram embedding learned from a corpus."
     idf: np.ndarray    # Shape (N_COUNTERS,), float32
-    axes: np.ndarray   # Shape (n_columns, dims - 1), float32
-    n_found: int       # Axes of the corpus, the first ones, with 16 bits of content; the rest follows from them
+    axes: Axes         # dims - 1 of them, those of the corpus with 16 bits of content
     n_texts: int
 
     @classmethod
-    def of(cls, idf: np.ndarray, axes: np.ndarray, n_axes: int, n_texts: int) -> _Learned:
+    def of(
+        cls, idf: np.ndarray, found: np.ndarray, n_axes: int, n_texts: int, overlap: np.ndarray | None = None
+    ) -> _Learned:
         "Round the axes of a corpus to 16 bits, and fill the places that they leave."
-        axes = axes.astype(np.float16).astype(np.float32)
-        return cls(idf, with_rest(axes, n_axes), axes.shape[1], n_texts)
+        return cls(idf, Axes.of(found.astype(np.float16).astype(np.float32), n_axes, overlap), n_texts)
 
     @property
     def found(self) -> np.ndarray:
         "The axes of the corpus, as they are stored."
-        return np.ascontiguousarray(self.axes[:, :self.n_found].astype(np.float16))
+        return np.ascontiguousarray(self.axes.found.astype(np.float16))
 
     def fingerprint(self) -> str:
         "A short hash of what is stored."
@@ -105,9 +109,10 @@ class _Learned:
         return digest.hexdigest()
 
     def write(self, folder: Path) -> None:
-        "Write `ngram_idf.npy` and `ngram_axes.npy`."
-        np.save(folder / "ngram_idf.npy", _packed(self.idf), allow_pickle=False)
-        np.save(folder / "ngram_axes.npy", self.found, allow_pickle=False)
+        "Write `ngram_idf.npy`, `ngram_axes.npy` and `ngram_overlap.npy`."
+        arrays = {"idf": _packed(self.idf), "axes": self.found, "overlap": self.axes.overlap.astype(np.float16)}
+        for name, array in arrays.items():
+            np.save(folder / f"ngram_{name}.npy", array, allow_pickle=False)
 
     @classmethod
     def read(cls, folder: Path, n_texts: int, shape: tuple[int, int]) -> _Learned:
@@ -115,7 +120,12 @@ class _Learned:
         axes = _read_array(folder / "ngram_axes.npy", (shape[0], None), np.float16)
         if axes.shape[1] > shape[1]:
             raise InputError(f"{str(folder)!r} must hold at most {shape[1]} axes, got {axes.shape[1]}")
-        return cls.of(_read_idf(folder / "ngram_idf.npy"), axes, shape[1], n_texts)
+        overlap = folder / "ngram_overlap.npy"
+        known = _read_array(overlap, (None, None), np.float16) if overlap.exists() else None
+        made = cls.of(_read_idf(folder / "ngram_idf.npy"), axes, shape[1], n_texts, known)
+        if not made.axes.agrees():
+            raise IndexMismatchError(f"the numbers in {str(overlap)!r} are not those of the axes beside it")
+        return made
 
 # %% ../../nbs/10_models/embedding.ipynb #c4ab66f4
 class LocalEmbedding(KnownArguments, BaseEmbedding):
@@ -218,7 +228,7 @@ class NgramEmbedding(LocalEmbedding):
         out = np.zeros((len(texts), self.dims), np.float32)
         for at in range(0, len(texts), 1024):
             part = texts[at:at + 1024]
-            out[at:at + len(part), :-1] = fold_columns(self._counts(part), idf, self.n_columns) @ axes
+            out[at:at + len(part), :-1] = axes.project(fold_columns(self._counts(part), idf, self.n_columns))
         norm = np.linalg.norm(out, axis=1, keepdims=True)
         out[norm[:, 0] < 1e-9] = np.eye(1, self.dims, self.dims - 1, dtype=np.float32)
         return out / np.where(norm < 1e-9, 1, norm)
@@ -234,7 +244,7 @@ class NgramEmbedding(LocalEmbedding):
                 "n_texts": self._learned.n_texts, "fingerprint": self._learned.fingerprint()}
 
     def save(self, folder: str | Path) -> None:
-        "Write `embedding.json`, `ngram_idf.npy` and `ngram_axes.npy` into a folder, made when missing."
+        "Write `embedding.json` and the arrays `ngram_*.npy` into a folder, made when missing."
         record, folder = self.describe(), Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._learned.write(folder)
@@ -401,12 +411,64 @@ class OnnxEmbedding(LocalEmbedding):
 DEFAULT_OLLAMA_MODEL: str = "bona/bge-m3-korean"
 
 
-def _ollama(model: str, **options: Any) -> BaseEmbedding:
-    "Make LlamaIndex's Ollama embedding."
-    from llama_index.embeddings.ollama import OllamaEmbedding
-    return OllamaEmbedding(model_name=model or DEFAULT_OLLAMA_MODEL, **options)
+def _ollama(model: str, base_url: str | None = None, **options: Any) -> BaseEmbedding:
+    "Make the embedding of an Ollama server."
+    from ragnb.models.ollama import make_embedding
+    return make_embedding(model or DEFAULT_OLLAMA_MODEL, base_url, **options)
+
+# %% ../../nbs/10_models/embedding.ipynb #71e762ad
+@cache
+def _openai_like_class() -> type:
+    "LlamaIndex's embedding for servers with OpenAI's interface, with prefixes."
+    try:
+        from llama_index.embeddings.openai_like import OpenAILikeEmbedding as Stock
+    except ImportError as error:
+        raise InputError("openai-like embeddings need another package: pip install 'ragnb[openai]'") from error
+
+    class OpenAILikeEmbedding(Stock):
+        query_prefix: str = ""
+        text_prefix: str = ""
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return super()._get_query_embedding(self.query_prefix + query)
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return await super()._aget_query_embedding(self.query_prefix + query)
+
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return self._get_text_embeddings([text])[0]
+
+        async def _aget_text_embedding(self, text: str) -> list[float]:
+            return (await self._aget_text_embeddings([text]))[0]
+
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return super()._get_text_embeddings([self.text_prefix + t for t in texts])
+
+        async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return await super()._aget_text_embeddings([self.text_prefix + t for t in texts])
+    return OpenAILikeEmbedding
+
+# %% ../../nbs/10_models/embedding.ipynb #e1fec0bc
+def _openai_like(model: str, base_url: str | None, **options: Any) -> BaseEmbedding:
+    "Make the embedding of a server with OpenAI's interface."
+    kind = _openai_like_class()
+    if unknown := [name for name in options if name not in {*kind.model_fields, "dims"}]:
+        raise InputError(f"an openai-like embedding has no argument {unknown[0]!r}")
+    settings = {"embed_batch_size": 256, "max_retries": 3, "timeout": 120.0, "reuse_client": False, **options}
+    if "dims" in settings:
+        settings["dimensions"] = settings.pop("dims")
+    return kind(model_name=model, api_base=api_base(base_url), **settings)
 
 # %% ../../nbs/10_models/embedding.ipynb #201bff1a
+def options_for(
+    spec: Any,                              # As of `resolve_embedding`, or only its kind
+    options: Mapping[str, Any] | None,      # Given for whatever the embedding is
+) -> dict[str, Any]:
+    "Options of an embedding, without how a server is called where none is."
+    kind = spec.partition(":")[0] if isinstance(spec, str) else ""
+    return {k: v for k, v in (options or {}).items() if not (k == "timeout" and kind in ("ngram", "onnx"))}
+
+
 def resolve_embedding(
     spec: str | BaseEmbedding = "ngram", base_url: str | None = None, **options: Any
 ) -> BaseEmbedding:
@@ -415,11 +477,12 @@ def resolve_embedding(
     Parameters
     ----------
     spec : str or BaseEmbedding
-        `"ngram"` (to be fitted), `"ollama"`, `"ollama:MODEL"` or `"onnx:FOLDER"`; an embedding is returned as it is.
+        `"ngram"` (to be fitted), `"ollama"`, `"ollama:MODEL"`, `"openai-like:MODEL"` or `"onnx:FOLDER"`; an embedding
+        is returned as it is.
     base_url : str, optional
-        Of the Ollama server; by default `http://localhost:11434`.
+        Of the server; for Ollama by default `OLLAMA_HOST`, else `http://localhost:11434`.
     **options
-        Of the embedding's class, e.g. `dims=512`, `threads=1`, `embed_batch_size=64`.
+        Of the embedding's class, e.g. `query_prefix="query: "`, `embed_batch_size=64`, `threads=1`, `timeout=30`.
 
     Returns
     -------
@@ -431,6 +494,8 @@ def resolve_embedding(
     InputError
         For anything else, options that the class does not take, or a folder without a model.
     """
+    if wrong := complaint("base_url", base_url, str | None, "str | None"):
+        raise InputError(wrong)
     if isinstance(spec, BaseEmbedding):
         return spec
     kind, _, rest = spec.partition(":") if isinstance(spec, str) else ("", "", "")
@@ -438,44 +503,71 @@ def resolve_embedding(
         if spec == "ngram":
             return NgramEmbedding(**options)
         if kind == "ollama":
-            where = {"base_url": base_url} if base_url else {}
-            return _ollama(rest, **where, **options)
+            return _ollama(rest, base_url, **options)
+        if kind == "openai-like" and rest:
+            return _openai_like(rest, base_url, **options)
         if kind == "onnx" and rest:
             return OnnxEmbedding(folder=rest, **options)
     except InputError:
         raise
     except (TypeError, ValueError) as e:
-        raise InputError(f"embedding {spec!r} does not take these options {options}: {e}") from e
-    known = "'ngram', 'ollama', 'ollama:MODEL', 'onnx:FOLDER' or a BaseEmbedding"
-    raise InputError(f"embedding must be {known}, got {spec!r}")
+        errors = getattr(e, "errors", None)  # of pydantic, on many lines
+        told = "; ".join(f"{'.'.join(map(str, x['loc']))} {x['msg']}".strip() for x in errors()) if errors else e
+        raise InputError(f"embedding {spec!r} does not take these options {options}: {told}") from e
+    known = "'ngram', 'ollama', 'ollama:MODEL', 'openai-like:MODEL', 'onnx:FOLDER' or a BaseEmbedding"
+    raise InputError(f"spec must be {known}, got {spec!r}")
 
 # %% ../../nbs/10_models/embedding.ipynb #60f8e874
 def describe_embedding(
     emb: BaseEmbedding,
-) -> dict[str, Any]:  # JSON-able: kind, name, dims (None: unknown without a call), parameters, local ones a fingerprint
+) -> dict[str, Any]:  # JSON-able: kind, name, dims (None: unknown without a call), parameters, fingerprint or digest
     "Identify an embedding, so that an index can tell it from another."
-    if isinstance(emb, (NgramEmbedding, OnnxEmbedding)):
+    if hasattr(emb, "describe"):
         return emb.describe()
-    record = {"kind": "object", "name": type(emb).__name__, "dims": None, "parameters": {"model_name": emb.model_name}}
-    if emb.class_name() == "OllamaEmbedding":
-        names = ("query_instruction", "text_instruction", "ollama_additional_kwargs")
-        parameters = {n: getattr(emb, n) or None for n in names}
-        record |= {"kind": "ollama", "name": emb.model_name, "parameters": parameters}
-    return record
+    names: tuple[str, ...] = ("query_prefix", "text_prefix", "query_instruction", "text_instruction", "dimensions",
+                              "ollama_additional_kwargs")
+    parameters = {n: v for n in names if (v := getattr(emb, n, None))}
+    kinds = {"OllamaEmbedding": "ollama", "OpenAILikeEmbedding": "openai-like"}
+    if kind := kinds.get(emb.class_name()) or kinds.get(type(emb).__name__):
+        return {"kind": kind, "name": emb.model_name, "dims": None, "parameters": parameters}
+    return {"kind": "object", "name": type(emb).__name__, "dims": None, "parameters": {"model_name": emb.model_name}}
 
 # %% ../../nbs/10_models/embedding.ipynb #66e46df0
+def embedding_differences(
+    found: Mapping[str, Any],     # From `describe_embedding`
+    expected: Mapping[str, Any],  # Likewise, perhaps read back from JSON
+) -> list[str]:                   # "query_prefix 'query: ', not ''"; empty for the same embedding
+    "Say in what two embeddings differ."
+    def name(record: Mapping[str, Any]) -> str:
+        said = str(record.get("name"))
+        return said.removesuffix(":latest") if record.get("kind") == "ollama" else said
+    kinds = expected.get("kind"), found.get("kind")
+    out = [] if kinds[0] == kinds[1] else [f"kind {kinds[0]!r}, not {kinds[1]!r}"]
+    if out or name(found) != name(expected):
+        return [*out, f"name {expected.get('name')!r}, not {found.get('name')!r}"]
+    for key in ("dims", "digest"):
+        if None not in (pair := (expected.get(key), found.get(key))) and pair[0] != pair[1]:
+            out.append(f"{key} {pair[0]!r}, not {pair[1]!r}")
+    ours, theirs = found.get("parameters") or {}, expected.get("parameters") or {}
+    out += [f"{k} {theirs.get(k) or ''!r}, not {ours.get(k) or ''!r}" for k in dict.fromkeys([*theirs, *ours])
+            if (ours.get(k) or None) != (theirs.get(k) or None)]
+    if found.get("fingerprint") != expected.get("fingerprint"):
+        out.append(f"fingerprint {expected.get('fingerprint')!r}, not {found.get('fingerprint')!r}")
+    return out
+
+
 def check_embedding(
     emb: BaseEmbedding,
     expected: dict[str, Any],  # From `describe_embedding`, perhaps read back from JSON
 ) -> None:
     "Raise `IndexMismatchError` when an embedding is not the described one."
-    found = describe_embedding(emb)
-    keys = ("kind", "name", "dims", "parameters", "fingerprint")
-    if differ := [k for k in keys if found.get(k) != expected.get(k)]:
-        told = "; ".join(f"{k} {expected.get(k)!r}, not {found.get(k)!r}" for k in differ)
-        raise IndexMismatchError(f"the index was made with another embedding: {told}")
+    if differ := embedding_differences(describe_embedding(emb), expected):
+        raise IndexMismatchError(f"the index was made with another embedding: {'; '.join(differ)}")
 
 # %% ../../nbs/10_models/embedding.ipynb #32eb994c
+_CALLING = ("embed_batch_size", "num_workers", "timeout", "keep_alive")  # How a server is called; kept, not compared
+
+
 def save_embedding(
     emb: BaseEmbedding,
     folder: str | Path,  # Made when missing
@@ -487,8 +579,9 @@ def save_embedding(
         emb.save(folder)
         return emb.describe()
     record = describe_embedding(emb)
-    if record["kind"] == "ollama":
-        record["where"] = {"base_url": emb.base_url}
+    if record["kind"] in ("ollama", "openai-like"):
+        calling = {n: v for n in _CALLING if (v := getattr(emb, n, None)) is not None}
+        record["where"] = {"base_url": getattr(emb, "base_url", None) or emb.api_base, **calling}
     elif record["kind"] == "onnx":
         record["where"] = {"folder": str(Path(emb.folder).resolve())}
     _write_json(folder / "embedding.json", record)
@@ -503,9 +596,10 @@ def _rebuild(
     parameters = record.get("parameters") or {}
     if kind == "ngram":
         return NgramEmbedding.load(folder)
-    if kind == "ollama":
-        given = {"base_url": base_url or where.get("base_url"), **parameters, **options}
-        return _ollama(str(record.get("name")), **{k: v for k, v in given.items() if v is not None})
+    if kind in ("ollama", "openai-like"):
+        given = {**where, **parameters, **options, "base_url": base_url or where.get("base_url")}
+        made = {k: v for k, v in given.items() if v is not None}
+        return (_ollama if kind == "ollama" else _openai_like)(str(record.get("name")), **made)
     if kind == "onnx":
         given = {"folder": str(model_folder or where.get("folder")), "model_name": record.get("name")}
         return OnnxEmbedding(**{**given, **parameters, **options})
@@ -516,12 +610,14 @@ def _rebuild(
 def load_embedding(
     folder: str | Path,                      # As written by `save_embedding`
     embedding: BaseEmbedding | None = None,  # Use this object, after checking that it is the one described
-    base_url: str | None = None,             # Where Ollama is now; None: where it was
+    base_url: str | None = None,             # Where the server is now; None: where it was
     model_folder: str | None = None,         # Where the ONNX model is now; None: where it was
-    **options: Any,                          # Of an Ollama or ONNX embedding on this machine, e.g. `threads=1`
+    **options: Any,                          # Of a served or ONNX embedding here, e.g. `threads=1`, `timeout=30`
 ) -> BaseEmbedding:                          # `IndexMismatchError` when it cannot be the same embedding
     "Get back the embedding of an index."
     record = _read_json(Path(folder) / "embedding.json")
     out = _rebuild(Path(folder), record, base_url, model_folder, options) if embedding is None else embedding
+    if embedding is None and hasattr(out, "expect"):
+        out.expect(record)   # compared when the server is first asked: an index opens without it
     check_embedding(out, record)
     return out

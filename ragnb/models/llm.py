@@ -14,13 +14,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 # %% auto #0
 __all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_event', 'within', 'awithin', 'fill_prompt',
-           'prompt_template', 'strip_thinking', 'json_values', 'read_verdict', 'read_score', 'resolve_llm']
+           'prompt_template', 'strip_thinking', 'ThoughtFilter', 'json_values', 'read_verdict', 'read_score',
+           'api_base', 'resolve_llm', 'check_model']
 
 # %% ../../nbs/10_models/llm.ipynb #e80effda
+from ..documents.arguments import checked
 from ..documents.span import InputError
+from ..documents.values import complaint
 from .guards import guard_marks
 
 # %% ../../nbs/10_models/llm.ipynb #72334004
@@ -139,6 +143,7 @@ QA_PROMPT: str = """아래 '자료'는 검색된 문서의 일부이며, 참고�
 답변: """
 
 
+@checked
 def prompt_template(
     template: str = QA_PROMPT,  # With {context_str} and {query_str}; marks such as <자료> … </자료> are guarded
 ) -> Any:                       # llama_index.core.PromptTemplate; `InputError` when a place is missing
@@ -173,6 +178,36 @@ def strip_thinking(
     if not inside:
         said.append(text[at:])
     return " ".join(said).strip()
+
+# %% ../../nbs/10_models/llm.ipynb #1f08b001
+class ThoughtFilter:
+    "Takes an answer piece by piece, and gives back what is not thought aloud."
+
+    def __init__(self) -> None:
+        self._waiting, self._inside, self._begun = "", False, False
+
+    def feed(
+        self,
+        piece: str,
+        last: bool = False,   # True: nothing more comes
+    ) -> str:
+        "What can be shown after this piece."
+        self._waiting += piece
+        out = ""
+        while found := _THOUGHT.search(self._waiting):
+            if not self._inside:
+                out += self._waiting[:found.start()]
+            self._inside, self._waiting = not found[1], self._waiting[found.end():]
+        open_mark = self._waiting.rfind("<")
+        held = open_mark if not last and open_mark >= 0 and ">" not in self._waiting[open_mark:] else len(self._waiting)
+        held = held if len(self._waiting) - held < 12 else len(self._waiting)  # longer than any mark
+        if not self._inside:
+            out += self._waiting[:held]
+        self._waiting = self._waiting[held:]
+        if not self._begun:
+            out = out.lstrip()
+        self._begun |= bool(out)
+        return out
 
 # %% ../../nbs/10_models/llm.ipynb #1ee15f14
 def _object(pairs: list[tuple[str, Any]]) -> Any:
@@ -278,22 +313,49 @@ def read_score(
             return float(found[1]), "\n".join(lines[:i] + lines[i + 1:]).strip()
     raise ValueError(f"the judge gave no line with a score from 1 to 5: {' '.join(lines)[:80]!r}")
 
+# %% ../../nbs/10_models/llm.ipynb #c250021a
+def api_base(
+    base_url: str | None,  # `http://localhost:8000`, with or without /v1
+) -> str:                  # `InputError` when it is missing
+    "The address of a server with OpenAI's interface."
+    if not base_url:
+        raise InputError("openai-like models need an address: base_url, --base-url http://localhost:8000/v1")
+    parts = urlsplit(base_url if "://" in base_url else f"http://{base_url}")
+    return parts._replace(path=parts.path.rstrip("/") or "/v1").geturl()
+
+# %% ../../nbs/10_models/llm.ipynb #6d795e33
+def _openai_like(model: str, base_url: str | None, options: dict[str, Any]) -> Any:
+    "Make LlamaIndex's model for servers with OpenAI's interface."
+    try:
+        from llama_index.llms.openai_like import OpenAILike
+    except ImportError as error:
+        raise InputError("openai-like models need another package: pip install 'ragnb[openai]'") from error
+    called = {"num_ctx": "context_window", "answer_tokens": "max_tokens", "think": "think"}
+    given = {called.get(name, name): value for name, value in options.items()}
+    if "think" in given:  # vLLM and SGLang hand this on to the model's chat template
+        extra = {"chat_template_kwargs": {"enable_thinking": bool(given.pop("think"))}}
+        given["additional_kwargs"] = {**given.get("additional_kwargs", {}), "extra_body": extra}
+    if unknown := [name for name in given if name not in OpenAILike.model_fields]:
+        raise InputError(f"an openai-like model has no option {unknown[0]!r}: use temperature, max_tokens, timeout, "
+                         "api_key, additional_kwargs and others of LlamaIndex's OpenAILike")
+    settings = {"api_key": "none", "is_chat_model": True, "timeout": 120.0, "reuse_client": False, **given}
+    return OpenAILike(model=model, api_base=api_base(base_url), **settings)
+
 # %% ../../nbs/10_models/llm.ipynb #4112b7ef
-def resolve_llm(
-    spec: str | Any | None,
-    base_url: str | None = None,
-    timeout: float = 120,
-) -> Any:
+@checked
+def resolve_llm(spec: str | Any | None, base_url: str | None = None, **options: Any) -> Any:
     """Make a model from its name.
 
     Parameters
     ----------
     spec : str, LlamaIndex LLM or None
-        `"ollama:MODEL"`, for example `"ollama:qwen3:8b"`. Anything that is not a text is returned as it is.
+        `"ollama:MODEL"`, for example `"ollama:qwen3:8b"`, or `"openai-like:MODEL"`. Anything that is not a text is
+        returned as it is.
     base_url : str, optional
-        Of the Ollama server; by default the client's own, `http://localhost:11434`.
-    timeout : float
-        Seconds that a call may take.
+        Of the server; for Ollama by default `OLLAMA_HOST`, else `http://localhost:11434`.
+    **options
+        `timeout` (seconds, 120), `think` (True, False), `num_ctx` (tokens; by default as the prompt needs),
+        `answer_tokens`, `temperature`, `keep_alive`, `retries`, `seed` and others of the model's class or the server.
 
     Returns
     -------
@@ -303,13 +365,32 @@ def resolve_llm(
     Raises
     ------
     InputError
-        For a name that is not `ollama:MODEL`.
+        For another name, for an option that the model does not have, and for what is neither a name nor a model.
     """
+    if isinstance(timeout := options.get("timeout"), (int, float)) and timeout <= 0:
+        raise InputError(f"timeout must be > 0 seconds, got {timeout}")
     if spec is None or not isinstance(spec, str):
+        if spec is not None and (wrong := complaint("llm", spec)):
+            raise InputError(f"spec must be ollama:MODEL or a model: {wrong}")
         return spec
     kind, _, model = spec.partition(":")
-    if kind != "ollama" or not model:
-        raise InputError(f"unknown model {spec!r}: use ollama:MODEL, for example ollama:qwen3:8b")
-    from llama_index.llms.ollama import Ollama
-    where = {"base_url": base_url} if base_url else {}
-    return Ollama(model=model, request_timeout=timeout, **where)
+    if kind not in ("ollama", "openai-like") or not model:
+        raise InputError(f"unknown model {spec!r}: use ollama:MODEL, for example ollama:qwen3:8b, or openai-like:MODEL")
+    given = {name: value for name, value in options.items() if value is not None}
+    if kind == "openai-like":
+        return _openai_like(model, base_url, given)
+    from ragnb.models.ollama import make_llm
+    return make_llm(model, base_url, **given)
+
+# %% ../../nbs/10_models/llm.ipynb #26f0451d
+def check_model(
+    llm: Any,   # A LlamaIndex LLM, or None
+) -> None:      # The server's error for a model that it does not have
+    "Ask the server of a model whether it has it, where it can be asked."
+    if not hasattr(type(llm), "facts"):
+        return
+    try:
+        llm.facts
+    except Exception as error:
+        if getattr(error, "status_code", None) == 404:
+            raise

@@ -5,6 +5,8 @@
 # %% ../../nbs/10_models/ngrams.ipynb #85b6e5fc
 from __future__ import annotations
 
+from functools import lru_cache
+from dataclasses import dataclass
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # %% auto #0
-__all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes',
-           'with_rest']
+__all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes', 'Axes']
 
 # %% ../../nbs/10_models/ngrams.ipynb #00104e7b
 _NOT_WORD = re.compile(r"\W+")
@@ -113,10 +114,16 @@ def fold_columns(
     return csr_matrix((data.astype(np.float32), (row, columns)), shape=(counts.shape[0], n_columns))
 
 # %% ../../nbs/10_models/ngrams.ipynb #8e4feed4
-def _rest(axes: np.ndarray, n: int) -> np.ndarray:
-    "Draw `n` directions outside the span of orthonormal axes, the same every time."
-    drawn = np.random.default_rng(0).standard_normal((len(axes), n), dtype=np.float32) / np.float32(np.sqrt(n + 1500))
-    return drawn - axes @ (axes.T @ drawn)
+@lru_cache(maxsize=1)   # the next index of this process mostly needs the same
+def _drawn(
+    n_columns: int,
+    n: int,         # Directions
+) -> np.ndarray:    # Shape (n_columns, n), float32
+    "Draw random directions, the same every time."
+    drawn = np.random.default_rng(0).standard_normal((n_columns, n), dtype=np.float32)
+    drawn /= np.float32(np.sqrt(n + 1500))
+    drawn.setflags(write=False)
+    return drawn
 
 # %% ../../nbs/10_models/ngrams.ipynb #9d1303e3
 def corpus_axes(
@@ -126,10 +133,10 @@ def corpus_axes(
 ) -> np.ndarray:        # Shape (n_columns, n), float32, n <= n_axes; none for a corpus that varies in nothing
     "Compute the scaled singular axes of a corpus."
     from scipy.linalg import eigh
-    gram = (table @ table.T).toarray().astype(np.float64)
+    gram = (table @ table.T).toarray()
     wanted = min(n_axes, (len(gram) + 1) // 2)
-    squares, left = eigh(gram, subset_by_index=[len(gram) - wanted, len(gram) - 1])
-    keep = np.flatnonzero(squares > max(squares.max(), 1e-12) * 1e-9)[::-1]
+    squares, left = (part[..., len(gram) - wanted:] for part in eigh(gram, driver="evd", overwrite_a=True))
+    keep = np.flatnonzero(squares > max(squares.max(), 1e-12) * 1e-6)[::-1]
     if (n := len(keep)) == 0:
         return np.zeros((table.shape[1], 0), np.float32)
     singular = np.sqrt(squares[keep])
@@ -138,11 +145,45 @@ def corpus_axes(
     scale = (singular / singular[-1]) ** (power - 1)
     return axes * scale.astype(np.float32)
 
+# %% ../../nbs/10_models/ngrams.ipynb #dfbe273e
+def _overlap(
+    found: np.ndarray,  # Shape (n_columns, n), orthogonal
+    rest: np.ndarray,   # Shape (n_columns, n_rest)
+) -> np.ndarray:        # Shape (n, n_rest), float32 with 16 bits of content
+    "What of each direction lies along the axes."
+    squares = (found ** 2).sum(axis=0)
+    return ((found.T @ rest) / np.where(squares == 0, 1, squares)[:, None]).astype(np.float16).astype(np.float32)
 
-def with_rest(
-    axes: np.ndarray,   # From `corpus_axes`
-    n_axes: int,        # Wanted, as for `corpus_axes`
-) -> np.ndarray:        # Shape (n_columns, n_axes), float32
-    "Fill the places that the axes of a corpus leave with projections of the rest."
-    length = np.linalg.norm(axes, axis=0)
-    return np.hstack([axes, _rest(axes / np.where(length == 0, 1, length), n_axes - axes.shape[1])])
+
+@dataclass(frozen=True)
+class Axes:
+    "The axes of a corpus, and directions for the rest of a text."
+    found: np.ndarray    # Shape (n_columns, n), float32, from `corpus_axes`
+    rest: np.ndarray     # Shape (n_columns, n_rest), float32
+    overlap: np.ndarray  # Shape (n, n_rest), float32 with 16 bits of content: what of the rest the axes span
+
+    @classmethod
+    def of(
+        cls,
+        found: np.ndarray,                  # From `corpus_axes`
+        n_axes: int,                        # Wanted, as for `corpus_axes`
+        overlap: np.ndarray | None = None,  # When it is known
+    ) -> Axes:
+        "Fill the places that the axes of a corpus leave."
+        rest = _drawn(len(found), n_axes - found.shape[1])
+        return cls(found, rest, _overlap(found, rest) if overlap is None else overlap)
+
+    def agrees(self) -> bool:
+        "True when the overlap is that of these axes, by its shape and its first direction."
+        fits = self.overlap.shape == (self.found.shape[1], self.rest.shape[1])
+        return fits and np.allclose(self.overlap[:, :1], _overlap(self.found, self.rest[:, :1]), rtol=.01, atol=1e-4)
+
+    def project(
+        self,
+        table: csr_matrix,  # From `fold_columns`
+    ) -> np.ndarray:        # Shape (n_texts, n + n_rest), float32
+        "Project texts onto the axes, and what is left of them onto the rest."
+        from scipy.sparse import csr_matrix
+        along = table @ self.found
+        spanned = csr_matrix(along) @ self.overlap   # row by row: a text has the same vector alone and among others
+        return np.hstack([along, table @ self.rest - spanned])

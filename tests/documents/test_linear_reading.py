@@ -63,6 +63,7 @@ print("done")
 '''
 
 
+@pytest.mark.heavy
 def test_no_line_of_signs_hangs_a_reader() -> None:
     """Forty of them once did; here are five hundred, in a process that may take minutes and needs seconds."""
     done = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, encoding="utf-8", timeout=200, cwd=ROOT)

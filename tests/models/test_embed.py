@@ -141,13 +141,14 @@ def test_errors():
         NgramEmbedding().fit(iter(()))
 
 
+@pytest.mark.heavy
 def test_two_processes_agree(tmp_path):
     """Neither hash randomisation nor the process changes a bit."""
     code = f"from ragnb.models.embedding import NgramEmbedding\nNgramEmbedding(dims=64).fit({TEXTS!r}).save({{!r}})"
     for name, seed in (("a", "1"), ("b", "2")):
         command = [sys.executable, "-c", code.format(str(tmp_path / name))]
         subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
-    for name in ("embedding.json", "ngram_idf.npy", "ngram_axes.npy"):
+    for name in ("embedding.json", "ngram_idf.npy", "ngram_axes.npy", "ngram_overlap.npy"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
@@ -212,6 +213,16 @@ def test_mixed_up_arrays_are_noticed(emb, tmp_path):
     (tmp_path / "b" / "ngram_axes.npy").replace(tmp_path / "a" / "ngram_axes.npy")
     with pytest.raises(IndexMismatchError, match="not those"):
         load_embedding(tmp_path / "a")
+
+
+def test_the_overlap_of_other_axes_is_noticed_and_a_missing_one_made_again(emb, tmp_path):
+    save_embedding(emb, tmp_path / "a")
+    overlap = tmp_path / "a" / "ngram_overlap.npy"
+    np.save(overlap, np.load(overlap) + np.float16(0.01))
+    with pytest.raises(IndexMismatchError, match="ngram_overlap.npy"):
+        load_embedding(tmp_path / "a")
+    overlap.unlink()  # as in an index that was made before there was such a file
+    assert np.array_equal(load_embedding(tmp_path / "a").embed(TEXTS), emb.embed(TEXTS))
 
 
 def test_load_checks_the_object_it_is_given(emb, tmp_path):
@@ -388,7 +399,7 @@ def test_minilm_saved_as_a_reference(minilm, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["embedding.json"]
     again = load_embedding(tmp_path, threads=1)
     assert describe_embedding(again) == describe_embedding(minilm) and again.threads == 1
-    with pytest.raises(IndexMismatchError, match="parameters"):
+    with pytest.raises(IndexMismatchError, match="max_length 256, not 16"):
         load_embedding(tmp_path, max_length=16)
     with pytest.raises(InputError, match="moved"):
         load_embedding(tmp_path, model_folder=str(tmp_path / "moved"))

@@ -1,0 +1,255 @@
+"""Ollama as people run it, over real HTTP: windows, thoughts, addresses, patience, weights, options."""
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import numpy as np
+import pytest
+from ollama_server import OllamaServer, Refused, toy_vector
+
+from ragnb.documents.span import IndexMismatchError, InputError
+from ragnb.models.embedding import describe_embedding, load_embedding, resolve_embedding, save_embedding
+from ragnb.models.llm import resolve_llm
+from ragnb.models.ollama import NoAnswerError, OllamaEmbedding, PromptCutError, TextTooLongError, ollama_url
+
+QUICK = {"retry_wait": 0.01, "timeout": 20}
+
+
+@pytest.fixture
+def server():
+    with OllamaServer(models=("chat", "embedder")) as server:
+        yield server
+
+
+@pytest.fixture
+def nobody() -> str:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{s.getsockname()[1]}"
+
+
+def ask(llm, prompt: str, way: str) -> str:
+    """One prompt, in four ways."""
+    async def streamed() -> str:
+        return "".join([r.delta or "" async for r in await llm.astream_complete(prompt)])
+    if way == "stream":
+        return "".join(r.delta or "" for r in llm.stream_complete(prompt))
+    return {"sync": lambda: str(llm.complete(prompt)), "async": lambda: str(asyncio.run(llm.acomplete(prompt))),
+            "astream": lambda: asyncio.run(streamed())}[way]()
+
+
+WAYS = ["sync", "async", "stream", "astream"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_that_only_thinks_says_so(server, way):
+    server.thinks = server.forever = True
+    llm = resolve_llm("ollama:chat", server.url, **QUICK)
+    with pytest.raises(NoAnswerError, match="'chat' only thought: [0-9,]+ tokens .*done_reason length.*--no-think"):
+        ask(llm, "연차는?", way)
+    server.forever = False
+    assert ask(llm, "연차는?", way).startswith("echo ")
+    assert ask(resolve_llm("ollama:chat", server.url, think=False), "연차는?", way).startswith("echo ")
+    assert [body.get("think") for body in server.asked("/api/chat")] == [None, None, False]
+
+
+def test_an_empty_answer_is_none(server):
+    server.said = lambda messages: ""
+    with pytest.raises(NoAnswerError, match="empty text"):
+        resolve_llm("ollama:chat", server.url).complete("연차는?")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_window_is_that_of_the_prompt(server, way):
+    llm = resolve_llm("ollama:chat", server.url)
+    ask(llm, "연차 " * 1000, way)
+    ask(llm, "연차", way)
+    assert server.loads == [("chat", 4096)], "131,072 tokens are not loaded for 3,000 characters"
+    ask(llm, "연차 " * 3000, way)
+    ask(llm, "연차 " * 1000, way)
+    assert server.loads == [("chat", 4096), ("chat", 12288)], "rounded up, and not loaded again for less"
+
+
+def test_a_window_that_is_loaded_already_is_used(server):
+    server.loaded["chat:latest"] = 65_536
+    resolve_llm("ollama:chat", server.url).complete("연차는?")
+    assert server.loads == [] and server.asked("/api/chat")[0]["options"]["num_ctx"] == 65_536
+    resolve_llm("ollama:chat", server.url, num_ctx=2048).complete("연차는?")
+    assert server.loads == [("chat", 2048)]
+    server.window = 3000
+    resolve_llm("ollama:chat", server.url).complete("연차 " * 700)
+    assert server.asked("/api/chat")[-1]["options"]["num_ctx"] == 3000, "never more than the model has"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_prompt_that_was_cut_is_an_error(server, way):
+    server.window = 2048
+    llm = resolve_llm("ollama:chat", server.url)
+    with pytest.raises(PromptCutError, match="window .num_ctx. of 2,048"):
+        ask(llm, "연차 " * 900, way)
+    n = len(server.asked("/api/chat"))
+    with pytest.raises(PromptCutError, match="it was not sent"):
+        ask(llm, "연차 " * 5000, way)
+    assert n == len(server.asked("/api/chat")) == 1
+
+
+def test_a_tokenizer_that_needs_more_gets_more(server):
+    text = "leave " * 1000   # 2,101 tokens by the estimate, 6,000 by this server
+    assert ask(resolve_llm("ollama:chat", server.url), text, "sync").startswith("echo ")
+    assert [b["options"]["num_ctx"] for b in server.asked("/api/chat")] == [4096, 8192]
+
+
+def test_a_text_too_long_is_named_and_never_cut(server):
+    server.embed_limit = 40
+    texts = ["연차는 15일이다.", "병가는 " * 20, "반차는 4시간이다."]
+    model = resolve_embedding("ollama:embedder", server.url)
+    for call in (lambda: model.get_text_embedding_batch(texts), lambda: asyncio.run(model.aget_text_embedding_batch(texts))):
+        with pytest.raises(TextTooLongError, match="79 characters is too long for the model 'embedder'.*'병가는 병가는") as caught:
+            call()
+        assert caught.value.text == texts[1].strip()
+    assert all(body["truncate"] is False for body in server.asked("/api/embed"))
+    cut = resolve_embedding("ollama:embedder", server.url, truncate=True).get_text_embedding_batch(texts)
+    assert len(cut) == 3 and np.allclose(cut[0], toy_vector(texts[0]))
+
+
+@pytest.mark.parametrize("said", ["{}", "{}/", "http://{}"])
+def test_ollama_host_is_followed(server, monkeypatch, said, nobody):
+    monkeypatch.setenv("OLLAMA_HOST", said.format(server.url.removeprefix("http://")))
+    assert resolve_llm("ollama:chat").complete("연차는?").text.startswith("echo ")
+    assert len(resolve_embedding("ollama:embedder").get_text_embedding("연차")) == 64
+    with pytest.raises(ConnectionError, match=nobody):
+        resolve_llm("ollama:chat", nobody).complete("연차는?")
+
+
+def test_addresses(monkeypatch):
+    monkeypatch.delenv("OLLAMA_HOST", raising=False)
+    assert ollama_url() == "http://localhost:11434"
+    monkeypatch.setenv("OLLAMA_HOST", "0.0.0.0:8080")
+    assert ollama_url() == "http://127.0.0.1:8080" and ollama_url("https://x/y") == "https://x/y"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_errors_name_the_address(nobody, server, way):
+    with pytest.raises(ConnectionError, match=f"{nobody}, nobody is there.*OLLAMA_HOST"):
+        ask(resolve_llm("ollama:chat", nobody, **QUICK), "연차는?", way)
+    with pytest.raises(Exception, match=f"ollama pull missing.*{server.url}"):
+        ask(resolve_llm("ollama:missing", server.url, **QUICK), "연차는?", way)
+
+
+def test_the_embedding_names_the_address_too(nobody, server):
+    for url, said in ((nobody, f"{nobody}, nobody is there"), (server.url, f"ollama pull missing.*{server.url}")):
+        with pytest.raises(Exception, match=said):
+            resolve_embedding("ollama:missing", url, **QUICK).get_query_embedding("연차")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_busy_server_is_asked_again(server, way):
+    server.faults = [503, 502, "cut"]
+    assert ask(resolve_llm("ollama:chat", server.url, **QUICK), "연차는?", way).startswith("echo ")
+    assert len(server.asked("/api/chat")) == 4
+    server.faults = [503] * 9
+    with pytest.raises(Exception, match="server busy"):
+        ask(resolve_llm("ollama:chat", server.url, retries=1, **QUICK), "연차는?", way)
+    assert len(server.asked("/api/chat")) == 6
+
+
+def test_embedding_is_patient_and_does_not_wait_for_ever(server):
+    server.faults = [503, "cut", 503]
+    model = resolve_embedding("ollama:embedder", server.url, **QUICK)
+    assert len(model.get_text_embedding_batch(["연차", "병가"])) == 2 and len(server.asked("/api/embed")) == 4
+    server.faults = [503]
+    assert len(asyncio.run(model.aget_query_embedding("연차"))) == 64
+    server.faults = ["hang"]
+    with pytest.raises(TimeoutError, match=f"{server.url} did not answer within 0.2 seconds"):
+        resolve_embedding("ollama:embedder", server.url, timeout=0.2).get_query_embedding("연차")
+    server.faults = ["hang"]
+    with pytest.raises(TimeoutError, match="within 0.2 seconds"):
+        resolve_llm("ollama:chat", server.url, timeout=0.2).complete("연차는?")
+
+
+def test_a_request_that_is_wrong_is_sent_once(server):
+    def refuse(body):
+        raise Refused(500, "out of memory")
+    server.routes["/api/chat"] = refuse
+    with pytest.raises(Exception, match="out of memory"):
+        resolve_llm("ollama:chat", server.url, **QUICK).complete("연차는?")
+    assert len(server.asked("/api/chat")) == 1
+
+
+def test_other_weights_under_the_same_tag(server, tmp_path):
+    made = resolve_embedding("ollama:embedder", server.url)
+    record = save_embedding(made, tmp_path)
+    assert record["digest"] and describe_embedding(resolve_embedding("ollama:embedder:latest", server.url))["digest"] == record["digest"]
+    load_embedding(tmp_path).get_query_embedding("연차")
+    server.digests["embedder"] = "f" * 64
+    again = load_embedding(tmp_path)
+    for call in (lambda: again.get_query_embedding("연차"), lambda: asyncio.run(again.aget_query_embedding("연차"))):
+        with pytest.raises(IndexMismatchError, match="'embedder' at .* has other weights .digest ffffffffffff.*--force"):
+            call()
+    del server.routes["/api/tags"]   # a server that does not list its models
+    assert len(load_embedding(tmp_path).get_query_embedding("연차")) == 64
+
+
+def test_vectors_of_another_length_name_the_model(server):
+    model = resolve_embedding("ollama:embedder", server.url)
+    model.expect({"dims": 384})
+    with pytest.raises(IndexMismatchError, match="'embedder' at .* gives vectors of 64 numbers, the index has 384"):
+        model.get_query_embedding("연차")
+    assert len(resolve_embedding("ollama:embedder", server.url, dims=16).get_query_embedding("연차")) == 16
+
+
+def test_a_chat_model_as_embedder_is_told(server):
+    assert resolve_embedding("ollama:embedder", server.url).remarks() == []
+    server.capabilities = ("completion", "tools")
+    assert "'chat' is no embedding model (completion, tools" in resolve_embedding("ollama:chat", server.url).remarks()[0]
+
+
+def test_prefixes_and_keep_alive(server, tmp_path):
+    model = resolve_embedding("ollama:embedder", server.url, query_prefix="query: ", text_prefix="passage: ", keep_alive="1h", num_ctx=512)
+    model.get_query_embedding("연차")
+    model.get_text_embedding_batch(["병가", "반차"])
+    first, second = server.asked("/api/embed")
+    assert (first["input"], second["input"]) == (["query: 연차"], ["passage: 병가", "passage: 반차"])
+    assert (first["keep_alive"], first["options"]) == ("1h", {"num_ctx": 512})
+    save_embedding(model, tmp_path)
+    load_embedding(tmp_path).get_query_embedding("연차")
+    assert server.asked("/api/embed")[-1] == first
+    with pytest.raises(IndexMismatchError, match="query_prefix 'query: ', not 'Query: '"):
+        load_embedding(tmp_path, query_prefix="Query: ")
+
+
+@pytest.mark.parametrize("spec", ["ollama:embedder", "ollama:chat"])
+def test_two_event_loops_use_one_object(server, spec):
+    if spec == "ollama:chat":
+        model = resolve_llm(spec, server.url)
+        assert [asyncio.run(model.acomplete("연차는?")).text[:4] for _ in range(2)] == ["echo"] * 2
+    else:
+        model = resolve_embedding(spec, server.url)
+        assert [len(asyncio.run(model.aget_query_embedding("연차"))) for _ in range(2)] == [64, 64]
+
+
+def test_options_go_where_they_belong(server):
+    llm = resolve_llm("ollama:chat", server.url, temperature=0.1, seed=7, top_p=0.5, keep_alive="10m", num_ctx=2048)
+    llm.complete("연차는?")
+    body = server.asked("/api/chat")[0]
+    assert body["options"] == {"temperature": 0.1, "seed": 7, "top_p": 0.5, "num_ctx": 2048} and body["keep_alive"] == "10m"
+    for options, said in (({"thinks": True}, "thinks"), ({"seed": "x"}, "seed"), ({"retries": -1}, "retries"), ({"num_ctx": 3}, "num_ctx")):
+        with pytest.raises(InputError, match=said):
+            resolve_llm("ollama:chat", server.url, **options)
+    with pytest.raises(InputError, match="batch"):
+        resolve_embedding("ollama:embedder", server.url, batch=3)
+
+
+def test_the_parts_of_the_class_stay_llama_indexs(server):
+    from llama_index.core.llms import ChatMessage
+    from pydantic import BaseModel
+
+    class Grade(BaseModel):
+        grade: str
+    llm = resolve_llm("ollama:chat", server.url)
+    server.said = lambda messages: '{"grade": "HIGH"}'
+    from llama_index.core import PromptTemplate
+    assert llm.structured_predict(Grade, PromptTemplate("등급?")).grade == "HIGH"
+    assert llm.chat([ChatMessage("안녕")]).message.content and llm.metadata.context_window == 131_072
+    assert isinstance(resolve_embedding("ollama:embedder", server.url), OllamaEmbedding)

@@ -1,0 +1,125 @@
+"""Servers with OpenAI's interface (vLLM, llama.cpp, LM Studio), over real HTTP."""
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from ollama_server import toy_vector
+
+from ragnb.cli import main
+from ragnb.documents.span import IndexMismatchError, InputError
+from ragnb.models.embedding import describe_embedding, load_embedding, resolve_embedding, save_embedding
+from ragnb.models.llm import resolve_llm
+
+
+class OpenAIServer:
+    """Speaks enough of the protocol; `busy` requests are refused first."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, dict]] = []
+        self.said, self.busy = "60일입니다 [1].", 0
+
+    def answer(self, path: str, body: dict) -> tuple[int, dict | list[dict]]:
+        self.requests.append((path, body))
+        if self.busy:
+            self.busy -= 1
+            return 503, {"error": {"message": "loading"}}
+        if path == "/v1/embeddings":
+            texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
+            return 200, {"object": "list", "model": body["model"], "usage": {"prompt_tokens": 1, "total_tokens": 1},
+                         "data": [{"object": "embedding", "index": i, "embedding": toy_vector(t)} for i, t in enumerate(texts)]}
+        if path != "/v1/chat/completions" or body["model"] != "chat":
+            return 404, {"error": {"message": f"The model `{body.get('model')}` does not exist."}}
+        base = {"id": "1", "created": 1, "model": "chat"}
+        if not body.get("stream"):
+            message = {"role": "assistant", "content": self.said}
+            return 200, base | {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        parts = [self.said[:4], self.said[4:]]
+        return 200, [base | {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"role": "assistant", "content": p}}]} for p in parts]
+
+    def __enter__(self) -> OpenAIServer:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                status, reply = server.answer(self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                if isinstance(reply, list):
+                    data = b"".join(b"data: " + json.dumps(r).encode() + b"\n\n" for r in reply) + b"data: [DONE]\n\n"
+                else:
+                    data = json.dumps(reply).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "text/event-stream" if isinstance(reply, list) else "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *args: object) -> None:
+                pass
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.http.shutdown()
+        self.http.server_close()
+
+
+@pytest.fixture
+def server():
+    with OpenAIServer() as server:
+        yield server
+
+
+def test_a_model_answers(server):
+    llm = resolve_llm("openai-like:chat", server.url, temperature=0, timeout=20)
+    assert str(llm.complete("병가는?")) == server.said
+    assert [str(asyncio.run(llm.acomplete("병가는?"))) for _ in range(2)] == [server.said] * 2
+    assert "".join(r.delta for r in llm.stream_complete("병가는?")) == server.said
+    assert llm.metadata.is_chat_model and {path for path, _ in server.requests} == {"/v1/chat/completions"}
+    server.busy = 1
+    assert str(llm.complete("병가는?")) == server.said
+    for think in (True, False):
+        resolve_llm("openai-like:chat", server.url, think=think).complete("병가는?")
+        assert server.requests[-1][1]["chat_template_kwargs"] == {"enable_thinking": think}
+
+
+def test_an_embedding_with_prefixes(server, tmp_path):
+    model = resolve_embedding("openai-like:e5", server.url, query_prefix="query: ", text_prefix="passage: ", api_key="none")
+    texts = [f"{n}번 조항" for n in range(300)]
+    assert np.allclose(model.get_text_embedding_batch(texts)[299], toy_vector("passage: 299번 조항"))
+    assert np.allclose(model.get_query_embedding("병가"), toy_vector("query: 병가"))
+    assert np.allclose(asyncio.run(model.aget_query_embedding("병가")), asyncio.run(model.aget_query_embedding("병가")))
+    assert len(server.requests) == 5, "300 texts in two calls"
+    record = save_embedding(model, tmp_path)
+    assert record["kind"] == "openai-like" and record["parameters"] == {"query_prefix": "query: ", "text_prefix": "passage: "}
+    assert describe_embedding(load_embedding(tmp_path, api_key="none")) == describe_embedding(model)
+    with pytest.raises(IndexMismatchError, match="query_prefix"):
+        load_embedding(tmp_path, query_prefix="q: ")
+
+
+def test_it_needs_an_address():
+    for make in (resolve_llm, resolve_embedding):
+        with pytest.raises(InputError, match="--base-url http://localhost:8000/v1"):
+            make("openai-like:m")
+
+
+def test_the_command_line(server, tmp_path, capsys):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("# 휴가\n\n연차는 15일이다.\n\n## 병가\n\n병가는 60일까지 쓴다.\n", encoding="utf-8")
+    where = ["--index", str(tmp_path / "i")]
+    assert main(["index", str(tmp_path / "docs"), *where, "--embed", "openai-like:e5", "--base-url", f"{server.url}/v1", "--quiet"]) == 0
+    capsys.readouterr()
+    for spec in ([], ["--embed", "openai-like:e5"]):
+        assert main(["ask", "병가는?", *where, "--llm", "openai-like:chat", "--base-url", server.url, *spec]) == 0
+        assert capsys.readouterr().out.startswith("60일입니다 [1].\n")
+    assert main(["ask", "병가는?", *where, "--llm", "openai-like:missing", "--base-url", server.url]) == 3
+    err = capsys.readouterr().err
+    assert "the model 'missing' at http://127.0.0.1" in err and "does not exist" in err
+    server.said = "<think>60일?"
+    assert main(["ask", "병가는?", *where, "--llm", "openai-like:chat", "--base-url", server.url]) == 3
+    assert "it only thought" in capsys.readouterr().err
