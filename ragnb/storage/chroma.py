@@ -5,6 +5,7 @@
 # %% ../../nbs/30_storage/chroma.ipynb #d9c5a288
 from __future__ import annotations
 
+from functools import partial
 import time
 import contextlib
 import json
@@ -27,8 +28,11 @@ __all__ = ['chroma_errors', 'patiently', 'ChromaStore', 'settle', 'row_counts', 
            'keep_lease', 'close_unused']
 
 # %% ../../nbs/30_storage/chroma.ipynb #73795541
+from ..documents.arguments import checked
+from ..documents.atomic import why_not_written, WriteError
 from ..documents.locks import Lease
 from ..documents.span import InputError, Outline, parse_address, RagnbError, SEARCHED, try_address
+from ..models.llm import within
 from .filters import chroma_takes, chroma_where, Filter, seen_metadata
 from .store import best_first, ChunkStore, MemoryStore, outline_from_json, outline_to_json
 
@@ -58,6 +62,8 @@ def _open_folder(folder: Path, settings: Any, must_exist: bool) -> Any:
         return chromadb.PersistentClient(str(folder), settings=settings)
     except chroma_errors() as error:
         _forget(folder)
+        if reason := why_not_written(folder):
+            raise WriteError(f"{str(folder)!r} cannot be written: {reason}") from error
         raise RagnbError(f"cannot open the Chroma folder {str(folder)!r}: {error}") from error
 
 # %% ../../nbs/30_storage/chroma.ipynb #a9ceaad5
@@ -105,13 +111,14 @@ def patiently(
     call: Callable[..., Any],  # May be repeated without harm
     *args: Any,
     seconds: float = 60,       # > 0; then the error is raised
+    stall: float = 600,        # > 0; a call that takes longer is given up with `TimeoutError`
     **kwargs: Any,
 ) -> Any:
-    "Call again while the database is locked."
+    "Call again while the database is locked, and never wait for ever."
     until, pause = time.monotonic() + seconds, 0.02
     while True:
         try:
-            return call(*args, **kwargs)
+            return within(stall, partial(call, *args, **kwargs))
         except Exception as error:
             if "database is locked" not in str(error) or time.monotonic() >= until:
                 raise
@@ -233,6 +240,7 @@ class ChromaStore(ChunkStore):
         When no server answers.
     """
 
+    @checked
     def __init__(
         self, path: str | Path | None = None, *, url: str | None = None, client: Any = None, prefix: str = "",
         must_exist: bool = False

@@ -19,8 +19,9 @@ __all__ = ['T', 'Found', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'best_first
 
 # %% ../../nbs/30_storage/store.ipynb #83bad0f3
 from ragnb.documents.span import (
-    DuplicateIdError, InputError, MissingChunkError, Outline, parse_address, RagnbError, SEARCHED, Span, Spans
+    DuplicateIdError, InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span, Spans
 )
+from ..models.vectors import embed_texts, VectorCache
 from .filters import Filter, resolve_where, seen_metadata
 
 # %% ../../nbs/30_storage/store.ipynb #e5749c99
@@ -201,17 +202,26 @@ def _check_search(embedding: Sequence[float], top_k: int, known: int | None) -> 
         raise InputError(f"embedding must have {known} numbers like those in the store, got {len(embedding)}")
 
 # %% ../../nbs/30_storage/store.ipynb #341792ed
+def _named(error: InputError, nodes: Sequence[TextNode]) -> InputError:
+    "An error about a text, with the chunk that holds it."
+    text = getattr(error, "text", "").strip()
+    ids = [n.node_id for n in nodes if text and n.get_content(MetadataMode.EMBED).strip() == text]
+    return type(error)(f"chunk {ids[0]!r}: {error}") if ids else error
+
+
 def embed_nodes(
-    nodes: Sequence[TextNode],  # Their `embedding` is set
-    embed_model: Any,           # A LlamaIndex `BaseEmbedding`
-) -> None:                      # `RagnbError` when the model returns more or fewer vectors than texts
+    nodes: Sequence[TextNode],           # Their `embedding` is set
+    embed_model: Any,                    # A LlamaIndex `BaseEmbedding`
+    cache: VectorCache | None = None,    # Of vectors that were paid for already
+) -> None:                               # `RagnbError` when the model returns more or fewer vectors than texts
     "Give nodes their vectors."
     texts = [n.get_content(MetadataMode.EMBED) for n in nodes]
-    vectors = embed_model.get_text_embedding_batch(texts) if texts else []
-    if len(vectors) != len(nodes):
-        raise RagnbError(f"the embedding returned {len(vectors)} vectors for {len(nodes)} texts")
+    try:
+        vectors = embed_texts(embed_model, texts, cache) if texts else []
+    except InputError as error:
+        raise _named(error, nodes) from error
     for node, vector in zip(nodes, vectors):
-        node.embedding = vector
+        node.embedding = vector.tolist() if hasattr(vector, "tolist") else vector
 
 # %% ../../nbs/30_storage/store.ipynb #2aba7884
 class ChunkStore(ChunkReader):

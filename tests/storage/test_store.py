@@ -1,4 +1,4 @@
-"""One contract for every store: in memory, Chroma in a folder, on a server, and over a client of the caller's own."""
+"""One contract for every store: in memory, Chroma in a folder, on a server and over a client of one's own, OpenSearch."""
 from __future__ import annotations
 
 import itertools
@@ -23,6 +23,7 @@ from ragnb.documents.span import (
     Address, DuplicateIdError, InputError, MissingChunkError, Outline, RagnbError, Span, Spans, parse_address,
 )
 from ragnb.storage.chroma import ChromaStore
+from ragnb.storage.opensearch import OpenSearchStore
 from ragnb.storage.store import ChunkStore, MemoryStore, outline_from_json, outline_to_json
 
 SIZE = 10  # Characters of every chunk made here
@@ -64,7 +65,7 @@ def chroma_url(tmp_path_factory) -> Iterator[str]:
         server.wait(20)
 
 
-@pytest.fixture(params=["memory", "folder", "server", "client"])
+@pytest.fixture(params=["memory", "folder", "server", "client", pytest.param("opensearch", marks=pytest.mark.cluster)])
 def new_store(request, tmp_path) -> Callable[[], ChunkStore]:
     """Makes an empty store at each call."""
     if request.param == "memory":
@@ -74,8 +75,21 @@ def new_store(request, tmp_path) -> Callable[[], ChunkStore]:
     if request.param == "server":
         url = request.getfixturevalue("chroma_url")
         return lambda: ChromaStore(url=url, prefix=f"t{next(_number)}-")
+    if request.param == "opensearch":
+        return new_cluster_store(request.getfixturevalue("opensearch_client"), request.addfinalizer)
     import chromadb
     return lambda: ChromaStore(client=chromadb.EphemeralClient(), prefix=f"t{next(_number)}-")
+
+
+def new_cluster_store(client, at_end: Callable[[Callable[[], None]], None]) -> Callable[[], ChunkStore]:
+    """Empty stores on a cluster, removed at the end."""
+    def make() -> ChunkStore:
+        name = f"contract-{next(_number)}"
+        client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
+        made = OpenSearchStore(client=client, name=name, replicas=0, tokenizer=lambda texts: [t.split() for t in texts])
+        at_end(made.drop)
+        return made
+    return make
 
 
 @pytest.fixture
@@ -125,6 +139,8 @@ def rows(store: ChunkStore) -> int:
     """Rows in all collections of a store."""
     if isinstance(store, MemoryStore):
         return len(store._chunks) + len(store._outlines)
+    if isinstance(store, OpenSearchStore):
+        return sum(store.row_counts())
     return sum(c.count() for c in (store._children, store._parents, store._outlines))
 
 
@@ -371,6 +387,7 @@ def test_an_embedding_that_loses_texts_is_noticed():
 # --- size, life on disk, servers ------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", ["memory", "folder"])
 def test_ten_thousand_chunks_in_one_put(kind, tmp_path):
     store = MemoryStore() if kind == "memory" else ChromaStore(tmp_path / "c")

@@ -1,0 +1,289 @@
+"""The store on a cluster beside its contract: addresses, filters as facts, bulks, refusals; and ranking like in memory."""
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.embeddings import MockEmbedding
+from llama_index.core.schema import Document, MetadataMode
+from strategies import examples
+
+from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
+from ragnb.documents.text import word_tokens_batch
+from ragnb.models.embedding import NgramEmbedding
+from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
+from ragnb.retrieval.cluster import cluster_hybrid, ServerWordRetriever
+from ragnb.retrieval.hybrid import VectorRetriever
+from ragnb.storage.facts import facts_of, server_where
+from ragnb.storage.filters import Condition, Group
+from ragnb.storage.opensearch import OpenSearchStore, send_bulk, ServerError
+from ragnb.storage.store import MemoryStore
+
+# --- filters ------------------------------------------------------------------------------------------------------------
+
+_numbers = st.one_of(st.integers(-3, 3), st.integers(), st.floats(allow_nan=False, allow_infinity=False),
+                     st.sampled_from([2**53, 2**53 + 1, -2**70, 0.1, -0.0, 5e-324, 1e308]))
+_values = st.one_of(st.text(max_size=3), st.sampled_from(["1", "가", "가" * 5_000, "가" * 4_999]), _numbers, st.booleans())
+_keys = st.sampled_from(["a", "a.b", "", "1:a", "한 글", "$x"])
+_short = st.one_of(st.text(max_size=3), _numbers)
+
+
+_named = st.sampled_from(["a", "a.b", "1:a", "한 글", "$x"])
+_conditions = st.one_of(
+    st.builds(Condition, _named, st.sampled_from(["==", "!="]), _values),
+    st.builds(Condition, _named, st.sampled_from(["in", "nin"]), st.lists(_values, min_size=1, max_size=3).map(tuple)),
+    st.builds(Condition, _named, st.sampled_from(["<", "<=", ">", ">="]), _short))
+_filters = st.recursive(_conditions, lambda inner: st.builds(
+    Group, st.sampled_from(["and", "or", "not"]), st.lists(inner, min_size=1, max_size=3).map(tuple)), max_leaves=5)
+
+
+def answers(query: dict, facts: list[str]) -> bool:
+    """What a search server says of a chunk: terms are compared as bytes."""
+    (kind, said), = query.items()
+    if kind == "terms":
+        return bool(set(said["facts"]) & set(facts))
+    if kind == "range":
+        signs = {"lt": bytes.__lt__, "lte": bytes.__le__, "gt": bytes.__gt__, "gte": bytes.__ge__}
+        return any(all(signs[s](f.encode(), v.encode()) for s, v in said["facts"].items()) for f in facts)
+    return (all(answers(q, facts) for q in said.get("filter", [])) and not any(answers(q, facts) for q in said.get("must_not", []))
+            and (not said.get("should") or any(answers(q, facts) for q in said["should"])))
+
+
+@examples(300)
+@given(_filters, st.dictionaries(_keys, st.one_of(_values, st.none(), st.lists(st.text(max_size=2), max_size=2)), max_size=4))
+def test_a_server_answers_a_filter_as_memory_does(where, metadata):
+    assert answers(server_where(where), facts_of(metadata)) == where.holds(metadata)
+
+
+# --- what goes wrong ----------------------------------------------------------------------------------------------------
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A server that answers everything with one status."""
+    status, told = 401, {}
+    calls = 0
+
+    def _answer(self) -> None:
+        type(self).calls += 1
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = json.dumps(self.told).encode()
+        self.send_response(self.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = _answer
+
+    def log_message(self, *args) -> None:
+        pass
+
+
+@pytest.fixture
+def refusing():
+    """Starts such a server; its address without a scheme."""
+    servers = []
+
+    def start(status: int, told: dict) -> str:
+        server = HTTPServer(("127.0.0.1", 0), type("Handler", (Refusing,), {"status": status, "told": told}))
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        servers.append(server)
+        return f"127.0.0.1:{server.server_port}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+BLOCK = {"error": {"root_cause": [{"type": "cluster_block_exception", "reason": "index [docs] blocked by: [FORBIDDEN/8/index write (api)]"}]}}
+
+
+@pytest.mark.parametrize("status, told, message", [
+    (401, {}, "refuses the user or the password .401.: put them in the address, or in RAGNB_OPENSEARCH_USER"),
+    (403, {"error": {"root_cause": [{"type": "security_exception", "reason": "no permissions"}]}}, "does not allow this .403."),
+    (500, {"error": {"root_cause": [{"type": "boom", "reason": "x\ny"}]}}, "answers 500"),
+])
+def test_a_refusal_is_one_line_without_the_password(refusing, status, told, message):
+    place = refusing(status, told)
+    with pytest.raises(ServerError, match=message) as error:
+        OpenSearchStore(f"opensearch://ann:geheim@{place}/docs")
+    assert "\n" not in str(error.value) and "geheim" not in str(error.value) and place in str(error.value)
+    assert isinstance(error.value, (RagnbError, ConnectionError))
+
+
+@pytest.mark.parametrize("url, error, message", [
+    ("opensearch://127.0.0.1:9/docs", ServerError, "no OpenSearch answers at http://127.0.0.1:9/docs: "),
+    ("opensearch://127.0.0.1:9", InputError, "name must be small letters"),
+    ("opensearch://127.0.0.1:9/Docs", InputError, "opensearch://host:9200/NAME"),
+    ("localhost:9200/docs", InputError, "opensearch://host:9200/NAME"),
+    ("opensearch://h/docs?cert=x", InputError, "takes ca_certs and verify, got 'cert'"),
+])
+def test_an_address_that_is_none(url, error, message):
+    with pytest.raises(error, match=message):
+        OpenSearchStore(url)
+
+
+class Answers:
+    """A client whose bulk answers as it is told, request by request."""
+
+    def __init__(self, *statuses: list) -> None:
+        self.statuses, self.bodies = list(statuses), []
+
+    def bulk(self, body: str) -> dict:
+        self.bodies.append(body)
+        now = self.statuses.pop(0)
+        return {"items": [{"index": {"_id": f"r{n}", "status": s, **({} if s < 300 else {"error": {"type": t, "reason": f"because\n{t}"}})}}
+                          for n, (s, t) in enumerate(now)]}
+
+
+def test_only_what_a_busy_server_refused_is_sent_again():
+    client, pauses = Answers([(200, ""), (429, "busy"), (200, ""), (429, "busy")], [(429, "busy"), (201, "")], [(200, "")]), []
+    sent = send_bulk(client, [({"index": {}}, {"n": n}) for n in range(4)], "here", sleep=pauses.append)
+    assert sent == 3 and pauses == [0.1, 0.2] and [body.count('"n"') for body in client.bodies] == [4, 2, 1] and '{"n":1}' in client.bodies[2]
+
+
+@pytest.mark.parametrize("status, kind, error, message", [
+    (400, "mapper_parsing_exception", InputError, "here does not take 'r0': mapper_parsing_exception: because mapper_parsing_exception"),
+    (403, "cluster_block_exception", ServerError, "here is read-only: cluster_block_exception"),
+    (503, "unavailable_shards_exception", ServerError, "here does not take 'r0': unavailable_shards_exception"),
+])
+def test_a_row_that_is_refused_ends_the_put(status, kind, error, message):
+    with pytest.raises(error, match=message) as told:
+        send_bulk(Answers([(status, kind)]), [({"index": {}}, {})], "here")
+    assert "\n" not in str(told.value)
+
+
+def test_rows_go_in_requests_of_a_size_a_server_likes():
+    client = Answers(*([[(200, "")] * 500] * 9))
+    assert send_bulk(client, (({"index": {}}, {"n": n}) for n in range(1_200)), "here") == 3
+    assert send_bulk(client, (({"index": {}}, {"n": "x" * 3_000_000}) for _ in range(4)), "here") == 4
+
+
+# --- on a real server ---------------------------------------------------------------------------------------------------
+
+TEXTS = {f"rule{i}.md": f"{w} 규정 제{i}조이다. {w}는 {i}일까지 쓴다. 프란츠 카프카는 {w}를 냈다.\n\n{w}는 진단서를 낸다. 반차는 {i}시간이다."
+         for i, w in enumerate(("연차", "병가", "휴직", "출장", "교육", "연차 휴가"), 1)}
+
+
+@pytest.fixture(scope="module")
+def filled(opensearch_client):
+    """The same documents on the cluster and in memory."""
+    opensearch_client.indices.delete(index="ranked-*", ignore_unavailable=True)
+    store, memory = OpenSearchStore(client=opensearch_client, name="ranked", replicas=0), MemoryStore()
+    documents = [Document(text=t, id_=i, metadata={"kind": "a" if n % 2 else "b"}) for n, (i, t) in enumerate(TEXTS.items())]
+    model = NgramEmbedding(dims=32)
+    model.fit([d.text for d in documents])
+    parser = ParentChildNodeParser(parent_size=60, parent_overlap=0, child_size=30, child_overlap=0)
+    nodes = [store.add_documents(documents, parser, model), memory.add_documents(documents, parser, model)][0]
+    yield store, memory, model, [n for n in nodes if "#c" in n.node_id]
+    store.drop()
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("question", ["연차는 며칠까지 쓰나?", "프란츠 카프카", "진단서 진단서를 낸다", "없는낱말"])
+@pytest.mark.parametrize("where", [None, {"kind": "a"}, "kind!=a"])
+def test_words_rank_on_the_server_as_in_memory(filled, question, where):
+    store, memory, _, children = filled
+    bm25 = Bm25(idf="lucene")
+    bm25.add([n.node_id for n in children], list(word_tokens_batch(n.get_content(MetadataMode.EMBED) for n in children)))
+    local = Bm25Retriever(bm25, memory, where=where, top_k=30).retrieve(question)
+    hits = ServerWordRetriever(store, top_k=30, where=where).retrieve(question)
+    assert {h.node_id for h in hits} == {h.node_id for h in local}
+    if local:      # weights are those of the whole index on the server too; only their scale differs
+        scale = local[0].score / hits[0].score
+        assert {h.node_id: round(h.score * scale, 3) for h in hits} == {h.node_id: pytest.approx(h.score, rel=1e-3) for h in local}
+
+
+@pytest.mark.cluster
+def test_both_rankings_are_fused_in_two_searches(filled):
+    store, memory, model, _ = filled
+    calls, whole = [], store._chunks.search
+    store._chunks.search = lambda *args, **kwargs: calls.append(1) or whole(*args, **kwargs)
+    try:
+        hits = cluster_hybrid(store, model, 5, 20, where={"kind": "a"}).retrieve("병가는 며칠인가?")
+    finally:
+        del store._chunks.search
+    assert len(calls) == 2 and len(hits) == 5 and {h.node.metadata["kind"] for h in hits} == {"a"}
+    local = VectorRetriever(memory, model, 20, {"kind": "a"}).retrieve("병가는 며칠인가?")
+    there = VectorRetriever(store, model, 20, {"kind": "a"}).retrieve("병가는 며칠인가?")
+    assert [h.node_id for h in there] == [h.node_id for h in local]
+
+
+@pytest.mark.cluster
+def test_tokens_with_a_space_in_them_are_found(opensearch_client):
+    store = OpenSearchStore(client=opensearch_client, name="spaces", replicas=0, tokenizer=lambda texts: [["프란츠 카프카", "a\tb"] for _ in texts])
+    store.drop()
+    nodes = store.add_documents([Document(text="글이다.", id_="a")], ParentChildNodeParser(), MockEmbedding(embed_dim=2))
+    assert nodes and [h.node_id for h in store.search_words(["프란츠 카프카"])] == ["a#c0"] == [h.node_id for h in store.search_words(["a\tb"])]
+    assert store.search_words(["프란츠"]) == [] and store.search_words([]) == []
+    assert len(store.search_words([f"t{n}" for n in range(3_000)] + ["프란츠 카프카"] * 2)) == 1     # more than a server takes
+    store.drop()
+
+
+@pytest.mark.cluster
+def test_an_index_of_another_program_is_refused(opensearch_client):
+    opensearch_client.indices.delete(index="theirs-*", ignore_unavailable=True)
+    opensearch_client.indices.create(index="theirs-chunks", body={"mappings": {"properties": {"text": {"type": "text"}}}})
+    with pytest.raises(IndexMismatchError, match="'theirs-chunks' at theirs was not made by this package"):
+        OpenSearchStore(client=opensearch_client, name="theirs")
+    opensearch_client.indices.delete(index="theirs-chunks")
+
+
+@pytest.mark.cluster
+def test_read_only_other_lengths_and_a_scan_that_dies(opensearch_client, opensearch_url):
+    store = OpenSearchStore(f"{opensearch_url.split(',')[0]}/trouble", replicas=0)
+    store.drop()
+    documents = [Document(text="글이다. " * 5, id_=i) for i in "ab"]
+    parser = ParentChildNodeParser(parent_size=20, parent_overlap=0, child_size=10, child_overlap=0)
+    store.add_documents(documents, parser, MockEmbedding(embed_dim=2))
+    with pytest.raises(InputError, match="must be 2 finite numbers, got 3"):
+        OpenSearchStore(f"{opensearch_url.split(',')[0]}/trouble").add_documents(documents, parser, MockEmbedding(embed_dim=3))
+    counts, before = store.row_counts(), store.doc_ids()
+    opensearch_client.indices.put_settings(index="trouble-*", body={"index.blocks.write": True})
+    for change in (lambda: store.add_documents(documents[:1], parser, MockEmbedding(embed_dim=2)), lambda: store.delete(["a"])):
+        with pytest.raises(ServerError, match="trouble .* is read-only: cluster_block_exception") as error:
+            change()
+        assert "\n" not in str(error.value) and store.row_counts() == counts and store.doc_ids() == before
+    opensearch_client.indices.put_settings(index="trouble-*", body={"index.blocks.write": None})
+    rows = store._chunks.scan({"match_all": {}}, ["address"], "address", size=1)
+    next(rows)
+    opensearch_client.delete_all_pits()
+    with pytest.raises(ServerError, match="was ended by the server: run it again"):
+        from ragnb.storage.opensearch import server_errors
+        with server_errors(store.where):
+            list(rows)
+    store.drop()
+    assert store.doc_ids() == [] and store.search([1, 1]) == []
+
+
+@pytest.mark.cluster
+def test_a_busy_server_is_waited_for(opensearch_client):
+    """The server's own memory guard answers 429; it is lifted while the put is waiting."""
+    store = OpenSearchStore(client=opensearch_client, name="busy", replicas=0)
+    store.drop()
+    parser, model = ParentChildNodeParser(), MockEmbedding(embed_dim=2)
+    store.add_documents([Document(text="첫 글이다.", id_="a")], parser, model)
+    limit = "network.breaker.inflight_requests.limit"
+    from opensearchpy.exceptions import TransportError
+    opensearch_client.cluster.put_settings(body={"transient": {limit: "1kb"}})
+    try:
+        actions = [({"index": {"_index": "busy-chunks", "_id": f"x{n}"}}, {"text": "x" * 400}) for n in range(5)]
+        pauses = []
+
+        def lift(seconds: float) -> None:
+            pauses.append(seconds)
+            opensearch_client.cluster.put_settings(body={"transient": {limit: None}})
+
+        assert send_bulk(opensearch_client, actions, "here", sleep=lift) == 2 and pauses == [0.1]
+    except TransportError as error:
+        pytest.fail(str(error))
+    finally:
+        opensearch_client.cluster.put_settings(body={"transient": {limit: None}})
+    store.drop()
