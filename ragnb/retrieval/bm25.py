@@ -27,6 +27,7 @@ __all__ = ['IDFS', 'VARIANTS', 'Bm25Parameters', 'compute_idf', 'saturate', 'Bm2
            'Bm25Retriever']
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #411f91d2
+from ..documents.arguments import checked
 from ..documents.span import id_key, IndexMismatchError, InputError, MissingChunkError
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.filters import all_of, Filter, resolve_where, seen_metadata
@@ -209,6 +210,16 @@ class Bm25Scorer:
         matched, everywhere = self.matched(postings), self.everywhere(postings)
         return matched + everywhere if everywhere else matched
 
+    def scores_at(
+        self,
+        query_tokens: Sequence[str],
+        rows: np.ndarray,     # Any documents
+    ) -> np.ndarray:          # Of the same length: the `scores` of these
+        "Score some documents."
+        postings = self.postings(query_tokens)
+        earned = sum((self.earned_at(p, rows) for p in postings), np.zeros(len(rows)))
+        return earned + self.everywhere(postings)
+
 # %% ../../nbs/40_retrieval/bm25.ipynb #70ca8e61
 _SLACK = 1 - 1e-9  # Sums in another order differ in the last digits
 
@@ -284,6 +295,7 @@ def _save(counts: TermCounts, parameters: Bm25Parameters, folder: Path) -> None:
     "Write an index; an error or a kill leaves what was there before."
     folder.mkdir(parents=True, exist_ok=True)
     data = Path(mkdtemp(prefix=_DATA, dir=folder))
+    data.chmod(folder.stat().st_mode & 0o777)  # readable by those who may read the index
     header = {"format": _FORMAT, "version": _VERSION, "parameters": asdict(parameters), "data": data.name}
     try:
         write_counts(counts, data)
@@ -325,9 +337,10 @@ class Bm25:
         variant: str = "okapi",      # One of `VARIANTS`
         idf: str | None = None,      # One of `IDFS`; None: the variant's own
         delta: float | None = None,  # For `plus` and `l`; None: the variant's own
+        ordered: bool = False,       # Keep the order of the tokens too, see `TermCounts.adjacent`
     ) -> None:
         self.parameters = Bm25Parameters(k1, b, epsilon, variant, idf, delta)
-        self.counts = TermCounts()
+        self.counts = TermCounts(ordered)
         self._scorer: Bm25Scorer | None = None  # None after a change
 
     def __contains__(self, chunk_id: object) -> bool:
@@ -513,6 +526,7 @@ class Bm25Retriever(BaseRetriever):
         When a chunk that was found is not in `nodes` and `missing` is "raise".
     """
 
+    @checked
     def __init__(
         self,
         bm25: Bm25,
@@ -524,6 +538,8 @@ class Bm25Retriever(BaseRetriever):
         where: Any = None,
     ) -> None:
         check_counts(top_k=top_k)
+        if not (isinstance(nodes, Mapping) or hasattr(nodes, "get_chunks")):
+            raise InputError(f"nodes must be a mapping or a store, got {nodes!r}")
         if missing not in ("raise", "skip"):
             raise InputError(f"missing must be 'raise' or 'skip', got {missing!r}")
         if tokenizer is None:

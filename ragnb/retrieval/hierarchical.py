@@ -19,6 +19,7 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNo
 __all__ = ['Layer', 'SectionTree', 'build_tree', 'HierarchicalRetriever']
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #9c563c1b
+from ..documents.arguments import checked
 from ..documents.span import covering, id_key, InputError, Span
 from ..documents.text import word_tokens, word_tokens_batch
 from ..chunking.base import SpanNodeParser
@@ -215,6 +216,7 @@ class HierarchicalRetriever(BaseRetriever):
         When a count is below its least value or the weights cannot be used.
     """
 
+    @checked
     def __init__(
         self, tree: SectionTree, embed_model: Any, top_k: int = 10, n_documents: int | None = None,
         n_sections: int | None = None, n_free: int = 100, weights: tuple[float, float, float] = (1.0, 1.0, 1.0),

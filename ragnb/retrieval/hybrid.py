@@ -21,6 +21,7 @@ __all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle',
            'HybridRetriever']
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b77c3115
+from ..documents.arguments import checked
 from ..documents.span import id_key, InputError, Why
 from ..storage.filtered import filtered_store
 from ..storage.store import ChunkReader
@@ -114,6 +115,7 @@ class VectorRetriever(BaseRetriever):
         For top_k < 1, and for an empty question.
     """
 
+    @checked
     def __init__(
         self,
         store: ChunkReader,
@@ -205,6 +207,7 @@ class HybridRetriever(BaseRetriever):
         For a bad argument, and for an empty question.
     """
 
+    @checked
     def __init__(
         self,
         members: Mapping[str, BaseRetriever],

@@ -22,6 +22,7 @@ __all__ = ['QUESTION_WORDS', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'p
            'UnitReader', 'MultiScaleRanking', 'KnownPlace', 'put_first', 'known_places', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #d1e85e12
+from ..documents.arguments import checked
 from ..documents.span import Address, InputError, MissingChunkError, Outline, Passage, Span, stitch, Why
 from ..documents.text import trim_span, whole_cut, word_tokens_batch
 from ..chunking.base import set_prefix
@@ -432,6 +433,7 @@ class MultiScaleRetriever(BaseRetriever):
         When a count is below its least value, `cut` not in (0, 1), or `where` means nothing.
     """
 
+    @checked
     def __init__(
         self, index: MultiScaleIndex, store: ChunkReader, embed_model: Any = None, *, top_k: int = 20,
         budget: int | None = None, candidates: int | None = 100, grow: int = 3, whole: int = 800,

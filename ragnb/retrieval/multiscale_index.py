@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ class UnitScores:
     "Units scored for one question, and what every signal gave."
     rows: np.ndarray     # Positions in the index, rising
     total: np.ndarray    # Score of each: the sum of all signals, after `adjusted_totals`
-    words: np.ndarray    # Shape (scales, rows): z-scores of BM25, clipped at 0
+    words: np.ndarray    # Shape (scales, rows): z-scores of the question's words, clipped at 0
     vectors: np.ndarray  # Shape (scales, rows): z-scores of the cosine, clipped at 0
     title: np.ndarray    # z-scores of the document's title
     name: np.ndarray     # z-scores of the part's name
@@ -139,15 +138,14 @@ class UnitScorer:
 
     def candidates(
         self,
-        terms: Mapping[str, int],         # Tokens of the question, and how often
+        terms: Sequence[str],             # Tokens of the question
         k: int,                           # Units from each signal
         dots: np.ndarray | None,          # Of the question's vector with all units, when known
         nearest: Sequence[str] = (),      # Addresses of the best units by vector, where `dots` are not known
         among: np.ndarray | None = None,  # Of each unit: True when it may be found; all when None
     ) -> np.ndarray:                      # Positions, rising
         "The best units by words, and the best by vector."
-        tokens = [*Counter(terms).elements()]
-        by_word = [self.corpus.row_of(i) for i, _ in self.words.top_k(tokens, k, among)] if terms else []
+        by_word = [self.words.rows[i] for i, _ in self.words.top_k(terms, k, among)] if terms else []
         if dots is not None:
             by_vector = self.by_vector.nearest(dots, k, among).tolist()
         else:
@@ -165,17 +163,17 @@ class UnitScorer:
         among: np.ndarray | None = None,          # Of each unit: True when it may be found; all when None
     ) -> UnitScores:
         "Score the candidates of a question on every scale."
-        counts, q, n = Counter(terms), self._checked(query), len(self.vectors.scales)
+        q, n = self._checked(query), len(self.vectors.scales)
         dots = self.vectors.vectors @ q if q is not None and (nearest is None or candidates is None) else None
         if candidates is None:
             rows = np.arange(len(self.corpus))
         else:
-            found = self.candidates(counts, candidates, dots, () if q is None else nearest or (), among)
+            found = self.candidates(terms, candidates, dots, () if q is None else nearest or (), among)
             rows = grown_candidates(self.corpus, found, grow, whole)
         rows = rows if among is None else rows[among[rows]]
         if not len(rows):
             return UnitScores.empty(n)
-        words = self.by_word.scores(counts, rows)
+        words = self.by_word.scores(self.by_word.asked(terms), rows)
         vectors = np.zeros((n, len(rows))) if q is None else self.by_vector.scores(q, rows, dots)
         plain, (title, name, fields) = self._plain(terms, q, rows), self._fields(terms, rows)
         total = words.sum(axis=0) + vectors.sum(axis=0) + title + name
@@ -193,7 +191,7 @@ class UnitScorer:
     def _plain(self, terms: Sequence[str], query: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
         "BM25 and cosine as they are: for a corpus where nothing varies, and behind what stands out."
         cosine = self.vectors.vectors[rows] @ query if query is not None else np.zeros(len(rows))
-        return self.words.scores(list(terms))[rows] + np.where(cosine > 1e-6, cosine, 0)
+        return self.words.scorer.scores_at(terms, rows) + np.where(cosine > 1e-6, cosine, 0)
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #e824a165
 _FORMAT, _VERSIONS, _DATA, _HEADER = "ragnb-multiscale", (1, 2), "multiscale-data-", "multiscale.json"
@@ -208,6 +206,7 @@ def _new_data(
     from tempfile import mkdtemp
     folder.mkdir(parents=True, exist_ok=True)
     data = Path(mkdtemp(prefix=_DATA, dir=folder))
+    data.chmod(folder.stat().st_mode & 0o777)  # readable by those who may read the index
     try:
         yield data
         (data / "header.json").replace(folder / _HEADER)
@@ -234,12 +233,12 @@ class UnitData:
     def __init__(
         self,
         scales: Sequence[int] = SCALES,   # Units of a window, odd
-        k1: float = 0.9,                  # Of BM25, at all scales
-        b: float = 0.4,                   # Of BM25, at all scales
+        k1: float = 0.9,                  # Of BM25: candidates, titles and names
+        b: float = 0.4,                   # Of BM25, and of the length of a unit
         tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] | None = None,  # None: `word_tokens_batch`
     ) -> None:
         self.scales, self.tokenizer = check_scales(scales), tokenizer or word_tokens_batch
-        self.words = Bm25(k1, b, idf="lucene")    # Of units
+        self.words = Bm25(k1, b, idf="lucene", ordered=True)  # Of units
         self.titles = Bm25(k1, b, idf="lucene")   # Of documents
         self.names = Bm25(k1, b, idf="lucene")    # Of parts
         self.corpus = UnitCorpus.empty()
@@ -311,8 +310,7 @@ class UnitData:
             mapped = {"vectors"} if mmap else set()
             return {n: np.load(data / f"{n}.npy", "r" if n in mapped else None, allow_pickle=False) for n in names}
         self.corpus = UnitCorpus(ids, **arrays(self.corpus.arrays()))
-        kept = UnitVectors(self.scales, n_units=self.corpus.n_units, **arrays(("vectors", "norms")))
-        self.unit_vectors = kept if kept.is_small else replace(kept, **arrays(("sums", "squares")))
+        self.unit_vectors = UnitVectors(self.scales, **arrays(("vectors", "norms")))
         self.words, self.titles, self.names = (Bm25.load(data / name, mmap) for name in ("words", "titles", "names"))
         lengths = {len(self.words), len(self.vectors), len(self.unit_vectors.norms)}
         others = len(self.names), len(self.titles), self.unit_vectors.norms.shape[1]
@@ -378,9 +376,9 @@ class MultiScaleIndex(UnitData):
     def dense_statistics(
         self,
         query: np.ndarray,                 # Shape (dims,)
-    ) -> tuple[np.ndarray, np.ndarray]:    # Mean and variance of its cosine with all windows, each of shape (scales,)
+    ) -> tuple[np.ndarray, np.ndarray]:    # Mean and variance of its cosine with windows, each of shape (scales,)
         "What all windows of the corpus say about a question's vector."
-        return self.unit_vectors.statistics(query)
+        return self.scorer.by_vector.statistics(query)
 
     def place(
         self,

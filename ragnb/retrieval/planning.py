@@ -25,6 +25,7 @@ __all__ = ['MULTI_QUERY_PROMPT', 'HYDE_PROMPT', 'Plan', 'read_queries', 'Plannin
            'HydeRetriever']
 
 # %% ../../nbs/40_retrieval/planning.ipynb #eb11dae6
+from ..documents.arguments import checked
 from ..documents.span import InputError
 from ..models.guards import guard_marks
 from ..models.llm import awithin, error_event, json_values, ModelEvent, shorten, strip_thinking, within
@@ -265,6 +266,7 @@ class MultiQueryRetriever(PlanningRetriever):
         For a bad argument, and for an empty question; nothing that the model does raises.
     """
 
+    @checked
     def __init__(
         self,
         retriever: BaseRetriever,
@@ -278,6 +280,7 @@ class MultiQueryRetriever(PlanningRetriever):
         on_plan: Callable[[Plan], Any] | None = None,
         where: Any = None,
     ) -> None:
+        check_counts(n_queries=n_queries)
         super().__init__(retriever, llm, prompt, n_queries, timeout, on_plan, where)
         check_counts(top_k=top_k)
         rrf([[], []], k, [1.0, weight])  # refuse bad constants now
@@ -385,6 +388,7 @@ class HydeRetriever(PlanningRetriever):
         For a bad argument, and for an empty question; nothing that the model does raises.
     """
 
+    @checked
     def __init__(
         self,
         retriever: BaseRetriever,

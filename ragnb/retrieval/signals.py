@@ -5,17 +5,16 @@
 # %% ../../nbs/40_retrieval/signals.ipynb #3b94c226
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['clipped_z_scores', 'Posting', 'term_posting', 'TermStatistics', 'WordWindows', 'node_vectors', 'UnitVectors',
-           'VectorWindows', 'field_values', 'field_scores']
+__all__ = ['PHRASE', 'clipped_z_scores', 'Asked', 'steps_to', 'TermStatistics', 'window_statistics', 'WordWindows',
+           'node_vectors', 'UnitVectors', 'VectorWindows', 'field_values', 'field_scores']
 
 # %% ../../nbs/40_retrieval/signals.ipynb #a5779504
 from ..documents.span import InputError, MissingChunkError
@@ -31,50 +30,53 @@ def clipped_z_scores(
     "Standardise scores, and clip them at 0."
     return np.maximum(scores - mean, 0) / np.sqrt(variance) if variance > 1e-9 else np.zeros_like(scores)
 
-# %% ../../nbs/40_retrieval/signals.ipynb #6aac72c9
-class Posting(NamedTuple):
-    "Which units hold a term, and how often."
-    rows: np.ndarray     # Units, rising
-    running: np.ndarray  # Running sum of the counts, from 0
+# %% ../../nbs/40_retrieval/signals.ipynb #9f87d3ee
+class Asked(NamedTuple):
+    "Something that a question asks for."
+    rows: np.ndarray     # Units that hold it, rising, at least one
+    weight: float = 1.0  # Beside a word, which has 1
 
-    def inside(
-        self,
-        low: np.ndarray,   # First unit of each window
-        high: np.ndarray,  # One past its last
-    ) -> np.ndarray:       # Shape of `low`
-        "Count the occurrences in windows."
-        return self.running[np.searchsorted(self.rows, high)] - self.running[np.searchsorted(self.rows, low)]
+# %% ../../nbs/40_retrieval/signals.ipynb #55333d6e
+_FAR = 1 << 40  # Steps, more than any window has
 
-# %% ../../nbs/40_retrieval/signals.ipynb #55ffd31b
-def term_posting(
-    bm25: Bm25,              # Of units
-    term: str,
-) -> Posting | None:         # None when no unit holds the term
-    "Read which units hold a term."
-    column = bm25.vocabulary.get(term)
-    if column is None or not bm25.frequencies[column]:
-        return None
-    rows, counts = bm25.counts.posting(column)
-    return Posting(rows.astype(np.int64), np.concatenate([[0], np.cumsum(counts, dtype=np.float64)]))
 
-# %% ../../nbs/40_retrieval/signals.ipynb #9ab455ca
+def steps_to(
+    corpus: UnitCorpus,
+    held: np.ndarray,   # Units, rising, at least one
+    rows: np.ndarray,   # Units
+) -> np.ndarray:        # Of the length of `rows`, >= 0; beyond any window where the document has none
+    "How many units away the nearest one of the same document is that is held."
+    at, last = np.searchsorted(held, rows.astype(held.dtype)), len(held) - 1
+    after, before = held[np.minimum(at, last)].astype(np.int64), held[np.maximum(at - 1, 0)].astype(np.int64)
+    to_after = np.where((at <= last) & (after < corpus.last[rows]), after - rows, _FAR)
+    to_before = np.where((at > 0) & (before >= corpus.first[rows]), rows - before, _FAR)
+    return np.minimum(to_after, to_before)
+
+# %% ../../nbs/40_retrieval/signals.ipynb #8a4c542e
 class TermStatistics(NamedTuple):
     "What the windows of the corpus say about one term, by scale."
     idf: np.ndarray
-    mean: np.ndarray       # Of the term's share of a window's score
+    mean: np.ndarray       # Of what the term adds to a window's coverage
     variance: np.ndarray
 
-def _holding(corpus: UnitCorpus, rows: np.ndarray, width: int) -> np.ndarray:
-    "Centres of the windows that hold at least one of these units (rising), each once."
-    low, high = corpus.windows(rows, width)
-    begins = np.r_[True, low[1:] > high[:-1]]
-    low, high = low[begins], high[np.r_[begins[1:], True]]
-    size = high - low
-    return np.repeat(low - np.r_[0, np.cumsum(size)[:-1]], size) + np.arange(size.sum())
 
-# %% ../../nbs/40_retrieval/signals.ipynb #8171ca30
+def window_statistics(
+    n_holding: int,          # Units that hold the term, in [1, n_units]
+    n_units: int,            # Of the corpus
+    scales: Sequence[int],   # Units of a window
+    weight: float = 1.0,     # Of the term
+) -> TermStatistics:
+    "What is to be expected of a term in windows of each size."
+    p = 1 - (1 - n_holding / n_units) ** np.asarray(scales, float)
+    idf = weight * np.log1p((n_units * (1 - p) + 0.5) / (n_units * p + 0.5))
+    return TermStatistics(idf, idf * p, idf**2 * p * (1 - p))
+
+# %% ../../nbs/40_retrieval/signals.ipynb #9f2f13b2
+PHRASE: float = 0.15  # Weight of two words in a row, beside one word
+
+# %% ../../nbs/40_retrieval/signals.ipynb #55e725c1
 class WordWindows:
-    "BM25 of the windows around units, and what all windows of the corpus say about a term."
+    "Coverage of a question by the windows around units, and what is to be expected of all windows."
 
     def __init__(
         self,
@@ -83,60 +85,52 @@ class WordWindows:
         scales: Sequence[int],    # Units of a window, odd, rising
     ) -> None:
         self.corpus, self.words, self.scales = corpus, words, tuple(scales)
-        self.lengths = np.concatenate([[0], np.cumsum(words.lengths)]).astype(np.int64)  # Running sum, tokens
-        self.averages = np.ones(len(self.scales))                                        # Tokens of a window, by scale
-        self._statistics: dict[str, TermStatistics] = {}
-        for k, width in enumerate(self.scales if len(corpus) else ()):
-            low, high = corpus.windows(np.arange(len(corpus)), width)
-            self.averages[k] = max(1e-9, (self.lengths[high] - self.lengths[low]).mean())
+        self.norms = words.scorer.derived.norms if len(words) else np.ones(0)  # Of the lengths of units
 
-    def weights(
+    def column(
         self,
-        posting: Posting,    # Of a term
-        rows: np.ndarray,    # Centres of the windows
-        scale: int,          # Position in `scales`
-    ) -> np.ndarray:         # Shape (rows,), in [0, k1 + 1)
-        "BM25's weight of a term in windows, without idf."
-        p, (low, high) = self.words.parameters, self.corpus.windows(rows, self.scales[scale])
-        counts, length = posting.inside(low, high), self.lengths[high] - self.lengths[low]
-        norm = p.k1 * (1 - p.b + p.b * length / self.averages[scale])
-        return counts * (p.k1 + 1) / np.maximum(counts + norm, 1e-12)
+        term: str,
+    ) -> int | None:     # None when no unit holds it
+        "Find a term among those counted."
+        column = self.words.vocabulary.get(term)
+        return column if column is not None and self.words.frequencies[column] else None
+
+    def asked(
+        self,
+        terms: Sequence[str],   # Tokens of the question, in their order
+    ) -> list[Asked]:           # Its words, and those of its pairs that stand side by side somewhere
+        "What a question asks for that the corpus holds."
+        counts, columns = self.words.counts, [self.column(t) for t in terms]
+        found = [Asked(counts.posting(c)[0]) for c in dict.fromkeys(columns) if c is not None]
+        pairs = [p for p in dict.fromkeys(zip(columns, columns[1:])) if None not in p]
+        return found + [Asked(rows, PHRASE) for p in pairs if len(rows := counts.adjacent(*p))]
 
     def statistics(
         self,
         term: str,                # `MissingChunkError` when no unit holds it
     ) -> TermStatistics:          # idf, mean and variance, each of shape (scales,)
         "What all windows of the corpus say about a term."
-        if term not in self._statistics:
-            posting, n = term_posting(self.words, term), len(self.corpus)
-            if posting is None:
-                raise MissingChunkError(f"no unit holds the term {term!r}")
-            out = np.zeros((3, len(self.scales)))
-            for k, width in enumerate(self.scales):
-                rows = _holding(self.corpus, posting.rows, width)
-                idf = np.log1p((n - len(rows) + 0.5) / (len(rows) + 0.5))
-                weight = self.weights(posting, rows, k)
-                mean = weight.sum() / n
-                out[:, k] = idf, idf * mean, idf**2 * max(0.0, (weight**2).sum() / n - mean**2)
-            self._statistics[term] = TermStatistics(*out)
-        return self._statistics[term]
+        column = self.column(term)
+        if column is None:
+            raise MissingChunkError(f"no unit holds the term {term!r}")
+        return window_statistics(int(self.words.frequencies[column]), len(self.corpus), self.scales)
 
     def scores(
         self,
-        terms: Mapping[str, int],   # Tokens of the question, and how often; unknown ones count nothing
+        asked: Sequence[Asked],     # By the question, from `asked`
         rows: np.ndarray,           # Units
     ) -> np.ndarray:                # Shape (scales, rows): z-scores, clipped at 0
         "Score the windows around units."
-        scores = np.zeros((len(self.scales), len(rows)))
-        mean, variance = np.zeros(len(self.scales)), np.zeros(len(self.scales))
-        for term, times in terms.items():
-            posting = term_posting(self.words, term)
-            if posting is not None:
-                known = self.statistics(term)
-                mean, variance = mean + times * known.mean, variance + times**2 * known.variance
-                for k in range(len(self.scales)):
-                    scores[k] += times * known.idf[k] * self.weights(posting, rows, k)
-        return np.array([clipped_z_scores(*x) for x in zip(scores, mean, variance)]).reshape(scores.shape)
+        half, n = np.array(self.scales)[:, None] // 2, len(self.corpus)
+        covered, mean, variance = np.zeros((len(half), len(rows))), np.zeros(len(half)), np.zeros(len(half))
+        for a in asked:
+            known = window_statistics(len(a.rows), n, self.scales, a.weight)
+            covered += known.idf[:, None] * (steps_to(self.corpus, a.rows, rows) <= half)
+            mean, variance = mean + known.mean, variance + known.variance
+        z = np.array([clipped_z_scores(*x) for x in zip(covered, mean, variance)]).reshape(covered.shape)
+        if self.scales[0] == 1:
+            z[0] /= self.norms[rows]
+        return z
 
 # %% ../../nbs/40_retrieval/signals.ipynb #632a7982
 def node_vectors(
@@ -169,30 +163,25 @@ def _batches(edges: np.ndarray, size: int) -> list[tuple[int, int]]:
     return out
 
 # %% ../../nbs/40_retrieval/signals.ipynb #5682fd46
-def _window_totals(
-    vectors: np.ndarray, n_units: np.ndarray, scales: Sequence[int]
-) -> Iterator[tuple[slice, int, np.ndarray, np.ndarray]]:
-    "Rows of a batch, position of a scale, and the sum of each window's vectors with its length."
-    dims, edges = vectors.shape[1], np.concatenate([[0], np.cumsum(n_units)]).astype(np.int64)
-    for a, b in _batches(edges, 4_096) if dims else ():
+def _window_norms(vectors: np.ndarray, n_units: np.ndarray, scales: Sequence[int]) -> np.ndarray:
+    "The length of the sum of each window's vectors; shape (units, scales)."
+    out, edges = np.zeros((len(vectors), len(scales)), np.float32), np.concatenate([[0], np.cumsum(n_units)])
+    for a, b in _batches(edges, 4_096) if vectors.shape[1] else ():
         inside = edges[(edges >= a) & (edges <= b)] - a
         doc = np.repeat(np.arange(len(inside) - 1), np.diff(inside))
-        running = np.concatenate([np.zeros((1, dims)), np.cumsum(vectors[a:b], axis=0, dtype=np.float64)])
+        running = np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(vectors[a:b], axis=0, dtype=np.float64)])
         for k, width in enumerate(scales):
             low, high = window_bounds(np.arange(b - a), width, inside[doc], inside[doc + 1])
-            total = running[high] - running[low]
-            yield slice(a, b), k, total, np.linalg.norm(total, axis=1)
+            out[a:b, k] = np.linalg.norm(running[high] - running[low], axis=1)
+    return out
 
 # %% ../../nbs/40_retrieval/signals.ipynb #0b198774
 @dataclass(frozen=True, eq=False)
 class UnitVectors:
-    "Vectors of units, and what is known of the mean vectors of all their windows."
+    "Vectors of units, and the lengths of the sums of their windows."
     scales: tuple[int, ...]
     vectors: np.ndarray   # Shape (units, dims), rows of length 1; dims 0 without an embedding
     norms: np.ndarray     # Shape (units, scales): length of the sum of a window's vectors
-    n_units: np.ndarray   # Of each document
-    sums: np.ndarray | None = None     # Shape (scales, dims): sum of the windows' directions; None in a small corpus
-    squares: np.ndarray | None = None  # Shape (scales, dims, dims): sum of their outer products; likewise
 
     @classmethod
     def of(
@@ -202,39 +191,11 @@ class UnitVectors:
         scales: Sequence[int],    # Units of a window, odd
     ) -> UnitVectors:
         "Sum up the windows of documents."
-        norms = np.zeros((len(vectors), len(scales)), np.float32)
-        for rows, k, _, norm in _window_totals(vectors, n_units, scales):
-            norms[rows, k] = norm
-        return cls(tuple(scales), vectors, norms, np.asarray(n_units))._with_sums()
-
-    @property
-    def is_small(self) -> bool:
-        "True where cosines with all windows are cheaper than the product with the covariance."
-        n, dims = self.vectors.shape
-        return 4 * n <= dims**2
-
-    def _with_sums(self) -> UnitVectors:
-        "With the sums over all windows where they are kept, and without where not."
-        if self.is_small:
-            return self if self.sums is None else replace(self, sums=None, squares=None)
-        return self if self.sums is not None else replace(self, **self._summed())
-
-    def _summed(self) -> dict[str, np.ndarray]:
-        "Sums over all windows, those that are kept or computed now."
-        if self.sums is not None:
-            return {"sums": self.sums, "squares": self.squares}
-        n, dims = len(self.scales), self.vectors.shape[1]
-        sums, squares = np.zeros((n, dims)), np.zeros((n, dims, dims))
-        for _, k, total, norm in _window_totals(self.vectors, self.n_units, self.scales):
-            total /= np.maximum(norm, 1e-9)[:, None]
-            sums[k] += total.sum(axis=0)
-            squares[k] += total.T @ total
-        return {"sums": sums, "squares": squares}
+        return cls(tuple(scales), vectors, _window_norms(vectors, n_units, scales))
 
     def arrays(self) -> dict[str, np.ndarray]:
         "What is saved, by name."
-        kept = {} if self.sums is None else self._summed()
-        return {"vectors": self.vectors, "norms": self.norms} | kept
+        return {"vectors": self.vectors, "norms": self.norms}
 
     def joined(
         self,
@@ -243,61 +204,20 @@ class UnitVectors:
         "Put other units behind these."
         if not len(other.vectors) or not len(self.vectors):
             return self if not len(other.vectors) else other
-        names = ("vectors", "norms", "n_units")
-        made = UnitVectors(self.scales, *(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
-        if made.is_small:
-            return made
-        ours, theirs = self._summed(), other._summed()
-        return replace(made, **{name: ours[name] + theirs[name] for name in ours})
+        ours, theirs = self.arrays(), other.arrays()
+        return UnitVectors(self.scales, **{n: np.concatenate([ours[n], theirs[n]]) for n in ours})
 
     def without(
         self,
         gone: np.ndarray,     # Of each unit: True when it goes; whole documents
     ) -> UnitVectors:
         "Take the units of whole documents out."
-        lost = gone[np.minimum(np.cumsum(self.n_units) - 1, len(gone) - 1)] & (self.n_units > 0)
-        made = UnitVectors(self.scales, self.vectors[~gone], self.norms[~gone], self.n_units[~lost])
-        if made.is_small:
-            return made
-        ours = self._summed()
-        less = UnitVectors(self.scales, self.vectors[gone], self.norms[gone], self.n_units[lost])._summed()
-        return replace(made, **{name: ours[name] - less[name] for name in ours})
-
-    @cached_property
-    def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        "Mean, shape (scales, dims), and covariance, shape (scales, dims, dims), of the windows' directions."
-        sums = self._summed()
-        mean = sums["sums"] / len(self.vectors)
-        covariance = sums["squares"] / len(self.vectors) - mean[:, :, None] * mean[:, None, :]
-        return mean.astype(np.float32), covariance.astype(np.float32)
-
-    def cosines(
-        self,
-        dots: np.ndarray,   # Of a question with all units
-        scale: int,         # Position in `scales`
-    ) -> np.ndarray:        # Shape (units,): cosine with the windows around them
-        "Compare a question with all windows of a scale."
-        running, edges = np.concatenate([[0], np.cumsum(dots, dtype=np.float64)]), np.r_[0, np.cumsum(self.n_units)]
-        first, end = (np.repeat(edge, self.n_units) for edge in (edges[:-1], edges[1:]))
-        low, high = window_bounds(np.arange(len(dots)), self.scales[scale], first, end)
-        return (running[high] - running[low]) / np.maximum(self.norms[:, scale], 1e-9)
-
-    def statistics(
-        self,
-        query: np.ndarray,                 # Shape (dims,), length 1
-    ) -> tuple[np.ndarray, np.ndarray]:    # Mean and variance of its cosine with all windows, each of shape (scales,)
-        "What all windows of the corpus say about a question's vector."
-        if not self.vectors.size:
-            return np.zeros(len(self.scales)), np.zeros(len(self.scales))
-        q = np.asarray(query, np.float32)
-        if self.is_small:
-            dots = self.vectors @ q
-            found = [self.cosines(dots, k) for k in range(len(self.scales))]
-            return np.array([c.mean() for c in found]), np.array([c.var() for c in found])
-        mean, covariance = self.moments
-        return (mean @ q).astype(np.float64), np.maximum((covariance @ q) @ q, 0).astype(np.float64)
+        return UnitVectors(self.scales, self.vectors[~gone], self.norms[~gone])
 
 # %% ../../nbs/40_retrieval/signals.ipynb #860b671d
+_SAMPLE = 4_096  # Windows of a scale that mean and variance are taken from
+
+
 class VectorWindows:
     "Cosines of a question with the windows around units."
 
@@ -307,13 +227,43 @@ class VectorWindows:
         units: UnitVectors,   # Of its units, in their order
     ) -> None:
         self.corpus, self.units, self.scales = corpus, units, units.scales
+        self.sample = np.unique(np.linspace(0, len(corpus) - 1, min(len(corpus), _SAMPLE)).round().astype(np.int64))
 
-    def _needed(self, rows: np.ndarray) -> np.ndarray:
-        "Units that lie in a window around one of these; all of them where that is simpler."
-        if len(rows) >= len(self.corpus) // 8:
-            return np.arange(len(self.corpus))
+    def dots(
+        self,
+        query: np.ndarray,    # Shape (dims,), length 1
+        rows: np.ndarray,     # Centres of windows
+    ) -> np.ndarray:          # Of the question with all units; 0 for units in none of the windows
+        "Compare a question with the units of some windows."
         low, high = self.corpus.windows(rows, self.scales[-1])
-        return np.unique(np.concatenate([np.arange(a, b) for a, b in zip(low, high)]))
+        inside = np.zeros(len(self.corpus) + 1, np.int64)
+        np.add.at(inside, low, 1)
+        np.add.at(inside, high, -1)
+        needed = np.flatnonzero(np.cumsum(inside[:-1]))
+        out = np.zeros(len(self.corpus), np.float32)
+        out[needed] = self.units.vectors[needed] @ query
+        return out
+
+    def cosines(
+        self,
+        dots: np.ndarray,     # Of a question with all units
+        rows: np.ndarray,     # Centres of windows
+    ) -> np.ndarray:          # Shape (scales, rows)
+        "Compare a question with windows."
+        running = np.concatenate([[0], np.cumsum(dots, dtype=np.float64)])
+        bounds = (self.corpus.windows(rows, width) for width in self.scales)
+        sums = [running[high] - running[low] for low, high in bounds]
+        return np.array(sums) / np.maximum(self.units.norms[rows].T, 1e-9)
+
+    def statistics(
+        self,
+        query: np.ndarray,                 # Shape (dims,), length 1
+    ) -> tuple[np.ndarray, np.ndarray]:    # Mean and variance of its cosine with windows, each of shape (scales,)
+        "What the windows of the corpus say about a question's vector."
+        if not self.units.vectors.size:
+            return np.zeros(len(self.scales)), np.zeros(len(self.scales))
+        found = self.cosines(self.dots(np.asarray(query, np.float32), self.sample), self.sample)
+        return found.mean(axis=1), found.var(axis=1)
 
     def scores(
         self,
@@ -322,19 +272,11 @@ class VectorWindows:
         dots: np.ndarray | None = None,  # Its dot products with all units, when known
     ) -> np.ndarray:                     # Shape (scales, rows): z-scores, clipped at 0
         "Score the windows around units."
-        if self.units.is_small:
-            dots = self.units.vectors @ query if dots is None else dots
-            cosines = [self.units.cosines(dots, k) for k in range(len(self.scales))]
-            return np.array([clipped_z_scores(c[rows], c.mean(), c.var()) for c in cosines])
-        (mean, variance), needed = self.units.statistics(query), self._needed(rows)
-        values = self.units.vectors[needed] @ query if dots is None else dots[needed]
-        running = np.concatenate([[0], np.cumsum(values, dtype=np.float64)])
-        out = np.zeros((len(self.scales), len(rows)))
-        for k, width in enumerate(self.scales):
-            low, high = (np.searchsorted(needed, x) for x in self.corpus.windows(rows, width))
-            cosine = (running[high] - running[low]) / np.maximum(self.units.norms[rows, k], 1e-9)
-            out[k] = clipped_z_scores(cosine, mean[k], variance[k])
-        return out
+        centres = np.concatenate([rows, self.sample])
+        found = self.cosines(self.dots(query, centres) if dots is None else dots, centres)
+        known = found[:, len(rows):]
+        by_scale = zip(found[:, :len(rows)], known.mean(axis=1), known.var(axis=1))
+        return np.array([clipped_z_scores(*x) for x in by_scale])
 
     def nearest(
         self,

@@ -140,16 +140,29 @@ def _without(segments: Sequence[Any], keep: np.ndarray) -> tuple[list[Any], list
     return out, lost
 
 # %% ../../nbs/40_retrieval/term_counts.ipynb #ee2d3232
+def _follows(stream: np.ndarray, ends: np.ndarray, sizes: np.ndarray, first: int, second: int) -> np.ndarray:
+    "Which of some runs of a stream hold one number directly before another."
+    of = np.repeat(np.arange(len(sizes)), sizes)
+    terms = stream[np.arange(len(of)) + np.repeat(ends - np.cumsum(sizes), sizes)]
+    found = (terms[:-1] == first) & (terms[1:] == second) & (of[:-1] == of[1:])
+    return np.unique(of[:-1][found])
+
+
 class TermCounts:
     "Which document holds which term how often; documents are added and removed exactly."
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        ordered: bool = False,   # Keep the order of the tokens too, for `adjacent`
+    ) -> None:
+        self.ordered, self.stream = ordered, np.zeros(0, dtype=np.int32)  # Columns of all tokens, as they were read
         self.ids: list[str] = []
         self.lengths = np.zeros(0, dtype=np.int64)
         self.frequencies = np.zeros(0, dtype=np.int64)
         self.segments: list[Any] = []              # scipy csc_array, documents in the order of `ids`
         self._vocabulary = _Vocabulary()
         self._rows: dict[str, int] = {}
+        self._ends: tuple[np.ndarray, np.ndarray] | None = None  # Lengths, and their running sum
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -164,6 +177,13 @@ class TermCounts:
         "Term -> column; read-only."
         return MappingProxyType(self._vocabulary)
 
+    @property
+    def ends(self) -> np.ndarray:
+        "One past the last token of each document in `stream`."
+        if self._ends is None or self._ends[0] is not self.lengths:
+            self._ends = self.lengths, np.cumsum(self.lengths)
+        return self._ends[1]
+
     def add(
         self,
         ids: Iterable[str],                    # New ids; `DuplicateIdError` when one is known already
@@ -176,6 +196,7 @@ class TermCounts:
             segment = _count(columns, lengths, len(self._vocabulary))
             self._rows.update(zip(ids, range(len(self), len(self) + len(ids))))
             self.ids += ids
+            self.stream = np.concatenate([self.stream, columns]) if self.ordered else self.stream
             self.lengths = np.concatenate([self.lengths, lengths])
             self._change_frequencies(np.diff(segment.indptr))
             self.segments = _merged([*self.segments, segment], len(self._vocabulary))
@@ -196,6 +217,7 @@ class TermCounts:
         for less in lost:
             self._change_frequencies(-less)
         self.ids = [i for i in self.ids if i not in gone]
+        self.stream = self.stream[np.repeat(keep, self.lengths)] if self.ordered else self.stream
         self._rows = {i: row for row, i in enumerate(self.ids)}
         self.lengths = self.lengths[keep]
 
@@ -223,6 +245,17 @@ class TermCounts:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint8)
         return (rows[0], counts[0]) if len(rows) == 1 else (np.concatenate(rows), np.concatenate(counts))
 
+    def adjacent(
+        self,
+        first: int,       # Column of a term
+        second: int,      # Column of the term after it
+    ) -> np.ndarray:      # Rows, rising; none where the order is not kept
+        "Read which documents hold one term directly before another."
+        rows = np.intersect1d(self.posting(first)[0], self.posting(second)[0], assume_unique=True)
+        if not self.ordered or not len(rows):
+            return np.zeros(0, dtype=np.int64)
+        return rows[_follows(self.stream, self.ends[rows], self.lengths[rows], first, second)]
+
     def token_lists(self) -> list[list[str]]:  # In the order of `ids`
         "The documents as bags of tokens, rebuilt from the counts."
         terms, out, first = list(self._vocabulary), [[] for _ in self.ids], 0
@@ -240,6 +273,7 @@ class TermCounts:
         if not used.all():
             held = (t for t, u in zip(self._vocabulary, used) if u)
             self._vocabulary = _Vocabulary({t: i for i, t in enumerate(held)})
+            self.stream = (np.cumsum(used) - 1).astype(np.int32)[self.stream]
             self.segments = [_widen(s, len(used))[:, np.flatnonzero(used)] for s in self.segments]
             self.frequencies = self.frequencies[used]
         return self.segments[0] if self.segments else _count(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
@@ -260,6 +294,8 @@ def write_counts(
     "Write the arrays and lists of counts into a folder."
     segment = counts.compact()
     arrays = {"indptr": segment.indptr, "indices": segment.indices, "counts": segment.data, "lengths": counts.lengths}
+    if counts.ordered:
+        arrays["stream"] = counts.stream
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
     write_any_json(folder / "ids.json", counts.ids)
@@ -277,8 +313,10 @@ def read_counts(
     data, indices, indptr = (np.load(folder / f"{n}.npy", mmap_mode=mode, allow_pickle=False) for n in names)
     out.lengths = np.load(folder / "lengths.npy", allow_pickle=False)
     out.ids, terms = (json.loads((folder / f"{n}.json").read_bytes()) for n in ("ids", "terms"))
+    if (folder / "stream.npy").exists():
+        out.ordered, out.stream = True, np.load(folder / "stream.npy", mmap_mode=mode, allow_pickle=False)
     fits = len(data) == len(indices) == indptr[-1] and len(terms) + 1 == len(indptr)
-    if not fits or len(out.ids) != len(out.lengths):
+    if not fits or len(out.ids) != len(out.lengths) or out.ordered and len(out.stream) != out.lengths.sum():
         raise ValueError("arrays and lists do not fit together")
     out._vocabulary = _Vocabulary({t: i for i, t in enumerate(terms)})
     out._rows = {i: row for row, i in enumerate(out.ids)}

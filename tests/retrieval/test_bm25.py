@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import itertools
 import json
 import re
 import tempfile
@@ -399,3 +400,32 @@ def test_bad_retriever_arguments(nodes: list[TextNode]) -> None:
         Bm25Retriever(retriever.bm25, {}, str.split, missing="x")
     with pytest.raises(DuplicateIdError):
         Bm25Retriever.from_nodes([*nodes, nodes[0]], str.split)
+
+
+# --- the order of the tokens ------------------------------------------------------------------------------------------
+
+bags = st.lists(st.lists(st.sampled_from(["a", "b", "c"]), max_size=6), min_size=1, max_size=6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(bags, bags, st.sets(st.integers(0, 5)))
+def test_terms_in_a_row_are_found_after_adding_removing_and_saving(first, later, gone):
+    index, texts = Bm25(ordered=True), {f"d{i}": words for i, words in enumerate([*first, *later])}
+    ids = list(texts)
+    index.add(ids[:len(first)], first)
+    index.add(ids[len(first):], later)
+    index.remove([i for i in ids if int(i[1:]) in gone])
+    kept = [texts[i] for i in index.ids]
+
+    def check(index: Bm25) -> None:
+        for a, b in itertools.product(index.vocabulary, repeat=2):
+            rows = index.counts.adjacent(index.vocabulary[a], index.vocabulary[b])
+            assert rows.tolist() == [i for i, words in enumerate(kept) if (a, b) in zip(words, words[1:])]
+        rows = np.arange(len(index))[::2]
+        assert index.scorer.scores_at(["a", "b", "b"], rows) == pytest.approx(index.scores(["a", "b", "b"])[rows])
+
+    check(index)
+    with tempfile.TemporaryDirectory() as folder:
+        index.save(folder)
+        check(index)
+        check(Bm25.load(folder))

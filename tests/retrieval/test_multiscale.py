@@ -14,6 +14,7 @@ from ragnb.models.embedding import NgramEmbedding
 from ragnb.chunking.units import UnitNodeParser, document_parts, unit_spans
 from ragnb.retrieval.multiscale import WITH_FIRST, MultiScaleRanking, MultiScaleRetriever, query_terms
 from ragnb.retrieval.multiscale_index import MultiScaleIndex
+from ragnb.retrieval import signals
 from ragnb.retrieval.unit_corpus import SCALES, check_scales, window_bounds
 from ragnb.documents.span import (
     Address,
@@ -96,58 +97,75 @@ def windows(docs: dict[str, list[str]], width: int) -> list[list[str]]:
     return [units[max(0, i - half):i + half + 1] for units in docs.values() for i in range(len(units))]
 
 
+def chance(n: int, f: int, width: int) -> float:
+    """That one of `width` units drawn evenly is among `f` of `n`."""
+    return 1 - (1 - f / n) ** width
+
+
+def idf(n: int, p: float) -> float:
+    """Of what a share `p` of `n` windows holds."""
+    return np.log1p((n - n * p + 0.5) / (n * p + 0.5))
+
+
 @settings(max_examples=25, deadline=None)
 @given(documents, st.sampled_from(WORDS))
-def test_term_statistics_are_those_of_the_whole_corpus(docs, term):
+def test_term_statistics_are_a_formula_of_the_units_that_hold_it(docs, term):
     index, _ = make(docs)
-    if not any(term in t for units in docs.values() for t in tokens(units)):
+    holding = sum(term in t for units in docs.values() for t in tokens(units))
+    if not holding:
         with pytest.raises(MissingChunkError):
             index.term_statistics(term)
         return
     found = index.term_statistics(term)
     for k, width in enumerate(SCALES):
-        bags = [[w for t in tokens(window) for w in t] for window in windows(docs, width)]
-        counts, lengths = np.array([b.count(term) for b in bags]), np.array([len(b) for b in bags])
-        idf = np.log1p((len(bags) - (counts > 0).sum() + 0.5) / ((counts > 0).sum() + 0.5))
-        weight = idf * counts * 1.9 / (counts + 0.9 * (0.6 + 0.4 * lengths / lengths.mean()))
-        assert found.idf[k] == pytest.approx(idf)
-        assert found.mean[k] == pytest.approx(weight.mean())
-        assert found.variance[k] == pytest.approx(weight.var(), abs=1e-9)
+        p = chance(len(index), holding, width)
+        assert found.idf[k] == pytest.approx(idf(len(index), p))
+        assert found.mean[k] == pytest.approx(idf(len(index), p) * p)
+        assert found.variance[k] == pytest.approx(idf(len(index), p) ** 2 * p * (1 - p), abs=1e-9)
+    assert found.mean[0] / found.idf[0] == pytest.approx(holding / len(index))   # one unit: as counted
+
+
+def covered(docs: dict[str, list[str]], terms: list[str], width: int) -> np.ndarray:
+    """z-scores of the windows of a width, by definition."""
+    bags, units = windows(docs, width), [t for u in docs.values() for t in tokens(u)]
+    n = len(units)
+    asked = [([t], 1.0) for t in dict.fromkeys(terms)]
+    asked += [(list(pair), 0.15) for pair in dict.fromkeys(zip(terms, terms[1:]))]
+    def holds(unit, words): return any(unit[i:i + len(words)] == words for i in range(len(unit)))
+    total, mean, variance = np.zeros(len(bags)), 0.0, 0.0
+    for words, weight in asked:
+        holding = sum(holds(u, words) for u in units)
+        if holding:
+            p = chance(n, holding, width)
+            worth = weight * idf(n, p)
+            total += worth * np.array([any(holds(u, words) for u in tokens(bag)) for bag in bags])
+            mean, variance = mean + worth * p, variance + worth**2 * p * (1 - p)
+    z = np.maximum(total - mean, 0) / np.sqrt(variance) if variance > 1e-9 else np.zeros(len(bags))
+    lengths = np.array([len(u) for u in units])
+    return z / (0.6 + 0.4 * lengths / max(lengths.mean(), 1e-9)) if width == 1 else z
 
 
 @settings(max_examples=25, deadline=None)
 @given(documents, question)
+@example({"a": ["sun moon", "moon sun", "rain sun moon"], "b": ["moon", "sun"]}, ["sun", "moon", "sun", "moon"])
 def test_words_and_vectors_equal_brute_force(docs, terms):
     index, _ = make(docs)
     q = vector(" ".join(terms))
     scores = index.score(terms, q, candidates=None)
     q = q / np.linalg.norm(q)
     for k, width in enumerate(SCALES):
+        assert scores.words[k] == pytest.approx(covered(docs, terms, width), abs=1e-6)
         directions = [[vector(t) / np.linalg.norm(vector(t)) for t in window] for window in windows(docs, width)]
         pooled = np.array([np.sum(window, axis=0) for window in directions])
         norms = np.linalg.norm(pooled, axis=1)
         if norms.min() < 1e-3:
             continue
         cosine = pooled @ q / norms
-        z = np.maximum(cosine - cosine.mean(), 0) / cosine.std() if cosine.var() > 1e-9 else np.zeros(len(cosine))
         if cosine.var() > 1e-9:
-            assert scores.vectors[k] == pytest.approx(z, abs=2e-3)
+            assert scores.vectors[k] == pytest.approx(np.maximum(cosine - cosine.mean(), 0) / cosine.std(), abs=2e-3)
         mean, variance = index.dense_statistics(q)
         assert mean[k] == pytest.approx(cosine.mean(), abs=1e-5)
         assert variance[k] == pytest.approx(cosine.var(), abs=1e-5)
-        known = [index.term_statistics(t) for t in terms if t in index.words.vocabulary]
-        bags = [[w for t in tokens(window) for w in t] for window in windows(docs, width)]
-        average = np.mean([len(b) for b in bags])
-        raw = np.zeros(len(bags))
-        for term in (t for t in terms if t in index.words.vocabulary):
-            counts = np.array([b.count(term) for b in bags])
-            norm = 0.9 * (0.6 + 0.4 * np.array([len(b) for b in bags]) / average)
-            raw += index.term_statistics(term).idf[k] * counts * 1.9 / (counts + norm)
-        mean = sum(s.mean[k] for s in known)
-        times = {t: terms.count(t) for t in terms if t in index.words.vocabulary}
-        variance = sum(n**2 * index.term_statistics(t).variance[k] for t, n in times.items())
-        if variance > 1e-9:
-            assert scores.words[k] == pytest.approx(np.maximum(raw - mean, 0) / np.sqrt(variance), abs=1e-6)
 
 
 @settings(max_examples=20, deadline=None)
@@ -217,18 +235,31 @@ def test_candidates_score_as_the_whole_corpus_does(docs, terms):
 
 
 def big(n: int = 600) -> dict[str, list[str]]:
-    """Documents with more units than the covariance has numbers."""
+    """Documents with more units than a question has candidates."""
     rng = np.random.default_rng(0)
     return {f"d{i}": [" ".join(rng.choice(WORDS, 4)) + f" n{i}x{j}" for j in range(n // 10)] for i in range(10)}
 
 
-def test_statistics_from_sums_equal_those_from_all_units():
+def test_named_candidates_are_scored_as_all_units_are():
     index, _ = make(big())
     q = vector("sun rain")
     far = index.score(["sun", "rain"], q, nearest=[i for i in index.words.ids[::7]])
     near = index.score(["sun", "rain"], q, candidates=None)
     assert far.vectors == pytest.approx(near.vectors[:, far.rows], abs=2e-3)
     assert len(far.rows) < len(near.rows)
+
+
+def test_mean_and_variance_come_from_a_fixed_sample_of_windows(monkeypatch):
+    index, _ = make(big())
+    q = vector("sun rain") / np.linalg.norm(vector("sun rain"))
+    exact = index.dense_statistics(q)
+    monkeypatch.setattr(signals, "_SAMPLE", 200)
+    index, _ = make(big())
+    sample = index.scorer.by_vector.sample
+    assert len(sample) == 200 and sample[0] == 0 and sample[-1] == len(index) - 1
+    for few, everything in zip(index.dense_statistics(q), exact):
+        assert few == pytest.approx(everything, abs=0.1)
+    assert set(index.unit_vectors.arrays()) == {"vectors", "norms"}           # nothing is kept for it
 
 
 def test_one_read_of_chunks_and_one_of_outlines():

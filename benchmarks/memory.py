@@ -1,0 +1,177 @@
+"""Memory, disk and CPU of a large corpus: indexed in full, and only read and split.
+
+Run: python benchmarks/memory.py full [--mb 10]      peak memory, bytes on disk a character, CPU beside the sum of the parts alone
+     python benchmarks/memory.py stream [--mb 500]   memory while reading, splitting and making units, a line every tenth
+
+The corpus is the statutes of `ko_statutes` (below RAGNB_DATA) again and again, each time under other names, written to a folder that is
+removed afterwards. Each part is measured in a process of its own, so that peaks do not add up.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+DATA = Path(os.environ.get("RAGNB_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ko_statutes"
+
+
+def statutes() -> list[tuple[str, str]]:
+    """Name and text of each statute."""
+    from ragnb.documents.files import read_documents
+    found = [(Path(d.id_).stem, d.text) for d in read_documents(DATA, []) if len(d.text) > 1_000]
+    if not found:
+        raise SystemExit(f"no statutes in {DATA}: set RAGNB_DATA")
+    return found
+
+
+def write_corpus(folder: Path, size: int) -> int:
+    """Write statutes of about so many bytes; how many characters they have."""
+    written = characters = turn = 0
+    folder.mkdir()
+    known = statutes()
+    while written < size:
+        for k, (name, text) in enumerate(known):
+            title = text.strip().splitlines()[0].strip("# ")[:30]
+            text = text.replace(title, f"{title} {turn}") if turn and title else text
+            (folder / f"{turn:04}_{k:03}.md").write_text(text, encoding="utf-8")
+            written, characters = written + len(text.encode()), characters + len(text)
+            if written >= size:
+                break
+        turn += 1
+    return characters
+
+
+def apart(work: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Do some work in a child: CPU seconds, peak of its memory in MB, and its result."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        start = sum(os.times()[:2])
+        result = work()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        with os.fdopen(write, "w") as out:
+            json.dump([sum(os.times()[:2]) - start, peak, result], out)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as lines:
+        text = lines.read()
+    if os.waitpid(pid, 0)[1]:
+        raise SystemExit("a part failed")
+    return tuple(json.loads(text))
+
+
+def unit_nodes(source: Path) -> Iterator[tuple[list[Any], Any]]:
+    """The units of every document, sentences by the analyser as in an index."""
+    from ragnb.chunking.units import UnitNodeParser
+    from ragnb.documents.files import read_documents
+    parser = UnitNodeParser()
+    for document in read_documents(source, []):
+        yield parser.parse(document)
+
+
+def parts(source: Path, work: Path) -> dict[str, Callable[[], Any]]:
+    """The parts of an index run, each on its own."""
+    from ragnb.documents.files import read_documents
+
+    def split() -> int:
+        return sum(len(nodes) for nodes, _ in unit_nodes(source))
+
+    def words() -> int:
+        from ragnb.documents.text import word_tokens_batch
+        pieces = (d.text[i:i + 100] for d in read_documents(source, []) for i in range(0, len(d.text), 100))
+        return sum(map(len, word_tokens_batch(pieces)))
+
+    def embed() -> int:
+        from ragnb.indexing.update import fit_pieces
+        from ragnb.models.embedding import NgramEmbedding
+        documents, model = list(read_documents(source, [])), NgramEmbedding()
+        model.fit(fit_pieces(documents))
+        pieces = [d.text[i:i + 100] for d in documents for i in range(0, len(d.text), 100)]
+        return sum(len(model.embed(pieces[at:at + 500])) for at in range(0, len(pieces), 500))
+
+    def chroma() -> int:
+        import numpy as np
+
+        from ragnb.storage.chroma import ChromaStore
+        store, rng, n = ChromaStore(work / "alone"), np.random.default_rng(1), 0
+        from ragnb.chunking.units import UnitNodeParser
+        parser = UnitNodeParser(sentences="rule")
+        for document in read_documents(source, []):
+            nodes, outline = parser.parse(document)
+            for node, vector in zip(nodes, rng.normal(size=(len(nodes), 1024)).astype(np.float32)):
+                node.embedding = vector.tolist()
+            store.put(nodes, [outline])
+            n += len(nodes)
+        return n
+
+    return {"read and split (kiwi sentences)": split, "words (kiwi)": words, "embed (n-grams)": embed, "Chroma (with rule units)": chroma}
+
+
+def full(megabytes: float) -> None:
+    """Print what an index of so many MB costs."""
+    from ragnb.indexing.update import update_index
+    with tempfile.TemporaryDirectory() as place:
+        work = Path(place)
+        characters = write_corpus(work / "corpus", int(megabytes * 2**20))
+        seconds, peak, chunks = apart(lambda: update_index(work / "corpus", work / "index", show_progress=False)[1].chunks)
+        sizes: dict[str, int] = {}
+        for file in (f for f in (work / "index").rglob("*") if f.is_file()):
+            name = file.relative_to(work / "index").parts[0].split("-")[0].split(".")[0]
+            sizes[name] = sizes.get(name, 0) + file.stat().st_size
+        whole = sum(sizes.values())
+        print(f"{megabytes:g} MB, {characters:,} characters, {chunks:,} chunks: {seconds:.0f} CPU s, peak {peak:.0f} MB, "
+              f"{whole / 2**20:.0f} MB on disk, {whole / characters:.1f} bytes a character", flush=True)
+        print("  on disk, bytes a character: " + ", ".join(f"{n} {s / characters:.1f}" for n, s in sorted(sizes.items(), key=lambda p: -p[1]) if s > characters / 20))
+        total = 0.0
+        for name, part in parts(work / "corpus", work).items():
+            took, most, _ = apart(part)
+            total += took
+            print(f"  {name:<34} {took:>6.0f} CPU s, peak {most:>5.0f} MB", flush=True)
+        print(f"  sum of the parts {total:.0f} CPU s: the index takes {seconds / total:.2f} times that")
+
+
+def memory_now() -> float:
+    """Resident memory in MB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def stream(megabytes: float) -> int:
+    """Print memory while a corpus is read, split and cut into units, nothing kept; 1 when it is not flat."""
+    from ragnb.chunking.units import UnitNodeParser
+    from ragnb.documents.files import read_documents
+    with tempfile.TemporaryDirectory() as place:
+        source = Path(place, "corpus")
+        characters = write_corpus(source, int(megabytes * 2**20))
+        parser, seen, chunks, marks, start = UnitNodeParser(sentences="rule"), 0, 0, [], time.process_time()
+        for document in read_documents(source, []):
+            nodes, _ = parser.parse(document)
+            seen, chunks = seen + len(document.text), chunks + len(nodes)
+            if seen >= (len(marks) + 1) * characters / 10:
+                marks.append(memory_now())
+                print(f"  {seen:>13,} characters, {chunks:>10,} units, {marks[-1]:>6.0f} MB, {time.process_time() - start:>6.0f} CPU s", flush=True)
+    growth = max(marks[1:]) / marks[1] - 1
+    print(f"{megabytes:g} MB through reading, splitting and units: memory between the second tenth and the end grows by {growth:.1%}")
+    return growth > 0.1
+
+
+def main() -> int:
+    """Measure one way."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("full", "stream"))
+    parser.add_argument("--mb", type=float)
+    args = parser.parse_args()
+    return full(args.mb or 10) or 0 if args.what == "full" else stream(args.mb or 500)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,224 @@
+"""What each rule of the multi-scale score is worth, and the score beside the one before it.
+
+    python benchmarks/score_rules.py                      # nbs/studies/results/score_rules.json
+    python benchmarks/score_rules.py --limit 100 --sets squad2
+
+Evidence recall on seven sets, questions asked over the whole corpus of a set, citations not resolved ahead of the search. A rule is left out, or
+changed, for all sets at once, and its worth is the mean over the sets of the paired difference to the default, with a 95 % interval (normal, from
+the variance of the differences within each set) and with each set left out in turn. Korean with the offline n-gram embedding, English with MiniLM
+(`--english ngram` for the n-grams there too). Units are cut where the budget ends, not at the word before. Vectors are kept in --work.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ragnb.chunking.units import UnitNodeParser
+from ragnb.documents.span import n_characters, shared
+from ragnb.documents.text import word_tokens_batch
+from ragnb.evaluation.datasets import Dataset, Question, load_dataset
+from ragnb.indexing.update import fit_pieces
+from ragnb.models.embedding import resolve_embedding
+from ragnb.retrieval.multiscale import QUESTION_WORDS, pieces_by_score, take_units
+from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores, adjusted_totals, grown_candidates
+from ragnb.retrieval.signals import Asked, PHRASE, clipped_z_scores
+
+ROOT = Path(__file__).resolve().parent.parent
+SETS = {"korquad": 1_200, "tydiqa_ko": None, "ko_statutes": None, "squad2": None, "covidqa": None, "chroma_chunking": None, "tatqa": None}
+KOREAN = ("korquad", "tydiqa_ko", "ko_statutes")
+BUDGETS = (250, 500, 1_000, 2_000, 4_000)
+
+
+@dataclass
+class Asking:
+    """One question: its candidates, and every signal of theirs before it is summed."""
+    index: MultiScaleIndex
+    terms: list[str]
+    rows: np.ndarray
+    scores: UnitScores
+    bm25: np.ndarray    # z-scores of BM25 of the windows, clipped at 0: the words of the score before
+
+    def words(self, phrase: float = PHRASE, norm: float = 1.0) -> np.ndarray:
+        """z-scores of the words with another weight for pairs, or another share of the length norm."""
+        by_word = self.index.scorer.by_word
+        asked = [a if a.weight == 1 else Asked(a.rows, phrase) for a in by_word.asked(self.terms) if a.weight == 1 or phrase]
+        z = by_word.scores(asked, self.rows)
+        z[0] *= by_word.norms[self.rows] ** (1 - norm)
+        return z
+
+    def total(self, words: np.ndarray | None = None, power: float = 1.0, words_weight: float = 1.0, vector: float = 1.0, title: float = 1.0, name: float = 1.0,
+              scales: tuple[float, ...] = (1, 1, 1, 1, 1)) -> np.ndarray:
+        """A sum of the signals."""
+        s, by_scale = self.scores, np.array(scales)[:, None]
+        words = s.words if words is None else words
+        return (words_weight * (by_scale * words**power).sum(axis=0) + vector * (by_scale * s.vectors**power).sum(axis=0)
+                + title * s.title**power + name * s.name**power)
+
+
+def halved(z: np.ndarray, bm25: np.ndarray) -> np.ndarray:
+    """At one unit the mean of coverage and BM25."""
+    return np.concatenate([(z[:1] + bm25[:1]) / 2, z[1:]])
+
+
+RULES: dict[str, tuple[Callable[[Asking], np.ndarray], dict[str, Any]]] = {  # name -> (sum of the signals, what follows it)
+    "default": (Asking.total, {}),
+    "before: BM25 of the windows": (lambda a: a.total(a.bm25), {}),
+    "mean of coverage and BM25 at one unit, power 1.25": (lambda a: a.total(halved(a.words(norm=0), a.bm25), 1.25), {}),
+    "mean of coverage and BM25 at one unit": (lambda a: a.total(halved(a.words(norm=0), a.bm25)), {}),
+    "no length norm at one unit": (lambda a: a.total(a.words(norm=0)), {}),
+    "power 1.25": (lambda a: a.total(power=1.25), {}),
+    "power 1.5": (lambda a: a.total(power=1.5), {}),
+    "no pairs": (lambda a: a.total(a.words(phrase=0)), {}),
+    "pairs .1": (lambda a: a.total(a.words(phrase=0.1)), {}),
+    "pairs .25": (lambda a: a.total(a.words(phrase=0.25)), {}),
+    "repetitions whole": (Asking.total, {"repeats": 1.0}),
+    "repetitions nothing": (Asking.total, {"repeats": 0.0}),
+    "records not ranked whole": (Asking.total, {"whole": 0}),
+    "no title": (lambda a: a.total(title=0), {}),
+    "no name": (lambda a: a.total(name=0), {}),
+    "words 1.5": (lambda a: a.total(words_weight=1.5), {}),
+    "vectors 1.5": (lambda a: a.total(vector=1.5), {}),
+    "no vectors": (lambda a: a.total(vector=0), {}),
+    "without scale 3": (lambda a: a.total(scales=(1, 0, 1, 1, 1)), {}),
+    "without scale 15": (lambda a: a.total(scales=(1, 1, 1, 0, 1)), {}),
+    "without scale 31": (lambda a: a.total(scales=(1, 1, 1, 1, 0)), {}),
+}
+
+
+def bm25_of_windows(index: MultiScaleIndex, terms: list[str], rows: np.ndarray) -> np.ndarray:
+    """z-scores of BM25 of the windows around units, a window taking the place of the document, by the statistics of all windows."""
+    corpus, words = index.corpus, index.words
+    lengths, out = np.concatenate([[0], np.cumsum(words.lengths)]), []
+    for width in index.scales:
+        low, high = corpus.windows(np.arange(len(corpus)), width)
+        size, total, mean, variance = lengths[high] - lengths[low], np.zeros(len(corpus)), 0.0, 0.0
+        for term in terms:
+            column = words.vocabulary.get(term)
+            if column is None or not words.frequencies[column]:
+                continue
+            held, times = words.counts.posting(column)
+            running = np.concatenate([[0], np.cumsum(np.bincount(held, times, len(corpus)))])
+            counts = running[high] - running[low]
+            n = int((counts > 0).sum())
+            share = np.log1p((len(corpus) - n + 0.5) / (n + 0.5)) * counts * 1.9 / (counts + 0.9 * (0.6 + 0.4 * size / size.mean()))
+            total, mean, variance = total + share, mean + share.mean(), variance + share.var()
+        out.append(clipped_z_scores(total[rows], mean, variance))
+    return np.array(out)
+
+
+def build(dataset: Dataset, spec: str, work: Path) -> tuple[MultiScaleIndex, np.ndarray]:
+    """The units of a set with their vectors, and the vectors of its questions."""
+    documents, kept = list(dataset.documents.values()), work / f"{dataset.name}-{spec.split(':')[0]}.npz"
+    parsed = [UnitNodeParser().parse(d) for d in documents]
+    nodes, outlines = [n for found, _ in parsed for n in found], [o for _, o in parsed]
+    if not kept.exists():
+        model = resolve_embedding(spec)
+        if spec == "ngram":
+            model.fit(fit_pieces(documents))
+        texts = [n.get_content(metadata_mode="embed") for n in nodes]
+        work.mkdir(parents=True, exist_ok=True)
+        np.savez(kept, units=np.array(model.get_text_embedding_batch(texts), np.float32),
+                 questions=np.array([model.get_query_embedding(q.query) for q in dataset.questions], np.float32))
+    vectors = np.load(kept)
+    for node, vector in zip(nodes, vectors["units"], strict=True):
+        node.embedding = vector.tolist()
+    index = MultiScaleIndex()
+    index.add(nodes, outlines)
+    return index, vectors["questions"]
+
+
+def asking(index: MultiScaleIndex, tokens: list[str], query: np.ndarray) -> Asking:
+    """Everything about one question that the rules share."""
+    terms = [t for t in tokens if t not in QUESTION_WORDS] or tokens
+    scores = index.score(terms, query)
+    return Asking(index, terms, scores.rows, scores, bm25_of_windows(index, terms, scores.rows))
+
+
+def recalls(index: MultiScaleIndex, scores: UnitScores, question: Question) -> list[float]:
+    """Share of the evidence in the best units, at every budget."""
+    corpus, out = index.corpus, []
+    pieces = pieces_by_score(corpus, scores)[:400]
+    needed = [question.evidence] if question.mode == "all" else [[e] for e in question.evidence]
+    for budget in BUDGETS:
+        context: dict[str, list] = {}
+        for row, span in take_units(corpus, pieces, budget).items():
+            context.setdefault(corpus.place(row)[0], []).append(span)
+        parts = [(sum(n_characters(shared(context.get(e.doc_id, ()), [e.span])) for e in piece), sum(len(e.span) for e in piece)) for piece in needed]
+        out.append(max(a / b for a, b in parts))
+    return out
+
+
+def measure(name: str, limit: int | None, work: Path, english: str) -> tuple[str, dict[str, np.ndarray]]:
+    """Every rule on one set: rule -> recall, shape (questions, budgets)."""
+    dataset = load_dataset(name)
+    index, vectors = build(dataset, "ngram" if name in KOREAN else english, work)
+    chosen = [i for i, q in enumerate(dataset.questions) if q.evidence]
+    if limit and limit < len(chosen):
+        chosen = sorted(np.random.default_rng(0).choice(chosen, limit, replace=False).tolist())
+    tokens = list(word_tokens_batch([dataset.questions[i].query for i in chosen]))
+    found: dict[str, list] = {rule: [] for rule in (*RULES, "question words kept")}
+    for i, its in zip(chosen, tokens):
+        question, a = dataset.questions[i], asking(index, its, vectors[i])
+        for rule, (summed, after) in RULES.items():
+            corpus = index.corpus
+            if "repeats" in after:
+                corpus = replace(corpus, repeats=np.zeros(len(corpus), bool))
+            total = summed(a)
+            if "repeats" in after:
+                total = total * np.where(index.corpus.repeats[a.rows], after["repeats"], 1.0)
+            total = adjusted_totals(corpus, a.rows, total, after.get("whole", 800))
+            found[rule].append(recalls(index, replace(a.scores, total=total), question))
+        same = not QUESTION_WORDS & set(its)
+        found["question words kept"].append(found["default"][-1] if same else recalls(index, index.score(list(its), vectors[i]), question))
+    return name, {rule: np.array(values) for rule, values in found.items()}
+
+
+def summary(measured: dict[str, dict[str, np.ndarray]]) -> dict[str, Any]:
+    """Means by set, and for every rule the mean difference over the sets with its interval and with each set left out."""
+    sets = {n: {rule: values.mean(axis=0).tolist() for rule, values in by_rule.items()} for n, by_rule in measured.items()}
+    out = {}
+    for rule in next(iter(measured.values())):
+        differences = {n: by_rule["default"] - by_rule[rule] for n, by_rule in measured.items()}   # what the rule, as it is, is worth
+        means = {n: d.mean(axis=0) for n, d in differences.items()}
+        error = np.sqrt(sum(d.var(axis=0) / len(d) for d in differences.values())) / len(means)
+        mean = np.mean(list(means.values()), axis=0)
+        left_out = {n: np.mean([m for other, m in means.items() if other != n], axis=0).tolist() for n in means if len(means) > 1}
+        out[rule] = {"worth": mean.tolist(), "low": (mean - 1.96 * error).tolist(), "high": (mean + 1.96 * error).tolist(), "without": left_out}
+    return {"budgets": BUDGETS, "questions": {n: len(r["default"]) for n, r in measured.items()}, "sets": sets, "rules": out}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--limit", type=int, help="questions a set, the same at every run; all (korquad 1,200) when left out")
+    parser.add_argument("--english", default="onnx:" + str(Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm"))
+    parser.add_argument("--work", type=Path, default=ROOT / "out" / "score_rules")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--store", action="store_true", help="write nbs/studies/results/score_rules.json")
+    args = parser.parse_args()
+    with ProcessPoolExecutor(args.workers) as pool:
+        jobs = [pool.submit(measure, n, args.limit or SETS[n], args.work, args.english) for n in args.sets.split(",")]
+        measured = dict(job.result() for job in jobs)
+    found = summary(measured)
+    for rule, r in found["rules"].items():
+        cells = "  ".join(f"{100 * m:+.2f} [{100 * a:+.2f}, {100 * b:+.2f}]" for m, a, b in zip(r["worth"], r["low"], r["high"]))
+        print(f"{rule:<52}{cells}")
+    for name, means in found["sets"].items():
+        print(name, found["questions"][name], *(f"{rule}: " + " ".join(f"{x:.3f}" for x in means[rule]) for rule in ("before: BM25 of the windows", "default")), sep=" | ")
+    if args.store:
+        target = ROOT / "nbs" / "studies" / "results" / "score_rules.json"
+        text = json.dumps(json.loads(json.dumps(found), parse_float=lambda x: round(float(x), 4)), indent=1)
+        target.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
