@@ -17,7 +17,7 @@ __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passag
            'resolve_builder', 'QuestionContextBuilder']
 
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
-from ..documents.span import covering, InputError, Passage, Span
+from ..documents.span import check_fields, covering, InputError, Passage, Span
 from ..documents.text import last_fit, sentence_spans, tokenizer
 from ..models.guards import guard_numbers
 from ..models.llm import shorten
@@ -189,11 +189,12 @@ class Context:
 # %% ../../nbs/60_context/builders.ipynb #608bc326
 def as_passages(
     passages: Sequence[Passage | Mapping[str, Any]],  # Best first; all of one kind
+    joined: bool = True,                              # Dicts of chunks in a row become one passage
 ) -> list[Passage]:                                   # `InputError` for a mixture, and for anything else
     "Passages as they are; dicts of a search server as passages."
     dicts = [isinstance(p, Mapping) for p in passages]
     if dicts and all(dicts):
-        return dict_passages(list(passages))
+        return dict_passages(list(passages), joined)
     for n, p in enumerate(passages, 1):
         if not isinstance(p, Passage):
             raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")
@@ -213,6 +214,7 @@ class ContextBuilder:
     below: ClassVar[str] = ""         # Each passage
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_counts(1, budget=self.budget, passage_size=self.passage_size)
         if not is_number(self.least):
             raise InputError(f"least must be a number >= 0, got {self.least!r}")
@@ -248,6 +250,13 @@ class ContextBuilder:
         "A passage's text as it is shown."
         return text
 
+    def read(
+        self,
+        passages: Sequence[Passage | Mapping[str, Any]],  # As they were given
+    ) -> list[Passage]:
+        "The passages of what was given."
+        return as_passages(passages)
+
     def shorten(
         self,
         passage: Passage,
@@ -263,7 +272,7 @@ class ContextBuilder:
         question: str = "",           # For a builder that chooses its layout by it
     ) -> Context:                     # Passages beyond the budget are named in `dropped`
         "Lay passages out within the budget."
-        given = as_passages(passages)
+        given = self.read(passages)
         used = self._fit([self.shorten(p) for p in given])
         text, sources = self._lay_out(used)
         dropped, note = tuple(p.id for p in given[len(used):]), ""
@@ -352,6 +361,8 @@ class RankedContextBuilder(ContextBuilder):
         Put the best passages at both ends; otherwise best first.
     include_score : bool, default False
         Show the score of the best hit, with three decimals.
+    mark_neighbors : bool, default False
+        Give every chunk of the dicts of a search server a header of its own, neighbors with `[이웃]`, in their order.
 
     Raises
     ------
@@ -360,13 +371,18 @@ class RankedContextBuilder(ContextBuilder):
     """
     reorder: bool = True
     include_score: bool = False
+    mark_neighbors: bool = False
+
+    def read(self, passages: Sequence[Passage | Mapping[str, Any]]) -> list[Passage]:
+        return as_passages(passages, joined=not self.mark_neighbors)
 
     def header(self, number: int, passage: Passage) -> str:
         score = f" [score: {passage.score:.3f}]" if self.include_score and passage.score is not None else ""
-        return f"[{number}] ({place_label(passage)}){score}"
+        mark = " [이웃]" if self.mark_neighbors and passage.neighbors and not passage.hits else ""
+        return f"[{number}] ({place_label(passage)}){mark}{score}"
 
     def order(self, passages: Sequence[Passage]) -> list[Passage]:
-        return reorder_for_attention(passages) if self.reorder else list(passages)
+        return reorder_for_attention(passages) if self.reorder and not self.mark_neighbors else list(passages)
 
 # %% ../../nbs/60_context/builders.ipynb #7f58b8fb
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 __all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'compress_with_llm', 'Compressor', 'resolve_compressor']
 
 # %% ../../nbs/60_context/compress.ipynb #c80895ab
-from ..documents.span import covering, InputError, Outline, Passage, Span, try_address
+from ..documents.span import check_fields, covering, InputError, Outline, Passage, Span, try_address
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.guards import guard_marks
 from ..models.llm import error_event, json_values, ModelEvent, shorten, strip_thinking, within
@@ -323,7 +323,10 @@ class Compressor:
     timeout: float | None = 60
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_counts(1, size=self.size)
+        if self.timeout is not None and self.timeout <= 0:
+            raise InputError(f"timeout must be > 0 seconds, got {self.timeout}")
 
     def __call__(self, passages: Sequence[Passage], question: str,
                  outlines: Mapping[str, Outline] | None = None) -> Compression:

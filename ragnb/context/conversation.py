@@ -17,7 +17,7 @@ __all__ = ['PassageRef', 'Restored', 'sole_passages', 'ShownPart', 'ShownDoc', '
 
 # %% ../../nbs/60_context/conversation.ipynb #ac344cf9
 from ..documents.atomic import write_atomically
-from ..documents.span import InputError, Outline, Passage, Span, union, Why
+from ..documents.span import check_fields, InputError, Outline, Passage, Span, union, Why
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
 from ..expansion.fetch import read_spans
@@ -306,6 +306,7 @@ class Conversation:
     most_characters: int = 20_000
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_counts(1, **{name: getattr(self, name) for name in _LIMITS})
 
     def __len__(self) -> int:

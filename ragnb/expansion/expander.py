@@ -22,7 +22,7 @@ __all__ = ['ExpansionStats', 'Expansion', 'Expander', 'DocumentPassages', 'merge
 # %% ../../nbs/50_expansion/expander.ipynb #d0c349b2
 from ..documents.arguments import KnownArguments
 from ragnb.documents.span import (
-    Address, InputError, MissingChunkError, Outline, Passage, SEARCHED, Span, try_address, Why
+    Address, check_fields, InputError, MissingChunkError, Outline, Passage, SEARCHED, Span, try_address, Why
 )
 from ..storage.filtered import FilteredStore
 from ..storage.filters import seen_metadata
@@ -193,6 +193,7 @@ class Expander:
     missing: str = "keep"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_counts(0, expand_top_k=self.expand_top_k)
         check_counts(1, max_chunks=self.max_chunks)
         if self.missing not in ("keep", "drop", "fail"):
@@ -390,7 +391,7 @@ class ExpandPostprocessor(KnownArguments, BaseNodePostprocessor):
         A `ValueError` of pydantic, for a policy or a number that `Expander` refuses.
     """
     store: Any = Field(description="A ChunkStore that holds the chunks and outlines")
-    policy: Any = Field(default="neighbors", description="Name or function, see resolve_policy")
+    policy: str | Policy = Field(default="neighbors", description="Name or function, see resolve_policy")
     expand_top_k: int = Field(default=5, strict=True, description="Hits that are expanded")
     max_chunks: int = Field(default=80, strict=True, description="Hits and neighbors together")
     missing: str = Field(default="keep", description="keep, drop or fail")

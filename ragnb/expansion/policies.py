@@ -10,20 +10,22 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['STEPS', 'TOKEN_STEPS', 'CHARACTERS', 'WINDOW_PROMPT', 'Cite', 'adaptive', 'pages', 'whole_document', 'by_doc_type',
-           'sentence_window', 'section', 'auto_merge', 'read_windows', 'llm_window', 'with_citations']
+__all__ = ['STEPS', 'TOKEN_STEPS', 'CHARACTERS', 'WINDOW_PROMPT', 'Cite', 'adaptive', 'pages', 'whole_document', 'DocTypePolicy',
+           'by_doc_type', 'sentence_window', 'section', 'auto_merge', 'read_windows', 'llm_window', 'with_citations']
 
 # %% ../../nbs/50_expansion/policies.ipynb #28b06fe8
+from ..documents.arguments import checked
 from ..documents.span import Address, covering, InputError, Outline, Span
 from ..documents.text import tokenizer as named_tokenizer
 from ..chunking.base import parent_index
 from ..retrieval.arguments import check_counts, is_number
 from ragnb.expansion.policy import (
-    combined, Place, Policy, QuestionPolicy, register_policy, resolve_policy, Seen, Situation, span_around,
-    wanted_list
+    combined, no_expansion, Place, Policy, QuestionPolicy, register_policy, resolve_policy, Seen, Situation,
+    span_around, wanted_list
 )
 from .segments import best_segments
 
@@ -36,6 +38,7 @@ TOKEN_STEPS: tuple[tuple[int, int], ...] = ((100, 8), (500, 5))  # For every oth
 CHARACTERS: dict[str, int] = {"characters": 1, "words": 4}       # Of one unit, about; 2 for every other tokenizer
 
 # %% ../../nbs/50_expansion/policies.ipynb #bace9030
+@checked
 def adaptive(
     tokenizer: str = "characters",
     steps: Sequence[tuple[int, int]] | None = None,
@@ -80,6 +83,7 @@ def adaptive(
     return QuestionPolicy(f"adaptive:{tokenizer}", prepare)
 
 # %% ../../nbs/50_expansion/policies.ipynb #0d502d88
+@checked
 def pages(
     window: int = 2,
     otherwise: str | Policy = "neighbors",
@@ -135,6 +139,22 @@ def _folded(value: Any) -> str:
     "A document type without case and white space at its ends."
     return "" if value is None else str(value).strip().casefold()
 
+
+@dataclass(frozen=True)
+class DocTypePolicy(QuestionPolicy):
+    "A policy that asks one policy for each type of document, and can say which."
+    choices: Mapping[str, Policy] = field(default_factory=dict)  # Type, folded -> policy
+    otherwise: Policy = no_expansion                             # For every other type
+    max_chunks: int = 50
+
+    def choice(
+        self,
+        kind: Any,   # Type of a document; None when it has none
+    ) -> Policy:
+        "The policy for a type."
+        return self.choices.get(_folded(kind), self.otherwise)
+
+
 # %% ../../nbs/50_expansion/policies.ipynb #a3b584f2
 def _around(outline: Outline, hit: Address, want: Any, most: int) -> Any:
     "A span with its hit, cut to so many chunks around it; anything else as it is."
@@ -148,6 +168,7 @@ def _around(outline: Outline, hit: Address, want: Any, most: int) -> Any:
     return spans[first].hull(spans[first + most - 1])
 
 # %% ../../nbs/50_expansion/policies.ipynb #ce8acf14
+@checked
 def by_doc_type(
     policies: Mapping[str, str | Policy] | None = None,
     otherwise: str | Policy = "pages:2",
@@ -190,7 +211,9 @@ def by_doc_type(
         return cut if isinstance(wanted, list) else cut[0]
 
     name = "doc_type" if max_chunks == 50 else f"doc_type:{max_chunks}"
-    return combined(name, [*map(resolve_policy, chosen.values()), resolve_policy(otherwise)], by_type)
+    made = [*map(resolve_policy, chosen.values()), resolve_policy(otherwise)]
+    joined = combined(name, made, by_type)
+    return DocTypePolicy(name, joined.prepare, joined.documents, dict(zip(names, made)), made[-1], max_chunks)
 
 # %% ../../nbs/50_expansion/policies.ipynb #d84a600b
 def sentence_window(
@@ -254,6 +277,7 @@ def _section_span(outline: Outline, hit: Address, level: int | None, longest: in
     return next((s for s in allowed if len(s) <= longest), None) or _within(outline, hit, holds[0], longest)
 
 # %% ../../nbs/50_expansion/policies.ipynb #36bdbc64
+@checked
 def section(
     level: int | None = None,
     longest: int = 4_000,

@@ -15,6 +15,7 @@ __all__ = ['Policy', 'Place', 'no_expansion', 'span_around', 'neighbors', 'paren
            'register_policy', 'resolve_policy']
 
 # %% ../../nbs/50_expansion/policy.ipynb #1c4e6e11
+from ..documents.arguments import checked
 from ..documents.span import Address, covering, InputError, Outline, Span
 from ..retrieval.arguments import check_counts
 
@@ -48,6 +49,7 @@ def span_around(
     return outline.span_of(run[0]).hull(outline.span_of(run[-1]))
 
 # %% ../../nbs/50_expansion/policy.ipynb #b437e515
+@checked
 def neighbors(
     window: int = 5,
 ) -> Policy:
@@ -130,6 +132,7 @@ def _with_rows(policy: Policy, window: int, family: Callable[[str], Sequence[str
     return QuestionPolicy(policy.name, prepare, documents)
 
 # %% ../../nbs/50_expansion/policy.ipynb #29bc5d08
+@checked
 def siblings(
     window: int = 1,
     family: Callable[[str], Sequence[str]] | None = None,
@@ -322,6 +325,7 @@ def _reads(argument: Callable[[str], Any], text: str) -> bool:
     return bool(text) and text == text.strip()
 
 # %% ../../nbs/50_expansion/policy.ipynb #b50b393c
+@checked
 def resolve_policy(
     spec: str | Policy = "neighbors",  # A name, `name:argument`, several with `+`, or a function
     **parts: Any,                      # What some policies need: `llm`, `catalogue`, `relevance`; the others ignore it

@@ -163,12 +163,13 @@ def _joined(run: list[Mapping[str, Any]], rank: int, at: int) -> Passage:
 # %% ../../nbs/50_expansion/raw_hits.ipynb #ef108d39
 def dict_passages(
     hits: list[Mapping[str, Any]],  # Best first; as they were found, or as `expand_dicts` returned them
+    joined: bool = True,            # Chunks in a row are one passage; False: every entry is its own
 ) -> list[Passage]:                 # Ranks from 1; each a document of its own, under the id of its hit
     "Make passages of hits of another system."
     runs: list[list[Mapping[str, Any]]] = []
     starts: list[int] = []
     for n, hit in enumerate(hits):
-        if runs and _follows(runs[-1][-1], hit):
+        if joined and runs and _follows(runs[-1][-1], hit):
             runs[-1].append(hit)
         else:
             runs.append([hit])

@@ -238,6 +238,7 @@ def run(cache: Path, log: Path, kill_at: int) -> subprocess.CompletedProcess:
                           cwd=Path(__file__).resolve().parents[1], capture_output=True, text=True)
 
 
+@pytest.mark.heavy
 def test_a_killed_run_repeats_no_finished_call(tmp_path: Path) -> None:
     cache, log = tmp_path / "c.jsonl", tmp_path / "log"
     for kill_at, finished in ((4, 3), (6, 8)):

@@ -77,6 +77,7 @@ def check_linear(made: Callable[[int], Callable[[], Any]], n: int) -> None:
     assert two < 2.4 * one + 500 and four < 2.4 * two + 500, (one, two, four)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", DOCUMENTS)
 @pytest.mark.parametrize("name", PARSERS)
 def test_steps_of_a_splitter_grow_with_the_document(name: str, kind: str) -> None:

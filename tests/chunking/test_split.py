@@ -259,6 +259,7 @@ def test_repeated_text_gets_its_own_offsets(parser: SpanNodeParser) -> None:
         assert same == [i for i in range(len(text)) if text.startswith("이 조의 규정은", i)]
 
 
+@pytest.mark.heavy
 def test_llama_index_loses_repeated_text_where_spans_do_not() -> None:
     """Why these splitters: the stock ones look for their texts afterwards, or count from the parent's start."""
     text = "이 조의 규정은 다른 법률에 따른다. 다른 법률에서 정하는 바에 따른다. " * 40
@@ -311,6 +312,7 @@ print(json.dumps([found, [word_tokens(t) for t in texts]], sort_keys=True))
 """
 
 
+@pytest.mark.heavy
 def test_two_processes_agree(sample) -> None:
     """Ids, offsets, metadata and words do not depend on the process or on its hash seed."""
     texts = [p.read_text(encoding="utf-8") for p in sorted((sample / "corpus").rglob("*.md"))[:1]]

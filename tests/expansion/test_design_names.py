@@ -63,7 +63,7 @@ def test_chunk_expanders_keep_what_was_found(indices, window, most):
     store = filled(Document(text=TEXT, id_="7"))
     indices = [i for i in indices if f"7#c{i}" in store._chunks] or [0]
     found = results(store, *indices)
-    for expander in (NoopChunkExpander(), NeighborChunkExpander(store, window, most), AdaptiveChunkExpander(store, max_results=most)):
+    for expander in (NoopChunkExpander(), NeighborChunkExpander(store, window=window, max_results=most), AdaptiveChunkExpander(store, max_results=most)):
         assert isinstance(expander, ChunkExpander)
         out = expander.expand(found)
         kept = [r for r in out if not r["is_neighbor"]]
@@ -72,7 +72,7 @@ def test_chunk_expanders_keep_what_was_found(indices, window, most):
         assert "is_neighbor" not in found[0] and expander.expand([]) == []
     if window and most == 12:
         wanted = {j for i in indices for j in range(max(0, i - window), i + window + 1) if f"7#c{j}" in store._chunks}
-        assert {r["_source"]["chunk_index"] for r in NeighborChunkExpander(store, window).expand(found)} == wanted
+        assert {r["_source"]["chunk_index"] for r in NeighborChunkExpander(store, window=window).expand(found)} == wanted
 
 
 @pytest.mark.parametrize("words, window", [(1, 8), (49, 8), (50, 5), (149, 5), (150, 2), (400, 2)])
@@ -93,7 +93,7 @@ def test_adaptive_counts_words_also_without_a_text(words, window):
 @pytest.mark.parametrize("kind", BUILDERS)
 def test_builders_take_dicts(kind):
     store = filled(Document(text=TEXT, id_="7"))
-    expanded = NeighborChunkExpander(store, 1).expand(results(store, 5, 12))
+    expanded = NeighborChunkExpander(store, window=1).expand(results(store, 5, 12))
     context = resolve_builder(kind).build(expanded, "연차는?")
     assert {s.number for s in context.sources} == {1, 2} and [p.hits for p in context.passages] == [("c5",), ("c12",)]
     assert context.passages[0].neighbors == ("7#c4", "7#c6")

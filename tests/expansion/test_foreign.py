@@ -1,0 +1,428 @@
+"""Neighbors in an index made by others: the designs' own cases, over a list and over a real OpenSearch."""
+from __future__ import annotations
+
+import copy
+import itertools
+import warnings
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted_llm import ScriptedLLM
+from search_server import SearchServer
+from strategies import examples
+
+from ragnb.context.builders import BUILDERS, RankedContextBuilder, resolve_builder
+from ragnb.documents.span import InputError, RagnbError
+from ragnb.expansion.chunk_expanders import AdaptiveChunkExpander, ChunkExpander, NeighborChunkExpander
+from ragnb.expansion.foreign import (
+    fetch_foreign_chunks, fetch_foreign_pages, ForeignHit, ForeignIndex, reaches, Want, window_policy,
+)
+from ragnb.expansion.policies import by_doc_type, llm_window, whole_document
+from ragnb.expansion.policy import neighbors, resolve_policy
+
+_number = itertools.count()
+
+
+def rag_rows(documents: int = 3, chunks: int = 20, words: int = 6) -> list[dict]:
+    """Rows with the fields of the neighbor expander design."""
+    return [{"_id": f"chunk_{d}_{i}", "_source": {
+        "document_id": d, "chunk_index": i, "text": f"문서 {d}의 {i}번째 조각이다. " + "나무 " * (words - 4),
+        "file_name": f"규정{d}.md", "embedding": [0.1 * d, 0.2, float(i % 3)]}}
+        for d in range(1, documents + 1) for i in range(chunks)]
+
+
+def page_rows() -> list[dict]:
+    """Rows with the fields of the page design: a manual in pages of three chunks, and two kinds read whole."""
+    rows = []
+    for doc_id, kind, n, per_page in (("m-1", "manual", 30, 3), ("g-1", "GCB", 60, 60), ("s-1", " MyService ", 4, 4),
+                                      ("m-2", None, 9, 3)):
+        for i in range(n):
+            source = {"doc_id": doc_id, "doc_type": kind, "page": i // per_page + 1, "chunk_id": f"{doc_id}-{i}",
+                      "chunk_index": i, "content": "x", "text": f"{doc_id} {i}번째 부분이다.", "chapter": {"title": f"장 {i // 9}"}}
+            rows.append({"_id": f"{doc_id}:{i:04d}", "_source": {k: v for k, v in source.items() if v is not None}})
+    return rows
+
+
+class Made:
+    """An index made by others: its client, its name, and how many requests were made."""
+
+    def __init__(self, client: Any, name: str) -> None:
+        self.client, self.name = client, name
+
+    def expander(self, **options: Any) -> NeighborChunkExpander:
+        return NeighborChunkExpander(self.client, self.name, **options)
+
+
+@pytest.fixture(scope="session", params=["list", pytest.param("server", marks=pytest.mark.cluster)])
+def make(request):
+    """Fills an index with rows."""
+    if request.param == "list":
+        yield lambda rows, shards=1: Made(SearchServer(copy.deepcopy(rows)), "rag")
+        return
+    client, names = request.getfixturevalue("opensearch_client"), []
+
+    def fill(rows: list[dict], shards: int = 1) -> Made:
+        name = f"foreign-{next(_number)}"
+        names.append(name)
+        vector = {"type": "knn_vector", "dimension": 3, "method": {"name": "hnsw", "engine": "lucene"}}
+        properties: dict = {"embedding": vector, "text": {"type": "text"}}
+        properties |= {k: {"type": "keyword"} for k in ("doc_id", "doc_type", "chunk_id")}
+        client.indices.create(index=name, body={"settings": {"index.knn": True, "number_of_shards": shards},
+                                                "mappings": {"properties": properties}})
+        lines = [line for r in rows for line in ({"index": {"_index": name, "_id": r["_id"]}}, r["_source"])]
+        assert not client.bulk(body=lines, refresh=True)["errors"]
+        return Made(client, name)
+
+    client.indices.delete(index="foreign-*", ignore_unavailable=True)
+    yield fill
+    client.indices.delete(index=",".join(names), ignore_unavailable=True)
+
+
+@pytest.fixture(scope="session")
+def rag(make) -> Made:
+    return make(rag_rows(), shards=3)
+
+
+@pytest.fixture(scope="session")
+def docs(make) -> Made:
+    return make(page_rows())
+
+
+def indices(results: list[dict]) -> list[int]:
+    return [r["_source"]["chunk_index"] for r in results]
+
+
+def hit(n: int, index: int, document: Any = 1, score: float = 0.5, **source: Any) -> dict:
+    return {"_id": f"c{n}", "_source": {"document_id": document, "chunk_index": index, "text": "..."} | source, "_score": score}
+
+
+# --- the cases of the neighbor expander design --------------------------------------------------------------------------
+
+
+def test_neighbors_come(rag):
+    expanded = rag.expander(window=2).expand([{"_id": "c1", "_source": {"document_id": 1, "chunk_index": 5, "text": "..."}}])
+    assert len(expanded) >= 1 and any(r["_source"]["chunk_index"] == 3 for r in expanded)
+    assert indices(expanded) == [3, 4, 5, 6, 7] and [r["is_neighbor"] for r in expanded] == [True, True, False, True, True]
+
+
+def test_a_shared_neighbor_comes_once(rag):
+    results = [{"_id": "c1", "_source": {"document_id": 1, "chunk_index": 5}},
+               {"_id": "c2", "_source": {"document_id": 1, "chunk_index": 7}}]
+    expanded = rag.expander(window=2).expand(results)
+    assert sum(r["_source"]["chunk_index"] == 6 for r in expanded) == 1 and indices(expanded) == list(range(3, 10))
+
+
+def test_neighbors_are_of_the_same_document(rag):
+    expanded = rag.expander(window=2).expand([hit(1, 5, 1), hit(2, 10, 2)])
+    assert {(r["_source"]["document_id"], r["_source"]["chunk_index"]) for r in expanded} == {
+        *((1, i) for i in range(3, 8)), *((2, i) for i in range(8, 13))}
+
+
+def test_no_results(rag):
+    assert rag.expander().expand([]) == []
+
+
+def test_a_neighbor_is_the_row_as_it_is(rag):
+    row = rag_rows()[6]
+    given = [hit(1, 5)]
+    before = copy.deepcopy(given)
+    expanded = rag.expander(window=1).expand(given)
+    assert given == before and isinstance(rag.expander(), ChunkExpander)
+    neighbor = expanded[2]
+    assert neighbor["_id"] == row["_id"] and neighbor["_score"] is None and neighbor["is_neighbor"] is True
+    assert neighbor["_source"] == {k: v for k, v in row["_source"].items() if k != "embedding"}
+    assert expanded[1] == given[0] | {"is_neighbor": False}
+    with_vectors = rag.expander(window=1, exclude=()).expand(given)
+    assert with_vectors[2]["_source"]["embedding"] == pytest.approx(row["_source"]["embedding"])
+
+
+def test_the_order_is_that_of_relevance_or_of_the_design(rag):
+    results = [hit(1, 3, 2), hit(2, 12, 1), hit(3, 4, 1)]
+    assert [(r["_source"]["document_id"], r["_source"]["chunk_index"]) for r in rag.expander(window=1).expand(results)] == [
+        (2, 2), (2, 3), (2, 4), (1, 11), (1, 12), (1, 13), (1, 3), (1, 4), (1, 5)]
+    by_document = rag.expander(window=1, order="document").expand(results)
+    assert [(r["_source"]["document_id"], r["_source"]["chunk_index"]) for r in by_document] == [
+        *((1, i) for i in (3, 4, 5, 11, 12, 13)), *((2, i) for i in (2, 3, 4))]
+
+
+def test_the_limit_takes_the_neighbors_of_the_worst_hits(rag):
+    results = [hit(1, 15, 3), hit(2, 10, 2), hit(3, 5, 1)]
+    expanded = rag.expander(window=5, max_results=9).expand(results)
+    assert [(r["_source"]["document_id"], r["_source"]["chunk_index"]) for r in expanded] == [
+        *((3, i) for i in range(12, 19)), (2, 10), (1, 5)]
+    assert (expanded.stats.neighbors, expanded.stats.refused) == (6, 3 + 10 + 10)
+    assert len(rag.expander(window=5, max_results=1).expand(results)) == 3
+
+
+@examples(30)
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 25)), min_size=1, max_size=6), st.integers(0, 4))
+def test_every_hit_is_there_and_every_neighbor_once(found, window):
+    server = SearchServer(rag_rows())
+    expanded = NeighborChunkExpander(server, "rag", window).expand([hit(n, i, d) for n, (d, i) in enumerate(found)])
+    kept = [r for r in expanded if not r["is_neighbor"]]
+    assert sorted(r["_id"] for r in kept) == sorted(f"c{n}" for n in range(len(found)))
+    near = {(d, j) for d, i in found for j in range(i - window, i + window + 1) if d <= 3 and 0 <= j < 20} - set(found)
+    assert sorted((r["_source"]["document_id"], r["_source"]["chunk_index"]) for r in expanded if r["is_neighbor"]) == sorted(near)
+    assert len(server.requests) == 2 and server.requests[0] == "field_caps"
+
+
+# --- windows ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_window_may_be_a_function_of_the_text(rag):
+    results = [hit(1, 5, 1, text="짧다"), hit(2, 10, 2, text="길다 " * 100)]
+    expanded = rag.expander(window=lambda text: 3 if len(text) < 50 else 1).expand(results)
+    assert indices(expanded) == [*range(2, 9), 9, 10, 11]
+
+
+@pytest.mark.parametrize("words, window", [(10, 8), (49, 8), (50, 5), (149, 5), (150, 2), (500, 2)])
+def test_the_adaptive_windows_of_the_design(rag, words, window):
+    expanded = AdaptiveChunkExpander(rag.client, rag.name).expand([hit(1, 10, text="나무 " * words)])
+    assert indices(expanded) == [*range(10 - window, 11 + window)]
+
+
+def test_a_model_may_choose_the_windows(rag):
+    llm = ScriptedLLM(['{"windows": [1, 3]}'])
+    expanded = rag.expander(window=llm_window(llm)).expand([hit(1, 5, 1), hit(2, 10, 2)], "연차는 며칠인가?")
+    assert indices(expanded) == [4, 5, 6, *range(7, 14)] and expanded.stats.llm_calls == 1
+
+
+@pytest.mark.parametrize("window", [neighbors(2), "neighbors:2", 2, "neighbors:1+neighbors:2"])
+def test_policies_by_object_and_by_name(rag, window):
+    assert indices(rag.expander(window=window).expand([hit(1, 5)])) == [3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("name", ["parent", "siblings", "section", "segments", "auto-merge", "window:3", "pages:2+neighbors:1"])
+def test_a_policy_that_needs_outlines_is_refused_at_once(name):
+    with pytest.raises(InputError, match="needs outlines"):
+        NeighborChunkExpander(SearchServer([]), "rag", name)
+    with pytest.raises(InputError, match="needs outlines"):
+        NeighborChunkExpander(SearchServer([]), "rag", by_doc_type({"gcb": name}))
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"window": -1}, "window must be >= 0"), ({"window": 2.5}, "window must be a whole number"), ({"max_results": 0}, "max_results"),
+    ({"on_error": "print"}, "on_error must be keep or raise, got 'print'"), ({"order": "best"}, "order must be rank or document"),
+    ({"fields": {"chunk": "n"}}, "fields may name doc_id, index"), ({"index_name": None}, "index_name must be text"),
+    ({"expand_top_k": -1}, "expand_top_k"),
+])
+def test_bad_options(options, message):
+    with pytest.raises(InputError, match=message):
+        NeighborChunkExpander(SearchServer([]), **({"index_name": "rag"} | options))
+
+
+def test_only_the_best_are_expanded(rag):
+    assert indices(rag.expander(window=1, expand_top_k=1).expand([hit(1, 5, 1), hit(2, 10, 2)])) == [4, 5, 6, 10]
+
+
+def test_a_ruler_reaches_from_a_chunk_far_down():
+    told, _ = reaches(neighbors(7), [ForeignHit(1, 5_000_000, None, None, "글"), ForeignHit(1, 3, None, None, "")], [None, None])
+    assert [(r.before, r.after) for r in told] == [(7, 7), (3, 7)]
+
+
+# --- the cases of the page design ---------------------------------------------------------------------------------------
+
+
+def doc_hit(doc_id: str, i: int, **more: Any) -> dict:
+    row = next(r for r in page_rows() if r["_id"] == f"{doc_id}:{i:04d}")
+    return row | {"_score": 1.0} | more
+
+
+def test_pages_around_and_whole_documents_in_one_request(docs):
+    expanded = docs.expander(window="doc_type", max_results=200).expand([doc_hit("m-1", 13), doc_hit("g-1", 58), doc_hit("s-1", 0)])
+    held = {d: [r["_source"]["chunk_index"] for r in expanded if r["_source"]["doc_id"] == d] for d in ("m-1", "g-1", "s-1")}
+    assert held == {"m-1": list(range(6, 21)), "g-1": list(range(10, 60)), "s-1": [0, 1, 2, 3]}   # pages 3 to 7, fifty, all
+    assert expanded.stats.reads <= 2                                                             # the fields, the rows
+
+
+def test_a_hit_without_a_page_gets_neighbors_and_other_types_other_rules(docs):
+    row = doc_hit("m-2", 4)
+    del row["_source"]["page"]
+    assert indices(docs.expander(window="doc_type").expand([row])) == list(range(9))
+    policy = by_doc_type({"manual": "neighbors:1"}, otherwise=whole_document(4), max_chunks=3)
+    expanded = docs.expander(window=policy).expand([doc_hit("m-1", 13), doc_hit("m-2", 8)])
+    assert indices(expanded) == [12, 13, 14, 6, 7, 8]
+
+
+def test_pages_are_cut_to_fifty_chunks_around_the_hit(make):
+    rows = [{"_id": f"r{i}", "_source": {"doc_id": "b", "page": 1 + i // 100, "chunk_index": i, "text": str(i)}} for i in range(800)]
+    made = make(rows)
+    expanded = made.expander(window="pages:2", max_results=500).expand([rows[350] | {"_score": 1.0}])
+    assert indices(expanded) == list(range(325, 375))
+
+
+def test_helpers_of_the_page_design(docs):
+    index = ForeignIndex(docs.client, docs.name)
+    pages = fetch_foreign_pages(index, {"m-1": [4, 5, None, 99], "m-2": [1], "nobody": [1], "none": []})
+    assert [[r["_source"]["chunk_index"] for r in rows] for rows in pages.values()] == [list(range(9, 15)), [0, 1, 2], [], []]
+    assert index.requests == 2
+    whole = fetch_foreign_chunks(index, {"g-1": 58, "s-1": None, "nobody": None})
+    assert [[r["_source"]["chunk_index"] for r in rows] for rows in whole.values()] == [list(range(10, 60)), [0, 1, 2, 3], []]
+    assert index.requests == 3
+    assert indices(fetch_foreign_chunks(index, {"m-1": 0}, 4)["m-1"]) == [0, 1, 2, 3]
+
+
+# --- other indexes ------------------------------------------------------------------------------------------------------
+
+
+def test_other_names_are_given_or_found(make):
+    rows = [{"_id": f"r{i}", "_source": {"parent": "a/b.md", "seq": i, "body": f"본문 {i}"}} for i in range(6)]
+    given = {"doc_id": "parent", "index": "seq", "text": "body"}
+    expanded = make(rows).expander(window=1, fields=given).expand([rows[3]])
+    assert [r["_id"] for r in expanded] == ["r2", "r3", "r4"]
+    nested = [{"_id": f"n{i}", "_source": {"text": f"본문 {i}", "metadata": {"document_id": "a/b.md", "chunk_index": i}}} for i in range(6)]
+    expanded = make(nested).expander(window=1).expand([nested[3]])
+    assert [r["_id"] for r in expanded] == ["n2", "n3", "n4"] and expanded[0]["_source"]["metadata"]["chunk_index"] == 2
+
+
+def test_numbers_and_ids_that_are_text(make):
+    """A mapping that nobody wrote: document ids are text with a keyword beside it, numbers were sent as text."""
+    rows = [{"_id": f"r{i}", "_source": {"document_id": "hr/휴가 규정.md", "chunk_index": str(i), "text": f"본문 {i}"}} for i in range(12)]
+    made = make(rows)
+    if isinstance(made.client, SearchServer):
+        made.client.text = ("document_id", "chunk_index", "text")
+    expanded = made.expander(window=2).expand([rows[9] | {"_score": 2.0}])
+    assert [r["_source"]["chunk_index"] for r in expanded] == ["7", "8", "9", "10", "11"]
+
+
+def test_two_rows_with_one_number_and_rows_that_are_gone(make):
+    rows = [r for r in rag_rows(1) if r["_source"]["chunk_index"] not in (4, 7)]
+    rows += [{"_id": f"copy_{i}_{k}", "_source": {"document_id": 1, "chunk_index": i, "text": f"다른 판 {i} {k}"}} for i in (5, 6) for k in range(9)]
+    made = make(rows)
+    expanded = made.expander(window=2).expand([hit(1, 5)])
+    assert sorted(indices(expanded)) == [3, 5] + [6] * 10 and indices(expanded)[0] == 3
+    assert expanded.stats.reads == 3      # the fields, a search of five rows, one of the nineteen there are
+
+
+def test_hits_that_say_nothing_are_kept(rag):
+    odd = [{"_id": "x"}, {}, {"_id": "y", "_source": {"document_id": 1}}, {"_id": "x"}, hit(1, 5), {"_id": "z", "_source": {"chunk_index": 4}}]
+    expanded = rag.expander(window=1).expand(odd)
+    assert [r.get("_id") for r in expanded if not r["is_neighbor"]].count("x") == 1 and len(expanded) == 5 + 2
+    assert (expanded.stats.duplicates, expanded.stats.passed_through) == (1, 4)
+    assert rag.expander().expand([{"_id": "x"}]) == [{"_id": "x", "is_neighbor": False}]
+
+
+def test_hundreds_of_hits_are_one_request(make):
+    made = make(rag_rows(400, 3, 5))
+    results = [hit(d, 1, d) for d in range(1, 401)]
+    expander = made.expander(window=1, max_results=2_000)
+    assert len(expander.expand(results)) == 1_200
+    assert expander.expand(results[:2]).stats.reads == 1
+
+
+# --- what goes wrong ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failure, told", [
+    (ConnectionError("connection refused\nmore"), "ConnectionError: connection refused"),
+    ({"error": {"type": "search_phase", "reason": "all shards failed"}}, "all shards failed"),
+    ({"timed_out": True, "_shards": {"total": 5, "failed": 2}, "hits": {"total": 0, "hits": []}}, "2 of 5 shards did not answer"),
+])
+def test_a_server_that_fails(failure, told):
+    server = SearchServer(rag_rows())
+    keep, fail = (NeighborChunkExpander(server, "rag", on_error=on_error) for on_error in ("keep", "raise"))
+    keep.expand([hit(1, 5)]), fail.expand([hit(1, 5)])
+    server.fails = failure
+    with pytest.warns(UserWarning, match="the index 'rag' cannot be read: .*; the results stay without neighbors") as warned:
+        kept = keep.expand([hit(1, 5), hit(2, 6)])
+    assert len(warned) == 1 and "\n" not in str(warned[0].message) and told in kept.stats.events[0]
+    assert [r["_id"] for r in kept] == ["c1", "c2"] and not any(r["is_neighbor"] for r in kept)
+    with pytest.raises(RagnbError, match=told):
+        fail.expand([hit(1, 5)])
+    server.fails = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(keep.expand([hit(1, 5)])) == 11
+
+
+@pytest.mark.cluster
+def test_an_index_that_is_not_there(opensearch_client):
+    with pytest.raises(RagnbError, match="the index 'no-such-index' cannot be read: NotFoundError"):
+        NeighborChunkExpander(opensearch_client, "no-such-index", on_error="raise").expand([hit(1, 5)])
+
+
+def test_an_index_without_the_fields(docs):
+    with pytest.raises(InputError, match="has no field for 'index' that can be compared .tried seq"):
+        docs.expander(fields={"index": "seq"}).expand([doc_hit("m-1", 3)])
+    assert len(docs.expander(window="pages:0", fields={"index": "seq"}).expand([doc_hit("m-1", 3)])) == 3
+
+
+class Response:
+    """What Elasticsearch's client returns: not a dict, but with one in its body."""
+
+    def __init__(self, body: dict) -> None:
+        self.body = body
+
+    def __getitem__(self, key: str) -> Any:
+        return self.body[key]
+
+
+class Elastic(SearchServer):
+    """Elasticsearch's shape: objects with a body, `searches` instead of a body, a plain number as total."""
+
+    def field_caps(self, **kwargs: Any) -> Response:
+        return Response(super().field_caps(**kwargs))
+
+    def _found(self, body: dict) -> dict:
+        found = super()._found(body)
+        found["hits"]["total"] = found["hits"]["total"]["value"]
+        return found
+
+    def search(self, **kwargs: Any) -> Response:
+        return Response(super().search(**kwargs))
+
+    def msearch(self, searches: list) -> Response:
+        return Response(super().msearch(searches))
+
+
+def test_the_responses_of_elasticsearch():
+    rows = page_rows()
+    expanded = NeighborChunkExpander(Elastic(rows), "docs", "doc_type").expand([doc_hit("m-1", 13), doc_hit("s-1", 0)])
+    assert indices(expanded) == [*range(6, 21), 0, 1, 2, 3]
+
+
+# --- into a context -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", BUILDERS)
+def test_builders_take_what_comes_back(rag, kind):
+    expanded = rag.expander(window=1).expand([r | {"_score": 1.0} for r in (rag_rows()[5], rag_rows()[30])])
+    context = resolve_builder(kind).build(expanded, "연차는?")
+    assert [p.hits for p in context.passages] == [("chunk_1_5",), ("chunk_2_10",)] and {s.number for s in context.sources} == {1, 2}
+    assert context.passages[0].neighbors == ("chunk_1_4", "chunk_1_6")
+
+
+def test_neighbors_are_marked_when_asked(rag):
+    expanded = rag.expander(window=1).expand([rag_rows()[5] | {"_score": 1.0}])
+    context = RankedContextBuilder(mark_neighbors=True).build(expanded, "연차는?")
+    assert context.text.startswith("[1] (규정1.md) [이웃]\n문서 1의 4번째") and "[2] (규정1.md)\n문서 1의 5번째" in context.text
+    assert context.text.count("[이웃]") == 2 and "[이웃]" not in RankedContextBuilder().build(expanded).text
+
+
+def test_text_is_joined_where_it_overlaps_and_never_invented(make):
+    text = "".join(f"{i}번째 조항은 {i}일의 휴가를 정한다. " for i in range(1, 41))
+    rows = [{"_id": f"r{n}", "_source": {"document_id": 1, "chunk_index": n, "text": text[s:s + 120]}} for n, s in enumerate(range(0, 700, 90))]
+    expanded = make(rows).expander(window=2).expand([rows[3] | {"_score": 1.0}])
+    passage, = resolve_builder("simple").build(expanded, "?").passages
+    assert passage.text == text[90:570]
+    rows[4]["_source"]["text"] = "전혀 다른 글이다."
+    expanded = make(rows).expander(window=1).expand([rows[3] | {"_score": 1.0}])
+    passage, = resolve_builder("simple").build(expanded, "?").passages
+    assert passage.text == text[180:390] + "\n전혀 다른 글이다."
+
+
+def test_wants_of_one_document_are_one_clause():
+    server = SearchServer(rag_rows())
+    index = ForeignIndex(server, "rag")
+    index.fetch([Want(1, "chunks", 3, 5), Want(1, "chunks", 5, 9), Want(1, "chunks", 10, 11), Want(2, "chunks", 0, 1)])
+    body = server.requests[-1]
+    assert len(body["query"]["bool"]["should"]) == 2 and body["size"] == 11 and body["_source"] == {"excludes": ["embedding"]}
+
+
+def test_window_policy_knows_what_it_is_given():
+    assert [type(window_policy(w)).__name__ for w in (3, len, lambda t: 1, lambda o, h: o.span_of(h), resolve_policy("doc_type"))] == [
+        "function", "QuestionPolicy", "QuestionPolicy", "function", "DocTypePolicy"]
+    with pytest.raises(InputError, match="unknown policy"):
+        window_policy("neighbours")
