@@ -5,28 +5,31 @@
 # %% ../../nbs/70_indexing/commits.ipynb #7985c83d
 from __future__ import annotations
 
+import sqlite3
+import errno
 import contextlib
 import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Sequence, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['LOCK', 'unused_name', 'remove_unused', 'claim_folder', 'leave_folder', 'IndexWriter', 'create_index',
+__all__ = ['LOCK', 'unused_name', 'remove_unused', 'claim_folder', 'leave_folder', 'write_error', 'IndexWriter', 'create_index',
            'open_or_create']
 
 # %% ../../nbs/70_indexing/commits.ipynb #e0ab41a8
-from ..documents.atomic import write_atomically
+from ..documents.atomic import why_not_written, write_atomically, WriteError
 from ..documents.locks import in_use, Lease, WriteLock
 from ..documents.span import IndexMismatchError, InputError, RagnbError
-from ..models.embedding import resolve_embedding
-from ..models.llm import resolve_llm
+from ..models.embedding import options_for, resolve_embedding
+from ..models.llm import check_model, resolve_llm, shorten, within
 from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import CONTEXTS, DEFAULT_SPLITTER, describe_parser, resolve_parser, with_contexts
-from ..storage.chroma import ChromaStore, close_unused, copy_database, prepare, row_counts, settle
+from ..storage.chroma import chroma_errors, ChromaStore, close_unused, copy_database, prepare, row_counts, settle
+from .cluster_state import ClusterState, on_cluster
 from ragnb.indexing.folder_index import (
     FORMAT, generation_name, Index, Manifest, MANIFEST, open_state, part_names, PENDING, read_manifest, SearchParts
 )
@@ -45,7 +48,7 @@ def unused_name(
 
 # %% ../../nbs/70_indexing/commits.ipynb #43ed6303
 _OWN = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|(references|generation)-\d+\.json")  # Parts of an index
-_LEFT = re.compile(r"(writer|pending|manifest|contexts|generation-\d+)\.(lock|json|tmp)")  # Beside them; all made again
+_LEFT = re.compile(r"(writer|pending|manifest|contexts|vectors|generation-\d+)\.(lock|json|tmp|f32)")  # Beside them
 
 
 def _discard(path: Path) -> None:
@@ -109,6 +112,22 @@ def leave_folder(folder: Path, made: Sequence[Path]) -> None:
             with contextlib.suppress(OSError):  # not empty: something else is in it
                 path.rmdir()
 
+# %% ../../nbs/70_indexing/commits.ipynb #d733dac8
+def write_error(
+    error: BaseException,   # Of whatever was writing
+    folder: Path,           # Of the index
+) -> WriteError | None:     # None when the folder can be written: the error is about something else
+    "Say in one line that an index cannot be written, where that is why an update failed."
+    kinds = (OSError, RagnbError, sqlite3.Error, *chroma_errors())
+    if not isinstance(error, kinds) or not folder.is_dir():  # a folder made for nothing is gone by now
+        return None
+    said = str(error)
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS)
+    full = full or any(sign in said for sign in ("disk I/O error", "disk is full", "No space left", "File too large"))
+    reason = why_not_written(folder) or (shorten(said) if full else "")
+    again = "the state before stays in force; run it again when there is room"
+    return WriteError(f"the index in {str(folder)!r} cannot be written: {reason}; {again}") if reason else None
+
 # %% ../../nbs/70_indexing/commits.ipynb #3b112c4c
 class IndexWriter:
     "Write an index to its folder: begin in a copy, commit it in one step, or take back what was never committed."
@@ -125,6 +144,7 @@ class IndexWriter:
         self.saved = True                 # False: the state differs from what is on disk
         self.lock: WriteLock | None = None
         self.made: list[Path] = []        # Folders that did not exist before, the deepest first
+        self.mirror: ClusterState | None = None   # Of an index on a cluster: sent after every change
 
     @property
     def _state_file(self) -> str:
@@ -138,6 +158,19 @@ class IndexWriter:
         "Replace a manifest in one step."
         text = json.dumps(asdict(self.index.manifest), ensure_ascii=False, indent=1)
         write_atomically(self.index.folder / (name or self._state_file), text)
+        if self.mirror is not None:
+            self.mirror.push()
+
+    def distrust(self) -> None:
+        "With `force` over a store of the caller's: note that what the committed state says of its rows ends here."
+        file = self.index.folder / MANIFEST
+        if self.own_store or not self.fresh or not file.is_file():
+            return
+        with contextlib.suppress(IndexMismatchError):  # damaged: nobody opens it
+            committed = read_manifest(self.index.folder)
+            for entry in committed.documents.values():
+                entry["hash"] = ""
+            write_atomically(file, json.dumps(asdict(committed), ensure_ascii=False, indent=1))
 
     def stage(self) -> None:
         "Begin to change an index: go on in a copy of its Chroma."
@@ -195,7 +228,8 @@ class IndexWriter:
         "Remove what was begun and never committed."
         folder, keep = self.index.folder, _names_in(self.index.folder / MANIFEST)
         if isinstance(self.index.store, ChromaStore) and self.own_store and self.staged:
-            self.index.store.client.close()
+            with contextlib.suppress(TimeoutError, *chroma_errors()):  # it may have no room even for that
+                within(10, self.index.store.client.close)
         for name in set(part_names(self.index.manifest)) - set(keep) if self.staged else ():
             _discard(folder / name)
         (folder / PENDING).unlink(missing_ok=True)
@@ -205,6 +239,10 @@ class IndexWriter:
 
     def release(self) -> None:
         "Let others write; a folder that was made for nothing goes."
+        if self.mirror is not None:
+            with contextlib.suppress(RagnbError):  # a server that is gone: what ended the update is raised
+                self.mirror.push()
+            self.mirror.release()
         if self.lock is not None:
             self.lock.release()
         leave_folder(self.index.folder, self.made)
@@ -220,6 +258,7 @@ def create_index(
     "Start an index, in folders of its own."
     manifest = Manifest(describe_parser(parser), chroma_folder=unused_name(folder, "chroma"), base=base)
     index = Index(folder, manifest, parser, model, SearchParts.empty(parser), store)
+    index.own_store = store is None
     writer = IndexWriter(index, fresh=True, own_store=store is None)
     try:
         writer.write_state()
@@ -261,10 +300,12 @@ def _resumed(folder: Path, pending: Manifest, **asked: Any) -> Index | None:
         raise
 
 
-def _begin(folder: Path, embed: Any, parser: Any, llm: Any, *, force: bool, store: Any, base_url: Any) -> IndexWriter:
+def _begin(folder: Path, embed: Any, parser: Any, llm: Any, *, force: bool, store: Any, base_url: Any,
+           embed_options: Any) -> IndexWriter:
     "Go on from what is in the folder, or start anew."
     own = store is None
-    asked = {"embed": embed, "parser": parser, "contexts": llm, "store": store, "base_url": base_url}
+    asked = {"embed": embed, "parser": parser, "contexts": llm, "store": store, "base_url": base_url,
+             "embed_options": embed_options}
     committed = None if force else _state(folder, MANIFEST)
     if not force and (pending := _pending(folder, committed)) is not None:
         if (index := _resumed(folder, pending, **asked)) is not None:
@@ -275,33 +316,67 @@ def _begin(folder: Path, embed: Any, parser: Any, llm: Any, *, force: bool, stor
     made = resolve_parser(parser or DEFAULT_SPLITTER, llm, folder / CONTEXTS)
     if llm is not None:
         made = with_contexts(made, llm, folder / CONTEXTS)
-    model = resolve_embedding("ngram" if embed is None else embed, base_url)
+    wanted = "ngram" if embed is None else embed
+    model = resolve_embedding(wanted, base_url, **options_for(wanted, embed_options))
     return create_index(folder, made, model, store, base=-1 if (folder / MANIFEST).exists() else 0)
 
+# %% ../../nbs/70_indexing/commits.ipynb #70549b57
+def _open_on_cluster(url: str, force: bool, wait: float, store: Any, asked: dict[str, Any]) -> IndexWriter:
+    "Open the index of a cluster for writing: that of its mirror, sent after every change."
+    if store is not None:
+        raise InputError("an index on a cluster has its store there: give one of the two")
+    state = ClusterState(url, wait)
+    try:
+        if force:
+            state.store.drop()
+        writer = open_or_create(state.folder, force=force, store=state.store, wait=wait, **asked)
+        writer.mirror, writer.index.place = state, url
+        state.push()
+    except BaseException as error:
+        state.release()
+        if isinstance(error, RagnbError):
+            raise state.told(error) from error
+        raise
+    return writer
+
 # %% ../../nbs/70_indexing/commits.ipynb #d26aa5dc
+def _locked(folder: Path, made: Sequence[Path], wait: float) -> WriteLock:
+    "Take the lock of a folder; the folders that were made for it go again when that fails."
+    try:
+        return WriteLock(folder / LOCK, f"the index in {str(folder)!r}", wait)
+    except BaseException as error:
+        if made:  # else the lock is another process's
+            leave_folder(folder, made)
+        if isinstance(error, OSError):
+            raise InputError(f"the index in {str(folder)!r} cannot be written: {error.strerror}") from error
+        raise
+
+
 def open_or_create(
-    folder: Path,                               # Of the index
+    folder: str | Path,                         # Of the index; or an address on a cluster
     embed: str | Any | None = None,             # See `resolve_embedding`; None: that of the index, or `ngram`
     parser: str | SpanNodeParser | None = None,  # See `resolve_parser`; None: that of the index, or `units`
     *,
     force: bool = False,                        # Make the index anew
     store: Any = None,                          # A `ChunkStore` of the caller's
     contexts: str | Any | None = None,          # The model that writes contexts, see `resolve_llm`
-    base_url: str | None = None,                # Of the Ollama server
+    base_url: str | None = None,                # Of the embedding's server, and that of contexts given by name
+    embed_options: Mapping[str, Any] | None = None,  # See `resolve_embedding`
     wait: float = 10,                           # Seconds for another writer, >= 0; then `LockedError`
 ) -> IndexWriter:                               # It has the lock of the folder until `release`
     "Open the index of a folder for writing, or start a new one."
+    if on_cluster(folder):
+        asked = {"embed": embed, "parser": parser, "contexts": contexts, "base_url": base_url,
+                 "embed_options": embed_options}
+        return _open_on_cluster(str(folder), force, wait, store, asked)
+    folder = Path(folder)
     made = claim_folder(folder)
-    try:
-        lock = WriteLock(folder / LOCK, f"the index in {str(folder)!r}", wait)
-    except BaseException as error:
-        leave_folder(folder, made) if made else None
-        if isinstance(error, OSError):
-            raise InputError(f"the index in {str(folder)!r} cannot be written: {error.strerror}") from error
-        raise
+    lock = _locked(folder, made, wait)
     try:
         llm = resolve_llm(contexts, base_url)
-        writer = _begin(folder, embed, parser, llm, force=force, store=store, base_url=base_url)
+        check_model(llm)
+        writer = _begin(folder, embed, parser, llm, force=force, store=store, base_url=base_url,
+                        embed_options=embed_options)
     except BaseException:
         lock.release()
         leave_folder(folder, made)

@@ -10,7 +10,7 @@ import time
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +21,26 @@ __all__ = ['FORMAT', 'MANIFEST', 'PENDING', 'ENTRY', 'Manifest', 'read_manifest'
            'needs_fit', 'open_state', 'Index']
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #9cd3ba46
+from ..documents.arguments import checked
+from ..documents.atomic import why_not_written, WriteError
 from ..documents.catalogue import Catalogue
 from ..documents.locks import Lease
 from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, RagnbError, SEARCHED
 from ..documents.text import word_tokens_batch
 from ..models.calls import model_name
-from ..models.embedding import describe_embedding, load_embedding, resolve_embedding
+from ragnb.models.embedding import (
+    DEFAULT_OLLAMA_MODEL, describe_embedding, embedding_differences, load_embedding, options_for, resolve_embedding
+)
+from ..models.vectors import VECTORS
 from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import CONTEXTS, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
 from ..storage.chroma import chroma_errors, ChromaStore, keep_lease, open_database, row_counts
 from ..retrieval.bm25 import Bm25
 from ..retrieval.multiscale_index import MultiScaleIndex
+from .cluster_state import ClusterState, on_cluster
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #c29c76b7
-FORMAT: int = 2  # Of the index folder; 1 is read too, and upgraded by the next update
+FORMAT: int = 3  # Of the index folder; 1 and 2 are read too, and upgraded by the next update
 MANIFEST: str = "manifest.json"  # The committed state: what readers open
 PENDING: str = "pending.json"    # The state that an update is writing, or was when it was killed
 ENTRY: dict[str, type] = {"hash": str, "root": str, "file": str, "characters": int, "embedding": str}  # Of a document
@@ -77,7 +83,7 @@ def read_manifest(
     "Read the manifest of an index folder."
     file, again = folder / name, f"`ragnb index PATH --index {folder}`"
     if not file.is_file():
-        if (folder / PENDING).is_file():
+        if (folder / PENDING).is_file() or (folder / VECTORS).is_file():
             raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: run {again} again")
         raise InputError(f"no index in {str(folder)!r}: make one with {again}")
     try:
@@ -113,6 +119,8 @@ def _open_part(load: Callable[..., Any], folder: Path, **options: Any) -> Any:
     "Open a part of an index; the error of a damaged one says what to do."
     try:
         return load(folder, **options)
+    except WriteError:  # no damage
+        raise
     except IndexMismatchError as error:
         raise IndexMismatchError(f"{error}; `ragnb index --force` makes the index anew") from error
     except (RagnbError, FileNotFoundError) as error:
@@ -183,12 +191,31 @@ class SearchParts:
     ) -> None:
         "Enter documents in the word counts and the units, in place of what was held of them."
         self.forget([o.doc_id for o in outlines])
+        self.count(nodes, outlines)
+
+    def count(
+        self,
+        nodes: Sequence[TextNode],    # All chunks of documents whose words are not counted yet, with their vectors
+        outlines: Sequence[Outline],  # Of the same documents
+    ) -> None:
+        "Put chunks and units into the indexes of words."
         searched = [n for n in nodes if parse_address(n.node_id).level in SEARCHED]
         tokens = word_tokens_batch(n.get_content(MetadataMode.EMBED) for n in searched)
         self.bm25.add([n.node_id for n in searched], list(tokens))
+        self._chunk_ids = {} if self._chunk_ids is None else self._chunk_ids
         for node in searched:
             self._chunk_ids.setdefault(parse_address(node.node_id).doc_id, []).append(node.node_id)
         self.renew_units(nodes, outlines)
+
+    def recount(
+        self,
+        held: Iterable[tuple[Sequence[TextNode], Sequence[Outline]]],  # All documents, a few at a time, with vectors
+    ) -> None:
+        "Count all words anew, as this version finds and keeps them; citations stay."
+        self.bm25, self._chunk_ids = Bm25(**asdict(self.bm25.parameters)), {}
+        self.multiscale = None if self.multiscale is None else MultiScaleIndex()
+        for nodes, outlines in held:
+            self.count(nodes, outlines)
 
     def renew_units(
         self,
@@ -228,7 +255,7 @@ def _open_parser(folder: Path, manifest: Manifest, parser: str | SpanNodeParser 
     wanted, way_out = describe_parser(made), "use another --index folder or --force"
     if wanted != describe_parser(parser_from(known, llm=llm, cache=cache)):   # an older manifest says less
         raise IndexMismatchError(f"the index was split by {known}, not {wanted}: {way_out}")
-    if llm is not None and known["model"] != model_name(llm):
+    if llm is not None and known["model"].removesuffix(":latest") != model_name(llm):
         written = f"written by {known['model']}, not {model_name(llm)}"
         raise IndexMismatchError(f"the contexts of the index were {written}: {way_out}")
     return made
@@ -256,23 +283,43 @@ def _short(description: Mapping[str, Any]) -> str:
     return ":".join(str(description[k]) for k in ("kind", "name") if description.get(k))
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #194005ed
-def _open_embedding(folder: Path, manifest: Manifest, embed: str | Any | None, base_url: str | None) -> Any:
+def _is_named(spec: Any, made: Mapping[str, Any]) -> bool:
+    "True for a name that means the model of an index, or for none."
+    if spec is None:
+        return True
+    kind, _, name = spec.partition(":") if isinstance(spec, str) else ("", "", "")
+    if kind != made.get("kind") or kind not in ("ngram", "ollama", "openai-like"):
+        return False
+    known = str(made.get("name")).removesuffix(":latest")
+    return kind == "ngram" or (name or DEFAULT_OLLAMA_MODEL).removesuffix(":latest") == known
+
+
+def _open_embedding(folder: Path, manifest: Manifest, embed: str | Any | None, base_url: str | None,
+                    options: Mapping[str, Any] | None = None) -> Any:
     "The embedding of an index; `IndexMismatchError` when another one is asked for."
     made, kind = folder / manifest.embedding_folder, manifest.embedding.get("kind")
-    if embed is None or isinstance(embed, str) and embed == "ngram" == kind:
-        return _open_part(load_embedding, made, base_url=base_url)
-    wanted = resolve_embedding(embed, base_url)
+    options = options_for(kind if embed is None else embed, options)
+    if _is_named(embed, manifest.embedding) and not (kind == "ngram" and options):
+        model = _open_part(load_embedding, made, base_url=base_url, **options)
+        if hasattr(model, "expect"):
+            model.expect(manifest.embedding)
+        return model
+    if kind == "onnx" and isinstance(embed, str) and embed.startswith("onnx:"):
+        options = {**(manifest.embedding.get("parameters") or {}), **options}
+    wanted = resolve_embedding("ngram" if embed is None else embed, base_url, **options)
     if not needs_fit(wanted):
-        if describe_embedding(wanted) == manifest.embedding:
+        differ = embedding_differences(describe_embedding(wanted), manifest.embedding)
+        if not differ:
             return wanted
         called = _short(describe_embedding(wanted))
+        called += "" if called != _short(manifest.embedding) else f" ({'; '.join(differ)})"
     else:
         held = _open_part(load_embedding, made) if kind == "ngram" else None
         if held is not None and _settings(held) == _settings(wanted):
             return held
         called = f"a {type(wanted).__name__} of other parameters"
     raise IndexMismatchError(f"the index was made with the embedding {_short(manifest.embedding)}, "
-                             f"not {embed if isinstance(embed, str) else called}: "
+                             f"not {called if '(' in called or not isinstance(embed, str) else embed}: "
                              "use another --index folder, or --force to make it anew")
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #0cab0bf3
@@ -298,6 +345,8 @@ def _open_store(folder: Path, manifest: Manifest, store: Any) -> Any:
             opened = open_database(path)
             _check_rows(opened, manifest)
         except chroma_errors() as error:
+            if reason := why_not_written(path):
+                raise WriteError(f"{str(path)!r} cannot be written: {reason}") from error
             raise RagnbError(f"cannot read the Chroma folder {str(path)!r}: {error}") from error
         return opened
     return _open_part(load, folder)
@@ -312,14 +361,30 @@ def open_state(
     contexts: Any = None,
     store: Any = None,
     base_url: str | None = None,
+    embed_options: Mapping[str, Any] | None = None,
 ) -> Index:                                     # `IndexMismatchError` when it does not fit or is damaged
     "Open what a manifest describes."
     made = _open_parser(folder, manifest, parser, contexts)
-    model = _open_embedding(folder, manifest, embed, base_url)
+    model = _open_embedding(folder, manifest, embed, base_url, embed_options)
     parts = SearchParts.load(folder, manifest.generation, made)
     index = Index(folder, manifest, made, model, parts, _open_store(folder / manifest.chroma_folder, manifest, store))
+    index.own_store = store is None
     if index.unfinished:
         parts.forget(index.unfinished)
+    return index
+
+# %% ../../nbs/70_indexing/folder_index.ipynb #261d880d
+def _open_mirror(url: str, load: Callable[[Path, Any], Index]) -> Index:
+    "Open the index of a cluster."
+    state = ClusterState(url)
+    if not state.files:
+        told = state.url_told
+        raise InputError(f"no index at {told}: make one with `ragnb index PATH --index {told}`")
+    try:
+        index = load(state.folder, state.store)
+    except RagnbError as error:
+        raise state.told(error) from error
+    index.place = url
     return index
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #e2d58905
@@ -364,11 +429,14 @@ class Index:
         Chunks of all levels, their vectors, and outlines.
     """
 
+    @checked
     def __init__(self, folder: Path, manifest: Manifest, parser: SpanNodeParser, embed_model: Any,
                  parts: SearchParts, store: Any) -> None:
         self.folder, self.manifest, self.parser = folder, manifest, parser
         self.embed_model, self.parts, self.store = embed_model, parts, store
+        self.own_store = True             # The store is the Chroma in the folder; False for one of the caller's
         self._lease: Lease | None = None
+        self.place: str | Path = folder   # What opens it again: the folder, or the address on a cluster
 
     @property
     def bm25(self) -> Bm25:
@@ -407,7 +475,7 @@ class Index:
 
     def hold(self, lease: Lease | None) -> None:
         "Keep the files of this state, in place of those of an earlier one, as long as they can be read."
-        if isinstance(self.store, ChromaStore) and lease is not None:
+        if isinstance(self.store, ChromaStore) and self.own_store and lease is not None:
             keep_lease(self.store, lease)
         elif self._lease is not None:
             self._lease.release()
@@ -431,18 +499,19 @@ class Index:
             When another process still writes this index.
         """
         from ragnb.indexing.update import remove_documents
-        own = None if isinstance(self.store, ChromaStore) else self.store
-        vars(self).update(vars(remove_documents(doc_ids, self.folder, embed=self.embed_model, store=own, wait=wait)))
+        store = None if self.own_store or on_cluster(self.place) else self.store
+        vars(self).update(vars(remove_documents(doc_ids, self.place, embed=self.embed_model, store=store, wait=wait)))
 
     @classmethod
     def open(cls, folder: str | Path, embed: str | Any | None = None, *, parser: str | SpanNodeParser | None = None,
-             contexts: Any = None, store: Any = None, base_url: str | None = None) -> Index:
+             contexts: Any = None, store: Any = None, base_url: str | None = None,
+             embed_options: Mapping[str, Any] | None = None) -> Index:
         """Open an index.
 
         Parameters
         ----------
         folder : str or Path
-            The index folder.
+            The index folder, or `opensearch://host:port/NAME`.
         embed : str or BaseEmbedding, optional
             Compared with the embedding of the index when given; needed only when that is an object of your own.
         parser : str or SpanNodeParser, optional
@@ -452,7 +521,9 @@ class Index:
         store : ChunkStore, optional
             A store of your own, in place of the Chroma in the folder.
         base_url : str, optional
-            Where the Ollama server is now; where it was at indexing by default.
+            Where the embedding's server is now; where it was at indexing by default.
+        embed_options : mapping, optional
+            Of the embedding, see `resolve_embedding`: how its server is called now (`timeout`), or a prefix to compare.
 
         Returns
         -------
@@ -465,16 +536,19 @@ class Index:
         IndexMismatchError
             When it was made otherwise than asked for, or is damaged.
         """
+        if on_cluster(folder):
+            return _open_mirror(str(folder), lambda here, own: cls.open(
+                here, embed, parser=parser, contexts=contexts, store=own, base_url=base_url,
+                embed_options=embed_options))
         folder = Path(folder)
         while True:
             manifest, lease = _leased(folder)
             try:
                 index = open_state(folder, manifest, embed, parser=parser, contexts=contexts, store=store,
-                                   base_url=base_url)
+                                   base_url=base_url, embed_options=embed_options)
             except IndexMismatchError:
                 if lease is None and read_manifest(folder).generation != manifest.generation:
                     continue  # an update has replaced it meanwhile
                 raise
             index.hold(lease)
             return index
-

@@ -10,9 +10,11 @@ import copy
 import hashlib
 import json
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +28,15 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate',
 from ..documents.catalogue import Catalogue
 from ..documents.files import Problem, read_documents
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
-from ..models.embedding import describe_embedding, save_embedding
+from ..models.embedding import describe_embedding, LocalEmbedding, NgramEmbedding, save_embedding
+from ..models.vectors import VectorCache, VECTORS
 from ..chunking.base import SpanNodeParser
 from ..chunking.contextual import LlmContextNodeParser
 from ..chunking.parsers import describe_parser
 from ..storage.chroma import ChromaStore
 from ..storage.store import ChunkReader, ChunkStore, embed_nodes
-from .commits import IndexWriter, open_or_create, remove_unused, unused_name
+from .cluster_state import on_cluster
+from .commits import IndexWriter, open_or_create, remove_unused, unused_name, write_error
 from .folder_index import FORMAT, Index, Manifest, needs_fit, read_manifest
 
 # %% ../../nbs/70_indexing/update.ipynb #17ad5b87
@@ -143,6 +147,7 @@ def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexR
 def _clear(writer: IndexWriter, plan: _Plan) -> None:
     "Mark on disk what is about to be replaced or removed; then take out what is gone."
     index, entries = writer.index, writer.index.manifest.documents
+    writer.distrust()
     marked = [*plan.gone, *plan.lost, *(d.id_ for d in plan.todo if d.id_ in entries)]
     if marked:
         for doc_id in marked:
@@ -249,25 +254,26 @@ def _without_vectors(index: Index, nodes: Sequence[TextNode]) -> list[TextNode]:
     return [n for n in nodes if n.embedding is None]
 
 # %% ../../nbs/70_indexing/update.ipynb #665b0515
-def _copied(old: ChunkStore, new: ChunkStore, doc_ids: Sequence[str]) -> None:
-    "Write documents of one store into another, with the vectors they have."
-    outlines = list(old.get_outlines(doc_ids).all().values())
-    addresses = [a for o in outlines for a in o.addresses()]
-    nodes, vectors = old.get_chunks(addresses).all(), old.get_vectors(addresses)
-    for address, vector in vectors.items():
-        nodes[address].embedding = vector
-    new.put(list(nodes.values()), outlines)
+def _held(store: ChunkStore, batch: int = 50) -> Iterator[tuple[list[TextNode], list[Outline]]]:
+    "All documents of a store, a few at a time, their chunks with the vectors that they have."
+    doc_ids = store.doc_ids()
+    for at in range(0, len(doc_ids), batch):
+        outlines = list(store.get_outlines(doc_ids[at:at + batch]).all().values())
+        addresses = [a for o in outlines for a in o.addresses()]
+        nodes, vectors = store.get_chunks(addresses).all(), store.get_vectors(addresses)
+        for address, vector in vectors.items():
+            nodes[address].embedding = vector
+        yield list(nodes.values()), outlines
 
 
-def _upgrade(writer: IndexWriter, batch: int = 50) -> int:
-    "Write the store and the embedding of an index of an older format anew; how many documents there were."
+def _renew_store(writer: IndexWriter) -> None:
+    "Write the store and the embedding of an index of format 1 anew."
     index, manifest = writer.index, writer.index.manifest
-    done = index.store.doc_ids()
     if writer.own_store:
         name = unused_name(index.folder, "chroma")
         new = ChromaStore(index.folder / name)
-        for at in range(0, len(done), batch):
-            _copied(index.store, new, done[at:at + batch])
+        for nodes, outlines in _held(index.store):
+            new.put(nodes, outlines)
         index.store = new
         writer.work_in(name)
     old, manifest.embedding_folder = manifest.embedding_folder, unused_name(index.folder, "embedding")
@@ -276,8 +282,68 @@ def _upgrade(writer: IndexWriter, batch: int = 50) -> int:
         if entry["embedding"] == old:
             entry["embedding"] = manifest.embedding_folder
     manifest.embedding, manifest.parser = describe_embedding(index.embed_model), describe_parser(index.parser)
+
+
+def _upgrade(writer: IndexWriter) -> int:
+    "Bring an index of an older format to this one, without a model; how many documents there were."
+    index = writer.index
+    if index.manifest.format < 2:
+        _renew_store(writer)
+    index.parts.recount(_held(index.store))   # up to format 2 the order of words was not kept
     writer.saved = False
-    return len(done)
+    return len(index.store.doc_ids())
+
+# %% ../../nbs/70_indexing/update.ipynb #ef99f46d
+def _remarks(index: Index) -> list[Problem]:
+    "What should be said of the embedding of a new index."
+    told = index.embed_model.remarks() if hasattr(index.embed_model, "remarks") else ()
+    return [Problem("embedding", remark, n=0) for remark in told]
+
+
+def _note_dims(manifest: Manifest, nodes: Sequence[TextNode]) -> None:
+    "Note how long the vectors are, where that was not known before the first call."
+    if nodes and not manifest.embedding.get("dims"):
+        manifest.embedding["dims"] = len(nodes[0].embedding)
+
+
+class _Embedder:
+    "Embeds the batches of an update, and keeps the vectors between two commits."
+
+    def __init__(self, index: Index, report: IndexReport) -> None:
+        self.index, self.report = index, report
+
+    @cached_property
+    def cache(self) -> VectorCache:
+        "Vectors that were paid for and are not committed."
+        return VectorCache(self.index.folder / VECTORS, self.index.manifest.embedding)
+
+    def embedded(self, batches: Iterable[Batch], renew: bool) -> Iterator[tuple[Batch, list[TextNode]]]:
+        "Batches with vectors, and what was embedded ahead: a server is asked in full batches, across documents."
+        model, waiting, todo = self.index.embed_model, deque(), []
+        cache = None if isinstance(model, NgramEmbedding) else self.cache
+        full = 1  # an embedding in this process waits for nothing
+        if not isinstance(model, LocalEmbedding):
+            full = getattr(model, "embed_batch_size", 1) * (getattr(model, "num_workers", 1) or 1)
+        begun = ready = 0
+        for batch in chain(batches, [None]):
+            if batch is not None:
+                new = self._new(batch, renew)
+                todo, begun = [*todo, *new], begun + len(new)
+                waiting.append((batch, begun, new))
+            n = len(todo) if batch is None else len(todo) // full * full
+            embed_nodes(todo[:n], model, cache)
+            _note_dims(self.index.manifest, todo[:n])
+            todo, ready = todo[n:], ready + n
+            while waiting and waiting[0][1] <= ready:
+                done = waiting.popleft()[0]
+                yield done, [n for _, _, new in waiting for n in new if n.embedding is not None]
+
+    def _new(self, batch: Batch, renew: bool) -> list[TextNode]:
+        "The chunks of a batch that have no vector yet."
+        searched = [n for ns, _ in batch for n in ns if parse_address(n.node_id).level in SEARCHED]
+        new = searched if renew else _without_vectors(self.index, searched)
+        self.report.vectors_kept += len(searched) - len(new)
+        return new
 
 # %% ../../nbs/70_indexing/update.ipynb #8d0ed600
 class IndexUpdate:
@@ -291,29 +357,33 @@ class IndexUpdate:
         report: IndexReport,             # Filled in
     ) -> None:
         self.writer, self.index, self.report = writer, writer.index, report
-        self.documents, self.root = documents, root
+        self.documents, self.root, self.embedder = documents, root, _Embedder(writer.index, report)
+        self.uncited = ""   # The document written last, until what they cite is noted
 
     def run(
         self,
         show_progress: bool = True,
     ) -> None:
         "Make the index hold these documents of this root."
-        writer = self.writer
         if isinstance(self.index.parser, LlmContextNodeParser):
             self.index.parser.start()
         try:
             self._run(show_progress)
         except BaseException as error:
             self._stopped(error)
+            if told := write_error(error, self.index.folder):
+                raise told from error
             raise
         finally:
-            writer.release()
+            self.writer.release()
 
     def _stopped(self, error: BaseException) -> None:
         "Keep for the next run what this one has done; readers go on with the state before."
-        writer = self.writer
+        writer, entries = self.writer, self.index.manifest.documents
+        if entries.get(self.uncited, {}).get("hash"):
+            entries.pop(self.uncited)  # the next run does it again, and notes the citations
         done = self.report.chunks if writer.own_store else writer.staged is False or self.index.manifest.documents
-        if isinstance(error, Exception) and not writer.saved and done:
+        if isinstance(error, (Exception, KeyboardInterrupt)) and not writer.saved and done:
             with contextlib.suppress(Exception):  # a full disk, for instance: the error to tell is the first one
                 return writer.check_in()
         if not writer.kept:
@@ -324,6 +394,7 @@ class IndexUpdate:
         writer = self.writer
         if writer.fresh:
             _fit(self.index, self.documents)
+            self.report.problems += _remarks(self.index)
         self.report.moved = _take_over(self.index.manifest, self.documents, self.root)
         plan = _plan(self.index, self.documents, self.root, self.report)
         outgrown = _outgrown(self.index.manifest, plan.todo)
@@ -341,6 +412,7 @@ class IndexUpdate:
         _count_contexts(self.index.parser, self.report)
         if writer.staged or not writer.saved:
             writer.commit()
+        self.embedder.cache.keep_only()
         remove_unused(self.index.folder)  # also what a run left that was killed after its commit
 
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
@@ -353,6 +425,7 @@ class IndexUpdate:
         silent = not (show_progress and total)
         with tqdm(total=total, desc="index", unit="char", unit_scale=True, disable=silent) as bar:
             if todo:
+                self.uncited = todo[-1].id_
                 self._write_new(todo, bar)
                 self._cite()
             self._renew_vectors(stale, bar)
@@ -385,19 +458,14 @@ class IndexUpdate:
         entries = self.index.manifest.documents
         own = [d for d in self.documents if entries[d.id_]["root"] == self.root]
         self.index.parts.catalogue = _with_citations(self.index.parts.catalogue, own)
-        self.writer.saved = False
+        self.writer.saved, self.uncited = False, ""
 
     def _in_turn(self, batches: Iterable[Batch], n_documents: int, save: Callable[..., None], bar: Any,
                  renew: bool = False, every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
         "Embed, save and hand out batches; check in when many chunks or seconds have passed and more are to come."
         since, last, done = 0, time.monotonic(), 0
-        for batch in batches:
-            nodes = [n for ns, _ in batch for n in ns]
-            searched = [n for n in nodes if parse_address(n.node_id).level in SEARCHED]
-            new = searched if renew else _without_vectors(self.index, searched)
-            embed_nodes(new, self.index.embed_model)
-            self.report.vectors_kept += len(searched) - len(new)
-            self.writer.saved = False
+        for batch, ahead in self.embedder.embedded(batches, renew):
+            self.writer.saved, nodes = False, [n for ns, _ in batch for n in ns]
             save(nodes, [o for _, o in batch])
             yield batch
             self.report.chunks += len(nodes)
@@ -405,12 +473,15 @@ class IndexUpdate:
             since, done = since + len(nodes), done + len(batch)
             if done < n_documents and (since >= every or time.monotonic() - last > seconds):
                 self.writer.check_in()
+                self.embedder.cache.keep_only([n.get_content(MetadataMode.EMBED) for n in ahead])
                 since, last = 0, time.monotonic()
+
 
 # %% ../../nbs/70_indexing/update.ipynb #ac0b9e14
 def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str | Any | None = None,
                  parser: str | SpanNodeParser | None = None, force: bool = False, base: str | Path | None = None,
                  store: Any = None, contexts: str | Any | None = None, base_url: str | None = None,
+                 embed_options: Mapping[str, Any] | None = None,
                  show_progress: bool = True, wait: float = 10) -> tuple[Index, IndexReport]:
     """Make an index of a path, or bring it up to date.
 
@@ -419,7 +490,7 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     path : str or Path
         Folder or file to index. What the same path brought earlier and is gone now leaves the index.
     folder : str or Path, default ".ragnb"
-        The index.
+        The index: a folder, or `opensearch://host:port/NAME` on a cluster.
     embed : str or BaseEmbedding, optional
         See `resolve_embedding`. By default that of the index, `ngram` for a new one.
     parser : str or SpanNodeParser, optional
@@ -433,7 +504,10 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     contexts : str or LLM, optional
         `ollama:MODEL` or a LlamaIndex LLM that writes a context for each chunk.
     base_url : str, optional
-        Of the Ollama server.
+        Of the server of the embedding, and of a model for contexts given by name. By default where it was, for a new
+        index `OLLAMA_HOST`, else `http://localhost:11434`.
+    embed_options : mapping, optional
+        Of the embedding, see `resolve_embedding`: `{"query_prefix": "query: ", "num_workers": 2}`.
     show_progress : bool, default True
         Show a bar of the characters written.
     wait : float, default 10
@@ -457,8 +531,8 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     documents = list(read_documents(path, report.problems, base))
     if not documents:
         raise InputError(f"nothing could be read from {str(path)!r}: " + "; ".join(map(str, report.problems[:3])))
-    writer = open_or_create(Path(folder), embed, parser, force=force, store=store, contexts=contexts,
-                            base_url=base_url, wait=wait)
+    writer = open_or_create(folder, embed, parser, force=force, store=store, contexts=contexts,
+                            base_url=base_url, embed_options=embed_options, wait=wait)
     IndexUpdate(writer, documents, str(Path(path).resolve()), report).run(show_progress)
     return writer.index, report
 
@@ -466,6 +540,7 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
 def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb", *, name: str = "documents",
                     embed: str | Any | None = None, parser: str | SpanNodeParser | None = None, force: bool = False,
                     store: Any = None, contexts: str | Any | None = None, base_url: str | None = None,
+                    embed_options: Mapping[str, Any] | None = None,
                     show_progress: bool = True, wait: float = 10) -> tuple[Index, IndexReport]:
     """Make an index of documents, or bring it up to date.
 
@@ -477,7 +552,7 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
         The index.
     name : str, default "documents"
         Of this batch. What came under the same name earlier and is not given now leaves the index.
-    embed, parser, force, store, contexts, base_url, show_progress, wait
+    embed, parser, force, store, contexts, base_url, embed_options, show_progress, wait
         As in `update_index`.
 
     Returns
@@ -501,8 +576,8 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
         raise InputError("there are no documents to index")
     if len({d.id_ for d in documents}) < len(documents):
         raise DuplicateIdError("two documents have the same id")
-    writer = open_or_create(Path(folder), embed, parser, force=force, store=store, contexts=contexts,
-                            base_url=base_url, wait=wait)
+    writer = open_or_create(folder, embed, parser, force=force, store=store, contexts=contexts,
+                            base_url=base_url, embed_options=embed_options, wait=wait)
     IndexUpdate(writer, documents, name, report).run(show_progress)
     return writer.index, report
 
@@ -516,8 +591,9 @@ def remove_documents(
     wait: float = 10,                    # Seconds for another writer; then `LockedError`
 ) -> Index:                              # Its state afterwards
     "Remove documents from an index."
-    ids, folder = list(dict.fromkeys([doc_ids] if isinstance(doc_ids, str) else doc_ids)), Path(folder)
-    read_manifest(folder)
+    ids = list(dict.fromkeys([doc_ids] if isinstance(doc_ids, str) else doc_ids))
+    if not on_cluster(folder):
+        read_manifest(Path(folder))
     writer = open_or_create(folder, embed, store=store, wait=wait)
     try:
         if writer.kept or writer.fresh:

@@ -122,6 +122,36 @@ def test_an_index_of_an_older_format_is_upgraded_without_a_model(tmp_path, monke
     assert sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) < size
 
 
+def as_format2(folder) -> None:
+    """Take from an index what format 2 did not have: the order of the words."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"format": 2}))
+    for stream in folder.rglob("stream.npy"):
+        stream.unlink()
+
+
+def test_an_index_without_the_order_of_words_is_read_and_upgraded_without_a_model(tmp_path, monkeypatch):
+    source = write(tmp_path / "docs", {f"{i}.md": text_of(i) for i in range(3)})
+    made, _ = update_index(source, tmp_path / "i", show_progress=False)
+    terms = list(made.multiscale.tokenizer([text_of(1)[:30]]))[0]
+    whole = made.multiscale.score(terms, candidates=None)
+    as_format2(tmp_path / "i")
+    old = Index.open(tmp_path / "i")
+    assert old.manifest.format == 2 and not old.multiscale.words.counts.ordered
+    assert old.multiscale.score(terms, candidates=None).total.max() > 0      # words count, pairs do not
+    asked = []
+    monkeypatch.setattr(NgramEmbedding, "embed", lambda self, texts: asked.append(texts))
+    index, report = update_index(source, tmp_path / "i", show_progress=False)
+    assert (report.upgraded, report.unchanged, asked) == (3, 3, [])
+    for now in (index, Index.open(tmp_path / "i")):
+        found = now.multiscale.score(terms, candidates=None)
+        assert now.manifest.format == FORMAT and now.multiscale.words.counts.ordered
+        scores = dict(zip(now.multiscale.words.ids, found.words.sum(axis=0)))
+        expected = dict(zip(made.multiscale.words.ids, whole.words.sum(axis=0)))
+        assert scores == pytest.approx(expected) and vectors(now) == vectors(old)
+    assert update_index(source, tmp_path / "i", show_progress=False)[1].upgraded == 0
+
+
 # --- a folder that cannot be written, a full disk ---------------------------------------------------------------------
 
 LIMITED = """
@@ -139,6 +169,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of a process")
 def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
     parser = plain_words(monkeypatch.setattr)

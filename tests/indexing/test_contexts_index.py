@@ -75,6 +75,7 @@ def contexts(folder: Path) -> dict[str, str | None]:
     return {i: n.metadata.get("context") for i, n in index.store.get_chunks(index.bm25.ids).all().items()}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("split", [(), ("--split", "contexts:parent-child"), ("--split", "parent-child")])
 def test_each_chunk_is_asked_about_once(run, docs, server, tmp_path, split):
     command = ("index", docs, "--index", tmp_path / "i", "--contexts", "ollama:chat", "--quiet", *split)
@@ -161,6 +162,7 @@ def test_a_server_that_is_gone_is_not_asked_about_every_chunk(run, tmp_path, ser
     assert facts["changed"] == 5 and all(contexts(tmp_path / "i").values())
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_a_killed_run_pays_only_for_what_is_new(run, docs, server, tmp_path):
     command = ("index", docs, "--index", tmp_path / "i", "--contexts", "ollama:chat", "--quiet")

@@ -64,6 +64,7 @@ def test_an_embedding_of_your_own(tmp_path):
     assert counts == (0, 0, 0, 1)
 
 
+@pytest.mark.heavy
 def test_two_readers_at_once(tmp_path):
     update(write(tmp_path / "s", {"a.md": text_of(1), "b.md": text_of(2)}), tmp_path / "i", "ngram")
     code = (

@@ -70,6 +70,7 @@ def kill_at(tmp_path: Path, moments: list[int], start: Path | None, source: Path
     return rows
 
 
+@pytest.mark.heavy
 @needs_fork
 @pytest.mark.parametrize(
     "what, embed, quick",
@@ -101,6 +102,7 @@ def test_killed_at_any_moment_it_resumes(tmp_path, monkeypatch, what, embed, qui
             assert set(got["documents"]) == set(read(source)[0]) and got["bm25"] == sorted(got["vectors"]), moment
 
 
+@pytest.mark.heavy
 @needs_fork
 def test_killed_in_the_middle_of_embedding(tmp_path, monkeypatch):
     source = many(tmp_path / "s", 25)

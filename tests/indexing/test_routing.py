@@ -177,6 +177,7 @@ def test_bad_corpora(tmp_path):
     assert not (tmp_path / "out").exists() and load_collections() == DEFAULT_COLLECTIONS
 
 
+@pytest.mark.heavy
 def test_all_collections_from_the_command_line(tmp_path, capsys):
     root = corpus(tmp_path / "corpus")
     (tmp_path / "t.json").write_text(json.dumps(TABLE), encoding="utf-8")
@@ -207,6 +208,7 @@ def test_all_collections_from_the_command_line(tmp_path, capsys):
 # --- headers and groups ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "spec",
     [

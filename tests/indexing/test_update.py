@@ -270,10 +270,11 @@ def test_an_embedding_that_fails_at_once_leaves_nothing(tmp_path):
     assert not (tmp_path / "i").exists()
 
 
+@pytest.mark.heavy
 def test_an_embedding_that_fails_on_the_way_keeps_what_was_done(tmp_path, monkeypatch):
     source, how = many(tmp_path / "s"), {"parser": plain_words(monkeypatch.setattr)}
     with pytest.raises(ConnectionError):
-        update(source, tmp_path / "i", ToyEmbedding(embed_dim=32, fail_at=3), **how)
+        update(source, tmp_path / "i", ToyEmbedding(embed_dim=32, fail_at=700, embed_batch_size=1), **how)
     with pytest.raises(InputError, match="has not finished: run `ragnb index PATH"):
         Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))
     emb = ToyEmbedding(embed_dim=32)
@@ -283,7 +284,7 @@ def test_an_embedding_that_fails_on_the_way_keeps_what_was_done(tmp_path, monkey
     assert state(index) == want
     write(source, {f"{i:03}.md": text_of(i, 5) for i in range(0, 45, 2)} | {"001.md": None})
     with pytest.raises(ConnectionError):
-        update(source, tmp_path / "i", ToyEmbedding(embed_dim=32, fail_at=1))
+        update(source, tmp_path / "i", ToyEmbedding(embed_dim=32, fail_at=1, embed_batch_size=1))
     index = Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))  # as it was before, with all its documents
     assert state(index) == want and index.unfinished == []
     assert not (tmp_path / "i/pending.json").exists() and len(list((tmp_path / "i").glob("chroma-*"))) == 1
@@ -331,6 +332,7 @@ def test_force_replaces_only_when_it_succeeds(tmp_path):
     assert update(source, tmp_path / "i")[1] == (5, 0, 0, 0)  # deleted by hand, made again in the same process
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "name, question, answer",
     [("squad2", "Who was the architect of the Scottish Parliament building?", "Enric Miralles")],

@@ -1,0 +1,186 @@
+"""An index on a real cluster: the same answers as in a folder, one writer at a time, and updates that are cut short."""
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+
+import pytest
+from conftest import SAMPLE
+
+from ragnb.cli import main
+from ragnb.documents.locks import LockedError
+from ragnb.documents.span import IndexMismatchError, InputError
+from ragnb.indexing.cluster_state import ClusterState
+from ragnb.indexing.folder_index import Index
+from ragnb.indexing.update import remove_documents, update_index
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.pipeline.trace_data import trace
+
+pytestmark = pytest.mark.cluster
+_number = itertools.count()
+QUESTIONS = ["입사 1년차 직원의 연차는 며칠인가요?", "제60조는 무엇을 정하는가?", "출장비는 언제까지 정산하나?"]
+
+
+@pytest.fixture
+def place(opensearch_url, opensearch_client):
+    """The address of an index that is not there yet."""
+    name = f"whole-{next(_number)}"
+    opensearch_client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
+    yield f"opensearch://{opensearch_url.split(',')[0].partition('://')[2]}/{name}"
+    opensearch_client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Three small documents."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for n in range(3):
+        (folder / f"rule{n}.md").write_text(f"# 규정 {n}\n\n" + "".join(f"제{i}조 연차는 {i + n}일이다. 출장은 {i}일이다.\n\n" for i in range(1, 9)))
+    return folder
+
+
+def answers(index: Index) -> list:
+    """What a user sees of an index."""
+    pipeline = Pipeline.from_index(index)
+    out = []
+    for question in QUESTIONS:
+        answer = pipeline.ask(question)
+        out.append([(p.text, p.hits, p.neighbors, p.pages, round(p.score or 0, 4)) for p in answer.passages])
+        assert trace(answer)
+    return out
+
+
+def test_the_same_answers_as_from_a_folder(place, tmp_path):
+    folder = tmp_path / "hr"
+    folder.mkdir()
+    for file in sorted((SAMPLE / "corpus/hr_labor").glob("*.md"), key=lambda f: f.stat().st_size)[:4]:
+        shutil.copy(file, folder)
+    local, report = update_index(folder, tmp_path / "local", show_progress=False)
+    there, again = update_index(folder, place, show_progress=False)
+    assert asdict(report) == asdict(again) and there.doc_ids == local.doc_ids
+    expected = answers(local)
+    assert answers(there) == expected
+    other = Index.open(place)             # as another machine would: nothing but the address
+    assert answers(other) == expected and other.doc_ids == local.doc_ids
+    assert other.store.row_counts() == [len(other.bm25), *other.store.row_counts()[1:]] and other.catalogue.holdings.keys() == local.catalogue.holdings.keys()
+    before = other.store.reads
+    Pipeline.from_index(other).passages(QUESTIONS[0])
+    assert other.store.reads - before <= 3
+
+
+def test_only_what_changed_is_done_again(place, corpus):
+    index, report = update_index(corpus, place, show_progress=False)
+    assert report.added == 3
+    first = ClusterState(place)
+    _, report = update_index(corpus, place, show_progress=False)
+    assert (report.unchanged, report.chunks) == (3, 0) and ClusterState(place).files == first.files
+    (corpus / "rule1.md").write_text("# 규정 1\n\n반차는 4시간이다.\n")
+    (corpus / "rule2.md").unlink()
+    _, report = update_index(corpus, place, show_progress=False)
+    assert (report.changed, report.removed, report.unchanged) == (1, 1, 1)
+    again = Index.open(place)
+    assert again.doc_ids == ["rule0.md", "rule1.md"] == again.store.doc_ids()
+    again.remove(["rule1.md"])
+    assert again.doc_ids == ["rule0.md"] == Index.open(place).doc_ids
+    with pytest.raises(InputError, match="no document 'x'"):
+        remove_documents(["x"], place)
+
+
+def test_nothing_is_left_on_the_disk(place, corpus, opensearch_client):
+    index, _ = update_index(corpus, place, show_progress=False)
+    folder, name = index.folder, index.store.name
+    opensearch_client.indices.refresh(index=f"{name}-state")
+    blobs = opensearch_client.count(index=f"{name}-state")["count"]
+    assert folder.exists() and blobs
+    for n in range(3):                    # old blobs go with the files they were of
+        (corpus / "rule0.md").write_text(f"# 규정\n\n연차는 {n}일이다.\n")
+        update_index(corpus, place, show_progress=False)
+    opensearch_client.indices.refresh(index=f"{name}-state")
+    assert opensearch_client.count(index=f"{name}-state")["count"] <= blobs + 2
+    del index
+    import gc
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_a_second_writer_is_told_who_writes(place, corpus):
+    update_index(corpus, place, show_progress=False)
+    writer = ClusterState(place, 0)
+    with pytest.raises(LockedError, match=rf"is being written by process {os.getpid()} of .*: try again when it is done"):
+        update_index(corpus, place, show_progress=False, wait=0.3)
+    assert Index.open(place).doc_ids      # readers are not in the way
+    writer.release()
+    update_index(corpus, place, show_progress=False, wait=0)
+
+
+def test_who_lost_the_right_to_write_writes_nothing(place, corpus):
+    update_index(corpus, place, show_progress=False)
+    slow, before = ClusterState(place, 0), Index.open(place).doc_ids
+    slow._notes.client.delete(index=slow._notes.rows.name, id="writer")     # taken for dead
+    (corpus / "rule9.md").write_text("# 새 규정\n\n교육은 9시간이다.\n")
+    update_index(corpus, place, show_progress=False)
+    (slow.folder / "manifest.json").write_text("{}")
+    with pytest.raises(LockedError, match="was written by another process meanwhile"):
+        slow.push()
+    slow.release()
+    assert Index.open(place).doc_ids == [*before, "rule9.md"]
+
+
+@pytest.mark.parametrize("moment", [2, 5])
+def test_a_killed_update_is_finished_by_the_next(place, corpus, moment):
+    """SIGKILL at the n-th bulk; the same machine sees that the process is gone."""
+    code = ("import sys, os, signal, ragnb.storage.opensearch as o\n"
+            "from ragnb.indexing.update import update_index\n"
+            "real, calls = o._refused, []\n"
+            "def refused(*args):\n"
+            "    calls.append(1)\n"
+            "    if len(calls) == int(sys.argv[3]): os.kill(os.getpid(), signal.SIGKILL)\n"
+            "    return real(*args)\n"
+            "o._refused = refused\n"
+            "update_index(sys.argv[1], sys.argv[2], show_progress=False)\n")
+    update_index(corpus, place, show_progress=False)
+    for n in range(3):
+        (corpus / f"rule{n}.md").write_text(f"# 규정 {n}\n\n" + "".join(f"제{i}조 병가는 {i + n}일이다.\n\n" for i in range(1, 7)))
+    killed = subprocess.run([sys.executable, "-c", code, str(corpus), place, str(moment)], capture_output=True, text=True, timeout=120)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr[-2000:]
+    Index.open(place)                     # readable in between
+    index, _ = update_index(corpus, place, show_progress=False)
+    outlines = index.store.get_outlines(index.doc_ids).all()
+    nodes = index.store.get_chunks(a for o in outlines.values() for a in o.addresses()).all()
+    assert not index.unfinished and len(index.doc_ids) == 3 and all("병가" in n.text or "규정" in n.text for n in nodes.values())
+    assert sum(index.store.row_counts()[:2]) == len(nodes) and index.store.doc_ids() == index.doc_ids
+
+
+def test_what_does_not_fit_is_refused_by_name(place, corpus, opensearch_url):
+    with pytest.raises(InputError, match="no index at opensearch://.*: make one with `ragnb index PATH --index opensearch://"):
+        Index.open(place)
+    update_index(corpus, place, show_progress=False)
+    with pytest.raises(IndexMismatchError, match="was made with the embedding ngram"):
+        Index.open(place, "ollama:bge-m3")
+    with pytest.raises(IndexMismatchError, match="was split by"):
+        update_index(corpus, place, parser="parent-child", show_progress=False)
+    index, _ = update_index(corpus, place, parser="parent-child", force=True, show_progress=False)
+    assert index.store.row_counts()[1] > 0
+    with pytest.raises(InputError, match="has its store there"):
+        update_index(corpus, place, store=index.store, show_progress=False)
+
+
+def test_the_command_line(place, corpus, capsys):
+    assert main(["index", str(corpus), "--index", place, "--quiet"]) in (None, 0)
+    capsys.readouterr()
+    assert main(["ask", "제3조의 연차는 며칠인가?", "--index", place]) in (None, 0)
+    assert "규정" in capsys.readouterr().out
+    assert main(["ls", "--index", place]) in (None, 0)
+    assert "rule2.md" in capsys.readouterr().out
+    began = time.monotonic()
+    with pytest.raises(SystemExit):
+        sys.exit(main(["ask", "연차?", "--index", "opensearch://127.0.0.1:9/none"]))
+    told = capsys.readouterr().err
+    assert "no OpenSearch answers at http://127.0.0.1:9/none" in told and len(told.splitlines()) == 1 and time.monotonic() - began < 60
