@@ -1,6 +1,7 @@
 # ragnb: one command per chore. `make` alone lists them.
 PYTHON ?= python3
 WORKERS ?= 2
+NODES ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 SUMS = find nbs ragnb \( -name '*.ipynb' -o -name '*.py' \) -not -path '*/.*' -exec cksum {} + | sort -k 3
@@ -10,11 +11,11 @@ export PIP_NO_INPUT := 1
 export PYTHONUTF8 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lab export notebooks readme check clean
+.PHONY: help demo test test-heavy test-cluster opensearch opensearch-stop lab export notebooks readme check clean
 .DELETE_ON_ERROR:
 
 help:  ## list these chores
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' Makefile
 	@echo "Another Python: make PYTHON=python3.11 demo"
 
 demo: $(VENV)/.runtime  ## index the sample documents, answer a question, write a page to look at
@@ -22,9 +23,26 @@ demo: $(VENV)/.runtime  ## index the sample documents, answer a question, write 
 
 test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
-test: $(VENV)/.dev  ## run every notebook, then pytest
+test: $(VENV)/.dev  ## run every notebook, then pytest (about six minutes)
 	$(BIN)/nbdev_test --n_workers $(WORKERS)
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not heavy and not cluster and not browser"
+
+test-heavy: export OMP_NUM_THREADS := 1
+test-heavy: export OPENBLAS_NUM_THREADS := 1
+test-heavy: $(VENV)/.dev  ## the tests that kill processes, build large indexes and attack every pattern
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m heavy
+
+test-cluster: $(VENV)/.dev  ## the tests against a real OpenSearch: one node, started and stopped (needs Maven)
+	@export RAGNB_OPENSEARCH="$$($(BIN)/python tools/opensearch.py start)"; \
+	test -n "$$RAGNB_OPENSEARCH" || exit 1; \
+	$(BIN)/python -m pytest -q -m cluster; code=$$?; \
+	$(BIN)/python tools/opensearch.py stop; exit $$code
+
+opensearch: $(VENV)/.made  ## fetch and start a real OpenSearch on free ports, and print its address (NODES=3: three nodes)
+	@$(BIN)/python tools/opensearch.py start --nodes $(NODES)
+
+opensearch-stop:  ## end what make opensearch has started
+	@$(BIN)/python tools/opensearch.py stop
 
 lab: $(VENV)/.dev  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab nbs
@@ -47,7 +65,8 @@ check: $(VENV)/.dev  ## modules exported, notebooks clean, README up to date, im
 	@echo "modules, notebooks, rooms and README agree"
 
 clean:  ## remove .venv, indexes and everything else that can be made again
-	rm -rf $(VENV) .ragnb out .pytest_cache .hypothesis build dist *.egg-info _proc _docs
+	@test ! -d .opensearch || $(PYTHON) tools/opensearch.py stop
+	rm -rf $(VENV) .ragnb .opensearch out .pytest_cache .hypothesis build dist *.egg-info _proc _docs
 	find . \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
 # The stamps: reinstalled only when the requirements change.

@@ -113,6 +113,7 @@ from .indexing.update import (
 )
 from .pipeline.answer import (
     Answer as Answer,
+    AnswerStream as AnswerStream,
     ModelError as ModelError,
 )
 from .pipeline.pipeline import (
@@ -120,6 +121,9 @@ from .pipeline.pipeline import (
 )
 from .pipeline.trace_data import (
     trace as trace,
+)
+from .agent.flow import (
+    Agent as Agent,
 )
 from .evaluation.comparison import (
     compare as compare,

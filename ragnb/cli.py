@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 # %% auto #0
-__all__ = ['QUESTION_LINE', 'DEMO_QUESTION', 'make_parser', 'main']
+__all__ = ['QUESTION_LINE', 'DEMO_QUESTION', 'DEMO_EVIDENCE', 'make_parser', 'main']
 
 # %% ../nbs/99_cli/cli.ipynb #acdd67cc
 from .documents.span import InputError, RagnbError
@@ -30,12 +30,67 @@ class _Parser(argparse.ArgumentParser):
 # %% ../nbs/99_cli/cli.ipynb #12bc2025
 def _add_index(parser: argparse.ArgumentParser) -> None:
     "Where the index is, and how results are printed."
-    parser.add_argument("--index", default=".ragnb", metavar="DIR", help="folder of the index (default: .ragnb)")
+    parser.add_argument("--index", default=".ragnb", metavar="DIR",
+                        help="folder, or opensearch://host:port/NAME (default: .ragnb)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
-def _add_ollama(parser: argparse.ArgumentParser) -> None:
-    "Where models are."
-    parser.add_argument("--base-url", metavar="URL", help="of the Ollama server (default: http://localhost:11434)")
+
+# %% ../nbs/99_cli/cli.ipynb #0d46e273
+def _add_embedding(parser: argparse.ArgumentParser) -> None:
+    "Where the embedding is, and how it is asked."
+    add = parser.add_argument
+    add("--base-url", metavar="URL", help="of the model server (default: for an embedding where it was when the index "
+        "was made, else OLLAMA_HOST, else http://localhost:11434)")
+    add("--embed-base-url", metavar="URL", help="of the embedding's server, when that is another one")
+    add("--timeout", type=float, metavar="SECONDS", help="of a call to a model server (default: 120)")
+    add("--query-prefix", metavar="TEXT", help="put before a question when it is embedded, as e5, bge or nomic-embed "
+        "want it; kept in the index")
+    add("--document-prefix", metavar="TEXT", help="put before a chunk when it is embedded; kept in the index")
+    add("--embed-option", action="append", default=[], metavar="KEY=VALUE", help="of the embedding: "
+        "embed_batch_size=64, num_workers=2, dims=512, truncate=true, keep_alive=10m, …; may be repeated")
+
+def _add_llm(parser: argparse.ArgumentParser) -> None:
+    "How the chat model is asked."
+    add = parser.add_argument
+    add("--think", action=argparse.BooleanOptionalAction, default=None,
+        help="let a model that can do so think before it answers, or not (default: as the model does)")
+    add("--num-ctx", type=int, metavar="N", help="tokens of the model's window (default: what the prompt needs)")
+    add("--llm-option", action="append", default=[], metavar="KEY=VALUE", help="of the chat model: temperature=0, "
+        "seed=7, answer_tokens=2048, keep_alive=10m, retries=5, api_key=…, …; may be repeated")
+
+# %% ../nbs/99_cli/cli.ipynb #cb5459fb
+def _key_values(name: str, given: Sequence[str]) -> dict[str, Any]:
+    "Options of the form KEY=VALUE."
+    import yaml
+    out: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip().isidentifier():
+            raise InputError(f"{name} must look like KEY=VALUE, got {text!r}")
+        try:
+            out[key.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            out[key.strip()] = value
+    return out
+
+def _llm_options(args: argparse.Namespace) -> dict[str, Any]:
+    "Options of the chat model, for `resolve_llm`."
+    named = {"think": args.think, "num_ctx": args.num_ctx, "timeout": args.timeout}
+    return {k: v for k, v in named.items() if v is not None} | _key_values("--llm-option", args.llm_option)
+
+def _embed_options(args: argparse.Namespace) -> dict[str, Any]:
+    "Options of the embedding, for `resolve_embedding`."
+    named = {"query_prefix": args.query_prefix, "text_prefix": args.document_prefix, "timeout": args.timeout}
+    more = _key_values("--embed-option", args.embed_option)
+    if "document_prefix" in more:
+        more["text_prefix"] = more.pop("document_prefix")
+    return {k: v for k, v in named.items() if v is not None} | more
+
+def _embed_url(args: argparse.Namespace) -> str | None:
+    "Where the embedding is; an address of a server with OpenAI's interface is not that of an Ollama."
+    chat = getattr(args, "llm", None) or getattr(args, "contexts", None) or ""
+    others = chat.startswith("openai-like:") and not str(args.embed).startswith("openai-like:")
+    return args.embed_base_url or (None if others else args.base_url)
 
 # %% ../nbs/99_cli/cli.ipynb #58c37717
 _POLICIES = ("none, neighbors:N, siblings:N, parent, adaptive, pages:N, document:N, doc_type, section, segments, "
@@ -78,12 +133,12 @@ def _add_context(parser: argparse.ArgumentParser) -> None:
     add("--compress", metavar="N", help="keep only the sentences that matter, N characters in all; "
         "llm:N lets the model choose them")
     add("--no-reorder", action="store_true", help="keep the context best first")
-    add("--llm", help="ollama:MODEL writes the answer")
+    add("--llm", help="ollama:MODEL or openai-like:MODEL writes the answer")
 
 def _add_question(parser: argparse.ArgumentParser) -> None:
     "A question, and the pipeline that answers it."
     parser.add_argument("question", help="in quotes")
-    for add in (_add_index, _add_ollama, _add_retrieval, _add_context):
+    for add in (_add_index, _add_embedding, _add_llm, _add_retrieval, _add_context):
         add(parser)
     parser.add_argument("--html", metavar="FILE", help="write the trace as a page")
 
@@ -96,16 +151,18 @@ def _add_wait(parser: argparse.ArgumentParser) -> None:
 def _add_source(parser: argparse.ArgumentParser) -> None:
     "Documents, and how they are indexed."
     _add_index(parser)
-    _add_ollama(parser)
+    _add_embedding(parser)
+    _add_llm(parser)
     add = parser.add_argument
     add("path", help="folder or file (.md, .txt, .jsonl, .pdf, .csv; with ragnb[files] .html, .docx, .pptx, .xlsx, "
         ".hwp, .hwpx)")
-    add("--embed", help="ngram, ollama:MODEL or onnx:FOLDER (default: that of the index, ngram for a new one)")
+    add("--embed", help="ngram, ollama:MODEL, openai-like:MODEL or onnx:FOLDER "
+        "(default: that of the index, ngram for a new one)")
     add("--split", help="units (for multi-scale retrieval), parent-child, parent-child:800/100,200/30, sentence, "
         "records, structure, structure:RULES, titled:SPLITTER or contexts:SPLITTER; sizes count characters, or tokens "
         "of a tokenizer after @, as in chunks:200/20@cl100k_base or units@cl100k_base "
         "(default: that of the index, units for a new one)")
-    add("--contexts", metavar="MODEL", help="ollama:MODEL writes a context for each chunk; "
+    add("--contexts", metavar="MODEL", help="ollama:MODEL or openai-like:MODEL writes a context for each chunk; "
         "what it wrote is kept in the index folder and asked for once")
     add("--force", action="store_true", help="make the index anew")
     add("--quiet", action="store_true", help="no progress bar")
@@ -130,8 +187,8 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--budgets", default="500,1000,2000,4000", metavar="N,N",
         help="characters of context (default: 500,1000,2000,4000)")
     add("--qrels", metavar="FILE", help="rank whole documents against these (query-id corpus-id score)")
-    add("--embed", default="ngram", help="ngram, ollama:MODEL or onnx:FOLDER (default: ngram)")
-    add("--llm", help="ollama:MODEL for rerankers and query plans")
+    add("--embed", default="ngram", help="ngram, ollama:MODEL, openai-like:MODEL or onnx:FOLDER (default: ngram)")
+    add("--llm", help="ollama:MODEL or openai-like:MODEL for rerankers and query plans")
     add("--limit", type=int, metavar="N", help="ask only so many of the questions, the same ones every time")
     add("--out", default="out/eval", metavar="DIR", help="where results go (default: out/eval)")
     add("--cache", default=".ragnb-cache", metavar="DIR", help="where indexes are kept for the next run "
@@ -146,7 +203,8 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
         "(default: evidence_recall, or nDCG@10 for ranked documents)")
     add("--json", action="store_true", help="print JSON")
     add("--quiet", action="store_true", help="no progress bar")
-    _add_ollama(parser)
+    _add_embedding(parser)
+    _add_llm(parser)
 
 # %% ../nbs/99_cli/cli.ipynb #951b53a1
 def _add_records(parser: argparse.ArgumentParser) -> None:
@@ -158,8 +216,38 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--domain", help="collection, such as hr_labor, written into every row")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
+# %% ../nbs/99_cli/cli.ipynb #a7d08d51
+def _add_library(parser: argparse.ArgumentParser) -> None:
+    "One index or a folder of collections, and what of it may be read."
+    add = parser.add_argument
+    add("--index", default=".ragnb", metavar="DIR", help="an index, or a folder of collections (default: .ragnb)")
+    add("--where", action="append", metavar="COND", help="only chunks whose metadata fulfil this, as of ask")
+
+def _add_chat(parser: argparse.ArgumentParser) -> None:
+    "Whom to talk with, about what."
+    _add_library(parser)
+    add = parser.add_argument
+    add("--base-url", metavar="URL", help="of the model server (default: the client's own)")
+    add("--timeout", type=float, metavar="SECONDS", help="for each call of a model")
+    _add_llm(parser)
+    add("--llm", help="ollama:MODEL for every step (default: none, the passages are shown)")
+    add("--step", action="append", default=[], metavar="STEP=MODEL", help="another model for one step: rewrite, route, "
+        "plan, grade, answer or judge; STEP=none leaves it to its rule; may be repeated (default: grade=none)")
+    add("--routes", metavar="FILE", help="JSON of the routes (default: setup, troubleshooting, general)")
+    add("--attempts", type=int, default=2, metavar="N", help="plans at most, 1 to 10 (default: 2)")
+    add("--no-choice", action="store_true", help="do not ask which documents to read")
+    add("--history", metavar="FILE", help="go on with this conversation, and write the turns into it")
+
+def _add_mcp(parser: argparse.ArgumentParser) -> None:
+    "What is served, and how much of it."
+    _add_library(parser)
+    parser.add_argument("--budget", type=int, default=20_000, metavar="N",
+                        help="characters read for one question (default: 20000)")
+
+
 # %% ../nbs/99_cli/cli.ipynb #9b26dd9b
 DEMO_QUESTION: str = "입사 1년차 직원의 연차는 며칠인가요?"
+DEMO_EVIDENCE: tuple[str, str] = ("hr_labor/leave.md", "연차는 15일입니다")   # A document of the sample, a quote from it
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -175,6 +263,8 @@ def make_parser() -> argparse.ArgumentParser:
     trace.add_argument("--history", metavar="FILE", help="a conversation to go on with")
     for asked in (ask, trace):
         _add_question(asked)
+    _add_chat(commands.add_parser("chat", help="talk with the agent: it plans, asks back, answers and judges"))
+    _add_mcp(commands.add_parser("mcp", help="serve search and reading to agents (Model Context Protocol, stdio)"))
     _add_records(commands.add_parser("records", help="turn raw statutes, interpretations, rulings and Q&A into JSONL"))
     _add_index(commands.add_parser("info", help="what is in an index, or in each collection"))
     _add_index(commands.add_parser("ls", help="the documents of an index"))
@@ -265,8 +355,11 @@ def _print_collections(statistics: Mapping[str, Mapping[str, Any]], as_json: boo
 # %% ../nbs/99_cli/cli.ipynb #d85f4a6f
 def _index_settings(args: argparse.Namespace) -> dict[str, Any]:
     "Arguments of `update_index`."
-    return {"embed": args.embed, "parser": args.split, "contexts": args.contexts, "force": args.force,
-            "base_url": args.base_url, "show_progress": not args.quiet and sys.stderr.isatty(), "wait": args.wait}
+    from ragnb.models.llm import resolve_llm
+    return {"embed": args.embed, "parser": args.split, "force": args.force,
+            "contexts": resolve_llm(args.contexts, args.base_url, **_llm_options(args)),
+            "base_url": _embed_url(args), "embed_options": _embed_options(args),
+            "show_progress": not args.quiet and sys.stderr.isatty(), "wait": args.wait}
 
 def _index_all(args: argparse.Namespace) -> None:
     "ragnb index --all"
@@ -308,7 +401,7 @@ def _index(args: argparse.Namespace) -> None:
           f"peak memory {facts['peak_memory_mib']:,} MiB{skipped}")
 
 # %% ../nbs/99_cli/cli.ipynb #1e3bf504
-def _budget(args: argparse.Namespace) -> dict[str, Any]:
+def _budget(args: argparse.Namespace, llm: Any) -> dict[str, Any]:
     "Size of the context and its unit."
     if args.budget_share is None:
         if args.model:
@@ -319,7 +412,7 @@ def _budget(args: argparse.Namespace) -> dict[str, Any]:
         raise InputError("--budget-share gives the budget in tokens: leave out --budget, and --tokenizer characters")
     if not (args.model or args.llm):
         raise InputError("--budget-share needs a model: --llm ollama:MODEL or --model NAME")
-    return {"budget": budget_for(args.model or args.llm, args.budget_share),
+    return {"budget": budget_for(args.model or llm, args.budget_share),
             "tokenizer": args.tokenizer or "cl100k_base"}
 
 # %% ../nbs/99_cli/cli.ipynb #47cf7f32
@@ -330,13 +423,14 @@ def _pipeline(args: argparse.Namespace) -> Any:
     from ragnb.pipeline.pipeline import Pipeline
     from ragnb.retrieval.hybrid import check_question
     _check_text("question", check_question(args.question))
-    index = Index.open(args.index, args.embed, base_url=args.base_url)
+    index = Index.open(args.index, args.embed, base_url=_embed_url(args), embed_options=_embed_options(args))
+    llm = resolve_llm(args.llm, args.base_url, **_llm_options(args))
     counts = {name: getattr(args, name) for name in ("top_k", "expand_top_k", "max_chunks", "passage_size")}
     given = {name: n for name, n in counts.items() if n is not None}
     return Pipeline.from_index(
         index, retriever=args.retrieve, reranker=args.rerank, policy=args.policy, builder=args.context,
-        compressor=args.compress, llm=resolve_llm(args.llm, args.base_url), reorder=not args.no_reorder,
-        where=args.where, cut=args.cut, as_of=args.as_of, **given, **_budget(args))
+        compressor=args.compress, llm=llm, reorder=not args.no_reorder,
+        where=args.where, cut=args.cut, as_of=args.as_of, **given, **_budget(args, llm))
 
 # %% ../nbs/99_cli/cli.ipynb #e076a493
 def _answer_facts(answer: Any) -> dict[str, Any]:
@@ -350,7 +444,7 @@ def _answer_facts(answer: Any) -> dict[str, Any]:
         marks.append({"number": mark.number, "id": mark.passage and mark.passage.id, "spans": spans})
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated,
             "passages": passages, "citations": marks,
-            "context": answer.context.text, "dropped": list(answer.context.dropped),
+            "context": answer.context.text, "dropped": list(answer.context.dropped), "note": answer.context.note,
             "stats": asdict(answer.expansion.stats)}
 
 # %% ../nbs/99_cli/cli.ipynb #3ab3f613
@@ -377,16 +471,33 @@ def _asked(pipeline: Any, args: argparse.Namespace, history: Any) -> tuple[Any, 
     except ModelError as error:
         return error.answer, error
 
+def _streamed(pipeline: Any, args: argparse.Namespace, history: Any) -> tuple[Any, Exception | None]:
+    "The answer, shown while it is written."
+    from ragnb.pipeline.answer import ModelError
+    from ragnb.pipeline.trace_data import visible
+    try:
+        stream = pipeline.stream(args.question, history)
+        for piece in stream:
+            print(visible(piece), end="", flush=True)
+        print()
+        return stream.answer, None
+    except ModelError as error:
+        print("\n")
+        return error.answer, error
+
 def _with_error(facts: dict[str, Any], error: Exception | None) -> dict[str, Any]:
     "JSON values, with the reason where the model failed."
     return facts if error is None else facts | {"error": str(error)}
 
 # %% ../nbs/99_cli/cli.ipynb #3ded0790
-def _print_answer(answer: Any) -> None:
+def _print_answer(answer: Any, shown: bool = False) -> None:
     "The text of an answer, and the sources of a model's."
     from ragnb.context.labels import place_label
     from ragnb.pipeline.trace_data import visible
-    print(visible(answer.text) if answer.text else "nothing was found")
+    if not shown:
+        print(visible(answer.text) if answer.text or answer.passages else "nothing was found")
+    if answer.context.note:
+        print(f"note: {answer.context.note}", file=sys.stderr)
     if answer.generated:
         sources = {source.number: source.passage for source in reversed(answer.context.sources)}
         print("\n" + "\n".join(f"[{n}] {visible(place_label(sources[n]))}" for n in sorted(sources)))
@@ -398,7 +509,8 @@ def _print_answer(answer: Any) -> None:
 def _ask(args: argparse.Namespace) -> None:
     "ragnb ask"
     pipeline, history = _pipeline(args), _conversation(args)
-    answer, error = _asked(pipeline, args, history)
+    live = pipeline.llm is not None and sys.stdout.isatty() and not args.json
+    answer, error = (_streamed if live else _asked)(pipeline, args, history)
     _write_page(answer, pipeline, args)
     if history is not None and error is None:
         from ragnb.context.sources import display_docs
@@ -408,7 +520,7 @@ def _ask(args: argparse.Namespace) -> None:
     if args.json:
         _print_json(_with_error(_answer_facts(answer), error))
     else:
-        _print_answer(answer)
+        _print_answer(answer, shown=live and error is None)
     if error is not None:
         raise error
 
@@ -425,6 +537,47 @@ def _trace(args: argparse.Namespace) -> None:
         print(trace(answer).table(), "", visible(answer.context.text), sep="\n")
     if error is not None:
         raise error
+
+# %% ../nbs/99_cli/cli.ipynb #63bd4757
+def _step_models(args: argparse.Namespace) -> dict[str, Any]:
+    "The models of single steps."
+    from ragnb.models.llm import resolve_llm
+    models: dict[str, Any] = {"grade": None}
+    for given in args.step:
+        name, equals, spec = given.partition("=")
+        if not equals or not spec:
+            raise InputError(f"--step needs STEP=MODEL, got {given!r}")
+        models[name] = None if spec == "none" else resolve_llm(spec, args.base_url, **_llm_options(args))
+    return models
+
+def _chat(args: argparse.Namespace) -> None:
+    "ragnb chat"
+    from ragnb.agent.chat import Chat
+    from ragnb.agent.flow import Agent
+    from ragnb.agent.library import Library
+    from ragnb.agent.routes import DEFAULT_ROUTES, read_routes
+    from ragnb.models.llm import resolve_llm
+    library = Library.open(args.index, where=args.where)
+    routes = read_routes(args.routes) if args.routes else DEFAULT_ROUTES
+    llm = resolve_llm(args.llm, args.base_url, **_llm_options(args))
+    agent = Agent(library, llm, _step_models(args), routes=routes, step_timeout=args.timeout,
+                  max_attempts=args.attempts, ask_user=not args.no_choice)
+
+    def show(text: str) -> None:
+        print(text, end="", flush=True)
+
+    def save(history: Any) -> None:
+        if args.history:
+            history.save(args.history)
+    Chat(agent, input if sys.stdin.isatty() else lambda prompt: input(), show, _conversation(args), save).run()
+
+# %% ../nbs/99_cli/cli.ipynb #9d60f308
+def _mcp(args: argparse.Namespace) -> None:
+    "ragnb mcp"
+    from ragnb.agent.library import Library
+    from ragnb.agent.mcp_server import make_mcp_server
+    from ragnb.agent.tools import ReadingTools
+    make_mcp_server(ReadingTools(Library.open(args.index, where=args.where), args.budget, most_calls=50)).run("stdio")
 
 # %% ../nbs/99_cli/cli.ipynb #db097d95
 def _records(args: argparse.Namespace) -> None:
@@ -490,36 +643,41 @@ def _sample_data(given: str | None) -> Path:
         raise InputError(f"no sample data in {str(given)!r}: give --data, a folder with corpus and questions")
     return sample_data()
 
-def _head(text: str, most: int = 16) -> str:
-    "The first lines of a long text."
-    lines = text.splitlines()
-    if len(lines) <= most:
-        return text
-    return "\n".join([*lines[:most], f"… and {len(lines) - most} more; all of them are in the page"])
-
 # %% ../nbs/99_cli/cli.ipynb #23a42a44
+def _demo_question(args: argparse.Namespace, texts: Mapping[str, str]) -> Any:
+    "The demo's own question with its evidence; None for another question or other documents."
+    from ragnb.evaluation.datasets import Evidence, Question, find_quote
+    doc_id, quote = DEMO_EVIDENCE
+    if args.question != DEMO_QUESTION or texts.get(doc_id, "").count(quote) != 1:
+        return None
+    return Question("demo", args.question, (Evidence(doc_id, find_quote(texts[doc_id], quote), quote),))
+
+
 def _demo(args: argparse.Namespace) -> None:
     "ragnb demo"
     from ragnb.documents.files import read_documents
     from ragnb.indexing.update import update_index
     from ragnb.pipeline.pipeline import Pipeline
-    from ragnb.pipeline.trace_data import trace, visible
+    from ragnb.pipeline.trace_data import trace
     from ragnb.evaluation.datasets import load_questions
+    from ragnb.evaluation.demo import demo_lines, fixed_size
     from ragnb.evaluation.measures import evaluate
-    data, out = _sample_data(args.data), Path(args.out)
+    data, out, bars = _sample_data(args.data), Path(args.out), sys.stderr.isatty()
     index, _ = update_index(data / "corpus", out / "index")
     pipeline = Pipeline.from_index(index)
     answer = pipeline.ask(args.question)
-    why = trace(answer)
-    print(f"질문  {visible(args.question)}\n")
-    print(f"## 왜 이 조각들인가 (why each chunk is here)\n\n{_head(why.table())}\n")
-    print(f"## 문맥 (the context, {answer.context.size:,} characters)\n\n{visible(answer.context.text)}\n")
-    questions = load_questions(data / "questions", {d.id_: d.text for d in read_documents(data / "corpus", [])})
-    result = evaluate(pipeline.passages, questions, show_progress=sys.stderr.isatty())
-    held, name = round(result.values("containment").sum()), "multi-scale" if index.multiscale else "hybrid, neighbors:1"
-    print(f"gold questions, {name}: the context holds all the evidence of {held} of {len(questions)} "
-          f"(mean evidence recall {result.mean():.3f} at {result.mean('characters'):,.0f} characters)")
-    print(f"index: {len(index.doc_ids)} documents in {out / 'index'}\npage:  {why.write(out / 'demo.html').resolve()}")
+    documents = list(read_documents(data / "corpus", []))
+    texts = {d.id_: d.text for d in documents}
+    questions = load_questions(data / "questions", texts)
+    plain = fixed_size(documents, index.embed_model)
+    found = {"multi-scale" if index.multiscale else "hybrid, neighbors:1": pipeline,
+             "vectors over chunks of 500 characters": plain}
+    found = {name: evaluate(way.passages, questions, show_progress=bars) for name, way in found.items()}
+    outlines = index.store.get_outlines({p.doc_id: None for p in answer.passages}).found
+    print("\n".join(demo_lines(answer, outlines, found, _demo_question(args, texts), sys.stdout.isatty())))
+    page = trace(answer).write(out / "demo.html").resolve()
+    print(f"\nindex: {len(index.doc_ids)} documents in {out / 'index'}")
+    print(f"page:  {page}  (every passage, and why it is there)")
 
 # %% ../nbs/99_cli/cli.ipynb #8d23fafa
 def _budgets(text: str) -> tuple[int, ...]:
@@ -608,8 +766,8 @@ def _eval(args: argparse.Namespace) -> None:
     has_evidence = any(q.evidence for q in dataset.questions)
     documents = bool(args.qrels) or bool(dataset.qrels) and not has_evidence
     plan = RunPlan(dataset, _budgets(args.budgets), args.embed, args.cache, out / "runs", documents,
-                   args.tokenizer, args.base_url)
-    llm = resolve_llm(args.llm, args.base_url)
+                   args.tokenizer, _embed_url(args), _embed_options(args))
+    llm = resolve_llm(args.llm, args.base_url, **_llm_options(args))
     runs = run_strategies(plan, args.strategy, llm=llm, workers=args.workers, show_progress=show)
     written = write_results(runs, dataset, out)
     _plot_results(written, runs)
@@ -631,7 +789,7 @@ def _one_line(error: BaseException) -> str:
 # %% ../nbs/99_cli/cli.ipynb #d497a660
 def _failed(error: Exception) -> int:
     "Print a foreseen error and return its exit code; any other is raised again."
-    is_service = type(error).__module__.split(".")[0] in ("httpx", "ollama", "chromadb")
+    is_service = type(error).__module__.split(".")[0] in ("httpx", "ollama", "openai", "chromadb")
     if not is_service and not isinstance(error, (RagnbError, ValueError, OSError)):
         raise error
     told = _one_line(error)
@@ -640,7 +798,7 @@ def _failed(error: Exception) -> int:
     if is_service:
         told = f"a service did not answer as expected: {told}"
     print(f"ragnb: {told}", file=sys.stderr)
-    return 3 if is_service or isinstance(error, ConnectionError) else 2
+    return 3 if is_service or isinstance(error, (ConnectionError, TimeoutError)) else 2
 
 # %% ../nbs/99_cli/cli.ipynb #081147a8
 def _refuse_empty(args: argparse.Namespace) -> None:
@@ -666,7 +824,7 @@ def main(
     _show_anything()
     args = make_parser().parse_args(argv)
     commands = {"index": _index, "ask": _ask, "trace": _trace, "info": _info, "ls": _ls, "remove": _remove,
-                "records": _records, "demo": _demo, "eval": _eval}
+                "records": _records, "demo": _demo, "eval": _eval, "chat": _chat, "mcp": _mcp}
     try:
         _refuse_empty(args)
         commands[args.command](args)

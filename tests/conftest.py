@@ -59,3 +59,24 @@ def hr_chunks(tmp_path_factory):
     from ragnb.indexing.update import update_index
     folder = tmp_path_factory.mktemp("hr") / "chunks"
     return update_index(SAMPLE / "corpus/hr_labor", folder, parser="parent-child", show_progress=False)[0]
+
+
+@pytest.fixture(scope="session")
+def opensearch_url() -> str:
+    """The address of a real OpenSearch; a test marked `cluster` fails where there is none."""
+    import subprocess
+    import sys
+    url = os.environ.get("RAGNB_OPENSEARCH", "")
+    if not url:
+        told = subprocess.run([sys.executable, str(ROOT / "tools/opensearch.py"), "url"], capture_output=True, text=True)
+        url = told.stdout.strip()
+    if not url:
+        pytest.fail("no OpenSearch: start one with `make opensearch`, or set RAGNB_OPENSEARCH=http://host:port")
+    return url
+
+
+@pytest.fixture(scope="session")
+def opensearch_client(opensearch_url):
+    """A client of it."""
+    from opensearchpy import OpenSearch
+    return OpenSearch(opensearch_url.split(","), timeout=60)

@@ -7,7 +7,7 @@ from llama_index.core.schema import Document, NodeWithScore
 
 import ragnb
 from ragnb import (
-    Address, Answer, Bm25Retriever, ChromaStore, Compressor, ContextualNodeParser, Conversation, DebugContextBuilder, DuplicateIdError,
+    Address, Agent, Answer, AnswerStream, Bm25Retriever, ChromaStore, Compressor, ContextualNodeParser, Conversation, DebugContextBuilder, DuplicateIdError,
     Expander, ExpandPostprocessor, HeadingNodeParser, HierarchicalRetriever, HybridRetriever, HydeRetriever, Index, IndexMismatchError,
     InputError, LlmContextNodeParser, LLMReranker, LongContextReorderPostprocessor, MemoryStore, MissingChunkError, ModelError, MultiQueryRetriever, MultiScaleRetriever,
     NgramEmbedding, OnnxEmbedding, Outline, ParentChildNodeParser, Passage, Pipeline, QANodeParser, RagnbError, RankedContextBuilder,
@@ -15,6 +15,7 @@ from ragnb import (
     UnitNodeParser, VectorRetriever, adaptive, by_doc_type, compare, evaluate, expand_dicts, index_documents, load_dataset, neighbors,
     pages, parent, read_documents, resolve_embedding, resolve_llm, sample_data, section, siblings, trace, update_index,
 )
+from ragnb.agent.tools import ReadingTools
 
 
 def ask(folder: Path, work: Path) -> Answer:
@@ -27,6 +28,8 @@ def ask(folder: Path, work: Path) -> Answer:
     trace(answer).write(work / "why.html")
     talk = Conversation()
     talk.add(answer.question, answer.text, answer.passages)
+    stream: AnswerStream = pipeline.stream(answer.question)
+    print(*stream, stream.answer.text)
     return pipeline.ask("반차는 몇 시간인가요?", talk)
 
 
@@ -46,6 +49,14 @@ def parts(folder: Path, work: Path) -> list[NodeWithScore]:
     postprocessor = ExpandPostprocessor(store=chunks.store, policy="neighbors:1")
     wide = postprocessor.postprocess_nodes(hybrid.retrieve("연차"), query_str="연차")
     return LongContextReorderPostprocessor(together="doc_id").postprocess_nodes(wide)
+
+
+def decide(folder: Path) -> str:
+    """Ask with decisions on the way, and let another agent read."""
+    state = Agent(folder, max_attempts=2).ask("연차는 며칠인가요?", Conversation())
+    tools = ReadingTools(folder, budget=2_000)
+    print(state.status, [str(event) for event in state.events], [tool.metadata.name for tool in tools.as_tools()])
+    return tools.search("연차") + tools.get_neighbor_chunks("leave.md", 3, "after", 2)
 
 
 def choose(folder: Path) -> str:

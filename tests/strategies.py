@@ -14,12 +14,12 @@ SLOW = os.environ.get("RAGNB_SLOW", "") not in ("", "0")
 
 
 def examples(
-    quick: int = 100,         # A third of these is drawn in the default mode
+    quick: int = 100,         # A fifth of these is drawn in the default mode
     slow: int | None = None,  # Examples with RAGNB_SLOW=1; 20 times `quick` when not given
 ) -> settings:                # To be used as a decorator
     """Settings of one property test."""
     return settings(
-        max_examples=(slow or 20 * quick) if SLOW else max(5, quick // 3),
+        max_examples=(slow or 20 * quick) if SLOW else max(5, quick // 5),
         derandomize=not SLOW,
         database=None,
         deadline=None,

@@ -58,6 +58,7 @@ def test_editors_complete_methods() -> None:
     assert "update_index" in {c.name for c in jedi.Script(source, path=ROOT / "user.py").complete(1, len(source))}
 
 
+@pytest.mark.heavy
 def test_a_users_script_has_no_type_error() -> None:
     command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "--level", "error", "tests/front_door.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)

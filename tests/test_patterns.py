@@ -19,6 +19,7 @@ def attacked(length: int, limit: float, choices: int) -> subprocess.CompletedPro
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=HERE.parent, timeout=300)
 
 
+@pytest.mark.heavy
 def test_the_collection_finds_what_stands_anywhere() -> None:
     """Module globals, tuples of patterns, and `re.search("…")` inside a function."""
     found = {(module, pattern.pattern) for module, pattern, _ in patterns()}
@@ -36,6 +37,7 @@ def test_an_attack_is_made_from_the_alphabet_of_its_pattern() -> None:
     assert {pump for _, pump in attacks(tail)} & {"\n", "\r", "\r\t", "\n\t"}
 
 
+@pytest.mark.heavy
 def test_no_pattern_is_kept_busy() -> None:
     """A quadratic pattern needs some 10 CPU seconds for 40,000 characters, a linear one milliseconds."""
     done = attacked(40_000, 4.0, 1)

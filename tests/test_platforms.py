@@ -88,6 +88,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.mark.heavy
 def test_the_wheel_holds_the_package_its_types_and_the_sample_data(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
@@ -100,6 +101,7 @@ def test_the_wheel_holds_the_package_its_types_and_the_sample_data(wheel: Path) 
     assert {"files", "plots", "parquet", "peers", "dev"} <= set(metadata.get_all("Provides-Extra"))
 
 
+@pytest.mark.heavy
 def test_an_installed_package_finds_its_sample_data(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")

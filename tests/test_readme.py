@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -14,6 +16,7 @@ def blocks(text: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
 
 
+@pytest.mark.heavy
 def test_the_readmes_python_runs_as_pasted(tmp_path):
     """One process, top to bottom, in the repository root; it prints what the README shows and leaves nothing behind."""
     found = blocks((ROOT / "README.md").read_text(encoding="utf-8"))

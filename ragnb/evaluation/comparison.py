@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, replace, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -296,7 +296,8 @@ class RunPlan:
     keep: str | Path | None = None      # Folder of finished runs; not kept when None
     by_documents: bool = False          # Rank whole documents against the qrels
     tokenizer: str | None = None        # Count tokens too
-    base_url: str | None = None         # Of the Ollama server
+    base_url: str | None = None         # Of the embedding's server
+    embed_options: Mapping[str, Any] = field(default_factory=dict)  # See `resolve_embedding`
     depth: int = 100                    # Documents ranked, with `by_documents`
 
     def __post_init__(self) -> None:
@@ -308,13 +309,14 @@ class RunPlan:
     def key(self, strategy: Strategy) -> str:
         "Hash of everything that decides the result of a strategy."
         spec = replace(strategy, name="-").spec
-        decides = [__version__, self.dataset.version, spec, list(self.budgets), self.embed, self.by_documents]
+        decides = [__version__, self.dataset.version, spec, list(self.budgets), self.embed, self.by_documents,
+                   *([dict(self.embed_options)] if self.embed_options else [])]
         return hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #264527cc
 def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, advance: Callable[[int], Any]) -> list[Run]:
     "Run strategies that share an index, and keep each result."
-    cache = IndexCache(plan.cache, plan.base_url)
+    cache = IndexCache(plan.cache, plan.base_url, embed_options=plan.embed_options)
     wanted = [as_document_strategy(s, plan.depth) for s in strategies] if plan.by_documents else strategies
     systems = [build_system(s, plan.dataset, cache, embed=plan.embed, llm=llm, fill=max(plan.budgets)) for s in wanted]
     if plan.by_documents:

@@ -12,7 +12,7 @@ import re
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ __all__ = ['PRESETS', 'DEFAULT_STRATEGY', 'DOCUMENT_STRATEGY', 'Strategy', 'pars
            'resolve_strategies', 'make_grid', 'IndexCache', 'Cost', 'System', 'build_system', 'as_document_strategy']
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #79562691
-from ..documents.span import DuplicateIdError, IndexMismatchError, InputError
+from ..documents.span import check_fields, DuplicateIdError, IndexMismatchError, InputError
 from ..context.builders import Ranking
 from .datasets import Dataset
 
@@ -68,6 +68,7 @@ class Strategy:
     peer: str = ""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for key, least in (("top_k", 1), ("expand_top_k", 0), ("max_chunks", 1)):
             value = getattr(self, key)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -248,6 +249,7 @@ class IndexCache:
     base_url: str | None = None        # Of the Ollama server, for embeddings that need one
     show_progress: bool = False
     in_memory: bool = True             # Copy an index into memory when it is opened: the same answers, sooner
+    embed_options: Mapping[str, Any] = field(default_factory=dict)  # See `resolve_embedding`; not of `ngram`
     _open: dict[str, Any] = field(default_factory=dict, repr=False)
     _temporary: Any = field(default=None, repr=False)
 
@@ -264,11 +266,14 @@ class IndexCache:
     ) -> Any:               # ragnb.indexing.folder_index.Index
         "The index of a dataset."
         from ragnb.indexing.update import index_documents
-        key = hashlib.sha256(json.dumps([_content(dataset), split, embed]).encode()).hexdigest()[:16]
+        options = {} if embed == "ngram" else dict(self.embed_options)
+        decides = [_content(dataset), split, embed, *([options] if options else [])]
+        key = hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]
         if key not in self._open:
             make = partial(
                 index_documents, list(dataset.documents.values()), Path(self.folder) / key, name=dataset.name,
-                embed=embed, parser=split, base_url=self.base_url, show_progress=self.show_progress)
+                embed=embed, parser=split, base_url=self.base_url, embed_options=options,
+                show_progress=self.show_progress)
             try:
                 self._open[key] = make()[0]
             except IndexMismatchError:  # of another version, or damaged: it is only a cache
@@ -368,7 +373,9 @@ def build_system(
     if strategy.peer:
         from ragnb.models.embedding import resolve_embedding
         from ragnb.evaluation.peers import build_peer
-        model = _fitted(resolve_embedding(strategy.embed or embed, cache.base_url), dataset)
+        name = strategy.embed or embed
+        options = {} if name == "ngram" else cache.embed_options
+        model = _fitted(resolve_embedding(name, cache.base_url, **options), dataset)
         return System(strategy, build_peer(strategy.peer, list(dataset.documents.values()), model, fill=fill))
     from ragnb.pipeline.pipeline import Pipeline
     index = cache.index(dataset, strategy.split, strategy.embed or embed)

@@ -5,26 +5,30 @@
 # %% ../../nbs/80_pipeline/answer.ipynb #772ad23d
 from __future__ import annotations
 
+from functools import partial
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 # %% auto #0
-__all__ = ['best_sentence', 'Answer', 'numbered_passages', 'ModelError', 'written', 'awritten']
+__all__ = ['best_sentence', 'Answer', 'numbered_passages', 'ModelError', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
-from ..documents.span import Passage, RagnbError, Span
+from ..documents.arguments import checked
+from ..documents.span import check_fields, Passage, RagnbError, Span
 from ..documents.text import sentence_spans, word_tokens_batch
-from ..models.llm import prompt_template, shorten
+from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
+from ..storage.store import ChunkReader
+from ..retrieval.arguments import check_counts
 from ..retrieval.hybrid import Fusion
 from ..expansion.expander import Expansion
 from ..context.builders import Context, Excerpt, RankedContextBuilder, Source
 from ..context.compress import Compression
 from ..context.source_marks import read_marks, SourceMark
-from ..context.sources import answer_refs
+from ..context.sources import answer_refs, display_docs, DisplayDoc
 
 # %% ../../nbs/80_pipeline/answer.ipynb #8ccbe7ae
 def _shared_words(question: str, texts: Sequence[str]) -> list[float]:
@@ -92,6 +96,9 @@ class Answer:
     generated: bool = False
     compression: Compression | None = None
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @property
     def passages(self) -> list[Passage]:
         "The passages in the context, best first."
@@ -121,6 +128,44 @@ class Answer:
             return found and found[1]
 
         return [ref.as_dict() for ref in answer_refs(self.context, length, mark)]
+
+    def refs(self, n: int = 5, size: int = 1_200) -> list[dict[str, Any]]:
+        """References for a model and a judge: the first sources, each cut around its hit.
+
+        Parameters
+        ----------
+        n : int
+            Sources, at most, >= 1.
+        size : int
+            Characters of one source's text, at most, >= 1; a longer hit stays whole.
+
+        Returns
+        -------
+        list of dict
+            As of `sources`.
+        """
+        check_counts(1, n=n, size=size)
+        return [ref.as_dict() for ref in answer_refs(self.context, size)[:n]]
+
+    def display(self, store: ChunkReader, page_window: int = 0, n_shown: int | None = 5) -> list[DisplayDoc]:
+        """What the reader sees below the answer: whole pages, merged by document.
+
+        Parameters
+        ----------
+        store : ChunkReader
+            Asked at most twice.
+        page_window : int
+            Pages before and after those that were read, >= 0.
+        n_shown : int, optional
+            Passages with a rank up to this are shown; all when None.
+
+        Returns
+        -------
+        list of DisplayDoc
+            In the order of their best passage; `image` of each draws a page of a PDF. `Conversation.add` keeps them
+            as places, so that a later turn shows the same.
+        """
+        return display_docs(self.passages, store, page_window, n_shown=n_shown)
 
 # %% ../../nbs/80_pipeline/answer.ipynb #33fdde38
 def numbered_passages(
@@ -154,39 +199,121 @@ class ModelError(RagnbError, ConnectionError):
         self.answer = answer
 
 
+def _name(llm: Any) -> str:
+    return getattr(llm, "model", None) or type(llm).__name__
+
+
 def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
     "Say which model failed, and why."
-    name = getattr(llm, "model", None) or type(llm).__name__
-    return ModelError(f"the model {name!r} did not answer ({type(error).__name__}: {shorten(str(error), 300)})", answer)
+    where = f" at {llm.api_base}" if getattr(llm, "api_base", None) else ""  # Ollama's errors name it themselves
+    told = f"{type(error).__name__}: {shorten(str(error), 300)}"
+    return ModelError(f"the model {_name(llm)!r}{where} did not answer ({told})", answer)
+
+# %% ../../nbs/80_pipeline/answer.ipynb #090dacf3
+def _answered(llm: Any, said: str, answer: Answer) -> Answer:
+    "An answer with what a model said, without its thoughts; `ModelError` when nothing is left."
+    text = strip_thinking(said)
+    if not text:
+        what = "it only thought (think=False or --no-think turns that off)" if said.strip() else "its text is empty"
+        raise ModelError(f"the model {_name(llm)!r} did not answer: {what}", answer)
+    return replace(answer, text=said if text == said.strip() else text, generated=True)
 
 # %% ../../nbs/80_pipeline/answer.ipynb #a1c048c0
 def written(
     answer: Answer,    # Everything but the model's text
     llm: Any,          # A LlamaIndex LLM; the answer stays as it is when None
     prompt: str,       # With {context_str} and {query_str}
-) -> Answer:           # `ModelError` when the model does not answer
+    timeout: float | None = None,  # Seconds, > 0; None waits as long as it takes
+) -> Answer:           # `ModelError` when the model does not answer, or not in time
     "Let a model write the text of an answer."
     template = prompt_template(prompt)
     if llm is None:
         return answer
     try:
-        text = llm.predict(template, context_str=answer.context.text, query_str=answer.question)
+        ask = partial(llm.predict, template, context_str=answer.context.text, query_str=answer.question)
+        text = within(timeout, ask)
     except Exception as error:
         raise _model_error(llm, error, answer) from error
-    return replace(answer, text=text, generated=True)
+    return _answered(llm, text, answer)
 
 # %% ../../nbs/80_pipeline/answer.ipynb #16b8afbb
 async def awritten(
     answer: Answer,
     llm: Any,
     prompt: str,
+    timeout: float | None = None,
 ) -> Answer:    # That of `written`
     "Let a model write the text of an answer, without blocking."
     template = prompt_template(prompt)
     if llm is None:
         return answer
     try:
-        text = await llm.apredict(template, context_str=answer.context.text, query_str=answer.question)
+        ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.question)
+        text = await awithin(timeout, ask)
     except Exception as error:
         raise _model_error(llm, error, answer) from error
-    return replace(answer, text=text, generated=True)
+    return _answered(llm, text, answer)
+
+# %% ../../nbs/80_pipeline/answer.ipynb #0694beba
+class AnswerStream:
+    """The text of an answer, piece by piece; `for` and `async for` both read it.
+
+    Parameters
+    ----------
+    answer : Answer
+        Everything but the model's text. When the stream has ended, the whole answer.
+    llm : LLM or None
+        Without one the numbered passages are the only piece.
+    prompt : str
+        With `{context_str}` and `{query_str}`.
+
+    Raises
+    ------
+    ModelError
+        While it is read, when the model does not answer; the error holds the answer up to there.
+    """
+
+    @checked
+    def __init__(self, answer: Answer, llm: Any, prompt: str) -> None:
+        self.answer, self._llm = answer, llm
+        self._template, self._said, self._shown = prompt_template(prompt), "", ThoughtFilter()
+
+    @property
+    def _values(self) -> dict[str, str]:
+        return {"context_str": self.answer.context.text, "query_str": self.answer.question}
+
+    def _piece(self, piece: str) -> str:
+        "What can be shown of a piece."
+        self._said += piece or ""
+        return self._shown.feed(piece or "")
+
+    def _end(self) -> str:
+        "The last piece; the answer is whole now."
+        self.answer = _answered(self._llm, self._said, self.answer)
+        return self._shown.feed("", last=True)
+
+    def __iter__(self) -> Iterator[str]:
+        if self._llm is None:
+            yield self.answer.text
+            return
+        try:
+            for piece in self._llm.stream(self._template, **self._values):
+                if shown := self._piece(piece):
+                    yield shown
+        except Exception as error:
+            raise _model_error(self._llm, error, self.answer) from error
+        if last := self._end():
+            yield last
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        if self._llm is None:
+            yield self.answer.text
+            return
+        try:
+            async for piece in await self._llm.astream(self._template, **self._values):
+                if shown := self._piece(piece):
+                    yield shown
+        except Exception as error:
+            raise _model_error(self._llm, error, self.answer) from error
+        if last := self._end():
+            yield last

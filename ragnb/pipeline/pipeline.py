@@ -19,7 +19,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 __all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'with_edition', 'Reader', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #75241910
-from ..documents.span import InputError, Passage, Why
+from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT
 from ..storage.filtered import filtered_store
@@ -31,7 +31,7 @@ from ..context.builders import Context, ContextBuilder, PassageRanking, RankedCo
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
 from ..indexing.folder_index import Index
-from .answer import Answer, awritten, numbered_passages, written
+from .answer import Answer, AnswerStream, awritten, numbered_passages, written
 from ragnb.pipeline.engines import (
     CHAT_SETTINGS, check_engine_settings, ContextRetriever, JoinContextPostprocessor, order_steps
 )
@@ -237,12 +237,74 @@ async def _acontext(parts: Parts, reader: Reader, bundle: QueryBundle) -> Contex
     answer = await asyncio.to_thread(reader.read, question, await _afind(parts, bundle))
     return answer.context
 
+# %% ../../nbs/80_pipeline/pipeline.ipynb #875149a9
+def _shorter(context: Context, passages: Sequence[Passage], question: str, builder: ContextBuilder,
+             fits: Callable[[str], float]) -> Context:
+    "A context that fits; `fits` says which part of a text has room, >= 1 for all of it."
+    size, short = context.size, context
+    for _ in range(8):
+        share = fits(short.text)
+        if share >= 1 or size <= 1:
+            break
+        size = max(1, int(size * min(share, 0.98)))
+        short = replace(builder, budget=size, tokenizer=context.tokenizer).build(passages, question)
+    return short
+
+
+def _for_window(answer: Answer, llm: Any, builder: ContextBuilder, prompt: str) -> Answer:
+    "An answer whose context fits the window of the model, where that is known; its note says what was done."
+    if not hasattr(type(llm), "prompt_room"):
+        return answer
+    try:
+        room = llm.prompt_room
+    except Exception:  # no server: asking the model will tell
+        return answer
+    room -= llm.count_tokens(prompt + answer.question)
+
+    def fits(text: str) -> float:
+        return max(0.02, room / llm.count_tokens(text))
+    context = answer.context
+    short = _shorter(context, answer.passages, answer.question, builder, fits)
+    if short is context:
+        return answer
+    unit = "characters" if context.tokenizer == "characters" else f"tokens ({context.tokenizer})"
+    note = (f"the window of the model {llm.model!r} leaves about {max(0, room):,} tokens for the context: it was "
+            f"shortened from {context.size:,} to {short.size:,} {unit}")
+    fitted = replace(answer, context=replace(short, note=note))
+    return replace(fitted, text=numbered_passages(fitted.passages))
+
 # %% ../../nbs/80_pipeline/pipeline.ipynb #3bd921c9
 def _given(**settings: Any) -> dict[str, Any]:
     "The settings that have a value."
     return {name: value for name, value in settings.items() if value is not None}
 
+
+def _check_ranges(history_share: float, timeout: float | None) -> None:
+    "Refuse a share or a time-out that means nothing."
+    if not 0 < history_share < 1:
+        raise InputError(f"history_share must be in (0, 1), got {history_share}")
+    if timeout is not None and timeout <= 0:
+        raise InputError(f"timeout must be > 0 seconds, got {timeout}")
+
+# %% ../../nbs/80_pipeline/pipeline.ipynb #8633e873
+def _read_chosen(reader: Reader, question: str, hits: Sequence[NodeWithScore | str],
+                 history: Conversation | None) -> Answer:
+    "Everything but the model, from hits, or chunks named by their address, which are read at once."
+    nodes = reader.expander.store.get_chunks(h for h in hits if isinstance(h, str)).all()
+    found = Fusion([NodeWithScore(node=nodes[h]) if isinstance(h, str) else h for h in hits])
+    return reader.answer(check_question(question), found, history)
+
 # %% ../../nbs/80_pipeline/pipeline.ipynb #81f974a7
+def _engine_parts(pipeline: Pipeline, llm: Any) -> dict[str, Any]:
+    "Model, retriever and postprocessors for a stock engine."
+    model = llm or pipeline.llm
+    if model is None:
+        raise InputError("an engine needs a model: pass llm")
+    retriever = pipeline.as_retriever()
+    retriever.best_first, steps = order_steps(pipeline.builder)
+    return {"retriever": retriever, "llm": model, "node_postprocessors": [*steps, JoinContextPostprocessor()]}
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """Retriever, reranker, expander, compressor, context builder and an optional model.
@@ -267,6 +329,8 @@ class Pipeline:
         Of the context, in (0, 1): room for the passages of the turn before, where there is one.
     editions : function, optional
         Document id -> the mark of an edition that is not in force, "" for any other.
+    timeout : float, optional
+        Seconds that the model may take for an answer, 600 by default; None waits as long as it takes.
     """
     retriever: BaseRetriever
     expander: Expander
@@ -277,10 +341,11 @@ class Pipeline:
     compressor: Compressor | None = None
     history_share: float = 0.25
     editions: Callable[[str], str] | None = None
+    timeout: float | None = 600
 
     def __post_init__(self) -> None:
-        if not 0 < self.history_share < 1:
-            raise InputError(f"history_share must be in (0, 1), got {self.history_share}")
+        check_fields(self)
+        _check_ranges(self.history_share, self.timeout)
 
     @classmethod
     def from_index(
@@ -293,16 +358,12 @@ class Pipeline:
         builder: str | ContextBuilder = "ranked",
         compressor: str | int | Compressor | None = None,
         llm: Any = None,
-        top_k: int | None = None,
-        expand_top_k: int | None = None,
-        max_chunks: int | None = None,
-        budget: int | None = 4_000,
-        tokenizer: str = "characters",
+        top_k: int | None = None, expand_top_k: int | None = None, max_chunks: int | None = None,
+        budget: int | None = 4_000, tokenizer: str = "characters",
         passage_size: int | str | None = "auto",
         reorder: bool = True,
         where: Any = None,
-        cut: float | None = None,
-        as_of: str | None = None,
+        cut: float | None = None, as_of: str | None = None,
     ) -> Pipeline:
         """Make a pipeline over an index.
 
@@ -413,7 +474,38 @@ class Pipeline:
         ModelError
             When there is a model and it does not answer; the error holds the answer up to there.
         """
-        return written(self.reader.answer(question, self.find(question), history), self.llm, self.prompt)
+        answer = self._read(question, self.find(question), history)
+        return written(answer, self.llm, self.prompt, self.timeout)
+
+    def _read(self, question: str, found: Fusion, history: Conversation | None) -> Answer:
+        "Everything but the model, within the model's window."
+        return _for_window(self.reader.answer(question, found, history), self.llm, self.builder, self.prompt)
+
+    def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:
+        """Answer a question piece by piece: search now, ask the model while the result is read.
+
+        Parameters
+        ----------
+        question, history
+            Those of `ask`, with the same errors; that of a model comes while the stream is read.
+
+        Returns
+        -------
+        AnswerStream
+            Iterate over it; afterwards its `answer` is that of `ask`.
+        """
+        return AnswerStream(self._read(question, self.find(question), history), self.llm, self.prompt)
+
+    async def astream(self, question: str, history: Conversation | None = None) -> AnswerStream:
+        """Answer a question piece by piece without blocking: `async for piece in await pipeline.astream(question)`.
+
+        Parameters
+        ----------
+        question, history
+            Those of `stream`.
+        """
+        found = await _afind(self.parts, check_question(question))
+        return AnswerStream(await asyncio.to_thread(self._read, question, found, history), self.llm, self.prompt)
 
     async def aask(self, question: str, history: Conversation | None = None) -> Answer:
         """Answer a question without blocking; the members of hybrid retrieval run together.
@@ -424,8 +516,28 @@ class Pipeline:
             Those of `ask`, with the same errors.
         """
         found = await _afind(self.parts, check_question(question))
-        answer = await asyncio.to_thread(self.reader.answer, question, found, history)
-        return await awritten(answer, self.llm, self.prompt)
+        answer = await asyncio.to_thread(self._read, question, found, history)
+        return await awritten(answer, self.llm, self.prompt, self.timeout)
+
+    def answer(self, question: str, hits: Sequence[NodeWithScore | str], history: Conversation | None = None) -> Answer:
+        """Answer from hits that were chosen by hand, without a search.
+
+        Parameters
+        ----------
+        question : str
+            `InputError` when it is empty.
+        hits : sequence of NodeWithScore or str
+            Best first; a text is the address of a chunk of the store, `MissingChunkError` when it is not held.
+        history : Conversation, optional
+            As of `ask`.
+
+        Raises
+        ------
+        ModelError
+            When there is a model and it does not answer; the error holds the answer up to there.
+        """
+        answer = _for_window(_read_chosen(self.reader, question, hits, history), self.llm, self.builder, self.prompt)
+        return written(answer, self.llm, self.prompt, self.timeout)
 
     def passages(self, question: str) -> list[Passage]:
         """Give the passages of the context, best first, without a model.
@@ -452,12 +564,16 @@ class Pipeline:
         """
         return self.rank_found(self.find(question), question)
 
-    def rank_found(
-        self,
-        found: Fusion,        # Of `find`; several pipelines may share one
-        question: str = "",   # For policies that look at it
-    ) -> Ranking:
-        "Rank what was found already."
+    def rank_found(self, found: Fusion, question: str = "") -> Ranking:
+        """Rank what was found already.
+
+        Parameters
+        ----------
+        found : Fusion
+            Of `find`; several pipelines may share one.
+        question : str
+            For policies that look at it.
+        """
         if found.ranking is not None:
             return found.ranking
         return PassageRanking([self.builder.shorten(p) for p in self.expander.expand(found.hits, question).passages])
@@ -489,15 +605,6 @@ class Pipeline:
         parts, reader = self.parts, self.reader
         return ContextRetriever(partial(_context, parts, reader), partial(_acontext, parts, reader))
 
-    def _engine_parts(self, llm: Any) -> dict[str, Any]:
-        "Model, retriever and postprocessors for a stock engine."
-        model = llm or self.llm
-        if model is None:
-            raise InputError("an engine needs a model: pass llm")
-        retriever = self.as_retriever()
-        retriever.best_first, steps = order_steps(self.builder)
-        return {"retriever": retriever, "llm": model, "node_postprocessors": [*steps, JoinContextPostprocessor()]}
-
     def query_engine(self, llm: Any = None, **kwargs: Any) -> Any:
         """Make a stock LlamaIndex `RetrieverQueryEngine` that sends the model what `ask` sends.
 
@@ -515,7 +622,7 @@ class Pipeline:
         """
         from llama_index.core.query_engine import RetrieverQueryEngine
         check_engine_settings(kwargs)
-        return RetrieverQueryEngine.from_args(**self._engine_parts(llm),
+        return RetrieverQueryEngine.from_args(**_engine_parts(self, llm),
                                               text_qa_template=prompt_template(self.prompt), **kwargs)
 
     def chat_engine(self, llm: Any = None, **kwargs: Any) -> Any:
@@ -535,5 +642,5 @@ class Pipeline:
         """
         from llama_index.core.chat_engine import ContextChatEngine
         check_engine_settings(kwargs, CHAT_SETTINGS)
-        return ContextChatEngine.from_defaults(**self._engine_parts(llm),
+        return ContextChatEngine.from_defaults(**_engine_parts(self, llm),
                                                context_template=prompt_template(self.prompt), **kwargs)

@@ -10,6 +10,8 @@ from conftest import SAMPLE
 from ragnb.cli import main
 from ragnb.evaluation.datasets import load_dataset
 
+pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
+
 CORPUS = [
     {
         "doc_id": f"d{i}",

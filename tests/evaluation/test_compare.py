@@ -23,6 +23,8 @@ from ragnb.evaluation.measures import Chosen, Evaluation, Row, Score
 from ragnb.documents.span import InputError, Span
 from ragnb.evaluation.strategy import IndexCache, make_grid
 
+pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
+
 
 TESTS = Path(__file__).resolve().parents[1]
 

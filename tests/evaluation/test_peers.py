@@ -20,6 +20,8 @@ from ragnb.models.embedding import NgramEmbedding
 from ragnb.evaluation.peers import PEERS, PeerHit, PeerSystem, PeerPiece, align, build_peer, locate, parse_peer
 from ragnb.documents.span import DuplicateIdError, InputError, Span
 
+pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
+
 QUESTION = "연차휴가는 며칠인가요?"
 SMALL = {  # Settings that make several pieces of a short document
     "llamaindex-bm25": {"chunk_size": 64, "chunk_overlap": 16},
