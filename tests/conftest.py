@@ -41,6 +41,21 @@ def small_sample(n_questions: int):
 
 
 @pytest.fixture
+def run(capsys):
+    """Run a command in this process; (exit code, standard output, standard error)."""
+    from ragnb.cli import main
+
+    def run(*argv: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        try:
+            code = main([str(a) for a in argv])
+        except SystemExit as end:  # from argparse
+            code = end.code
+        return (code, *capsys.readouterr())
+    return run
+
+
+@pytest.fixture
 def sample() -> Path:
     """The package's own sample data."""
     return SAMPLE

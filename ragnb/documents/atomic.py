@@ -35,12 +35,12 @@ def replace_file(
 
 
 def write_atomically(
-    path: Path,  # Replaced when it exists; the temporary file is in the same folder, with the suffix `.tmp`
-    text: str,   # Written as UTF-8, line ends as they are
+    path: Path,            # Replaced when it exists; the temporary file is in the same folder, with the suffix `.tmp`
+    content: str | bytes,  # A text is written as UTF-8, line ends as they are
 ) -> None:
     "Write a file so that it is either the old one or the new one."
     temporary = path.with_suffix(".tmp")
-    temporary.write_text(text, encoding="utf-8", newline="\n")
+    temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     replace_file(temporary, path)
 
 # %% ../../nbs/00_documents/atomic.ipynb #5e7a9f60

@@ -236,11 +236,13 @@ class ClusterState:
         files, new = {}, []
         for path, file in _files(self.folder):
             content = file.read_bytes()
-            told = hashlib.sha256(content).hexdigest()[:32]
+            told, known = hashlib.sha256(content).hexdigest()[:32], self.files.get(path)
+            if known is not None and known.hash == told:
+                files[path] = known
+                continue
             pieces = _pieces(content)
             files[path] = MirroredFile(path, told, len(pieces))
-            if files[path] != self.files.get(path):
-                new += [(f"blob-{told}-{n}", piece) for n, piece in enumerate(pieces)]
+            new += [(f"blob-{told}-{n}", piece) for n, piece in enumerate(pieces)]
         if files == self.files:
             return
         self._notes.rows.make()

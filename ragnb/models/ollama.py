@@ -244,10 +244,8 @@ class _Careful:
             return self._pieces(request)
         while True:
             reply = self.llm.line.ask(lambda: self.llm.plain_client.chat(**request))
-            said = self.llm.heard(request, [reply])
-            larger = self.llm.with_larger_window(request) if said.cut else None
+            larger = self.llm.ask_again_with(request, reply)
             if larger is None:
-                said.check()
                 return reply
             request = larger
 
@@ -281,10 +279,8 @@ class _CarefulAsync:
             return self._pieces(client, request)
         while True:
             reply = await self.llm.line.aask(lambda: client.chat(**request))
-            said = self.llm.heard(request, [reply])
-            larger = self.llm.with_larger_window(request) if said.cut else None
+            larger = self.llm.ask_again_with(request, reply)
             if larger is None:
-                said.check()
                 return reply
             request = larger
 
@@ -434,6 +430,14 @@ class Ollama(KnownArguments, StockOllama):
         "The window the model is loaded with, when that is enough, else one that is."
         loaded = self.line.ask(lambda: loaded_window(self.plain_client, self.model))
         return loaded if loaded >= needed else min(most, -(-needed // self.step) * self.step)
+
+    def ask_again_with(self, request: dict[str, Any], reply: Any) -> dict[str, Any] | None:
+        "The request to send after a reply whose prompt was cut; None when the reply stands, an error when it cannot."
+        said = self.heard(request, [reply])
+        larger = self.with_larger_window(request) if said.cut else None
+        if larger is None:
+            said.check()
+        return larger
 
     def with_larger_window(self, request: Mapping[str, Any]) -> dict[str, Any] | None:
         "The request again with twice the window, after its prompt was cut; None when there is none."

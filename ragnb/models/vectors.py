@@ -19,7 +19,7 @@ import numpy as np
 __all__ = ['VECTORS', 'VectorCache', 'embed_texts']
 
 # %% ../../nbs/10_models/vectors.ipynb #0dfb5ea3
-from ..documents.atomic import replace_file
+from ..documents.atomic import write_atomically
 from ..documents.span import RagnbError
 
 # %% ../../nbs/10_models/vectors.ipynb #bf41b9b2
@@ -88,9 +88,7 @@ class VectorCache:
                 return self.path.unlink(missing_ok=True)
             rows = {self._key(texts[i]): vector for i, vector in held.items()}
             head = b"RNBV" + self._dims.to_bytes(4, "little")
-            fresh = self.path.with_suffix(".tmp")
-            fresh.write_bytes(head + b"".join(key + row.tobytes() for key, row in rows.items()))
-            replace_file(fresh, self.path)
+            write_atomically(self.path, head + b"".join(key + row.tobytes() for key, row in rows.items()))
             self._rows, self._n = dict(zip(rows, range(len(rows)))), len(rows)
 
     @property

@@ -22,19 +22,6 @@ MODEL = "bona/bge-m3-korean"
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 
 
-@pytest.fixture
-def run(capsys):
-    """Run a command in this process; (exit code, standard output, standard error)."""
-    def run(*argv: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        try:
-            code = main([str(a) for a in argv])
-        except SystemExit as end:  # from argparse
-            code = end.code
-        return (code, *capsys.readouterr())
-    return run
-
-
 @pytest.fixture(scope="module")
 def docs(tmp_path_factory) -> Path:
     """A small folder: two files, three records, one of them broken."""

@@ -31,18 +31,6 @@ def index(tmp_path_factory) -> Path:
     return folder / "i"
 
 
-@pytest.fixture
-def run(capsys):
-    def run(*argv: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        try:
-            code = main([str(a) for a in argv])
-        except SystemExit as end:
-            code = end.code
-        return (code, *capsys.readouterr())
-    return run
-
-
 def test_a_thinking_model_keeps_the_passages(run, index, server, tmp_path):
     server.thinks = server.forever = True
     talk = tmp_path / "talk.jsonl"

@@ -7,7 +7,6 @@ import shutil
 import pytest
 from conftest import SAMPLE
 
-from ragnb.cli import main
 from ragnb.evaluation.datasets import load_dataset
 
 pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
@@ -32,17 +31,10 @@ QUESTIONS = [
 
 
 @pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
+def run(run, tmp_path, monkeypatch):
+    """`ragnb eval` in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*argv: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        try:
-            code = main(["eval", *map(str, argv), "--quiet"])
-        except SystemExit as end:
-            code = end.code
-        return (code, *capsys.readouterr())
-    return run
+    return lambda *argv: run("eval", *argv, "--quiet")
 
 
 def lines(path, records) -> None:

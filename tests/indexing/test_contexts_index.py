@@ -13,7 +13,6 @@ import pytest
 from conftest import SAMPLE
 from ollama_server import OllamaServer, Refused
 
-from ragnb.cli import main
 from ragnb.indexing.folder_index import Index
 from ragnb.pipeline.pipeline import Pipeline
 
@@ -52,13 +51,9 @@ def server():
 
 
 @pytest.fixture
-def run(capsys, server):
-    """Run a command; (exit code, standard output, standard error)."""
-    def run(*argv: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main([*map(str, argv), *(["--base-url", server.url] if argv[0] == "index" else [])])
-        return (code, *capsys.readouterr())
-    return run
+def run(run, server):
+    """Run a command, with the server's address where it is needed."""
+    return lambda *argv: run(*argv, *(["--base-url", server.url] if argv[0] == "index" else []))
 
 
 @pytest.fixture

@@ -57,3 +57,21 @@ def test_a_chroma_of_your_own_is_removed_from_and_keeps_one_generation(tmp_path,
     again = Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32), store=store)
     again.remove(["2.md"])
     assert store.doc_ids() == ["0.md", "3.md"] and not list((tmp_path / "i").glob("chroma-*"))
+
+
+def test_an_index_on_a_cluster_is_opened_with_every_setting(monkeypatch, tmp_path):
+    """What `Index.open` is told reaches the opening of the mirrored folder, whatever the place is."""
+    from inspect import signature
+
+    from ragnb.indexing import folder_index
+    told = {}
+
+    def mirror(url, load):
+        def opened(cls, folder, embed=None, **more):
+            told.update(more, embed=embed)
+        monkeypatch.setattr(Index, "open", classmethod(opened))
+        return load(tmp_path, "its store")
+    monkeypatch.setattr(folder_index, "_open_mirror", mirror)
+    wanted = {name: f"a {name}" for name in signature(Index.open).parameters if name not in ("folder", "store")}
+    Index.open("opensearch://127.0.0.1:1/x", **wanted)
+    assert told == {**wanted, "store": "its store"}
