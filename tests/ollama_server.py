@@ -7,7 +7,8 @@ What it does otherwise is set on it, before or between requests:
 
     server.window = 2048            the model's maximum (`/api/show`), and num_ctx where a request sets none
     server.thinks = True            thoughts go to `thinking`; with `forever` the answer is never begun
-    server.faults.append(503)       the next request to /api/embed or /api/chat is refused; "hang" never answers, "cut" drops the connection
+    server.faults.append(503)       the next request to /api/embed or /api/chat is refused; "hang" never answers, "cut" drops the connection,
+                                    "half" drops it in the middle of a reply, "undone" ends a stream before its last piece
     server.digests["m"] = "…"       another model was pulled under the tag
     server.embed_limit = 50         tokens (here: characters) of a text; longer ones are cut, or refused with `truncate: false`
     server.on_request = function    called with (path, body) before each reply
@@ -170,6 +171,8 @@ class OllamaServer:
 
 def _handler(server: OllamaServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        fault: int | str | None = None
+
         def do_POST(self) -> None:
             self.answer()
 
@@ -188,11 +191,12 @@ def _handler(server: OllamaServer) -> type[BaseHTTPRequestHandler]:
                 if fault in ("hang", "cut"):
                     self.close_connection = True
                     return
-                if fault is not None:
+                if fault not in (None, "half", "undone"):
                     raise Refused(int(fault), "server busy, please try again.  maximum pending requests exceeded")
                 if self.path not in server.routes:
                     raise Refused(404, "404 page not found")
                 reply, status = server.routes[self.path](body), 200
+                self.fault = fault
             except Refused as e:
                 reply, status = {"error": e.message}, e.status
             except ValueError as e:
@@ -203,11 +207,16 @@ def _handler(server: OllamaServer) -> type[BaseHTTPRequestHandler]:
             stream = not isinstance(reply, dict)
             texts = [] if stream else reply.pop("_texts", [])
             lines = [json.dumps(r).encode() + b"\n" for r in reply] if stream else [json.dumps(reply).encode()]
+            fault, self.fault = self.fault, None
+            if fault == "undone":
+                lines = lines[:-1]
             try:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/x-ndjson" if stream else "application/json")
                 self.send_header("Content-Length", str(sum(map(len, lines))))
                 self.end_headers()
+                if fault == "half":
+                    self.close_connection, lines = True, [b"".join(lines)[:sum(map(len, lines)) // 2]]
                 for line in lines:
                     self.wfile.write(line)
             except (BrokenPipeError, ConnectionResetError):  # the caller was killed, or gave up

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from llama_index.core.llms import CompletionResponse
 from llama_index.core.schema import Document
+from ollama_server import OllamaServer
 
 from ragnb.agent.flow import Agent, AgentFlow, AnswerPart, Begin, Finished, flow_diagram, PersonAnswered, PersonAsked, StepEvent
 from ragnb.agent.library import Library
@@ -20,6 +21,7 @@ from ragnb.agent.state import AgentState, Choice
 from ragnb.context.conversation import Conversation
 from ragnb.documents.span import InputError
 from ragnb.indexing.update import index_documents
+from ragnb.models.llm import resolve_llm
 from ragnb.models.scripted import ScriptedLLM
 
 ROUTE, PLAN, GRADE, JUDGE, REWRITE = "어느 것에 속하는지", "바꿔 쓰세요", "도움이 되는지", "비추어 판정", "고쳐 쓰세요"  # words of each step's prompt
@@ -374,3 +376,12 @@ def test_the_same_flow_over_http(library: Library) -> None:
         state = ask(library, small, models={"answer": large})
         assert (state.status, state.answer, state.calls) == ("answered", "15일입니다 [1].", 4)
     assert ask(library, small).status == "passages", "the server is gone"
+
+
+@pytest.mark.parametrize("fault", ["half", "undone"])
+def test_an_answer_that_breaks_off_leaves_the_passages_and_is_recorded(library: Library, fault: str) -> None:
+    with OllamaServer(models=("chat",)) as server:
+        server.faults = [fault]
+        state = Agent(library, resolve_llm("ollama:chat", server.url), dict.fromkeys(("route", "plan", "grade", "judge"))).ask(QUESTION)
+    assert state.status == "passages" and state.refs and not state.citations
+    assert any(e.step == "answer" and ("broke off" in e.detail or "connection was lost" in e.detail) for e in state.events), state.events

@@ -54,6 +54,22 @@ def test_a_model_that_only_thinks_says_so(server, way):
     assert [body.get("think") for body in server.asked("/api/chat")] == [None, None, False]
 
 
+@pytest.mark.parametrize(("fault", "told"), [("half", "the connection was lost"), ("undone", "'chat' broke off")])
+@pytest.mark.parametrize("way", ["stream", "astream"])
+def test_a_stream_that_breaks_off_is_an_error(server, way, fault, told):
+    server.faults = [fault]
+    with pytest.raises(ConnectionError, match=told):
+        ask(resolve_llm("ollama:chat", server.url), "연차는?", way)
+    assert len(server.asked("/api/chat")) == 1, "what was shown already is not said again"
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_a_reply_that_breaks_off_is_asked_for_again(server, way):
+    server.faults = ["half"]
+    assert ask(resolve_llm("ollama:chat", server.url, **QUICK), "연차는?", way).startswith("echo ")
+    assert len(server.asked("/api/chat")) == 2
+
+
 def test_an_empty_answer_is_none(server):
     server.said = lambda messages: ""
     with pytest.raises(NoAnswerError, match="empty text"):
