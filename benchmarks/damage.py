@@ -3,11 +3,11 @@
 Run: python benchmarks/damage.py [--limits 0 1000 20000 100000 200000 400000 800000] [--free 0 20000 …] [--limit-seconds 120]
 
 Each update runs in a process of its own under RLIMIT_FSIZE. It must end with one line that says the index cannot be written; the index
-before must open as it was; and the next update, without the limit, must leave what a clean one leaves. Chroma's own code sometimes waits
-for ever when a write fails half way, and holds Python's lock meanwhile, so that nothing in the process can end it. Such a run is ended from
-outside and counted apart: the index before must open as it was, and the next update must be right, all the same. The folder of somebody else is
-tried as the user nobody, when this is run by root: reading works, an update says that it cannot write. Disks that are full are made by
-root too: the index lies on a file system in memory (tmpfs) with so many free bytes, in a mount namespace of its own.
+before must open as it was; and the next update, without the limit, must leave what a clean one leaves. A run that does not end is ended from
+outside, and counted: Chroma can wait for ever, holding Python's lock, when it is asked for something after a write of its has failed.
+The folder of somebody else is tried as the user nobody, when this is run by root: reading works, an update says that it cannot write.
+Disks that are full are made by root too: the index lies on a file system in memory (tmpfs) with so many free bytes, in a mount namespace
+of its own. With none at all free even opening needs a few pages: a question is then answered, or told that nothing can be written.
 """
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def main() -> int:
             rounds.try_one(f"{free:>9} bytes free", free=free)
     wrong += rounds.wrong
     print(f"{wrong} wrong, {rounds.ended} ended from outside")
-    return wrong > 0
+    return wrong + rounds.ended > 0
 
 
 if __name__ == "__main__":

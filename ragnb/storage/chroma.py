@@ -125,6 +125,14 @@ def patiently(
         time.sleep(pause)
         pause = min(1.0, 2 * pause)
 
+# %% ../../nbs/30_storage/chroma.ipynb #ef36ea7b
+def _has_failed(
+    error: Exception,
+) -> bool:
+    "True when Chroma itself could not go on, or did not return."
+    from chromadb.errors import InternalError
+    return isinstance(error, (InternalError, TimeoutError))
+
 # %% ../../nbs/30_storage/chroma.ipynb #806e5d29
 class _Rows:
     "One collection of Chroma, read and written in batches."
@@ -319,7 +327,8 @@ class ChromaStore(ChunkStore):
             self._children.write(children)
             self._parents.write(parents)
         except Exception as error:
-            self.delete(ids)
+            if not _has_failed(error):
+                self.delete(ids)
             if type(error).__name__ == "InvalidArgumentError":
                 raise InputError(f"Chroma does not take these documents: {error}") from error
             raise

@@ -16,7 +16,7 @@ RUNS = {
     "pairs": ("concurrent_runs.py", "pairs", "--pairs", "20" if SLOW else "2"),
     "questions": ("concurrent_runs.py", "questions", "--updates", "50" if SLOW else "3", "--questions", "2000" if SLOW else "40"),
     "cache": ("concurrent_runs.py", "cache"),
-    "damage": ("damage.py", "--limits", "0", "20000", "100000", "--limit-seconds", "60"),
+    "damage": ("damage.py", "--limits", "0", "20000", "800000", "--free", "20000", "400000", "1600000", "--limit-seconds", "90"),
 }
 
 
