@@ -224,6 +224,12 @@ def test_module_has_its_notebook(module: str) -> None:
     assert source and (NBS / source[1]).is_file()
 
 
+def test_notebook_shows_in_jupyter_as_on_the_site(notebook: dict) -> None:
+    quarto = [line for cell in notebook["cells"] if cell["cell_type"] == "markdown"
+              for line in text(cell).splitlines() if re.match(r":::|`{3,}\{", line)]
+    assert not quarto, "JupyterLab shows these as text: write ```mermaid, and `> **Note.** …` (Note, Tip, Important, Warning, Caution)"
+
+
 def test_notebook_has_no_failed_or_large_output(notebook: dict) -> None:
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
