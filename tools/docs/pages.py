@@ -187,15 +187,14 @@ def exported(
     found = symbols(source)
     lines = source.count("\n") + 1
     names = [s for s in found if s.kind != "value"]
-    if not found:
-        return f'??? quote "source"\n\n{indented(fenced(source, "python"))}'
+    what = "source" if names else ", ".join(s.name for s in found) or "imports"
     heads = []
     for symbol in names:
         place = known.get(symbol.name)
         name = f"[`{symbol.name}`]({place})" if place else f"`{symbol.name}`"
         heads.append(f'<span class="symbol" id="{symbol.name}"></span>**{name}** {symbol.summary}')
     mark = "???+" if open_ and lines <= OPEN_LINES else "???"
-    title = "source" if lines <= OPEN_LINES else f"source, {lines} lines"
+    title = what if lines <= OPEN_LINES else f"{what}, {lines} lines"
     block = f'{mark} quote "{title}"\n\n{indented(fenced(source, "python"))}'
     return "\n\n".join([*heads, block])
 

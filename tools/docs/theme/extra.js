@@ -8,11 +8,34 @@ if (!customElements.get("ragnb-view")) {
 }
 
 function math() {
-  if (!window.renderMathInElement) return;
   document.querySelectorAll(".arithmatex").forEach(node => renderMathInElement(node, {
     delimiters: [{ left: "\\[", right: "\\]", display: true }, { left: "\\(", right: "\\)", display: false }],
     throwOnError: false,
   }));
+}
+
+// Diagrams: drawn at their natural size, shrunk to the page by a sixth at most, and scrolled beyond that.
+let drawn = 0;
+async function diagrams() {
+  const dark = document.body.getAttribute("data-md-color-scheme") === "slate";
+  mermaid.initialize({
+    startOnLoad: false, securityLevel: "strict", theme: dark ? "dark" : "neutral",
+    fontFamily: getComputedStyle(document.body).fontFamily,
+    flowchart: { useMaxWidth: false }, sequence: { useMaxWidth: false }, state: { useMaxWidth: false },
+  });
+  for (const node of document.querySelectorAll("pre.diagram, div.diagram")) {
+    const source = node.dataset.source || node.textContent;
+    const { svg } = await mermaid.render(`diagram-${drawn++}`, source);
+    const box = node.tagName === "DIV" ? node : document.createElement("div");
+    box.className = "diagram";
+    box.tabIndex = 0;
+    box.dataset.source = source;
+    box.innerHTML = svg;
+    if (box !== node) node.replaceWith(box);
+    const picture = box.querySelector("svg"), width = picture.viewBox.baseVal.width;
+    picture.style.width = `${Math.max(Math.min(width, box.clientWidth), width / 1.2)}px`;
+    picture.removeAttribute("height");
+  }
 }
 
 // Cells of a stacked table (narrow screens) carry the title of their column.
@@ -24,5 +47,38 @@ function labels() {
   });
 }
 
-function ready() { math(); labels(); }
-if (window.document$) document$.subscribe(ready); else document.addEventListener("DOMContentLoaded", ready);
+// The index holds Korean words in parts (tools/docs/words.py). A word that is asked for is cut into the same parts.
+const parts = new Set();
+
+function remember(items) {
+  for (const item of items)
+    for (const word of (item.title + " " + item.text).match(/[가-힣]+(?:\u200b[가-힣]+)+/g) || [])
+      for (const part of word.split("\u200b")) if (part.length > 1) parts.add(part);
+}
+
+function cut(word) {
+  const best = [[]];                       // best[i]: the fewest parts that make up the first i letters
+  for (let end = 1; end <= word.length; end++)
+    for (let start = 0; start < end; start++)
+      if (best[start] && parts.has(word.slice(start, end)) && (!best[end] || best[end].length > best[start].length + 1))
+        best[end] = [...best[start], word.slice(start, end)];
+  for (let end = word.length; end >= word.length - 2 && end > 1; end--)   // an ending that no part has is left out
+    if (best[end]) return best[end].join(" ");
+  return word;
+}
+
+const post = Worker.prototype.postMessage;
+Worker.prototype.postMessage = function (message, ...rest) {
+  if (message?.type === 0 && message.data?.items) remember(message.data.items);
+  if (message?.type === 2 && typeof message.data?.input === "string")
+    message = { ...message, data: { ...message.data, input: message.data.input.replace(/[가-힣]{3,}/g, cut) } };
+  return post.call(this, message, ...rest);
+};
+
+function ready() {
+  math();
+  labels();
+  diagrams();
+  new MutationObserver(diagrams).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
+}
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready); else ready();
