@@ -157,6 +157,14 @@ def figure(
     return f"![{stem}](figures/{file.name}){{ .plot }}"
 
 
+def printed(
+    text: str,  # What a cell printed
+) -> str:
+    "Printed text; columns stay beside each other, sentences are wrapped."
+    columns = len(re.findall(r"\S {3,}\S", text)) > 1
+    return fenced(text, "text", "cell-output .columns" if columns else "cell-output")
+
+
 def output(
     shown: dict,        # One output of a cell
     stem: str,          # Name for a picture
@@ -166,7 +174,7 @@ def output(
     "One output as Markdown; what went to stderr is left out."
     data = shown.get("data", {})
     if shown["output_type"] == "stream":
-        return fenced(joined(shown["text"]), "text", "cell-output") if shown.get("name") == "stdout" else ""
+        return printed(joined(shown["text"])) if shown.get("name") == "stdout" else ""
     if "image/png" in data or "image/svg+xml" in data:
         return figure(data, stem, folder)
     if "text/markdown" in data:
@@ -174,7 +182,7 @@ def output(
     if "text/html" in data:
         return shown_html(joined(data["text/html"]))
     if "text/plain" in data:
-        return fenced(joined(data["text/plain"]), "text", "cell-output")
+        return printed(joined(data["text/plain"]))
     return ""
 
 
@@ -193,7 +201,7 @@ def exported(
         place = known.get(symbol.name)
         name = f"[`{symbol.name}`]({place})" if place else f"`{symbol.name}`"
         heads.append(f'<span class="symbol" id="{symbol.name}"></span>**{name}** {symbol.summary}')
-    mark = "???+" if open_ and lines <= OPEN_LINES else "???"
+    mark = "???+" if open_ and names and lines <= OPEN_LINES else "???"
     title = what if lines <= OPEN_LINES else f"{what}, {lines} lines"
     block = f'{mark} quote "{title}"\n\n{indented(fenced(source, "python"))}'
     return "\n\n".join([*heads, block])

@@ -14,8 +14,26 @@ function math() {
   }));
 }
 
-// Diagrams: drawn at their natural size, shrunk to the page by a sixth at most, and scrolled beyond that.
+// Diagrams: at their natural size, shrunk by a sixth at most. One that runs from left to right and is wider than the page
+// is drawn from top to bottom instead, where that is narrower; what is still too wide scrolls.
 let drawn = 0;
+async function picture(source) {
+  const { svg } = await mermaid.render(`diagram-${drawn++}`, source);
+  const node = new DOMParser().parseFromString(svg, "text/html").querySelector("svg");
+  return [node, node.viewBox.baseVal.width];
+}
+
+async function diagram(box) {
+  let [node, width] = await picture(box.dataset.source);
+  const across = /^(\s*(?:flowchart|graph)\s+)LR\b/, room = box.clientWidth;
+  if (width / 1.2 > room && across.test(box.dataset.source)) {
+    const [tall, narrow] = await picture(box.dataset.source.replace(across, "$1TD"));
+    if (narrow < width) [node, width] = [tall, narrow];
+  }
+  node.style.width = `${Math.max(Math.min(width, room), width / 1.2)}px`;
+  box.replaceChildren(node);
+}
+
 async function diagrams() {
   const dark = document.body.getAttribute("data-md-color-scheme") === "slate";
   mermaid.initialize({
@@ -23,19 +41,14 @@ async function diagrams() {
     fontFamily: getComputedStyle(document.body).fontFamily,
     flowchart: { useMaxWidth: false }, sequence: { useMaxWidth: false }, state: { useMaxWidth: false },
   });
-  for (const node of document.querySelectorAll("pre.diagram, div.diagram")) {
-    const source = node.dataset.source || node.textContent;
-    const { svg } = await mermaid.render(`diagram-${drawn++}`, source);
-    const box = node.tagName === "DIV" ? node : document.createElement("div");
+  for (const node of document.querySelectorAll("pre.diagram")) {
+    const box = document.createElement("div");
     box.className = "diagram";
     box.tabIndex = 0;
-    box.dataset.source = source;
-    box.innerHTML = svg;
-    if (box !== node) node.replaceWith(box);
-    const picture = box.querySelector("svg"), width = picture.viewBox.baseVal.width;
-    picture.style.width = `${Math.max(Math.min(width, box.clientWidth), width / 1.2)}px`;
-    picture.removeAttribute("height");
+    box.dataset.source = node.textContent;
+    node.replaceWith(box);
   }
+  for (const box of document.querySelectorAll("div.diagram")) await diagram(box);
 }
 
 // Cells of a stacked table (narrow screens) carry the title of their column.
