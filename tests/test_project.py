@@ -295,7 +295,7 @@ def test_lines_fit_the_page() -> None:
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code":
                 long += [f"{relative(path)}: {line[:60]}…" for line in text(cell).splitlines() if len(line) > 120]
-    for path in sorted((ROOT / "tools").glob("*.py")):
+    for path in sorted((ROOT / "tools").rglob("*.py")):
         lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         long += [f"{path.relative_to(ROOT)}:{n}" for n, line in lines if len(line) > 120]
     assert not long, "\n".join(long)

@@ -33,7 +33,7 @@ def sources(
         text = path.read_text(encoding="utf-8")
         write(out / path.name, prose.markdown(text, site.link(path.name), site.known(path.name)) + "\n")
     changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
-    write(out / "changelog.md", prose.markdown(changes, site.link("../changelog.md"), site.known("changelog.md")) + "\n")
+    write(out / "changelog.md", prose.markdown(changes, site.link("../changelog.md"), {}) + "\n")
     for picture in sorted((root / "nbs").rglob("figures/*.png")):
         target = out / picture.relative_to(root / "nbs")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -100,19 +100,24 @@ def serve(
 def main() -> None:
     "Read the command line."
     parser = argparse.ArgumentParser(prog="python -m tools.docs", description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=["build", "serve", "check"])
+    parser.add_argument("command", choices=["build", "serve", "check", "vendor"],
+                        help="vendor: write the list of vendored files again")
     parser.add_argument("--out", type=Path, default=ROOT / "_docs", help="folder of the site (default: _docs)")
     parser.add_argument("--work", type=Path, default=ROOT / "_proc", help="folder for its source (default: _proc)")
     parser.add_argument("--port", type=int, default=8000, help="for serve; 0: any free one")
     args = parser.parse_args()
     out, work = args.out.resolve(), args.work.resolve()
+    if args.command == "vendor":
+        assets.write_list(ROOT / "docs" / "vendor")
+        return
     if args.command == "serve":
         serve(out, args.port)
         return
     found = build(ROOT, work, out) if args.command == "build" else check.problems(out, config.host().site)
     if found:
         sys.exit("\n".join([*found, f"{len(found)} problems"]))
-    print(f"{len(list(out.rglob('*.html')))} pages in {out.name}/: links, anchors and files are there, no other host is asked")
+    made = len(list(out.rglob("*.html")))
+    print(f"{made} pages in {out.name}/: links, anchors and files are there, no other host is asked")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Files that pages need besides their text: mermaid, KaTeX and the theme's own. All lie in the repository, with their licences."""
+"""Files that pages need besides their text: mermaid, KaTeX, the theme's own. They lie here, with their licences."""
 from __future__ import annotations
 
 import gzip
@@ -36,6 +36,15 @@ def verified(
     if wrong:
         raise SystemExit(f"{vendor.name}: not what {LIST} says: {', '.join(wrong)}")
     return found
+
+
+def write_list(
+    vendor: Path,
+) -> None:
+    "Write the list of what the folder holds, keeping the versions of the packages."
+    path = vendor / LIST
+    known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"packages": {}}
+    path.write_text(json.dumps(known | {"sha256": listing(vendor)}, indent=1) + "\n", encoding="utf-8")
 
 
 def copied(

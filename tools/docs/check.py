@@ -1,4 +1,4 @@
-"""The built site, read as a browser reads it: every link, anchor and file is there, and nothing is asked of another host."""
+"""The built site: every link, anchor and file is there, and nothing is asked of another host."""
 from __future__ import annotations
 
 import re

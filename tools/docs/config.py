@@ -56,7 +56,8 @@ markdown_extensions:
           class: diagram
           format: !!python/name:pymdownx.superfences.fence_code_format
 extra_css: [vendor/katex/katex.min.css, assets/extra.css]
-extra_javascript: [vendor/mermaid.min.js, vendor/katex/katex.min.js, vendor/katex/auto-render.min.js, assets/extra.js]
+extra_javascript:
+  [vendor/mermaid.min.js, vendor/katex/katex.min.js, vendor/katex/auto-render.min.js, assets/extra.js]
 """
 
 
@@ -104,8 +105,8 @@ def navigation(
     sections = {name: [entry(n.title, n.page) for n in group] for name, group in rooms}
     numbered = [{room_title(name): pages} for name, pages in sections.items() if name[:1].isdigit()]
     others = {name: pages for name, pages in sections.items() if not name[:1].isdigit()}
-    nav: list[dict] = [{"Start": [entry("ragnb", "index.md"), entry("한국어", "ko.md"), entry("Glossary 용어", "glossary.md"),
-                                  entry("Changes", "changelog.md")]}]
+    start = {"ragnb": "index.md", "한국어": "ko.md", "Glossary 용어": "glossary.md", "Changes": "changelog.md"}
+    nav: list[dict] = [{"Start": [entry(title, page) for title, page in start.items()]}]
     if "tutorials" in others:
         nav.append({"Tutorials": others.pop("tutorials")})
     nav.append({"Notebooks": numbered})

@@ -1,6 +1,7 @@
 """A notebook as a page, with what it printed and drew when it was last run; its module as a page of the API."""
 from __future__ import annotations
 
+import ast
 import base64
 import html
 import json
@@ -13,6 +14,7 @@ from .prose import Link, fenced, indented, joined, linker, markdown, outside
 from .signatures import Symbol, symbols
 
 OPEN_LINES = 30  # A cell marked `exports` is shown open up to this many lines
+OTHER_PAGES = ("ko.md", "glossary.md", "changelog.md", "api/index.md")
 
 
 @dataclass
@@ -122,7 +124,8 @@ class Site:
         page: str,
     ) -> Link:
         "Where the links of a page lead."
-        return linker(page, {n.page for n in self.notebooks}, self.blob, self.folder)
+        made = {n.page for n in self.notebooks} | {n.api for n in self.notebooks if n.module}
+        return linker(page, made | set(OTHER_PAGES), self.blob, self.folder)
 
 
 def with_class(
@@ -178,12 +181,20 @@ def output(
     if "image/png" in data or "image/svg+xml" in data:
         return figure(data, stem, folder)
     if "text/markdown" in data:
-        return '<div class="cell-markdown" markdown="1">\n\n' + markdown(joined(data["text/markdown"]), link, {}) + "\n\n</div>"
+        shown_text = markdown(joined(data["text/markdown"]), link, {})
+        return f'<div class="cell-markdown" markdown="1">\n\n{shown_text}\n\n</div>'
     if "text/html" in data:
         return shown_html(joined(data["text/html"]))
     if "text/plain" in data:
         return printed(joined(data["text/plain"]))
     return ""
+
+
+def only_imports(
+    source: str,
+) -> bool:
+    "True for a cell that holds nothing but imports."
+    return all(isinstance(node, (ast.Import, ast.ImportFrom, ast.If)) for node in ast.parse(source).body)
 
 
 def exported(
@@ -195,7 +206,8 @@ def exported(
     found = symbols(source)
     lines = source.count("\n") + 1
     names = [s for s in found if s.kind != "value"]
-    what = "source" if names else ", ".join(s.name for s in found) or "imports"
+    bare_name = "imports" if only_imports(source) else "source"
+    what = "source" if names else ", ".join(s.name for s in found) or bare_name
     heads = []
     for symbol in names:
         place = known.get(symbol.name)
@@ -226,7 +238,8 @@ def code_cell(
         parts.append(fenced(code, "python"))
     if marks.get("output") != "false" and "hide_output" not in marks:
         stem = f"{Path(notebook.path).stem}-{number}"
-        parts += [output(o, f"{stem}-{i}" if i else stem, folder, seen[0]) for i, o in enumerate(cell.get("outputs", []))]
+        for i, shown in enumerate(cell.get("outputs", [])):
+            parts.append(output(shown, f"{stem}-{i}" if i else stem, folder, seen[0]))
     return parts
 
 

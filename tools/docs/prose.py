@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 KINDS = {"note": "note", "tip": "tip", "important": "info", "warning": "warning", "caution": "danger"}
 FENCED = re.compile(r"(^(`{3,}|~{3,}).*?^\2`*[ \t]*$)", flags=re.M | re.S)
-CALLOUT = re.compile(r"(?:\*\*(Note|Tip|Important|Warning|Caution)\.?\*\*|\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\])[ \t]*")
+CALLOUT = re.compile(r"(?:\*\*(Note|Tip|Important|Warning|Caution)\.?\*\*"
+                     r"|\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\])[ \t]*")
 ITEM = re.compile(r"(\s{0,3})([-*+]|\d+\.)\s")
 
 Link = Callable[[str], "str | None"]  # A target as written -> as the page needs it; None: no link
@@ -101,7 +102,7 @@ def doclinks(
         if source.startswith("#"):
             return source
         parts = re.split(r"(\[[^\[\]]*\]\([^)]*\)|``+.*?``+)", source)
-        mark = r"(?<![`\w\[])`([A-Za-z_][\w.]*)(\(\))?`(?![`\w])"
+        mark = r"(?<![`\w\[])`([A-Za-z_][\w.]*)(\([^`]*\))?`(?![`\w])"
         return "".join(re.sub(mark, known, part) if i % 2 == 0 else part for i, part in enumerate(parts))
 
     def known(m: re.Match) -> str:
@@ -122,22 +123,22 @@ def markdown(
 
 
 def linker(
-    page: str,               # Path of the page below the site's source, such as `40_retrieval/bm25.md`
-    notebooks: set[str],     # Paths of all pages made from notebooks, in the same form
-    blob: str,               # Address of a file in the repository's host, or "" when there is none
-    folder: str = "nbs",     # Folder of the notebooks in the repository
+    page: str,            # Path of the page below the site's source, such as `40_retrieval/bm25.md`
+    pages: set[str],      # Paths of all pages, in the same form
+    blob: str,            # Address of a file in the repository's host, or "" when there is none
+    folder: str = "nbs",  # Folder of the notebooks in the repository
 ) -> Link:
     "Say where the links of one page lead."
-    here = posixpath.dirname(page)
+    here = posixpath.dirname(page) or "."
 
     def link(target: str) -> str | None:
         if re.match(r"[a-z][a-z0-9+.-]*:|[#/]", target, flags=re.I):
             return target
         path, mark, anchor = target.partition("#")
         goal = posixpath.normpath(posixpath.join(here, path))
-        made = re.sub(r"\.ipynb$", ".md", goal)
-        if made in notebooks:
-            return re.sub(r"\.ipynb$", ".md", path) + mark + anchor
+        made = re.sub(rf"^\.\./(?:{folder}|docs)/", "", re.sub(r"\.ipynb$", ".md", goal))  # as links are on disk
+        if made in pages:
+            return posixpath.relpath(made, here) + mark + anchor
         if re.search(r"\.(png|svg|jpe?g)$", goal) and not goal.startswith(".."):
             return target
         place = posixpath.normpath(posixpath.join(folder, goal))

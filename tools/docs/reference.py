@@ -12,7 +12,7 @@ def front_door(
 ) -> list[tuple[str, list[str]]]:  # (module below the package, names)
     "Read which names `from ragnb import …` offers, by module."
     text = stub.read_text(encoding="utf-8") if stub.is_file() else ""
-    blocks = re.findall(r"^from \.([\w.]+) import \(?([^)]*?)\)?$", text, flags=re.M)
+    blocks = re.findall(r"^from \.([\w.]+) import (\([^)]*\)|.+)$", text, flags=re.M)
     return [(module, re.findall(r"(\w+) as \w+", names)) for module, names in blocks]
 
 
@@ -22,8 +22,9 @@ def reference_page(
 ) -> str:
     "The overview of the API, as Markdown."
     summaries = {s.name: s.summary for n in site.notebooks for s in n.symbols}
-    parts = ["# Reference", f"Names of the front door: `from {site.package} import NAME`. All else is in the modules below.",
-             "한국어: `from ragnb import 이름`으로 바로 쓰는 이름들입니다. 나머지는 아래 모듈에 있습니다."]
+    parts = ["# Reference",
+             f"Names of the front door: `from {site.package} import NAME`. All else is in the modules below.",
+             f"한국어: `from {site.package} import 이름`으로 바로 쓰는 이름들입니다. 나머지는 아래 모듈에 있습니다."]
     rows = []
     for module, names in front_door(stub):
         for name in names:

@@ -1,7 +1,7 @@
 """Korean in the search index: compounds are found by their parts, and inflected words by their stems.
 
-An index finds the beginning of a word. "휴가" is not the beginning of "연차휴가를"; so each part of a word, as kiwipiepy cuts it,
-becomes a word of its own for the index, behind a mark that no reader sees (U+200B).
+An index finds the beginning of a word. "휴가" is not the beginning of "연차휴가를"; so each part of a word, as
+kiwipiepy cuts it, becomes a word of its own for the index, behind a mark that no reader sees (U+200B).
 """
 from __future__ import annotations
 

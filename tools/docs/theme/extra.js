@@ -51,12 +51,15 @@ async function diagrams() {
   for (const box of document.querySelectorAll("div.diagram")) await diagram(box);
 }
 
-// Cells of a stacked table (narrow screens) carry the title of their column.
+// A table of long texts is stacked on narrow screens (extra.css): its cells carry the title of their column.
 function labels() {
-  document.querySelectorAll(".params table").forEach(table => {
+  document.querySelectorAll(".md-typeset table:not([class])").forEach(table => {
     const titles = [...table.querySelectorAll("thead th")].map(th => th.textContent.trim());
-    table.querySelectorAll("tbody tr").forEach(row =>
-      [...row.children].forEach((cell, i) => cell.dataset.title = cell.textContent.trim() ? titles[i] : ""));
+    const cells = [...table.querySelectorAll("tbody td")];
+    const long = titles.length > 2 && cells.some(cell => cell.textContent.length > 40);
+    if (!long && !table.closest(".params")) return;
+    table.dataset.stack = "";
+    cells.forEach(cell => cell.dataset.title = cell.textContent.trim() ? titles[cell.cellIndex] || " " : "");
   });
 }
 
