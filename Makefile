@@ -2,6 +2,7 @@
 PYTHON ?= python3
 WORKERS ?= 2
 NODES ?= 1
+PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
 SUMS = find nbs ragnb \( -name '*.ipynb' -o -name '*.py' \) -not -path '*/.*' -exec cksum {} + | sort -k 3
@@ -11,7 +12,7 @@ export PIP_NO_INPUT := 1
 export PYTHONUTF8 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-heavy test-cluster opensearch opensearch-stop lab export notebooks readme check clean
+.PHONY: help demo test test-heavy test-cluster test-browser opensearch opensearch-stop lab export notebooks readme docs docs-serve check clean
 .DELETE_ON_ERROR:
 
 help:  ## list these chores
@@ -38,6 +39,9 @@ test-cluster: $(VENV)/.dev  ## the tests against a real OpenSearch: one node, st
 	$(BIN)/python -m pytest -q -m cluster; code=$$?; \
 	$(BIN)/python tools/opensearch.py stop; exit $$code
 
+test-browser: $(VENV)/.dev  ## the tests that look at pages in a real Chromium
+	$(BIN)/python -m pytest -q -m browser
+
 opensearch: $(VENV)/.made  ## fetch and start a real OpenSearch on free ports, and print its address (NODES=3: three nodes)
 	@$(BIN)/python tools/opensearch.py start --nodes $(NODES)
 
@@ -55,6 +59,12 @@ notebooks: export  ## run the notebooks and store their outputs (some: make note
 
 readme: $(VENV)/.dev  ## write README.md from nbs/index.ipynb
 	$(BIN)/python tools/readme.py
+
+docs: $(VENV)/.dev  ## build the documentation site from the stored notebooks into _docs/, and check its links
+	$(BIN)/python -m tools.docs build
+
+docs-serve: docs  ## build the site and show it on this machine (another port: make docs-serve PORT=8001)
+	$(BIN)/python -m tools.docs serve --port $(PORT)
 
 check: $(VENV)/.dev  ## modules exported, notebooks clean, README up to date, imports in the order of the rooms
 	@before=$$(mktemp) && after=$$(mktemp) && trap 'rm -f $$before $$after' EXIT && $(SUMS) > $$before \

@@ -224,6 +224,12 @@ def test_module_has_its_notebook(module: str) -> None:
     assert source and (NBS / source[1]).is_file()
 
 
+def test_notebook_shows_in_jupyter_as_on_the_site(notebook: dict) -> None:
+    quarto = [line for cell in notebook["cells"] if cell["cell_type"] == "markdown"
+              for line in text(cell).splitlines() if re.match(r":::|`{3,}\{", line)]
+    assert not quarto, "JupyterLab shows these as text: write ```mermaid, and `> **Note.** …` (Note, Tip, Important, Warning, Caution)"
+
+
 def test_notebook_has_no_failed_or_large_output(notebook: dict) -> None:
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
@@ -289,7 +295,7 @@ def test_lines_fit_the_page() -> None:
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code":
                 long += [f"{relative(path)}: {line[:60]}…" for line in text(cell).splitlines() if len(line) > 120]
-    for path in sorted((ROOT / "tools").glob("*.py")):
+    for path in sorted((ROOT / "tools").rglob("*.py")):
         lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         long += [f"{path.relative_to(ROOT)}:{n}" for n, line in lines if len(line) > 120]
     assert not long, "\n".join(long)

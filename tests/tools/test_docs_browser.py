@@ -1,0 +1,179 @@
+"""The built site in a real Chromium: every page, its links, its search, its looks."""
+from __future__ import annotations
+
+import functools
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tools.docs import __main__ as docs, config  # noqa: E402
+
+pytestmark = pytest.mark.browser
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A server that keeps what was asked for in vain."""
+    missing: list[str] = []
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+    def send_error(self, code: int, *args: object, **kwargs: object) -> None:
+        self.missing.append(f"{code} {self.path}")
+        super().send_error(code, *args, **kwargs)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs")
+    assert docs.build(ROOT, folder / "work", folder / "site", config.Host()) == []
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def base(site: Path) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def opened(browser: object, base: str) -> Iterator[object]:
+    """A function from width and colours to a page that notes errors and requests to other hosts."""
+    contexts = []
+
+    def make(width: int = 1440, scheme: str = "light") -> object:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.wrong = []
+        page.on("console", lambda m: page.wrong.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda e: page.wrong.append(str(e)))
+        page.on("request", lambda r: page.wrong.append(r.url) if not r.url.startswith((base, "data:", "blob:")) else None)
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+DRAWN = "() => !document.querySelector('pre.diagram') && [...document.querySelectorAll('div.diagram')].every(d => d.querySelector('svg'))"
+STATE = """() => ({
+  title: document.querySelector('h1')?.textContent || '',
+  wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  tex: [...document.querySelectorAll('.arithmatex')].filter(n => !n.querySelector('.katex')).length,
+  failed: document.querySelectorAll('.katex-error').length,
+  broken: [...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.src),
+  views: [...document.querySelectorAll('ragnb-view')].filter(v => !v.shadowRoot || !v.shadowRoot.textContent).length,
+})"""
+
+
+def test_every_page_on_a_narrow_screen(site: Path, base: str, opened: object) -> None:
+    page = opened(390)
+    Quiet.missing.clear()
+    wrong, diagrams = [], 0
+    for file in sorted(site.rglob("*.html")):
+        name = file.relative_to(site).as_posix()
+        if name == "404.html":
+            continue
+        page.goto(base + name)
+        page.wait_for_function(DRAWN)
+        diagrams += page.locator("div.diagram svg").count()
+        state = page.evaluate(STATE)
+        if not state.pop("title").strip() or any(state.values()):
+            wrong.append((name, state))
+    assert wrong == [] and page.wrong == [] and Quiet.missing == []
+    assert diagrams >= 40
+
+
+SEARCHED = {
+    "연차": "연차", "휴가": "휴가", "연차휴가를": "휴가", "형태소": "형태소", "이웃 청크": "이웃",
+    "NeighborChunkExpander": "NeighborChunkExpander", "reranking": "rerank", "budget": "budget", "evidence recall": "recall",
+    "table_aware": "table_aware",
+}
+
+
+@pytest.mark.parametrize("words", SEARCHED)
+def test_search_finds(words: str, base: str, opened: object) -> None:
+    page = opened()
+    page.goto(base + "index.html")
+    page.keyboard.press("Control+k")
+    box = page.get_by_role("combobox", name="Search")
+    box.wait_for()
+    box.fill(words)
+    results = page.get_by_role("option")
+    results.first.wait_for()
+    page.wait_for_timeout(500)
+    found = [text.replace("\u200b", "") for text in results.all_inner_texts()]
+    assert len(found) >= 2 and SEARCHED[words].lower() in found[0].lower(), found[:3]
+    if words == "휴가":       # inside compounds and before particles, and shown as it is written
+        assert any("연차휴가" in text or "휴가규정" in text for text in found)
+    marks = page.locator("[role=option] mark").all_inner_texts()
+    assert marks and page.wrong == []
+    target = results.first.get_attribute("href")
+    page.goto(target)
+    assert page.url.startswith(base) and page.locator("h1").count() == 1
+
+
+LOOKS = ["index.html", "ko.html", "glossary.html", "40_retrieval/bm25.html", "80_pipeline/trace_page.html", "api/retrieval.bm25.html",
+         "studies/from_design.html"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 900, 1440])
+def test_looks(width: int, scheme: str, base: str, opened: object, tmp_path: Path) -> None:
+    """Each page fits its width; colours follow the reader; plots stand on white in the dark; parameters are stacked when narrow."""
+    page = opened(width, scheme)
+    for name in LOOKS:
+        page.goto(base + name)
+        page.wait_for_function(DRAWN)
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), name
+        light = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]")
+        assert (light > 200) == (scheme == "light"), name
+        assert len(page.screenshot(path=tmp_path / f"{name.replace('/', '_')}-{width}-{scheme}.png")) > 10_000
+    page.goto(base + "api/retrieval.bm25.html")
+    display = page.evaluate("getComputedStyle(document.querySelector('.params td')).display")
+    assert display == ("block" if width == 390 else "table-cell")
+    page.goto(base + "90_evaluation/plots.html")
+    plot = page.evaluate("getComputedStyle(document.querySelector('img.plot')).backgroundColor")
+    assert (plot == "rgb(255, 255, 255)") == (scheme == "dark")
+    assert page.wrong == []
+
+
+def test_colours_change_with_the_button_and_diagrams_follow(base: str, opened: object) -> None:
+    page = opened(1440, "light")
+    page.goto(base + "40_retrieval/bm25.html")
+    page.wait_for_function(DRAWN)
+    fill = "() => getComputedStyle(document.querySelector('div.diagram svg .node rect')).fill"
+    before = page.evaluate(fill)
+    page.locator("[data-md-component=palette] label:visible").click()
+    page.wait_for_function(f"before => ({fill})() !== before", arg=before)
+    assert page.locator("body").get_attribute("data-md-color-scheme") == "slate" and page.wrong == []
+
+
+def test_languages_lead_to_each_other(base: str, opened: object) -> None:
+    page = opened()
+    page.goto(base + "40_retrieval/bm25.html")
+    links = {a.get_attribute("hreflang"): a.get_attribute("href") for a in page.locator("a[hreflang]").all()}
+    for language, wanted in (("ko", "ragnb 한국어 안내"), ("en", "ragnb")):
+        page.goto(base + "40_retrieval/bm25.html")
+        page.goto(page.evaluate("href => new URL(href, location.href).href", links[language]))
+        assert page.locator("h1").inner_text().startswith(wanted)

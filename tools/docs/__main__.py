@@ -1,0 +1,124 @@
+"""`python -m tools.docs`: build the site from the stored notebooks, check it, and (`serve`) show it on this machine."""
+from __future__ import annotations
+
+import argparse
+import functools
+import shutil
+import subprocess
+import sys
+from configparser import ConfigParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from . import assets, check, config, pages, prose, reference, words
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def sources(
+    root: Path,         # The project
+    out: Path,          # Where the site's source goes; emptied first
+    host: config.Host,
+) -> pages.Site:
+    "Write the Markdown of every page, with pictures and vendored files."
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    site = pages.Site(pages.notebooks(root / "nbs"), blob=host.blob)
+    for notebook in site.notebooks:
+        write(out / notebook.page, pages.notebook_page(notebook, site, out))
+        if notebook.module:
+            write(out / notebook.api, pages.api_page(notebook, site))
+    write(out / "api" / "index.md", reference.reference_page(site, root / "ragnb" / "__init__.pyi"))
+    for path in sorted((root / "docs").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        write(out / path.name, prose.markdown(text, site.link(path.name), site.known(path.name)) + "\n")
+    changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    write(out / "changelog.md", prose.markdown(changes, site.link("../changelog.md"), {}) + "\n")
+    for picture in sorted((root / "nbs").rglob("figures/*.png")):
+        target = out / picture.relative_to(root / "nbs")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, target)
+    assets.copied(root / "docs" / "vendor", out)
+    return site
+
+
+def write(
+    path: Path,
+    text: str,
+) -> None:
+    "Write a page, making its folder."
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def build(
+    root: Path,                  # The project
+    work: Path,                  # For the site's source; rewritten
+    out: Path,                   # The site; rewritten
+    host: config.Host | None = None,  # Default: from the environment and settings.ini
+) -> list[str]:                  # What is wrong with the result, a line each
+    "Build the whole site; raises SystemExit when the generator fails."
+    host = host or config.host(branch=branch(root))
+    site = sources(root, work / "pages", host)
+    file = work / "zensical.yml"
+    file.write_text(config.configuration(site, host, ("pages", "site")), encoding="utf-8")
+    made = work / "site"
+    shutil.rmtree(made, ignore_errors=True)
+    command = [str(Path(sys.executable).with_name("zensical")), "build", "-f", str(file), "--clean", "--strict"]
+    done = subprocess.run(command, cwd=work, capture_output=True, text=True)
+    if done.returncode or not (made / "search.json").is_file():
+        raise SystemExit(done.stdout + done.stderr)
+    words.korean_index(made / "search.json")
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.move(made, out)
+    return check.problems(out, host.site)
+
+
+def branch(
+    root: Path,
+) -> str:
+    "The branch that settings.ini names."
+    settings = ConfigParser(delimiters=["="])
+    settings.read(root / "settings.ini", encoding="utf-8")
+    return settings["DEFAULT"].get("branch", "main")
+
+
+def serve(
+    out: Path,
+    port: int,
+) -> None:
+    "Show a built site on this machine only, until Ctrl-C."
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(out))
+    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+        print(f"http://127.0.0.1:{server.server_port}/", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            pass
+
+
+def main() -> None:
+    "Read the command line."
+    parser = argparse.ArgumentParser(prog="python -m tools.docs", description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=["build", "serve", "check", "vendor"],
+                        help="vendor: write the list of vendored files again")
+    parser.add_argument("--out", type=Path, default=ROOT / "_docs", help="folder of the site (default: _docs)")
+    parser.add_argument("--work", type=Path, default=ROOT / "_proc", help="folder for its source (default: _proc)")
+    parser.add_argument("--port", type=int, default=8000, help="for serve; 0: any free one")
+    args = parser.parse_args()
+    out, work = args.out.resolve(), args.work.resolve()
+    if args.command == "vendor":
+        assets.write_list(ROOT / "docs" / "vendor")
+        return
+    if args.command == "serve":
+        serve(out, args.port)
+        return
+    found = build(ROOT, work, out) if args.command == "build" else check.problems(out, config.host().site)
+    if found:
+        sys.exit("\n".join([*found, f"{len(found)} problems"]))
+    made = len(list(out.rglob("*.html")))
+    print(f"{made} pages in {out.name}/: links, anchors and files are there, no other host is asked")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+// Output of a notebook that has a style of its own is shown in a shadow root: neither style touches the other.
+if (!customElements.get("ragnb-view")) {
+  customElements.define("ragnb-view", class extends HTMLElement {
+    connectedCallback() {
+      if (!this.shadowRoot) this.attachShadow({ mode: "open" }).innerHTML = this.dataset.html;
+    }
+  });
+}
+
+function math() {
+  document.querySelectorAll(".arithmatex").forEach(node => renderMathInElement(node, {
+    delimiters: [{ left: "\\[", right: "\\]", display: true }, { left: "\\(", right: "\\)", display: false }],
+    throwOnError: false,
+  }));
+}
+
+// Diagrams: at their natural size, shrunk by a sixth at most. One that runs from left to right and is wider than the page
+// is drawn from top to bottom instead, where that is narrower; what is still too wide scrolls.
+let drawn = 0;
+async function picture(source) {
+  const { svg } = await mermaid.render(`diagram-${drawn++}`, source);
+  const node = new DOMParser().parseFromString(svg, "text/html").querySelector("svg");
+  return [node, node.viewBox.baseVal.width];
+}
+
+async function diagram(box) {
+  let [node, width] = await picture(box.dataset.source);
+  const across = /^(\s*(?:flowchart|graph)\s+)LR\b/, room = box.clientWidth;
+  if (width / 1.2 > room && across.test(box.dataset.source)) {
+    const [tall, narrow] = await picture(box.dataset.source.replace(across, "$1TD"));
+    if (narrow < width) [node, width] = [tall, narrow];
+  }
+  node.style.width = `${Math.max(Math.min(width, room), width / 1.2)}px`;
+  box.replaceChildren(node);
+}
+
+async function diagrams() {
+  const dark = document.body.getAttribute("data-md-color-scheme") === "slate";
+  mermaid.initialize({
+    startOnLoad: false, securityLevel: "strict", theme: dark ? "dark" : "neutral",
+    fontFamily: getComputedStyle(document.body).fontFamily,
+    flowchart: { useMaxWidth: false }, sequence: { useMaxWidth: false }, state: { useMaxWidth: false },
+  });
+  for (const node of document.querySelectorAll("pre.diagram")) {
+    const box = document.createElement("div");
+    box.className = "diagram";
+    box.tabIndex = 0;
+    box.dataset.source = node.textContent;
+    node.replaceWith(box);
+  }
+  for (const box of document.querySelectorAll("div.diagram")) await diagram(box);
+}
+
+// A table of long texts is stacked on narrow screens (extra.css): its cells carry the title of their column.
+function labels() {
+  document.querySelectorAll(".md-typeset table:not([class])").forEach(table => {
+    const titles = [...table.querySelectorAll("thead th")].map(th => th.textContent.trim());
+    const cells = [...table.querySelectorAll("tbody td")];
+    const long = titles.length > 2 && cells.some(cell => cell.textContent.length > 40);
+    if (!long && !table.closest(".params")) return;
+    table.dataset.stack = "";
+    cells.forEach(cell => cell.dataset.title = cell.textContent.trim() ? titles[cell.cellIndex] || " " : "");
+  });
+}
+
+// The index holds Korean words in parts (tools/docs/words.py). A word that is asked for is cut into the same parts.
+const parts = new Set();
+
+function remember(items) {
+  for (const item of items)
+    for (const word of (item.title + " " + item.text).match(/[가-힣]+(?:\u200b[가-힣]+)+/g) || [])
+      for (const part of word.split("\u200b")) if (part.length > 1) parts.add(part);
+}
+
+function cut(word) {
+  const best = [[]];                       // best[i]: the fewest parts that make up the first i letters
+  for (let end = 1; end <= word.length; end++)
+    for (let start = 0; start < end; start++)
+      if (best[start] && parts.has(word.slice(start, end)) && (!best[end] || best[end].length > best[start].length + 1))
+        best[end] = [...best[start], word.slice(start, end)];
+  for (let end = word.length; end >= word.length - 2 && end > 1; end--)   // an ending that no part has is left out
+    if (best[end]) return best[end].join(" ");
+  return word;
+}
+
+const post = Worker.prototype.postMessage;
+Worker.prototype.postMessage = function (message, ...rest) {
+  if (message?.type === 0 && message.data?.items) remember(message.data.items);
+  if (message?.type === 2 && typeof message.data?.input === "string")
+    message = { ...message, data: { ...message.data, input: message.data.input.replace(/[가-힣]{3,}/g, cut) } };
+  return post.call(this, message, ...rest);
+};
+
+function ready() {
+  math();
+  labels();
+  diagrams();
+  new MutationObserver(diagrams).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
+}
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready); else ready();
