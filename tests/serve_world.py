@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +73,19 @@ def model(answer: Any = "15일입니다 [1].", judge: Any = YES, rewrite: Any = 
                         "고쳐 쓰세요": rewrite, "": answer}, model="scripted")
 
 
+@cache
+def library_of(world: Path) -> Any:
+    """The documents, opened once."""
+    from ragnb.agent.library import Library
+    return Library.open(world / "index")
+
+
 def app_of(world: Path, llm: Any = None, *, tokens: bool = False, **settings: Any) -> Any:
     """The application over the documents."""
     from ragnb.serve.access import Access, read_tokens
     from ragnb.serve.app import create_app
     access = Access(read_tokens(world / "tokens.json") if tokens else None)
-    return create_app(world / "index", llm, **{"access": access, "documents": world / "corpus", "models": {"grade": None}, **settings})
+    return create_app(library_of(world), llm, **{"access": access, "documents": world / "corpus", "models": {"grade": None}, **settings})
 
 
 def client_of(app: Any, name: str = "", **headers: str) -> httpx.AsyncClient:
