@@ -26,7 +26,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
-    path = os.environ.get("RAGNB_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
+    path = os.environ.get("RAGNB_CHROMIUM") or next(found, None)
     if not path:
         pytest.fail("no Chromium: install it (Debian: apt install chromium), or set RAGNB_CHROMIUM to one")
     with sync_playwright() as playwright:
@@ -98,7 +99,7 @@ def test_steps_answer_and_a_citation_in_its_document(show: Callable[..., Screen]
     screen.ask(QUESTION)
     page.wait_for_selector(".steps li:nth-child(5)")
     assert page.locator(".steps li b").all_inner_texts() == ["길 고르기", "검색어 만들기", "범위 정하기", "검색", "주변 읽기"]
-    assert "passages" in page.locator(".steps li").nth(4).inner_text() and page.locator("#status").inner_text() == "답을 쓰는 중"
+    assert "이어 붙인 글" in page.locator(".steps li").nth(4).inner_text() and page.locator("#status").inner_text() == "답을 쓰는 중"
     assert page.locator(".answer").get_attribute("aria-busy") == "true" and page.locator("#stop").is_visible()
     screen.keep("desk-steps")
     held.go.set()
