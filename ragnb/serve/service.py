@@ -39,7 +39,7 @@ class Asked:
     place: Place
     choice: Choice | None = None
 
-# %% ../../nbs/87_serve/service.ipynb #fd28c553
+# %% ../../nbs/87_serve/service.ipynb #41c09dec
 class Service:
     "Questions, conversations and documents for visitors."
 
@@ -76,6 +76,7 @@ class Service:
         if talk.id in self._busy:
             raise HttpRefusal(409, "this conversation is still answering")
         asked = Asked(visitor, talk, state, self.places.take(visitor.name), choice)
+        self.talks.hold(talk)                           # A question that is stopped can be followed by another
         self._busy.add(talk.id)
         return asked
 

@@ -90,7 +90,7 @@ class Talk(BaseModel):
         self.turns, self.history = turns[-len(history):], history.to_jsonl()
         self.waiting, self.changed = None, time.time()
 
-# %% ../../nbs/87_serve/talks.ipynb #78fdb6be
+# %% ../../nbs/87_serve/talks.ipynb #824142b1
 def _read_talk(path: Path) -> Talk:
     "A conversation from its file; `InputError` says why it cannot be used."
     try:
@@ -151,11 +151,18 @@ class Talks:
         talk: Talk,
     ) -> None:
         "Keep a conversation as it is now."
-        self._talks[talk.id] = talk
+        self.hold(talk)
         if self.folder is not None:
             path = self.folder / f"{talk.id}.json"
             write_atomically(path, talk.model_dump_json())
             os.chmod(path, 0o600)
+
+    def hold(
+        self,
+        talk: Talk,
+    ) -> None:
+        "Know a conversation, without a file as long as nothing was said in it."
+        self._talks[talk.id] = talk
         own = sorted((t for t in list(self._talks.values()) if t.owner == talk.owner), key=lambda t: -t.changed)
         for old in own[self.most:]:
             self._forget(old)

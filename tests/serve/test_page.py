@@ -182,7 +182,7 @@ def test_earlier_conversations(show: Callable[..., Screen]) -> None:
     assert page.locator(".turn:visible").count() == 0
     screen.ask("밸브 점검은?")
     screen.answered()
-    assert page.locator("#talks li").count() == 2
+    page.wait_for_function("() => document.querySelectorAll('#talks li').length === 2")
     page.locator("#talks .open", has_text=QUESTION).click()
     screen.answered(2)
     page.wait_for_function("() => document.querySelectorAll('.turn section .doc').length >= 2")
@@ -325,7 +325,7 @@ def test_stop_and_a_service_that_has_gone(show: Callable[..., Screen]) -> None:
     assert "멈추었습니다" in page.locator(".turn [role=alert]").inner_text()
     held.go.set()
     screen.ask(QUESTION)
-    screen.answered(2)
+    assert screen.answered(2).locator(".answer").inner_text() == held.text
     page.route("**/api/ask", lambda route: route.abort())
     screen.ask("그럼 이월은?")
     page.wait_for_function("() => document.querySelectorAll('.turn [role=alert]').length === 2")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from serve_world import (
-    app_of, ask, build, choose, client_of, DEVICES, Held, HOSTILE, model, NO, QUESTION, read_events, SECRET, TEXTS, until
+    app_of, ask, build, choose, client_of, DEVICES, Held, HOSTILE, library_of, model, NO, QUESTION, read_events, SECRET, TEXTS, until
 )
 
 from ragnb.documents.span import InputError
@@ -429,3 +429,72 @@ def test_without_fastapi_the_extra_is_named(world: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "fastapi", None)
     with pytest.raises(InputError, match=r"pip install 'ragnb\[serve\]'"):
         create_app(world / "index")
+
+
+def test_after_a_stop_the_conversation_goes_on(world: Path) -> None:
+    async def run() -> None:
+        held = Held()
+        app = app_of(world, model(held))
+        client, service = client_of(app), app.state.service
+        asked = service.ask(service.access.visitor(None), QUESTION)
+        events = service.events(asked)
+        begin = await anext(events)
+        await events.aclose()
+        service.end(asked)
+        held.go.set()
+        assert (await client.get("/api/conversations")).json() == []
+        assert (await ask(client, QUESTION, begin["conversation"]))[-1]["turn"]["number"] == 1
+    asyncio.run(run())
+
+
+def test_several_collections_keep_their_filter(world: Path, tmp_path: Path) -> None:
+    """Ids begin with the collection, also those of pictures."""
+    async def run() -> None:
+        from ragnb.agent.library import Library
+        from ragnb.serve.access import read_tokens
+        library = Library({name: library_of(world).pipelines[""] for name in ("north", "south")})
+        app = create_app(library, model(), access=Access(read_tokens(world / "tokens.json")), documents=world / "corpus")
+        clerk, chief = client_of(app, "clerk"), client_of(app, "chief")
+        assert (await clerk.get("/api/about")).json()["collections"] == ["north", "south"]
+        body = {"query": "사장의 연차 보상", "top_k": 50}
+        assert SECRET not in (await clerk.post("/api/search", json=body)).text and SECRET in (await chief.post("/api/search", json=body)).text
+        assert (await clerk.post("/api/search", json=body | {"collections": ["west"]})).status_code == 422
+        for doc_id, status in (("north/valve.pdf", 200), ("valve.pdf", 404), ("west/valve.pdf", 404), ("north/board.pdf", 404), ("north/../valve.pdf", 404)):
+            assert (await clerk.get("/api/picture", params={"doc_id": doc_id, "page": 1})).status_code == status, doc_id
+        turn = (await ask(clerk))[-1]["turn"]
+        assert turn["sources"][0]["doc_id"].partition("/")[0] in ("north", "south")
+    asyncio.run(run())
+
+
+@pytest.mark.heavy
+def test_the_command_listens_answers_and_ends(world: Path, tmp_path: Path) -> None:
+    """The whole way: a process, a port, a question as a stream, an interrupted reader, the end by a signal."""
+    import os
+    import signal
+    import subprocess
+
+    import httpx
+    command = [sys.executable, "-c", "from ragnb.cli import main; raise SystemExit(main())"]
+    process = subprocess.Popen([*command, "serve", "--index", str(world / "index"), "--port", "0", "--documents", str(world / "corpus"),
+                                "--conversations", str(tmp_path), "--where", "doc_type!=secret"], stdout=subprocess.PIPE, text=True,
+                               env=os.environ | {"PYTHONUNBUFFERED": "1"})
+    try:
+        address = process.stdout.readline().split()[0]
+        assert address.startswith("http://127.0.0.1:")
+        with httpx.Client(base_url=address, timeout=60) as client:
+            assert client.get("/").text == page_html()
+            with client.stream("POST", "/api/ask", json={"question": DEVICES}) as reply:
+                assert next(reply.iter_text()).startswith("event: begin")
+            asked = read_events(client.post("/api/ask", json={"question": DEVICES}).text)[-1]
+            assert asked["event"] == "choose" and "pay.md" not in str(asked)
+            choice = {"waiting": asked["waiting"], "documents": ["GN.md"]}
+            turn = read_events(client.post(f"/api/conversations/{asked['conversation']}/choice", json=choice).text)[-1]["turn"]
+            assert turn["status"] == "passages" and {s["doc_id"] for s in turn["sources"]} == {"GN.md"}
+            assert client.get("/api/about", headers={"host": "evil.example"}).status_code == 421
+            assert "server" not in client.get("/").headers
+        process.send_signal(signal.SIGINT)
+        assert process.wait(15) in (0, 130)
+    finally:
+        process.kill()
+        process.stdout.close()
+    assert len(list(tmp_path.glob("*.json"))) >= 1
