@@ -12,7 +12,11 @@ export PIP_NO_INPUT := 1
 export PYTHONUTF8 := 1
 
 .DEFAULT_GOAL := help
+<<<<<<< HEAD
 .PHONY: help demo test test-heavy test-cluster test-browser opensearch opensearch-stop lab export notebooks readme docs docs-serve check clean
+=======
+.PHONY: help demo test test-heavy test-browser test-cluster opensearch opensearch-stop lab export notebooks readme check clean
+>>>>>>> mserve
 .DELETE_ON_ERROR:
 
 help:  ## list these chores
@@ -32,6 +36,9 @@ test-heavy: export OMP_NUM_THREADS := 1
 test-heavy: export OPENBLAS_NUM_THREADS := 1
 test-heavy: $(VENV)/.dev  ## the tests that kill processes, build large indexes and attack every pattern
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m heavy
+
+test-browser: $(VENV)/.dev  ## the tests of the page of `ragnb serve` in a real Chromium (apt install chromium, or RAGNB_CHROMIUM=PATH)
+	$(BIN)/python -m pytest -q -m browser
 
 test-cluster: $(VENV)/.dev  ## the tests against a real OpenSearch: one node, started and stopped (needs Maven)
 	@export RAGNB_OPENSEARCH="$$($(BIN)/python tools/opensearch.py start)"; \

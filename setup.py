@@ -30,7 +30,7 @@ setup(
     url=cfg["git_url"],
     packages=[*find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]), sample],
     package_dir={sample: "data"},   # so that `ragnb demo` runs where nothing but the wheel is
-    package_data={cfg["lib_path"]: ["py.typed", "*.pyi"], sample: [f"**/*.{kind}" for kind in ("md", "txt", "jsonl")]},
+    package_data={cfg["lib_path"]: ["py.typed", "*.pyi", "serve/*.html"], sample: [f"**/*.{kind}" for kind in ("md", "txt", "jsonl")]},
     python_requires=f">={cfg['min_python']}",
     install_requires=lines("requirements"),
     extras_require={key.removesuffix("_requirements"): lines(key) for key in cfg if key.endswith("_requirements")},

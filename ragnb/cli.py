@@ -223,8 +223,8 @@ def _add_library(parser: argparse.ArgumentParser) -> None:
     add("--index", default=".ragnb", metavar="DIR", help="an index, or a folder of collections (default: .ragnb)")
     add("--where", action="append", metavar="COND", help="only chunks whose metadata fulfil this, as of ask")
 
-def _add_chat(parser: argparse.ArgumentParser) -> None:
-    "Whom to talk with, about what."
+def _add_agent(parser: argparse.ArgumentParser) -> None:
+    "An agent and its models."
     _add_library(parser)
     add = parser.add_argument
     add("--base-url", metavar="URL", help="of the model server (default: the client's own)")
@@ -236,7 +236,28 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
     add("--routes", metavar="FILE", help="JSON of the routes (default: setup, troubleshooting, general)")
     add("--attempts", type=int, default=2, metavar="N", help="plans at most, 1 to 10 (default: 2)")
     add("--no-choice", action="store_true", help="do not ask which documents to read")
-    add("--history", metavar="FILE", help="go on with this conversation, and write the turns into it")
+
+def _add_chat(parser: argparse.ArgumentParser) -> None:
+    "Whom to talk with, about what."
+    _add_agent(parser)
+    parser.add_argument("--history", metavar="FILE", help="go on with this conversation, and write the turns into it")
+
+def _add_serve(parser: argparse.ArgumentParser) -> None:
+    "Where is listened, for whom, and how much at once."
+    _add_agent(parser)
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on; any other than this machine's needs "
+        "--tokens (default: 127.0.0.1)")
+    add("--port", type=int, default=8321, metavar="N", help="0 for a free one (default: 8321)")
+    add("--allow-host", action="append", default=[], metavar="NAME", help="a name that the service is asked by, behind "
+        "a proxy for example; may be repeated")
+    add("--tokens", metavar="FILE", help='JSON of who may ask: [{"name": …, "token": …, "where": …}], where is a filter '
+        "as of --where or a list of them, null for everything")
+    add("--conversations", metavar="DIR", help="keep conversations there (default: as long as the service runs)")
+    add("--documents", metavar="DIR", help="the folder that was indexed, for pictures of the pages of PDFs")
+    add("--running", type=int, default=4, metavar="N", help="questions worked on at the same time (default: 4)")
+    add("--waiting", type=int, default=64, metavar="N", help="questions in line behind them (default: 64)")
+    add("--each", type=int, metavar="N", help="questions of one token at the same time (default: 8)")
 
 def _add_mcp(parser: argparse.ArgumentParser) -> None:
     "What is served, and how much of it."
@@ -264,6 +285,7 @@ def make_parser() -> argparse.ArgumentParser:
     for asked in (ask, trace):
         _add_question(asked)
     _add_chat(commands.add_parser("chat", help="talk with the agent: it plans, asks back, answers and judges"))
+    _add_serve(commands.add_parser("serve", help="the agent as a page in the browser and as a JSON API"))
     _add_mcp(commands.add_parser("mcp", help="serve search and reading to agents (Model Context Protocol, stdio)"))
     _add_records(commands.add_parser("records", help="turn raw statutes, interpretations, rulings and Q&A into JSONL"))
     _add_index(commands.add_parser("info", help="what is in an index, or in each collection"))
@@ -550,18 +572,20 @@ def _step_models(args: argparse.Namespace) -> dict[str, Any]:
         models[name] = None if spec == "none" else resolve_llm(spec, args.base_url, **_llm_options(args))
     return models
 
+def _agent_settings(args: argparse.Namespace) -> dict[str, Any]:
+    "Arguments of `Agent` besides the library."
+    from ragnb.agent.routes import DEFAULT_ROUTES, read_routes
+    from ragnb.models.llm import resolve_llm
+    return {"llm": resolve_llm(args.llm, args.base_url, **_llm_options(args)), "models": _step_models(args),
+            "routes": read_routes(args.routes) if args.routes else DEFAULT_ROUTES, "step_timeout": args.timeout,
+            "max_attempts": args.attempts, "ask_user": not args.no_choice}
+
 def _chat(args: argparse.Namespace) -> None:
     "ragnb chat"
     from ragnb.agent.chat import Chat
     from ragnb.agent.flow import Agent
     from ragnb.agent.library import Library
-    from ragnb.agent.routes import DEFAULT_ROUTES, read_routes
-    from ragnb.models.llm import resolve_llm
-    library = Library.open(args.index, where=args.where)
-    routes = read_routes(args.routes) if args.routes else DEFAULT_ROUTES
-    llm = resolve_llm(args.llm, args.base_url, **_llm_options(args))
-    agent = Agent(library, llm, _step_models(args), routes=routes, step_timeout=args.timeout,
-                  max_attempts=args.attempts, ask_user=not args.no_choice)
+    agent = Agent(Library.open(args.index, where=args.where), **_agent_settings(args))
 
     def show(text: str) -> None:
         print(text, end="", flush=True)
@@ -570,6 +594,34 @@ def _chat(args: argparse.Namespace) -> None:
         if args.history:
             history.save(args.history)
     Chat(agent, input if sys.stdin.isatty() else lambda prompt: input(), show, _conversation(args), save).run()
+
+# %% ../nbs/99_cli/cli.ipynb #edd72c8f
+def _serve_settings(args: argparse.Namespace) -> dict[str, Any]:
+    "Arguments of `create_app` besides the library."
+    from ragnb.serve.access import Access, read_tokens
+    from ragnb.serve.app import check_binding
+    from ragnb.serve.limits import Places
+    from ragnb.serve.talks import Talks
+    access = Access(read_tokens(args.tokens) if args.tokens else None, args.where)
+    check_binding(args.host, access)
+    if args.documents is not None and not Path(args.documents).is_dir():
+        raise InputError(f"--documents must be a folder, got {args.documents!r}")
+    each = 8 if args.each is None and access.needs_token else args.each
+    return {"access": access, "talks": Talks(args.conversations), "documents": args.documents,
+            "places": Places(args.running, args.waiting, each), "hosts": [args.host, *args.allow_host],
+            **_agent_settings(args)}
+
+def _serve(args: argparse.Namespace) -> None:
+    "ragnb serve"
+    from ragnb.agent.library import Library
+    from ragnb.serve.app import create_app, serve_app
+
+    def ready(address: str) -> None:
+        print(f"{address}  (Ctrl+C ends it)", flush=True)
+    settings = _serve_settings(args)
+    for problem in settings["talks"].problems:
+        print(f"skipped {problem}", file=sys.stderr)
+    serve_app(create_app(Library.open(args.index), **settings), args.host, args.port, ready)
 
 # %% ../nbs/99_cli/cli.ipynb #9d60f308
 def _mcp(args: argparse.Namespace) -> None:
@@ -824,7 +876,8 @@ def main(
     _show_anything()
     args = make_parser().parse_args(argv)
     commands = {"index": _index, "ask": _ask, "trace": _trace, "info": _info, "ls": _ls, "remove": _remove,
-                "records": _records, "demo": _demo, "eval": _eval, "chat": _chat, "mcp": _mcp}
+                "records": _records, "demo": _demo, "eval": _eval, "chat": _chat, "mcp": _mcp,
+                "serve": _serve}
     try:
         _refuse_empty(args)
         commands[args.command](args)

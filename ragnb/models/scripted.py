@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from llama_index.core.bridge.pydantic import PrivateAttr
@@ -49,6 +49,12 @@ def scripted_answer(
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 # %% ../../nbs/10_models/scripted.ipynb #86893f44
+def _parts(text: str) -> Iterator[CompletionResponse]:
+    "A text in pieces of eight characters."
+    for at in range(0, len(text), 8):
+        yield CompletionResponse(text=text[:at + 8], delta=text[at:at + 8])
+
+
 class ScriptedLLM(KnownArguments, CustomLLM):
     """A LlamaIndex LLM that answers by script, without a model.
 
@@ -138,6 +144,12 @@ class ScriptedLLM(KnownArguments, CustomLLM):
 
     @llm_completion_callback()
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Iterator[CompletionResponse]:
-        text = self._answer(prompt)
-        for at in range(0, len(text), 8):
-            yield CompletionResponse(text=text[:at + 8], delta=text[at:at + 8])
+        yield from _parts(self._answer(prompt))
+
+    @llm_completion_callback()
+    async def astream_complete(self, prompt: str, formatted: bool = False,
+                               **kwargs: Any) -> AsyncIterator[CompletionResponse]:
+        async def parts() -> AsyncIterator[CompletionResponse]:
+            for part in _parts(await asyncio.to_thread(self._awaited, prompt)):
+                yield part
+        return parts()
