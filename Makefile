@@ -29,7 +29,7 @@ test: $(VENV)/.dev  ## run every notebook, then pytest (about six minutes)
 
 test-heavy: export OMP_NUM_THREADS := 1
 test-heavy: export OPENBLAS_NUM_THREADS := 1
-test-heavy: $(VENV)/.dev  ## the tests that kill processes, build large indexes and attack every pattern
+test-heavy: $(VENV)/.dev  ## the tests that run the tutorials, kill processes, build large indexes and attack every pattern
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m heavy
 
 test-cluster: $(VENV)/.dev  ## the tests against a real OpenSearch: one node, started and stopped (needs Maven)

@@ -94,7 +94,7 @@ def test_index_then_again(run, docs, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     code, out, err = run("index", docs, "--index", tmp_path / "i")
     assert (
-        code == 0 and out.startswith("3 added, 0 changed, 0 removed, 0 unchanged; ") and "index:" in err
+        code == 0 and out.startswith("3 added, 0 changed, 0 removed, 0 unchanged; ") and "index: split, embed, store" in err
     )  # the progress bar
     assert "skipped bad.jsonl:2: not JSON" in err and "3 documents, " in out and " MiB, 1 skipped" in out
     before = tree(tmp_path / "i")
