@@ -12,11 +12,7 @@ export PIP_NO_INPUT := 1
 export PYTHONUTF8 := 1
 
 .DEFAULT_GOAL := help
-<<<<<<< HEAD
 .PHONY: help demo test test-heavy test-cluster test-browser opensearch opensearch-stop lab export notebooks readme docs docs-serve check clean
-=======
-.PHONY: help demo test test-heavy test-browser test-cluster opensearch opensearch-stop lab export notebooks readme check clean
->>>>>>> mserve
 .DELETE_ON_ERROR:
 
 help:  ## list these chores
@@ -34,11 +30,8 @@ test: $(VENV)/.dev  ## run every notebook, then pytest (about six minutes)
 
 test-heavy: export OMP_NUM_THREADS := 1
 test-heavy: export OPENBLAS_NUM_THREADS := 1
-test-heavy: $(VENV)/.dev  ## the tests that kill processes, build large indexes and attack every pattern
+test-heavy: $(VENV)/.dev  ## the tests that run the tutorials, kill processes, build large indexes and attack every pattern
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m heavy
-
-test-browser: $(VENV)/.dev  ## the tests of the page of `ragnb serve` in a real Chromium (apt install chromium, or RAGNB_CHROMIUM=PATH)
-	$(BIN)/python -m pytest -q -m browser
 
 test-cluster: $(VENV)/.dev  ## the tests against a real OpenSearch: one node, started and stopped (needs Maven)
 	@export RAGNB_OPENSEARCH="$$($(BIN)/python tools/opensearch.py start)"; \
@@ -46,7 +39,7 @@ test-cluster: $(VENV)/.dev  ## the tests against a real OpenSearch: one node, st
 	$(BIN)/python -m pytest -q -m cluster; code=$$?; \
 	$(BIN)/python tools/opensearch.py stop; exit $$code
 
-test-browser: $(VENV)/.dev  ## the tests that look at pages in a real Chromium
+test-browser: $(VENV)/.dev  ## the tests that look at pages in a real Chromium (apt install chromium, or RAGNB_CHROMIUM=PATH)
 	$(BIN)/python -m pytest -q -m browser
 
 opensearch: $(VENV)/.made  ## fetch and start a real OpenSearch on free ports, and print its address (NODES=3: three nodes)

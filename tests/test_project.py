@@ -211,7 +211,7 @@ def test_notebook_starts_with_title_and_gain(notebook: dict) -> None:
 def test_notebook_and_module_belong_together(notebook: dict) -> None:
     module, path = module_of(notebook), notebook["path"]
     if module is None:
-        assert path.stem == "index" or re.search("tutorial|stud", relative(path)), "writes no module, and is no index, tutorial or study"
+        assert path.stem in ("index", "guide") or re.search("tutorial|stud", relative(path)), "writes no module, and is no index, guide, tutorial or study"
         return
     last = text(notebook["cells"][-1])
     assert "#| hide" in last and "nbdev_export()" in last

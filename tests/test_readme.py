@@ -1,6 +1,7 @@
-"""The Python of the README runs as it is pasted, from the repository root."""
+"""The Python of the README and of the guide runs as it is pasted, from the repository root."""
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -16,11 +17,19 @@ def blocks(text: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
 
 
+def shown_cells(notebook: Path) -> list[str]:
+    """The code cells that a reader of a notebook sees and can paste: neither hidden nor slow."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return [text for c in cells if c["cell_type"] == "code"
+            if not re.search(r"^#\|\s*(hide|slow|echo)", text := "".join(c["source"]), re.M)]
+
+
 @pytest.mark.heavy
 def test_the_readmes_python_runs_as_pasted(tmp_path):
     """One process, top to bottom, in the repository root; it prints what the README shows and leaves nothing behind."""
-    found = blocks((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert len(found) >= 2 and "Pipeline.from_index" in found[0]
+    found, guide = blocks((ROOT / "README.md").read_text(encoding="utf-8")), shown_cells(ROOT / "nbs/guide.ipynb")
+    assert len(found) >= 1 and len(guide) >= 2 and all("Pipeline.from_index" in first for first in (found[0], guide[0]))
+    found += guide
     script = tmp_path / "readme.py"
     script.write_text("\n".join(found), encoding="utf-8")
     before = sorted(p.name for p in ROOT.iterdir())
@@ -30,3 +39,20 @@ def test_the_readmes_python_runs_as_pasted(tmp_path):
     assert done.returncode == 0, done.stderr.decode("utf-8", "replace")[-2_000:]
     assert "15일" in out and "[1] (" in out
     assert sorted(p.name for p in ROOT.iterdir()) == before
+
+
+def test_the_readme_can_be_read_in_a_minute():
+    """One table of numbers with its command, two commands, five lines that run, and a link to every tutorial."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 110 and len(re.findall(r"^\| -+ ?\||^\|---", text, re.M)) <= 2   # the other says where to go
+    assert len([line for line in blocks(text)[0].splitlines() if line.strip()]) == 5
+    assert "python benchmarks/study.py retrieval" in text and "older score" in text
+    assert all(f"nbs/tutorials/{p.name}" in text for p in (ROOT / "nbs/tutorials").glob("*.ipynb"))
+
+
+def test_the_guide_maps_every_notebook():
+    """The map of the guide has a line for each notebook but the two front pages."""
+    guide = json.loads((ROOT / "nbs/guide.ipynb").read_text(encoding="utf-8"))
+    linked = set(re.findall(r"\]\(([\w/]+\.ipynb)\)", "".join("".join(c["source"]) for c in guide["cells"])))
+    there = {p.relative_to(ROOT / "nbs").as_posix() for p in (ROOT / "nbs").rglob("*.ipynb") if not p.parent.name.startswith((".", "_"))}
+    assert there - linked == {"index.ipynb", "guide.ipynb"}

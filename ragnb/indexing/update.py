@@ -423,11 +423,14 @@ class IndexUpdate:
                  if i not in new and e["hash"] and e["embedding"] != manifest.embedding_folder]
         total = sum(len(d.text) for d in todo) + sum(manifest.documents[i]["characters"] for i in stale)
         silent = not (show_progress and total)
-        with tqdm(total=total, desc="index", unit="char", unit_scale=True, disable=silent) as bar:
+        with tqdm(total=total, desc="index: split, embed, store", unit="char", unit_scale=True, disable=silent) as bar:
             if todo:
                 self.uncited = todo[-1].id_
                 self._write_new(todo, bar)
+                bar.set_description("index: citations")
                 self._cite()
+            if stale:
+                bar.set_description("index: vectors again")
             self._renew_vectors(stale, bar)
 
     def _write_new(self, todo: Sequence[Document], bar: Any) -> None:

@@ -235,7 +235,9 @@ def test_list_and_remove(tmp_path, capsys):
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == ["id", "chunks", "characters", "doc_type", "title"] and [x.split()[0] for x in lines] == ["a.md", "b.md"]
     assert main(["ls", "--json", *where]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    listed = json.loads(capsys.readouterr().out)
+    rows = listed["documents"]
+    assert set(listed) == {"index", "documents"}
     assert [set(r) for r in rows] == [{"id", "title", "doc_type", "chunks", "characters"}] * 2
     assert main(["remove", "c.md", *where]) == 2 and "no document 'c.md'" in capsys.readouterr().err
     assert main(["remove", "a.md", *where]) == 0 and "1 removed, 1 left" in capsys.readouterr().out

@@ -1,0 +1,162 @@
+"""What makes the command line pleasant: a short help, the Tab key, JSON everywhere, plain text where no terminal is."""
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import SAMPLE
+
+from ragnb import cli
+from ragnb.cli import main, make_parser
+
+QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """Sample data of one document and three questions, raw records, and an index."""
+    folder = tmp_path_factory.mktemp("comfort")
+    (folder / "data/corpus/hr_labor").mkdir(parents=True)
+    (folder / "data/questions").mkdir()
+    shutil.copy(SAMPLE / "corpus/hr_labor/leave.md", folder / "data/corpus/hr_labor")
+    lines = (SAMPLE / "questions/hr.jsonl").read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if {e["doc_id"] for e in json.loads(line)["evidence"]} == {"hr_labor/leave.md"}]
+    (folder / "data/questions/hr.jsonl").write_text("\n".join(kept[:3]), encoding="utf-8")
+    assert main(["index", str(folder / "data/corpus"), "--index", str(folder / "index"), "--quiet"]) == 0
+    return folder
+
+
+# --- the short help -----------------------------------------------------------------------------------------------------
+
+
+def test_ragnb_alone_shows_examples(capsys):
+    assert main([]) == 0
+    out, err = capsys.readouterr()
+    assert err == "" and len(out.splitlines()) <= 15 and all(word in out for word in cli._COMMANDS)
+
+
+def test_its_examples_are_commands_that_parse():
+    import shlex
+    for word, command in cli._COMMANDS.items():
+        if not command.example.startswith("ragnb "):
+            continue
+        assert make_parser().parse_args(shlex.split(command.example)[1:]).command == word
+    assert all(callable(getattr(cli, f"_{word}")) for word in cli._COMMANDS)
+
+
+# --- the Tab key --------------------------------------------------------------------------------------------------------
+
+
+def completed(script: Path, words: list[str], folder: Path) -> set[str]:
+    """What bash offers for the last of some words."""
+    code = (f'source {script}; f=$(complete -p ragnb | sed "s/.*-F \\([^ ]*\\).*/\\1/"); '
+            'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "$f" ragnb "${@: -1}" "${@: -2:1}"; printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "-c", code, "-", *words], capture_output=True, text=True, timeout=60, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_bash_completes_commands_options_and_files(capsys, tmp_path, place):
+    assert main(["completion", "bash"]) == 0
+    script = tmp_path / "complete.bash"
+    script.write_text(capsys.readouterr().out, encoding="utf-8")
+    assert completed(script, ["ragnb", "in"], place) == {"index", "info"}
+    assert completed(script, ["ragnb", "ask", "--expand"], place) == {"--expand-top-k"}
+    assert completed(script, ["ragnb", "index", "da"], place) == {"data"}
+    assert completed(script, ["ragnb", "ls", "--index", "ind"], place) == {"index"}
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_get_every_command(capsys, shell):
+    assert main(["completion", shell]) == 0
+    out = capsys.readouterr().out
+    assert all(re.search(rf"\b{word}\b", out) for word in cli._COMMANDS) and "expand-top-k" in out
+
+
+def test_completion_without_its_package_is_one_line(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err == "ragnb: completion needs a package: pip install 'ragnb[completion]'\n"
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------------------
+
+EVAL = ("--budgets", "500", "--quiet", "--out", "{}/results", "--cache", "{}/cache")
+PRINTING = {
+    "index": ("{}/data/corpus", "--index", "{}/index"),
+    "ask": (QUESTION, "--index", "{}/index"),
+    "trace": (QUESTION, "--index", "{}/index"),
+    "info": ("--index", "{}/index"),
+    "ls": ("--index", "{}/index"),
+    "remove": ("hr_labor/leave.md", "--index", "{}/less"),
+    "records": ("{}/data/corpus", "--out", "{}/records", "--kind", "qa"),
+    "eval": ("{}/data", *EVAL),
+    "demo": ("--data", "{}/data", "--out", "{}/demo"),
+    "chat": ("--index", "{}/index"),
+}
+
+
+def test_every_command_that_prints_results_takes_json():
+    others = {"completion", "mcp", "serve"}   # a script; a protocol that is JSON already; a server
+    for word in set(cli._COMMANDS) - others:
+        parser = cli._Parser()
+        cli._COMMANDS[word].add(parser)
+        assert "--json" in parser.format_usage(), word
+
+
+@pytest.mark.parametrize("word", PRINTING)
+def test_json_is_one_object_and_progress_stays_away(capsys, monkeypatch, place, tmp_path, word):
+    if word == "remove":
+        (tmp_path / "two").mkdir()
+        (tmp_path / "two/a.md").write_text("연차는 15일이다.", encoding="utf-8")
+        (tmp_path / "two/hr_labor").mkdir()
+        (tmp_path / "two/hr_labor/leave.md").write_text("반차는 4시간이다.", encoding="utf-8")
+        assert main(["index", str(tmp_path / "two"), "--index", str(place / "less"), "--quiet"]) == 0
+    if word == "records":
+        (place / "data/corpus/qa.txt").write_text("Q. 연차는 며칠인가?\nA. 15일이다.\n", encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{QUESTION}\n"))
+    monkeypatch.setattr("sys.stderr", Terminal())   # where bars and stages are shown
+    capsys.readouterr()
+    code = main([word, *(a.replace("{}", str(place)) for a in PRINTING[word]), "--json"])
+    out = capsys.readouterr().out
+    (place / "data/corpus/qa.txt").unlink(missing_ok=True)
+    assert code == 0, sys.stderr.getvalue()
+    assert isinstance(json.loads(out), dict)
+
+
+# --- a terminal, and none -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("environment, colored", [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True),
+                                                  ({"TERM": "dumb"}, False)])
+def test_colours_are_for_terminals_that_want_them(monkeypatch, place, environment, colored):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdout", Terminal())
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    assert main(["demo", "--data", str(place / "data"), "--out", str(place / "demo")]) == 0
+    assert ("\x1b[" in sys.stdout.getvalue()) is colored and sys.stderr.getvalue() == ""
+
+
+def test_stages_are_named_on_a_terminal_only(monkeypatch, place, tmp_path):
+    for stream, quiet, told in ((Terminal, (), True), (Terminal, ("--quiet",), False), (io.StringIO, (), False)):
+        monkeypatch.setattr("sys.stderr", stream())
+        assert main(["index", str(place / "data/corpus"), "--index", str(tmp_path / "i"), *quiet]) == 0
+        assert ("ragnb: read " in sys.stderr.getvalue()) is told
