@@ -7,7 +7,21 @@ if (!customElements.get("ragnb-view")) {
   });
 }
 
-function math() {
+// mermaid and KaTeX lie beside this file, and are loaded by the pages that need them.
+const vendor = new URL("../vendor/", document.currentScript.src);
+
+function script(path) {
+  return new Promise((done, failed) => {
+    const node = document.createElement("script");
+    Object.assign(node, { src: new URL(path, vendor).href, onload: done, onerror: failed });
+    document.head.append(node);
+  });
+}
+
+async function math() {
+  if (!document.querySelector(".arithmatex")) return;
+  await script("katex/katex.min.js");
+  await script("katex/auto-render.min.js");
   document.querySelectorAll(".arithmatex").forEach(node => renderMathInElement(node, {
     delimiters: [{ left: "\\[", right: "\\]", display: true }, { left: "\\(", right: "\\)", display: false }],
     throwOnError: false,
@@ -35,6 +49,8 @@ async function diagram(box) {
 }
 
 async function diagrams() {
+  if (!document.querySelector(".diagram")) return;
+  if (!window.mermaid) await script("mermaid.min.js");
   const dark = document.body.getAttribute("data-md-color-scheme") === "slate";
   mermaid.initialize({
     startOnLoad: false, securityLevel: "strict", theme: dark ? "dark" : "neutral",
@@ -91,10 +107,11 @@ Worker.prototype.postMessage = function (message, ...rest) {
   return post.call(this, message, ...rest);
 };
 
-function ready() {
-  math();
+async function ready() {
   labels();
-  diagrams();
+  await math();
+  await diagrams();
+  document.documentElement.dataset.ready = "";      // for tests
   new MutationObserver(diagrams).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
 }
 if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready); else ready();
