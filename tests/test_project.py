@@ -350,13 +350,17 @@ def shown(**data: str) -> dict:
 def test_readme_rewrites_markdown_for_github(tool: object) -> None:
     source = """See [spans](00_span.ipynb#span), [data](../data/corpus), [web](https://x.invalid/a), [below](#map), `Span`.
 
-::: {.callout-note title="Once"}
-Read [this](01_text.ipynb).
+> **Note.** Read [this](01_text.ipynb).
+>
+> Then that.
 
-Then that.
-:::
+> **Tip.**
+>
+> - one
 
-```{mermaid}
+> a **Note.** in a quotation
+
+```mermaid
 flowchart LR
 ```
 
@@ -366,11 +370,15 @@ flowchart LR
     assert tool.markdown(source, "nbs") == """See [spans](nbs/00_span.ipynb#span), [data](data/corpus), [web](https://x.invalid/a), [below](#map), `Span`.
 
 > [!NOTE]
-> **Once**
->
 > Read [this](nbs/01_text.ipynb).
 >
 > Then that.
+
+> [!TIP]
+>
+> - one
+
+> a **Note.** in a quotation
 
 ```mermaid
 flowchart LR

@@ -45,12 +45,17 @@ def base(site: Path) -> Iterator[str]:
     server.shutdown()
 
 
+def installed() -> str | None:
+    """The Chromium of this machine; None for the one that playwright has installed."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        chromium = play.chromium.launch(executable_path=installed(), args=["--no-sandbox"])
         yield chromium
         chromium.close()
 
