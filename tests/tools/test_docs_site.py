@@ -362,6 +362,7 @@ def test_the_korean_front_page_runs_as_pasted(tmp_path: Path) -> None:
 def test_the_site_of_a_hosted_repository_has_no_broken_link(tmp_path: Path) -> None:
     host = config.host({"GITHUB_REPOSITORY": "owner/ragnb", "GITHUB_SHA": "0123abc"})
     assert docs.build(ROOT, tmp_path / "work", tmp_path / "site", host) == []
+    assert '<html lang="ko"' in (tmp_path / "site" / "ko.html").read_text(encoding="utf-8")[:300]
     page = (tmp_path / "site" / "api" / "documents.span.html").read_text(encoding="utf-8")
     assert "https://github.com/owner/ragnb/blob/0123abc/ragnb/documents/span.py" in page
     assert "github.com/owner/ragnb/blob/0123abc/nbs/00_documents/span.ipynb" in (tmp_path / "site/00_documents/span.html").read_text(encoding="utf-8")
