@@ -314,7 +314,7 @@ def test_notebook_is_clean(notebook: dict) -> None:
 
 def test_no_path_of_one_machine() -> None:
     suffixes = {".ipynb", ".py", ".md", ".txt", ".jsonl", ".json", ".csv", ".yml", ".ini", ""}
-    folders = (ROOT / name for name in ("nbs", "ragnb", "tests", "data", "tools", "benchmarks", ".ci", ".github"))
+    folders = (ROOT / name for name in ("nbs", "ragnb", "tests", "data", "tools", "docs", "benchmarks", ".ci", ".github"))
     paths = [p for folder in folders for p in sorted(folder.rglob("*")) if "__pycache__" not in p.parts and ".ipynb_checkpoints" not in p.parts]
     paths += [p for p in ROOT.iterdir() if p.name != "LICENSE"]
     found = []
