@@ -28,7 +28,7 @@ async function math() {
   }));
 }
 
-// Diagrams: at their natural size, shrunk by a sixth at most. One that runs from left to right and is wider than the page
+// Diagrams: at their natural size, shrunk by a quarter at most. One that runs from left to right and is wider than the page
 // is drawn from top to bottom instead, where that is narrower; what is still too wide scrolls.
 let drawn = 0;
 async function picture(source) {
@@ -40,11 +40,11 @@ async function picture(source) {
 async function diagram(box) {
   let [node, width] = await picture(box.dataset.source);
   const across = /^(\s*(?:flowchart|graph)\s+)LR\b/, room = box.clientWidth;
-  if (width / 1.2 > room && across.test(box.dataset.source)) {
+  if (width / 1.35 > room && across.test(box.dataset.source)) {
     const [tall, narrow] = await picture(box.dataset.source.replace(across, "$1TD"));
     if (narrow < width) [node, width] = [tall, narrow];
   }
-  node.style.width = `${Math.max(Math.min(width, room), width / 1.2)}px`;
+  node.style.width = `${Math.max(Math.min(width, room), width / 1.35)}px`;
   box.replaceChildren(node);
 }
 
