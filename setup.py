@@ -1,4 +1,5 @@
 """Build script: every value comes from settings.ini."""
+import os
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -17,6 +18,14 @@ def lines(name: str) -> list[str]:
     return [line.strip() for line in cfg.get(name, "").splitlines() if line.strip()]
 
 
+def where() -> str:
+    """Address of the repository: of the GitHub workflow that this runs in, else of settings.ini, if it is one."""
+    name = os.environ.get("GITHUB_REPOSITORY")
+    if name:
+        return f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{name}"
+    return "" if ".invalid" in cfg["git_url"] else cfg["git_url"]
+
+
 setup(
     name=cfg["lib_name"],
     version=cfg["version"],
@@ -27,7 +36,7 @@ setup(
     author_email=cfg["author_email"],
     keywords=cfg["keywords"].split(),
     license="Apache-2.0",
-    url=cfg["git_url"],
+    url=where(),
     packages=[*find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]), sample],
     package_dir={sample: "data"},   # so that `ragnb demo` runs where nothing but the wheel is
     package_data={cfg["lib_path"]: ["py.typed", "*.pyi", "serve/*.html"], sample: [f"**/*.{kind}" for kind in ("md", "txt", "jsonl")]},

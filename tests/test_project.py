@@ -314,7 +314,7 @@ def test_notebook_is_clean(notebook: dict) -> None:
 
 def test_no_path_of_one_machine() -> None:
     suffixes = {".ipynb", ".py", ".md", ".txt", ".jsonl", ".json", ".csv", ".yml", ".ini", ""}
-    folders = (ROOT / name for name in ("nbs", "ragnb", "tests", "data", "tools", "benchmarks", ".ci", ".github"))
+    folders = (ROOT / name for name in ("nbs", "ragnb", "tests", "data", "tools", "docs", "benchmarks", ".ci", ".github"))
     paths = [p for folder in folders for p in sorted(folder.rglob("*")) if "__pycache__" not in p.parts and ".ipynb_checkpoints" not in p.parts]
     paths += [p for p in ROOT.iterdir() if p.name != "LICENSE"]
     found = []
@@ -350,13 +350,17 @@ def shown(**data: str) -> dict:
 def test_readme_rewrites_markdown_for_github(tool: object) -> None:
     source = """See [spans](00_span.ipynb#span), [data](../data/corpus), [web](https://x.invalid/a), [below](#map), `Span`.
 
-::: {.callout-note title="Once"}
-Read [this](01_text.ipynb).
+> **Note.** Read [this](01_text.ipynb).
+>
+> Then that.
 
-Then that.
-:::
+> **Tip.**
+>
+> - one
 
-```{mermaid}
+> a **Note.** in a quotation
+
+```mermaid
 flowchart LR
 ```
 
@@ -366,11 +370,15 @@ flowchart LR
     assert tool.markdown(source, "nbs") == """See [spans](nbs/00_span.ipynb#span), [data](data/corpus), [web](https://x.invalid/a), [below](#map), `Span`.
 
 > [!NOTE]
-> **Once**
->
 > Read [this](nbs/01_text.ipynb).
 >
 > Then that.
+
+> [!TIP]
+>
+> - one
+
+> a **Note.** in a quotation
 
 ```mermaid
 flowchart LR

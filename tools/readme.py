@@ -22,16 +22,15 @@ def joined(
 
 
 def callouts(
-    text: str,  # Markdown with Quarto `::: {.callout-note}` blocks
+    text: str,  # Markdown with quotations that begin with `> **Note.**`
 ) -> str:
     "Rewrite callouts as GitHub's `> [!NOTE]`."
-    def one(m: re.Match) -> str:
-        title = re.search(r'title="([^"]*)"', m[2]) or re.match(r"\s*#{1,6} +(.+)\n", m[3])
-        body = re.sub(r"\A\s*#{1,6} +.+\n+", "", m[3]).strip("\n")
-        lines = [f"[!{m[1].upper()}]", *([f"**{title[1]}**", ""] if title else []), *body.splitlines()]
-        return "\n".join(f"> {line}".rstrip() for line in lines)
+    mark = r"^> \*\*(Note|Tip|Important|Warning|Caution)\.?\*\*[ \t]*\n?(?=(>|.)?)"
 
-    return re.sub(r"^:::+ *\{\.callout-(\w+)([^}]*)\}\n(.*?)\n:::+ *$", one, text, flags=re.M | re.S)
+    def one(m: re.Match) -> str:
+        return f"> [!{m[1].upper()}]\n" + ("" if m[2] == ">" else "> ")
+
+    return re.sub(mark, one, text, flags=re.M)
 
 
 def links(
@@ -54,8 +53,8 @@ def markdown(
 ) -> str:
     "Rewrite a Markdown text for GitHub; code blocks stay as they are."
     parts = re.split(r"(^(`{3,}|~{3,}).*?^\2`*\s*$)", text, flags=re.M | re.S)
-    prose = [links(part, folder) if i % 3 == 0 else part for i, part in enumerate(parts) if i % 3 != 2]
-    return callouts(re.sub(r"^```\{mermaid\}", "```mermaid", "".join(prose), flags=re.M)).strip("\n")
+    prose = [callouts(links(part, folder)) if i % 3 == 0 else part for i, part in enumerate(parts) if i % 3 != 2]
+    return "".join(prose).strip("\n")
 
 
 def fenced(

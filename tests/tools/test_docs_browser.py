@@ -45,12 +45,17 @@ def base(site: Path) -> Iterator[str]:
     server.shutdown()
 
 
+def installed() -> str | None:
+    """The Chromium of this machine; None for the one that playwright has installed."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        chromium = play.chromium.launch(executable_path=installed(), args=["--no-sandbox"])
         yield chromium
         chromium.close()
 
@@ -75,10 +80,11 @@ def opened(browser: object, base: str) -> Iterator[object]:
         context.close()
 
 
-DRAWN = "() => !document.querySelector('pre.diagram') && [...document.querySelectorAll('div.diagram')].every(d => d.querySelector('svg'))"
+DRAWN = "() => 'ready' in document.documentElement.dataset"
 STATE = """() => ({
   title: document.querySelector('h1')?.textContent || '',
-  wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  wide: Math.max(0, document.documentElement.scrollWidth - innerWidth),
+  undrawn: [...document.querySelectorAll('.diagram')].filter(d => !d.querySelector('svg')).length,
   tex: [...document.querySelectorAll('.arithmatex')].filter(n => !n.querySelector('.katex')).length,
   failed: document.querySelectorAll('.katex-error').length,
   broken: [...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.src),
@@ -145,7 +151,7 @@ def test_looks(width: int, scheme: str, base: str, opened: object, tmp_path: Pat
     for name in LOOKS:
         page.goto(base + name)
         page.wait_for_function(DRAWN)
-        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), name
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
         light = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]")
         assert (light > 200) == (scheme == "light"), name
         assert len(page.screenshot(path=tmp_path / f"{name.replace('/', '_')}-{width}-{scheme}.png")) > 10_000

@@ -131,7 +131,7 @@ def test_names_are_linked_in_prose_only() -> None:
         "# `Span`\n[`Span`](s.md#Span), [`Span(0, 2)`](s.md#Span), `span`, [`Span`](x.md), ``a `Span` b``, [`ragnb.Span`](s.md#Span)")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(["text", "- item", "  - inner", "1. one", "| a | b |", "|---|---|", "", "> **Tip.** t", "```", "# h", "    code"]), max_size=14))
 def test_rewriting_loses_no_word(lines: list[str]) -> None:
     source = "\n".join(lines)
@@ -165,7 +165,7 @@ def test_fields_of_models_are_unwrapped() -> None:
 def test_signatures_say_what_the_source_says() -> None:
     """Every exported function of the package, written and read again."""
     seen = 0
-    for path in sorted((ROOT / "ragnb").rglob("*.py"))[::4]:
+    for path in sorted((ROOT / "ragnb").rglob("*.py"))[::8]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 for width in (30, 100_000):
@@ -173,7 +173,7 @@ def test_signatures_say_what_the_source_says() -> None:
                     assert ast.unparse(again.args) == ast.unparse(node.args), node.name
                     assert (again.returns is None) == (node.returns is None) and type(again) is type(node)
                 seen += 1
-    assert seen > 300
+    assert seen > 150
     odd = ast.parse("async def f(a, /, b=1, *args: int, c, d: str='|', **kw) -> None: ...").body[0]
     assert signatures.signature(odd, "f", 10).splitlines()[1:-1] == ["    a,", "    /,", "    b=1,", "    *args: int,", "    c,", "    d: str = '|',", "    **kw,"]
     assert signatures.code("a|<b>") == "<code>a&#124;&lt;b&gt;</code>" and signatures.cell("a | b\nc") == r"a \| b c"
@@ -362,6 +362,7 @@ def test_the_korean_front_page_runs_as_pasted(tmp_path: Path) -> None:
 def test_the_site_of_a_hosted_repository_has_no_broken_link(tmp_path: Path) -> None:
     host = config.host({"GITHUB_REPOSITORY": "owner/ragnb", "GITHUB_SHA": "0123abc"})
     assert docs.build(ROOT, tmp_path / "work", tmp_path / "site", host) == []
+    assert '<html lang="ko"' in (tmp_path / "site" / "ko.html").read_text(encoding="utf-8")[:300]
     page = (tmp_path / "site" / "api" / "documents.span.html").read_text(encoding="utf-8")
     assert "https://github.com/owner/ragnb/blob/0123abc/ragnb/documents/span.py" in page
     assert "github.com/owner/ragnb/blob/0123abc/nbs/00_documents/span.ipynb" in (tmp_path / "site/00_documents/span.html").read_text(encoding="utf-8")

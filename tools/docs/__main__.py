@@ -69,6 +69,8 @@ def build(
     if done.returncode or not (made / "search.json").is_file():
         raise SystemExit(done.stdout + done.stderr)
     words.korean_index(made / "search.json")
+    korean = made / "ko.html"
+    write(korean, korean.read_text(encoding="utf-8").replace('<html lang="en"', '<html lang="ko"', 1))
     shutil.rmtree(out, ignore_errors=True)
     shutil.move(made, out)
     return check.problems(out, host.site)

@@ -18,8 +18,8 @@ theme:
   variant: classic
   font: false
   language: en
-  features: [navigation.tabs, navigation.indexes, navigation.prune, navigation.footer, navigation.top, navigation.path, toc.follow,
-             content.code.copy, search.highlight]
+  features: [navigation.tabs, navigation.indexes, navigation.prune, navigation.footer, navigation.top, navigation.path,
+             toc.follow, content.code.copy, search.highlight]
   palette:
     - media: "(prefers-color-scheme: light)"
       scheme: default
@@ -56,8 +56,7 @@ markdown_extensions:
           class: diagram
           format: !!python/name:pymdownx.superfences.fence_code_format
 extra_css: [vendor/katex/katex.min.css, assets/extra.css]
-extra_javascript:
-  [vendor/mermaid.min.js, vendor/katex/katex.min.js, vendor/katex/auto-render.min.js, assets/extra.js]
+extra_javascript: [assets/extra.js]
 """
 
 

@@ -18,7 +18,7 @@ def splitter() -> Callable[[str], str]:
     "Make a function that puts marks between the parts of a Korean word; each word is analysed once."
     from kiwipiepy import Kiwi
 
-    kiwi, memo = Kiwi(), {}
+    kiwi, memo = Kiwi(load_multi_dict=False), {}
 
     def split(word: str) -> str:
         if word not in memo:

@@ -7,14 +7,28 @@ if (!customElements.get("ragnb-view")) {
   });
 }
 
-function math() {
+// mermaid and KaTeX lie beside this file, and are loaded by the pages that need them.
+const vendor = new URL("../vendor/", document.currentScript.src);
+
+function script(path) {
+  return new Promise((done, failed) => {
+    const node = document.createElement("script");
+    Object.assign(node, { src: new URL(path, vendor).href, onload: done, onerror: failed });
+    document.head.append(node);
+  });
+}
+
+async function math() {
+  if (!document.querySelector(".arithmatex")) return;
+  await script("katex/katex.min.js");
+  await script("katex/auto-render.min.js");
   document.querySelectorAll(".arithmatex").forEach(node => renderMathInElement(node, {
     delimiters: [{ left: "\\[", right: "\\]", display: true }, { left: "\\(", right: "\\)", display: false }],
     throwOnError: false,
   }));
 }
 
-// Diagrams: at their natural size, shrunk by a sixth at most. One that runs from left to right and is wider than the page
+// Diagrams: at their natural size, shrunk by a quarter at most. One that runs from left to right and is wider than the page
 // is drawn from top to bottom instead, where that is narrower; what is still too wide scrolls.
 let drawn = 0;
 async function picture(source) {
@@ -26,15 +40,17 @@ async function picture(source) {
 async function diagram(box) {
   let [node, width] = await picture(box.dataset.source);
   const across = /^(\s*(?:flowchart|graph)\s+)LR\b/, room = box.clientWidth;
-  if (width / 1.2 > room && across.test(box.dataset.source)) {
+  if (width / 1.35 > room && across.test(box.dataset.source)) {
     const [tall, narrow] = await picture(box.dataset.source.replace(across, "$1TD"));
     if (narrow < width) [node, width] = [tall, narrow];
   }
-  node.style.width = `${Math.max(Math.min(width, room), width / 1.2)}px`;
+  node.style.width = `${Math.max(Math.min(width, room), width / 1.35)}px`;
   box.replaceChildren(node);
 }
 
 async function diagrams() {
+  if (!document.querySelector(".diagram")) return;
+  if (!window.mermaid) await script("mermaid.min.js");
   const dark = document.body.getAttribute("data-md-color-scheme") === "slate";
   mermaid.initialize({
     startOnLoad: false, securityLevel: "strict", theme: dark ? "dark" : "neutral",
@@ -91,10 +107,11 @@ Worker.prototype.postMessage = function (message, ...rest) {
   return post.call(this, message, ...rest);
 };
 
-function ready() {
-  math();
+async function ready() {
   labels();
-  diagrams();
+  await math();
+  await diagrams();
+  document.documentElement.dataset.ready = "";      // for tests
   new MutationObserver(diagrams).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
 }
 if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready); else ready();
