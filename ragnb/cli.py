@@ -251,8 +251,8 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     add("--port", type=int, default=8321, metavar="N", help="0 for a free one (default: 8321)")
     add("--allow-host", action="append", default=[], metavar="NAME", help="a name that the service is asked by, behind "
         "a proxy for example; may be repeated")
-    add("--tokens", metavar="FILE", help='JSON of who may ask: [{"name": …, "token": …, "where": …}], where is a filter '
-        "as of --where or a list of them, null for everything")
+    add("--tokens", metavar="FILE", help='JSON of who may ask: [{"name": …, "token": …, "where": …}], where is a '
+        "filter as of --where or a list of them, null for everything")
     add("--conversations", metavar="DIR", help="keep conversations there (default: as long as the service runs)")
     add("--documents", metavar="DIR", help="the folder that was indexed, for pictures of the pages of PDFs")
     add("--running", type=int, default=4, metavar="N", help="questions worked on at the same time (default: 4)")
