@@ -18,13 +18,13 @@ from typing import Any
 # %% auto #0
 __all__ = ['LOCAL_HOSTS', 'digests', 'page_policy', 'page_html', 'event_text', 'create_app', 'check_binding', 'serve_app']
 
-# %% ../../nbs/87_serve/app.ipynb #f3fdacff
+# %% ../../nbs/87_serve/app.ipynb #465b53c6
 from ..documents.span import InputError
 from ..pipeline.trace_data import Trace
 from ..agent.library import Library
 from .access import Access, host_name, HttpRefusal, Visitor
 from .limits import Guard
-from .service import Asked, Reading, Service
+from .service import OpenQuestion, Reading, Service
 from .views import AskBody, ChoiceBody, SearchBody, ToolBody
 
 # %% ../../nbs/87_serve/app.ipynb #b4c2105f
@@ -50,7 +50,7 @@ def page_html() -> str:
     "The page."
     return (files("ragnb.serve") / "page.html").read_text(encoding="utf-8")
 
-# %% ../../nbs/87_serve/app.ipynb #f85a9376
+# %% ../../nbs/87_serve/app.ipynb #5a5d5a6a
 def event_text(
     event: dict[str, Any],   # With `event`, its name
 ) -> str:
@@ -59,7 +59,7 @@ def event_text(
     return f"event: {event['event']}\ndata: {json.dumps(data)}\n\n"
 
 
-def _stream(service: Service, asked: Asked) -> Any:
+def _stream(service: Service, asked: OpenQuestion) -> Any:
     "The reply to a question."
     from fastapi.responses import StreamingResponse
 
