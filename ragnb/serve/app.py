@@ -260,7 +260,7 @@ def create_app(
     app.add_middleware(Guard, hosts=[*LOCAL_HOSTS, *map(host_name, hosts)], body=body)
     return app
 
-# %% ../../nbs/87_serve/app.ipynb #cec231a1
+# %% ../../nbs/87_serve/app.ipynb #bb450136
 def check_binding(
     host: str,         # Address to listen on
     access: Access,
@@ -283,7 +283,7 @@ def serve_app(
         raise InputError("the web service needs uvicorn: pip install 'ragnb[serve]'") from error
     check_binding(host, app.state.service.access)
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,
-                            timeout_graceful_shutdown=3)
+                            timeout_graceful_shutdown=3, limit_concurrency=256)
     server = uvicorn.Server(config)
     with config.bind_socket() as listening:
         listening.listen(128)

@@ -498,3 +498,30 @@ def test_the_command_listens_answers_and_ends(world: Path, tmp_path: Path) -> No
         process.kill()
         process.stdout.close()
     assert len(list(tmp_path.glob("*.json"))) >= 1
+
+
+def test_a_page_is_drawn_only_where_all_of_its_text_may_be_read(world: Path) -> None:
+    """A filter on chunks, not on documents: the first page may be read, the second not."""
+    from ragnb.serve.views import may_draw
+    from ragnb.storage.store import ChunkReader, Found
+
+    class FirstPage(ChunkReader):
+        def get_chunks(self, addresses: Any) -> Found:
+            found, missing = whole.get_chunks(addresses)
+            hidden = [i for i, node in found.items() if "filter" in node.text]
+            return Found({i: n for i, n in found.items() if i not in hidden}, (*missing, *hidden))
+
+        def get_outlines(self, doc_ids: Any) -> Found:
+            return whole.get_outlines(doc_ids)
+
+        def search(self, embedding: Any, top_k: int = 10, where: Any = None) -> list[Any]:
+            raise NotImplementedError
+
+        def texts(self, level: str) -> Any:
+            raise NotImplementedError
+
+        def doc_ids(self) -> list[str]:
+            return whole.doc_ids()
+    whole = library_of(world).store
+    assert [may_draw(whole, "valve.pdf", page) for page in (1, 2, 3)] == [True, True, False]
+    assert [may_draw(FirstPage(), "valve.pdf", page) for page in (1, 2)] == [True, False]
