@@ -525,3 +525,22 @@ def test_a_page_is_drawn_only_where_all_of_its_text_may_be_read(world: Path) -> 
     whole = library_of(world).store
     assert [may_draw(whole, "valve.pdf", page) for page in (1, 2, 3)] == [True, True, False]
     assert [may_draw(FirstPage(), "valve.pdf", page) for page in (1, 2)] == [True, False]
+
+
+def test_over_ollama_and_after_it_has_gone(world: Path) -> None:
+    """The same over real HTTP: the answer of a model server, many at once, then the passages when it is down."""
+    from ollama_server import OllamaServer
+
+    from ragnb.models.llm import resolve_llm
+
+    async def run() -> None:
+        with OllamaServer(models=("qwen3:8b",)) as server:
+            llm = resolve_llm("ollama:qwen3:8b", server.url, retries=0)
+            client = client_of(app_of(world, llm, models={"grade": None, "route": None, "plan": None, "judge": None}))
+            assert (await client.get("/api/about")).json()["model"] == "qwen3:8b"
+            told = await asyncio.gather(*(ask(client) for _ in range(3)))
+            assert all(events[-1]["turn"]["answer"].startswith("echo ") and events[-1]["turn"]["written"] for events in told)
+            assert "".join(e["text"] for e in told[0] if e["event"] == "part") == told[0][-1]["turn"]["answer"]
+        turn = (await ask(client))[-1]["turn"]
+        assert turn["status"] == "passages" and turn["trouble"] and turn["sources"]
+    asyncio.run(run())
