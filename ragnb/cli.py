@@ -31,7 +31,8 @@ class _Parser(argparse.ArgumentParser):
 def _add_index(parser: argparse.ArgumentParser) -> None:
     "Where the index is, and how results are printed."
     parser.add_argument("--index", default=".ragnb", metavar="DIR",
-                        help="folder, or opensearch://host:port/NAME (default: .ragnb)")
+                        help="folder, or opensearch://host:port/NAME; ask, trace and info also take a folder of "
+                        "collections (default: .ragnb)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -253,8 +254,8 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     add("--port", type=int, default=8321, metavar="N", help="0 for a free one (default: 8321)")
     add("--allow-host", action="append", default=[], metavar="NAME", help="a name that the service is asked by, behind "
         "a proxy for example; may be repeated")
-    add("--tokens", metavar="FILE", help='JSON of who may ask: [{"name": …, "token": …, "where": …}], where is a filter '
-        "as of --where or a list of them, null for everything")
+    add("--tokens", metavar="FILE", help='JSON of who may ask: [{"name": …, "token": …, "where": …}], where is a '
+        "filter as of --where or a list of them, null for everything")
     add("--conversations", metavar="DIR", help="keep conversations there (default: as long as the service runs)")
     add("--documents", metavar="DIR", help="the folder that was indexed, for pictures of the pages of PDFs")
     add("--running", type=int, default=4, metavar="N", help="questions worked on at the same time (default: 4)")
@@ -502,6 +503,18 @@ def _budget(args: argparse.Namespace, llm: Any) -> dict[str, Any]:
             "tokenizer": args.tokenizer or "cl100k_base"}
 
 # %% ../nbs/99_cli/cli.ipynb #47cf7f32
+def _open_collections(args: argparse.Namespace, llm: Any, settings: Mapping[str, Any]) -> Any:
+    "The pipeline over a folder of collections; None where it is none."
+    from ragnb.indexing.collections import find_collections
+    if (Path(args.index) / "manifest.json").exists() or not find_collections(args.index):
+        return None
+    from ragnb.agent.library import Library, library_pipeline
+    if any((args.embed, args.embed_base_url, args.query_prefix, args.document_prefix, args.embed_option)):
+        raise InputError("each collection is asked with the embedding that it was made with: leave out --embed and "
+                         "what belongs to it")
+    settings = {**settings, "policy": args.policy or "doc_type", "top_k": args.top_k or 20}
+    return library_pipeline(Library.open(args.index, **settings), llm, settings["top_k"])
+
 def _pipeline(args: argparse.Namespace) -> Any:
     "The pipeline that the arguments describe."
     from ragnb.indexing.folder_index import Index
@@ -509,14 +522,16 @@ def _pipeline(args: argparse.Namespace) -> Any:
     from ragnb.pipeline.pipeline import Pipeline
     from ragnb.retrieval.hybrid import check_question
     _check_text("question", check_question(args.question))
-    index = Index.open(args.index, args.embed, base_url=_embed_url(args), embed_options=_embed_options(args))
     llm = resolve_llm(args.llm, args.base_url, **_llm_options(args))
     counts = {name: getattr(args, name) for name in ("top_k", "expand_top_k", "max_chunks", "passage_size")}
     given = {name: n for name, n in counts.items() if n is not None}
-    return Pipeline.from_index(
-        index, retriever=args.retrieve, reranker=args.rerank, policy=args.policy, builder=args.context,
-        compressor=args.compress, llm=llm, reorder=not args.no_reorder,
-        where=args.where, cut=args.cut, as_of=args.as_of, **given, **_budget(args, llm))
+    settings = {"retriever": args.retrieve, "reranker": args.rerank, "policy": args.policy, "builder": args.context,
+                "compressor": args.compress, "llm": llm, "reorder": not args.no_reorder, "where": args.where,
+                "cut": args.cut, "as_of": args.as_of, **given, **_budget(args, llm)}
+    if (joined := _open_collections(args, llm, settings)) is not None:
+        return joined
+    index = Index.open(args.index, args.embed, base_url=_embed_url(args), embed_options=_embed_options(args))
+    return Pipeline.from_index(index, **settings)
 
 # %% ../nbs/99_cli/cli.ipynb #e076a493
 def _answer_facts(answer: Any) -> dict[str, Any]:

@@ -14,10 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.async_utils import asyncio_run
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 # %% auto #0
-__all__ = ['JoinedStore', 'LibraryHits', 'Library']
+__all__ = ['JoinedStore', 'LibraryHits', 'Library', 'LibraryRetriever', 'library_pipeline']
 
 # %% ../../nbs/85_agent/library.ipynb #fdc02e88
 from ..documents.span import InputError, Outline
@@ -248,3 +250,36 @@ class Library:
         weights = [2.0 * len(queries) if member == "words" else 1.0 for member in lists]
         hits = fuse_hits(lists, top_k, weights=weights).hits if lists else []
         return LibraryHits(hits, dict(found_by), events)
+
+# %% ../../nbs/85_agent/library.ipynb #f8e74a73
+class LibraryRetriever(BaseRetriever):
+    "All collections of a library as one LlamaIndex retriever."
+
+    def __init__(
+        self,
+        library: Library,
+        top_k: int = 20,       # Hits, >= 1
+    ) -> None:
+        check_counts(1, top_k=top_k)
+        self.library, self.top_k = library, top_k
+        super().__init__()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return asyncio_run(self._aretrieve(query_bundle))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        found = await self.library.search([query_bundle.query_str], self.top_k)
+        if found.events and not found.hits:
+            raise ConnectionError(f"no collection could be searched: {found.events[0]}")
+        return found.hits
+
+
+def library_pipeline(
+    library: Library,
+    llm: Any = None,       # A LlamaIndex LLM that writes the answer
+    top_k: int = 20,       # Hits, >= 1
+) -> Pipeline:             # With the settings of the first collection
+    "A pipeline over all collections of a library; each reranks its own hits."
+    first, reader = next(iter(library.pipelines.values())), library.reader
+    return replace(first, retriever=LibraryRetriever(library, top_k), expander=reader.expander, reranker=None,
+                   editions=reader.editions, llm=llm)

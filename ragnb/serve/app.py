@@ -18,13 +18,13 @@ from typing import Any
 # %% auto #0
 __all__ = ['LOCAL_HOSTS', 'digests', 'page_policy', 'page_html', 'event_text', 'create_app', 'check_binding', 'serve_app']
 
-# %% ../../nbs/87_serve/app.ipynb #f3fdacff
+# %% ../../nbs/87_serve/app.ipynb #465b53c6
 from ..documents.span import InputError
 from ..pipeline.trace_data import Trace
 from ..agent.library import Library
 from .access import Access, host_name, HttpRefusal, Visitor
 from .limits import Guard
-from .service import Asked, Reading, Service
+from .service import OpenQuestion, Reading, Service
 from .views import AskBody, ChoiceBody, SearchBody, ToolBody
 
 # %% ../../nbs/87_serve/app.ipynb #b4c2105f
@@ -50,7 +50,7 @@ def page_html() -> str:
     "The page."
     return (files("ragnb.serve") / "page.html").read_text(encoding="utf-8")
 
-# %% ../../nbs/87_serve/app.ipynb #f85a9376
+# %% ../../nbs/87_serve/app.ipynb #5a5d5a6a
 def event_text(
     event: dict[str, Any],   # With `event`, its name
 ) -> str:
@@ -59,7 +59,7 @@ def event_text(
     return f"event: {event['event']}\ndata: {json.dumps(data)}\n\n"
 
 
-def _stream(service: Service, asked: Asked) -> Any:
+def _stream(service: Service, asked: OpenQuestion) -> Any:
     "The reply to a question."
     from fastapi.responses import StreamingResponse
 
@@ -260,7 +260,7 @@ def create_app(
     app.add_middleware(Guard, hosts=[*LOCAL_HOSTS, *map(host_name, hosts)], body=body)
     return app
 
-# %% ../../nbs/87_serve/app.ipynb #cec231a1
+# %% ../../nbs/87_serve/app.ipynb #bb450136
 def check_binding(
     host: str,         # Address to listen on
     access: Access,
@@ -283,7 +283,7 @@ def serve_app(
         raise InputError("the web service needs uvicorn: pip install 'ragnb[serve]'") from error
     check_binding(host, app.state.service.access)
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,
-                            timeout_graceful_shutdown=3)
+                            timeout_graceful_shutdown=3, limit_concurrency=256)
     server = uvicorn.Server(config)
     with config.bind_socket() as listening:
         listening.listen(128)

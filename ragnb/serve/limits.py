@@ -13,14 +13,14 @@ from types import TracebackType
 from typing import Any
 
 # %% auto #0
-__all__ = ['Scope', 'Receive', 'Send', 'SECURITY_HEADERS', 'Place', 'Places', 'Guard']
+__all__ = ['Scope', 'Receive', 'Send', 'SECURITY_HEADERS', 'QueuePlace', 'Places', 'Guard']
 
 # %% ../../nbs/87_serve/limits.ipynb #d6ef0d3f
 from ..retrieval.arguments import check_counts
 from .access import check_origin, HttpRefusal
 
-# %% ../../nbs/87_serve/limits.ipynb #79eb3154
-class Place:
+# %% ../../nbs/87_serve/limits.ipynb #b2ec2248
+class QueuePlace:
     "A place in line; `async with` waits for the turn."
 
     def __init__(
@@ -30,7 +30,7 @@ class Place:
     ) -> None:
         self._places, self._name, self._open, self._runs = places, name, True, False
 
-    async def __aenter__(self) -> Place:
+    async def __aenter__(self) -> QueuePlace:
         await self._places.turns.acquire()
         self._runs = True
         return self
@@ -67,14 +67,14 @@ class Places:
     def take(
         self,
         name: str,    # Of the visitor
-    ) -> Place:       # `HttpRefusal` 429 or 503
+    ) -> QueuePlace:       # `HttpRefusal` 429 or 503
         "Take a place."
         if self.each is not None and self.taken[name] >= self.each:
             raise HttpRefusal(429, f"{self.each} questions are under way already", retry=5)
         if self.taken.total() >= self.running + self.waiting:
             raise HttpRefusal(503, "too many questions at once", retry=5)
         self.taken[name] += 1
-        return Place(self, name)
+        return QueuePlace(self, name)
 
 # %% ../../nbs/87_serve/limits.ipynb #01b1d1ca
 Scope = MutableMapping[str, Any]

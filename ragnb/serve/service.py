@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['Asked', 'Service', 'waiting_view', 'Reading']
+__all__ = ['OpenQuestion', 'Service', 'waiting_view', 'Reading']
 
-# %% ../../nbs/87_serve/service.ipynb #59bd13f0
+# %% ../../nbs/87_serve/service.ipynb #b1cd73cf
 from ..documents.span import InputError, Span
 from ..context.sources import DisplayDoc
 from ..agent.flow import Agent, AnswerPart, Finished, PersonAsked, StepEvent
@@ -23,23 +23,23 @@ from ..agent.library import Library
 from ..agent.state import AgentState, Choice
 from ..agent.tools import ReadingTools
 from .access import Access, HttpRefusal, narrowed, Visitor
-from .limits import Place, Places
+from .limits import QueuePlace, Places
 from .talks import Talk, Talks
 from ragnb.serve.views import (
     ChoiceBody, document_view, may_draw, option_views, SearchBody, text_at, ToolBody, traced, turn_view
 )
 
-# %% ../../nbs/87_serve/service.ipynb #f5d8752e
+# %% ../../nbs/87_serve/service.ipynb #416288e1
 @dataclass(eq=False)
-class Asked:
+class OpenQuestion:
     "A question under way."
     visitor: Visitor
     talk: Talk
     state: AgentState
-    place: Place
+    place: QueuePlace
     choice: Choice | None = None
 
-# %% ../../nbs/87_serve/service.ipynb #41c09dec
+# %% ../../nbs/87_serve/service.ipynb #3ebdc5d3
 class Service:
     "Questions, conversations and documents for visitors."
 
@@ -71,22 +71,22 @@ class Service:
             self._agents[key] = Agent(own, self.llm, self.models, **self.settings)
         return self._agents[key]
 
-    def _begin(self, visitor: Visitor, talk: Talk, state: AgentState, choice: Choice | None = None) -> Asked:
+    def _begin(self, visitor: Visitor, talk: Talk, state: AgentState, choice: Choice | None = None) -> OpenQuestion:
         "Take a place; one question of a conversation at a time."
         if talk.id in self._busy:
             raise HttpRefusal(409, "this conversation is still answering")
-        asked = Asked(visitor, talk, state, self.places.take(visitor.name), choice)
+        asked = OpenQuestion(visitor, talk, state, self.places.take(visitor.name), choice)
         self.talks.hold(talk)                           # A question that is stopped can be followed by another
         self._busy.add(talk.id)
         return asked
 
-    def ask(self, visitor: Visitor, question: str, talk_id: str | None = None) -> Asked:
+    def ask(self, visitor: Visitor, question: str, talk_id: str | None = None) -> OpenQuestion:
         "Begin with a question, in a conversation or a new one; `end` must be called."
         talk = Talk(owner=visitor.key) if talk_id is None else self.talks.get(visitor, talk_id)
         state = AgentState.ask(question, talk.conversation, self.agent(visitor).max_attempts)
         return self._begin(visitor, talk, state)
 
-    def resume(self, visitor: Visitor, talk_id: str, body: ChoiceBody) -> Asked:
+    def resume(self, visitor: Visitor, talk_id: str, body: ChoiceBody) -> OpenQuestion:
         "Go on with a question that waits; `end` must be called."
         talk = self.talks.get(visitor, talk_id)
         if talk.waiting is None or talk.waiting.id != body.waiting:
@@ -94,12 +94,12 @@ class Service:
         choice = Choice(documents=tuple(body.documents), devices=tuple(body.devices), text=body.text, skip=body.skip)
         return self._begin(visitor, talk, talk.waiting.state.model_copy(deep=True), choice)
 
-    def end(self, asked: Asked) -> None:
+    def end(self, asked: OpenQuestion) -> None:
         "Give back what a question held, however it ended."
         asked.place.leave()
         self._busy.discard(asked.talk.id)
 
-    async def events(self, asked: Asked) -> AsyncIterator[dict[str, Any]]:
+    async def events(self, asked: OpenQuestion) -> AsyncIterator[dict[str, Any]]:
         "Run a question: begin, step, part, and last turn, choose or error."
         agent = self.agent(asked.visitor)
         yield {"event": "begin", "conversation": asked.talk.id}
@@ -118,13 +118,13 @@ class Service:
             logging.getLogger("ragnb.serve").exception("a question failed")
             yield {"event": "error", "message": type(error).__name__}
 
-    def _wait(self, asked: Asked) -> dict[str, Any]:
+    def _wait(self, asked: OpenQuestion) -> dict[str, Any]:
         "Keep a question that waits."
         asked.talk.wait(asked.state)
         self.talks.save(asked.talk)
         return {"event": "choose", "conversation": asked.talk.id, **waiting_view(asked.talk)}
 
-    def _finish(self, agent: Agent, asked: Asked) -> dict[str, Any]:
+    def _finish(self, agent: Agent, asked: OpenQuestion) -> dict[str, Any]:
         "Keep a finished turn, with the plan of what is shown."
         talk, state, history = asked.talk, asked.state, asked.talk.conversation
         agent.remember(history, state)

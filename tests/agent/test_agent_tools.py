@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from strategies import examples
 
 from ragnb.agent.chat import Chat, read_choice
 from ragnb.agent.flow import Agent
-from ragnb.agent.library import JoinedStore, Library
+from ragnb.agent.library import JoinedStore, Library, library_pipeline
 from ragnb.agent.tools import BUDGET_USED, ReadingTools
 from ragnb.context.conversation import Conversation
 from ragnb.documents.span import InputError
@@ -134,6 +135,36 @@ def test_a_function_agent_that_always_asks_for_more_stops(library: Library) -> N
     assert len(shown) == len(set(shown)) > 0
 
 
+@pytest.mark.parametrize("kind", ["function", "react"])
+def test_an_agent_that_never_gives_up_is_ended_by_its_host_and_reads_no_more_than_its_budget(library: Library, kind: str) -> None:
+    """It only ever calls tools: the host ends it after `max_iterations`; a used-up budget costs no read of the store any more."""
+    calls, reads = iter(range(10**6)), []
+
+    def wish() -> tuple[str, dict[str, Any]]:
+        n = next(calls)
+        reads.append((tools.exhausted, library.store.reads))
+        return ("search", {"query": f"휴가 {n}", "top_k": 10}) if n % 2 else ("get_neighbor_chunks", {"doc_id": "rules.md", "chunk_index": n % 30, "count": 10})
+
+    def respond(messages: Any, **_: Any) -> ChatMessage:
+        name, given = wish()
+        return ChatMessage(role="assistant", blocks=[ToolCallBlock(tool_call_id=str(len(reads)), tool_name=name, tool_kwargs=given)])
+
+    def say(prompt: str) -> str:
+        name, given = wish()
+        return f"Thought: more\nAction: {name}\nAction Input: {json.dumps(given)}"
+    tools = ReadingTools(library, budget=200, most_calls=50)
+
+    async def run() -> Any:
+        own = {"tools": tools.as_tools(), "streaming": False}
+        agent = FunctionAgent(llm=MockFunctionCallingLLM(response_generator=respond), **own) if kind == "function" else ReActAgent(llm=ScriptedLLM(say), **own)
+        return await agent.run("휴가", max_iterations=12)
+    with pytest.raises(Exception, match="[Mm]ax iterations"):
+        asyncio.run(run())
+    after = [count for used_up, count in reads if used_up]
+    assert tools.exhausted and 0 < sum(map(len, tools.read.values())) <= 200
+    assert len(after) >= 3 and len(set(after)) == 1 and library.store.reads == after[0]
+
+
 def test_a_react_agent_reads_on(library: Library) -> None:
     said = iter(['Thought: search\nAction: search\nAction Input: {"query": "연차 7번", "top_k": 1}',
                  'Thought: more\nAction: get_neighbor_chunks\nAction Input: {"doc_id": "rules.md", "chunk_index": 10, "direction": "after", "count": 2}',
@@ -165,6 +196,29 @@ def test_collections_are_asked_together_and_named(collections: Path) -> None:
     assert {p.metadata["collection"] for p in agent.read(state).passages} == {"hr_db", "law_db"}
     assert all(r["doc_id"].startswith(("hr_db/", "law_db/")) for r in state.refs)
     assert agent.ask("세금은 매달 내나요?").hits[0].collection == "law_db"
+
+
+def test_ask_answers_from_a_folder_of_collections(collections: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    from ragnb.cli import main
+    asked = ["ask", "세금은 언제 내나요? 연차 3번 규정은?", "--index", str(collections)]
+    assert main([*asked, "--json", "--html", str(tmp_path / "trace.html")]) == 0
+    found = {p["id"].partition("/")[0] for p in json.loads(capsys.readouterr().out)["passages"]}
+    assert found == {"hr_db", "law_db"} and "hr_db/hr_labor/same.md" in (tmp_path / "trace.html").read_text(encoding="utf-8")
+    assert main([*asked, "--json", "--where", "doc_id=same.md", "--where", "doc_id!=same.md"]) == 0
+    assert json.loads(capsys.readouterr().out)["passages"] == []
+    assert main([*asked, "--history", str(tmp_path / "talk.jsonl")]) == main([*asked, "--history", str(tmp_path / "talk.jsonl")]) == 0
+    talk = Conversation.load(tmp_path / "talk.jsonl")
+    assert len(talk) == 2 and talk.display(Library.open(collections).store)[0].pages[0].text
+    assert main([*asked, "--embed", "ngram"]) == 2 and "leave out --embed" in capsys.readouterr().err
+
+
+def test_collections_that_cannot_be_searched_are_an_error(collections: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: Any) -> Any:
+        raise ConnectionError("gone")
+    library = Library.open(collections)
+    monkeypatch.setattr(library, "_find", gone)
+    with pytest.raises(ConnectionError, match="no collection could be searched"):
+        library_pipeline(library).ask("휴가")
 
 
 def test_tools_and_filters_work_over_collections(collections: Path) -> None:

@@ -498,3 +498,49 @@ def test_the_command_listens_answers_and_ends(world: Path, tmp_path: Path) -> No
         process.kill()
         process.stdout.close()
     assert len(list(tmp_path.glob("*.json"))) >= 1
+
+
+def test_a_page_is_drawn_only_where_all_of_its_text_may_be_read(world: Path) -> None:
+    """A filter on chunks, not on documents: the first page may be read, the second not."""
+    from ragnb.serve.views import may_draw
+    from ragnb.storage.store import ChunkReader, Found
+
+    class FirstPage(ChunkReader):
+        def get_chunks(self, addresses: Any) -> Found:
+            found, missing = whole.get_chunks(addresses)
+            hidden = [i for i, node in found.items() if "filter" in node.text]
+            return Found({i: n for i, n in found.items() if i not in hidden}, (*missing, *hidden))
+
+        def get_outlines(self, doc_ids: Any) -> Found:
+            return whole.get_outlines(doc_ids)
+
+        def search(self, embedding: Any, top_k: int = 10, where: Any = None) -> list[Any]:
+            raise NotImplementedError
+
+        def texts(self, level: str) -> Any:
+            raise NotImplementedError
+
+        def doc_ids(self) -> list[str]:
+            return whole.doc_ids()
+    whole = library_of(world).store
+    assert [may_draw(whole, "valve.pdf", page) for page in (1, 2, 3)] == [True, True, False]
+    assert [may_draw(FirstPage(), "valve.pdf", page) for page in (1, 2)] == [True, False]
+
+
+def test_over_ollama_and_after_it_has_gone(world: Path) -> None:
+    """The same over real HTTP: the answer of a model server, many at once, then the passages when it is down."""
+    from ollama_server import OllamaServer
+
+    from ragnb.models.llm import resolve_llm
+
+    async def run() -> None:
+        with OllamaServer(models=("qwen3:8b",)) as server:
+            llm = resolve_llm("ollama:qwen3:8b", server.url, retries=0)
+            client = client_of(app_of(world, llm, models={"grade": None, "route": None, "plan": None, "judge": None}))
+            assert (await client.get("/api/about")).json()["model"] == "qwen3:8b"
+            told = await asyncio.gather(*(ask(client) for _ in range(3)))
+            assert all(events[-1]["turn"]["answer"].startswith("echo ") and events[-1]["turn"]["written"] for events in told)
+            assert "".join(e["text"] for e in told[0] if e["event"] == "part") == told[0][-1]["turn"]["answer"]
+        turn = (await ask(client))[-1]["turn"]
+        assert turn["status"] == "passages" and turn["trouble"] and turn["sources"]
+    asyncio.run(run())
