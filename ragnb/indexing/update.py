@@ -427,10 +427,7 @@ class IndexUpdate:
             if todo:
                 self.uncited = todo[-1].id_
                 self._write_new(todo, bar)
-                bar.set_description("index: citations")
                 self._cite()
-            if stale:
-                bar.set_description("index: vectors again")
             self._renew_vectors(stale, bar)
 
     def _write_new(self, todo: Sequence[Document], bar: Any) -> None:

@@ -119,7 +119,7 @@ def test_every_command_that_prints_results_takes_json():
         assert "--json" in parser.format_usage(), word
 
 
-@pytest.mark.parametrize("word", PRINTING)
+@pytest.mark.parametrize("word", [pytest.param(w, marks=[pytest.mark.heavy] * (w in ("eval", "demo"))) for w in PRINTING])
 def test_json_is_one_object_and_progress_stays_away(capsys, monkeypatch, place, tmp_path, word):
     if word == "remove":
         (tmp_path / "two").mkdir()
@@ -144,12 +144,20 @@ def test_json_is_one_object_and_progress_stays_away(capsys, monkeypatch, place, 
 
 @pytest.mark.parametrize("environment, colored", [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True),
                                                   ({"TERM": "dumb"}, False)])
-def test_colours_are_for_terminals_that_want_them(monkeypatch, place, environment, colored):
+def test_colours_are_for_terminals_that_want_them(monkeypatch, environment, colored):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("sys.stdout", Terminal())
+    assert cli._is_colored(Terminal()) is colored and not cli._is_colored(io.StringIO())
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("stream, no_color, colored", [(Terminal, "", True), (Terminal, "1", False), (io.StringIO, "", False)])
+def test_the_demo_is_coloured_on_a_terminal(monkeypatch, place, stream, no_color, colored):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr("sys.stdout", stream())
     monkeypatch.setattr("sys.stderr", io.StringIO())
     assert main(["demo", "--data", str(place / "data"), "--out", str(place / "demo")]) == 0
     assert ("\x1b[" in sys.stdout.getvalue()) is colored and sys.stderr.getvalue() == ""
