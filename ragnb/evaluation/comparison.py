@@ -314,20 +314,25 @@ class RunPlan:
         return hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #264527cc
-def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, advance: Callable[[int], Any]) -> list[Run]:
-    "Run strategies that share an index, and keep each result."
+def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, bar: Any) -> list[Run]:
+    "Run strategies that share an index, and keep each result; making the index counts as much as one strategy."
     cache = IndexCache(plan.cache, plan.base_url, embed_options=plan.embed_options)
     wanted = [as_document_strategy(s, plan.depth) for s in strategies] if plan.by_documents else strategies
+    called = f"peer:{wanted[0].peer}" if wanted[0].peer else wanted[0].split
+    bar.set_description(f"index {called}")
     systems = [build_system(s, plan.dataset, cache, embed=plan.embed, llm=llm, fill=max(plan.budgets)) for s in wanted]
+    bar.update(len(plan.dataset.questions))
+    bar.set_description(f"ask {called}")
     if plan.by_documents:
-        runs = [_rank_documents(s, plan.dataset, plan.depth, advance) for s in systems]
+        runs = [_rank_documents(s, plan.dataset, plan.depth, bar.update) for s in systems]
     else:
         count = named_tokenizer(plan.tokenizer).count if plan.tokenizer else None
-        runs = _ask_together(systems, plan.dataset.questions, plan.budgets, advance, count)
+        runs = _ask_together(systems, plan.dataset.questions, plan.budgets, bar.update, count)
     runs = [replace(run, strategy=strategy) for run, strategy in zip(runs, strategies)]
     for run in runs if plan.keep is not None else ():
         _save_run(run, Path(plan.keep), plan.key(run.strategy))
     return runs
+
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #1c85e9f5
 def _each_group(
@@ -338,18 +343,18 @@ def _each_group(
         raise InputError(f"workers must be >= 1, and 1 when a model is used, got {workers}")
     if workers == 1 or len(groups) < 2:
         for group in groups:
-            yield _run_group(plan, group, llm, bar.update)
+            yield _run_group(plan, group, llm, bar)
         return
     with ProcessPoolExecutor(min(workers, len(groups)), mp_context=get_context("spawn")) as pool:
         futures = {pool.submit(_in_process, plan, group): group for group in groups}
         for future in as_completed(futures):
             yield future.result()
-            bar.update(len(futures[future]) * len(plan.dataset.questions))
+            bar.update((1 + len(futures[future])) * len(plan.dataset.questions))
 
 
 def _in_process(plan: RunPlan, strategies: Sequence[Strategy]) -> list[Run]:
     "Run a group in a process of its own."
-    return _run_group(plan, strategies, None, lambda n: None)
+    return _run_group(plan, strategies, None, tqdm(disable=True))
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #b88d5ddf
 def run_strategies(
@@ -369,7 +374,8 @@ def run_strategies(
         if done[s.name] is None:
             groups.setdefault((s.peer, s.split, s.embed), []).append(s)
     n_questions = len(plan.dataset.questions)
-    with tqdm(total=len(known) * n_questions, desc="evaluate", disable=not show_progress) as bar:
+    total = (len(known) + len(groups)) * n_questions
+    with tqdm(total=total, desc="evaluate", disable=not show_progress, smoothing=0.05) as bar:
         bar.update(sum(r is not None for r in done.values()) * n_questions)
         for runs in _each_group(plan, list(groups.values()), llm, workers, bar):
             done |= {r.strategy.name: r for r in runs}
