@@ -314,14 +314,19 @@ class RunPlan:
         return hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #264527cc
+def _index_steps(plan: RunPlan) -> int:
+    "Steps of the progress bar that making an index counts for."
+    return 1 + sum(map(len, plan.dataset.texts.values())) // 1_000
+
+
 def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, bar: Any) -> list[Run]:
-    "Run strategies that share an index, and keep each result; making the index counts as much as one strategy."
+    "Run strategies that share an index, and keep each result."
     cache = IndexCache(plan.cache, plan.base_url, embed_options=plan.embed_options)
     wanted = [as_document_strategy(s, plan.depth) for s in strategies] if plan.by_documents else strategies
     called = f"peer:{wanted[0].peer}" if wanted[0].peer else wanted[0].split
     bar.set_description(f"index {called}")
     systems = [build_system(s, plan.dataset, cache, embed=plan.embed, llm=llm, fill=max(plan.budgets)) for s in wanted]
-    bar.update(len(plan.dataset.questions))
+    bar.update(_index_steps(plan))
     bar.set_description(f"ask {called}")
     if plan.by_documents:
         runs = [_rank_documents(s, plan.dataset, plan.depth, bar.update) for s in systems]
@@ -349,7 +354,7 @@ def _each_group(
         futures = {pool.submit(_in_process, plan, group): group for group in groups}
         for future in as_completed(futures):
             yield future.result()
-            bar.update((1 + len(futures[future])) * len(plan.dataset.questions))
+            bar.update(_index_steps(plan) + len(futures[future]) * len(plan.dataset.questions))
 
 
 def _in_process(plan: RunPlan, strategies: Sequence[Strategy]) -> list[Run]:
@@ -374,7 +379,7 @@ def run_strategies(
         if done[s.name] is None:
             groups.setdefault((s.peer, s.split, s.embed), []).append(s)
     n_questions = len(plan.dataset.questions)
-    total = (len(known) + len(groups)) * n_questions
+    total = len(known) * n_questions + len(groups) * _index_steps(plan)
     with tqdm(total=total, desc="evaluate", disable=not show_progress, smoothing=0.05) as bar:
         bar.update(sum(r is not None for r in done.values()) * n_questions)
         for runs in _each_group(plan, list(groups.values()), llm, workers, bar):
