@@ -26,9 +26,9 @@ from .measures import Evaluation, mean_interval, Row
 from .strategy import build_system, IndexCache, System
 from .tune import as_command, as_python, choose, Choice, enough_budget
 
-# %% ../../nbs/90_evaluation/report.ipynb #70690a6d
+# %% ../../nbs/90_evaluation/report.ipynb #f68ad0fd
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 4", "12 4", "6 2 2 2")
-_WIDE, _HIGH, _LEFT, _BELOW = 420, 270, 38, 30   # Units of the drawing, and its margins
+_WIDE, _HIGH, _LEFT, _BELOW = 420, 276, 38, 36   # Units of the drawing, and its margins
 
 
 def _marker(i: int, x: float, y: float, title: str = "") -> str:
@@ -41,7 +41,7 @@ def _marker(i: int, x: float, y: float, title: str = "") -> str:
     points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
     return f'<polygon points="{points}" {fill}>{said}</polygon>'
 
-# %% ../../nbs/90_evaluation/report.ipynb #241aa975
+# %% ../../nbs/90_evaluation/report.ipynb #313404c6
 @dataclass(frozen=True)
 class _Axes:
     "Where budgets and recalls lie in the drawing."
@@ -66,8 +66,8 @@ class _Axes:
             out.append(f'<line x1="{_LEFT}" x2="{_WIDE}" y1="{y:.1f}" y2="{y:.1f}" stroke="var(--line)"/>'
                        f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{level:.1f}</text>')
         for budget in self.budgets:
-            out.append(f'<text x="{self.x(budget):.1f}" y="{_HIGH - 12}" text-anchor="middle">{budget:,}</text>')
-        out.append(f'<text x="{_WIDE / 2:.0f}" y="{_HIGH - 1}" text-anchor="middle">characters of context</text>')
+            out.append(f'<text x="{self.x(budget):.1f}" y="{_HIGH - 19}" text-anchor="middle">{budget:,}</text>')
+        out.append(f'<text x="{_WIDE / 2:.0f}" y="{_HIGH - 4}" text-anchor="middle">characters of context</text>')
         return "".join(out)
 
 # %% ../../nbs/90_evaluation/report.ipynb #1da2814a
@@ -181,16 +181,22 @@ def trace_found(
                  store=system.source.expander.store)
     return told if told.rankers else replace(told, rankers=found.members)
 
-# %% ../../nbs/90_evaluation/report.ipynb #cd9223af
+# %% ../../nbs/90_evaluation/report.ipynb #6d3606c1
+def _value(run: Run, i: int) -> float:
+    "What a strategy read of the i-th question's evidence, over its budgets; nDCG@10 for documents."
+    row = run.evaluation.rows[i]
+    recalls = [score.evidence_recall for score in row.scores.values()]
+    return sum(recalls) / len(recalls) if recalls else row.measures["nDCG@10"]
+
 def _spread(runs: Sequence[Run], i: int) -> float:
-    "How far the strategies are apart on the i-th question, at the largest budget."
+    "How far the strategies are apart on the i-th question."
     values = [_value(r, i) for r in runs]
     return max(values) - min(values)
 
-def _value(run: Run, i: int) -> float:
-    "What a strategy read of the i-th question's evidence at its largest budget; nDCG@10 for documents."
-    row = run.evaluation.rows[i]
-    return row.scores[run.evaluation.budgets[-1]].evidence_recall if row.scores else row.measures["nDCG@10"]
+def _missed_at(run: Run, i: int) -> int:
+    "The largest budget that did not hold the evidence of the i-th question whole; the largest one when all did."
+    scores = run.evaluation.rows[i].scores
+    return max((b for b, s in scores.items() if s.evidence_recall < 1), default=max(scores, default=0))
 
 def _traced(runs: Sequence[Run], chosen: Run, most: int) -> list[int]:
     "Positions of the questions to trace."
@@ -200,7 +206,7 @@ def _traced(runs: Sequence[Run], chosen: Run, most: int) -> list[int]:
     missed = missed[:max(most - len(found), math.ceil(most * 2 / 3))]
     return missed + found[:most - len(missed)]
 
-# %% ../../nbs/90_evaluation/report.ipynb #3d1058da
+# %% ../../nbs/90_evaluation/report.ipynb #c9cb2ba4
 @dataclass(frozen=True)
 class Report:
     "Runs of the same questions as a page."
@@ -256,13 +262,13 @@ class Report:
         "Traces of a question: that of the choice, and of one that found more."
         if not self.systems or not self.chosen.evaluation.budgets:
             return ""
-        question, budget = self.dataset.questions[i], self.chosen.evaluation.budgets[-1]
+        question, budget = self.dataset.questions[i], _missed_at(self.chosen, i)
         best = max(self.runs, key=lambda r: _value(r, i))
         names = [self.choice.winner] + ([best.strategy.name] if _value(best, i) > _value(self.chosen, i) else [])
         out = []
         for name in names:
             view = trace_found(self.systems[name], question, budget).fragment(4_000, 1, styled=False)
-            out.append(fold(f"trace of {esc(name, 80)}", view, len(out) == 0, "trace"))
+            out.append(fold(f"trace of {esc(name, 80)} at {budget:,} characters", view, len(out) == 0, "trace"))
         return "".join(out)
 
     def question(self, i: int, traced: bool) -> str:
