@@ -24,6 +24,7 @@ __all__ = ['PairedTest', 'paired_test', 'show_context', 'Comparison', 'compare',
 # %% ../../nbs/90_evaluation/comparison.ipynb #d0f8e730
 from .. import __version__
 from ..documents.atomic import replace_file
+from ..documents.markup import card, short
 from ..documents.span import InputError, Span
 from ..documents.text import tokenizer as named_tokenizer
 from .datasets import Dataset, Question
@@ -95,7 +96,7 @@ def show_context(
     return out if len(out) <= length else out[:length] + " …"
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #d3472454
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     "Two evaluations of the same questions."
     a: Evaluation
@@ -170,6 +171,25 @@ class Comparison:
             sides = [f"{name}:\n{text}" for name, text in zip(self.names, shown)]
             out.append("\n".join([f"{a.query_id} ({d:+.2f}) {a.query}", *sides]))
         return "\n\n".join(out)
+
+    def _row(self, budget: int) -> tuple[str, str, str, str, str]:
+        "Budget, difference, interval, p-value and verdict."
+        t = self.test(None, budget)
+        at = f"{self.measure} at {budget:,}" if budget else self.measure
+        return (at, f"{t.difference:+.3f}", f"{t.ci[0]:+.3f} to {t.ci[1]:+.3f}", f"p = {t.p_value:.4f}",
+                "real" if t.is_real else "may be chance")
+
+    @property
+    def _title(self) -> str:
+        return f"{short(self.names[1], 40)} - {short(self.names[0], 40)}"
+
+    def __repr__(self) -> str:
+        return f"Comparison({self._title}, {len(self.a.rows):,} questions)\n  {', '.join(self._row(self._at(None)))}"
+
+    def _repr_html_(self) -> str:
+        rows = [self._row(budget) for budget in self.budgets or (0,)]
+        return card(self._title, [f"{len(self.a.rows):,} questions"], rows)
+
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #b87c6733
 def compare(
