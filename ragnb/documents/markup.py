@@ -99,7 +99,7 @@ def scoped(
         return ",".join(f"{scope} {s}".rstrip() for s in m[1].split(",")) + m[2]
     return re.sub(r"(?<![^{}])([^{}]*)(\{[^{}]*\})", bound, rules.replace("\n", ""))
 
-# %% ../../nbs/00_documents/markup.ipynb #a1c9a1d3
+# %% ../../nbs/00_documents/markup.ipynb #c2afa35b
 _CARD = ("border:1px solid rgba(128,128,128,.45);border-radius:.4rem;padding:.3rem .7rem .45rem;max-width:52rem;"
          "overflow-x:auto;line-height:1.5")
 _CELL = ("text-align:left;vertical-align:top;white-space:normal;padding:.1rem .6rem .1rem 0;border:0;background:none;"
@@ -121,7 +121,8 @@ def card(
         body = tag("tr", "".join(tag("th", esc(h, most), style=_CELL) for h in head)) + body
     table = tag("table", body, style="border-collapse:collapse;table-layout:auto;margin:.2rem 0 0;font-size:.92em")
     more = tag("div", f"… {len(rows) - 12:,} more", style="opacity:.7") if len(rows) > 12 else ""
-    said = tag("div", esc(text, 3 * most), style="white-space:pre-wrap;overflow-wrap:anywhere;margin:.2rem 0") if text else ""
+    look = "white-space:pre-wrap;overflow-wrap:anywhere;margin:.2rem 0"
+    said = tag("div", esc(text, 3 * most), style=look) if text else ""
     known = tag("span", " · ".join(esc(f, most) for f in facts), style="opacity:.75")
     inside = f"{tag('b', esc(title, most))} {known}{said}{table if body else ''}{more}"
     return tag("div", inside, "tex2jax_ignore mathjax_ignore", style=_CARD)
