@@ -68,7 +68,8 @@ svg{display:block;width:100%;height:26px;margin:.4rem 0}
 font-size:.8rem;line-height:1.4;margin:.3rem 0;color:inherit}
 td,th{background:var(--bg);border:0;border-bottom:1px solid var(--line);padding:.2rem .5rem;text-align:left;
 vertical-align:top;overflow-wrap:normal;white-space:nowrap}
-td.why{white-space:normal;min-width:14rem;overflow-wrap:anywhere}
+td.why{white-space:normal;min-width:12rem;max-width:24rem;overflow-wrap:break-word;word-break:keep-all}
+td.why div{color:var(--soft)}td.why bdi{overflow-wrap:anywhere}
 .box{background:var(--near);border-radius:.5rem;padding:.6rem .8rem}
 """
 
@@ -229,16 +230,17 @@ def _runs(trace: Trace, doc_id: str) -> list[tuple[Span, str, Passage | None]]:
 def _row_view(trace: Trace, row: Mapping[str, Any]) -> str:
     "A row of the trace as an element."
     score = row.get("score")
-    chunk, policy = tag("bdi", esc(row["chunk"], 80)), esc(row.get("policy") or "", 60)
-    cells = [row["passage"] or "–", chunk, row["role"], policy,
+    why = tag("div", esc(row["why"]))
+    if signals := ", ".join(f"{name} {z:.2f}" for name, z in trace.signals.get(row["chunk"], {}).items()):
+        why += tag("div", esc(signals, 600), "soft")
+    chunk = tag("td", tag("bdi", esc(row["chunk"], 80)) + why, "why")
+    cells = [row["role"], esc(row.get("policy") or "", 60),
              *(rank_label(row[name], row[f"{name} score"]) for name in trace.rankers),
              "" if score is None else f"{score:.4f}", row.get("characters") or "", row.get("pages") or "",
              "yes" if row["in_context"] else "no"]
-    given = trace.signals.get(row["chunk"], {})
-    why = esc(row["why"])
-    if signals := ", ".join(f"{name} {z:.2f}" for name, z in given.items()):
-        why += f"<br>{tag('span', esc(signals, 600), 'soft')}"
-    return tag("tr", "".join(tag("td", str(cell)) for cell in cells) + tag("td", why, "why"))
+    number = tag("td", str(row["passage"] or "–"))
+    return tag("tr", number + chunk + "".join(tag("td", str(cell)) for cell in cells))
+
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #80b12917
 def _evidence_view(trace: Trace) -> str:
@@ -351,8 +353,8 @@ class TracePage:
     def table(self) -> str:
         "The rows of the trace, folded when there are many."
         rows = self.trace.rows()
-        head = ["#", "chunk", "role", "policy", *(esc(name, 40) for name in self.trace.rankers),
-                "score", "characters", "pages", "read", "why"]
+        head = ["#", "chunk, and why it is there", "role", "policy", *(esc(name, 40) for name in self.trace.rankers),
+                "score", "characters", "pages", "read"]
         left = len(rows) - _MOST_ROWS
         more = tag("p", f"{left:,} more rows", "soft") if left > 0 else ""
         table = wide_table(head, [_row_view(self.trace, row) for row in rows[:_MOST_ROWS]])
