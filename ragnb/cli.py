@@ -215,8 +215,8 @@ def _add_tune(parser: argparse.ArgumentParser) -> None:
         + QUESTION_LINE)
     add("--n", type=int, default=30, metavar="N", help="questions made, when there are none (default: 30)")
     add("--seed", type=int, default=0, metavar="N", help="another one makes other questions (default: 0)")
-    add("--strategy", action="append", default=[], metavar="SPEC", help="tried instead of the grid, as for eval; may be "
-        "repeated (default: multi-scale, hybrid of three sizes and policies, and BM25)")
+    add("--strategy", action="append", default=[], metavar="SPEC", help="tried instead of the grid, as for eval; may "
+        "be repeated (default: multi-scale, hybrid of three sizes and policies, and BM25)")
     add("--budgets", default="500,1000,2000,4000", metavar="N,N",
         help="characters of context; the choice reads most over all of them (default: 500,1000,2000,4000)")
     add("--embed", default="ngram", help="ngram, ollama:MODEL, openai-like:MODEL or onnx:FOLDER (default: ngram)")
@@ -827,7 +827,8 @@ def _eval(args: argparse.Namespace) -> None:
 def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
     "What was tried, what to use, and where the rest is."
     kind = "made questions" if tuned.made else "questions"
-    print(f"{tuned.dataset.name}: {len(tuned.dataset.documents):,} documents, {len(tuned.dataset.questions):,} {kind}\n")
+    d = tuned.dataset
+    print(f"{d.name}: {len(d.documents):,} documents, {len(d.questions):,} {kind}\n")
     print(_result_table(tuned.runs, tuned.winner.evaluation.budgets))
     print(f"\nUse {tuned.choice.winner!r}: {tuned.choice.reason}\n")
     for way in (tuned.command, tuned.python):
@@ -844,8 +845,8 @@ def _tune(args: argparse.Namespace) -> None:
     from ragnb.evaluation.tune import tune
     out, problems = Path(args.out), []
     try:
-        tuned = tune(args.folder, args.questions, n=args.n, strategies=args.strategy, seed=args.seed, workers=args.workers,
-                     show_progress=not args.quiet and sys.stderr.isatty(), problems=problems,
+        tuned = tune(args.folder, args.questions, n=args.n, strategies=args.strategy, seed=args.seed,
+                     workers=args.workers, show_progress=not args.quiet and sys.stderr.isatty(), problems=problems,
                      budgets=_budgets(args.budgets), embed=args.embed, cache=args.cache, keep=out / "runs",
                      base_url=_embed_url(args), embed_options=_embed_options(args))
     finally:
@@ -870,8 +871,8 @@ def _questions(args: argparse.Namespace) -> None:
     made = make_questions(list(read_documents(args.folder, problems)), args.n, args.seed, kinds)
     _print_problems(problems, 20)
     if not made.questions:
-        raise InputError(f"no question can be made from {args.folder!r}: nothing in it has headings, tables, articles or "
-                         "sentences that can be asked about")
+        raise InputError(f"no question can be made from {args.folder!r}: nothing in it has headings, tables, articles "
+                         "or sentences that can be asked about")
     if args.out:
         write_questions(args.out, made.questions)
     records = {} if args.out else {"records": [question_record(q) for q in made.questions]}

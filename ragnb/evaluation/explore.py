@@ -77,8 +77,9 @@ def _retrievers(source: Pipeline | Index) -> list[str]:
         return ["as given"]
     return [*(["multi-scale"] if source.multiscale is not None else []), "hybrid", "bm25", "vector"]
 
-# %% ../../nbs/90_evaluation/explore.ipynb #07d8739b
-POLICIES: tuple[str, ...] = ("auto", "none", "neighbors:1", "neighbors:3", "neighbors:5", "parent", "section", "adaptive")
+# %% ../../nbs/90_evaluation/explore.ipynb #9b9ef565
+POLICIES: tuple[str, ...] = (
+    "auto", "none", "neighbors:1", "neighbors:3", "neighbors:5", "parent", "section", "adaptive")
 BUDGETS: tuple[int, ...] = (500, 1_000, 2_000, 4_000, 8_000)   # Characters
 
 

@@ -15,7 +15,7 @@ from typing import Any
 # %% auto #0
 __all__ = ['recall_svg', 'differences_table', 'cost_table', 'trace_found', 'Report', 'write_report']
 
-# %% ../../nbs/90_evaluation/report.ipynb #da4e8276
+# %% ../../nbs/90_evaluation/report.ipynb #3aca9b61
 from ..documents.atomic import write_atomically
 from ..documents.markup import esc, fold, scoped, short, tag, themed, wide_table
 from ..pipeline.trace_data import Trace, trace
@@ -24,7 +24,7 @@ from .comparison import PairedTest, Run
 from .datasets import Dataset, Question
 from .measures import Evaluation, mean_interval, Row
 from .strategy import build_system, IndexCache, System
-from .tune import as_command, as_python, choose, Choice, enough_budget
+from .tune import as_command, as_python, choose, TunedChoice, enough_budget
 
 # %% ../../nbs/90_evaluation/report.ipynb #f68ad0fd
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 4", "12 4", "6 2 2 2")
@@ -98,7 +98,7 @@ def recall_svg(
     return (f'<svg class="plot" viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{html.escape(label)}">'
             f'{axes.grid()}{"".join(lines)}</svg>')
 
-# %% ../../nbs/90_evaluation/report.ipynb #4185683a
+# %% ../../nbs/90_evaluation/report.ipynb #0a35e29f
 def _legend(runs: Sequence[Run]) -> str:
     "What the lines are."
     keys = []
@@ -109,14 +109,14 @@ def _legend(runs: Sequence[Run]) -> str:
     return tag("ul", "".join(keys), "legend")
 
 
-def _drawn(runs: Sequence[Run], choice: Choice, most: int = 6) -> list[Run]:
+def _drawn(runs: Sequence[Run], choice: TunedChoice, most: int = 6) -> list[Run]:
     "The runs to draw: the choice, the default and the best, then by their means."
     first = [choice.winner, choice.default, choice.best]
     order = sorted(runs, key=lambda r: (first.index(r.strategy.name) if r.strategy.name in first else 9,
                                         -choice.means[r.strategy.name]))
     return order[:most]
 
-# %% ../../nbs/90_evaluation/report.ipynb #104f20b9
+# %% ../../nbs/90_evaluation/report.ipynb #4a958ce9
 def _bar(test: PairedTest, reach: float) -> str:
     "A difference and its interval; the line in the middle is no difference."
     low, high, at = (60 + 56 * max(-1.0, min(1.0, v / reach)) for v in (*test.ci, test.difference))
@@ -126,7 +126,7 @@ def _bar(test: PairedTest, reach: float) -> str:
 
 
 def differences_table(
-    choice: Choice,
+    choice: TunedChoice,
 ) -> str:            # HTML
     "Lay out what each strategy gains or loses against the choice."
     tests = {name: t for name, t in choice.tests.items() if name != choice.winner}
@@ -140,7 +140,7 @@ def differences_table(
     head = ("strategy", "", "difference", "95 % interval", "p", "better / worse / equal", "")
     return wide_table(head, rows) if rows else tag("p", "only one strategy was run", "soft")
 
-# %% ../../nbs/90_evaluation/report.ipynb #de2eac62
+# %% ../../nbs/90_evaluation/report.ipynb #2073ffa8
 def _mean_cell(values: Any) -> str:
     "A mean and its interval."
     low, high = mean_interval(values)
@@ -149,7 +149,7 @@ def _mean_cell(values: Any) -> str:
 
 def cost_table(
     runs: Sequence[Run],
-    choice: Choice,
+    choice: TunedChoice,
 ) -> str:                # HTML
     "Lay out what each strategy finds, and what a question costs; the best mean comes first."
     first, rows = runs[0].evaluation, []
@@ -206,13 +206,13 @@ def _traced(runs: Sequence[Run], chosen: Run, most: int) -> list[int]:
     missed = missed[:max(most - len(found), math.ceil(most * 2 / 3))]
     return missed + found[:most - len(missed)]
 
-# %% ../../nbs/90_evaluation/report.ipynb #c9cb2ba4
+# %% ../../nbs/90_evaluation/report.ipynb #072fcd4d
 @dataclass(frozen=True)
 class Report:
     "Runs of the same questions as a page."
     runs: Sequence[Run]
     dataset: Dataset
-    choice: Choice
+    choice: TunedChoice
     source: str = ""                      # The documents, for the command
     embed: str = "ngram"                  # Of strategies that name none
     notes: Sequence[str] = ()             # Shown below the title
@@ -337,12 +337,12 @@ def _document(title: str, body: str) -> str:
             f"<title>{html.escape(short(title, 120))}</title><style>{style}</style></head>"
             f"<body>{tag('div', body, 'rr')}</body></html>\n")
 
-# %% ../../nbs/90_evaluation/report.ipynb #0c94b841
+# %% ../../nbs/90_evaluation/report.ipynb #5753e9d7
 def write_report(
     runs: Sequence[Run],                 # Of the same questions, at least one
     dataset: Dataset,
     path: str | Path,                    # `report.html`; its folder is made when it is not there
-    choice: Choice | None = None,        # `choose(runs)` when None
+    choice: TunedChoice | None = None,        # `choose(runs)` when None
     *,
     cache: IndexCache | None = None,     # Where the indexes of the runs are; without it there are no traces
     llm: Any = None,                     # For strategies that ask a model

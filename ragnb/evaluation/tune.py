@@ -16,8 +16,8 @@ import numpy as np
 from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'load_tuning_set', 'question_values', 'Choice', 'choose', 'enough_budget',
-           'as_command', 'as_python', 'Tuned', 'tune']
+__all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'load_tuning_set', 'question_values', 'TunedChoice', 'choose',
+           'enough_budget', 'as_command', 'as_python', 'Tuned', 'tune']
 
 # %% ../../nbs/90_evaluation/tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
@@ -100,9 +100,9 @@ def question_values(
         return evaluation.values("nDCG@10")
     return np.mean([evaluation.values(budget=b) for b in evaluation.budgets], axis=0)
 
-# %% ../../nbs/90_evaluation/tune.ipynb #8faa9baf
+# %% ../../nbs/90_evaluation/tune.ipynb #54f0bb9e
 @dataclass(frozen=True)
-class Choice:
+class TunedChoice:
     "The strategy to use, and what speaks for it."
     winner: str                         # Name of a strategy
     best: str                           # That of the highest mean; its lead may be chance when it did not win
@@ -142,10 +142,10 @@ def _has_won(test: PairedTest, n_rivals: int) -> bool:
     "True when a lead stays real among so many that tried."
     return test.is_real and test.difference > 0 and test.p_value * max(1, n_rivals) < 0.05
 
-# %% ../../nbs/90_evaluation/tune.ipynb #b9f82179
+# %% ../../nbs/90_evaluation/tune.ipynb #053794ec
 def choose(
     runs: Sequence[Run],    # Of the same questions, at least one
-) -> Choice:
+) -> TunedChoice:
     "Choose a strategy: the default, unless another one is better beyond chance."
     if not runs:
         raise InputError("runs must hold at least one run to choose from")
@@ -157,7 +157,7 @@ def choose(
     if default and best != default and not _has_won(paired_test(values[default], values[best]), len(runs) - 1):
         winner = default
     tests = {name: paired_test(values[winner], v) for name, v in values.items()}
-    return Choice(winner, best, default, means, tests)
+    return TunedChoice(winner, best, default, means, tests)
 
 # %% ../../nbs/90_evaluation/tune.ipynb #f26f2e08
 def enough_budget(
@@ -223,13 +223,13 @@ def as_python(
         f"pipeline = Pipeline.from_index(index, {settings})",
         f"print(pipeline.ask({question!r}).text)"])
 
-# %% ../../nbs/90_evaluation/tune.ipynb #c7e35422
+# %% ../../nbs/90_evaluation/tune.ipynb #407a5400
 @dataclass(frozen=True, repr=False)
 class Tuned:
     "Strategies that were tried on a folder, and the one to use."
     dataset: Dataset                      # With the questions that were asked
     runs: list[Run]                       # In the order of the grid
-    choice: Choice
+    choice: TunedChoice
     source: str = ""                      # The documents, as they were named
     made: MadeQuestions | None = None     # When the questions were made
     embed: str = "ngram"                  # Of strategies that name none

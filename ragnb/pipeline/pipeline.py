@@ -306,7 +306,7 @@ def _engine_parts(pipeline: Pipeline, llm: Any) -> dict[str, Any]:
     return {"retriever": retriever, "llm": model, "node_postprocessors": [*steps, JoinContextPostprocessor()]}
 
 
-def _part_facts(pipeline: Pipeline) -> dict[str, str]:
+def _part_facts(pipeline: Any) -> dict[str, str]:
     "What a pipeline is made of, in words."
     b = pipeline.builder
     room = "no limit" if b.budget is None else f"{b.budget:,} {b.tokenizer}"
@@ -318,8 +318,18 @@ def _part_facts(pipeline: Pipeline) -> dict[str, str]:
     return parts | {"model": "none" if llm is None else str(getattr(llm, "model", None) or type(llm).__name__)}
 
 
+class _Shown:
+    "What a pipeline shows of itself."
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(f'{name}: {part}' for name, part in _part_facts(self).items())})"
+
+    def _repr_html_(self) -> str:
+        return card("Pipeline", rows=_part_facts(self).items())
+
+
 @dataclass(frozen=True, repr=False)
-class Pipeline:
+class Pipeline(_Shown):
     """Retriever, reranker, expander, compressor, context builder and an optional model.
 
     Parameters
@@ -435,12 +445,6 @@ class Pipeline:
         store = filtered_store(index.store, where)
         return cls(parts.retriever, Expander(store, parts.policy, **counts), parts.builder, llm,
                    reranker=parts.reranker, compressor=parts.compressor, editions=index.catalogue.edition)
-
-    def __repr__(self) -> str:
-        return f"Pipeline({', '.join(f'{name}: {part}' for name, part in _part_facts(self).items())})"
-
-    def _repr_html_(self) -> str:
-        return card("Pipeline", rows=_part_facts(self).items())
 
     @property
     def parts(self) -> Parts:
