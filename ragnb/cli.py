@@ -207,6 +207,38 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     _add_embedding(parser)
     _add_llm(parser)
 
+# %% ../nbs/99_cli/cli.ipynb #553f0520
+def _add_tune(parser: argparse.ArgumentParser) -> None:
+    "Documents, questions about them, and what is tried."
+    add = parser.add_argument
+    add("folder", help="a folder or file of documents, or a data set")
+    add("questions", nargs="?", help="questions.jsonl, or a folder of them (default: made from the documents); a line: "
+        + QUESTION_LINE)
+    add("--n", type=int, default=30, metavar="N", help="questions made, when there are none (default: 30)")
+    add("--seed", type=int, default=0, metavar="N", help="another one makes other questions (default: 0)")
+    add("--strategy", action="append", default=[], metavar="SPEC", help="tried instead of the grid, as for eval; may "
+        "be repeated (default: multi-scale, hybrid of three sizes and policies, and BM25)")
+    add("--budgets", default="500,1000,2000,4000", metavar="N,N",
+        help="characters of context; the choice reads most over all of them (default: 500,1000,2000,4000)")
+    add("--embed", default="ngram", help="ngram, ollama:MODEL, openai-like:MODEL or onnx:FOLDER (default: ngram)")
+    add("--out", default="out/tune", metavar="DIR", help="where report.html and results go (default: out/tune)")
+    add("--cache", default=".ragnb-cache", metavar="DIR", help="where indexes are kept (default: .ragnb-cache)")
+    add("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
+    add("--json", action="store_true", help="print JSON")
+    add("--quiet", action="store_true", help="no progress bar")
+    _add_embedding(parser)
+
+def _add_questions(parser: argparse.ArgumentParser) -> None:
+    "Documents to ask about, and where the questions go."
+    add = parser.add_argument
+    add("folder", help="a folder or file of documents")
+    add("--n", type=int, default=100, metavar="N", help="questions (default: 100)")
+    add("--kinds", help="some of title,cite,table,cloze,keyword (default: all, in equal shares)")
+    add("--seed", type=int, default=0, metavar="N", help="another one gives other questions (default: 0)")
+    add("--out", metavar="FILE", help="write JSONL here (default: print it)")
+    add("--json", action="store_true", help="print JSON: how many of each kind, and without --out the questions")
+
+
 # %% ../nbs/99_cli/cli.ipynb #951b53a1
 def _add_records(parser: argparse.ArgumentParser) -> None:
     "Raw texts, and where their records go."
@@ -302,6 +334,7 @@ def _add_completion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell that reads what is printed")
 
 
+
 # %% ../nbs/99_cli/cli.ipynb #9678d0ca
 class _Command(NamedTuple):
     "A word of the command line; the function `_WORD` of this module runs it."
@@ -324,11 +357,14 @@ _COMMANDS: dict[str, _Command] = {
     "remove": _Command("take documents out of an index", _add_remove, "ragnb remove hr/leave.md"),
     "eval": _Command("measure strategies on questions with gold evidence", _add_eval,
                      "ragnb eval corpus.jsonl questions.jsonl"),
+    "tune": _Command("find the settings for a folder, and write a page that says why", _add_tune, "ragnb tune my-folder"),
+    "questions": _Command("make questions with known evidence from documents", _add_questions,
+                          "ragnb questions my-folder --out made.jsonl"),
     "demo": _Command("index the sample data, ask it, and write a page", _add_demo, "ragnb demo"),
     "completion": _Command("print what lets the Tab key complete ragnb", _add_completion,
                            'eval "$(ragnb completion bash)"'),
 }
-_FIRST: tuple[str, ...] = ("demo", "index", "ask", "trace", "chat", "serve", "eval")   # What the short help shows
+_FIRST: tuple[str, ...] = ("demo", "index", "ask", "trace", "chat", "serve", "tune", "eval")   # What the short help shows
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -906,6 +942,16 @@ def _compare(args: argparse.Namespace) -> None:
     if args.json:
         _print_json(facts)
 
+def _write_report(args: argparse.Namespace, runs: Sequence[Any], dataset: Any, source: str, llm: Any = None,
+                  notes: Sequence[str] | None = None) -> Path:
+    "Write the page of an evaluation; with traces, unless a model would have to be asked again."
+    from ragnb.evaluation.report import write_report
+    from ragnb.evaluation.strategy import IndexCache
+    cache = IndexCache(args.cache, _embed_url(args), embed_options=_embed_options(args)) if llm is None else None
+    known = source if Path(source).exists() else ""
+    return write_report(runs, dataset, Path(args.out) / "report.html", cache=cache, embed=args.embed, source=known,
+                        notes=dataset.notes if notes is None else notes)
+
 def _eval(args: argparse.Namespace) -> None:
     "ragnb eval"
     if args.compare:
@@ -924,12 +970,75 @@ def _eval(args: argparse.Namespace) -> None:
     _stage(f"write the results to {out}", args.quiet)
     written = write_results(runs, dataset, out)
     _plot_results(written, runs)
+    _write_report(args, runs, dataset, args.corpus, llm)
     if args.json:
         return print(written.read_text(encoding="utf-8"))
     print(f"{dataset.name}: {len(dataset.documents):,} documents, {len(dataset.questions):,} questions, "
           f"version {dataset.version}\n" + "".join(f"({note})\n" for note in dataset.notes)
-          + f"\n{_result_table(runs, plan.budgets)}")
+          + f"\n{_result_table(runs, plan.budgets)}\n\npage: {(out / 'report.html').resolve()}")
     print("\n{}: {seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(written, **_cost(started)))
+
+# %% ../nbs/99_cli/cli.ipynb #793cf9f3
+def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
+    "What was tried, what to use, and where the rest is."
+    kind = "made questions" if tuned.made else "questions"
+    d = tuned.dataset
+    print(f"{d.name}: {len(d.documents):,} documents, {len(d.questions):,} {kind}\n")
+    print(_result_table(tuned.runs, tuned.winner.evaluation.budgets))
+    print(f"\nUse {tuned.choice.winner!r}: {tuned.choice.reason}\n")
+    for way in (tuned.command, tuned.python):
+        print("".join(f"    {line}\n" for line in way.splitlines()))
+    print("".join(f"({note})\n" for note in tuned.notes), end="")
+    if tuned.made:
+        print(f"questions: {out / 'made.jsonl'}  (throw out the poor ones, and give the rest to ragnb tune)")
+    print(f"page:      {page.resolve()}")
+
+def _tune(args: argparse.Namespace) -> None:
+    "ragnb tune"
+    from ragnb.evaluation.comparison import write_results
+    from ragnb.evaluation.datasets import write_questions
+    from ragnb.evaluation.tune import tune
+    out, problems = Path(args.out), []
+    try:
+        tuned = tune(args.folder, args.questions, n=args.n, strategies=args.strategy, seed=args.seed,
+                     workers=args.workers, show_progress=not args.quiet and sys.stderr.isatty(), problems=problems,
+                     budgets=_budgets(args.budgets), embed=args.embed, cache=args.cache, keep=out / "runs",
+                     base_url=_embed_url(args), embed_options=_embed_options(args))
+    finally:
+        _print_problems(problems, 20)
+    write_results(tuned.runs, tuned.dataset, out)
+    if tuned.made:
+        write_questions(out / "made.jsonl", tuned.dataset.questions)
+    page = _write_report(args, tuned.runs, tuned.dataset, args.folder, notes=tuned.notes)
+    if args.json:
+        return _print_json(tuned.to_dict() | {"page": str(page)})
+    _print_tuned(tuned, page, out)
+
+
+# %% ../nbs/99_cli/cli.ipynb #23ddb2cd
+def _questions(args: argparse.Namespace) -> None:
+    "ragnb questions"
+    from ragnb.evaluation.datasets import question_record, write_questions
+    from ragnb.evaluation.questions import KINDS, make_questions
+    from ragnb.documents.files import read_documents
+    kinds = [k.strip() for k in args.kinds.split(",")] if args.kinds else KINDS
+    problems: list[Any] = []
+    made = make_questions(list(read_documents(args.folder, problems)), args.n, args.seed, kinds)
+    _print_problems(problems, 20)
+    if not made.questions:
+        raise InputError(f"no question can be made from {args.folder!r}: nothing in it has headings, tables, articles "
+                         "or sentences that can be asked about")
+    if args.out:
+        write_questions(args.out, made.questions)
+    records = {} if args.out else {"records": [question_record(q) for q in made.questions]}
+    if args.json:
+        return _print_json({"out": args.out, "questions": len(made.questions), "kinds": made.counts, **records})
+    for record in records.get("records", ()):
+        print(json.dumps(record, ensure_ascii=False))
+    if args.out:
+        counts = ", ".join(f"{c['made']} {kind}" for kind, c in made.counts.items() if c.get("made"))
+        print(f"{args.out}: {len(made.questions):,} questions ({counts})")
+
 
 # %% ../nbs/99_cli/cli.ipynb #4e33ab4c
 def _offer_files(parser: argparse.ArgumentParser, kinds: Mapping[str, Any]) -> None:

@@ -24,6 +24,7 @@ __all__ = ['PairedTest', 'paired_test', 'show_context', 'Comparison', 'compare',
 # %% ../../nbs/90_evaluation/comparison.ipynb #d0f8e730
 from .. import __version__
 from ..documents.atomic import replace_file
+from ..documents.markup import card, short
 from ..documents.span import InputError, Span
 from ..documents.text import tokenizer as named_tokenizer
 from .datasets import Dataset, Question
@@ -95,7 +96,7 @@ def show_context(
     return out if len(out) <= length else out[:length] + " …"
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #d3472454
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     "Two evaluations of the same questions."
     a: Evaluation
@@ -170,6 +171,25 @@ class Comparison:
             sides = [f"{name}:\n{text}" for name, text in zip(self.names, shown)]
             out.append("\n".join([f"{a.query_id} ({d:+.2f}) {a.query}", *sides]))
         return "\n\n".join(out)
+
+    def _row(self, budget: int) -> tuple[str, str, str, str, str]:
+        "Budget, difference, interval, p-value and verdict."
+        t = self.test(None, budget)
+        at = f"{self.measure} at {budget:,}" if budget else self.measure
+        return (at, f"{t.difference:+.3f}", f"{t.ci[0]:+.3f} to {t.ci[1]:+.3f}", f"p = {t.p_value:.4f}",
+                "real" if t.is_real else "may be chance")
+
+    @property
+    def _title(self) -> str:
+        return f"{short(self.names[1], 40)} - {short(self.names[0], 40)}"
+
+    def __repr__(self) -> str:
+        return f"Comparison({self._title}, {len(self.a.rows):,} questions)\n  {', '.join(self._row(self._at(None)))}"
+
+    def _repr_html_(self) -> str:
+        rows = [self._row(budget) for budget in self.budgets or (0,)]
+        return card(self._title, [f"{len(self.a.rows):,} questions"], rows)
+
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #b87c6733
 def compare(
@@ -314,20 +334,30 @@ class RunPlan:
         return hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #264527cc
-def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, advance: Callable[[int], Any]) -> list[Run]:
+def _index_steps(plan: RunPlan) -> int:
+    "Steps of the progress bar that making an index counts for."
+    return 1 + sum(map(len, plan.dataset.texts.values())) // 1_000
+
+
+def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, bar: Any) -> list[Run]:
     "Run strategies that share an index, and keep each result."
     cache = IndexCache(plan.cache, plan.base_url, embed_options=plan.embed_options)
     wanted = [as_document_strategy(s, plan.depth) for s in strategies] if plan.by_documents else strategies
+    called = f"peer:{wanted[0].peer}" if wanted[0].peer else wanted[0].split
+    bar.set_description(f"index {called}")
     systems = [build_system(s, plan.dataset, cache, embed=plan.embed, llm=llm, fill=max(plan.budgets)) for s in wanted]
+    bar.update(_index_steps(plan))
+    bar.set_description(f"ask {called}")
     if plan.by_documents:
-        runs = [_rank_documents(s, plan.dataset, plan.depth, advance) for s in systems]
+        runs = [_rank_documents(s, plan.dataset, plan.depth, bar.update) for s in systems]
     else:
         count = named_tokenizer(plan.tokenizer).count if plan.tokenizer else None
-        runs = _ask_together(systems, plan.dataset.questions, plan.budgets, advance, count)
+        runs = _ask_together(systems, plan.dataset.questions, plan.budgets, bar.update, count)
     runs = [replace(run, strategy=strategy) for run, strategy in zip(runs, strategies)]
     for run in runs if plan.keep is not None else ():
         _save_run(run, Path(plan.keep), plan.key(run.strategy))
     return runs
+
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #1c85e9f5
 def _each_group(
@@ -338,18 +368,18 @@ def _each_group(
         raise InputError(f"workers must be >= 1, and 1 when a model is used, got {workers}")
     if workers == 1 or len(groups) < 2:
         for group in groups:
-            yield _run_group(plan, group, llm, bar.update)
+            yield _run_group(plan, group, llm, bar)
         return
     with ProcessPoolExecutor(min(workers, len(groups)), mp_context=get_context("spawn")) as pool:
         futures = {pool.submit(_in_process, plan, group): group for group in groups}
         for future in as_completed(futures):
             yield future.result()
-            bar.update(len(futures[future]) * len(plan.dataset.questions))
+            bar.update(_index_steps(plan) + len(futures[future]) * len(plan.dataset.questions))
 
 
 def _in_process(plan: RunPlan, strategies: Sequence[Strategy]) -> list[Run]:
     "Run a group in a process of its own."
-    return _run_group(plan, strategies, None, lambda n: None)
+    return _run_group(plan, strategies, None, tqdm(disable=True))
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #b88d5ddf
 def run_strategies(
@@ -369,7 +399,8 @@ def run_strategies(
         if done[s.name] is None:
             groups.setdefault((s.peer, s.split, s.embed), []).append(s)
     n_questions = len(plan.dataset.questions)
-    with tqdm(total=len(known) * n_questions, desc="evaluate", disable=not show_progress) as bar:
+    total = len(known) * n_questions + len(groups) * _index_steps(plan)
+    with tqdm(total=total, desc="evaluate", disable=not show_progress, smoothing=0.05) as bar:
         bar.update(sum(r is not None for r in done.values()) * n_questions)
         for runs in _each_group(plan, list(groups.values()), llm, workers, bar):
             done |= {r.strategy.name: r for r in runs}

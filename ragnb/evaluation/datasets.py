@@ -19,8 +19,8 @@ from typing import Any
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['Evidence', 'Question', 'find_quote', 'QuoteMatch', 'find_quotes', 'write_questions', 'Dataset', 'load_questions',
-           'load_qrels', 'load_jsonl', 'load_beir', 'load_squad', 'load_autorag', 'load_dataset']
+__all__ = ['Evidence', 'Question', 'find_quote', 'QuoteMatch', 'find_quotes', 'question_record', 'write_questions', 'Dataset',
+           'load_questions', 'load_qrels', 'load_jsonl', 'load_beir', 'load_squad', 'load_autorag', 'load_dataset']
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #035a9f81
 from ..documents.atomic import write_atomically
@@ -104,8 +104,10 @@ def find_quotes(
     return evidence, report
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #c57896c8
-def _question_record(question: Question) -> dict[str, Any]:
-    "A question as a line of JSON holds it."
+def question_record(
+    question: Question,
+) -> dict[str, Any]:   # JSON values, as `load_questions` reads them
+    "Write a question as a line of JSON holds it."
     evidence = [{"doc_id": e.doc_id, "start": e.span.start, "end": e.span.end, "text": e.text}
                 for e in question.evidence]
     return {"query_id": question.query_id, "query": question.query, "answer": question.answer, "evidence": evidence,
@@ -117,7 +119,7 @@ def write_questions(
     questions: Iterable[Question],  # In the order in which they are written
 ) -> Path:                          # The file
     "Write questions so that `load_questions` reads them back."
-    lines = [json.dumps(_question_record(q), ensure_ascii=False) + "\n" for q in questions]
+    lines = [json.dumps(question_record(q), ensure_ascii=False) + "\n" for q in questions]
     write_atomically(Path(path), "".join(lines))
     return Path(path)
 
@@ -175,7 +177,7 @@ class Dataset:
         "Hash of documents (id, title, text), questions and qrels; their order does not matter."
         digest = hashlib.sha256()
         lines = [["d", i, d.metadata.get("title", ""), d.text] for i, d in self.documents.items()]
-        lines += [["q", *_question_record(q).values()] for q in self.questions]
+        lines += [["q", *question_record(q).values()] for q in self.questions]
         for query_id, judged in (self.qrels or {}).items():
             lines += [["r", query_id, i, grade] for i, grade in judged.items()]
         for line in sorted(json.dumps(x, ensure_ascii=True) for x in lines):

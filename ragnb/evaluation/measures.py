@@ -22,6 +22,7 @@ __all__ = ['ID_MEASURES', 'Score', 'score_passages', 'Chosen', 'Row', 'bootstrap
            'make_row', 'evaluate', 'measure_ids', 'write_rows', 'read_rows']
 
 # %% ../../nbs/90_evaluation/measures.ipynb #56a779e9
+from ..documents.markup import card
 from ..documents.span import InputError, n_characters, Passage, shared, Span
 from ..documents.text import tokenizer as named_tokenizer
 from ..context.builders import PassageRanking, Ranking
@@ -169,7 +170,7 @@ def mean_interval(
     return (-high, -low) if same == -1 else (low, high)
 
 # %% ../../nbs/90_evaluation/measures.ipynb #4a23c125
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     "What one strategy did on a set of questions."
     rows: list[Row] = field(default_factory=list)
@@ -241,6 +242,24 @@ class Evaluation:
             ci = [round(x, 6) for x in mean_interval(self.values("evidence_recall", budget))]
             out[str(budget)] = {"evidence_recall": means.pop("evidence_recall"), "ci": ci, **means}
         return {"budgets": out}
+
+    @property
+    def _means(self) -> list[tuple[str, float, tuple[float, float]]]:
+        "What was measured, its mean and interval."
+        names = [(f"evidence recall at {b:,}" if b else "evidence recall", "evidence_recall", b) for b in self.budgets]
+        if self.rows and not self.budgets:
+            names = [(name, name, 0) for name in self.rows[0].measures]
+        return [(said, self.mean(name, b), mean_interval(self.values(name, b))) for said, name, b in names]
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{said} {mean:.3f}" for said, mean, _ in (self._means if self.rows else [])[:6])
+        return f"Evaluation({len(self.rows):,} questions{', ' if means else ''}{means})"
+
+    def _repr_html_(self) -> str:
+        rows = [(said, f"{mean:.3f}", f"{low:.3f} to {high:.3f}")
+                for said, mean, (low, high) in (self._means if self.rows else [])]
+        return card("Evaluation", [f"{len(self.rows):,} questions"], rows, ("", "mean", "95 % interval"))
+
 
 # %% ../../nbs/90_evaluation/measures.ipynb #2a441178
 def make_row(

@@ -25,6 +25,7 @@ from ..documents.arguments import checked
 from ..documents.atomic import why_not_written, WriteError
 from ..documents.catalogue import Catalogue
 from ..documents.locks import Lease
+from ..documents.markup import card
 from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, RagnbError, SEARCHED
 from ..documents.text import word_tokens_batch
 from ..models.calls import model_name
@@ -437,6 +438,20 @@ class Index:
         self.own_store = True             # The store is the Chroma in the folder; False for one of the caller's
         self._lease: Lease | None = None
         self.place: str | Path = folder   # What opens it again: the folder, or the address on a cluster
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        "What it holds and how it was made."
+        made, split = self.manifest.embedding, self.manifest.parser
+        facts = {"documents": f"{len(self.doc_ids):,}", "chunks": f"{len(self.bm25.ids):,}",
+                 "split": str(split.get("kind", "")), "embedding": _short(made)}
+        return facts | ({"unfinished": str(len(self.unfinished))} if self.unfinished else {})
+
+    def __repr__(self) -> str:
+        return f"Index({str(self.place)!r}, {', '.join(f'{name}: {fact}' for name, fact in self._facts.items())})"
+
+    def _repr_html_(self) -> str:
+        return card(f"Index {self.place}", rows=self._facts.items())
 
     @property
     def bm25(self) -> Bm25:

@@ -18,6 +18,7 @@ __all__ = ['best_sentence', 'Answer', 'numbered_passages', 'ModelError', 'writte
 
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
 from ..documents.arguments import checked
+from ..documents.markup import card, short
 from ..documents.span import check_fields, Passage, RagnbError, Span
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
@@ -27,6 +28,7 @@ from ..retrieval.hybrid import Fusion
 from ..expansion.expander import Expansion
 from ..context.builders import Context, Excerpt, RankedContextBuilder, Source
 from ..context.compress import Compression
+from ..context.labels import place_label
 from ..context.source_marks import read_marks, SourceMark
 from ..context.sources import answer_refs, display_docs, DisplayDoc
 
@@ -67,7 +69,7 @@ def _by_number(source: Source) -> tuple[int, bool]:
     return source.number, not source.passage.hits
 
 # %% ../../nbs/80_pipeline/answer.ipynb #59e5fd1e
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """An answer and everything it came from.
 
@@ -166,6 +168,22 @@ class Answer:
             as places, so that a later turn shows the same.
         """
         return display_docs(self.passages, store, page_window, n_shown=n_shown)
+
+    @property
+    def _facts(self) -> list[str]:
+        "What was read, and who wrote the text."
+        found = self.passages
+        return [f"{len(found)} passages of {len({p.doc_id for p in found})} documents",
+                f"{self.context.size:,} {self.context.tokenizer}",
+                "written by a model" if self.generated else "no model"]
+
+    def __repr__(self) -> str:
+        return f"Answer({short(self.question)!r}, {', '.join(self._facts)})\n  {short(self.text, 160)}"
+
+    def _repr_html_(self) -> str:
+        rows = [(n, place_label(p), short(p.text, 200)) for n, p in enumerate(self.passages[:5], 1)]
+        more = [f"the best {len(rows)} below"] if len(self.passages) > len(rows) else []
+        return card(self.question, [*self._facts, *more], rows, text=self.text if self.generated else "")
 
 # %% ../../nbs/80_pipeline/answer.ipynb #33fdde38
 def numbered_passages(

@@ -19,6 +19,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 __all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'with_edition', 'Reader', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #75241910
+from ..documents.markup import card
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT
@@ -26,7 +27,7 @@ from ..storage.filtered import filtered_store
 from ..retrieval.hybrid import check_question, Fusion, question_bundle
 from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
 from ..expansion.expander import Expander, Expansion, ExpansionStats
-from ..expansion.policy import Policy
+from ..expansion.policy import Policy, policy_name
 from ..context.builders import Context, ContextBuilder, PassageRanking, RankedContextBuilder, Ranking
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
@@ -305,8 +306,30 @@ def _engine_parts(pipeline: Pipeline, llm: Any) -> dict[str, Any]:
     return {"retriever": retriever, "llm": model, "node_postprocessors": [*steps, JoinContextPostprocessor()]}
 
 
-@dataclass(frozen=True)
-class Pipeline:
+def _part_facts(pipeline: Any) -> dict[str, str]:
+    "What a pipeline is made of, in words."
+    b = pipeline.builder
+    room = "no limit" if b.budget is None else f"{b.budget:,} {b.tokenizer}"
+    optional = {"reranker": pipeline.reranker, "compressor": pipeline.compressor}
+    parts = {"retriever": type(pipeline.retriever).__name__, "policy": policy_name(pipeline.expander.policy),
+             "context": f"{type(b).__name__}, {room}"}
+    parts |= {name: type(part).__name__ for name, part in optional.items() if part is not None}
+    llm = pipeline.llm
+    return parts | {"model": "none" if llm is None else str(getattr(llm, "model", None) or type(llm).__name__)}
+
+
+class _Shown:
+    "What a pipeline shows of itself."
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(f'{name}: {part}' for name, part in _part_facts(self).items())})"
+
+    def _repr_html_(self) -> str:
+        return card("Pipeline", rows=_part_facts(self).items())
+
+
+@dataclass(frozen=True, repr=False)
+class Pipeline(_Shown):
     """Retriever, reranker, expander, compressor, context builder and an optional model.
 
     Parameters

@@ -5,7 +5,6 @@
 # %% ../../nbs/80_pipeline/trace_data.ipynb #227b4e67
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 # %% auto #0
-__all__ = ['Rankers', 'visible', 'display_width', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered',
-           'Trace', 'trace']
+__all__ = ['Rankers', 'display_width', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered', 'Trace', 'trace']
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #db9c0cfd
+from ..documents.markup import visible
 from ragnb.documents.span import (
     InputError, MissingChunkError, n_characters, Outline, Passage, shared, Span, try_address, union, Why
 )
@@ -26,19 +25,6 @@ from ..expansion.fetch import read_spans
 from ..context.labels import page_label
 from .answer import Answer, ModelError
 from .pipeline import is_earlier, Pipeline
-
-# %% ../../nbs/80_pipeline/trace_data.ipynb #51b827dc
-_ACTING = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200e\u200f\u2028-\u202e\u2060\u2066-\u206f\ufeff\ufff9-\ufffb"
-    r"\ud800-\udfff\U000e0001\U000e0020-\U000e007f]")
-
-
-def visible(text: str) -> str:
-    "Replace characters that would act on the display by symbols that name them."
-    def symbol(match: re.Match[str]) -> str:
-        code = ord(match[0])
-        return chr(0x2400 + code) if code < 0x20 else f"⟨U+{code:04X}⟩"
-    return _ACTING.sub(symbol, text.replace("\r\n", "\n"))
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #866e7c4e
 def display_width(
@@ -289,10 +275,11 @@ class Trace:
         self,
         limit: int = 40_000,  # Characters of documents, about
         opened: int = 3,      # Documents that are not folded
+        styled: bool = True,  # With its style; several views on one page need it once
     ) -> str:                 # One `<div>`, on one line; no script, nothing loaded from outside
         "Show the documents as a part of a page."
         from ragnb.pipeline.trace_page import TracePage
-        return TracePage(self).fragment(limit, opened)
+        return TracePage(self).fragment(limit, opened, styled)
 
     def page(
         self,

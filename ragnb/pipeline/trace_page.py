@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import html
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,12 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['Mark', 'TracePage']
+__all__ = ['trace_style', 'Mark', 'TracePage']
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #5b8675bd
+from ..documents.markup import esc, fold, scoped, tag, themed, wide_table
 from ..documents.span import InputError, Outline, Passage, Span, union
 from ..context.labels import page_label
-from .trace_data import cell_text, Chunk, rank_label, Trace, uncovered, visible
+from .trace_data import cell_text, Chunk, rank_label, Trace, uncovered
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #b505b48b
 _LIGHT = ("--bg:#fff;--fg:#1a1d21;--soft:#59636e;--line:#d0d7de;--hit:#ffe08a;--hitl:#9a6700;--near:#e6edf5;"
@@ -29,20 +29,8 @@ _LIGHT = ("--bg:#fff;--fg:#1a1d21;--soft:#59636e;--line:#d0d7de;--hit:#ffe08a;--
 _DARK = ("--bg:#15181c;--fg:#e6e9ec;--soft:#9aa5b1;--line:#3a424b;--hit:#5c4700;--hitl:#e3b341;--near:#25303c;"
          "--nearl:#8aa5c0;--parent:#163d22;--parentl:#57c373;--cited:#3b2a57;--citedl:#c29bf5;--gold:#6cb6ff;"
          "--bar:#262d35;--mark:#66798d")
-_THEMES = {
-    "light": ('body[data-jp-theme-light="true"]', "body.vscode-light", "body.quarto-light",
-              '[data-md-color-scheme="default"]'),
-    "dark": ('body[data-jp-theme-light="false"]', "body.vscode-dark", "body.quarto-dark",
-             '[data-md-color-scheme="slate"]')}
+_SCOPE = ".rt.rt"
 
-def _colours() -> str:
-    "Colours of the light theme, and where the dark ones hold."
-    rules = [f".rt.rt{{{_LIGHT};color-scheme:light}}",
-             f"@media(prefers-color-scheme:dark){{.rt.rt{{{_DARK};color-scheme:dark}}}}"]
-    for name, colours in (("light", _LIGHT), ("dark", _DARK)):
-        where = ",".join(f"{theme} .rt.rt" for theme in _THEMES[name])
-        rules.append(f"{where}{{{colours};color-scheme:{name}}}")
-    return "".join(rules)
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #5aeab1df
 _RULES = r"""
@@ -55,7 +43,8 @@ summary.name{font-weight:600}.fold>summary{color:var(--soft);font-size:.85rem}
 .passage{border:1px solid var(--line);border-radius:.5rem;padding:.5rem .8rem .7rem;margin:.5rem 0}
 .passage.out{border-style:dashed}
 .head{display:flex;flex-wrap:wrap;gap:.3rem .4rem;align-items:baseline;font-size:.85rem}.head b{font-size:.95rem}
-.chip{border:1px solid var(--line);border-radius:1rem;padding:0 .5rem;font-size:.78rem;white-space:nowrap}
+.chip{border:1px solid var(--line);border-radius:.8rem;padding:0 .5rem;font-size:.78rem;max-width:100%;
+box-sizing:border-box;overflow-wrap:anywhere}
 .text{white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:plaintext;line-height:1.85;margin:.4rem 0 0;tab-size:4}
 .text.around{color:var(--soft);font-size:.85rem;line-height:1.6;padding:0 .8rem;margin:0}
 .hit,.near,.parent,.cited{color:inherit;border-bottom:2px solid;border-radius:.15rem .15rem 0 0;padding:.1em 0;
@@ -75,43 +64,19 @@ padding:0 .4rem}
 .gap{color:var(--soft);font-size:.82rem;text-align:center;margin:.2rem 0}
 svg{display:block;width:100%;height:26px;margin:.4rem 0}
 .key{display:flex;flex-wrap:wrap;gap:.3rem .8rem;font-size:.85rem;margin:.5rem 0}.key span{padding:0 .35rem}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.8rem;line-height:1.4;margin:.3rem 0;color:inherit}
+.wide{overflow-x:auto;max-width:100%}table{table-layout:auto;width:auto;border-collapse:collapse;
+font-size:.8rem;line-height:1.4;margin:.3rem 0;color:inherit}
 td,th{background:var(--bg);border:0;border-bottom:1px solid var(--line);padding:.2rem .5rem;text-align:left;
 vertical-align:top;overflow-wrap:normal;white-space:nowrap}
-td.why{white-space:normal;min-width:14rem;overflow-wrap:anywhere}
+td.why{white-space:normal;min-width:12rem;max-width:24rem;overflow-wrap:break-word;word-break:keep-all}
+td.why div{color:var(--soft)}td.why bdi{overflow-wrap:anywhere}
 .box{background:var(--near);border-radius:.5rem;padding:.6rem .8rem}
 """
 
-def _style() -> str:
-    "The rules, each bound to the class of the view, on one line."
-    def scoped(m: re.Match[str]) -> str:
-        return ",".join(f".rt.rt {s}".rstrip() for s in m[1].split(",")) + m[2]
-    return _colours() + re.sub(r"(?<![^{}])([^{}]*)(\{[^{}]*\})", scoped, _RULES.replace("\n", ""))
+def trace_style() -> str:
+    "Write the rules of the view, each bound to its class, on one line."
+    return themed(_SCOPE, _LIGHT, _DARK) + scoped(_SCOPE, _RULES)
 
-# %% ../../nbs/80_pipeline/trace_page.ipynb #f9a816a6
-def _esc(text: object, most: int = 300) -> str:
-    "A text as HTML; the middle of a very long one is left out, and that is said."
-    text, half = str(text), most // 2
-    if len(text) > most:
-        note = f'<i class="note">… {len(text) - half * 2:,} characters …</i>'
-        return _esc(text[:half], most) + note + _esc(text[len(text) - half:], most)
-    return html.escape(visible(text)).replace("\n", "&#10;").replace("$", "&#36;")
-
-# %% ../../nbs/80_pipeline/trace_page.ipynb #7fd70354
-def _tag(name: str, inside: str, kind: str = "", **attributes: str) -> str:
-    "An element; attributes are escaped here, what is inside must be already."
-    given = {"class": kind, **attributes}
-    said = "".join(f' {key}="{html.escape(visible(value))}"' for key, value in given.items() if value)
-    return f"<{name}{said}>{inside}</{name}>"
-
-def _fold(summary: str, inside: str, opened: bool = False, kind: str = "fold", name: str = "") -> str:
-    "Something that can be opened without a script."
-    return f'<details class="{kind}"{" open" if opened else ""}>{_tag("summary", summary, name)}{inside}</details>'
-
-# %% ../../nbs/80_pipeline/trace_page.ipynb #160e878c
-def _table(head: Iterable[str], rows: Iterable[str]) -> str:
-    "A table that scrolls sideways; rows are elements."
-    return _tag("div", _tag("table", _tag("tr", "".join(_tag("th", h) for h in head)) + "".join(rows)), "wide")
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #e280c189
 _KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbor": "near"}  # Strongest first
@@ -143,14 +108,14 @@ def _marked(text: str, span: Span, marks: Sequence[Mark]) -> str:
     out, before = [], set()
     for part, shown in _segments(text, span, [m for m in marks if m.span.overlap(span)]):
         word = part.lstrip()
-        lead, inside = (_esc(t, len(text) + 1) for t in (part[:len(part) - len(word)], word))
+        lead, inside = (esc(t, len(text) + 1) for t in (part[:len(part) - len(word)], word))
         label = " · ".join(m.label for m in shown if m.label and m.label not in before)
         if inside:
             before = {m.label for m in shown}
         if shown and inside:
             is_hit = shown[0].kind == "hit"
             classes = " ".join(_KINDS.get(m.kind, m.kind) for m in shown)
-            inside = _tag("mark" if is_hit else "span", inside, classes, **{"data-k": label})
+            inside = tag("mark" if is_hit else "span", inside, classes, **{"data-k": label})
         out += [lead, inside]
     return "".join(out)
 
@@ -181,13 +146,13 @@ def _folded_text(text: str, span: Span, marks: Sequence[Mark], size: int, kind: 
         if gap and len(gap) <= size and folds:
             folds -= 1
             hidden = _marked(text[gap.start - span.start:gap.end - span.start], gap, marks)
-            out.append(_fold(f"… {len(gap):,} characters …", hidden))
+            out.append(fold(f"… {len(gap):,} characters …", hidden))
         elif gap:
-            out.append(_tag("i", f"… {len(gap):,} characters are not shown …", "note"))
+            out.append(tag("i", f"… {len(gap):,} characters are not shown …", "note"))
         if window:
             out.append(_marked(text[window.start - span.start:window.end - span.start], window, marks))
         at = window.end
-    return _tag("div", "".join(out), kind, dir="auto")
+    return tag("div", "".join(out), kind, dir="auto")
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #baceaa81
 def _rect(span: Span, n_characters: int, colour: str, y: int, height: int, title: str) -> str:
@@ -195,7 +160,7 @@ def _rect(span: Span, n_characters: int, colour: str, y: int, height: int, title
     width = max(4.0, 1000 * len(span) / n_characters)
     x = max(0.0, min(1000 * span.start / n_characters, 1000 - width))
     return (f'<rect x="{x:.1f}" y="{y}" width="{min(width, 1000):.1f}" height="{height}" fill="var(--{colour})">'
-            f'{_tag("title", _esc(title))}</rect>')
+            f'{tag("title", esc(title))}</rect>')
 
 def _map(n_characters: int, passages: Sequence[Passage], chunks: Iterable[Chunk], gold: Iterable[Mark]) -> str:
     "The map of a document."
@@ -228,11 +193,11 @@ def _chips(trace: Trace, p: Passage) -> str:
     best, roles, chips = p.hits[0] if p.hits else "", [c.role for c in trace.chunks(p)], []
     for name, ranks in trace.rankers.items() if best else ():
         place = f"#{ranks[best][0]} ({ranks[best][1]:.3g})" if best in ranks else "–"
-        chips.append(f"{_esc(name, 40)} {place}")
+        chips.append(f"{esc(name, 40)} {place}")
     if p.score is not None:
         chips.append(f"score {p.score:.4f}")
     chips += [_plural(roles.count(role), role) for role in _KINDS if role in roles]
-    return "".join(_tag("span", chip, "chip") for chip in (*chips, f"{len(p.span):,} characters"))
+    return "".join(tag("span", chip, "chip") for chip in (*chips, f"{len(p.span):,} characters"))
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #8932c2a4
 def _overlays(trace: Trace, doc_id: str) -> list[Mark]:
@@ -265,16 +230,17 @@ def _runs(trace: Trace, doc_id: str) -> list[tuple[Span, str, Passage | None]]:
 def _row_view(trace: Trace, row: Mapping[str, Any]) -> str:
     "A row of the trace as an element."
     score = row.get("score")
-    chunk, policy = _tag("bdi", _esc(row["chunk"], 80)), _esc(row.get("policy") or "", 60)
-    cells = [row["passage"] or "–", chunk, row["role"], policy,
+    why = tag("div", esc(row["why"]))
+    if signals := ", ".join(f"{name} {z:.2f}" for name, z in trace.signals.get(row["chunk"], {}).items()):
+        why += tag("div", esc(signals, 600), "soft")
+    chunk = tag("td", tag("bdi", esc(row["chunk"], 80)) + why, "why")
+    cells = [row["role"], esc(row.get("policy") or "", 60),
              *(rank_label(row[name], row[f"{name} score"]) for name in trace.rankers),
              "" if score is None else f"{score:.4f}", row.get("characters") or "", row.get("pages") or "",
              "yes" if row["in_context"] else "no"]
-    given = trace.signals.get(row["chunk"], {})
-    why = _esc(row["why"])
-    if signals := ", ".join(f"{name} {z:.2f}" for name, z in given.items()):
-        why += f"<br>{_tag('span', _esc(signals, 600), 'soft')}"
-    return _tag("tr", "".join(_tag("td", str(cell)) for cell in cells) + _tag("td", why, "why"))
+    number = tag("td", str(row["passage"] or "–"))
+    return tag("tr", number + chunk + "".join(tag("td", str(cell)) for cell in cells))
+
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #80b12917
 def _evidence_view(trace: Trace) -> str:
@@ -283,12 +249,12 @@ def _evidence_view(trace: Trace) -> str:
         return ""
     rows = []
     for row in trace.evidence_rows():
-        best = ", ".join(f"{_esc(name, 40)} #{rank}" for name, rank in row["best"].items()) or "none"
-        cells = (str(row["number"]), row["state"], f"{row['read']:.0%}", best, _tag("bdi", _esc(row["doc_id"], 80)),
+        best = ", ".join(f"{esc(name, 40)} #{rank}" for name, rank in row["best"].items()) or "none"
+        cells = (str(row["number"]), row["state"], f"{row['read']:.0%}", best, tag("bdi", esc(row["doc_id"], 80)),
                  f"{row['start']:,}–{row['end']:,}")
-        rows.append(_tag("tr", "".join(_tag("td", cell) for cell in cells)))
+        rows.append(tag("tr", "".join(tag("td", cell) for cell in cells)))
     head = ("#", "state", "read", "best rank of a chunk that holds some of it", "document", "characters")
-    return "<h4>Evidence</h4>" + _table(head, rows)
+    return "<h4>Evidence</h4>" + wide_table(head, rows)
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #1a4063c4
 def _legend(trace: Trace) -> str:
@@ -301,7 +267,7 @@ def _legend(trace: Trace) -> str:
         keys.append(("gold", "evidence"))
     if any(uncovered(p.span, trace.read_of(p.doc_id)) for p in trace.passages):
         keys.append(("unread", f"not read ({trace.unread})"))
-    return _tag("div", "".join(_tag("span", label, kind) for kind, label in keys), "key")
+    return tag("div", "".join(tag("span", label, kind) for kind, label in keys), "key")
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #d45ba798
 def _summary(doc_id: str, found: Sequence[Passage], outline: Outline | None) -> str:
@@ -309,11 +275,11 @@ def _summary(doc_id: str, found: Sequence[Passage], outline: Outline | None) -> 
     titles = [p.metadata["title"] for p in found if p.metadata.get("title")]
     if not titles and outline:
         titles = [outline.metadata.get("title", "")]
-    name = " ".join(_tag("bdi", _esc(x, 160)) for x in dict.fromkeys((str(titles[0]) if titles else "", doc_id)) if x)
+    name = " ".join(tag("bdi", esc(x, 160)) for x in dict.fromkeys((str(titles[0]) if titles else "", doc_id)) if x)
     counts = f"{len(found)} passage{'' if len(found) == 1 else 's'}"
     if outline and outline.n_characters:
         counts += f", {outline.n_characters:,} characters"
-    return f"{name} {_tag('span', counts, 'chip')}"
+    return f"{name} {tag('span', counts, 'chip')}"
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #5ea81041
 _MOST_PASSAGES, _MOST_ROWS = 200, 300
@@ -341,12 +307,12 @@ class TracePage:
         outline = self.trace.outlines.get(p.doc_id)
         is_read = any(s.overlap(p.span) for s in self.trace.read_of(p.doc_id))
         places = (_heading(outline, p.span.start), page_label(p.pages))
-        where = " · ".join(_tag("bdi", _esc(x, 160)) for x in places if x)
+        where = " · ".join(tag("bdi", esc(x, 160)) for x in places if x)
         number = f"<b>{p.rank if p.hits else f'behind {p.rank}'}.</b>"
-        note = "" if is_read else _tag("span", f"not read: {self.trace.unread}", "chip")
-        head = _tag("div", number + _tag("span", where) + note + _chips(self.trace, p), "head")
+        note = "" if is_read else tag("span", f"not read: {self.trace.unread}", "chip")
+        head = tag("div", number + tag("span", where) + note + _chips(self.trace, p), "head")
         text = _folded_text(p.text, p.span, _marks(self.trace, p), size)
-        return _tag("div", head + text, "passage" if is_read else "passage out")
+        return tag("div", head + text, "passage" if is_read else "passage out")
 
     def document(
         self,
@@ -359,17 +325,17 @@ class TracePage:
         total = outline.n_characters if outline else 0
         for span, text, p in _runs(trace, doc_id):
             if span.start > at:
-                out.append(_tag("p", f"⋯ {span.start - at:,} characters ⋯", "gap"))
+                out.append(tag("p", f"⋯ {span.start - at:,} characters ⋯", "gap"))
             around = _folded_text(text, span, _overlays(trace, doc_id), size, "text around") if p is None else ""
             out.append(self.passage(p, size) if p else around)
             at = max(at, span.end)
         if total > at:
-            out.append(_tag("p", f"⋯ {total - at:,} characters ⋯", "gap"))
+            out.append(tag("p", f"⋯ {total - at:,} characters ⋯", "gap"))
         found = [p for p in trace.passages if p.doc_id == doc_id]
         if total:
             gold = [m for m in _overlays(trace, doc_id) if m.kind == "gold"]
             out.insert(0, _map(total, found, [c for p in found for c in trace.chunks(p)], gold))
-        return _fold(_summary(doc_id, found, outline), "".join(out), opened, "doc", "name")
+        return fold(_summary(doc_id, found, outline), "".join(out), opened, "doc", "name")
 
     def documents(
         self,
@@ -381,37 +347,39 @@ class TracePage:
         ids = dict.fromkeys([*(p.doc_id for p in self.shown.passages), *(e.doc_id for e in self.trace.evidence)])
         views = [self.document(doc_id, size, n < opened) for n, doc_id in enumerate(ids)]
         left = len(self.trace.passages) - _MOST_PASSAGES
-        more = _tag("p", f"{left:,} more passages are not shown", "soft") if left > 0 else ""
-        return ("".join(views) or _tag("p", "nothing was found", "soft")) + more
+        more = tag("p", f"{left:,} more passages are not shown", "soft") if left > 0 else ""
+        return ("".join(views) or tag("p", "nothing was found", "soft")) + more
 
     def table(self) -> str:
         "The rows of the trace, folded when there are many."
         rows = self.trace.rows()
-        head = ["#", "chunk", "role", "policy", *(_esc(name, 40) for name in self.trace.rankers),
-                "score", "characters", "pages", "read", "why"]
+        head = ["#", "chunk, and why it is there", "role", "policy", *(esc(name, 40) for name in self.trace.rankers),
+                "score", "characters", "pages", "read"]
         left = len(rows) - _MOST_ROWS
-        more = _tag("p", f"{left:,} more rows", "soft") if left > 0 else ""
-        table = _table(head, [_row_view(self.trace, row) for row in rows[:_MOST_ROWS]])
-        return _fold(f"{len(rows)} rows: chunks, and what was dropped", table + more, len(rows) <= 12)
+        more = tag("p", f"{left:,} more rows", "soft") if left > 0 else ""
+        table = wide_table(head, [_row_view(self.trace, row) for row in rows[:_MOST_ROWS]])
+        return fold(f"{len(rows)} rows: chunks, and what was dropped", table + more, len(rows) <= 12)
 
     def fragment(
         self,
         limit: int = 40_000,  # Characters of documents, about
         opened: int = 3,      # Documents that are not folded
+        styled: bool = True,  # With its style; several views on one page need it once
     ) -> str:                 # One `<div>`, on one line; no script, nothing loaded from outside
         "The view as a part of a page."
         answer, said, context = self.trace.answer, "", ""
         if answer and answer.generated:
-            said = "<h4>Answer</h4>" + _tag("div", _esc(answer.text, 20_000), "text box", dir="auto")
+            said = "<h4>Answer</h4>" + tag("div", esc(answer.text, 20_000), "text box", dir="auto")
         if answer:
-            text = _tag("div", _esc(answer.context.text, limit), "text box", dir="auto")
-            context = _fold("the context, as a model reads it", text)
-        head = _tag("h3", _tag("bdi", _esc(self.trace.question, 600)))
-        facts = "".join(_tag("p", _esc(fact, 400), "soft") for fact in self.trace.facts)
+            text = tag("div", esc(answer.context.text, limit), "text box", dir="auto")
+            context = fold("the context, as a model reads it", text)
+        head = tag("h3", tag("bdi", esc(self.trace.question, 600)))
+        facts = "".join(tag("p", esc(fact, 400), "soft") for fact in self.trace.facts)
         documents = f"<h4>Documents, best first</h4>{self.documents(limit, opened)}"
-        body = (f"<style>{_style()}</style>{head}{facts}{_legend(self.shown)}{said}{_evidence_view(self.trace)}"
+        style = f"<style>{trace_style()}</style>" if styled else ""
+        body = (f"{style}{head}{facts}{_legend(self.shown)}{said}{_evidence_view(self.trace)}"
                 f"{documents}<h4>Why</h4>{self.table()}{context}")
-        return _tag("div", body, "rt tex2jax_ignore mathjax_ignore")
+        return tag("div", body, "rt tex2jax_ignore mathjax_ignore")
 
     def page(
         self,

@@ -1,0 +1,122 @@
+"""What does following `ragnb tune` cost, beside the best of its grid chosen afterwards? Regret on questions that it has not seen.
+
+    python benchmarks/tune_regret.py [--sets korquad,squad2] [--documents 60] [--questions 300] [--made 30] [--keep DIR]
+
+Each set is written as a folder of text files. Half of its questions are for tuning, the other half measures. Regret at a budget is the evidence recall of the
+strategy that is best there on the measuring half, minus that of the strategy chosen; the best is picked by what it is measured with, so even a perfect choice has
+a regret above 0. "without" leaves the default out of the grid.
+"""
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ragnb.evaluation.comparison import Run, RunPlan, run_strategies
+from ragnb.evaluation.datasets import Dataset, Question, load_dataset, load_jsonl, write_questions
+from ragnb.evaluation.tune import choose, tune, tuning_grid
+
+SETS = "korquad,tydiqa_ko,squad2,covidqa,ko_statutes"
+BUDGETS = (500, 1_000, 2_000, 4_000)
+
+
+def order(
+    name: str,  # An id
+) -> bytes:
+    "A place in a mixed order that is the same everywhere."
+    return hashlib.sha256(name.encode()).digest()
+
+
+def sample(
+    dataset: Dataset,
+    n_documents: int,
+    n_questions: int,
+) -> Dataset:
+    "Some documents that questions are about, and some of their questions."
+    asked = sorted({e.doc_id for q in dataset.questions for e in q.evidence}, key=order)[:n_documents]
+    documents = {i: d for i, d in dataset.documents.items() if i in asked}
+    questions = [q for q in dataset.questions if q.evidence and {e.doc_id for e in q.evidence} <= set(documents)]
+    return replace(dataset, documents=documents, questions=questions, qrels=None).limit(n_questions)
+
+
+def write_folder(
+    dataset: Dataset,
+    folder: Path,
+) -> tuple[Path, Path]:  # Question files: for tuning, for measuring
+    "Write documents as text files, and the questions about them in two halves."
+    names = {}
+    for n, (doc_id, document) in enumerate(sorted(dataset.documents.items()), 1):
+        title = re.sub(r"[^\w ]+", " ", str(document.metadata.get("title") or doc_id))[:60].strip()
+        names[doc_id] = f"{n:03d} {title}.txt"
+        (folder / "files").mkdir(parents=True, exist_ok=True)
+        (folder / "files" / names[doc_id]).write_text(document.text, encoding="utf-8", newline="")
+    halves: tuple[list[Question], list[Question]] = [], []
+    for n, q in enumerate(sorted(dataset.questions, key=lambda q: order(q.query_id))):
+        evidence = tuple(replace(e, doc_id=names[e.doc_id]) for e in q.evidence)
+        halves[n % 2].append(replace(q, evidence=evidence))
+    files = folder / "tuning.jsonl", folder / "measuring.jsonl"
+    for file, half in zip(files, halves):
+        write_questions(file, half)
+    return files
+
+
+def regrets(
+    name: str,             # Of the strategy chosen
+    other: Sequence[Run],  # On the measuring half
+) -> list[tuple[float, str]]:  # For each budget: regret, name of the best strategy there
+    "What the choice loses at each budget."
+    out = []
+    for budget in BUDGETS:
+        recalls = {r.strategy.name: r.evaluation.mean(budget=budget) for r in other}
+        best = max(recalls, key=recalls.__getitem__)
+        out.append((recalls[best] - recalls[name], best))
+    return out
+
+
+def measure(
+    name: str,  # Of a data set
+    folder: Path,
+    args: argparse.Namespace,
+) -> None:
+    "Tune on a set in both ways, and print the regrets."
+    dataset, started = sample(load_dataset(name, problems=[]), args.documents, args.questions), time.perf_counter()
+    tuning, measuring = write_folder(dataset, folder)
+    files, place = folder / "files", {"cache": folder / "indexes", "keep": folder / "runs", "budgets": BUDGETS}
+    tuned = {f"{args.made} made": tune(files, n=args.made, show_progress=args.progress, **place)}
+    tuned["half its own"] = tune(files, tuning, show_progress=args.progress, **place)
+    rest = load_jsonl(files, measuring, name=name)
+    other = run_strategies(RunPlan(rest, **place), tuning_grid(), show_progress=args.progress)
+    for way, result in tuned.items():
+        for grid, runs, seen in (("whole", result.runs, other), ("without", result.runs[1:], other[1:])):
+            choice = choose(runs)
+            shown = [f"{r:.3f}" + ("" if r <= 0.01 else f" ({best})") for r, best in regrets(choice.winner, seen)]
+            n = len(result.dataset.questions)
+            print(f"| {name} | {way} ({n}) | {grid} | {choice.winner} | {' | '.join(shown)} |", flush=True)
+    n_characters = sum(map(len, rest.texts.values()))
+    print(f"<!-- {name}: {len(rest.documents)} documents, {n_characters:,} characters, {len(rest.questions)} measuring questions, "
+          f"{time.perf_counter() - started:.0f} s -->", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=SETS)
+    parser.add_argument("--documents", type=int, default=60, help="of each set, at most")
+    parser.add_argument("--questions", type=int, default=300, help="of each set, at most; one half tunes, the other measures")
+    parser.add_argument("--made", type=int, default=30)
+    parser.add_argument("--keep", help="folder for files, indexes and runs, to go on with")
+    parser.add_argument("--progress", action="store_true")
+    args = parser.parse_args()
+    head = " | ".join(f"regret at {b:,}" for b in BUDGETS)
+    print(f"| set | questions | grid | chosen | {head} |\n|{'---|' * (4 + len(BUDGETS))}")
+    with tempfile.TemporaryDirectory() as temporary:
+        for name in args.sets.split(","):
+            measure(name, Path(args.keep or temporary) / name, args)
+
+
+if __name__ == "__main__":
+    main()

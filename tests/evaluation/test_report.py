@@ -1,0 +1,132 @@
+"""The page of an evaluation: self-contained, escaped, the same numbers as the runs, readable in both themes and on a phone."""
+from __future__ import annotations
+
+import re
+import shutil
+from html.parser import HTMLParser
+
+import pytest
+from conftest import SAMPLE, small_sample
+
+from ragnb.cli import main
+from ragnb.evaluation.comparison import Run, RunPlan, run_strategies
+from ragnb.evaluation.datasets import Dataset, Evidence, Question
+from ragnb.documents.span import Span
+from ragnb.evaluation.measures import Evaluation, Row, Score
+from ragnb.evaluation.report import recall_svg, write_report
+from ragnb.evaluation.strategy import IndexCache, PRESETS, Strategy
+from llama_index.core.schema import Document
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'>"
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and whether all are closed in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found, self.open = [], []
+        self.feed(page)
+
+    def handle_starttag(self, name, attributes):
+        self.found.append((name, dict(attributes)))
+        if name != "meta":
+            self.open.append(name)
+
+    def handle_startendtag(self, name, attributes):
+        self.found.append((name, dict(attributes)))
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name
+
+
+def hostile_page(tmp_path) -> str:
+    text = HOSTILE * 40
+    document = Document(text=text, id_=HOSTILE, metadata={"title": HOSTILE})
+    question = Question("q", HOSTILE, (Evidence(HOSTILE, Span(0, 50), text[:50]),))
+    dataset = Dataset(HOSTILE, {HOSTILE: document}, [question])
+    rows = [Row("q", HOSTILE, "", {500: Score(0.5)})]
+    runs = [Run(Strategy(name=name), Evaluation(rows, (500,))) for name in (HOSTILE, "b")]
+    return write_report(runs, dataset, tmp_path / "x" / "report.html", source=HOSTILE, notes=[HOSTILE]).read_text(encoding="utf-8")
+
+
+def test_nothing_of_a_document_acts(tmp_path):
+    seen = Elements(hostile_page(tmp_path))
+    assert seen.open == [] and not {"script", "img", "link", "iframe"} & {name for name, _ in seen.found}
+    assert not [a for _, given in seen.found for a in given if a.startswith("on") or a in ("src", "href")]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    folder, dataset = tmp_path_factory.mktemp("report"), small_sample(12)
+    plan = RunPlan(dataset, (300, 1_000), cache=folder / "cache")
+    runs = run_strategies(plan, ["bm25", "chunks"], show_progress=False)
+    page = write_report(runs, dataset, folder / "report.html", cache=IndexCache(folder / "cache"), source="docs", traces=4)
+    return runs, dataset, page
+
+
+def test_the_page_has_the_numbers_of_the_runs(measured):
+    runs, dataset, path = measured
+    page = path.read_text(encoding="utf-8")
+    for run in runs:
+        for budget in (300, 1_000):
+            assert f"<b>{run.evaluation.mean(budget=budget):.3f}</b>" in page
+    assert page.count('class="question"') == len(dataset.questions)
+    assert 4 <= page.count("trace of ") <= 8 and page.count("<style>") == 1
+    assert Elements(page).open == [] and "http" not in re.sub(r"http-equiv", "", page)
+    assert "default-src 'none'" in page
+
+
+def test_the_same_runs_give_the_same_page(measured, tmp_path):
+    runs, dataset, path = measured
+    again = write_report(runs, dataset, tmp_path / "a.html", traces=0).read_text(encoding="utf-8")
+    assert again == write_report(runs, dataset, tmp_path / "b.html", traces=0).read_text(encoding="utf-8")
+    assert "without traces" in again and len(again) < path.stat().st_size
+
+
+def test_points_lie_where_their_numbers_say():
+    def at(recall: float) -> float:
+        rows = [Row(f"q{i}", "", "", {500: Score(recall), 1_000: Score(1.0)}) for i in range(20)]
+        drawn = recall_svg([Run(PRESETS["bm25"], Evaluation(rows, (500, 1_000)))])
+        points = [tuple(map(float, p.split(","))) for p in re.search(r'polyline points="([^"]*)"', drawn)[1].split()]
+        assert points[0][0] < points[1][0] and points[1][1] == 8
+        return points[0][1]
+    assert at(0.95) < at(0.92) and at(1.0) == 8
+
+
+@pytest.mark.heavy
+def test_tune_and_eval_write_the_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(SAMPLE / "corpus" / "hr_labor", tmp_path / "docs")
+    assert main(["tune", "docs", "--n", "6", "--budgets", "500,1000", "--quiet"]) == 0
+    out = capsys.readouterr().out
+    assert "Use '" in out and "ragnb index docs" in out and "from ragnb import" in out
+    tuned = (tmp_path / "out" / "tune" / "report.html").read_text(encoding="utf-8")
+    assert 'class="choice"' in tuned and "made from the documents" in tuned
+    made = str(tmp_path / "out" / "tune" / "made.jsonl")
+    assert main(["eval", "docs", made, "--strategy", "bm25", "--strategy", "chunks", "--budgets", "500", "--quiet"]) == 0
+    assert 'class="choice"' in (tmp_path / "out" / "eval" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.browser
+def test_the_page_in_chromium(tmp_path, measured):
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine")
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        colours = {}
+        for scheme in ("light", "dark"):
+            page = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+            asked, told = [], []
+            page.on("request", lambda request: asked.append(request.url))
+            page.on("console", lambda message: told.append(message.text))
+            page.goto(measured[2].as_uri())
+            page.locator("details.question").first.locator("summary").first.click()
+            page.locator("details.trace").first.wait_for(state="visible")
+            assert page.evaluate("document.documentElement.scrollWidth") == 390
+            assert [url for url in asked if not url.startswith("file:")] == [] and told == []
+            colours[scheme] = page.evaluate("getComputedStyle(document.querySelector('.rr')).backgroundColor")
+        browser.close()
+    assert colours["light"] != colours["dark"]

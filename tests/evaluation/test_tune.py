@@ -1,0 +1,114 @@
+"""`ragnb tune`: the choice is the default unless a lead is real, its lines run, and mistakes are named before any work."""
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import numpy as np
+import pytest
+from conftest import SAMPLE
+
+from ragnb.cli import main
+from ragnb.documents.span import InputError
+from ragnb.evaluation.comparison import Run
+from ragnb.evaluation.measures import Evaluation, Row, Score
+from ragnb.evaluation.strategy import PRESETS, Strategy, parse_strategy
+from ragnb.evaluation.tune import as_command, as_python, choose, load_tuning_set, tune, tuning_grid
+
+
+def run_of(name: str, recalls) -> Run:
+    rows = [Row(f"q{i}", "?", "", {1_000: Score(float(r))}) for i, r in enumerate(recalls)]
+    strategy = PRESETS[name] if name in PRESETS else Strategy(name)
+    return Run(strategy, Evaluation(rows, (1_000,)))
+
+
+def test_chance_alone_leaves_the_default_where_it_is():
+    """Thirteen strategies that are equally good: in at least 38 of 40 draws the default is kept."""
+    kept = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        runs = [run_of("multi-scale" if i == 0 else f"s{i}", rng.random(30) < 0.8) for i in range(13)]
+        kept += choose(runs).winner == "multi-scale"
+    assert kept >= 38
+
+
+def test_a_real_lead_wins_and_is_told():
+    rng = np.random.default_rng(0)
+    weak, strong = rng.random(200) < 0.6, rng.random(200) < 0.9
+    choice = choose([run_of("multi-scale", weak), run_of("hybrid", strong), run_of("bm25", weak)])
+    assert choice.winner == "hybrid" and "over the default" in choice.reason
+    assert choice.tests["multi-scale"].difference < 0 and choice.tests["hybrid"].difference == 0
+
+
+def test_order_does_not_decide():
+    same = [run_of("bm25", [1, 0] * 20), run_of("multi-scale", [0, 1] * 20), run_of("hybrid", [1, 0] * 20)]
+    assert {choose(order).winner for order in (same, same[::-1], same[1:] + same[:1])} == {"multi-scale"}
+
+
+def test_without_runs_there_is_no_choice():
+    with pytest.raises(InputError, match="at least one run"):
+        choose([])
+
+
+@pytest.mark.parametrize("line", ["default", "hybrid split=chunks:400/0", "bm25 top_k=30 policy=parent", "seed"])
+def test_the_lines_run(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my docs").mkdir()
+    (tmp_path / "my docs" / "a'b.md").write_text("# 휴가\n\n연차는 15일이다. 반차는 4시간이다.\n", encoding="utf-8")
+    strategy, question = parse_strategy(line), "연차는 '며칠'인가?"
+    for command in as_command(strategy, "my docs", question, 500).splitlines():
+        name, *argv = shlex.split(command)
+        assert name == "ragnb" and main(argv) == 0
+    by_command = capsys.readouterr().out
+    exec(as_python(strategy, "my docs", question, 500), {})
+    assert "연차는 15일" in by_command and capsys.readouterr().out.strip() in by_command
+
+
+def test_made_questions_are_the_same_every_time_and_have_evidence():
+    sets = [load_tuning_set(SAMPLE / "corpus" / "hr_labor", n=12)[0] for _ in range(2)]
+    assert sets[0].version == sets[1].version and len(sets[0].questions) == 12
+    assert all(e.span.of(sets[0].texts[e.doc_id]) == e.text for q in sets[0].questions for e in q.evidence)
+
+
+@pytest.mark.heavy
+def test_the_grid_can_lack_the_default():
+    made = tune(SAMPLE / "corpus" / "hr_labor", n=5, strategies=["bm25", "chunks"], budgets=(500,), show_progress=False)
+    assert made.choice.default == "" and made.choice.winner in ("bm25", "chunks") and "did not take part" in made.choice.reason
+    assert json.loads(json.dumps(made.to_dict()))["n_questions"] == 5 and len(repr(made).splitlines()) == 2
+
+
+@pytest.mark.parametrize(("argv", "said"), [
+    (["nowhere"], "nowhere"), (["empty"], "empty"), (["blank"], "no question can be made"), (["docs", "bad.jsonl"], "bad.jsonl:2"),
+    (["docs", "none.jsonl"], "none.jsonl"), (["docs", "--n", "0"], "n must be >= 1"), (["docs", "--strategy", "luck"], "luck"),
+    (["docs", "--budgets", "0"], "budgets"),
+])
+def test_mistakes_are_one_message_and_nothing_is_indexed(argv, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("empty", None), ("blank", "연차."), ("docs", "# 휴가\n\n연차는 15일이다.")):
+        (tmp_path / name).mkdir()
+        if text:
+            (tmp_path / name / "a.md").write_text(text, encoding="utf-8")
+    good = {"query_id": "q1", "query": "연차는?", "evidence": [{"doc_id": "a.md", "text": "15일"}]}
+    (tmp_path / "bad.jsonl").write_text(json.dumps(good) + "\n{oops\n", encoding="utf-8")
+    assert main(["tune", *argv, "--quiet"]) == 2
+    err = capsys.readouterr().err
+    assert said in err and "Traceback" not in err
+    assert not (tmp_path / ".ragnb-cache").exists() and not (tmp_path / "out").exists()
+
+
+@pytest.mark.heavy
+def test_questions_are_written_and_read_back(tmp_path, capsys):
+    file, folder = tmp_path / "made.jsonl", str(SAMPLE / "corpus" / "hr_labor")
+    assert main(["questions", folder, "--n", "8", "--out", str(file)]) == 0
+    assert re.search(r"8 questions \(.*cloze", capsys.readouterr().out)
+    assert main(["questions", folder, "--n", "8"]) == 0
+    assert capsys.readouterr().out == file.read_text(encoding="utf-8")
+    assert main(["questions", folder, "--n", "8", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["records"]) == 8
+    assert len(load_tuning_set(folder, file)[0].questions) == 8
+
+
+def test_the_default_grid_has_the_default_first_and_shares_indexes():
+    grid = tuning_grid()
+    assert grid[0] == PRESETS["multi-scale"] and len({s.split for s in grid}) == 4 < len(grid)
