@@ -144,7 +144,7 @@ class UnitScorer:
         among: np.ndarray | None = None,  # Of each unit: True when it may be found; all when None
     ) -> np.ndarray:                      # Positions, rising
         "The best units by words, and the best by vector."
-        by_word = [self.words.rows[i] for i, _ in self.words.top_k(terms, k, among)] if terms else []
+        by_word = [row for row, _ in self.words.top_rows(terms, k, among)] if terms else []
         by_vector: list[int] = []
         if query is not None and nearest is None:
             by_vector = self.by_vector.nearest(query, k, among).tolist()
@@ -172,7 +172,7 @@ class UnitScorer:
         rows = rows if among is None else rows[among[rows]]
         if not len(rows):
             return UnitScores.empty(n)
-        words = self.by_word.scores(self.by_word.asked(terms), rows)
+        words = self.by_word.scores(self.by_word.asked(terms, rows), rows)
         vectors = np.zeros((n, len(rows))) if q is None else self.by_vector.scores(q, rows)
         plain, (title, name, fields) = self._plain(terms, q, rows), self._fields(terms, rows)
         total = words.sum(axis=0) + vectors.sum(axis=0) + title + name

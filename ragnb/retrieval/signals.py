@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['PHRASE', 'clipped_z_scores', 'Asked', 'steps_to', 'TermStatistics', 'window_statistics', 'WordWindows', 'covered',
+__all__ = ['PHRASE', 'clipped_z_scores', 'Asked', 'steps_to', 'TermStatistics', 'window_statistics', 'covered', 'WordWindows',
            'VectorWindows', 'field_values', 'field_scores']
 
 # %% ../../nbs/40_retrieval/signals.ipynb #a5779504
@@ -33,8 +33,14 @@ def clipped_z_scores(
 # %% ../../nbs/40_retrieval/signals.ipynb #9f87d3ee
 class Asked(NamedTuple):
     "Something that a question asks for."
-    rows: np.ndarray     # Units that hold it, rising, at least one
+    rows: np.ndarray     # Units that hold it, rising; of a frequent pair those near the units to score
     weight: float = 1.0  # Beside a word, which has 1
+    n: int = 0           # Units of the corpus that hold it; 0: as many as `rows`
+
+    @property
+    def n_holding(self) -> int:
+        "Units of the corpus that hold it."
+        return self.n or len(self.rows)
 
 # %% ../../nbs/40_retrieval/signals.ipynb #55333d6e
 _FAR = 1 << 40  # Steps, more than any window has
@@ -42,10 +48,12 @@ _FAR = 1 << 40  # Steps, more than any window has
 
 def steps_to(
     corpus: UnitCorpus,
-    held: np.ndarray,   # Units, rising, at least one
+    held: np.ndarray,   # Units, rising
     rows: np.ndarray,   # Units
 ) -> np.ndarray:        # Of the length of `rows`, >= 0; beyond any window where the document has none
     "How many units away the nearest one of the same document is that is held."
+    if not len(held):
+        return np.full(len(rows), _FAR)
     at, last = np.searchsorted(held, rows.astype(held.dtype)), len(held) - 1
     after, before = held[np.minimum(at, last)].astype(np.int64), held[np.maximum(at - 1, 0)].astype(np.int64)
     to_after = np.where((at <= last) & (after < corpus.last[rows]), after - rows, _FAR)
@@ -71,10 +79,23 @@ def window_statistics(
     idf = weight * np.log1p((n_units * (1 - p) + 0.5) / (n_units * p + 0.5))
     return TermStatistics(idf, idf * p, idf**2 * p * (1 - p))
 
+# %% ../../nbs/40_retrieval/signals.ipynb #860b671d
+def covered(
+    low: np.ndarray,     # First units of windows, rising
+    high: np.ndarray,    # One past their last, rising
+) -> np.ndarray:         # Rising, each once
+    "The units in any of some windows."
+    starts = np.maximum(low, np.concatenate([low[:1], high[:-1]]))
+    sizes = np.maximum(high - starts, 0)
+    return np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+
 # %% ../../nbs/40_retrieval/signals.ipynb #9f2f13b2
 PHRASE: float = 0.15  # Weight of two words in a row, beside one word
 
 # %% ../../nbs/40_retrieval/signals.ipynb #55e725c1
+_COUNTED, _ESTIMATED = 32_768, 2_048   # Units that hold the rarer word of a pair
+
+
 class WordWindows:
     "Coverage of a question by the windows around units, and what is to be expected of all windows."
 
@@ -97,13 +118,27 @@ class WordWindows:
 
     def asked(
         self,
-        terms: Sequence[str],   # Tokens of the question, in their order
-    ) -> list[Asked]:           # Its words, and those of its pairs that stand side by side somewhere
+        terms: Sequence[str],             # Tokens of the question, in their order
+        rows: np.ndarray | None = None,   # Units to score, rising; all when None
+    ) -> list[Asked]:                     # Its words, and those of its pairs that stand side by side somewhere
         "What a question asks for that the corpus holds."
-        counts, columns = self.words.counts, [self.column(t) for t in terms]
-        found = [Asked(counts.posting(c)[0]) for c in dict.fromkeys(columns) if c is not None]
+        columns, near = [self.column(t) for t in terms], None
+        found = [Asked(self.words.counts.posting(c)[0]) for c in dict.fromkeys(columns) if c is not None]
         pairs = [p for p in dict.fromkeys(zip(columns, columns[1:])) if None not in p]
-        return found + [Asked(rows, PHRASE) for p in pairs if len(rows := counts.adjacent(*p))]
+        if pairs and rows is not None:
+            near = covered(*self.corpus.windows(rows, self.scales[-1]))
+        its_pairs = (self._pair(*p, near) for p in pairs)
+        return found + [a for a in its_pairs if len(a.rows)]
+
+    def _pair(self, first: int, second: int, near: np.ndarray | None) -> Asked:
+        "Two words in a row; counted in a sample where both are very frequent."
+        counts = self.words.counts
+        fewer = min(counts.posting(first)[0], counts.posting(second)[0], key=len)
+        if near is None or len(fewer) <= _COUNTED:
+            return Asked(counts.adjacent(first, second), PHRASE)
+        sample = fewer[np.linspace(0, len(fewer) - 1, _ESTIMATED).round().astype(np.int64)]
+        share = len(counts.adjacent(first, second, sample)) / len(sample)
+        return Asked(counts.adjacent(first, second, near), PHRASE, max(1, round(share * len(fewer))))
 
     def statistics(
         self,
@@ -124,23 +159,13 @@ class WordWindows:
         half, n = np.array(self.scales)[:, None] // 2, len(self.corpus)
         covered, mean, variance = np.zeros((len(half), len(rows))), np.zeros(len(half)), np.zeros(len(half))
         for a in asked:
-            known = window_statistics(len(a.rows), n, self.scales, a.weight)
+            known = window_statistics(a.n_holding, n, self.scales, a.weight)
             covered += known.idf[:, None] * (steps_to(self.corpus, a.rows, rows) <= half)
             mean, variance = mean + known.mean, variance + known.variance
         z = np.array([clipped_z_scores(*x) for x in zip(covered, mean, variance)]).reshape(covered.shape)
         if self.scales[0] == 1:
             z[0] /= self.norms[rows]
         return z
-
-# %% ../../nbs/40_retrieval/signals.ipynb #860b671d
-def covered(
-    low: np.ndarray,     # First units of windows, rising
-    high: np.ndarray,    # One past their last, rising
-) -> np.ndarray:         # Rising, each once
-    "The units in any of some windows."
-    starts = np.maximum(low, np.concatenate([low[:1], high[:-1]]))
-    sizes = np.maximum(high - starts, 0)
-    return np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
 
 # %% ../../nbs/40_retrieval/signals.ipynb #74614271
 _SAMPLE = 2_048  # Windows of a scale that mean and variance are taken from
@@ -195,7 +220,8 @@ class VectorWindows:
         "What the windows of the corpus say about a question's vector."
         if not self.units.codes.size:
             return np.zeros(len(self.scales)), np.zeros(len(self.scales))
-        found = self.known @ np.asarray(query, np.float32)
+        flat = self.known.reshape(-1, self.units.dims)  # one product: five would not be BLAS's
+        found = (flat @ np.asarray(query, np.float32)).reshape(len(self.scales), -1)
         return found.mean(axis=1, dtype=np.float64), found.var(axis=1, dtype=np.float64)
 
     def scores(
@@ -242,6 +268,8 @@ def field_scores(
     rows: np.ndarray,         # Units to score
 ) -> np.ndarray:              # Shape (rows,): z-scores over all units, clipped at 0
     "Score units by a field that they share with others."
+    if not scores.any():
+        return np.zeros(len(rows))
     n = max(1, len(field_of))
     mean = scores @ n_units / n
     return clipped_z_scores(field_values(scores, field_of, rows), mean, scores**2 @ n_units / n - mean**2)

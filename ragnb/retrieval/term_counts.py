@@ -140,6 +140,14 @@ def _without(segments: Sequence[Any], keep: np.ndarray) -> tuple[list[Any], list
     return out, lost
 
 # %% ../../nbs/40_retrieval/term_counts.ipynb #ee2d3232
+def _both(few: np.ndarray, many: np.ndarray) -> np.ndarray:
+    "What is in two rising lists, one of them much shorter."
+    if not len(many):
+        return few[:0]
+    at = np.searchsorted(many, few.astype(many.dtype))
+    return few[many[np.minimum(at, len(many) - 1)] == few]
+
+
 def _follows(stream: np.ndarray, ends: np.ndarray, sizes: np.ndarray, first: int, second: int) -> np.ndarray:
     "Which of some runs of a stream hold one number directly before another."
     of = np.repeat(np.arange(len(sizes)), sizes)
@@ -161,7 +169,7 @@ class TermCounts:
         self.frequencies = np.zeros(0, dtype=np.int64)
         self.segments: list[Any] = []              # scipy csc_array, documents in the order of `ids`
         self._vocabulary = _Vocabulary()
-        self._rows: dict[str, int] = {}
+        self._known: dict[str, int] | None = {}    # Id -> row; None: made when it is asked for
         self._ends: tuple[np.ndarray, np.ndarray] | None = None  # Lengths, and their running sum
 
     def __len__(self) -> int:
@@ -171,6 +179,12 @@ class TermCounts:
     def rows(self) -> Mapping[str, int]:
         "Id -> row, in the order of `ids`; read-only."
         return MappingProxyType(self._rows)
+
+    @property
+    def _rows(self) -> dict[str, int]:
+        if self._known is None:
+            self._known = {i: row for row, i in enumerate(self.ids)}
+        return self._known
 
     @property
     def vocabulary(self) -> Mapping[str, int]:
@@ -218,7 +232,7 @@ class TermCounts:
             self._change_frequencies(-less)
         self.ids = [i for i in self.ids if i not in gone]
         self.stream = self.stream[np.repeat(keep, self.lengths)] if self.ordered else self.stream
-        self._rows = {i: row for row, i in enumerate(self.ids)}
+        self._known = None
         self.lengths = self.lengths[keep]
 
     def _change_frequencies(self, more: np.ndarray) -> None:
@@ -249,12 +263,15 @@ class TermCounts:
         self,
         first: int,       # Column of a term
         second: int,      # Column of the term after it
+        among: np.ndarray | None = None,  # Rows to look at, rising; all when None
     ) -> np.ndarray:      # Rows, rising; none where the order is not kept
         "Read which documents hold one term directly before another."
-        rows = np.intersect1d(self.posting(first)[0], self.posting(second)[0], assume_unique=True)
-        if not self.ordered or not len(rows):
+        if not self.ordered:
             return np.zeros(0, dtype=np.int64)
-        return rows[_follows(self.stream, self.ends[rows], self.lengths[rows], first, second)]
+        rows = among
+        for held in sorted((self.posting(first)[0], self.posting(second)[0]), key=len):
+            rows = held if rows is None else _both(rows, held)
+        return rows[_follows(self.stream, self.ends[rows], self.lengths[rows], first, second)] if len(rows) else rows
 
     def token_lists(self) -> list[list[str]]:  # In the order of `ids`
         "The documents as bags of tokens, rebuilt from the counts."
@@ -319,7 +336,7 @@ def read_counts(
     if not fits or len(out.ids) != len(out.lengths) or out.ordered and len(out.stream) != out.lengths.sum():
         raise ValueError("arrays and lists do not fit together")
     out._vocabulary = _Vocabulary({t: i for i, t in enumerate(terms)})
-    out._rows = {i: row for row, i in enumerate(out.ids)}
+    out._known = None
     out.segments = [csc_array((data, indices, indptr), shape=(len(out.ids), len(terms)))] if out.ids else []
     out.frequencies = np.diff(indptr).astype(np.int64)
     return out

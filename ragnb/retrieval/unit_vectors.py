@@ -140,7 +140,7 @@ def different_signs(
 
 # %% ../../nbs/40_retrieval/unit_vectors.ipynb #5f7f395b
 _FEW = 1 << 25      # Numbers that are compared without a first choice
-_CHOSEN = 16_384    # Units of the first choice
+_CHOSEN = 8_192    # Units of the first choice
 
 
 @dataclass(frozen=True, eq=False)
