@@ -432,9 +432,7 @@ class Bm25:
 
     def top_rows(
         self,
-        query_tokens: Sequence[str],
-        k: int = 10,                  # As for `top_k`
-        among: np.ndarray | None = None,
+        query_tokens: Sequence[str], k: int = 10, among: np.ndarray | None = None,  # As for `top_k`
     ) -> list[tuple[int, float]]:     # (row, score > 0), best first, ties in address order
         "Find the best documents by their rows."
         check_counts(k=k)

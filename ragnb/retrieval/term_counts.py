@@ -156,6 +156,18 @@ def _follows(stream: np.ndarray, ends: np.ndarray, sizes: np.ndarray, first: int
     return np.unique(of[:-1][found])
 
 
+def _adjacent(counts: TermCounts, first: int, second: int, among: np.ndarray | None) -> np.ndarray:
+    "Those of some rows that hold one term directly before another."
+    if not counts.ordered:
+        return np.zeros(0, dtype=np.int64)
+    rows = among
+    for held in sorted((counts.posting(first)[0], counts.posting(second)[0]), key=len):
+        rows = held if rows is None else _both(rows, held)
+    if not len(rows):
+        return rows
+    return rows[_follows(counts.stream, counts.ends[rows], counts.lengths[rows], first, second)]
+
+
 class TermCounts:
     "Which document holds which term how often; documents are added and removed exactly."
 
@@ -178,13 +190,9 @@ class TermCounts:
     @property
     def rows(self) -> Mapping[str, int]:
         "Id -> row, in the order of `ids`; read-only."
-        return MappingProxyType(self._rows)
-
-    @property
-    def _rows(self) -> dict[str, int]:
         if self._known is None:
             self._known = {i: row for row, i in enumerate(self.ids)}
-        return self._known
+        return MappingProxyType(self._known)
 
     @property
     def vocabulary(self) -> Mapping[str, int]:
@@ -204,11 +212,11 @@ class TermCounts:
         token_lists: Iterable[Sequence[str]],  # One list of tokens a document; an empty list is allowed
     ) -> None:
         "Add documents; nothing is added when anything is refused."
-        ids = _check_ids(ids, self._rows)
+        ids = _check_ids(ids, self.rows)
         columns, lengths = _columns(ids, token_lists, self._vocabulary)
         if ids:
             segment = _count(columns, lengths, len(self._vocabulary))
-            self._rows.update(zip(ids, range(len(self), len(self) + len(ids))))
+            self._known.update(zip(ids, range(len(self), len(self) + len(ids))))
             self.ids += ids
             self.stream = np.concatenate([self.stream, columns]) if self.ordered else self.stream
             self.lengths = np.concatenate([self.lengths, lengths])
@@ -222,11 +230,11 @@ class TermCounts:
         "Remove documents; nothing is removed when one is unknown."
         if isinstance(ids, str):
             raise InputError(f"ids must be a sequence of ids, got the one string {ids!r}")
-        gone = set(ids)
-        if unknown := sorted(gone - self._rows.keys()):
+        gone, rows = set(ids), self.rows
+        if unknown := sorted(gone - rows.keys()):
             raise MissingChunkError(f"the index has no document {unknown[0]!r} to remove")
         keep = np.ones(len(self), dtype=bool)
-        keep[[self._rows[i] for i in gone]] = False
+        keep[[rows[i] for i in gone]] = False
         self.segments, lost = _without(self.segments, keep)
         for less in lost:
             self._change_frequencies(-less)
@@ -266,12 +274,7 @@ class TermCounts:
         among: np.ndarray | None = None,  # Rows to look at, rising; all when None
     ) -> np.ndarray:      # Rows, rising; none where the order is not kept
         "Read which documents hold one term directly before another."
-        if not self.ordered:
-            return np.zeros(0, dtype=np.int64)
-        rows = among
-        for held in sorted((self.posting(first)[0], self.posting(second)[0]), key=len):
-            rows = held if rows is None else _both(rows, held)
-        return rows[_follows(self.stream, self.ends[rows], self.lengths[rows], first, second)] if len(rows) else rows
+        return _adjacent(self, first, second, among)
 
     def token_lists(self) -> list[list[str]]:  # In the order of `ids`
         "The documents as bags of tokens, rebuilt from the counts."
