@@ -50,7 +50,7 @@ def _closed(outline: Outline, spans: Iterable[Span]) -> list[Span]:
 # %% ../../nbs/50_expansion/passages.ipynb #9b904cf7
 def _without_holes(outline: Outline, span: Span, held: Iterable[Span]) -> list[Span]:
     "The parts of a span that the chunks at hand hold; one part, the span itself, when none is missing."
-    blanks = [Span(i, i + len(b)) for i, b in outline.blanks.items()]
+    blanks = [Span(i, i + len(b)) for i, b in outline.blanks.items() if i < span.end and i + len(b) > span.start]
     def clip(spans: Iterable[Span]) -> list[Span]:
         return [Span(max(span.start, s.start), min(span.end, s.end)) for s in spans if span.overlap(s)]
     told = clip(held)

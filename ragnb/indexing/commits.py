@@ -213,8 +213,8 @@ class IndexWriter:
         manifest, folder, store = self.index.manifest, self.index.folder, self.index.store
         self._save_parts()
         if self.own_store:
-            settle(store)
-            manifest.rows = row_counts(store)
+            self.index.store = settle(store)
+            manifest.rows = row_counts(self.index.store)
         manifest.base, manifest.format = 0, FORMAT
         record = folder / generation_name(manifest.generation)
         write_atomically(record, json.dumps(part_names(manifest)))

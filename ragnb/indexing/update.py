@@ -289,7 +289,9 @@ def _upgrade(writer: IndexWriter) -> int:
     index = writer.index
     if index.manifest.format < 2:
         _renew_store(writer)
-    index.parts.recount(_held(index.store))   # up to format 2 the order of words was not kept
+    if index.manifest.format < 3:             # the order of words was not kept
+        index.parts.recount(_held(index.store))
+    # up to format 3 vectors had four bytes a number: they were rounded when they were read
     writer.saved = False
     return len(index.store.doc_ids())
 

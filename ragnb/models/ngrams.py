@@ -135,7 +135,8 @@ def corpus_axes(
     from scipy.linalg import eigh
     gram = (table @ table.T).toarray()
     wanted = min(n_axes, (len(gram) + 1) // 2)
-    squares, left = (part[..., len(gram) - wanted:] for part in eigh(gram, driver="evd", overwrite_a=True))
+    last = (len(gram) - wanted, len(gram) - 1)
+    squares, left = eigh(gram, driver="evr", subset_by_index=last, overwrite_a=True)
     keep = np.flatnonzero(squares > max(squares.max(), 1e-12) * 1e-6)[::-1]
     if (n := len(keep)) == 0:
         return np.zeros((table.shape[1], 0), np.float32)

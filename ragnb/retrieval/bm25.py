@@ -274,8 +274,8 @@ def _limited(postings: Iterable[_Posting], among: np.ndarray) -> list[_Posting]:
             out.append(_Posting(weight, rows[keep], counts[keep]))
     return out
 
-def _best(scorer: Bm25Scorer, query_tokens: Sequence[str], k: int, among: np.ndarray | None) -> list[tuple[str, float]]:
-    "(id, score > 0) of the k best, ties in address order."
+def _best(scorer: Bm25Scorer, query_tokens: Sequence[str], k: int, among: np.ndarray | None) -> list[tuple[int, float]]:
+    "(row, score > 0) of the k best, ties in address order."
     postings, ids = scorer.postings(query_tokens), scorer.counts.ids
     everywhere = scorer.everywhere(postings)
     postings = postings if among is None else _limited(postings, among)
@@ -285,7 +285,7 @@ def _best(scorer: Bm25Scorer, query_tokens: Sequence[str], k: int, among: np.nda
     keep = (scores + everywhere > 0) & (scores >= _kth(scores, k))
     found = zip(rows[keep].tolist(), scores[keep].tolist())
     best = sorted(found, key=lambda x: (-x[1], id_key(ids[x[0]])))[:k]
-    return [(ids[row], score + everywhere) for row, score in best]
+    return [(row, score + everywhere) for row, score in best]
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #3af49ec2
 _FORMAT, _VERSION, _DATA = "ragnb-bm25", 1, "bm25-data-"
@@ -428,6 +428,13 @@ class Bm25:
         among: np.ndarray | None = None,  # Shape (n_documents,): True for those that may be found; all when None
     ) -> list[tuple[str, float]]:     # (id, score > 0), best first, ties in address order; may be shorter than k
         "Find the best documents among those that share a term with the query."
+        return [(self.ids[row], score) for row, score in self.top_rows(query_tokens, k, among)]
+
+    def top_rows(
+        self,
+        query_tokens: Sequence[str], k: int = 10, among: np.ndarray | None = None,  # As for `top_k`
+    ) -> list[tuple[int, float]]:     # (row, score > 0), best first, ties in address order
+        "Find the best documents by their rows."
         check_counts(k=k)
         return _best(self.scorer, query_tokens, k, among)
 

@@ -535,7 +535,7 @@ class MultiScaleRetriever(BaseRetriever):
         return [NodeWithScore(node=n.model_copy(deep=True), score=p.score) for n, p in zip(nodes, pieces)]
 
     def _wants_vector(self, embedding: list[float] | None) -> bool:
-        return embedding is None and self.embed_model is not None and self.index.vectors.shape[1] > 0
+        return embedding is None and self.embed_model is not None and self.index.unit_vectors.dims > 0
 
     def _ranked(self, text: str, embedding: Sequence[float] | None) -> MultiScaleRanking:
         "Score, order, and put first what is asked for by name."

@@ -24,10 +24,9 @@ from ..documents.text import word_tokens_batch
 from ..chunking.base import SpanNodeParser
 from ..chunking.units import UnitNodeParser
 from .bm25 import Bm25
-from ragnb.retrieval.signals import (
-    field_scores, field_values, node_vectors, TermStatistics, UnitVectors, VectorWindows, WordWindows
-)
+from .signals import field_scores, field_values, TermStatistics, VectorWindows, WordWindows
 from .unit_corpus import check_scales, SCALES, UnitCorpus, units_by_document, UnitTable
+from .unit_vectors import node_vectors, UnitVectors
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #8aff951b
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class UnitScorer:
 
     def _checked(self, query: Sequence[float] | None) -> np.ndarray | None:
         "A question's vector of length 1, None without vectors; `InputError` when it cannot be one of this index."
-        dims = self.vectors.vectors.shape[1]
+        dims = self.vectors.dims
         if query is None or not dims:
             return None
         q = np.asarray(query, np.float32)
@@ -140,15 +139,16 @@ class UnitScorer:
         self,
         terms: Sequence[str],             # Tokens of the question
         k: int,                           # Units from each signal
-        dots: np.ndarray | None,          # Of the question's vector with all units, when known
-        nearest: Sequence[str] = (),      # Addresses of the best units by vector, where `dots` are not known
+        query: np.ndarray | None,         # Its vector, of length 1; None: words only
+        nearest: Sequence[str] | None = None,  # Addresses of the best units by vector, from another index
         among: np.ndarray | None = None,  # Of each unit: True when it may be found; all when None
     ) -> np.ndarray:                      # Positions, rising
         "The best units by words, and the best by vector."
-        by_word = [self.words.rows[i] for i, _ in self.words.top_k(terms, k, among)] if terms else []
-        if dots is not None:
-            by_vector = self.by_vector.nearest(dots, k, among).tolist()
-        else:
+        by_word = [row for row, _ in self.words.top_rows(terms, k, among)] if terms else []
+        by_vector: list[int] = []
+        if query is not None and nearest is None:
+            by_vector = self.by_vector.nearest(query, k, among).tolist()
+        elif query is not None:
             by_vector = [row for i in nearest if (row := self.corpus.row_of(i)) is not None]
         return np.unique(np.array(by_word + by_vector, np.int64))
 
@@ -164,17 +164,16 @@ class UnitScorer:
     ) -> UnitScores:
         "Score the candidates of a question on every scale."
         q, n = self._checked(query), len(self.vectors.scales)
-        dots = self.vectors.vectors @ q if q is not None and (nearest is None or candidates is None) else None
         if candidates is None:
             rows = np.arange(len(self.corpus))
         else:
-            found = self.candidates(terms, candidates, dots, () if q is None else nearest or (), among)
+            found = self.candidates(terms, candidates, q, nearest, among)
             rows = grown_candidates(self.corpus, found, grow, whole)
         rows = rows if among is None else rows[among[rows]]
         if not len(rows):
             return UnitScores.empty(n)
-        words = self.by_word.scores(self.by_word.asked(terms), rows)
-        vectors = np.zeros((n, len(rows))) if q is None else self.by_vector.scores(q, rows, dots)
+        words = self.by_word.scores(self.by_word.asked(terms, rows), rows)
+        vectors = np.zeros((n, len(rows))) if q is None else self.by_vector.scores(q, rows)
         plain, (title, name, fields) = self._plain(terms, q, rows), self._fields(terms, rows)
         total = words.sum(axis=0) + vectors.sum(axis=0) + title + name
         total, raw = total if total.any() else plain, plain + fields
@@ -190,11 +189,11 @@ class UnitScorer:
 
     def _plain(self, terms: Sequence[str], query: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
         "BM25 and cosine as they are: for a corpus where nothing varies, and behind what stands out."
-        cosine = self.vectors.vectors[rows] @ query if query is not None else np.zeros(len(rows))
+        cosine = self.vectors.dots(query, rows) if query is not None else np.zeros(len(rows))
         return self.words.scorer.scores_at(terms, rows) + np.where(cosine > 1e-6, cosine, 0)
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #e824a165
-_FORMAT, _VERSIONS, _DATA, _HEADER = "ragnb-multiscale", (1, 2), "multiscale-data-", "multiscale.json"
+_FORMAT, _VERSIONS, _DATA, _HEADER = "ragnb-multiscale", (1, 2, 3), "multiscale-data-", "multiscale.json"
 
 
 @contextmanager
@@ -249,8 +248,8 @@ class UnitData:
 
     @property
     def vectors(self) -> np.ndarray:
-        "Shape (units, dims), rows of length 1; dims 0 without an embedding."
-        return self.unit_vectors.vectors
+        "Shape (units, dims), float32, rows of length 1; dims 0 without an embedding. Made anew at every call."
+        return self.unit_vectors.at(slice(None))
 
     def add(
         self,
@@ -260,7 +259,7 @@ class UnitData:
         "Add documents, or replace them; nothing is changed when anything is refused."
         units = units_by_document(nodes, outlines)
         flat = [n for found in units.values() for n in found]
-        vectors = node_vectors(flat, self.vectors.shape[1] if len(self) else None)
+        vectors = node_vectors(flat, self.unit_vectors.dims if len(self) else None)
         names = list(self.tokenizer([name for o in outlines for name, _ in o.sections]))
         titles = list(self.tokenizer([str(o.metadata.get("title") or "") for o in outlines]))
         tokens = list(self.tokenizer(["\n".join(filter(None, (n.metadata.get("context"), n.text))) for n in flat]))
@@ -307,12 +306,15 @@ class UnitData:
     ) -> None:                    # ValueError when the files do not fit together
         "Take the place of what is held by what a data folder holds."
         def arrays(names: Iterable[str]) -> dict[str, np.ndarray]:
-            mapped = {"vectors"} if mmap else set()
+            mapped = {"vectors", "codes", "signs"} if mmap else set()
             return {n: np.load(data / f"{n}.npy", "r" if n in mapped else None, allow_pickle=False) for n in names}
         self.corpus = UnitCorpus(ids, **arrays(self.corpus.arrays()))
-        self.unit_vectors = UnitVectors(self.scales, **arrays(("vectors", "norms")))
+        if (data / "codes.npy").exists():
+            self.unit_vectors = UnitVectors(self.scales, **arrays(self.unit_vectors.arrays()))
+        else:  # up to version 2 vectors had 4 bytes a number
+            self.unit_vectors = UnitVectors.of(arrays(["vectors"])["vectors"], self.corpus.n_units, self.scales)
         self.words, self.titles, self.names = (Bm25.load(data / name, mmap) for name in ("words", "titles", "names"))
-        lengths = {len(self.words), len(self.vectors), len(self.unit_vectors.norms)}
+        lengths = {len(self.words), *map(len, self.unit_vectors.arrays().values())}
         others = len(self.names), len(self.titles), self.unit_vectors.norms.shape[1]
         if lengths != {len(self.corpus)} or others != (len(self.corpus.part_spans), len(ids), len(self.scales)):
             raise ValueError("arrays do not fit together")
@@ -324,7 +326,7 @@ class MultiScaleIndex(UnitData):
     _scorer: UnitScorer | None = None
 
     def __repr__(self) -> str:
-        size = f"{len(self.corpus.ids)} documents, {len(self)} units, dims={self.vectors.shape[1]}"
+        size = f"{len(self.corpus.ids)} documents, {len(self)} units, dims={self.unit_vectors.dims}"
         return f"MultiScaleIndex({size}, scales={self.scales})"
 
     @classmethod

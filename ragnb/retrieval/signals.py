@@ -6,20 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['PHRASE', 'clipped_z_scores', 'Asked', 'steps_to', 'TermStatistics', 'window_statistics', 'WordWindows',
-           'node_vectors', 'UnitVectors', 'VectorWindows', 'field_values', 'field_scores']
+__all__ = ['PHRASE', 'clipped_z_scores', 'Asked', 'steps_to', 'TermStatistics', 'window_statistics', 'covered', 'WordWindows',
+           'VectorWindows', 'field_values', 'field_scores']
 
 # %% ../../nbs/40_retrieval/signals.ipynb #a5779504
-from ..documents.span import InputError, MissingChunkError
+from ..documents.span import MissingChunkError
 from .bm25 import Bm25
-from .unit_corpus import UnitCorpus, window_bounds
+from .unit_corpus import UnitCorpus
+from .unit_vectors import UnitVectors
 
 # %% ../../nbs/40_retrieval/signals.ipynb #28345636
 def clipped_z_scores(
@@ -33,8 +33,14 @@ def clipped_z_scores(
 # %% ../../nbs/40_retrieval/signals.ipynb #9f87d3ee
 class Asked(NamedTuple):
     "Something that a question asks for."
-    rows: np.ndarray     # Units that hold it, rising, at least one
+    rows: np.ndarray     # Units that hold it, rising; of a frequent pair those near the units to score
     weight: float = 1.0  # Beside a word, which has 1
+    n: int = 0           # Units of the corpus that hold it; 0: as many as `rows`
+
+    @property
+    def n_holding(self) -> int:
+        "Units of the corpus that hold it."
+        return self.n or len(self.rows)
 
 # %% ../../nbs/40_retrieval/signals.ipynb #55333d6e
 _FAR = 1 << 40  # Steps, more than any window has
@@ -42,10 +48,12 @@ _FAR = 1 << 40  # Steps, more than any window has
 
 def steps_to(
     corpus: UnitCorpus,
-    held: np.ndarray,   # Units, rising, at least one
+    held: np.ndarray,   # Units, rising
     rows: np.ndarray,   # Units
 ) -> np.ndarray:        # Of the length of `rows`, >= 0; beyond any window where the document has none
     "How many units away the nearest one of the same document is that is held."
+    if not len(held):
+        return np.full(len(rows), _FAR)
     at, last = np.searchsorted(held, rows.astype(held.dtype)), len(held) - 1
     after, before = held[np.minimum(at, last)].astype(np.int64), held[np.maximum(at - 1, 0)].astype(np.int64)
     to_after = np.where((at <= last) & (after < corpus.last[rows]), after - rows, _FAR)
@@ -71,10 +79,23 @@ def window_statistics(
     idf = weight * np.log1p((n_units * (1 - p) + 0.5) / (n_units * p + 0.5))
     return TermStatistics(idf, idf * p, idf**2 * p * (1 - p))
 
+# %% ../../nbs/40_retrieval/signals.ipynb #860b671d
+def covered(
+    low: np.ndarray,     # First units of windows, rising
+    high: np.ndarray,    # One past their last, rising
+) -> np.ndarray:         # Rising, each once
+    "The units in any of some windows."
+    starts = np.maximum(low, np.concatenate([low[:1], high[:-1]]))
+    sizes = np.maximum(high - starts, 0)
+    return np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+
 # %% ../../nbs/40_retrieval/signals.ipynb #9f2f13b2
 PHRASE: float = 0.15  # Weight of two words in a row, beside one word
 
 # %% ../../nbs/40_retrieval/signals.ipynb #55e725c1
+_COUNTED, _ESTIMATED = 32_768, 2_048   # Units that hold the rarer word of a pair
+
+
 class WordWindows:
     "Coverage of a question by the windows around units, and what is to be expected of all windows."
 
@@ -97,13 +118,27 @@ class WordWindows:
 
     def asked(
         self,
-        terms: Sequence[str],   # Tokens of the question, in their order
-    ) -> list[Asked]:           # Its words, and those of its pairs that stand side by side somewhere
+        terms: Sequence[str],             # Tokens of the question, in their order
+        rows: np.ndarray | None = None,   # Units to score, rising; all when None
+    ) -> list[Asked]:                     # Its words, and those of its pairs that stand side by side somewhere
         "What a question asks for that the corpus holds."
-        counts, columns = self.words.counts, [self.column(t) for t in terms]
-        found = [Asked(counts.posting(c)[0]) for c in dict.fromkeys(columns) if c is not None]
+        columns, near = [self.column(t) for t in terms], None
+        found = [Asked(self.words.counts.posting(c)[0]) for c in dict.fromkeys(columns) if c is not None]
         pairs = [p for p in dict.fromkeys(zip(columns, columns[1:])) if None not in p]
-        return found + [Asked(rows, PHRASE) for p in pairs if len(rows := counts.adjacent(*p))]
+        if pairs and rows is not None:
+            near = covered(*self.corpus.windows(rows, self.scales[-1]))
+        its_pairs = (self._pair(*p, near) for p in pairs)
+        return found + [a for a in its_pairs if len(a.rows)]
+
+    def _pair(self, first: int, second: int, near: np.ndarray | None) -> Asked:
+        "Two words in a row; counted in a sample where both are very frequent."
+        counts = self.words.counts
+        fewer = min(counts.posting(first)[0], counts.posting(second)[0], key=len)
+        if near is None or len(fewer) <= _COUNTED:
+            return Asked(counts.adjacent(first, second), PHRASE)
+        sample = fewer[np.linspace(0, len(fewer) - 1, _ESTIMATED).round().astype(np.int64)]
+        share = len(counts.adjacent(first, second, sample)) / len(sample)
+        return Asked(counts.adjacent(first, second, near), PHRASE, max(1, round(share * len(fewer))))
 
     def statistics(
         self,
@@ -124,7 +159,7 @@ class WordWindows:
         half, n = np.array(self.scales)[:, None] // 2, len(self.corpus)
         covered, mean, variance = np.zeros((len(half), len(rows))), np.zeros(len(half)), np.zeros(len(half))
         for a in asked:
-            known = window_statistics(len(a.rows), n, self.scales, a.weight)
+            known = window_statistics(a.n_holding, n, self.scales, a.weight)
             covered += known.idf[:, None] * (steps_to(self.corpus, a.rows, rows) <= half)
             mean, variance = mean + known.mean, variance + known.variance
         z = np.array([clipped_z_scores(*x) for x in zip(covered, mean, variance)]).reshape(covered.shape)
@@ -132,90 +167,8 @@ class WordWindows:
             z[0] /= self.norms[rows]
         return z
 
-# %% ../../nbs/40_retrieval/signals.ipynb #632a7982
-def node_vectors(
-    nodes: Sequence[TextNode],    # All with an embedding, or none
-    dims: int | None = None,      # What they must have; None: any
-) -> np.ndarray:                  # Shape (nodes, dims), rows of length 1; no columns when no node has a vector
-    "Collect the vectors of nodes; `InputError` when they do not fit."
-    given = [n.embedding for n in nodes if n.embedding is not None]
-    if len(given) not in (0, len(nodes)):
-        raise InputError(f"either all units have an embedding or none: {len(given)} of {len(nodes)} have one")
-    found = len(given[0]) if given else 0
-    if dims is not None and nodes and found != dims:
-        raise InputError(f"embeddings must have {dims} numbers like those in the index, got {found}")
-    if any(len(g) != found for g in given):
-        raise InputError(f"embeddings must all have {found} numbers")
-    out = np.array(given, np.float32).reshape(len(nodes), found)
-    if not np.isfinite(out).all():
-        raise InputError("embeddings must be finite numbers")
-    norm = np.linalg.norm(out, axis=1, keepdims=True)
-    return out / np.where(norm == 0, 1, norm)
-
-# %% ../../nbs/40_retrieval/signals.ipynb #1124cff1
-def _batches(edges: np.ndarray, size: int) -> list[tuple[int, int]]:
-    "Runs of whole documents of about `size` units."
-    out, start = [], int(edges[0])
-    for end in edges[1:].tolist():
-        if end - start >= size or end == edges[-1] and end > start:
-            out.append((start, end))
-            start = end
-    return out
-
-# %% ../../nbs/40_retrieval/signals.ipynb #5682fd46
-def _window_norms(vectors: np.ndarray, n_units: np.ndarray, scales: Sequence[int]) -> np.ndarray:
-    "The length of the sum of each window's vectors; shape (units, scales)."
-    out, edges = np.zeros((len(vectors), len(scales)), np.float32), np.concatenate([[0], np.cumsum(n_units)])
-    for a, b in _batches(edges, 4_096) if vectors.shape[1] else ():
-        inside = edges[(edges >= a) & (edges <= b)] - a
-        doc = np.repeat(np.arange(len(inside) - 1), np.diff(inside))
-        running = np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(vectors[a:b], axis=0, dtype=np.float64)])
-        for k, width in enumerate(scales):
-            low, high = window_bounds(np.arange(b - a), width, inside[doc], inside[doc + 1])
-            out[a:b, k] = np.linalg.norm(running[high] - running[low], axis=1)
-    return out
-
-# %% ../../nbs/40_retrieval/signals.ipynb #0b198774
-@dataclass(frozen=True, eq=False)
-class UnitVectors:
-    "Vectors of units, and the lengths of the sums of their windows."
-    scales: tuple[int, ...]
-    vectors: np.ndarray   # Shape (units, dims), rows of length 1; dims 0 without an embedding
-    norms: np.ndarray     # Shape (units, scales): length of the sum of a window's vectors
-
-    @classmethod
-    def of(
-        cls,
-        vectors: np.ndarray,      # Of the units of whole documents
-        n_units: np.ndarray,      # Of each document
-        scales: Sequence[int],    # Units of a window, odd
-    ) -> UnitVectors:
-        "Sum up the windows of documents."
-        return cls(tuple(scales), vectors, _window_norms(vectors, n_units, scales))
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        "What is saved, by name."
-        return {"vectors": self.vectors, "norms": self.norms}
-
-    def joined(
-        self,
-        other: UnitVectors,  # Of the units that follow
-    ) -> UnitVectors:
-        "Put other units behind these."
-        if not len(other.vectors) or not len(self.vectors):
-            return self if not len(other.vectors) else other
-        ours, theirs = self.arrays(), other.arrays()
-        return UnitVectors(self.scales, **{n: np.concatenate([ours[n], theirs[n]]) for n in ours})
-
-    def without(
-        self,
-        gone: np.ndarray,     # Of each unit: True when it goes; whole documents
-    ) -> UnitVectors:
-        "Take the units of whole documents out."
-        return UnitVectors(self.scales, self.vectors[~gone], self.norms[~gone])
-
-# %% ../../nbs/40_retrieval/signals.ipynb #860b671d
-_SAMPLE = 4_096  # Windows of a scale that mean and variance are taken from
+# %% ../../nbs/40_retrieval/signals.ipynb #74614271
+_SAMPLE = 2_048  # Windows of a scale that mean and variance are taken from
 
 
 class VectorWindows:
@@ -229,29 +182,34 @@ class VectorWindows:
         self.corpus, self.units, self.scales = corpus, units, units.scales
         self.sample = np.unique(np.linspace(0, len(corpus) - 1, min(len(corpus), _SAMPLE)).round().astype(np.int64))
 
-    def dots(
-        self,
-        query: np.ndarray,    # Shape (dims,), length 1
-        rows: np.ndarray,     # Centres of windows
-    ) -> np.ndarray:          # Of the question with all units; 0 for units in none of the windows
-        "Compare a question with the units of some windows."
-        low, high = self.corpus.windows(rows, self.scales[-1])
-        inside = np.zeros(len(self.corpus) + 1, np.int64)
-        np.add.at(inside, low, 1)
-        np.add.at(inside, high, -1)
-        needed = np.flatnonzero(np.cumsum(inside[:-1]))
-        out = np.zeros(len(self.corpus), np.float32)
-        out[needed] = self.units.vectors[needed] @ query
-        return out
+    @cached_property
+    def known(self) -> np.ndarray:
+        "Vectors of the sampled windows, of length 1; shape (scales, sampled, dims), float32."
+        out = np.zeros((len(self.scales), len(self.sample), self.units.dims), np.float32)
+        for at in range(0, len(self.sample), 256):
+            rows = self.sample[at:at + 256]
+            inside = covered(*self.corpus.windows(rows, self.scales[-1]))
+            running = np.cumsum(np.pad(self.units.at(inside), ((1, 0), (0, 0))), axis=0, dtype=np.float64)
+            for k, width in enumerate(self.scales):
+                low, high = self._places(inside, rows, width)
+                out[k, at:at + 256] = running[high] - running[low]
+        return out / np.maximum(self.units.norms[self.sample].T, 1e-9)[:, :, None]
+
+    def _places(self, inside: np.ndarray, rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+        "Where windows begin and end among the units that any of them covers."
+        low, high = self.corpus.windows(rows, width)
+        begin = np.searchsorted(inside, low)
+        return begin, begin + high - low
 
     def cosines(
         self,
-        dots: np.ndarray,     # Of a question with all units
-        rows: np.ndarray,     # Centres of windows
+        query: np.ndarray,    # Shape (dims,), length 1
+        rows: np.ndarray,     # Centres of windows, rising
     ) -> np.ndarray:          # Shape (scales, rows)
         "Compare a question with windows."
-        running = np.concatenate([[0], np.cumsum(dots, dtype=np.float64)])
-        bounds = (self.corpus.windows(rows, width) for width in self.scales)
+        inside = covered(*self.corpus.windows(rows, self.scales[-1]))
+        running = np.concatenate([[0], np.cumsum(self.units.dots(query, inside), dtype=np.float64)])
+        bounds = (self._places(inside, rows, width) for width in self.scales)
         sums = [running[high] - running[low] for low, high in bounds]
         return np.array(sums) / np.maximum(self.units.norms[rows].T, 1e-9)
 
@@ -260,40 +218,38 @@ class VectorWindows:
         query: np.ndarray,                 # Shape (dims,), length 1
     ) -> tuple[np.ndarray, np.ndarray]:    # Mean and variance of its cosine with windows, each of shape (scales,)
         "What the windows of the corpus say about a question's vector."
-        if not self.units.vectors.size:
+        if not self.units.codes.size:
             return np.zeros(len(self.scales)), np.zeros(len(self.scales))
-        found = self.cosines(self.dots(np.asarray(query, np.float32), self.sample), self.sample)
-        return found.mean(axis=1), found.var(axis=1)
+        flat = self.known.reshape(-1, self.units.dims)  # one product: five would not be BLAS's
+        found = (flat @ np.asarray(query, np.float32)).reshape(len(self.scales), -1)
+        return found.mean(axis=1, dtype=np.float64), found.var(axis=1, dtype=np.float64)
 
     def scores(
         self,
-        query: np.ndarray,               # Shape (dims,), length 1
-        rows: np.ndarray,                # Units, at least one
-        dots: np.ndarray | None = None,  # Its dot products with all units, when known
-    ) -> np.ndarray:                     # Shape (scales, rows): z-scores, clipped at 0
+        query: np.ndarray,    # Shape (dims,), length 1
+        rows: np.ndarray,     # Units, rising
+    ) -> np.ndarray:          # Shape (scales, rows): z-scores, clipped at 0
         "Score the windows around units."
-        centres = np.concatenate([rows, self.sample])
-        found = self.cosines(self.dots(query, centres) if dots is None else dots, centres)
-        known = found[:, len(rows):]
-        by_scale = zip(found[:, :len(rows)], known.mean(axis=1), known.var(axis=1))
+        by_scale = zip(self.cosines(query, rows), *self.statistics(query))
         return np.array([clipped_z_scores(*x) for x in by_scale])
 
     def nearest(
         self,
-        dots: np.ndarray,   # Of a question with all units
-        k: int,             # Units, >= 1
+        query: np.ndarray,                # Shape (dims,), length 1
+        k: int,                           # Units, >= 1
         among: np.ndarray | None = None,  # Of each unit: True when it may be found; all when None
-    ) -> np.ndarray:        # Positions
+    ) -> np.ndarray:                      # Positions, rising
         "The units whose vectors are most like the question's; equal ones (to six decimals) in address order."
-        rows = np.arange(len(dots)) if among is None else np.flatnonzero(among)
+        rows = self.units.near(query, k, among)
         if len(rows) <= k:
             return rows
-        last = np.partition(dots[rows], len(rows) - k)[len(rows) - k]
-        rows = rows[dots[rows] >= last - 1e-6]
-        if len(rows) == k:
-            return rows
-        best = sorted(rows.tolist(), key=lambda r: (-round(float(dots[r]), 6), self.corpus.place(r)))[:k]
-        return np.array(best, np.int64)
+        dots = self.units.dots(query, rows)
+        keep = dots >= np.partition(dots, len(rows) - k)[len(rows) - k] - 1e-6
+        rows, dots = rows[keep], dots[keep]
+        if len(rows) > k:
+            ranked = zip(np.round(-dots.astype(np.float64), 6).tolist(), map(self.corpus.place, rows), rows.tolist())
+            rows = np.array(sorted(row for *_, row in sorted(ranked)[:k]), np.int64)
+        return rows
 
 # %% ../../nbs/40_retrieval/signals.ipynb #792232c0
 def field_values(
@@ -312,6 +268,8 @@ def field_scores(
     rows: np.ndarray,         # Units to score
 ) -> np.ndarray:              # Shape (rows,): z-scores over all units, clipped at 0
     "Score units by a field that they share with others."
+    if not scores.any():
+        return np.zeros(len(rows))
     n = max(1, len(field_of))
     mean = scores @ n_units / n
     return clipped_z_scores(field_values(scores, field_of, rows), mean, scores**2 @ n_units / n - mean**2)

@@ -140,12 +140,32 @@ def _without(segments: Sequence[Any], keep: np.ndarray) -> tuple[list[Any], list
     return out, lost
 
 # %% ../../nbs/40_retrieval/term_counts.ipynb #ee2d3232
+def _both(few: np.ndarray, many: np.ndarray) -> np.ndarray:
+    "What is in two rising lists, one of them much shorter."
+    if not len(many):
+        return few[:0]
+    at = np.searchsorted(many, few.astype(many.dtype))
+    return few[many[np.minimum(at, len(many) - 1)] == few]
+
+
 def _follows(stream: np.ndarray, ends: np.ndarray, sizes: np.ndarray, first: int, second: int) -> np.ndarray:
     "Which of some runs of a stream hold one number directly before another."
     of = np.repeat(np.arange(len(sizes)), sizes)
     terms = stream[np.arange(len(of)) + np.repeat(ends - np.cumsum(sizes), sizes)]
     found = (terms[:-1] == first) & (terms[1:] == second) & (of[:-1] == of[1:])
     return np.unique(of[:-1][found])
+
+
+def _adjacent(counts: TermCounts, first: int, second: int, among: np.ndarray | None) -> np.ndarray:
+    "Those of some rows that hold one term directly before another."
+    if not counts.ordered:
+        return np.zeros(0, dtype=np.int64)
+    rows = among
+    for held in sorted((counts.posting(first)[0], counts.posting(second)[0]), key=len):
+        rows = held if rows is None else _both(rows, held)
+    if not len(rows):
+        return rows
+    return rows[_follows(counts.stream, counts.ends[rows], counts.lengths[rows], first, second)]
 
 
 class TermCounts:
@@ -161,7 +181,7 @@ class TermCounts:
         self.frequencies = np.zeros(0, dtype=np.int64)
         self.segments: list[Any] = []              # scipy csc_array, documents in the order of `ids`
         self._vocabulary = _Vocabulary()
-        self._rows: dict[str, int] = {}
+        self._known: dict[str, int] | None = {}    # Id -> row; None: made when it is asked for
         self._ends: tuple[np.ndarray, np.ndarray] | None = None  # Lengths, and their running sum
 
     def __len__(self) -> int:
@@ -170,7 +190,9 @@ class TermCounts:
     @property
     def rows(self) -> Mapping[str, int]:
         "Id -> row, in the order of `ids`; read-only."
-        return MappingProxyType(self._rows)
+        if self._known is None:
+            self._known = {i: row for row, i in enumerate(self.ids)}
+        return MappingProxyType(self._known)
 
     @property
     def vocabulary(self) -> Mapping[str, int]:
@@ -190,11 +212,11 @@ class TermCounts:
         token_lists: Iterable[Sequence[str]],  # One list of tokens a document; an empty list is allowed
     ) -> None:
         "Add documents; nothing is added when anything is refused."
-        ids = _check_ids(ids, self._rows)
+        ids = _check_ids(ids, self.rows)
         columns, lengths = _columns(ids, token_lists, self._vocabulary)
         if ids:
             segment = _count(columns, lengths, len(self._vocabulary))
-            self._rows.update(zip(ids, range(len(self), len(self) + len(ids))))
+            self._known.update(zip(ids, range(len(self), len(self) + len(ids))))
             self.ids += ids
             self.stream = np.concatenate([self.stream, columns]) if self.ordered else self.stream
             self.lengths = np.concatenate([self.lengths, lengths])
@@ -208,17 +230,17 @@ class TermCounts:
         "Remove documents; nothing is removed when one is unknown."
         if isinstance(ids, str):
             raise InputError(f"ids must be a sequence of ids, got the one string {ids!r}")
-        gone = set(ids)
-        if unknown := sorted(gone - self._rows.keys()):
+        gone, rows = set(ids), self.rows
+        if unknown := sorted(gone - rows.keys()):
             raise MissingChunkError(f"the index has no document {unknown[0]!r} to remove")
         keep = np.ones(len(self), dtype=bool)
-        keep[[self._rows[i] for i in gone]] = False
+        keep[[rows[i] for i in gone]] = False
         self.segments, lost = _without(self.segments, keep)
         for less in lost:
             self._change_frequencies(-less)
         self.ids = [i for i in self.ids if i not in gone]
         self.stream = self.stream[np.repeat(keep, self.lengths)] if self.ordered else self.stream
-        self._rows = {i: row for row, i in enumerate(self.ids)}
+        self._known = None
         self.lengths = self.lengths[keep]
 
     def _change_frequencies(self, more: np.ndarray) -> None:
@@ -249,12 +271,10 @@ class TermCounts:
         self,
         first: int,       # Column of a term
         second: int,      # Column of the term after it
+        among: np.ndarray | None = None,  # Rows to look at, rising; all when None
     ) -> np.ndarray:      # Rows, rising; none where the order is not kept
         "Read which documents hold one term directly before another."
-        rows = np.intersect1d(self.posting(first)[0], self.posting(second)[0], assume_unique=True)
-        if not self.ordered or not len(rows):
-            return np.zeros(0, dtype=np.int64)
-        return rows[_follows(self.stream, self.ends[rows], self.lengths[rows], first, second)]
+        return _adjacent(self, first, second, among)
 
     def token_lists(self) -> list[list[str]]:  # In the order of `ids`
         "The documents as bags of tokens, rebuilt from the counts."
@@ -319,7 +339,7 @@ def read_counts(
     if not fits or len(out.ids) != len(out.lengths) or out.ordered and len(out.stream) != out.lengths.sum():
         raise ValueError("arrays and lists do not fit together")
     out._vocabulary = _Vocabulary({t: i for i, t in enumerate(terms)})
-    out._rows = {i: row for row, i in enumerate(out.ids)}
+    out._known = None
     out.segments = [csc_array((data, indices, indptr), shape=(len(out.ids), len(terms)))] if out.ids else []
     out.frequencies = np.diff(indptr).astype(np.int64)
     return out

@@ -24,7 +24,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
 # %% auto #0
-__all__ = ['chroma_errors', 'patiently', 'ChromaStore', 'settle', 'row_counts', 'copy_database', 'prepare', 'open_database',
+__all__ = ['chroma_errors', 'patiently', 'ChromaStore', 'row_counts', 'settle', 'copy_database', 'prepare', 'open_database',
            'keep_lease', 'close_unused']
 
 # %% ../../nbs/30_storage/chroma.ipynb #73795541
@@ -255,6 +255,7 @@ class ChromaStore(ChunkStore):
     ) -> None:
         if sum(given is not None for given in (path, url, client)) != 1:
             raise InputError("ChromaStore takes exactly one of path, url or client")
+        self.path, self.prefix = None if path is None else Path(path).resolve(), prefix
         self.client = _open_client(path, url, must_exist) if client is None else client
         self._children = _Rows(self.client, prefix + "children", "cosine")
         self._parents = _Rows(self.client, prefix + "parents", "l2")
@@ -357,21 +358,36 @@ class ChromaStore(ChunkStore):
         return self._known_dims
 
 # %% ../../nbs/30_storage/chroma.ipynb #59e0753e
-def settle(
-    store: ChromaStore,   # Of a folder, with all its rows
-) -> None:
-    "Write out what Chroma holds in its log, so that reading does not change the folder's graph."
-    for rows in (store._children, store._parents, store._outlines):
-        if rows.count():
-            patiently(rows.collection.modify, configuration={"hnsw": {"sync_threshold": 2}})
-            rows.collection.get(limit=1, include=["embeddings"])
-
-
 def row_counts(
     store: ChromaStore,
 ) -> list[int]:  # Searched chunks, other chunks, outlines
     "How many rows the collections hold."
     return [rows.count() for rows in (store._children, store._parents, store._outlines)]
+
+
+def _give_back(folder: Path) -> None:
+    "Make a database smaller where a tenth of it is free."
+    with contextlib.closing(sqlite3.connect(folder / "chroma.sqlite3", timeout=60, isolation_level=None)) as database:
+        free, pages = (database.execute(f"PRAGMA {n}_count").fetchone()[0] for n in ("freelist", "page"))
+        if 10 * free > pages:
+            database.execute("VACUUM")
+
+
+def settle(
+    store: ChromaStore,   # Of a folder, with all its rows; closed
+) -> ChromaStore:         # Of the same folder, opened anew
+    "Write out what Chroma holds in its log, so that reading does not change the folder."
+    for rows in (store._children, store._parents, store._outlines):
+        if rows.count():
+            patiently(rows.collection.modify, configuration={"hnsw": {"sync_threshold": 2}})
+    store.client.close()
+    again = ChromaStore(store.path, prefix=store.prefix, must_exist=True)
+    for rows in (again._children, again._parents, again._outlines):
+        if rows.count():
+            patiently(rows.collection.get, limit=1, include=["embeddings"])
+    patiently(_give_back, store.path)
+    return again
+
 
 # %% ../../nbs/30_storage/chroma.ipynb #52214f9e
 def copy_database(

@@ -8,11 +8,13 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers_ingest import ToyEmbedding, many, plain_words, state, text_of, update, vectors, write
 
 from ragnb.cli import main
 from ragnb.documents.span import InputError
+from ragnb.retrieval.unit_vectors import from_codes
 from ragnb.indexing.folder_index import FORMAT, Index, read_manifest
 from ragnb.indexing.update import remove_documents, update_index
 from ragnb.models.embedding import NgramEmbedding
@@ -150,6 +152,40 @@ def test_an_index_without_the_order_of_words_is_read_and_upgraded_without_a_mode
         expected = dict(zip(made.multiscale.words.ids, whole.words.sum(axis=0)))
         assert scores == pytest.approx(expected) and vectors(now) == vectors(old)
     assert update_index(source, tmp_path / "i", show_progress=False)[1].upgraded == 0
+
+
+def as_format3(folder) -> None:
+    """Give an index vectors of four bytes a number, as format 3 had them."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"format": 3}))
+    header = next(folder.glob("multiscale-*/multiscale.json"))
+    known = json.loads(header.read_text())
+    header.write_text(json.dumps(known | {"version": 2}))
+    data = header.parent / known["data"]
+    np.save(data / "vectors.npy", from_codes(np.load(data / "codes.npy")))
+    (data / "codes.npy").unlink()
+    (data / "signs.npy").unlink()
+
+
+def test_an_index_with_vectors_of_four_bytes_is_read_and_upgraded_without_a_model(tmp_path, monkeypatch):
+    source = write(tmp_path / "docs", {f"{i}.md": text_of(i) for i in range(3)})
+    made, _ = update_index(source, tmp_path / "i", show_progress=False)
+    terms, query = list(made.multiscale.tokenizer(["연차 휴가"]))[0], made.embed_model.get_query_embedding("연차 휴가")
+    whole = made.multiscale.score(terms, query, candidates=None)
+    as_format3(tmp_path / "i")
+    old = Index.open(tmp_path / "i")
+    assert old.manifest.format == 3
+    assert old.multiscale.score(terms, query, candidates=None).total == pytest.approx(whole.total)
+    asked = []
+    monkeypatch.setattr(NgramEmbedding, "embed", lambda self, texts: asked.append(texts))
+    index, report = update_index(source, tmp_path / "i", show_progress=False)
+    assert (report.upgraded, report.unchanged, asked) == (3, 3, [])
+    for now in (index, Index.open(tmp_path / "i")):
+        assert now.manifest.format == FORMAT and vectors(now) == vectors(old)
+        assert now.multiscale.score(terms, query, candidates=None).total == pytest.approx(whole.total)
+    assert update_index(source, tmp_path / "i", show_progress=False)[1].upgraded == 0
+    newest = tmp_path / "i" / f"multiscale-{index.manifest.generation}"
+    assert not list(newest.rglob("vectors.npy")) and len(list(newest.rglob("codes.npy"))) == 1
 
 
 # --- a folder that cannot be written, a full disk ---------------------------------------------------------------------

@@ -1,0 +1,66 @@
+"""What fewer numbers a vector, and fewer columns of the folded table, cost the default retrieval.
+
+    python benchmarks/embed_dims.py [--sets korquad,squad2] [--limit 200]
+
+Evidence recall of the multi-scale score at four budgets with the offline n-gram embedding, every size on the same questions, as the difference in
+points to 1,024 numbers from 16,384 columns. Vectors of the index are rounded to one byte a number, as they are always.
+"""
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from score_rules import BUDGETS, SETS, build, recalls
+
+from ragnb.chunking.units import UnitNodeParser
+from ragnb.documents.text import word_tokens_batch
+from ragnb.evaluation.datasets import load_dataset
+from ragnb.indexing.update import fit_pieces
+from ragnb.models.embedding import NgramEmbedding
+from ragnb.retrieval.multiscale import QUESTION_WORDS
+from ragnb.retrieval.multiscale_index import UnitScorer
+from ragnb.retrieval.unit_vectors import UnitVectors
+
+SIZES = {"1,024 / 16,384": (1_024, 1 << 14), "512 / 16,384": (512, 1 << 14), "512 / 8,192": (512, 1 << 13), "384 / 8,192": (384, 1 << 13), "256 / 8,192": (256, 1 << 13)}
+AT = [BUDGETS.index(b) for b in (250, 500, 1_000, 4_000)]
+
+
+def measure(name: str, limit: int, sizes: list[str]) -> None:
+    """Print one set."""
+    dataset = load_dataset(name)
+    documents = list(dataset.documents.values())
+    with tempfile.TemporaryDirectory() as work:
+        index, _ = build(dataset, "ngram", Path(work))
+    texts = [n.get_content(metadata_mode="embed") for d in documents for n in UnitNodeParser().parse(d)[0]]
+    chosen = [i for i, q in enumerate(dataset.questions) if q.evidence]
+    if limit < len(chosen):
+        chosen = sorted(np.random.default_rng(0).choice(chosen, limit, replace=False).tolist())
+    asked = [dataset.questions[i] for i in chosen]
+    tokens = [[t for t in its if t not in QUESTION_WORDS] or list(its) for its in word_tokens_batch([q.query for q in asked])]
+    base = None
+    for size in sizes:
+        model = NgramEmbedding(dims=SIZES[size][0], n_columns=SIZES[size][1]).fit(fit_pieces(documents))
+        vectors = UnitVectors.of(model.embed(texts), index.corpus.n_units, index.scales)
+        scorer = UnitScorer(index.corpus, index.words, index.titles, index.names, vectors)
+        found = np.array([np.array(recalls(index, scorer.score(t, v), q))[AT] for t, v, q in zip(tokens, model.embed([q.query for q in asked]), asked)])
+        base = found if base is None else base
+        points, error = 100 * (found - base), 196 * (found - base).mean(axis=1).std() / len(found) ** 0.5
+        cells = " ".join(f"{x:+.2f}" for x in points.mean(axis=0))
+        print(f"| {name} | {len(asked)} | {size} | {' '.join(f'{x:.3f}' for x in found.mean(axis=0))} | {cells} | {points.mean():+.2f} ± {error:.2f} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--sizes", default=";".join(list(SIZES)[:3]), help="separated by ';', the first is compared with")
+    parser.add_argument("--limit", type=int, default=200, help="questions a set")
+    args = parser.parse_args()
+    print("| set | questions | numbers / columns | recall at 250, 500, 1,000, 4,000 | points | mean |\n|---|--:|---|---|---|---|")
+    for name in args.sets.split(","):
+        measure(name, args.limit, args.sizes.split(";"))
+
+
+if __name__ == "__main__":
+    main()
