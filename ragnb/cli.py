@@ -357,14 +357,15 @@ _COMMANDS: dict[str, _Command] = {
     "remove": _Command("take documents out of an index", _add_remove, "ragnb remove hr/leave.md"),
     "eval": _Command("measure strategies on questions with gold evidence", _add_eval,
                      "ragnb eval corpus.jsonl questions.jsonl"),
-    "tune": _Command("find the settings for a folder, and write a page that says why", _add_tune, "ragnb tune my-folder"),
+    "tune": _Command("find the settings for a folder, and write a page that says why", _add_tune,
+                     "ragnb tune my-folder"),
     "questions": _Command("make questions with known evidence from documents", _add_questions,
                           "ragnb questions my-folder --out made.jsonl"),
     "demo": _Command("index the sample data, ask it, and write a page", _add_demo, "ragnb demo"),
     "completion": _Command("print what lets the Tab key complete ragnb", _add_completion,
                            'eval "$(ragnb completion bash)"'),
 }
-_FIRST: tuple[str, ...] = ("demo", "index", "ask", "trace", "chat", "serve", "tune", "eval")   # What the short help shows
+_FIRST = ("demo", "index", "ask", "trace", "chat", "serve", "tune", "eval")   # What the short help shows
 
 
 def make_parser() -> argparse.ArgumentParser:
