@@ -187,7 +187,7 @@ def test_earlier_conversations(show: Callable[..., Screen]) -> None:
     page.wait_for_function("() => document.querySelectorAll('#talks li').length === 2")
     page.locator("#talks .open", has_text=QUESTION).click()
     screen.answered(2)
-    page.wait_for_function("() => document.querySelectorAll('.turn section .doc').length >= 2")
+    page.wait_for_function("() => document.querySelectorAll('.turn:has(.doc)').length === 2")
     assert page.locator(".turn:visible").all_inner_texts() == before
     screen.keep("desk-talks")
     page.get_by_role("button", name="지우기: 밸브 점검은?").click()
