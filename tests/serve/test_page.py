@@ -141,6 +141,7 @@ def test_choose_documents_reload_and_the_keyboard_alone(show: Callable[..., Scre
     assert page.evaluate("document.activeElement.textContent") == "고른 대로 답하기"
     page.keyboard.press("Enter")
     turn = screen.answered()
+    page.wait_for_selector(".doc")
     assert "TR.md" in turn.locator(".sources").inner_text() and not page.locator(".choose").count()
     before = turn.inner_html()
     for _ in range(40):                  # to the citation, from wherever the focus is
@@ -154,6 +155,7 @@ def test_choose_documents_reload_and_the_keyboard_alone(show: Callable[..., Scre
     page.wait_for_selector("#view", state="hidden")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "출처 1 열기"
     page.reload()
+    page.wait_for_selector(".doc")
     assert screen.answered().inner_html() == before
 
 
@@ -185,7 +187,7 @@ def test_earlier_conversations(show: Callable[..., Screen]) -> None:
     page.wait_for_function("() => document.querySelectorAll('#talks li').length === 2")
     page.locator("#talks .open", has_text=QUESTION).click()
     screen.answered(2)
-    page.wait_for_function("() => document.querySelectorAll('.turn section .doc').length >= 2")
+    page.wait_for_function("() => document.querySelectorAll('.turn:has(.doc)').length === 2")
     assert page.locator(".turn:visible").all_inner_texts() == before
     screen.keep("desk-talks")
     page.get_by_role("button", name="지우기: 밸브 점검은?").click()
