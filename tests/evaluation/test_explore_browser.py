@@ -53,7 +53,7 @@ def lab(tmp_path, hr_units):
         process.wait(30)
 
 
-def test_a_question_is_typed_and_a_budget_chosen_in_jupyterlab(lab, tmp_path):
+def test_a_question_is_typed_and_a_retriever_chosen_in_jupyterlab(lab, tmp_path):
     playwright = pytest.importorskip("playwright.sync_api")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
