@@ -135,7 +135,7 @@ def print_bytes(folder: Path) -> None:
     """Bytes of an index folder by part, the largest first."""
     parts = {"data_level0.bin": "Chroma: vectors with their graph", "chroma.sqlite3": "Chroma: texts, metadata, outlines",
              "ngram_axes.npy": "embedding: axes", "ngram_overlap.npy": "embedding: overlap", "ngram_idf.npy": "embedding: weights of n-grams",
-             "vectors.npy": "units: vectors", "stream.npy": "units: words in their order"}
+             "vectors.npy": "units: vectors", "codes.npy": "units: vectors", "signs.npy": "units: vectors", "stream.npy": "units: words in their order"}
     sizes: dict[str, int] = {}
     for file in (f for f in folder.rglob("*") if f.is_file()):
         part = parts.get(file.name, "all else")
