@@ -185,10 +185,10 @@ class NgramEmbedding(LocalEmbedding):
         As in any LlamaIndex embedding.
     """
     model_name: str = "ragnb-ngram"
-    dims: int = Field(default=512, ge=8)
+    dims: int = Field(default=1024, ge=8)
     wide: tuple[int, int] = (1, 3)
     narrow: tuple[int, int] = (3, 5)
-    n_columns: int = Field(default=1 << 13, ge=256)
+    n_columns: int = Field(default=1 << 14, ge=256)
     max_fit: int = Field(default=4096, ge=1)
     power: float = Field(default=0.5, ge=0, le=1)
     idf_power: float = Field(default=1.5, ge=0)
