@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -435,9 +436,16 @@ def _cost(started: float) -> dict[str, float]:
 
 # %% ../nbs/99_cli/cli.ipynb #384304f0
 def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
-    "What was skipped, and what was read with a remark."
+    "What was skipped, and what was read with a remark; of many bad lines of one file the first three, and how many."
+    told: Counter[tuple[str, str]] = Counter()
     for problem in problems[:most]:
-        print(f"{'skipped' if problem.n else 'note:'} {problem}", file=sys.stderr)
+        file, _, line = problem.where.rpartition(":")
+        told[kind := (file if line.isdigit() else problem.where, problem.what)] += 1
+        if told[kind] <= 3:
+            print(f"{'skipped' if problem.n else 'note:'} {problem}", file=sys.stderr)
+    for (file, what), n in told.items():
+        if n > 3:
+            print(f"skipped {file}: {n - 3:,} more records: {what}", file=sys.stderr)
     if len(problems) > most:
         print(f"skipped … and {len(problems) - most:,} more", file=sys.stderr)
 

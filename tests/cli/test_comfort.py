@@ -168,3 +168,12 @@ def test_stages_are_named_on_a_terminal_only(monkeypatch, place, tmp_path):
         monkeypatch.setattr("sys.stderr", stream())
         assert main(["index", str(place / "data/corpus"), "--index", str(tmp_path / "i"), *quiet]) == 0
         assert ("ragnb: read " in sys.stderr.getvalue()) is told
+
+
+def test_many_bad_lines_of_a_file_are_three_and_a_count(capsys):
+    from ragnb.documents.files import Problem
+    many = [Problem(f"a.jsonl:{n}", "no text") for n in range(1, 51)]
+    cli._print_problems([*many, Problem("b.png", "not read"), Problem("a.jsonl:60", "not JSON")])
+    assert capsys.readouterr().err.splitlines() == [
+        "skipped a.jsonl:1: no text", "skipped a.jsonl:2: no text", "skipped a.jsonl:3: no text", "skipped b.png: not read",
+        "skipped a.jsonl:60: not JSON", "skipped a.jsonl: 47 more records: no text"]
