@@ -438,16 +438,17 @@ def _cost(started: float) -> dict[str, float]:
 def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
     "What was skipped, and what was read with a remark; of many bad lines of one file the first three, and how many."
     told: Counter[tuple[str, str]] = Counter()
-    for problem in problems[:most]:
+    lines = []
+    for problem in problems:
         file, _, line = problem.where.rpartition(":")
         told[kind := (file if line.isdigit() else problem.where, problem.what)] += 1
         if told[kind] <= 3:
-            print(f"{'skipped' if problem.n else 'note:'} {problem}", file=sys.stderr)
-    for (file, what), n in told.items():
-        if n > 3:
-            print(f"skipped {file}: {n - 3:,} more records: {what}", file=sys.stderr)
-    if len(problems) > most:
-        print(f"skipped … and {len(problems) - most:,} more", file=sys.stderr)
+            lines.append(f"{'skipped' if problem.n else 'note:'} {problem}")
+    lines += [f"skipped {file}: {n - 3:,} more records: {what}" for (file, what), n in told.items() if n > 3]
+    for line in lines[:most]:
+        print(line, file=sys.stderr)
+    if len(lines) > most:
+        print(f"skipped … and {len(lines) - most:,} more", file=sys.stderr)
 
 def _print_report(report: Any) -> None:
     "What an update did, and what it skipped."

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -126,6 +127,18 @@ def _scored(hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     "The hits that have anything to do with the question, where there are such."
     return [h for h in hits if h.score != 0] or list(hits)
 
+
+def _wider(retriever: BaseRetriever, top_k: int) -> BaseRetriever:
+    "A copy of a retriever that finds at least so many, as do those in it."
+    wider, own = copy.copy(retriever), vars(retriever)
+    if isinstance(own.get("top_k"), int):
+        wider.top_k = max(top_k, own["top_k"])
+    if isinstance(own.get("retriever"), BaseRetriever):
+        wider.retriever = _wider(own["retriever"], top_k)
+    if isinstance(own.get("members"), dict):
+        wider.members = {name: _wider(member, top_k) for name, member in own["members"].items()}
+    return wider
+
 # %% ../../nbs/85_agent/library.ipynb #91636696
 class Library:
     """One index, or several collections that are asked together.
@@ -196,13 +209,14 @@ class Library:
         fields = ("title", "doc_type", "equipment", "collection")
         return [{"id": i} | {f: str(o.metadata.get(f) or "") for f in fields} for i, o in outlines.items()]
 
-    def _find(self, name: str, query: str, where: Any, documents: Sequence[str] | None) -> list[NodeWithScore]:
+    def _find(self, name: str, query: str, top_k: int, where: Any,
+              documents: Sequence[str] | None) -> list[NodeWithScore]:
         "Search one collection."
         pipeline, inner = self.pipelines[name], _inner(documents, name)
         if inner == []:
             return []
         wanted = [w for w in (where, None if inner is None else {"doc_id": inner}) if w is not None]
-        retriever = filtered_retriever(pipeline.retriever, wanted or None)
+        retriever = _wider(filtered_retriever(pipeline.retriever, wanted or None), top_k)
         hits = _scored(replace(pipeline, retriever=retriever).find(query).hits)
         return [NodeWithScore(node=_named_node(h.node, name), score=h.score) for h in hits] if name else hits
 
@@ -215,7 +229,7 @@ class Library:
         queries : sequence of str
             None of them empty; the first is the question.
         top_k : int
-            Hits returned, >= 1.
+            Hits returned, >= 1; collections are asked for as many, also where they find fewer by themselves.
         where : dict, str, list or MetadataFilters, optional
             Narrows the filter of the library.
         documents, collections : sequence of str, optional
@@ -236,7 +250,7 @@ class Library:
         if unknown := [name for name in names if name not in self.pipelines]:
             raise InputError(f"no collection {unknown[0]!r}: there are {', '.join(self.collections) or 'none'}")
         asked = [(name, check_question(q)) for q in dict.fromkeys(queries) for name in names]
-        done = await asyncio.gather(*(asyncio.to_thread(self._find, name, q, where, documents) for name, q in asked),
+        done = await asyncio.gather(*(asyncio.to_thread(self._find, name, q, top_k, where, documents) for name, q in asked),
                                     return_exceptions=True)
         results = {key: hits for key, hits in zip(asked, done) if isinstance(hits, list)}
         events = tuple(error_event(e) for e in done if isinstance(e, Exception))

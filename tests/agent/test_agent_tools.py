@@ -83,6 +83,15 @@ def test_direction_and_count(library: Library) -> None:
         assert addresses(tools.get_neighbor_chunks("rules.md", 10, direction, 2)) == [f"<자료 rules.md | chunk {i}" for i in wanted]
 
 
+def test_searching_again_goes_on_to_the_end(hr_units, hr_chunks) -> None:
+    from ragnb.pipeline.pipeline import Pipeline
+    for index in (hr_units, hr_chunks):
+        tools = ReadingTools(Library({"": Pipeline.from_index(index, policy="doc_type", top_k=20)}), budget=10**6, most_calls=12)
+        for n in range(1, 11):
+            tools.search("연차는 며칠인가요?", 5)
+            assert len(tools.read) == 5 * n, "what was found first is not all that there is"
+
+
 def test_a_section_and_a_page(tmp_path: Path) -> None:
     pages = ["첫 쪽이다. 배기를 본다.", "둘째 쪽이다. 밸브를 본다."]
     from ragnb.documents.files import read_documents

@@ -1,0 +1,142 @@
+"""Reading on with the agent's tools beside one-shot retrieval, at the same total budget of characters.
+
+Run: python benchmarks/reading_on.py [--sets sample,tydiqa_ko] [--limit 150] [--budgets 1000 2000 4000] [--cuts .25 .5]
+
+A model would decide what to read; here rules stand for it, so that the worth of reading on is measured without the worth of a model:
+
+    one shot     the default pipeline, once
+    search       the tools, searching only: five chunks, then the next five, until the budget is used
+    read on c    five chunks; then, while a chunk at an edge of what was read holds at least the share c of the question's words, its neighbor beyond
+                 that edge; when no edge does, the next five. It sees the question and the text that it was given, nothing else
+    gold         the same tools in the hands of somebody who knows where the evidence is: an upper bound of reading on, not a policy
+
+Of the sample, the questions whose evidence stands in two places or more, all of which are needed. No chunk is read twice (asserted).
+"""
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from ragnb.agent.library import Library
+from ragnb.agent.tools import ReadingTools
+from ragnb.documents.span import Address, covering, parse_address
+from ragnb.documents.text import word_tokens_batch
+from ragnb.evaluation.comparison import compare
+from ragnb.evaluation.datasets import Dataset, load_dataset, Question
+from ragnb.evaluation.measures import evaluate
+from ragnb.indexing.folder_index import Index
+from ragnb.indexing.update import index_documents
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.retrieval.multiscale import QUESTION_WORDS
+
+SAMPLE = Path(__file__).resolve().parents[1] / "data"
+Wish = tuple[Address, str]     # A chunk that was read, and the direction beyond it
+
+
+def edges(tools: ReadingTools) -> list[Wish]:
+    """Both ends of each run of chunks that was read, best run first."""
+    read = set(tools.read)
+    found = []
+    for address in map(parse_address, tools.read):
+        for direction, step in (("before", -1), ("after", 1)):
+            beyond = address.index + step
+            if beyond >= 0 and str(Address(address.doc_id, address.level, beyond)) not in read:
+                found.append((address, direction))
+    return found
+
+
+def read_with(tools: ReadingTools, question: str, wanted: Callable[[ReadingTools], Wish | None]) -> None:
+    """Search, read on where it is wanted, search again, until nothing more is given."""
+    tools.reset()
+    done: set[Wish] = set()
+    while not tools.exhausted:
+        before = len(tools.read)
+        wish = wanted(tools) if tools.read else None
+        if wish is not None and wish not in done:
+            done.add(wish)
+            tools.get_neighbor_chunks(wish[0].doc_id, wish[0].index, wish[1], 1)
+        else:
+            tools.search(question, 5)
+            if len(tools.read) == before:
+                break
+    assert sum(map(len, tools.read.values())) <= tools.budget
+
+
+def by_words(question: str, cut: float) -> Callable[[ReadingTools], Wish | None]:
+    """Read on beside a chunk that holds enough of the question's words."""
+    words = {t for t in next(iter(word_tokens_batch([question]))) if t not in QUESTION_WORDS}
+    shares: dict[str, float] = {}
+    tried: set[Wish] = set()
+
+    def wanted(tools: ReadingTools) -> Wish | None:
+        fresh = [a for a in tools.read if a not in shares]
+        for address, tokens in zip(fresh, word_tokens_batch([tools.read[a] for a in fresh])):
+            shares[address] = len(words & set(tokens)) / max(1, len(words))
+        good = [(shares[str(a)], (a, d)) for a, d in edges(tools) if shares[str(a)] >= cut and (a, d) not in tried]
+        if not good:
+            return None
+        best = max(good, key=lambda x: x[0])[1]
+        tried.add(best)
+        return best
+    return wanted
+
+
+def by_gold(question: Question) -> Callable[[ReadingTools], Wish | None]:
+    """Read on towards evidence that is at most ten chunks away."""
+    def wanted(tools: ReadingTools) -> Wish | None:
+        for address, direction in edges(tools):
+            spans = tools.library.store.get_outlines([address.doc_id]).found[address.doc_id].levels[address.level]
+            reach = range(address.index + 1, address.index + 11) if direction == "after" else range(address.index - 10, address.index)
+            held = {i for e in question.evidence if e.doc_id == address.doc_id for i in covering(spans, e.span)}
+            if any(i in held and str(Address(address.doc_id, address.level, i)) not in tools.read for i in reach):
+                return address, direction
+        return None
+    return wanted
+
+
+def measure(name: str, dataset: Dataset, budgets: list[int], cuts: list[float]) -> None:
+    """Print one set."""
+    asked = {q.query: q for q in dataset.questions}
+    with tempfile.TemporaryDirectory() as folder:
+        index, _ = index_documents(list(dataset.documents.values()), folder, show_progress=False)
+        library = Library.open(folder)
+        for budget in budgets:
+            tools = ReadingTools(library, budget=budget, most_calls=200)
+            pipeline = Pipeline.from_index(Index.open(folder), budget=budget)
+
+            def reading(choose: Callable[[str], Callable[[ReadingTools], Wish | None]]):
+                def rank(question: str):
+                    read_with(tools, question, choose(question))
+                    return tools.passages()
+                return rank
+            ways = {"one shot": lambda q: pipeline.ask(q).passages, "search": reading(lambda q: lambda tools: None)}
+            ways |= {f"read on {cut:g}": reading(lambda q, cut=cut: by_words(q, cut)) for cut in cuts}
+            ways["gold"] = reading(lambda q: by_gold(asked[q]))
+            results = {way: evaluate(rank, dataset.questions, (budget,)) for way, rank in ways.items()}
+            for way, result in results.items():
+                test = compare(results["one shot"], result).test(budget=budget)
+                told = "" if way == "one shot" else f"{test.difference:+.3f} [{test.ci[0]:+.3f}, {test.ci[1]:+.3f}]"
+                print(f"| {name} | {len(dataset.questions)} | {budget:,} | {way} | {result.mean(budget=budget):.3f} | {told} |", flush=True)
+
+
+def main() -> None:
+    """Print one table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default="sample,tydiqa_ko")
+    parser.add_argument("--limit", type=int, default=150, help="questions a set")
+    parser.add_argument("--budgets", nargs="*", type=int, default=[1_000, 2_000, 4_000])
+    parser.add_argument("--cuts", nargs="*", type=float, default=[0.25, 0.5])
+    args = parser.parse_args()
+    print("| set | questions | budget | reader | evidence recall | to one shot |\n|---|--:|--:|---|--:|---|")
+    for name in args.sets.split(","):
+        dataset = load_dataset(SAMPLE if name == "sample" else name)
+        if name == "sample":
+            two = [q for q in dataset.questions if q.mode == "all" and len(q.evidence) > 1]
+            dataset = type(dataset)(dataset.name, dataset.documents, two)
+        measure(name, dataset.limit(args.limit), args.budgets, args.cuts)
+
+
+if __name__ == "__main__":
+    main()
