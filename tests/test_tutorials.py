@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from strategies import SLOW
+
 ROOT = Path(__file__).resolve().parent.parent
 TUTORIALS = sorted((ROOT / "nbs/tutorials").glob("*.ipynb"))
 RUN = """
@@ -152,7 +154,7 @@ def test_a_tutorial_runs_on_another_folder(notebook, folder):
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("notebook", TUTORIALS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("notebook", TUTORIALS if SLOW else TUTORIALS[::3], ids=lambda p: p.stem)
 def test_a_tutorial_runs_on_a_folder_without_structure(notebook, tmp_path):
     """One short text: no heading, table, law or question can be made of it."""
     needs(notebook)

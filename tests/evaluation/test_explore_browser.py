@@ -62,7 +62,7 @@ def test_a_question_is_typed_and_a_retriever_chosen_in_jupyterlab(lab, tmp_path)
     with playwright.sync_playwright() as p:
         browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 1500})
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(180_000)
         page.goto(lab)
         page.locator(".jp-Notebook .jp-Cell .cm-content").first.click()
         page.keyboard.press("Shift+Enter")
