@@ -33,10 +33,11 @@ from ragnb.retrieval.multiscale import QUESTION_WORDS
 
 SAMPLE = Path(__file__).resolve().parents[1] / "data"
 Wish = tuple[Address, str]     # A chunk that was read, and the direction beyond it
+Choose = Callable[[ReadingTools, list[Wish]], "Wish | None"]   # Of the edges that were not tried yet; None: search again
 
 
 def edges(tools: ReadingTools) -> list[Wish]:
-    """Both ends of each run of chunks that was read, best run first."""
+    """Both ends of each run of chunks that was read, in the order of reading."""
     read = set(tools.read)
     found = []
     for address in map(parse_address, tools.read):
@@ -47,14 +48,14 @@ def edges(tools: ReadingTools) -> list[Wish]:
     return found
 
 
-def read_with(tools: ReadingTools, question: str, wanted: Callable[[ReadingTools], Wish | None]) -> None:
+def read_with(tools: ReadingTools, question: str, wanted: Choose) -> None:
     """Search, read on where it is wanted, search again, until nothing more is given."""
     tools.reset()
     done: set[Wish] = set()
     while not tools.exhausted:
         before = len(tools.read)
-        wish = wanted(tools) if tools.read else None
-        if wish is not None and wish not in done:
+        wish = wanted(tools, [edge for edge in edges(tools) if edge not in done])
+        if wish is not None:
             done.add(wish)
             tools.get_neighbor_chunks(wish[0].doc_id, wish[0].index, wish[1], 1)
         else:
@@ -64,29 +65,24 @@ def read_with(tools: ReadingTools, question: str, wanted: Callable[[ReadingTools
     assert sum(map(len, tools.read.values())) <= tools.budget
 
 
-def by_words(question: str, cut: float) -> Callable[[ReadingTools], Wish | None]:
+def by_words(question: str, cut: float) -> Choose:
     """Read on beside a chunk that holds enough of the question's words."""
     words = {t for t in next(iter(word_tokens_batch([question]))) if t not in QUESTION_WORDS}
     shares: dict[str, float] = {}
-    tried: set[Wish] = set()
 
-    def wanted(tools: ReadingTools) -> Wish | None:
+    def wanted(tools: ReadingTools, open_edges: list[Wish]) -> Wish | None:
         fresh = [a for a in tools.read if a not in shares]
         for address, tokens in zip(fresh, word_tokens_batch([tools.read[a] for a in fresh])):
             shares[address] = len(words & set(tokens)) / max(1, len(words))
-        good = [(shares[str(a)], (a, d)) for a, d in edges(tools) if shares[str(a)] >= cut and (a, d) not in tried]
-        if not good:
-            return None
-        best = max(good, key=lambda x: x[0])[1]
-        tried.add(best)
-        return best
+        good = [edge for edge in open_edges if shares[str(edge[0])] >= cut]
+        return max(good, key=lambda edge: shares[str(edge[0])], default=None)
     return wanted
 
 
-def by_gold(question: Question) -> Callable[[ReadingTools], Wish | None]:
+def by_gold(question: Question) -> Choose:
     """Read on towards evidence that is at most ten chunks away."""
-    def wanted(tools: ReadingTools) -> Wish | None:
-        for address, direction in edges(tools):
+    def wanted(tools: ReadingTools, open_edges: list[Wish]) -> Wish | None:
+        for address, direction in open_edges:
             spans = tools.library.store.get_outlines([address.doc_id]).found[address.doc_id].levels[address.level]
             reach = range(address.index + 1, address.index + 11) if direction == "after" else range(address.index - 10, address.index)
             held = {i for e in question.evidence if e.doc_id == address.doc_id for i in covering(spans, e.span)}
@@ -106,12 +102,12 @@ def measure(name: str, dataset: Dataset, budgets: list[int], cuts: list[float]) 
             tools = ReadingTools(library, budget=budget, most_calls=200)
             pipeline = Pipeline.from_index(Index.open(folder), budget=budget)
 
-            def reading(choose: Callable[[str], Callable[[ReadingTools], Wish | None]]):
+            def reading(choose: Callable[[str], Choose]):
                 def rank(question: str):
                     read_with(tools, question, choose(question))
                     return tools.passages()
                 return rank
-            ways = {"one shot": lambda q: pipeline.ask(q).passages, "search": reading(lambda q: lambda tools: None)}
+            ways = {"one shot": lambda q: pipeline.ask(q).passages, "search": reading(lambda q: lambda tools, open_edges: None)}
             ways |= {f"read on {cut:g}": reading(lambda q, cut=cut: by_words(q, cut)) for cut in cuts}
             ways["gold"] = reading(lambda q: by_gold(asked[q]))
             results = {way: evaluate(rank, dataset.questions, (budget,)) for way, rank in ways.items()}

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,20 @@ def run(capsys):
             code = end.code
         return (code, *capsys.readouterr())
     return run
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A real Chromium, driven by playwright; without one the test fails. `RAGNB_CHROMIUM` names another than that on the path."""
+    from playwright.sync_api import sync_playwright
+    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
+    path = os.environ.get("RAGNB_CHROMIUM") or next(found, None)
+    if not path:
+        pytest.fail("no Chromium: install it (Debian: apt install chromium), or set RAGNB_CHROMIUM to one")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

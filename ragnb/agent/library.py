@@ -250,8 +250,8 @@ class Library:
         if unknown := [name for name in names if name not in self.pipelines]:
             raise InputError(f"no collection {unknown[0]!r}: there are {', '.join(self.collections) or 'none'}")
         asked = [(name, check_question(q)) for q in dict.fromkeys(queries) for name in names]
-        done = await asyncio.gather(*(asyncio.to_thread(self._find, name, q, top_k, where, documents) for name, q in asked),
-                                    return_exceptions=True)
+        searches = [asyncio.to_thread(self._find, name, q, top_k, where, documents) for name, q in asked]
+        done = await asyncio.gather(*searches, return_exceptions=True)
         results = {key: hits for key, hits in zip(asked, done) if isinstance(hits, list)}
         events = tuple(error_event(e) for e in done if isinstance(e, Exception))
         found_by = Counter({q: 0 for q in queries})

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -53,43 +52,38 @@ def lab(tmp_path, hr_units):
         process.wait(30)
 
 
-def test_a_question_is_typed_and_a_retriever_chosen_in_jupyterlab(lab, tmp_path):
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.fail("no Chromium on this machine: apt install chromium")
+def test_a_question_is_typed_and_a_retriever_chosen_in_jupyterlab(chromium, lab, tmp_path):
+    from playwright.sync_api import TimeoutError
     shots = Path(os.environ.get("RAGNB_SHOTS", tmp_path))
-    with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1200, "height": 1500})
-        page.set_default_timeout(180_000)
-        page.goto(lab)
-        field = page.locator("input[placeholder='질문 / question']")
-        for _ in range(10):                            # a cell that is run before the kernel is there is not run at all
-            page.locator(".jp-Notebook .jp-Cell .cm-content").first.click()
-            page.keyboard.press("Shift+Enter")
-            try:
-                field.wait_for(timeout=30_000)
-                break
-            except playwright.TimeoutError:
-                continue
-        page.get_by_text("passages,").first.wait_for()
-        page.screenshot(path=str(shots / "explore-1.png"))
-        field.fill("입사 1년차 직원의 연차는 며칠인가요?")
-        field.press("Enter")
-        page.locator(".rt h3", has_text="입사 1년차").wait_for()
-        cards = page.locator(".widget-html b", has_text="passages,")
-        before = cards.all_inner_texts()
-        page.locator(".jupyter-widgets select").first.select_option("bm25")
-        page.wait_for_function("old => [...document.querySelectorAll('.widget-html b')].map(b => b.innerText)"
-                               ".filter(t => t.includes('passages,')).join() !== old", arg=",".join(before))
-        page.get_by_role("button", name="B", exact=True).click()
-        page.get_by_role("button", name="Ask").click()
-        page.wait_for_timeout(1_500)
-        page.screenshot(path=str(shots / "explore-2.png"))
-        assert cards.all_inner_texts() != before
-        boxes = page.locator(".rt .wide")
-        for n in range(boxes.count()):                 # tables stay inside their boxes
-            inner = boxes.nth(n).evaluate("b => [...b.querySelectorAll('td')].every(t => t.scrollWidth <= t.clientWidth + 1)")
-            assert inner, "a cell is wider than its column"
-        browser.close()
+    page = chromium.new_page(viewport={"width": 1200, "height": 1500})
+    page.set_default_timeout(180_000)
+    page.goto(lab)
+    field = page.locator("input[placeholder='질문 / question']")
+    for _ in range(10):                            # a cell that is run before the kernel is there is not run at all
+        page.locator(".jp-Notebook .jp-Cell .cm-content").first.click()
+        page.keyboard.press("Shift+Enter")
+        try:
+            field.wait_for(timeout=30_000)
+            break
+        except TimeoutError:
+            continue
+    page.get_by_text("passages,").first.wait_for()
+    page.screenshot(path=str(shots / "explore-1.png"))
+    field.fill("입사 1년차 직원의 연차는 며칠인가요?")
+    field.press("Enter")
+    page.locator(".rt h3", has_text="입사 1년차").wait_for()
+    cards = page.locator(".widget-html b", has_text="passages,")
+    before = cards.all_inner_texts()
+    page.locator(".jupyter-widgets select").first.select_option("bm25")
+    page.wait_for_function("old => [...document.querySelectorAll('.widget-html b')].map(b => b.innerText)"
+                           ".filter(t => t.includes('passages,')).join() !== old", arg=",".join(before))
+    page.get_by_role("button", name="B", exact=True).click()
+    page.get_by_role("button", name="Ask").click()
+    page.wait_for_timeout(1_500)
+    page.screenshot(path=str(shots / "explore-2.png"))
+    assert cards.all_inner_texts() != before
+    boxes = page.locator(".rt .wide")
+    for n in range(boxes.count()):                 # tables stay inside their boxes
+        inner = boxes.nth(n).evaluate("b => [...b.querySelectorAll('td')].every(t => t.scrollWidth <= t.clientWidth + 1)")
+        assert inner, "a cell is wider than its column"
+    page.close()

@@ -109,24 +109,18 @@ def test_tune_and_eval_write_the_page(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.browser
-def test_the_page_in_chromium(tmp_path, measured):
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium on this machine")
-    with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        colours = {}
-        for scheme in ("light", "dark"):
-            page = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
-            asked, told = [], []
-            page.on("request", lambda request: asked.append(request.url))
-            page.on("console", lambda message: told.append(message.text))
-            page.goto(measured[2].as_uri())
-            page.locator("details.question").first.locator("summary").first.click()
-            page.locator("details.trace").first.wait_for(state="visible")
-            assert page.evaluate("document.documentElement.scrollWidth") == 390
-            assert [url for url in asked if not url.startswith("file:")] == [] and told == []
-            colours[scheme] = page.evaluate("getComputedStyle(document.querySelector('.rr')).backgroundColor")
-        browser.close()
+def test_the_page_in_chromium(chromium, measured):
+    colours = {}
+    for scheme in ("light", "dark"):
+        page = chromium.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+        asked, told = [], []
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: told.append(message.text))
+        page.goto(measured[2].as_uri())
+        page.locator("details.question").first.locator("summary").first.click()
+        page.locator("details.trace").first.wait_for(state="visible")
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        assert [url for url in asked if not url.startswith("file:")] == [] and told == []
+        colours[scheme] = page.evaluate("getComputedStyle(document.querySelector('.rr')).backgroundColor")
+        page.close()
     assert colours["light"] != colours["dark"]

@@ -1,11 +1,10 @@
 """The page in a real Chromium: steps, choices, citations, reload, pictures, phone, dark, keyboard, hostile text, a model that is down.
 
-`RAGNB_CHROMIUM` names the browser (default: `chromium` on the path). With `RAGNB_SCREENSHOTS=DIR` pictures are kept there.
+With `RAGNB_SCREENSHOTS=DIR` pictures are kept there.
 """
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,19 +20,6 @@ PARACHUTE = "낙하산 점검은 언제 하나요?"
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("page") / "world")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
-    path = os.environ.get("RAGNB_CHROMIUM") or next(found, None)
-    if not path:
-        pytest.fail("no Chromium: install it (Debian: apt install chromium), or set RAGNB_CHROMIUM to one")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        yield browser
-        browser.close()
 
 
 class Screen:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -45,28 +44,13 @@ def base(site: Path) -> Iterator[str]:
     server.shutdown()
 
 
-def installed() -> str | None:
-    """The Chromium of this machine; None for the one that playwright has installed."""
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=installed(), args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
 @pytest.fixture
-def opened(browser: object, base: str) -> Iterator[object]:
+def opened(chromium: object, base: str) -> Iterator[object]:
     """A function from width and colours to a page that notes errors and requests to other hosts."""
     contexts = []
 
     def make(width: int = 1440, scheme: str = "light") -> object:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
         page.wrong = []

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 from tools.docs import __main__ as docs  # noqa: E402
 from tools.docs import assets, check, config, pages, prose, reference, signatures, words  # noqa: E402
+from tools.readme import joined  # noqa: E402
 
 PIXEL = base64.b64encode(b"\x89PNG picture").decode()
 
@@ -323,7 +324,7 @@ def test_vendored_files_are_what_the_list_says(tmp_path: Path) -> None:
 
 def test_every_name_of_the_design_documents_is_on_its_page() -> None:
     cells = json.loads((ROOT / "nbs/studies/from_design.ipynb").read_text(encoding="utf-8"))["cells"]
-    page = "\n".join(prose.joined(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    page = "\n".join(joined(c["source"]) for c in cells if c["cell_type"] == "markdown")
     names = """ChunkExpander NoopChunkExpander NeighborChunkExpander AdaptiveChunkExpander _calculate_window _merge_results NEIGHBOR_WINDOW
     MAX_EXPANDED_RESULTS opensearch_client index_name window max_results is_neighbor NeighborChunkTool get_neighbor_chunks
     ContextBuilder SimpleContextBuilder RankedContextBuilder DebugContextBuilder _reorder_for_attention reorder include_score file_name

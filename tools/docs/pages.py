@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .prose import Link, fenced, indented, joined, linker, markdown, outside
+from ..readme import joined
+from .prose import Link, fenced, indented, linker, markdown, outside
 from .signatures import Symbol, symbols
 
 OPEN_LINES = 30  # A cell marked `exports` is shown open up to this many lines

@@ -5,6 +5,8 @@ import posixpath
 import re
 from collections.abc import Callable
 
+from ..readme import fenced as fence
+
 KINDS = {"note": "note", "tip": "tip", "important": "info", "warning": "warning", "caution": "danger"}
 FENCED = re.compile(r"(^(`{3,}|~{3,}).*?^\2`*[ \t]*$)", flags=re.M | re.S)
 CALLOUT = re.compile(r"(?:\*\*(Note|Tip|Important|Warning|Caution)\.?\*\*"
@@ -12,13 +14,6 @@ CALLOUT = re.compile(r"(?:\*\*(Note|Tip|Important|Warning|Caution)\.?\*\*"
 ITEM = re.compile(r"(\s{0,3})([-*+]|\d+\.)\s")
 
 Link = Callable[[str], "str | None"]  # A target as written -> as the page needs it; None: no link
-
-
-def joined(
-    text: str | list[str],  # As notebooks store it
-) -> str:
-    "A notebook's text as one string."
-    return text if isinstance(text, str) else "".join(text)
 
 
 def indented(
@@ -33,11 +28,8 @@ def fenced(
     language: str,      # What to call it
     css: str = "",      # A class of the block
 ) -> str:
-    "Put text in a fence longer than any it holds."
-    ticks = "`" * max(3, 1 + max(map(len, re.findall(r"`{3,}", text)), default=0))
-    text = re.sub(r"\x1b\[[0-9;]*m", "", text).rstrip()
-    head = f"{ticks} {{ .{language} .{css} }}" if css else f"{ticks}{language}"
-    return f"{head}\n{text}\n{ticks}"
+    "Put text in a fence longer than any it holds, of a class of its own where that is wanted."
+    return fence(text, f" {{ .{language} .{css} }}" if css else language)
 
 
 def outside(
