@@ -1,13 +1,14 @@
 """Reading on with the agent's tools beside one-shot retrieval, at the same total budget of characters.
 
-Run: python benchmarks/reading_on.py [--sets sample,tydiqa_ko] [--limit 150] [--budgets 1000 2000 4000] [--cuts .25 .5]
+Run: python benchmarks/reading_on.py [--sets sample,tydiqa_ko] [--limit 150] [--budgets 1000 2000 4000] [--cuts .3 .45]
 
 A model would decide what to read; here rules stand for it, so that the worth of reading on is measured without the worth of a model:
 
     one shot     the default pipeline, once
     search       the tools, searching only: five chunks, then the next five, until the budget is used
-    read on c    five chunks; then, while a chunk at an edge of what was read holds at least the share c of the question's words, its neighbor beyond
-                 that edge; when no edge does, the next five. It sees the question and the text that it was given, nothing else
+    read on c    five chunks; then, while a chunk at an edge of what was read holds at least the share c of the question's words, rare
+                 ones counting more, its neighbor beyond that edge; when no edge does, the next five. It sees the question, the text that it
+                 was given, and how rare words are
     gold         the same tools in the hands of somebody who knows where the evidence is: an upper bound of reading on, not a policy
 
 Of the sample, the questions whose evidence stands in two places or more, all of which are needed. No chunk is read twice (asserted).
@@ -16,7 +17,9 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
+from math import log
 from pathlib import Path
 
 from ragnb.agent.library import Library
@@ -65,15 +68,24 @@ def read_with(tools: ReadingTools, question: str, wanted: Choose) -> None:
     assert sum(map(len, tools.read.values())) <= tools.budget
 
 
-def by_words(question: str, cut: float) -> Choose:
+def weights(library: Library) -> dict[str, float]:
+    """How rare each word is among the chunks, as BM25 counts it."""
+    texts = [text for _, text in library.store.texts("u")]
+    counts = Counter(t for tokens in word_tokens_batch(texts) for t in set(tokens))
+    return {t: log(1 + (len(texts) - c + 0.5) / (c + 0.5)) for t, c in counts.items()}
+
+
+def by_words(question: str, cut: float, weight: Mapping[str, float]) -> Choose:
     """Read on beside a chunk that holds enough of the question's words."""
     words = {t for t in next(iter(word_tokens_batch([question]))) if t not in QUESTION_WORDS}
+    most = max(weight.values())
+    total = sum(weight.get(t, most) for t in words) or 1.0
     shares: dict[str, float] = {}
 
     def wanted(tools: ReadingTools, open_edges: list[Wish]) -> Wish | None:
         fresh = [a for a in tools.read if a not in shares]
         for address, tokens in zip(fresh, word_tokens_batch([tools.read[a] for a in fresh])):
-            shares[address] = len(words & set(tokens)) / max(1, len(words))
+            shares[address] = sum(weight.get(t, most) for t in words & set(tokens)) / total
         good = [edge for edge in open_edges if shares[str(edge[0])] >= cut]
         return max(good, key=lambda edge: shares[str(edge[0])], default=None)
     return wanted
@@ -98,6 +110,7 @@ def measure(name: str, dataset: Dataset, budgets: list[int], cuts: list[float]) 
     with tempfile.TemporaryDirectory() as folder:
         index, _ = index_documents(list(dataset.documents.values()), folder, show_progress=False)
         library = Library.open(folder)
+        weight = weights(library)
         for budget in budgets:
             tools = ReadingTools(library, budget=budget, most_calls=200)
             pipeline = Pipeline.from_index(Index.open(folder), budget=budget)
@@ -108,7 +121,7 @@ def measure(name: str, dataset: Dataset, budgets: list[int], cuts: list[float]) 
                     return tools.passages()
                 return rank
             ways = {"one shot": lambda q: pipeline.ask(q).passages, "search": reading(lambda q: lambda tools, open_edges: None)}
-            ways |= {f"read on {cut:g}": reading(lambda q, cut=cut: by_words(q, cut)) for cut in cuts}
+            ways |= {f"read on {cut:g}": reading(lambda q, cut=cut: by_words(q, cut, weight)) for cut in cuts}
             ways["gold"] = reading(lambda q: by_gold(asked[q]))
             results = {way: evaluate(rank, dataset.questions, (budget,)) for way, rank in ways.items()}
             for way, result in results.items():
@@ -123,7 +136,7 @@ def main() -> None:
     parser.add_argument("--sets", default="sample,tydiqa_ko")
     parser.add_argument("--limit", type=int, default=150, help="questions a set")
     parser.add_argument("--budgets", nargs="*", type=int, default=[1_000, 2_000, 4_000])
-    parser.add_argument("--cuts", nargs="*", type=float, default=[0.25, 0.5])
+    parser.add_argument("--cuts", nargs="*", type=float, default=[0.3, 0.45])
     args = parser.parse_args()
     print("| set | questions | budget | reader | evidence recall | to one shot |\n|---|--:|--:|---|--:|---|")
     for name in args.sets.split(","):

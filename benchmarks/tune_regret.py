@@ -4,7 +4,7 @@
 
 Each set is written as a folder of text files. Half of its questions are for tuning, the other half measures. Regret at a budget is the evidence recall of the
 strategy that is best there on the measuring half, minus that of the strategy chosen; the best is picked by what it is measured with, so even a perfect choice has
-a regret above 0. "without" leaves the default out of the grid.
+a regret above 0. "without" leaves the default out of the grid. "each" takes the choice for each budget alone, "all" that over all budgets.
 """
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def write_folder(
 
 
 def regrets(
-    name: str,             # Of the strategy chosen
+    names: Sequence[str],  # The strategy chosen for each budget
     other: Sequence[Run],  # On the measuring half
 ) -> list[tuple[float, str]]:  # For each budget: regret, name of the best strategy there
     "What the choice loses at each budget."
     out = []
-    for budget in BUDGETS:
+    for name, budget in zip(names, BUDGETS):
         recalls = {r.strategy.name: r.evaluation.mean(budget=budget) for r in other}
         best = max(recalls, key=recalls.__getitem__)
         out.append((recalls[best] - recalls[name], best))
@@ -93,10 +93,11 @@ def measure(
     other = run_strategies(RunPlan(rest, **place), tuning_grid(), show_progress=args.progress)
     for way, result in tuned.items():
         for grid, runs, seen in (("whole", result.runs, other), ("without", result.runs[1:], other[1:])):
-            choice = choose(runs)
-            shown = [f"{r:.3f}" + ("" if r <= 0.01 else f" ({best})") for r, best in regrets(choice.winner, seen)]
-            n = len(result.dataset.questions)
-            print(f"| {name} | {way} ({n}) | {grid} | {choice.winner} | {' | '.join(shown)} |", flush=True)
+            choice, n = choose(runs), len(result.dataset.questions)
+            for kind, names in (("all", [choice.winner] * len(BUDGETS)), ("each", [choice.by_budget[b] for b in BUDGETS])):
+                shown = [f"{r:.3f} {name}" + ("" if r <= 0.01 else f" (best: {best})")
+                         for name, (r, best) in zip(names, regrets(names, seen))]
+                print(f"| {name} | {way} ({n}) | {grid} | {kind} | {' | '.join(shown)} |", flush=True)
     n_characters = sum(map(len, rest.texts.values()))
     print(f"<!-- {name}: {len(rest.documents)} documents, {n_characters:,} characters, {len(rest.questions)} measuring questions, "
           f"{time.perf_counter() - started:.0f} s -->", flush=True)
@@ -112,7 +113,7 @@ def main() -> None:
     parser.add_argument("--progress", action="store_true")
     args = parser.parse_args()
     head = " | ".join(f"regret at {b:,}" for b in BUDGETS)
-    print(f"| set | questions | grid | chosen | {head} |\n|{'---|' * (4 + len(BUDGETS))}")
+    print(f"| set | questions | grid | budgets | {head} |\n|{'---|' * (4 + len(BUDGETS))}")
     with tempfile.TemporaryDirectory() as temporary:
         for name in args.sets.split(","):
             measure(name, Path(args.keep or temporary) / name, args)

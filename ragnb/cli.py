@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 __all__ = ['QUESTION_LINE', 'DEMO_QUESTION', 'DEMO_EVIDENCE', 'make_parser', 'main']
 
 # %% ../nbs/99_cli/cli.ipynb #acdd67cc
+from .documents.markup import counted
 from .documents.span import InputError, RagnbError
 
 # %% ../nbs/99_cli/cli.ipynb #ae7de734
@@ -454,7 +455,7 @@ def _print_report(report: Any) -> None:
     "What an update did, and what it skipped."
     refitted = "; the corpus has doubled: all was embedded again" if report.refitted else ""
     print(f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged; "
-          f"{report.chunks:,} chunks of {report.characters:,} characters written{refitted}")
+          f"{counted(report.chunks, 'chunk')} of {counted(report.characters, 'character')} written{refitted}")
     for n, told in ((report.vectors_kept, "chunks kept their vectors"), (report.upgraded, "documents upgraded to the "
                     "present format, without a call to a model")):
         if n:
@@ -530,7 +531,7 @@ def _index(args: argparse.Namespace) -> None:
     from ragnb.documents.files import n_skipped
     n = n_skipped(report.problems)
     skipped = f", {n:,} skipped" if n else ""
-    print(f"{args.index}: {len(index.doc_ids)} documents, {facts['seconds']:.1f} s, "
+    print(f"{args.index}: {counted(len(index.doc_ids), 'document')}, {facts['seconds']:.1f} s, "
           f"peak memory {facts['peak_memory_mib']:,} MiB{skipped}")
 
 # %% ../nbs/99_cli/cli.ipynb #1e3bf504
@@ -873,7 +874,7 @@ def _demo(args: argparse.Namespace) -> None:
     outlines = index.store.get_outlines({p.doc_id: None for p in answer.passages}).found
     known, colored = _demo_question(args, texts), _is_colored(sys.stdout)
     print("\n".join(demo_lines(answer, outlines, found, known, colored)))
-    print(f"\nindex: {len(index.doc_ids)} documents in {out / 'index'}")
+    print(f"\nindex: {counted(len(index.doc_ids), 'document')} in {out / 'index'}")
     print(f"page:  {page}  (every passage, and why it is there)")
 
 # %% ../nbs/99_cli/cli.ipynb #8d23fafa
@@ -946,7 +947,7 @@ def _compare(args: argparse.Namespace) -> None:
             tests = {str(b): c.test(measure, b) for b in c.budgets or (0,)}
             facts[name] = {b: asdict(test) | {"is_real": test.is_real} for b, test in tests.items()}
             continue
-        print(f"{name}: {measure} over {len(c.a.rows):,} questions\n\n{c.to_markdown(args.measure)}\n")
+        print(f"{name}: {measure} over {counted(len(c.a.rows), 'question')}\n\n{c.to_markdown(args.measure)}\n")
         for d, a, _ in c.differences(args.measure)[:5]:
             print(f"  {d:+.2f}  {a.query_id}  {' '.join(a.query.split())[:80]}")
     if args.json:
@@ -983,7 +984,7 @@ def _eval(args: argparse.Namespace) -> None:
     _write_report(args, runs, dataset, args.corpus, llm)
     if args.json:
         return print(written.read_text(encoding="utf-8"))
-    print(f"{dataset.name}: {len(dataset.documents):,} documents, {len(dataset.questions):,} questions, "
+    print(f"{dataset.name}: {counted(len(dataset.documents), 'document')}, {counted(len(dataset.questions), 'question')}, "
           f"version {dataset.version}\n" + "".join(f"({note})\n" for note in dataset.notes)
           + f"\n{_result_table(runs, plan.budgets)}\n\npage: {(out / 'report.html').resolve()}")
     print("\n{}: {seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(written, **_cost(started)))
@@ -991,11 +992,13 @@ def _eval(args: argparse.Namespace) -> None:
 # %% ../nbs/99_cli/cli.ipynb #793cf9f3
 def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
     "What was tried, what to use, and where the rest is."
-    kind = "made questions" if tuned.made else "questions"
+    kind = "made question" if tuned.made else "question"
     d = tuned.dataset
-    print(f"{d.name}: {len(d.documents):,} documents, {len(d.questions):,} {kind}\n")
+    print(f"{d.name}: {counted(len(d.documents), 'document')}, {counted(len(d.questions), kind)}\n")
     print(_result_table(tuned.runs, tuned.winner.evaluation.budgets))
     print(f"\nUse {tuned.choice.winner!r}: {tuned.choice.reason}\n")
+    if tuned.choice.otherwise:
+        print(f"({tuned.choice.otherwise}; --budgets with one number prints its commands)\n")
     for way in (tuned.command, tuned.python):
         print("".join(f"    {line}\n" for line in way.splitlines()))
     print("".join(f"({note})\n" for note in tuned.notes), end="")
@@ -1047,7 +1050,7 @@ def _questions(args: argparse.Namespace) -> None:
         print(json.dumps(record, ensure_ascii=False))
     if args.out:
         counts = ", ".join(f"{c['made']} {kind}" for kind, c in made.counts.items() if c.get("made"))
-        print(f"{args.out}: {len(made.questions):,} questions ({counts})")
+        print(f"{args.out}: {counted(len(made.questions), 'question')} ({counts})")
 
 
 # %% ../nbs/99_cli/cli.ipynb #4e33ab4c

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 # %% auto #0
-__all__ = ['visible', 'esc', 'tag', 'fold', 'wide_table', 'themed', 'scoped', 'card', 'short']
+__all__ = ['visible', 'esc', 'tag', 'fold', 'wide_table', 'themed', 'scoped', 'card', 'short', 'counted']
 
 # %% ../../nbs/00_documents/markup.ipynb #25ffc7cc
 _ACTING = re.compile(
@@ -135,3 +135,13 @@ def short(
     "Write a text on one line, cut where it is long."
     line = visible(" ".join(str(text).split()))
     return line if len(line) <= most else line[:most - 1].rstrip() + "…"
+
+# %% ../../nbs/00_documents/markup.ipynb #cb3a1922
+def counted(
+    n: int,
+    word: str,     # In the singular; a plural ends in s, or in ies after y
+) -> str:
+    "Write how many there are of something."
+    if n == 1:
+        return f"1 {word}"
+    return f"{n:,} {word[:-1]}ies" if word.endswith("y") else f"{n:,} {word}s"

@@ -24,7 +24,7 @@ __all__ = ['PairedTest', 'paired_test', 'show_context', 'Comparison', 'compare',
 # %% ../../nbs/90_evaluation/comparison.ipynb #d0f8e730
 from .. import __version__
 from ..documents.atomic import replace_file
-from ..documents.markup import card, short
+from ..documents.markup import card, counted, short
 from ..documents.span import InputError, Span
 from ..documents.text import tokenizer as named_tokenizer
 from .datasets import Dataset, Question
@@ -184,11 +184,12 @@ class Comparison:
         return f"{short(self.names[1], 40)} - {short(self.names[0], 40)}"
 
     def __repr__(self) -> str:
-        return f"Comparison({self._title}, {len(self.a.rows):,} questions)\n  {', '.join(self._row(self._at(None)))}"
+        n = counted(len(self.a.rows), "question")
+        return f"Comparison({self._title}, {n})\n  {', '.join(self._row(self._at(None)))}"
 
     def _repr_html_(self) -> str:
         rows = [self._row(budget) for budget in self.budgets or (0,)]
-        return card(self._title, [f"{len(self.a.rows):,} questions"], rows)
+        return card(self._title, [counted(len(self.a.rows), "question")], rows)
 
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #b87c6733

@@ -28,6 +28,7 @@ from ragnb.documents.files import (
     check_characters, ID_KEYS, keep_metadata, n_skipped, PAGE_BREAK, Problem, read_documents, record_id,
     record_to_document
 )
+from ..documents.markup import counted
 from ..documents.span import DuplicateIdError, InputError, Span
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #fdf79068
@@ -159,7 +160,7 @@ class Dataset:
     notes: tuple[str, ...] = ()                          # What the loader left out, and how much
 
     def __repr__(self) -> str:
-        sizes = f"{len(self.documents):,} documents, {len(self.questions):,} questions"
+        sizes = f"{counted(len(self.documents), 'document')}, {counted(len(self.questions), 'question')}"
         return f"Dataset({self.name!r}, {sizes}, version {self.version})"
 
     @cached_property

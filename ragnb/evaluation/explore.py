@@ -14,7 +14,7 @@ from typing import Any
 __all__ = ['POLICIES', 'BUDGETS', 'Setting', 'make_pipeline', 'answer_card', 'Column', 'Explorer', 'explore']
 
 # %% ../../nbs/90_evaluation/explore.ipynb #215d6ebe
-from ..documents.markup import card, esc, short, tag
+from ..documents.markup import card, counted, esc, short, tag
 from ..documents.span import InputError, RagnbError
 from ..context.labels import place_label
 from ..expansion.policy import resolve_policy
@@ -59,7 +59,7 @@ def answer_card(
         mark = "" if other is None or shared else "only here"
         rows.append((n, place_label(p), short(p.text, 140), mark))
     size = sum(len(p.span) for p in answer.passages)
-    return card(f"{len(answer.passages)} passages, {size:,} characters", rows=rows)
+    return card(f"{counted(len(answer.passages), 'passage')}, {counted(size, 'character')}", rows=rows)
 
 # %% ../../nbs/90_evaluation/explore.ipynb #064d8438
 def _ipywidgets() -> Any:

@@ -22,7 +22,7 @@ __all__ = ['ID_MEASURES', 'Score', 'score_passages', 'Chosen', 'Row', 'bootstrap
            'make_row', 'evaluate', 'measure_ids', 'write_rows', 'read_rows']
 
 # %% ../../nbs/90_evaluation/measures.ipynb #56a779e9
-from ..documents.markup import card
+from ..documents.markup import card, counted
 from ..documents.span import InputError, n_characters, Passage, shared, Span
 from ..documents.text import tokenizer as named_tokenizer
 from ..context.builders import PassageRanking, Ranking
@@ -253,12 +253,12 @@ class Evaluation:
 
     def __repr__(self) -> str:
         means = ", ".join(f"{said} {mean:.3f}" for said, mean, _ in (self._means if self.rows else [])[:6])
-        return f"Evaluation({len(self.rows):,} questions{', ' if means else ''}{means})"
+        return f"Evaluation({counted(len(self.rows), 'question')}{', ' if means else ''}{means})"
 
     def _repr_html_(self) -> str:
         rows = [(said, f"{mean:.3f}", f"{low:.3f} to {high:.3f}")
                 for said, mean, (low, high) in (self._means if self.rows else [])]
-        return card("Evaluation", [f"{len(self.rows):,} questions"], rows, ("", "mean", "95 % interval"))
+        return card("Evaluation", [counted(len(self.rows), "question")], rows, ("", "mean", "95 % interval"))
 
 
 # %% ../../nbs/90_evaluation/measures.ipynb #2a441178

@@ -23,6 +23,7 @@ import numpy as np
 __all__ = ['plot_recall', 'plot_cost', 'plot_position']
 
 # %% ../../nbs/90_evaluation/plots.ipynb #48d18d6f
+from ..documents.markup import counted
 from ..documents.span import InputError
 
 # %% ../../nbs/90_evaluation/plots.ipynb #167acaeb
@@ -361,7 +362,7 @@ def plot_recall(
     xlabel = "characters of context" if x == "characters" else "budget, characters"
     for a, (s, r) in zip(axes, sets.items()):
         _recall_panel(a, curves[s], styles, x)
-        n = f"{r['n_questions']:,} questions" if r.get("n_questions") else ""
+        n = counted(r["n_questions"], "question") if r.get("n_questions") else ""
         _dress(a, script, xlabel, metric.replace("_", " "), ", ".join(filter(None, (s, n))))
     _settle(figure, ax)
     for a, s in zip(axes, sets):

@@ -17,7 +17,7 @@ __all__ = ['recall_svg', 'differences_table', 'cost_table', 'trace_found', 'Repo
 
 # %% ../../nbs/90_evaluation/report.ipynb #3aca9b61
 from ..documents.atomic import write_atomically
-from ..documents.markup import esc, fold, scoped, short, tag, themed, wide_table
+from ..documents.markup import counted, esc, fold, scoped, short, tag, themed, wide_table
 from ..pipeline.trace_data import Trace, trace
 from ..pipeline.trace_page import trace_style
 from .comparison import PairedTest, Run
@@ -228,15 +228,16 @@ class Report:
         "What was measured, and what to use."
         d, chosen = self.dataset, self.chosen
         budget, enough = (chosen.evaluation.budgets or (0,))[-1], enough_budget(chosen.evaluation)
-        facts = (f"{len(d.documents):,} documents, {sum(map(len, d.texts.values())):,} characters, "
-                 f"{len(d.questions):,} questions, {len(self.runs)} strategies")
+        facts = (f"{counted(len(d.documents), 'document')}, {counted(sum(map(len, d.texts.values())), 'character')}, "
+                 f"{counted(len(d.questions), 'question')}, {counted(len(self.runs), 'strategy')}")
         ways = [write(chosen.strategy, self.source or "DOCUMENTS", d.questions[0].query, budget, self.embed)
                 for write in (as_command, as_python)]
         shown = "".join(tag("pre", esc(way, 4_000)) for way in ways if way)
         hint = f"A budget of {enough:,} characters reads almost as much as {budget:,}." if enough < budget else ""
+        hint = f"{hint} {self.choice.otherwise[:1].upper()}{self.choice.otherwise[1:]}".strip()
         told = "".join(tag("p", esc(note, 600), "soft") for note in (facts, *self.notes))
         return (tag("h1", esc(d.name, 80)) + told + tag("div", tag("h2", f"Use {esc(self.choice.winner, 80)}")
-                + tag("p", esc(self.choice.reason, 600)) + tag("p", hint) + shown, "choice"))
+                + tag("p", esc(self.choice.reason, 600)) + tag("p", esc(hint, 900)) + shown, "choice"))
 
     def curves(self) -> str:
         "Recall against budget; nothing where documents were ranked."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ __all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'load_tuning_set', 'quest
 
 # %% ../../nbs/90_evaluation/tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
+from ..documents.markup import counted
 from ..documents.span import InputError
 from .comparison import paired_test, PairedTest, Run, run_strategies, RunPlan
 from .datasets import Dataset, load_dataset, load_jsonl
@@ -109,6 +110,7 @@ class TunedChoice:
     default: str                        # That of the default; '' when it did not take part
     means: Mapping[str, float]          # Strategy -> mean over questions and budgets, in [0, 1]
     tests: Mapping[str, PairedTest]     # Strategy -> its difference from the winner
+    by_budget: Mapping[int, str] = field(default_factory=dict)   # Characters -> the choice for that budget alone
 
     @property
     def reason(self) -> str:
@@ -127,6 +129,12 @@ class TunedChoice:
             return f"{mean}, {-t.difference:+.3f} over the default (p = {t.p_value:.4f}){others}"
         return f"the highest mean, {mean}; the default did not take part{others}"
 
+    @property
+    def otherwise(self) -> str:
+        "Budgets for which another strategy is chosen, in a sentence; '' when there are none."
+        others = [f"{name!r} at {b:,}" for b, name in self.by_budget.items() if name != self.winner]
+        return f"for a fixed budget of characters: {', '.join(others)}" if others else ""
+
 # %% ../../nbs/90_evaluation/tune.ipynb #629f2548
 def _default_of(runs: Sequence[Run]) -> str:
     "Name of the run of the default strategy; '' when there is none."
@@ -143,6 +151,14 @@ def _has_won(test: PairedTest, n_rivals: int) -> bool:
     return test.is_real and test.difference > 0 and test.p_value * max(1, n_rivals) < 0.05
 
 # %% ../../nbs/90_evaluation/tune.ipynb #053794ec
+def _leader(values: Mapping[str, np.ndarray], default: str, n_rivals: int) -> tuple[str, str]:
+    "The highest mean of values a question, and the strategy to use."
+    means = {name: float(v.mean()) if len(v) else 0.0 for name, v in values.items()}
+    best = min(means, key=lambda name: (-round(means[name], 9), name != default))
+    lead = default and best != default and _has_won(paired_test(values[default], values[best]), n_rivals)
+    return best, best if lead or not default else default
+
+
 def choose(
     runs: Sequence[Run],    # Of the same questions, at least one
 ) -> TunedChoice:
@@ -151,13 +167,12 @@ def choose(
         raise InputError("runs must hold at least one run to choose from")
     values = {run.strategy.name: question_values(run.evaluation) for run in runs}
     means = {name: float(v.mean()) if len(v) else 0.0 for name, v in values.items()}
-    default = _default_of(runs)
-    order = sorted(means, key=lambda name: (-round(means[name], 9), name != default))
-    best = winner = order[0]
-    if default and best != default and not _has_won(paired_test(values[default], values[best]), len(runs) - 1):
-        winner = default
+    default, budgets, rivals = _default_of(runs), runs[0].evaluation.budgets, len(runs) - 1
+    best, winner = _leader(values, default, rivals)
     tests = {name: paired_test(values[winner], v) for name, v in values.items()}
-    return TunedChoice(winner, best, default, means, tests)
+    at = {b: {run.strategy.name: run.evaluation.values(budget=b) for run in runs} for b in budgets}
+    by_budget = {b: _leader(found, default, rivals * len(budgets))[1] for b, found in at.items()}
+    return TunedChoice(winner, best, default, means, tests, by_budget)
 
 # %% ../../nbs/90_evaluation/tune.ipynb #f26f2e08
 def enough_budget(
@@ -269,14 +284,17 @@ class Tuned:
                         "is_real": t.is_real} for name, t in self.choice.tests.items()}
         return {"winner": self.choice.winner, "spec": self.winner.strategy.spec, "reason": self.choice.reason,
                 "best": self.choice.best, "default": self.choice.default, "means": dict(self.choice.means),
+                "by_budget": {str(b): name for b, name in self.choice.by_budget.items()},
                 "enough_budget": enough_budget(self.winner.evaluation), "tests": tests, "command": self.command,
                 "python": self.python, "questions_made": bool(self.made), "n_questions": len(self.dataset.questions),
                 "n_documents": len(self.dataset.documents), "notes": self.notes,
                 "strategies": {r.strategy.name: r.to_dict() for r in self.runs}}
 
     def __repr__(self) -> str:
-        return (f"Tuned({self.choice.winner!r} of {len(self.runs)} strategies, {len(self.dataset.questions)} "
-                f"{'made ' if self.made else ''}questions)\n  {self.choice.reason}")
+        asked = counted(len(self.dataset.questions), "made question" if self.made else "question")
+        return (f"Tuned({self.choice.winner!r} of {counted(len(self.runs), 'strategy')}, {asked})\n"
+                f"  {self.choice.reason}"
+                + (f"\n  {self.choice.otherwise}" if self.choice.otherwise else ""))
 
 # %% ../../nbs/90_evaluation/tune.ipynb #5df5b6dd
 def tune(

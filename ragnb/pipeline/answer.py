@@ -18,7 +18,7 @@ __all__ = ['best_sentence', 'Answer', 'numbered_passages', 'ModelError', 'writte
 
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
 from ..documents.arguments import checked
-from ..documents.markup import card, short
+from ..documents.markup import card, counted, short
 from ..documents.span import check_fields, Passage, RagnbError, Span
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
@@ -173,7 +173,7 @@ class Answer:
     def _facts(self) -> list[str]:
         "What was read, and who wrote the text."
         found = self.passages
-        return [f"{len(found)} passages of {len({p.doc_id for p in found})} documents",
+        return [f"{counted(len(found), 'passage')} of {counted(len({p.doc_id for p in found}), 'document')}",
                 f"{self.context.size:,} {self.context.tokenizer}",
                 "written by a model" if self.generated else "no model"]
 
