@@ -40,7 +40,7 @@ test-cluster: $(VENV)/.dev  ## the tests against a real OpenSearch: one node, st
 	$(BIN)/python tools/opensearch.py stop; exit $$code
 
 test-browser: $(VENV)/.dev  ## the tests that look at pages in a real Chromium (apt install chromium, or RAGNB_CHROMIUM=PATH)
-	$(BIN)/python -m pytest -q -m browser
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m browser
 
 opensearch: $(VENV)/.made  ## fetch and start a real OpenSearch on free ports, and print its address (NODES=3: three nodes)
 	@$(BIN)/python tools/opensearch.py start --nodes $(NODES)

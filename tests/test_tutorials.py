@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ollama_server import OllamaServer
 from strategies import SLOW
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -121,7 +122,7 @@ def folder(tmp_path_factory) -> Path:
 
 def execute(notebook: Path, folder: Path | None, **more: str) -> None:
     """Run a notebook in a process of its own, slow cells too; nothing is stored."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("RAGNB_TUTORIAL_FOLDER", "RAGNB_OPENSEARCH")}
+    environment = {k: v for k, v in os.environ.items() if k not in ("RAGNB_TUTORIAL_FOLDER", "RAGNB_TUTORIAL_MODEL", "RAGNB_OPENSEARCH")}
     environment |= {"PYTHONIOENCODING": "utf-8", "PYTHONPATH": str(ROOT)} | more
     if folder is not None:
         environment["RAGNB_TUTORIAL_FOLDER"] = str(folder)
@@ -160,6 +161,24 @@ def test_a_tutorial_runs_on_a_folder_without_structure(notebook, tmp_path):
     needs(notebook)
     (tmp_path / "note.txt").write_text("창고 열쇠는 서랍에 있다.\n", encoding="utf-8")
     execute(notebook, tmp_path)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("sensible", [True, False])
+def test_the_agent_tutorial_with_a_model_behind_ollama(sensible):
+    """One variable changed: a model that follows the prompts, and one that answers beside them."""
+    answers = {"바꿔 쓰세요": '["휴가 안내"]', '"route"': '{"route": "general"}', '"grounded"': '{"grounded": true, "answered": true}',
+               "": "자료에 있는 대로입니다 [1]."}
+
+    def said(messages: list[dict]) -> str:
+        told = "\n".join(m["content"] for m in messages)
+        return next(answer for words, answer in answers.items() if words in told)
+
+    with OllamaServer(models=("qwen3:8b",)) as server:
+        if sensible:
+            server.said = said
+        execute(ROOT / "nbs/tutorials/09_agent.ipynb", None, RAGNB_TUTORIAL_MODEL="ollama:qwen3:8b", OLLAMA_HOST=server.url)
+        assert len(server.asked("/api/chat")) >= 8
 
 
 @pytest.mark.cluster
