@@ -224,6 +224,7 @@ class Expander:
         MissingChunkError
             When `missing` is "fail" and something is not in the store.
         """
+        hits = self.store.addressed(hits)
         inside = [h for h in hits if _through(self.store, h.node)]
         known, duplicates = _distinct(inside)
         stats = ExpansionStats(hits=len(known), duplicates=duplicates, outside=len(hits) - len(inside))

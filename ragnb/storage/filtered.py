@@ -47,6 +47,9 @@ class FilteredStore(ChunkReader):
     def matching(self, where: Any = None) -> frozenset[str]:
         return self.store.matching(all_of(self.where, resolve_where(where)))
 
+    def addressed(self, hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+        return self.store.addressed(hits)
+
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
         found, missing = self.store.get_chunks(addresses)
         kept = {i: n for i, n in found.items() if self.where is None or self.where.holds(seen_metadata(n))}

@@ -123,6 +123,13 @@ class ChunkReader(ABC):
     def doc_ids(self) -> list[str]:
         "Ids of all documents, sorted."
 
+    def addressed(
+        self,
+        hits: Sequence[NodeWithScore],
+    ) -> list[NodeWithScore]:
+        "Hits under their addresses here; as they are in a store whose chunks are known by their address alone."
+        return list(hits)
+
     def matching(
         self,
         where: Any = None,     # See `resolve_where`; None for all
