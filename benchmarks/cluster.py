@@ -185,16 +185,20 @@ def ways_to_expand(store: OpenSearchStore, foreign: str, args: argparse.Namespac
     client, ours = store.client, f"{store.name}-chunks"
     without = ("vector", "facts", "tokens", "node")
     ranges = NeighborChunkExpander(client, ours, args.window, exclude=without, on_error="raise")
-    others = NeighborChunkExpander(client, foreign, args.window, on_error="raise")
-    rules = NeighborChunkExpander(client, foreign, "doc_type", 500, on_error="raise")
+    types = NeighborChunkExpander(client, ours, "doc_type", 500, exclude=without, on_error="raise")
+    own = not client.indices.exists(index=foreign)      # our rows have the fields that a foreign index needs
+    foreign, without, which = (ours, without, 1) if own else (foreign, ("embedding",), 2)
+    others = NeighborChunkExpander(client, foreign, args.window, exclude=without, on_error="raise")
+    rules = NeighborChunkExpander(client, foreign, "doc_type", 500, exclude=without, on_error="raise")
     return {
         "ours: keyed reads": (2, lambda hits: keyed.expand(hits[0])),
         "ours: keyed reads, pages and whole documents": (2, lambda hits: typed.expand(hits[0])),
         "ours: one query of ranges": (1, lambda hits: ranges.expand(hits[1])),
+        "ours: one request, pages and whole documents": (1, lambda hits: types.expand(hits[1])),
         "ours: one query a hit": (args.hits, lambda hits: one_query_a_hit(client, ours, hits[1], args.window)),
-        "foreign: one query of ranges": (1, lambda hits: others.expand(hits[2])),
-        "foreign: one request, pages and whole documents": (1, lambda hits: rules.expand(hits[2])),
-        "foreign: one query a hit": (args.hits, lambda hits: one_query_a_hit(client, foreign, hits[2], args.window)),
+        "foreign: one query of ranges": (1, lambda hits: others.expand(hits[which])),
+        "foreign: one request, pages and whole documents": (1, lambda hits: rules.expand(hits[which])),
+        "foreign: one query a hit": (args.hits, lambda hits: one_query_a_hit(client, foreign, hits[which], args.window)),
     }
 
 

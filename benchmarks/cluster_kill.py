@@ -212,7 +212,7 @@ def index_load(hosts: str, args: argparse.Namespace, kill: Callable, again: Call
             load.expect(bool(answer.passages) and answer.passages[0].doc_id == f"rule{n}.md", f"rule{n}: {[p.id for p in answer.passages]}")
 
         def grow(rng: random.Random) -> None:
-            store, doc_id = pipeline().index.store if hasattr(pipeline(), "index") else pipeline().store, f"rule{rng.randrange(STATIC)}.md"
+            store, doc_id = pipeline().expander.store, f"rule{rng.randrange(STATIC)}.md"
             outline = store.get_outlines([doc_id]).all()[doc_id]
             address = rng.choice([a for a in outline.addresses() if a.level in ("c", "u")])
             hit = NodeWithScore(node=store.get_chunks([str(address)]).all()[str(address)], score=1.0)

@@ -163,12 +163,12 @@ def _parts(actions: Iterable[Action], rows: int = 500, size: int = 5_000_000) ->
 
 
 def _refused(answer: Mapping[str, Any], part: Sequence[tuple[str, str]], where: str) -> list[tuple[str, str]]:
-    "The rows that a busy server, or one that looks for a shard, did not take; an error for any other refusal."
+    "The rows that a busy server did not take; an error for any other refusal."
     busy = []
     for lines, item in zip(part, answer["items"]):
         done, = item.values()
         error = done.get("error")
-        if done["status"] in (429, 503):   # 503: no copy of the shard is there yet
+        if done["status"] == 429:
             busy.append(lines)
         elif error and not (done["status"] == 404 and "delete" in item):
             told = f"{error.get('type')}: {error.get('reason')}" if isinstance(error, Mapping) else str(error)
