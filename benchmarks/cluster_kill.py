@@ -28,7 +28,7 @@ from typing import Any
 from cluster_data import document, texts
 from llama_index.core.schema import NodeWithScore
 
-from ragnb.documents.span import Address
+from ragnb.documents.span import Address, parse_address
 from ragnb.expansion.chunk_expanders import NeighborChunkExpander
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import neighbors
@@ -214,7 +214,7 @@ def index_load(hosts: str, args: argparse.Namespace, kill: Callable, again: Call
         def grow(rng: random.Random) -> None:
             store, doc_id = pipeline().expander.store, f"rule{rng.randrange(STATIC)}.md"
             outline = store.get_outlines([doc_id]).all()[doc_id]
-            address = rng.choice([a for a in outline.addresses() if a.level in ("c", "u")])
+            address = rng.choice([a for a in outline.addresses() if parse_address(a).level in ("c", "u")])
             hit = NodeWithScore(node=store.get_chunks([str(address)]).all()[str(address)], score=1.0)
             for p in Expander(store, neighbors(3)).expand([hit]).passages:
                 load.expect(p.span.of(rule(int(doc_id[4:-3]))) == p.text, f"{p.id} is not what was written")
@@ -239,8 +239,10 @@ def main() -> None:
     for kind in args.kinds:
         with cluster(args.heap) as (hosts, kill, again):
             load, n, lost = (store_load if kind == "store" else index_load)(hosts, args, kill, again)
+            wait = {"wait_for_nodes": "3", "wait_for_status": "green", "timeout": "180s", "request_timeout": 200}
+            health = open_client(cluster_place(f"opensearch://{hosts}")).cluster.health(**wait)
         row = {"kind": kind, "seconds": args.seconds, "calls": dict(load.calls), "errors": len(load.errors), "wrong": len(load.wrong),
-               "documents": n, "lost": len(lost), "longest_s": {k: round(v, 1) for k, v in load.longest.items()}}
+               "documents": n, "lost": len(lost), "nodes_at_the_end": health["number_of_nodes"], "status": health["status"], "longest_s": {k: round(v, 1) for k, v in load.longest.items()}}
         print(json.dumps(row, ensure_ascii=False), *dict.fromkeys([*load.errors[:8], *load.wrong[:8], *lost[:8]]), sep="\n", flush=True)
         if args.save:
             held = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
