@@ -2,7 +2,7 @@
 
     python tools/opensearch.py start --heap 3g --set node.store.allow_mmap=true       (or --url of a server of your own)
     python benchmarks/cluster.py build --sizes 10000 100000            our index, by OpenSearchStore.put, and the foreign one
-    python benchmarks/cluster.py build --sizes 1000000 --quick --graph 8 32
+    python benchmarks/cluster.py build --sizes 1000000 --indexes ours --quick --graph 8 32 --part 1 2      (and --part 2 2 beside it)
                              the same rows made without objects; a graph with fewer edges, for its time
     python benchmarks/cluster.py expand --sizes 10000 100000 1000000
     python benchmarks/cluster.py search --sizes 10000 100000 1000000   the server's answers, and how many of the nearest it finds
@@ -89,14 +89,17 @@ def build_ours(args: argparse.Namespace, size: int) -> OpenSearchStore:
         made = opensearch._vector_field
         parameters = dict(zip(("m", "ef_construction"), args.graph))
         opensearch._vector_field = lambda dims: made(dims) | {"method": made(dims)["method"] | {"parameters": parameters}}
-    store = store_of(args, size)
-    store.drop()
+    store, documents = store_of(args, size), size // PER_DOCUMENT
+    part, parts = args.part
+    first, last = documents * (part - 1) // parts, documents * part // parts
+    if part == 1:
+        store.drop()
     store._prepare(document(0, args.dims)[0])
     store.client.indices.put_settings(index=f"{store.name}-*", body=LOADING)
     if args.quick:
-        send(store.client, own_lines(0, size // PER_DOCUMENT, args.dims, store.name))
-    for at in range(0, 0 if args.quick else size // PER_DOCUMENT, 20):
-        batch = [document(n, args.dims) for n in range(at, min(at + 20, size // PER_DOCUMENT))]
+        send(store.client, own_lines(first, last, args.dims, store.name))
+    for at in range(last if args.quick else first, last, 20):
+        batch = [document(n, args.dims) for n in range(at, min(at + 20, last))]
         store.put([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
     store.refresh()
     return store
@@ -135,7 +138,7 @@ def build(args: argparse.Namespace) -> None:
         return
     for size, which in itertools.product(args.sizes, args.indexes):
         command = [sys.executable, __file__, "build", "--one", which, "--sizes", str(size), "--url", args.url, "--dims", str(args.dims)]
-        command += ["--quick"] * args.quick + (["--graph", *map(str, args.graph)] if args.graph else [])
+        command += ["--part", *map(str, args.part)] + ["--quick"] * args.quick + (["--graph", *map(str, args.graph)] if args.graph else [])
         row = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
         name = f"bench{size}-chunks" if which == "ours" else theirs(size)
         row |= {"chunks_a_s": round(size / max(1, row["seconds"])), **facts_of_index(args, size, name)}
@@ -202,6 +205,18 @@ def ways_to_expand(store: OpenSearchStore, foreign: str, args: argparse.Namespac
     }
 
 
+def cpu_of(client: Any, way: Callable[[Any], Any], questions: list[Any]) -> float:
+    """CPU milliseconds a question, of the server and of this process: what a busy machine does not change."""
+    def used() -> float:
+        nodes = client.nodes.stats(metric="process")["nodes"].values()
+        return sum(node["process"]["cpu"]["total_in_millis"] for node in nodes) + 1_000 * time.process_time()
+
+    start = used()
+    for question in questions:
+        way(question)
+    return round((used() - start) / len(questions), 1)
+
+
 def percentiles(times: list[float]) -> dict[str, float]:
     """Milliseconds; the first tenth warms the server up."""
     kept = sorted(times[len(times) // 10:])
@@ -221,8 +236,10 @@ def expand(args: argparse.Namespace) -> None:
                 times[name].append(1_000 * (time.perf_counter() - start))
                 wrong += name == "ours: keyed reads" and any(f"d{int(p.doc_id[1:]):07d}" != p.doc_id or p.text not in "".join(
                     texts(int(p.doc_id[1:]))) for p in found.passages)
+        client = store_of(args, size).client
+        cpu = {name: cpu_of(client, way, list(hits_of(size, args.hits, 20, 8))) for name, (_, way) in ways.items()}
         save(args, "expand", [{"chunks": size, "index": name.partition(":")[0], "way": name, "requests": ways[name][0], **percentiles(took),
-                               "questions": len(took), "wrong": wrong} for name, took in times.items()])
+                               "cpu": cpu[name], "questions": len(took), "wrong": wrong} for name, took in times.items()])
 
 
 # --- retrieval ------------------------------------------------------------------------------------------------------
@@ -280,12 +297,14 @@ def timed(ways: dict[str, Callable[[str], Any]], questions: list[str]) -> tuple[
     return times, found
 
 
-def retrieved(args: argparse.Namespace, size: int, index: str, ways: dict[str, Callable[[str], Any]], model: Known) -> None:
+def retrieved(args: argparse.Namespace, size: int, index: str, ways: dict[str, Callable[[str], Any]], model: Known, client: Any) -> None:
     """Time the ways; of the vectors, how many of the ten nearest are found."""
-    times, found = timed(ways, list(model.vectors))
+    questions = list(model.vectors)
+    times, found = timed(ways, questions)
+    cpu = {name: cpu_of(client, way, questions[:20]) for name, way in ways.items()}
     true = nearest(args, size, model)
     recall = statistics.mean(len(t & set(f[:10])) / 10 for t, f in zip(true, found["vectors"]))
-    save(args, "search", [{"chunks": size, "index": index, "way": name, **percentiles(took), "questions": len(took),
+    save(args, "search", [{"chunks": size, "index": index, "way": name, **percentiles(took), "cpu": cpu[name], "questions": len(took),
                            **({"of_ten_nearest": round(recall, 3)} if name == "vectors" else {})} for name, took in times.items()])
 
 
@@ -296,7 +315,12 @@ def search(args: argparse.Namespace) -> None:
         store, model = store_of(args, size), asked(args, size)
         hybrid = cluster_hybrid(store, model, 10, tokenizer=str.split)
         ways = {"words": lambda q: store.search_words(q.split(), 10), "vectors": lambda q: store.search(model.vectors[q], 10), "hybrid": hybrid.retrieve}
-        retrieved(args, size, "cluster", ways, model)
+        retrieved(args, size, "cluster", ways, model, store.client)
+
+
+class NoServer:
+    """Uses no CPU."""
+    nodes = type("Nodes", (), {"stats": lambda self, metric: {"nodes": {}}})()
 
 
 def local(args: argparse.Namespace) -> None:
@@ -313,7 +337,7 @@ def local(args: argparse.Namespace) -> None:
         bm25 = Bm25Retriever(words, store, str.split, top_k=10)
         both = {"bm25": Bm25Retriever(words, store, str.split, top_k=100), "vector": VectorRetriever(store, model, 100)}
         ways = {"words": bm25.retrieve, "vectors": lambda q: store.search(model.vectors[q], 10), "hybrid": HybridRetriever(both, 10).retrieve}
-        retrieved(args, size, "local", ways, model)
+        retrieved(args, size, "local", ways, model, NoServer())
 
 
 def drop(args: argparse.Namespace) -> None:
@@ -338,6 +362,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--quick", action="store_true", help="build: make the rows of our index without objects (needs orjson)")
     parser.add_argument("--graph", type=int, nargs=2, metavar=("M", "EF"), help="build: edges and candidates of the graph of vectors")
+    parser.add_argument("--part", type=int, nargs=2, default=[1, 1], metavar=("K", "N"), help="build: the K-th of N processes; start the first first")
     parser.add_argument("--save", action="store_true", help=f"note what was measured in {RESULTS.relative_to(HERE)}")
     parser.add_argument("--one", choices=["ours", "theirs"], help=argparse.SUPPRESS)
     args = parser.parse_args()
