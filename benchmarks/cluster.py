@@ -1,64 +1,156 @@
-"""Expansion on a real OpenSearch: keyed reads, one query of ranges, and one query a hit, on the same index in one run.
+"""Expansion and retrieval on a real OpenSearch at 10,000 chunks and more: our index, one of another program, one query a hit, in one run.
 
-Run: make opensearch; python benchmarks/cluster.py expand --sizes 10000 100000
-     python benchmarks/cluster.py kill --seconds 60      (starts three nodes of its own, and kills one)
+    python tools/opensearch.py start --heap 3g --set node.store.allow_mmap=true       (or --url of a server of your own)
+    python benchmarks/cluster.py build --sizes 10000 100000            our index, by OpenSearchStore.put, and the foreign one
+    python benchmarks/cluster.py build --sizes 1000000 --indexes ours --quick --graph 8 32 --part 1 2      (and --part 2 2 beside it)
+                             the same rows made without objects; a graph with fewer edges, for its time
+    python benchmarks/cluster.py expand --sizes 10000 100000 1000000
+    python benchmarks/cluster.py search --sizes 10000 100000 1000000   the server's answers, and how many of the nearest it finds
+    python benchmarks/cluster.py local --sizes 10000 100000            the same chunks and questions in memory
+    python benchmarks/cluster.py drop
+
+Chunks are made by cluster_data.py. `--save` notes what was measured in nbs/studies/results/one_machine.json.
 """
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
 import random
 import resource
-import signal
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from cluster_data import document, foreign_body, foreign_lines, kind, own_lines, PER_DOCUMENT, texts, vectors
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import NodeWithScore, TextNode
 
-from ragnb.documents.span import Address, Outline, Span
 from ragnb.expansion.chunk_expanders import NeighborChunkExpander
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policies import by_doc_type
 from ragnb.expansion.policy import neighbors
+from ragnb.storage import opensearch
 from ragnb.storage.opensearch import OpenSearchStore
 
-TOOL = Path(__file__).resolve().parent.parent / "tools/opensearch.py"
-PER_DOCUMENT, SIZE = 100, 200
-WORDS = "연차 병가 출장 휴직 교육 급여 상여 퇴직 보안 자산 계약 평가 승진 징계 복무 안전".split()
+HERE = Path(__file__).resolve().parent.parent
+TOOL, RESULTS = HERE / "tools/opensearch.py", HERE / "nbs/studies/results/one_machine.json"
+LOADING = {"index": {"refresh_interval": "-1", "translog.flush_threshold_size": "6gb"}}
 
 
-def document(n: int, dims: int, rng: np.random.Generator, per_document: int = PER_DOCUMENT) -> tuple[list[TextNode], Outline]:
-    """A document of equal chunks, ten to a page, with vectors; every fifth is read whole."""
-    doc_id, kind = f"d{n:07d}", "gcb" if n % 5 == 0 else "manual"
-    spans = [Span(i * SIZE, (i + 1) * SIZE) for i in range(per_document)]
-    pages = [(p + 1, Span(p * 10 * SIZE, min(per_document, (p + 1) * 10) * SIZE)) for p in range(-(-per_document // 10))]
-    vectors = rng.standard_normal((per_document, dims)).astype(np.float32)
-    nodes = []
-    for i, span in enumerate(spans):
-        text = " ".join(rng.choice(WORDS, 40))[:SIZE].ljust(SIZE)
-        metadata = {"level": "c", "index": i, "doc_type": kind, "page": i // 10 + 1}
-        nodes.append(TextNode(id_=f"{doc_id}#c{i}", text=text, start_char_idx=span.start, end_char_idx=span.end, metadata=metadata,
-                              embedding=vectors[i].tolist(), relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=doc_id)}))
-    return nodes, Outline(doc_id, per_document * SIZE, {"c": spans}, pages=pages, metadata={"doc_type": kind})
+def split(batch: Any) -> Iterator[list[str]]:
+    """White space tokens."""
+    return (text.split() for text in batch)
 
 
-def fill(store: OpenSearchStore, size: int, dims: int) -> float:
-    """Write chunks until there are so many; seconds."""
-    rng, start = np.random.default_rng(1), time.perf_counter()
-    held = len(store.doc_ids()) * PER_DOCUMENT
-    for at in range(held // PER_DOCUMENT, size // PER_DOCUMENT, 20):
-        batch = [document(n, dims, rng) for n in range(at, min(at + 20, size // PER_DOCUMENT))]
+def store_of(args: argparse.Namespace, size: int) -> OpenSearchStore:
+    """Our index of a size."""
+    return OpenSearchStore(f"opensearch://{args.url.partition('://')[2]}/bench{size}", replicas=0, refresh=False, tokenizer=split)
+
+
+def theirs(size: int) -> str:
+    """The foreign index of a size."""
+    return f"foreign{size}"
+
+
+def save(args: argparse.Namespace, part: str, rows: list[dict[str, Any]]) -> None:
+    """Rows of one measurement in place of those of the same sizes; printed, too."""
+    for row in rows:
+        print(json.dumps(row, ensure_ascii=False), flush=True)
+    if not args.save:
+        return
+    held = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    new = {(r["chunks"], r.get("index")) for r in rows}
+    held[part] = sorted([*(r for r in held.get(part, []) if (r["chunks"], r.get("index")) not in new), *rows], key=lambda r: r["chunks"])
+    lines = [f"{json.dumps(name)}: [\n" + ",\n".join(json.dumps(r, ensure_ascii=False) for r in held[name]) + "\n]" for name in held]
+    RESULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+# --- build ----------------------------------------------------------------------------------------------------------
+
+
+def send(client: Any, lines: Iterator[Any], **options: Any) -> None:
+    """Lines of a bulk, a thousand at a time."""
+    while part := list(itertools.islice(lines, 1_010)):
+        body = (b"" if isinstance(part[0], bytes) else "").join(part)
+        done = client.bulk(body=body, filter_path="errors,items.*.error", request_timeout=600, **options)
+        if done.get("errors"):
+            raise SystemExit(str(done)[:500])
+
+
+def build_ours(args: argparse.Namespace, size: int) -> OpenSearchStore:
+    """Write our index."""
+    if args.graph:
+        made = opensearch._vector_field
+        parameters = dict(zip(("m", "ef_construction"), args.graph))
+        opensearch._vector_field = lambda dims: made(dims) | {"method": made(dims)["method"] | {"parameters": parameters}}
+    store, documents = store_of(args, size), size // PER_DOCUMENT
+    part, parts = args.part
+    first, last = documents * (part - 1) // parts, documents * part // parts
+    if part == 1:
+        store.drop()
+    store._prepare(document(0, args.dims)[0])
+    store.client.indices.put_settings(index=f"{store.name}-*", body=LOADING)
+    if args.quick:
+        send(store.client, own_lines(first, last, args.dims, store.name))
+    for at in range(last if args.quick else first, last, 20):
+        batch = [document(n, args.dims) for n in range(at, min(at + 20, last))]
         store.put([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
     store.refresh()
-    return time.perf_counter() - start
+    return store
 
 
-def one_query_a_hit(client, index: str, hits: list[dict], window: int) -> list[dict]:
+def build_theirs(args: argparse.Namespace, size: int) -> None:
+    """Write the foreign index."""
+    client = store_of(args, size).client
+    client.indices.delete(index=theirs(size), ignore_unavailable=True)
+    client.indices.create(index=theirs(size), body=foreign_body(args.dims, {"number_of_shards": 1, "number_of_replicas": 0}))
+    client.indices.put_settings(index=theirs(size), body=LOADING)
+    send(client, foreign_lines(0, size // PER_DOCUMENT, args.dims), index=theirs(size))
+    client.indices.refresh(index=theirs(size))
+
+
+def facts_of_index(args: argparse.Namespace, size: int, index: str) -> dict[str, Any]:
+    """What a server says of an index."""
+    client = store_of(args, size).client
+    client.indices.flush(index=index, request_timeout=600)
+    stats = client.indices.stats(index=index)["_all"]["primaries"]
+    node = next(iter(client.nodes.stats(metric="jvm")["nodes"].values()))
+    rows = client.count(index=index)["count"]
+    return {"rows": rows, "bytes_a_chunk": round(stats["store"]["size_in_bytes"] / rows), "segments": stats["segments"]["count"],
+            "server_index_s": round(stats["indexing"]["index_time_in_millis"] / 1_000),
+            "heap_mb": node["jvm"]["mem"]["heap_max_in_bytes"] >> 20}
+
+
+def build(args: argparse.Namespace) -> None:
+    """Each index in a process of its own, for its peak memory."""
+    if args.one:
+        start, cpu = time.perf_counter(), time.process_time()
+        (build_ours if args.one == "ours" else build_theirs)(args, args.sizes[0])
+        seconds, used = time.perf_counter() - start, time.process_time() - cpu
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
+        print(json.dumps({"seconds": round(seconds), "client_cpu_s": round(used), "client_peak_mb": round(peak)}))
+        return
+    for size, which in itertools.product(args.sizes, args.indexes):
+        command = [sys.executable, __file__, "build", "--one", which, "--sizes", str(size), "--url", args.url, "--dims", str(args.dims)]
+        command += ["--part", *map(str, args.part)] + ["--quick"] * args.quick + (["--graph", *map(str, args.graph)] if args.graph else [])
+        row = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+        name = f"bench{size}-chunks" if which == "ours" else theirs(size)
+        row |= {"chunks_a_s": round(size / max(1, row["seconds"])), **facts_of_index(args, size, name)}
+        how = {"how": "rows made without objects" if args.quick else "OpenSearchStore.put"} if which == "ours" else {"how": "bulk"}
+        graph = dict(zip(("m", "ef_construction"), args.graph or (16, 128))) if which == "ours" else {}
+        save(args, "build", [{"chunks": size, "index": which, **how, **graph, **row}])
+
+
+# --- expansion ------------------------------------------------------------------------------------------------------
+
+
+def one_query_a_hit(client: Any, index: str, hits: list[dict], window: int) -> list[dict]:
     """What the design replaced."""
     out = []
     for hit in hits:
@@ -66,137 +158,220 @@ def one_query_a_hit(client, index: str, hits: list[dict], window: int) -> list[d
         at = source["chunk_index"]
         query = {"bool": {"filter": [{"term": {"document_id": source["document_id"]}},
                                      {"range": {"chunk_index": {"gte": max(0, at - window), "lte": at + window}}}]}}
-        found = client.search(index=index, body={"size": 2 * window + 1, "query": query, "_source": {"excludes": ["vector"]}})
+        found = client.search(index=index, body={"size": 2 * window + 1, "query": query, "_source": {"excludes": ["vector", "embedding"]}})
         out += found["hits"]["hits"]
     return out
 
 
-def questions(store: OpenSearchStore, size: int, n_hits: int, n: int) -> Iterator[tuple[list[NodeWithScore], list[dict]]]:
-    """Random hits, as nodes and as raw hits; made before the clock starts."""
-    rng, n_documents = random.Random(7), size // PER_DOCUMENT
+Hits = tuple[list[NodeWithScore], list[dict], list[dict]]
+
+
+def hits_of(size: int, n_hits: int, n: int, seed: int = 7) -> Iterator[Hits]:
+    """Random hits: of our index as nodes and as raw hits, of the foreign one as raw hits; nothing is asked for them."""
+    rng, n_documents = random.Random(seed), size // PER_DOCUMENT
     for _ in range(n):
-        ids = [f"d{rng.randrange(n_documents):07d}#c{rng.randrange(PER_DOCUMENT)}" for _ in range(n_hits)]
-        nodes = store.get_chunks(ids).all()
-        raw = [{"_id": i, "_score": 1.0, "_source": {"document_id": i.split("#")[0], "chunk_index": n.metadata["index"], "text": n.text,
-                "page": n.metadata["page"], "doc_type": n.metadata["doc_type"]}} for i, n in nodes.items()]
-        yield [NodeWithScore(node=n, score=1.0) for n in nodes.values()], raw
+        chosen = [(rng.randrange(n_documents), rng.randrange(PER_DOCUMENT)) for _ in range(n_hits)]
+        nodes, raw, foreign = [], [], []
+        for d, i in chosen:
+            text, doc_id = texts(d)[i], f"d{d:07d}"
+            node = TextNode(id_=f"{doc_id}#c{i}", text=text, metadata={"level": "c", "index": i, "doc_type": kind(d), "page": i // 10 + 1})
+            nodes.append(NodeWithScore(node=node, score=1.0))
+            source = {"chunk_index": i, "text": text, "page": i // 10 + 1, "doc_type": kind(d)}
+            raw.append({"_id": node.node_id, "_score": 1.0, "_source": source | {"document_id": doc_id}})
+            foreign.append({"_id": f"{(d * PER_DOCUMENT + i) * 2_654_435_761 % 2**64:016x}", "_score": 1.0, "_source": source | {"document_id": d}})
+        yield nodes, raw, foreign
 
 
-def expand(args: argparse.Namespace, url: str) -> None:
-    """One table, a line for each size and way."""
-    print(f"{args.hits} hits, window {args.window}, {args.dims} dimensions, {args.questions} questions; milliseconds")
-    print("| chunks | way | requests | p50 | p95 |\n|---|---|---|---|---|")
+def ways_to_expand(store: OpenSearchStore, foreign: str, args: argparse.Namespace) -> dict[str, tuple[int, Callable[[Hits], Any]]]:
+    """Name -> requests, and what is timed."""
+    keyed, typed = (Expander(store, p, args.hits, 500) for p in (neighbors(args.window), by_doc_type()))
+    client, ours = store.client, f"{store.name}-chunks"
+    without = ("vector", "facts", "tokens", "node")
+    ranges = NeighborChunkExpander(client, ours, args.window, exclude=without, on_error="raise")
+    types = NeighborChunkExpander(client, ours, "doc_type", 500, exclude=without, on_error="raise")
+    own = not client.indices.exists(index=foreign)      # our rows have the fields that a foreign index needs
+    foreign, without, which = (ours, without, 1) if own else (foreign, ("embedding",), 2)
+    others = NeighborChunkExpander(client, foreign, args.window, exclude=without, on_error="raise")
+    rules = NeighborChunkExpander(client, foreign, "doc_type", 500, exclude=without, on_error="raise")
+    return {
+        "ours: keyed reads": (2, lambda hits: keyed.expand(hits[0])),
+        "ours: keyed reads, pages and whole documents": (2, lambda hits: typed.expand(hits[0])),
+        "ours: one query of ranges": (1, lambda hits: ranges.expand(hits[1])),
+        "ours: one request, pages and whole documents": (1, lambda hits: types.expand(hits[1])),
+        "ours: one query a hit": (args.hits, lambda hits: one_query_a_hit(client, ours, hits[1], args.window)),
+        "foreign: one query of ranges": (1, lambda hits: others.expand(hits[which])),
+        "foreign: one request, pages and whole documents": (1, lambda hits: rules.expand(hits[which])),
+        "foreign: one query a hit": (args.hits, lambda hits: one_query_a_hit(client, foreign, hits[which], args.window)),
+    }
+
+
+def cpu_of(client: Any, way: Callable[[Any], Any], questions: list[Any]) -> float:
+    """CPU milliseconds a question, of the server and of this process: what a busy machine does not change."""
+    def used() -> float:
+        nodes = client.nodes.stats(metric="process")["nodes"].values()
+        return sum(node["process"]["cpu"]["total_in_millis"] for node in nodes) + 1_000 * time.process_time()
+
+    start = used()
+    for question in questions:
+        way(question)
+    return round((used() - start) / len(questions), 1)
+
+
+def percentiles(times: list[float]) -> dict[str, float]:
+    """Milliseconds; the first tenth warms the server up."""
+    kept = sorted(times[len(times) // 10:])
+    return {"p50": round(statistics.median(kept), 1), "p95": round(kept[int(.95 * len(kept))], 1)}
+
+
+def expand(args: argparse.Namespace) -> None:
+    """Every way gets every question, one after the other, so that a busy moment is shared."""
     for size in args.sizes:
-        store = OpenSearchStore(f"opensearch://{url.partition('://')[2]}/bench{args.dims}", replicas=0, refresh=False,
-                                tokenizer=lambda texts: (t.split() for t in texts))
-        seconds = fill(store, size, args.dims)
-        index = f"{store.name}-chunks"
-        stats = store.client.indices.stats(index=index)["_all"]["primaries"]
-        ways: dict[str, Callable[[list, list], object]] = {}
-        keyed, typed = (Expander(store, p, args.hits, 500) for p in (neighbors(args.window), by_doc_type()))
-        ranges = NeighborChunkExpander(store.client, index, args.window, exclude=("vector", "facts", "tokens"), on_error="raise")
-        rules = NeighborChunkExpander(store.client, index, "doc_type", 500, exclude=("vector", "facts", "tokens"), on_error="raise")
-        ways["keyed reads"] = lambda nodes, raw: keyed.expand(nodes)
-        ways["keyed reads, pages and whole documents"] = lambda nodes, raw: typed.expand(nodes)
-        ways["one query of ranges"] = lambda nodes, raw: ranges.expand(raw)
-        ways["one request, pages and whole documents"] = lambda nodes, raw: rules.expand(raw)
-        ways["one query a hit"] = lambda nodes, raw: one_query_a_hit(store.client, index, raw, args.window)
+        ways = ways_to_expand(store_of(args, size), theirs(size), args)
         times: dict[str, list[float]] = {name: [] for name in ways}
-        for nodes, raw in questions(store, size, args.hits, args.questions):
-            for name, way in ways.items():
+        wrong = 0
+        for question in hits_of(size, args.hits, args.questions):
+            for name, (_, way) in ways.items():
                 start = time.perf_counter()
-                way(nodes, raw)
+                found = way(question)
                 times[name].append(1_000 * (time.perf_counter() - start))
-        requests = dict(zip(ways, (2, 2, 1, 1, args.hits)))
-        for name, took in times.items():
-            took = sorted(took[len(took) // 10:])     # the first tenth warms the server up
-            print(f"| {size:,} | {name} | {requests[name]} | {statistics.median(took):.0f} | {took[int(.95 * len(took))]:.0f} |", flush=True)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
-        print(f"{size:,} chunks: {seconds:.0f} s to write, {stats['store']['size_in_bytes'] / size:,.0f} bytes a chunk, "
-              f"client at most {peak:.0f} MB", flush=True)
-    if not args.keep:
+                wrong += name == "ours: keyed reads" and any(f"d{int(p.doc_id[1:]):07d}" != p.doc_id or p.text not in "".join(
+                    texts(int(p.doc_id[1:]))) for p in found.passages)
+        client = store_of(args, size).client
+        cpu = {name: cpu_of(client, way, list(hits_of(size, args.hits, 20, 8))) for name, (_, way) in ways.items()}
+        save(args, "expand", [{"chunks": size, "index": name.partition(":")[0], "way": name, "requests": ways[name][0], **percentiles(took),
+                               "cpu": cpu[name], "questions": len(took), "wrong": wrong} for name, took in times.items()])
+
+
+# --- retrieval ------------------------------------------------------------------------------------------------------
+
+
+class Known(BaseEmbedding):
+    """Gives each question the vector that was drawn for it."""
+    vectors: dict[str, list[float]] = {}
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self.vectors[query]
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self.vectors[query]
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        raise AssertionError("texts come with their vectors")
+
+
+def asked(args: argparse.Namespace, size: int, seed: int = 11) -> Known:
+    """Questions: six words of a chunk, and a vector near its own."""
+    rng, model = np.random.default_rng(seed), Known()
+    while len(model.vectors) < args.questions:
+        d, i = int(rng.integers(size // PER_DOCUMENT)), int(rng.integers(PER_DOCUMENT))
+        question = " ".join(rng.choice(texts(d)[i].split()[:-1], 6, replace=False))
+        near = vectors(d, args.dims)[i]
+        model.vectors[question] = (near + .4 * rng.standard_normal(args.dims)).tolist()
+    return model
+
+
+def nearest(args: argparse.Namespace, size: int, model: Known, k: int = 10) -> list[set[str]]:
+    """The chunks that are nearest to each question, all compared."""
+    wanted = np.array(list(model.vectors.values()), np.float32)
+    best: list[list[tuple[float, str]]] = [[] for _ in wanted]
+    for at in range(0, size // PER_DOCUMENT, 100):
+        docs = range(at, min(at + 100, size // PER_DOCUMENT))
+        near = np.concatenate([vectors(n, args.dims) for n in docs])
+        scores = wanted @ (near / np.linalg.norm(near, axis=1, keepdims=True)).T
+        for q, rows in enumerate(np.argpartition(-scores, k, axis=1)[:, :k]):
+            best[q] += [(-scores[q, r], f"d{at + r // PER_DOCUMENT:07d}#c{r % PER_DOCUMENT}") for r in rows.tolist()]
+            best[q] = sorted(best[q])[:k]
+    return [{name for _, name in found} for found in best]
+
+
+def timed(ways: dict[str, Callable[[str], Any]], questions: list[str]) -> tuple[dict[str, list[float]], dict[str, list[list[str]]]]:
+    """Times and found ids of each way; the ways take turns."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    found: dict[str, list[list[str]]] = {name: [] for name in ways}
+    for question in questions:
+        for name, way in ways.items():
+            start = time.perf_counter()
+            hits = way(question)
+            times[name].append(1_000 * (time.perf_counter() - start))
+            found[name].append([h.node_id for h in hits])
+    return times, found
+
+
+def retrieved(args: argparse.Namespace, size: int, index: str, ways: dict[str, Callable[[str], Any]], model: Known, client: Any) -> None:
+    """Time the ways; of the vectors, how many of the ten nearest are found."""
+    questions = list(model.vectors)
+    times, found = timed(ways, questions)
+    cpu = {name: cpu_of(client, way, questions[:20]) for name, way in ways.items()}
+    true = nearest(args, size, model)
+    recall = statistics.mean(len(t & set(f[:10])) / 10 for t, f in zip(true, found["vectors"]))
+    save(args, "search", [{"chunks": size, "index": index, "way": name, **percentiles(took), "cpu": cpu[name], "questions": len(took),
+                           **({"of_ten_nearest": round(recall, 3)} if name == "vectors" else {})} for name, took in times.items()])
+
+
+def search(args: argparse.Namespace) -> None:
+    """The server's BM25, its k-NN, and both fused here."""
+    from ragnb.retrieval.cluster import cluster_hybrid
+    for size in args.sizes:
+        store, model = store_of(args, size), asked(args, size)
+        hybrid = cluster_hybrid(store, model, 10, tokenizer=str.split)
+        ways = {"words": lambda q: store.search_words(q.split(), 10), "vectors": lambda q: store.search(model.vectors[q], 10), "hybrid": hybrid.retrieve}
+        retrieved(args, size, "cluster", ways, model, store.client)
+
+
+class NoServer:
+    """Uses no CPU."""
+    nodes = type("Nodes", (), {"stats": lambda self, metric: {"nodes": {}}})()
+
+
+def local(args: argparse.Namespace) -> None:
+    """The same in memory."""
+    from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
+    from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
+    from ragnb.storage.store import MemoryStore
+    for size in args.sizes:
+        store, words, model = MemoryStore(), Bm25(), asked(args, size)
+        for n in range(size // PER_DOCUMENT):
+            nodes, outline = document(n, args.dims)
+            store.put(nodes, [outline])
+            words.add([n.node_id for n in nodes], split(n.text for n in nodes))
+        bm25 = Bm25Retriever(words, store, str.split, top_k=10)
+        both = {"bm25": Bm25Retriever(words, store, str.split, top_k=100), "vector": VectorRetriever(store, model, 100)}
+        ways = {"words": bm25.retrieve, "vectors": lambda q: store.search(model.vectors[q], 10), "hybrid": HybridRetriever(both, 10).retrieve}
+        retrieved(args, size, "local", ways, model, NoServer())
+
+
+def drop(args: argparse.Namespace) -> None:
+    """Remove the indexes of the benchmark."""
+    for size in args.sizes:
+        store = store_of(args, size)
+        store.client.indices.delete(index=theirs(size), ignore_unavailable=True)
         store.drop()
-
-
-def kill(args: argparse.Namespace) -> None:
-    """Index, search and expand for some seconds while one of three nodes is killed; every chunk must be there at the end."""
-    told = subprocess.run([sys.executable, str(TOOL), "start", "--nodes", "3"], capture_output=True, text=True, check=True)
-    hosts = told.stdout.strip()
-    place = ",".join(h.partition("://")[2] for h in hosts.split(","))
-    made = lambda: OpenSearchStore(f"opensearch://{place}/kill", shards=3, replicas=1, tokenizer=lambda ts: (t.split() for t in ts))  # noqa: E731
-    try:
-        store = made()
-        fill(store, 2_000, 32)
-        store.client.cluster.health(index="kill-*", wait_for_status="green", request_timeout=90)
-        counts, errors, wrong, stop, written = {"index": 0, "ask": 0, "expand": 0}, [], [], threading.Event(), list(range(20))
-
-        def loop(name: str, work: Callable[[OpenSearchStore, random.Random], None]) -> None:
-            own, rng = made(), random.Random(name)
-            while not stop.is_set():
-                try:
-                    work(own, rng)
-                    counts[name] += 1
-                except Exception as error:      # counted: this is what is measured
-                    errors.append(f"{name}: {type(error).__name__}: {error}"[:200])
-
-        def index(own: OpenSearchStore, rng: random.Random) -> None:
-            n = 1_000 + counts["index"]
-            own.put(*(lambda d: (d[0], [d[1]]))(document(n, 32, np.random.default_rng(n), 20)))
-            written.append(n)
-
-        def ask(own: OpenSearchStore, rng: random.Random) -> None:
-            hits = own.search_words([rng.choice(WORDS)], 10) and own.search([rng.random() for _ in range(32)], 10)
-            if len(hits) != 10:
-                wrong.append(f"{len(hits)} hits")
-
-        def grow(own: OpenSearchStore, rng: random.Random) -> None:
-            at = Address(f"d{rng.choice(written[:20]):07d}", "c", rng.randrange(20, 60))
-            nodes = own.get_chunks([str(at)]).all()
-            out = Expander(own, neighbors(5)).expand([NodeWithScore(node=nodes[str(at)], score=1.0)])
-            if out.stats.neighbors != 10 or len(out.passages[0].text) != 11 * SIZE:
-                wrong.append(f"{at}: {out.stats.neighbors} neighbors")
-
-        threads = [threading.Thread(target=loop, args=a) for a in (("index", index), ("ask", ask), ("expand", grow))]
-        for thread in threads:
-            thread.start()
-        time.sleep(args.seconds / 3)
-        folder = next(TOOL.parent.parent.glob(".opensearch/run-*"))
-        pid = int((folder / "node-3/pid").read_text())
-        import os
-        os.kill(pid, signal.SIGKILL)
-        time.sleep(2 * args.seconds / 3)
-        stop.set()
-        for thread in threads:
-            thread.join()
-        store = made()
-        store.refresh()
-        outlines = store.get_outlines(f"d{n:07d}" for n in written)
-        lost = [*outlines.missing, *store.get_chunks(a for o in outlines.found.values() for a in o.addresses()).missing]
-        print(f"{args.seconds} s, one of three nodes killed: {counts}; errors {len(errors)}, wrong {len(wrong)}, lost {len(lost)} "
-              f"of {len(written)} documents", *dict.fromkeys(errors[:5] + wrong[:5] + lost[:5]), sep="\n")
-    finally:
-        subprocess.run([sys.executable, str(TOOL), "stop"], check=False)
 
 
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["expand", "kill"])
+    whats = {"build": build, "expand": expand, "search": search, "local": local, "drop": drop}
+    parser.add_argument("what", choices=whats)
     parser.add_argument("--url", help="of a server; by default the one that make opensearch has started")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000], help="chunks; multiples of 2,000")
+    parser.add_argument("--indexes", nargs="+", choices=["ours", "theirs"], default=["ours", "theirs"])
     parser.add_argument("--dims", type=int, default=384)
     parser.add_argument("--hits", type=int, default=5)
     parser.add_argument("--window", type=int, default=5)
     parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--keep", action="store_true", help="leave the index on the server")
+    parser.add_argument("--quick", action="store_true", help="build: make the rows of our index without objects (needs orjson)")
+    parser.add_argument("--graph", type=int, nargs=2, metavar=("M", "EF"), help="build: edges and candidates of the graph of vectors")
+    parser.add_argument("--part", type=int, nargs=2, default=[1, 1], metavar=("K", "N"), help="build: the K-th of N processes; start the first first")
+    parser.add_argument("--save", action="store_true", help=f"note what was measured in {RESULTS.relative_to(HERE)}")
+    parser.add_argument("--one", choices=["ours", "theirs"], help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.what == "kill":
-        return kill(args)
-    url = args.url or subprocess.run([sys.executable, str(TOOL), "url"], capture_output=True, text=True).stdout.strip().split(",")[0]
-    if not url:
+    if not args.url:
+        told = subprocess.run([sys.executable, str(TOOL), "url"], capture_output=True, text=True)
+        args.url = told.stdout.strip().split(",")[0]
+    if not args.url and args.what != "local":
         sys.exit("no server: make opensearch, or --url")
-    expand(args, url)
+    whats[args.what](args)
 
 
 if __name__ == "__main__":

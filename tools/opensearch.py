@@ -117,7 +117,7 @@ def painless_module(server: Path, fetched: Path) -> None:
 def unpacked(folder: Path) -> tuple[Path, Path]:
     "The server's folder and its Java's, fetched and unpacked when they are not there."
     folder.mkdir(parents=True, exist_ok=True)
-    home, vector = java_home(folder)
+    home, _ = java_home(folder)
     server = folder / f"opensearch-{VERSION}"
     if server.exists():
         return server, home
@@ -128,10 +128,9 @@ def unpacked(folder: Path) -> tuple[Path, Path]:
     copy_artifacts(fetched)
     run("unzip", "-q", fetched / f"opensearch-{VERSION}.zip", "-d", making)
     made = making / server.name
-    options = made / "config/jvm.options"
-    if not vector:
-        lines = [x for x in options.read_text().splitlines() if "jdk.incubator.vector" not in x]
-        options.write_text("\n".join(lines) + "\n")
+    options = made / "config/jvm.options"       # a node that runs on a Java with it is told so when it starts
+    lines = [x for x in options.read_text().splitlines() if "jdk.incubator.vector" not in x]
+    options.write_text("\n".join(lines) + "\n")
     painless_module(made, fetched)
     run(made / "bin/opensearch-plugin", "install", "-b", (fetched / f"opensearch-knn-{VERSION}.0.zip").as_uri(),
         env=os.environ | {"OPENSEARCH_JAVA_HOME": str(home)})
@@ -181,7 +180,8 @@ def default_folder() -> Path:
 
 
 def node_files(
-    place: Path, server: Path, name: str, ports: tuple[int, int], seeds: list[str], names: list[str]
+    place: Path, server: Path, name: str, ports: tuple[int, int], seeds: list[str], names: list[str],
+    more: dict[str, str] | None = None,  # Settings of a node, as in opensearch.yml
 ) -> None:
     "A folder with the settings, data and logs of one node."
     place.mkdir(parents=True)
@@ -192,7 +192,7 @@ def node_files(
         "path.data": str(place / "data"), "path.logs": str(place / "logs"),
         "discovery.seed_hosts": seeds, "cluster.initial_cluster_manager_nodes": names,
         "cluster.routing.allocation.disk.threshold_enabled": False, "node.store.allow_mmap": False,
-    }
+    } | (more or {})
     lines = [f"{key}: {json.dumps(value)}" for key, value in settings.items()]
     (place / "config/opensearch.yml").write_text("\n".join(lines) + "\n")
     options = place / "config/jvm.options"  # its logs go to the node's folder, not to the server's
@@ -210,6 +210,8 @@ def start_node(place: Path, server: Path, home: Path, heap: str) -> int:
     env = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "LC_ALL", "TZ")} | {
         "OPENSEARCH_JAVA_HOME": str(home), "OPENSEARCH_PATH_CONF": str(place / "config"),
         "OPENSEARCH_TMPDIR": str(place / "tmp"), "OPENSEARCH_JAVA_OPTS": f"-Xms{heap} -Xmx{heap}"}
+    if "jdk.incubator.vector" in run(home / "bin/java", "--list-modules"):    # twice as quick at vectors
+        env["OPENSEARCH_JAVA_OPTS"] += " --add-modules=jdk.incubator.vector"
     with open(place / "out.log", "ab") as log:
         node = subprocess.Popen([str(server / "bin/opensearch")], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                 env=env, cwd=place, start_new_session=True, **ordinary_user())
@@ -267,7 +269,7 @@ def stop(folder: Path) -> int:
     return len(running)
 
 
-def start(folder: Path, n: int = 1, heap: str = "512m") -> str:
+def start(folder: Path, n: int = 1, heap: str = "512m", more: dict[str, str] | None = None) -> str:
     "Start nodes in place of those that run; their addresses, joined by commas."
     server, home = unpacked(folder)
     stop(folder)
@@ -279,7 +281,7 @@ def start(folder: Path, n: int = 1, heap: str = "512m") -> str:
     seeds = [f"127.0.0.1:{p}" for p in ports[n:]]
     places = [run_folder(folder) / name for name in names]
     for i, place in enumerate(places):
-        node_files(place, server, names[i], (ports[i], ports[n + i]), seeds, names)
+        node_files(place, server, names[i], (ports[i], ports[n + i]), seeds, names, more)
         start_node(place, server, home, heap)
     try:
         wait_for(f"http://127.0.0.1:{ports[0]}", n, places)
@@ -299,6 +301,7 @@ def main() -> None:
     parser.add_argument("what", nargs="?", default="start", choices=["fetch", "start", "stop", "url"])
     parser.add_argument("--nodes", type=int, default=1, choices=[1, 2, 3])
     parser.add_argument("--heap", default="512m", help="of a node, as Java writes it")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the nodes")
     parser.add_argument("--folder", type=Path, help="where it is unpacked and runs (default: .opensearch)")
     options = parser.parse_args()
     try:
@@ -306,7 +309,7 @@ def main() -> None:
         if options.what == "fetch":
             unpacked(folder)
         elif options.what == "start":
-            print(start(folder, options.nodes, options.heap))
+            print(start(folder, options.nodes, options.heap, dict(pair.split("=", 1) for pair in options.set)))
         elif options.what == "stop":
             print(f"{stop(folder)} nodes stopped", file=sys.stderr)
         elif (written := run_folder(folder) / "url").exists():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -269,6 +270,14 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {told[0][:300]}"
 
 
+_PAUSES = (0.1, 0.3, 0.9)  # Seconds before a search that lost a shard is made again
+
+
+def _passing(found: Mapping[str, Any]) -> bool:
+    "True for a search that a node which has just died spoiled."
+    return bool(found.get("_shards", {}).get("failed")) or found.get("status") == 503
+
+
 def _checked(found: Mapping[str, Any]) -> Mapping[str, Any]:
     "A search that is complete; `RagnbError` for one that failed, in whole or on a shard."
     if "error" in found:
@@ -302,6 +311,7 @@ class ForeignIndex:
             raise InputError(f"fields may name {', '.join(_ASKED)}, got {unknown[0]!r}")
         self.client, self.index_name, self.given = client, index_name, dict(fields or {})
         self.exclude, self.requests = tuple(exclude), 0
+        self.sleep = time.sleep
         self._caps: Mapping[str, Any] | None = None
         self._fields: dict[str, Field] | None = None
 
@@ -334,15 +344,18 @@ class ForeignIndex:
         "One request: a search, or several."
         hidden = {"_source": {"excludes": list(self.exclude)}, "track_total_hits": True}
         bodies = [{"query": s.query, "size": s.size, **hidden} for s in searches]
-        if len(bodies) == 1:
-            found = [self._told(self.client.search, bodies[0], index=self.index_name)]
-        else:
-            lines = [line for body in bodies for line in ({"index": self.index_name}, body)]
-            found = self._told(self.client.msearch, lines)["responses"]
-        try:
-            return [_checked(one) for one in found]
-        except RagnbError as error:
-            raise RagnbError(f"the index {self.index_name!r} cannot be read: {error}") from error
+        lines = [line for body in bodies for line in ({"index": self.index_name}, body)]
+        for pause in (*_PAUSES, None):
+            if len(bodies) == 1:
+                found = [self._told(self.client.search, bodies[0], index=self.index_name)]
+            else:
+                found = self._told(self.client.msearch, lines)["responses"]
+            try:
+                return [_checked(one) for one in found]
+            except RagnbError as error:
+                if pause is None or not any(map(_passing, found)):
+                    raise RagnbError(f"the index {self.index_name!r} cannot be read: {error}") from error
+            self.sleep(pause)
 
     def fetch(self, wants: Iterable[Want]) -> list[dict[str, Any]]:
         "The rows of some wants, each once; one request, and one more where there are more rows than numbers."

@@ -75,7 +75,8 @@ def _note() -> dict[str, Any]:
     except (KeyError, OSError, ImportError):  # a user without a name
         user = "?"
     now = time.time()
-    return {"host": socket.gethostname(), "pid": os.getpid(), "user": user, "since": now, "beat": now}
+    return {"host": socket.gethostname(), "pid": os.getpid(), "user": user, "since": now, "beat": now,
+            "key": os.urandom(8).hex()}     # tells this note from any other
 
 
 def _holder(note: dict[str, Any]) -> str:
@@ -132,8 +133,8 @@ class _Notes:
             options = self.versions.get(name) or {"op_type": "create"}
             try:
                 self._remember(name, self.client.index(index=self.rows.name, id=name, body=body, **options))
-            except ConflictError:
-                return False
+            except ConflictError:       # also when a node took it, died before it said so, and the client asked again
+                return self.get(name) == body
         return True
 
     def remove(self, name: str) -> None:

@@ -22,7 +22,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 # %% auto #0
 __all__ = ['Action', 'Tokenizer', 'ClusterPlace', 'cluster_place', 'ServerError', 'server_errors', 'open_client', 'send_bulk',
-           'written_token', 'row_id', 'Rows', 'OpenSearchStore']
+           'written_token', 'row_id', 'answered', 'Rows', 'OpenSearchStore']
 
 # %% ../../nbs/30_storage/opensearch.ipynb #f11349cc
 from ragnb.documents.span import (
@@ -196,7 +196,7 @@ def send_bulk(
                     answer = client.bulk(body="".join(f"{head}\n{row}\n" if row else f"{head}\n" for head, row in part))
                 part = _refused(answer, part, where)
             except ServerError as error:
-                if getattr(error.__cause__, "status_code", None) != 429 or waited >= patience:
+                if getattr(error.__cause__, "status_code", None) not in (429, 503) or waited >= patience:
                     raise
             if part and waited >= patience:
                 raise ServerError(f"{where} is too busy (429): {len(part)} rows were refused for {waited:.0f} seconds")
@@ -276,6 +276,45 @@ def _cosine(score: float) -> float:
     return score - 1 if score >= 1 else 1 - 1 / score
 
 # %% ../../nbs/30_storage/opensearch.ipynb #27d05d54
+_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # Seconds
+
+
+def answered(
+    ask: Callable[[], Any],
+    lacking: Callable[[Any], str],   # What is wrong with an answer; '' when it is whole
+    where: str,                      # For messages
+    sleep: Callable[[float], None] = time.sleep,
+) -> Any:                            # `ServerError` for an answer that was never whole
+    "Ask until an answer is whole: the shards of a node that has just died are others' within seconds."
+    from opensearchpy import TransportError
+    for pause in (*_PAUSES, None):
+        try:
+            answer = ask()
+            told = lacking(answer)
+        except TransportError as error:
+            if error.status_code != 503 or pause is None:
+                raise
+            told = "503"
+        if not told:
+            return answer
+        if pause is None:
+            raise ServerError(f"{where} {told}")
+        sleep(pause)
+
+
+def _lacking_shards(found: Mapping[str, Any]) -> str:
+    "What is wrong with the answer of a search."
+    shards = found["_shards"]
+    whole = not found.get("timed_out") and not shards["failed"]
+    return "" if whole else f"answered in part only: {shards['failed']} of {shards['total']} shards failed"
+
+
+def _lacking_rows(found: Mapping[str, Any]) -> str:
+    "What is wrong with the answer of a read by id."
+    failed = [row for row in found["docs"] if "error" in row]
+    return f"cannot read {failed[0].get('_id')!r}: {failed[0]['error'].get('reason')}" if failed else ""
+
+
 class Rows:
     "One index of a cluster: made when first written to, read by id, scanned."
 
@@ -307,20 +346,17 @@ class Rows:
         for at in range(0, len(names), 4_000):
             part = names[at:at + 4_000]
             docs = [{"_id": row_id(n), "routing": row_id(ids[n]), "_source": list(fields)} for n in part]
-            for name, row in zip(part, self.client.mget(index=self.name, body={"docs": docs})["docs"]):
+            found = answered(lambda: self.client.mget(index=self.name, body={"docs": docs}), _lacking_rows, self.where)
+            for name, row in zip(part, found["docs"]):
                 if row.get("found"):
                     yield name, row.get("_source", {})
-                elif "error" in row:
-                    raise ServerError(f"{self.where} cannot read {name!r}: {row['error'].get('reason')}")
 
     def search(self, body: Mapping[str, Any], **options: Any) -> list[dict[str, Any]]:
         "Hits of a complete search; [] where there is no index yet."
         if not self.there():
             return []
-        found = self.client.search(index=self.name, body=dict(body), **options)
-        if found.get("timed_out") or found["_shards"]["failed"]:
-            raise ServerError(f"{self.where} answered in part only: {found['_shards']['failed']} of "
-                              f"{found['_shards']['total']} shards failed")
+        found = answered(lambda: self.client.search(index=self.name, body=dict(body), **options), _lacking_shards,
+                         self.where)
         return found["hits"]["hits"]
 
     def scan(self, query: Mapping[str, Any], fields: Sequence[str], order: str, size: int = 2_000

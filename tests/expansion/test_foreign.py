@@ -315,12 +315,31 @@ def test_hundreds_of_hits_are_one_request(make):
 # --- what goes wrong ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("policy, kind", [(5, "search"), ("doc_type", "msearch")])
+@pytest.mark.parametrize("failure", [{"_shards": {"total": 3, "failed": 1}, "hits": {"hits": []}}, {"error": {"reason": "no shard"}, "status": 503}])
+def test_a_shard_that_is_taken_over_is_asked_again(policy, kind, failure):
+    """A node died: its shards fail until others have taken them over."""
+    class Dying(SearchServer):
+        left = 2
+
+        def _found(self, body):
+            self.left -= 1
+            return super()._found(body) if self.left < 0 else copy.deepcopy(failure)
+
+    hits = [hit(1, 5), hit(2, 6)]
+    expected = NeighborChunkExpander(SearchServer(rag_rows()), "rag", policy, on_error="raise").expand(hits)
+    server = Dying(rag_rows())
+    expander = NeighborChunkExpander(server, "rag", policy, on_error="raise")
+    assert [r["_id"] for r in expander.expand(hits)] == [r["_id"] for r in expected] and server.left < 0
+
+
 @pytest.mark.parametrize("failure, told", [
     (ConnectionError("connection refused\nmore"), "ConnectionError: connection refused"),
     ({"error": {"type": "search_phase", "reason": "all shards failed"}}, "all shards failed"),
     ({"timed_out": True, "_shards": {"total": 5, "failed": 2}, "hits": {"total": 0, "hits": []}}, "2 of 5 shards did not answer"),
 ])
-def test_a_server_that_fails(failure, told):
+def test_a_server_that_fails(failure, told, monkeypatch):
+    monkeypatch.setattr("ragnb.expansion.foreign._PAUSES", ())
     server = SearchServer(rag_rows())
     keep, fail = (NeighborChunkExpander(server, "rag", on_error=on_error) for on_error in ("keep", "raise"))
     keep.expand([hit(1, 5)]), fail.expand([hit(1, 5)])

@@ -1,0 +1,111 @@
+"""A node that takes a write and dies before it says so: the client asks again, and finds its own write."""
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ragnb.documents.locks import LockedError
+from ragnb.indexing.cluster_state import ClusterState
+
+
+class Forgetful(BaseHTTPRequestHandler):
+    """Documents of an index, replaced by compare-and-set; `lose` writes are done, and never answered."""
+    held: dict[str, tuple[int, dict]]
+    lose = 0
+    protocol_version = "HTTP/1.1"
+
+    def _tell(self, status: int, told: object) -> None:
+        body = json.dumps(told).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    @classmethod
+    def taken(cls, head: str, row: str) -> dict:
+        """A row of a bulk."""
+        cls.held[json.loads(head)["index"]["_id"]] = 0, json.loads(row)
+        return {"index": {"status": 200}}
+
+    def _answer(self) -> None:
+        kind, own = urlsplit(self.path).path.split("/")[2:], type(self)
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path.startswith("/_bulk"):
+            return self._tell(200, {"errors": False, "items": list(map(own.taken, *[iter(body.decode().splitlines())] * 2))})
+        if kind[:1] == ["_mapping"] or not kind:
+            return self._tell(200, {"x": {"mappings": {"_meta": {"ragnb": 1}}}})
+        if kind[:1] == ["_mget"]:
+            return self._tell(200, {"docs": [{"_id": i, "found": i in own.held, "_source": own.held.get(i, (0, 0))[1]} for i in
+                                             (d["_id"] for d in json.loads(body)["docs"])]})
+        name = kind[1]
+        seen, row = own.held.get(name, (-1, None))
+        told = {"_id": name, "_seq_no": seen, "_primary_term": 1, "_source": row}
+        if self.command == "GET":
+            return self._tell(200 if row is not None else 404, told | {"found": row is not None})
+        asked = parse_qs(urlsplit(self.path).query)
+        if ("if_seq_no" in asked and int(asked["if_seq_no"][0]) != seen) or "create" in (kind[0].strip("_"), asked.get("op_type", [""])[0]) and row:
+            return self._tell(409, {"error": {"type": "version_conflict_engine_exception", "reason": "another"}})
+        if self.command == "DELETE":
+            del own.held[name]
+        else:
+            own.held[name] = seen + 1, json.loads(body)
+        if own.lose:
+            own.lose -= 1
+            self.close_connection = True
+            return self.connection.close()
+        self._tell(200, told | {"_seq_no": seen + 1})
+
+    do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = _answer
+
+    def log_message(self, *args) -> None:
+        pass
+
+
+@pytest.fixture
+def forgetful():
+    """The handler, and an address."""
+    handler = type("Handler", (Forgetful,), {"held": {}})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    yield handler, f"opensearch://127.0.0.1:{server.server_port}/x"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_commit_whose_answer_was_lost_is_a_commit(forgetful):
+    handler, place = forgetful
+    state = ClusterState(place, 0)
+    for name in ("one", "two"):                     # the first head is made, the second replaces it
+        (state.folder / name).write_text(name)
+        handler.lose = 1
+        state.push()
+        assert handler.lose == 0
+        assert ClusterState(place).files == state.files
+    state.release()
+    assert "writer" not in handler.held
+
+
+def test_the_right_to_write_is_taken_when_the_answer_was_lost(forgetful):
+    handler, place = forgetful
+    handler.lose = 1
+    state = ClusterState(place, 0)
+    assert handler.lose == 0 and "writer" in handler.held
+    with pytest.raises(LockedError, match="is being written by process"):
+        ClusterState(place, 0)
+    state.release()
+
+
+def test_the_write_of_another_is_not_taken_for_ones_own(forgetful):
+    handler, place = forgetful
+    state = ClusterState(place, 0)
+    (state.folder / "manifest.json").write_text("mine")
+    handler.held["head"] = 5, {"files": []}
+    with pytest.raises(LockedError, match="was written by another process meanwhile"):
+        state.push()
+    state.release()
