@@ -13,7 +13,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 # %% auto #0
-__all__ = ['LLAMA_INDEX', 'DeferredPackage', 'defer_packages', 'defer_llama_index']
+__all__ = ['CLOSED', 'DeferredPackage', 'defer_packages', 'defer_for_question']
 
 # %% ../../nbs/00_documents/deferred.ipynb #4f62cff9
 _LOCK = RLock()
@@ -74,9 +74,11 @@ def defer_packages(
     return deferred
 
 # %% ../../nbs/00_documents/deferred.ipynb #82022843
-LLAMA_INDEX: tuple[str, ...] = ("llama_index.core", "llama_index.core.indices", "llama_index.core.postprocessor")
+CLOSED: tuple[str, ...] = (
+    "llama_index.core", "llama_index.core.indices", "llama_index.core.postprocessor", "requests",
+    "numpy.f2py", "numpy.testing", "numpy.polynomial", "numpy.ctypeslib", "numpy.ma")
 
 
-def defer_llama_index() -> list[str]:  # Packages; none when LlamaIndex is imported already
-    "Let LlamaIndex be imported in parts, for a command that asks one question and ends."
-    return defer_packages(LLAMA_INDEX, {"llama_index.core": {"global_handler": None}})
+def defer_for_question() -> list[str]:  # Packages; those that are imported already are left alone
+    "Leave closed what a command does not use that asks one question and ends."
+    return defer_packages(CLOSED, {"llama_index.core": {"global_handler": None}})
