@@ -72,12 +72,13 @@ class ChromaFile:
                 named = database.execute(
                     "SELECT id, embedding_id FROM embeddings WHERE segment_id = ? AND embedding_id IN "
                     f"({_marks(part)})", [segment, *part]).fetchall()
-                texts = database.execute(
-                    "SELECT id, key, string_value FROM embedding_metadata WHERE string_value IS NOT NULL AND id IN "
-                    f"({_marks(named)}) AND key IN ({_marks(keys)})", [*(row for row, _ in named), *keys])
+                texts = database.execute(  # + keeps SQLite from its index of values, which is as long as the collection
+                    f"SELECT id, key, string_value FROM embedding_metadata WHERE id IN ({_marks(named)}) "
+                    f"AND +key IN ({_marks(keys)})", [*(row for row, _ in named), *keys])
                 by_row = {row: found.setdefault(i, {}) for row, i in named}
                 for row, key, value in texts:
-                    by_row[row][key] = value
+                    if value is not None:
+                        by_row[row][key] = value
             return found
         return self._asked(name, rows)
 

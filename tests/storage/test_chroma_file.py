@@ -137,3 +137,20 @@ def test_a_store_is_freed_when_it_is_let_go(tmp_path: Path) -> None:
     finally:
         gc.enable()
     close_unused()
+
+
+def test_a_read_costs_the_same_in_a_long_collection(tmp_path: Path) -> None:
+    """Counted in steps of SQLite: it must look rows up by their keys, and not go through an index of values."""
+    def steps(rows: int) -> int:
+        store = ChromaStore(tmp_path / str(rows))
+        store._children.collection.add(
+            ids=[f"d.md#c{i}" for i in range(rows)], embeddings=[[float(i), 1.0] for i in range(rows)],
+            documents=[f"{i}번째" for i in range(rows)], metadatas=[{"_node_content": f"{{{i}}}", "level": "c"}] * rows)
+        file, counted = chroma.ChromaFile(tmp_path / str(rows)), []
+        assert file.count("children") == rows
+        file._database.set_progress_handler(lambda: counted.append(1) and 0, 10)
+        found = file.read("children", [f"d.md#c{i}" for i in range(0, rows, rows // 20)], ["_node_content", "chroma:document"])
+        assert len(found) == 20 and found["d.md#c0"]["chroma:document"] == "0번째"
+        return len(counted)
+
+    assert steps(1_000) < 1.5 * steps(40)
