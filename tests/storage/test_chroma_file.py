@@ -145,7 +145,7 @@ def test_a_read_costs_the_same_in_a_long_collection(tmp_path: Path) -> None:
         store = ChromaStore(tmp_path / str(rows))
         store._children.collection.add(
             ids=[f"d.md#c{i}" for i in range(rows)], embeddings=[[float(i), 1.0] for i in range(rows)],
-            documents=[f"{i}번째" for i in range(rows)], metadatas=[{"_node_content": f"{{{i}}}", "level": "c"}] * rows)
+            documents=[f"{i}번째" for i in range(rows)], metadatas=[{"_node_content": f"{{{i}}}", "level": "c"} for i in range(rows)])
         file, counted = chroma.ChromaFile(tmp_path / str(rows)), []
         assert file.count("children") == rows
         file._database.set_progress_handler(lambda: counted.append(1) and 0, 10)
