@@ -656,6 +656,9 @@ def _print_answer(answer: Any, shown: bool = False) -> None:
 # %% ../nbs/99_cli/cli.ipynb #4360984f
 def _ask(args: argparse.Namespace) -> None:
     "ragnb ask"
+    if args.llm is None:  # a model brings the rest of LlamaIndex anyway
+        from ragnb.documents.deferred import defer_for_question
+        defer_for_question()
     pipeline, history = _pipeline(args), _conversation(args)
     live = pipeline.llm is not None and sys.stdout.isatty() and not args.json
     answer, error = (_streamed if live else _asked)(pipeline, args, history)

@@ -306,7 +306,7 @@ def _finish(work: Coroutine[Any, Any, None]) -> None:
 # %% ../../nbs/10_models/calls.ipynb #14b39f41
 def _as_it_is() -> Any:
     "A prompt template that is the prompt."
-    from llama_index.core import PromptTemplate
+    from llama_index.core.prompts import PromptTemplate
     return PromptTemplate("{text}")
 
 # %% ../../nbs/10_models/calls.ipynb #a1468ee8

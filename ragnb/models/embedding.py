@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +36,8 @@ from .llm import api_base
 from .ngrams import Axes, corpus_axes, count_ngrams, fold_columns, inverse_frequency, N_COUNTERS
 
 # %% ../../nbs/10_models/embedding.ipynb #e319ebb3
-def _read_array(path: Path, shape: tuple[int | None, ...], kind: type) -> np.ndarray:
-    "Read an array of a known type and shape (None: any length) as float32; never unpickles."
+def _open_array(path: Path, shape: tuple[int | None, ...], kind: type) -> np.ndarray:
+    "Open an array of a known type and shape (None: any length), and leave it on disk; never unpickles."
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as e:
@@ -44,7 +46,23 @@ def _read_array(path: Path, shape: tuple[int | None, ...], kind: type) -> np.nda
     if not fits or array.dtype != kind:
         wanted = f"{np.dtype(kind)} of shape {shape}"
         raise InputError(f"{str(path)!r} must hold {wanted}, got {array.dtype} {array.shape}")
-    return np.array(array, dtype=np.float32)
+    return array
+
+
+def _read_array(path: Path, shape: tuple[int | None, ...], kind: type) -> np.ndarray:
+    "Read an array as float32."
+    return np.array(_open_array(path, shape, kind), dtype=np.float32)
+
+
+def _blocks(array: np.ndarray) -> Iterator[np.ndarray]:
+    "An array, in C order, a few rows at a time; one on disk is read without keeping it in memory."
+    for at in range(0, len(array), 512):
+        if isinstance(array, np.memmap) and array.flags.c_contiguous:
+            size = math.prod(array.shape[1:])
+            start = array.offset + at * size * array.itemsize
+            yield np.fromfile(array.filename, array.dtype, min(512, len(array) - at) * size, offset=start)
+        else:
+            yield np.ascontiguousarray(array[at:at + 512])
 
 # %% ../../nbs/10_models/embedding.ipynb #05541ef1
 def _write_json(path: Path, record: dict[str, Any]) -> None:
@@ -83,6 +101,14 @@ def _read_idf(path: Path) -> np.ndarray:
     return out
 
 
+def _digest(*arrays: np.ndarray) -> str:
+    "A short hash of arrays."
+    digest = hashlib.blake2b(digest_size=8)
+    for block in chain.from_iterable(map(_blocks, arrays)):
+        digest.update(block.tobytes())
+    return digest.hexdigest()
+
+
 @dataclass(frozen=True)
 class _Learned:
     "What an n-gram embedding learned from a corpus."
@@ -95,36 +121,41 @@ class _Learned:
         cls, idf: np.ndarray, found: np.ndarray, n_axes: int, n_texts: int, overlap: np.ndarray | None = None
     ) -> _Learned:
         "Round the axes of a corpus to 16 bits, and fill the places that they leave."
-        return cls(idf, Axes.of(found.astype(np.float16).astype(np.float32), n_axes, overlap), n_texts)
+        return cls(idf, Axes.of(np.asanyarray(found, np.float16), n_axes, overlap), n_texts)
 
     @property
     def found(self) -> np.ndarray:
         "The axes of the corpus, as they are stored."
-        return np.ascontiguousarray(self.axes.found.astype(np.float16))
+        return self.axes.found
 
+    @cached_property
     def fingerprint(self) -> str:
         "A short hash of what is stored."
-        digest = hashlib.blake2b(self.idf.tobytes(), digest_size=8)
-        digest.update(self.found.tobytes())
-        return digest.hexdigest()
+        return _digest(self.idf, self.found)
+
+    @property
+    def overlap(self) -> np.ndarray:
+        "The overlap of axes and directions, as it is stored."
+        return self.axes.overlap.astype(np.float16)
 
     def write(self, folder: Path) -> None:
         "Write `ngram_idf.npy`, `ngram_axes.npy` and `ngram_overlap.npy`."
-        arrays = {"idf": _packed(self.idf), "axes": self.found, "overlap": self.axes.overlap.astype(np.float16)}
-        for name, array in arrays.items():
-            np.save(folder / f"ngram_{name}.npy", array, allow_pickle=False)
+        for name, array in {"idf": _packed(self.idf), "axes": self.found, "overlap": self.overlap}.items():
+            np.save(folder / f"ngram_{name}.npy", np.array(array), allow_pickle=False)  # read before it is replaced
 
     @classmethod
-    def read(cls, folder: Path, n_texts: int, shape: tuple[int, int]) -> _Learned:
-        "Read the arrays back; `InputError` for a missing or damaged file, or axes of another shape."
-        axes = _read_array(folder / "ngram_axes.npy", (shape[0], None), np.float16)
+    def read(cls, folder: Path, n_texts: int, shape: tuple[int, int], overlap: str | None = None) -> _Learned:
+        """Read the arrays back, the axes when they are used; `InputError` for a missing or damaged file, or axes of
+        another shape. The overlap is compared with its hash, or with the axes where none is known."""
+        axes = _open_array(folder / "ngram_axes.npy", (shape[0], None), np.float16)
         if axes.shape[1] > shape[1]:
             raise InputError(f"{str(folder)!r} must hold at most {shape[1]} axes, got {axes.shape[1]}")
-        overlap = folder / "ngram_overlap.npy"
-        known = _read_array(overlap, (None, None), np.float16) if overlap.exists() else None
+        file = folder / "ngram_overlap.npy"
+        known = _read_array(file, (None, None), np.float16) if file.exists() else None
         made = cls.of(_read_idf(folder / "ngram_idf.npy"), axes, shape[1], n_texts, known)
-        if not made.axes.agrees():
-            raise IndexMismatchError(f"the numbers in {str(overlap)!r} are not those of the axes beside it")
+        fits = made.axes.fits() and overlap == _digest(made.overlap) if known is not None and overlap else None
+        if not (made.axes.agrees() if fits is None else fits):
+            raise IndexMismatchError(f"the numbers in {str(file)!r} are not those of the axes beside it")
         return made
 
 # %% ../../nbs/10_models/embedding.ipynb #c4ab66f4
@@ -241,14 +272,14 @@ class NgramEmbedding(LocalEmbedding):
         values = {n: getattr(self, n) for n in names}
         parameters = {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
         return {"kind": "ngram", "name": self.model_name, "dims": self.dims, "parameters": parameters,
-                "n_texts": self._learned.n_texts, "fingerprint": self._learned.fingerprint()}
+                "n_texts": self._learned.n_texts, "fingerprint": self._learned.fingerprint}
 
     def save(self, folder: str | Path) -> None:
         "Write `embedding.json` and the arrays `ngram_*.npy` into a folder, made when missing."
         record, folder = self.describe(), Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._learned.write(folder)
-        _write_json(folder / "embedding.json", record)
+        _write_json(folder / "embedding.json", record | {"overlap": _digest(self._learned.overlap)})
 
     @classmethod
     def load(cls, folder: str | Path) -> NgramEmbedding:
@@ -268,8 +299,8 @@ class NgramEmbedding(LocalEmbedding):
             n_texts, fingerprint = int(record["n_texts"]), record["fingerprint"]
         except (KeyError, TypeError, ValueError) as e:
             raise InputError(f"{str(folder / 'embedding.json')!r} does not describe an n-gram embedding: {e!r}") from e
-        out._learned = _Learned.read(folder, n_texts, (out.n_columns, out.dims - 1))
-        if out._learned.fingerprint() != fingerprint:
+        out._learned = _Learned.read(folder, n_texts, (out.n_columns, out.dims - 1), record.get("overlap"))
+        if out._learned.fingerprint != fingerprint:
             raise IndexMismatchError(f"the arrays in {str(folder)!r} are not those that embedding.json describes")
         return out
 

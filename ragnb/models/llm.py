@@ -148,7 +148,7 @@ def prompt_template(
     template: str = QA_PROMPT,  # With {context_str} and {query_str}; marks such as <자료> … </자료> are guarded
 ) -> Any:                       # llama_index.core.PromptTemplate; `InputError` when a place is missing
     "Make a LlamaIndex prompt template that no document can break out of."
-    from llama_index.core import PromptTemplate
+    from llama_index.core.prompts import PromptTemplate
     missing = [place for place in ("{context_str}", "{query_str}") if place not in template]
     if missing:
         raise InputError(f"a prompt template needs {' and '.join(missing)}")

@@ -5,11 +5,11 @@
 # %% ../../nbs/10_models/ngrams.ipynb #85b6e5fc
 from __future__ import annotations
 
-from functools import lru_cache
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,16 +114,49 @@ def fold_columns(
     return csr_matrix((data.astype(np.float32), (row, columns)), shape=(counts.shape[0], n_columns))
 
 # %% ../../nbs/10_models/ngrams.ipynb #8e4feed4
-@lru_cache(maxsize=1)   # the next index of this process mostly needs the same
 def _drawn(
     n_columns: int,
     n: int,         # Directions
-) -> np.ndarray:    # Shape (n_columns, n), float32
+) -> Iterator[np.ndarray]:    # Shape (n_columns, n), float32, a thousand rows at a time
     "Draw random directions, the same every time."
-    drawn = np.random.default_rng(0).standard_normal((n_columns, n), dtype=np.float32)
-    drawn /= np.float32(np.sqrt(n + 1500))
-    drawn.setflags(write=False)
-    return drawn
+    random, scale = np.random.default_rng(0), np.float32(np.sqrt(n + 1500))
+    for at in range(0, n_columns, 1_024):
+        yield random.standard_normal((min(1_024, n_columns - at), n), dtype=np.float32) / scale
+
+
+class _Directions:
+    "Random directions; the first few that are asked for are drawn without holding all."
+
+    def __init__(self, n_columns: int, n: int) -> None:
+        self.n_columns, self.n, self.asked = n_columns, n, False
+
+    @cached_property
+    def all(self) -> np.ndarray:
+        "Shape (n_columns, n), float32."
+        drawn = np.concatenate([np.zeros((0, self.n), np.float32), *_drawn(self.n_columns, self.n)])
+        drawn.setflags(write=False)
+        return drawn
+
+    def rows(
+        self,
+        columns: np.ndarray,   # Rising
+    ) -> np.ndarray:           # Shape (columns, n), float32
+        "The directions of some columns."
+        if self.asked or "all" in vars(self):
+            return self.all[columns]
+        self.asked, parts, at = True, [np.zeros((0, self.n), np.float32)], 0
+        for block in _drawn(self.n_columns, self.n):
+            inside = columns[np.searchsorted(columns, at):np.searchsorted(columns, at + len(block))]
+            parts.append(block[inside - at])
+            at += len(block)
+        return np.concatenate(parts)
+
+
+@lru_cache(maxsize=1)   # the next index of this process mostly needs the same
+def _directions(n_columns: int, n: int) -> _Directions:
+    "The directions of a size, which all embeddings of this process share."
+    return _Directions(n_columns, n)
+
 
 # %% ../../nbs/10_models/ngrams.ipynb #9d1303e3
 def corpus_axes(
@@ -159,8 +192,8 @@ def _overlap(
 @dataclass(frozen=True)
 class Axes:
     "The axes of a corpus, and directions for the rest of a text."
-    found: np.ndarray    # Shape (n_columns, n), float32, from `corpus_axes`
-    rest: np.ndarray     # Shape (n_columns, n_rest), float32
+    found: np.ndarray    # Shape (n_columns, n), from `corpus_axes`; float32, or with 16 bits in memory or on disk
+    n_rest: int          # Directions for the rest
     overlap: np.ndarray  # Shape (n, n_rest), float32 with 16 bits of content: what of the rest the axes span
 
     @classmethod
@@ -171,13 +204,28 @@ class Axes:
         overlap: np.ndarray | None = None,  # When it is known
     ) -> Axes:
         "Fill the places that the axes of a corpus leave."
-        rest = _drawn(len(found), n_axes - found.shape[1])
-        return cls(found, rest, _overlap(found, rest) if overlap is None else overlap)
+        n_rest = n_axes - found.shape[1]
+        if overlap is None:
+            overlap = _overlap(found.astype(np.float32), _directions(len(found), n_rest).all)
+        return cls(found, n_rest, overlap)
+
+    @property
+    def rest(self) -> np.ndarray:
+        "The directions for the rest; shape (n_columns, n_rest), float32."
+        return _directions(len(self.found), self.n_rest).all
+
+    @cached_property
+    def _all(self) -> np.ndarray:
+        "The axes as float32."
+        return np.asarray(self.found, np.float32)
+
+    def fits(self) -> bool:
+        "True when the overlap has the shape of these axes."
+        return self.overlap.shape == (self.found.shape[1], self.n_rest)
 
     def agrees(self) -> bool:
         "True when the overlap is that of these axes, by its shape and its first direction."
-        fits = self.overlap.shape == (self.found.shape[1], self.rest.shape[1])
-        return fits and np.allclose(self.overlap[:, :1], _overlap(self.found, self.rest[:, :1]), rtol=.01, atol=1e-4)
+        return self.fits() and np.allclose(self.overlap[:, :1], _overlap(self._all, self.rest[:, :1]), .01, 1e-4)
 
     def project(
         self,
@@ -185,6 +233,14 @@ class Axes:
     ) -> np.ndarray:        # Shape (n_texts, n + n_rest), float32
         "Project texts onto the axes, and what is left of them onto the rest."
         from scipy.sparse import csr_matrix
-        along = table @ self.found
+        columns = np.unique(table.indices)
+        if 8 * len(columns) < len(self.found):    # a question: no more is read than its columns
+            inner = np.searchsorted(columns, table.indices)
+            table = csr_matrix((table.data, inner, table.indptr), shape=(table.shape[0], len(columns)))
+            found = self.found[columns].astype(np.float32)
+            rest = _directions(len(self.found), self.n_rest).rows(columns)
+        else:
+            found, rest = self._all, self.rest
+        along = table @ found
         spanned = csr_matrix(along) @ self.overlap   # row by row: a text has the same vector alone and among others
-        return np.hstack([along, table @ self.rest - spanned])
+        return np.hstack([along, table @ rest - spanned])

@@ -12,8 +12,7 @@ from functools import partial
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core import Document
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import Document, TextNode
 
 # %% auto #0
 __all__ = ['RETRIEVERS', 'PLANS', 'RetrieverSpec', 'parse_retriever', 'resolve_retriever', 'Parts', 'refuse_unused',

@@ -5,7 +5,7 @@
 # %% ../../nbs/40_retrieval/signals.ipynb #3b94c226
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -180,20 +180,35 @@ class VectorWindows:
         units: UnitVectors,   # Of its units, in their order
     ) -> None:
         self.corpus, self.units, self.scales = corpus, units, units.scales
+        self.asked = False   # Was there a question before?
         self.sample = np.unique(np.linspace(0, len(corpus) - 1, min(len(corpus), _SAMPLE)).round().astype(np.int64))
 
-    @cached_property
-    def known(self) -> np.ndarray:
-        "Vectors of the sampled windows, of length 1; shape (scales, sampled, dims), float32."
-        out = np.zeros((len(self.scales), len(self.sample), self.units.dims), np.float32)
+    def _known(self) -> Iterator[np.ndarray]:
+        "Vectors of the sampled windows, of length 1, a few at a time; shape (scales, sampled, dims), float32."
         for at in range(0, len(self.sample), 256):
             rows = self.sample[at:at + 256]
             inside = covered(*self.corpus.windows(rows, self.scales[-1]))
             running = np.cumsum(np.pad(self.units.at(inside), ((1, 0), (0, 0))), axis=0, dtype=np.float64)
+            out = np.zeros((len(self.scales), len(rows), self.units.dims), np.float32)
             for k, width in enumerate(self.scales):
                 low, high = self._places(inside, rows, width)
-                out[k, at:at + 256] = running[high] - running[low]
-        return out / np.maximum(self.units.norms[self.sample].T, 1e-9)[:, :, None]
+                out[k] = running[high] - running[low]
+            out /= np.maximum(self.units.norms[rows].T, 1e-9)[:, :, None]
+            yield out
+
+    @cached_property
+    def known(self) -> list[np.ndarray]:
+        "All that `_known` makes."
+        return list(self._known())
+
+    def compared(
+        self,
+        query: np.ndarray,    # Shape (dims,), length 1
+    ) -> np.ndarray:          # Shape (scales, sampled), float32: cosines with the sampled windows
+        "Compare a question with the sampled windows; their vectors are held from the second question on."
+        held, self.asked = self.known if self.asked else self._known(), True
+        few = [(x.reshape(-1, x.shape[-1]) @ query).reshape(x.shape[:2]) for x in held]
+        return np.concatenate([np.zeros((len(self.scales), 0), np.float32), *few], axis=1)
 
     def _places(self, inside: np.ndarray, rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
         "Where windows begin and end among the units that any of them covers."
@@ -220,8 +235,7 @@ class VectorWindows:
         "What the windows of the corpus say about a question's vector."
         if not self.units.codes.size:
             return np.zeros(len(self.scales)), np.zeros(len(self.scales))
-        flat = self.known.reshape(-1, self.units.dims)  # one product: five would not be BLAS's
-        found = (flat @ np.asarray(query, np.float32)).reshape(len(self.scales), -1)
+        found = self.compared(np.asarray(query, np.float32))
         return found.mean(axis=1, dtype=np.float64), found.var(axis=1, dtype=np.float64)
 
     def scores(

@@ -5,7 +5,7 @@
 # %% ../../nbs/30_storage/chroma.ipynb #d9c5a288
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 import time
 import contextlib
 import json
@@ -33,6 +33,7 @@ from ..documents.atomic import why_not_written, WriteError
 from ..documents.locks import Lease
 from ..documents.span import InputError, Outline, parse_address, RagnbError, SEARCHED, try_address
 from ..models.llm import within
+from .chroma_file import ChromaFile, TEXT
 from .filters import chroma_takes, chroma_where, Filter, seen_metadata
 from .store import best_first, ChunkStore, MemoryStore, outline_from_json, outline_to_json
 
@@ -133,14 +134,66 @@ def _has_failed(
     from chromadb.errors import InternalError
     return isinstance(error, (InternalError, TimeoutError))
 
+# %% ../../nbs/30_storage/chroma.ipynb #829f5463
+class _Library:
+    "A client of Chroma, opened when it is needed."
+
+    def __init__(self, open_client: Callable[[], Any]) -> None:
+        self._open_client = open_client
+
+    @cached_property
+    def client(self) -> Any:
+        "The client."
+        return self._open_client()
+
+    @property
+    def batch(self) -> int:
+        "Rows of one call, at most."
+        return min(self.client.get_max_batch_size(), _BATCH) if "client" in vars(self) else _BATCH
+
+
+_BATCH = 4_000
+
+
+def _pass(_: Any) -> None:
+    "Nothing: what it is called with stays until then."
+
 # %% ../../nbs/30_storage/chroma.ipynb #806e5d29
+_READ = ("_node_content", "_node_type", "outline", TEXT)  # What nodes and outlines are made from
+
+
 class _Rows:
     "One collection of Chroma, read and written in batches."
 
-    def __init__(self, client: Any, name: str, space: str) -> None:
-        graph = {"space": space, "ef_construction": 200, "ef_search": 1_000}
-        self.collection = client.get_or_create_collection(name, embedding_function=None, configuration={"hnsw": graph})
-        self.batch = min(client.get_max_batch_size(), 4_000)
+    def __init__(self, library: _Library, name: str, space: str, file: ChromaFile | None = None) -> None:
+        self.library, self.name, self.file = library, name, file
+        self.graph = {"space": space, "ef_construction": 200, "ef_search": 1_000}
+        self.kept: list[Any] = []   # What must stay as long as the collection is referred to, too
+
+    @cached_property
+    def collection(self) -> Any:
+        "The collection of the library, opened."
+        made = self.library.client.get_or_create_collection(
+            self.name, embedding_function=None, configuration={"hnsw": self.graph})
+        self._let_hold(made)
+        return made
+
+    def hold(self, what: Any) -> None:
+        "Keep something as long as these rows, or their collection, are referred to."
+        self.kept.append(what)
+        if "collection" in vars(self):
+            self._let_hold(self.collection)
+
+    def _let_hold(self, collection: Any) -> None:
+        "Let the collection keep what the rows keep."
+        for what in self.kept:
+            what.opened.append((self.library.client, self.library.client._system))
+            weakref.finalize(collection, _pass, what).atexit = False
+
+    @property
+    def batch(self) -> int:
+        "Rows of one call, at most."
+        return self.library.batch
 
     def parts(self, items: Sequence[Any]) -> list[Sequence[Any]]:
         "Items in batches."
@@ -148,11 +201,21 @@ class _Rows:
 
     def count(self) -> int:
         "How many rows there are."
-        return self.collection.count()
+        known = None if self.file is None else self.file.count(self.name)
+        return self.collection.count() if known is None else known
+
+    def ids(self) -> list[str]:
+        "The ids of all rows."
+        known = None if self.file is None else self.file.ids(self.name)
+        return self.collection.get(include=[])["ids"] if known is None else known
 
     def read(self, ids: Sequence[str]) -> Iterator[tuple[str, dict[str, Any], str | None]]:
-        "Id, metadata and text of the rows that exist; one call a batch."
+        "Id, metadata (from the file only those that are read) and text of the rows that exist; one call a batch."
         for part in self.parts(ids):
+            known = None if self.file is None else self.file.read(self.name, part, _READ)
+            if known is not None:
+                yield from ((i, row, row.get(TEXT)) for i, row in known.items())
+                continue
             rows = self.collection.get(ids=list(part), include=["metadatas", "documents"])
             yield from zip(rows["ids"], rows["metadatas"], rows["documents"] or [None] * len(rows["ids"]))
 
@@ -256,14 +319,29 @@ class ChromaStore(ChunkStore):
         if sum(given is not None for given in (path, url, client)) != 1:
             raise InputError("ChromaStore takes exactly one of path, url or client")
         self.path, self.prefix = None if path is None else Path(path).resolve(), prefix
-        self.client = _open_client(path, url, must_exist) if client is None else client
-        self._children = _Rows(self.client, prefix + "children", "cosine")
-        self._parents = _Rows(self.client, prefix + "parents", "l2")
-        self._outlines = _Rows(self.client, prefix + "outlines", "l2")
+        place = self.path
+        given = partial(_open_client, place, url, must_exist) if client is None else lambda: client
+        self._library, file = _Library(given), None if place is None else ChromaFile(place)
+        self._children = _Rows(self._library, prefix + "children", "cosine", file)
+        self._parents = _Rows(self._library, prefix + "parents", "l2", file)
+        self._outlines = _Rows(self._library, prefix + "outlines", "l2", file)
+        if file is None or not must_exist or any(file.count(rows.name) is None for rows in self._all):
+            for rows in self._all:
+                rows.collection  # opened, and made when missing
         self._known_dims: int | None = None
 
+    @property
+    def client(self) -> Any:
+        "The client of the library; opened now, when nothing has needed it yet."
+        return self._library.client
+
+    @property
+    def _all(self) -> tuple[_Rows, _Rows, _Rows]:
+        "Searched chunks, other chunks, outlines."
+        return self._children, self._parents, self._outlines
+
     def doc_ids(self) -> list[str]:
-        return sorted(self._outlines.collection.get(include=[])["ids"])
+        return sorted(self._outlines.ids())
 
     def texts(self, level: str) -> Iterator[tuple[str, str]]:
         for page in self._home(level).pages("documents"):
@@ -362,7 +440,7 @@ def row_counts(
     store: ChromaStore,
 ) -> list[int]:  # Searched chunks, other chunks, outlines
     "How many rows the collections hold."
-    return [rows.count() for rows in (store._children, store._parents, store._outlines)]
+    return [rows.count() for rows in store._all]
 
 
 def _give_back(folder: Path) -> None:
@@ -377,12 +455,12 @@ def settle(
     store: ChromaStore,   # Of a folder, with all its rows; closed
 ) -> ChromaStore:         # Of the same folder, opened anew
     "Write out what Chroma holds in its log, so that reading does not change the folder."
-    for rows in (store._children, store._parents, store._outlines):
+    for rows in store._all:
         if rows.count():
             patiently(rows.collection.modify, configuration={"hnsw": {"sync_threshold": 2}})
     store.client.close()
     again = ChromaStore(store.path, prefix=store.prefix, must_exist=True)
-    for rows in (again._children, again._parents, again._outlines):
+    for rows in again._all:
         if rows.count():
             patiently(rows.collection.get, limit=1, include=["embeddings"])
     patiently(_give_back, store.path)
@@ -413,7 +491,7 @@ def prepare(
     store: ChromaStore,   # Of a copy, or new
 ) -> None:
     "Let Chroma write its graph a thousand rows at a time; the opposite of `settle`."
-    for rows in (store._children, store._parents, store._outlines):
+    for rows in store._all:
         patiently(rows.collection.modify, configuration={"hnsw": {"sync_threshold": 1_000}})
 
 # %% ../../nbs/30_storage/chroma.ipynb #f2b75bef
@@ -437,10 +515,18 @@ def open_database(
 _UNUSED: list[tuple[Any, Any]] = []  # Clients that nobody reads from any more, and what they had open
 
 
-def _end(lease: Lease, client: Any, system: Any) -> None:
+class _Kept:
+    "A lease, and what was opened under it."
+
+    def __init__(self, lease: Lease) -> None:
+        self.opened: list[tuple[Any, Any]] = []   # Client, and what it had open
+        weakref.finalize(self, _end, lease, self.opened).atexit = False
+
+
+def _end(lease: Lease, opened: list[tuple[Any, Any]]) -> None:
     "The last reader is gone."
     lease.release()
-    _UNUSED.append((client, system))
+    _UNUSED.extend(opened)
 
 
 def keep_lease(
@@ -448,7 +534,7 @@ def keep_lease(
     lease: Lease,        # On what must stay as long as the store can be read
 ) -> None:
     "Hold a lease until neither the store nor its collection of searched chunks is referred to any more."
-    weakref.finalize(store._children.collection, _end, lease, store.client, store.client._system).atexit = False
+    store._children.hold(_Kept(lease))
 
 
 def close_unused() -> None:

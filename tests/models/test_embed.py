@@ -24,6 +24,7 @@ from ragnb.models.embedding import (
     NgramEmbedding, OnnxEmbedding, _run_onnx, check_embedding, describe_embedding, load_embedding, resolve_embedding,
     save_embedding,
 )
+from ragnb.models import ngrams
 from ragnb.models.ngrams import hash_ngrams
 from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
 
@@ -432,3 +433,35 @@ def test_korquad_floor():
 
     found = [any(holds(i, question) for i in row) for question, row in zip(queries, top)]
     assert np.mean(found) > 0.75
+
+
+def test_a_question_reads_few_axes_and_the_same_vector(emb, tmp_path, monkeypatch):
+    """One question: neither all axes nor all directions come into memory; texts by the hundred use all of them."""
+    save_embedding(emb, tmp_path)
+    ngrams._directions.cache_clear()
+    again = load_embedding(tmp_path)
+    axes = again._learned.axes
+    assert again.get_query_embedding("연차는 며칠인가요?") == emb.get_query_embedding("연차는 며칠인가요?")
+    assert isinstance(axes.found, np.memmap) and "_all" not in vars(axes)
+    many = [chr(0xAC00 + 7 * i) + chr(0xAC00 + 11 * i) for i in range(900)]
+    assert np.array_equal(again.embed(many), emb.embed(many)) and "_all" in vars(axes)
+
+
+def test_an_open_embedding_is_saved_over_its_own_files(emb, tmp_path):
+    save_embedding(emb, tmp_path)
+    again = load_embedding(tmp_path)
+    save_embedding(again, tmp_path)
+    assert np.array_equal(load_embedding(tmp_path).embed(TEXTS), emb.embed(TEXTS))
+
+
+def test_an_embedding_without_the_hash_of_its_overlap_is_compared_with_its_axes(emb, tmp_path):
+    """As written before there was one."""
+    save_embedding(emb, tmp_path)
+    record = json.loads((tmp_path / "embedding.json").read_text())
+    del record["overlap"]
+    (tmp_path / "embedding.json").write_text(json.dumps(record))
+    assert np.array_equal(load_embedding(tmp_path).embed(TEXTS), emb.embed(TEXTS))
+    overlap = tmp_path / "ngram_overlap.npy"
+    np.save(overlap, np.load(overlap) + np.float16(0.01))
+    with pytest.raises(IndexMismatchError, match="ngram_overlap.npy"):
+        load_embedding(tmp_path)
