@@ -21,7 +21,7 @@ from ragnb.retrieval.cluster import cluster_hybrid, ServerWordRetriever
 from ragnb.retrieval.hybrid import VectorRetriever
 from ragnb.storage.facts import facts_of, server_where
 from ragnb.storage.filters import Condition, Group
-from ragnb.storage.opensearch import OpenSearchStore, send_bulk, ServerError
+from ragnb.storage.opensearch import OpenSearchStore, Rows, send_bulk, ServerError
 from ragnb.storage.store import MemoryStore
 
 # --- filters ------------------------------------------------------------------------------------------------------------
@@ -164,6 +164,44 @@ def test_rows_go_in_requests_of_a_size_a_server_likes():
     client = Answers(*([[(200, "")] * 500] * 9))
     assert send_bulk(client, (({"index": {}}, {"n": n}) for n in range(1_200)), "here") == 3
     assert send_bulk(client, (({"index": {}}, {"n": "x" * 3_000_000}) for _ in range(4)), "here") == 4
+
+
+class Dying:
+    """A client of a cluster that loses a node: so many answers lack a shard, then they are whole."""
+
+    def __init__(self, lacking: int) -> None:
+        self.lacking, self.indices, self.asked = lacking, self, 0
+
+    def exists(self, index: str) -> bool:
+        return True
+
+    def get_mapping(self, index: str) -> dict:
+        return {index: {"mappings": {"_meta": {"ragnb": 1}, "properties": {}}}}
+
+    def _whole(self) -> bool:
+        self.asked += 1
+        return self.asked > self.lacking
+
+    def search(self, index: str, body: dict) -> dict:
+        shards = {"total": 3, "failed": int(not self._whole())}
+        return {"_shards": shards, "hits": {"hits": [{"_id": "a"}, {"_id": "b"}][shards["failed"]:]}}
+
+    def mget(self, index: str, body: dict) -> dict:
+        if not self._whole():
+            return {"docs": [{"_id": "a", "error": {"reason": "no shard available"}}]}
+        return {"docs": [{"_id": d["_id"], "found": True, "_source": {}} for d in body["docs"]]}
+
+
+@pytest.mark.parametrize("ask, whole, message", [
+    (lambda rows: [h["_id"] for h in rows.search({})], ["a", "b"], "here answered in part only: 1 of 3 shards failed"),
+    (lambda rows: [name for name, _ in rows.get({"a": "d"}, [])], ["a"], "here cannot read 'a': no shard available"),
+])
+def test_an_answer_without_a_shard_is_asked_again(ask, whole, message, monkeypatch):
+    monkeypatch.setattr("ragnb.storage.opensearch._PAUSES", (0, 0))
+    client = Dying(2)
+    assert ask(Rows(client, "x", "here", dict)) == whole and client.asked == 3
+    with pytest.raises(ServerError, match=message):
+        ask(Rows(Dying(3), "x", "here", dict))
 
 
 # --- on a real server ---------------------------------------------------------------------------------------------------
