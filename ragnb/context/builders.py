@@ -23,7 +23,7 @@ from ..models.guards import guard_numbers
 from ..models.llm import shorten
 from ..retrieval.arguments import check_counts, is_number
 from ..expansion.raw_hits import dict_passages
-from .labels import page_label, passage_article, place_label, source_name
+from .labels import passage_article, passage_pages, place_label, source_name
 from .question_kinds import ask_question_type, question_type
 
 # %% ../../nbs/60_context/builders.ipynb #10b753d8
@@ -457,7 +457,7 @@ class DetailedContextBuilder(RankedContextBuilder):
 
     def header(self, number: int, passage: Passage) -> str:
         known = {"title": passage.metadata.get("title"), "file": source_name(passage)}
-        known |= {"pages": page_label(passage.pages), "article": passage_article(passage)}
+        known |= {"pages": passage_pages(passage), "article": passage_article(passage)}
         known |= {name: passage.metadata.get(name) for name in self.fields}
         if self.include_score and passage.score is not None:
             known["score"] = f"{passage.score:.3f}"

@@ -161,7 +161,7 @@ def _stitched(outline: Outline, span: Span, asked: Sequence[_Asked], chunks: Map
         hits = [a.wish for a in mine if _at_home(held[a.wish.address], n, part, apart)]
         beside = [a for a in asked if (a.number or apart and not hits) and part.overlap(a.piece.granted)]
         run = {a: chunks[a] for a in held if part.overlap(held[a])}
-        if hits or beside:
+        if run and (hits or beside):  # between two places there may be only white space
             passage = _passage(outline, part, run, hits, beside, policy)
             number = 0 if hits else beside[0].number
             placed.append(PlacedPassage(passage.rank, number, passage) if n is None else PlacedPassage(0, n, passage))

@@ -22,7 +22,7 @@ from ragnb.documents.span import (
 )
 from ..storage.store import ChunkReader
 from ..expansion.fetch import read_spans
-from ..context.labels import page_label
+from ..context.labels import passage_pages
 from .answer import Answer, ModelError
 from .pipeline import is_earlier, Pipeline
 
@@ -228,7 +228,7 @@ class Trace:
         inside = any(s.overlap(c.span) for s in self.read_of(p.doc_id))
         return {"passage": p.rank, "chunk": c.id, "role": c.role, **_ranked(self.rankers, c.id),
                 "score": dict(zip(p.hits, p.scores)).get(c.id), "start": c.span.start, "end": c.span.end,
-                "characters": c.span.overlap(p.span), "pages": page_label(p.pages), "in_context": inside,
+                "characters": c.span.overlap(p.span), "pages": passage_pages(p), "in_context": inside,
                 "policy": c.policy, "why": str(p.why.get(c.id, "")), "dropped": "" if inside else self.unread}
 
     def rows(
