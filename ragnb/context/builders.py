@@ -50,14 +50,15 @@ def passage_part(
 
 # %% ../../nbs/60_context/builders.ipynb #8b870a46
 def _to_words(passage: Passage, span: Span, keep: Span) -> Span:
-    "Shrink a cut to word boundaries, at most 20 characters on each side, never into what is kept."
+    "Shrink a cut to word boundaries, at most 20 characters on each side, into what is kept only where it is cut too."
     text, base = passage.text, passage.span.start
     start, end = span.start, span.end
+    kept = keep.end if keep.end <= end else start
     if start > base:
         inward = range(start, min(start + 20, keep.start, end))
         start = next((i for i in inward if text[i - 1 - base].isspace()), start)
     if end < passage.span.end:
-        inward = range(end, max(end - 20, keep.end, start), -1)
+        inward = range(end, max(end - 20, kept, start), -1)
         end = next((i for i in inward if text[i - base].isspace()), end)
     return Span(start, end)
 
