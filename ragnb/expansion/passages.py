@@ -177,7 +177,7 @@ def stitch_wishes(
     policy: str,                            # Its name, for the reasons
     dropped: dict[str, str],                # Id of what is not in the passages -> reason; brought up to date
     places: Sequence[tuple] = (),           # (document id, span, …) of passages by themselves, in their order
-) -> list[PlacedPassage]:                   # Document by document; sorted by (rank, number) they are in order; a place has rank 0
+) -> list[PlacedPassage]:                   # In order when sorted by (rank, number); a place has rank 0
     "Unite what was granted and stitch it."
     asked: dict[str, list[_Asked]] = {}
     for w in wishes:

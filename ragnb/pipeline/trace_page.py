@@ -50,7 +50,8 @@ box-sizing:border-box;overflow-wrap:anywhere}
 .hit,.near,.parent,.cited{color:inherit;border-bottom:2px solid;border-radius:.15rem .15rem 0 0;padding:.1em 0;
 -webkit-box-decoration-break:clone;box-decoration-break:clone}
 .hit{background:var(--hit);border-color:var(--hitl)}.hit.low{background:none;border-bottom-width:1px}
-.filler{color:inherit;border-bottom:1px dotted var(--line)}.near{background:var(--near);border-bottom:2px dotted var(--nearl)}
+.filler{color:inherit;border-bottom:1px dotted var(--line)}
+.near{background:var(--near);border-bottom:2px dotted var(--nearl)}
 .parent{background:var(--parent);border-bottom:2px dashed var(--parentl)}
 .cited{background:var(--cited);border-bottom:4px double var(--citedl)}
 .gold{outline:2px solid var(--gold);outline-offset:-1px}
