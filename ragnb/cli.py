@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import sys
+import warnings
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -615,7 +616,9 @@ def _asked(pipeline: Any, args: argparse.Namespace, history: Any) -> tuple[Any, 
     "The answer, or everything up to a model that failed, and its error."
     from ragnb.pipeline.answer import ModelError
     try:
-        return pipeline.ask(args.question, history), None
+        with warnings.catch_warnings():  # the context's note says the same
+            warnings.filterwarnings("ignore", message="the budget ")
+            return pipeline.ask(args.question, history), None
     except ModelError as error:
         return error.answer, error
 
@@ -624,7 +627,9 @@ def _streamed(pipeline: Any, args: argparse.Namespace, history: Any) -> tuple[An
     from ragnb.pipeline.answer import ModelError
     from ragnb.pipeline.trace_data import visible
     try:
-        stream = pipeline.stream(args.question, history)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="the budget ")
+            stream = pipeline.stream(args.question, history)
         for piece in stream:
             print(visible(piece), end="", flush=True)
         print()
@@ -646,6 +651,10 @@ def _print_answer(answer: Any, shown: bool = False) -> None:
         print(visible(answer.text) if answer.text or answer.passages else "nothing was found")
     if answer.context.note:
         print(f"note: {answer.context.note}", file=sys.stderr)
+    if answer.weak and not answer.generated:
+        first, last = answer.weak[0], answer.weak[-1]
+        which = f"passage {first} matches" if first == last else f"passages {first}-{last} match"
+        print(f"note: {which} weakly (less than .05 of the best score); --cut 0.05 leaves them out", file=sys.stderr)
     if answer.generated:
         sources = {source.number: source.passage for source in reversed(answer.context.sources)}
         print("\n" + "\n".join(f"[{n}] {visible(place_label(sources[n]))}" for n in sorted(sources)))

@@ -23,7 +23,7 @@ from ..models.guards import guard_numbers
 from ..models.llm import shorten
 from ..retrieval.arguments import check_counts, is_number
 from ..expansion.raw_hits import dict_passages
-from .labels import page_label, passage_article, place_label, source_name
+from .labels import passage_article, passage_pages, place_label, source_name
 from .question_kinds import ask_question_type, question_type
 
 # %% ../../nbs/60_context/builders.ipynb #10b753d8
@@ -50,14 +50,15 @@ def passage_part(
 
 # %% ../../nbs/60_context/builders.ipynb #8b870a46
 def _to_words(passage: Passage, span: Span, keep: Span) -> Span:
-    "Shrink a cut to word boundaries, at most 20 characters on each side, never into what is kept."
+    "Shrink a cut to word boundaries, at most 20 characters on each side, into what is kept only where it is cut too."
     text, base = passage.text, passage.span.start
     start, end = span.start, span.end
+    kept = keep.end if keep.end <= end else start
     if start > base:
         inward = range(start, min(start + 20, keep.start, end))
         start = next((i for i in inward if text[i - 1 - base].isspace()), start)
     if end < passage.span.end:
-        inward = range(end, max(end - 20, keep.end, start), -1)
+        inward = range(end, max(end - 20, kept, start), -1)
         end = next((i for i in inward if text[i - base].isspace()), end)
     return Span(start, end)
 
@@ -261,8 +262,9 @@ class ContextBuilder:
         self,
         passage: Passage,
     ) -> Passage:
-        "A passage within its own limit."
-        if self.passage_size is None:
+        "A passage within its own limit; what a question names stays whole."
+        named = any(getattr(why, "policy", "") == "by name" for why in passage.why.values())
+        if self.passage_size is None or named:
             return passage
         return cut_to_sentences(passage, self.passage_size * max(1, len(passage.hits)))
 
@@ -456,7 +458,7 @@ class DetailedContextBuilder(RankedContextBuilder):
 
     def header(self, number: int, passage: Passage) -> str:
         known = {"title": passage.metadata.get("title"), "file": source_name(passage)}
-        known |= {"pages": page_label(passage.pages), "article": passage_article(passage)}
+        known |= {"pages": passage_pages(passage), "article": passage_article(passage)}
         known |= {name: passage.metadata.get(name) for name in self.fields}
         if self.include_score and passage.score is not None:
             known["score"] = f"{passage.score:.3f}"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 # %% auto #0
-__all__ = ['page_label', 'passage_article', 'source_name', 'place_label']
+__all__ = ['page_label', 'passage_pages', 'passage_article', 'source_name', 'place_label']
 
 # %% ../../nbs/60_context/labels.ipynb #c8861926
 from ..documents.span import Passage
@@ -24,6 +25,15 @@ def page_label(
     if not pages:
         return ""
     return f"p.{pages[0]}" if pages[0] == pages[-1] else f"p.{pages[0]}-{pages[-1]}"
+
+# %% ../../nbs/60_context/labels.ipynb #3fc0d426
+def passage_pages(
+    passage: Passage,
+) -> str:  # `p.3 (text p.2-4)`; `p.3` when both are the same; '' when there are none
+    "Name the page of the hit of a passage, and the pages of its text."
+    text, focus = page_label(passage.pages), passage.focus
+    hit = page_label([n for n, s in passage.page_spans if focus is not None and s.overlap(focus)])
+    return f"{hit} (text {text})" if hit and hit != text else text
 
 # %% ../../nbs/60_context/labels.ipynb #b6f38350
 _ARTICLE = re.compile(r"^[ \t#*]*제\s*(\d+)\s*조(?:\s*의\s*(\d+))?\s*[(（]", re.M)
@@ -50,6 +60,12 @@ def passage_article(
         names = [before[-1], *names]
     return "~".join(dict.fromkeys((names[0], names[-1]))) if names else ""
 
+# %% ../../nbs/60_context/labels.ipynb #3fc59fe2
+def _article_place(passage: Passage) -> str:
+    "The article of the hit, and those of the text where it has others."
+    hit, text = passage_article(passage), passage_article(replace(passage, focus=None))
+    return f"{hit} (text {text})" if hit and text and hit != text else hit
+
 # %% ../../nbs/60_context/labels.ipynb #98bd64e9
 def source_name(
     passage: Passage,
@@ -63,14 +79,14 @@ def source_name(
 def place_label(
     passage: Passage,
     article: bool = True,  # Name the article too
-) -> str:  # `휴가규정, hr/leave.md, p.2-3, 제56조`; one line
+) -> str:  # `휴가규정, hr/leave.md, p.2-3, 제56조`, `…, 제8조 (text 제7조~제8조)`; one line
     "Name where a passage is from."
     title = passage.metadata.get("title")
     names = [
         "" if title is None else shorten(str(title)),
         source_name(passage),
-        page_label(passage.pages),
-        passage_article(passage) if article else "",
+        passage_pages(passage),
+        _article_place(passage) if article else "",
         shorten(str(passage.metadata.get("edition") or "")),    # 폐지 2022-01-01
     ]
     return ", ".join(name for name in names if name)

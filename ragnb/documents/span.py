@@ -532,3 +532,13 @@ class Passage:
     def id(self) -> str:
         "Stable id of the passage: document and offsets."
         return f"{self.doc_id}@{self.span.start}-{self.span.end}"
+
+    def _repr_html_(self) -> str:
+        from ragnb.documents.markup import card
+        focus, base = self.focus or self.span, self.span.start
+        start = max(0, focus.start - base - 120)
+        shown = ("… " if start else "") + self.text[start:start + 600]
+        pages = f"p.{', '.join(map(str, self.pages))}" if self.pages else ""
+        facts = [f"rank {self.rank}", "" if self.score is None else f"score {self.score:.3g}", pages,
+                 f"{len(self.span):,} characters", f"hits: {len(self.hits)}"]
+        return card(self.id, filter(None, facts), text=shown)

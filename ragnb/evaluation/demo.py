@@ -16,15 +16,18 @@ __all__ = ['passage_lines', 'fixed_size', 'demo_lines']
 
 # %% ../../nbs/90_evaluation/demo.ipynb #baa7ebd3
 from ..documents.span import Outline, parse_address, Passage, Span
+from ..documents.text import word_tokens
 from ..chunking.parsers import resolve_parser
 from ..storage.store import MemoryStore
 from ..retrieval.hybrid import VectorRetriever
+from ..retrieval.multiscale import query_terms
 from ..expansion.expander import Expander
 from ..expansion.policy import neighbors
 from ..context.builders import RankedContextBuilder
 from ..pipeline.answer import Answer
 from ..pipeline.pipeline import Pipeline
 from ..pipeline.trace_data import display_width, visible
+from .comparison import paired_test
 from .datasets import Question
 from .measures import Evaluation, score_passages
 
@@ -93,6 +96,33 @@ def fixed_size(
     retriever = VectorRetriever(store, embed_model, top_k=max(10, 2 * budget // size))
     return Pipeline(retriever, Expander(store, neighbors(0)), RankedContextBuilder(budget=budget))
 
+# %% ../../nbs/90_evaluation/demo.ipynb #e9eecef2
+def _title(passage: Passage, outlines: Mapping[str, Outline]) -> str:
+    "The document and the heading that the best hit is under."
+    at, title = (passage.focus or passage.span).start, str(passage.metadata.get("title") or passage.doc_id)
+    over = [name for name, span in outlines[passage.doc_id].sections if span.start <= at < span.end]
+    heading = over[-1] if over else passage.prefix
+    return heading if heading.startswith(title) else " > ".join(filter(None, (title, heading)))
+
+
+def _reason(answer: Answer, passage: Passage) -> str:
+    "One plain line: the question's words in a passage, and the rank of its best unit."
+    held = set(word_tokens(passage.text))
+    words = [w for w in dict.fromkeys(query_terms(answer.question)) if w in held]
+    rank, ranking = min(w.rank for w in passage.why.values()), answer.fusion.ranking
+    of = f" of {len(ranking.reader.corpus):,} units" if ranking is not None else ""
+    return f"why: holds {', '.join(words[:8]) or 'no word of the question'}; rank {rank}{of}"
+
+
+def _interval(found: Mapping[str, Evaluation]) -> list[str]:
+    "The difference of the first two ways to search, with its interval over the same questions."
+    if len(found) < 2 or not all(e.rows for e in found.values()):
+        return []
+    (a, first), (b, second) = list(found.items())[:2]
+    test, n = paired_test(second.values("containment"), first.values("containment")), len(first.rows)
+    low, high = (round(n * x) for x in test.ci)
+    return [f"   {a} - {b}: {round(n * test.difference):+d} of {n} questions, 95 % interval {low:+d} to {high:+d}"]
+
 # %% ../../nbs/90_evaluation/demo.ipynb #23eae758
 def demo_lines(
     answer: Answer,                          # Of the demo's pipeline, without a model
@@ -105,11 +135,10 @@ def demo_lines(
     "Lay the demo out, line by line."
     lines = [f"질문  {visible(answer.question)}", ""]
     for n, passage in enumerate(answer.passages[:3], 1):
-        place = f"{passage.prefix or passage.metadata.get('title', '')} ({passage.id})"
-        why = min(passage.why.values(), key=lambda w: w.rank)
+        place = f"{_title(passage, outlines)} ({passage.id})"
         lines.append(f"{n}  {_cut(place, columns - 3)}")
         lines += passage_lines(passage, outlines, colored, columns)[:12] if n == 1 else []
-        lines.append("   " + _cut(f"why: rank {why.rank} of all units; {why.detail}", columns - 3))
+        lines.append("   " + _cut(_reason(answer, passage), columns - 3))
     size = sum(len(p.text) for p in answer.passages)
     lines += [f"… {len(answer.passages)} passages in all, {size:,} characters: {_held(answer.passages, known)}", ""]
     if hit := _alone(answer, outlines):
@@ -122,4 +151,4 @@ def demo_lines(
         bar = "█" * round(30 * held / max(1, n))
         used = f"in {result.mean('characters'):,.0f} characters a question"
         lines.append(f"   {name:<{widest}}  {held:>4}  {bar}  {used}")
-    return lines
+    return lines + _interval(found)

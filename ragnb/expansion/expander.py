@@ -200,7 +200,7 @@ class Expander:
             raise InputError(f"missing must be keep, drop or fail, got {self.missing!r}")
 
     def expand(self, hits: Sequence[NodeWithScore], question: str = "",
-               outlines: Mapping[str, Outline] | None = None) -> Expansion:
+               outlines: Mapping[str, Outline] | None = None, places: Sequence[tuple] = ()) -> Expansion:
         """Expand hits into passages.
 
         Parameters
@@ -211,6 +211,9 @@ class Expander:
             For the policies that read it.
         outlines : mapping of str to Outline, optional
             Of documents, where they are at hand: only others are read.
+        places : sequence of tuple
+            (document id, span, …) of what is asked for by name, in the order of reading: as far as hits hold them,
+            they are the first passages, each by itself, and what lies around them comes behind.
 
         Returns
         -------
@@ -237,7 +240,8 @@ class Expander:
         reasons |= _strangers(mine.values(), chunks)
         self._refuse(reasons, [w for w in wishes if w.address not in chunks], out)
         wishes = [w for w in wishes if not {str(w.address)} & (reasons.keys() | out.dropped.keys())]
-        placed = stitch_wishes(wishes, chunks, out.outlines, policy_name(self.policy), out.dropped)
+        placed = stitch_wishes(wishes, chunks, out.outlines, policy_name(self.policy), out.dropped,
+                               places)
         told = {i for p in placed for i in p.passage.hits} | out.dropped.keys()
         through = [h for h in known if h.node.node_id not in told]
         placed += [PlacedPassage(h.rank, 0, _as_it_is(h, _passed(reasons.get(h.node.node_id)))) for h in through]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from llama_index.core.schema import TextNode
@@ -15,6 +16,7 @@ __all__ = ['ChunkText', 'chunk_texts', 'PlacedPassage', 'stitch_wishes']
 
 # %% ../../nbs/50_expansion/passages.ipynb #db312a5f
 from ..documents.span import Address, Outline, Passage, Span, stitch, union, Why
+from ..documents.text import trim_span
 from .wishes import WantedPiece, Wish
 
 # %% ../../nbs/50_expansion/passages.ipynb #135c86c5
@@ -90,6 +92,9 @@ def _passage(outline: Outline, span: Span, chunks: Mapping[Address, ChunkText], 
     "A passage of chunks that cover a span, in the order of the document."
     first = hits[0] if hits else beside[0].wish
     found = [w.address for w in hits]
+    focus = outline.span_of(first.address) if hits else None
+    if focus is not None and not span.contains(focus):  # the hit lies across the edge of a place
+        focus = Span(max(focus.start, span.start), min(focus.end, span.end))
     return Passage(
         doc_id=outline.doc_id,
         span=span,
@@ -98,7 +103,7 @@ def _passage(outline: Outline, span: Span, chunks: Mapping[Address, ChunkText], 
         rank=first.rank,
         hits=tuple(map(str, found)),
         scores=tuple(w.score for w in hits),
-        focus=outline.span_of(first.address) if hits else None,
+        focus=focus,
         neighbors=tuple(str(a) for a in chunks if a not in found),
         pages=outline.pages_of(span),
         why={str(a): _why(a, hits, beside, policy) for a in chunks},
@@ -109,28 +114,60 @@ def _passage(outline: Outline, span: Span, chunks: Mapping[Address, ChunkText], 
 # %% ../../nbs/50_expansion/passages.ipynb #a0b9c680
 class PlacedPassage(NamedTuple):
     "A passage and its place in the result."
-    rank: int          # Of its best hit, or of the hit that asked for it
-    number: int        # 0 with a hit, else the number of the piece
+    rank: int          # Of its best hit, or of the hit that asked for it; 0 for a place that is read by itself
+    number: int        # 0 with a hit, else the number of the piece; of a place its own
     passage: Passage
+
+# %% ../../nbs/50_expansion/passages.ipynb #80491de2
+def _cut_out(spans: Iterable[Span], apart: Sequence[tuple[int, Span]]) -> list[tuple[int | None, Span]]:
+    "Spans cut where places begin and end, each part with the number of its place; the first place has what two share."
+    parts: list[tuple[int | None, Span]] = [(None, s) for s in spans]
+    for n, place in apart:
+        cut: list[tuple[int | None, Span]] = []
+        for number, s in parts:
+            start, end = max(s.start, place.start), min(s.end, place.end)
+            if number is not None or start >= end:
+                cut.append((number, s))
+                continue
+            three = ((None, Span(s.start, start)), (n, Span(start, end)), (None, Span(end, s.end)))
+            cut += [(m, part) for m, part in three if part]
+        parts = cut
+    return parts
+
+
+def _at_home(chunk: Span, n: int | None, part: Span, apart: Sequence[tuple[int, Span]]) -> bool:
+    "True for a hit in its part: that of the first place which it touches, else the part which holds it."
+    touched = [number for number, place in apart if place.overlap(chunk)]
+    return part.overlap(chunk) > 0 and n == touched[0] if touched else part.contains(chunk)
+
+
+def _trimmed(passage: Passage) -> Passage:
+    "A passage without the white space that a cut left at its ends."
+    span = trim_span(passage.text, 0, len(passage.text))
+    if len(span) == len(passage.text):
+        return passage
+    base, text = passage.span.start, span.of(passage.text)
+    return replace(passage, span=Span(base + span.start, base + span.end), text=text)
 
 # %% ../../nbs/50_expansion/passages.ipynb #d94fc96a
 def _stitched(outline: Outline, span: Span, asked: Sequence[_Asked], chunks: Mapping[Address, ChunkText],
-              policy: str, dropped: dict[str, str]) -> list[PlacedPassage]:
+              policy: str, dropped: dict[str, str], apart: Sequence[tuple[int, Span]] = ()) -> list[PlacedPassage]:
     "Passages of one united span; chunks that a hole cuts off from every hit are written into `dropped`."
     granted = {a: outline.span_of(a) for _, _, piece in asked for a in piece.addresses() if a in chunks}
     held = dict(sorted(granted.items(), key=lambda item: (item[1], item[0])))
     placed = []
-    for part in _without_holes(outline, span, held.values()):
+    for n, part in _cut_out(_without_holes(outline, span, held.values()), apart):
         mine = [a for a in asked if a.number == 0 and a.wish.address in held]
-        hits = [a.wish for a in mine if part.contains(held[a.wish.address])]
-        beside = [a for a in asked if a.number and part.overlap(a.piece.granted)]
+        hits = [a.wish for a in mine if _at_home(held[a.wish.address], n, part, apart)]
+        beside = [a for a in asked if (a.number or apart and not hits) and part.overlap(a.piece.granted)]
         run = {a: chunks[a] for a in held if part.overlap(held[a])}
-        if hits or beside:
+        if run and (hits or beside):  # between two places there may be only white space
             passage = _passage(outline, part, run, hits, beside, policy)
-            placed.append(PlacedPassage(passage.rank, 0 if hits else beside[0].number, passage))
+            number = 0 if hits else beside[0].number
+            placed.append(PlacedPassage(passage.rank, number, passage) if n is None else PlacedPassage(0, n, passage))
         else:
             dropped.update((str(a), "cut off by a chunk that is not in the store") for a in run)
-    return placed
+    return [p._replace(passage=_trimmed(p.passage)) for p in placed if p.passage.text.strip()] if apart else placed
 
 # %% ../../nbs/50_expansion/passages.ipynb #a10335e7
 def stitch_wishes(
@@ -139,7 +176,8 @@ def stitch_wishes(
     outlines: Mapping[str, Outline],        # Document id -> outline
     policy: str,                            # Its name, for the reasons
     dropped: dict[str, str],                # Id of what is not in the passages -> reason; brought up to date
-) -> list[PlacedPassage]:                   # Document by document; sorted by (rank, number) they are in order
+    places: Sequence[tuple] = (),           # (document id, span, …) of passages by themselves, in their order
+) -> list[PlacedPassage]:                   # In order when sorted by (rank, number); a place has rank 0
     "Unite what was granted and stitch it."
     asked: dict[str, list[_Asked]] = {}
     for w in wishes:
@@ -147,9 +185,10 @@ def stitch_wishes(
             asked.setdefault(piece.doc_id, []).append(_Asked(w, n, piece))
     placed = []
     for doc_id, own in asked.items():
+        apart = [(n, span) for n, (place_id, span, *_) in enumerate(places) if place_id == doc_id]
         for span in _closed(outlines[doc_id], (a.piece.granted for a in own)):
             under = [a for a in own if span.contains(a.piece.granted)]
-            placed += _stitched(outlines[doc_id], span, under, chunks, policy, dropped)
+            placed += _stitched(outlines[doc_id], span, under, chunks, policy, dropped, apart)
     for p in placed:
         for i in (*p.passage.hits, *p.passage.neighbors):
             dropped.pop(i, None)  # refused for one hit, granted to another

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 # %% auto #0
-__all__ = ['best_sentence', 'Answer', 'numbered_passages', 'ModelError', 'written', 'awritten', 'AnswerStream']
+__all__ = ['WEAK', 'best_sentence', 'Answer', 'numbered_passages', 'ModelError', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
 from ..documents.arguments import checked
@@ -26,7 +26,7 @@ from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
 from ..retrieval.hybrid import Fusion
 from ..expansion.expander import Expansion
-from ..context.builders import Context, Excerpt, RankedContextBuilder, Source
+from ..context.builders import Context, cut_passage, Excerpt, RankedContextBuilder, Source
 from ..context.compress import Compression
 from ..context.labels import place_label
 from ..context.source_marks import read_marks, SourceMark
@@ -69,6 +69,9 @@ def _by_number(source: Source) -> tuple[int, bool]:
     return source.number, not source.passage.hits
 
 # %% ../../nbs/80_pipeline/answer.ipynb #59e5fd1e
+WEAK: float = 0.05   # Share of the best score; a hit below it fills the budget
+
+
 @dataclass(frozen=True, repr=False)
 class Answer:
     """An answer and everything it came from.
@@ -105,6 +108,13 @@ class Answer:
     def passages(self) -> list[Passage]:
         "The passages in the context, best first."
         return [source.passage for source in sorted(self.context.sources, key=_by_number)]
+
+    @property
+    def weak(self) -> list[int]:
+        "Numbers of the passages that score less than `WEAK` of the best: they fill the room that is left."
+        scores = {s.number: s.passage.score for s in self.context.sources if s.passage.score is not None}
+        least = WEAK * max(scores.values(), default=0.0)
+        return sorted(n for n, score in scores.items() if score < least)
 
     @property
     def source_marks(self) -> list[SourceMark]:
@@ -181,7 +191,7 @@ class Answer:
         return f"Answer({short(self.question)!r}, {', '.join(self._facts)})\n  {short(self.text, 160)}"
 
     def _repr_html_(self) -> str:
-        rows = [(n, place_label(p), short(p.text, 200)) for n, p in enumerate(self.passages[:5], 1)]
+        rows = [(n, place_label(p), short(cut_passage(p, 200).text, 200)) for n, p in enumerate(self.passages[:5], 1)]
         more = [f"the best {len(rows)} below"] if len(self.passages) > len(rows) else []
         return card(self.question, [*self._facts, *more], rows, text=self.text if self.generated else "")
 

@@ -48,7 +48,9 @@ def _reranked(fusion: Fusion, hits: list[NodeWithScore]) -> Fusion:
     members = dict(fusion.members)
     if len(members) > 1:  # the order before the reranker is not that of any member
         members["fused"] = _ranks(fusion.hits)
-    return Fusion(hits, members | {"rerank": _ranks(hits)}, why=fusion.why)
+    if fusion.places:  # what is asked for by name stays first
+        hits = sorted(hits, key=lambda h: h.node_id not in fusion.why)
+    return Fusion(hits, members | {"rerank": _ranks(hits)}, why=fusion.why, places=fusion.places)
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #c717e4ea
 class UnitHits(Sequence[NodeWithScore]):
@@ -83,7 +85,10 @@ def _of_units(ranking: MultiScaleRanking, parts: Parts) -> Fusion:
     hits = UnitHits(parts.retriever, ranking)
     if parts.reads_ranking:
         return Fusion(hits, {}, ranking)
-    return Fusion(list(hits), ranking.rankers(h.node_id for h in hits))
+    n_named = sum(p.why is not None and p.why.policy == "by name" for p in ranking.pieces)
+    listed = parts.retriever.hits_of(ranking, max(parts.retriever.top_k, n_named))  # a named article stays whole
+    why = {h.node_id: p.why for h, p in zip(listed, ranking.pieces) if p.why and ranking.places}
+    return Fusion(listed, ranking.rankers(h.node_id for h in listed), why=why, places=ranking.places)
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #3cf7106f
 def _find(parts: Parts, question: str | QueryBundle) -> Fusion:
@@ -189,7 +194,7 @@ class Reader:
     ) -> Answer:                          # Without a text
         "Expand, compress and lay out."
         if found.ranking is None:
-            expansion = self.expander.expand(found.hits, question)
+            expansion = self.expander.expand(found.hits, question, places=found.places)
         else:
             expansion = _read_ranking(found.ranking, self.builder)
         passages, compression = expansion.passages, None
@@ -599,7 +604,8 @@ class Pipeline(_Shown):
         """
         if found.ranking is not None:
             return found.ranking
-        return PassageRanking([self.builder.shorten(p) for p in self.expander.expand(found.hits, question).passages])
+        expansion = self.expander.expand(found.hits, question, places=found.places)
+        return PassageRanking([self.builder.shorten(p) for p in expansion.passages])
 
     def documents(self, question: str) -> list[str]:
         """Name the documents that are found.

@@ -127,7 +127,8 @@ def _by_name(retriever: BaseRetriever, index: Index) -> BaseRetriever:
     "A retriever that puts first what a question names, where the index holds something with a name."
     if isinstance(retriever, MultiScaleRetriever) or not any(h.spans for h in index.catalogue.holdings.values()):
         return retriever
-    return ByNameRetriever(retriever, index.store, partial(look_up_question, catalogue=index.catalogue))
+    leads, follow = (partial(f, catalogue=index.catalogue) for f in (look_up_question, cited_spans))
+    return ByNameRetriever(retriever, index.store, leads, follow=follow)
 
 # %% ../../nbs/80_pipeline/specs.ipynb #3fea39b2
 def resolve_retriever(

@@ -22,8 +22,8 @@ from ragnb.documents.span import (
 )
 from ..storage.store import ChunkReader
 from ..expansion.fetch import read_spans
-from ..context.labels import page_label
-from .answer import Answer, ModelError
+from ..context.labels import passage_pages
+from .answer import Answer, ModelError, WEAK
 from .pipeline import is_earlier, Pipeline
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #866e7c4e
@@ -77,7 +77,7 @@ def _cells(row: Mapping[str, Any], rankers: Iterable[str]) -> list[str]:
 class Chunk(NamedTuple):
     "A chunk of a passage, and what brought it."
     id: str
-    role: str     # hit, neighbor, parent, cited or beside
+    role: str     # hit, neighbor, parent, cited, beside or filler
     policy: str   # '' for a hit
     span: Span
 
@@ -210,9 +210,17 @@ class Trace:
             ids = [h.node_id for h in self.answer.fusion.hits]
         return {i: rank for rank, i in enumerate(ids, 1)}
 
+    @property
+    def best_score(self) -> float:
+        "The best score of a hit; 0 without any."
+        return max((s for p in self.passages for s in p.scores if s is not None), default=0.0)
+
     def chunks(self, passage: Passage) -> list[Chunk]:
-        "The chunks of a passage in reading order, with their roles."
-        return chunks_of(passage, self.outlines.get(passage.doc_id), self.cited)
+        "The chunks of a passage in reading order, with their roles; `filler` for a hit with next to no score."
+        found = chunks_of(passage, self.outlines.get(passage.doc_id), self.cited)
+        scores, least = dict(zip(passage.hits, passage.scores)), WEAK * self.best_score
+        weak = {i for i, score in scores.items() if score is not None and score < least}
+        return [c._replace(role="filler") if c.role == "hit" and c.id in weak else c for c in found]
 
     def read_of(self, doc_id: str) -> list[Span]:
         "The spans that are read of a document."
@@ -228,8 +236,12 @@ class Trace:
         inside = any(s.overlap(c.span) for s in self.read_of(p.doc_id))
         return {"passage": p.rank, "chunk": c.id, "role": c.role, **_ranked(self.rankers, c.id),
                 "score": dict(zip(p.hits, p.scores)).get(c.id), "start": c.span.start, "end": c.span.end,
-                "characters": c.span.overlap(p.span), "pages": page_label(p.pages), "in_context": inside,
-                "policy": c.policy, "why": str(p.why.get(c.id, "")), "dropped": "" if inside else self.unread}
+                "characters": c.span.overlap(p.span), "pages": passage_pages(p), "in_context": inside,
+                "policy": c.policy, "why": self._why(p, c), "dropped": "" if inside else self.unread}
+
+    def _why(self, p: Passage, c: Chunk) -> str:
+        "The reason of a chunk in words."
+        return f"{'fills the room: ' if c.role == 'filler' else ''}{p.why.get(c.id, '')}"
 
     def rows(
         self,

@@ -19,7 +19,7 @@ __all__ = ['trace_style', 'Mark', 'TracePage']
 # %% ../../nbs/80_pipeline/trace_page.ipynb #5b8675bd
 from ..documents.markup import esc, fold, scoped, tag, themed, wide_table
 from ..documents.span import InputError, Outline, Passage, Span, union
-from ..context.labels import page_label
+from ..context.labels import passage_pages
 from .trace_data import cell_text, Chunk, rank_label, Trace, uncovered
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #b505b48b
@@ -50,6 +50,7 @@ box-sizing:border-box;overflow-wrap:anywhere}
 .hit,.near,.parent,.cited{color:inherit;border-bottom:2px solid;border-radius:.15rem .15rem 0 0;padding:.1em 0;
 -webkit-box-decoration-break:clone;box-decoration-break:clone}
 .hit{background:var(--hit);border-color:var(--hitl)}.hit.low{background:none;border-bottom-width:1px}
+.filler{color:inherit;border-bottom:1px dotted var(--line)}
 .near{background:var(--near);border-bottom:2px dotted var(--nearl)}
 .parent{background:var(--parent);border-bottom:2px dashed var(--parentl)}
 .cited{background:var(--cited);border-bottom:4px double var(--citedl)}
@@ -79,7 +80,8 @@ def trace_style() -> str:
 
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #e280c189
-_KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbor": "near"}  # Strongest first
+_KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbor": "near",
+          "filler": "filler"}  # Strongest first
 _EXTRA = ("low", "gold", "unread")  # Shown together with a role
 _BEST = 10                                  # Hits of a lower rank are only underlined
 
@@ -204,13 +206,18 @@ def _overlays(trace: Trace, doc_id: str) -> list[Mark]:
     "The evidence in a document."
     return [Mark("gold", e.span, f"evidence {n}") for n, e in enumerate(trace.evidence, 1) if e.doc_id == doc_id]
 
+def _is_faint(trace: Trace, p: Passage, chunk: str) -> bool:
+    "True for a hit with less than a quarter of the best score."
+    score = dict(zip(p.hits, p.scores)).get(chunk)
+    return score is not None and score < trace.best_score / 4
+
 def _marks(trace: Trace, p: Passage) -> list[Mark]:
     "The marks of a passage."
     out = []
     for c in trace.chunks(p):
         rank = trace.ranks.get(c.id, 0) if c.role == "hit" else 0
         out.append(Mark(c.role, c.span, f"hit {rank}" if rank else c.role))
-        if rank > _BEST:
+        if rank > _BEST or rank and _is_faint(trace, p, c.id):
             out.append(Mark("low", c.span))
     out += [Mark("unread", s, "not read") for s in uncovered(p.span, trace.read_of(p.doc_id))]
     return out + _overlays(trace, p.doc_id)
@@ -262,7 +269,7 @@ def _legend(trace: Trace) -> str:
     roles = {c.role for p in trace.passages for c in trace.chunks(p)}
     keys = [(_KINDS[role], role) for role in _KINDS if role in roles]
     if any(rank > _BEST for rank in trace.ranks.values()):
-        keys.append(("hit low", f"hit below rank {_BEST}"))
+        keys.append(("hit low", f"hit below rank {_BEST}, or a quarter of the best score"))
     if trace.evidence:
         keys.append(("gold", "evidence"))
     if any(uncovered(p.span, trace.read_of(p.doc_id)) for p in trace.passages):
@@ -306,10 +313,11 @@ class TracePage:
         "One passage under its head."
         outline = self.trace.outlines.get(p.doc_id)
         is_read = any(s.overlap(p.span) for s in self.trace.read_of(p.doc_id))
-        places = (_heading(outline, p.span.start), page_label(p.pages))
+        places = (_heading(outline, (p.focus or p.span).start), passage_pages(p))
         where = " · ".join(tag("bdi", esc(x, 160)) for x in places if x)
         number = f"<b>{p.rank if p.hits else f'behind {p.rank}'}.</b>"
         note = "" if is_read else tag("span", f"not read: {self.trace.unread}", "chip")
+        note = tag("span", "best", "chip") + note if p is self.trace.passages[0] else note
         head = tag("div", number + tag("span", where) + note + _chips(self.trace, p), "head")
         text = _folded_text(p.text, p.span, _marks(self.trace, p), size)
         return tag("div", head + text, "passage" if is_read else "passage out")
@@ -375,7 +383,7 @@ class TracePage:
             context = fold("the context, as a model reads it", text)
         head = tag("h3", tag("bdi", esc(self.trace.question, 600)))
         facts = "".join(tag("p", esc(fact, 400), "soft") for fact in self.trace.facts)
-        documents = f"<h4>Documents, best first</h4>{self.documents(limit, opened)}"
+        documents = f"<h4>Documents, best first; the passages of each in its order</h4>{self.documents(limit, opened)}"
         style = f"<style>{trace_style()}</style>" if styled else ""
         body = (f"{style}{head}{facts}{_legend(self.shown)}{said}{_evidence_view(self.trace)}"
                 f"{documents}<h4>Why</h4>{self.table()}{context}")

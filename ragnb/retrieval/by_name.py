@@ -17,12 +17,12 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 __all__ = ['chunks_at', 'ByNameRetriever']
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #2ea6fdd7
-from ..documents.span import Address, needed, SEARCHED, Why
+from ..documents.span import Address, needed, SEARCHED, Span, Why
 from ..storage.filtered import filtered_store
 from ..storage.store import ChunkReader
 from .arguments import check_counts, filtered_retriever
 from .hybrid import check_question, Fusion, question_bundle
-from .multiscale import BY_NAME
+from .multiscale import BY_NAME, KnownPlace, places_apart
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #da051e07
 def chunks_at(
@@ -48,16 +48,20 @@ def chunks_at(
 _WHY = Why("hit", "by name", detail=BY_NAME)
 
 
-def _led(nodes: Sequence[TextNode], found: Fusion) -> Fusion:
-    "A fusion with some nodes ahead of its hits."
+def _led(nodes: Sequence[TextNode], found: Fusion, cited: Sequence[tuple[TextNode, Why]] = (),
+         places: Sequence[KnownPlace] = ()) -> Fusion:
+    "A fusion with some nodes ahead of its hits: those that are named, then those that these cite."
     if not nodes:
         return found
     top, named = (found.hits[0].score if found.hits else 0.0), {n.node_id: n for n in nodes}
+    more = {n.node_id: (n, why) for n, why in cited if n.node_id not in named}
     first = [NodeWithScore(node=n.model_copy(deep=True), score=top) for n in named.values()]
-    behind = [h for h in found.hits if h.node_id not in named]
+    first += [NodeWithScore(node=n.model_copy(deep=True), score=top) for n, _ in more.values()]
+    behind = [h for h in found.hits if h.node_id not in named and h.node_id not in more]
     ranks = {i: (rank, top or 0.0) for rank, i in enumerate(named, 1)}
     hits = [*first, *behind][:max(len(first), len(found.hits))]
-    return Fusion(hits, found.members | {"by name": ranks}, why=found.why | dict.fromkeys(named, _WHY))
+    why = found.why | dict.fromkeys(named, _WHY) | {i: reason for i, (_, reason) in more.items()}
+    return Fusion(hits, found.members | {"by name": ranks}, why=why, places=places_apart(places))
 
 
 def _as_fusion(hits: list[NodeWithScore]) -> Fusion:
@@ -76,6 +80,8 @@ class ByNameRetriever(BaseRetriever):
         Holds the chunks and outlines; read at most twice for a question that names something, else not at all.
     leads : callable
         Question -> (document id, span, …) of the places that it names, see `look_up_question`.
+    follow : callable, optional
+        (Document id, span) of the first place -> (document id, span, label) of what it cites, put behind it.
     most : int
         Chunks put first, at most, >= 1.
 
@@ -86,10 +92,11 @@ class ByNameRetriever(BaseRetriever):
     """
 
     def __init__(self, retriever: BaseRetriever, store: ChunkReader, leads: Callable[[str], Sequence[tuple]],
-                 most: int = 20) -> None:
+                 most: int = 20, follow: Callable[[str, Span], Sequence[tuple]] | None = None) -> None:
         super().__init__()
         check_counts(most=most)
-        self.retriever, self.store, self.leads, self.most = retriever, store, leads, most
+        self.retriever, self.store, self.leads = retriever, store, leads
+        self.most, self.follow = most, follow
 
     @property
     def llm_calls(self) -> int:
@@ -110,8 +117,18 @@ class ByNameRetriever(BaseRetriever):
         other.retriever, other.store = filtered_retriever(self.retriever, where), filtered_store(self.store, where)
         return other
 
-    def _named(self, question: str) -> list[TextNode]:
-        return chunks_at(self.leads(check_question(question)), self.store, self.most)
+    def _named(self, question: str) -> tuple[list[TextNode], list[tuple[TextNode, Why]], list[KnownPlace]]:
+        "The chunks of what is named, those of what that cites with the reason, and the places of both."
+        named = self.leads(check_question(question))
+        nodes = chunks_at(named, self.store, self.most)
+        places = [KnownPlace(doc_id, span, _WHY) for doc_id, span, *_ in named] if nodes else []
+        cited: list[tuple[TextNode, Why]] = []
+        for doc_id, span, *label in self.follow(*places[0][:2]) if self.follow and places else ():
+            why = Why("cited", "citations", 1, nodes[0].node_id, label[0] if label else "cited by the first hit")
+            if (doc_id, span) not in [p[:2] for p in places] and len(cited) < self.most:
+                places.append(KnownPlace(doc_id, span, why))
+                cited += [(node, why) for node in chunks_at([(doc_id, span)], self.store, self.most - len(cited))]
+        return nodes, cited, places
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self.fuse(query_bundle).hits
@@ -125,9 +142,9 @@ class ByNameRetriever(BaseRetriever):
     ) -> Fusion:                       # Of the retriever, with one more member where something was named
         "Retrieve, and put first what is asked for by name."
         bundle, own = question_bundle(question), self.retriever
-        named = self._named(bundle.query_str)
+        named, cited, places = self._named(bundle.query_str)
         found = own.fuse(bundle) if hasattr(own, "fuse") else _as_fusion(own.retrieve(bundle))
-        return _led(named, found)
+        return _led(named, found, cited, places)
 
     async def afuse(
         self,
@@ -135,6 +152,6 @@ class ByNameRetriever(BaseRetriever):
     ) -> Fusion:                       # That of `fuse`
         "Retrieve without blocking, and put first what is asked for by name."
         bundle, own = question_bundle(question), self.retriever
-        named = await asyncio.to_thread(self._named, bundle.query_str)
+        named, cited, places = await asyncio.to_thread(self._named, bundle.query_str)
         found = await own.afuse(bundle) if hasattr(own, "afuse") else _as_fusion(await own.aretrieve(bundle))
-        return _led(named, found)
+        return _led(named, found, cited, places)

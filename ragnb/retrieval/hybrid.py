@@ -156,6 +156,7 @@ class Fusion:
     members: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)  # Member -> id -> (rank, its score)
     ranking: Any = field(default=None, compare=False)    # A `Ranking` of the retriever's own, where it has one
     why: Mapping[str, Why] = field(default_factory=dict)  # Id -> reason of a hit that is not there by its rank
+    places: Sequence[tuple] = ()   # (document id, span, reason) of what is read first, each by itself
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #eaaa0f8e
 def fuse_hits(

@@ -19,7 +19,8 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 
 # %% auto #0
 __all__ = ['QUESTION_WORDS', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score', 'cut_pieces', 'take_units',
-           'UnitReader', 'MultiScaleRanking', 'KnownPlace', 'put_first', 'known_places', 'MultiScaleRetriever']
+           'UnitReader', 'KnownPlace', 'places_apart', 'MultiScaleRanking', 'put_first', 'known_places',
+           'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
@@ -175,11 +176,13 @@ class UnitReader:
             self.outlines |= self.store.get_outlines(missing).all()
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #2601eea7
-def _runs(corpus: UnitCorpus, taken: Mapping[int, Span]) -> list[list[int]]:
-    "Units side by side, in document order."
+def _runs(corpus: UnitCorpus, taken: Mapping[int, Span], apart: Mapping[int, int] | None = None) -> list[list[int]]:
+    "Units side by side, in document order; `apart` (row -> number) keeps those of different numbers apart."
     out: list[list[int]] = []
+    apart = apart or {}
     for row in sorted(taken):
         follows = out and out[-1][-1] == row - 1 and taken[row].start == corpus.starts[row]
+        follows = follows and apart.get(row) == apart.get(row - 1)
         if follows and _gaps(corpus, row, taken)[0] is not None:
             out[-1].append(row)
         else:
@@ -212,6 +215,34 @@ def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], 
         hits=tuple(reader.address(r) for r in run), focus=taken[run[0]], pages=tuple(n for n, _ in pages),
         metadata=outline.metadata, page_spans=pages, prefix=str(nodes[0].metadata.get("prefix") or ""))
 
+# %% ../../nbs/40_retrieval/multiscale.ipynb #50616d28
+BY_NAME: str = "asked for by name"                # Why a unit is there that a question names
+WITH_FIRST: str = "in the part of the best unit"  # The same for what was not scored, but is read with the best unit
+
+
+class KnownPlace(NamedTuple):
+    "A span of a document that is read ahead of the ranking."
+    doc_id: str
+    span: Span
+    why: Why   # Its rank is filled in for units that no hit brought
+
+
+def places_apart(
+    places: Sequence[KnownPlace],   # In the order of reading
+) -> tuple[KnownPlace, ...]:        # Named places that overlap are one; none where nothing is named
+    "Choose the places that are passages of their own: what a question names, then what that cites."
+    named: list[KnownPlace] = []
+    for place in places:
+        if place.why.policy != "by name":
+            continue
+        same = [p for p in named if p.doc_id == place.doc_id and p.span.overlap(place.span)]
+        if same:
+            at = named.index(same[0])
+            named[at] = place._replace(span=same[0].span.hull(place.span))
+        else:
+            named.append(place)
+    return (*named, *(p for p in places if p.why.role == "cited")) if named else ()
+
 # %% ../../nbs/40_retrieval/multiscale.ipynb #2d8515f8
 @dataclass(frozen=True, eq=False)
 class MultiScaleRanking:
@@ -220,6 +251,7 @@ class MultiScaleRanking:
     reader: UnitReader      # Of the index's corpus at the time of the question
     pieces: list[Piece]     # Best first; each unit once
     scores: UnitScores
+    places: Sequence[KnownPlace] = ()   # Of `places_apart`: each is a passage of its own
 
     @property
     def reads(self) -> int:
@@ -255,7 +287,7 @@ class MultiScaleRanking:
         taken = _whole_words(self.reader, taken)
         self.reader.read_outlines(taken)
         order = {row: n for n, row in enumerate(taken)}
-        runs = [sorted(run, key=order.__getitem__) for run in _runs(corpus, taken)]  # each best first
+        runs = [sorted(run, key=order.__getitem__) for run in _runs(corpus, taken, self._apart())]
         passages = []
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
             passage = _passage(self.reader, run, taken, rank)
@@ -263,6 +295,14 @@ class MultiScaleRanking:
             why = {hit: self.why(hit) for hit in passage.hits}
             passages.append(replace(passage, score=scores[0], scores=scores, why=why))
         return passages
+
+    def _apart(self) -> dict[int, int]:
+        "Of the units in a place that is read by itself: the number of the place."
+        out: dict[int, int] = {}
+        for n, place in enumerate(self.places):
+            for row in self.reader.corpus.units_in(place.doc_id, place.span):
+                out.setdefault(row, n)
+        return out
 
     def explain(
         self,
@@ -306,17 +346,6 @@ class MultiScaleRanking:
         return {name: found for name, found in out.items() if found}
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #fc41206d
-BY_NAME: str = "asked for by name"                # Why a unit is there that a question names
-WITH_FIRST: str = "in the part of the best unit"  # The same for what was not scored, but is read with the best unit
-
-
-class KnownPlace(NamedTuple):
-    "A span of a document that is read ahead of the ranking."
-    doc_id: str
-    span: Span
-    why: Why   # Its rank is filled in for units that no hit brought
-
-
 def put_first(
     corpus: UnitCorpus,
     places: Iterable[KnownPlace],   # In the order of reading
@@ -545,7 +574,13 @@ class MultiScaleRetriever(BaseRetriever):
         terms = query_terms(text, self.index.tokenizer)
         scores = self.index.score(terms, embedding, self.candidates, self.grow, self.whole, nearest, self._among())
         pieces = cut_pieces(pieces_by_score(reader.corpus, scores), self.cut)
-        return MultiScaleRanking(self.index, reader, self.led(text, pieces), scores)
+        places = self._places(text, pieces)
+        led = put_first(reader.corpus, places, pieces, self._among())
+        return MultiScaleRanking(self.index, reader, led, scores, places_apart(places))
+
+    def _places(self, question: str, pieces: Sequence[Piece]) -> list[KnownPlace]:
+        "What the question names, and what the first part cites."
+        return known_places(self.index.corpus, question, pieces, self.leads, self.follow, self._among())
 
     def led(
         self,
@@ -553,5 +588,4 @@ class MultiScaleRetriever(BaseRetriever):
         pieces: Sequence[Piece],    # By score
     ) -> list[Piece]:               # Each unit once
         "Put what the question names, and what the first part cites, ahead of other units."
-        corpus, among = self.index.corpus, self._among()
-        return put_first(corpus, known_places(corpus, question, pieces, self.leads, self.follow, among), pieces, among)
+        return put_first(self.index.corpus, self._places(question, pieces), pieces, self._among())

@@ -101,3 +101,48 @@ def test_without_statutes_nothing_stands_in_front(tmp_path):
     index, _ = index_documents([Document(text="연차는 15일이다. 민법 제3조에 따른다.", id_="a")], tmp_path / "i",
                                parser="parent-child", show_progress=False)
     assert not isinstance(Pipeline.from_index(index).retriever, ByNameRetriever)
+
+
+@pytest.mark.parametrize("policy", ["none", "neighbors:1", "citations", "document", "section", "adaptive"])
+def test_a_named_article_is_a_passage_of_its_own(index, policy):
+    """Exactly the article, then exactly what it cites; nothing twice, and what the hits brought is still there."""
+    for question, name, span in ASKED[::11]:
+        for budget in (700, 6_000):
+            answer = pipeline(index, "auto", policy=policy, budget=budget).ask(question)
+            passages, (text, spans) = answer.passages, STATUTES[name]
+            assert (passages[0].doc_id, passages[0].span) == (name, span), question
+            assert passages[0].text == text[span.start:span.end] and "by name" in {
+                why.policy for why in passages[0].why.values()}
+            cited = [s for article, s in spans.items() if article in passages[0].text and s != span]
+            if budget == 6_000:
+                assert {p.span for p in passages[1:1 + len(cited)]} == set(cited), question
+        held = [(p.doc_id, p.span) for p in passages]
+        assert not any(a[0] == b[0] and a[1].overlap(b[1]) for i, a in enumerate(held) for b in held[:i])
+
+
+def test_hits_are_kept_beside_a_named_article(index):
+    """What was found without the name is found with it: only its place in the order changes."""
+    asks = pipeline(index, "auto", policy="neighbors:1", budget=None)
+    for question, name, span in ASKED[::17]:
+        found = asks.find(question)
+        apart = asks.expander.expand(found.hits, question, places=found.places).passages
+        joined = asks.expander.expand(found.hits, question).passages
+        assert {i for p in joined for i in p.hits} == {i for p in apart for i in p.hits}
+        for p in joined:
+            left = set(range(p.span.start, p.span.end))
+            for q in apart:
+                left -= set(range(q.span.start, q.span.end)) if q.doc_id == p.doc_id else set()
+            whole = {s for i in left if (s := STATUTES[p.doc_id][0][i]).strip()}
+            assert not whole, question
+
+
+def test_a_long_named_article_is_whole(tmp_path):
+    """Neither the limit of a passage nor the number of hits cuts it."""
+    body = "\n".join(f"{n}. 창고의 제{n}호 시설은 매월 점검하고 그 결과를 장부에 적어야 한다." for n in range(1, 120))
+    text = f"장부보관법\n\n제1조(목적) 이 법은 장부의 보관을 정한다.\n\n제2조(시설) {body}\n\n제3조(보고) 매년 보고한다."
+    documents = [Document(text=text, id_="장부보관법", metadata={"title": "장부보관법"})]
+    for parser in ("structure", "units"):
+        made = index_documents(documents, tmp_path / parser, parser=parser, show_progress=False)[0]
+        for policy in ("none", "neighbors:1"):
+            first = Pipeline.from_index(made, policy=policy, budget=9_000).passages("장부보관법 제2조는?")[0]
+            assert first.text == text[text.index("제2조"):text.index("\n\n제3조")], (parser, policy)
