@@ -19,7 +19,7 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['GROW', 'WHOLE', 'SHIFT', 'REPEATS', 'RECORD', 'reach', 'token_codes', 'head_type', 'UnitFields', 'pack_units',
-           'unpack_units', 'unit_fields', 'Moments', 'UnitDirectory', 'units_body', 'unit_rows', 'UnitRows',
+           'unpack_units', 'UnitPacker', 'Moments', 'UnitDirectory', 'units_body', 'unit_rows', 'UnitRows',
            'rows_of_documents']
 
 # %% ../../nbs/40_retrieval/unit_rows.ipynb #86a1f3bf
@@ -100,36 +100,47 @@ def unpack_units(
     heads = np.frombuffer(b"".join(r[:kind.itemsize] for r in raw), kind)
     return UnitFields(heads, [np.frombuffer(r, "<u4", offset=kind.itemsize) for r in raw])
 
-# %% ../../nbs/40_retrieval/unit_rows.ipynb #97a19228
-def unit_fields(
-    index: MultiScaleIndex,
-    rows: np.ndarray,             # Units
-    numbers: np.ndarray,          # Of the document of each
-) -> UnitFields:
-    "What the rows of some units say."
-    c, counts = index.corpus, index.words.counts
-    heads = np.zeros(len(rows), head_type(len(index.scales)))
-    spans = np.append(c.part_spans, [[0, 0]], axis=0)[c.part[rows]]
-    limits = _reaches(index)[rows] - c.first[rows][:, None]
-    columns = {"doc": numbers, "index": rows - c.first[rows], "start": c.starts[rows], "end": c.ends[rows],
-               "low": limits[:, 0], "high": limits[:, 1], "part": c.parts[rows], "part_start": spans[:, 0],
-               "part_end": spans[:, 1], "norms": index.unit_vectors.norms[rows],
-               "flags": REPEATS * c.repeats[rows] + RECORD * np.append(c.records, False)[c.part[rows]]}
-    for name, values in columns.items():
-        heads[name] = values
-    codes, ends = token_codes(counts.vocabulary), counts.ends
-    return UnitFields(heads, [codes[counts.stream[e - n:e]] for e, n in zip(ends[rows], counts.lengths[rows])])
+# %% ../../nbs/40_retrieval/unit_rows.ipynb #786a2f42
+@dataclass(frozen=True, eq=False)
+class UnitPacker:
+    "What the rows of an index in memory say."
+    index: MultiScaleIndex
 
+    @cached_property
+    def reaches(self) -> np.ndarray:
+        "The reach of every unit."
+        return reach(self.index.corpus, self.index.scales[-1] // 2)
 
-def _reaches(index: MultiScaleIndex) -> np.ndarray:
-    "The reach of all units."
-    return reach(index.corpus, index.scales[-1] // 2)
+    @cached_property
+    def codes(self) -> np.ndarray:
+        "The number of every term."
+        return token_codes(self.index.words.vocabulary)
+
+    def fields(
+        self,
+        rows: np.ndarray,             # Units
+        numbers: np.ndarray,          # Of the document of each
+    ) -> UnitFields:
+        "What the rows of some units say."
+        c, counts, ends = self.index.corpus, self.index.words.counts, self.index.words.counts.ends
+        heads = np.zeros(len(rows), head_type(len(self.index.scales)))
+        spans = np.append(c.part_spans, [[0, 0]], axis=0)[c.part[rows]]
+        limits = self.reaches[rows] - c.first[rows][:, None]
+        columns = {"doc": numbers, "index": rows - c.first[rows], "start": c.starts[rows], "end": c.ends[rows],
+                   "low": limits[:, 0], "high": limits[:, 1], "part": c.parts[rows], "part_start": spans[:, 0],
+                   "part_end": spans[:, 1], "norms": self.index.unit_vectors.norms[rows],
+                   "flags": REPEATS * c.repeats[rows] + RECORD * np.append(c.records, False)[c.part[rows]]}
+        for name, values in columns.items():
+            heads[name] = values
+        runs = zip(ends[rows].tolist(), counts.lengths[rows].tolist())
+        return UnitFields(heads, [self.codes[counts.stream[end - n:end]] for end, n in runs])
 
 # %% ../../nbs/40_retrieval/unit_rows.ipynb #df14d6fd
 _EXACT = 4_000_000  # Bytes of sampled windows that are kept as they are
 
 
-class Moments(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Moments:
     "Mean and variance of the cosine of any question with the windows of a corpus."
     mean: np.ndarray     # Shape (scales, dims)
     spread: np.ndarray   # Sampled windows less their mean, shape (scales, sampled, dims); or halves of covariances
@@ -146,10 +157,16 @@ class Moments(NamedTuple):
         if apart.nbytes <= max(_EXACT, scales * dims * (dims + 1)):
             return cls(mean, apart)
         half = np.tril_indices(dims)
-        covariances = [(a.T @ a / n)[half] for a in apart]
-        most = [max(float(np.abs(c).max(initial=0)), 1e-30) for c in covariances]   # two bytes hold 1e-4 to 1 best
-        scaled = [np.append(np.float32(m), c / m) for m, c in zip(most, covariances)]
-        return cls(mean, np.array([np.concatenate([_as_halves(s[:1]), s[1:].astype(np.float16)]) for s in scaled]))
+        return cls(mean, np.array([_packed((a.T @ a / n)[half]) for a in apart]))
+
+    @cached_property
+    def covariances(self) -> np.ndarray:
+        "Shape (scales, dims, dims), float32; of the second form."
+        out = np.zeros((len(self.mean), self.mean.shape[1], self.mean.shape[1]), np.float32)
+        for full, packed in zip(out, self.spread):
+            full[np.tril_indices(len(full))] = packed[2:].astype(np.float32) * packed[:2].view(np.float32)[0]
+            full += np.tril(full, -1).T
+        return out
 
     def statistics(
         self,
@@ -159,20 +176,13 @@ class Moments(NamedTuple):
         mean = self.mean.astype(np.float64) @ query
         if self.spread.ndim == 3:
             return mean, np.square(self.spread @ query, dtype=np.float64).sum(axis=1) / max(1, self.spread.shape[1])
-        return mean, np.array([_quadratic(s, query) for s in self.spread])
+        return mean, ((self.covariances @ query) @ query).astype(np.float64)
 
 
-def _as_halves(number: np.ndarray) -> np.ndarray:
-    "The four bytes of a number as two numbers of two."
-    return number.astype(np.float32).view(np.float16)
-
-
-def _quadratic(packed: np.ndarray, query: np.ndarray) -> float:
-    "Variance along a question, from half of a scaled covariance."
-    dims, most = len(query), float(packed[:2].view(np.float32)[0])
-    full = np.zeros((dims, dims), np.float32)
-    full[np.tril_indices(dims)] = packed[2:]
-    return most * float(2 * query @ (full @ query) - np.square(query) @ np.diagonal(full))
+def _packed(half: np.ndarray) -> np.ndarray:
+    "Half of a covariance in two bytes a number, behind the four bytes of what they are multiplied with."
+    most = np.float32(max(float(np.abs(half).max(initial=0)), 1e-30))
+    return np.concatenate([np.array([most]).view(np.float16), (half / most).astype(np.float16)])
 
 # %% ../../nbs/40_retrieval/unit_rows.ipynb #d1436d2f
 @dataclass(frozen=True, eq=False)
@@ -296,22 +306,27 @@ def unit_rows(
     numbers: Mapping[str, int],     # Document id -> number, of the documents to write
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:    # `_id`, document id, row
     "The rows of documents, a few documents at a time."
-    c, terms = index.corpus, [written_token(t) for t in index.words.vocabulary]
-    counts, ids = index.words.counts, list(numbers)
+    c, packer, ids = index.corpus, UnitPacker(index), list(numbers)
+    terms = [written_token(t) for t in index.words.vocabulary]
     for at in range(0, len(ids), 50):
-        docs = np.array([c.doc_rows[i] for i in ids[at:at + 50]])
-        rows = covered(c.edges[docs], c.edges[docs + 1]) if len(docs) == 1 or (np.diff(docs) > 0).all() else \
-            np.concatenate([np.arange(c.edges[d], c.edges[d + 1]) for d in docs])
-        fields = unit_fields(index, rows, np.array([numbers[c.ids[d]] for d in c.doc[rows]], np.int64))
+        docs = np.sort([c.doc_rows[i] for i in ids[at:at + 50]])
+        rows = covered(c.edges[docs], c.edges[docs + 1])
+        own = np.array([numbers[c.ids[d]] for d in c.doc[rows]], np.int64)
         places = [c.place(row) for row in rows.tolist()]
         nodes = store.get_chunks(str(Address(d, "u", i)) for d, i in places).all()
         vectors = np.round(index.unit_vectors.at(rows).astype(np.float64), 8)
-        for k, (data, (doc_id, i)) in enumerate(zip(pack_units(fields), places)):
-            end, length, number = counts.ends[rows[k]], counts.lengths[rows[k]], numbers[doc_id]
-            row = {"doc": number, "pos": (number << SHIFT) + i, "data": data, "start": int(c.starts[rows[k]]),
-                   "end": int(c.ends[rows[k]]), "tokens": " ".join(terms[t] for t in counts.stream[end - length:end]),
-                   "facts": facts_of(seen_metadata(nodes[str(Address(doc_id, "u", i))]))}
+        for k, data in enumerate(pack_units(packer.fields(rows, own))):
+            (doc_id, i), number = places[k], int(own[k])
+            row = _written(index, int(rows[k]), terms) | {"doc": number, "pos": (number << SHIFT) + i, "data": data}
+            row["facts"] = facts_of(seen_metadata(nodes[str(Address(doc_id, "u", i))]))
             yield f"{number}-{i}", doc_id, row | ({"vector": vectors[k].tolist()} if vectors.shape[1] else {})
+
+
+def _written(index: MultiScaleIndex, row: int, terms: Sequence[str]) -> dict[str, Any]:
+    "Place and tokens of a unit."
+    c, counts = index.corpus, index.words.counts
+    stream = counts.stream[counts.ends[row] - counts.lengths[row]:counts.ends[row]]
+    return {"start": int(c.starts[row]), "end": int(c.ends[row]), "tokens": " ".join(terms[t] for t in stream)}
 
 # %% ../../nbs/40_retrieval/unit_rows.ipynb #4c23d1e0
 class UnitRows:
