@@ -16,7 +16,8 @@ import numpy as np
 from llama_index.core.schema import BaseNode, TextNode
 
 # %% auto #0
-__all__ = ['UnitScores', 'grown_candidates', 'adjusted_totals', 'UnitEvidence', 'UnitScorer', 'UnitData', 'MultiScaleIndex']
+__all__ = ['UnitScores', 'grown_candidates', 'adjusted_totals', 'question_vector', 'UnitEvidence', 'UnitScorer',
+           'MultiScaleSource', 'UnitData', 'MultiScaleIndex']
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #2004090b
 from ..documents.span import Address, IndexMismatchError, InputError, MissingChunkError, Outline
@@ -110,6 +111,19 @@ def adjusted_totals(
     return np.where(inside, np.append(best, 0)[part], total)
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #1f2e0de5
+def question_vector(
+    query: Sequence[float] | None,
+    dims: int,                          # Of the vectors of an index; 0 without an embedding
+) -> np.ndarray | None:                 # Of length 1; None without vectors
+    "The vector of a question; `InputError` when it cannot be one of this index."
+    if query is None or not dims:
+        return None
+    q = np.asarray(query, np.float32)
+    if q.shape != (dims,) or not np.isfinite(q).all():
+        raise InputError(f"query must be {dims} finite numbers like those in the index, got {q.shape}")
+    return q / max(float(np.linalg.norm(q)), 1e-12)
+
+
 class UnitEvidence:
     "What the score of units reads of a corpus, and the score: all units in memory, or those fetched for a question."
 
@@ -123,23 +137,10 @@ class UnitEvidence:
         self.corpus, self.by_word, self.by_vector = by_word.corpus, by_word, by_vector
         self.titles, self.names = titles, names
 
-    def checked(
-        self,
-        query: Sequence[float] | None,
-    ) -> np.ndarray | None:             # Of length 1; None without vectors
-        "The vector of a question; `InputError` when it cannot be one of this index."
-        dims = self.by_vector.units.dims
-        if query is None or not dims:
-            return None
-        q = np.asarray(query, np.float32)
-        if q.shape != (dims,) or not np.isfinite(q).all():
-            raise InputError(f"query must be {dims} finite numbers like those in the index, got {q.shape}")
-        return q / max(float(np.linalg.norm(q)), 1e-12)
-
     def score_rows(
         self,
         terms: Sequence[str],       # Tokens of the question
-        query: np.ndarray | None,   # Its vector, from `checked`
+        query: np.ndarray | None,   # Its vector, from `question_vector`
         rows: np.ndarray,           # Units, rising
         whole: int,                 # Characters; a record that is not longer is ranked as one
     ) -> UnitScores:
@@ -206,7 +207,7 @@ class UnitScorer(UnitEvidence):
         among: np.ndarray | None = None,          # Of each unit: True when it may be found; all when None
     ) -> UnitScores:
         "Score the candidates of a question on every scale."
-        q = self.checked(query)
+        q = question_vector(query, self.vectors.dims)
         if candidates is None:
             rows = np.arange(len(self.corpus))
         else:
@@ -248,7 +249,13 @@ def _read_header(folder: Path) -> dict[str, Any]:
     return header
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #b08da5db
-class UnitData:
+class MultiScaleSource:
+    "Units that a multi-scale retriever finds: those of an index in memory, or of one on a cluster."
+    scales: tuple[int, ...]                                           # Units of a window, odd
+    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]]     # Of questions
+
+
+class UnitData(MultiScaleSource):
     "Positions, counts and vectors of the units of documents: what is added, removed and saved."
 
     def __init__(
