@@ -124,12 +124,13 @@ class _Notes:
     def _remember(self, name: str, answer: dict[str, Any]) -> None:
         self.versions[name] = {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
 
-    def replace(self, name: str, body: dict[str, Any]) -> bool:
-        "Write a document in place of the one last seen; False when it is another one by now."
+    def replace(self, name: str, body: dict[str, Any], seen: bool = False) -> bool:
+        "Write a document in place of the one last seen, for searches too where asked; False when it is another one by now."
         from opensearchpy import ConflictError
         with server_errors(self.where):
             self.rows.make()
-            options = self.versions.get(name) or {"op_type": "create"}
+            options: dict[str, Any] = self.versions.get(name) or {"op_type": "create"}
+            options = {**options, "refresh": "true"} if seen else options
             try:
                 self._remember(name, self.client.index(index=self.rows.name, id=name, body=body, **options))
             except ConflictError:
@@ -143,20 +144,26 @@ class _Notes:
             self.client.delete(index=self.rows.name, id=name, **self.versions.pop(name, {}))
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #d67b63f1
+_HEAVY = ("bm25-", "multiscale-")  # Parts of an index that no question needs where the units are on the cluster
+
+
 class ClusterState:
-    "An index on a cluster, mirrored in a temporary folder."
+    "An index on a cluster, mirrored in a temporary folder; for questions over its units without the parts that hold them."
 
     def __init__(
         self,
         url: str,                    # opensearch://host:port/NAME
         wait: float | None = None,   # To write: seconds for another writer, then `LockedError`; None to read only
         beat: float = _BEAT,         # Seconds between two signs of life of a writer
+        light: bool = False,         # Leave out what searches in memory need, where the units are on the cluster
     ) -> None:
         self.url, self.store = url, OpenSearchStore(url)
         self.where, self._notes = self.store.where, _Notes(self.store)
         self.folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
         weakref.finalize(self.store, shutil.rmtree, self.folder, True)
         self.files: dict[str, MirroredFile] = {}
+        self.units: dict[str, Any] | None = None    # What the head says of units on the cluster
+        self.light, self.fetched = light, 0         # Bytes brought here, as they travelled
         self._stop, self._lost = threading.Event(), False
         self._guard = threading.Lock()
         if wait is not None:
@@ -206,7 +213,9 @@ class ClusterState:
         "Make the mirror what the cluster holds."
         for _ in range(20):
             head = self._notes.get("head") or {"files": []}
-            wanted = [MirroredFile(*f) for f in head["files"]]
+            self.units, wanted = head.get("units"), [MirroredFile(*f) for f in head["files"]]
+            if self.light and self.units:
+                wanted = [f for f in wanted if not f.path.startswith(_HEAVY)]
             if all(self._fetch(f) for f in wanted):
                 self.files = {f.path: f for f in wanted}
                 return
@@ -224,6 +233,7 @@ class ClusterState:
                 for row in self._notes.client.mget(index=self._notes.rows.name, body=docs)["docs"]:
                     if row.get("found"):
                         pieces[row["_id"]] = row["_source"]["data"]
+                        self.fetched += len(row["_source"]["data"])
         if len(pieces) < len(ids):
             return False
         target = self.folder / file.path
@@ -231,8 +241,9 @@ class ClusterState:
         target.write_bytes(_whole([pieces[i] for i in ids]))
         return True
 
-    def push(self) -> None:
+    def push(self, units: dict[str, Any] | None = None) -> None:
         "Make the cluster hold what the mirror is; `LockedError` when another process has written meanwhile."
+        units = self.units if units is None else units
         files, new = {}, []
         for path, file in _files(self.folder):
             content = file.read_bytes()
@@ -243,20 +254,42 @@ class ClusterState:
             pieces = _pieces(content)
             files[path] = MirroredFile(path, told, len(pieces))
             new += [(f"blob-{told}-{n}", piece) for n, piece in enumerate(pieces)]
-        if files == self.files:
+        if files == self.files and units == self.units:
             return
         self._notes.rows.make()
         name = self._notes.rows.name
         sent = (({"index": {"_index": name, "_id": i}}, {"data": piece}) for i, piece in new)
         send_bulk(self._notes.client, sent, self.where)
-        if self._lost or not self._notes.replace("head", {"files": [list(f) for f in files.values()]}):
-            held = self._notes.get("writer")
-            raise LockedError(f"the index {self.url_told} was written by another process meanwhile"
-                              + (f": {_holder(held)}" if held else ""))
+        self._tell(files, units)
         keep = {f.hash for f in files.values()}
         gone = [f"blob-{f.hash}-{n}" for f in self.files.values() if f.hash not in keep for n in range(f.pieces)]
         self.files = files
         send_bulk(self._notes.client, (({"delete": {"_index": name, "_id": i}}, None) for i in gone), self.where)
+
+    def _tell(self, files: dict[str, MirroredFile], units: dict[str, Any] | None) -> None:
+        "Replace the head, in one step."
+        head: dict[str, Any] = {"files": [list(f) for f in files.values()]} | ({"units": units} if units else {})
+        if self._lost or not self._notes.replace("head", head, seen=True):
+            held = self._notes.get("writer")
+            raise LockedError(f"the index {self.url_told} was written by another process meanwhile"
+                              + (f": {_holder(held)}" if held else ""))
+        self.units = units
+
+    def tell(self, units: dict[str, Any] | None) -> None:
+        "Say something else of the units, and nothing else of the files."
+        self._tell(self.files, units)
+
+    def rest(
+        self,
+        opened: MirroredFile | None = None,   # The manifest that the parts belong to
+    ) -> None:
+        "Bring the parts that were left out; `InputError` when an update has replaced them."
+        head = self._notes.get("head") or {"files": []}
+        named = {f.path: f for f in (MirroredFile(*f) for f in head["files"])}
+        missing = [f for path, f in named.items() if path not in self.files]
+        if opened not in (None, named.get("manifest.json")) or not all(self._fetch(f) for f in missing):
+            raise InputError(f"the index {self.url_told} has changed since it was opened: open it again")
+        self.files |= {f.path: f for f in missing}
 
     def release(self) -> None:
         "Let others write."
