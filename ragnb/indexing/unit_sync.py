@@ -71,10 +71,10 @@ class UnitSync:
         "Send the rows of documents that are new or have changed, and write the directory; not in force yet."
         rows, held = self._rows(index.unit_vectors.dims), self.directory
         stray, lacking = rows.stray(held)
-        rows.remove(stray)
         again = {*touched, *lacking}
         new = [i for i in index.corpus.ids if held is None or i not in held.row_of or i in again]
-        first = self._claim(len(new), generation)
+        first = self._claim(len(new))
+        rows.remove(stray)    # not before: whoever lost the right to write would take the rows of another for stray
         numbers = {i: first + n for n, i in enumerate(new)}
         rows.send(index, self.state.store, numbers)
         dead = [] if held is None else [i for i in held.ids if i in numbers or i not in index.corpus.doc_rows]
@@ -87,7 +87,7 @@ class UnitSync:
         self.state.units = self.state.units | {
             "generation": generation, "embedding": embedding, "sending": False, "next": self.state.units["claimed"]}
 
-    def _claim(self, n: int, generation: int) -> int:
+    def _claim(self, n: int) -> int:
         "The first of some numbers that nobody else gives; `LockedError` when another process writes by now."
         told = self.state.units or {"made": uuid.uuid4().hex, "generation": 0, "embedding": "", "next": 0, "claimed": 0,
                                     "hidden": []}

@@ -178,6 +178,7 @@ def test_a_killed_update_shows_nothing_and_is_finished_by_the_next(place, corpus
             "o._refused = refused\n"
             "update_index(sys.argv[1], sys.argv[2], show_progress=False)\n")
     update_index(corpus, place, show_progress=False)
+    update_index(corpus, corpus.parent / "local", show_progress=False)
     for n in range(3):
         (corpus / f"rule{n}.md").write_text(f"# 규정 {n}\n\n" + "".join(f"제{i}조 병가는 {i + n}일이다.\n\n" for i in range(1, 7)))
     killed = subprocess.run([sys.executable, "-c", code, str(corpus), place, str(moment)], capture_output=True, text=True, timeout=120)
