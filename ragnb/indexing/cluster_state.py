@@ -125,7 +125,7 @@ class _Notes:
         self.versions[name] = {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
 
     def replace(self, name: str, body: dict[str, Any], seen: bool = False) -> bool:
-        "Write a document in place of the one last seen, for searches too where asked; False when it is another one by now."
+        "Write a document in place of the one last seen, also for searches; False when it is another one by now."
         from opensearchpy import ConflictError
         with server_errors(self.where):
             self.rows.make()
@@ -147,8 +147,64 @@ class _Notes:
 _HEAVY = ("bm25-", "multiscale-")  # Parts of an index that no question needs where the units are on the cluster
 
 
-class ClusterState:
-    "An index on a cluster, mirrored in a temporary folder; for questions over its units without the parts that hold them."
+class _Mirror:
+    "The half of the state that reads."
+    url_told: str
+    where: str
+    folder: Path
+    _notes: _Notes
+    light: bool                          # Leave out what searches in memory need, where the units are on the cluster
+    files: dict[str, MirroredFile]
+    units: dict[str, Any] | None = None  # What the head says of units on the cluster
+    fetched: int = 0                     # Bytes brought here, as they travelled
+
+    def pull(self) -> None:
+        "Make the mirror what the cluster holds."
+        for _ in range(20):
+            head = self._notes.get("head") or {"files": []}
+            self.units, wanted = head.get("units"), [MirroredFile(*f) for f in head["files"]]
+            if self.light and self.units:
+                wanted = [f for f in wanted if not f.path.startswith(_HEAVY)]
+            if all(self._fetch(f) for f in wanted):
+                self.files = {f.path: f for f in wanted}
+                return
+        raise InputError(f"the index {self.url_told} changes faster than it can be read")
+
+    def _fetch(self, file: MirroredFile) -> bool:
+        "Bring a file here; False when the cluster does not have it any more."
+        if self.files.get(file.path) == file:
+            return True
+        ids = [f"blob-{file.hash}-{n}" for n in range(file.pieces)]
+        with server_errors(self.where):
+            pieces: dict[str, str] = {}
+            for at in range(0, len(ids), 8):
+                docs = {"docs": [{"_id": i} for i in ids[at:at + 8]]}
+                for row in self._notes.client.mget(index=self._notes.rows.name, body=docs)["docs"]:
+                    if row.get("found"):
+                        pieces[row["_id"]] = row["_source"]["data"]
+                        self.fetched += len(row["_source"]["data"])
+        if len(pieces) < len(ids):
+            return False
+        target = self.folder / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(_whole([pieces[i] for i in ids]))
+        return True
+
+    def rest(
+        self,
+        opened: MirroredFile | None = None,   # The manifest that the parts belong to
+    ) -> None:
+        "Bring the parts that were left out; `InputError` when an update has replaced them."
+        head = self._notes.get("head") or {"files": []}
+        named = {f.path: f for f in (MirroredFile(*f) for f in head["files"])}
+        missing = [f for path, f in named.items() if path not in self.files]
+        if opened not in (None, named.get("manifest.json")) or not all(self._fetch(f) for f in missing):
+            raise InputError(f"the index {self.url_told} has changed since it was opened: open it again")
+        self.files |= {f.path: f for f in missing}
+
+
+class ClusterState(_Mirror):
+    "An index on a cluster, mirrored in a temporary folder; to ask its units, without what is searched in memory."
 
     def __init__(
         self,
@@ -162,8 +218,7 @@ class ClusterState:
         self.folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
         weakref.finalize(self.store, shutil.rmtree, self.folder, True)
         self.files: dict[str, MirroredFile] = {}
-        self.units: dict[str, Any] | None = None    # What the head says of units on the cluster
-        self.light, self.fetched = light, 0         # Bytes brought here, as they travelled
+        self.light = light
         self._stop, self._lost = threading.Event(), False
         self._guard = threading.Lock()
         if wait is not None:
@@ -209,38 +264,6 @@ class ClusterState:
                     self._lost = True
                     return
 
-    def pull(self) -> None:
-        "Make the mirror what the cluster holds."
-        for _ in range(20):
-            head = self._notes.get("head") or {"files": []}
-            self.units, wanted = head.get("units"), [MirroredFile(*f) for f in head["files"]]
-            if self.light and self.units:
-                wanted = [f for f in wanted if not f.path.startswith(_HEAVY)]
-            if all(self._fetch(f) for f in wanted):
-                self.files = {f.path: f for f in wanted}
-                return
-        raise InputError(f"the index {self.url_told} changes faster than it can be read")
-
-    def _fetch(self, file: MirroredFile) -> bool:
-        "Bring a file here; False when the cluster does not have it any more."
-        if self.files.get(file.path) == file:
-            return True
-        ids = [f"blob-{file.hash}-{n}" for n in range(file.pieces)]
-        with server_errors(self.where):
-            pieces: dict[str, str] = {}
-            for at in range(0, len(ids), 8):
-                docs = {"docs": [{"_id": i} for i in ids[at:at + 8]]}
-                for row in self._notes.client.mget(index=self._notes.rows.name, body=docs)["docs"]:
-                    if row.get("found"):
-                        pieces[row["_id"]] = row["_source"]["data"]
-                        self.fetched += len(row["_source"]["data"])
-        if len(pieces) < len(ids):
-            return False
-        target = self.folder / file.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(_whole([pieces[i] for i in ids]))
-        return True
-
     def push(self, units: dict[str, Any] | None = None) -> None:
         "Make the cluster hold what the mirror is; `LockedError` when another process has written meanwhile."
         units = self.units if units is None else units
@@ -278,18 +301,6 @@ class ClusterState:
     def tell(self, units: dict[str, Any] | None) -> None:
         "Say something else of the units, and nothing else of the files."
         self._tell(self.files, units)
-
-    def rest(
-        self,
-        opened: MirroredFile | None = None,   # The manifest that the parts belong to
-    ) -> None:
-        "Bring the parts that were left out; `InputError` when an update has replaced them."
-        head = self._notes.get("head") or {"files": []}
-        named = {f.path: f for f in (MirroredFile(*f) for f in head["files"])}
-        missing = [f for path, f in named.items() if path not in self.files]
-        if opened not in (None, named.get("manifest.json")) or not all(self._fetch(f) for f in missing):
-            raise InputError(f"the index {self.url_told} has changed since it was opened: open it again")
-        self.files |= {f.path: f for f in missing}
 
     def release(self) -> None:
         "Let others write."

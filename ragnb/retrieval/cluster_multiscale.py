@@ -21,7 +21,8 @@ from ..storage.filters import all_of, resolve_where
 from ..storage.store import ChunkReader
 from .cluster_units import ClusterUnits, UnitQuery
 from ragnb.retrieval.multiscale import (
-    cut_pieces, known_places, MultiScaleRanking, MultiScaleRetriever, pieces_by_score, put_first, query_terms, UnitReader
+    cut_pieces, known_places, MultiScaleRanking, MultiScaleRetriever, pieces_by_score, put_first, query_terms,
+    UnitReader
 )
 
 # %% ../../nbs/40_retrieval/cluster_multiscale.ipynb #67f4224d
@@ -83,8 +84,9 @@ class ClusterMultiScaleRetriever(MultiScaleRetriever):
     def _ranked(self, text: str, embedding: Sequence[float] | None) -> MultiScaleRanking:
         "Score, order, and put first what is asked for by name."
         named = list(self.leads(text)) if self.leads else []
-        found = self.index.find(UnitQuery(query_terms(text, self.index.tokenizer), embedding, self.candidates, self.grow,
-                                          self.whole, self.where, [(doc_id, span) for doc_id, span, *_ in named]))
+        wanted = [(doc_id, span) for doc_id, span, *_ in named]
+        found = self.index.find(UnitQuery(query_terms(text, self.index.tokenizer), embedding, self.candidates,
+                                          self.grow, self.whole, self.where, wanted))
         pieces = cut_pieces(pieces_by_score(found.corpus, found.scores), self.cut)
         places = known_places(found.corpus, text, pieces, lambda _: named, self.follow, found.among)
         found, rows = self.index.more(found, [(p.doc_id, p.span) for p in places])

@@ -16,7 +16,7 @@ import numpy as np
 # %% auto #0
 __all__ = ['FetchedUnits', 'fetched_units', 'FetchedCounts', 'fetched_counts', 'FetchedWords', 'FetchedVectors', 'FetchedWindows',
            'Fetched', 'fetched_evidence', 'checked_answers', 'UnitQuery', 'UnitRequests', 'read_units', 'chosen',
-           'in_order', 'Known', 'FoundUnits', 'ClusterUnits']
+           'joined_units', 'Known', 'FoundUnits', 'ClusterUnits']
 
 # %% ../../nbs/40_retrieval/cluster_units.ipynb #98b6994c
 from ..documents.span import IndexMismatchError, Span, try_address
@@ -25,7 +25,9 @@ from ..storage.facts import server_where
 from ..storage.filters import Filter
 from ..storage.opensearch import server_errors, ServerError, written_token
 from .bm25 import Bm25Parameters, Bm25Scorer, CorpusTotals
-from .multiscale_index import grown_candidates, MultiScaleSource, question_vector, UnitEvidence, UnitScores
+from ragnb.retrieval.multiscale_index import (
+    grown_candidates, MultiScaleSource, question_vector, UnitEvidence, UnitScores
+)
 from .signals import Asked, PHRASE, SharedField, VectorWindows, WordWindows
 from .term_counts import TermCounts
 from .unit_corpus import UnitCorpus
@@ -149,7 +151,8 @@ def fetched_counts(
     words = names[found].tolist()
     counts.add(map(str, range(len(tokens))), [words[a:b] for a, b in zip(edges, edges[1:])])
     known = np.array([holding.get(t, 1) for t in counts.vocabulary], np.int64)
-    return FetchedCounts(counts, Bm25Scorer(counts, Bm25Parameters(0.9, 0.4, idf="lucene"), totals._replace(frequencies=known)))
+    parameters = Bm25Parameters(0.9, 0.4, idf="lucene")
+    return FetchedCounts(counts, Bm25Scorer(counts, parameters, totals._replace(frequencies=known)))
 
 # %% ../../nbs/40_retrieval/cluster_units.ipynb #d597ae64
 class FetchedWords(WordWindows):
@@ -249,7 +252,8 @@ def checked_answers(
             cause = (error.get("root_cause") or [error])[0] if isinstance(error, Mapping) else {"reason": str(error)}
             if cause.get("type") == "index_not_found_exception":
                 raise IndexMismatchError(f"the units of the index at {where} are gone: `ragnb index` sends them again")
-            raise ServerError(f"{where} cannot answer: {cause.get('type')}: {' '.join(str(cause.get('reason')).split())[:300]}")
+            reason = " ".join(str(cause.get("reason")).split())[:300]
+            raise ServerError(f"{where} cannot answer: {cause.get('type')}: {reason}")
         if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
             raise ServerError(f"{where} answered in part only")
     return answers
@@ -362,7 +366,8 @@ class UnitRequests:
         span: Span,
     ) -> list[dict[str, Any]]:
         "The units in a span of a document."
-        inside = [{"term": {"doc": doc}}, {"range": {"start": {"lt": span.end}}}, {"range": {"end": {"gt": span.start}}}]
+        touches = [{"range": {"start": {"lt": span.end}}}, {"range": {"end": {"gt": span.start}}}]
+        inside = [{"term": {"doc": doc}}, *touches]
         return self._search(10_000, {"bool": {"filter": inside, "should": self._marked()}})
 
     def runs(
@@ -418,11 +423,11 @@ def chosen(
     return Fetched(UnitFields(fetched.fields.heads[rows], codes), fetched.dots[rows], fetched.among[rows])
 
 
-def in_order(
+def joined_units(
     lots: Sequence[Fetched],        # The first is taken where a unit comes twice
     directory: UnitDirectory,
 ) -> Fetched:                       # Each unit once, those of the directory only
-    "Put fetched units in the order of the directory."
+    "Put fetched units together, in the order of the directory."
     heads = np.concatenate([f.fields.heads for f in lots])
     codes = [c for f in lots for c in f.fields.codes]
     both = Fetched(UnitFields(heads, codes), *(np.concatenate([f[k] for f in lots]) for k in (1, 2)))
@@ -460,7 +465,8 @@ class FoundUnits(NamedTuple):
         corpus = fetched_units(fetched.fields.heads, self.known.directory)
         old, new = (_keys(f, self.known.directory) for f in (self.fetched, fetched))
         rows = np.searchsorted(new, old)
-        return self._replace(fetched=fetched, corpus=corpus, scores=replace(self.scores, rows=rows[self.scores.rows])), rows
+        scores = replace(self.scores, rows=rows[self.scores.rows])
+        return self._replace(fetched=fetched, corpus=corpus, scores=scores), rows
 
 
 def _keys(fetched: Fetched, directory: UnitDirectory) -> np.ndarray:
@@ -547,15 +553,16 @@ class ClusterUnits(MultiScaleSource):
             buckets = answers[-1]["aggregations"]["n"]["buckets"]
             known.holding.update({t: buckets[str(k)]["doc_count"] for k, t in enumerate(new)})
         scales, filtered = len(directory.scales), query.where is not None
-        return (in_order([read_units(answers[1:1 + n], scales, False)], directory),
-                in_order([read_units(answers[1 + n:1 + len(asked)], scales, filtered)], directory))
+        return (joined_units([read_units(answers[1:1 + n], scales, False)], directory),
+                joined_units([read_units(answers[1 + n:1 + len(asked)], scales, filtered)], directory))
 
     def _changed(self, known: Known, answer: Mapping[str, Any]) -> bool:
         "Follow an update; `IndexMismatchError` when the index must be opened again."
         hits = answer.get("hits", {}).get("hits", ())
         told = hits[0]["_source"].get("units") if hits else None
         if told is None or any(told[x] != known.told[x] for x in ("made", "embedding")):
-            raise IndexMismatchError(f"the index at {self.where} was made or embedded anew since it was opened: open it again")
+            raise IndexMismatchError(f"the index at {self.where} was made or embedded anew since it was opened: "
+                                     "open it again")
         if told == known.told:
             return False
         if told["generation"] == known.told["generation"]:
@@ -575,7 +582,7 @@ class ClusterUnits(MultiScaleSource):
             got = read_units(answers, len(directory.scales), query.where is not None, requests.vector is not None)
             if len(got.dots) < sum(high - low for _, low, high in runs):
                 return None
-            fetched = in_order([got, places], directory)
+            fetched = joined_units([got, places], directory)
             evidence = fetched_evidence(fetched, directory, holding)
             rows = np.searchsorted(_keys(fetched, directory), _keys(candidates, directory))
             rows = grown_candidates(evidence.corpus, rows, query.grow, query.whole)
@@ -584,7 +591,8 @@ class ClusterUnits(MultiScaleSource):
             runs = _widened(runs, evidence.corpus, lacking, directory)
         rows = rows if query.where is None else rows[fetched.among[rows]]
         vector = None if requests.vector is None else np.array(requests.vector, np.float32)
-        return FoundUnits(known, requests, fetched, evidence.corpus, evidence.score_rows(query.terms, vector, rows, query.whole))
+        scores = evidence.score_rows(query.terms, vector, rows, query.whole)
+        return FoundUnits(known, requests, fetched, evidence.corpus, scores)
 
     def more(
         self,
@@ -599,7 +607,7 @@ class ClusterUnits(MultiScaleSource):
         numbers = [int(directory.numbers[directory.row_of[i]]) for i, _ in wanted]
         answers = self.ask([found.requests.place(n, s) for n, (_, s) in zip(numbers, wanted)])
         new = read_units(answers, len(directory.scales), found.among is not None)
-        return found.moved(in_order([found.fetched, new], directory))
+        return found.moved(joined_units([found.fetched, new], directory))
 
 
 def _widened(runs: Sequence[tuple[int, int, int]], corpus: FetchedUnits, lacking: np.ndarray, directory: UnitDirectory,
@@ -607,5 +615,6 @@ def _widened(runs: Sequence[tuple[int, int, int]], corpus: FetchedUnits, lacking
     "Runs with more units at both ends of some."
     documents, begins, wholes = corpus.documents[lacking], corpus.begins[lacking], corpus.wholes[lacking]
     ends = begins + corpus.n_units[lacking] + by
-    wider = zip(directory.numbers[documents].tolist(), np.maximum(begins - by, 0).tolist(), np.minimum(ends, wholes).tolist())
+    low, high = np.maximum(begins - by, 0).tolist(), np.minimum(ends, wholes).tolist()
+    wider = zip(directory.numbers[documents].tolist(), low, high)
     return _merged([*runs, *wider])

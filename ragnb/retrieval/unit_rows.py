@@ -87,7 +87,8 @@ def pack_units(
     fields: UnitFields,
 ) -> list[str]:        # Base64, as a server takes it
     "Write units."
-    return [base64.b64encode(h.tobytes() + c.astype("<u4").tobytes()).decode() for h, c in zip(fields.heads, fields.codes)]
+    both = ((head.tobytes(), codes.astype("<u4").tobytes()) for head, codes in zip(fields.heads, fields.codes))
+    return [base64.b64encode(head + codes).decode() for head, codes in both]
 
 
 def unpack_units(
@@ -344,8 +345,8 @@ class UnitRows:
 
     def stray(
         self,
-        directory: UnitDirectory | None,                # In force; None: there is none
-    ) -> tuple[list[tuple[str, str]], list[str]]:       # (`_id`, routing) of rows that do not belong; documents that lack rows
+        directory: UnitDirectory | None,             # In force; None: there is none
+    ) -> tuple[list[tuple[str, str]], list[str]]:    # Rows that do not belong (`_id`, routing); documents lacking some
         "Compare the rows with a directory; one count where they agree."
         with server_errors(self.where):
             self.rows.refresh()
@@ -357,7 +358,8 @@ class UnitRows:
             return held, []
         at = directory.rows_of(numbers)
         counts = np.bincount(at[at >= 0], minlength=len(directory.ids))
-        return [row for row, n in zip(held, at) if n < 0], [directory.ids[d] for d in np.flatnonzero(counts != directory.n_units)]
+        lacking = [directory.ids[d] for d in np.flatnonzero(counts != directory.n_units)]
+        return [row for row, n in zip(held, at) if n < 0], lacking
 
     def _all(self) -> Iterator[tuple[str, str]]:
         "`_id` and routing of every row."
@@ -376,8 +378,9 @@ class UnitRows:
         "Write the rows of documents, and let searches see them."
         self.rows.make()
         name = self.rows.name
-        act = (({"index": {"_index": name, "_id": i, "routing": row_id(d)}}, row) for i, d, row in unit_rows(index, store, numbers))
-        send_bulk(self.client, act, f"{self.where} ({name})")
+        acts = (({"index": {"_index": name, "_id": i, "routing": row_id(d)}}, row)
+                for i, d, row in unit_rows(index, store, numbers))
+        send_bulk(self.client, acts, f"{self.where} ({name})")
         with server_errors(self.where):
             self.rows.refresh()
 
