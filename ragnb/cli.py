@@ -877,7 +877,7 @@ def _demo(args: argparse.Namespace) -> None:
     texts = {d.id_: d.text for d in documents}
     questions = load_questions(data / "questions", texts)
     _stage("2 of 2, ask the gold questions in two ways")
-    ways = {"multi-scale" if index.multiscale else "hybrid, neighbors:1": pipeline,
+    ways = {"multi-scale" if index.has_units else "hybrid, neighbors:1": pipeline,
             "vectors over chunks of 500 characters": fixed_size(documents, index.embed_model)}
     found = {name: evaluate(way.passages, questions, show_progress=bars) for name, way in ways.items()}
     if args.json:

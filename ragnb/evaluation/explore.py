@@ -75,7 +75,7 @@ def _retrievers(source: Pipeline | Index) -> list[str]:
     "Retrievers that a source can be asked with."
     if isinstance(source, Pipeline):
         return ["as given"]
-    return [*(["multi-scale"] if source.multiscale is not None else []), "hybrid", "bm25", "vector"]
+    return [*(["multi-scale"] if source.has_units else []), "hybrid", "bm25", "vector"]
 
 # %% ../../nbs/90_evaluation/explore.ipynb #9b9ef565
 POLICIES: tuple[str, ...] = (

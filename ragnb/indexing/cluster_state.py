@@ -125,12 +125,13 @@ class _Notes:
     def _remember(self, name: str, answer: dict[str, Any]) -> None:
         self.versions[name] = {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
 
-    def replace(self, name: str, body: dict[str, Any]) -> bool:
-        "Write a document in place of the one last seen; False when it is another one by now."
+    def replace(self, name: str, body: dict[str, Any], seen: bool = False) -> bool:
+        "Write a document in place of the one last seen, also for searches; False when it is another one by now."
         from opensearchpy import ConflictError
         with server_errors(self.where):
             self.rows.make()
-            options = self.versions.get(name) or {"op_type": "create"}
+            options: dict[str, Any] = self.versions.get(name) or {"op_type": "create"}
+            options = {**options, "refresh": "true"} if seen else options
             try:
                 self._remember(name, self.client.index(index=self.rows.name, id=name, body=body, **options))
             except ConflictError:       # also when a node took it, died before it said so, and the client asked again
@@ -144,20 +145,81 @@ class _Notes:
             self.client.delete(index=self.rows.name, id=name, **self.versions.pop(name, {}))
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #d67b63f1
-class ClusterState:
-    "An index on a cluster, mirrored in a temporary folder."
+_HEAVY = ("bm25-", "multiscale-")  # Parts of an index that no question needs where the units are on the cluster
+
+
+class _Mirror:
+    "The half of the state that reads."
+    url_told: str
+    where: str
+    folder: Path
+    _notes: _Notes
+    light: bool                          # Leave out what searches in memory need, where the units are on the cluster
+    files: dict[str, MirroredFile]
+    units: dict[str, Any] | None = None  # What the head says of units on the cluster
+    fetched: int = 0                     # Bytes brought here, as they travelled
+
+    def pull(self) -> None:
+        "Make the mirror what the cluster holds."
+        for _ in range(20):
+            head = self._notes.get("head") or {"files": []}
+            self.units, wanted = head.get("units"), [MirroredFile(*f) for f in head["files"]]
+            if self.light and self.units:
+                wanted = [f for f in wanted if not f.path.startswith(_HEAVY)]
+            if all(self._fetch(f) for f in wanted):
+                self.files = {f.path: f for f in wanted}
+                return
+        raise InputError(f"the index {self.url_told} changes faster than it can be read")
+
+    def _fetch(self, file: MirroredFile) -> bool:
+        "Bring a file here; False when the cluster does not have it any more."
+        if self.files.get(file.path) == file:
+            return True
+        ids = [f"blob-{file.hash}-{n}" for n in range(file.pieces)]
+        with server_errors(self.where):
+            pieces: dict[str, str] = {}
+            for at in range(0, len(ids), 8):
+                docs = {"docs": [{"_id": i} for i in ids[at:at + 8]]}
+                for row in self._notes.client.mget(index=self._notes.rows.name, body=docs)["docs"]:
+                    if row.get("found"):
+                        pieces[row["_id"]] = row["_source"]["data"]
+                        self.fetched += len(row["_source"]["data"])
+        if len(pieces) < len(ids):
+            return False
+        target = self.folder / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(_whole([pieces[i] for i in ids]))
+        return True
+
+    def rest(
+        self,
+        opened: MirroredFile | None = None,   # The manifest that the parts belong to
+    ) -> None:
+        "Bring the parts that were left out; `InputError` when an update has replaced them."
+        head = self._notes.get("head") or {"files": []}
+        named = {f.path: f for f in (MirroredFile(*f) for f in head["files"])}
+        missing = [f for path, f in named.items() if path not in self.files]
+        if opened not in (None, named.get("manifest.json")) or not all(self._fetch(f) for f in missing):
+            raise InputError(f"the index {self.url_told} has changed since it was opened: open it again")
+        self.files |= {f.path: f for f in missing}
+
+
+class ClusterState(_Mirror):
+    "An index on a cluster, mirrored in a temporary folder; to ask its units, without what is searched in memory."
 
     def __init__(
         self,
         url: str,                    # opensearch://host:port/NAME
         wait: float | None = None,   # To write: seconds for another writer, then `LockedError`; None to read only
         beat: float = _BEAT,         # Seconds between two signs of life of a writer
+        light: bool = False,         # Leave out what searches in memory need, where the units are on the cluster
     ) -> None:
         self.url, self.store = url, OpenSearchStore(url)
         self.where, self._notes = self.store.where, _Notes(self.store)
         self.folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
         weakref.finalize(self.store, shutil.rmtree, self.folder, True)
         self.files: dict[str, MirroredFile] = {}
+        self.light = light
         self._stop, self._lost = threading.Event(), False
         self._guard = threading.Lock()
         if wait is not None:
@@ -203,37 +265,9 @@ class ClusterState:
                     self._lost = True
                     return
 
-    def pull(self) -> None:
-        "Make the mirror what the cluster holds."
-        for _ in range(20):
-            head = self._notes.get("head") or {"files": []}
-            wanted = [MirroredFile(*f) for f in head["files"]]
-            if all(self._fetch(f) for f in wanted):
-                self.files = {f.path: f for f in wanted}
-                return
-        raise InputError(f"the index {self.url_told} changes faster than it can be read")
-
-    def _fetch(self, file: MirroredFile) -> bool:
-        "Bring a file here; False when the cluster does not have it any more."
-        if self.files.get(file.path) == file:
-            return True
-        ids = [f"blob-{file.hash}-{n}" for n in range(file.pieces)]
-        with server_errors(self.where):
-            pieces: dict[str, str] = {}
-            for at in range(0, len(ids), 8):
-                docs = {"docs": [{"_id": i} for i in ids[at:at + 8]]}
-                for row in self._notes.client.mget(index=self._notes.rows.name, body=docs)["docs"]:
-                    if row.get("found"):
-                        pieces[row["_id"]] = row["_source"]["data"]
-        if len(pieces) < len(ids):
-            return False
-        target = self.folder / file.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(_whole([pieces[i] for i in ids]))
-        return True
-
-    def push(self) -> None:
+    def push(self, units: dict[str, Any] | None = None) -> None:
         "Make the cluster hold what the mirror is; `LockedError` when another process has written meanwhile."
+        units = self.units if units is None else units
         files, new = {}, []
         for path, file in _files(self.folder):
             content = file.read_bytes()
@@ -244,20 +278,30 @@ class ClusterState:
             pieces = _pieces(content)
             files[path] = MirroredFile(path, told, len(pieces))
             new += [(f"blob-{told}-{n}", piece) for n, piece in enumerate(pieces)]
-        if files == self.files:
+        if files == self.files and units == self.units:
             return
         self._notes.rows.make()
         name = self._notes.rows.name
         sent = (({"index": {"_index": name, "_id": i}}, {"data": piece}) for i, piece in new)
         send_bulk(self._notes.client, sent, self.where)
-        if self._lost or not self._notes.replace("head", {"files": [list(f) for f in files.values()]}):
-            held = self._notes.get("writer")
-            raise LockedError(f"the index {self.url_told} was written by another process meanwhile"
-                              + (f": {_holder(held)}" if held else ""))
+        self._tell(files, units)
         keep = {f.hash for f in files.values()}
         gone = [f"blob-{f.hash}-{n}" for f in self.files.values() if f.hash not in keep for n in range(f.pieces)]
         self.files = files
         send_bulk(self._notes.client, (({"delete": {"_index": name, "_id": i}}, None) for i in gone), self.where)
+
+    def _tell(self, files: dict[str, MirroredFile], units: dict[str, Any] | None) -> None:
+        "Replace the head, in one step."
+        head: dict[str, Any] = {"files": [list(f) for f in files.values()]} | ({"units": units} if units else {})
+        if self._lost or not self._notes.replace("head", head, seen=True):
+            held = self._notes.get("writer")
+            raise LockedError(f"the index {self.url_told} was written by another process meanwhile"
+                              + (f": {_holder(held)}" if held else ""))
+        self.units = units
+
+    def tell(self, units: dict[str, Any] | None) -> None:
+        "Say something else of the units, and nothing else of the files."
+        self._tell(self.files, units)
 
     def release(self) -> None:
         "Let others write."

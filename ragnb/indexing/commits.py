@@ -30,6 +30,7 @@ from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import CONTEXTS, DEFAULT_SPLITTER, describe_parser, resolve_parser, with_contexts
 from ..storage.chroma import chroma_errors, ChromaStore, close_unused, copy_database, prepare, row_counts, settle
 from .cluster_state import ClusterState, on_cluster
+from .unit_sync import UnitSync
 from ragnb.indexing.folder_index import (
     FORMAT, generation_name, Index, Manifest, MANIFEST, open_state, part_names, PENDING, read_manifest, SearchParts
 )
@@ -145,6 +146,7 @@ class IndexWriter:
         self.lock: WriteLock | None = None
         self.made: list[Path] = []        # Folders that did not exist before, the deepest first
         self.mirror: ClusterState | None = None   # Of an index on a cluster: sent after every change
+        self.units: UnitSync | None = None        # Of the same: the rows of its units
 
     @property
     def _state_file(self) -> str:
@@ -159,7 +161,7 @@ class IndexWriter:
         text = json.dumps(asdict(self.index.manifest), ensure_ascii=False, indent=1)
         write_atomically(self.index.folder / (name or self._state_file), text)
         if self.mirror is not None:
-            self.mirror.push()
+            self.mirror.push(self.units.told(self.index.unfinished) if self.units is not None else None)
 
     def distrust(self) -> None:
         "With `force` over a store of the caller's: note that what the committed state says of its rows ends here."
@@ -198,6 +200,9 @@ class IndexWriter:
         unused = int(unused_name(folder, "bm25").rpartition("-")[2])
         manifest.generation = max(manifest.generation + 1, unused)
         self.index.parts.save(folder, manifest.generation)
+        if self.units is not None and (units := self.index.multiscale) is not None:
+            self.units.send(units, self.index.parts.touched, manifest.generation, manifest.embedding_folder)
+            self.index.parts.touched = set()
 
     def check_in(self) -> None:
         "Keep what was done so far: the next run goes on from it, readers do not see it."
@@ -220,6 +225,8 @@ class IndexWriter:
         write_atomically(record, json.dumps(part_names(manifest)))
         self.index.hold(Lease(record))
         self.write_state(MANIFEST)
+        if self.units is not None:
+            self.units.clear(self.index.unfinished)
         (folder / PENDING).unlink(missing_ok=True)
         self.saved, self.fresh, self.staged, self.kept = True, False, False, False
         remove_unused(folder)
@@ -327,10 +334,14 @@ def _open_on_cluster(url: str, force: bool, wait: float, store: Any, asked: dict
         raise InputError("an index on a cluster has its store there: give one of the two")
     state = ClusterState(url, wait)
     try:
+        units = UnitSync(state)
         if force:
             state.store.drop()
+            units.drop()
         writer = open_or_create(state.folder, force=force, store=state.store, wait=wait, **asked)
-        writer.mirror, writer.index.place = state, url
+        writer.mirror, writer.units, writer.index.place = state, units, url
+        if writer.index.multiscale is not None and not units.agrees():
+            writer.saved = False     # rows are missing, or of a run that was killed: the next commit puts them right
         state.push()
     except BaseException as error:
         state.release()

@@ -9,8 +9,10 @@ import copy
 import time
 import json
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from llama_index.core.schema import MetadataMode, TextNode
 
 # %% auto #0
 __all__ = ['FORMAT', 'MANIFEST', 'PENDING', 'ENTRY', 'Manifest', 'read_manifest', 'generation_name', 'part_names', 'SearchParts',
-           'needs_fit', 'open_state', 'Index']
+           'MirroredParts', 'needs_fit', 'open_state', 'Index']
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #9cd3ba46
 from ..documents.arguments import checked
@@ -37,8 +39,11 @@ from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import CONTEXTS, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
 from ..storage.chroma import chroma_errors, ChromaStore, keep_lease, open_database, row_counts
 from ..retrieval.bm25 import Bm25
+from ..retrieval.cluster_units import ClusterUnits
 from ..retrieval.multiscale_index import MultiScaleIndex
+from ..retrieval.unit_rows import UnitDirectory
 from .cluster_state import ClusterState, on_cluster
+from .unit_sync import DIRECTORY
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #c29c76b7
 FORMAT: int = 4  # Of the index folder; 1 to 3 are read too, and upgraded by the next update
@@ -141,6 +146,7 @@ class SearchParts:
         self.bm25, self.multiscale = bm25, multiscale
         self.catalogue = Catalogue() if catalogue is None else catalogue
         self._chunk_ids: dict[str, list[str]] | None = None  # Document id -> its chunks in BM25; None: not listed yet
+        self.touched: set[str] = set()                       # Documents changed since they were read
 
     @classmethod
     def empty(
@@ -224,6 +230,7 @@ class SearchParts:
         outlines: Sequence[Outline],  # Of the same documents
     ) -> None:
         "Put units into the multi-scale index with the vectors they have now."
+        self.touched |= {o.doc_id for o in outlines}
         if self.multiscale is not None:
             self.multiscale.add(nodes, outlines)
 
@@ -237,12 +244,56 @@ class SearchParts:
             for chunk_id in self.bm25.ids:
                 self._chunk_ids.setdefault(parse_address(chunk_id).doc_id, []).append(chunk_id)
         doc_ids = list(doc_ids)
+        self.touched |= set(doc_ids)
         if gone := [chunk_id for i in doc_ids for chunk_id in self._chunk_ids.pop(i, ())]:
             self.bm25.remove(gone)
         if self.multiscale is not None:
             self.multiscale.remove([i for i in doc_ids if i in self.multiscale.titles])
         for i in doc_ids:
             self.catalogue.remove(i)
+
+# %% ../../nbs/70_indexing/folder_index.ipynb #e2abae23
+class MirroredParts(SearchParts):
+    "The parts of an index on a cluster; what is searched in memory is fetched when it is first asked for."
+
+    def __init__(
+        self,
+        folder: Path,                # The mirror
+        generation: int,             # From the manifest
+        parser: SpanNodeParser,
+        rest: Callable[[], None],    # Brings the parts that are not in the mirror
+    ) -> None:
+        references = folder / f"references-{generation}.json"
+        self.catalogue = _open_part(Catalogue.load, references) if references.exists() else Catalogue()
+        self.touched, self._gone = set(), []
+        self._made = folder, generation, parser
+        self._rest, self._whole = rest, None
+
+    def whole(self) -> SearchParts:
+        "All parts, in memory."
+        if self._whole is None:
+            self._rest()
+            self._whole = SearchParts.load(*self._made)
+            self._whole.forget(self._gone)
+        return self._whole
+
+    @property
+    def bm25(self) -> Bm25:  # type: ignore[override]
+        "Counts of the searched chunks."
+        return self.whole().bm25
+
+    @property
+    def multiscale(self) -> MultiScaleIndex | None:  # type: ignore[override]
+        "Of units; None when the splitter makes none."
+        return self.whole().multiscale
+
+    def forget(self, doc_ids: Iterable[str]) -> None:
+        "Take documents out of all parts."
+        self._gone += (gone := list(doc_ids))
+        for doc_id in gone:
+            self.catalogue.remove(doc_id)
+        if self._whole is not None:
+            self._whole.forget(gone)
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #a46a28ab
 def _open_parser(folder: Path, manifest: Manifest, parser: str | SpanNodeParser | None, llm: Any) -> SpanNodeParser:
@@ -363,11 +414,13 @@ def open_state(
     store: Any = None,
     base_url: str | None = None,
     embed_options: Mapping[str, Any] | None = None,
+    rest: Callable[[], None] | None = None,     # Brings what the mirror of a cluster lacks; None: all parts are here
 ) -> Index:                                     # `IndexMismatchError` when it does not fit or is damaged
     "Open what a manifest describes."
     made = _open_parser(folder, manifest, parser, contexts)
     model = _open_embedding(folder, manifest, embed, base_url, embed_options)
-    parts = SearchParts.load(folder, manifest.generation, made)
+    here = folder, manifest.generation, made
+    parts = SearchParts.load(*here) if rest is None else MirroredParts(*here, rest)
     index = Index(folder, manifest, made, model, parts, _open_store(folder / manifest.chroma_folder, manifest, store))
     index.own_store = store is None
     if index.unfinished:
@@ -375,18 +428,32 @@ def open_state(
     return index
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #261d880d
-def _open_mirror(url: str, load: Callable[[Path, Any], Index]) -> Index:
+def _open_mirror(url: str, embed: str | Any | None, **asked: Any) -> Index:
     "Open the index of a cluster."
-    state = ClusterState(url)
+    state = ClusterState(url, light=True)
     if not state.files:
         told = state.url_told
         raise InputError(f"no index at {told}: make one with `ragnb index PATH --index {told}`")
+    rest = partial(state.rest, state.files.get(MANIFEST)) if state.units else None
     try:
-        index = load(state.folder, state.store)
+        index = _open_folder(state.folder, embed, store=state.store, rest=rest, **asked)
+        if rest is not None:
+            index.units = _units_of(state)
     except RagnbError as error:
         raise state.told(error) from error
     index.place = url
     return index
+
+
+def _units_of(state: ClusterState) -> ClusterUnits:
+    "The units of an index on a cluster."
+    lock, states = threading.Lock(), iter([lambda: None])
+
+    def load() -> tuple[dict[str, Any], UnitDirectory]:
+        with lock:
+            next(states, state.pull)()   # what was opened first, later what is there then
+            return state.units or {}, UnitDirectory.load(state.folder / DIRECTORY)
+    return ClusterUnits(state.store.client, state.store.name, state.where, load)
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #e2d58905
 def _leased(folder: Path) -> tuple[Manifest, Lease | None]:
@@ -407,6 +474,20 @@ def _leased(folder: Path) -> tuple[Manifest, Lease | None]:
             return manifest, lease
         if lease is not None:
             lease.release()
+
+
+def _open_folder(folder: Path, embed: str | Any | None, **asked: Any) -> Index:
+    "Open the committed state of a folder."
+    while True:
+        manifest, lease = _leased(folder)
+        try:
+            index = open_state(folder, manifest, embed, **asked)
+        except IndexMismatchError:
+            if lease is None and read_manifest(folder).generation != manifest.generation:
+                continue  # an update has replaced it meanwhile
+            raise
+        index.hold(lease)
+        return index
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #484d995a
 class Index:
@@ -438,14 +519,20 @@ class Index:
         self.own_store = True             # The store is the Chroma in the folder; False for one of the caller's
         self._lease: Lease | None = None
         self.place: str | Path = folder   # What opens it again: the folder, or the address on a cluster
+        self.units: ClusterUnits | None = None   # Of an index that was opened on a cluster: asked there
 
     @property
     def _facts(self) -> dict[str, str]:
         "What it holds and how it was made."
         made, split = self.manifest.embedding, self.manifest.parser
-        facts = {"documents": f"{len(self.doc_ids):,}", "chunks": f"{len(self.bm25.ids):,}",
+        facts = {"documents": f"{len(self.doc_ids):,}", "chunks": f"{self._n_chunks:,}",
                  "split": str(split.get("kind", "")), "embedding": _short(made)}
         return facts | ({"unfinished": str(len(self.unfinished))} if self.unfinished else {})
+
+    @property
+    def _n_chunks(self) -> int:
+        "Searched chunks."
+        return len(self.bm25.ids) if self.units is None else len(self.units)
 
     def __repr__(self) -> str:
         return f"Index({str(self.place)!r}, {', '.join(f'{name}: {fact}' for name, fact in self._facts.items())})"
@@ -462,6 +549,11 @@ class Index:
     def multiscale(self) -> MultiScaleIndex | None:
         "The units with their windows; None when the splitter makes none."
         return self.parts.multiscale
+
+    @property
+    def has_units(self) -> bool:
+        "True when the splitter makes units: in memory, or on a cluster."
+        return self.units is not None or self.multiscale is not None
 
     @property
     def catalogue(self) -> Catalogue:
@@ -551,19 +643,7 @@ class Index:
         IndexMismatchError
             When it was made otherwise than asked for, or is damaged.
         """
+        asked = {"parser": parser, "contexts": contexts, "base_url": base_url, "embed_options": embed_options}
         if on_cluster(folder):
-            return _open_mirror(str(folder), lambda here, own: cls.open(
-                here, embed, parser=parser, contexts=contexts, store=own, base_url=base_url,
-                embed_options=embed_options))
-        folder = Path(folder)
-        while True:
-            manifest, lease = _leased(folder)
-            try:
-                index = open_state(folder, manifest, embed, parser=parser, contexts=contexts, store=store,
-                                   base_url=base_url, embed_options=embed_options)
-            except IndexMismatchError:
-                if lease is None and read_manifest(folder).generation != manifest.generation:
-                    continue  # an update has replaced it meanwhile
-                raise
-            index.hold(lease)
-            return index
+            return _open_mirror(str(folder), embed, **asked)
+        return _open_folder(Path(folder), embed, store=store, **asked)

@@ -26,11 +26,12 @@ from ..retrieval.bm25 import Bm25Retriever
 from ..retrieval.by_name import ByNameRetriever
 from ..retrieval.hierarchical import build_tree, HierarchicalRetriever
 from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever
+from ..retrieval.cluster_multiscale import ClusterMultiScaleRetriever
 from ..retrieval.multiscale import MultiScaleRetriever
 from ..retrieval.planning import HydeRetriever, MultiQueryRetriever
 from ..retrieval.rerank import resolve_reranker
 from ..expansion.policy import no_expansion, Policy, resolve_policy
-from ..expansion.segments import bm25_relevance
+from ..expansion.segments import bm25_relevance, Relevance
 from ..context.builders import ContextBuilder, resolve_builder
 from ..context.compress import Compressor, resolve_compressor
 from ..indexing.folder_index import Index
@@ -87,10 +88,13 @@ def _hybrid(spec: RetrieverSpec, index: Index, top_k: int) -> HybridRetriever:
 # %% ../../nbs/80_pipeline/specs.ipynb #c2daedc2
 def _multiscale(index: Index, top_k: int, cut: float | None = None) -> MultiScaleRetriever:
     "Multi-scale retrieval over the units of an index."
-    if index.multiscale is None:
+    if not index.has_units:
         raise InputError("multi-scale retrieval needs an index of units: make it with `--split units`")
     leads = partial(look_up_question, catalogue=index.catalogue) if len(index.catalogue) else None
     follow = partial(cited_spans, catalogue=index.catalogue) if len(index.catalogue) else None
+    if index.units is not None:
+        return ClusterMultiScaleRetriever(index.units, index.store, index.embed_model,
+                                          top_k=top_k, leads=leads, follow=follow, cut=cut)
     return MultiScaleRetriever(index.multiscale, index.store, index.embed_model,
                                top_k=top_k, leads=leads, follow=follow, cut=cut)
 
@@ -146,7 +150,7 @@ def resolve_retriever(
     read = parse_retriever(spec)
     if read.plan and llm is None:
         raise InputError(f"{read.plan} retrieval asks a model: pass llm, or `--llm ollama:MODEL`")
-    over_units = read.kind == "multi-scale" or read.kind == "auto" and index.multiscale is not None
+    over_units = read.kind == "multi-scale" or read.kind == "auto" and index.has_units
     if cut is not None and not over_units:
         raise InputError(f"cut goes with multi-scale retrieval, got cut={cut} and {spec!r}")
     kind = replace(read, kind="hybrid") if read.kind == "auto" else read
@@ -207,11 +211,12 @@ def resolve_parts(
         raise InputError(f"top_k goes with a retriever's name; {kind} has its own, got top_k={top_k}")
     counts = {} if top_k is None else {"top_k": top_k}
     found = filtered_retriever(resolve_retriever(retriever, index, llm=llm, cut=cut, **counts), where)
+    relevance: Relevance = lambda question, chunks: bm25_relevance(index.bm25)(question, chunks)  # read when asked
     if policy is None:
         policy = "none" if isinstance(found, MultiScaleRetriever) else "neighbors:1"
     return Parts(
         found,
         resolve_reranker(reranker, llm),
-        resolve_policy(policy, llm=llm, catalogue=index.catalogue, relevance=bm25_relevance(index.bm25)),
+        resolve_policy(policy, llm=llm, catalogue=index.catalogue, relevance=relevance),
         resolve_builder(builder, **layout),
         resolve_compressor(compressor, llm))

@@ -23,8 +23,8 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 # %% auto #0
-__all__ = ['IDFS', 'VARIANTS', 'Bm25Parameters', 'compute_idf', 'saturate', 'Bm25Scorer', 'Bm25', 'compare_with_rank_bm25',
-           'Bm25Retriever']
+__all__ = ['IDFS', 'VARIANTS', 'Bm25Parameters', 'compute_idf', 'saturate', 'CorpusTotals', 'Bm25Scorer', 'Bm25',
+           'compare_with_rank_bm25', 'Bm25Retriever']
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #411f91d2
 from ..documents.arguments import checked
@@ -107,23 +107,30 @@ def saturate(
     return weight + delta if variant == "plus_paper" else weight
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #b6240e67
+class CorpusTotals(NamedTuple):
+    "What scores need to know of all documents, where only some are at hand."
+    n: int                     # Documents
+    length: int                # Their tokens
+    frequencies: np.ndarray    # Documents that hold each term of the counts at hand
+
+
 class _Norms(NamedTuple):
     "What follows from the documents held."
     norms: np.ndarray   # Shape (n_documents,): 1 - b + b × length / average length
     least: float        # The norm of the shortest document that holds a token
     idf: np.ndarray     # Shape (n_terms,); negative values lifted to `epsilon` × the average
 
-def _norms(counts: TermCounts, p: Bm25Parameters) -> _Norms:
+def _norms(counts: TermCounts, p: Bm25Parameters, totals: CorpusTotals | None = None) -> _Norms:
     "Compute length norms and idfs."
-    total = int(counts.lengths.sum())
-    average = total / len(counts) if total else 1.0
-    n_terms = np.bincount(counts.frequencies, minlength=2)
+    known = totals or CorpusTotals(len(counts), int(counts.lengths.sum()), counts.frequencies)
+    average = known.length / known.n if known.length else 1.0
+    n_terms = np.bincount(known.frequencies, minlength=2)
     df = np.flatnonzero(n_terms[1:]) + 1
-    idf, table = compute_idf(df, len(counts), p.idf), np.zeros(len(n_terms))
+    idf, table = compute_idf(df, known.n, p.idf), np.zeros(len(n_terms))
     floor = p.epsilon * float(idf @ n_terms[df]) / max(n_terms[df].sum(), 1)
     table[df] = np.where(idf < 0, floor, idf)
     norms = 1 - p.b + p.b * counts.lengths / average
-    return _Norms(norms, float(norms[counts.lengths > 0].min(initial=np.inf)), table[counts.frequencies])
+    return _Norms(norms, float(norms[counts.lengths > 0].min(initial=np.inf)), table[known.frequencies])
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #bf02ea51
 class _Posting(NamedTuple):
@@ -146,8 +153,9 @@ class Bm25Scorer:
         self,
         counts: TermCounts,
         parameters: Bm25Parameters,
+        totals: CorpusTotals | None = None,   # Of the corpus that these documents are a part of; None: of the counts
     ) -> None:
-        self.counts, self.parameters, self.derived = counts, parameters, _norms(counts, parameters)
+        self.counts, self.parameters, self.derived = counts, parameters, _norms(counts, parameters, totals)
 
     def postings(
         self,

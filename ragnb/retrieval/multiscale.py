@@ -31,7 +31,7 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number
 from .hybrid import check_question
-from .multiscale_index import MultiScaleIndex, UnitScores
+from .multiscale_index import MultiScaleSource, UnitScores
 from .unit_corpus import UnitCorpus
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #df8bbe25
@@ -247,7 +247,7 @@ def places_apart(
 @dataclass(frozen=True, eq=False)
 class MultiScaleRanking:
     "Units in the order in which they deserve to be read."
-    index: MultiScaleIndex
+    index: MultiScaleSource
     reader: UnitReader      # Of the index's corpus at the time of the question
     pieces: list[Piece]     # Best first; each unit once
     scores: UnitScores
@@ -374,7 +374,8 @@ def _readable(corpus: UnitCorpus, doc_id: str, span: Span, among: np.ndarray | N
 def _told(corpus: UnitCorpus, doc_id: str, span: Span, among: np.ndarray | None) -> list[Span]:
     "A span, or its units that may be read where there are others: only what is read can cite."
     rows = _readable(corpus, doc_id, span, among)
-    return [span] if len(rows) == len(corpus.units_in(doc_id, span)) else [corpus.span(row) for row in rows]
+    every = among is None or corpus.holds(doc_id, span) and len(rows) == len(corpus.units_in(doc_id, span))
+    return [span] if every else [corpus.span(row) for row in rows]
 
 
 def known_places(
@@ -464,7 +465,7 @@ class MultiScaleRetriever(BaseRetriever):
 
     @checked
     def __init__(
-        self, index: MultiScaleIndex, store: ChunkReader, embed_model: Any = None, *, top_k: int = 20,
+        self, index: MultiScaleSource, store: ChunkReader, embed_model: Any = None, *, top_k: int = 20,
         budget: int | None = None, candidates: int | None = 100, grow: int = 3, whole: int = 800,
         search_store: bool = False, leads: Callable[[str], Sequence[tuple]] | None = None,
         follow: Callable[[str, Span], Sequence[tuple]] | None = None, callback_manager: CallbackManager | None = None,

@@ -16,7 +16,8 @@ import numpy as np
 from llama_index.core.schema import BaseNode, TextNode
 
 # %% auto #0
-__all__ = ['UnitScores', 'grown_candidates', 'adjusted_totals', 'UnitScorer', 'UnitData', 'MultiScaleIndex']
+__all__ = ['UnitScores', 'grown_candidates', 'adjusted_totals', 'question_vector', 'UnitEvidence', 'UnitScorer',
+           'MultiScaleSource', 'UnitData', 'MultiScaleIndex']
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #2004090b
 from ..documents.span import Address, IndexMismatchError, InputError, MissingChunkError, Outline
@@ -24,7 +25,7 @@ from ..documents.text import word_tokens_batch
 from ..chunking.base import SpanNodeParser
 from ..chunking.units import UnitNodeParser
 from .bm25 import Bm25
-from .signals import field_scores, field_values, TermStatistics, VectorWindows, WordWindows
+from .signals import SharedField, TermStatistics, VectorWindows, WordWindows
 from .unit_corpus import check_scales, SCALES, UnitCorpus, units_by_document, UnitTable
 from .unit_vectors import node_vectors, UnitVectors
 
@@ -110,8 +111,59 @@ def adjusted_totals(
     return np.where(inside, np.append(best, 0)[part], total)
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #1f2e0de5
-class UnitScorer:
-    "Scores the units of one state of a corpus."
+def question_vector(
+    query: Sequence[float] | None,
+    dims: int,                          # Of the vectors of an index; 0 without an embedding
+) -> np.ndarray | None:                 # Of length 1; None without vectors
+    "The vector of a question; `InputError` when it cannot be one of this index."
+    if query is None or not dims:
+        return None
+    q = np.asarray(query, np.float32)
+    if q.shape != (dims,) or not np.isfinite(q).all():
+        raise InputError(f"query must be {dims} finite numbers like those in the index, got {q.shape}")
+    return q / max(float(np.linalg.norm(q)), 1e-12)
+
+
+class UnitEvidence:
+    "What the score of units reads of a corpus, and the score: all units in memory, or those fetched for a question."
+
+    def __init__(
+        self,
+        by_word: WordWindows,        # Of the units at hand; with all units of the windows around those that are scored
+        by_vector: VectorWindows,    # Of the same units
+        titles: SharedField,         # Of their documents
+        names: SharedField,          # Of their parts
+    ) -> None:
+        self.corpus, self.by_word, self.by_vector = by_word.corpus, by_word, by_vector
+        self.titles, self.names = titles, names
+
+    def score_rows(
+        self,
+        terms: Sequence[str],       # Tokens of the question
+        query: np.ndarray | None,   # Its vector, from `question_vector`
+        rows: np.ndarray,           # Units, rising
+        whole: int,                 # Characters; a record that is not longer is ranked as one
+    ) -> UnitScores:
+        "Score some units on every scale."
+        n = len(self.by_vector.scales)
+        if not len(rows):
+            return UnitScores.empty(n)
+        words = self.by_word.scores(self.by_word.asked(terms, rows), rows)
+        vectors = np.zeros((n, len(rows))) if query is None else self.by_vector.scores(query, rows)
+        (title, by_title), (name, by_name) = self.titles.score(terms, rows), self.names.score(terms, rows)
+        plain, total = self._plain(terms, query, rows), words.sum(axis=0) + vectors.sum(axis=0) + title + name
+        total, raw = total if total.any() else plain, plain + by_title + by_name
+        total, raw = (adjusted_totals(self.corpus, rows, x, whole) for x in (total, raw))
+        return UnitScores(rows, total, words, vectors, title, name, raw)
+
+    def _plain(self, terms: Sequence[str], query: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
+        "BM25 and cosine as they are: for a corpus where nothing varies, and behind what stands out."
+        cosine = self.by_vector.units.dots(query, rows) if query is not None else np.zeros(len(rows))
+        return self.by_word.words.scorer.scores_at(terms, rows) + np.where(cosine > 1e-6, cosine, 0)
+
+# %% ../../nbs/40_retrieval/multiscale_index.ipynb #558ba452
+class UnitScorer(UnitEvidence):
+    "Scores the units of one state of a corpus in memory."
 
     def __init__(
         self,
@@ -121,19 +173,11 @@ class UnitScorer:
         names: Bm25,             # Of its parts
         vectors: UnitVectors,    # Of its units
     ) -> None:
-        self.corpus, self.titles, self.names, self.vectors = corpus, titles, names, vectors
-        self.words, self.by_word = words, WordWindows(corpus, words, vectors.scales)
-        self.by_vector = VectorWindows(corpus, vectors)
-
-    def _checked(self, query: Sequence[float] | None) -> np.ndarray | None:
-        "A question's vector of length 1, None without vectors; `InputError` when it cannot be one of this index."
-        dims = self.vectors.dims
-        if query is None or not dims:
-            return None
-        q = np.asarray(query, np.float32)
-        if q.shape != (dims,) or not np.isfinite(q).all():
-            raise InputError(f"query must be {dims} finite numbers like those in the index, got {q.shape}")
-        return q / max(float(np.linalg.norm(q)), 1e-12)
+        n = len(corpus)
+        super().__init__(
+            WordWindows(corpus, words, vectors.scales), VectorWindows(corpus, vectors),
+            SharedField(titles, corpus.doc, corpus.n_units, n), SharedField(names, corpus.part, corpus.part_units, n))
+        self.words, self.vectors = words, vectors
 
     def candidates(
         self,
@@ -163,34 +207,13 @@ class UnitScorer:
         among: np.ndarray | None = None,          # Of each unit: True when it may be found; all when None
     ) -> UnitScores:
         "Score the candidates of a question on every scale."
-        q, n = self._checked(query), len(self.vectors.scales)
+        q = question_vector(query, self.vectors.dims)
         if candidates is None:
             rows = np.arange(len(self.corpus))
         else:
             found = self.candidates(terms, candidates, q, nearest, among)
             rows = grown_candidates(self.corpus, found, grow, whole)
-        rows = rows if among is None else rows[among[rows]]
-        if not len(rows):
-            return UnitScores.empty(n)
-        words = self.by_word.scores(self.by_word.asked(terms, rows), rows)
-        vectors = np.zeros((n, len(rows))) if q is None else self.by_vector.scores(q, rows)
-        plain, (title, name, fields) = self._plain(terms, q, rows), self._fields(terms, rows)
-        total = words.sum(axis=0) + vectors.sum(axis=0) + title + name
-        total, raw = total if total.any() else plain, plain + fields
-        total, raw = (adjusted_totals(self.corpus, rows, x, whole) for x in (total, raw))
-        return UnitScores(rows, total, words, vectors, title, name, raw)
-
-    def _fields(self, terms: Sequence[str], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        "z-scores of titles, and of names of parts; BM25 of both as it is."
-        c, none = self.corpus, np.zeros(0)
-        titles, names = (x.scores(terms) if len(x) else none for x in (self.titles, self.names))
-        plain = field_values(titles, c.doc, rows) + field_values(names, c.part, rows)
-        return field_scores(titles, c.doc, c.n_units, rows), field_scores(names, c.part, c.part_units, rows), plain
-
-    def _plain(self, terms: Sequence[str], query: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
-        "BM25 and cosine as they are: for a corpus where nothing varies, and behind what stands out."
-        cosine = self.vectors.dots(query, rows) if query is not None else np.zeros(len(rows))
-        return self.words.scorer.scores_at(terms, rows) + np.where(cosine > 1e-6, cosine, 0)
+        return self.score_rows(terms, q, rows if among is None else rows[among[rows]], whole)
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #e824a165
 _FORMAT, _VERSIONS, _DATA, _HEADER = "ragnb-multiscale", (1, 2, 3), "multiscale-data-", "multiscale.json"
@@ -226,7 +249,13 @@ def _read_header(folder: Path) -> dict[str, Any]:
     return header
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #b08da5db
-class UnitData:
+class MultiScaleSource:
+    "Units that a multi-scale retriever finds: those of an index in memory, or of one on a cluster."
+    scales: tuple[int, ...]                                           # Units of a window, odd
+    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]]     # Of questions
+
+
+class UnitData(MultiScaleSource):
     "Positions, counts and vectors of the units of documents: what is added, removed and saved."
 
     def __init__(

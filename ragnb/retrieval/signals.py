@@ -13,7 +13,7 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['PHRASE', 'clipped_z_scores', 'Asked', 'steps_to', 'TermStatistics', 'window_statistics', 'covered', 'WordWindows',
-           'VectorWindows', 'field_values', 'field_scores']
+           'VectorWindows', 'field_values', 'field_scores', 'SharedField']
 
 # %% ../../nbs/40_retrieval/signals.ipynb #a5779504
 from ..documents.span import MissingChunkError
@@ -106,6 +106,7 @@ class WordWindows:
         scales: Sequence[int],    # Units of a window, odd, rising
     ) -> None:
         self.corpus, self.words, self.scales = corpus, words, tuple(scales)
+        self.n_units = len(corpus)    # Of the whole corpus, of which `corpus` may be a part
         self.norms = words.scorer.derived.norms if len(words) else np.ones(0)  # Of the lengths of units
 
     def column(
@@ -148,7 +149,7 @@ class WordWindows:
         column = self.column(term)
         if column is None:
             raise MissingChunkError(f"no unit holds the term {term!r}")
-        return window_statistics(int(self.words.frequencies[column]), len(self.corpus), self.scales)
+        return window_statistics(int(self.words.frequencies[column]), self.n_units, self.scales)
 
     def scores(
         self,
@@ -156,10 +157,10 @@ class WordWindows:
         rows: np.ndarray,           # Units
     ) -> np.ndarray:                # Shape (scales, rows): z-scores, clipped at 0
         "Score the windows around units."
-        half, n = np.array(self.scales)[:, None] // 2, len(self.corpus)
+        half = np.array(self.scales)[:, None] // 2
         covered, mean, variance = np.zeros((len(half), len(rows))), np.zeros(len(half)), np.zeros(len(half))
         for a in asked:
-            known = window_statistics(a.n_holding, n, self.scales, a.weight)
+            known = window_statistics(a.n_holding, self.n_units, self.scales, a.weight)
             covered += known.idf[:, None] * (steps_to(self.corpus, a.rows, rows) <= half)
             mean, variance = mean + known.mean, variance + known.variance
         z = np.array([clipped_z_scores(*x) for x in zip(covered, mean, variance)]).reshape(covered.shape)
@@ -280,10 +281,29 @@ def field_scores(
     field_of: np.ndarray,     # Of each unit of the corpus, its field, or -1
     n_units: np.ndarray,      # Of each field
     rows: np.ndarray,         # Units to score
+    n: int | None = None,     # Units of the whole corpus, of which these may be a part; None: as many as `field_of`
 ) -> np.ndarray:              # Shape (rows,): z-scores over all units, clipped at 0
     "Score units by a field that they share with others."
     if not scores.any():
         return np.zeros(len(rows))
-    n = max(1, len(field_of))
+    n = max(1, len(field_of) if n is None else n)
     mean = scores @ n_units / n
     return clipped_z_scores(field_values(scores, field_of, rows), mean, scores**2 @ n_units / n - mean**2)
+
+# %% ../../nbs/40_retrieval/signals.ipynb #83afdeed
+class SharedField(NamedTuple):
+    "Texts that units share, titles of documents or names of parts, and which unit has which."
+    texts: Bm25             # All of them
+    field_of: np.ndarray    # Of each unit at hand, its text, or -1
+    n_units: np.ndarray     # Of each text, in the whole corpus
+    n: int                  # Units of the whole corpus
+
+    def score(
+        self,
+        terms: Sequence[str],               # Tokens of the question
+        rows: np.ndarray,                   # Units
+    ) -> tuple[np.ndarray, np.ndarray]:     # z-scores over the whole corpus, and BM25 as it is; of the length of `rows`
+        "Score units by what they share."
+        scores = self.texts.scores(terms) if len(self.texts) else np.zeros(0)
+        z = field_scores(scores, self.field_of, self.n_units, rows, self.n)
+        return z, field_values(scores, self.field_of, rows)

@@ -243,6 +243,14 @@ class UnitCorpus(UnitTable):
         low = first + int(np.searchsorted(self.ends[first:last], span.start, "right"))
         return range(low, first + int(np.searchsorted(self.starts[first:last], span.end, "left")))
 
+    def holds(
+        self,
+        doc_id: str,
+        span: Span,             # Characters of the document
+    ) -> bool:                  # Always True here; a corpus may also be a part of one that is elsewhere
+        "Say whether every unit that a span touches is in this corpus."
+        return True
+
     def span(
         self,
         row: int,               # Position of a unit

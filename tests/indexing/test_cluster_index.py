@@ -68,7 +68,10 @@ def test_the_same_answers_as_from_a_folder(place, tmp_path):
     expected = answers(local)
     assert answers(there) == expected
     other = Index.open(place)             # as another machine would: nothing but the address
-    assert answers(other) == expected and other.doc_ids == local.doc_ids
+    assert other.units is not None and other.doc_ids == local.doc_ids
+    for asked, wanted in zip(answers(other), expected):     # scored on the cluster: the last digits of sums differ
+        assert [p[:-1] for p in asked] == [p[:-1] for p in wanted]
+        assert [p[-1] for p in asked] == pytest.approx([p[-1] for p in wanted], abs=2e-3)
     assert other.store.row_counts() == [len(other.bm25), *other.store.row_counts()[1:]] and other.catalogue.holdings.keys() == local.catalogue.holdings.keys()
     before = other.store.reads
     Pipeline.from_index(other).passages(QUESTIONS[0])

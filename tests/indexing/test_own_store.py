@@ -62,16 +62,17 @@ def test_a_chroma_of_your_own_is_removed_from_and_keeps_one_generation(tmp_path,
 def test_an_index_on_a_cluster_is_opened_with_every_setting(monkeypatch, tmp_path):
     """What `Index.open` is told reaches the opening of the mirrored folder, whatever the place is."""
     from inspect import signature
+    from types import SimpleNamespace
 
     from ragnb.indexing import folder_index
     told = {}
 
-    def mirror(url, load):
-        def opened(cls, folder, embed=None, **more):
-            told.update(more, embed=embed)
-        monkeypatch.setattr(Index, "open", classmethod(opened))
-        return load(tmp_path, "its store")
-    monkeypatch.setattr(folder_index, "_open_mirror", mirror)
+    def opened(folder, embed, **more):
+        told.update(more, embed=embed, folder=folder)
+        return SimpleNamespace()
+    mirror = SimpleNamespace(files={"manifest.json": None}, units=None, folder=tmp_path, store="its store")
+    monkeypatch.setattr(folder_index, "ClusterState", lambda url, light: mirror)
+    monkeypatch.setattr(folder_index, "_open_folder", opened)
     wanted = {name: f"a {name}" for name in signature(Index.open).parameters if name not in ("folder", "store")}
     Index.open("opensearch://127.0.0.1:1/x", **wanted)
-    assert told == {**wanted, "store": "its store"}
+    assert told == {**wanted, "store": "its store", "rest": None, "folder": tmp_path}
