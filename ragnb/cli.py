@@ -996,7 +996,7 @@ def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
     d = tuned.dataset
     print(f"{d.name}: {counted(len(d.documents), 'document')}, {counted(len(d.questions), kind)}\n")
     print(_result_table(tuned.runs, tuned.winner.evaluation.budgets))
-    print(f"\nUse {tuned.choice.winner!r}: {tuned.choice.reason}\n")
+    print(f"\n{tuned.choice.headline}: {tuned.choice.reason}\n")
     if tuned.choice.otherwise:
         print(f"({tuned.choice.otherwise}; --budgets with one number prints its commands)\n")
     for way in (tuned.command, tuned.python):
