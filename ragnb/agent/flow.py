@@ -214,7 +214,7 @@ class AgentParts:
             state.record("retrieve", event.kind, event.detail)
         old = {h.id: h for h in state.hits}
         state.searched = list(dict.fromkeys([*state.searched, *state.queries]))
-        new = [FoundChunk.of(h) for h in found.hits]
+        state.leader, new = found.leader, [FoundChunk.of(h) for h in found.hits]
         state.hits = [*new, *(h for i, h in old.items() if i not in {n.id for n in new})]
         told = ", ".join(f"{n} for {q!r}" for q, n in found.found_by.items())
         state.record("retrieve", "done" if state.hits else "nothing", f"{len(state.hits)} hits: {told}")
@@ -400,6 +400,10 @@ class AgentFlow(Workflow):
         state = ev.state
         state.options = document_options(state.hits)
         if not self.parts.ask_user or state.confirmed or len(state.options) < 2:
+            return Expanding(state=state)
+        if state.leader == state.options[0].doc_id:
+            state.record("ask", "clear", state.leader)
+            _tell(ctx, state)
             return Expanding(state=state)
         state.record("ask", "waiting", f"{len(state.options)} documents")
         _tell(ctx, state)

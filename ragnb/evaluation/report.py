@@ -174,15 +174,16 @@ def cost_table(
     for run in sorted(runs, key=lambda r: -choice.means[r.strategy.name]):
         e, n = run.evaluation, max(1, len(run.evaluation.rows))
         found = [e.values(budget=b) for b in e.budgets] or [e.values(m) for m in run.measures]
-        cells = [esc(run.strategy.name, 80), *map(_mean_cell, found)]
+        spec = run.strategy.spec
+        line = tag("div", tag("code", esc(spec, 200)), "spec") if spec != run.strategy.name else ""
+        cells = [esc(run.strategy.name, 80) + line, *map(_mean_cell, found)]
         cells += [f"{e.mean('characters'):,.0f}"] if e.budgets else []
-        cells += [f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}", f"{run.llm_calls / n:.1f}",
-                  tag("code", esc(run.strategy.spec, 200))]
+        cells += [f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}", f"{run.llm_calls / n:.1f}"]
         kind = "chosen" if run.strategy.name == choice.winner else ""
         rows.append(tag("tr", "".join(tag("td", c) for c in cells), kind))
     names = [f"recall at {b:,}" for b in first.budgets] or list(runs[0].measures)
     used = [f"characters at {first.budgets[-1]:,}"] if first.budgets else []
-    return wide_table(["strategy", *names, *used, "ms", "reads", "model calls", "as written"], rows)
+    return wide_table(["strategy", *names, *used, "ms", "reads", "model calls"], rows)
 
 # %% ../../nbs/90_evaluation/report.ipynb #aa216f7e
 def trace_found(
@@ -340,7 +341,8 @@ padding:.5rem .7rem;white-space:pre-wrap;font-size:.82rem;line-height:1.5;margin
 .key{width:36px;height:12px;vertical-align:middle}.bar{width:120px;height:14px;vertical-align:middle}
 .wide{overflow-x:auto;max-width:100%}table{border-collapse:collapse;font-size:.85rem;margin:.3rem 0}
 td,th{border-bottom:1px solid var(--line);padding:.25rem .6rem .25rem 0;text-align:left;vertical-align:top;
-overflow-wrap:normal;word-break:keep-all}td:first-child{min-width:7rem}td .soft{white-space:nowrap}.chosen td{background:var(--box)}
+overflow-wrap:normal;word-break:keep-all}td:first-child{min-width:9rem}td .soft{white-space:nowrap}
+.spec{color:var(--soft);font-size:.75rem;word-break:normal;overflow-wrap:anywhere}.chosen td{background:var(--box)}
 .question{border-bottom:1px solid var(--line);padding:.35rem 0}summary{cursor:pointer}
 .state{display:inline-block;min-width:5.6rem;font-size:.8rem;font-weight:600}.found{color:var(--good)}
 .missed,.in-part{color:var(--bad)}blockquote{border-left:3px solid var(--line);margin:.4rem 0;padding:.1rem .7rem}

@@ -56,7 +56,7 @@ def event_text(
 ) -> str:
     "An event as Server-Sent Events write it."
     data = {k: v for k, v in event.items() if k != "event"}
-    return f"event: {event['event']}\ndata: {json.dumps(data)}\n\n"
+    return f"event: {event['event']}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
 def _stream(service: Service, asked: OpenQuestion) -> Any:
