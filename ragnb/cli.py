@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import json
 import os
 import sys
@@ -578,6 +580,9 @@ def _pipeline(args: argparse.Namespace) -> Any:
     if (joined := _open_collections(args, llm, settings)) is not None:
         return joined
     index = Index.open(args.index, args.embed, base_url=_embed_url(args), embed_options=_embed_options(args))
+    from ragnb.storage.filtered import explain_nothing
+    if told := explain_nothing(index.store, args.where):
+        raise InputError(told)
     return Pipeline.from_index(index, **settings)
 
 # %% ../nbs/99_cli/cli.ipynb #e076a493
@@ -810,6 +815,8 @@ def _ls(args: argparse.Namespace) -> None:
     for row in rows:
         kind, title = visible(row["doc_type"] or "-"), visible(row["title"] or "-")
         print(f"{visible(row['id']):<{width}}  {row['chunks']:>7,}  {row['characters']:>10,}  {kind:<8}  {title}")
+    keys = sorted({key for row in rows for key in row["metadata"]} | {"doc_id", "folder"})
+    print(f"\n--where takes: {visible(', '.join(keys))}")
 
 def _remove(args: argparse.Namespace) -> None:
     "ragnb remove"
@@ -1118,6 +1125,7 @@ def main(
     "Run the command line."
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _show_anything()
+    atexit.register(gc.freeze)   # or the collector would look at every object once more when the process ends: seconds
     args = make_parser().parse_args(argv)
     try:
         _refuse_empty(args)

@@ -23,7 +23,7 @@ from ..documents.markup import card
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT
-from ..storage.filtered import filtered_store
+from ..storage.filtered import filtered_store, located
 from ..retrieval.hybrid import check_question, Fusion, question_bundle
 from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
 from ..expansion.expander import Expander, Expansion, ExpansionStats
@@ -436,6 +436,7 @@ class Pipeline(_Shown):
         """
         index = index if isinstance(index, Index) else Index.open(index)
         index = index if as_of is None else index.at(as_of)
+        where = located(index.store, where)
         counts = _given(expand_top_k=expand_top_k, max_chunks=max_chunks)
         size = {} if passage_size == "auto" else {"passage_size": passage_size}
         parts = resolve_parts(index, retriever=retriever, reranker=reranker, policy=policy, builder=builder,
