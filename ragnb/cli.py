@@ -516,6 +516,14 @@ def _index_all(args: argparse.Namespace) -> None:
     print("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(**_cost(started)))
 
 # %% ../nbs/99_cli/cli.ipynb #b5a334fd
+def _refuse_lost(args: argparse.Namespace, report: Any) -> None:
+    "End with an error when documents of another folder have taken the ids of these."
+    lost = [p for p in report.problems if "is already indexed from" in p.what]
+    if lost:
+        raise InputError(f"{counted(len(lost), 'document')} of {args.path!r} are not in {args.index!r}: documents of "
+                         "another folder have the same ids. Give this folder an index of its own, "
+                         f"ragnb index {args.path} --index OTHER, or index the folder above both")
+
 def _index(args: argparse.Namespace) -> None:
     "ragnb index"
     if args.collections and not args.all:
@@ -528,13 +536,15 @@ def _index(args: argparse.Namespace) -> None:
     index, report = update_index(args.path, args.index, **_index_settings(args))
     facts = report.to_dict() | {"documents": len(index.doc_ids), **_cost(started), "index": args.index}
     if args.json:
-        return _print_json(facts)
+        _print_json(facts)
+        return _refuse_lost(args, report)
     _print_report(report)
     from ragnb.documents.files import n_skipped
     n = n_skipped(report.problems)
     skipped = f", {n:,} skipped" if n else ""
     print(f"{args.index}: {counted(len(index.doc_ids), 'document')}, {facts['seconds']:.1f} s, "
           f"peak memory {facts['peak_memory_mib']:,} MiB{skipped}")
+    _refuse_lost(args, report)
 
 # %% ../nbs/99_cli/cli.ipynb #1e3bf504
 def _budget(args: argparse.Namespace, llm: Any) -> dict[str, Any]:

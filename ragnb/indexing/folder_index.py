@@ -444,7 +444,7 @@ class Index:
         "What it holds and how it was made."
         made, split = self.manifest.embedding, self.manifest.parser
         facts = {"documents": f"{len(self.doc_ids):,}", "chunks": f"{len(self.bm25.ids):,}",
-                 "split": str(split.get("kind", "")), "embedding": _short(made)}
+                 "split": str(split.get("kind") or split.get("splitter", "")), "embedding": _short(made)}
         return facts | ({"unfinished": str(len(self.unfinished))} if self.unfinished else {})
 
     def __repr__(self) -> str:

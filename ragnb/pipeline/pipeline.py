@@ -23,7 +23,7 @@ from ..documents.markup import card
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT
-from ..storage.filtered import filtered_store, located
+from ..storage.filtered import filtered_store, located, warn_of_nothing
 from ..retrieval.hybrid import check_question, Fusion, question_bundle
 from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
 from ..expansion.expander import Expander, Expansion, ExpansionStats
@@ -503,7 +503,10 @@ class Pipeline(_Shown):
 
     def _read(self, question: str, found: Fusion, history: Conversation | None) -> Answer:
         "Everything but the model, within the model's window."
-        return _for_window(self.reader.answer(question, found, history), self.llm, self.builder, self.prompt)
+        answer = self.reader.answer(question, found, history)
+        if not answer.passages:
+            warn_of_nothing(self.expander.store)
+        return _for_window(answer, self.llm, self.builder, self.prompt)
 
     def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:
         """Answer a question piece by piece: search now, ask the model while the result is read.

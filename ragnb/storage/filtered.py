@@ -5,13 +5,14 @@
 # %% ../../nbs/30_storage/filtered.ipynb #0db02a28
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['FilteredStore', 'filtered_store', 'located', 'explain_nothing']
+__all__ = ['FilteredStore', 'filtered_store', 'located', 'explain_nothing', 'warn_of_nothing']
 
 # %% ../../nbs/30_storage/filtered.ipynb #4cbf6d98
 from ..documents.span import Outline, parse_address, SEARCHED
@@ -115,3 +116,10 @@ def explain_nothing(
     by_folder = asks_folders(wanted) and not any(k in d for d in held for k in FOLDER_KEYS)
     folders = {i: i.rpartition("/")[0] or "." for i in (d["doc_id"] for d in held)} if by_folder else {}
     return why_nothing(wanted, [d | {k: folders[d["doc_id"]] for k in FOLDER_KEYS if folders} for d in held])
+
+
+def warn_of_nothing(store: ChunkReader) -> None:
+    "Warn whoever wrote a filter that lets nothing through; a visitor sees no warning."
+    told = explain_nothing(store.store, store.where) if isinstance(store, FilteredStore) else ""
+    if told:
+        warnings.warn(f"nothing was found: {told}", stacklevel=4)

@@ -275,7 +275,7 @@ def test_conversations_belong_to_a_name_and_its_filter(world: Path, tmp_path: Pa
     async def run() -> None:
         app = app_of(world, model(), tokens=True, ask_user=True, talks=Talks(tmp_path))
         chief = client_of(app, "chief")
-        asked = (await ask(chief, "사장의 연차 보상은?"))[-1]
+        asked = (await ask(chief, DEVICES))[-1]
         talk = f"/api/conversations/{asked['conversation']}"
         await choose(chief, asked, skip=True)
         for name in ("clerk", "other"):
