@@ -302,6 +302,15 @@ async def _waiting(ctx: RunContext, state: AgentState) -> PersonAsked:
     await ctx.store.set("waiting", state)
     return PersonAsked(state=state)
 
+
+def _is_clear(ctx: RunContext, state: AgentState) -> bool:
+    "True, and told, when the best document is clearly ahead."
+    clear = state.leader == state.options[0].doc_id
+    if clear:
+        state.record("ask", "clear", state.leader)
+        _tell(ctx, state)
+    return clear
+
 # %% ../../nbs/85_agent/flow.ipynb #ac43c915
 class AgentFlow(Workflow):
     """Ask a library with decisions on the way, as a LlamaIndex `Workflow`.
@@ -399,11 +408,7 @@ class AgentFlow(Workflow):
         "Ask a person where there is a choice, once."
         state = ev.state
         state.options = document_options(state.hits)
-        if not self.parts.ask_user or state.confirmed or len(state.options) < 2:
-            return Expanding(state=state)
-        if state.leader == state.options[0].doc_id:
-            state.record("ask", "clear", state.leader)
-            _tell(ctx, state)
+        if not self.parts.ask_user or state.confirmed or len(state.options) < 2 or _is_clear(ctx, state):
             return Expanding(state=state)
         state.record("ask", "waiting", f"{len(state.options)} documents")
         _tell(ctx, state)

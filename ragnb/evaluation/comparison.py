@@ -32,8 +32,8 @@ from ragnb.evaluation.measures import (
     Chosen, Evaluation, make_row, mean_interval, measure_ids, read_rows, Row, write_rows
 )
 from ragnb.evaluation.strategy import (
-    as_document_strategy, build_system, Cost, DOCUMENT_STRATEGY, IndexCache, parse_strategy, resolve_strategies, Strategy,
-    System
+    as_document_strategy, build_system, Cost, DOCUMENT_STRATEGY, IndexCache, parse_strategy,
+    resolve_strategies, Strategy, System
 )
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #2df2dbde

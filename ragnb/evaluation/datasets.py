@@ -520,7 +520,7 @@ def load_jsonl(
     corpus: str | Path,               # A `.jsonl` file, or a folder of documents
     questions: str | Path,            # A `.jsonl` file, or a folder of them
     qrels: str | Path | None = None,  # With qrels, questions need no evidence
-    name: str = "",                   # Of the set; when empty that of the folder of documents, or of the folder around `corpus`
+    name: str = "",                   # Of the set; when empty that of the folder, or of the one around `corpus`
     problems: list[Problem] | None = None,  # Bad lines are added here and skipped; None: they are raised
 ) -> Dataset:                         # `InputError` lists every bad line of all files
     "Read a corpus, questions and qrels."

@@ -130,7 +130,8 @@ class TunedChoice:
             return f"One strategy was run: {self.winner!r}"
         if self.is_told:
             return f"Use {self.winner!r}"
-        stays = f"the default stays, {self.winner!r}" if self.default == self.winner else f"{self.winner!r} has the highest mean"
+        is_default = self.default == self.winner
+        stays = f"the default stays, {self.winner!r}" if is_default else f"{self.winner!r} has the highest mean"
         if self.n_questions < 30:
             return f"This folder is too small to tell; {stays}"
         return f"These questions do not tell the strategies apart; {stays}"

@@ -118,7 +118,7 @@ def find_collections(
 # %% ../../nbs/70_indexing/collections.ipynb #5e6cb981
 def list_documents(
     index: Index,
-) -> list[dict[str, Any]]:  # id, title, doc_type (None where there is none), chunks (searched ones), characters, keys of its metadata; by id
+) -> list[dict[str, Any]]:  # id, title, doc_type (or None), searched chunks, characters, keys of its metadata; by id
     "Say what documents an index holds."
     rows = []
     for doc_id, outline in index.store.get_outlines(index.doc_ids).all().items():

@@ -12,11 +12,13 @@ from typing import Any
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['FilteredStore', 'filtered_store', 'located', 'explain_nothing', 'warn_of_nothing']
+__all__ = ['FilteredStore', 'filtered_store', 'located', 'explain_nothing', 'warned']
 
 # %% ../../nbs/30_storage/filtered.ipynb #4cbf6d98
 from ..documents.span import Outline, parse_address, SEARCHED
-from .filters import all_of, asks_folders, Filter, FOLDER_KEYS, resolve_where, seen_metadata, where_folders, why_nothing
+from ragnb.storage.filters import (
+    all_of, asks_folders, Filter, FOLDER_KEYS, resolve_where, seen_metadata, where_folders, why_nothing
+)
 from .store import ChunkReader, Found
 
 # %% ../../nbs/30_storage/filtered.ipynb #1d2b79ac
@@ -118,8 +120,11 @@ def explain_nothing(
     return why_nothing(wanted, [d | {k: folders[d["doc_id"]] for k in FOLDER_KEYS if folders} for d in held])
 
 
-def warn_of_nothing(store: ChunkReader) -> None:
-    "Warn whoever wrote a filter that lets nothing through; a visitor sees no warning."
-    told = explain_nothing(store.store, store.where) if isinstance(store, FilteredStore) else ""
-    if told:
+def warned(
+    answer: Any,            # With `passages`
+    store: ChunkReader,     # That it was read from
+) -> Any:                   # The same answer
+    "The answer; who wrote a filter that lets nothing through is warned, a visitor sees no warning."
+    if not answer.passages and isinstance(store, FilteredStore) and (told := explain_nothing(store.store, store.where)):
         warnings.warn(f"nothing was found: {told}", stacklevel=4)
+    return answer
