@@ -1002,8 +1002,8 @@ def _eval(args: argparse.Namespace) -> None:
     if args.json:
         return print(written.read_text(encoding="utf-8"))
     n, asked = counted(len(dataset.documents), "document"), counted(len(dataset.questions), "question")
-    print(f"{dataset.name}: {n}, {asked}, version {dataset.version}\n" + "".join(f"({note})\n" for note in dataset.notes)
-          + f"\n{_result_table(runs, plan.budgets)}\n\npage: {(out / 'report.html').resolve()}")
+    print(f"{dataset.name}: {n}, {asked}, version {dataset.version}\n"
+          + "".join(f"({note})\n" for note in dataset.notes) + f"\n{_result_table(runs, plan.budgets)}\n\npage: {(out / 'report.html').resolve()}")
     print("\n{}: {seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(written, **_cost(started)))
 
 # %% ../nbs/99_cli/cli.ipynb #793cf9f3
