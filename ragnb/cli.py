@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import json
 import os
 import sys
@@ -515,6 +517,14 @@ def _index_all(args: argparse.Namespace) -> None:
     print("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(**_cost(started)))
 
 # %% ../nbs/99_cli/cli.ipynb #b5a334fd
+def _refuse_lost(args: argparse.Namespace, report: Any) -> None:
+    "End with an error when documents of another folder have taken the ids of these."
+    lost = [p for p in report.problems if "is already indexed from" in p.what]
+    if lost:
+        raise InputError(f"{counted(len(lost), 'document')} of {args.path!r} are not in {args.index!r}: documents of "
+                         "another folder have the same ids. Give this folder an index of its own, "
+                         f"ragnb index {args.path} --index OTHER, or index the folder above both")
+
 def _index(args: argparse.Namespace) -> None:
     "ragnb index"
     if args.collections and not args.all:
@@ -527,13 +537,15 @@ def _index(args: argparse.Namespace) -> None:
     index, report = update_index(args.path, args.index, **_index_settings(args))
     facts = report.to_dict() | {"documents": len(index.doc_ids), **_cost(started), "index": args.index}
     if args.json:
-        return _print_json(facts)
+        _print_json(facts)
+        return _refuse_lost(args, report)
     _print_report(report)
     from ragnb.documents.files import n_skipped
     n = n_skipped(report.problems)
     skipped = f", {n:,} skipped" if n else ""
     print(f"{args.index}: {counted(len(index.doc_ids), 'document')}, {facts['seconds']:.1f} s, "
           f"peak memory {facts['peak_memory_mib']:,} MiB{skipped}")
+    _refuse_lost(args, report)
 
 # %% ../nbs/99_cli/cli.ipynb #1e3bf504
 def _budget(args: argparse.Namespace, llm: Any) -> dict[str, Any]:
@@ -579,6 +591,9 @@ def _pipeline(args: argparse.Namespace) -> Any:
     if (joined := _open_collections(args, llm, settings)) is not None:
         return joined
     index = Index.open(args.index, args.embed, base_url=_embed_url(args), embed_options=_embed_options(args))
+    from ragnb.storage.filtered import explain_nothing
+    if told := explain_nothing(index.store, args.where):
+        raise InputError(told)
     return Pipeline.from_index(index, **settings)
 
 # %% ../nbs/99_cli/cli.ipynb #e076a493
@@ -822,6 +837,8 @@ def _ls(args: argparse.Namespace) -> None:
     for row in rows:
         kind, title = visible(row["doc_type"] or "-"), visible(row["title"] or "-")
         print(f"{visible(row['id']):<{width}}  {row['chunks']:>7,}  {row['characters']:>10,}  {kind:<8}  {title}")
+    keys = sorted({key for row in rows for key in row["metadata"]} | {"doc_id", "folder"})
+    print(f"\n--where takes: {visible(', '.join(keys))}")
 
 def _remove(args: argparse.Namespace) -> None:
     "ragnb remove"
@@ -1008,7 +1025,7 @@ def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
     d = tuned.dataset
     print(f"{d.name}: {counted(len(d.documents), 'document')}, {counted(len(d.questions), kind)}\n")
     print(_result_table(tuned.runs, tuned.winner.evaluation.budgets))
-    print(f"\nUse {tuned.choice.winner!r}: {tuned.choice.reason}\n")
+    print(f"\n{tuned.choice.headline}: {tuned.choice.reason}\n")
     if tuned.choice.otherwise:
         print(f"({tuned.choice.otherwise}; --budgets with one number prints its commands)\n")
     for way in (tuned.command, tuned.python):
@@ -1130,6 +1147,7 @@ def main(
     "Run the command line."
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _show_anything()
+    atexit.register(gc.freeze)   # or the collector would look at every object once more when the process ends: seconds
     args = make_parser().parse_args(argv)
     try:
         _refuse_empty(args)

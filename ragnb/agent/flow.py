@@ -214,7 +214,7 @@ class AgentParts:
             state.record("retrieve", event.kind, event.detail)
         old = {h.id: h for h in state.hits}
         state.searched = list(dict.fromkeys([*state.searched, *state.queries]))
-        new = [FoundChunk.of(h) for h in found.hits]
+        state.leader, new = found.leader, [FoundChunk.of(h) for h in found.hits]
         state.hits = [*new, *(h for i, h in old.items() if i not in {n.id for n in new})]
         told = ", ".join(f"{n} for {q!r}" for q, n in found.found_by.items())
         state.record("retrieve", "done" if state.hits else "nothing", f"{len(state.hits)} hits: {told}")
@@ -301,6 +301,15 @@ async def _waiting(ctx: RunContext, state: AgentState) -> PersonAsked:
     state.status = "waiting"
     await ctx.store.set("waiting", state)
     return PersonAsked(state=state)
+
+
+def _is_clear(ctx: RunContext, state: AgentState) -> bool:
+    "True, and told, when the best document is clearly ahead."
+    clear = state.leader == state.options[0].doc_id
+    if clear:
+        state.record("ask", "clear", state.leader)
+        _tell(ctx, state)
+    return clear
 
 # %% ../../nbs/85_agent/flow.ipynb #ac43c915
 class AgentFlow(Workflow):
@@ -399,7 +408,7 @@ class AgentFlow(Workflow):
         "Ask a person where there is a choice, once."
         state = ev.state
         state.options = document_options(state.hits)
-        if not self.parts.ask_user or state.confirmed or len(state.options) < 2:
+        if not self.parts.ask_user or state.confirmed or len(state.options) < 2 or _is_clear(ctx, state):
             return Expanding(state=state)
         state.record("ask", "waiting", f"{len(state.options)} documents")
         _tell(ctx, state)

@@ -20,7 +20,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 # %% auto #0
-__all__ = ['JoinedStore', 'LibraryHits', 'Library', 'LibraryRetriever', 'library_pipeline']
+__all__ = ['LEAD', 'JoinedStore', 'leading_document', 'LibraryHits', 'Library', 'LibraryRetriever', 'library_pipeline']
 
 # %% ../../nbs/85_agent/library.ipynb #fdc02e88
 from ..documents.span import InputError, Outline
@@ -107,6 +107,29 @@ def _by_words(question: str, hits: Sequence[NodeWithScore]) -> list[NodeWithScor
     order = sorted((i for i, w in enumerate(worth) if w), key=lambda i: -worth[i])
     return [hits[i] for i in order]
 
+# %% ../../nbs/85_agent/library.ipynb #f7bfa694
+LEAD: float = 1.5    # Times the score of the next document
+
+
+def leading_document(
+    question: str,
+    hits: Sequence[NodeWithScore],   # Of one search, with its scores
+) -> str:                            # An id; '' when no document is clearly ahead
+    "Find the document that is clearly ahead of all others."
+    scores: dict[str, float] = {}
+    for h in hits:
+        scores[h.node.ref_doc_id or h.node_id] = max(scores.get(h.node.ref_doc_id or h.node_id, 0.0), h.score or 0.0)
+    order = sorted(scores, key=lambda doc_id: -scores[doc_id])
+    if not order or len(order) > 1 and not scores[order[0]] > LEAD * scores[order[1]]:
+        return ""
+    wanted, *found = [set(words) for words in word_tokens_batch([question, *(h.node.get_content() for h in hits)])]
+    df = Counter(word for words in found for word in words & wanted)
+    held = [words & wanted for h, words in zip(hits, found) if (h.node.ref_doc_id or h.node_id) == order[0]]
+    worth = {word: math.log(1 + len(hits) / n) for word, n in df.items()}
+    has = set().union(*held)
+    lacks = sum(worth[w] for w in worth if w not in has)
+    return order[0] if lacks < sum(worth[w] for w in has) else ""
+
 # %% ../../nbs/85_agent/library.ipynb #c588d462
 @dataclass(frozen=True)
 class LibraryHits:
@@ -114,6 +137,7 @@ class LibraryHits:
     hits: list[NodeWithScore]                 # Best first; `collection` in the metadata where there are several
     found_by: dict[str, int]                  # Query -> hits that it found
     events: tuple[ModelEvent, ...] = ()       # Searches that failed
+    leader: str = ""                          # The document that is clearly ahead for the first query; '' for none
 
 # %% ../../nbs/85_agent/library.ipynb #37b261d9
 def _inner(wanted: Sequence[str] | None, name: str) -> list[str] | None:
@@ -263,7 +287,8 @@ class Library:
             lists["words"] = _by_words(" ".join(queries), list(pool.values()))
         weights = [2.0 * len(queries) if member == "words" else 1.0 for member in lists]
         hits = fuse_hits(lists, top_k, weights=weights).hits if lists else []
-        return LibraryHits(hits, dict(found_by), events)
+        first = [h for (_, query), of_query in results.items() if query == asked[0][1] for h in of_query]
+        return LibraryHits(hits, dict(found_by), events, leading_document(asked[0][1], first) if first else "")
 
 # %% ../../nbs/85_agent/library.ipynb #f8e74a73
 class LibraryRetriever(BaseRetriever):

@@ -89,6 +89,7 @@ class AgentState(BaseModel):
     documents: list[str] | None = None                             # Only these; None for all
     doc_types: list[str] = Field(default_factory=list)             # Only these, when there are any
     hits: list[FoundChunk] = Field(default_factory=list)           # Best first
+    leader: str = ""                                               # A document that is clearly ahead; '' for none
     options: list[FoundChunk] = Field(default_factory=list)        # What a person may choose from, a document each
     feedback: str = ""                                             # What a person wrote
     confirmed: bool = False                                        # A person has been asked

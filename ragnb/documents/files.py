@@ -60,6 +60,9 @@ def _refused(file: Path, root: Path) -> str:
         return "is a link to a file outside the folder, which is not followed"
     return "" if target.is_file() else "is no regular file"
 
+_OWN_FILES = {"results.json", "questions.jsonl"}   # What `ragnb eval` and `ragnb tune` leave side by side
+
+
 def _walk(path: Path, problems: list[Problem]) -> Iterator[Path]:
     "Everything below a folder that is not hidden; linked folders are named."
     def name(place: str | Path) -> str: return Path(place).relative_to(path).as_posix()
@@ -69,6 +72,11 @@ def _walk(path: Path, problems: list[Problem]) -> Iterator[Path]:
         folders[:] = sorted(n for n in folders if not n.startswith("."))
         for link in (Path(folder, n) for n in folders if os.path.islink(os.path.join(folder, n))):
             problems.append(Problem(name(link), "is a link to a folder, which is not followed"))
+        if _OWN_FILES <= set(names):
+            problems.append(Problem(name(folder) if Path(folder) != path else ".", "holds results that ragnb wrote, "
+                                    "which are not documents", 0))
+            folders.clear()
+            continue
         yield from (Path(folder, n) for n in names if not n.startswith("."))
 
 # %% ../../nbs/00_documents/files.ipynb #e9e58472

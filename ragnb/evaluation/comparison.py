@@ -32,7 +32,8 @@ from ragnb.evaluation.measures import (
     Chosen, Evaluation, make_row, mean_interval, measure_ids, read_rows, Row, write_rows
 )
 from ragnb.evaluation.strategy import (
-    as_document_strategy, build_system, Cost, DOCUMENT_STRATEGY, IndexCache, resolve_strategies, Strategy, System
+    as_document_strategy, build_system, Cost, DOCUMENT_STRATEGY, IndexCache, parse_strategy,
+    resolve_strategies, Strategy, System
 )
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #2df2dbde
@@ -340,6 +341,12 @@ def _index_steps(plan: RunPlan) -> int:
     return 1 + sum(map(len, plan.dataset.texts.values())) // 1_000
 
 
+def _warm_up(systems: Sequence[System], question: str) -> None:
+    "Ask once what is not counted: the first question also loads what all later ones use."
+    for system in systems:
+        system.rank(question).at(1_000)
+
+
 def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, bar: Any) -> list[Run]:
     "Run strategies that share an index, and keep each result."
     cache = IndexCache(plan.cache, plan.base_url, embed_options=plan.embed_options)
@@ -349,6 +356,8 @@ def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, bar: Any
     systems = [build_system(s, plan.dataset, cache, embed=plan.embed, llm=llm, fill=max(plan.budgets)) for s in wanted]
     bar.update(_index_steps(plan))
     bar.set_description(f"ask {called}")
+    if llm is None:
+        _warm_up(systems, plan.dataset.questions[0].query)
     if plan.by_documents:
         runs = [_rank_documents(s, plan.dataset, plan.depth, bar.update) for s in systems]
     else:
@@ -477,14 +486,30 @@ def write_results(
     return replace_file(part, folder / "results.json")
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #9cd0274c
+def _named_in(name: str, found: Mapping[str, Evaluation], file: Path) -> str:
+    "The strategy that a name or a line means, as it was typed for the run."
+    if name in found:
+        return name
+    try:
+        wanted = parse_strategy(name)
+    except InputError:
+        wanted = None
+    if wanted is not None and wanted.name in found:
+        return wanted.name
+    specs = {key: run.get("spec") for key, run in json.loads(file.read_text(encoding="utf-8"))["strategies"].items()}
+    same = [key for key in found if wanted is not None and specs.get(key) == wanted.spec]
+    if not same:
+        raise InputError(f"no strategy {name!r} in {str(file.parent)!r}: it has {', '.join(found)}")
+    return same[0]
+
 def _side(side: str | Path) -> tuple[Path, dict[str, Evaluation], bool]:
     "File and evaluations of a side, and whether it names its strategy."
     path, _, name = (str(side), "", "") if Path(side).exists() else str(side).partition("::")
     file = _results_file(path)
     found = read_rows(file.parent / "questions.jsonl")
-    if name and name not in found:
-        raise InputError(f"no strategy {name!r} in {path!r}: it has {', '.join(found)}")
-    return file, {name: found[name]} if name else found, bool(name)
+    if name:
+        found = {key: found[key] for key in [_named_in(name, found, file)]}
+    return file, found, bool(name)
 
 def _pairs(a: Sequence[str], b: Sequence[str], same: bool, named: bool) -> list[tuple[str, str]]:
     "Which strategies are compared."

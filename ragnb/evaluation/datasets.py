@@ -520,7 +520,7 @@ def load_jsonl(
     corpus: str | Path,               # A `.jsonl` file, or a folder of documents
     questions: str | Path,            # A `.jsonl` file, or a folder of them
     qrels: str | Path | None = None,  # With qrels, questions need no evidence
-    name: str = "",                   # Of the set; the name of the corpus's folder when empty
+    name: str = "",                   # Of the set; when empty that of the folder, or of the one around `corpus`
     problems: list[Problem] | None = None,  # Bad lines are added here and skipped; None: they are raised
 ) -> Dataset:                         # `InputError` lists every bad line of all files
     "Read a corpus, questions and qrels."
@@ -537,7 +537,9 @@ def load_jsonl(
         problems += skipped
     notes = _left_out("files and records of the corpus that cannot be read", n_skipped(skipped))
     notes += _left_out("documents without text", len(blank)) + _unusable(found)
-    return _assemble(name or Path(corpus).resolve().parent.name, documents, asked, judged, notes)
+    place = Path(corpus).resolve()
+    called = place.name if is_folder and place.name != "corpus" else place.parent.name
+    return _assemble(name or called, documents, asked, judged, notes)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #5e4b10eb
 def _beir_document(titles: bool) -> Callable[[dict], dict]:

@@ -229,6 +229,10 @@ def _ambiguity(found: Sequence[Candidate]) -> list[Counter[str]]:
     "For each level of asking, how many candidates ask the same."
     return [Counter(c.queries[level].lower() for c in found if level < len(c.queries)) for level in range(4)]
 
+def _says_enough(query: str) -> bool:
+    "False for one bare word, which asks nothing."
+    return len(set(query.lower().split())) > 1 or query.rstrip().endswith(("?", "？"))
+
 def _unambiguous(found: Sequence[Candidate], texts: Mapping[str, str]) -> Iterator[Candidate]:
     "Candidates with the first way of asking that is theirs alone, and evidence that is nowhere else."
     ways = _ambiguity(found)
@@ -236,7 +240,7 @@ def _unambiguous(found: Sequence[Candidate], texts: Mapping[str, str]) -> Iterat
     for c in found:
         places[" ".join(c.span.of(texts[c.doc_id]).split())].add((c.doc_id, c.span))
     for c in found:
-        own = next((q for q, way in zip(c.queries, ways) if way[q.lower()] == 1), None)
+        own = next((q for q, way in zip(c.queries, ways) if way[q.lower()] == 1 and _says_enough(q)), None)
         if own and len(places[" ".join(c.span.of(texts[c.doc_id]).split())]) == 1:
             yield c._replace(queries=(own,))
 

@@ -99,22 +99,35 @@ def recall_svg(
             f'{axes.grid()}{"".join(lines)}</svg>')
 
 # %% ../../nbs/90_evaluation/report.ipynb #0a35e29f
-def _legend(runs: Sequence[Run]) -> str:
+def _curve(run: Run) -> tuple[float, ...]:
+    "Its recall at each budget, as precisely as it can be seen."
+    return tuple(round(run.evaluation.mean(budget=b), 3) for b in run.evaluation.budgets)
+
+
+def _legend(
+    runs: Sequence[Run],              # Those that are drawn
+    others: Sequence[Run] = (),       # All; those on the line of another one are named with it
+) -> str:
     "What the lines are."
-    keys = []
+    keys, names = [], {run.strategy.name for run in runs}
     for i, run in enumerate(runs):
         sample = (f'<svg class="key" viewBox="0 0 36 12"><line x1="0" x2="36" y1="6" y2="6" stroke="var(--c{i % 8})" '
                   f'stroke-width="2" stroke-dasharray="{_DASHES[i % 8]}"/>{_marker(i, 18, 6)}</svg>')
-        keys.append(tag("li", f"{sample} {esc(run.strategy.name, 80)}"))
+        same = [o.strategy.name for o in others if o.strategy.name not in names and _curve(o) == _curve(run)]
+        more = tag("span", f" and, on the same line, {esc(', '.join(same), 400)}", "soft") if same else ""
+        keys.append(tag("li", f"{sample} {esc(run.strategy.name, 80)}{more}"))
     return tag("ul", "".join(keys), "legend")
 
 
 def _drawn(runs: Sequence[Run], choice: TunedChoice, most: int = 6) -> list[Run]:
-    "The runs to draw: the choice, the default and the best, then by their means."
+    "The runs to draw, one for each line: the choice, the default and the best, then by their means."
     first = [choice.winner, choice.default, choice.best]
     order = sorted(runs, key=lambda r: (first.index(r.strategy.name) if r.strategy.name in first else 9,
                                         -choice.means[r.strategy.name]))
-    return order[:most]
+    lines: dict[tuple[float, ...], Run] = {}
+    for run in order:
+        lines.setdefault(_curve(run), run)
+    return [*lines.values()][:most]
 
 # %% ../../nbs/90_evaluation/report.ipynb #4a958ce9
 def _bar(test: PairedTest, reach: float) -> str:
@@ -131,6 +144,9 @@ def differences_table(
     "Lay out what each strategy gains or loses against the choice."
     tests = {name: t for name, t in choice.tests.items() if name != choice.winner}
     reach = max((abs(x) for t in tests.values() for x in (*t.ci, t.difference)), default=1.0) or 1.0
+    equal = [name for name, t in tests.items() if not t.better and not t.worse]
+    same = (f"equal to {esc(choice.winner, 80)} on every question: {esc(', '.join(equal), 900)}") if equal else ""
+    tests = {name: t for name, t in tests.items() if name not in equal}
     rows = []
     for name, t in sorted(tests.items(), key=lambda item: -item[1].difference):
         verdict = ("better" if t.difference > 0 else "worse") if t.is_real else "may be chance"
@@ -138,7 +154,9 @@ def differences_table(
                  f"{t.p_value:.4f}", f"{t.better} / {t.worse} / {t.equal}", verdict)
         rows.append(tag("tr", "".join(tag("td", c) for c in cells)))
     head = ("strategy", "", "difference", "95 % interval", "p", "better / worse / equal", "")
-    return wide_table(head, rows) if rows else tag("p", "only one strategy was run", "soft")
+    if not rows and not same:
+        return tag("p", "only one strategy was run", "soft")
+    return (wide_table(head, rows) if rows else "") + (tag("p", same) if same else "")
 
 # %% ../../nbs/90_evaluation/report.ipynb #2073ffa8
 def _mean_cell(values: Any) -> str:
@@ -156,15 +174,16 @@ def cost_table(
     for run in sorted(runs, key=lambda r: -choice.means[r.strategy.name]):
         e, n = run.evaluation, max(1, len(run.evaluation.rows))
         found = [e.values(budget=b) for b in e.budgets] or [e.values(m) for m in run.measures]
-        cells = [esc(run.strategy.name, 80), *map(_mean_cell, found)]
+        spec = run.strategy.spec
+        line = tag("div", tag("code", esc(spec, 200)), "spec") if spec != run.strategy.name else ""
+        cells = [esc(run.strategy.name, 80) + line, *map(_mean_cell, found)]
         cells += [f"{e.mean('characters'):,.0f}"] if e.budgets else []
-        cells += [f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}", f"{run.llm_calls / n:.1f}",
-                  tag("code", esc(run.strategy.spec, 200))]
+        cells += [f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}", f"{run.llm_calls / n:.1f}"]
         kind = "chosen" if run.strategy.name == choice.winner else ""
         rows.append(tag("tr", "".join(tag("td", c) for c in cells), kind))
     names = [f"recall at {b:,}" for b in first.budgets] or list(runs[0].measures)
     used = [f"characters at {first.budgets[-1]:,}"] if first.budgets else []
-    return wide_table(["strategy", *names, *used, "ms", "reads", "model calls", "as written"], rows)
+    return wide_table(["strategy", *names, *used, "ms", "reads", "model calls"], rows)
 
 # %% ../../nbs/90_evaluation/report.ipynb #aa216f7e
 def trace_found(
@@ -230,13 +249,13 @@ class Report:
         budget, enough = (chosen.evaluation.budgets or (0,))[-1], enough_budget(chosen.evaluation)
         facts = (f"{counted(len(d.documents), 'document')}, {counted(sum(map(len, d.texts.values())), 'character')}, "
                  f"{counted(len(d.questions), 'question')}, {counted(len(self.runs), 'strategy')}")
-        ways = [write(chosen.strategy, self.source or "DOCUMENTS", d.questions[0].query, budget, self.embed)
+        ways = [write(chosen.strategy, self.source or "DOCUMENTS", d.questions[0].query, enough, self.embed)
                 for write in (as_command, as_python)]
         shown = "".join(tag("pre", esc(way, 4_000)) for way in ways if way)
         hint = f"A budget of {enough:,} characters reads almost as much as {budget:,}." if enough < budget else ""
         hint = f"{hint} {self.choice.otherwise[:1].upper()}{self.choice.otherwise[1:]}".strip()
         told = "".join(tag("p", esc(note, 600), "soft") for note in (facts, *self.notes))
-        return (tag("h1", esc(d.name, 80)) + told + tag("div", tag("h2", f"Use {esc(self.choice.winner, 80)}")
+        return (tag("h1", esc(d.name, 80)) + told + tag("div", tag("h2", esc(self.choice.headline, 160))
                 + tag("p", esc(self.choice.reason, 600)) + tag("p", esc(hint, 900)) + shown, "choice"))
 
     def curves(self) -> str:
@@ -244,18 +263,22 @@ class Report:
         if not self.chosen.evaluation.budgets:
             return ""
         drawn = _drawn(self.runs, self.choice)
-        left = len(self.runs) - len(drawn)
+        curves = {_curve(run) for run in drawn}
+        left = sum(_curve(run) not in curves for run in self.runs)
         more = tag("p", f"{left} more strategies are in the tables below", "soft") if left else ""
-        return tag("h2", "Evidence recall against budget") + recall_svg(drawn) + _legend(drawn) + more
+        return tag("h2", "Evidence recall against budget") + recall_svg(drawn) + _legend(drawn, self.runs) + more
 
     def recalls(self, i: int) -> str:
         "What each strategy read of a question."
-        rows = []
+        same: dict[tuple[str, ...], list[str]] = {}
         for run in self.runs:
             row = run.evaluation.rows[i]
             values = [s.evidence_recall for s in row.scores.values()] or list(row.measures.values())
-            cells = [esc(run.strategy.name, 80), *(f"{v:.2f}" for v in values)]
-            rows.append(tag("tr", "".join(tag("td", c) for c in cells)))
+            same.setdefault(tuple(f"{v:.2f}" for v in values), []).append(run.strategy.name)
+        rows = []
+        for cells, named in same.items():
+            called = "all of them" if len(named) == len(self.runs) > 1 else ", ".join(named)
+            rows.append(tag("tr", "".join(tag("td", c) for c in (esc(called, 600), *cells))))
         names = [f"{b:,}" for b in self.chosen.evaluation.budgets] or list(self.chosen.measures)
         return wide_table(["strategy", *names], rows)
 
@@ -318,7 +341,8 @@ padding:.5rem .7rem;white-space:pre-wrap;font-size:.82rem;line-height:1.5;margin
 .key{width:36px;height:12px;vertical-align:middle}.bar{width:120px;height:14px;vertical-align:middle}
 .wide{overflow-x:auto;max-width:100%}table{border-collapse:collapse;font-size:.85rem;margin:.3rem 0}
 td,th{border-bottom:1px solid var(--line);padding:.25rem .6rem .25rem 0;text-align:left;vertical-align:top;
-white-space:nowrap;overflow-wrap:normal}.chosen td{background:var(--box)}
+overflow-wrap:normal;word-break:keep-all}td:first-child{min-width:9rem}td .soft{white-space:nowrap}
+.spec{color:var(--soft);font-size:.75rem;word-break:normal;overflow-wrap:anywhere}.chosen td{background:var(--box)}
 .question{border-bottom:1px solid var(--line);padding:.35rem 0}summary{cursor:pointer}
 .state{display:inline-block;min-width:5.6rem;font-size:.8rem;font-weight:600}.found{color:var(--good)}
 .missed,.in-part{color:var(--bad)}blockquote{border-left:3px solid var(--line);margin:.4rem 0;padding:.1rem .7rem}

@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 
 # %% auto #0
 __all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'load_tuning_set', 'question_values', 'TunedChoice', 'choose',
-           'enough_budget', 'as_command', 'as_python', 'Tuned', 'tune']
+           'fitting_budgets', 'enough_budget', 'as_command', 'as_python', 'Tuned', 'tune']
 
 # %% ../../nbs/90_evaluation/tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
@@ -113,8 +113,34 @@ class TunedChoice:
     by_budget: Mapping[int, str] = field(default_factory=dict)   # Characters -> the choice for that budget alone
 
     @property
+    def n_questions(self) -> int:
+        "How many questions were compared."
+        test = self.tests.get(self.winner)
+        return test.better + test.worse + test.equal if test else 0
+
+    @property
+    def is_told(self) -> bool:
+        "True when at least ten questions were asked, and one difference from the winner is real."
+        return self.n_questions >= 10 and any(test.is_real for test in self.tests.values())
+
+    @property
+    def headline(self) -> str:
+        "What to do, in a line."
+        if len(self.means) < 2:
+            return f"One strategy was run: {self.winner!r}"
+        if self.is_told:
+            return f"Use {self.winner!r}"
+        is_default = self.default == self.winner
+        stays = f"the default stays, {self.winner!r}" if is_default else f"{self.winner!r} has the highest mean"
+        if self.n_questions < 30:
+            return f"This folder is too small to tell; {stays}"
+        return f"These questions do not tell the strategies apart; {stays}"
+
+    @property
     def reason(self) -> str:
         "Why it was chosen, in a sentence."
+        if len(self.means) > 1 and not self.is_told:
+            return self._untold
         close = [n for n, t in self.tests.items() if n != self.winner and not t.is_real]
         others = f"; {len(close)} of {len(self.tests) - 1} others cannot be told from it" if self.tests else ""
         mean = f"{self.means[self.winner]:.3f}"
@@ -128,6 +154,20 @@ class TunedChoice:
             t = self.tests[self.default]
             return f"{mean}, {-t.difference:+.3f} over the default (p = {t.p_value:.4f}){others}"
         return f"the highest mean, {mean}; the default did not take part{others}"
+
+    @property
+    def _untold(self) -> str:
+        "Why nothing can be said."
+        n, others = counted(self.n_questions, "question"), len(self.means) - 1
+        absent = "" if self.default else "; the default did not take part"
+        tied = sum(not t.better and not t.worse for name, t in self.tests.items() if name != self.winner)
+        if tied == others:
+            return f"all {len(self.means)} strategies read the same of each of the {n}{absent}"
+        lead = self.means[self.best] - self.means[self.winner]
+        led = f"; {self.best!r} is {lead:+.3f} higher, which may be chance" if self.best != self.winner else ""
+        few = ", which are too few to compare by" if self.n_questions < 10 else ""
+        same = f", {tied} of them equal on every question" if tied else ""
+        return f"{n}{few}: none of {others} others is known to differ from {self.winner!r}{same}{led}{absent}"
 
     @property
     def otherwise(self) -> str:
@@ -155,7 +195,8 @@ def _leader(values: Mapping[str, np.ndarray], default: str, n_rivals: int) -> tu
     "The highest mean of values a question, and the strategy to use."
     means = {name: float(v.mean()) if len(v) else 0.0 for name, v in values.items()}
     best = min(means, key=lambda name: (-round(means[name], 9), name != default))
-    lead = default and best != default and _has_won(paired_test(values[default], values[best]), n_rivals)
+    enough = len(values[best]) >= 10
+    lead = enough and default and best != default and _has_won(paired_test(values[default], values[best]), n_rivals)
     return best, best if lead or not default else default
 
 
@@ -173,6 +214,20 @@ def choose(
     at = {b: {run.strategy.name: run.evaluation.values(budget=b) for run in runs} for b in budgets}
     by_budget = {b: _leader(found, default, rivals * len(budgets))[1] for b, found in at.items()}
     return TunedChoice(winner, best, default, means, tests, by_budget)
+
+# %% ../../nbs/90_evaluation/tune.ipynb #238de335
+def fitting_budgets(
+    dataset: Dataset,
+    budgets: Sequence[int],           # Characters
+) -> tuple[tuple[int, ...], str]:     # Those to use, and a note on the rest; '' when all are used
+    "Leave out budgets that would hold all documents."
+    size = sum(map(len, dataset.texts.values()))
+    kept = tuple(b for b in budgets if b < size) or tuple(sorted(budgets)[:1])
+    left = [f"{b:,}" for b in budgets if b not in kept]
+    if not left:
+        return kept, ""
+    return kept, (f"budgets of {', '.join(left)} characters are left out: "
+                  f"all documents together have {counted(size, 'character')}")
 
 # %% ../../nbs/90_evaluation/tune.ipynb #f26f2e08
 def enough_budget(
@@ -255,7 +310,7 @@ class Tuned:
         return next(r for r in self.runs if r.strategy.name == self.choice.winner)
 
     def _shown(self, write: Any) -> str:
-        budget = (self.winner.evaluation.budgets or (0,))[-1]
+        budget = enough_budget(self.winner.evaluation)
         return write(self.winner.strategy, self.source, self.dataset.questions[0].query, budget, self.embed)
 
     @property
@@ -282,8 +337,9 @@ class Tuned:
         tests = {name: {"difference": round(t.difference, 6), "ci": [round(x, 6) for x in t.ci],
                         "p_value": round(t.p_value, 6), "better": t.better, "worse": t.worse, "equal": t.equal,
                         "is_real": t.is_real} for name, t in self.choice.tests.items()}
-        return {"winner": self.choice.winner, "spec": self.winner.strategy.spec, "reason": self.choice.reason,
-                "best": self.choice.best, "default": self.choice.default, "means": dict(self.choice.means),
+        c = self.choice
+        return {"winner": c.winner, "is_told": c.is_told, "headline": c.headline, "reason": c.reason,
+                "spec": self.winner.strategy.spec, "best": c.best, "default": c.default, "means": dict(c.means),
                 "by_budget": {str(b): name for b, name in self.choice.by_budget.items()},
                 "enough_budget": enough_budget(self.winner.evaluation), "tests": tests, "command": self.command,
                 "python": self.python, "questions_made": bool(self.made), "n_questions": len(self.dataset.questions),
@@ -293,7 +349,7 @@ class Tuned:
     def __repr__(self) -> str:
         asked = counted(len(self.dataset.questions), "made question" if self.made else "question")
         return (f"Tuned({self.choice.winner!r} of {counted(len(self.runs), 'strategy')}, {asked})\n"
-                f"  {self.choice.reason}"
+                f"  {self.choice.headline}: {self.choice.reason}"
                 + (f"\n  {self.choice.otherwise}" if self.choice.otherwise else ""))
 
 # %% ../../nbs/90_evaluation/tune.ipynb #5df5b6dd
@@ -316,6 +372,10 @@ def tune(
         dataset, made = load_tuning_set(source, questions, n, seed, problems)
     by_documents = bool(dataset.qrels) and not any(q.evidence for q in dataset.questions)
     planned = RunPlan(dataset, by_documents=by_documents, **plan)
+    kept, note = ((), "") if by_documents else fitting_budgets(dataset, planned.budgets)
+    if note:
+        dataset = replace(dataset, notes=(*dataset.notes, note))
+        planned = replace(planned, dataset=dataset, budgets=kept)
     runs = run_strategies(planned, grid, workers=workers, show_progress=show_progress)
     called = dataset.name if isinstance(source, Dataset) else str(source)
     return Tuned(dataset, runs, choose(runs), called, made, planned.embed)

@@ -118,13 +118,14 @@ def find_collections(
 # %% ../../nbs/70_indexing/collections.ipynb #5e6cb981
 def list_documents(
     index: Index,
-) -> list[dict[str, Any]]:  # id, title, doc_type (None where there is none), chunks (searched ones), characters; by id
+) -> list[dict[str, Any]]:  # id, title, doc_type (or None), searched chunks, characters, keys of its metadata; by id
     "Say what documents an index holds."
     rows = []
     for doc_id, outline in index.store.get_outlines(index.doc_ids).all().items():
         chunks = sum(len(spans) for level, spans in outline.levels.items() if level in SEARCHED)
         metadata = {name: outline.metadata.get(name) for name in ("title", "doc_type")}
-        rows.append({"id": doc_id, **metadata, "chunks": chunks, "characters": outline.n_characters})
+        rows.append({"id": doc_id, **metadata, "chunks": chunks, "characters": outline.n_characters,
+                     "metadata": sorted(outline.metadata)})
     return rows
 
 # %% ../../nbs/70_indexing/collections.ipynb #06e78419

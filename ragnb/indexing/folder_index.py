@@ -526,7 +526,7 @@ class Index:
         "What it holds and how it was made."
         made, split = self.manifest.embedding, self.manifest.parser
         facts = {"documents": f"{len(self.doc_ids):,}", "chunks": f"{self._n_chunks:,}",
-                 "split": str(split.get("kind", "")), "embedding": _short(made)}
+                 "split": str(split.get("kind") or split.get("splitter", "")), "embedding": _short(made)}
         return facts | ({"unfinished": str(len(self.unfinished))} if self.unfinished else {})
 
     @property

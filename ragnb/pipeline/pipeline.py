@@ -23,7 +23,7 @@ from ..documents.markup import card
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT
-from ..storage.filtered import filtered_store
+from ..storage.filtered import filtered_store, located, warned
 from ..retrieval.hybrid import check_question, Fusion, question_bundle
 from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
 from ..expansion.expander import Expander, Expansion, ExpansionStats
@@ -441,7 +441,7 @@ class Pipeline(_Shown):
         """
         index = index if isinstance(index, Index) else Index.open(index)
         index = index if as_of is None else index.at(as_of)
-        counts = _given(expand_top_k=expand_top_k, max_chunks=max_chunks)
+        counts, where = _given(expand_top_k=expand_top_k, max_chunks=max_chunks), located(index.store, where)
         size = {} if passage_size == "auto" else {"passage_size": passage_size}
         parts = resolve_parts(index, retriever=retriever, reranker=reranker, policy=policy, builder=builder,
                               compressor=compressor, llm=llm, top_k=top_k, budget=budget, tokenizer=tokenizer,
@@ -507,7 +507,8 @@ class Pipeline(_Shown):
 
     def _read(self, question: str, found: Fusion, history: Conversation | None) -> Answer:
         "Everything but the model, within the model's window."
-        return _for_window(self.reader.answer(question, found, history), self.llm, self.builder, self.prompt)
+        answer = warned(self.reader.answer(question, found, history), self.expander.store)
+        return _for_window(answer, self.llm, self.builder, self.prompt)
 
     def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:
         """Answer a question piece by piece: search now, ask the model while the result is read.

@@ -56,7 +56,10 @@ def event_text(
 ) -> str:
     "An event as Server-Sent Events write it."
     data = {k: v for k, v in event.items() if k != "event"}
-    return f"event: {event['event']}\ndata: {json.dumps(data)}\n\n"
+    text = json.dumps(data, ensure_ascii=False)
+    if re.search("[\ud800-\udfff]", text):   # half a character, which UTF-8 cannot write
+        text = json.dumps(data)
+    return f"event: {event['event']}\ndata: {text}\n\n"
 
 
 def _stream(service: Service, asked: OpenQuestion) -> Any:
@@ -283,11 +286,14 @@ def serve_app(
         raise InputError("the web service needs uvicorn: pip install 'ragnb[serve]'") from error
     check_binding(host, app.state.service.access)
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,
-                            timeout_graceful_shutdown=3, limit_concurrency=256)
+                            timeout_graceful_shutdown=1, limit_concurrency=256)
     server = uvicorn.Server(config)
     with config.bind_socket() as listening:
         listening.listen(128)
         place = f"[{host}]" if ":" in host else host
         if ready:
             ready(f"http://{place}:{listening.getsockname()[1]}/")
-        server.run(sockets=[listening])
+        try:
+            server.run(sockets=[listening])
+        except KeyboardInterrupt:   # Ctrl+C is how a service ends
+            pass

@@ -5,17 +5,20 @@
 # %% ../../nbs/30_storage/filtered.ipynb #0db02a28
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['FilteredStore', 'filtered_store']
+__all__ = ['FilteredStore', 'filtered_store', 'located', 'explain_nothing', 'warned']
 
 # %% ../../nbs/30_storage/filtered.ipynb #4cbf6d98
 from ..documents.span import Outline, parse_address, SEARCHED
-from .filters import all_of, resolve_where, seen_metadata
+from ragnb.storage.filters import (
+    all_of, asks_folders, Filter, FOLDER_KEYS, resolve_where, seen_metadata, where_folders, why_nothing
+)
 from .store import ChunkReader, Found
 
 # %% ../../nbs/30_storage/filtered.ipynb #1d2b79ac
@@ -88,3 +91,43 @@ def filtered_store(
     "Put a filter in front of a store."
     wanted = resolve_where(where)
     return store if wanted is None else FilteredStore(store, wanted)
+
+# %% ../../nbs/30_storage/filtered.ipynb #5db8874c
+def _held_metadata(store: ChunkReader) -> list[dict[str, Any]]:
+    "The metadata of every document, with its id."
+    return [{**outline.metadata, "doc_id": i} for i, outline in store.get_outlines(store.doc_ids()).found.items()]
+
+
+def located(
+    store: ChunkReader,
+    where: Any = None,      # See `resolve_where`
+) -> Filter | None:         # With ids where it asked for folders
+    "Read a filter over a store."
+    if not asks_folders(where):
+        return resolve_where(where)
+    held = _held_metadata(store)
+    return where_folders(where, sorted(d["doc_id"] for d in held), [k for d in held for k in d])
+
+
+def explain_nothing(
+    store: ChunkReader,
+    where: Any = None,      # See `resolve_where`
+) -> str:                   # '' when something is let through, or nothing is held
+    "Say why a filter lets nothing of a store through: for who may see all of it, because it names what there is."
+    wanted = located(store, where)
+    if wanted is None or store.matching(wanted):
+        return ""
+    held = _held_metadata(store)
+    by_folder = asks_folders(wanted) and not any(k in d for d in held for k in FOLDER_KEYS)
+    folders = {i: i.rpartition("/")[0] or "." for i in (d["doc_id"] for d in held)} if by_folder else {}
+    return why_nothing(wanted, [d | {k: folders[d["doc_id"]] for k in FOLDER_KEYS if folders} for d in held])
+
+
+def warned(
+    answer: Any,            # With `passages`
+    store: ChunkReader,     # That it was read from
+) -> Any:                   # The same answer
+    "The answer; who wrote a filter that lets nothing through is warned, a visitor sees no warning."
+    if not answer.passages and isinstance(store, FilteredStore) and (told := explain_nothing(store.store, store.where)):
+        warnings.warn(f"nothing was found: {told}", stacklevel=4)
+    return answer

@@ -16,8 +16,8 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter, MetadataFilters
 
 # %% auto #0
-__all__ = ['OPERATORS', 'Value', 'Filter', 'Condition', 'Group', 'all_of', 'resolve_where', 'seen_metadata', 'chroma_takes',
-           'chroma_where']
+__all__ = ['OPERATORS', 'Value', 'Filter', 'FOLDER_KEYS', 'Condition', 'Group', 'all_of', 'resolve_where', 'why_nothing',
+           'asks_folders', 'where_folders', 'seen_metadata', 'chroma_takes', 'chroma_where']
 
 # %% ../../nbs/30_storage/filters.ipynb #bede38af
 from ..documents.span import InputError
@@ -162,6 +162,70 @@ def resolve_where(
     if isinstance(where, Sequence):
         return all_of(*map(resolve_where, where))
     raise InputError(f"where must be text, a dict or LlamaIndex's MetadataFilters, got {where!r}")
+
+# %% ../../nbs/30_storage/filters.ipynb #b9880da5
+def _conditions(where: Filter) -> list[Condition]:
+    "Every comparison of a filter."
+    return [where] if isinstance(where, Condition) else [c for part in where.parts for c in _conditions(part)]
+
+
+def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
+    "Why no document fulfils a comparison; '' when one does."
+    if any(condition.holds(d) for d in documents):
+        return ""
+    if condition.key not in keys:
+        return f"no document has {condition.key!r}; known keys: {', '.join(keys)}"
+    there = list(dict.fromkeys(str(d[condition.key]) for d in documents if _kind(d.get(condition.key))))
+    shown = ", ".join(sorted(there)[:12]) + (f" and {len(there) - 12:,} more" if len(there) > 12 else "")
+    said = " or ".join(repr(v) for v in dict.fromkeys(map(str, condition.values)))
+    sign = "" if condition.operator in ("==", "in") else f"{condition.operator} "
+    return f"no document has {condition.key} {sign}{said}; there are: {shown}"
+
+
+def why_nothing(
+    where: Any,                               # See `resolve_where`
+    documents: Sequence[Mapping[str, Any]],   # The metadata of each, with `doc_id`
+) -> str:                                     # '' when a document fulfils the filter
+    "Say why a filter lets no document through."
+    wanted = resolve_where(where)
+    if wanted is None or any(wanted.holds(d) for d in documents):
+        return ""
+    keys = sorted({k for d in documents for k, value in d.items() if _kind(value)})
+    ways: dict[tuple[str, str, str], list[str]] = {}       # a written number is read as a number and as text
+    for c in _conditions(wanted):
+        ways.setdefault((c.key, c.operator, str(c.values[0])), []).append(_nothing_fulfils(c, documents, keys))
+    told = [reasons[0] for reasons in ways.values() if all(reasons)]
+    return "; ".join(dict.fromkeys(told)) or f"no document fulfils all of the filter; known keys: {', '.join(keys)}"
+
+# %% ../../nbs/30_storage/filters.ipynb #19144de3
+FOLDER_KEYS: tuple[str, ...] = ("folder", "path")
+
+
+def _in_folder(doc_id: str, folder: str) -> bool:
+    "True for a document in a folder, or below it; a path may name the document itself."
+    folder = folder.strip("/")
+    return folder in ("", ".") or doc_id == folder or doc_id.startswith(f"{folder}/")
+
+
+def asks_folders(where: Any) -> bool:
+    "True when a filter asks for a folder."
+    wanted = resolve_where(where)
+    return wanted is not None and any(c.key in FOLDER_KEYS for c in _conditions(wanted))
+
+
+def where_folders(
+    where: Any,                    # See `resolve_where`
+    doc_ids: Sequence[str],        # Of all documents
+    own: Sequence[str] = (),       # Keys that documents have themselves
+) -> Filter | None:
+    "Write `folder=…` as a filter by ids; a folder that is not there stays as it is."
+    wanted = resolve_where(where)
+    if isinstance(wanted, Group):
+        return Group(wanted.how, tuple(where_folders(part, doc_ids, own) for part in wanted.parts))
+    if wanted is None or wanted.key not in FOLDER_KEYS or wanted.key in own or wanted.operator in _ORDERS:
+        return wanted
+    found = tuple(i for i in doc_ids if any(_in_folder(i, str(v)) for v in wanted.values))
+    return Condition("doc_id", "in" if wanted.operator in ("==", "in") else "nin", found) if found else wanted
 
 # %% ../../nbs/30_storage/filters.ipynb #9863576d
 def seen_metadata(

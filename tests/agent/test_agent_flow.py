@@ -189,6 +189,12 @@ def waiting(library: Library, llm: Any = None, **settings: Any) -> tuple[Agent, 
     return agent, AgentState.from_json(state.to_json())
 
 
+@pytest.mark.parametrize(("question", "document"), [("팔이 걸린 것은 어떻게 점검하나요?", "TR.md")])
+def test_nobody_is_asked_where_one_document_clearly_wins(library: Library, question: str, document: str) -> None:
+    state = Agent(library, script(), {"grade": None}, ask_user=True).ask(question)
+    assert (state.status, state.kinds("ask"), state.leader) == ("answered", ["clear"], document) and len(state.options) > 1
+
+
 def test_a_person_chooses_documents(library: Library) -> None:
     agent, state = waiting(library)
     done = agent.resume(state, Choice(documents=["TR.md"]))

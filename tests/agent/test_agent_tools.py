@@ -281,7 +281,7 @@ def test_the_official_client_drives_the_server_over_stdio(folder: Path) -> None:
 
 
 def test_chat_asks_a_person_and_remembers(collections: Path) -> None:
-    lines, screen = iter(["휴가", "9", "1", "/why", "/nothing", "/clear"]), []
+    lines, screen = iter(["연차와 벌금은?", "9", "1", "/why", "/nothing", "/clear"]), []
 
     def read(prompt: str) -> str:
         line = next(lines, None)

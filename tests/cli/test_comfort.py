@@ -177,3 +177,24 @@ def test_many_bad_lines_of_a_file_are_three_and_a_count(capsys):
     assert capsys.readouterr().err.splitlines() == [
         "skipped a.jsonl:1: no text", "skipped a.jsonl:2: no text", "skipped a.jsonl:3: no text", "skipped b.png: not read",
         "skipped a.jsonl:60: not JSON", "skipped a.jsonl: 47 more records: no text"]
+
+
+def test_a_second_folder_with_equal_names_ends_with_an_error(tmp_path, capsys):
+    for name, text in (("one", "비밀번호는 90일마다 바꾼다."), ("two", "출입증은 총무팀이 준다.")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "security.md").write_text(text, encoding="utf-8")
+    place = str(tmp_path / "index")
+    assert main(["index", str(tmp_path / "one"), "--index", place, "--quiet"]) == 0
+    assert main(["index", str(tmp_path / "two"), "--index", place, "--quiet"]) == 2
+    err = capsys.readouterr().err
+    assert "skipped security.md" in err and "--index OTHER" in err.splitlines()[-1] and "not in" in err.splitlines()[-1]
+
+
+def test_results_of_ragnb_are_not_indexed(tmp_path, capsys):
+    (tmp_path / "out/tune/runs").mkdir(parents=True)
+    (tmp_path / "rule.md").write_text("연차는 15일이다.", encoding="utf-8")
+    for name in ("results.json", "questions.jsonl", "made.jsonl", "report.html", "runs/a.txt"):
+        (tmp_path / "out/tune" / name).write_text("연차", encoding="utf-8")
+    assert main(["index", str(tmp_path), "--index", str(tmp_path / ".ragnb"), "--quiet", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["documents"] == 1 and "made.jsonl" not in str(facts)

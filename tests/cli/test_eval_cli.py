@@ -228,3 +228,16 @@ def test_the_help_shows_a_line_of_a_question_file(run):
 def test_mistakes_are_one_line(run, files, argv, complaint):
     code, out, err = run(*argv)
     assert (code, out) == (2, "") and complaint in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("typed", ["chunks retrieve=bm25", "split=parent-child retrieve=bm25 policy=none"])
+def test_what_was_typed_names_a_side_of_a_comparison(run, files, typed):
+    strategies = "--strategy", "default", "--strategy", "chunks retrieve=bm25", "--budgets", "200", "--out", "o"
+    assert run("corpus.jsonl", "questions.jsonl", *strategies)[0] == 0
+    for sides in (("o::default", f"o::{typed}"), ("o::multi-scale", f"o::{typed}")):
+        code, out, err = run("--compare", *sides)
+        assert (code, err) == (0, "") and "multi-scale / split=parent-child retrieve=bm25 policy=none" in out
+    code, out, _ = run("--out", "o", "--compare", "default", typed)
+    assert code == 0 and "multi-scale / " in out
+    code, _, err = run("--compare", "o::default", "o::chunks retrieve=vector")
+    assert code == 2 and "no strategy 'chunks retrieve=vector'" in err

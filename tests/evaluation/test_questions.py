@@ -56,7 +56,7 @@ def titles(*documents: Document) -> list[tuple[str, str]]:
 
 def test_a_heading_asks_for_what_stands_below_it():
     text = f"# 출장 규정\n\n## 1. 정산 **기한**\n\n{LONG}\n\n## 2.1 숙소\n짧다.\n\n승인\n----\n\n{LONG[::-1]}\n\n## 여비\n{LONG * 40}\n"
-    assert titles(doc(text)) == [("정산 기한", LONG), ("승인", LONG[::-1])]
+    assert titles(doc(text)) == [("정산 기한", LONG), ("출장 규정 승인", LONG[::-1])]
 
 
 def test_a_heading_that_stands_twice_is_asked_with_its_document():

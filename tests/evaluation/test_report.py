@@ -94,13 +94,32 @@ def test_points_lie_where_their_numbers_say():
     assert at(0.95) < at(0.92) and at(1.0) == 8
 
 
+def tied_runs(n: int, names=("multi-scale", "a", "b", "c")) -> tuple[list[Run], Dataset]:
+    """Strategies that find the same of n questions."""
+    text = "연차는 15일이다."
+    questions = [Question(f"q{i}", f"며칠 {i}?", (Evidence("d", Span(0, 5), text[:5]),)) for i in range(n)]
+    rows = [Row(q.query_id, q.query, "", {500: Score(1.0), 4_000: Score(1.0)}) for q in questions]
+    runs = [Run(PRESETS.get(name, Strategy(name)), Evaluation(rows, (500, 4_000))) for name in names]
+    return runs, Dataset("docs", {"d": Document(text=text, id_="d")}, questions)
+
+
+@pytest.mark.parametrize("n", [5, 20])
+def test_ties_are_one_line_and_nothing_is_recommended(n, tmp_path):
+    runs, dataset = tied_runs(n)
+    page = write_report(runs, dataset, tmp_path / "report.html", source="docs").read_text(encoding="utf-8")
+    assert "This folder is too small to tell; the default stays" in page and "<h2>Use " not in page
+    assert page.count("<polyline") == 1 and "may be chance" not in page and "equal to multi-scale on every question: a, b, c" in page
+    assert "--budget 500" in page and "--budget 4000" not in page and "all of them" in page
+    assert "more strategies are in the tables" not in page
+
+
 @pytest.mark.heavy
 def test_tune_and_eval_write_the_page(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(SAMPLE / "corpus" / "hr_labor", tmp_path / "docs")
     assert main(["tune", "docs", "--n", "6", "--budgets", "500,1000", "--quiet"]) == 0
     out = capsys.readouterr().out
-    assert "Use '" in out and "ragnb index docs" in out and "from ragnb import" in out
+    assert "This folder is too small to tell; the default stays, 'multi-scale'" in out and "ragnb index docs" in out and "from ragnb import" in out
     tuned = (tmp_path / "out" / "tune" / "report.html").read_text(encoding="utf-8")
     assert 'class="choice"' in tuned and "made from the documents" in tuned
     made = str(tmp_path / "out" / "tune" / "made.jsonl")

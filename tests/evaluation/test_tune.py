@@ -14,7 +14,7 @@ from ragnb.documents.span import InputError
 from ragnb.evaluation.comparison import Run
 from ragnb.evaluation.measures import Evaluation, Row, Score
 from ragnb.evaluation.strategy import PRESETS, Strategy, parse_strategy
-from ragnb.evaluation.tune import as_command, as_python, choose, load_tuning_set, tune, tuning_grid
+from ragnb.evaluation.tune import as_command, as_python, choose, fitting_budgets, load_tuning_set, tune, tuning_grid
 
 
 def run_of(name: str, recalls) -> Run:
@@ -39,6 +39,47 @@ def test_a_real_lead_wins_and_is_told():
     choice = choose([run_of("multi-scale", weak), run_of("hybrid", strong), run_of("bm25", weak)])
     assert choice.winner == "hybrid" and "over the default" in choice.reason
     assert choice.tests["multi-scale"].difference < 0 and choice.tests["hybrid"].difference == 0
+
+
+def test_nothing_is_recommended_where_nothing_is_told():
+    """Exact ties, five questions, a lead that may be chance: the default stays, and no line says 'Use'."""
+    tied = choose([run_of(name, [1] * 20) for name in ("multi-scale", "hybrid", "bm25")])
+    few = choose([run_of("multi-scale", [0] * 5), run_of("hybrid", [1] * 5)])
+    chance = choose([run_of("multi-scale", [1, 0] * 20), run_of("hybrid", [1, 0] * 19 + [1, 1])])
+    for choice in (tied, few, chance):
+        assert not choice.is_told and choice.winner == "multi-scale"
+        assert "the default stays" in choice.headline and "Use" not in choice.headline
+    assert "too small to tell" in tied.headline and "too small to tell" in few.headline
+    assert "all 3 strategies read the same of each of the 20 questions" == tied.reason and "too few" in few.reason
+    assert "do not tell the strategies apart" in chance.headline
+
+
+def test_ten_questions_all_better_are_told():
+    choice = choose([run_of("multi-scale", [0] * 10), run_of("hybrid", [1] * 10)])
+    assert choice.is_told and choice.headline == "Use 'hybrid'"
+
+
+def test_budgets_that_hold_the_folder_are_left_out():
+    dataset, _ = load_tuning_set(SAMPLE / "corpus" / "hr_labor", n=1)
+    size = sum(map(len, dataset.texts.values()))
+    assert fitting_budgets(dataset, (500, 1_000)) == ((500, 1_000), "")
+    kept, note = fitting_budgets(dataset, (500, size, size + 1))
+    assert kept == (500,) and f"{size:,} characters" in note and f"{size + 1:,}" in note
+    assert fitting_budgets(dataset, (3 * size, 2 * size))[0] == (2 * size,)
+
+
+def test_a_small_folder_is_tuned_within_its_size(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    text = "# 휴가 규정\n\n## 요금\n\n" + "주차 요금은 10분에 500원이며 방문 등록을 하면 2시간까지 무료이다. " * 2 + "\n\n## 근무\n\n"
+    text += "\n".join(f"{i}호 차량은 지하 {i}층에 세우고 담당자 {i + 20}번에게 알려야 한다. " for i in range(1, 12))
+    (tmp_path / "docs" / "a.md").write_text(text, encoding="utf-8")
+    assert main(["tune", "docs", "--strategy", "default", "--strategy", "bm25", "--budgets", "200,9000", "--quiet"]) == 0
+    out = capsys.readouterr().out
+    assert "recall@200" in out and "recall@9,000" not in out and "budgets of 9,000 characters are left out" in out
+    assert "--budget 200" in out and "the default stays" in out
+    asked = [json.loads(line)["query"] for line in (tmp_path / "out/tune/made.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert asked and not [q for q in asked if len(set(q.split())) < 2 and not q.endswith("?")]
 
 
 def test_order_does_not_decide():

@@ -378,3 +378,28 @@ def test_a_conversation_does_not_bring_back_what_is_outside(children):
     law = filtered_store(store, "doc_type=law")
     back = talk.passages(law).passages
     assert {p.doc_id for p in whole} - {p.doc_id for p in back} and outside(store, law.matching(), back) == []
+
+
+def test_a_filter_that_fits_nothing_is_explained_and_a_folder_can_be_asked_for(tmp_path, capsys):
+    from ragnb import Pipeline, update_index
+    from ragnb.cli import main
+    for name, kind in (("faq/a.md", "faq"), ("faq/old/b.md", "faq"), ("manual/c.md", "manual")):
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / name).write_text(f"---\ndoc_type: {kind}\n---\n# 휴가\n\n연차는 15일이다. {name}\n", encoding="utf-8")
+    place = str(tmp_path / "index")
+    index, _ = update_index(tmp_path / "docs", place, show_progress=False)
+
+    def found(where):
+        return {p.doc_id for p in Pipeline.from_index(index, where=where).ask("연차는 며칠?").passages}
+    assert found("folder=faq") == {"faq/a.md", "faq/old/b.md"} and found("path=faq/old") == {"faq/old/b.md"}
+    assert found({"folder": "manual"}) == {"manual/c.md"} and found("folder!=faq") == {"manual/c.md"}
+    for where, told in (("folder=fag", "no document has folder 'fag'; there are: faq, faq/old, manual"),
+                        ("doc_type=manul", "no document has doc_type 'manul'; there are: faq, manual"),
+                        ("team=hr", "no document has 'team'; known keys: doc_id, doc_type")):
+        assert main(["ask", "연차는 며칠?", "--index", place, "--where", where]) == 2
+        assert told in capsys.readouterr().err
+        with pytest.warns(UserWarning, match=told.split(";")[0]):
+            assert found(where) == set()
+    assert main(["ls", "--index", place]) == 0
+    assert "--where takes: doc_id, doc_type" in capsys.readouterr().out
+    assert "split: None" not in repr(index)

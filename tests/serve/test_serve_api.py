@@ -275,7 +275,7 @@ def test_conversations_belong_to_a_name_and_its_filter(world: Path, tmp_path: Pa
     async def run() -> None:
         app = app_of(world, model(), tokens=True, ask_user=True, talks=Talks(tmp_path))
         chief = client_of(app, "chief")
-        asked = (await ask(chief, "사장의 연차 보상은?"))[-1]
+        asked = (await ask(chief, DEVICES))[-1]
         talk = f"/api/conversations/{asked['conversation']}"
         await choose(chief, asked, skip=True)
         for name in ("clerk", "other"):
@@ -493,7 +493,7 @@ def test_the_command_listens_answers_and_ends(world: Path, tmp_path: Path) -> No
             assert client.get("/api/about", headers={"host": "evil.example"}).status_code == 421
             assert "server" not in client.get("/").headers
         process.send_signal(signal.SIGINT)
-        assert process.wait(15) in (0, 130)
+        assert process.wait(15) == 0
     finally:
         process.kill()
         process.stdout.close()
@@ -544,3 +544,10 @@ def test_over_ollama_and_after_it_has_gone(world: Path) -> None:
         turn = (await ask(client))[-1]["turn"]
         assert turn["status"] == "passages" and turn["trouble"] and turn["sources"]
     asyncio.run(run())
+
+
+def test_events_are_readable_korean_and_survive_half_a_character() -> None:
+    from ragnb.serve.app import event_text
+    assert "연차는 15일" in event_text({"event": "part", "text": "연차는 15일"})
+    broken = event_text({"event": "part", "text": "연차 \ud800 끝\n\nevent: x"})
+    assert broken.encode() and read_events(broken)[0]["text"] == "연차 \ud800 끝\n\nevent: x"
