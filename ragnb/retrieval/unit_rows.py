@@ -208,7 +208,8 @@ class UnitDirectory:
     ) -> UnitDirectory:
         "The directory of an index in memory."
         c = index.corpus
-        known = np.concatenate(index.scorer.by_vector.known, axis=1) if len(index) else np.zeros((len(index.scales), 0, 0), np.float32)
+        none = np.zeros((len(index.scales), 0, 0), np.float32)
+        known = np.concatenate(index.scorer.by_vector.known, axis=1) if len(index) else none
         titles, names = (x.counts.token_lists() for x in (index.titles, index.names))
         return cls(c.ids, np.array([numbers[i] for i in c.ids], np.int64), c.n_units, c.n_parts, c.part_units,
                    int(index.words.lengths.sum()), tuple(index.scales), titles, names, Moments.of(known))
