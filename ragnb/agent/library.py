@@ -128,7 +128,7 @@ def leading_document(
     worth = {word: math.log(1 + len(hits) / n) for word, n in df.items()}
     has = set().union(*held)
     lacks = sum(worth[w] for w in worth if w not in has)
-    return order[0] if lacks < sum(worth[w] for w in has) else ""
+    return order[0] if 2 * lacks < sum(worth[w] for w in has) else ""
 
 # %% ../../nbs/85_agent/library.ipynb #c588d462
 @dataclass(frozen=True)

@@ -646,7 +646,7 @@ def test_the_article_is_that_of_the_hit():
     header = RankedContextBuilder().header(
         1, passage(text=text, focus=Span(text.index("가산"), text.index("가산") + 4), pages=(2,))
     )
-    assert header == "[1] (규정1.md, p.2, 제56조의2)"
+    assert header == "[1] (규정1.md, p.2, 제56조의2 (text 제55조~제56조의2))"
 
 
 @examples(40)

@@ -268,13 +268,14 @@ def test_list_and_remove(tmp_path, capsys):
     assert main(["index", str(tmp_path / "s"), "--quiet", *where]) == 0
     capsys.readouterr()
     assert main(["ls", *where]) == 0
-    head, *lines = capsys.readouterr().out.splitlines()
+    head, *lines, blank, keys = capsys.readouterr().out.splitlines()
+    assert not blank and keys.startswith("--where takes: ") and {"title", "doc_id", "folder"} <= set(keys.partition(": ")[2].split(", "))
     assert head.split() == ["id", "chunks", "characters", "doc_type", "title"] and [x.split()[0] for x in lines] == ["a.md", "b.md"]
     assert main(["ls", "--json", *where]) == 0
     listed = json.loads(capsys.readouterr().out)
     rows = listed["documents"]
     assert set(listed) == {"index", "documents"}
-    assert [set(r) for r in rows] == [{"id", "title", "doc_type", "chunks", "characters"}] * 2
+    assert [set(r) for r in rows] == [{"id", "title", "doc_type", "chunks", "characters", "metadata"}] * 2
     assert main(["remove", "c.md", *where]) == 2 and "no document 'c.md'" in capsys.readouterr().err
     assert main(["remove", "a.md", *where]) == 0 and "1 removed, 1 left" in capsys.readouterr().out
     assert Index.open(tmp_path / "i").doc_ids == ["b.md"]

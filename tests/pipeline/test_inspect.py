@@ -149,7 +149,7 @@ def check_html(text: str, passages) -> Page:
     for tag, attributes in page.tags:
         assert set(attributes) <= ATTRIBUTES, "an attribute that is not ours"
         assert re.fullmatch(
-            r"((^| · )((hit|evidence) \d+|hit|cited|beside|parent|neighbor|not read))*", attributes.get("data-k", "")
+            r"((^| · )((hit|evidence) \d+|hit|filler|cited|beside|parent|neighbor|not read))*", attributes.get("data-k", "")
         )
         assert "javascript:" not in "".join(v or "" for v in attributes.values()).lower()
     for style in re.findall(r"<style>(.*?)</style>", text, re.S):
@@ -173,7 +173,10 @@ def check_page(answer: Answer | Trace) -> Page:
     check_html(part, told.passages[:200])
     assert "\n" not in part and "$" not in part, "Markdown or MathJax could read it"
     expansion, rows = told.answer.expansion, told.rows()
-    assert {r["chunk"] for r in rows if r["role"] == "hit"} == {i for p in expansion.passages for i in p.hits}
+    found = {i: s for p in expansion.passages for i, s in zip(p.hits, p.scores)}
+    weak = {i for i, s in found.items() if s is not None and s < 0.05 * told.best_score}
+    assert {r["chunk"] for r in rows if r["role"] == "hit"} == found.keys() - weak
+    assert {r["chunk"] for r in rows if r["role"] == "filler"} == weak
     assert not told.answer.fusion.hits or {i for p in expansion.passages for i in p.hits} <= {
         h.node_id for h in told.answer.fusion.hits
     }

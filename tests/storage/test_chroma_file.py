@@ -103,6 +103,8 @@ def test_a_lease_is_kept_as_long_as_anything_can_read(tmp_path: Path, search_fir
     filled(tmp_path / "chroma-1")
     mark = tmp_path / "generation-1.json"
     mark.write_text("{}")
+    gc.collect()
+    close_unused()                    # what other tests have let go of
     store = open_database(tmp_path / "chroma-1")
     if search_first:
         store.search([1.0, 0.0], 1)
