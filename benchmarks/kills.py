@@ -284,6 +284,8 @@ class Trials:
         except RuntimeError as error:
             return killed, [str(error)]
         differs = [part for part in want if got[part] != want[part]]
+        if "not of the index" in differs:
+            differs += [f"{got['not of the index']} instead of {want['not of the index']}"]
         if not differs and place.folder.exists():
             shutil.rmtree(place.folder)
         return killed, differs

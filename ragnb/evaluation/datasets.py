@@ -374,7 +374,8 @@ def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidenc
     items, mode, answers = record.get("evidence"), record.get("evidence_mode") or "any", record.get("answers")
     items = [] if items is None and not needs_evidence else items
     if not isinstance(items, list) or needs_evidence and not items or not all(isinstance(e, dict) for e in items):
-        raise InputError(f"a question needs 'evidence' (a list of objects that is not empty); {_has(record)}")
+        shape = 'a list of objects that is not empty, such as {"doc_id": "leave.md", "text": "연차는 15일이다."}'
+        raise InputError(f"a question needs 'evidence' ({shape}); {_has(record)}")
     if mode not in ("any", "all"):
         raise InputError(f"evidence_mode must be 'any' or 'all', got {mode!r}")
     evidence = tuple(_evidence(e, record.get("doc_id"), texts) for e in items)

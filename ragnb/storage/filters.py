@@ -174,7 +174,8 @@ def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]
     if any(condition.holds(d) for d in documents):
         return ""
     if condition.key not in keys:
-        return f"no document has {condition.key!r}; known keys: {', '.join(keys)}"
+        more = "" if condition.key in ("folder", "path") else "; for a folder: folder=NAME"
+        return f"no document has {condition.key!r}; known keys: {', '.join(keys)}{more}"
     there = list(dict.fromkeys(str(d[condition.key]) for d in documents if _kind(d.get(condition.key))))
     shown = ", ".join(sorted(there)[:12]) + (f" and {len(there) - 12:,} more" if len(there) > 12 else "")
     said = " or ".join(repr(v) for v in dict.fromkeys(map(str, condition.values)))
@@ -195,7 +196,7 @@ def why_nothing(
     for c in _conditions(wanted):
         ways.setdefault((c.key, c.operator, str(c.values[0])), []).append(_nothing_fulfils(c, documents, keys))
     told = [reasons[0] for reasons in ways.values() if all(reasons)]
-    return "; ".join(dict.fromkeys(told)) or f"no document fulfils all of the filter; known keys: {', '.join(keys)}"
+    return "; ".join(dict.fromkeys(told)) or "no document fulfils all of the filter"
 
 # %% ../../nbs/30_storage/filters.ipynb #19144de3
 FOLDER_KEYS: tuple[str, ...] = ("folder", "path")

@@ -142,7 +142,7 @@ def test_broken_questions_are_named_line_by_line_and_the_rest_is_measured(run, f
     assert code == 0 and [*told] == [f"questions.jsonl:{n}" for n in (1, 3, 4, 5)]
     for number, word in zip((1, 3, 4, 5), ("evidence", "9999", "nobody", "q1")):
         assert word in told[f"questions.jsonl:{number}"]
-    assert "5 documents, 1 questions" in out and "(lines that cannot be used, left out: 4)" in out
+    assert "5 documents, 1 question," in out and "(lines that cannot be used, left out: 4)" in out
     results = json.loads((files / "o/results.json").read_text(encoding="utf-8"))
     assert results["n_questions"] == 1 and results["notes"] == ["lines that cannot be used, left out: 4"]
 
