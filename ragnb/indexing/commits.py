@@ -50,6 +50,7 @@ def unused_name(
 # %% ../../nbs/70_indexing/commits.ipynb #43ed6303
 _OWN = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|(references|generation)-\d+\.json")  # Parts of an index
 _LEFT = re.compile(r"(writer|pending|manifest|contexts|vectors|generation-\d+)\.(lock|json|tmp|f32)")  # Beside them
+_HALF = re.compile(r"(pending|manifest|generation-\d+)\.tmp")   # Written by a run that was killed meanwhile
 
 
 def _discard(path: Path) -> None:
@@ -83,7 +84,7 @@ def remove_unused(
             with contextlib.suppress(OSError, ValueError):
                 keep |= {record.name, *json.loads(record.read_text(encoding="utf-8"))}
     for item in folder.iterdir():
-        if _OWN.fullmatch(item.name) and item.name not in keep:
+        if _OWN.fullmatch(item.name) and item.name not in keep or _HALF.fullmatch(item.name):
             _discard(item)
 
 # %% ../../nbs/70_indexing/commits.ipynb #dfecc150

@@ -291,3 +291,15 @@ def test_the_command_line_tells_who_writes(tmp_path, capsys):
         code = main(["index", str(tmp_path / "s"), "--index", str(tmp_path / "i"), "--wait", "0", "--quiet"])
     told = capsys.readouterr().err
     assert code == 2 and f"being written by process {os.getpid()}" in told and told.count("\n") == 1
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_a_killed_run_was_writing_is_removed_by_the_next(tmp_path, force):
+    """A process killed between writing a state and renaming it leaves `pending.tmp` or the like."""
+    source, place = write(tmp_path / "s", {"a.md": text_of(1)}), tmp_path / "i"
+    update(source, place, "toy")
+    for name in ("pending.tmp", "manifest.tmp", "generation-9.tmp"):
+        (place / name).write_text("{")
+    write(tmp_path / "s", {"b.md": text_of(2)})
+    update(source, place, "toy", force=force)
+    assert not list(place.glob("*.tmp"))
