@@ -11,8 +11,8 @@ import gc
 import json
 import os
 import sys
-import warnings
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

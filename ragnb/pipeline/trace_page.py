@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 __all__ = ['trace_style', 'Mark', 'TracePage']
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #5b8675bd
-from ..documents.markup import esc, fold, scoped, tag, themed, wide_table
+from ..documents.markup import counted, esc, fold, scoped, tag, themed, wide_table
 from ..documents.span import InputError, Outline, Passage, Span, union
 from ..context.labels import passage_pages
 from .trace_data import cell_text, Chunk, rank_label, Trace, uncovered
@@ -185,10 +185,6 @@ def _heading(outline: Outline | None, at: int) -> str:
     i = bisect_right([s.start for _, s in outline.sections], at) - 1 if outline else -1
     return outline.sections[i][0] if i >= 0 and at < outline.sections[i][1].end else ""
 
-def _plural(n: int, word: str) -> str:
-    "A number of things."
-    return f"{n} {word}{'s' if n > 1 and word in ('hit', 'neighbor', 'parent') else ''}"
-
 # %% ../../nbs/80_pipeline/trace_page.ipynb #e6124fc9
 def _chips(trace: Trace, p: Passage) -> str:
     "Rank and score of a passage's best hit in every ranker, and what is in it."
@@ -198,7 +194,9 @@ def _chips(trace: Trace, p: Passage) -> str:
         chips.append(f"{esc(name, 40)} {place}")
     if p.score is not None:
         chips.append(f"score {p.score:.4f}")
-    chips += [_plural(roles.count(role), role) for role in _KINDS if role in roles]
+    for role in filter(roles.count, _KINDS):
+        n = roles.count(role)
+        chips.append(counted(n, role) if role in ("hit", "neighbor", "parent") else f"{n} {role}")
     return "".join(tag("span", chip, "chip") for chip in (*chips, f"{len(p.span):,} characters"))
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #8932c2a4
