@@ -2,8 +2,10 @@
 
 Run: make opensearch; python benchmarks/cluster_recall.py recall [--sets squad2 tydiqa_ko] [--questions 300]
      python benchmarks/cluster_recall.py large [--units 20000 50000] [--questions 60]
+     python benchmarks/cluster_recall.py graph [--reach 100 256 512]
 
-`large` repeats the documents of squad2 with changed words until there are so many units.
+`graph` makes an index of the sample corpus three times and tells how many of the units that the folder scores are lost
+when the graph of vectors keeps so many candidates while it looks. `large` repeats the documents of squad2 with changed words until there are so many units.
 """
 from __future__ import annotations
 
@@ -19,15 +21,19 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 from llama_index.core import Document
 
-from ragnb.evaluation.datasets import Dataset, load_dataset
+from ragnb.documents.files import read_documents
+from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions
 from ragnb.evaluation.measures import evaluate
 from ragnb.indexing.cluster_state import ClusterState
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import index_documents
 from ragnb.pipeline.specs import resolve_retriever
+from ragnb.retrieval import cluster_units
+from ragnb.storage.opensearch import nearest_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 BUDGETS = (500, 1_000, 4_000)
@@ -121,6 +127,33 @@ def noisy(documents: list[Document], n: int) -> Iterator[Document]:
             yield Document(text=text, id_=f"copy{copy}/{d.id_}", metadata=dict(d.metadata))
 
 
+def graph(reaches: list[int], times: int = 3) -> None:
+    """Units that a question scores in a folder and not on the cluster, for each reach of the graph."""
+    name, folder, corpus = "recall-graph", Path(tempfile.mkdtemp()), ROOT / "data/corpus"
+    documents = list(read_documents(corpus, []))
+    asked = [q.query for q in load_questions(ROOT / "data/questions", {d.id_: d.text for d in documents})]
+    print("| made | " + " | ".join(f"lost at {r}, % | ms" for r in reaches) + " |\n|---|" + "---|" * (2 * len(reaches)))
+    for made in range(1, times + 1):
+        local, there, _ = both(documents, name, folder / str(made))
+        mine, theirs = resolve_retriever("multi-scale", local), resolve_retriever("multi-scale", there)
+        wanted, row = [scored(mine, q) for q in asked], []
+        for reach in reaches:
+            with patch.object(cluster_units, "nearest_rows", lambda v, k, among=None, _=0: nearest_rows(v, k, among, reach)):
+                theirs.rank(asked[0])
+                start = time.perf_counter()
+                lost = sum(len(a - scored(theirs, q)) for a, q in zip(wanted, asked))
+                row += [f"{100 * lost / sum(map(len, wanted)):.2f}", f"{1_000 * (time.perf_counter() - start) / len(asked):.0f}"]
+        print(f"| {made} | " + " | ".join(row) + " |", flush=True)
+        there.store.client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def scored(retriever, question: str) -> set[str]:
+    """The units that get a score."""
+    ranking = retriever.rank(question)
+    return {ranking.reader.address(int(row)) for row in ranking.scores.rows}
+
+
 def sized(dataset: Dataset, units: int) -> list[Document]:
     """As many documents as make about so many units of 200 characters."""
     out, size = [], 0
@@ -135,13 +168,16 @@ def sized(dataset: Dataset, units: int) -> list[Document]:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["recall", "large"])
+    parser.add_argument("what", choices=["recall", "large", "graph"])
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared/data")))
     parser.add_argument("--sets", nargs="+", default=["squad2", "tydiqa_ko"])
     parser.add_argument("--units", type=int, nargs="+", default=[20_000])
     parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--keep", action="store_true", help="leave the indexes on the server")
+    parser.add_argument("--reach", type=int, nargs="+", default=[100, 256, 512], help="candidates that the graph keeps")
     args = parser.parse_args()
+    if args.what == "graph":
+        return graph(args.reach)
     jobs = [(name, name, None) for name in args.sets] if args.what == "recall" else [(f"squad2-{n}", "squad2", n) for n in args.units]
     for name, data, units in jobs:
         dataset = load_dataset(args.data / data).limit(args.questions)

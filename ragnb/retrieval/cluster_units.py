@@ -23,7 +23,7 @@ from ..documents.span import IndexMismatchError, Span, try_address
 from ..documents.text import word_tokens_batch
 from ..storage.facts import server_where
 from ..storage.filters import Filter
-from ..storage.opensearch import server_errors, ServerError, written_token
+from ..storage.opensearch import inner_product, nearest_rows, server_errors, ServerError, written_token
 from .bm25 import Bm25Parameters, Bm25Scorer, CorpusTotals
 from ragnb.retrieval.multiscale_index import (
     grown_candidates, MultiScaleSource, question_vector, UnitEvidence, UnitScores
@@ -343,8 +343,7 @@ class UnitRequests:
     def by_vector(self) -> list[dict[str, Any]]:
         "The best units by vector."
         k, only = self.query.candidates, self._only()
-        among = {"filter": {"bool": {"filter": only}}} if only else {}
-        return self._search(k, {"knn": {"vector": {"vector": self.vector, "k": k, **among}}})
+        return self._search(k, nearest_rows(self.vector, k, {"bool": {"filter": only}} if only else None))
 
     def counts(
         self,
@@ -379,7 +378,7 @@ class UnitRequests:
         if self.vector is None:
             must = {"filter": [_ranges(runs)]}
         else:
-            must = {"must": [{"knn": {"vector": {"vector": self.vector, "k": n, "filter": _ranges(runs)}}}]}
+            must = {"must": [nearest_rows(self.vector, n, _ranges(runs), n)]}
         return self._search(n, {"bool": must | {"should": self._marked()}})
 
     def _marked(self) -> list[dict[str, Any]]:
@@ -395,11 +394,6 @@ def _hidden(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     return out + ([{"bool": {"must_not": [{"terms": {"doc": told["hidden"]}}]}}] if told.get("hidden") else [])
 
 # %% ../../nbs/40_retrieval/cluster_units.ipynb #69e45991
-def _product(score: float) -> float:
-    "The inner product behind a score of the engine."
-    return score - 1 if score >= 1 else 1 - 1 / score
-
-
 def read_units(
     answers: Iterable[Mapping[str, Any]],   # Of searches for units
     n_scales: int,
@@ -409,7 +403,7 @@ def read_units(
     "The units in answers, as they came."
     hits = [hit for answer in answers for hit in answer.get("hits", {}).get("hits", ())]
     fields = unpack_units((hit["fields"]["data"][0] for hit in hits), n_scales)
-    dots = [_product(hit["_score"]) for hit in hits] if compared else np.zeros(len(hits))
+    dots = [inner_product(hit["_score"]) for hit in hits] if compared else np.zeros(len(hits))
     among = ["among" in hit.get("matched_queries", ()) for hit in hits] if filtered else np.ones(len(hits), bool)
     return Fetched(fields, np.array(dots, np.float32), np.array(among, bool))
 

@@ -26,7 +26,7 @@ __all__ = ['GROW', 'WHOLE', 'SHIFT', 'REPEATS', 'RECORD', 'reach', 'token_codes'
 from ..documents.span import Address, IndexMismatchError
 from ..storage.facts import facts_of
 from ..storage.filters import seen_metadata
-from ..storage.opensearch import row_id, Rows, send_bulk, server_errors, written_token
+from ..storage.opensearch import row_id, Rows, send_bulk, server_errors, vector_field, written_token
 from ..storage.store import ChunkReader
 from .bm25 import Bm25
 from .multiscale_index import MultiScaleIndex
@@ -293,9 +293,7 @@ def units_body(
     fields |= {"facts": {"type": "keyword"}, "data": {"type": "binary", "doc_values": True},
                "tokens": {"type": "text", "analyzer": "whitespace", "similarity": "words"}}
     if dims:
-        method = {"name": "hnsw", "engine": "lucene", "space_type": "innerproduct",
-                  "parameters": {"ef_construction": 128, "m": 16}}
-        fields["vector"] = {"type": "knn_vector", "dimension": dims, "method": method}
+        fields["vector"] = vector_field(dims)
     settings = {"number_of_shards": 1, "index.knn": bool(dims), "index.max_terms_count": 10_000_000,
                 "similarity": {"words": {"type": "BM25", "k1": 0.9, "b": 0.4}}}
     return {"settings": settings,

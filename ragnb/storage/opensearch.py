@@ -22,7 +22,8 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 # %% auto #0
 __all__ = ['Action', 'Tokenizer', 'ClusterPlace', 'cluster_place', 'ServerError', 'server_errors', 'open_client', 'send_bulk',
-           'written_token', 'row_id', 'answered', 'Rows', 'OpenSearchStore']
+           'written_token', 'row_id', 'vector_field', 'nearest_rows', 'inner_product', 'answered', 'Rows',
+           'OpenSearchStore']
 
 # %% ../../nbs/30_storage/opensearch.ipynb #f11349cc
 from ragnb.documents.span import (
@@ -264,15 +265,30 @@ def _body(chunks: bool, shards: int, replicas: int | None) -> dict[str, Any]:
     return {"settings": settings, "mappings": {"dynamic": False, "_meta": {"ragnb": 1}, "properties": fields}}
 
 
-def _vector_field(dims: int) -> dict[str, Any]:
-    "The mapping of vectors."
+def vector_field(
+    dims: int,
+) -> dict[str, Any]:
+    "The mapping of vectors: a graph, compared by inner product."
     method = {"name": "hnsw", "engine": "lucene", "space_type": "innerproduct",
               "parameters": {"ef_construction": 128, "m": 16}}
     return {"type": "knn_vector", "dimension": dims, "method": method}
 
 
-def _cosine(score: float) -> float:
-    "The inner product behind a score of the engine."
+def nearest_rows(
+    vector: Sequence[float],    # Length 1
+    k: int,                     # Rows wanted
+    among: Any = None,          # Query that they fit
+    reach: int = 512,           # Rows that the graph keeps while it looks, k where that is more
+) -> dict[str, Any]:            # Query
+    "Find the rows nearest to a vector."
+    only = {} if among is None else {"filter": among}
+    return {"knn": {"vector": {"vector": vector, "k": k, "method_parameters": {"ef_search": max(reach, k)}, **only}}}
+
+
+def inner_product(
+    score: float,   # Of the engine, above 0
+) -> float:
+    "The inner product behind a score."
     return score - 1 if score >= 1 else 1 - 1 / score
 
 # %% ../../nbs/30_storage/opensearch.ipynb #27d05d54
@@ -459,7 +475,7 @@ class _ClusterStore(ChunkStore):
         self._chunks.make()
         vector = next((n.embedding for n in nodes if parse_address(n.node_id).level in SEARCHED), None)
         if vector is not None and self._dims() is None:
-            field = {"properties": {"vector": _vector_field(len(vector))}}
+            field = {"properties": {"vector": vector_field(len(vector))}}
             with server_errors(self.where):
                 self.client.indices.put_mapping(index=self._chunks.name, body=field)
             self._known_dims = len(vector)
@@ -606,8 +622,8 @@ class OpenSearchStore(_ClusterStore):
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
         if self._dims() is None:
             return []
-        vector, among = _shortest(embedding), {} if where is None else {"filter": server_where(where)}
-        return self._best(lambda n: {"knn": {"vector": {"vector": vector, "k": n, **among}}}, top_k, _cosine)
+        vector, among = _shortest(embedding), None if where is None else server_where(where)
+        return self._best(lambda n: nearest_rows(vector, n, among), top_k, inner_product)
 
     def _matching(self, where: Filter | None) -> Iterator[str]:
         query = {"bool": {"filter": [_SEARCHED_ROWS, *([] if where is None else [server_where(where)])]}}

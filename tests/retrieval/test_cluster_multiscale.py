@@ -88,12 +88,29 @@ def requests_of(index: Index, monkeypatch) -> list[str]:
     return seen
 
 
+def scored(retriever, question: str) -> dict[str, float]:
+    """What each unit scored by itself."""
+    ranking = retriever.rank(question)
+    return {ranking.reader.address(int(row)): float(total) for row, total in zip(ranking.scores.rows, ranking.scores.total)}
+
+
 def test_every_gold_question_finds_what_the_folder_finds(sample_pair):
     local, there = sample_pair
     mine, theirs = resolve_retriever("multi-scale", local), resolve_retriever("multi-scale", there)
     assert isinstance(theirs, ClusterMultiScaleRetriever) and len(questions()) > 30
     for question in questions():
         same(ranked(theirs, question), ranked(mine, question))
+
+
+def test_the_graph_loses_few_of_the_units_that_are_scored(sample_pair):
+    local, there = sample_pair
+    mine, theirs = resolve_retriever("multi-scale", local), resolve_retriever("multi-scale", there)
+    wanted = [scored(mine, q) for q in questions()]
+    found = [scored(theirs, q) for q in questions()]
+    lost = sum(len(a.keys() - b.keys()) for a, b in zip(wanted, found))
+    assert lost <= 0.005 * sum(map(len, wanted))
+    for a, b in zip(wanted, found):
+        assert all(b[unit] == pytest.approx(a[unit], abs=5e-3) for unit in a.keys() & b.keys())
 
 
 @pytest.mark.parametrize("where", ["doc_id!=leave_policy.md", {"level": "u"}, "index<3", {"title": "nothing has this title"}])
