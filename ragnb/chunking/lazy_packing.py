@@ -124,9 +124,23 @@ class _LazyText:
         return next(cut_long(self.text, Span(at, self.trimmed(stop)), self.size, self.ruler)).end
 
     def last_sentence(self, start: int, end: int, limit: int, room: int) -> int | None:
-        "Where the last sentence of a paragraph that ends up to `limit` does so; None when that is half of `room` away."
+        "Where the last sentence of a paragraph that ends up to `limit` does so; None where only all of them can tell."
         low = max(start, limit - min(400, room // 2))
-        return self._by_rule(low, end, limit) if self.method == "rule" else self._by_kiwi(start, end, low, limit)
+        if self.method != "rule":
+            return self._by_kiwi(start, end, low, limit)
+        cut = self._by_rule(low, end, limit)
+        return self._further_back(start, end, limit) if cut is None else cut
+
+    def _further_back(self, start: int, end: int, limit: int) -> int | None:
+        "The same, up to a chunk away: right unless the sentence that goes beyond `limit` is so long that it is cut."
+        low = max(start, limit - self.size)
+        cut = self._by_rule(low, end, limit)
+        if cut is None and low > start:
+            return None
+        since = start if cut is None else cut
+        later = SENTENCE_END.finditer(self.text, since, min(end, since + self.size + 1))
+        stop = next((m.end() for m in later if m.end() > limit and ends_sentence(self.text, m)), self.trimmed(end))
+        return since if self.ruler.fits(since, stop, self.size) else None
 
     def _by_rule(self, low: int, end: int, limit: int) -> int | None:
         found = [m for m in SENTENCE_END.finditer(self.text, low, min(end, limit + 1)) if m.end() <= limit]

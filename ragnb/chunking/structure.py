@@ -60,7 +60,7 @@ def _parents(chunks: Sequence[PrefixedChunk], size: int, ruler: TextRuler) -> li
 # %% ../../nbs/20_chunking/structure.ipynb #508c4c3c
 def _joined(parts: Sequence[str]) -> str:
     "What is there, with blank lines between."
-    return "\n\n".join(p for p in parts if p)
+    return "\n\n".join(filter(None, parts))
 
 def _header_of(text: str, tables: Sequence[Table], at: int) -> str:
     "Header and delimiter row of the table that an offset lies in, behind its header; '' elsewhere."

@@ -80,7 +80,7 @@ def _parts(text: str, span: Span, longest: int) -> Iterator[Span]:
 BLOCK_EDGE: re.Pattern[str] = re.compile(
     r"\n[^\S\n]*\n\s*"                                          # a blank line
     r"|\n(?=[^\S\n]*(?:[#>|*\-•·◦○●□■▶※①-⑳]|\d{1,3}[.)]|[가-하][.)]|\(\d|제\d+(?:조|장|절|관|편)|[\[【〔<]))"
-    r"|\r\n(?=\r\n)|\f+"
+    r"|\r\n(?=\r\n)|\f\f*"                                      # each begins with a character: found fast
 )
 
 
@@ -102,6 +102,7 @@ _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof sr jr st vs etc e.g i.e al fig figs eq eqs no nos vol pp p ch sec art cf inc ltd co corp dept "
     "est approx jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k ph.d a.m p.m".split()
 )
+_BEFORE_WORD = re.compile(r"[\s(\[\"'“‘]")
 _ITEM = re.compile(r"\(?\d{1,4}|[가나다라마바사아자차카타파하]")  # '(2018', '3', '가' before a period
 
 def _is_number(word: str, before: str, rest: str) -> bool:
@@ -114,7 +115,7 @@ def _is_number(word: str, before: str, rest: str) -> bool:
 # %% ../../nbs/00_documents/text.ipynb #d6faa933
 _FULL_WIDTH = r"""(?<=[。！？])(?![.!?…。！？"'”’»)\]〉》」』]|\Z)"""    # ends a sentence, whatever follows
 SENTENCE_END: re.Pattern[str] = re.compile(
-    rf"""(?<![.!?…。！？])[.!?…。！？]+(?:["'”’»)\]〉》」』]*(?=\s)|{_FULL_WIDTH})""")
+    rf"""[.!?…。！？](?<![.!?…。！？].)[.!?…。！？]*(?:["'”’»)\]〉》」』]*(?=\s)|{_FULL_WIDTH})""")
 
 
 def ends_sentence(
@@ -123,17 +124,18 @@ def ends_sentence(
 ) -> bool:
     "Decide whether a terminator really ends a sentence."
     rest = text[match.end():match.end() + 60].lstrip()
-    if not rest:
+    if not rest or match[0][-1] in "。！？":
         return True
-    if match[0][-1] in "。！？":
-        return True
-    if match[0][0] != ".":
-        return not rest[0].islower()
-    before = text[max(0, match.start() - 20):match.start()]
-    word = re.split(r"[\s(\[\"'“‘]", before)[-1]
-    if word.lower() in _ABBREVIATIONS or re.fullmatch(r"[A-Z]", word):
+    if rest[0].islower():
         return False
-    return not _is_number(word, before, rest) and not rest[0].islower()
+    start = match.start()
+    if match[0][0] != "." or text[max(0, start - 7):start].isalpha() and start >= 7:
+        return True     # no abbreviation has seven letters
+    before = text[max(0, start - 20):start]
+    word = _BEFORE_WORD.split(before)[-1]
+    if word.lower() in _ABBREVIATIONS or len(word) == 1 and "A" <= word <= "Z":
+        return False
+    return not _is_number(word, before, rest)
 
 # %% ../../nbs/00_documents/text.ipynb #9aece1b6
 @lru_cache(maxsize=1)
