@@ -36,7 +36,7 @@ test-heavy: $(VENV)/.dev  ## the tests that run the tutorials, kill processes, b
 test-cluster: $(VENV)/.dev  ## the tests against a real OpenSearch: one node, started and stopped (needs Maven)
 	@export RAGNB_OPENSEARCH="$$($(BIN)/python tools/opensearch.py start)"; \
 	test -n "$$RAGNB_OPENSEARCH" || exit 1; \
-	$(BIN)/python -m pytest -q -m cluster; code=$$?; \
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m cluster; code=$$?; \
 	$(BIN)/python tools/opensearch.py stop; exit $$code
 
 test-browser: $(VENV)/.dev  ## the tests that look at pages in a real Chromium (apt install chromium, or RAGNB_CHROMIUM=PATH)

@@ -48,13 +48,14 @@ def write_corpus(folder: Path, size: int) -> int:
     return characters
 
 
-def apart(work: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Do some work in a child: CPU seconds, peak of its memory in MB, and its result."""
+def apart(work: Callable[[Any], Any], prepare: Callable[[], Any] = lambda: None) -> tuple[float, float, Any]:
+    """Do some work in a child: CPU seconds without what was prepared, peak of its memory in MB, and its result."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
+        ready = prepare()
         start = sum(os.times()[:2])
-        result = work()
+        result = work(ready)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         with os.fdopen(write, "w") as out:
             json.dump([sum(os.times()[:2]) - start, peak, result], out)
@@ -76,42 +77,52 @@ def unit_nodes(source: Path) -> Iterator[tuple[list[Any], Any]]:
         yield parser.parse(document)
 
 
-def parts(source: Path, work: Path) -> dict[str, Callable[[], Any]]:
-    """The parts of an index run, each on its own."""
+def blocks(source: Path) -> list[str]:
+    """What the analyser reads: the paragraphs of every document, those that are there again only once."""
     from ragnb.documents.files import read_documents
+    from ragnb.documents.text import block_spans
+    return list(dict.fromkeys(b.of(d.text) for d in read_documents(source, []) for b in block_spans(d.text)))
 
-    def split() -> int:
-        return sum(len(nodes) for nodes, _ in unit_nodes(source))
 
-    def words() -> int:
-        from ragnb.documents.text import word_tokens_batch
-        pieces = (d.text[i:i + 100] for d in read_documents(source, []) for i in range(0, len(d.text), 100))
-        return sum(map(len, word_tokens_batch(pieces)))
+def parts(source: Path, work: Path) -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
+    """The parts of an index run, each on its own and as its library is called best: what is prepared, what is measured."""
 
-    def embed() -> int:
-        from ragnb.indexing.update import fit_pieces
-        from ragnb.models.embedding import NgramEmbedding
-        documents, model = list(read_documents(source, [])), NgramEmbedding()
-        model.fit(fit_pieces(documents))
-        pieces = [d.text[i:i + 100] for d in documents for i in range(0, len(d.text), 100)]
-        return sum(len(model.embed(pieces[at:at + 500])) for at in range(0, len(pieces), 500))
+    def units() -> list[Any]:
+        return [node for nodes, _ in unit_nodes(source) for node in nodes]
 
-    def chroma() -> int:
+    def kiwi(texts: list[str]) -> int:
+        from kiwipiepy import Kiwi
+        found = Kiwi(load_multi_dict=False).split_into_sents(texts, return_tokens=True)
+        return sum(len(sentence.tokens) for sentences in found for sentence in sentences)
+
+    def embed(nodes: list[Any]) -> Any:
         import numpy as np
 
-        from ragnb.storage.chroma import ChromaStore
-        store, rng, n = ChromaStore(work / "alone"), np.random.default_rng(1), 0
-        from ragnb.chunking.units import UnitNodeParser
-        parser = UnitNodeParser(sentences="rule")
-        for document in read_documents(source, []):
-            nodes, outline = parser.parse(document)
-            for node, vector in zip(nodes, rng.normal(size=(len(nodes), 1024)).astype(np.float32)):
-                node.embedding = vector.tolist()
-            store.put(nodes, [outline])
-            n += len(nodes)
-        return n
+        from ragnb.documents.files import read_documents
+        from ragnb.indexing.update import fit_pieces
+        from ragnb.models.embedding import NgramEmbedding
+        model = NgramEmbedding()
+        model.fit(fit_pieces(list(read_documents(source, []))))
+        return np.concatenate([model.embed([n.text for n in nodes[at:at + 500]]) for at in range(0, len(nodes), 500)])
 
-    return {"read and split (kiwi sentences)": split, "words (kiwi)": words, "embed (n-grams)": embed, "Chroma (with rule units)": chroma}
+    def rows() -> Any:
+        nodes = units()
+        vectors = embed(nodes)
+        return [(n.node_id, n.text, n.ref_doc_id) for n in nodes], vectors
+
+    def chroma(ready: Any) -> int:
+        import chromadb
+        nodes, vectors = ready
+        client = chromadb.PersistentClient(str(work / "alone"), chromadb.Settings(anonymized_telemetry=False))
+        held, most = client.create_collection("units"), client.get_max_batch_size()
+        for at in range(0, len(nodes), most):
+            ids, texts, documents = zip(*nodes[at:at + most])
+            held.add(ids=list(ids), documents=list(texts), metadatas=[{"document_id": d} for d in documents],
+                     embeddings=vectors[at:at + most])
+        return len(nodes)
+
+    return {"kiwi, sentences and words": (lambda: blocks(source), kiwi), "n-grams, fit and embed": (units, lambda nodes: len(embed(nodes))),
+            "Chroma, in full batches": (rows, chroma)}
 
 
 def full(megabytes: float) -> None:
@@ -120,7 +131,7 @@ def full(megabytes: float) -> None:
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
         characters = write_corpus(work / "corpus", int(megabytes * 2**20))
-        seconds, peak, chunks = apart(lambda: update_index(work / "corpus", work / "index", show_progress=False)[1].chunks)
+        seconds, peak, chunks = apart(lambda _: update_index(work / "corpus", work / "index", show_progress=False)[1].chunks)
         sizes: dict[str, int] = {}
         for file in (f for f in (work / "index").rglob("*") if f.is_file()):
             name = file.relative_to(work / "index").parts[0].split("-")[0].split(".")[0]
@@ -130,8 +141,8 @@ def full(megabytes: float) -> None:
               f"{whole / 2**20:.0f} MB on disk, {whole / characters:.1f} bytes a character", flush=True)
         print("  on disk, bytes a character: " + ", ".join(f"{n} {s / characters:.1f}" for n, s in sorted(sizes.items(), key=lambda p: -p[1]) if s > characters / 20))
         total = 0.0
-        for name, part in parts(work / "corpus", work).items():
-            took, most, _ = apart(part)
+        for name, (prepare, part) in parts(work / "corpus", work).items():
+            took, most, _ = apart(part, prepare)
             total += took
             print(f"  {name:<34} {took:>6.0f} CPU s, peak {most:>5.0f} MB", flush=True)
         print(f"  sum of the parts {total:.0f} CPU s: the index takes {seconds / total:.2f} times that")
