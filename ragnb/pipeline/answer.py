@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 # %% auto #0
-__all__ = ['WEAK', 'best_sentence', 'Answer', 'numbered_passages', 'ModelError', 'written', 'awritten', 'AnswerStream']
+__all__ = ['STRONG', 'WEAK', 'best_sentence', 'Answer', 'numbered_passages', 'ModelError', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
 from ..documents.arguments import checked
@@ -69,7 +69,8 @@ def _by_number(source: Source) -> tuple[int, bool]:
     return source.number, not source.passage.hits
 
 # %% ../../nbs/80_pipeline/answer.ipynb #59e5fd1e
-WEAK: float = 0.05   # Share of the best score; a hit below it fills the budget
+STRONG: float = 0.75   # Share of the best score; a hit from here on is shown as a strong match
+WEAK: float = 0.05     # Share of the best score; a hit below it fills the budget
 
 
 @dataclass(frozen=True, repr=False)
