@@ -870,10 +870,22 @@ def _demo_question(args: argparse.Namespace, texts: Mapping[str, str]) -> Any:
     return Question("demo", args.question, (Evidence(doc_id, find_quote(texts[doc_id], quote), quote),))
 
 
-def _gold(found: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    "Of how many questions each way to search finds the evidence whole."
-    return {name: {"questions": len(result.rows), "whole": round(result.values("containment").sum()),
-                   "characters": round(result.mean("characters"), 1)} for name, result in found.items()}
+def _gold(found: Mapping[int, Mapping[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
+    "For each budget: of how many questions each way to search finds the evidence whole."
+    def counts(result: Any) -> dict[str, float]:
+        return {"questions": len(result.rows), "whole": round(result.values("containment").sum()),
+                "characters": round(result.mean("characters"), 1)}
+    return {str(budget): {name: counts(e) for name, e in ways.items()} for budget, ways in found.items()}
+
+
+def _ways(index: Any, documents: Sequence[Any], budget: int) -> dict[str, Any]:
+    "Two ways to search in so many characters: that of the index, and chunks of a fixed size."
+    from ragnb.evaluation.demo import fixed_size
+    from ragnb.pipeline.pipeline import Pipeline
+    own = "multi-scale" if index.has_units else "hybrid, neighbors:1"
+    return {own: Pipeline.from_index(index, budget=budget),
+            "vectors over chunks of 500 characters": fixed_size(documents, index.embed_model, budget=budget)}
+
 
 def _demo(args: argparse.Namespace) -> None:
     "ragnb demo"
@@ -882,7 +894,7 @@ def _demo(args: argparse.Namespace) -> None:
     from ragnb.pipeline.pipeline import Pipeline
     from ragnb.pipeline.trace_data import trace
     from ragnb.evaluation.datasets import load_questions
-    from ragnb.evaluation.demo import demo_lines, fixed_size
+    from ragnb.evaluation.demo import demo_lines
     from ragnb.evaluation.measures import evaluate
     data, out, bars = _sample_data(args.data), Path(args.out), sys.stderr.isatty()
     _stage("1 of 2, index the sample data")
@@ -893,10 +905,9 @@ def _demo(args: argparse.Namespace) -> None:
     documents = list(read_documents(data / "corpus", []))
     texts = {d.id_: d.text for d in documents}
     questions = load_questions(data / "questions", texts)
-    _stage("2 of 2, ask the gold questions in two ways")
-    ways = {"multi-scale" if index.has_units else "hybrid, neighbors:1": pipeline,
-            "vectors over chunks of 500 characters": fixed_size(documents, index.embed_model)}
-    found = {name: evaluate(way.passages, questions, show_progress=bars) for name, way in ways.items()}
+    _stage("2 of 2, ask the gold questions in two ways, at two budgets")
+    found = {budget: {name: evaluate(way.passages, questions, show_progress=bars)
+                      for name, way in _ways(index, documents, budget).items()} for budget in (1_000, 4_000)}
     if args.json:
         facts = {"gold": _gold(found), "index": str(out / "index"), "page": str(page)}
         return _print_json(_answer_facts(answer) | facts)
