@@ -400,8 +400,8 @@ def _short_help() -> str:
     return "\n".join([
         f"ragnb {__version__}: find small, read as much as is needed.", "",
         *(f"  {example}{' ' * (max(widths) - n)}  # {told}" for (example, told), n in zip(rows, widths)), "",
-        "Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.3 leaves out weak ones. Scanned pages"
-        " are", "not read. --where folder=faq asks one folder, doc_type=manual the files that begin with ---, "
+        "Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.3 leaves out weak ones. Scanned "
+        "pages are", "not read. --where folder=faq asks one folder, doc_type=manual the files that begin with ---, "
         "doc_type: manual, ---.",
         f"More: {rest}.", "`ragnb --help` says what each does, `ragnb ask --help` has the options of one."])
 
