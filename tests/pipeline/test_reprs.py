@@ -53,7 +53,7 @@ def test_the_items_of_lists_are_short_too(shown, hr_units):
     from ragnb.evaluation.questions import make_questions
     from ragnb.evaluation.tune import tuning_grid
     answer, long = shown["answer"], HOSTILE * 99
-    made = make_questions(list(read_documents(SAMPLE / "corpus/hr_labor/leave.md")), 4)
+    made = make_questions(list(read_documents(SAMPLE / "corpus/hr_labor/leave.md", [])), 4)
     question = Question(HOSTILE, long, (Evidence("d", Span(0, 3), "abc"),) * 9)
     items = [*answer.passages, Passage(HOSTILE, Span(0, len(long)), long), question, *tuning_grid(),
              *shown["evaluation"].rows[:2], answer.expansion, made, *made.questions]
