@@ -19,7 +19,7 @@ __all__ = ['STRONG', 'WEAK', 'best_sentence', 'Answer', 'numbered_passages', 'Mo
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
 from ..documents.arguments import checked
 from ..documents.markup import card, counted, short
-from ..documents.span import check_fields, Passage, RagnbError, Span
+from ..documents.span import check_fields, Passage, RagnbError, Span, try_address
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
@@ -191,8 +191,17 @@ class Answer:
     def __repr__(self) -> str:
         return f"Answer({short(self.question)!r}, {', '.join(self._facts)})\n  {short(self.text, 160)}"
 
+    def _at_best(self, p: Passage) -> Passage:
+        "A passage whose focus is the hit with the best score, so that it stays when the passage is shortened."
+        scored = [(s, i) for i, s in zip(p.hits, p.scores) if s is not None]
+        address, outline = try_address(max(scored)[1]) if scored else None, self.expansion.outlines.get(p.doc_id)
+        if address is None or outline is None or address.index >= len(outline.levels.get(address.level, ())):
+            return p
+        span = outline.span_of(address)
+        return replace(p, focus=span) if p.span.contains(span) else p
+
     def _repr_html_(self) -> str:
-        rows = [(n, place_label(p), short(cut_passage(p, 200).text, 200)) for n, p in enumerate(self.passages[:5], 1)]
+        rows = [(n, place_label(p), short(cut_passage(self._at_best(p), 200).text, 200)) for n, p in enumerate(self.passages[:5], 1)]
         more = [f"the best {len(rows)} below"] if len(self.passages) > len(rows) else []
         return card(self.question, [*self._facts, *more], rows, text=self.text if self.generated else "")
 
