@@ -201,7 +201,8 @@ class Answer:
         return replace(p, focus=span) if p.span.contains(span) else p
 
     def _repr_html_(self) -> str:
-        rows = [(n, place_label(p), short(cut_passage(self._at_best(p), 200).text, 200)) for n, p in enumerate(self.passages[:5], 1)]
+        shown = [(p, cut_passage(self._at_best(p), 200).text) for p in self.passages[:5]]
+        rows = [(n, place_label(p), short(text, 200)) for n, (p, text) in enumerate(shown, 1)]
         more = [f"the best {len(rows)} below"] if len(self.passages) > len(rows) else []
         return card(self.question, [*self._facts, *more], rows, text=self.text if self.generated else "")
 
