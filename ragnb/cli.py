@@ -111,7 +111,10 @@ def _add_retrieval(parser: argparse.ArgumentParser) -> None:
     add("--retrieve", default="auto",
         help=f"{_RETRIEVERS} (default: multi-scale where the index has units, else hybrid)")
     add("--where", action="append", metavar="COND", help="only chunks whose metadata fulfil this: doc_type=manual, "
-        "'year>=2020', 'doc_type in manual,rule'; may be repeated, then all must hold")
+        ""
+        "'year>=2020', 'doc_type in manual,rule', folder=faq; may be repeated, then all must hold. A file says its "
+        "doc_type in its first three lines, ---, doc_type: manual and ---, a .jsonl line in a field; ragnb ls "
+        "lists the keys")
     add("--as-of", metavar="DATE", help="a statute means its edition in force on this date, 2024-01-01 or today "
         "(default: the newest that is not repealed); other editions are marked")
     add("--cut", type=float, metavar="X", help="over units: leave out what scores less than this share of the best, "
@@ -139,7 +142,8 @@ def _add_context(parser: argparse.ArgumentParser) -> None:
     add("--compress", metavar="N", help="keep only the sentences that matter, N characters in all; "
         "llm:N lets the model choose them")
     add("--no-reorder", action="store_true", help="keep the context best first")
-    add("--llm", help="ollama:MODEL or openai-like:MODEL writes the answer")
+    add("--llm", help="ollama:MODEL or openai-like:MODEL writes the answer (default: none; the passages that were "
+        "found are shown, with their sources)")
 
 def _add_question(parser: argparse.ArgumentParser) -> None:
     "A question, and the pipeline that answers it."
@@ -161,7 +165,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     _add_llm(parser)
     add = parser.add_argument
     add("path", help="folder or file (.md, .txt, .jsonl, .pdf, .csv; with ragnb[files] .html, .docx, .pptx, .xlsx, "
-        ".hwp, .hwpx)")
+        ".hwp, .hwpx); scanned pages, pictures and encrypted files are named and skipped")
     add("--embed", help="ngram, ollama:MODEL, openai-like:MODEL or onnx:FOLDER "
         "(default: that of the index, ngram for a new one)")
     add("--split", help="units (for multi-scale retrieval), parent-child, parent-child:800/100,200/30, sentence, "
@@ -219,6 +223,8 @@ def _add_tune(parser: argparse.ArgumentParser) -> None:
     add("folder", help="a folder or file of documents, or a data set")
     add("questions", nargs="?", help="questions.jsonl, or a folder of them (default: made from the documents); a line: "
         + QUESTION_LINE)
+    add("--index", metavar="DIR", help="where the commands that are printed make the index (default: .ragnb-tuned); an "
+        "index that is there is not used, as most of what is tried splits documents in another way: see --cache")
     add("--n", type=int, default=30, metavar="N", help="questions made, when there are none (default: 30)")
     add("--seed", type=int, default=0, metavar="N", help="another one makes other questions (default: 0)")
     add("--strategy", action="append", default=[], metavar="SPEC", help="tried instead of the grid, as for eval; may "
@@ -394,6 +400,9 @@ def _short_help() -> str:
     return "\n".join([
         f"ragnb {__version__}: find small, read as much as is needed.", "",
         *(f"  {example}{' ' * (max(widths) - n)}  # {told}" for (example, told), n in zip(rows, widths)), "",
+        "Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.3 leaves out weak ones. Scanned "
+        "pages are", "not read. --where folder=faq asks one folder, doc_type=manual the files that begin with ---, "
+        "doc_type: manual, ---.",
         f"More: {rest}.", "`ragnb --help` says what each does, `ragnb ask --help` has the options of one."])
 
 # %% ../nbs/99_cli/cli.ipynb #e8f29378
@@ -839,6 +848,9 @@ def _ls(args: argparse.Namespace) -> None:
         print(f"{visible(row['id']):<{width}}  {row['chunks']:>7,}  {row['characters']:>10,}  {kind:<8}  {title}")
     keys = sorted({key for row in rows for key in row["metadata"]} | {"doc_id", "folder"})
     print(f"\n--where takes: {visible(', '.join(keys))}")
+    if "doc_type" not in keys:
+        print("(no document says its doc_type: a .md or .txt file says it in its first three lines, ---, doc_type: "
+              "manual and ---, a .jsonl line in a field)")
 
 def _remove(args: argparse.Namespace) -> None:
     "ragnb remove"
@@ -870,10 +882,22 @@ def _demo_question(args: argparse.Namespace, texts: Mapping[str, str]) -> Any:
     return Question("demo", args.question, (Evidence(doc_id, find_quote(texts[doc_id], quote), quote),))
 
 
-def _gold(found: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    "Of how many questions each way to search finds the evidence whole."
-    return {name: {"questions": len(result.rows), "whole": round(result.values("containment").sum()),
-                   "characters": round(result.mean("characters"), 1)} for name, result in found.items()}
+def _gold(found: Mapping[int, Mapping[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
+    "For each budget: of how many questions each way to search finds the evidence whole."
+    def counts(result: Any) -> dict[str, float]:
+        return {"questions": len(result.rows), "whole": round(result.values("containment").sum()),
+                "characters": round(result.mean("characters"), 1)}
+    return {str(budget): {name: counts(e) for name, e in ways.items()} for budget, ways in found.items()}
+
+
+def _ways(index: Any, documents: Sequence[Any], budget: int) -> dict[str, Any]:
+    "Two ways to search in so many characters: that of the index, and chunks of a fixed size."
+    from ragnb.evaluation.demo import fixed_size
+    from ragnb.pipeline.pipeline import Pipeline
+    own = "multi-scale" if index.has_units else "hybrid, neighbors:1"
+    return {own: Pipeline.from_index(index, budget=budget),
+            "vectors over chunks of 500 characters": fixed_size(documents, index.embed_model, budget=budget)}
+
 
 def _demo(args: argparse.Namespace) -> None:
     "ragnb demo"
@@ -882,7 +906,7 @@ def _demo(args: argparse.Namespace) -> None:
     from ragnb.pipeline.pipeline import Pipeline
     from ragnb.pipeline.trace_data import trace
     from ragnb.evaluation.datasets import load_questions
-    from ragnb.evaluation.demo import demo_lines, fixed_size
+    from ragnb.evaluation.demo import demo_lines
     from ragnb.evaluation.measures import evaluate
     data, out, bars = _sample_data(args.data), Path(args.out), sys.stderr.isatty()
     _stage("1 of 2, index the sample data")
@@ -893,10 +917,9 @@ def _demo(args: argparse.Namespace) -> None:
     documents = list(read_documents(data / "corpus", []))
     texts = {d.id_: d.text for d in documents}
     questions = load_questions(data / "questions", texts)
-    _stage("2 of 2, ask the gold questions in two ways")
-    ways = {"multi-scale" if index.has_units else "hybrid, neighbors:1": pipeline,
-            "vectors over chunks of 500 characters": fixed_size(documents, index.embed_model)}
-    found = {name: evaluate(way.passages, questions, show_progress=bars) for name, way in ways.items()}
+    _stage("2 of 2, ask the gold questions in two ways, at two budgets")
+    found = {budget: {name: evaluate(way.passages, questions, show_progress=bars)
+                      for name, way in _ways(index, documents, budget).items()} for budget in (1_000, 4_000)}
     if args.json:
         facts = {"gold": _gold(found), "index": str(out / "index"), "page": str(page)}
         return _print_json(_answer_facts(answer) | facts)
@@ -989,8 +1012,9 @@ def _write_report(args: argparse.Namespace, runs: Sequence[Any], dataset: Any, s
     from ragnb.evaluation.strategy import IndexCache
     cache = IndexCache(args.cache, _embed_url(args), embed_options=_embed_options(args)) if llm is None else None
     known = source if Path(source).exists() else ""
+    own = {"index_folder": args.index} if getattr(args, "index", None) else {}
     return write_report(runs, dataset, Path(args.out) / "report.html", cache=cache, embed=args.embed, source=known,
-                        notes=dataset.notes if notes is None else notes)
+                        notes=dataset.notes if notes is None else notes, **own)
 
 def _eval(args: argparse.Namespace) -> None:
     "ragnb eval"
@@ -1037,10 +1061,14 @@ def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
 
 def _tune(args: argparse.Namespace) -> None:
     "ragnb tune"
+    from dataclasses import replace
     from ragnb.evaluation.comparison import write_results
     from ragnb.evaluation.datasets import write_questions
     from ragnb.evaluation.tune import tune
     out, problems = Path(args.out), []
+    if args.index and (Path(args.index) / "manifest.json").exists():
+        print(f"note: the index in {args.index!r} is neither used nor changed: each way to split documents that is "
+              f"tried has an index of its own, in {args.cache!r}", file=sys.stderr)
     try:
         tuned = tune(args.folder, args.questions, n=args.n, strategies=args.strategy, seed=args.seed,
                      workers=args.workers, show_progress=not args.quiet and sys.stderr.isatty(), problems=problems,
@@ -1048,6 +1076,7 @@ def _tune(args: argparse.Namespace) -> None:
                      base_url=_embed_url(args), embed_options=_embed_options(args))
     finally:
         _print_problems(problems, 20)
+    tuned = replace(tuned, index_folder=args.index) if args.index else tuned
     write_results(tuned.runs, tuned.dataset, out)
     if tuned.made:
         write_questions(out / "made.jsonl", tuned.dataset.questions)
@@ -1141,6 +1170,16 @@ def _show_anything() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    "The arguments; what no command takes is told with the help of the command that was given."
+    parser = make_parser()
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:
+        called = f"ragnb {args.command}" if args.command else "ragnb"
+        parser.exit(2, f"{called}: unrecognized arguments: {' '.join(unknown)} (see {called} --help)\n")
+    return args
+
+
 def main(
     argv: Sequence[str] | None = None,  # The process's own when None
 ) -> int:                               # 0; 2 for a mistake in what was given, 3 for a service that did not answer
@@ -1148,7 +1187,7 @@ def main(
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _show_anything()
     atexit.register(gc.freeze)   # or the collector would look at every object once more when the process ends: seconds
-    args = make_parser().parse_args(argv)
+    args = _parsed(argv)
     try:
         _refuse_empty(args)
         if args.command is None:

@@ -466,7 +466,7 @@ class Why:
         return f"{sentence} ({rank})" if rank else sentence
 
 # %% ../../nbs/00_documents/span.ipynb #5cb41f4d
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Passage:
     """A continuous run of one document, with the evidence for why it is there.
 
@@ -532,6 +532,12 @@ class Passage:
     def id(self) -> str:
         "Stable id of the passage: document and offsets."
         return f"{self.doc_id}@{self.span.start}-{self.span.end}"
+
+    def __repr__(self) -> str:
+        from ragnb.documents.markup import counted, short
+        score = "" if self.score is None else f", score {self.score:.3g}"
+        size = f"{counted(len(self.hits), 'hit')}, {counted(len(self.span), 'character')}"
+        return f"Passage({short(self.id)!r}, rank {self.rank}{score}, {size}: {short(self.text)!r})"
 
     def _repr_html_(self) -> str:
         from ragnb.documents.markup import card

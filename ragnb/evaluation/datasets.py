@@ -40,7 +40,7 @@ class Evidence:
     text: str    # The document's text at `span`
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #a6574ddb
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Question:
     "A question and what answers it."
     query_id: str                    # Unique in its set
@@ -49,6 +49,14 @@ class Question:
     mode: str = "any"                # "any" piece of evidence answers it, or "all" are needed
     answer: str = ""                 # A short answer; '' when none is known
     kind: str = ""                   # fact, neighbor, two-places, table, ...
+
+    def __repr__(self) -> str:
+        from ragnb.documents.markup import short
+        held = ", ".join(dict.fromkeys(e.doc_id for e in self.evidence)) or "no evidence"
+        kind = f", {self.kind}" if self.kind else ""
+        where = f"{self.mode} of {len(self.evidence)} in {short(held)}"
+        return f"Question({self.query_id!r}{kind}: {short(self.query)!r}, {where})"
+
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #66e5f76b
 def find_quote(

@@ -100,7 +100,7 @@ class Chosen:
     score: float | None = None
 
 # %% ../../nbs/90_evaluation/measures.ipynb #e9fcf98e
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Row:
     "One question: its scores at every budget, and the spans chosen at the largest."
     query_id: str
@@ -110,6 +110,12 @@ class Row:
     chosen: tuple[Chosen, ...] = ()            # In reading order
     milliseconds: float = field(default=0.0, compare=False)  # To rank; not part of the result
     measures: Mapping[str, float] = field(default_factory=dict)  # nDCG@10 and the like, where documents were ranked
+
+    def __repr__(self) -> str:
+        from ragnb.documents.markup import short
+        found = {"evidence recall" if b == 0 else f"at {b:,}": s.evidence_recall for b, s in self.scores.items()}
+        told = ", ".join(f"{name} {value:.2f}" for name, value in (found | dict(self.measures)).items())
+        return f"Row({self.query_id!r}: {short(self.query)!r}, {told})"
 
     def to_json(self) -> dict[str, Any]:
         "A row as plain JSON values."

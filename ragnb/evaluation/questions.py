@@ -313,13 +313,24 @@ class Rejection:
     quote: str = ""     # Its first 500 characters
 
 # %% ../../nbs/90_evaluation/questions.ipynb #ab49d539
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MadeQuestions:
     "A made question set, and how it came about."
     questions: list[Question]                                 # Every one with evidence
     counts: dict[str, dict[str, int]]                         # Kind -> candidates, and what became of them
     rejected: list[Rejection] = field(default_factory=list)   # Of a model
     report: CallReport | None = None                          # Of a model
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{c['made']} {kind}" for kind, c in self.counts.items() if c.get("made"))
+        return f"MadeQuestions({len(self.questions)} questions: {kinds or 'none'})"
+
+    def _repr_html_(self) -> str:
+        from ragnb.documents.markup import card
+        asked = "\n".join(q.query for q in self.questions[:20])
+        left = len(self.questions) - 20
+        return card(repr(self), [f"{left:,} more"] if left > 0 else [], text=asked)
+
 
 # %% ../../nbs/90_evaluation/questions.ipynb #f5cd415f
 def _choose(

@@ -24,7 +24,7 @@ from .comparison import PairedTest, Run
 from .datasets import Dataset, Question
 from .measures import Evaluation, mean_interval, Row
 from .strategy import build_system, IndexCache, System
-from .tune import as_command, as_python, choose, TunedChoice, enough_budget
+from .tune import as_command, as_python, choose, enough_budget, INDEX_FOLDER, TunedChoice
 
 # %% ../../nbs/90_evaluation/report.ipynb #f68ad0fd
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 4", "12 4", "6 2 2 2")
@@ -237,6 +237,7 @@ class Report:
     notes: Sequence[str] = ()             # Shown below the title
     systems: Mapping[str, System] = field(default_factory=dict)   # Strategy -> what is traced
     traces: int = 12                      # Questions with a trace, at most
+    index_folder: str = INDEX_FOLDER      # Where the commands make the index
 
     @property
     def chosen(self) -> Run:
@@ -249,7 +250,8 @@ class Report:
         budget, enough = (chosen.evaluation.budgets or (0,))[-1], enough_budget(chosen.evaluation)
         facts = (f"{counted(len(d.documents), 'document')}, {counted(sum(map(len, d.texts.values())), 'character')}, "
                  f"{counted(len(d.questions), 'question')}, {counted(len(self.runs), 'strategy')}")
-        ways = [write(chosen.strategy, self.source or "DOCUMENTS", d.questions[0].query, enough, self.embed)
+        ways = [write(chosen.strategy, self.source or "DOCUMENTS", d.questions[0].query, enough, self.embed,
+                      self.index_folder)
                 for write in (as_command, as_python)]
         shown = "".join(tag("pre", esc(way, 4_000)) for way in ways if way)
         hint = f"A budget of {enough:,} characters reads almost as much as {budget:,}." if enough < budget else ""
@@ -375,6 +377,7 @@ def write_report(
     source: str = "",                    # The documents, as commands should name them
     notes: Sequence[str] = (),           # Shown below the title
     traces: int = 12,                    # Questions with a trace, at most
+    index_folder: str = INDEX_FOLDER,    # Where the commands make the index
 ) -> Path:
     "Write the page of an evaluation."
     choice = choose(runs) if choice is None else choice
@@ -383,7 +386,7 @@ def write_report(
         fill = max(runs[0].evaluation.budgets)
         systems = {r.strategy.name: build_system(r.strategy, dataset, cache, embed=embed, llm=llm, fill=fill)
                    for r in runs}
-    report = Report(runs, dataset, choice, source, embed, notes, systems, traces)
+    report = Report(runs, dataset, choice, source, embed, notes, systems, traces, index_folder)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, report.page())

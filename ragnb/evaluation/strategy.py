@@ -28,7 +28,7 @@ from ..context.builders import Ranking
 from .datasets import Dataset
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #a6b37436
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Strategy:
     """Everything that decides which passages a question gets, as text.
 
@@ -86,6 +86,10 @@ class Strategy:
         always = () if self.peer else ("split", "retrieve", "policy")
         said += [f"{k}={getattr(self, k)}" for k in _KEYS if getattr(self, k) != default[k] or k in always]
         return " ".join(map(shlex.quote, said))
+
+    def __repr__(self) -> str:
+        return f"Strategy({self.name!r}: {self.spec})" if self.name != self.spec else f"Strategy({self.spec})"
+
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #abedebe1
 _KEYS = tuple(f.name for f in dataclasses.fields(Strategy) if f.name not in ("name", "peer"))

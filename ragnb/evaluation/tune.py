@@ -260,15 +260,16 @@ def as_command(
     question: str = "…",
     budget: int = 0,              # Characters; 0 leaves it out
     embed: str = "ngram",         # Of the run, for a strategy that names none
+    index_folder: str = INDEX_FOLDER,   # Where the index is made
 ) -> str:                         # Two lines; '' for a peer, which ragnb cannot run by itself
     "Write a strategy as commands."
     if strategy.peer:
         return ""
     model = strategy.embed or embed
-    index = ["ragnb", "index", str(source), "--index", INDEX_FOLDER, "--split", strategy.split]
+    index = ["ragnb", "index", str(source), "--index", index_folder, "--split", strategy.split]
     index += ["--embed", model] if model != "ngram" else []
     names = {"retriever": "--retrieve", "policy": "--policy", "reranker": "--rerank", "budget": "--budget", **_OPTIONS}
-    ask = ["ragnb", "ask", question, "--index", INDEX_FOLDER]
+    ask = ["ragnb", "ask", question, "--index", index_folder]
     for key, value in _settings(strategy, budget).items():
         ask += [names[key], str(value)]
     return f"{shlex.join(index)}\n{shlex.join(ask)}"
@@ -280,6 +281,7 @@ def as_python(
     question: str = "…",
     budget: int = 0,
     embed: str = "ngram",
+    index_folder: str = INDEX_FOLDER,
 ) -> str:              # '' for a peer
     "Write a strategy as a few lines of Python; the parameters are those of `as_command`."
     if strategy.peer:
@@ -289,7 +291,7 @@ def as_python(
     settings = ", ".join(f"{k}={v!r}" for k, v in _settings(strategy, budget).items())
     return "\n".join([
         "from ragnb import Pipeline, update_index", "",
-        f"index, _ = update_index({str(source)!r}, {INDEX_FOLDER!r}, parser={strategy.split!r}{more})",
+        f"index, _ = update_index({str(source)!r}, {index_folder!r}, parser={strategy.split!r}{more})",
         f"pipeline = Pipeline.from_index(index, {settings})",
         f"print(pipeline.ask({question!r}).text)"])
 
@@ -303,6 +305,7 @@ class Tuned:
     source: str = ""                      # The documents, as they were named
     made: MadeQuestions | None = None     # When the questions were made
     embed: str = "ngram"                  # Of strategies that name none
+    index_folder: str = INDEX_FOLDER      # Where the command and the Python make the index
 
     @property
     def winner(self) -> Run:
@@ -311,7 +314,8 @@ class Tuned:
 
     def _shown(self, write: Any) -> str:
         budget = enough_budget(self.winner.evaluation)
-        return write(self.winner.strategy, self.source, self.dataset.questions[0].query, budget, self.embed)
+        return write(self.winner.strategy, self.source, self.dataset.questions[0].query, budget, self.embed,
+                     self.index_folder)
 
     @property
     def command(self) -> str:

@@ -125,13 +125,19 @@ class ExpansionStats:
     events: list[str] = field(default_factory=list)        # A model that did not answer, hits that are not known
 
 # %% ../../nbs/50_expansion/expander.ipynb #3c6222d4
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Expansion:
     "Passages in the order of their best hit, and what was done."
     passages: list[Passage]
     stats: ExpansionStats
     outlines: Mapping[str, Outline] = field(default_factory=dict)  # Of the documents that were looked around in
     dropped: dict[str, str] = field(default_factory=dict)          # Id of what is not there -> why
+
+    def __repr__(self) -> str:
+        from ragnb.documents.markup import counted
+        s = self.stats
+        return (f"Expansion({counted(s.passages, 'passage')}, {counted(s.hits, 'hit')}, "
+                f"{counted(s.neighbors, 'neighbor')}, {counted(s.characters, 'character')})")
 
 # %% ../../nbs/50_expansion/expander.ipynb #e0dfbba4
 def _count(out: Expansion, n_expanded: int, n_through: int) -> None:

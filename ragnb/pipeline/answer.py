@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 # %% auto #0
-__all__ = ['WEAK', 'best_sentence', 'Answer', 'numbered_passages', 'ModelError', 'written', 'awritten', 'AnswerStream']
+__all__ = ['STRONG', 'WEAK', 'best_sentence', 'Answer', 'numbered_passages', 'ModelError', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
 from ..documents.arguments import checked
 from ..documents.markup import card, counted, short
-from ..documents.span import check_fields, Passage, RagnbError, Span
+from ..documents.span import check_fields, Passage, RagnbError, Span, try_address
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
@@ -69,7 +69,8 @@ def _by_number(source: Source) -> tuple[int, bool]:
     return source.number, not source.passage.hits
 
 # %% ../../nbs/80_pipeline/answer.ipynb #59e5fd1e
-WEAK: float = 0.05   # Share of the best score; a hit below it fills the budget
+STRONG: float = 0.75   # Share of the best score; a hit from here on is shown as a strong match
+WEAK: float = 0.05     # Share of the best score; a hit below it fills the budget
 
 
 @dataclass(frozen=True, repr=False)
@@ -190,8 +191,18 @@ class Answer:
     def __repr__(self) -> str:
         return f"Answer({short(self.question)!r}, {', '.join(self._facts)})\n  {short(self.text, 160)}"
 
+    def _at_best(self, p: Passage) -> Passage:
+        "A passage whose focus is the hit with the best score, so that it stays when the passage is shortened."
+        scored = [(s, i) for i, s in zip(p.hits, p.scores) if s is not None]
+        address, outline = try_address(max(scored)[1]) if scored else None, self.expansion.outlines.get(p.doc_id)
+        if address is None or outline is None or address.index >= len(outline.levels.get(address.level, ())):
+            return p
+        span = outline.span_of(address)
+        return replace(p, focus=span) if p.span.contains(span) else p
+
     def _repr_html_(self) -> str:
-        rows = [(n, place_label(p), short(cut_passage(p, 200).text, 200)) for n, p in enumerate(self.passages[:5], 1)]
+        shown = [(p, cut_passage(self._at_best(p), 200).text) for p in self.passages[:5]]
+        rows = [(n, place_label(p), short(text, 200)) for n, (p, text) in enumerate(shown, 1)]
         more = [f"the best {len(rows)} below"] if len(self.passages) > len(rows) else []
         return card(self.question, [*self._facts, *more], rows, text=self.text if self.generated else "")
 

@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 # %% auto #0
-__all__ = ['Rankers', 'display_width', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered', 'Trace', 'trace']
+__all__ = ['Rankers', 'display_width', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered', 'Trace',
+           'best_hit', 'is_strong', 'trace']
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #db9c0cfd
-from ..documents.markup import visible
+from ..documents.markup import counted, visible
 from ragnb.documents.span import (
     InputError, MissingChunkError, n_characters, Outline, Passage, shared, Span, try_address, union, Why
 )
 from ..storage.store import ChunkReader
 from ..expansion.fetch import read_spans
 from ..context.labels import passage_pages
-from .answer import Answer, ModelError, WEAK
+from .answer import Answer, ModelError, STRONG, WEAK
 from .pipeline import is_earlier, Pipeline
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #866e7c4e
@@ -183,6 +184,15 @@ def _ranked(rankers: Rankers, chunk_id: str) -> dict[str, Any]:
         row[name], row[f"{name} score"] = ranks.get(chunk_id, (None, None))
     return row
 
+# %% ../../nbs/80_pipeline/trace_data.ipynb #ff43be4a
+_BEST = 10   # Hits of a lower rank are not shown as strong matches
+
+
+def _is_put_first(why: Why | None) -> bool:
+    "True for a hit whose place was given, not earned by a score: the question names it, or the best is in its part."
+    return why is not None and why.role == "hit" and why.policy in ("by name", "part")
+
+
 # %% ../../nbs/80_pipeline/trace_data.ipynb #ca19da1d
 @dataclass(frozen=True, repr=False)
 class Trace:
@@ -202,13 +212,14 @@ class Trace:
 
     @cached_property
     def ranks(self) -> dict[str, int]:
-        "Rank of every hit, from 1."
+        "Rank of every hit by its score, from 1; none for what was put first by name."
         if "multi-scale" in self.rankers:
             return {i: rank for i, (rank, _) in self.rankers["multi-scale"].items()}
         ids = [i for p in self.passages for i in p.hits]
         if self.answer:
             ids = [h.node_id for h in self.answer.fusion.hits]
-        return {i: rank for rank, i in enumerate(ids, 1)}
+        first = {i for p in self.passages for i in p.hits if _is_put_first(p.why.get(i))}
+        return {i: rank for rank, i in enumerate((i for i in ids if i not in first), 1)}
 
     @property
     def best_score(self) -> float:
@@ -234,8 +245,9 @@ class Trace:
     def _row(self, p: Passage, c: Chunk) -> dict[str, Any]:
         "What is known of a chunk of a passage."
         inside = any(s.overlap(c.span) for s in self.read_of(p.doc_id))
+        score = None if _is_put_first(p.why.get(c.id)) else dict(zip(p.hits, p.scores)).get(c.id)
         return {"passage": p.rank, "chunk": c.id, "role": c.role, **_ranked(self.rankers, c.id),
-                "score": dict(zip(p.hits, p.scores)).get(c.id), "start": c.span.start, "end": c.span.end,
+                "score": score, "start": c.span.start, "end": c.span.end,
                 "characters": c.span.overlap(p.span), "pages": passage_pages(p), "in_context": inside,
                 "policy": c.policy, "why": self._why(p, c), "dropped": "" if inside else self.unread}
 
@@ -314,6 +326,25 @@ class Trace:
     def _repr_html_(self) -> str:
         return self.fragment()
 
+# %% ../../nbs/80_pipeline/trace_data.ipynb #6043a198
+def best_hit(
+    p: Passage,
+) -> tuple[str, float | None]:   # Address and score; '' for a passage without hits, None for a hit without a score
+    "Find the hit of a passage with the best score; what was put first by name counts only when it is alone."
+    scored = [(i, s) for i, s in zip(p.hits, p.scores) if s is not None and not _is_put_first(p.why.get(i))]
+    return max(scored, key=lambda hit: hit[1], default=(p.hits[0] if p.hits else "", None))
+
+
+def is_strong(
+    trace: Trace,
+    p: Passage,
+    chunk: str,   # Address of a hit of the passage
+) -> bool:
+    "True for a hit among the ten best with at least `STRONG` of the best score, and for one that is asked for by name."
+    score, rank = dict(zip(p.hits, p.scores)).get(chunk), trace.ranks.get(chunk, 1)
+    return rank <= _BEST and (score is None or score >= STRONG * trace.best_score)
+
+
 # %% ../../nbs/80_pipeline/trace_data.ipynb #834f7cb5
 def _size(passages: Iterable[Passage]) -> int:
     "Characters of passages."
@@ -332,6 +363,17 @@ def _notes(answer: Answer) -> list[str]:
         notes += map(str, c.events)
     return notes
 
+# %% ../../nbs/80_pipeline/trace_data.ipynb #a47c5761
+def _by_score(ranking: Any, rankers: Rankers) -> dict[str, Any]:
+    "The rankers of a ranking of units, whose own order is that of the scores: what is put first has no rank in it."
+    pieces = ranking.pieces
+    scored = [n for n, piece in enumerate(pieces, 1) if not piece.why]   # Places in the order of reading
+    place = {n: rank for rank, n in enumerate(sorted(scored, key=lambda n: -pieces[n - 1].score), 1)}
+    read = rankers.get("multi-scale", {})
+    own = {i: (place[n], score) for i, (n, score) in read.items() if n in place}
+    return {**rankers, "multi-scale": own} if own else {k: v for k, v in rankers.items() if k != "multi-scale"}
+
+
 # %% ../../nbs/80_pipeline/trace_data.ipynb #ee92c943
 def _of_signals(ranking: Any, hits: Iterable[str]) -> dict[str, Any]:
     "What a ranking of units says of its hits; nothing for a ranking that cannot explain itself."
@@ -344,16 +386,17 @@ def _of_signals(ranking: Any, hits: Iterable[str]) -> dict[str, Any]:
         except MissingChunkError:  # it is there by name, and was not scored
             continue
     cited = frozenset(i for i in ranked if ranking.why(i).role == "cited")
-    return {"rankers": ranking.rankers(ranked), "signals": signals, "cited": cited}
+    return {"rankers": _by_score(ranking, ranking.rankers(ranked)), "signals": signals, "cited": cited}
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #daa8be7f
 def _of_answer(answer: Answer) -> dict[str, Any]:
     "What a trace takes from an answer."
     e, stats, context, ranking = answer.expansion, answer.expansion.stats, answer.context, answer.fusion.ranking
     n_sources = len({source.number for source in context.sources})
-    facts = (f"hits: {stats.hits}, passages: {stats.passages}, neighbors: {stats.neighbors}, "
-             f"characters: {stats.characters:,}, keyed reads: {stats.reads}",
-             f"in the context: {n_sources} of {stats.passages} passages, {context.size:,} {context.tokenizer}")
+    beside = f" with {counted(stats.neighbors, 'neighbor')}" if stats.neighbors else ""
+    facts = (f"found: {counted(stats.hits, 'hit')}{beside} in {counted(stats.passages, 'passage')} of "
+             f"{counted(stats.characters, 'character')}, with {counted(stats.reads, 'read')} of the store",
+             f"in the context: {n_sources} of {stats.passages}, {context.size:,} {context.tokenizer}")
     earlier = [p for p in answer.passages if is_earlier(p)]
     kept = {"question": answer.question, "passages": (*e.passages, *earlier), "read": tuple(answer.passages),
             "outlines": e.outlines, "dropped": dict(e.dropped), "rankers": answer.fusion.members,
@@ -382,7 +425,8 @@ def _of_ranking(ranking: Any, question: str, budget: int, store: ChunkReader | N
     outlines = store.get_outlines(doc_ids).found if store and doc_ids else {}
     hits = [i for p in passages for i in p.hits]
     size = _size(passages)
-    facts = (f"hits: {len(hits)}, passages: {len(passages)}, characters: {size:,} of {budget:,}",)
+    facts = (f"found: {counted(len(hits), 'hit')} in {counted(len(passages), 'passage')}, "
+             f"{size:,} of {counted(budget, 'character')}",)
     kept = {"question": question, "passages": passages, "read": passages, "outlines": outlines, "facts": facts}
     return kept | _of_signals(ranking, hits)
 

@@ -20,7 +20,8 @@ __all__ = ['trace_style', 'Mark', 'TracePage']
 from ..documents.markup import counted, esc, fold, scoped, tag, themed, wide_table
 from ..documents.span import InputError, Outline, Passage, Span, union
 from ..context.labels import passage_pages
-from .trace_data import cell_text, Chunk, rank_label, Trace, uncovered
+from .answer import STRONG
+from .trace_data import best_hit, cell_text, Chunk, is_strong, rank_label, Trace, uncovered
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #b505b48b
 _LIGHT = ("--bg:#fff;--fg:#1a1d21;--soft:#59636e;--line:#d0d7de;--hit:#ffe08a;--hitl:#9a6700;--near:#e6edf5;"
@@ -49,8 +50,8 @@ box-sizing:border-box;overflow-wrap:anywhere}
 .text.around{color:var(--soft);font-size:.85rem;line-height:1.6;padding:0 .8rem;margin:0}
 .hit,.near,.parent,.cited{color:inherit;border-bottom:2px solid;border-radius:.15rem .15rem 0 0;padding:.1em 0;
 -webkit-box-decoration-break:clone;box-decoration-break:clone}
-.hit{background:var(--hit);border-color:var(--hitl)}.hit.low{background:none;border-bottom-width:1px}
-.filler{color:inherit;border-bottom:1px dotted var(--line)}
+.hit{background:var(--hit);border-color:var(--hitl)}.hit.low{background:none;border-bottom:1px solid var(--line)}
+.filler{color:var(--soft);border-bottom:1px dotted var(--line)}
 .near{background:var(--near);border-bottom:2px dotted var(--nearl)}
 .parent{background:var(--parent);border-bottom:2px dashed var(--parentl)}
 .cited{background:var(--cited);border-bottom:4px double var(--citedl)}
@@ -59,12 +60,13 @@ box-sizing:border-box;overflow-wrap:anywhere}
 [data-k]::before{content:attr(data-k);font-size:.66rem;line-height:1;font-weight:600;background:var(--fg);
 color:var(--bg);border-radius:.2rem;padding:.05rem .25rem;margin:0 .25rem 0 .1rem;vertical-align:.15em;
 white-space:nowrap}
-.gold[data-k]::before{background:var(--gold)}
+.low[data-k]::before,.filler[data-k]::before{background:none;color:var(--soft);border:1px solid var(--line)}
+.gold[data-k]::before{background:var(--gold);color:var(--bg)}
 .note{font-style:normal;color:var(--soft);font-size:.85rem;border:1px dashed var(--line);border-radius:.3rem;
 padding:0 .4rem}
 .gap{color:var(--soft);font-size:.82rem;text-align:center;margin:.2rem 0}
 svg{display:block;width:100%;height:26px;margin:.4rem 0}
-.key{display:flex;flex-wrap:wrap;gap:.3rem .8rem;font-size:.85rem;margin:.5rem 0}.key span{padding:0 .35rem}
+.key{font-size:.85rem;margin:.5rem 0}.key div{margin:.15rem 0}.key span{padding:0 .35rem;margin:0 .4rem 0 0}
 .wide{overflow-x:auto;max-width:100%}table{table-layout:auto;width:auto;border-collapse:collapse;
 font-size:.8rem;line-height:1.4;margin:.3rem 0;color:inherit}
 td,th{background:var(--bg);border:0;border-bottom:1px solid var(--line);padding:.2rem .5rem;text-align:left;
@@ -83,7 +85,6 @@ def trace_style() -> str:
 _KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbor": "near",
           "filler": "filler"}  # Strongest first
 _EXTRA = ("low", "gold", "unread")  # Shown together with a role
-_BEST = 10                                  # Hits of a lower rank are only underlined
 
 
 class Mark(NamedTuple):
@@ -173,7 +174,7 @@ def _map(n_characters: int, passages: Sequence[Passage], chunks: Iterable[Chunk]
         place = ("hitl", 9, 14) if c.role == "hit" else ("citedl", 13, 6)
         rects.append(_rect(c.span, n_characters, *place, c.role))
     boxes = [_rect(m.span, n_characters, "gold", 0, 6, m.label) for m in gold]
-    label = (f"map of {n_characters:,} characters; passages: {len(passages)}, hits and citations: {len(pins)}, "
+    label = (f"map of {n_characters:,} characters; passages: {len(passages)}, strong hits and citations: {len(pins)}, "
              f"evidence: {len(boxes)}")
     return (f'<svg viewBox="0 0 1000 26" preserveAspectRatio="none" role="img" aria-label="{label}">'
             f'<title>{label}</title><rect width="1000" height="6" y="13" rx="3" fill="var(--bar)"></rect>'
@@ -186,36 +187,60 @@ def _heading(outline: Outline | None, at: int) -> str:
     return outline.sections[i][0] if i >= 0 and at < outline.sections[i][1].end else ""
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #e6124fc9
+def _place(p: Passage) -> str:
+    "Why a passage stands before others whose score is better; empty where the score decides."
+    why = p.why.get(p.hits[0]) if p.hits else None
+    if why and why.role == "cited":
+        return "read next: the first passage cites it"
+    if why and why.policy == "by name":
+        return "read first: the question names it"
+    return ""
+
+
+def _is_best(trace: Trace, p: Passage) -> bool:
+    "True for the passage whose hit has the best score; the first of several, and the first where none has one."
+    scores = [best_hit(q)[1] or 0.0 for q in trace.passages]
+    return p is trace.passages[scores.index(max(scores))]
+
+
 def _chips(trace: Trace, p: Passage) -> str:
-    "Rank and score of a passage's best hit in every ranker, and what is in it."
-    best, roles, chips = p.hits[0] if p.hits else "", [c.role for c in trace.chunks(p)], []
-    for name, ranks in trace.rankers.items() if best else ():
-        place = f"#{ranks[best][0]} ({ranks[best][1]:.3g})" if best in ranks else "–"
-        chips.append(f"{esc(name, 40)} {place}")
-    if p.score is not None:
-        chips.append(f"score {p.score:.4f}")
+    "Why a passage stands where it does, its score, and what is in it."
+    roles, chips = [c.role for c in trace.chunks(p)], [_place(p)]
+    score = best_hit(p)[1]
+    chips.append("" if score is None else f"score {score:.3g}")
     for role in filter(roles.count, _KINDS):
         n = roles.count(role)
         chips.append(counted(n, role) if role in ("hit", "neighbor", "parent") else f"{n} {role}")
-    return "".join(tag("span", chip, "chip") for chip in (*chips, f"{len(p.span):,} characters"))
+    return "".join(tag("span", chip, "chip") for chip in (*chips, f"{len(p.span):,} characters long") if chip)
+
+
+def _found_by(trace: Trace, p: Passage) -> str:
+    "In words: which signals or rankers found the best hit of a passage, at which rank, with which score."
+    best = best_hit(p)[0]
+    found = [f"{esc(name, 40)} {rank_label(*ranks[best])}" for name, ranks in trace.rankers.items() if best in ranks]
+    return tag("div", "rank (score) of its best hit: " + ", ".join(found), "soft") if found else ""
+
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #8932c2a4
 def _overlays(trace: Trace, doc_id: str) -> list[Mark]:
     "The evidence in a document."
     return [Mark("gold", e.span, f"evidence {n}") for n, e in enumerate(trace.evidence, 1) if e.doc_id == doc_id]
 
-def _is_faint(trace: Trace, p: Passage, chunk: str) -> bool:
-    "True for a hit with less than a quarter of the best score."
-    score = dict(zip(p.hits, p.scores)).get(chunk)
-    return score is not None and score < trace.best_score / 4
+def _label(trace: Trace, p: Passage, c: Chunk) -> str:
+    "What stands before a chunk: a hit's rank by score, or why it has none."
+    if c.role != "hit":
+        return c.role
+    why, rank = p.why.get(c.id), trace.ranks.get(c.id)
+    if why and why.policy == "by name":
+        return "by name"
+    return f"hit {rank}" if rank else "hit"
 
 def _marks(trace: Trace, p: Passage) -> list[Mark]:
     "The marks of a passage."
     out = []
     for c in trace.chunks(p):
-        rank = trace.ranks.get(c.id, 0) if c.role == "hit" else 0
-        out.append(Mark(c.role, c.span, f"hit {rank}" if rank else c.role))
-        if rank > _BEST or rank and _is_faint(trace, p, c.id):
+        out.append(Mark(c.role, c.span, _label(trace, p, c)))
+        if c.role == "hit" and not is_strong(trace, p, c.id):
             out.append(Mark("low", c.span))
     out += [Mark("unread", s, "not read") for s in uncovered(p.span, trace.read_of(p.doc_id))]
     return out + _overlays(trace, p.doc_id)
@@ -262,17 +287,30 @@ def _evidence_view(trace: Trace) -> str:
     return "<h4>Evidence</h4>" + wide_table(head, rows)
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #1a4063c4
+_MEANING = {
+    "hit": f"matches the question strongly 질문과 잘 맞는 곳: of the ten best, with {STRONG:.0%} of the best score or more",
+    "low": "matches less 덜 맞는 곳",
+    "cited": "another hit cites it 다른 곳이 인용한 곳",
+    "beside": "your policy asked for it",
+    "parent": "the larger part around a hit 검색된 곳을 담은 큰 부분",
+    "neighbor": "stands beside a hit, and is read with it 앞뒤에서 함께 읽는 곳",
+    "filler": "matches hardly; it fills the room that was left 남은 자리를 채운 곳",
+    "gold": "the evidence 정답 근거: what should be read"}
+
+
 def _legend(trace: Trace) -> str:
-    "What the marks mean."
-    roles = {c.role for p in trace.passages for c in trace.chunks(p)}
-    keys = [(_KINDS[role], role) for role in _KINDS if role in roles]
-    if any(rank > _BEST for rank in trace.ranks.values()):
-        keys.append(("hit low", f"hit below rank {_BEST}, or a quarter of the best score"))
-    if trace.evidence:
-        keys.append(("gold", "evidence"))
+    "What the marks mean, in words, and why things stand in their order."
+    chunks = [(p, c) for p in trace.passages for c in trace.chunks(p)]
+    strong = {c.role != "hit" or is_strong(trace, p, c.id) for p, c in chunks if c.role == "hit"}
+    there = {c.role for _, c in chunks if c.role != "hit"} | ({"hit"} if True in strong else set())
+    there |= ({"low"} if False in strong else set()) | ({"gold"} if trace.evidence else set())
+    name = {"low": "hit", "gold": "evidence"}
+    style = {**_KINDS, "low": "hit low", "gold": "gold"}
+    keys = [(style[key], name.get(key, key), told) for key, told in _MEANING.items() if key in there]
     if any(uncovered(p.span, trace.read_of(p.doc_id)) for p in trace.passages):
-        keys.append(("unread", f"not read ({trace.unread})"))
-    return tag("div", "".join(tag("span", label, kind) for kind, label in keys), "key")
+        keys.append(("unread", "not read", f"{trace.unread}; a model does not see it 예산을 넘어 읽지 않은 곳"))
+    return tag("div", "".join(tag("div", tag("span", label, kind) + told) for kind, label, told in keys), "key")
+
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #d45ba798
 def _summary(doc_id: str, found: Sequence[Passage], outline: Outline | None) -> str:
@@ -288,6 +326,8 @@ def _summary(doc_id: str, found: Sequence[Passage], outline: Outline | None) -> 
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #5ea81041
 _MOST_PASSAGES, _MOST_ROWS = 200, 300
+_ORDER = ("Passages are numbered in the order in which they are read: what the question names, what that cites, then "
+          "by the score of their best hit. They stand here as in the document. Hits are numbered by score.")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _FRAME = ("body{margin:0;background:#fff}@media(prefers-color-scheme:dark){body{background:#15181c}}"
           "body>.rt.rt{max-width:56rem;margin:0 auto}")
@@ -315,8 +355,9 @@ class TracePage:
         where = " · ".join(tag("bdi", esc(x, 160)) for x in places if x)
         number = f"<b>{p.rank if p.hits else f'behind {p.rank}'}.</b>"
         note = "" if is_read else tag("span", f"not read: {self.trace.unread}", "chip")
-        note = tag("span", "best", "chip") + note if p is self.trace.passages[0] else note
+        note = tag("span", "best score", "chip") + note if _is_best(self.trace, p) else note
         head = tag("div", number + tag("span", where) + note + _chips(self.trace, p), "head")
+        head += _found_by(self.trace, p)
         text = _folded_text(p.text, p.span, _marks(self.trace, p), size)
         return tag("div", head + text, "passage" if is_read else "passage out")
 
@@ -340,7 +381,8 @@ class TracePage:
         found = [p for p in trace.passages if p.doc_id == doc_id]
         if total:
             gold = [m for m in _overlays(trace, doc_id) if m.kind == "gold"]
-            out.insert(0, _map(total, found, [c for p in found for c in trace.chunks(p)], gold))
+            strong = [c for p in found for c in trace.chunks(p) if c.role != "hit" or is_strong(trace, p, c.id)]
+            out.insert(0, _map(total, found, strong, gold))
         return fold(_summary(doc_id, found, outline), "".join(out), opened, "doc", "name")
 
     def documents(
@@ -381,7 +423,7 @@ class TracePage:
             context = fold("the context, as a model reads it", text)
         head = tag("h3", tag("bdi", esc(self.trace.question, 600)))
         facts = "".join(tag("p", esc(fact, 400), "soft") for fact in self.trace.facts)
-        documents = f"<h4>Documents, best first; the passages of each in its order</h4>{self.documents(limit, opened)}"
+        documents = f"<h4>Documents, best first</h4>{tag('p', _ORDER, 'soft')}{self.documents(limit, opened)}"
         style = f"<style>{trace_style()}</style>" if styled else ""
         body = (f"{style}{head}{facts}{_legend(self.shown)}{said}{_evidence_view(self.trace)}"
                 f"{documents}<h4>Why</h4>{self.table()}{context}")

@@ -16,8 +16,8 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter, MetadataFilters
 
 # %% auto #0
-__all__ = ['OPERATORS', 'Value', 'Filter', 'FOLDER_KEYS', 'Condition', 'Group', 'all_of', 'resolve_where', 'why_nothing',
-           'asks_folders', 'where_folders', 'seen_metadata', 'chroma_takes', 'chroma_where']
+__all__ = ['OPERATORS', 'Value', 'Filter', 'FOLDER_KEYS', 'Condition', 'Group', 'all_of', 'resolve_where', 'how_to_set',
+           'why_nothing', 'asks_folders', 'where_folders', 'seen_metadata', 'chroma_takes', 'chroma_where']
 
 # %% ../../nbs/30_storage/filters.ipynb #bede38af
 from ..documents.span import InputError
@@ -169,12 +169,21 @@ def _conditions(where: Filter) -> list[Condition]:
     return [where] if isinstance(where, Condition) else [c for part in where.parts for c in _conditions(part)]
 
 
+def how_to_set(
+    key: str,
+) -> str:
+    "Say where a document gets a key of its metadata from."
+    return (f"to set {key!r}, begin a .md or .txt file with three lines, ---, {key}: VALUE and ---, or give a .jsonl "
+            f"line a field {key!r}, and index again")
+
+
 def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
     "Why no document fulfils a comparison; '' when one does."
     if any(condition.holds(d) for d in documents):
         return ""
     if condition.key not in keys:
-        more = "" if condition.key in ("folder", "path") else "; for a folder: folder=NAME"
+        by_folder = condition.key in ("folder", "path")
+        more = "" if by_folder else f"; for a folder: folder=NAME; {how_to_set(condition.key)}"
         return f"no document has {condition.key!r}; known keys: {', '.join(keys)}{more}"
     there = list(dict.fromkeys(str(d[condition.key]) for d in documents if _kind(d.get(condition.key))))
     shown = ", ".join(sorted(there)[:12]) + (f" and {len(there) - 12:,} more" if len(there) > 12 else "")

@@ -198,3 +198,42 @@ def test_results_of_ragnb_are_not_indexed(tmp_path, capsys):
     assert main(["index", str(tmp_path), "--index", str(tmp_path / ".ragnb"), "--quiet", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["documents"] == 1 and "made.jsonl" not in str(facts)
+
+
+def test_tune_says_what_it_does_with_an_index(tmp_path, monkeypatch, capsys):
+    """`--index` names where the printed commands make it; one that is there is left as it is, and that is said."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    text = "# 밸브 안내\n\n## 압력\n\n밸브의 압력은 3바이다.\n\n## 교환\n\n밸브는 두 해마다 바꾼다."
+    (tmp_path / "docs/a.md").write_text(text, encoding="utf-8")
+    asked = {"query_id": "q1", "query": "밸브의 압력은?", "evidence": [{"doc_id": "a.md", "text": "밸브의 압력은 3바이다."}]}
+    (tmp_path / "asked.jsonl").write_text(json.dumps(asked, ensure_ascii=False), encoding="utf-8")
+    tuned = ["tune", "docs", "asked.jsonl", "--strategy", "multi-scale", "--strategy", "retrieve=bm25", "--budgets", "500", "--quiet"]
+    assert main([*tuned, "--index", "mine"]) == 0 and not (tmp_path / "mine").exists()
+    told = capsys.readouterr()
+    assert "ragnb index docs --index mine --split" in told.out and "'mine'" in told.out and "neither used" not in told.err
+    assert "--index mine" in (tmp_path / "out/tune/report.html").read_text(encoding="utf-8")
+    assert main(["index", "docs", "--index", "mine", "--quiet"]) == 0
+    before = {p: p.read_bytes() for p in (tmp_path / "mine").rglob("*") if p.is_file()}
+    capsys.readouterr()
+    assert main([*tuned, "--index", "mine"]) == 0
+    assert "the index in 'mine' is neither used nor changed" in capsys.readouterr().err
+    assert before == {p: p.read_bytes() for p in (tmp_path / "mine").rglob("*") if p.is_file()}
+    assert main(tuned) == 0 and "--index .ragnb-tuned" in capsys.readouterr().out
+
+
+def test_an_option_that_is_not_there_names_the_help_of_its_command(capsys):
+    for given, told in ((["ls", "--nope"], "ragnb ls: unrecognized arguments: --nope (see ragnb ls --help)"),
+                        (["ask", "q", "--limit", "3"], "ragnb ask: unrecognized arguments: --limit 3 (see ragnb ask --help)")):
+        with pytest.raises(SystemExit) as stopped:
+            main(given)
+        assert stopped.value.code == 2 and capsys.readouterr().err.strip() == told
+
+
+def test_the_first_help_names_what_a_first_hour_needs(capsys):
+    """Passages without a model, weak ones left out, filters and how a document says its kind, and what is not read."""
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    for text in (shown, readme):
+        assert all(word in text for word in ("--cut 0.3", "--llm ollama:", "folder=faq", "doc_type: manual", "canned pages"))

@@ -79,6 +79,17 @@ def test_the_reason_is_kept_as_data(index, spec):
     assert len({h.node_id for h in answer.fusion.hits}) == len(answer.fusion.hits) <= 20
 
 
+@pytest.mark.parametrize("spec", ["auto", "hybrid"])
+def test_the_page_says_why_what_is_named_stands_first(index, spec):
+    """Its passage may score less than the next one; hits that are named have no rank by score."""
+    told = trace(pipeline(index, spec).ask("이동식당법 제7조는 무엇을 정하나요?"))
+    page = told.page()
+    assert page.count("read first: the question names it") == 1 and 'data-k="by name' in page
+    named = [row for row in told.rows() if "asked for by name" in row["why"]]
+    assert named and all(row["score"] is None and row.get("multi-scale") is None for row in named)
+    assert not told.ranks.keys() & {row["chunk"] for row in named} and min(told.ranks.values(), default=1) == 1
+
+
 def test_a_question_that_names_nothing_is_as_before(index):
     asks = pipeline(index, "hybrid", top_k=5)
     assert isinstance(asks.retriever, ByNameRetriever)

@@ -24,6 +24,7 @@ from ragnb.pipeline.pipeline import Pipeline
 from ragnb.pipeline.trace_data import Trace, display_width, trace, uncovered, visible
 from ragnb.pipeline.trace_page import Mark, TracePage, _windows
 from ragnb.documents.span import InputError, Span, parse_address
+from ragnb.indexing.update import index_documents
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.storage.store import MemoryStore
 
@@ -149,7 +150,7 @@ def check_html(text: str, passages) -> Page:
     for tag, attributes in page.tags:
         assert set(attributes) <= ATTRIBUTES, "an attribute that is not ours"
         assert re.fullmatch(
-            r"((^| · )((hit|evidence) \d+|hit|filler|cited|beside|parent|neighbor|not read))*", attributes.get("data-k", "")
+            r"((^| · )((hit|evidence) \d+|hit|by name|filler|cited|beside|parent|neighbor|not read))*", attributes.get("data-k", "")
         )
         assert "javascript:" not in "".join(v or "" for v in attributes.values()).lower()
     for style in re.findall(r"<style>(.*?)</style>", text, re.S):
@@ -738,3 +739,24 @@ def test_the_style_stays_in_its_place(answer):
     )
     for selectors in re.findall(r"([^{}]+)\{[^{}]*\}", style):
         assert all(".rt.rt" in s for s in selectors.split(",")), selectors
+
+
+CANTEEN = ("# 구내식당 안내\n\n구내식당은 본관 지하 1층에 있다.\n\n## 시간\n\n점심은 11시 30분부터 13시까지이다.\n\n"
+           "## 값\n\n점심 식권은 5,000원이다.\n\n## 기타\n\n반찬은 세 가지이다. 음식을 남기지 않는다.")
+
+
+def test_only_what_matches_strongly_has_the_strong_colour(tmp_path):
+    """Of a small document that is read whole; hits are numbered by their scores, what only fills is dimmed."""
+    documents = [Document(text=CANTEEN, id_="a.md"), Document(text="# 주차\n\n방문객은 주차권을 받는다.", id_="b.md")]
+    index, _ = index_documents(documents, tmp_path / "index", show_progress=False)
+    told = trace(Pipeline.from_index(index), "점심 식권은 얼마인가요?")
+    page = check_page(told)
+    strong = [text for text in page.marked[0] if text[0] == "hit"]
+    assert [text for _, text in strong] == ["점심 식권은 5,000원이다."]
+    assert {kind for kind, _ in page.marked[0]} <= {"hit", "hit low", ""} and "filler" in str(page.marked[1])
+    scored = sorted((r for r in told.rows() if r["role"] == "hit"), key=lambda r: r["multi-scale"])
+    assert [r["score"] for r in scored] == sorted((r["score"] for r in scored), reverse=True) and len(scored) > 4
+    assert [r["multi-scale"] for r in scored] == list(range(1, len(scored) + 1))
+    for words in ("matches the question strongly", "matches less", "fills the room", "Hits are numbered by score"):
+        assert words in page.body
+    assert "neighbor" not in page.body and page.body.count("best scorescore") == 1

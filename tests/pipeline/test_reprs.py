@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from conftest import SAMPLE
+from ragnb.documents.files import read_documents
 from ragnb.evaluation.comparison import compare
 from ragnb.evaluation.measures import Evaluation, Row, Score
 from ragnb.pipeline.pipeline import Pipeline
@@ -42,3 +44,35 @@ def test_they_say_what_matters(shown):
     assert repr(shown["evaluation"]).startswith("Evaluation(500 questions, evidence recall at 500 0.500")
     assert "+0.250" in repr(shown["comparison"]) and "real" in repr(shown["comparison"])
     assert "leave.md" in shown["answer"]._repr_html_()
+
+
+def test_the_items_of_lists_are_short_too(shown, hr_units):
+    """Passages, questions, strategies and rows: one line each, so that a list of them can be read."""
+    from ragnb.documents.span import Passage, Span
+    from ragnb.evaluation.datasets import Evidence, Question
+    from ragnb.evaluation.questions import make_questions
+    from ragnb.evaluation.tune import tuning_grid
+    answer, long = shown["answer"], HOSTILE * 99
+    made = make_questions(list(read_documents(SAMPLE / "corpus/hr_labor/leave.md", [])), 4)
+    question = Question(HOSTILE, long, (Evidence("d", Span(0, 3), "abc"),) * 9)
+    items = [*answer.passages, Passage(HOSTILE, Span(0, len(long)), long), question, *tuning_grid(),
+             *shown["evaluation"].rows[:2], answer.expansion, made, *made.questions]
+    assert len(items) > 20
+    for item in items:
+        line = repr(item)
+        assert len(line) <= 260 and "\n" not in line and "\x1b" not in line, line
+        assert line.startswith(f"{type(item).__name__}(")
+    first = answer.passages[0]
+    assert first.id in repr(first) and f"rank {first.rank}" in repr(first) and "연차" in repr(first)
+    assert "<script" not in made._repr_html_() and "any of 9 in d" in repr(question)
+
+
+def test_an_answer_shows_its_passages_around_their_best_hits(shown):
+    """The hit that is read first may be a heading; what is shown is where the best score is."""
+    from ragnb.pipeline.trace_data import best_hit
+    from ragnb.documents.span import parse_address
+    answer, page = shown["answer"], " ".join(shown["answer"]._repr_html_().split())
+    for passage in answer.passages[:5]:
+        span = answer.expansion.outlines[passage.doc_id].span_of(parse_address(best_hit(passage)[0]))
+        held = passage.text[span.start - passage.span.start:][:20]
+        assert " ".join(held.split()) in page, held

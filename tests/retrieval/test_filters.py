@@ -398,9 +398,31 @@ def test_a_filter_that_fits_nothing_is_explained_and_a_folder_can_be_asked_for(t
                         ("team=hr", "no document has 'team'; known keys: doc_id, doc_type")):
         assert main(["ask", "연차는 며칠?", "--index", place, "--where", where]) == 2
         err = capsys.readouterr().err
-        assert told in err and ("known keys" not in err or err.endswith("; for a folder: folder=NAME\n"))
+        assert told in err
+        if "known keys" in err:
+            assert "; for a folder: folder=NAME; to set 'team', begin a .md or .txt file with three lines" in err
         with pytest.warns(UserWarning, match=told.split(";")[0]):
             assert found(where) == set()
     assert main(["ls", "--index", place]) == 0
     assert "--where takes: doc_id, doc_type" in capsys.readouterr().out
     assert "split: None" not in repr(index)
+
+
+def test_what_the_message_says_about_setting_a_key_is_true(tmp_path, capsys):
+    """The header and the field that it tells of are followed; `ls` tells the same while no document has the key."""
+    from ragnb.cli import main
+    docs, place = tmp_path / "docs", str(tmp_path / "index")
+    docs.mkdir()
+    (docs / "a.md").write_text("# 밸브\n\n압력은 3바이다.", encoding="utf-8")
+    (docs / "b.md").write_text("# 문의\n\n압력은 계기판에서 본다.", encoding="utf-8")
+    asked = ["ask", "압력은?", "--index", place, "--where", "doc_type=manual"]
+    assert main(["index", str(docs), "--index", place, "--quiet"]) == 0 and main(asked) == 2
+    told = capsys.readouterr().err
+    assert "three lines, ---, doc_type: VALUE and ---" in told and "a .jsonl line a field 'doc_type'" in told
+    assert main(["ls", "--index", place]) == 0 and "doc_type: manual" in capsys.readouterr().out
+    (docs / "a.md").write_text("---\ndoc_type: manual\n---\n# 밸브\n\n압력은 3바이다.", encoding="utf-8")
+    (docs / "c.jsonl").write_text('{"doc_id": "c", "text": "압력은 둘이다.", "doc_type": "manual"}', encoding="utf-8")
+    assert main(["index", str(docs), "--index", place, "--quiet"]) == main(asked) == 0
+    out = capsys.readouterr().out
+    assert "a.md" in out and "(c" in out and "b.md" not in out
+    assert main(["ls", "--index", place]) == 0 and "says its doc_type" not in capsys.readouterr().out

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -126,6 +127,33 @@ def test_search_finds(words: str, base: str, opened: object) -> None:
     target = results.first.get_attribute("href")
     page.goto(target)
     assert page.url.startswith(base) and page.locator("h1").count() == 1
+
+
+@pytest.mark.parametrize("name, locale, korean", [("ko.html", "en-US", True), ("index.html", "ko-KR", True),
+                                                  ("index.html", "en-US", False)])
+def test_the_search_speaks_the_language_of_page_or_reader(name: str, locale: str, korean: bool, base: str, chromium: object) -> None:
+    """Placeholder, count, and that nothing was found; what is found stays as it is written."""
+    context = chromium.new_context(locale=locale)
+    page = context.new_page()
+    page.goto(base + name)
+    page.wait_for_function(DRAWN)
+    box = page.get_by_role("combobox", name="검색" if korean else "Search")
+    for _ in range(30):
+        page.keyboard.press("Control+k")
+        page.wait_for_timeout(1_000)
+        if box.is_visible():
+            break
+    assert box.get_attribute("placeholder") == ("검색" if korean else "Search")
+    assert page.locator(".md-search__button").inner_text().strip() == ("검색" if korean else "Search")
+    heading = page.get_by_role("status").last
+    for words, told in (("reranking", r"결과 [\d,]+개" if korean else r"[\d,]+ results?"),
+                        ("zqxwvkjj", "결과가 없습니다" if korean else "No results"),
+                        ("Search results", r"결과 [\d,]+개" if korean else r"[\d,]+ results?")):
+        box.fill(words)
+        page.wait_for_function("want => [...document.body.children].some(n => new RegExp(`^${want}$`).test("
+                               "n.shadowRoot?.querySelector('[role=status]')?.textContent || ''))", arg=told)
+        assert re.fullmatch(told, heading.inner_text().strip())
+    context.close()
 
 
 LOOKS = ["index.html", "ko.html", "glossary.html", "40_retrieval/bm25.html", "80_pipeline/trace_page.html", "api/retrieval.bm25.html",

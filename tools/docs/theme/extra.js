@@ -107,8 +107,51 @@ Worker.prototype.postMessage = function (message, ...rest) {
   return post.call(this, message, ...rest);
 };
 
+// The generator writes the words of its search in English only. Korean readers and Korean pages get them in Korean.
+const KOREAN = {
+  "Search": "검색", "Search results": "검색 결과", "No results": "결과가 없습니다", "Close search": "검색 닫기",
+  "Loading search…": "검색을 준비하고 있습니다…", "Filters": "거르기", "Tags": "태그",
+  "Search is unavailable. Reload the page to try again.": "지금은 검색할 수 없습니다. 페이지를 다시 불러오세요.",
+};
+
+function korean(text) {
+  const word = text.trim(), count = word.match(/^([\d,]+) results?$/);
+  return KOREAN[word] ? text.replace(word, KOREAN[word]) : count ? `결과 ${count[1]}개` : text;
+}
+
+function translate(root) {
+  for (const node of root.querySelectorAll("[placeholder], [aria-label]"))
+    for (const name of ["placeholder", "aria-label"]) {
+      const told = node.getAttribute(name);
+      if (told && korean(told) !== told) node.setAttribute(name, korean(told));
+    }
+  const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT, node =>   // not what is found, only what is said of it
+    node.parentElement?.closest("[role=option], style") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
+  while (texts.nextNode()) {
+    const node = texts.currentNode, told = korean(node.data);
+    if (told !== node.data) node.data = told;
+  }
+}
+
+function search() {
+  if (document.documentElement.lang !== "ko" && !navigator.language.startsWith("ko")) return;
+  const seen = new Set();
+  function look() {
+    for (const root of [document.querySelector(".md-header"), ...[...document.body.children].map(n => n.shadowRoot)]) {
+      if (!root || seen.has(root)) continue;
+      seen.add(root);
+      translate(root);
+      const watched = { subtree: true, childList: true, characterData: true, attributeFilter: ["placeholder", "aria-label"] };
+      new MutationObserver(() => translate(root)).observe(root, watched);
+    }
+  }
+  look();
+  new MutationObserver(look).observe(document.body, { childList: true });
+}
+
 async function ready() {
   labels();
+  search();
   await math();
   await diagrams();
   document.documentElement.dataset.ready = "";      // for tests
