@@ -16,8 +16,9 @@ from typing import Any
 
 # %% auto #0
 __all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'kiwi_cuts', 'KEPT_TAGS', 'trim_span', 'tears', 'whole_cut',
-           'block_spans', 'ends_sentence', 'load_kiwi', 'is_korean', 'sentence_spans', 'stem', 'article_tokens',
-           'word_tokens_batch', 'word_tokens', 'bigram_tokens', 'last_fit', 'Tokenizer', 'tokenizer', 'count_tokens']
+           'block_spans', 'ends_sentence', 'load_kiwi', 'is_korean', 'sentence_spans', 'word_cut', 'readable_cut',
+           'stem', 'article_tokens', 'word_tokens_batch', 'word_tokens', 'bigram_tokens', 'last_fit', 'Tokenizer',
+           'tokenizer', 'count_tokens']
 
 # %% ../../nbs/00_documents/text.ipynb #0749a52b
 from .memo import TextMemo
@@ -191,6 +192,46 @@ def sentence_spans(
         sentences = (trim_span(text, a, b) for a, b in zip(edges, edges[1:]))
         out += [s for s in sentences if s]
     return out
+
+# %% ../../nbs/00_documents/text.ipynb #e35d5665
+_CLAUSE = re.compile(r"[,;:、，；：](?=\s)")
+
+
+def word_cut(
+    text: str,   # The whole document
+    start: int,  # Where the piece begins
+    end: int,    # Where it should end, start < end
+) -> int:        # At most `end`; `end`, or a little less, inside the only word
+    "Move a cut back to the end of a clause in the last fifth of a piece, else to the end of a word."
+    if end >= len(text) or text[end].isspace():
+        return min(end, len(text))
+    clause = max((m.end() for m in _CLAUSE.finditer(text, end - (end - start) // 5, end)), default=0)
+    space = max(text.rfind(c, start, end) for c in " \n\t")
+    return clause or (space if space > start else whole_cut(text, start, end))
+
+# %% ../../nbs/00_documents/text.ipynb #9f0fdf40
+_ITEM_OR_ROW = re.compile(r"\||[-*•·◦○●□■▶※]\s|[①-⑳]|\(?\d{1,3}[.)]\s|[가-하][.)]\s")
+
+
+def readable_cut(
+    text: str,           # A chunk, or a passage
+    start: int,          # Of the part that there is room for
+    end: int,            # Exclusive
+    last: float = 0.5,   # In [0, 1]: share of the part that must be left for it to end with a sentence
+    words: bool = True,  # May it end inside a sentence? Never in a table row or a list item
+) -> tuple[Span, bool]:  # Within [start, end), empty when nothing can be followed; does its last sentence go on?
+    "Shrink a part of a text to where a reader can follow."
+    sentences = sentence_spans(text, "rule")
+    if start > 0:
+        start = next((s.start for s in sentences if s.start >= start), end)
+    part = trim_span(text, start, max(start, end))
+    inside = next((s for s in sentences if s.start < part.end < s.end), None)
+    if not part or inside is None:
+        return part, False
+    whole = Span(part.start, max([part.start, *(s.end for s in sentences if part.start < s.end < part.end)]))
+    if not words or len(whole) >= max(1, last * len(part)) or _ITEM_OR_ROW.match(text, inside.start):
+        return whole, False
+    return trim_span(text, part.start, word_cut(text, part.start, part.end)), True
 
 # %% ../../nbs/00_documents/text.ipynb #16423c6d
 @lru_cache(maxsize=1)
