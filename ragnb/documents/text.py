@@ -16,9 +16,9 @@ from typing import Any
 
 # %% auto #0
 __all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'kiwi_cuts', 'KEPT_TAGS', 'trim_span', 'tears', 'whole_cut',
-           'block_spans', 'ends_sentence', 'load_kiwi', 'is_korean', 'sentence_spans', 'word_cut', 'readable_cut',
-           'stem', 'article_tokens', 'word_tokens_batch', 'word_tokens', 'bigram_tokens', 'last_fit', 'Tokenizer',
-           'tokenizer', 'count_tokens']
+           'block_spans', 'ends_sentence', 'load_kiwi', 'is_korean', 'sentence_spans', 'word_cut', 'is_heading',
+           'readable_cut', 'stem', 'article_tokens', 'word_tokens_batch', 'word_tokens', 'bigram_tokens', 'last_fit',
+           'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../../nbs/00_documents/text.ipynb #0749a52b
 from .memo import TextMemo
@@ -209,6 +209,17 @@ def word_cut(
     space = max(text.rfind(c, start, end) for c in " \n\t")
     return clause or (space if space > start else whole_cut(text, start, end))
 
+# %% ../../nbs/00_documents/text.ipynb #7bb97aec
+_HEADING = re.compile(r"#{1,6}\s|제\s?\d+\s?[편장절관](?:의\s?\d+)?\s")
+
+
+def is_heading(
+    text: str,   # A sentence or a chunk
+) -> bool:       # Of Markdown, or of a 편, 장, 절 or 관
+    "True for a text that is nothing but headings."
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return bool(lines) and all(len(line) < 100 and _HEADING.match(line) for line in lines)
+
 # %% ../../nbs/00_documents/text.ipynb #9f0fdf40
 _ITEM_OR_ROW = re.compile(r"\||[-*•·◦○●□■▶※]\s|[①-⑳]|\(?\d{1,3}[.)]\s|[가-하][.)]\s")
 
@@ -225,10 +236,13 @@ def readable_cut(
     if start > 0:
         start = next((s.start for s in sentences if s.start >= start), end)
     part = trim_span(text, start, max(start, end))
-    inside = next((s for s in sentences if s.start < part.end < s.end), None)
-    if not part or inside is None:
+    if not part or end >= len(text):
         return part, False
-    whole = Span(part.start, max([part.start, *(s.end for s in sentences if part.start < s.end < part.end)]))
+    ends = [s.end for s in sentences if part.start < s.end <= part.end and not is_heading(s.of(text))]
+    inside = next((s for s in sentences if s.start < part.end < s.end), None)
+    if inside is None:
+        return Span(part.start, ends[-1] if ends else part.end), False
+    whole = Span(part.start, ends[-1] if ends else part.start)
     if not words or len(whole) >= max(1, last * len(part)) or _ITEM_OR_ROW.match(text, inside.start):
         return whole, False
     return trim_span(text, part.start, word_cut(text, part.start, part.end)), True

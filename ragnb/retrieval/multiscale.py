@@ -26,7 +26,7 @@ __all__ = ['QUESTION_WORDS', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'p
 # %% ../../nbs/40_retrieval/multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
 from ..documents.span import Address, InputError, MissingChunkError, Outline, Passage, Span, stitch, Why
-from ..documents.text import readable_cut, trim_span, word_cut, word_tokens_batch
+from ..documents.text import is_heading, readable_cut, trim_span, word_cut, word_tokens_batch
 from ..chunking.base import set_prefix
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
@@ -161,7 +161,7 @@ class UnitReader:
             self.outlines |= self.store.get_outlines(missing).all()
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #bc08b51c
-_ALONE = 40  # Characters of a unit cut inside a sentence that are worth reading alone
+_ALONE = 30  # Characters of a unit cut inside a sentence that are worth reading alone
 
 
 class _Filling:
@@ -208,17 +208,13 @@ class _Filling:
             self.opened.add(row)
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #b0a0eaa2
-_HEADING = re.compile(r"#{1,6}\s|제\s?\d+\s?[편장절관](?:의\s?\d+)?\s")
-
-
 def _bare_headings(corpus: UnitCorpus, texts: Mapping[int, str], taken: Mapping[int, Span]) -> set[int]:
     "Units that are nothing but headings, and whose next unit is not read."
     out: set[int] = set()
     for row in sorted(taken, reverse=True):
         after = row + 1 if row + 1 < corpus.last[row] else None
         below = after is None or after in taken and after not in out and taken[after].start == corpus.starts[after]
-        lines = [] if below else [line.strip() for line in texts[row].splitlines() if line.strip()]
-        if lines and all(_HEADING.match(line) and len(line) < 100 for line in lines):
+        if not below and is_heading(texts[row]):
             out.add(row)
     return out
 
