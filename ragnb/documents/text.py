@@ -221,7 +221,7 @@ def is_heading(
     return bool(lines) and all(len(line) < 100 and _HEADING.match(line) for line in lines)
 
 # %% ../../nbs/00_documents/text.ipynb #9f0fdf40
-_ITEM_OR_ROW = re.compile(r"\||[-*•·◦○●□■▶※]\s|[①-⑳]|\(?\d{1,3}[.)]\s|[가-하][.)]\s")
+_ITEM_OR_ROW = re.compile(r"\||[-*•·◦○●□■▶※]\s|\(?\d{1,3}[.)]\s|[가-하][.)]\s")
 
 
 def readable_cut(
