@@ -321,7 +321,7 @@ def _size(passages: Iterable[Passage]) -> int:
 
 def _notes(answer: Answer) -> list[str]:
     "What compression left out, and numbers that name no source."
-    notes = []
+    notes = [answer.context.note] if answer.context.note else []
     if lost := [str(mark.number) for mark in answer.source_marks if mark.passage is None]:
         notes.append(f"the answer cites [{', '.join(lost)}], which the context does not have")
     if c := answer.compression:
