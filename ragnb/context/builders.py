@@ -78,7 +78,8 @@ def cut_passage(
     spare = max(0, size - len(keep))
     start = max(passage.span.start, min(keep.start - spare // 2, passage.span.end - size))
     span, goes_on = _readable(passage, start, size, keep)
-    return replace(passage_part(passage, span), goes_on=goes_on)
+    part = passage_part(passage, span)
+    return replace(part, goes_on=goes_on or part.goes_on)
 
 # %% ../../nbs/60_context/builders.ipynb #3dc7f6e9
 def _grown(spans: Sequence[Span], run: range, span: Span, size: int) -> Span:

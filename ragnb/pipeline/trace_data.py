@@ -241,7 +241,7 @@ class Trace:
 
     def _why(self, p: Passage, c: Chunk) -> str:
         "The reason of a chunk in words."
-        return f"{'fills the room: ' if c.role == 'filler' else ''}{p.why.get(c.id, '')}"
+        return f"{'weak, read because there is room: ' if c.role == 'filler' else ''}{p.why.get(c.id, '')}"
 
     def rows(
         self,

@@ -262,6 +262,18 @@ def _runs(corpus: UnitCorpus, taken: Mapping[int, Span], apart: Mapping[int, int
     return out
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #0d25fdbe
+_CLOSED = re.compile(r"[.!?…。！？:;|]['\"”’»)\]〉》」』]*\Z")
+
+
+def _runs_on(reader: UnitReader, row: int) -> bool:
+    "True for a unit that ends inside a sentence, because the sentence is longer than a unit."
+    corpus, end = reader.corpus, int(reader.corpus.ends[row])
+    if row + 1 >= corpus.last[row]:
+        return False
+    gap = reader.outlines[corpus.place(row)[0]].blanks.get(end, "" if corpus.starts[row + 1] == end else "\n")
+    return "\n" not in gap and not _CLOSED.search(reader.read_units([row])[0].text)
+
+
 def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], rank: int) -> Passage:
     "The passage of units side by side, given best first; without scores and reasons."
     rows = sorted(run)
@@ -275,8 +287,8 @@ def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], 
         metadata=outline.metadata, page_spans=pages, prefix=str(nodes[0].metadata.get("prefix") or ""))
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #50616d28
-BY_NAME: str = "asked for by name"                # Why a unit is there that a question names
-WITH_FIRST: str = "in the part of the best unit"  # The same for what was not scored, but is read with the best unit
+BY_NAME: str = "asked for by name"   # Why a unit is there that a question names
+WITH_FIRST: str = "in the same article or section as the best match"   # The same for what is read with the best unit
 
 
 class KnownPlace(NamedTuple):
@@ -303,6 +315,9 @@ def places_apart(
     return (*named, *(p for p in places if p.why.role == "cited")) if named else ()
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #2d8515f8
+_KINDS = {"title": "document title", "name": "heading"}   # Signals, as a reader calls them
+
+
 @dataclass(frozen=True, eq=False)
 class MultiScaleRanking:
     "Units in the order in which they deserve to be read."
@@ -350,8 +365,11 @@ class MultiScaleRanking:
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
             passage = _passage(self.reader, run, taken, rank)
             scores = tuple(self.pieces[self.ranks[row] - 1].score for row in run)
+            last = max(run)
+            cut = taken[last].end < self.reader.corpus.ends[last]
+            goes_on = last in opened or not cut and _runs_on(self.reader, last)
             why = {hit: self._read_why(hit, taken[row]) for hit, row in zip(passage.hits, run)}
-            passages.append(replace(passage, score=scores[0], scores=scores, why=why, goes_on=max(run) in opened))
+            passages.append(replace(passage, score=scores[0], scores=scores, why=why, goes_on=goes_on))
         return passages
 
     def _read_why(self, address: str, span: Span) -> Why:
@@ -381,7 +399,7 @@ class MultiScaleRanking:
     def why(
         self,
         address: str,   # Of a unit that is ranked, else `MissingChunkError`
-    ) -> Why:           # Its detail: 'words 14.2, vector 9.1, title 1.0', or what led here
+    ) -> Why:           # Its detail: 'words 14.2, vector 9.1, heading 1.0', or what led here
         "Why a unit is in the ranking."
         piece = self.piece_of(address)
         if piece is None:
@@ -390,10 +408,17 @@ class MultiScaleRanking:
             return piece.why
         at = self.scores.position(piece.row)
         sums = {kind: float(z[at]) for kind, z in self.scores.by_kind().items()}
-        given = ", ".join(f"{kind} {z:.1f}" for kind, z in sums.items() if z > 0)
-        if not given:
-            given = f"alone, {piece.score:.1f}" if piece.score else f"matches, {self.scores.raw[at]:.1f}"
-        return Why("hit", "multi-scale", self.ranks[piece.row], detail=given)
+        given = [f"{_KINDS.get(kind, kind)} {z:.1f}" for kind, z in sums.items() if z > 0]
+        return Why("hit", "multi-scale", self.ranks[piece.row], detail=", ".join(given) or self._unscored(piece))
+
+    def _unscored(self, piece: Piece) -> str:
+        "Why a unit is ranked that no signal tells from the others."
+        corpus = self.reader.corpus
+        if not piece.score:
+            return "matches the question, but no better than most texts do"
+        if corpus.part[piece.row] >= 0 and corpus.records[corpus.part[piece.row]]:
+            return f"in the same article or answer as a match ({piece.score:.1f})"
+        return f"matches the question ({piece.score:.1f}); too few texts to compare it with"
 
     def rankers(
         self,
