@@ -224,6 +224,12 @@ def is_heading(
 _ITEM_OR_ROW = re.compile(r"\||[-*•·◦○●□■▶※]\s|\(?\d{1,3}[.)]\s|[가-하][.)]\s")
 
 
+def _line(text: str, at: int) -> str:
+    "The line that an offset is in."
+    end = text.find("\n", at)
+    return text[text.rfind("\n", 0, at) + 1:end if end >= 0 else len(text)]
+
+
 def readable_cut(
     text: str,           # A chunk, or a passage
     start: int,          # Of the part that there is room for
@@ -238,14 +244,15 @@ def readable_cut(
     part = trim_span(text, start, max(start, end))
     if not part or end >= len(text):
         return part, False
-    ends = [s.end for s in sentences if part.start < s.end <= part.end and not is_heading(s.of(text))]
+    ends = [s.end for s in sentences if part.start < s.end <= part.end and not is_heading(_line(text, s.start))]
     inside = next((s for s in sentences if s.start < part.end < s.end), None)
     if inside is None:
         return Span(part.start, ends[-1] if ends else part.end), False
     whole = Span(part.start, ends[-1] if ends else part.start)
     if not words or len(whole) >= max(1, last * len(part)) or _ITEM_OR_ROW.match(text, inside.start):
         return whole, False
-    return trim_span(text, part.start, word_cut(text, part.start, part.end)), True
+    at = word_cut(text, part.start, part.end)
+    return (trim_span(text, part.start, at), True) if at > inside.start else (whole, False)
 
 # %% ../../nbs/00_documents/text.ipynb #16423c6d
 @lru_cache(maxsize=1)

@@ -20,11 +20,12 @@ from .bm25 import Bm25
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #07281c8e
 _FUNCTION = frozenset((
-    "a about after all also am an and any are as at be been before between but by can could did do does during each for "
-    "from get give had has have he her his how i if in into is it its make many may me more most much must my no not of "
-    "on one or other our out over shall she should so some such tell than that the their them then there these they this "
-    "those through to under up us use was we were what when where which while who whom whose why will with would you "
-    "your").split())
+    "a about after all also am an and any are as at be been before between but by can could did do does during "
+    "each for from get give had has have he her his how i if in into is it its make many may me more most much "
+    "must my no not of on one or other our out over shall she should so some such tell than that the their "
+    "them then there these they this those through to under up us use was we were what when where which while "
+    "who whom whose why will with would you your "
+).split())
 _QUESTION_NOUNS = frozenset("경우 때 것 수 무엇 누구 언제 어디 얼마 얼마나 이유 방법 내용 설명 정도 관련 대하 어떻 여부 며칠".split())
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9'’+#-]*")
 _HANGUL = re.compile("[가-힣]")
@@ -71,8 +72,8 @@ def spelled_alike(
 @dataclass(frozen=True, eq=False)
 class HeldWords:
     "The words of an index."
-    counts: Sequence[Bm25]                                                               # Of texts, titles, headings
-    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] = word_tokens_batch    # The one they were counted with
+    counts: Sequence[Bm25]   # Of texts, titles, headings
+    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] = word_tokens_batch  # They were counted with it
 
     @cached_property
     def words(self) -> set[str]:

@@ -208,12 +208,14 @@ class _Filling:
             self.opened.add(row)
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #b0a0eaa2
-def _bare_headings(corpus: UnitCorpus, texts: Mapping[int, str], taken: Mapping[int, Span]) -> set[int]:
+def _bare_headings(corpus: UnitCorpus, texts: Mapping[int, str], taken: Mapping[int, Span],
+                   apart: Mapping[int, int]) -> set[int]:
     "Units that are nothing but headings, and whose next unit is not read."
     out: set[int] = set()
     for row in sorted(taken, reverse=True):
         after = row + 1 if row + 1 < corpus.last[row] else None
         below = after is None or after in taken and after not in out and taken[after].start == corpus.starts[after]
+        below = below and (after is None or apart.get(row) == apart.get(after))
         if not below and is_heading(texts[row]):
             out.add(row)
     return out
@@ -226,7 +228,8 @@ def take_readable(
     reader: UnitReader,
     pieces: Sequence[Piece],          # Best first
     budget: int,                      # Characters, white space between neighbors included
-) -> tuple[dict[int, Span], set[int]]:  # Position -> span to read, in the order taken; those whose last sentence goes on
+    apart: Mapping[int, int] | None = None,  # Of units in a place that is read by itself: its number
+) -> tuple[dict[int, Span], set[int]]:  # Position -> span, in the order taken; those whose last sentence goes on
     "Take units until the budget is full, and begin and end them where a reader can follow; one keyed read."
     corpus = reader.corpus
     ahead = pieces[:len(take_units(corpus, pieces, budget)) + _MORE] if budget > 0 else []
@@ -241,7 +244,7 @@ def take_readable(
         rest = next((row for row in filling.beyond if row not in filling.taken), None)
         if rest is not None and (filling.left >= _ALONE or not filling.taken):
             filling.take_head(rest)
-        bare = _bare_headings(corpus, texts, filling.taken) - named
+        bare = _bare_headings(corpus, texts, filling.taken, apart or {}) - named
         if not bare or not filling.taken.keys() - bare:
             return filling.taken, filling.opened
         without |= bare
@@ -357,7 +360,7 @@ class MultiScaleRanking:
         "The passages that fit into so many characters."
         if budget < 0:
             raise InputError(f"budget must be >= 0, got {budget}")
-        taken, opened = take_readable(self.reader, self.pieces, budget)
+        taken, opened = take_readable(self.reader, self.pieces, budget, self._apart())
         self.reader.read_outlines(taken)
         order = {row: n for n, row in enumerate(taken)}
         runs = [sorted(run, key=order.__getitem__) for run in _runs(self.reader.corpus, taken, self._apart())]
