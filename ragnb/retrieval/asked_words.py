@@ -77,8 +77,16 @@ class HeldWords:
 
     @cached_property
     def words(self) -> set[str]:
-        "All words that are counted now."
+        "All words that are counted now; made only for a question with a word that is not."
         return {w for c in self.counts for w, column in c.vocabulary.items() if c.frequencies[column]}
+
+    def counts_word(
+        self,
+        token: str,   # Of the tokenizer
+    ) -> bool:
+        "Say whether a token is counted."
+        columns = ((c, c.vocabulary.get(token)) for c in self.counts)
+        return any(column is not None and c.frequencies[column] > 0 for c, column in columns)
 
     def holds(
         self,
@@ -86,11 +94,12 @@ class HeldWords:
     ) -> bool:
         "Say whether a document holds a word, alone or inside another one."
         tokens = list(next(iter(self.tokenizer([word])), ()))
-        if not tokens or all(t in self.words for t in tokens):
+        if not tokens or all(map(self.counts_word, tokens)):
             return True
         if not _HANGUL.search(word):
             return False
-        cut = any(word[:i] in self.words and word[i:] in self.words for i in range(1, len(word))) and len(word) > 2
+        halves = ((word[:i], word[i:]) for i in range(1, len(word) if len(word) > 2 else 1))
+        cut = any(self.counts_word(a) and self.counts_word(b) for a, b in halves)
         return cut or any(word in other for other in self.words)
 
 
@@ -143,7 +152,7 @@ def asked_words(
     read, tokens = " ".join(texts).lower(), set()
     if any(w.lower() not in read for w in asked) and texts:
         tokens = set(word_tokens(" ".join(texts)))
-    unread = [w for w in asked if texts and w not in missing and w.lower() not in read
+    unread = [w for w in asked if texts and not other and w not in missing and w.lower() not in read
               and not tokens.issuperset(next(iter(held.tokenizer([w])), ()))]
     alike = {w: found for w in missing if (found := spelled_alike(w, held.words))}
     return AskedWords(tuple(asked), tuple(missing), tuple(unread), alike, other)
