@@ -59,7 +59,7 @@ def contextual_header(
     at, level = (parent, "p") if parent is not None else (address.index, address.level)
     parts = [f"출처: {node.metadata.get(name) or outline.doc_id}", f"섹션 {at + 1}/{len(outline.levels[level])}"]
     if article := node.metadata.get("article_range") or node.metadata.get("article_number"):
-        parts.append(article_label(str(article)))
+        parts.append("부칙 " * (node.metadata.get("part") == "부칙") + article_label(str(article)))
     if headings and (path := heading_path(outline, outline.span_of(address))):
         parts.append(path)
     return f"[{' | '.join(parts)}]"

@@ -18,7 +18,7 @@ __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passag
 
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
 from ..documents.span import check_fields, covering, InputError, Passage, Span
-from ..documents.text import last_fit, sentence_spans, tokenizer
+from ..documents.text import last_fit, readable_cut, sentence_spans, tokenizer, word_cut
 from ..models.guards import guard_numbers
 from ..models.llm import shorten
 from ..retrieval.arguments import check_counts, is_number
@@ -46,23 +46,26 @@ def passage_part(
     pages = tuple(n for n, s in passage.page_spans if s.overlap(span)) if passage.page_spans else passage.pages
     if focus is not None:
         focus = Span(max(focus.start, span.start), min(focus.end, span.end)) if focus.overlap(span) else None
-    return replace(passage, span=span, text=passage.text[span.start - base:span.end - base], pages=pages, focus=focus)
-
-# %% ../../nbs/60_context/builders.ipynb #8b870a46
-def _to_words(passage: Passage, span: Span, keep: Span) -> Span:
-    "Shrink a cut to word boundaries, at most 20 characters on each side, into what is kept only where it is cut too."
-    text, base = passage.text, passage.span.start
-    start, end = span.start, span.end
-    kept = keep.end if keep.end <= end else start
-    if start > base:
-        inward = range(start, min(start + 20, keep.start, end))
-        start = next((i for i in inward if text[i - 1 - base].isspace()), start)
-    if end < passage.span.end:
-        inward = range(end, max(end - 20, kept, start), -1)
-        end = next((i for i in inward if text[i - base].isspace()), end)
-    return Span(start, end)
+    goes_on = passage.goes_on and span.end == passage.span.end
+    text = passage.text[span.start - base:span.end - base]
+    return replace(passage, span=span, text=text, pages=pages, focus=focus, goes_on=goes_on)
 
 # %% ../../nbs/60_context/builders.ipynb #e98d05df
+def _readable(passage: Passage, start: int, size: int, keep: Span) -> tuple[Span, bool]:
+    "The part of a passage from about `start` on that a reader can follow, with what must be kept; does it go on?"
+    base, text = passage.span.start, passage.text
+    sentences = [Span(base + s.start, base + s.end) for s in sentence_spans(text, "rule")]
+    if start > base:
+        start = min(next((s.start for s in sentences if s.start >= start), keep.start), keep.start)
+    end = min(start + size, passage.span.end)
+    held = keep.end if keep.end <= end else start
+    found, goes_on = readable_cut(text[start - base:], 0, end - start)
+    if found and start + found.end >= held:
+        return Span(start, start + found.end), goes_on
+    end = max(base + word_cut(text, start - base, end - base), held)
+    return Span(start, end), end not in [s.end for s in sentences]
+
+
 def cut_passage(
     passage: Passage,
     size: int,  # Characters, >= 1
@@ -74,7 +77,9 @@ def cut_passage(
     keep = passage.focus or Span(passage.span.start, passage.span.start)
     spare = max(0, size - len(keep))
     start = max(passage.span.start, min(keep.start - spare // 2, passage.span.end - size))
-    return passage_part(passage, _to_words(passage, Span(start, start + size), keep))
+    span, goes_on = _readable(passage, start, size, keep)
+    part = passage_part(passage, span)
+    return replace(part, goes_on=goes_on or part.goes_on)
 
 # %% ../../nbs/60_context/builders.ipynb #3dc7f6e9
 def _grown(spans: Sequence[Span], run: range, span: Span, size: int) -> Span:
@@ -300,7 +305,7 @@ class ContextBuilder:
             for n, part in enumerate(sorted(group, key=lambda p: p.span)):
                 at, text = (len(text), text + self.gap) if n else (at, text)
                 sources.append(Source(number, part, len(text), at))
-                text += self.body(part.text)
+                text += self.body(part.text) + (" …" if part.goes_on else "")
             text += self.below
         return guard_numbers(text, ours), sources
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 # %% auto #0
 __all__ = ['page_label', 'passage_pages', 'passage_article', 'source_name', 'place_label']
@@ -36,29 +37,62 @@ def passage_pages(
     return f"{hit} (text {text})" if hit and hit != text else text
 
 # %% ../../nbs/60_context/labels.ipynb #b6f38350
-_ARTICLE = re.compile(r"^[ \t#*]*제\s*(\d+)\s*조(?:\s*의\s*(\d+))?\s*[(（]", re.M)
+_MARK = re.compile(                                                     # At the beginning of a line:
+    r"^[ \t#*]*(?:제\s*(?P<n>\d+)\s*조(?:\s*의\s*(?P<m>\d+))?(?:\s*(?P<titled>[(（])|(?=\s))"        # 제56조(수당)
+    r"|(?P<addenda>부\s?칙)(?=[ \t]*(?:$|[<〈(（\[]|제\s*\d))"                                     # 부칙 <제30113호>
+    r"|[■\s]*[\[【<〈]\s*(?P<annex>(?:별표|별지)[^\]】>〉\n]{0,20})[\]】>〉]"                            # [별표 1]
+    r"|(?P<chapter>제\s*\d+\s*[편장절관](?:\s*의\s*\d+)?[ \t]+\S[^\n]{0,40})$)", re.M)             # 제2장 임금
+_ABOVE = re.compile(r"(?<![^\s>])(?:(?P<addenda>부칙)(?=$|\s*(?:제\d|<))\s*)?"
+                    r"(?:제(?P<n>\d+)조(?:의(?P<m>\d+))?(?:~\S+)?(?:\s*\(.*\))?$|\[(?P<annex>별표[^\]]*)\])?")
 
 
-def _article_marks(text: str) -> list[tuple[int, str]]:
-    "Where each article begins, and its name."
-    return [(m.start(), f"제{m[1]}조" + (f"의{m[2]}" if m[2] else "")) for m in _ARTICLE.finditer(text)]
+class _Mark(NamedTuple):
+    "Where a part of a statute begins."
+    at: int              # Of the text; -1 before it
+    name: str            # 제56조, 부칙 제1조, [별표 1], 제1장 총칙
+    weak: bool = False   # A chapter, or 부칙 as a whole: the name where there is no article
+
+
+def _mark(m: re.Match[str], at: int, addenda: bool) -> _Mark:
+    "The part of a statute that a match names."
+    if m["n"]:
+        return _Mark(at, f"{'부칙 ' * addenda}제{m['n']}조" + (f"의{m['m']}" if m["m"] else ""))
+    if m["annex"]:
+        return _Mark(at, f"[{' '.join(m['annex'].split())}]")
+    return _Mark(at, "부칙" if m["addenda"] else " ".join(m["chapter"].split()), True)
+
+
+def _article_marks(text: str, prefix: str = "") -> list[_Mark]:
+    "Where each article, annex and chapter begins; first the one that the prefix says the text is in."
+    line = prefix.strip().rpartition("\n")[2]
+    above = [m for m in _ABOVE.finditer(line) if m["n"] or m["annex"] or m["addenda"]][-1:]
+    addenda = bool(above and above[0]["addenda"])
+    out = [_mark(m, -1, addenda) for m in above]
+    for m in _MARK.finditer(text):
+        addenda = bool(m["addenda"]) or addenda and not m["chapter"]
+        if not m["n"] or m["titled"] or addenda:     # 제1조 without a title: only 부칙 have it
+            out.append(_mark(m, m.start(), addenda))
+    return out
 
 # %% ../../nbs/60_context/labels.ipynb #d8ef4485
 def passage_article(
     passage: Passage,
-) -> str:  # `제56조`, `제5조~제7조`; '' outside statutes; at most 40 characters
+) -> str:  # `제56조`, `제5조~제7조`, `부칙 제1조`, `[별표 1]`; '' outside statutes; at most 40 characters
     "Name the article that the hit of a passage is in."
     if known := passage.metadata.get("article_range") or passage.metadata.get("article_number"):
-        return shorten(article_label(str(known)), 40)
-    focus = passage.focus or passage.span
-    marks = [(passage.span.start + at, name) for at, name in _article_marks(passage.text)]
-    before = [name for at, name in marks if at < focus.start]
-    before = before or [name for _, name in _article_marks(passage.prefix)]
-    names = [name for at, name in marks if focus.start <= at < focus.end]
-    begins_article = any(at == focus.start for at, _ in marks)
-    if before and not (names and begins_article):
-        names = [before[-1], *names]
-    return "~".join(dict.fromkeys((names[0], names[-1]))) if names else ""
+        addenda = "부칙 " if passage.metadata.get("part") == "부칙" else ""
+        return shorten(addenda + article_label(str(known)), 40)
+    focus, base = passage.focus or passage.span, passage.span.start
+    marks = _article_marks(passage.text, passage.prefix)
+    found = [m for m in marks if focus.start - base <= m.at < focus.end - base]
+    before = [m for m in marks if m.at < focus.start - base]
+    if before and not (found and found[0].at == focus.start - base):
+        found = [before[-1], *found]
+    names = [m.name for m in found if not m.weak] or [m.name for m in found]
+    if not names:
+        return ""
+    last = names[-1].removeprefix("부칙 ") if names[0].startswith("부칙 ") else names[-1]
+    return shorten("~".join([names[0], last] if names[-1] != names[0] else [names[0]]), 40)
 
 # %% ../../nbs/60_context/labels.ipynb #3fc59fe2
 def _article_place(passage: Passage) -> str:

@@ -500,6 +500,8 @@ class Passage:
         The pages it lies on with their spans, so that a shortened passage names fewer pages.
     prefix : str
         What its first chunk repeats for the reader: statute and chapter, the header row of a table.
+    goes_on : bool
+        Its last sentence goes on behind it, where there was no room.
 
     Raises
     ------
@@ -520,6 +522,7 @@ class Passage:
     metadata: dict[str, Any] = field(default_factory=dict)
     page_spans: tuple[tuple[int, Span], ...] = ()
     prefix: str = ""
+    goes_on: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -538,6 +541,10 @@ class Passage:
         score = "" if self.score is None else f", score {self.score:.3g}"
         size = f"{counted(len(self.hits), 'hit')}, {counted(len(self.span), 'character')}"
         return f"Passage({short(self.id)!r}, rank {self.rank}{score}, {size}: {short(self.text)!r})"
+    @property
+    def shown(self) -> str:
+        "Its text as it is shown: with an ellipsis where its last sentence goes on."
+        return self.text + (" …" if self.goes_on else "")
 
     def _repr_html_(self) -> str:
         from ragnb.documents.markup import card

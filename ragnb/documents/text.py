@@ -16,8 +16,9 @@ from typing import Any
 
 # %% auto #0
 __all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'kiwi_cuts', 'KEPT_TAGS', 'trim_span', 'tears', 'whole_cut',
-           'block_spans', 'ends_sentence', 'load_kiwi', 'is_korean', 'sentence_spans', 'stem', 'article_tokens',
-           'word_tokens_batch', 'word_tokens', 'bigram_tokens', 'last_fit', 'Tokenizer', 'tokenizer', 'count_tokens']
+           'block_spans', 'ends_sentence', 'load_kiwi', 'is_korean', 'sentence_spans', 'word_cut', 'is_heading',
+           'readable_cut', 'stem', 'article_tokens', 'word_tokens_batch', 'word_tokens', 'bigram_tokens', 'last_fit',
+           'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../../nbs/00_documents/text.ipynb #0749a52b
 from .memo import TextMemo
@@ -193,6 +194,67 @@ def sentence_spans(
         sentences = (trim_span(text, a, b) for a, b in zip(edges, edges[1:]))
         out += [s for s in sentences if s]
     return out
+
+# %% ../../nbs/00_documents/text.ipynb #e35d5665
+_CLAUSE = re.compile(r"[,;:、，；：](?=\s)")
+
+
+def word_cut(
+    text: str,   # The whole document
+    start: int,  # Where the piece begins
+    end: int,    # Where it should end, start < end
+) -> int:        # At most `end`; `end`, or a little less, inside the only word
+    "Move a cut back to the end of a clause in the last fifth of a piece, else to the end of a word."
+    if end >= len(text) or text[end].isspace():
+        return min(end, len(text))
+    clause = max((m.end() for m in _CLAUSE.finditer(text, end - (end - start) // 5, end)), default=0)
+    space = max(text.rfind(c, start, end) for c in " \n\t")
+    return clause or (space if space > start else whole_cut(text, start, end))
+
+# %% ../../nbs/00_documents/text.ipynb #7bb97aec
+_HEADING = re.compile(r"#{1,6}\s|제\s?\d+\s?[편장절관](?:의\s?\d+)?\s")
+
+
+def is_heading(
+    text: str,   # A sentence or a chunk
+) -> bool:       # Of Markdown, or of a 편, 장, 절 or 관
+    "True for a text that is nothing but headings."
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return bool(lines) and all(len(line) < 100 and _HEADING.match(line) for line in lines)
+
+# %% ../../nbs/00_documents/text.ipynb #9f0fdf40
+_ITEM_OR_ROW = re.compile(r"\||[-*•·◦○●□■▶※]\s|\(?\d{1,3}[.)]\s|[가-하][.)]\s")
+
+
+def _line(text: str, at: int) -> str:
+    "The line that an offset is in."
+    end = text.find("\n", at)
+    return text[text.rfind("\n", 0, at) + 1:end if end >= 0 else len(text)]
+
+
+def readable_cut(
+    text: str,           # A chunk, or a passage
+    start: int,          # Of the part that there is room for
+    end: int,            # Exclusive
+    last: float = 0.5,   # In [0, 1]: share of the part that must be left for it to end with a sentence
+    words: bool = True,  # May it end inside a sentence? Never in a table row or a list item
+) -> tuple[Span, bool]:  # Within [start, end), empty when nothing can be followed; does its last sentence go on?
+    "Shrink a part of a text to where a reader can follow."
+    sentences = sentence_spans(text, "rule")
+    if start > 0:
+        start = next((s.start for s in sentences if s.start >= start), end)
+    part = trim_span(text, start, max(start, end))
+    if not part or end >= len(text):
+        return part, False
+    ends = [s.end for s in sentences if part.start < s.end <= part.end and not is_heading(_line(text, s.start))]
+    inside = next((s for s in sentences if s.start < part.end < s.end), None)
+    if inside is None:
+        return Span(part.start, ends[-1] if ends else part.end), False
+    whole = Span(part.start, ends[-1] if ends else part.start)
+    if not words or len(whole) >= max(1, last * len(part)) or _ITEM_OR_ROW.match(text, inside.start):
+        return whole, False
+    at = word_cut(text, part.start, part.end)
+    return (trim_span(text, part.start, at), True) if at > inside.start else (whole, False)
 
 # %% ../../nbs/00_documents/text.ipynb #16423c6d
 @lru_cache(maxsize=1)

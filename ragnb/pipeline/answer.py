@@ -218,7 +218,7 @@ def numbered_passages(
     parts = []
     for number, group in enumerate(groups.values(), 1):
         header = RankedContextBuilder().header(number, group[0])
-        parts.append(f"{header}\n" + "\n…\n".join(p.text for p in sorted(group, key=lambda p: p.span)))
+        parts.append(f"{header}\n" + "\n…\n".join(p.shown for p in sorted(group, key=lambda p: p.span)))
     return "\n\n".join(parts)
 
 # %% ../../nbs/80_pipeline/answer.ipynb #75f7f979

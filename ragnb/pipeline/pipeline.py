@@ -24,6 +24,7 @@ from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT
 from ..storage.filtered import filtered_store, located, warned
+from ..retrieval.asked_words import asked_words, held_words
 from ..retrieval.hybrid import check_question, Fusion, question_bundle
 from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
 from ..expansion.expander import Expander, Expansion, ExpansionStats
@@ -243,6 +244,17 @@ async def _acontext(parts: Parts, reader: Reader, bundle: QueryBundle) -> Contex
     answer = await asyncio.to_thread(reader.read, question, await _afind(parts, bundle))
     return answer.context
 
+# %% ../../nbs/80_pipeline/pipeline.ipynb #2fb8c103
+def _with_words(answer: Answer, retriever: Any) -> Answer:
+    "An answer whose note names the question's words that no document, or no passage that is read, holds."
+    held = held_words(retriever)
+    if held is None:
+        return answer
+    by_name = any(why.policy == "by name" for p in answer.passages for why in p.why.values())
+    told = asked_words(answer.question, held, [p.shown for p in answer.passages], by_name or not answer.passages)
+    note = "; ".join(filter(None, (answer.context.note, str(told))))
+    return replace(answer, context=replace(answer.context, note=note))
+
 # %% ../../nbs/80_pipeline/pipeline.ipynb #875149a9
 def _shorter(context: Context, passages: Sequence[Passage], question: str, builder: ContextBuilder,
              fits: Callable[[str], float]) -> Context:
@@ -276,7 +288,8 @@ def _for_window(answer: Answer, llm: Any, builder: ContextBuilder, prompt: str) 
     unit = "characters" if context.tokenizer == "characters" else f"tokens ({context.tokenizer})"
     note = (f"the window of the model {llm.model!r} leaves about {max(0, room):,} tokens for the context: it was "
             f"shortened from {context.size:,} to {short.size:,} {unit}")
-    fitted = replace(answer, context=replace(short, note=note))
+    told = "; ".join(filter(None, (context.note, note)))
+    fitted = replace(answer, context=replace(short, note=told))
     return replace(fitted, text=numbered_passages(fitted.passages))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #3bd921c9
@@ -508,6 +521,7 @@ class Pipeline(_Shown):
     def _read(self, question: str, found: Fusion, history: Conversation | None) -> Answer:
         "Everything but the model, within the model's window."
         answer = warned(self.reader.answer(question, found, history), self.expander.store)
+        answer = _with_words(answer, self.retriever)
         return _for_window(answer, self.llm, self.builder, self.prompt)
 
     def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:

@@ -253,7 +253,7 @@ class Trace:
 
     def _why(self, p: Passage, c: Chunk) -> str:
         "The reason of a chunk in words."
-        return f"{'fills the room: ' if c.role == 'filler' else ''}{p.why.get(c.id, '')}"
+        return f"{'weak, read because there is room: ' if c.role == 'filler' else ''}{p.why.get(c.id, '')}"
 
     def rows(
         self,
@@ -352,7 +352,7 @@ def _size(passages: Iterable[Passage]) -> int:
 
 def _notes(answer: Answer) -> list[str]:
     "What compression left out, and numbers that name no source."
-    notes = []
+    notes = [answer.context.note] if answer.context.note else []
     if lost := [str(mark.number) for mark in answer.source_marks if mark.passage is None]:
         notes.append(f"the answer cites [{', '.join(lost)}], which the context does not have")
     if c := answer.compression:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import asyncio
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,13 +20,13 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 
 # %% auto #0
 __all__ = ['QUESTION_WORDS', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score', 'cut_pieces', 'take_units',
-           'UnitReader', 'KnownPlace', 'places_apart', 'MultiScaleRanking', 'put_first', 'known_places',
-           'MultiScaleRetriever']
+           'UnitReader', 'take_readable', 'KnownPlace', 'places_apart', 'MultiScaleRanking', 'put_first',
+           'known_places', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
 from ..documents.span import Address, InputError, MissingChunkError, Outline, Passage, Span, stitch, Why
-from ..documents.text import trim_span, whole_cut, word_tokens_batch
+from ..documents.text import is_heading, readable_cut, trim_span, word_cut, word_tokens_batch
 from ..chunking.base import set_prefix
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
@@ -120,22 +121,6 @@ def take_units(
         left -= cost
     return taken
 
-# %% ../../nbs/40_retrieval/multiscale.ipynb #faceffb8
-def _to_word(text: str, start: int, end: int) -> tuple[int, int]:
-    "Move the open end of a cut back to the nearest white space; a cut inside the only word stays."
-    if end < len(text) and not text[end].isspace():
-        space = max(text.rfind(c, start, end) for c in " \n\t")
-        if space > start:
-            end = space
-        elif end > start:
-            end = whole_cut(text, start, end)
-    if start > 0 and not text[start - 1].isspace():
-        spaces = [i for c in " \n\t" if (i := text.find(c, start, end)) >= 0]
-        if spaces and min(spaces) + 1 < end:
-            start = min(spaces) + 1
-    cut = trim_span(text, start, end)
-    return cut.start, cut.end
-
 # %% ../../nbs/40_retrieval/multiscale.ipynb #3565610c
 @dataclass(eq=False)
 class UnitReader:
@@ -175,6 +160,96 @@ class UnitReader:
             self.reads += 1
             self.outlines |= self.store.get_outlines(missing).all()
 
+# %% ../../nbs/40_retrieval/multiscale.ipynb #bc08b51c
+_ALONE = 30  # Characters of a unit cut inside a sentence that are worth reading alone
+
+
+class _Filling:
+    "Units taken until the budget is full, the last ones cut to where a reader can follow."
+
+    def __init__(self, corpus: UnitCorpus, texts: Mapping[int, str], budget: int) -> None:
+        self.corpus, self.texts, self.left = corpus, texts, budget
+        self.taken: dict[int, Span] = {}   # Position -> span to read, in the order taken
+        self.opened: set[int] = set()      # Those whose last sentence goes on
+        self.beyond: list[int] = []        # Those that did not fit whole
+
+    def take(self, row: int) -> None:
+        "Take a unit, or what can be read of it."
+        whole, gaps = self.corpus.span(row), _gaps(self.corpus, row, self.taken)
+        if len(whole) + sum(g for g in gaps if g) <= self.left:
+            self._add(row, whole, gaps)
+            return
+        self.beyond.append(row)
+        self._add_part(row, _cut(whole, gaps, self.left), gaps, len(self.beyond) == 1)
+
+    def take_head(self, row: int) -> None:
+        "Take the beginning of a unit; where nothing else is read, even if it ends inside the first word."
+        whole, gaps = self.corpus.span(row), (_gaps(self.corpus, row, self.taken)[0], None)
+        span = _cut(whole, gaps, min(self.left, len(whole) - 1))
+        self._add_part(row, span, gaps, True)
+        if not self.taken and span:
+            cut = trim_span(self.texts[row], 0, word_cut(self.texts[row], 0, len(span)))
+            self._add(row, Span(whole.start, whole.start + cut.end), gaps, True)
+
+    def _add_part(self, row: int, span: Span, gaps: tuple[int | None, int | None], words: bool) -> None:
+        at = self.corpus.span(row).start
+        cut, goes_on = readable_cut(self.texts[row], span.start - at, span.end - at, words=words)
+        joined = gaps[0] is not None and cut.start == 0 or gaps[1] is not None and cut.end == len(self.texts[row])
+        if joined or len(cut) >= (_ALONE if goes_on else _LEAST):
+            self._add(row, Span(at + cut.start, at + cut.end), gaps, goes_on)
+
+    def _add(self, row: int, span: Span, gaps: tuple[int | None, int | None], goes_on: bool = False) -> None:
+        if not span:
+            return
+        whole = self.corpus.span(row)
+        before, after = (gaps[0] or 0) * (span.start == whole.start), (gaps[1] or 0) * (span.end == whole.end)
+        self.taken[row], self.left = span, self.left - len(span) - before - after
+        if goes_on:
+            self.opened.add(row)
+
+# %% ../../nbs/40_retrieval/multiscale.ipynb #b0a0eaa2
+def _bare_headings(corpus: UnitCorpus, texts: Mapping[int, str], taken: Mapping[int, Span],
+                   apart: Mapping[int, int]) -> set[int]:
+    "Units that are nothing but headings, and whose next unit is not read."
+    out: set[int] = set()
+    for row in sorted(taken, reverse=True):
+        after = row + 1 if row + 1 < corpus.last[row] else None
+        below = after is None or after in taken and after not in out and taken[after].start == corpus.starts[after]
+        below = below and (after is None or apart.get(row) == apart.get(after))
+        if not below and is_heading(texts[row]):
+            out.add(row)
+    return out
+
+
+_MORE = 12   # Units looked at beyond those that fit
+
+
+def take_readable(
+    reader: UnitReader,
+    pieces: Sequence[Piece],          # Best first
+    budget: int,                      # Characters, white space between neighbors included
+    apart: Mapping[int, int] | None = None,  # Of units in a place that is read by itself: its number
+) -> tuple[dict[int, Span], set[int]]:  # Position -> span, in the order taken; those whose last sentence goes on
+    "Take units until the budget is full, and begin and end them where a reader can follow; one keyed read."
+    corpus = reader.corpus
+    ahead = pieces[:len(take_units(corpus, pieces, budget)) + _MORE] if budget > 0 else []
+    texts = {p.row: n.text for p, n in zip(ahead, reader.read_units(p.row for p in ahead))}
+    named = {p.row for p in ahead if p.why}
+    without: set[int] = set()
+    for _ in range(4):
+        filling = _Filling(corpus, texts, budget)
+        for row in (p.row for p in ahead if p.row not in without):
+            if filling.left >= _LEAST or not filling.taken:
+                filling.take(row)
+        rest = next((row for row in filling.beyond if row not in filling.taken), None)
+        if rest is not None and (filling.left >= _ALONE or not filling.taken):
+            filling.take_head(rest)
+        bare = _bare_headings(corpus, texts, filling.taken, apart or {}) - named
+        if not bare or not filling.taken.keys() - bare:
+            return filling.taken, filling.opened
+        without |= bare
+    return {row: span for row, span in filling.taken.items() if row not in bare}, filling.opened
+
 # %% ../../nbs/40_retrieval/multiscale.ipynb #2601eea7
 def _runs(corpus: UnitCorpus, taken: Mapping[int, Span], apart: Mapping[int, int] | None = None) -> list[list[int]]:
     "Units side by side, in document order; `apart` (row -> number) keeps those of different numbers apart."
@@ -190,17 +265,16 @@ def _runs(corpus: UnitCorpus, taken: Mapping[int, Span], apart: Mapping[int, int
     return out
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #0d25fdbe
-def _whole_words(reader: UnitReader, taken: Mapping[int, Span]) -> dict[int, Span]:
-    "Spans with the cut one ending, or beginning, with a whole word; left out when nothing remains."
-    out = {}
-    for (row, span), node in zip(taken.items(), reader.read_units(taken)):
-        if len(span) < len(node.text):
-            base = int(reader.corpus.starts[row])
-            a, b = _to_word(node.text, span.start - base, span.end - base)
-            span = Span(base + a, base + b)
-        if span:
-            out[row] = span
-    return out
+_CLOSED = re.compile(r"[.!?…。！？:;|]['\"”’»)\]〉》」』]*\Z")
+
+
+def _runs_on(reader: UnitReader, row: int) -> bool:
+    "True for a unit that ends inside a sentence, because the sentence is longer than a unit."
+    corpus, end = reader.corpus, int(reader.corpus.ends[row])
+    if row + 1 >= corpus.last[row]:
+        return False
+    gap = reader.outlines[corpus.place(row)[0]].blanks.get(end, "" if corpus.starts[row + 1] == end else "\n")
+    return "\n" not in gap and not _CLOSED.search(reader.read_units([row])[0].text)
 
 
 def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], rank: int) -> Passage:
@@ -216,8 +290,8 @@ def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], 
         metadata=outline.metadata, page_spans=pages, prefix=str(nodes[0].metadata.get("prefix") or ""))
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #50616d28
-BY_NAME: str = "asked for by name"                # Why a unit is there that a question names
-WITH_FIRST: str = "in the part of the best unit"  # The same for what was not scored, but is read with the best unit
+BY_NAME: str = "asked for by name"   # Why a unit is there that a question names
+WITH_FIRST: str = "in the same article or section as the best match"   # The same for what is read with the best unit
 
 
 class KnownPlace(NamedTuple):
@@ -244,6 +318,9 @@ def places_apart(
     return (*named, *(p for p in places if p.why.role == "cited")) if named else ()
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #2d8515f8
+_KINDS = {"title": "document title", "name": "heading"}   # Signals, as a reader calls them
+
+
 @dataclass(frozen=True, eq=False)
 class MultiScaleRanking:
     "Units in the order in which they deserve to be read."
@@ -283,18 +360,26 @@ class MultiScaleRanking:
         "The passages that fit into so many characters."
         if budget < 0:
             raise InputError(f"budget must be >= 0, got {budget}")
-        corpus, taken = self.reader.corpus, take_units(self.reader.corpus, self.pieces, budget)
-        taken = _whole_words(self.reader, taken)
+        taken, opened = take_readable(self.reader, self.pieces, budget, self._apart())
         self.reader.read_outlines(taken)
         order = {row: n for n, row in enumerate(taken)}
-        runs = [sorted(run, key=order.__getitem__) for run in _runs(corpus, taken, self._apart())]
+        runs = [sorted(run, key=order.__getitem__) for run in _runs(self.reader.corpus, taken, self._apart())]
         passages = []
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
             passage = _passage(self.reader, run, taken, rank)
             scores = tuple(self.pieces[self.ranks[row] - 1].score for row in run)
-            why = {hit: self.why(hit) for hit in passage.hits}
-            passages.append(replace(passage, score=scores[0], scores=scores, why=why))
+            last = max(run)
+            cut = taken[last].end < self.reader.corpus.ends[last]
+            goes_on = last in opened or not cut and _runs_on(self.reader, last)
+            why = {hit: self._read_why(hit, taken[row]) for hit, row in zip(passage.hits, run)}
+            passages.append(replace(passage, score=scores[0], scores=scores, why=why, goes_on=goes_on))
         return passages
+
+    def _read_why(self, address: str, span: Span) -> Why:
+        "Why a unit is there, and how much of it is read where it was cut."
+        why, whole = self.why(address), len(self.reader.nodes[address].text)
+        cut = f"; cut to fit: {len(span)} of {whole} characters" if len(span) < whole else ""
+        return replace(why, detail=(why.detail or str(why)) + cut) if cut else why
 
     def _apart(self) -> dict[int, int]:
         "Of the units in a place that is read by itself: the number of the place."
@@ -317,7 +402,7 @@ class MultiScaleRanking:
     def why(
         self,
         address: str,   # Of a unit that is ranked, else `MissingChunkError`
-    ) -> Why:           # Its detail: 'words 14.2, vector 9.1, title 1.0', or what led here
+    ) -> Why:           # Its detail: 'words 14.2, vector 9.1, heading 1.0', or what led here
         "Why a unit is in the ranking."
         piece = self.piece_of(address)
         if piece is None:
@@ -326,10 +411,17 @@ class MultiScaleRanking:
             return piece.why
         at = self.scores.position(piece.row)
         sums = {kind: float(z[at]) for kind, z in self.scores.by_kind().items()}
-        given = ", ".join(f"{kind} {z:.1f}" for kind, z in sums.items() if z > 0)
-        if not given:
-            given = f"alone, {piece.score:.1f}" if piece.score else f"matches, {self.scores.raw[at]:.1f}"
-        return Why("hit", "multi-scale", self.ranks[piece.row], detail=given)
+        given = [f"{_KINDS.get(kind, kind)} {z:.1f}" for kind, z in sums.items() if z > 0]
+        return Why("hit", "multi-scale", self.ranks[piece.row], detail=", ".join(given) or self._unscored(piece))
+
+    def _unscored(self, piece: Piece) -> str:
+        "Why a unit is ranked that no signal tells from the others."
+        corpus = self.reader.corpus
+        if not piece.score:
+            return "matches the question, but no better than most texts do"
+        if corpus.part[piece.row] >= 0 and corpus.records[corpus.part[piece.row]]:
+            return f"in the same article or answer as a match ({piece.score:.1f})"
+        return f"matches the question ({piece.score:.1f}); too few texts to compare it with"
 
     def rankers(
         self,

@@ -149,7 +149,8 @@ def check_citations(context) -> None:
     for c in context.sources:
         assert context.text[c.start:c.start + len(c.passage.text)] == c.passage.text
         assert context.text[end:c.start].strip("\n").startswith(f"[{c.number}]") and context.text[c.start - 1] == "\n"
-        end = c.start + len(c.passage.text)
+        end = c.start + len(c.passage.shown)
+        assert context.text[c.start:end] == c.passage.shown
     assert end == len(context.text)
 
 

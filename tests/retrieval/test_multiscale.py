@@ -464,7 +464,7 @@ def test_a_corpus_where_nothing_varies_is_found_too(texts, embedded):
     retriever = MultiScaleRetriever(index, store, model if embedded else None)
     passages = retriever.rank("연차는 며칠인가?").at(100)
     assert [p.text for p in passages] == texts
-    assert all(p.score > 0 and str(p.why[p.hits[0]]).startswith("alone, ") for p in passages)
+    assert all(p.score > 0 and "too few texts to compare" in str(p.why[p.hits[0]]) for p in passages)
     assert MultiScaleRetriever(index, store).rank("주차장").at(100) == []
 
 

@@ -1,0 +1,72 @@
+"""A passage of a statute is named by what it is: an article of the act, of its addenda, an annex, a chapter."""
+from __future__ import annotations
+
+import pytest
+
+from ragnb.context.labels import passage_article, place_label
+from ragnb.documents.span import Passage, Span
+from ragnb.indexing.folder_index import Index
+from ragnb.indexing.update import update_index
+from ragnb.pipeline.pipeline import Pipeline
+
+ACT = """시험법
+[시행 2031. 1. 1.] [법률 제30113호, 2029. 3. 5., 제정]
+
+제1장 총칙
+
+제1조(목적) 이 법은 시험의 공정한 관리에 필요한 사항을 정함을 목적으로 한다.
+
+제2조(정의) 이 법에서 "시험"이란 자격을 정하려고 지식과 기능을 재는 일을 말한다.
+
+제2장 시행
+
+제3조(시행계획) 시험기관은 해마다 1월 31일까지 시행계획을 알려야 한다. 계획에는 별표 1의 과목을 적는다.
+
+부칙 <법률 제30113호, 2029. 3. 5.>
+
+제1조(시행일) 이 법은 공포 후 9개월이 지난 날부터 시행한다.
+
+제2조(시행계획에 관한 경과조치) 이 법 시행 당시의 계획은 제3조에 따른 것으로 본다.
+
+[별표 1] 시험 과목(제3조 관련)
+
+구분 | 과목
+1급 | 역학, 재료
+2급 | 제도
+"""
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory) -> Pipeline:
+    folder = tmp_path_factory.mktemp("act")
+    (folder / "act.txt").write_text(ACT, encoding="utf-8")
+    (folder / "other.md").write_text("# 출장\n\n출장 일비는 하루 2만원이다. 숙박비는 실비로 준다.\n", encoding="utf-8")
+    target = tmp_path_factory.mktemp("index") / "i"
+    update_index(folder, target, show_progress=False)
+    return Pipeline.from_index(Index.open(target))
+
+
+@pytest.mark.parametrize(("question", "label", "text"), [
+    ("시험법 제1조", "제1조", "이 법은 시험의 공정한"), ("시험법 부칙 제1조", "부칙 제1조", "공포 후 9개월"), ("제1조", "제1조", "이 법은 시험의 공정한"),
+    ("부칙 제2조", "부칙 제2조", "이 법 시행 당시"), ("시험법 별표 1", "[별표 1]", "역학"), ("시험법 제3조", "제3조", "해마다 1월"),
+])
+def test_the_first_passage_is_what_was_named_and_says_so(pipeline, question, label, text):
+    first = pipeline.ask(question).passages[0]
+    assert text in first.text and passage_article(first).split("~")[0] == label and label in place_label(first)
+
+
+def test_a_hit_is_named_by_the_part_that_it_is_in():
+    def at(words: str) -> str:
+        start = ACT.index(words)
+        return passage_article(Passage("act", Span(0, len(ACT)), ACT, focus=Span(start, start + len(words))))
+    words = ("총칙", "공정한", "제2장", "9개월", "과목을 적는다", "부칙 <", "역학", "9개월이 지난 날부터 시행한다.\n\n제2조(")
+    assert [at(w) for w in words] == [
+        "제1장 총칙", "제1조", "제2장 시행", "부칙 제1조", "제3조", "부칙", "[별표 1]", "부칙 제1조~제2조"]
+
+
+@pytest.mark.parametrize(("prefix", "label"), [
+    ("시험법 부칙 제2조 (경과조치)", "부칙 제2조"), ("시험법 제2조의3 (경과)", "제2조의3"), ("시험법 [별표 1] 과목", "[별표 1]"), ("시험법 > 부칙", "부칙"),
+    ("시험법 제3조제1항 등 관련", ""), ("시험법 제3조에 관한 질의", ""), ("부칙을 고치는 법", ""), ("", ""),
+])
+def test_a_part_that_begins_above_the_text_is_told_by_the_prefix(prefix, label):
+    assert passage_article(Passage("act", Span(0, 7), "이 법은 시험", prefix=prefix)) == label
