@@ -111,7 +111,6 @@ def _add_retrieval(parser: argparse.ArgumentParser) -> None:
     add("--retrieve", default="auto",
         help=f"{_RETRIEVERS} (default: multi-scale where the index has units, else hybrid)")
     add("--where", action="append", metavar="COND", help="only chunks whose metadata fulfil this: doc_type=manual, "
-        ""
         "'year>=2020', 'doc_type in manual,rule', folder=faq; may be repeated, then all must hold. A file says its "
         "doc_type in its first three lines, ---, doc_type: manual and ---, a .jsonl line in a field; ragnb ls "
         "lists the keys")

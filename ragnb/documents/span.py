@@ -541,6 +541,7 @@ class Passage:
         score = "" if self.score is None else f", score {self.score:.3g}"
         size = f"{counted(len(self.hits), 'hit')}, {counted(len(self.span), 'character')}"
         return f"Passage({short(self.id)!r}, rank {self.rank}{score}, {size}: {short(self.text)!r})"
+
     @property
     def shown(self) -> str:
         "Its text as it is shown: with an ellipsis where its last sentence goes on."
