@@ -88,6 +88,17 @@ class HeldWords:
         columns = ((c, c.vocabulary.get(token)) for c in self.counts)
         return any(column is not None and c.frequencies[column] > 0 for c, column in columns)
 
+    def is_rare(
+        self,
+        word: str,             # From `content_words`, held
+        share: float = 0.01,   # Of the texts, in [0, 1]
+    ) -> bool:                 # True for one of three texts or fewer
+        "Say whether few texts hold a word."
+        counts = self.counts[0]
+        columns = [counts.vocabulary.get(t) for t in next(iter(self.tokenizer([word])), ())]
+        found = [int(counts.frequencies[c]) for c in columns if c is not None]
+        return min(found, default=0) <= max(3, share * len(counts))
+
     def holds(
         self,
         word: str,   # From `content_words`
@@ -123,7 +134,7 @@ class AskedWords:
     "What became of the words of a question; `str()` is one line, '' where every word was read."
     asked: tuple[str, ...]                        # Words of content
     missing: tuple[str, ...] = ()                 # Those that no document holds
-    unread: tuple[str, ...] = ()                  # Those that documents hold, but no passage that is read
+    unread: tuple[str, ...] = ()                  # Rare ones that documents hold, but no passage that is read
     alike: Mapping[str, Sequence[str]] = field(default_factory=dict)   # Missing word -> words spelled alike
     other: bool = False                           # Passages are there for another reason, or there are none
 
@@ -153,6 +164,6 @@ def asked_words(
     if any(w.lower() not in read for w in asked) and texts:
         tokens = set(word_tokens(" ".join(texts)))
     unread = [w for w in asked if texts and not other and w not in missing and w.lower() not in read
-              and not tokens.issuperset(next(iter(held.tokenizer([w])), ()))]
+              and not tokens.issuperset(next(iter(held.tokenizer([w])), ())) and held.is_rare(w)]
     alike = {w: found for w in missing if (found := spelled_alike(w, held.words))}
     return AskedWords(tuple(asked), tuple(missing), tuple(unread), alike, other)
