@@ -165,7 +165,7 @@ class PassageRanking:
         return out
 
 # %% ../../nbs/60_context/builders.ipynb #7a9c1b96
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Source:
     "What number `[n]` in a context stands for."
     number: int       # From 1, by rank: 1 is the best passage shown; the excerpts of one passage share it
@@ -173,8 +173,11 @@ class Source:
     start: int        # Where its text begins in the context
     head: int = 0     # Where its header begins; of a further excerpt, the ellipsis before it
 
+    def __repr__(self) -> str:
+        return f"Source([{self.number}] at {self.start}: {self.passage!r})"
+
 # %% ../../nbs/60_context/builders.ipynb #271a5354
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Context:
     "A context string, and where every part of it comes from."
     text: str
@@ -183,6 +186,12 @@ class Context:
     size: int = 0                       # Of `text`, in tokens of `tokenizer`
     tokenizer: str = "characters"       # See `ragnb.documents.text.tokenizer`
     note: str = ""                      # What the caller should know: that the budget holds no passage at all
+
+    def __repr__(self) -> str:
+        from ragnb.documents.markup import counted, short
+        facts = [f"{self.size:,} {self.tokenizer}", counted(len(self.sources), "source")]
+        facts += [f"{len(self.dropped):,} dropped"] if self.dropped else []
+        return f"Context({', '.join(facts)}: {short(self.text)!r})"
 
     def __str__(self) -> str:
         return self.text

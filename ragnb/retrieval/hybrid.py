@@ -149,7 +149,7 @@ class VectorRetriever(BaseRetriever):
         return await asyncio.to_thread(self.store.search, embedding, self.top_k)
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #2fc49ba8
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fusion:
     "A fused ranking and what it was made of."
     hits: list[NodeWithScore]                            # Best first
@@ -157,6 +157,10 @@ class Fusion:
     ranking: Any = field(default=None, compare=False)    # A `Ranking` of the retriever's own, where it has one
     why: Mapping[str, Why] = field(default_factory=dict)  # Id -> reason of a hit that is not there by its rank
     places: Sequence[tuple] = ()   # (document id, span, reason) of what is read first, each by itself
+
+    def __repr__(self) -> str:
+        best = f", best {self.hits[0].node_id!r}" if self.hits else ""
+        return f"Fusion({len(self.hits):,} hits of {', '.join(self.members) or 'one ranking'}{best})"
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #eaaa0f8e
 def fuse_hits(

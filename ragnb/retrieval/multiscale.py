@@ -321,7 +321,7 @@ def places_apart(
 _KINDS = {"title": "document title", "name": "heading"}   # Signals, as a reader calls them
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MultiScaleRanking:
     "Units in the order in which they deserve to be read."
     index: MultiScaleSource
@@ -329,6 +329,10 @@ class MultiScaleRanking:
     pieces: list[Piece]     # Best first; each unit once
     scores: UnitScores
     places: Sequence[KnownPlace] = ()   # Of `places_apart`: each is a passage of its own
+
+    def __repr__(self) -> str:
+        best = f", best {self.reader.address(self.pieces[0].row)!r}" if self.pieces else ""
+        return f"MultiScaleRanking({len(self.pieces):,} of {len(self.reader.corpus):,} units{best})"
 
     @property
     def reads(self) -> int:

@@ -56,7 +56,8 @@ def test_the_items_of_lists_are_short_too(shown, hr_units):
     made = make_questions(list(read_documents(SAMPLE / "corpus/hr_labor/leave.md", [])), 4)
     question = Question(HOSTILE, long, (Evidence("d", Span(0, 3), "abc"),) * 9)
     items = [*answer.passages, Passage(HOSTILE, Span(0, len(long)), long), question, *tuning_grid(),
-             *shown["evaluation"].rows[:2], answer.expansion, made, *made.questions]
+             *shown["evaluation"].rows[:2], answer.expansion, made, *made.questions, answer.fusion, answer.fusion.ranking,
+             answer.context, *answer.context.sources]
     assert len(items) > 20
     for item in items:
         line = repr(item)
