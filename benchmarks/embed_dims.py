@@ -8,6 +8,7 @@ points to 1,024 numbers from 16,384 columns. Vectors of the index are rounded to
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 from score_rules import BUDGETS, recalls, SETS

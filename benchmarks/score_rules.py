@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--store", action="store_true", help="write nbs/studies/results/score_rules.json")
     args = parser.parse_args()
-    with ProcessPoolExecutor(args.keepers) as pool:
+    with ProcessPoolExecutor(args.workers) as pool:
         jobs = [pool.submit(measure, n, args.limit or SETS[n], args.keep, args.english) for n in args.sets.split(",")]
         measured = dict(job.result() for job in jobs)
     found = summary(measured)
