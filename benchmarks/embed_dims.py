@@ -8,11 +8,11 @@ points to 1,024 numbers from 16,384 columns. Vectors of the index are rounded to
 from __future__ import annotations
 
 import argparse
-import tempfile
 from pathlib import Path
 
 import numpy as np
-from score_rules import BUDGETS, SETS, build, recalls
+from score_rules import BUDGETS, recalls, SETS
+from scored_set import build, NONE
 
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.text import word_tokens_batch
@@ -31,8 +31,7 @@ def measure(name: str, limit: int, sizes: list[str]) -> None:
     """Print one set."""
     dataset = load_dataset(name)
     documents = list(dataset.documents.values())
-    with tempfile.TemporaryDirectory() as work:
-        index, _ = build(dataset, "ngram", Path(work))
+    index = build(dataset, NONE, Path()).index
     texts = [n.get_content(metadata_mode="embed") for d in documents for n in UnitNodeParser().parse(d)[0]]
     chosen = [i for i, q in enumerate(dataset.questions) if q.evidence]
     if limit < len(chosen):

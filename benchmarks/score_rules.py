@@ -6,7 +6,7 @@
 Evidence recall on seven sets, questions asked over the whole corpus of a set, citations not resolved ahead of the search. A rule is left out, or
 changed, for all sets at once, and its worth is the mean over the sets of the paired difference to the default, with a 95 % interval (normal, from
 the variance of the differences within each set) and with each set left out in turn. Korean with the offline n-gram embedding, English with MiniLM
-(`--english ngram` for the n-grams there too). Units are cut where the budget ends, not at the word before. Vectors are kept in --work.
+(`--english ngram` for the n-grams there too). Units are cut where the budget ends, not at the word before. Vectors are kept in --keep.
 """
 from __future__ import annotations
 
@@ -22,19 +22,16 @@ from typing import Any
 
 import numpy as np
 
-from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import n_characters, shared
 from ragnb.documents.text import word_tokens_batch
-from ragnb.evaluation.datasets import Dataset, Question, load_dataset
-from ragnb.indexing.update import fit_pieces
-from ragnb.models.embedding import resolve_embedding
+from ragnb.evaluation.datasets import Question, load_dataset
 from ragnb.retrieval.multiscale import QUESTION_WORDS, pieces_by_score, take_units
 from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores, adjusted_totals, grown_candidates
-from ragnb.retrieval.signals import Asked, PHRASE, clipped_z_scores
+from ragnb.retrieval.signals import Asked, PHRASE
+from scored_set import bm25_of_windows, build, KOREAN
 
 ROOT = Path(__file__).resolve().parent.parent
 SETS = {"korquad": 1_200, "tydiqa_ko": None, "ko_statutes": None, "squad2": None, "covidqa": None, "chroma_chunking": None, "tatqa": None}
-KOREAN = ("korquad", "tydiqa_ko", "ko_statutes")
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
 
 
@@ -94,48 +91,6 @@ RULES: dict[str, tuple[Callable[[Asking], np.ndarray], dict[str, Any]]] = {  # n
 }
 
 
-def bm25_of_windows(index: MultiScaleIndex, terms: list[str], rows: np.ndarray) -> np.ndarray:
-    """z-scores of BM25 of the windows around units, a window taking the place of the document, by the statistics of all windows."""
-    corpus, words = index.corpus, index.words
-    lengths, out = np.concatenate([[0], np.cumsum(words.lengths)]), []
-    for width in index.scales:
-        low, high = corpus.windows(np.arange(len(corpus)), width)
-        size, total, mean, variance = lengths[high] - lengths[low], np.zeros(len(corpus)), 0.0, 0.0
-        for term in terms:
-            column = words.vocabulary.get(term)
-            if column is None or not words.frequencies[column]:
-                continue
-            held, times = words.counts.posting(column)
-            running = np.concatenate([[0], np.cumsum(np.bincount(held, times, len(corpus)))])
-            counts = running[high] - running[low]
-            n = int((counts > 0).sum())
-            share = np.log1p((len(corpus) - n + 0.5) / (n + 0.5)) * counts * 1.9 / (counts + 0.9 * (0.6 + 0.4 * size / size.mean()))
-            total, mean, variance = total + share, mean + share.mean(), variance + share.var()
-        out.append(clipped_z_scores(total[rows], mean, variance))
-    return np.array(out)
-
-
-def build(dataset: Dataset, spec: str, work: Path) -> tuple[MultiScaleIndex, np.ndarray]:
-    """The units of a set with their vectors, and the vectors of its questions."""
-    documents, kept = list(dataset.documents.values()), work / f"{dataset.name}-{spec.split(':')[0]}.npz"
-    parsed = [UnitNodeParser().parse(d) for d in documents]
-    nodes, outlines = [n for found, _ in parsed for n in found], [o for _, o in parsed]
-    if not kept.exists():
-        model = resolve_embedding(spec)
-        if spec == "ngram":
-            model.fit(fit_pieces(documents))
-        texts = [n.get_content(metadata_mode="embed") for n in nodes]
-        work.mkdir(parents=True, exist_ok=True)
-        np.savez(kept, units=np.array(model.get_text_embedding_batch(texts), np.float32),
-                 questions=np.array([model.get_query_embedding(q.query) for q in dataset.questions], np.float32))
-    vectors = np.load(kept)
-    for node, vector in zip(nodes, vectors["units"], strict=True):
-        node.embedding = vector.tolist()
-    index = MultiScaleIndex()
-    index.add(nodes, outlines)
-    return index, vectors["questions"]
-
-
 def asking(index: MultiScaleIndex, tokens: list[str], query: np.ndarray) -> Asking:
     """Everything about one question that the rules share."""
     terms = [t for t in tokens if t not in QUESTION_WORDS] or tokens
@@ -157,17 +112,20 @@ def recalls(index: MultiScaleIndex, scores: UnitScores, question: Question) -> l
     return out
 
 
-def measure(name: str, limit: int | None, work: Path, english: str) -> tuple[str, dict[str, np.ndarray]]:
+def measure(name: str, limit: int | None, keep: Path, english: str) -> tuple[str, dict[str, np.ndarray]]:
     """Every rule on one set: rule -> recall, shape (questions, budgets)."""
     dataset = load_dataset(name)
-    index, vectors = build(dataset, "ngram" if name in KOREAN else english, work)
+    made = build(dataset, "ngram" if name in KOREAN else english, keep)
+    index = made.index
     chosen = [i for i, q in enumerate(dataset.questions) if q.evidence]
     if limit and limit < len(chosen):
         chosen = sorted(np.random.default_rng(0).choice(chosen, limit, replace=False).tolist())
     tokens = list(word_tokens_batch([dataset.questions[i].query for i in chosen]))
     found: dict[str, list] = {rule: [] for rule in (*RULES, "question words kept")}
     for i, its in zip(chosen, tokens):
-        question, a = dataset.questions[i], asking(index, its, vectors[i])
+        question = dataset.questions[i]
+        vector = np.array(made.vectors[question.query], np.float32)
+        a = asking(index, its, vector)
         for rule, (summed, after) in RULES.items():
             corpus = index.corpus
             if "repeats" in after:
@@ -178,7 +136,7 @@ def measure(name: str, limit: int | None, work: Path, english: str) -> tuple[str
             total = adjusted_totals(corpus, a.rows, total, after.get("whole", 800))
             found[rule].append(recalls(index, replace(a.scores, total=total), question))
         same = not QUESTION_WORDS & set(its)
-        found["question words kept"].append(found["default"][-1] if same else recalls(index, index.score(list(its), vectors[i]), question))
+        found["question words kept"].append(found["default"][-1] if same else recalls(index, index.score(list(its), vector), question))
     return name, {rule: np.array(values) for rule, values in found.items()}
 
 
@@ -201,12 +159,12 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--limit", type=int, help="questions a set, the same at every run; all (korquad 1,200) when left out")
     parser.add_argument("--english", default="onnx:" + str(Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm"))
-    parser.add_argument("--work", type=Path, default=ROOT / "out" / "score_rules")
+    parser.add_argument("--keep", type=Path, default=ROOT / "out" / "vectors")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--store", action="store_true", help="write nbs/studies/results/score_rules.json")
     args = parser.parse_args()
     with ProcessPoolExecutor(args.workers) as pool:
-        jobs = [pool.submit(measure, n, args.limit or SETS[n], args.work, args.english) for n in args.sets.split(",")]
+        jobs = [pool.submit(measure, n, args.limit or SETS[n], args.keep, args.english) for n in args.sets.split(",")]
         measured = dict(job.result() for job in jobs)
     found = summary(measured)
     for rule, r in found["rules"].items():
