@@ -51,6 +51,9 @@ def passage_part(
     return replace(passage, span=span, text=text, pages=pages, focus=focus, goes_on=goes_on)
 
 # %% ../../nbs/60_context/builders.ipynb #e98d05df
+_FULL = 0.9  # Share of the room that must be used for a cut to end with a sentence
+
+
 def _readable(passage: Passage, start: int, size: int, keep: Span) -> tuple[Span, bool]:
     "The part of a passage from about `start` on that a reader can follow, with what must be kept; does it go on?"
     base, text = passage.span.start, passage.text
@@ -59,7 +62,7 @@ def _readable(passage: Passage, start: int, size: int, keep: Span) -> tuple[Span
         start = min(next((s.start for s in sentences if s.start >= start), keep.start), keep.start)
     end = min(start + size, passage.span.end)
     held = keep.end if keep.end <= end else start
-    found, goes_on = readable_cut(text[start - base:], 0, end - start)
+    found, goes_on = readable_cut(text[start - base:], 0, end - start, _FULL)
     if found and start + found.end >= held:
         return Span(start, start + found.end), goes_on
     end = max(base + word_cut(text, start - base, end - base), held)
