@@ -466,7 +466,7 @@ def _print_report(report: Any) -> None:
     "What an update did, and what it skipped."
     refitted = "; the corpus has doubled: all was embedded again" if report.refitted else ""
     print(f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged; "
-          f"{counted(report.chunks, 'chunk')} of {counted(report.characters, 'character')} written{refitted}")
+          f"{counted(report.chunks, 'chunk')} ({counted(report.characters, 'character')}) written{refitted}")
     for n, told in ((report.vectors_kept, "chunks kept their vectors"), (report.upgraded, "documents upgraded to the "
                     "present format, without a call to a model")):
         if n:

@@ -34,6 +34,7 @@ from ..retrieval.hybrid import Fusion
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..pipeline.answer import Answer
+from ..pipeline.pipeline import noted
 from .library import Library
 from .routes import AgentRoute, check_routes, DEFAULT_ROUTES
 from .state import AgentEvent, AgentState, Choice, document_options, FoundChunk
@@ -181,7 +182,9 @@ class AgentParts:
             state.record("expand", "missing", f"{len(missing)} chunks are no longer held: {', '.join(missing[:3])}")
             state.hits = [h for h in state.hits if h.id in found]
         hits = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits]
-        return self.library.reader.answer(state.query or state.question, Fusion(hits))
+        answer = self.library.reader.answer(state.query or state.question, Fusion(hits))
+        one = [*self.library.pipelines.values()]
+        return noted(answer, one[0].retriever, self.library.store) if len(one) == 1 else answer
 
     async def plan(self, state: AgentState) -> None:
         "Begin an attempt: the common queries."

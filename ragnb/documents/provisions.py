@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'provision_label', 'cited_spans']
+__all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'unheld_citations', 'provision_label',
+           'cited_spans']
 
 # %% ../../nbs/00_documents/provisions.ipynb #e72c484c
 from .catalogue import Catalogue, Holding, in_force, title_key
@@ -257,6 +258,16 @@ def look_up_question(
     asked = look_ups(question, catalogue, candidates)
     found = list(dict.fromkeys(target for one in asked for target in one.targets))
     return found if asked or not titles else look_up_title(question, catalogue)
+
+# %% ../../nbs/00_documents/provisions.ipynb #7ff85b67
+def unheld_citations(
+    question: str,
+    catalogue: Catalogue,
+) -> list[str]:   # As they are written, each once
+    "The articles that a question cites by statute and number and that no document holds."
+    named = [ids for _, ids in catalogue.mentions(question[:_LONGEST_QUESTION])]
+    lost = [one.citation for one in look_ups(question, catalogue) if not one.targets and (one.citation.law or named)]
+    return list(dict.fromkeys(ref.span.of(question) for ref in lost))
 
 # %% ../../nbs/00_documents/provisions.ipynb #ea417911
 def provision_label(

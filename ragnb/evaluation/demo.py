@@ -52,10 +52,11 @@ def passage_lines(
     outlines: Mapping[str, Outline],  # Of its document
     colored: bool = False,            # With the codes of a terminal
     columns: int = 100,               # >= 20
+    best: float | None = None,        # The best score of the answer; that of the passage when None
 ) -> list[str]:
     "Show a passage unit by unit, with what was looked for marked."
     scores = {i: s for i, s in zip(passage.hits, passage.scores) if s is not None}
-    least = STRONG * max(scores.values(), default=0.0)
+    least = STRONG * (max(scores.values(), default=0.0) if best is None else best)
     bright = {i for i, s in scores.items() if s >= least}
     lines = []
     for address in sorted(map(parse_address, (*passage.hits, *passage.neighbors)), key=lambda a: a.index):
@@ -83,9 +84,9 @@ def _best(answer: Answer) -> Passage | None:
 
 def _alone(passage: Passage, outlines: Mapping[str, Outline]) -> Passage:
     "The best hit of a passage, as a passage of its own."
-    address, _ = best_hit(passage)
+    address, score = best_hit(passage)
     span = outlines[passage.doc_id].span_of(parse_address(address)) if address else passage.span
-    return Passage(passage.doc_id, span, _text(passage, span), hits=(address,), scores=(None,))
+    return Passage(passage.doc_id, span, _text(passage, span), hits=(address,), scores=(score,))
 
 
 # %% ../../nbs/90_evaluation/demo.ipynb #fd9fa774
@@ -114,7 +115,7 @@ def _reason(answer: Answer, passage: Passage) -> str:
     "One plain line: the question's words in a passage, as they were written, and the rank of its best unit."
     held = set(word_tokens(passage.text))
     words = [w for w in answer.question.split() if (terms := query_terms(w)) and held.issuperset(terms)]
-    told = f"it holds {', '.join(dict.fromkeys(words))}" if words else "it holds no word of the question as it is"
+    told = f"the passage holds {', '.join(dict.fromkeys(words))}" if words else "the passage holds no word of the question as it is"
     score, ranking = best_hit(passage)[1], answer.fusion.ranking
     if score is None:
         return f"why: {told}; the question names it"
@@ -153,8 +154,7 @@ def _one_line(passage: Passage, outlines: Mapping[str, Outline]) -> Passage:
     "The best hit of a passage that is no heading, as a passage of its own; a heading where there is nothing else."
     by_score = sorted(zip(passage.hits, passage.scores), key=lambda hit: -(hit[1] or 0.0))
     singles = [_alone(replace(passage, hits=(i,), scores=(s,), why={}), outlines) for i, s in by_score]
-    told = next((p for p in singles if not p.text.startswith("#")), singles[0] if singles else passage)
-    return replace(told, scores=(1.0,) * len(told.hits))
+    return next((p for p in singles if not p.text.startswith("#")), singles[0] if singles else passage)
 
 
 # %% ../../nbs/90_evaluation/demo.ipynb #23eae758
@@ -171,10 +171,11 @@ def demo_lines(
 ) -> list[str]:
     "Lay the demo out, line by line."
     lines = [f"질문  {visible(answer.question)}", f"      {_KEY}", ""]
+    top = max((s for p in answer.passages for s in p.scores if s is not None), default=0.0)
     for n, passage in enumerate(answer.passages[:3], 1):
         lines.append(f"{n}  {_cut(f'{_title(passage, outlines)} ({passage.id})', columns - 3)}")
         shown = passage if n == 1 else _one_line(passage, outlines)
-        lines += passage_lines(shown, outlines, colored, columns)[:12]
+        lines += passage_lines(shown, outlines, colored, columns, top)[:12]
         lines.append("   " + _cut(_reason(answer, passage), columns - 3))
     size = sum(len(p.text) for p in answer.passages)
     lines += [f"… {len(answer.passages)} passages in all, {size:,} characters: {_held(answer.passages, known)}", ""]

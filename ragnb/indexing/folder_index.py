@@ -332,7 +332,8 @@ def _settings(model: Any) -> dict[str, Any]:
 
 def _short(description: Mapping[str, Any]) -> str:
     "How a message calls the embedding of a manifest: `kind:name`."
-    return ":".join(str(description[k]) for k in ("kind", "name") if description.get(k))
+    kind, name = (str(description.get(k) or "") for k in ("kind", "name"))
+    return name if name.startswith(f"{kind}:") else ":".join(filter(None, (kind, name)))
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #194005ed
 def _is_named(spec: Any, made: Mapping[str, Any]) -> bool:

@@ -16,14 +16,15 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'with_edition', 'Reader', 'Pipeline']
+__all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'with_edition', 'Reader', 'noted', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #75241910
 from ..documents.markup import card
+from ..documents.provisions import unheld_citations
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT
-from ..storage.filtered import filtered_store, located, warned
+from ..storage.filtered import filtered_store, FilteredStore, located, warned
 from ..retrieval.asked_words import asked_words, held_words
 from ..retrieval.hybrid import check_question, Fusion, question_bundle
 from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
@@ -245,15 +246,21 @@ async def _acontext(parts: Parts, reader: Reader, bundle: QueryBundle) -> Contex
     return answer.context
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #2fb8c103
-def _with_words(answer: Answer, retriever: Any) -> Answer:
-    "An answer whose note names the question's words that no document, or no passage that is read, holds."
-    held = held_words(retriever)
-    if held is None:
-        return answer
-    by_name = any(why.policy == "by name" for p in answer.passages for why in p.why.values())
-    told = asked_words(answer.question, held, [p.shown for p in answer.passages], by_name or not answer.passages)
-    note = "; ".join(filter(None, (answer.context.note, str(told))))
-    return replace(answer, context=replace(answer.context, note=note))
+def noted(
+    answer: Answer,
+    retriever: Any,   # That found it
+    store: Any,       # That it was read from
+) -> Answer:
+    "An answer whose note names what no document holds: an article, words; and rare words that were not read."
+    leads = getattr(retriever, "leads", None)
+    catalogue = getattr(leads, "keywords", {}).get("catalogue")
+    lost = unheld_citations(answer.question, catalogue) if catalogue is not None else []
+    notes = [answer.context.note, f"no document holds {', '.join(lost)}" if lost else ""]
+    if held := held_words(retriever):
+        by_name = bool(lost) or any(why.policy == "by name" for p in answer.passages for why in p.why.values())
+        texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
+        notes.append(str(asked_words(answer.question, held, texts, by_name or not texts, isinstance(store, FilteredStore))))
+    return replace(answer, context=replace(answer.context, note="; ".join(filter(None, notes))))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #875149a9
 def _shorter(context: Context, passages: Sequence[Passage], question: str, builder: ContextBuilder,
@@ -521,7 +528,7 @@ class Pipeline(_Shown):
     def _read(self, question: str, found: Fusion, history: Conversation | None) -> Answer:
         "Everything but the model, within the model's window."
         answer = warned(self.reader.answer(question, found, history), self.expander.store)
-        answer = _with_words(answer, self.retriever)
+        answer = noted(answer, self.retriever, self.expander.store)
         return _for_window(answer, self.llm, self.builder, self.prompt)
 
     def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:

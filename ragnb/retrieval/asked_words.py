@@ -29,6 +29,7 @@ _FUNCTION = frozenset((
 _QUESTION_NOUNS = frozenset("경우 때 것 수 무엇 누구 언제 어디 얼마 얼마나 이유 방법 내용 설명 정도 관련 대하 어떻 여부 며칠".split())
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9'’+#-]*")
 _HANGUL = re.compile("[가-힣]")
+_CODE = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z0-9-]*[0-9])(?=[A-Za-z0-9-]*[A-Za-z])[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")  # E-03
 
 
 def content_words(
@@ -38,9 +39,11 @@ def content_words(
     if not _HANGUL.search(question):
         found = [m[0] for m in _LATIN.finditer(question) if m[0].lower() not in _FUNCTION]
         return list(dict.fromkeys(word for word in found if len(word) > 1))
-    out: list[str] = []
+    out = _CODE.findall(question)
     for m in load_kiwi().tokenize(question):
         noun = m.tag in ("NNG", "NNP", "SL", "SH") or m.tag == "SN" and len(m.form) > 3
+        if any(m.form in code for code in out if not _HANGUL.search(code)):
+            continue
         if noun and len(m.form) > 1 and m.form not in _QUESTION_NOUNS and m.form.lower() not in _FUNCTION:
             out.append(m.form)
     return list(dict.fromkeys(out))
@@ -137,6 +140,7 @@ class AskedWords:
     unread: tuple[str, ...] = ()                  # Rare ones that documents hold, but no passage that is read
     alike: Mapping[str, Sequence[str]] = field(default_factory=dict)   # Missing word -> words spelled alike
     other: bool = False                           # Passages are there for another reason, or there are none
+    filtered: bool = False                        # Only some documents may be read
 
     def __str__(self) -> str:
         told = []
@@ -146,7 +150,8 @@ class AskedWords:
         elif self.missing:
             told.append(f"no document holds these words of the question: {', '.join(self.missing)}")
         if self.unread:
-            told.append(f"in the documents, but in no passage that fits the budget: {', '.join(self.unread)}")
+            let = "the filter and the budget let through" if self.filtered else "fits the budget"
+            told.append(f"in the documents, but in no passage that {let}: {', '.join(self.unread)}")
         told += [f"spelled like {word}: {', '.join(words)}" for word, words in self.alike.items()]
         return "; ".join(told)
 
@@ -155,7 +160,8 @@ def asked_words(
     question: str,
     held: HeldWords,
     texts: Collection[str] = (),   # Of the passages that are read; none: it is not said what is unread
-    other: bool = False,           # Passages are there for another reason (a name, a filter), or there are none
+    other: bool = False,           # Passages are there for another reason (a name), or there are none
+    filtered: bool = False,        # Only some documents may be read
 ) -> AskedWords:
     "Tell which words of a question no document, and which no passage that was read, holds."
     asked = content_words(question)
@@ -166,4 +172,4 @@ def asked_words(
     unread = [w for w in asked if texts and not other and w not in missing and w.lower() not in read
               and not tokens.issuperset(next(iter(held.tokenizer([w])), ())) and held.is_rare(w)]
     alike = {w: found for w in missing if (found := spelled_alike(w, held.words))}
-    return AskedWords(tuple(asked), tuple(missing), tuple(unread), alike, other)
+    return AskedWords(tuple(asked), tuple(missing), tuple(unread), alike, other, filtered)

@@ -85,7 +85,8 @@ def turn_view(
     written = state.status in ("answered", "unsure")
     cited = [c for c in state.citations if c["doc_id"] is not None] if written else []
     return {"number": number, "question": state.question, "answer": state.answer, "status": state.status,
-            "written": written, "trouble": trouble(state), "events": [e.model_dump() for e in state.events],
+            "written": written, "trouble": trouble(state),
+            "note": answer.context.note, "events": [e.model_dump() for e in state.events],
             "citations": cited, "unknown": [c["number"] for c in state.citations if c["doc_id"] is None],
             "sources": sources if state.hits else []}
 
