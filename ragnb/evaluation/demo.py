@@ -115,7 +115,7 @@ def _reason(answer: Answer, passage: Passage) -> str:
     "One plain line: the question's words in a passage, as they were written, and the rank of its best unit."
     held = set(word_tokens(passage.text))
     words = [w for w in answer.question.split() if (terms := query_terms(w)) and held.issuperset(terms)]
-    told = f"the passage holds {', '.join(dict.fromkeys(words))}" if words else "the passage holds no word of the question as it is"
+    told = f"the passage holds {', '.join(dict.fromkeys(words)) or 'no word of the question as it is'}"
     score, ranking = best_hit(passage)[1], answer.fusion.ranking
     if score is None:
         return f"why: {told}; the question names it"

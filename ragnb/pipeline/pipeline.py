@@ -259,7 +259,8 @@ def noted(
     if held := held_words(retriever):
         by_name = bool(lost) or any(why.policy == "by name" for p in answer.passages for why in p.why.values())
         texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
-        notes.append(str(asked_words(answer.question, held, texts, by_name or not texts, isinstance(store, FilteredStore))))
+        filtered = isinstance(store, FilteredStore)
+        notes.append(str(asked_words(answer.question, held, texts, by_name or not texts, filtered)))
     return replace(answer, context=replace(answer.context, note="; ".join(filter(None, notes))))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #875149a9

@@ -29,7 +29,7 @@ _FUNCTION = frozenset((
 _QUESTION_NOUNS = frozenset("경우 때 것 수 무엇 누구 언제 어디 얼마 얼마나 이유 방법 내용 설명 정도 관련 대하 어떻 여부 며칠".split())
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9'’+#-]*")
 _HANGUL = re.compile("[가-힣]")
-_CODE = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z0-9-]*[0-9])(?=[A-Za-z0-9-]*[A-Za-z])[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")  # E-03
+_CODE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")  # E-03, with a letter and a digit
 
 
 def content_words(
@@ -39,7 +39,8 @@ def content_words(
     if not _HANGUL.search(question):
         found = [m[0] for m in _LATIN.finditer(question) if m[0].lower() not in _FUNCTION]
         return list(dict.fromkeys(word for word in found if len(word) > 1))
-    out = _CODE.findall(question)
+    codes = [m[0] for m in _CODE.finditer(question)]
+    out = [c for c in codes if any(map(str.isdigit, c)) and any(map(str.isalpha, c))]
     for m in load_kiwi().tokenize(question):
         noun = m.tag in ("NNG", "NNP", "SL", "SH") or m.tag == "SN" and len(m.form) > 3
         if any(m.form in code for code in out if not _HANGUL.search(code)):
