@@ -268,7 +268,8 @@ def test_list_and_remove(tmp_path, capsys):
     assert main(["index", str(tmp_path / "s"), "--quiet", *where]) == 0
     capsys.readouterr()
     assert main(["ls", *where]) == 0
-    head, *lines, blank, keys = capsys.readouterr().out.splitlines()
+    head, *lines, blank, keys, note = capsys.readouterr().out.splitlines()
+    assert note.startswith("(no document says its doc_type")
     assert not blank and keys.startswith("--where takes: ") and {"title", "doc_id", "folder"} <= set(keys.partition(": ")[2].split(", "))
     assert head.split() == ["id", "chunks", "characters", "doc_type", "title"] and [x.split()[0] for x in lines] == ["a.md", "b.md"]
     assert main(["ls", "--json", *where]) == 0
