@@ -113,7 +113,7 @@ def parts(source: Path, work: Path) -> dict[str, tuple[Callable[[], Any], Callab
     def chroma(ready: Any) -> int:
         import chromadb
         nodes, vectors = ready
-        graph = {"space": "cosine", "ef_construction": 100, "ef_search": 1_000}
+        graph = {"space": "cosine", "ef_construction": 200, "ef_search": 1_000}
         client = chromadb.PersistentClient(str(work / "alone"), chromadb.Settings(anonymized_telemetry=False))
         held, most = client.create_collection("units", configuration={"hnsw": graph}), client.get_max_batch_size()
         for at in range(0, len(nodes), most):

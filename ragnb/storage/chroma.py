@@ -167,7 +167,7 @@ class _Rows:
 
     def __init__(self, library: _Library, name: str, space: str, file: ChromaFile | None = None) -> None:
         self.library, self.name, self.file = library, name, file
-        self.graph = {"space": space, "ef_construction": 100, "ef_search": 1_000}
+        self.graph = {"space": space, "ef_construction": 200, "ef_search": 1_000}
         self.kept: list[Any] = []   # What must stay as long as the collection is referred to, too
 
     @cached_property
