@@ -13,7 +13,6 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from score_rules import ROOT, build
 
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import Span, n_characters, shared
@@ -21,6 +20,9 @@ from ragnb.documents.text import sentence_spans, trim_span, word_tokens_batch
 from ragnb.evaluation.datasets import Dataset, Question, load_dataset
 from ragnb.retrieval.multiscale import QUESTION_WORDS, MultiScaleRanking, UnitReader, pieces_by_score, take_readable, take_units
 from ragnb.storage.store import MemoryStore
+from scored_set import build
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def at_words(ranking: MultiScaleRanking, texts: dict[int, str], budget: int) -> dict[int, Span]:
@@ -57,7 +59,8 @@ def torn(corpus, texts: dict[int, str], taken: dict[int, Span]) -> bool:
 
 def measure(dataset: Dataset, budgets: list[int], limit: int, work: Path) -> np.ndarray:
     """Recall before and now, torn before and now; shape (questions, budgets, 4)."""
-    index, vectors = build(dataset, "ngram", work)
+    made = build(dataset, "ngram", work)
+    index = made.index
     units = {n.node_id: n for d in dataset.documents.values() for n in UnitNodeParser().parse(d)[0]}
     corpus, reader = index.corpus, UnitReader(index.corpus, MemoryStore(), units)
     texts = dict(enumerate(n.text for n in reader.read_units(range(len(corpus)))))
@@ -66,7 +69,8 @@ def measure(dataset: Dataset, budgets: list[int], limit: int, work: Path) -> np.
         chosen = sorted(np.random.default_rng(0).choice(chosen, limit, replace=False).tolist())
     out = []
     for i, tokens in zip(chosen, word_tokens_batch([dataset.questions[i].query for i in chosen])):
-        scores = index.score([t for t in tokens if t not in QUESTION_WORDS] or tokens, vectors[i])
+        vector = np.array(made.vectors[dataset.questions[i].query], np.float32)
+        scores = index.score([t for t in tokens if t not in QUESTION_WORDS] or tokens, vector)
         ranking, row = MultiScaleRanking(index, reader, pieces_by_score(corpus, scores)[:600], scores), []
         for budget in budgets:
             both = at_words(ranking, texts, budget), take_readable(reader, ranking.pieces, budget)[0]
@@ -84,7 +88,7 @@ def main() -> None:
     parser.add_argument("--sets", default="squad2,tydiqa_ko")
     parser.add_argument("--limit", type=int, default=300, help="questions a set, the same at every run")
     parser.add_argument("--budgets", default="250,500,1000")
-    parser.add_argument("--work", type=Path, default=ROOT / "out" / "score_rules")
+    parser.add_argument("--work", type=Path, default=ROOT / "out" / "vectors")
     args = parser.parse_args()
     budgets = [int(b) for b in args.budgets.split(",")]
     for name in args.sets.split(","):

@@ -889,13 +889,13 @@ def _gold(found: Mapping[int, Mapping[str, Any]]) -> dict[str, dict[str, dict[st
     return {str(budget): {name: counts(e) for name, e in ways.items()} for budget, ways in found.items()}
 
 
-def _ways(index: Any, documents: Sequence[Any], budget: int) -> dict[str, Any]:
+def _ways(index: Any, chunks: Any, budget: int) -> dict[str, Any]:
     "Two ways to search in so many characters: that of the index, and chunks of a fixed size."
     from ragnb.evaluation.demo import fixed_size
     from ragnb.pipeline.pipeline import Pipeline
     own = "multi-scale" if index.has_units else "hybrid, neighbors:1"
     return {own: Pipeline.from_index(index, budget=budget),
-            "vectors over chunks of 500 characters": fixed_size(documents, index.embed_model, budget=budget)}
+            "vectors over chunks of 500 characters": fixed_size(chunks, index.embed_model, budget=budget)}
 
 
 def _demo(args: argparse.Namespace) -> None:
@@ -905,7 +905,7 @@ def _demo(args: argparse.Namespace) -> None:
     from ragnb.pipeline.pipeline import Pipeline
     from ragnb.pipeline.trace_data import trace
     from ragnb.evaluation.datasets import load_questions
-    from ragnb.evaluation.demo import demo_lines
+    from ragnb.evaluation.demo import demo_lines, fixed_chunks
     from ragnb.evaluation.measures import evaluate
     data, out, bars = _sample_data(args.data), Path(args.out), sys.stderr.isatty()
     _stage("1 of 2, index the sample data")
@@ -917,8 +917,9 @@ def _demo(args: argparse.Namespace) -> None:
     texts = {d.id_: d.text for d in documents}
     questions = load_questions(data / "questions", texts)
     _stage("2 of 2, ask the gold questions in two ways, at two budgets")
+    chunks = fixed_chunks(documents, index.embed_model)
     found = {budget: {name: evaluate(way.passages, questions, show_progress=bars)
-                      for name, way in _ways(index, documents, budget).items()} for budget in (1_000, 4_000)}
+                      for name, way in _ways(index, chunks, budget).items()} for budget in (1_000, 4_000)}
     if args.json:
         facts = {"gold": _gold(found), "index": str(out / "index"), "page": str(page)}
         return _print_json(_answer_facts(answer) | facts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from llama_index.core.bridge.pydantic import Field, PrivateAttr, model_validator
 from llama_index.core.schema import BaseNode, TextNode
 
 # %% auto #0
-__all__ = ['CONTEXT_PROMPT', 'heading_path', 'article_label', 'contextual_header', 'ContextualNodeParser', 'enclosing_lines',
-           'document_window', 'ContextWriter', 'LlmContextNodeParser']
+__all__ = ['CONTEXT_PROMPT', 'heading_path', 'article_label', 'held_article', 'contextual_header', 'ContextualNodeParser',
+           'enclosing_lines', 'document_window', 'ContextWriter', 'LlmContextNodeParser']
 
 # %% ../../nbs/20_chunking/contextual.ipynb #ebe8c2bf
 from ..documents.span import InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
@@ -46,6 +46,14 @@ def article_label(
         return f"제{main}조" + (f"의{branch}" if branch else "")
     return "~".join(one(n) for n in article.split("~"))
 
+
+def held_article(
+    metadata: Mapping[str, Any],   # Of a chunk
+) -> str:                          # `제56조`, `부칙 제1조`; '' without an article
+    "Name the article, or the articles, that the metadata of a chunk say it is in."
+    known = metadata.get("article_range") or metadata.get("article_number")
+    return "부칙 " * (metadata.get("part") == "부칙") + article_label(str(known)) if known else ""
+
 # %% ../../nbs/20_chunking/contextual.ipynb #66d38273
 def contextual_header(
     outline: Outline,
@@ -58,8 +66,8 @@ def contextual_header(
     parent = node.metadata.get("parent")
     at, level = (parent, "p") if parent is not None else (address.index, address.level)
     parts = [f"출처: {node.metadata.get(name) or outline.doc_id}", f"섹션 {at + 1}/{len(outline.levels[level])}"]
-    if article := node.metadata.get("article_range") or node.metadata.get("article_number"):
-        parts.append("부칙 " * (node.metadata.get("part") == "부칙") + article_label(str(article)))
+    if article := held_article(node.metadata):
+        parts.append(article)
     if headings and (path := heading_path(outline, outline.span_of(address))):
         parts.append(path)
     return f"[{' | '.join(parts)}]"

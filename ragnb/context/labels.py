@@ -16,7 +16,7 @@ __all__ = ['page_label', 'passage_pages', 'passage_article', 'source_name', 'pla
 # %% ../../nbs/60_context/labels.ipynb #c8861926
 from ..documents.span import Passage
 from ..models.llm import shorten
-from ..chunking.contextual import article_label
+from ..chunking.contextual import held_article
 
 # %% ../../nbs/60_context/labels.ipynb #7c637e3c
 def page_label(
@@ -79,9 +79,8 @@ def passage_article(
     passage: Passage,
 ) -> str:  # `제56조`, `제5조~제7조`, `부칙 제1조`, `[별표 1]`; '' outside statutes; at most 40 characters
     "Name the article that the hit of a passage is in."
-    if known := passage.metadata.get("article_range") or passage.metadata.get("article_number"):
-        addenda = "부칙 " if passage.metadata.get("part") == "부칙" else ""
-        return shorten(addenda + article_label(str(known)), 40)
+    if known := held_article(passage.metadata):
+        return shorten(known, 40)
     focus, base = passage.focus or passage.span, passage.span.start
     marks = _article_marks(passage.text, passage.prefix)
     found = [m for m in marks if focus.start - base <= m.at < focus.end - base]

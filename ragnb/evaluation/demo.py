@@ -13,7 +13,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['passage_lines', 'fixed_size', 'demo_lines']
+__all__ = ['passage_lines', 'fixed_chunks', 'fixed_size', 'demo_lines']
 
 # %% ../../nbs/90_evaluation/demo.ipynb #baa7ebd3
 from ..documents.span import Outline, parse_address, Passage, Span
@@ -90,15 +90,24 @@ def _alone(passage: Passage, outlines: Mapping[str, Outline]) -> Passage:
 
 
 # %% ../../nbs/90_evaluation/demo.ipynb #fd9fa774
-def fixed_size(
+def fixed_chunks(
     documents: Sequence[Document],
+    embed_model: BaseEmbedding,  # Fitted
+    size: int = 500,             # Characters of a chunk, > 0
+) -> MemoryStore:
+    "Keep documents in chunks of one size, in memory."
+    store = MemoryStore()
+    store.add_documents(documents, resolve_parser(f"chunks:{size}/0"), embed_model)
+    return store
+
+
+def fixed_size(
+    store: MemoryStore,          # Of `fixed_chunks`
     embed_model: BaseEmbedding,  # Fitted
     size: int = 500,             # Characters of a chunk, > 0
     budget: int = 4_000,         # Characters of the context
 ) -> Pipeline:
-    "Make a search by vectors over chunks of one size, in memory."
-    store = MemoryStore()
-    store.add_documents(documents, resolve_parser(f"chunks:{size}/0"), embed_model)
+    "Make a search by vectors over chunks of one size."
     retriever = VectorRetriever(store, embed_model, top_k=max(10, 2 * budget // size))
     return Pipeline(retriever, Expander(store, neighbors(0)), RankedContextBuilder(budget=budget))
 

@@ -301,7 +301,7 @@ _MEANING = {
 def _legend(trace: Trace) -> str:
     "What the marks mean, in words, and why things stand in their order."
     chunks = [(p, c) for p in trace.passages for c in trace.chunks(p)]
-    strong = {c.role != "hit" or is_strong(trace, p, c.id) for p, c in chunks if c.role == "hit"}
+    strong = {is_strong(trace, p, c.id) for p, c in chunks if c.role == "hit"}
     there = {c.role for _, c in chunks if c.role != "hit"} | ({"hit"} if True in strong else set())
     there |= ({"low"} if False in strong else set()) | ({"gold"} if trace.evidence else set())
     name = {"low": "hit", "gold": "evidence"}

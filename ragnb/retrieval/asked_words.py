@@ -84,6 +84,13 @@ class HeldWords:
         "All words that are counted now; made only for a question with a word that is not."
         return {w for c in self.counts for w, column in c.vocabulary.items() if c.frequencies[column]}
 
+    def tokens(
+        self,
+        text: str,
+    ) -> list[str]:   # As the index counts them
+        "The tokens of one text."
+        return list(next(iter(self.tokenizer([text])), ()))
+
     def counts_word(
         self,
         token: str,   # Of the tokenizer
@@ -99,7 +106,7 @@ class HeldWords:
     ) -> bool:                 # True for one of three texts or fewer
         "Say whether few texts hold a word."
         counts = self.counts[0]
-        columns = [counts.vocabulary.get(t) for t in next(iter(self.tokenizer([word])), ())]
+        columns = [counts.vocabulary.get(t) for t in self.tokens(word)]
         found = [int(counts.frequencies[c]) for c in columns if c is not None]
         return min(found, default=0) <= max(3, share * len(counts))
 
@@ -108,7 +115,7 @@ class HeldWords:
         word: str,   # From `content_words`
     ) -> bool:
         "Say whether a document holds a word, alone or inside another one."
-        tokens = list(next(iter(self.tokenizer([word])), ()))
+        tokens = self.tokens(word)
         if not tokens or all(map(self.counts_word, tokens)):
             return True
         if not _HANGUL.search(word):
@@ -167,10 +174,10 @@ def asked_words(
     "Tell which words of a question no document, and which no passage that was read, holds."
     asked = content_words(question)
     missing = [w for w in asked if not held.holds(w)]
-    read, tokens = " ".join(texts).lower(), set()
-    if any(w.lower() not in read for w in asked) and texts:
-        tokens = set(word_tokens(" ".join(texts)))
-    unread = [w for w in asked if texts and not other and w not in missing and w.lower() not in read
-              and not tokens.issuperset(next(iter(held.tokenizer([w])), ())) and held.is_rare(w)]
+    read = " ".join(texts)
+    unread = [w for w in asked if texts and not other and w not in missing and w.lower() not in read.lower()
+              and held.is_rare(w)]
+    tokens = set(word_tokens(read)) if unread else set()   # of whole passages: analysed only for these
+    unread = [w for w in unread if not tokens.issuperset(held.tokens(w))]
     alike = {w: found for w in missing if (found := spelled_alike(w, held.words))}
     return AskedWords(tuple(asked), tuple(missing), tuple(unread), alike, other, filtered)

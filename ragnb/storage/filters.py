@@ -169,6 +169,9 @@ def _conditions(where: Filter) -> list[Condition]:
     return [where] if isinstance(where, Condition) else [c for part in where.parts for c in _conditions(part)]
 
 
+FOLDER_KEYS: tuple[str, ...] = ("folder", "path")
+
+
 def how_to_set(
     key: str,
 ) -> str:
@@ -182,8 +185,7 @@ def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]
     if any(condition.holds(d) for d in documents):
         return ""
     if condition.key not in keys:
-        by_folder = condition.key in ("folder", "path")
-        more = "" if by_folder else f"; for a folder: folder=NAME; {how_to_set(condition.key)}"
+        more = "" if condition.key in FOLDER_KEYS else f"; for a folder: folder=NAME; {how_to_set(condition.key)}"
         return f"no document has {condition.key!r}; known keys: {', '.join(keys)}{more}"
     there = list(dict.fromkeys(str(d[condition.key]) for d in documents if _kind(d.get(condition.key))))
     shown = ", ".join(sorted(there)[:12]) + (f" and {len(there) - 12:,} more" if len(there) > 12 else "")
@@ -208,9 +210,6 @@ def why_nothing(
     return "; ".join(dict.fromkeys(told)) or "no document fulfils all of the filter"
 
 # %% ../../nbs/30_storage/filters.ipynb #19144de3
-FOLDER_KEYS: tuple[str, ...] = ("folder", "path")
-
-
 def _in_folder(doc_id: str, folder: str) -> bool:
     "True for a document in a folder, or below it; a path may name the document itself."
     folder = folder.strip("/")
