@@ -11,6 +11,14 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "data"
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `-m heavy` or another single mark, do not import the files that do not write that mark."""
+    mark = config.getoption("markexpr")
+    if not mark.isidentifier() or not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
+        return None
+    return mark not in collection_path.read_text(encoding="utf-8") or None
+
+
 def shared_data(name: str) -> Path:
     """Folder of one evaluation set; the test is skipped, with the reason, where it is absent."""
     folder = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data")) / name
