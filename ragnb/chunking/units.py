@@ -93,12 +93,14 @@ _NAMELESS = re.compile(r"\|\s*\|")   # At the beginning of a row: its first cell
 _LONGEST_HEADER = 300                # Characters
 
 def _header_text(text: str, table: Table, end: int) -> str:
-    "Header row of a table and the rows without a name right below it, as far as they are above an offset."
-    first = Span(table.header.start, table.header.start + len(re.match(r"[^\r\n]*", table.header.of(text)).group()))
+    "Header row, delimiter row, and the rows without a name right below, as far as they are above an offset."
+    at = table.header.start
+    head = (Span(at + m.start(), at + m.end()) for m in re.finditer(r"[^\r\n]+", table.header.of(text)))
     above = (bare_line(text, row) for row in takewhile(lambda row: row.end <= end, table.rows))
-    lines = [" ".join(line.split()) for line in (bare_line(text, first), *takewhile(_NAMELESS.match, above))]
+    lines = [*(bare_line(text, line) for line in head), *takewhile(_NAMELESS.match, above)]
     out = ""
-    for line in (line if line.startswith("|") else f"| {line} |" for line in lines):
+    for line in (re.sub(r"-{4,}", "---", " ".join(line.split())) for line in lines):
+        line = line if line.startswith("|") else f"| {line} |"
         if out and len(out) + 1 + len(line) > _LONGEST_HEADER:
             break
         out = f"{out}\n{line}".strip()[:_LONGEST_HEADER]
@@ -108,7 +110,7 @@ def _header_text(text: str, table: Table, end: int) -> str:
 class TableHeader(NamedTuple):
     "The header of the table that a unit begins inside of."
     unit: int    # Which unit of the document the header begins in
-    text: str    # One line for each row, as Markdown
+    text: str    # As Markdown, so that with the row below it is a table
 
 
 def table_headers(
