@@ -51,7 +51,7 @@ class FetchedUnits(UnitCorpus):
 
     @cached_property
     def header(self) -> np.ndarray:
-        "Of each unit, the position of the unit with the header of its table; -1 without one, or where it was not fetched."
+        "Of each unit, the position of the unit with the header of its table; -1 where none was fetched."
         of_run = self.documents[self.doc] << SHIFT
         keys, wanted = of_run + self.begins[self.doc] + np.arange(len(self)) - self.first, of_run + self.headers
         at = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
@@ -113,7 +113,8 @@ def fetched_units(
     return FetchedUnits(
         ids=tuple(directory.ids[d] for d in own), n_units=np.diff(np.append(firsts, n)), n_parts=n_parts,
         starts=heads["start"].astype(np.int64), ends=heads["end"].astype(np.int64), parts=local,
-        repeats=(heads["flags"] & REPEATS) > 0, headers=heads["header"].astype(np.int64), records=(heads["flags"][parts] & RECORD) > 0,
+        repeats=(heads["flags"] & REPEATS) > 0, headers=heads["header"].astype(np.int64),
+        records=(heads["flags"][parts] & RECORD) > 0,
         part_spans=np.stack([heads["part_start"][parts], heads["part_end"][parts]], axis=1).astype(np.int64),
         documents=own, begins=heads["index"][firsts].astype(np.int64), wholes=directory.n_units[own],
         part_ids=directory.part_edges[documents[parts]] + heads["part"][parts])

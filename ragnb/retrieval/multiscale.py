@@ -137,7 +137,8 @@ def with_headers(
         header = int(corpus.header[piece.row])
         if header >= 0 and header not in out and (among is None or among[header]):
             doc_id, unit = corpus.place(piece.row)
-            out[header] = Piece(header, piece.score, Why("beside", "table", rank, str(Address(doc_id, "u", unit)), HEADER))
+            why = Why("beside", "table", rank, str(Address(doc_id, "u", unit)), HEADER)
+            out[header] = Piece(header, piece.score, why)
     return list(out.values())
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #3565610c
@@ -312,12 +313,13 @@ def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], 
     rows = sorted(run)
     nodes, span = reader.read_units(rows), taken[rows[0]].hull(taken[rows[-1]])
     outline = reader.outlines[reader.corpus.place(rows[0])[0]]
+    prefix = shown_prefix(nodes[0], header=not _reads_header(reader, rows[0], taken))
     held = [(Span(n.start_char_idx, n.end_char_idx), n.text) for n in nodes]
     pages = tuple((n, s) for n, s in outline.pages if s.overlap(span))
     return Passage(
         doc_id=outline.doc_id, span=span, text=stitch(span, held, outline.blanks), rank=rank,
         hits=tuple(reader.address(r) for r in run), focus=taken[run[0]], pages=tuple(n for n, _ in pages),
-        metadata=outline.metadata, page_spans=pages, prefix=shown_prefix(nodes[0], header=not _reads_header(reader, rows[0], taken)))
+        metadata=outline.metadata, page_spans=pages, prefix=prefix)
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #50616d28
 BY_NAME: str = "asked for by name"   # Why a unit is there that a question names

@@ -40,7 +40,7 @@ GROW, WHOLE = 3, 800  # Neighbors of a candidate, and characters of a short reco
 def reach(
     corpus: UnitCorpus,
     half: int,              # Units on each side of the largest window
-) -> np.ndarray:            # Shape (units, 3): the first unit, one past the last, the header of a table above them or -1
+) -> np.ndarray:            # Shape (units, 3): the first unit, one past the last, a header above them or -1
     "All units that scoring needs where a unit is a candidate."
     n, part = len(corpus), corpus.part
     low, high = np.arange(n), np.arange(n) + 1
@@ -265,8 +265,8 @@ class UnitDirectory:
 
     def save(self, file: Path) -> None:
         "Write it."
-        told = {"layout": LAYOUT, "ids": self.ids, "n_tokens": self.n_tokens, "scales": self.scales, "titles": self.titles,
-                "names": self.names}
+        told = {"layout": LAYOUT, "ids": self.ids, "n_tokens": self.n_tokens, "scales": self.scales,
+                "titles": self.titles, "names": self.names}
         words = np.frombuffer(zlib.compress(json.dumps(told).encode(), 1), np.uint8)
         arrays = {name: getattr(self, name) for name in ("numbers", "n_units", "n_parts", "part_units")}
         with open(file, "wb") as out:
