@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -92,18 +92,18 @@ def unit_spans(
 _NAMELESS = re.compile(r"\|\s*\|")   # At the beginning of a row: its first cell is empty
 _LONGEST_HEADER = 300                # Characters
 
-def _header_text(text: str, table: Table, end: int) -> str:
-    "Header row, delimiter row, and the rows without a name right below, as far as they are above an offset."
-    at = table.header.start
+def _header_lines(text: str, table: Table) -> list[tuple[int, str]]:
+    "Where each line of a header ends, and the line: header row, delimiter row, and the rows without a name right below."
+    at, held, out = table.header.start, 0, []
     head = (Span(at + m.start(), at + m.end()) for m in re.finditer(r"[^\r\n]+", table.header.of(text)))
-    above = (bare_line(text, row) for row in takewhile(lambda row: row.end <= end, table.rows))
-    lines = [*(bare_line(text, line) for line in head), *takewhile(_NAMELESS.match, above)]
-    out = ""
-    for line in (re.sub(r"-{4,}", "---", " ".join(line.split())) for line in lines):
-        line = line if line.startswith("|") else f"| {line} |"
-        if out and len(out) + 1 + len(line) > _LONGEST_HEADER:
+    below = takewhile(lambda row: _NAMELESS.match(bare_line(text, row)), table.rows)
+    for span in chain(head, below):
+        line = re.sub(r"-{4,}", "---", " ".join(bare_line(text, span).split()))
+        line = (line if line.startswith("|") else f"| {line} |")[:_LONGEST_HEADER]
+        held += len(line) + bool(out)
+        if held > _LONGEST_HEADER:
             break
-        out = f"{out}\n{line}".strip()[:_LONGEST_HEADER]
+        out.append((span.end, line))
     return out
 
 
@@ -119,10 +119,10 @@ def table_headers(
 ) -> dict[int, TableHeader]:    # Index of a unit -> header; none for a unit that holds its header, or is in no table
     "Find the headers of tables for the units that begin below them."
     starts, out = [s.start for s in units], {}
-    for table in find_tables(text):
-        inside = range(bisect_left(starts, table.header.end), bisect_left(starts, table.span.end))
-        for i in inside if table.header else ():
-            out[i] = TableHeader(bisect_right(starts, table.header.start) - 1, _header_text(text, table, starts[i]))
+    for table in (t for t in find_tables(text) if t.header):
+        unit, lines = bisect_right(starts, table.header.start) - 1, _header_lines(text, table)
+        for i in range(bisect_left(starts, table.header.end), bisect_left(starts, table.span.end)):
+            out[i] = TableHeader(unit, "\n".join(line for end, line in lines if end <= starts[i]))
     return out
 
 # %% ../../nbs/20_chunking/units.ipynb #7a0d3a3b
