@@ -2,12 +2,14 @@
 
     python benchmarks/before_after.py                          # all questions; nbs/studies/results/before_after.json
     python benchmarks/before_after.py embeddings --limit 300   # the gain with n-grams, with MiniLM and without vectors; before_after_embeddings.json
+    python benchmarks/before_after.py --sets tatqa --merge     # one set again, the others as they are stored
     python benchmarks/before_after.py --sets korquad,tydiqa_ko,ko_statutes --embed ollama:bona/bge-m3-korean    # the Korean table with another model
 
 Before: the sum of BM25 over windows, a window taking the place of the document, no pairs of words. Units, vectors, candidates, titles, names and
 everything after the sum are the same. Questions are asked over the whole corpus of a set. Statutes twice: with the citations of a question resolved
 ahead of the search, as `ragnb ask` does it, and without. Korean with the offline n-gram embedding, English with MiniLM, unless `--embed` says
-otherwise; a table made with `--embed`, `--sets` or `--limit` is printed and, with `--store FILE`, written there. Vectors are kept in --keep.
+otherwise; a table made with `--embed`, `--sets` or `--limit` is printed and, with `--store FILE`, written there. With `--merge` the rows of `--sets`
+take the place of those in before_after.json, and the mean is made anew: for a change that touches only these sets. Vectors are kept in --keep.
 """
 from __future__ import annotations
 
@@ -88,6 +90,13 @@ def run(sets: list[str], specs: list[str], args: argparse.Namespace) -> list[dic
     return found
 
 
+def merged(path: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a file with some of them replaced, and their mean."""
+    new = {r["set"]: r for r in rows if not r["set"].startswith("mean")}
+    each = [new.get(r["set"], r) for r in json.loads(path.read_text(encoding="utf-8"))["rows"] if not r["set"].startswith("mean")]
+    return [*each, mean_of([r for r in each if not r["set"].endswith(CITED)]) | {"embedding": None}]
+
+
 def stored(path: Path, facts: dict[str, Any]) -> None:
     """Write what was found, a set on one line."""
     short = json.loads(json.dumps(facts), parse_float=lambda x: round(float(x), 5))
@@ -105,6 +114,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="questions a set, the same at every run; all when left out")
     parser.add_argument("--keep", type=Path, default=ROOT / "out" / "vectors", help="folder of vectors made before")
     parser.add_argument("--store", type=Path, help="JSON file to write")
+    parser.add_argument("--merge", action="store_true", help="put the rows of --sets into before_after.json")
     args = parser.parse_args()
     by_embedding = args.table == "embeddings"
     sets = args.sets.split(",") if args.sets else list(ENGLISH if by_embedding else SETS)
@@ -117,6 +127,9 @@ def main() -> None:
         rows += own + total
         print(f"\n{group or args.embed}\n\n{table(own + total)}")
     whole = args.embed == "auto" and not args.sets and (by_embedding or not args.limit)
+    if args.merge and args.sets and args.embed == "auto" and not by_embedding and not args.limit:
+        rows, whole = merged(RESULTS / "before_after.json", rows), True
+        print(f"\n{table(rows)}")
     target = args.store or (RESULTS / ("before_after_embeddings.json" if by_embedding else "before_after.json") if whole else None)
     if target:
         stored(target, {"command": " ".join(["python benchmarks/before_after.py", *(["embeddings"] if by_embedding else []), *([f"--limit {args.limit}"] if args.limit else [])]),

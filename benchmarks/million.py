@@ -42,7 +42,7 @@ def write(n: int, folder: Path, n_questions: int) -> None:
     n_docs = n // PER_DOCUMENT
     starts, none = np.tile(200 * np.arange(PER_DOCUMENT), n_docs), np.zeros(0, np.int64)
     ids = tuple(f"d{i}" for i in range(n_docs))
-    index.corpus = UnitCorpus(ids, np.full(n_docs, PER_DOCUMENT), np.zeros(n_docs, np.int64), starts, starts + 200, np.full(n, -1), np.zeros(n, bool), none.reshape(0, 2), none.astype(bool))
+    index.corpus = UnitCorpus(ids, np.full(n_docs, PER_DOCUMENT), np.zeros(n_docs, np.int64), starts, starts + 200, np.full(n, -1), np.zeros(n, bool), np.full(n, -1), none.reshape(0, 2), none.astype(bool))
     index.unit_vectors = UnitVectors.of(codes, index.corpus.n_units, index.scales)
     names = [f"w{w}" for w in range(200_001)]
     index.words.add([f"d{i // PER_DOCUMENT}#u{i % PER_DOCUMENT}" for i in range(n)], ([names[w] for w in row] for row in words.tolist()))

@@ -25,7 +25,7 @@ import numpy as np
 from ragnb.documents.span import n_characters, shared
 from ragnb.documents.text import word_tokens_batch
 from ragnb.evaluation.datasets import Question, load_dataset
-from ragnb.retrieval.multiscale import QUESTION_WORDS, pieces_by_score, take_units
+from ragnb.retrieval.multiscale import QUESTION_WORDS, pieces_by_score, take_units, with_headers
 from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores, adjusted_totals, grown_candidates
 from ragnb.retrieval.signals import Asked, PHRASE
 from scored_set import bm25_of_windows, build, KOREAN
@@ -101,7 +101,7 @@ def asking(index: MultiScaleIndex, tokens: list[str], query: np.ndarray) -> Aski
 def recalls(index: MultiScaleIndex, scores: UnitScores, question: Question) -> list[float]:
     """Share of the evidence in the best units, at every budget."""
     corpus, out = index.corpus, []
-    pieces = pieces_by_score(corpus, scores)[:400]
+    pieces = with_headers(corpus, pieces_by_score(corpus, scores)[:400])
     needed = [question.evidence] if question.mode == "all" else [[e] for e in question.evidence]
     for budget in BUDGETS:
         context: dict[str, list] = {}

@@ -16,7 +16,7 @@ from llama_index.core.schema import BaseNode, Document, NodeRelationship, Relate
 
 # %% auto #0
 __all__ = ['BOOKKEEPING', 'parent_index', 'child_indices', 'SpanNodeParser', 'SizedNodeParser', 'KnownSpanNodeParser',
-           'set_prefix']
+           'set_prefix', 'shown_prefix']
 
 # %% ../../nbs/20_chunking/base.ipynb #6ebf7964
 from ..documents.arguments import KnownArguments
@@ -224,11 +224,23 @@ def set_prefix(
     node: TextNode,              # Changed in place
     prefix: str,                 # '' for none
     metadata: Mapping[str, Any], # More metadata for programs: scalars, and lists of scalars
+    header: str = "",            # Of the table that the chunk begins inside of; '' for none
 ) -> None:
-    "Give a node its prefix, the only metadata that embedder and LLM read."
-    node.metadata |= keep_metadata(metadata) | {"prefix": prefix}
+    "Give a node its prefix and the header of its table, the only metadata that embedder and LLM read."
+    told = {"prefix": prefix} | ({"table_header": header} if header else {})
+    node.metadata |= keep_metadata(metadata) | told
     keys = dict.fromkeys((*BOOKKEEPING, *node.excluded_embed_metadata_keys, *node.metadata))
-    hidden = [k for k in keys if k != "prefix" or not prefix]
+    hidden = [k for k in keys if not told.get(k)]
     node.excluded_embed_metadata_keys = [*hidden]
     node.excluded_llm_metadata_keys = [*hidden]
     node.metadata_template = "{value}"
+
+# %% ../../nbs/20_chunking/base.ipynb #f29e585b
+def shown_prefix(
+    node: TextNode,
+    header: bool = True,   # False where a reader sees the header of the table anyway
+) -> str:                  # Lines; '' for none
+    "What stands above the text of a chunk for a reader: its prefix, and the header of its table."
+    with_header = header and "table_header" not in node.excluded_llm_metadata_keys
+    told = node.metadata.get("prefix"), node.metadata.get("table_header") if with_header else ""
+    return "\n".join(str(text) for text in told if text)

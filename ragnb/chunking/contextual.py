@@ -73,6 +73,9 @@ def contextual_header(
     return f"[{' | '.join(parts)}]"
 
 # %% ../../nbs/20_chunking/contextual.ipynb #9b32bc03
+_READ = "header", "context", "prefix", "table_header"   # Metadata that the embedder reads, before the text
+
+
 class ContextualNodeParser(SpanNodeParser):
     """A splitter whose chunks carry a contextual header, which the embedder reads and the LLM does not.
 
@@ -105,7 +108,7 @@ class ContextualNodeParser(SpanNodeParser):
             node.metadata = {"header": header, **node.metadata}
             node.metadata_template = "{value}"
             node.excluded_llm_metadata_keys = [*node.excluded_llm_metadata_keys, "header"]
-            hidden = [k for k in node.metadata if k not in ("header", "context", "prefix")]
+            hidden = [k for k in node.metadata if k not in _READ]
             node.excluded_embed_metadata_keys = [*dict.fromkeys([*node.excluded_embed_metadata_keys, *hidden])]
         return nodes, outline
 
@@ -183,8 +186,8 @@ def _with_context(node: TextNode, context: str | None) -> TextNode:
     first = {"header": metadata["header"]} if "header" in metadata else {}
     if context:
         first["context"] = context
-    metadata = {**first, **metadata}                       # the embedder reads header, context, prefix, text
-    unread = [k for k in metadata if k not in ("header", "context", "prefix")]
+    metadata = {**first, **metadata}   # in the order of `_READ`
+    unread = [k for k in metadata if k not in _READ]
     hidden = dict.fromkeys(k for k in (*node.excluded_embed_metadata_keys, *unread) if k != "context")
     return node.model_copy(update={
         "metadata": metadata,

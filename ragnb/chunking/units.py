@@ -9,17 +9,19 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain, takewhile
+from typing import NamedTuple
 
 import numpy as np
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import BaseNode, TextNode
 
 # %% auto #0
-__all__ = ['document_parts', 'part_of', 'unit_spans', 'UnitNodeParser']
+__all__ = ['document_parts', 'part_of', 'unit_spans', 'TableHeader', 'table_headers', 'UnitNodeParser']
 
 # %% ../../nbs/20_chunking/units.ipynb #b751179b
 from ..documents.kinds import records_of
-from ..documents.markdown import find_headings
+from ..documents.markdown import bare_line, find_headings, find_tables, Table
 from ..documents.packing import cut_long, pack, TextRuler
 from ..documents.span import Address, InputError, Outline, Span
 from ..documents.text import is_korean, sentence_spans, trim_span, whole_cut
@@ -86,6 +88,43 @@ def unit_spans(
         atoms += _pieces(text, span, inside, longest, ruler)
     return pack(text, atoms, size, stops=[*stops, len(text)], ruler=ruler)
 
+# %% ../../nbs/20_chunking/units.ipynb #18d918bb
+_NAMELESS = re.compile(r"\|\s*\|")   # At the beginning of a row: its first cell is empty
+_LONGEST_HEADER = 300                # Characters
+
+def _header_lines(text: str, table: Table) -> list[tuple[int, str]]:
+    "Where each line of a header ends, and the line: header row, delimiter row, and the rows without a name right below."
+    at, held, out = table.header.start, 0, []
+    head = (Span(at + m.start(), at + m.end()) for m in re.finditer(r"[^\r\n]+", table.header.of(text)))
+    below = takewhile(lambda row: _NAMELESS.match(bare_line(text, row)), table.rows)
+    for span in chain(head, below):
+        line = re.sub(r"-{4,}", "---", " ".join(bare_line(text, span).split()))
+        line = (line if line.startswith("|") else f"| {line} |")[:_LONGEST_HEADER]
+        held += len(line) + bool(out)
+        if held > _LONGEST_HEADER:
+            break
+        out.append((span.end, line))
+    return out
+
+
+class TableHeader(NamedTuple):
+    "The header of the table that a unit begins inside of."
+    unit: int    # Which unit of the document the header begins in
+    text: str    # As Markdown, so that with the row below it is a table
+
+
+def table_headers(
+    text: str,              # The whole document
+    units: Sequence[Span],  # Of the text, in order, disjoint; every non-space character is in one
+) -> dict[int, TableHeader]:    # Index of a unit -> header; none for a unit that holds its header, or is in no table
+    "Find the headers of tables for the units that begin below them."
+    starts, out = [s.start for s in units], {}
+    for table in (t for t in find_tables(text) if t.header):
+        unit, lines = bisect_right(starts, table.header.start) - 1, _header_lines(text, table)
+        for i in range(bisect_left(starts, table.header.end), bisect_left(starts, table.span.end)):
+            out[i] = TableHeader(unit, "\n".join(line for end, line in lines if end <= starts[i]))
+    return out
+
 # %% ../../nbs/20_chunking/units.ipynb #7a0d3a3b
 def _prefix_of(title: str, part: str, text: str) -> str:
     "Title and name of the part, without what is said twice."
@@ -129,19 +168,26 @@ class UnitNodeParser(SizedNodeParser):
         return replace(KnownSpanNodeParser(levels=levels).outline(document), sections=parts, groups=groups)
 
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
-        "Split one document into units with the names of their parts as prefix."
+        "Split one document into units with the names of their parts, and the headers of their tables."
         outline, text = self.outline(document), document.get_content()
         spans, title = outline.levels["u"], self._short_title(document)
         parts = part_of([span for _, span in outline.sections], [s.start for s in spans])
-        nodes = []
+        headers, nodes = table_headers(text, spans), []
         for i, part in enumerate(parts):
             node = self.node_at(text, outline, Address(document.node_id, "u", i))
             name = outline.sections[part][0] if part >= 0 else ""
-            set_prefix(node, _prefix_of(title, name, node.text), {})
+            self._name(node, _prefix_of(title, name, node.text), headers.get(i))
             hidden = [*node.excluded_embed_metadata_keys, *document.excluded_embed_metadata_keys]
             node.excluded_embed_metadata_keys = [*dict.fromkeys(hidden)]
             nodes.append(node)
         return nodes, outline
+
+    def _name(self, node: TextNode, prefix: str, header: TableHeader | None) -> None:
+        "Give a unit its prefix and its header; keys of the document that have the same names are taken out."
+        for key in ("header_unit", "table_header"):
+            node.metadata.pop(key, None)
+        told = {} if header is None else {"header_unit": header.unit}
+        set_prefix(node, prefix, told, "" if header is None else header.text)
 
     def _size(self, text: str) -> int:
         "Length of a unit of this text."

@@ -21,6 +21,7 @@ from ..documents.span import check_fields, covering, InputError, Passage, Span
 from ..documents.text import last_fit, readable_cut, sentence_spans, tokenizer, word_cut
 from ..models.guards import guard_numbers
 from ..models.llm import shorten
+from ..chunking.units import table_headers
 from ..retrieval.arguments import check_counts, is_number
 from ..expansion.raw_hits import dict_passages
 from .labels import passage_article, passage_pages, place_label, source_name
@@ -37,10 +38,20 @@ def reorder_for_attention(
     return [*items[::2], *items[1::2][::-1]]
 
 # %% ../../nbs/60_context/builders.ipynb #f9a8e2c5
+def _with_header(passage: Passage, start: int) -> str:
+    "The prefix of a part of a passage: that of the passage, and the header of a table that the part begins inside of."
+    at = start - passage.span.start
+    if not at or "|" not in passage.text[:at]:
+        return passage.prefix
+    header = table_headers(passage.text, [Span(0, at), Span(at, len(passage.text))]).get(1)
+    lines = passage.prefix.split("\n") if passage.prefix else []
+    return passage.prefix if header is None else "\n".join([*(x for x in lines if not x.startswith("|")), header.text])
+
+
 def passage_part(
     passage: Passage,
     span: Span,   # Within the passage's own
-) -> Passage:     # Its text, its pages, and the part of `focus` that is in it; evidence and metadata stay
+) -> Passage:     # Its text, pages, header of a table, and the part of `focus` in it; evidence and metadata stay
     "Take a part of a passage."
     base, focus = passage.span.start, passage.focus
     pages = tuple(n for n, s in passage.page_spans if s.overlap(span)) if passage.page_spans else passage.pages
@@ -48,7 +59,8 @@ def passage_part(
         focus = Span(max(focus.start, span.start), min(focus.end, span.end)) if focus.overlap(span) else None
     goes_on = passage.goes_on and span.end == passage.span.end
     text = passage.text[span.start - base:span.end - base]
-    return replace(passage, span=span, text=text, pages=pages, focus=focus, goes_on=goes_on)
+    prefix = _with_header(passage, span.start)
+    return replace(passage, span=span, text=text, pages=pages, focus=focus, goes_on=goes_on, prefix=prefix)
 
 # %% ../../nbs/60_context/builders.ipynb #e98d05df
 _FULL = 0.9  # Share of the room that must be used for a cut to end with a sentence

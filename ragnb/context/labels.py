@@ -64,7 +64,8 @@ def _mark(m: re.Match[str], at: int, addenda: bool) -> _Mark:
 
 def _article_marks(text: str, prefix: str = "") -> list[_Mark]:
     "Where each article, annex and chapter begins; first the one that the prefix says the text is in."
-    line = prefix.strip().rpartition("\n")[2]
+    lines = [line.strip() for line in prefix.split("\n")]
+    line = next((line for line in reversed(lines) if line and not line.startswith("|")), "")   # not a table's header
     above = [m for m in _ABOVE.finditer(line) if m["n"] or m["annex"] or m["addenda"]][-1:]
     addenda = bool(above and above[0]["addenda"])
     out = [_mark(m, -1, addenda) for m in above]

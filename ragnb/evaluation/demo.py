@@ -116,7 +116,7 @@ def _title(passage: Passage, outlines: Mapping[str, Outline]) -> str:
     "The document and the heading that the best hit is under."
     at, title = _alone(passage, outlines).span.start, str(passage.metadata.get("title") or passage.doc_id)
     over = [name for name, span in outlines[passage.doc_id].sections if span.start <= at < span.end]
-    heading = over[-1] if over else passage.prefix
+    heading = over[-1] if over else ""
     return heading if heading.startswith(title) else " > ".join(filter(None, (title, heading)))
 
 

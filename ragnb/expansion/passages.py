@@ -17,6 +17,7 @@ __all__ = ['ChunkText', 'chunk_texts', 'PlacedPassage', 'stitch_wishes']
 # %% ../../nbs/50_expansion/passages.ipynb #db312a5f
 from ..documents.span import Address, Outline, Passage, Span, stitch, union, Why
 from ..documents.text import trim_span
+from ..chunking.base import shown_prefix
 from .wishes import WantedPiece, Wish
 
 # %% ../../nbs/50_expansion/passages.ipynb #135c86c5
@@ -31,11 +32,12 @@ def chunk_texts(
     spans: Mapping[Address, Span],    # Chunk -> its span, from the outline
 ) -> dict[Address, ChunkText]:        # Of the chunks whose node is at hand and as long as its span
     "Take the texts of chunks from their nodes."
-    out = {}
+    out, granted = {}, {str(address) for address in spans}
     for address, span in spans.items():
         node = nodes.get(str(address))
         if node is not None and len(node.get_content()) == len(span):
-            out[address] = ChunkText(node.get_content(), str(node.metadata.get("prefix") or ""))
+            header = f"{address.doc_id}#u{node.metadata.get('header_unit')}"
+            out[address] = ChunkText(node.get_content(), shown_prefix(node, header not in granted))
     return out
 
 # %% ../../nbs/50_expansion/passages.ipynb #2771015f

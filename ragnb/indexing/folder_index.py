@@ -46,7 +46,7 @@ from .cluster_state import ClusterState, on_cluster
 from .unit_sync import DIRECTORY
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #c29c76b7
-FORMAT: int = 4  # Of the index folder; 1 to 3 are read too, and upgraded by the next update
+FORMAT: int = 5  # Of the index folder; 1 to 4 are read too, and upgraded by the next update
 MANIFEST: str = "manifest.json"  # The committed state: what readers open
 PENDING: str = "pending.json"    # The state that an update is writing, or was when it was killed
 ENTRY: dict[str, type] = {"hash": str, "root": str, "file": str, "characters": int, "embedding": str}  # Of a document

@@ -285,14 +285,25 @@ def _renew_store(writer: IndexWriter) -> None:
     manifest.embedding, manifest.parser = describe_embedding(index.embed_model), describe_parser(index.parser)
 
 
+def _split_tables_again(index: Index) -> None:
+    "Note that documents with tables are to be split once more: their units do not know the header of their table."
+    known = index.manifest.documents
+    for nodes, _ in _held(index.store):
+        for doc_id in {parse_address(n.node_id).doc_id for n in nodes if "|" in n.text}:
+            if doc_id in known and known[doc_id]["hash"]:
+                known[doc_id]["hash"] = f"tables-{known[doc_id]['hash']}"
+
+
 def _upgrade(writer: IndexWriter) -> int:
-    "Bring an index of an older format to this one, without a model; how many documents there were."
+    "Bring an index of an older format to this one; how many documents there were."
     index = writer.index
     if index.manifest.format < 2:
         _renew_store(writer)
     if index.manifest.format < 3:             # the order of words was not kept
         index.parts.recount(_held(index.store))
     # up to format 3 vectors had four bytes a number: they were rounded when they were read
+    if index.has_units:
+        _split_tables_again(index)
     writer.saved = False
     return len(index.store.doc_ids())
 
@@ -399,10 +410,10 @@ class IndexUpdate:
             _fit(self.index, self.documents)
             self.report.problems += _remarks(self.index)
         self.report.moved = _take_over(self.index.manifest, self.documents, self.root)
-        plan = _plan(self.index, self.documents, self.root, self.report)
-        outgrown = _outgrown(self.index.manifest, plan.todo)
         if self.index.manifest.format < FORMAT:
             self.report.upgraded = _upgrade(writer)
+        plan = _plan(self.index, self.documents, self.root, self.report)
+        outgrown = _outgrown(self.index.manifest, plan.todo)
         if plan or outgrown or self.report.moved:
             writer.stage()
             writer.saved = False
@@ -604,6 +615,8 @@ def remove_documents(
         if unknown := [i for i in ids if i not in writer.index.manifest.documents]:
             raise InputError(f"the index has no document {unknown[0]!r}: `ragnb ls` lists those it has")
         if ids:
+            if writer.index.manifest.format < FORMAT:
+                _upgrade(writer)
             writer.stage()
             _clear(writer, _Plan([], ids, [], [], []))
             writer.commit()

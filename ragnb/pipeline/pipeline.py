@@ -89,7 +89,8 @@ def _of_units(ranking: MultiScaleRanking, parts: Parts) -> Fusion:
         return Fusion(hits, {}, ranking)
     n_named = sum(p.why is not None and p.why.policy == "by name" for p in ranking.pieces)
     listed = parts.retriever.hits_of(ranking, max(parts.retriever.top_k, n_named))  # a named article stays whole
-    why = {h.node_id: p.why for h, p in zip(listed, ranking.pieces) if p.why and ranking.places}
+    why = {h.node_id: p.why for h, p in zip(listed, ranking.pieces)
+           if p.why and (ranking.places or p.why.role == "beside")}
     return Fusion(listed, ranking.rankers(h.node_id for h in listed), why=why, places=ranking.places)
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #3cf7106f

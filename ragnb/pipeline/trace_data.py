@@ -118,7 +118,8 @@ def chunks_of(
     for i, span in spans.items():
         why = passage.why.get(i, Why("beside"))
         if i in passage.hits:
-            out.append(Chunk(i, "cited" if i in by_citation else "hit", "", span))
+            role = "cited" if i in by_citation else "beside" if why.role == "beside" else "hit"
+            out.append(Chunk(i, role, why.policy if role == "beside" else "", span))
         else:
             out.append(Chunk(i, _role(why, span, hits, outline), why.policy, span))
     return out
@@ -189,8 +190,8 @@ _BEST = 10   # Hits of a lower rank are not shown as strong matches
 
 
 def _is_put_first(why: Why | None) -> bool:
-    "True for a hit whose place was given, not earned by a score: the question names it, or the best is in its part."
-    return why is not None and why.role == "hit" and why.policy in ("by name", "part")
+    "True for a hit whose place was given, not earned by a score: it is named, beside the best, or a table's header."
+    return why is not None and (why.role == "hit" and why.policy in ("by name", "part") or why.role == "beside")
 
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #ca19da1d

@@ -194,6 +194,8 @@ def _place(p: Passage) -> str:
         return "read next: the first passage cites it"
     if why and why.policy == "by name":
         return "read first: the question names it"
+    if why and why.policy == "table":
+        return "read next: the header of a table that was found"
     return ""
 
 
@@ -228,9 +230,9 @@ def _overlays(trace: Trace, doc_id: str) -> list[Mark]:
 
 def _label(trace: Trace, p: Passage, c: Chunk) -> str:
     "What stands before a chunk: a hit's rank by score, or why it has none."
-    if c.role != "hit":
-        return c.role
     why, rank = p.why.get(c.id), trace.ranks.get(c.id)
+    if c.role != "hit":
+        return "header" if why and why.policy == "table" else c.role
     if why and why.policy == "by name":
         return "by name"
     return f"hit {rank}" if rank else "hit"
@@ -291,7 +293,7 @@ _MEANING = {
     "hit": f"matches the question strongly 질문과 잘 맞는 곳: of the ten best, with {STRONG:.0%} of the best score or more",
     "low": "matches less 덜 맞는 곳",
     "cited": "another hit cites it 다른 곳이 인용한 곳",
-    "beside": "your policy asked for it",
+    "beside": "your policy asked for it, or it is the header of a table 정책이 더한 곳, 또는 표의 머리행",
     "parent": "the larger part around a hit 검색된 곳을 담은 큰 부분",
     "neighbor": "stands beside a hit, and is read with it 앞뒤에서 함께 읽는 곳",
     "filler": "matches hardly; it fills the room that was left 남은 자리를 채운 곳",

@@ -9,6 +9,7 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import TextNode
 
@@ -22,7 +23,7 @@ from ..storage.store import ChunkReader
 from .cluster_units import ClusterUnits, UnitQuery
 from ragnb.retrieval.multiscale import (
     cut_pieces, known_places, MultiScaleRanking, MultiScaleRetriever, pieces_by_score, put_first, query_terms,
-    UnitReader
+    UnitReader, with_headers
 )
 
 # %% ../../nbs/40_retrieval/cluster_multiscale.ipynb #67f4224d
@@ -89,7 +90,9 @@ class ClusterMultiScaleRetriever(MultiScaleRetriever):
                                           self.grow, self.whole, self.where, wanted))
         pieces = cut_pieces(pieces_by_score(found.corpus, found.scores), self.cut)
         places = known_places(found.corpus, text, pieces, lambda _: named, self.follow, found.among)
-        found, rows = self.index.more(found, [(p.doc_id, p.span) for p in places])
-        pieces = [p._replace(row=int(rows[p.row])) for p in pieces]
+        rows = np.array([p.row for p in pieces], np.int64)
+        found, moved = self.index.more(found, [(p.doc_id, p.span) for p in places], rows)
+        pieces = [p._replace(row=int(moved[p.row])) for p in pieces]
+        pieces = with_headers(found.corpus, pieces, found.among)
         reader = CheckedReader(found.corpus, self.store)
         return MultiScaleRanking(self.index, reader, put_first(found.corpus, places, pieces, found.among), found.scores)

@@ -50,6 +50,14 @@ class FetchedUnits(UnitCorpus):
         return np.unique(np.array(self.ids, object), return_inverse=True)[1] if self.ids else np.zeros(0, np.int64)
 
     @cached_property
+    def header(self) -> np.ndarray:
+        "Of each unit, the position of the unit with the header of its table; -1 where none was fetched."
+        of_run = self.documents[self.doc] << SHIFT
+        keys, wanted = of_run + self.begins[self.doc] + np.arange(len(self)) - self.first, of_run + self.headers
+        at = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
+        return np.where((self.headers >= 0) & (keys[at] == wanted), at, -1)
+
+    @cached_property
     def runs(self) -> dict[str, list[int]]:
         "Document id -> its runs."
         out: dict[str, list[int]] = {}
@@ -105,7 +113,8 @@ def fetched_units(
     return FetchedUnits(
         ids=tuple(directory.ids[d] for d in own), n_units=np.diff(np.append(firsts, n)), n_parts=n_parts,
         starts=heads["start"].astype(np.int64), ends=heads["end"].astype(np.int64), parts=local,
-        repeats=(heads["flags"] & REPEATS) > 0, records=(heads["flags"][parts] & RECORD) > 0,
+        repeats=(heads["flags"] & REPEATS) > 0, headers=heads["header"].astype(np.int64),
+        records=(heads["flags"][parts] & RECORD) > 0,
         part_spans=np.stack([heads["part_start"][parts], heads["part_end"][parts]], axis=1).astype(np.int64),
         documents=own, begins=heads["index"][firsts].astype(np.int64), wholes=directory.n_units[own],
         part_ids=directory.part_edges[documents[parts]] + heads["part"][parts])
@@ -372,10 +381,11 @@ class UnitRequests:
     def runs(
         self,
         runs: Sequence[tuple[int, int, int]],   # (Document, first unit, one past the last)
+        compared: bool = True,                  # With the question
     ) -> list[dict[str, Any]]:
-        "All units of some runs, compared with the question."
+        "All units of some runs."
         n = sum(high - low for _, low, high in runs)
-        if self.vector is None:
+        if self.vector is None or not compared:
             must = {"filter": [_ranges(runs)]}
         else:
             must = {"must": [nearest_rows(self.vector, n, _ranges(runs), n)]}
@@ -451,6 +461,15 @@ class FoundUnits(NamedTuple):
         "Of each unit: may it be found? None for all."
         return None if self.requests.query.where is None else self.fetched.among
 
+    def absent_headers(
+        self,
+        rows: np.ndarray,    # Units
+    ) -> list[tuple[int, int, int]]:    # Runs of one unit each
+        "The headers of their tables that were not fetched."
+        heads = self.fetched.fields.heads[rows]
+        heads = heads[(heads["header"] >= 0) & (self.corpus.header[rows] < 0)]
+        return sorted({(doc, unit, unit + 1) for doc, unit in heads[["doc", "header"]].tolist()})
+
     def moved(
         self,
         fetched: Fetched,          # These units and more
@@ -484,7 +503,8 @@ def _wanted(heads: np.ndarray, query: UnitQuery, directory: UnitDirectory) -> li
     else:  # a first guess: it is widened where it does not reach
         low, high = (heads["index"] + s * (query.grow + 2 * half) + (s > 0) for s in (-1, 1))
     runs = zip(heads["doc"].tolist(), np.maximum(low, 0).tolist(), np.minimum(high, wholes).tolist())
-    return _merged(runs)
+    above = ((doc, unit, unit + 1) for doc, unit in heads[["doc", "above"]].tolist() if unit >= 0)
+    return _merged([*runs, *above])
 
 # %% ../../nbs/40_retrieval/cluster_units.ipynb #7c3f54cc
 class ClusterUnits(MultiScaleSource):
@@ -592,14 +612,17 @@ class ClusterUnits(MultiScaleSource):
         self,
         found: FoundUnits,
         places: Iterable[tuple[str, Span]],    # Spans of documents
+        rows: np.ndarray,                      # Units whose tables' headers are wanted
     ) -> tuple[FoundUnits, np.ndarray]:        # With the new position of each unit
-        "Fetch the units of places besides; one request, none when all are there."
+        "Fetch the units of places, and headers, besides; one request, none when all are there."
         directory = found.known.directory
         wanted = {(i, s): None for i, s in places if i in directory.row_of and not found.corpus.holds(i, s)}
-        if not wanted:
-            return found, np.arange(len(found.corpus))
         numbers = [int(directory.numbers[directory.row_of[i]]) for i, _ in wanted]
-        answers = self.ask([found.requests.place(n, s) for n, (_, s) in zip(numbers, wanted)])
+        asked = [found.requests.place(n, s) for n, (_, s) in zip(numbers, wanted)]
+        asked += [found.requests.runs(lot, False) for lot in _packages(found.absent_headers(rows))]
+        if not asked:
+            return found, np.arange(len(found.corpus))
+        answers = self.ask(asked)
         new = read_units(answers, len(directory.scales), found.among is not None)
         return found.moved(joined_units([found.fetched, new], directory))
 

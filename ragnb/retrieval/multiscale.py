@@ -19,15 +19,15 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['QUESTION_WORDS', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score', 'cut_pieces', 'take_units',
-           'UnitReader', 'take_readable', 'KnownPlace', 'places_apart', 'MultiScaleRanking', 'put_first',
-           'known_places', 'MultiScaleRetriever']
+__all__ = ['QUESTION_WORDS', 'HEADER', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score', 'cut_pieces',
+           'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
+           'MultiScaleRanking', 'put_first', 'known_places', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
 from ..documents.span import Address, InputError, MissingChunkError, Outline, Passage, Span, stitch, Why
 from ..documents.text import is_heading, readable_cut, trim_span, word_cut, word_tokens_batch
-from ..chunking.base import set_prefix
+from ..chunking.base import set_prefix, shown_prefix
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number
@@ -120,6 +120,26 @@ def take_units(
         taken[piece.row] = span
         left -= cost
     return taken
+
+# %% ../../nbs/40_retrieval/multiscale.ipynb #87d9a174
+HEADER: str = "header of the table that a match is in"   # Why a unit is there that came with a row
+
+
+def with_headers(
+    corpus: UnitCorpus,
+    pieces: Sequence[Piece],          # By score
+    among: np.ndarray | None = None,  # Of each unit: True when it may be read; all when None
+) -> list[Piece]:                     # Each unit once, scores still falling
+    "Put the header of each table right after the best of its rows."
+    out: dict[int, Piece] = {}
+    for rank, piece in enumerate(pieces, 1):
+        out.setdefault(piece.row, piece)
+        header = int(corpus.header[piece.row])
+        if header >= 0 and header not in out and (among is None or among[header]):
+            doc_id, unit = corpus.place(piece.row)
+            why = Why("beside", "table", rank, str(Address(doc_id, "u", unit)), HEADER)
+            out[header] = Piece(header, piece.score, why)
+    return list(out.values())
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #3565610c
 @dataclass(eq=False)
@@ -277,17 +297,29 @@ def _runs_on(reader: UnitReader, row: int) -> bool:
     return "\n" not in gap and not _CLOSED.search(reader.read_units([row])[0].text)
 
 
+def _reads_header(reader: UnitReader, row: int, taken: Mapping[int, Span]) -> bool:
+    "True when the header of the table that a unit begins inside of is read: its unit, or a part that says all of it."
+    at = int(reader.corpus.header[row])
+    if at < 0 or at not in taken:
+        return False
+    (unit, above), span = reader.read_units([row, at]), taken[at]
+    base, told = above.start_char_idx, unit.metadata.get("table_header") or ""
+    letters, read = (re.sub(r"\W", "", x) for x in (told, above.text[span.start - base:span.end - base]))
+    return span == reader.corpus.span(at) or letters in read
+
+
 def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], rank: int) -> Passage:
     "The passage of units side by side, given best first; without scores and reasons."
     rows = sorted(run)
     nodes, span = reader.read_units(rows), taken[rows[0]].hull(taken[rows[-1]])
     outline = reader.outlines[reader.corpus.place(rows[0])[0]]
+    prefix = shown_prefix(nodes[0], header=not _reads_header(reader, rows[0], taken))
     held = [(Span(n.start_char_idx, n.end_char_idx), n.text) for n in nodes]
     pages = tuple((n, s) for n, s in outline.pages if s.overlap(span))
     return Passage(
         doc_id=outline.doc_id, span=span, text=stitch(span, held, outline.blanks), rank=rank,
         hits=tuple(reader.address(r) for r in run), focus=taken[run[0]], pages=tuple(n for n, _ in pages),
-        metadata=outline.metadata, page_spans=pages, prefix=str(nodes[0].metadata.get("prefix") or ""))
+        metadata=outline.metadata, page_spans=pages, prefix=prefix)
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #50616d28
 BY_NAME: str = "asked for by name"   # Why a unit is there that a question names
@@ -671,6 +703,7 @@ class MultiScaleRetriever(BaseRetriever):
         terms = query_terms(text, self.index.tokenizer)
         scores = self.index.score(terms, embedding, self.candidates, self.grow, self.whole, nearest, self._among())
         pieces = cut_pieces(pieces_by_score(reader.corpus, scores), self.cut)
+        pieces = with_headers(reader.corpus, pieces, self._among())
         places = self._places(text, pieces)
         led = put_first(reader.corpus, places, pieces, self._among())
         return MultiScaleRanking(self.index, reader, led, scores, places_apart(places))
@@ -684,5 +717,6 @@ class MultiScaleRetriever(BaseRetriever):
         question: str,              # For `leads`
         pieces: Sequence[Piece],    # By score
     ) -> list[Piece]:               # Each unit once
-        "Put what the question names, and what the first part cites, ahead of other units."
+        "Bring the headers of tables, and put what the question names, and what the first part cites, ahead of others."
+        pieces = with_headers(self.index.corpus, pieces, self._among())
         return put_first(self.index.corpus, self._places(question, pieces), pieces, self._among())

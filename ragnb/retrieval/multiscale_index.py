@@ -16,7 +16,7 @@ import numpy as np
 from llama_index.core.schema import BaseNode, TextNode
 
 # %% auto #0
-__all__ = ['UnitScores', 'grown_candidates', 'adjusted_totals', 'question_vector', 'UnitEvidence', 'UnitScorer',
+__all__ = ['UnitScores', 'grown_candidates', 'adjusted_totals', 'question_vector', 'UnitEvidence', 'UnitScorer', 'searched_text',
            'MultiScaleSource', 'UnitData', 'MultiScaleIndex']
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #2004090b
@@ -216,7 +216,7 @@ class UnitScorer(UnitEvidence):
         return self.score_rows(terms, q, rows if among is None else rows[among[rows]], whole)
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #e824a165
-_FORMAT, _VERSIONS, _DATA, _HEADER = "ragnb-multiscale", (1, 2, 3), "multiscale-data-", "multiscale.json"
+_FORMAT, _VERSIONS, _DATA, _HEADER = "ragnb-multiscale", (1, 2, 3, 4), "multiscale-data-", "multiscale.json"
 
 
 @contextmanager
@@ -247,6 +247,14 @@ def _read_header(folder: Path) -> dict[str, Any]:
     if form != _FORMAT or version not in _VERSIONS:
         raise ValueError(f"format {(form, version)}, this ragnb reads {_FORMAT!r} of version {_VERSIONS}")
     return header
+
+# %% ../../nbs/40_retrieval/multiscale_index.ipynb #10465da8
+def searched_text(
+    unit: TextNode,
+) -> str:
+    "The text whose words are counted for a unit: with its context and the header of its table."
+    above = (unit.metadata.get(key) for key in ("context", "table_header"))
+    return "\n".join([*(str(text) for text in above if text), unit.text])
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #b08da5db
 class MultiScaleSource:
@@ -291,7 +299,7 @@ class UnitData(MultiScaleSource):
         vectors = node_vectors(flat, self.unit_vectors.dims if len(self) else None)
         names = list(self.tokenizer([name for o in outlines for name, _ in o.sections]))
         titles = list(self.tokenizer([str(o.metadata.get("title") or "") for o in outlines]))
-        tokens = list(self.tokenizer(["\n".join(filter(None, (n.metadata.get("context"), n.text))) for n in flat]))
+        tokens = list(self.tokenizer(map(searched_text, flat)))
         self.remove([i for i in units if i in self.titles])
         self.words.add([n.node_id for n in flat], tokens)
         self.names.add([str(Address(o.doc_id, "h", i)) for o in outlines for i in range(len(o.sections))], names)
@@ -332,12 +340,15 @@ class UnitData(MultiScaleSource):
         data: Path,               # From `write`
         ids: tuple[str, ...],     # Of the documents
         mmap: bool = True,        # Leave vectors and counts on disk
+        tables: bool = True,      # False for data up to version 3: nothing was known of tables
     ) -> None:                    # ValueError when the files do not fit together
         "Take the place of what is held by what a data folder holds."
         def arrays(names: Iterable[str]) -> dict[str, np.ndarray]:
             mapped = {"vectors", "codes", "signs"} if mmap else set()
             return {n: np.load(data / f"{n}.npy", "r" if n in mapped else None, allow_pickle=False) for n in names}
-        self.corpus = UnitCorpus(ids, **arrays(self.corpus.arrays()))
+        places = arrays(name for name in self.corpus.arrays() if tables or name != "headers")
+        places.setdefault("headers", np.full(len(places["starts"]), -1))
+        self.corpus = UnitCorpus(ids, **places)
         if (data / "codes.npy").exists():
             self.unit_vectors = UnitVectors(self.scales, **arrays(self.unit_vectors.arrays()))
         else:  # up to version 2 vectors had 4 bytes a number
@@ -443,7 +454,8 @@ class MultiScaleIndex(UnitData):
         try:
             header = _read_header(folder)
             index = cls(header["scales"], tokenizer=tokenizer)
-            index.read(folder / Path(header["data"]).name, tuple(header["documents"]), mmap)
+            data, ids = folder / Path(header["data"]).name, tuple(header["documents"])
+            index.read(data, ids, mmap, tables=header["version"] > 3)
         except (OSError, ValueError, EOFError, KeyError, TypeError, AttributeError, IndexMismatchError) as error:
             raise IndexMismatchError(f"multi-scale index in {str(folder)!r} is damaged: {error}") from error
         return index

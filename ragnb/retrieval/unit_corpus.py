@@ -81,6 +81,12 @@ def units_by_document(
         units[outline.doc_id] = found
     return units
 
+# %% ../../nbs/40_retrieval/unit_corpus.ipynb #6247b12f
+def _header_unit(node: TextNode, index: int) -> int:
+    "The unit with the header of the table that a unit begins inside of, or -1."
+    unit = node.metadata.get("header_unit")
+    return unit if isinstance(unit, int) and not isinstance(unit, bool) and 0 <= unit < index else -1
+
 # %% ../../nbs/40_retrieval/unit_corpus.ipynb #e44fbec7
 @dataclass(frozen=True, eq=False)
 class UnitTable:
@@ -92,11 +98,13 @@ class UnitTable:
     ends: np.ndarray          # Of each unit, exclusive
     parts: np.ndarray         # Of each unit: which part of its document it begins in, or -1
     repeats: np.ndarray       # Of each unit: True where its text was said earlier in its document
+    headers: np.ndarray       # Of each unit: the unit of its document with the header of its table, or -1
     part_spans: np.ndarray    # Shape (parts, 2), characters
     records: np.ndarray       # Of each part: True for a record (an article, an answer)
 
     def __post_init__(self) -> None:
-        units = {len(self.starts), len(self.ends), len(self.parts), len(self.repeats), int(self.n_units.sum())}
+        by_unit = self.starts, self.ends, self.parts, self.repeats, self.headers
+        units = {*map(len, by_unit), int(self.n_units.sum())}
         parts = {len(self.part_spans), len(self.records), int(self.n_parts.sum())}
         if len(units) > 1 or len(parts) > 1 or {len(self.n_units), len(self.n_parts)} != {len(self.ids)}:
             raise InputError("arrays of units, parts and documents do not fit together")
@@ -105,7 +113,7 @@ class UnitTable:
     def empty(cls) -> UnitTable:
         "No documents."
         whole, truth = np.zeros(0, np.int64), np.zeros(0, bool)
-        return cls((), whole, whole, whole, whole, whole, truth, np.zeros((0, 2), np.int64), truth)
+        return cls((), whole, whole, whole, whole, whole, truth, whole, np.zeros((0, 2), np.int64), truth)
 
     @classmethod
     def of_document(
@@ -121,6 +129,7 @@ class UnitTable:
             ids=(outline.doc_id,), n_units=np.array([len(nodes)], np.int64), n_parts=np.array([len(spans)], np.int64),
             starts=np.array(starts, np.int64), ends=np.array([n.end_char_idx for n in nodes], np.int64),
             parts=np.array(part_of(spans, starts), np.int64), repeats=_said_before([n.text for n in nodes]),
+            headers=np.array([_header_unit(n, i) for i, n in enumerate(nodes)], np.int64),
             part_spans=np.array([(s.start, s.end) for s in spans], np.int64).reshape(-1, 2),
             records=np.array(records, bool))
 
@@ -179,6 +188,11 @@ class UnitCorpus(UnitTable):
     def last(self) -> np.ndarray:
         "Of each unit, one past the last unit of its document."
         return self.edges[self.doc + 1]
+
+    @cached_property
+    def header(self) -> np.ndarray:
+        "Of each unit, the position of the unit with the header of its table, or -1."
+        return np.where(self.headers >= 0, self.first + self.headers, -1)
 
     @cached_property
     def part(self) -> np.ndarray:

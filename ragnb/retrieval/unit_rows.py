@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['GROW', 'WHOLE', 'SHIFT', 'REPEATS', 'RECORD', 'reach', 'token_codes', 'head_type', 'UnitFields', 'pack_units',
-           'unpack_units', 'UnitPacker', 'Moments', 'UnitDirectory', 'units_body', 'unit_rows', 'UnitRows',
-           'rows_of_documents']
+__all__ = ['GROW', 'WHOLE', 'SHIFT', 'LAYOUT', 'REPEATS', 'RECORD', 'reach', 'token_codes', 'head_type', 'UnitFields',
+           'pack_units', 'unpack_units', 'UnitPacker', 'Moments', 'UnitDirectory', 'units_body', 'unit_rows',
+           'UnitRows', 'rows_of_documents']
 
 # %% ../../nbs/40_retrieval/unit_rows.ipynb #86a1f3bf
 from ..documents.span import Address, IndexMismatchError
@@ -40,7 +40,7 @@ GROW, WHOLE = 3, 800  # Neighbors of a candidate, and characters of a short reco
 def reach(
     corpus: UnitCorpus,
     half: int,              # Units on each side of the largest window
-) -> np.ndarray:            # Shape (units, 2): the first unit, and one past the last
+) -> np.ndarray:            # Shape (units, 3): the first unit, one past the last, a header above them or -1
     "All units that scoring needs where a unit is a candidate."
     n, part = len(corpus), corpus.part
     low, high = np.arange(n), np.arange(n) + 1
@@ -53,7 +53,9 @@ def reach(
         inside = (near >= corpus.first) & (near < corpus.last)
         first[inside] = np.minimum(first[inside], low[near[inside]])
         last[inside] = np.maximum(last[inside], high[near[inside]])
-    return np.stack([np.maximum(first - half, corpus.first), np.minimum(last + half, corpus.last)], axis=1)
+    low, high = np.maximum(first - half, corpus.first), np.minimum(last + half, corpus.last)
+    above = corpus.header[first]
+    return np.stack([low, high, np.where(above < low, above, -1)], axis=1)
 
 # %% ../../nbs/40_retrieval/unit_rows.ipynb #7d0df006
 SHIFT = 20  # Bits of the position inside a document: a million units; 33 bits are left for documents below 2^53
@@ -70,10 +72,11 @@ def head_type(
     n_scales: int,
 ) -> np.dtype:
     "What is written of a unit before its tokens; places are those in its document."
-    whole = ["index", "start", "end", "low", "high", "part", "part_start", "part_end", "flags"]
+    whole = ["index", "start", "end", "low", "high", "above", "header", "part", "part_start", "part_end", "flags"]
     return np.dtype([("doc", "<i8"), *((name, "<i4") for name in whole), ("norms", "<f4", (n_scales,))])
 
 
+LAYOUT: int = 2          # Of what is written; up to 1 it said nothing of tables
 REPEATS, RECORD = 1, 2  # Flags: said earlier in its document; its part is a record
 
 
@@ -126,9 +129,11 @@ class UnitPacker:
         c, counts, ends = self.index.corpus, self.index.words.counts, self.index.words.counts.ends
         heads = np.zeros(len(rows), head_type(len(self.index.scales)))
         spans = np.append(c.part_spans, [[0, 0]], axis=0)[c.part[rows]]
-        limits = self.reaches[rows] - c.first[rows][:, None]
-        columns = {"doc": numbers, "index": rows - c.first[rows], "start": c.starts[rows], "end": c.ends[rows],
-                   "low": limits[:, 0], "high": limits[:, 1], "part": c.parts[rows], "part_start": spans[:, 0],
+        reaches, first = self.reaches[rows], c.first[rows]
+        columns = {"doc": numbers, "index": rows - first, "start": c.starts[rows], "end": c.ends[rows],
+                   "low": reaches[:, 0] - first, "high": reaches[:, 1] - first, "header": c.headers[rows],
+                   "above": np.where(reaches[:, 2] < 0, -1, reaches[:, 2] - first),
+                   "part": c.parts[rows], "part_start": spans[:, 0],
                    "part_end": spans[:, 1], "norms": self.index.unit_vectors.norms[rows],
                    "flags": REPEATS * c.repeats[rows] + RECORD * np.append(c.records, False)[c.part[rows]]}
         for name, values in columns.items():
@@ -260,8 +265,8 @@ class UnitDirectory:
 
     def save(self, file: Path) -> None:
         "Write it."
-        told = {"ids": self.ids, "n_tokens": self.n_tokens, "scales": self.scales, "titles": self.titles,
-                "names": self.names}
+        told = {"layout": LAYOUT, "ids": self.ids, "n_tokens": self.n_tokens, "scales": self.scales,
+                "titles": self.titles, "names": self.names}
         words = np.frombuffer(zlib.compress(json.dumps(told).encode(), 1), np.uint8)
         arrays = {name: getattr(self, name) for name in ("numbers", "n_units", "n_parts", "part_units")}
         with open(file, "wb") as out:
@@ -271,12 +276,14 @@ class UnitDirectory:
     def load(
         cls,
         file: Path,
-    ) -> UnitDirectory:    # `IndexMismatchError` when it is damaged
+    ) -> UnitDirectory:    # `IndexMismatchError` when it is damaged, or the rows are of another layout
         "Read it."
         try:
             with np.load(io.BytesIO(Path(file).read_bytes()), allow_pickle=False) as held:
                 arrays = {name: held[name] for name in held.files}
             told = json.loads(zlib.decompress(arrays.pop("words").tobytes()))
+            if told.pop("layout", 1) != LAYOUT:
+                raise IndexMismatchError("the units were written by another version: `ragnb index` sends them again")
             moments = Moments(arrays.pop("mean"), arrays.pop("spread"))
             told |= {"ids": tuple(told["ids"]), "scales": tuple(told["scales"])}
             return cls(moments=moments, **told, **arrays)

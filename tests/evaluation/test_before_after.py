@@ -79,3 +79,13 @@ def test_bm25_of_one_unit_is_bm25(benchmark: ModuleType, folder: Path, tmp_path:
     shares = [made.index.words.scores([t]) for t in terms]
     expected = np.maximum(plain - plain.mean(), 0) / np.sqrt(sum(s.var() for s in shares))
     assert z == pytest.approx(expected, rel=1e-5)
+
+
+def test_rows_of_some_sets_take_the_place_of_those_in_a_file(benchmark, tmp_path):
+    def row(name: str, now: float) -> dict:
+        return {"set": name, "questions": 2, "embedding": "ngram", "cells": [{"budget": b, "before": 0.5, "now": now, "difference": now - 0.5, "error": 0.1} for b in benchmark.BUDGETS]}
+    old = [row("a", 0.6), row("b", 0.7), row("b" + benchmark.CITED, 0.9)]
+    benchmark.stored(tmp_path / "t.json", {"command": "all", "rows": [*old, benchmark.mean_of(old[:2])]})
+    found = benchmark.merged(tmp_path / "t.json", [row("b", 0.8)])
+    assert [r["set"] for r in found] == ["a", "b", "b" + benchmark.CITED, "mean of 2"]
+    assert found[1]["cells"][0]["now"] == 0.8 and found[3]["cells"][0]["now"] == pytest.approx(0.7)

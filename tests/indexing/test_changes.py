@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers_ingest import ToyEmbedding, many, plain_words, state, text_of, update, vectors, write
+from table_texts import TEXTS
 
 from ragnb.cli import main
 from ragnb.documents.span import InputError
@@ -186,6 +187,60 @@ def test_an_index_with_vectors_of_four_bytes_is_read_and_upgraded_without_a_mode
     assert update_index(source, tmp_path / "i", show_progress=False)[1].upgraded == 0
     newest = tmp_path / "i" / f"multiscale-{index.manifest.generation}"
     assert not list(newest.rglob("vectors.npy")) and len(list(newest.rglob("codes.npy"))) == 1
+
+
+def format4(tmp_path, write_texts=TEXTS):
+    """An index as format 4 had it, its units without headers of tables, and the folder that it came from."""
+    with zipfile.ZipFile(HERE / "format4.zip") as archive:
+        archive.extractall(tmp_path)
+    return tmp_path / "index", write(tmp_path / "docs", write_texts)
+
+
+def units_of(index: Index) -> dict[str, tuple]:
+    """Each unit with its metadata, its vector, its header and its words."""
+    held, corpus, counts = vectors(index), index.multiscale.corpus, index.multiscale.words.counts
+    nodes, terms = index.store.get_chunks(held).all(), list(counts.vocabulary)
+    words = dict(zip(counts.ids, ([terms[t] for t in counts.stream[e - n:e]] for e, n in zip(counts.ends, counts.lengths))))
+    return {i: (n.metadata, held[i], corpus.headers[corpus.row_of(i)], words[i]) for i, n in nodes.items()}
+
+
+def test_an_index_without_headers_of_tables_is_read_and_its_tables_are_split_again(tmp_path, monkeypatch):
+    folder, source = format4(tmp_path)
+    old = Index.open(folder)
+    assert old.manifest.format == 4 and not (old.multiscale.corpus.headers >= 0).any()
+    question = old.embed_model.get_query_embedding("의료비 공제 한도")
+    assert old.multiscale.score(["공제", "한도"], question).total.max() > 0
+    asked, real = [], NgramEmbedding.embed
+    monkeypatch.setattr(NgramEmbedding, "embed", lambda self, texts: asked.extend(texts) or real(self, texts))
+    index, report = update_index(source, folder, show_progress=False)
+    assert (report.upgraded, report.changed, report.unchanged, report.added) == (3, 2, 1, 0)
+    rows = [i for i, (metadata, *_) in units_of(index).items() if "table_header" in metadata]
+    assert len(asked) == len(rows) > 8 and all("|" in text for text in asked)      # only rows of tables get new vectors
+    new, _ = update_index(source, tmp_path / "new", embed=NgramEmbedding(dims=16, n_columns=256, max_fit=64), show_progress=False)
+    for now in (index, Index.open(folder)):
+        assert now.manifest.format == FORMAT and units_of(now) == units_of(new)
+    report = update_index(source, folder, show_progress=False)[1]
+    assert (report.upgraded, report.unchanged) == (0, 3)
+
+
+def test_documents_of_another_folder_are_split_again_when_their_folder_is_indexed(tmp_path):
+    folder, source = format4(tmp_path)
+    other = write(tmp_path / "other", {"more.md": TEXTS["tax.md"]})
+    index, _ = update_index(other, folder, show_progress=False)
+    with_header = {i.partition("#")[0] for i, (_, _, header, _) in units_of(index).items() if header >= 0}
+    assert with_header == {"more.md"} and index.manifest.format == FORMAT
+    index, report = update_index(source, folder, show_progress=False)
+    assert {i.partition("#")[0] for i, (_, _, header, _) in units_of(index).items() if header >= 0} == {"more.md", "tax.md", "report.md"}
+
+
+def test_removing_from_an_older_index_upgrades_it_too(tmp_path):
+    folder, source = format4(tmp_path)
+    index = Index.open(folder)
+    index.remove(["report.md"])
+    assert index.manifest.format == FORMAT and index.doc_ids == ["leave.md", "tax.md"]
+    index, report = update_index(source, folder, show_progress=False)
+    assert (report.added, report.changed, report.unchanged) == (1, 1, 1)
+    assert {i.partition("#")[0] for i, (_, _, header, _) in units_of(index).items() if header >= 0} == {"tax.md", "report.md"}
 
 
 # --- a folder that cannot be written, a full disk ---------------------------------------------------------------------

@@ -348,3 +348,69 @@ def test_where_nobody_answers(sample_pair):
     with pytest.raises(ServerError, match="no OpenSearch answers at 127.0.0.1:9") as told:
         ClusterMultiScaleRetriever(gone, there.store, there.embed_model).rank("연차는?")
     assert len(str(told.value).splitlines()) == 1
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Long tables: the header of most rows is farther away than the windows around a row."""
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    for n in range(3):
+        rows = "".join(f"| {i}년 초과 {i + 1}년 이하 근속한 {name} 직원의 퇴직소득 | {i * 7 + n}만원과 초과 금액의 100분의 {i + n} |\n"
+                       for i, name in enumerate(("사무", "현장", "연구", "영업", "생산") * 14))
+        (folder / f"table{n}.md").write_text(f"# 공제표 {n}\n\n다음 표에 따른다.\n\n| 근속연수 {n} | 공제액 {n} |\n|---|---|\n{rows}\n표를 쓰는 사람은 신고한다.\n\n제{n}조 끝.\n")
+    return folder
+
+
+ROWS = ["33년 초과 34년 이하 근속한 영업 직원의 공제액", "공제액 2의 100분의 55", "근속연수 1이 60년을 넘는 사무 직원", "신고하는 사람"]
+
+
+def test_headers_far_from_their_rows_are_found_as_in_memory(place, tables, tmp_path, monkeypatch):
+    local, _ = update_index(tables, tmp_path / "local", show_progress=False)
+    update_index(tables, place, show_progress=False)
+    mine, theirs = (resolve_retriever("multi-scale", i) for i in (local, Index.open(place)))
+    seen, far = requests_of_client(theirs, monkeypatch), 0
+    for options in ({}, {"grow": 9, "whole": 0}, {"candidates": 3, "grow": 0}, {"cut": 0.5}):
+        for name, value in options.items():
+            setattr(mine, name, value), setattr(theirs, name, value)
+        for question in ROWS:
+            before = len(seen)
+            there, here = theirs.rank(question), mine.rank(question)
+            assert len(seen) - before <= (2 if not options else 4)
+            same([(there.reader.address(p.row), p.score) for p in there.pieces], [(here.reader.address(p.row), p.score) for p in here.pieces])
+            brought = [(there.reader.address(p.row), p.why) for p in there.pieces[:6] if p.why and p.why.policy == "table"]
+            assert brought == [(here.reader.address(p.row), p.why) for p in here.pieces[:6] if p.why and p.why.policy == "table"]
+            far += sum(int(why.source.rpartition("#u")[2]) - int(i.rpartition("#u")[2]) > 20 for i, why in brought)
+            assert [(p.id, p.text, p.prefix) for p in there.at(400)[:2]] == [(p.id, p.text, p.prefix) for p in here.at(400)[:2]]
+    assert far > 3
+
+
+def requests_of_client(retriever, monkeypatch) -> list[str]:
+    """Every request for units from now on."""
+    seen, real = [], retriever.index.ask
+    monkeypatch.setattr(retriever.index, "ask", lambda searches: seen.append(len(searches)) or real(searches))
+    return seen
+
+
+def test_a_header_behind_a_filter_is_not_read(place, tables, tmp_path):
+    local, _ = update_index(tables, tmp_path / "local", show_progress=False)
+    update_index(tables, place, show_progress=False)
+    mine, theirs = (resolve_retriever("multi-scale", i).filtered("index>20") for i in (local, Index.open(place)))
+    for question in ROWS[:3]:
+        found = theirs.rank(question)
+        assert not any(p.why and p.why.policy == "table" for p in found.pieces)
+        same([(found.reader.address(p.row), p.score) for p in found.pieces], ranked(mine, question))
+        assert "근속연수" in found.at(200)[0].prefix
+
+
+def test_rows_of_another_layout_are_said_and_sent_again(place, tables, tmp_path, monkeypatch):
+    local, _ = update_index(tables, tmp_path / "local", show_progress=False)
+    with monkeypatch.context() as older:
+        older.setattr("ragnb.retrieval.unit_rows.LAYOUT", 1)
+        update_index(tables, place, show_progress=False)
+    with pytest.raises(IndexMismatchError, match="written by another version: `ragnb index` sends them again"):
+        Index.open(place)
+    _, report = update_index(tables, place, show_progress=False)
+    there = Index.open(place)
+    assert report.unchanged == 3 and min(there.units.known.directory.numbers) == 3     # every document has a new number
+    same(ranked(resolve_retriever("multi-scale", there), ROWS[0]), ranked(resolve_retriever("multi-scale", local), ROWS[0]))

@@ -18,7 +18,7 @@ def frequent(n: int = 4_000) -> tuple[UnitCorpus, Bm25]:
     tokens = [["of", "the", f"w{i}"] if side else ["the", f"w{i}", "of"] for i, side in enumerate(rng.random(n) < 1 / 3)]
     words.add([f"d#u{i}" for i in range(n)], tokens)
     at = np.arange(n)
-    corpus = UnitCorpus(("d",), np.array([n]), np.array([0]), 9 * at, 9 * at + 8, np.full(n, -1), np.zeros(n, bool), np.zeros((0, 2), np.int64), np.zeros(0, bool))
+    corpus = UnitCorpus(("d",), np.array([n]), np.array([0]), 9 * at, 9 * at + 8, np.full(n, -1), np.zeros(n, bool), np.full(n, -1), np.zeros((0, 2), np.int64), np.zeros(0, bool))
     return corpus, words
 
 

@@ -1,0 +1,120 @@
+"""What the header of a table is worth to its rows: searched with them, and read after the best of them.
+
+    python benchmarks/tables.py            # nbs/studies/results/tables.json
+    python benchmarks/tables.py --sets tatqa --limit 200
+
+Evidence recall of `tatqa` (English reports; a question needs cells of one or more rows), `ko_tax_tables` (Korean tax law; a row and the header of its
+table) and the sample's questions about tables, asked over the whole corpus of a set. English with MiniLM, Korean with the offline n-gram embedding.
+Each line beside the first one, which knows nothing of headers: points of recall with 95 % intervals. Vectors are kept in --keep.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from llama_index.core.schema import BaseNode, TextNode
+
+from ragnb.chunking.units import UnitNodeParser
+from ragnb.documents.files import read_documents
+from ragnb.documents.span import Outline
+from ragnb.evaluation.comparison import paired_test
+from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions
+from ragnb.evaluation.measures import evaluate
+from scored_set import build, ScoredSet
+
+ROOT = Path(__file__).resolve().parent.parent
+SETS, SAMPLE, BUDGETS = ("tatqa", "ko_tax_tables", "sample"), ROOT / "data", (500, 1_000, 4_000)
+VARIANTS: dict[str, tuple[str, str, bool]] = {   # Name -> what searches the header, which part of it, is it read after the best row?
+    "nothing of headers": ("", "", False),
+    "read after the best row": ("", "", True),
+    "searched": ("words vector", "all", False),
+    "searched and read": ("words vector", "all", True),
+    "searched by words only, and read": ("words", "all", True),
+    "searched by vector only, and read": ("vector", "all", True),
+    "searched without rows that have no name, and read": ("words vector", "first row", True),
+    "searched without its Markdown, and read": ("words vector", "plain", True),
+}
+
+
+def part_of_header(header: str, part: str) -> str:
+    """The header, its first row with the delimiter, or its cells alone."""
+    lines = header.split("\n")
+    if part == "first row":
+        return "\n".join(lines[:2])
+    return header if part == "all" else "\n".join(" ".join(line.replace("|", " ").split()) for line in (lines[0], *lines[2:]))
+
+
+class VariantParser(UnitNodeParser):
+    """Units whose headers are searched in another way."""
+    searched: str = ""
+    part: str = "all"
+
+    def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
+        nodes, outline = super().parse(document)
+        for node in nodes:
+            header = part_of_header(node.metadata.pop("table_header", ""), self.part)
+            if header and "words" in self.searched:
+                node.metadata["table_header"] = header
+                node.excluded_embed_metadata_keys += [] if "vector" in self.searched else ["table_header"]
+            elif header and "vector" in self.searched:
+                node.metadata["header_of_the_vector"] = header
+        return nodes, outline
+
+
+def loaded(name: str) -> Dataset:
+    """A set by name, or the sample's questions about tables."""
+    if name != "sample":
+        return load_dataset(name)
+    documents = {d.id_: d for d in read_documents(SAMPLE / "corpus", [])}
+    questions = load_questions(SAMPLE / "questions", {i: d.text for i, d in documents.items()})
+    return Dataset(name, documents, [q for q in questions if q.kind == "table"])
+
+
+def unread(made: ScoredSet) -> ScoredSet:
+    """The same index without the places of headers."""
+    corpus = made.index.corpus
+    made.index.corpus = replace(corpus, headers=np.full(len(corpus), -1))
+    return made
+
+
+def measured(dataset: Dataset, variant: str, args: argparse.Namespace) -> list[np.ndarray]:
+    """Recall of every question, at each budget."""
+    searched, part, read = VARIANTS[variant]
+    made = build(dataset, args.minilm if dataset.name == "tatqa" else "ngram", args.keep, parser=VariantParser(searched=searched, part=part))
+    made = made if read else unread(made)
+    retriever = made.retriever()
+    found = evaluate(lambda q: retriever.rank(made.bundle(q)), [q for q in dataset.questions if q.evidence], BUDGETS)
+    return [found.values("evidence_recall", b) for b in BUDGETS]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--limit", type=int, help="questions a set; all when left out")
+    parser.add_argument("--minilm", default="onnx:" + str(Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm"))
+    parser.add_argument("--keep", type=Path, default=ROOT / "out" / "vectors", help="folder of vectors made before")
+    args = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    for name in args.sets.split(","):
+        dataset, base = loaded(name).limit(args.limit), None
+        for variant in VARIANTS:
+            values = measured(dataset, variant, args)
+            base = base or values
+            tests = [paired_test(a, b) for a, b in zip(base, values)]
+            cells = [{"budget": b, "recall": float(v.mean()), "difference": t.difference, "ci": t.ci} for b, v, t in zip(BUDGETS, values, tests)]
+            rows.append({"set": name, "questions": len(values[0]), "variant": variant, "cells": cells})
+            told = "  ".join(f"{c['recall']:.3f} ({100 * c['difference']:+.1f} [{100 * c['ci'][0]:+.1f}, {100 * c['ci'][1]:+.1f}])" for c in cells)
+            print(f"{name:<14} {variant:<50} {told}", flush=True)
+    if args.sets == ",".join(SETS) and not args.limit:
+        short = json.loads(json.dumps(rows), parse_float=lambda x: round(float(x), 5))
+        text = '{"command": "python benchmarks/tables.py", "rows": [\n' + ",\n".join(map(json.dumps, short)) + "\n]}\n"
+        (ROOT / "nbs" / "studies" / "results" / "tables.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""Tables cut into units: every row knows its header, is found by its words, and is read with it."""
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core import Document
+from strategies import examples
+
+from ragnb.chunking.units import UnitNodeParser, table_headers, unit_spans
+from ragnb.context.builders import RankedContextBuilder
+from ragnb.documents.markdown import find_tables
+from ragnb.documents.span import Span
+from ragnb.expansion.expander import Expander
+from ragnb.expansion.policy import neighbors
+from ragnb.models.embedding import NgramEmbedding
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.retrieval.multiscale import HEADER, MultiScaleRetriever, Piece, with_headers
+from ragnb.retrieval.multiscale_index import MultiScaleIndex
+from ragnb.storage.store import MemoryStore
+
+TAX = ("# 근로소득공제\n\n근로소득이 있는 거주자는 다음 금액을 공제한다. 한도는 2천만원이다.\n\n| 총급여액 | 공제액 |\n|---|---|\n"
+       + "".join(f"| {n}천만원 초과 {n + 1}천만원 이하인 거주자와 그 배우자 | 총급여액의 100분의 {70 - n}을 더한 금액 |\n" for n in range(1, 13))
+       + "\n공제를 받으려는 사람은 신고서를 낸다.\n")
+SALES = ("# Annual report\n\nRevenue grew in every region.\n\n| | 2023 | 2024 |\n| :--- | ---: | ---: |\n| | in thousands | in thousands |\n"
+         + "".join(f"| Net sales of the {name} division including its subsidiaries | {n * 137} | {n * 149} |\n"
+                   for n, name in enumerate(("northern", "southern", "eastern", "western", "overseas", "digital", "wholesale", "retail"), 1))
+         + "\nThe board thanks all employees.\n")
+
+
+def made(**texts: str) -> tuple[MultiScaleIndex, MemoryStore, NgramEmbedding]:
+    """An index of some texts."""
+    documents = [Document(text=text, id_=f"{name}.md") for name, text in texts.items()]
+    model, store = NgramEmbedding(dims=16, n_columns=256).fit([text[i:i + 80] for text in texts.values() for i in range(0, len(text), 80)]), MemoryStore()
+    return MultiScaleIndex.from_documents(documents, store, model), store, model
+
+
+# --- units ------------------------------------------------------------------------------------------------------------
+
+CELL = st.sampled_from(["연차", "15일", "1,234", "Net sales", "", "북부 지역의 순매출", "a \\| b", "–", "2024년 말 현재의 잔액"])
+LINE_END = st.sampled_from(["\n", "\r\n"])
+
+
+@st.composite
+def documents(draw) -> str:
+    """Paragraphs and tables; a table may have rows without a name, and stand in a quotation."""
+    out, end = [], draw(LINE_END)
+    for n in range(draw(st.integers(1, 5))):
+        if draw(st.booleans()):
+            out.append(draw(st.sampled_from(["# 제목", "연차는 15일이다. 병가는 60일이다.", "Leave is 15 days. " * 20, "a | b"])))
+            continue
+        columns, quoted = draw(st.integers(2, 4)), draw(st.sampled_from(["", "> "]))
+        rows = [[f"열{n}{c}" for c in range(columns)], ["---"] * columns]
+        rows += draw(st.lists(st.lists(CELL, min_size=columns, max_size=columns), max_size=12))
+        out.append(end.join(f"{quoted}| {' | '.join(row)} |" for row in rows))
+    return (end * 2).join(out)
+
+
+@given(text=documents(), size=st.integers(20, 200))
+@examples(100)
+def test_a_unit_has_the_header_of_the_table_that_it_begins_inside_of(text, size):
+    spans, tables = unit_spans(text, size=size, sentences="rule"), find_tables(text)
+    found = table_headers(text, spans)
+    for i, span in enumerate(spans):
+        inside = [t for t in tables if t.header and t.header.end <= span.start < t.span.end]
+        assert (i in found) == bool(inside)
+        if inside:
+            header = inside[0].header
+            assert spans[found[i].unit].start <= header.start < spans[found[i].unit].end and found[i].unit < i
+            first, *_ = re.split(r"\r\n|\n", header.of(text))
+            assert found[i].text.split("\n")[0] == " ".join(first.removeprefix("> ").split())
+            shown = re.sub(r"\s", "", text[header.start:span.start].replace("> ", ""))
+            assert re.sub(r"\s", "", found[i].text) == shown[:len(re.sub(r"\s", "", found[i].text))]   # nothing but what is above
+
+
+def test_a_long_header_is_shortened_and_one_without_outer_pipes_is_a_table_again():
+    wide = "| " + " | ".join(f"항목 번호 {n}" for n in range(100)) + " |\n|" + "---|" * 100 + "\n" + ("| 1 " * 100 + "|\n") * 4
+    spans = unit_spans(wide, size=100, sentences="rule")
+    assert {len(h.text) for h in table_headers(wide, spans).values()} == {300}
+    plain = "연수 | 공제액\n---|---\n" + "".join(f"{n}년 초과 {n + 5}년 이하 | {n}00만원\n" for n in range(1, 9))
+    headers = table_headers(plain, unit_spans(plain, size=40, sentences="rule"))
+    assert {h.text for h in headers.values()} == {"| 연수 | 공제액 |\n| ---|--- |"}
+
+
+def test_metadata_of_a_document_is_not_taken_for_a_header():
+    document = Document(text="연차는 15일이다.\n\n병가는 60일이다.", id_="a.md", metadata={"header_unit": 0, "table_header": "| x |"})
+    nodes, outline = UnitNodeParser().parse(document)
+    assert all(not {"header_unit", "table_header"} & n.metadata.keys() for n in nodes)
+    assert outline.metadata["table_header"] == "| x |"
+
+
+def test_embedder_and_reader_see_the_header_above_the_row():
+    nodes, _ = UnitNodeParser(korean_size=60).parse(Document(text=TAX, id_="tax.md"))
+    row = next(n for n in nodes if "6천만원 초과" in n.text)
+    assert row.text == TAX[row.start_char_idx:row.end_char_idx] and "총급여액 | 공제액" not in row.text
+    for mode in ("embed", "llm"):
+        assert row.get_content(metadata_mode=mode) == f"근로소득공제\n| 총급여액 | 공제액 |\n|---|---|\n\n{row.text}"
+
+
+# --- the corpus -------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([TAX, SALES, "연차는 15일이다.", ""])), min_size=1, max_size=6), st.sampled_from(["", "a", "b"]))
+@examples(50)
+def test_headers_stay_right_when_documents_come_and_go(steps, gone):
+    index, parser, now = MultiScaleIndex(), UnitNodeParser(sentences="rule"), {}
+    for name, text in steps:
+        nodes, outline = parser.parse(Document(text=text, id_=name))
+        index.add(nodes, [outline])
+        now = {k: v for k, v in now.items() if k != name} | {name: nodes}
+    if gone in now:
+        index.remove([gone])
+        del now[gone]
+    wanted = [n.metadata.get("header_unit", -1) for nodes in now.values() for n in nodes]
+    assert index.corpus.headers.tolist() == wanted
+    for row, header in enumerate(index.corpus.header.tolist()):
+        assert header == (-1 if wanted[row] < 0 else index.corpus.row_of(f"{index.corpus.place(row)[0]}#u{wanted[row]}"))
+
+
+def test_saved_and_loaded(tmp_path):
+    index, _, model = made(tax=TAX, sales=SALES)
+    index.save(tmp_path / "i")
+    again = MultiScaleIndex.load(tmp_path / "i")
+    assert again.corpus.headers.tolist() == index.corpus.headers.tolist() and (again.corpus.headers >= 0).sum() > 4
+    next((tmp_path / "i").rglob("headers.npy")).unlink()
+    with pytest.raises(Exception, match="damaged"):
+        MultiScaleIndex.load(tmp_path / "i")
+
+
+# --- retrieval --------------------------------------------------------------------------------------------------------
+
+ASKED = [("tax", "총급여액 6천만원 초과 7천만원 이하 거주자의 공제액", "6천만원 초과"), ("sales", "net sales of the western division in 2024", "western")]
+
+
+@pytest.fixture(scope="module")
+def both():
+    return made(tax=TAX, sales=SALES, leave="# 휴가\n\n" + "\n\n".join(f"{n}년을 일한 사람의 연차는 {n + 14}일이다." for n in range(1, 40)))
+
+
+@pytest.mark.parametrize(("name", "question", "wanted"), ASKED)
+def test_the_row_is_best_and_its_header_is_next(both, name, question, wanted):
+    index, store, model = both
+    ranking = MultiScaleRetriever(index, store, model).rank(question)
+    best, header = ranking.pieces[:2]
+    assert wanted in ranking.reader.read_units([best.row])[0].text and header.row == index.corpus.header[best.row]
+    assert (header.why.role, header.why.detail, header.why.rank, header.why.source) == ("beside", HEADER, 1, ranking.reader.address(best.row))
+    assert len({p.row for p in ranking.pieces}) == len(ranking.pieces)
+    assert [p.score for p in ranking.pieces] == sorted((p.score for p in ranking.pieces), reverse=True)
+    assert str(ranking.why(ranking.reader.address(header.row))) == f"table: {HEADER} (rank 1)"
+
+
+@pytest.mark.parametrize(("name", "question", "wanted"), ASKED)
+def test_a_reader_sees_the_header_once_whatever_the_room(both, name, question, wanted):
+    index, store, model = both
+    ranking, text = MultiScaleRetriever(index, store, model).rank(question), {"tax": TAX, "sales": SALES}[name]
+    line = find_tables(text)[0].header.of(text).split("\n")[0]
+    for budget in range(60, 900, 20):
+        read = [p for p in ranking.at(budget) if p.doc_id == f"{name}.md"]
+        if any("|" in p.text for p in read):
+            told = "\n".join(f"{p.prefix}\n{p.text}" for p in read)
+            whole = any(line in p.text and ("in thousands" in p.text or name == "tax") for p in read)
+            assert line in told and (not whole or told.count(line) == 1), budget
+    assert any(line in p.prefix for budget in (60, 80, 100) for p in ranking.at(budget))    # no room for the header itself
+    context = Pipeline(MultiScaleRetriever(index, store, model), Expander(store, neighbors(0)), RankedContextBuilder(budget=700)).ask(question).context
+    assert context.text.count(line) == 1
+
+
+def test_a_filter_a_cut_and_a_place_that_is_asked_for_keep_their_meaning(both):
+    index, store, model = both
+    question, row = ASKED[0][1], index.corpus.row_of("tax.md#u5")
+    header = int(index.corpus.header[row])
+    found = MultiScaleRetriever(index, store, model, where=f"index>{index.corpus.headers[row]}").rank(question)
+    assert header not in {p.row for p in found.pieces}
+    cut = MultiScaleRetriever(index, store, model, cut=0.9).rank(question).pieces
+    assert all(p.score >= 0.9 * cut[0].score for p in cut) and cut[1].row == header
+    place = Span(*TAX_END)
+    led = MultiScaleRetriever(index, store, model, leads=lambda q: [("tax.md", place)]).rank(question).pieces
+    assert led[0].why.policy == "by name" and index.corpus.span(led[0].row).overlap(place)
+    ahead = [p.row for p in led]
+    assert ahead.index(header) == min(ahead.index(r) for r in ahead if index.corpus.header[r] == header) + 1
+    named = MultiScaleRetriever(index, store, model, leads=lambda q: [("tax.md", index.corpus.span(header))]).rank(question).pieces
+    assert named[0].row == header and named[0].why.policy == "by name" and [p.row for p in named].count(header) == 1
+
+
+TAX_END = TAX.index("공제를 받으려는"), len(TAX)
+
+
+@given(order=st.permutations(range(12)), held=st.lists(st.booleans(), min_size=12, max_size=12), n=st.integers(0, 12))
+@examples(100)
+def test_the_order_of_everything_else_stays(both, order, held, n):
+    index, _, _ = both
+    first = index.corpus.row_of("tax.md#u0")
+    rows = [first + i for i in order][:n]
+    pieces = [Piece(row, float(len(rows) - i)) for i, row in enumerate(rows)]
+    among = np.ones(len(index.corpus), bool)
+    among[first:first + 12] = held
+    pieces = [p for p in pieces if among[p.row]]
+    out = with_headers(index.corpus, pieces, among)
+    brought = {p.row for p in out if p.why}
+    assert [p for p in out if p.row not in brought] == [p for p in pieces if p.row not in brought]
+    for at, p in enumerate(out):
+        if p.why:
+            assert index.corpus.header[out[at - 1].row] == p.row and p.score == out[at - 1].score and among[p.row]
+    seen: set[int] = set()
+    for p in out:
+        assert p.row not in seen
+        seen.add(p.row)
+        header = int(index.corpus.header[p.row])
+        assert header < 0 or header in seen or not among[header] or header == out[out.index(p) + 1].row
+
+
+def test_single_hits_of_a_table_are_expanded_with_its_header_shown_once(both):
+    index, store, model = both
+    hits = MultiScaleRetriever(index, store, model, top_k=2).retrieve(ASKED[0][1])
+    for chosen, shown in ((hits[:1], True), (hits, False)):
+        passages = Expander(store, neighbors(0)).expand(chosen).passages
+        row = next(p for p in passages if ASKED[0][2] in p.text)
+        assert ("총급여액 | 공제액" in row.prefix) == shown
