@@ -674,10 +674,11 @@ def _print_answer(answer: Any, shown: bool = False) -> None:
         print(visible(answer.text) if answer.text or answer.passages else "nothing was found")
     if answer.context.note:
         print(f"note: {answer.context.note}", file=sys.stderr)
-    if answer.weak and not answer.generated:
+    if answer.weak and not answer.generated and len(answer.weak) < len(answer.passages):
         first, last = answer.weak[0], answer.weak[-1]
         which = f"passage {first} matches" if first == last else f"passages {first}-{last} match"
-        print(f"note: {which} weakly (less than .05 of the best score); --cut 0.05 leaves them out", file=sys.stderr)
+        print(f"note: {which} weakly (less than .05 of the best score, or no word of the question); --cut 0.05 leaves "
+              "them out", file=sys.stderr)
     if answer.generated:
         sources = {source.number: source.passage for source in reversed(answer.context.sources)}
         print("\n" + "\n".join(f"[{n}] {visible(place_label(sources[n]))}" for n in sorted(sources)))
@@ -958,14 +959,18 @@ def _load_eval(args: argparse.Namespace) -> Any:
 def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
     "Strategies as rows: what they find, and what that costs a question."
     from ragnb.evaluation.measures import mean_interval
+    from ragnb.evaluation.tune import question_values
     measures = list(runs[0].measures)
-    rows = [["strategy", *(measures or (f"recall@{b:,}" for b in budgets)), "ms", "reads"]]
+    mean = ["mean recall"] if len(budgets) > 1 and not measures else []
+    rows = [["strategy", *(measures or (f"recall@{b:,}" for b in budgets)), *mean, "ms", "reads"]]
     rows.append(["---"] * len(rows[0]))
     for run in runs:
         e, n = run.evaluation, max(1, len(run.evaluation.rows))
         found = [(e.mean(m), mean_interval(e.values(m))) for m in measures]
         if not measures:
             found = [(e.mean(budget=b), mean_interval(e.values(budget=b))) for b in budgets]
+            own = question_values(e)
+            found += [(own.mean() if len(own) else 0.0, mean_interval(own))] * len(mean)
         rows.append([run.strategy.name, *(f"{mean:.3f} [{low:.3f}, {high:.3f}]" for mean, (low, high) in found),
                      f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}"])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
@@ -996,11 +1001,14 @@ def _compare(args: argparse.Namespace) -> None:
     for name, c in compare_results(*(_side(args, side) for side in args.compare)).items():
         measure = args.measure or c.measure
         if args.json:
-            tests = {str(b): c.test(measure, b) for b in c.budgets or (0,)}
+            tests = {str(at): c.test(measure, at) for at in c.levels}
             facts[name] = {b: asdict(test) | {"is_real": test.is_real} for b, test in tests.items()}
             continue
         print(f"{name}: {measure} over {counted(len(c.a.rows), 'question')}\n\n{c.to_markdown(args.measure)}\n")
-        for d, a, _ in c.differences(args.measure)[:5]:
+        apart = c.differences(args.measure)[:5]
+        if apart and c.budgets:
+            print(f"questions that differ most at {c.budgets[-1]:,} characters:")
+        for d, a, _ in apart:
             print(f"  {d:+.2f}  {a.query_id}  {' '.join(a.query.split())[:80]}")
     if args.json:
         _print_json(facts)

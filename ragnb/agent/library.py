@@ -321,4 +321,4 @@ def library_pipeline(
     "A pipeline over all collections of a library; each reranks its own hits."
     first, reader = next(iter(library.pipelines.values())), library.reader
     return replace(first, retriever=LibraryRetriever(library, top_k), expander=reader.expander, reranker=None,
-                   editions=reader.editions, llm=llm)
+                   editions=reader.editions, unheld=None, llm=llm)  # the first one does not know what the others hold

@@ -87,7 +87,7 @@ def _of_units(ranking: MultiScaleRanking, parts: Parts) -> Fusion:
     hits = UnitHits(parts.retriever, ranking)
     if parts.reads_ranking:
         return Fusion(hits, {}, ranking)
-    n_named = sum(p.why is not None and p.why.policy == "by name" for p in ranking.pieces)
+    n_named = sum(p.why is not None and p.why.is_by_name for p in ranking.pieces)
     listed = parts.retriever.hits_of(ranking, max(parts.retriever.top_k, n_named))  # a named article stays whole
     why = {h.node_id: p.why for h, p in zip(listed, ranking.pieces) if p.why and ranking.places}
     return Fusion(listed, ranking.rankers(h.node_id for h in listed), why=why, places=ranking.places)
@@ -250,14 +250,13 @@ def noted(
     answer: Answer,
     retriever: Any,   # That found it
     store: Any,       # That it was read from
+    unheld: Callable[[str], list[str]] | None = None,  # Question -> the articles it cites that no document holds
 ) -> Answer:
     "An answer whose note names what no document holds: an article, words; and rare words that were not read."
-    leads = getattr(retriever, "leads", None)
-    catalogue = getattr(leads, "keywords", {}).get("catalogue")
-    lost = unheld_citations(answer.question, catalogue) if catalogue is not None else []
+    lost = unheld(answer.question) if unheld else []
     notes = [answer.context.note, f"no document holds {', '.join(lost)}" if lost else ""]
     if held := held_words(retriever):
-        by_name = bool(lost) or any(why.policy == "by name" for p in answer.passages for why in p.why.values())
+        by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
         filtered = isinstance(store, FilteredStore)
         notes.append(str(asked_words(answer.question, held, texts, by_name or not texts, filtered)))
@@ -378,6 +377,8 @@ class Pipeline(_Shown):
         Of the context, in (0, 1): room for the passages of the turn before, where there is one.
     editions : function, optional
         Document id -> the mark of an edition that is not in force, "" for any other.
+    unheld : function, optional
+        Question -> the articles that it cites and no document holds.
     timeout : float, optional
         Seconds that the model may take for an answer, 600 by default; None waits as long as it takes.
     """
@@ -390,6 +391,7 @@ class Pipeline(_Shown):
     compressor: Compressor | None = None
     history_share: float = 0.25
     editions: Callable[[str], str] | None = None
+    unheld: Callable[[str], list[str]] | None = None
     timeout: float | None = 600
 
     def __post_init__(self) -> None:
@@ -468,9 +470,10 @@ class Pipeline(_Shown):
                               compressor=compressor, llm=llm, top_k=top_k, budget=budget, tokenizer=tokenizer,
                               reorder=reorder, where=where, cut=cut, **size)
         refuse_unused(parts, _given(top_k=top_k) | counts | size)
-        store = filtered_store(index.store, where)
+        store, catalogue = filtered_store(index.store, where), index.catalogue
         return cls(parts.retriever, Expander(store, parts.policy, **counts), parts.builder, llm,
-                   reranker=parts.reranker, compressor=parts.compressor, editions=index.catalogue.edition)
+                   reranker=parts.reranker, compressor=parts.compressor, editions=catalogue.edition,
+                   unheld=partial(unheld_citations, catalogue=catalogue) if len(catalogue) else None)
 
     @property
     def parts(self) -> Parts:
@@ -529,7 +532,7 @@ class Pipeline(_Shown):
     def _read(self, question: str, found: Fusion, history: Conversation | None) -> Answer:
         "Everything but the model, within the model's window."
         answer = warned(self.reader.answer(question, found, history), self.expander.store)
-        answer = noted(answer, self.retriever, self.expander.store)
+        answer = noted(answer, self.retriever, self.expander.store, self.unheld)
         return _for_window(answer, self.llm, self.builder, self.prompt)
 
     def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:

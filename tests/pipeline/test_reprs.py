@@ -70,10 +70,9 @@ def test_the_items_of_lists_are_short_too(shown, hr_units):
 
 def test_an_answer_shows_its_passages_around_their_best_hits(shown):
     """The hit that is read first may be a heading; what is shown is where the best score is."""
-    from ragnb.pipeline.trace_data import best_hit
     from ragnb.documents.span import parse_address
     answer, page = shown["answer"], " ".join(shown["answer"]._repr_html_().split())
     for passage in answer.passages[:5]:
-        span = answer.expansion.outlines[passage.doc_id].span_of(parse_address(best_hit(passage)[0]))
+        span = answer.expansion.outlines[passage.doc_id].span_of(parse_address(passage.best_hit[0]))
         held = passage.text[span.start - passage.span.start:][:20]
         assert " ".join(held.split()) in page, held
