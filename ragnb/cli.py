@@ -451,7 +451,7 @@ def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
     "What was skipped, and what was read with a remark; of many bad lines of one file the first three, and how many."
     told: Counter[tuple[str, str]] = Counter()
     lines = []
-    for problem in problems:
+    for problem in sorted(problems, key=lambda p: not p.n):   # what was skipped comes before remarks
         file, _, line = problem.where.rpartition(":")
         told[kind := (file if line.isdigit() else problem.where, problem.what)] += 1
         if told[kind] <= 3:
