@@ -23,6 +23,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 __all__ = ['LEAD', 'JoinedStore', 'leading_document', 'LibraryHits', 'Library', 'LibraryRetriever', 'library_pipeline']
 
 # %% ../../nbs/85_agent/library.ipynb #fdc02e88
+from ..documents.markup import one_line
 from ..documents.span import InputError, Outline
 from ..documents.text import word_tokens_batch
 from ..models.llm import error_event, ModelEvent
@@ -302,6 +303,9 @@ class LibraryRetriever(BaseRetriever):
         check_counts(1, top_k=top_k)
         self.library, self.top_k = library, top_k
         super().__init__()
+
+    def __repr__(self) -> str:
+        return one_line(self, "top_k")
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return asyncio_run(self._aretrieve(query_bundle))

@@ -100,7 +100,8 @@ def _xlsx(path: Path) -> dict[str, Any]:
 # %% ../../nbs/00_documents/converted.ipynb #0ab6a002
 _NAVIGATION = "nav, [role=navigation], [role=search], [role=menu], [role=menubar], script, style, template, noscript"
 _FRAME = "header, footer, aside, [role=banner], [role=contentinfo], [role=complementary]"
-_MENU = re.compile(r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|[gltsfu]nb|breadcrumbs?|sidebar|sitemap|skip)(?:$|[\s_-])", re.I)
+_MENU = re.compile(r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|[gltsfu]nb|breadcrumbs?|sidebar|sitemap|skip)"
+                   r"(?:$|[\s_-])", re.I)
 _NOTES = re.compile(r"foot-?notes?|end-?notes?", re.I)
 _HEADINGS, _PARTS = ["h1", "h2", "h3"], ("nav", "header", "footer", "aside", "noscript")
 

@@ -350,6 +350,10 @@ class Outline:
         if self.n_characters < 0:
             raise InputError(f"n_characters must be >= 0, got {self.n_characters}")
 
+    def __repr__(self) -> str:
+        from ragnb.documents.markup import one_line
+        return one_line(self, "doc_id", "n_characters", "levels")
+
     def span_of(self, address: Address) -> Span:
         """Look up the span of a chunk.
 
@@ -458,7 +462,7 @@ class Why:
 
     @property
     def is_put_first(self) -> bool:
-        "True for a hit whose place was given, not earned by a score: the question names it, or the best is in its part."
+        "True for a hit whose place was given, not earned: the question names it, or the best hit is in its part."
         return self.role == "hit" and (self.is_by_name or self.policy == "part")
 
     def __str__(self) -> str:
@@ -559,6 +563,11 @@ class Passage:
         scored = [(i, s) for i, s in zip(self.hits, self.scores) if s is not None]
         earned = [hit for hit in scored if hit[0] not in self.why or not self.why[hit[0]].is_put_first]
         return max(earned, key=lambda hit: hit[1], default=(self.hits[0] if self.hits else "", None))
+
+    @property
+    def is_unlike(self) -> bool:
+        "True when none of its hits shares a word with the question, in a corpus where that is known."
+        return bool(self.hits) and all(i in self.why and self.why[i].unlike for i in self.hits)
 
     @property
     def shown(self) -> str:

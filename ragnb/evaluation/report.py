@@ -331,7 +331,8 @@ class Report:
     def page(self) -> str:
         "The page."
         body = (f"{self.head()}{self.curves()}<h2>Differences from {esc(self.choice.winner, 80)}</h2>"
-                f"{tag('p', esc(self.measured, 400), 'soft')}{differences_table(self.choice)}<h2>What is found, and what it costs</h2>"
+                f"{tag('p', esc(self.measured, 400), 'soft')}{differences_table(self.choice)}"
+                "<h2>What is found, and what it costs</h2>"
                 f"{cost_table(self.runs, self.choice)}{self.questions()}")
         return _document(f"ragnb: {self.dataset.name}", body)
 

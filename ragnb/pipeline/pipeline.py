@@ -19,7 +19,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 __all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'with_edition', 'Reader', 'noted', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #75241910
-from ..documents.markup import card
+from ..documents.catalogue import Catalogue
+from ..documents.markup import card, one_line
 from ..documents.provisions import unheld_citations
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import tokenizer as tokenizer_of
@@ -79,7 +80,7 @@ class UnitHits(Sequence[NodeWithScore]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     def __repr__(self) -> str:
-        return repr(self._hits)
+        return one_line(self, "ranking")
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #7a0f2ee0
 def _of_units(ranking: MultiScaleRanking, parts: Parts) -> Fusion:
@@ -187,6 +188,9 @@ class Reader:
     compressor: Compressor | None = None
     history_share: float = 0.25   # Of the context, in (0, 1)
     editions: Callable[[str], str] | None = None   # Document -> what marks an edition that is not in force, or ""
+
+    def __repr__(self) -> str:
+        return one_line(self, "expander", "builder", "compressor")
 
     def read(
         self,
@@ -300,6 +304,17 @@ def _for_window(answer: Answer, llm: Any, builder: ContextBuilder, prompt: str) 
     return replace(fitted, text=numbered_passages(fitted.passages))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #3bd921c9
+def _opened(index: Index | str | Path, as_of: str | None) -> Index:
+    "An index, as of a date where one is given."
+    index = index if isinstance(index, Index) else Index.open(index)
+    return index if as_of is None else index.at(as_of)
+
+
+def _unheld(catalogue: Catalogue) -> Callable[[str], list[str]] | None:
+    "What names the articles that a question cites and no document holds; None without statutes."
+    return partial(unheld_citations, catalogue=catalogue) if len(catalogue) else None
+
+
 def _given(**settings: Any) -> dict[str, Any]:
     "The settings that have a value."
     return {name: value for name, value in settings.items() if value is not None}
@@ -462,8 +477,7 @@ class Pipeline(_Shown):
             When a name is unknown, a value out of range, or a setting was given that these parts cannot use:
             multi-scale retrieval without policy and reranker uses neither the three counts nor `passage_size`.
         """
-        index = index if isinstance(index, Index) else Index.open(index)
-        index = index if as_of is None else index.at(as_of)
+        index = _opened(index, as_of)
         counts, where = _given(expand_top_k=expand_top_k, max_chunks=max_chunks), located(index.store, where)
         size = {} if passage_size == "auto" else {"passage_size": passage_size}
         parts = resolve_parts(index, retriever=retriever, reranker=reranker, policy=policy, builder=builder,
@@ -471,9 +485,9 @@ class Pipeline(_Shown):
                               reorder=reorder, where=where, cut=cut, **size)
         refuse_unused(parts, _given(top_k=top_k) | counts | size)
         store, catalogue = filtered_store(index.store, where), index.catalogue
-        return cls(parts.retriever, Expander(store, parts.policy, **counts), parts.builder, llm,
-                   reranker=parts.reranker, compressor=parts.compressor, editions=catalogue.edition,
-                   unheld=partial(unheld_citations, catalogue=catalogue) if len(catalogue) else None)
+        expander = Expander(store, parts.policy, **counts)
+        return cls(parts.retriever, expander, parts.builder, llm, reranker=parts.reranker,
+                   compressor=parts.compressor, editions=catalogue.edition, unheld=_unheld(catalogue))
 
     @property
     def parts(self) -> Parts:

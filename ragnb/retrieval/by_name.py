@@ -17,6 +17,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 __all__ = ['chunks_at', 'ByNameRetriever']
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #2ea6fdd7
+from ..documents.markup import one_line
 from ..documents.span import Address, needed, SEARCHED, Span, Why
 from ..storage.filtered import filtered_store
 from ..storage.store import ChunkReader
@@ -94,6 +95,9 @@ class ByNameRetriever(BaseRetriever):
         check_counts(most=most)
         self.retriever, self.store, self.leads = retriever, store, leads
         self.most, self.follow = most, follow
+
+    def __repr__(self) -> str:
+        return one_line(self, "retriever")
 
     @property
     def llm_calls(self) -> int:

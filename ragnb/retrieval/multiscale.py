@@ -25,6 +25,7 @@ __all__ = ['QUESTION_WORDS', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'p
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
+from ..documents.markup import one_line
 from ..documents.span import Address, InputError, MissingChunkError, Outline, Passage, Span, stitch, Why
 from ..documents.text import is_heading, readable_cut, trim_span, word_cut, word_tokens_batch
 from ..chunking.base import set_prefix
@@ -133,6 +134,9 @@ class UnitReader:
     nodes: dict[str, TextNode] = field(default_factory=dict)    # Address -> unit, read so far
     outlines: dict[str, Outline] = field(default_factory=dict)  # Document id -> outline, read so far
     reads: int = 0                                              # Keyed reads so far
+
+    def __repr__(self) -> str:
+        return one_line(self, "store", "reads")
 
     def address(
         self,
@@ -583,6 +587,9 @@ class MultiScaleRetriever(BaseRetriever):
         self.search_store, self.leads, self.follow = search_store, leads, follow
         self.llm_calls = 0
         self._rows: tuple[Any, Any, np.ndarray] | None = None   # Corpus and ids that the rows were found for
+
+    def __repr__(self) -> str:
+        return one_line(self, "index", "top_k", "budget", "cut")
 
     def filtered(self, where: Any) -> MultiScaleRetriever:
         "A copy behind a filter, besides the one that is there."
