@@ -101,6 +101,8 @@ def _embed_url(args: argparse.Namespace) -> str | None:
 # %% ../nbs/99_cli/cli.ipynb #58c37717
 _POLICIES = ("none, neighbors:N, siblings:N, parent, adaptive, pages:N, document:N, doc_type, section, segments, "
              "citations, auto-merge, several with +")
+_DOC_TYPE = ("a .md or .txt file says it in its first three lines, ---, doc_type: manual and ---, a .jsonl line in a "
+             "field")
 _RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], hierarchical (over units), or multi-query: or "
                "hyde: before one of them, which ask --llm")
 
@@ -111,9 +113,8 @@ def _add_retrieval(parser: argparse.ArgumentParser) -> None:
     add("--retrieve", default="auto",
         help=f"{_RETRIEVERS} (default: multi-scale where the index has units, else hybrid)")
     add("--where", action="append", metavar="COND", help="only chunks whose metadata fulfil this: doc_type=manual, "
-        "'year>=2020', 'doc_type in manual,rule', folder=faq; may be repeated, then all must hold. A file says its "
-        "doc_type in its first three lines, ---, doc_type: manual and ---, a .jsonl line in a field; ragnb ls "
-        "lists the keys")
+        "'year>=2020', 'doc_type in manual,rule', folder=faq; may be repeated, then all must hold. doc_type: "
+        f"{_DOC_TYPE}; ragnb ls lists the keys")
     add("--as-of", metavar="DATE", help="a statute means its edition in force on this date, 2024-01-01 or today "
         "(default: the newest that is not repealed); other editions are marked")
     add("--cut", type=float, metavar="X", help="over units: leave out what scores less than this share of the best, "
@@ -849,8 +850,7 @@ def _ls(args: argparse.Namespace) -> None:
     keys = sorted({key for row in rows for key in row["metadata"]} | {"doc_id", "folder"})
     print(f"\n--where takes: {visible(', '.join(keys))}")
     if "doc_type" not in keys:
-        print("(no document says its doc_type: a .md or .txt file says it in its first three lines, ---, doc_type: "
-              "manual and ---, a .jsonl line in a field)")
+        print(f"(no document says its doc_type: {_DOC_TYPE})")
 
 def _remove(args: argparse.Namespace) -> None:
     "ragnb remove"

@@ -484,10 +484,9 @@ class Pipeline(_Shown):
                               compressor=compressor, llm=llm, top_k=top_k, budget=budget, tokenizer=tokenizer,
                               reorder=reorder, where=where, cut=cut, **size)
         refuse_unused(parts, _given(top_k=top_k) | counts | size)
-        store, catalogue = filtered_store(index.store, where), index.catalogue
-        expander = Expander(store, parts.policy, **counts)
+        expander = Expander(filtered_store(index.store, where), parts.policy, **counts)
         return cls(parts.retriever, expander, parts.builder, llm, reranker=parts.reranker,
-                   compressor=parts.compressor, editions=catalogue.edition, unheld=_unheld(catalogue))
+                   compressor=parts.compressor, editions=index.catalogue.edition, unheld=_unheld(index.catalogue))
 
     @property
     def parts(self) -> Parts:
