@@ -118,7 +118,8 @@ def _add_retrieval(parser: argparse.ArgumentParser) -> None:
     add("--as-of", metavar="DATE", help="a statute means its edition in force on this date, 2024-01-01 or today "
         "(default: the newest that is not repealed); other editions are marked")
     add("--cut", type=float, metavar="X", help="over units: leave out what scores less than this share of the best, "
-        "0.1 to 0.5, even when there is room (default: fill the budget)")
+        "0.1 to 0.5, even when there is room, and in a small folder what shares no word with the question (default: "
+        "fill the budget)")
     add("--rerank", default="none",
         help="none, llm or llm:POOL, which ask --llm, or onnx:FOLDER, a cross-encoder (default: none)")
     add("--policy", help=f"{_POLICIES} (default: none over units, which are chosen as spans already, else neighbors:1)")
@@ -400,7 +401,7 @@ def _short_help() -> str:
     return "\n".join([
         f"ragnb {__version__}: find small, read as much as is needed.", "",
         *(f"  {example}{' ' * (max(widths) - n)}  # {told}" for (example, told), n in zip(rows, widths)), "",
-        "Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.3 leaves out weak ones. Scanned "
+        "Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.2 leaves out weak ones. Scanned "
         "pages are", "not read. --where folder=faq asks one folder, doc_type=manual the files that begin with ---, "
         "doc_type: manual, ---.",
         f"More: {rest}.", "`ragnb --help` says what each does, `ragnb ask --help` has the options of one."])

@@ -236,4 +236,4 @@ def test_the_first_help_names_what_a_first_hour_needs(capsys):
     shown = capsys.readouterr().out
     readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
     for text in (shown, readme):
-        assert all(word in text for word in ("--cut 0.3", "--llm ollama:", "folder=faq", "doc_type: manual", "canned pages"))
+        assert all(word in text for word in ("--cut 0.2", "--llm ollama:", "folder=faq", "doc_type: manual", "canned pages"))
