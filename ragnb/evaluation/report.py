@@ -265,9 +265,9 @@ class Report:
     @property
     def measured(self) -> str:
         "What the differences are differences of."
-        over = self.choice.over
-        compared = "; `ragnb eval --compare A B` prints the same in its line mean" if over else ""
-        return f"{'mean ' if over else ''}{'evidence recall' if self.choice.by_budget else 'nDCG@10'}{over}{compared}"
+        over, several = self.choice.over, len(self.choice.by_budget) > 1
+        compared = "; `ragnb eval --compare A B` prints the same in its line mean" if several else ""
+        return f"{'mean ' if several else ''}{'evidence recall' if self.choice.by_budget else 'nDCG@10'}{over}{compared}"
 
     def curves(self) -> str:
         "Recall against budget; nothing where documents were ranked."

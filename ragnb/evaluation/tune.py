@@ -176,9 +176,11 @@ class TunedChoice:
 
     @property
     def over(self) -> str:
-        "What a mean is taken over, as words behind it; '' where documents were ranked or there was one budget."
+        "What a mean is taken over, as words behind it; '' where documents were ranked."
         few, most = min(self.by_budget, default=0), max(self.by_budget, default=0)
-        return f" over {len(self.by_budget)} budgets of {few:,} to {most:,} characters" if few < most else ""
+        if few == most:
+            return f" at {most:,} characters" if most else ""
+        return f" over {len(self.by_budget)} budgets of {few:,} to {most:,} characters"
 
     @property
     def otherwise(self) -> str:

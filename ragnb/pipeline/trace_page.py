@@ -198,9 +198,9 @@ def _place(p: Passage) -> str:
 
 
 def _is_best(trace: Trace, p: Passage) -> bool:
-    "True for the passage whose hit has the best score; the first of several, and the first where none has one."
+    "True for the passage whose hit has the best score, when it shares a word; the first of several, or of all."
     scores = [q.best_hit[1] or 0.0 for q in trace.passages]
-    return p is trace.passages[scores.index(max(scores))]
+    return p is trace.passages[scores.index(max(scores))] and not p.is_unlike
 
 
 def _chips(trace: Trace, p: Passage) -> str:
