@@ -101,6 +101,8 @@ def _embed_url(args: argparse.Namespace) -> str | None:
 # %% ../nbs/99_cli/cli.ipynb #58c37717
 _POLICIES = ("none, neighbors:N, siblings:N, parent, adaptive, pages:N, document:N, doc_type, section, segments, "
              "citations, auto-merge, several with +")
+_DOC_TYPE = ("a .md or .txt file says it in its first three lines, ---, doc_type: manual and ---, a .jsonl line in a "
+             "field")
 _RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], hierarchical (over units), or multi-query: or "
                "hyde: before one of them, which ask --llm")
 
@@ -111,13 +113,13 @@ def _add_retrieval(parser: argparse.ArgumentParser) -> None:
     add("--retrieve", default="auto",
         help=f"{_RETRIEVERS} (default: multi-scale where the index has units, else hybrid)")
     add("--where", action="append", metavar="COND", help="only chunks whose metadata fulfil this: doc_type=manual, "
-        "'year>=2020', 'doc_type in manual,rule', folder=faq; may be repeated, then all must hold. A file says its "
-        "doc_type in its first three lines, ---, doc_type: manual and ---, a .jsonl line in a field; ragnb ls "
-        "lists the keys")
+        "'year>=2020', 'doc_type in manual,rule', folder=faq; may be repeated, then all must hold. doc_type: "
+        f"{_DOC_TYPE}; ragnb ls lists the keys")
     add("--as-of", metavar="DATE", help="a statute means its edition in force on this date, 2024-01-01 or today "
         "(default: the newest that is not repealed); other editions are marked")
     add("--cut", type=float, metavar="X", help="over units: leave out what scores less than this share of the best, "
-        "0.1 to 0.5, even when there is room (default: fill the budget)")
+        "0.1 to 0.5, even when there is room, and in a small folder what shares no word with the question (default: "
+        "fill the budget)")
     add("--rerank", default="none",
         help="none, llm or llm:POOL, which ask --llm, or onnx:FOLDER, a cross-encoder (default: none)")
     add("--policy", help=f"{_POLICIES} (default: none over units, which are chosen as spans already, else neighbors:1)")
@@ -399,7 +401,7 @@ def _short_help() -> str:
     return "\n".join([
         f"ragnb {__version__}: find small, read as much as is needed.", "",
         *(f"  {example}{' ' * (max(widths) - n)}  # {told}" for (example, told), n in zip(rows, widths)), "",
-        "Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.3 leaves out weak ones. Scanned "
+        "Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.2 leaves out weak ones. Scanned "
         "pages are", "not read. --where folder=faq asks one folder, doc_type=manual the files that begin with ---, "
         "doc_type: manual, ---.",
         f"More: {rest}.", "`ragnb --help` says what each does, `ragnb ask --help` has the options of one."])
@@ -451,7 +453,7 @@ def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
     "What was skipped, and what was read with a remark; of many bad lines of one file the first three, and how many."
     told: Counter[tuple[str, str]] = Counter()
     lines = []
-    for problem in problems:
+    for problem in sorted(problems, key=lambda p: not p.n):   # what was skipped comes before remarks
         file, _, line = problem.where.rpartition(":")
         told[kind := (file if line.isdigit() else problem.where, problem.what)] += 1
         if told[kind] <= 3:
@@ -674,10 +676,11 @@ def _print_answer(answer: Any, shown: bool = False) -> None:
         print(visible(answer.text) if answer.text or answer.passages else "nothing was found")
     if answer.context.note:
         print(f"note: {answer.context.note}", file=sys.stderr)
-    if answer.weak and not answer.generated:
+    if answer.weak and not answer.generated and len(answer.weak) < len(answer.passages):
         first, last = answer.weak[0], answer.weak[-1]
         which = f"passage {first} matches" if first == last else f"passages {first}-{last} match"
-        print(f"note: {which} weakly (less than .05 of the best score); --cut 0.05 leaves them out", file=sys.stderr)
+        print(f"note: {which} weakly (less than .05 of the best score, or no word of the question); --cut 0.05 leaves "
+              "them out", file=sys.stderr)
     if answer.generated:
         sources = {source.number: source.passage for source in reversed(answer.context.sources)}
         print("\n" + "\n".join(f"[{n}] {visible(place_label(sources[n]))}" for n in sorted(sources)))
@@ -848,8 +851,7 @@ def _ls(args: argparse.Namespace) -> None:
     keys = sorted({key for row in rows for key in row["metadata"]} | {"doc_id", "folder"})
     print(f"\n--where takes: {visible(', '.join(keys))}")
     if "doc_type" not in keys:
-        print("(no document says its doc_type: a .md or .txt file says it in its first three lines, ---, doc_type: "
-              "manual and ---, a .jsonl line in a field)")
+        print(f"(no document says its doc_type: {_DOC_TYPE})")
 
 def _remove(args: argparse.Namespace) -> None:
     "ragnb remove"
@@ -958,14 +960,18 @@ def _load_eval(args: argparse.Namespace) -> Any:
 def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
     "Strategies as rows: what they find, and what that costs a question."
     from ragnb.evaluation.measures import mean_interval
+    from ragnb.evaluation.tune import question_values
     measures = list(runs[0].measures)
-    rows = [["strategy", *(measures or (f"recall@{b:,}" for b in budgets)), "ms", "reads"]]
+    mean = ["mean recall"] if len(budgets) > 1 and not measures else []
+    rows = [["strategy", *(measures or (f"recall@{b:,}" for b in budgets)), *mean, "ms", "reads"]]
     rows.append(["---"] * len(rows[0]))
     for run in runs:
         e, n = run.evaluation, max(1, len(run.evaluation.rows))
         found = [(e.mean(m), mean_interval(e.values(m))) for m in measures]
         if not measures:
             found = [(e.mean(budget=b), mean_interval(e.values(budget=b))) for b in budgets]
+            own = question_values(e)
+            found += [(own.mean() if len(own) else 0.0, mean_interval(own))] * len(mean)
         rows.append([run.strategy.name, *(f"{mean:.3f} [{low:.3f}, {high:.3f}]" for mean, (low, high) in found),
                      f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}"])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
@@ -996,11 +1002,14 @@ def _compare(args: argparse.Namespace) -> None:
     for name, c in compare_results(*(_side(args, side) for side in args.compare)).items():
         measure = args.measure or c.measure
         if args.json:
-            tests = {str(b): c.test(measure, b) for b in c.budgets or (0,)}
+            tests = {str(at): c.test(measure, at) for at in c.levels}
             facts[name] = {b: asdict(test) | {"is_real": test.is_real} for b, test in tests.items()}
             continue
         print(f"{name}: {measure} over {counted(len(c.a.rows), 'question')}\n\n{c.to_markdown(args.measure)}\n")
-        for d, a, _ in c.differences(args.measure)[:5]:
+        apart = c.differences(args.measure)[:5]
+        if apart and c.budgets:
+            print(f"questions that differ most at {c.budgets[-1]:,} characters:")
+        for d, a, _ in apart:
             print(f"  {d:+.2f}  {a.query_id}  {' '.join(a.query.split())[:80]}")
     if args.json:
         _print_json(facts)

@@ -56,3 +56,19 @@ def test_the_guide_maps_every_notebook():
     linked = set(re.findall(r"\]\(([\w/]+\.ipynb)\)", "".join("".join(c["source"]) for c in guide["cells"])))
     there = {p.relative_to(ROOT / "nbs").as_posix() for p in (ROOT / "nbs").rglob("*.ipynb") if not p.parent.name.startswith((".", "_"))}
     assert there - linked == {"index.ipynb", "guide.ipynb"}
+
+
+def test_models_are_named_alike_and_can_be_fetched():
+    """One chat model and one embedding in everything a newcomer reads; where they are introduced, so is how to get them."""
+    from ragnb.models.embedding import DEFAULT_OLLAMA_MODEL
+    known = {"qwen3:8b", DEFAULT_OLLAMA_MODEL, "MODEL", "chat", "not-there"}   # a placeholder, and two of a toy server
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *sorted((ROOT / "nbs").glob("*.ipynb")),
+             *sorted((ROOT / "nbs/tutorials").glob("*.ipynb")), ROOT / "nbs/99_cli/cli.ipynb", ROOT / "ragnb/cli.py"]
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        if page.suffix == ".ipynb":
+            text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+        named = set(re.findall(r"ollama:([\w./-]+(?::[\w.-]+)?)", text))
+        assert named <= known, (page.name, named - known)
+        if page.name in ("README.md", "guide.ipynb", "06_your_models.ipynb"):
+            assert all(f"ollama pull {model}" in text for model in ("qwen3:8b", DEFAULT_OLLAMA_MODEL)), page.name

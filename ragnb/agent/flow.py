@@ -184,7 +184,7 @@ class AgentParts:
         hits = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits]
         answer = self.library.reader.answer(state.query or state.question, Fusion(hits))
         one = [*self.library.pipelines.values()]
-        return noted(answer, one[0].retriever, self.library.store) if len(one) == 1 else answer
+        return noted(answer, one[0].retriever, self.library.store, one[0].unheld) if len(one) == 1 else answer
 
     async def plan(self, state: AgentState) -> None:
         "Begin an attempt: the common queries."

@@ -23,6 +23,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 __all__ = ['LEAD', 'JoinedStore', 'leading_document', 'LibraryHits', 'Library', 'LibraryRetriever', 'library_pipeline']
 
 # %% ../../nbs/85_agent/library.ipynb #fdc02e88
+from ..documents.markup import one_line
 from ..documents.span import InputError, Outline
 from ..documents.text import word_tokens_batch
 from ..models.llm import error_event, ModelEvent
@@ -303,6 +304,9 @@ class LibraryRetriever(BaseRetriever):
         self.library, self.top_k = library, top_k
         super().__init__()
 
+    def __repr__(self) -> str:
+        return one_line(self, "top_k")
+
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return asyncio_run(self._aretrieve(query_bundle))
 
@@ -321,4 +325,4 @@ def library_pipeline(
     "A pipeline over all collections of a library; each reranks its own hits."
     first, reader = next(iter(library.pipelines.values())), library.reader
     return replace(first, retriever=LibraryRetriever(library, top_k), expander=reader.expander, reranker=None,
-                   editions=reader.editions, llm=llm)
+                   editions=reader.editions, unheld=None, llm=llm)  # the first one does not know what the others hold

@@ -17,8 +17,9 @@ __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passag
            'resolve_builder', 'QuestionContextBuilder']
 
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
+from ..documents.markup import counted, one_line, short
 from ..documents.span import check_fields, covering, InputError, Passage, Span
-from ..documents.text import last_fit, readable_cut, sentence_spans, tokenizer, word_cut
+from ..documents.text import first_part, last_fit, readable_cut, sentence_spans, tokenizer, word_cut
 from ..models.guards import guard_numbers
 from ..models.llm import shorten
 from ..chunking.units import table_headers
@@ -66,12 +67,20 @@ def passage_part(
 _FULL = 0.9  # Share of the room that must be used for a cut to end with a sentence
 
 
+def _part_start(passage: Passage, start: int, keep: Span) -> int:
+    "Where a cut begins that would begin inside an article or a section: with the first one behind it, up to the hit."
+    base = passage.span.start
+    at = first_part(passage.text, start - base, keep.start - base) if start > base else None
+    return start if at is None else base + at
+
+
 def _readable(passage: Passage, start: int, size: int, keep: Span) -> tuple[Span, bool]:
     "The part of a passage from about `start` on that a reader can follow, with what must be kept; does it go on?"
     base, text = passage.span.start, passage.text
     sentences = [Span(base + s.start, base + s.end) for s in sentence_spans(text, "rule")]
     if start > base:
         start = min(next((s.start for s in sentences if s.start >= start), keep.start), keep.start)
+        start = _part_start(passage, start, keep)
     end = min(start + size, passage.span.end)
     held = keep.end if keep.end <= end else start
     found, goes_on = readable_cut(text[start - base:], 0, end - start, _FULL)
@@ -123,7 +132,11 @@ def cut_to_sentences(
     keep = passage.focus or (spans[0] if spans else Span(base, base + size))
     run = covering(spans, keep)
     whole = spans[run[0]].hull(spans[run[-1]]).hull(keep) if run else keep
-    return passage_part(passage, _grown(spans, run, whole, size) if len(whole) <= size else keep)
+    if len(whole) > size:
+        return passage_part(passage, keep)
+    start = _part_start(passage, _grown(spans, run, whole, size).start, whole)
+    spans = [s for s in spans if s.start >= start]
+    return passage_part(passage, _grown(spans, covering(spans, keep), whole, size))
 
 # %% ../../nbs/60_context/builders.ipynb #5a8e42e7
 @dataclass(frozen=True)
@@ -165,6 +178,9 @@ class PassageRanking:
     "A list of passages as a `Ranking`."
     passages: Sequence[Passage]  # Best first
 
+    def __repr__(self) -> str:
+        return one_line(self, "passages")
+
     def at(
         self,
         budget: int,     # Characters, >= 1
@@ -203,7 +219,6 @@ class Context:
     note: str = ""                      # What the caller should know: that the budget holds no passage at all
 
     def __repr__(self) -> str:
-        from ragnb.documents.markup import counted, short
         facts = [f"{self.size:,} {self.tokenizer}", counted(len(self.sources), "source")]
         facts += [f"{len(self.dropped):,} dropped"] if self.dropped else []
         return f"Context({', '.join(facts)}: {short(self.text)!r})"
@@ -292,7 +307,7 @@ class ContextBuilder:
         passage: Passage,
     ) -> Passage:
         "A passage within its own limit; what a question names stays whole."
-        named = any(getattr(why, "policy", "") == "by name" for why in passage.why.values())
+        named = any(why.is_by_name for why in passage.why.values())
         if self.passage_size is None or named:
             return passage
         return cut_to_sentences(passage, self.passage_size * max(1, len(passage.hits)))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 __all__ = ['Mark', 'AnswerRef', 'answer_refs', 'DisplayPage', 'DisplayDoc', 'DisplayPlan', 'read_display', 'display_docs']
 
 # %% ../../nbs/60_context/sources.ipynb #1fbcaa97
+from ..documents.markup import one_line
 from ..documents.span import InputError, Outline, Passage, Span, union
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
@@ -99,6 +100,9 @@ class DisplayDoc:
     score: float | None              # Of its best passage
     hits: tuple[str, ...] = ()       # Addresses that were found, best first
     metadata: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return one_line(self, "doc_id", "rank", "numbers", "hits")
 
     @property
     def doc_type(self) -> str:

@@ -26,6 +26,7 @@ from .citations import Citation, find_citations, name_key, short_names, StatuteN
 from .clauses import Clause
 from .headings import find_contents
 from .kinds import detect_kind
+from .markup import one_line
 from .span import IndexMismatchError, InputError, Span
 from .statutes import Block, EFFECTIVE_KEYS, iso_date, parse_statute, Statute
 
@@ -397,8 +398,9 @@ class Catalogue:
             self.index.enter(holding)
             self.rows.enter(holding)
 
-    def __len__(self) -> int:
-        return len(self.holdings)
+    def __repr__(self) -> str: return one_line(self, "holdings")
+
+    def __len__(self) -> int: return len(self.holdings)
 
     @property
     def names(self) -> StatuteNames:

@@ -11,13 +11,14 @@ import re
 import struct
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['MOST_UNPACKED', 'CONVERTERS', 'read_converted']
+__all__ = ['MOST_UNPACKED', 'CONVERTERS', 'without_navigation', 'read_converted']
 
 # %% ../../nbs/00_documents/converted.ipynb #aed235f6
 from .encodings import read_text
@@ -96,6 +97,55 @@ def _xlsx(path: Path) -> dict[str, Any]:
         book.close()
     return {"text": "\n\n".join(f"## {name}\n\n{table}" for name, table in tables.items() if table)}
 
+# %% ../../nbs/00_documents/converted.ipynb #0ab6a002
+_NAVIGATION = "nav, [role=navigation], [role=search], [role=menu], [role=menubar], script, style, template, noscript"
+_FRAME = "header, footer, aside, [role=banner], [role=contentinfo], [role=complementary]"
+_MENU = re.compile(r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|[gltsfu]nb|breadcrumbs?|sidebar|sitemap|skip)"
+                   r"(?:$|[\s_-])", re.I)
+_NOTES = re.compile(r"foot-?notes?|end-?notes?", re.I)
+_HEADINGS, _PARTS = ["h1", "h2", "h3"], ("nav", "header", "footer", "aside", "noscript")
+
+
+def _names(tag: Any) -> str:
+    "Id, classes and role of an element."
+    return " ".join(map(str, (tag.get("id") or "", *(tag.get("class") or ()), tag.get("role") or "")))
+
+def _letters(tag: Any) -> int:
+    "Characters of the text that a reader sees."
+    return len(" ".join(tag.get_text(" ").split()))
+
+def _is_links(tag: Any) -> bool:
+    "True where nearly all of a text is links."
+    return sum(map(_letters, tag.find_all("a"))) >= 0.8 * max(1, _letters(tag))
+
+def _is_frame(tag: Any, has_main: bool) -> bool:
+    "True for a part of the frame of a page, which is the same on other pages of the site."
+    if tag.find_parent(["main", "article", "section"]) or _NOTES.search(_names(tag)):
+        return False
+    if tag.name == "header" or tag.get("role") == "banner":
+        return not tag.find(_HEADINGS)
+    if tag.name == "aside" or tag.get("role") == "complementary":
+        return has_main or _is_links(tag)
+    return tag.name == "footer" or tag.get("role") == "contentinfo" or _is_links(tag)
+
+
+def without_navigation(
+    page: str,            # HTML
+) -> tuple[str, str]:     # HTML, and what was left out in words; '' for nothing
+    "Take menus, banners and footers out of a web page."
+    from bs4 import BeautifulSoup
+    soup = BeautifulSoup(page, "html.parser")
+    has_main, left = bool(soup.find(["main", "article"])), Counter()
+    menus = (t for t in soup.find_all(["ul", "ol", "dl", "div"]) if _MENU.search(_names(t)))
+    parts = [*soup.select(_NAVIGATION), *(t for t in (*soup.select(_FRAME), *menus) if _is_frame(t, has_main))]
+    for tag in parts:
+        size = 0 if tag.decomposed or tag.name in ("script", "style", "template") else _letters(tag)
+        left.update({tag.name if tag.name in _PARTS else "menu": size} if size else {})
+        tag.decompose()
+    if not left or not _letters(soup.body or soup):
+        return page, ""
+    return str(soup), f"left out as no part of the text: {', '.join(left)} ({left.total():,} characters)"
+
 # %% ../../nbs/00_documents/converted.ipynb #b0899ca7
 _PICTURE = re.compile(r"!\[[^\[\]\n]{0,300}\]\((?:data:[^()\n]{0,200}|Picture[^()\n]{0,100}\.jpg)\)")
 _SLIDE = re.compile(r"<!-- Slide number: \d{1,6} -->\n?")
@@ -110,8 +160,10 @@ def _markdown(path: Path, converter: str, data: bytes) -> tuple[str, str]:
     return "\n".join(map(str.rstrip, text.splitlines())).strip("\n"), " ".join((found.title or "").split())
 
 def _html(path: Path) -> dict[str, Any]:
-    text, title = _markdown(path, "HtmlConverter", read_text(path).encode())
-    return {"text": text, "title": title}
+    "A web page without its menus; its notes name what was left out."
+    page, left_out = without_navigation(read_text(path))
+    text, title = _markdown(path, "HtmlConverter", page.encode())
+    return {"text": text, "title": title, **({"notes": [left_out]} if left_out else {})}
 
 def _docx(path: Path) -> dict[str, Any]:
     _check_archive(path)
@@ -185,7 +237,7 @@ CONVERTERS: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 def read_converted(
     path: Path,          # A file with one of the suffixes of `CONVERTERS`
-) -> dict[str, Any]:     # "text" or "pages", and "title" where there is one; `InputError` says what is wrong
+) -> dict[str, Any]:     # "text" or "pages", "title" and "notes" where there are some; `InputError` says what is wrong
     "Convert a file to a record."
     with _reasons(path):
         record = CONVERTERS[path.suffix.lower()](path)

@@ -273,6 +273,7 @@ def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
         return {"pages": pdf.pages, "title": path.stem}
     if path.suffix.lower() in CONVERTERS:
         record = read_converted(path)
+        notes += record.pop("notes", [])
         return record | {"title": record.get("title") or _title(record.get("text", ""), path.stem)}
     return _text_record(path, notes)
 

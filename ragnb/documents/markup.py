@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from pathlib import PurePath
+from typing import Any
 
 # %% auto #0
-__all__ = ['visible', 'esc', 'tag', 'fold', 'wide_table', 'themed', 'scoped', 'card', 'short', 'counted']
+__all__ = ['visible', 'esc', 'tag', 'fold', 'wide_table', 'themed', 'scoped', 'card', 'short', 'counted', 'one_line']
 
 # %% ../../nbs/00_documents/markup.ipynb #25ffc7cc
 _ACTING = re.compile(
@@ -145,3 +147,26 @@ def counted(
     if n == 1:
         return f"1 {word}"
     return f"{n:,} {word[:-1]}ies" if word.endswith("y") else f"{n:,} {word}s"
+
+# %% ../../nbs/00_documents/markup.ipynb #017c1749
+def _brief(value: Any) -> str:
+    "A value on one line."
+    if isinstance(value, (str, int, float, PurePath)):
+        return short(repr(str(value)) if isinstance(value, PurePath) else repr(value))
+    if hasattr(value, "shape"):
+        return f"array of {' × '.join(map(str, value.shape))}"
+    if isinstance(value, Mapping):
+        return f"{{{short(', '.join(map(str, list(value)[:20])))}}}"
+    if isinstance(value, (Sequence, Set)):
+        return counted(len(value), "item")
+    return str(getattr(value, "__name__", None) or short(repr(value), 90))
+
+
+def one_line(
+    thing: object,
+    *names: str,    # Attributes; those that are None are left out
+) -> str:
+    "Show an object by its class and some of its attributes."
+    told = ((name, getattr(thing, name, None)) for name in names)
+    facts = ", ".join(f"{name}={_brief(value)}" for name, value in told if value is not None)
+    return f"{type(thing).__name__}({facts})"

@@ -350,6 +350,10 @@ class Outline:
         if self.n_characters < 0:
             raise InputError(f"n_characters must be >= 0, got {self.n_characters}")
 
+    def __repr__(self) -> str:
+        from ragnb.documents.markup import one_line
+        return one_line(self, "doc_id", "n_characters", "levels")
+
     def span_of(self, address: Address) -> Span:
         """Look up the span of a chunk.
 
@@ -445,10 +449,21 @@ class Why:
     rank: int | None = None   # Of the hit it belongs to, from 1
     source: str = ""          # Address of that hit
     detail: str = ""          # In words: the distance, the citation, the signals
+    unlike: bool = False      # Of a hit in a small corpus: it shares no word with the question
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise InputError(f"role must be one of {', '.join(ROLES)}, got {self.role!r}")
+
+    @property
+    def is_by_name(self) -> bool:
+        "True for what the question names."
+        return self.policy == "by name"
+
+    @property
+    def is_put_first(self) -> bool:
+        "True for a hit whose place was given, not earned: it is named, in the part of the best, or beside a hit."
+        return self.role == "beside" or self.role == "hit" and (self.is_by_name or self.policy == "part")
 
     def __str__(self) -> str:
         rank = "" if self.rank is None else f"rank {self.rank}"
@@ -541,6 +556,18 @@ class Passage:
         score = "" if self.score is None else f", score {self.score:.3g}"
         size = f"{counted(len(self.hits), 'hit')}, {counted(len(self.span), 'character')}"
         return f"Passage({short(self.id)!r}, rank {self.rank}{score}, {size}: {short(self.text)!r})"
+
+    @property
+    def best_hit(self) -> tuple[str, float | None]:
+        "Address and score of its hit with the best score; a hit put first by name counts only when it is alone."
+        scored = [(i, s) for i, s in zip(self.hits, self.scores) if s is not None]
+        earned = [hit for hit in scored if hit[0] not in self.why or not self.why[hit[0]].is_put_first]
+        return max(earned, key=lambda hit: hit[1], default=(self.hits[0] if self.hits else "", None))
+
+    @property
+    def is_unlike(self) -> bool:
+        "True when none of its hits shares a word with the question, in a corpus where that is known."
+        return bool(self.hits) and all(i in self.why and self.why[i].unlike for i in self.hits)
 
     @property
     def shown(self) -> str:

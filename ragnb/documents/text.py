@@ -17,8 +17,8 @@ from typing import Any
 # %% auto #0
 __all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'kiwi_cuts', 'KEPT_TAGS', 'trim_span', 'tears', 'whole_cut',
            'block_spans', 'ends_sentence', 'load_kiwi', 'is_korean', 'sentence_spans', 'word_cut', 'is_heading',
-           'readable_cut', 'stem', 'article_tokens', 'word_tokens_batch', 'word_tokens', 'bigram_tokens', 'last_fit',
-           'Tokenizer', 'tokenizer', 'count_tokens']
+           'first_part', 'readable_cut', 'stem', 'article_tokens', 'word_tokens_batch', 'word_tokens', 'bigram_tokens',
+           'last_fit', 'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../../nbs/00_documents/text.ipynb #0749a52b
 from .memo import TextMemo
@@ -221,6 +221,21 @@ def is_heading(
     "True for a text that is nothing but headings."
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return bool(lines) and all(len(line) < 100 and _HEADING.match(line) for line in lines)
+
+# %% ../../nbs/00_documents/text.ipynb #15af1017
+_PART = re.compile(r"^[^\S\n]{0,8}(?:#{1,6}\s|제\s?\d{1,4}\s?"
+                   r"(?:[편장절관](?:의\s?\d{1,3})?\s|조(?:의\s?\d{1,3})?\s?\()|부\s?칙\b|\[?별표)", re.M)
+
+
+def first_part(
+    text: str,
+    start: int,         # Where one may begin
+    end: int,           # The last place where one may begin
+) -> int | None:        # Offset of its first character; None when none begins there
+    "Find where the first article, section, supplement or annex begins."
+    found = _PART.search(text, start, min(len(text), end + 200))
+    at = found and found.end() - len(found[0].lstrip())
+    return at if at is not None and at <= end else None
 
 # %% ../../nbs/00_documents/text.ipynb #9f0fdf40
 _ITEM_OR_ROW = re.compile(r"\||[-*•·◦○●□■▶※]\s|\(?\d{1,3}[.)]\s|[가-하][.)]\s")

@@ -123,14 +123,20 @@ class Comparison:
         "What is compared when nothing is said: evidence recall, or nDCG@10 where documents were ranked."
         return "evidence_recall" if self.budgets else "nDCG@10"
 
+    @property
+    def levels(self) -> tuple[int | str, ...]:
+        "What is tested: each shared budget, and the mean of several; 0 where documents were ranked."
+        return (*self.budgets, "mean") if len(self.budgets) > 1 else self.budgets or (0,)
+
     def _at(self, budget: int | None) -> int:
         "The largest shared budget when none is named; 0 where documents were ranked."
         return (self.budgets or (0,))[-1] if budget is None else budget
 
-    def test(self, name: str | None = None, budget: int | None = None) -> PairedTest:
-        "The paired test of one measure at one budget, the largest when none is given."
-        at = self._at(budget)
-        return paired_test(self.a.values(name or self.measure, at), self.b.values(name or self.measure, at))
+    def test(self, name: str | None = None, budget: int | str | None = None) -> PairedTest:
+        "The paired test of one measure at one budget, the largest when none is given, or at their `mean`."
+        at = self.budgets if budget == "mean" else [self._at(budget)]
+        sides = ([side.values(name or self.measure, b) for b in at] for side in (self.a, self.b))
+        return paired_test(*(np.mean(side, axis=0) for side in sides))
 
     def differences(
         self,
@@ -147,12 +153,12 @@ class Comparison:
         self,
         name: str | None = None,   # `measure` when None
     ) -> str:
-        "A table of the test at every shared budget."
+        "A table of the test at every shared budget, and of their mean."
         head = ["budget", *self.names, "difference", "95 % interval", "p", "better / worse / equal", "real"]
         lines = [" | ".join(head), "|".join(["---"] * len(head))]
-        for budget in self.budgets or (0,):
-            t = self.test(name, budget)
-            cells = [f"{budget:,}", f"{t.mean_a:.3f}", f"{t.mean_b:.3f}", f"{t.difference:+.3f}"]
+        for at in self.levels:
+            t = self.test(name, at)
+            cells = [at if at == "mean" else f"{at:,}", f"{t.mean_a:.3f}", f"{t.mean_b:.3f}", f"{t.difference:+.3f}"]
             cells += [f"{t.ci[0]:+.3f} to {t.ci[1]:+.3f}", f"{t.p_value:.4f}", f"{t.better} / {t.worse} / {t.equal}"]
             lines.append(" | ".join([*cells, "yes" if t.is_real else "no"]))
         return "\n".join(f"|{line}|" if line.startswith("-") else f"| {line} |" for line in lines)
@@ -173,10 +179,11 @@ class Comparison:
             out.append("\n".join([f"{a.query_id} ({d:+.2f}) {a.query}", *sides]))
         return "\n\n".join(out)
 
-    def _row(self, budget: int) -> tuple[str, str, str, str, str]:
+    def _row(self, budget: int | str) -> tuple[str, str, str, str, str]:
         "Budget, difference, interval, p-value and verdict."
         t = self.test(None, budget)
-        at = f"{self.measure} at {budget:,}" if budget else self.measure
+        where = "at their mean" if budget == "mean" else f"at {budget:,}"
+        at = f"{self.measure} {where}" if budget else self.measure
         return (at, f"{t.difference:+.3f}", f"{t.ci[0]:+.3f} to {t.ci[1]:+.3f}", f"p = {t.p_value:.4f}",
                 "real" if t.is_real else "may be chance")
 
@@ -189,7 +196,7 @@ class Comparison:
         return f"Comparison({self._title}, {n})\n  {', '.join(self._row(self._at(None)))}"
 
     def _repr_html_(self) -> str:
-        rows = [self._row(budget) for budget in self.budgets or (0,)]
+        rows = [self._row(at) for at in self.levels]
         return card(self._title, [counted(len(self.a.rows), "question")], rows)
 
 

@@ -27,7 +27,7 @@ from ..expansion.policy import neighbors
 from ..context.builders import RankedContextBuilder
 from ..pipeline.answer import Answer, STRONG
 from ..pipeline.pipeline import Pipeline
-from ..pipeline.trace_data import best_hit, display_width, visible
+from ..pipeline.trace_data import display_width, visible
 from .comparison import paired_test
 from .datasets import Question
 from .measures import Evaluation, score_passages
@@ -78,13 +78,13 @@ def _held(passages: Sequence[Passage], known: Question | None) -> str:
 
 def _best(answer: Answer) -> Passage | None:
     "The passage whose hit has the best score."
-    scored = [(score, -n) for n, p in enumerate(answer.passages) if (score := best_hit(p)[1]) is not None]
+    scored = [(score, -n) for n, p in enumerate(answer.passages) if (score := p.best_hit[1]) is not None]
     return answer.passages[-max(scored)[1]] if scored else next((p for p in answer.passages if p.hits), None)
 
 
 def _alone(passage: Passage, outlines: Mapping[str, Outline]) -> Passage:
     "The best hit of a passage, as a passage of its own."
-    address, score = best_hit(passage)
+    address, score = passage.best_hit
     span = outlines[passage.doc_id].span_of(parse_address(address)) if address else passage.span
     return Passage(passage.doc_id, span, _text(passage, span), hits=(address,), scores=(score,))
 
@@ -125,7 +125,7 @@ def _reason(answer: Answer, passage: Passage) -> str:
     held = set(word_tokens(passage.text))
     words = [w for w in answer.question.split() if (terms := query_terms(w)) and held.issuperset(terms)]
     told = f"the passage holds {', '.join(dict.fromkeys(words)) or 'no word of the question as it is'}"
-    score, ranking = best_hit(passage)[1], answer.fusion.ranking
+    score, ranking = passage.best_hit[1], answer.fusion.ranking
     if score is None:
         return f"why: {told}; the question names it"
     rank = 1 + sum(s is not None and s > score for p in answer.passages for s in p.scores)

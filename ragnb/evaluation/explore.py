@@ -128,6 +128,10 @@ class Column:
         self.found.value = tag("p", esc(problem)) if problem else answer_card(self.answer, other)
 
 # %% ../../nbs/90_evaluation/explore.ipynb #3745aa62
+_STILL = ("The knobs need JupyterLab, or another notebook with ipywidgets; this is what was found with their first "
+          "values.")
+
+
 class Explorer:
     "A question, two settings side by side, and the trace of one of them; `view` is the widget."
 
@@ -179,8 +183,17 @@ class Explorer:
         pipeline = column._made[column.setting]
         self.trace.value = trace(column.answer, store=pipeline.expander.store).fragment(12_000, 2)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return self.view._repr_mimebundle_(**kwargs)
+    def still(self) -> str:
+        "What both sides show now, as HTML without knobs: for a page, a print, and a reader without widgets."
+        out = [tag("p", esc(f"{self.question.value or 'no question was asked'}")), tag("p", _STILL)]
+        for column in (self.left, self.right):
+            s = column.setting
+            head = f"{column.name}: {s.retriever}, policy {s.policy}, budget {s.budget:,}"
+            out.append(tag("p", tag("b", esc(head))) + column.found.value)
+        return tag("div", "".join(out))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        return {**self.view._repr_mimebundle_(**kwargs), "text/html": self.still(), "text/plain": f"{self!r}\n{_STILL}"}
 
     def __repr__(self) -> str:
         return f"Explorer({short(self.question.value)!r}, A: {self.left.setting}, B: {self.right.setting})"

@@ -24,7 +24,7 @@ from .comparison import PairedTest, Run
 from .datasets import Dataset, Question
 from .measures import Evaluation, mean_interval, Row
 from .strategy import build_system, IndexCache, System
-from .tune import as_command, as_python, choose, enough_budget, INDEX_FOLDER, TunedChoice
+from .tune import choose, enough_budget, INDEX_FOLDER, question_values, shown_ways, TunedChoice
 
 # %% ../../nbs/90_evaluation/report.ipynb #f68ad0fd
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 4", "12 4", "6 2 2 2")
@@ -176,12 +176,14 @@ def cost_table(
         found = [e.values(budget=b) for b in e.budgets] or [e.values(m) for m in run.measures]
         spec = run.strategy.spec
         line = tag("div", tag("code", esc(spec, 200)), "spec") if spec != run.strategy.name else ""
+        found += [question_values(e)] if len(e.budgets) > 1 else []
         cells = [esc(run.strategy.name, 80) + line, *map(_mean_cell, found)]
         cells += [f"{e.mean('characters'):,.0f}"] if e.budgets else []
         cells += [f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}", f"{run.llm_calls / n:.1f}"]
         kind = "chosen" if run.strategy.name == choice.winner else ""
         rows.append(tag("tr", "".join(tag("td", c) for c in cells), kind))
     names = [f"recall at {b:,}" for b in first.budgets] or list(runs[0].measures)
+    names += ["mean of these"] if len(first.budgets) > 1 else []
     used = [f"characters at {first.budgets[-1]:,}"] if first.budgets else []
     return wide_table(["strategy", *names, *used, "ms", "reads", "model calls"], rows)
 
@@ -250,15 +252,22 @@ class Report:
         budget, enough = (chosen.evaluation.budgets or (0,))[-1], enough_budget(chosen.evaluation)
         facts = (f"{counted(len(d.documents), 'document')}, {counted(sum(map(len, d.texts.values())), 'character')}, "
                  f"{counted(len(d.questions), 'question')}, {counted(len(self.runs), 'strategy')}")
-        ways = [write(chosen.strategy, self.source or "DOCUMENTS", d.questions[0].query, enough, self.embed,
-                      self.index_folder)
-                for write in (as_command, as_python)]
+        ways = shown_ways(self.choice, chosen, self.source or "DOCUMENTS", d.questions[0].query, self.embed,
+                          self.index_folder)
         shown = "".join(tag("pre", esc(way, 4_000)) for way in ways if way)
         hint = f"A budget of {enough:,} characters reads almost as much as {budget:,}." if enough < budget else ""
+        hint = "" if self.choice.keeps_default else hint
         hint = f"{hint} {self.choice.otherwise[:1].upper()}{self.choice.otherwise[1:]}".strip()
         told = "".join(tag("p", esc(note, 600), "soft") for note in (facts, *self.notes))
         return (tag("h1", esc(d.name, 80)) + told + tag("div", tag("h2", esc(self.choice.headline, 160))
                 + tag("p", esc(self.choice.reason, 600)) + tag("p", esc(hint, 900)) + shown, "choice"))
+
+    @property
+    def measured(self) -> str:
+        "What the differences are differences of."
+        over, several = self.choice.over, len(self.choice.by_budget) > 1
+        compared = "; `ragnb eval --compare A B` prints the same in its line mean" if several else ""
+        return f"{'mean ' if several else ''}{'evidence recall' if self.choice.by_budget else 'nDCG@10'}{over}{compared}"
 
     def curves(self) -> str:
         "Recall against budget; nothing where documents were ranked."
@@ -322,7 +331,8 @@ class Report:
     def page(self) -> str:
         "The page."
         body = (f"{self.head()}{self.curves()}<h2>Differences from {esc(self.choice.winner, 80)}</h2>"
-                f"{differences_table(self.choice)}<h2>What is found, and what it costs</h2>"
+                f"{tag('p', esc(self.measured, 400), 'soft')}{differences_table(self.choice)}"
+                "<h2>What is found, and what it costs</h2>"
                 f"{cost_table(self.runs, self.choice)}{self.questions()}")
         return _document(f"ragnb: {self.dataset.name}", body)
 

@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 
 # %% auto #0
 __all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'load_tuning_set', 'question_values', 'TunedChoice', 'choose',
-           'fitting_budgets', 'enough_budget', 'as_command', 'as_python', 'Tuned', 'tune']
+           'fitting_budgets', 'enough_budget', 'as_command', 'as_python', 'shown_ways', 'Tuned', 'tune']
 
 # %% ../../nbs/90_evaluation/tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
@@ -143,7 +143,7 @@ class TunedChoice:
             return self._untold
         close = [n for n, t in self.tests.items() if n != self.winner and not t.is_real]
         others = f"; {len(close)} of {len(self.tests) - 1} others cannot be told from it" if self.tests else ""
-        mean = f"{self.means[self.winner]:.3f}"
+        mean = f"{self.means[self.winner]:.3f}{self.over}"
         if self.winner == self.default == self.best:
             return f"the default has the highest mean, {mean}{others}"
         if self.winner == self.default:
@@ -170,10 +170,23 @@ class TunedChoice:
         return f"{n}{few}: none of {others} others is known to differ from {self.winner!r}{same}{led}{absent}"
 
     @property
+    def keeps_default(self) -> bool:
+        "True where several strategies cannot be told apart, and the default stays."
+        return len(self.means) > 1 and not self.is_told and self.winner == self.default
+
+    @property
+    def over(self) -> str:
+        "What a mean is taken over, as words behind it; '' where documents were ranked."
+        few, most = min(self.by_budget, default=0), max(self.by_budget, default=0)
+        if few == most:
+            return f" at {most:,} characters" if most else ""
+        return f" over {len(self.by_budget)} budgets of {few:,} to {most:,} characters"
+
+    @property
     def otherwise(self) -> str:
-        "Budgets for which another strategy is chosen, in a sentence; '' when there are none."
+        "Budgets for which another strategy is chosen, in a sentence; '' when there are none, or the default is kept."
         others = [f"{name!r} at {b:,}" for b, name in self.by_budget.items() if name != self.winner]
-        return f"for a fixed budget of characters: {', '.join(others)}" if others else ""
+        return f"for a fixed budget of characters: {', '.join(others)}" if others and not self.keeps_default else ""
 
 # %% ../../nbs/90_evaluation/tune.ipynb #629f2548
 def _default_of(runs: Sequence[Run]) -> str:
@@ -242,8 +255,10 @@ def enough_budget(
 # %% ../../nbs/90_evaluation/tune.ipynb #b4ecb1d1
 _OPTIONS = {"top_k": "--top-k", "expand_top_k": "--expand-top-k", "max_chunks": "--max-chunks"}   # Key -> option
 
-def _settings(strategy: Strategy, budget: int) -> dict[str, Any]:
+def _settings(strategy: Strategy | None, budget: int) -> dict[str, Any]:
     "Arguments of `Pipeline.from_index` that differ from what it does by itself."
+    if strategy is None:
+        return {}
     default = Strategy()
     given = {"retriever": strategy.retrieve, "policy": strategy.policy}
     given |= {"reranker": strategy.rerank} if strategy.rerank != "none" else {}
@@ -254,8 +269,13 @@ def _settings(strategy: Strategy, budget: int) -> dict[str, Any]:
 INDEX_FOLDER: str = ".ragnb-tuned"   # Where the command and the Python lines make the index
 
 
+def _folder(strategy: Strategy | None, index_folder: str) -> str:
+    "Where the index is: that of the default is in the usual place, unless another one was named."
+    return index_folder if strategy or index_folder != INDEX_FOLDER else ".ragnb"
+
+
 def as_command(
-    strategy: Strategy,
+    strategy: Strategy | None,    # None: what ragnb does by itself
     source: str | Path,           # The documents, as the user named them
     question: str = "…",
     budget: int = 0,              # Characters; 0 leaves it out
@@ -263,20 +283,21 @@ def as_command(
     index_folder: str = INDEX_FOLDER,   # Where the index is made
 ) -> str:                         # Two lines; '' for a peer, which ragnb cannot run by itself
     "Write a strategy as commands."
-    if strategy.peer:
+    if strategy and strategy.peer:
         return ""
-    model = strategy.embed or embed
-    index = ["ragnb", "index", str(source), "--index", index_folder, "--split", strategy.split]
+    model, folder = strategy and strategy.embed or embed, _folder(strategy, index_folder)
+    at = ["--index", folder] if folder != ".ragnb" else []
+    index = ["ragnb", "index", str(source), *at, *(["--split", strategy.split] if strategy else [])]
     index += ["--embed", model] if model != "ngram" else []
     names = {"retriever": "--retrieve", "policy": "--policy", "reranker": "--rerank", "budget": "--budget", **_OPTIONS}
-    ask = ["ragnb", "ask", question, "--index", index_folder]
+    ask = ["ragnb", "ask", question, *at]
     for key, value in _settings(strategy, budget).items():
         ask += [names[key], str(value)]
     return f"{shlex.join(index)}\n{shlex.join(ask)}"
 
 # %% ../../nbs/90_evaluation/tune.ipynb #55b530d8
 def as_python(
-    strategy: Strategy,
+    strategy: Strategy | None,
     source: str | Path,
     question: str = "…",
     budget: int = 0,
@@ -284,16 +305,31 @@ def as_python(
     index_folder: str = INDEX_FOLDER,
 ) -> str:              # '' for a peer
     "Write a strategy as a few lines of Python; the parameters are those of `as_command`."
-    if strategy.peer:
+    if strategy and strategy.peer:
         return ""
-    model = strategy.embed or embed
+    model, folder = strategy and strategy.embed or embed, _folder(strategy, index_folder)
     more = f", embed={model!r}" if model != "ngram" else ""
-    settings = ", ".join(f"{k}={v!r}" for k, v in _settings(strategy, budget).items())
+    split = f", parser={strategy.split!r}" if strategy else ""
+    settings = "".join(f", {k}={v!r}" for k, v in _settings(strategy, budget).items())
     return "\n".join([
         "from ragnb import Pipeline, update_index", "",
-        f"index, _ = update_index({str(source)!r}, {index_folder!r}, parser={strategy.split!r}{more})",
-        f"pipeline = Pipeline.from_index(index, {settings})",
+        f"index, _ = update_index({str(source)!r}, {folder!r}{split}{more})",
+        f"pipeline = Pipeline.from_index(index{settings})",
         f"print(pipeline.ask({question!r}).text)"])
+
+# %% ../../nbs/90_evaluation/tune.ipynb #3e557745
+def shown_ways(
+    choice: TunedChoice,
+    winner: Run,          # The run of the choice
+    source: str,
+    question: str,
+    embed: str = "ngram",
+    index_folder: str = INDEX_FOLDER,
+) -> tuple[str, str]:     # Those of `as_command` and `as_python`
+    "Write what was chosen; nothing but the default where it is kept because nothing can be told."
+    strategy, budget = winner.strategy, enough_budget(winner.evaluation)
+    strategy, budget = (None, 0) if choice.keeps_default else (strategy, budget)
+    return tuple(write(strategy, source, question, budget, embed, index_folder) for write in (as_command, as_python))
 
 # %% ../../nbs/90_evaluation/tune.ipynb #407a5400
 @dataclass(frozen=True, repr=False)
@@ -312,20 +348,19 @@ class Tuned:
         "The run of the chosen strategy."
         return next(r for r in self.runs if r.strategy.name == self.choice.winner)
 
-    def _shown(self, write: Any) -> str:
-        budget = enough_budget(self.winner.evaluation)
-        return write(self.winner.strategy, self.source, self.dataset.questions[0].query, budget, self.embed,
-                     self.index_folder)
+    def _ways(self) -> tuple[str, str]:
+        return shown_ways(self.choice, self.winner, self.source, self.dataset.questions[0].query, self.embed,
+                          self.index_folder)
 
     @property
     def command(self) -> str:
         "The choice as commands; '' for a peer."
-        return self._shown(as_command)
+        return self._ways()[0]
 
     @property
     def python(self) -> str:
         "The choice as Python; '' for a peer."
-        return self._shown(as_python)
+        return self._ways()[1]
 
     @property
     def notes(self) -> list[str]:

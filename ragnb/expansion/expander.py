@@ -21,6 +21,7 @@ __all__ = ['ExpansionStats', 'Expansion', 'Expander', 'DocumentPassages', 'merge
 
 # %% ../../nbs/50_expansion/expander.ipynb #d0c349b2
 from ..documents.arguments import KnownArguments
+from ..documents.markup import counted, one_line
 from ragnb.documents.span import (
     Address, check_fields, InputError, MissingChunkError, Outline, Passage, SEARCHED, Span, try_address, Why
 )
@@ -134,7 +135,6 @@ class Expansion:
     dropped: dict[str, str] = field(default_factory=dict)          # Id of what is not there -> why
 
     def __repr__(self) -> str:
-        from ragnb.documents.markup import counted
         s = self.stats
         return (f"Expansion({counted(s.passages, 'passage')}, {counted(s.hits, 'hit')}, "
                 f"{counted(s.neighbors, 'neighbor')}, {counted(s.characters, 'character')})")
@@ -204,6 +204,9 @@ class Expander:
         check_counts(1, max_chunks=self.max_chunks)
         if self.missing not in ("keep", "drop", "fail"):
             raise InputError(f"missing must be keep, drop or fail, got {self.missing!r}")
+
+    def __repr__(self) -> str:
+        return one_line(self, "store", "policy", "expand_top_k", "max_chunks")
 
     def expand(self, hits: Sequence[NodeWithScore], question: str = "",
                outlines: Mapping[str, Outline] | None = None, places: Sequence[tuple] = ()) -> Expansion:

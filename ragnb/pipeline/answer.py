@@ -18,7 +18,7 @@ __all__ = ['STRONG', 'WEAK', 'best_sentence', 'Answer', 'numbered_passages', 'Mo
 
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
 from ..documents.arguments import checked
-from ..documents.markup import card, counted, short
+from ..documents.markup import card, counted, one_line, short
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
@@ -112,10 +112,10 @@ class Answer:
 
     @property
     def weak(self) -> list[int]:
-        "Numbers of the passages that score less than `WEAK` of the best: they fill the room that is left."
-        scores = {s.number: s.passage.score for s in self.context.sources if s.passage.score is not None}
-        least = WEAK * max(scores.values(), default=0.0)
-        return sorted(n for n, score in scores.items() if score < least)
+        "Numbers of the passages that score less than `WEAK` of the best, or share no word with the question."
+        found = {s.number: s.passage for s in self.context.sources if s.passage.score is not None}
+        least = WEAK * max((p.score for p in found.values()), default=0.0)
+        return sorted(n for n, p in found.items() if p.score < least or p.is_unlike)
 
     @property
     def source_marks(self) -> list[SourceMark]:
@@ -193,8 +193,7 @@ class Answer:
 
     def _at_best(self, p: Passage) -> Passage:
         "A passage whose focus is the hit with the best score, so that it stays when the passage is shortened."
-        scored = [(s, i) for i, s in zip(p.hits, p.scores) if s is not None]
-        address, outline = try_address(max(scored)[1]) if scored else None, self.expansion.outlines.get(p.doc_id)
+        address, outline = try_address(p.best_hit[0]), self.expansion.outlines.get(p.doc_id)
         if address is None or outline is None or address.index >= len(outline.levels.get(address.level, ())):
             return p
         span = outline.span_of(address)
@@ -316,6 +315,9 @@ class AnswerStream:
     def __init__(self, answer: Answer, llm: Any, prompt: str) -> None:
         self.answer, self._llm = answer, llm
         self._template, self._said, self._shown = prompt_template(prompt), "", ThoughtFilter()
+
+    def __repr__(self) -> str:
+        return one_line(self, "answer")
 
     @property
     def _values(self) -> dict[str, str]:

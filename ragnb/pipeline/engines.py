@@ -18,6 +18,7 @@ __all__ = ['RESPONSE_MODES', 'CHAT_SETTINGS', 'ContextNode', 'context_nodes', 'J
            'ContextRetriever', 'check_engine_settings']
 
 # %% ../../nbs/80_pipeline/engines.ipynb #74f39b21
+from ..documents.markup import one_line
 from ..documents.span import InputError
 from ..expansion.expander import passage_node
 from ..context.builders import Context, ContextBuilder, RankedContextBuilder
@@ -100,6 +101,9 @@ class ContextRetriever(BaseRetriever):
                  best_first: bool = True) -> None:
         super().__init__()
         self.read, self.aread, self.best_first = read, aread, best_first
+
+    def __repr__(self) -> str:
+        return one_line(self, "best_first")
 
     def _nodes(self, context: Context) -> list[NodeWithScore]:
         nodes = context_nodes(context)

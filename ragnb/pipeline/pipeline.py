@@ -19,7 +19,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 __all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'with_edition', 'Reader', 'noted', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #75241910
-from ..documents.markup import card
+from ..documents.catalogue import Catalogue
+from ..documents.markup import card, one_line
 from ..documents.provisions import unheld_citations
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import tokenizer as tokenizer_of
@@ -79,7 +80,7 @@ class UnitHits(Sequence[NodeWithScore]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     def __repr__(self) -> str:
-        return repr(self._hits)
+        return one_line(self, "ranking")
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #7a0f2ee0
 def _of_units(ranking: MultiScaleRanking, parts: Parts) -> Fusion:
@@ -87,7 +88,7 @@ def _of_units(ranking: MultiScaleRanking, parts: Parts) -> Fusion:
     hits = UnitHits(parts.retriever, ranking)
     if parts.reads_ranking:
         return Fusion(hits, {}, ranking)
-    n_named = sum(p.why is not None and p.why.policy == "by name" for p in ranking.pieces)
+    n_named = sum(p.why is not None and p.why.is_by_name for p in ranking.pieces)
     listed = parts.retriever.hits_of(ranking, max(parts.retriever.top_k, n_named))  # a named article stays whole
     why = {h.node_id: p.why for h, p in zip(listed, ranking.pieces)
            if p.why and (ranking.places or p.why.role == "beside")}
@@ -189,6 +190,9 @@ class Reader:
     history_share: float = 0.25   # Of the context, in (0, 1)
     editions: Callable[[str], str] | None = None   # Document -> what marks an edition that is not in force, or ""
 
+    def __repr__(self) -> str:
+        return one_line(self, "expander", "builder", "compressor")
+
     def read(
         self,
         question: str,
@@ -251,14 +255,13 @@ def noted(
     answer: Answer,
     retriever: Any,   # That found it
     store: Any,       # That it was read from
+    unheld: Callable[[str], list[str]] | None = None,  # Question -> the articles it cites that no document holds
 ) -> Answer:
     "An answer whose note names what no document holds: an article, words; and rare words that were not read."
-    leads = getattr(retriever, "leads", None)
-    catalogue = getattr(leads, "keywords", {}).get("catalogue")
-    lost = unheld_citations(answer.question, catalogue) if catalogue is not None else []
+    lost = unheld(answer.question) if unheld else []
     notes = [answer.context.note, f"no document holds {', '.join(lost)}" if lost else ""]
     if held := held_words(retriever):
-        by_name = bool(lost) or any(why.policy == "by name" for p in answer.passages for why in p.why.values())
+        by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
         filtered = isinstance(store, FilteredStore)
         notes.append(str(asked_words(answer.question, held, texts, by_name or not texts, filtered)))
@@ -302,6 +305,17 @@ def _for_window(answer: Answer, llm: Any, builder: ContextBuilder, prompt: str) 
     return replace(fitted, text=numbered_passages(fitted.passages))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #3bd921c9
+def _opened(index: Index | str | Path, as_of: str | None) -> Index:
+    "An index, as of a date where one is given."
+    index = index if isinstance(index, Index) else Index.open(index)
+    return index if as_of is None else index.at(as_of)
+
+
+def _unheld(catalogue: Catalogue) -> Callable[[str], list[str]] | None:
+    "What names the articles that a question cites and no document holds; None without statutes."
+    return partial(unheld_citations, catalogue=catalogue) if len(catalogue) else None
+
+
 def _given(**settings: Any) -> dict[str, Any]:
     "The settings that have a value."
     return {name: value for name, value in settings.items() if value is not None}
@@ -379,6 +393,8 @@ class Pipeline(_Shown):
         Of the context, in (0, 1): room for the passages of the turn before, where there is one.
     editions : function, optional
         Document id -> the mark of an edition that is not in force, "" for any other.
+    unheld : function, optional
+        Question -> the articles that it cites and no document holds.
     timeout : float, optional
         Seconds that the model may take for an answer, 600 by default; None waits as long as it takes.
     """
@@ -391,6 +407,7 @@ class Pipeline(_Shown):
     compressor: Compressor | None = None
     history_share: float = 0.25
     editions: Callable[[str], str] | None = None
+    unheld: Callable[[str], list[str]] | None = None
     timeout: float | None = 600
 
     def __post_init__(self) -> None:
@@ -461,17 +478,16 @@ class Pipeline(_Shown):
             When a name is unknown, a value out of range, or a setting was given that these parts cannot use:
             multi-scale retrieval without policy and reranker uses neither the three counts nor `passage_size`.
         """
-        index = index if isinstance(index, Index) else Index.open(index)
-        index = index if as_of is None else index.at(as_of)
+        index = _opened(index, as_of)
         counts, where = _given(expand_top_k=expand_top_k, max_chunks=max_chunks), located(index.store, where)
         size = {} if passage_size == "auto" else {"passage_size": passage_size}
         parts = resolve_parts(index, retriever=retriever, reranker=reranker, policy=policy, builder=builder,
                               compressor=compressor, llm=llm, top_k=top_k, budget=budget, tokenizer=tokenizer,
                               reorder=reorder, where=where, cut=cut, **size)
         refuse_unused(parts, _given(top_k=top_k) | counts | size)
-        store = filtered_store(index.store, where)
-        return cls(parts.retriever, Expander(store, parts.policy, **counts), parts.builder, llm,
-                   reranker=parts.reranker, compressor=parts.compressor, editions=index.catalogue.edition)
+        expander = Expander(filtered_store(index.store, where), parts.policy, **counts)
+        return cls(parts.retriever, expander, parts.builder, llm, reranker=parts.reranker,
+                   compressor=parts.compressor, editions=index.catalogue.edition, unheld=_unheld(index.catalogue))
 
     @property
     def parts(self) -> Parts:
@@ -530,7 +546,7 @@ class Pipeline(_Shown):
     def _read(self, question: str, found: Fusion, history: Conversation | None) -> Answer:
         "Everything but the model, within the model's window."
         answer = warned(self.reader.answer(question, found, history), self.expander.store)
-        answer = noted(answer, self.retriever, self.expander.store)
+        answer = noted(answer, self.retriever, self.expander.store, self.unheld)
         return _for_window(answer, self.llm, self.builder, self.prompt)
 
     def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:

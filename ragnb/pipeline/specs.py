@@ -19,6 +19,7 @@ __all__ = ['RETRIEVERS', 'PLANS', 'RetrieverSpec', 'parse_retriever', 'resolve_r
            'resolve_parts']
 
 # %% ../../nbs/80_pipeline/specs.ipynb #a22b497d
+from ..documents.markup import one_line
 from ..documents.provisions import cited_spans, look_up_question
 from ..documents.span import Address, InputError, Span, stitch
 from ..retrieval.arguments import filtered_retriever
@@ -173,6 +174,9 @@ class Parts:
     policy: Policy
     builder: ContextBuilder
     compressor: Compressor | None
+
+    def __repr__(self) -> str:
+        return one_line(self, "retriever", "reranker", "policy", "builder", "compressor")
 
     @property
     def reads_ranking(self) -> bool:

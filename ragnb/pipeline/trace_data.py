@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 # %% auto #0
 __all__ = ['Rankers', 'display_width', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered', 'Trace',
-           'best_hit', 'is_strong', 'trace']
+           'is_strong', 'trace']
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #db9c0cfd
 from ..documents.markup import counted, visible
@@ -188,12 +188,6 @@ def _ranked(rankers: Rankers, chunk_id: str) -> dict[str, Any]:
 # %% ../../nbs/80_pipeline/trace_data.ipynb #ff43be4a
 _BEST = 10   # Hits of a lower rank are not shown as strong matches
 
-
-def _is_put_first(why: Why | None) -> bool:
-    "True for a hit whose place was given, not earned by a score: it is named, beside the best, or a table's header."
-    return why is not None and (why.role == "hit" and why.policy in ("by name", "part") or why.role == "beside")
-
-
 # %% ../../nbs/80_pipeline/trace_data.ipynb #ca19da1d
 @dataclass(frozen=True, repr=False)
 class Trace:
@@ -219,7 +213,7 @@ class Trace:
         ids = [i for p in self.passages for i in p.hits]
         if self.answer:
             ids = [h.node_id for h in self.answer.fusion.hits]
-        first = {i for p in self.passages for i in p.hits if _is_put_first(p.why.get(i))}
+        first = {i for p in self.passages for i in p.hits if i in p.why and p.why[i].is_put_first}
         return {i: rank for rank, i in enumerate((i for i in ids if i not in first), 1)}
 
     @property
@@ -228,10 +222,11 @@ class Trace:
         return max((s for p in self.passages for s in p.scores if s is not None), default=0.0)
 
     def chunks(self, passage: Passage) -> list[Chunk]:
-        "The chunks of a passage in reading order, with their roles; `filler` for a hit with next to no score."
+        "The chunks of a passage in reading order, with their roles; `filler` for a hit that matches hardly."
         found = chunks_of(passage, self.outlines.get(passage.doc_id), self.cited)
         scores, least = dict(zip(passage.hits, passage.scores)), WEAK * self.best_score
         weak = {i for i, score in scores.items() if score is not None and score < least}
+        weak |= {i for i in passage.hits if i in passage.why and passage.why[i].unlike}
         return [c._replace(role="filler") if c.role == "hit" and c.id in weak else c for c in found]
 
     def read_of(self, doc_id: str) -> list[Span]:
@@ -246,7 +241,7 @@ class Trace:
     def _row(self, p: Passage, c: Chunk) -> dict[str, Any]:
         "What is known of a chunk of a passage."
         inside = any(s.overlap(c.span) for s in self.read_of(p.doc_id))
-        score = None if _is_put_first(p.why.get(c.id)) else dict(zip(p.hits, p.scores)).get(c.id)
+        score = None if c.id in p.why and p.why[c.id].is_put_first else dict(zip(p.hits, p.scores)).get(c.id)
         return {"passage": p.rank, "chunk": c.id, "role": c.role, **_ranked(self.rankers, c.id),
                 "score": score, "start": c.span.start, "end": c.span.end,
                 "characters": c.span.overlap(p.span), "pages": passage_pages(p), "in_context": inside,
@@ -254,7 +249,9 @@ class Trace:
 
     def _why(self, p: Passage, c: Chunk) -> str:
         "The reason of a chunk in words."
-        return f"{'weak, read because there is room: ' if c.role == 'filler' else ''}{p.why.get(c.id, '')}"
+        why = p.why.get(c.id)
+        weak = c.role == "filler" and not (why and why.unlike)
+        return f"{'weak, read because there is room: ' if weak else ''}{why or ''}"
 
     def rows(
         self,
@@ -328,14 +325,6 @@ class Trace:
         return self.fragment()
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #6043a198
-def best_hit(
-    p: Passage,
-) -> tuple[str, float | None]:   # Address and score; '' for a passage without hits, None for a hit without a score
-    "Find the hit of a passage with the best score; what was put first by name counts only when it is alone."
-    scored = [(i, s) for i, s in zip(p.hits, p.scores) if s is not None and not _is_put_first(p.why.get(i))]
-    return max(scored, key=lambda hit: hit[1], default=(p.hits[0] if p.hits else "", None))
-
-
 def is_strong(
     trace: Trace,
     p: Passage,

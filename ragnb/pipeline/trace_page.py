@@ -21,7 +21,7 @@ from ..documents.markup import counted, esc, fold, scoped, tag, themed, wide_tab
 from ..documents.span import InputError, Outline, Passage, Span, union
 from ..context.labels import passage_pages
 from .answer import STRONG
-from .trace_data import best_hit, cell_text, Chunk, is_strong, rank_label, Trace, uncovered
+from .trace_data import cell_text, Chunk, is_strong, rank_label, Trace, uncovered
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #b505b48b
 _LIGHT = ("--bg:#fff;--fg:#1a1d21;--soft:#59636e;--line:#d0d7de;--hit:#ffe08a;--hitl:#9a6700;--near:#e6edf5;"
@@ -192,7 +192,7 @@ def _place(p: Passage) -> str:
     why = p.why.get(p.hits[0]) if p.hits else None
     if why and why.role == "cited":
         return "read next: the first passage cites it"
-    if why and why.policy == "by name":
+    if why and why.is_by_name:
         return "read first: the question names it"
     if why and why.policy == "table":
         return "read next: the header of a table that was found"
@@ -200,15 +200,15 @@ def _place(p: Passage) -> str:
 
 
 def _is_best(trace: Trace, p: Passage) -> bool:
-    "True for the passage whose hit has the best score; the first of several, and the first where none has one."
-    scores = [best_hit(q)[1] or 0.0 for q in trace.passages]
-    return p is trace.passages[scores.index(max(scores))]
+    "True for the passage whose hit has the best score, when it shares a word; the first of several, or of all."
+    scores = [q.best_hit[1] or 0.0 for q in trace.passages]
+    return p is trace.passages[scores.index(max(scores))] and not p.is_unlike
 
 
 def _chips(trace: Trace, p: Passage) -> str:
     "Why a passage stands where it does, its score, and what is in it."
     roles, chips = [c.role for c in trace.chunks(p)], [_place(p)]
-    score = best_hit(p)[1]
+    score = p.best_hit[1]
     chips.append("" if score is None else f"score {score:.3g}")
     for role in filter(roles.count, _KINDS):
         n = roles.count(role)
@@ -218,7 +218,7 @@ def _chips(trace: Trace, p: Passage) -> str:
 
 def _found_by(trace: Trace, p: Passage) -> str:
     "In words: which signals or rankers found the best hit of a passage, at which rank, with which score."
-    best = best_hit(p)[0]
+    best = p.best_hit[0]
     found = [f"{esc(name, 40)} {rank_label(*ranks[best])}" for name, ranks in trace.rankers.items() if best in ranks]
     return tag("div", "rank (score) of its best hit: " + ", ".join(found), "soft") if found else ""
 
@@ -233,7 +233,7 @@ def _label(trace: Trace, p: Passage, c: Chunk) -> str:
     why, rank = p.why.get(c.id), trace.ranks.get(c.id)
     if c.role != "hit":
         return "header" if why and why.policy == "table" else c.role
-    if why and why.policy == "by name":
+    if why and why.is_by_name:
         return "by name"
     return f"hit {rank}" if rank else "hit"
 
@@ -296,7 +296,7 @@ _MEANING = {
     "beside": "your policy asked for it, or it is the header of a table 정책이 더한 곳, 또는 표의 머리행",
     "parent": "the larger part around a hit 검색된 곳을 담은 큰 부분",
     "neighbor": "stands beside a hit, and is read with it 앞뒤에서 함께 읽는 곳",
-    "filler": "matches hardly; it fills the room that was left 남은 자리를 채운 곳",
+    "filler": "matches hardly, or shares no word with the question; it fills the room that was left 남은 자리를 채운 곳",
     "gold": "the evidence 정답 근거: what should be read"}
 
 

@@ -9,14 +9,19 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 # %% auto #0
-__all__ = ['content_words', 'spelled_alike', 'HeldWords', 'held_words', 'AskedWords', 'asked_words']
+__all__ = ['SMALL', 'content_words', 'spelled_alike', 'HeldWords', 'held_words', 'AskedWords', 'asked_words', 'Common',
+           'common_words']
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #28e7d990
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
 from .bm25 import Bm25
+from .signals import steps_to
+from .unit_corpus import UnitCorpus
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #07281c8e
 _FUNCTION = frozenset((
@@ -110,6 +115,21 @@ class HeldWords:
         found = [int(counts.frequencies[c]) for c in columns if c is not None]
         return min(found, default=0) <= max(3, share * len(counts))
 
+    def rows(
+        self,
+        word: str,            # From `content_words`
+    ) -> list[np.ndarray]:    # Of each of `counts`: the texts that hold it, alone or inside another word; rising
+        "Find the texts that hold a word, or one of its parts."
+        wanted = set(self.tokens(word))
+        if _HANGUL.search(word):
+            wanted |= {other for other in self.words if word in other}
+        out = []
+        for c in self.counts:
+            columns = (c.vocabulary.get(w) for w in wanted)
+            held = [c.counts.posting(column)[0] for column in columns if column is not None]
+            out.append(np.unique(np.concatenate([np.zeros(0, np.int64), *held])))
+        return out
+
     def holds(
         self,
         word: str,   # From `content_words`
@@ -181,3 +201,37 @@ def asked_words(
     unread = [w for w in unread if not tokens.issuperset(held.tokens(w))]
     alike = {w: found for w in missing if (found := spelled_alike(w, held.words))}
     return AskedWords(tuple(asked), tuple(missing), tuple(unread), alike, other, filtered)
+
+# %% ../../nbs/40_retrieval/asked_words.ipynb #34a231de
+SMALL: int = 200   # Units; in a corpus of as many or fewer a score hardly tells what matches from what does not
+_BESIDE = 3        # Units, on each side
+
+
+class Common(NamedTuple):
+    "What a unit has in common with a question; `str()` says when it is little, '' otherwise."
+    words: tuple[str, ...]   # Those of the question that it shares
+    asked: tuple[str, ...]   # All of the question, at least one
+
+    def __str__(self) -> str:
+        if 2 * len(self.words) >= len(self.asked):
+            return ""
+        shared = f"only «{', '.join(self.words)}»" if self.words else f"none of «{', '.join(self.asked)}»"
+        return f"little in common with the question: shares {shared}"
+
+
+def common_words(
+    question: str,
+    held: HeldWords | None,   # Its counts are those of units, titles and headings
+    corpus: UnitCorpus,
+    rows: np.ndarray,         # Units, rising
+) -> dict[int, Common]:       # By unit; empty for a corpus that is not small, and a question without words of content
+    "Find the words that units of a small corpus share with a question."
+    asked = content_words(question) if held and len(held.counts) == 3 and len(corpus) <= SMALL else []
+    shared: dict[int, list[str]] = {row: [] for row in rows.tolist()} if asked else {}
+    for word in asked:
+        units, titles, headings = held.rows(word)
+        near = steps_to(corpus, units, rows) <= _BESIDE
+        near |= np.isin(corpus.doc[rows], titles) | np.isin(corpus.part[rows], headings)
+        for row in rows[near].tolist():
+            shared[row].append(word)
+    return {row: Common(tuple(words), tuple(asked)) for row, words in shared.items()}

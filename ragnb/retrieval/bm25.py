@@ -28,6 +28,7 @@ __all__ = ['IDFS', 'VARIANTS', 'Bm25Parameters', 'compute_idf', 'saturate', 'Cor
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #411f91d2
 from ..documents.arguments import checked
+from ..documents.markup import one_line
 from ..documents.span import id_key, IndexMismatchError, InputError, MissingChunkError
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.filters import all_of, Filter, resolve_where, seen_metadata
@@ -564,6 +565,9 @@ class Bm25Retriever(BaseRetriever):
         self.top_k, self.missing, self.where = top_k, missing, wanted
         self._rows: tuple[Any, Any, np.ndarray] | None = None   # Scorer and ids that the rows were found for
         super().__init__(callback_manager=callback_manager)
+
+    def __repr__(self) -> str:
+        return one_line(self, "bm25", "top_k")
 
     def filtered(
         self,

@@ -17,6 +17,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 __all__ = ['chunks_at', 'ByNameRetriever']
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #2ea6fdd7
+from ..documents.markup import one_line
 from ..documents.span import Address, needed, SEARCHED, Span, Why
 from ..storage.filtered import filtered_store
 from ..storage.store import ChunkReader
@@ -45,9 +46,6 @@ def chunks_at(
     return [found[a] for a in addresses if a in found]
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #547f3ad1
-_WHY = Why("hit", "by name", detail=BY_NAME)
-
-
 def _led(nodes: Sequence[TextNode], found: Fusion, cited: Sequence[tuple[TextNode, Why]] = (),
          places: Sequence[KnownPlace] = ()) -> Fusion:
     "A fusion with some nodes ahead of its hits: those that are named, then those that these cite."
@@ -60,7 +58,7 @@ def _led(nodes: Sequence[TextNode], found: Fusion, cited: Sequence[tuple[TextNod
     behind = [h for h in found.hits if h.node_id not in named and h.node_id not in more]
     ranks = {i: (rank, top or 0.0) for rank, i in enumerate(named, 1)}
     hits = [*first, *behind][:max(len(first), len(found.hits))]
-    why = found.why | dict.fromkeys(named, _WHY) | {i: reason for i, (_, reason) in more.items()}
+    why = found.why | dict.fromkeys(named, BY_NAME) | {i: reason for i, (_, reason) in more.items()}
     return Fusion(hits, found.members | {"by name": ranks}, why=why, places=places_apart(places))
 
 
@@ -98,6 +96,9 @@ class ByNameRetriever(BaseRetriever):
         self.retriever, self.store, self.leads = retriever, store, leads
         self.most, self.follow = most, follow
 
+    def __repr__(self) -> str:
+        return one_line(self, "retriever")
+
     @property
     def llm_calls(self) -> int:
         "Model calls of the retriever so far."
@@ -121,7 +122,7 @@ class ByNameRetriever(BaseRetriever):
         "The chunks of what is named, those of what that cites with the reason, and the places of both."
         named = self.leads(check_question(question))
         nodes = chunks_at(named, self.store, self.most)
-        places = [KnownPlace(doc_id, span, _WHY) for doc_id, span, *_ in named] if nodes else []
+        places = [KnownPlace(doc_id, span, BY_NAME) for doc_id, span, *_ in named] if nodes else []
         cited: list[tuple[TextNode, Why]] = []
         for doc_id, span, *label in self.follow(*places[0][:2]) if self.follow and places else ():
             why = Why("cited", "citations", 1, nodes[0].node_id, label[0] if label else "cited by the first hit")

@@ -17,6 +17,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 __all__ = ['ServerWordRetriever', 'cluster_hybrid']
 
 # %% ../../nbs/40_retrieval/cluster.ipynb #c263d856
+from ..documents.markup import one_line
 from ..documents.span import InputError
 from ..documents.text import word_tokens
 from ..storage.filters import all_of, resolve_where
@@ -56,6 +57,9 @@ class ServerWordRetriever(BaseRetriever):
         check_counts(top_k=top_k)
         self.store, self.tokenizer, self.top_k = store, tokenizer or word_tokens, top_k
         self.where = resolve_where(where)
+
+    def __repr__(self) -> str:
+        return one_line(self, "store", "top_k")
 
     def filtered(
         self,

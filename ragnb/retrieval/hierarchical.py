@@ -20,6 +20,7 @@ __all__ = ['Layer', 'SectionTree', 'build_tree', 'HierarchicalRetriever']
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #9c563c1b
 from ..documents.arguments import checked
+from ..documents.markup import one_line
 from ..documents.span import covering, id_key, InputError, Span
 from ..documents.text import word_tokens, word_tokens_batch
 from ..chunking.base import SpanNodeParser
@@ -229,6 +230,9 @@ class HierarchicalRetriever(BaseRetriever):
         self.tree, self.embed_model, self.top_k, self.weights = tree, embed_model, top_k, weights
         self.n_documents, self.n_sections, self.n_free = n_documents, n_sections, n_free
         self._among = _units_through(tree, resolve_where(where))
+
+    def __repr__(self) -> str:
+        return one_line(self, "index", "top_k")
 
     def filtered(
         self,

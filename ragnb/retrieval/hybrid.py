@@ -22,6 +22,7 @@ __all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle',
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b77c3115
 from ..documents.arguments import checked
+from ..documents.markup import one_line
 from ..documents.span import id_key, InputError, Why
 from ..storage.filtered import filtered_store
 from ..storage.store import ChunkReader
@@ -127,6 +128,9 @@ class VectorRetriever(BaseRetriever):
         check_counts(top_k=top_k)
         self.store, self.embed_model, self.top_k = filtered_store(store, where), embed_model, top_k
 
+    def __repr__(self) -> str:
+        return one_line(self, "store", "top_k")
+
     def filtered(
         self,
         where: Any,           # As of the class; holds besides the filter that is there
@@ -230,6 +234,9 @@ class HybridRetriever(BaseRetriever):
         self.members, self.top_k = {name: filtered_retriever(m, where) for name, m in members.items()}, top_k
         self.k, self.weights, self.method = k, weights, method
         rrf([[] for _ in self.members], k, weights)  # refuse bad constants now, not at the first question
+
+    def __repr__(self) -> str:
+        return one_line(self, "members", "method", "top_k")
 
     def filtered(
         self,

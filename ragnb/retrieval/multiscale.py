@@ -25,12 +25,14 @@ __all__ = ['QUESTION_WORDS', 'HEADER', 'BY_NAME', 'WITH_FIRST', 'query_terms', '
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
+from ..documents.markup import one_line
 from ..documents.span import Address, InputError, MissingChunkError, Outline, Passage, Span, stitch, Why
 from ..documents.text import is_heading, readable_cut, trim_span, word_cut, word_tokens_batch
 from ..chunking.base import set_prefix, shown_prefix
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number
+from .asked_words import Common, common_words, held_words
 from .hybrid import check_question
 from .multiscale_index import MultiScaleSource, UnitScores
 from .unit_corpus import UnitCorpus
@@ -71,12 +73,14 @@ def pieces_by_score(
 def cut_pieces(
     pieces: Sequence[Piece],   # Best first
     cut: float | None,         # Share of the best score, in (0, 1); None keeps all
+    common: Mapping[int, Common] | None = None,   # Of each unit of a small corpus: the words of the question it shares
 ) -> list[Piece]:
-    "Leave out the pieces whose score is less than a share of the best one."
+    "Leave out the pieces that score less than a share of the best one, or share no word where that one does."
     if cut is None or not pieces:
         return list(pieces)
-    least = cut * pieces[0].score
-    return [p for p in pieces if p.score >= least]
+    kept = [p for p in pieces if p.score >= cut * pieces[0].score]
+    by_words = common and common[pieces[0].row].words
+    return [p for p in kept if common[p.row].words] if by_words else kept
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #1e9962a7
 def _gaps(corpus: UnitCorpus, row: int, taken: Mapping[int, Span]) -> tuple[int | None, int | None]:
@@ -150,6 +154,9 @@ class UnitReader:
     nodes: dict[str, TextNode] = field(default_factory=dict)    # Address -> unit, read so far
     outlines: dict[str, Outline] = field(default_factory=dict)  # Document id -> outline, read so far
     reads: int = 0                                              # Keyed reads so far
+
+    def __repr__(self) -> str:
+        return one_line(self, "store", "reads")
 
     def address(
         self,
@@ -322,7 +329,7 @@ def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], 
         metadata=outline.metadata, page_spans=pages, prefix=prefix)
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #50616d28
-BY_NAME: str = "asked for by name"   # Why a unit is there that a question names
+BY_NAME: Why = Why("hit", "by name", detail="asked for by name")   # Why a unit is there that a question names
 WITH_FIRST: str = "in the same article or section as the best match"   # The same for what is read with the best unit
 
 
@@ -339,7 +346,7 @@ def places_apart(
     "Choose the places that are passages of their own: what a question names, then what that cites."
     named: list[KnownPlace] = []
     for place in places:
-        if place.why.policy != "by name":
+        if not place.why.is_by_name:
             continue
         same = [p for p in named if p.doc_id == place.doc_id and p.span.overlap(place.span)]
         if same:
@@ -361,6 +368,7 @@ class MultiScaleRanking:
     pieces: list[Piece]     # Best first; each unit once
     scores: UnitScores
     places: Sequence[KnownPlace] = ()   # Of `places_apart`: each is a passage of its own
+    common: Mapping[int, Common] = field(default_factory=dict)   # Of each unit of a small corpus: from `common_words`
 
     def __repr__(self) -> str:
         best = f", best {self.reader.address(self.pieces[0].row)!r}" if self.pieces else ""
@@ -448,7 +456,9 @@ class MultiScaleRanking:
         at = self.scores.position(piece.row)
         sums = {kind: float(z[at]) for kind, z in self.scores.by_kind().items()}
         given = [f"{_KINDS.get(kind, kind)} {z:.1f}" for kind, z in sums.items() if z > 0]
-        return Why("hit", "multi-scale", self.ranks[piece.row], detail=", ".join(given) or self._unscored(piece))
+        common, told = self.common.get(piece.row), ", ".join(given)
+        detail = "; ".join(filter(None, (str(common or ""), told))) or self._unscored(piece)
+        return Why("hit", "multi-scale", self.ranks[piece.row], detail=detail, unlike=bool(common and not common.words))
 
     def _unscored(self, piece: Piece) -> str:
         "Why a unit is ranked that no signal tells from the others."
@@ -515,8 +525,7 @@ def known_places(
     among: np.ndarray | None = None,                               # Of each unit: True when it may be read
 ) -> list[KnownPlace]:                                             # In the order of reading; those named are held
     "Find what is read ahead of the ranking."
-    by_name = Why("hit", "by name", detail=BY_NAME)
-    places = [KnownPlace(doc_id, span, by_name) for doc_id, span, *_ in (leads(question) if leads else ())]
+    places = [KnownPlace(doc_id, span, BY_NAME) for doc_id, span, *_ in (leads(question) if leads else ())]
     places = [p for p in places if _readable(corpus, p.doc_id, p.span, among)]
     if not follow or not places and not pieces:
         return places
@@ -583,7 +592,8 @@ class MultiScaleRetriever(BaseRetriever):
     where : dict, str or MetadataFilters, optional
         What the metadata of a unit must fulfil, see `resolve_where`; candidates, leads and citations among those.
     cut : float, optional
-        In (0, 1): units that score less than this share of the best one are left out, even when there is room.
+        In (0, 1): units that score less than this share of the best one are left out, even when there is room; in a
+        corpus of 200 units or fewer also those that share no word with the question, where the best one does.
 
     Raises
     ------
@@ -609,6 +619,9 @@ class MultiScaleRetriever(BaseRetriever):
         self.search_store, self.leads, self.follow = search_store, leads, follow
         self.llm_calls = 0
         self._rows: tuple[Any, Any, np.ndarray] | None = None   # Corpus and ids that the rows were found for
+
+    def __repr__(self) -> str:
+        return one_line(self, "index", "top_k", "budget", "cut")
 
     def filtered(self, where: Any) -> MultiScaleRetriever:
         "A copy behind a filter, besides the one that is there."
@@ -702,11 +715,12 @@ class MultiScaleRetriever(BaseRetriever):
             nearest = [h.node_id for h in self.store.search(embedding, self.candidates, {"level": "u"})]
         terms = query_terms(text, self.index.tokenizer)
         scores = self.index.score(terms, embedding, self.candidates, self.grow, self.whole, nearest, self._among())
-        pieces = cut_pieces(pieces_by_score(reader.corpus, scores), self.cut)
+        common = common_words(text, held_words(self), reader.corpus, scores.rows)
+        pieces = cut_pieces(pieces_by_score(reader.corpus, scores), self.cut, common)
         pieces = with_headers(reader.corpus, pieces, self._among())
         places = self._places(text, pieces)
         led = put_first(reader.corpus, places, pieces, self._among())
-        return MultiScaleRanking(self.index, reader, led, scores, places_apart(places))
+        return MultiScaleRanking(self.index, reader, led, scores, places_apart(places), common)
 
     def _places(self, question: str, pieces: Sequence[Piece]) -> list[KnownPlace]:
         "What the question names, and what the first part cites."

@@ -20,6 +20,7 @@ __all__ = ['UnitScores', 'grown_candidates', 'adjusted_totals', 'question_vector
            'MultiScaleSource', 'UnitData', 'MultiScaleIndex']
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #2004090b
+from ..documents.markup import one_line
 from ..documents.span import Address, IndexMismatchError, InputError, MissingChunkError, Outline
 from ..documents.text import word_tokens_batch
 from ..chunking.base import SpanNodeParser
@@ -40,6 +41,9 @@ class UnitScores:
     title: np.ndarray    # z-scores of the document's title
     name: np.ndarray     # z-scores of the part's name
     raw: np.ndarray      # BM25, cosine above 0, title and name as they are; above 0 for what matched at all
+
+    def __repr__(self) -> str:
+        return one_line(self, "rows", "total")
 
     @classmethod
     def empty(

@@ -26,6 +26,7 @@ __all__ = ['MULTI_QUERY_PROMPT', 'HYDE_PROMPT', 'Plan', 'read_queries', 'Plannin
 
 # %% ../../nbs/40_retrieval/planning.ipynb #eb11dae6
 from ..documents.arguments import checked
+from ..documents.markup import one_line
 from ..documents.span import InputError
 from ..models.guards import guard_marks
 from ..models.llm import awithin, error_event, json_values, ModelEvent, shorten, strip_thinking, within
@@ -171,6 +172,9 @@ class PlanningRetriever(BaseRetriever):
         self.retriever, self.llm, self.n = filtered_retriever(retriever, where), llm, n
         self.timeout, self.on_plan = timeout, on_plan
         self._template, self._calls = _checked(prompt, "prompt"), 0
+
+    def __repr__(self) -> str:
+        return one_line(self, "retriever")
 
     @property
     def llm_calls(self) -> int:

@@ -17,6 +17,7 @@ from llama_index.core.schema import TextNode
 __all__ = ['SCALES', 'check_scales', 'window_bounds', 'units_by_document', 'UnitTable', 'UnitCorpus']
 
 # %% ../../nbs/40_retrieval/unit_corpus.ipynb #c94b1505
+from ..documents.markup import one_line
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, Span, try_address
 from ..chunking.units import part_of
 
@@ -165,6 +166,9 @@ def _edges(sizes: np.ndarray) -> np.ndarray:
 
 class UnitCorpus(UnitTable):
     "A table of units with the positions that follow from it; a change makes a new corpus."
+
+    def __repr__(self) -> str:
+        return one_line(self, "ids")
 
     def __len__(self) -> int:
         return len(self.starts)

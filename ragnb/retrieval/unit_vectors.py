@@ -16,6 +16,7 @@ from llama_index.core.schema import TextNode
 __all__ = ['N_SIGNS', 'node_vectors', 'to_codes', 'from_codes', 'signs_of', 'different_signs', 'UnitVectors']
 
 # %% ../../nbs/40_retrieval/unit_vectors.ipynb #df09dbdf
+from ..documents.markup import one_line
 from ..documents.span import InputError
 from .unit_corpus import window_bounds
 
@@ -150,6 +151,9 @@ class UnitVectors:
     codes: np.ndarray     # Shape (units, dims), int8; dims 0 without an embedding
     norms: np.ndarray     # Shape (units, scales), float32: length of the sum of a window's vectors
     signs: np.ndarray     # Shape (units, 8), uint64
+
+    def __repr__(self) -> str:
+        return one_line(self, "scales", "dims")
 
     @classmethod
     def of(

@@ -18,6 +18,7 @@ __all__ = ['T', 'Found', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'best_first
            'outline_from_json']
 
 # %% ../../nbs/30_storage/store.ipynb #83bad0f3
+from ..documents.markup import one_line
 from ragnb.documents.span import (
     DuplicateIdError, InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span, Spans
 )
@@ -40,6 +41,9 @@ class Found(NamedTuple):  # not Generic: Python 3.10 does not allow both
     found: dict[str, T]        # Id -> value, in the order asked for, each id once
     missing: tuple[str, ...]   # Ids that the store does not hold
 
+    def __repr__(self) -> str:
+        return one_line(self, "found", "missing")
+
     @classmethod
     def of(
         cls,
@@ -59,6 +63,9 @@ class Found(NamedTuple):  # not Generic: Python 3.10 does not allow both
 class ChunkReader(ABC):
     "The half of the contract that answers questions."
     reads: int = 0  # Keyed reads so far; expansion promises at most two
+
+    def __repr__(self) -> str:
+        return one_line(self, "path", "store")
 
     @abstractmethod
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:

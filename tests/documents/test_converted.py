@@ -193,3 +193,39 @@ print(json.dumps([read, [str(p) for p in problems]]))
     needs = [name for name in (*MAKERS, "f.html")]
     assert documents == ["g.csv", "h.md"] and set(CONVERTERS) == {".html", ".htm", ".docx", ".pptx", ".xlsx", ".csv", ".hwp", ".hwpx"}
     assert problems == [f"{n}: reading {n} needs the extra 'files': pip install 'ragnb[files]'" for n in needs]
+
+
+SHAPES = {  # Name -> page, what must stay, what must go
+    "a site with landmarks": (
+        "<header><a href='/'>로고</a></header><nav><a href='/'>처음</a></nav><main><h1>휴가</h1><p>연차는 15일이다.</p></main>"
+        "<aside>많이 본 글</aside><footer>찾아오시는 길</footer>", ["# 휴가", "15일"], ["로고", "처음", "많이 본", "찾아오"]),
+    "an article with parts of its own": (
+        "<article><header><h1>휴가</h1></header><p>연차</p><aside>주의: 반차</aside><footer>담당: 총무팀</footer></article>",
+        ["휴가", "연차", "주의: 반차", "담당: 총무팀"], []),
+    "a title block": ("<header id='title-block-header'><h1>휴가</h1><p>총무팀</p></header><p>연차</p>", ["휴가", "총무팀"], []),
+    "menus that are lists": (
+        "<div id='gnb'><ul><li><a href='a'>소개</a></li><li><a href='b'>공지</a></li></ul></div><p>연차는 15일</p>"
+        "<ul class='lnb'><li><a href='c'>자료실</a></li></ul>", ["15일"], ["소개", "공지", "자료실"]),
+    "a list of dishes, and of links in the text": (
+        "<ul class='menu'><li>비빔밥 6,000원</li></ul><ul><li><a href='a'>휴가규정</a></li></ul>", ["비빔밥", "휴가규정"], []),
+    "notes at the foot": ("<p>연차</p><aside id='footnotes'>1. 3.2를 보라</aside><footer class='footnotes'>2. 별표</footer>",
+                          ["3.2를", "별표"], []),
+    "roles": ("<div role='navigation'>처음</div><div role='banner'>로고</div><div role='main'><p>연차</p></div>"
+              "<div role='contentinfo'>주소</div>", ["연차"], ["처음", "로고", "주소"]),
+    "nothing but a menu": ("<nav><a href='a'>처음</a></nav>", ["처음"], []),
+    "scripts": ("<p>연차</p><script>let menu = 1</script><noscript>켜 주세요</noscript><style>nav{}</style>",
+                ["연차"], ["let", "켜 주", "nav"]),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_page_keeps_its_text_and_names_what_was_left_out(shape: str, tmp_path: Path):
+    page, stays, goes = SHAPES[shape]
+    write(tmp_path, {"p.html": f"<html><head><title>공지</title></head><body>{page}</body></html>"})
+    problems: list = []
+    (document,) = read_documents(tmp_path, problems)
+    assert all(part in document.text for part in stays) and not any(part in document.text for part in goes)
+    told = [str(p) for p in problems]
+    assert all(p.n == 0 for p in problems) and len(told) == bool(goes)
+    assert not goes or "left out" in told[0] and "characters" in told[0]
+    assert "notes" not in document.metadata

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -214,3 +215,25 @@ def test_records_are_read_from_a_results_file(dataset, first, tmp_path):
         file.write_text(bad, encoding="utf-8")
         with pytest.raises(InputError, match="is no results file"):
             to_records(file)
+
+
+def test_the_mean_over_budgets_is_one_number(tmp_path):
+    """What `--compare` prints in its line mean is the difference that the page of `tune` shows."""
+    from ragnb.evaluation.comparison import Run
+    from ragnb.evaluation.measures import Evaluation, Row, Score
+    from ragnb.evaluation.strategy import PRESETS
+    from ragnb.evaluation.tune import choose
+    rng = random.Random(3)
+
+    def run(name: str) -> Run:
+        rows = [Row(f"q{i}", "?", "", {b: Score(rng.random()) for b in (500, 1_000, 4_000)}) for i in range(40)]
+        return Run(PRESETS[name], Evaluation(rows, (500, 1_000, 4_000)))
+    a, b = run("multi-scale"), run("bm25")
+    pair, choice = Comparison(a.evaluation, b.evaluation, ("multi-scale", "bm25")), choose([a, b])
+    assert choice.winner == "multi-scale" and pair.levels == (500, 1_000, 4_000, "mean")
+    assert pair.test(budget="mean").difference == pytest.approx(choice.tests["bm25"].difference)
+    line = pair.to_markdown().splitlines()[-1]
+    assert line.startswith("| mean |") and f"{choice.means['multi-scale']:.3f} | {choice.means['bm25']:.3f}" in line
+    assert choice.over == " over 3 budgets of 500 to 4,000 characters"
+    alone = Comparison(*(Evaluation([Row("q", "?", "", {500: Score(.5)})], (500,)) for _ in "ab"))
+    assert alone.levels == (500,) and "mean" not in alone.to_markdown()

@@ -68,3 +68,16 @@ def test_without_ipywidgets_the_extra_is_named(hr_units, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", absent)
     with pytest.raises(InputError, match=r"pip install 'ragnb\[widgets\]'"):
         explore(hr_units)
+
+
+def test_an_exported_notebook_shows_what_was_found(hr_units, tmp_path):
+    """A notebook that was run and saved without the state of its widgets, through nbconvert."""
+    from nbconvert import HTMLExporter
+    from nbformat.v4 import new_code_cell, new_notebook, new_output
+    bundle = explore(hr_units, QUESTION)._repr_mimebundle_()
+    output = new_output("execute_result", data=bundle, execution_count=1)
+    book = new_notebook(cells=[new_code_cell("explore(index, question)", outputs=[output], execution_count=1)])
+    page, _ = HTMLExporter().from_notebook_node(book)
+    assert QUESTION in page and "휴가규정" in page and "budget 2,000" in page and "need JupyterLab" in page
+    assert bundle["text/plain"].startswith("Explorer(") and "need JupyterLab" in bundle["text/plain"]
+    assert "application/vnd.jupyter.widget-view+json" in bundle

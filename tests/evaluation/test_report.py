@@ -109,7 +109,7 @@ def test_ties_are_one_line_and_nothing_is_recommended(n, tmp_path):
     page = write_report(runs, dataset, tmp_path / "report.html", source="docs").read_text(encoding="utf-8")
     assert "This folder is too small to tell; the default stays" in page and "<h2>Use " not in page
     assert page.count("<polyline") == 1 and "may be chance" not in page and "equal to multi-scale on every question: a, b, c" in page
-    assert "--budget 500" in page and "--budget 4000" not in page and "all of them" in page
+    assert "ragnb index docs" in page and "--budget" not in page and "--split" not in page and "all of them" in page
     assert "more strategies are in the tables" not in page
 
 

@@ -70,10 +70,28 @@ def test_the_items_of_lists_are_short_too(shown, hr_units):
 
 def test_an_answer_shows_its_passages_around_their_best_hits(shown):
     """The hit that is read first may be a heading; what is shown is where the best score is."""
-    from ragnb.pipeline.trace_data import best_hit
     from ragnb.documents.span import parse_address
     answer, page = shown["answer"], " ".join(shown["answer"]._repr_html_().split())
     for passage in answer.passages[:5]:
-        span = answer.expansion.outlines[passage.doc_id].span_of(parse_address(best_hit(passage)[0]))
+        span = answer.expansion.outlines[passage.doc_id].span_of(parse_address(passage.best_hit[0]))
         held = passage.text[span.start - passage.span.start:][:20]
         assert " ".join(held.split()) in page, held
+
+
+def test_parts_and_results_show_themselves_on_one_line(hr_units):
+    """What a notebook shows of a retriever, a store, a read or a list of hits that nothing was asked of yet."""
+    from ragnb.pipeline.pipeline import Pipeline
+    question = "연차는 며칠인가요?"
+    pipelines = [Pipeline.from_index(hr_units, **how) for how in ({}, {"retriever": "bm25"}, {"retriever": "hybrid"},
+                 {"retriever": "vector"}, {"retriever": "hierarchical"}, {"where": "doc_id!=x"})]
+    things = [part for p in pipelines for part in (p, p.retriever, p.expander, p.reader, p.parts, p.expander.store, p.as_retriever(),
+                                                   p.find(question), p.rank(question), p.stream(question))]
+    found, ranking = pipelines[0].find(question), pipelines[0].rank(question)
+    address = found.hits[0].node_id
+    found = pipelines[0].find(question)
+    read = [hr_units.store.get_chunks([address]), hr_units.store.get_outlines(hr_units.doc_ids), hr_units.catalogue]
+    shown = [*things, *read, *read[1].found.values(), found.hits, ranking.scores, ranking.reader, ranking.reader.corpus]
+    for thing in shown:
+        line = repr(thing)
+        assert len(line) <= 400 and "\n" not in line and " object at 0x" not in line, line
+        assert line.startswith(f"{type(thing).__name__}("), line

@@ -1,0 +1,83 @@
+"""A folder of a few short documents, where one always stands out: what shares no word with the question is said to, and is cut."""
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ragnb.cli import main
+from ragnb.indexing.update import update_index
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.pipeline.trace_data import trace
+from ragnb.retrieval.asked_words import SMALL
+
+TEXTS = {
+    "leave.md": "# 휴가 안내\n\n## 연차\n\n입사 2년차부터 연차는 16일입니다.\n\n## 병가\n\n병가는 30일까지 쓸 수 있고, 진단서를 냅니다.",
+    "parking.md": "# 주차 안내\n\n지하 2층에 방문객 주차장이 있습니다. 30분에 1,000원입니다.",
+    "meal.txt": "구내식당은 11시 30분부터 13시까지 엽니다. 점심은 6,000원입니다.",
+    "security.md": "# 보안 수칙\n\n비밀번호는 90일마다 바꿉니다. 외부 USB는 쓸 수 없습니다.",
+    "travel.md": "# 출장비\n\n국내 출장의 숙박비는 하루 8만원까지 줍니다.",
+}
+ASKED = {"병가는 며칠까지 쓸 수 있나요?": "leave.md", "방문객 주차장은 어디인가요?": "parking.md", "점심은 얼마인가요?": "meal.txt",
+         "비밀번호는 언제 바꾸나요?": "security.md", "숙박비는 얼마까지 주나요?": "travel.md"}
+NOTHING = ["화성 탐사선은 언제 발사되나요?", "연봉 인상률은 얼마인가요?", "공룡은 왜 멸종했나요?"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    docs = tmp_path_factory.mktemp("small")
+    for name, text in TEXTS.items():
+        (docs / name).write_text(text, encoding="utf-8")
+    index, _ = update_index(docs, docs.parent / "small-index", show_progress=False)
+    return index
+
+
+@pytest.mark.parametrize("question", ASKED)
+def test_what_shares_no_word_is_named_weak_and_cut(folder, question):
+    answer = Pipeline.from_index(folder).ask(question)
+    first, *others = answer.passages
+    assert first.doc_id == ASKED[question] and not first.is_unlike and 1 not in answer.weak
+    assert all(p.is_unlike and "shares none of «" in str(p.why[p.hits[0]]) for p in others if p.doc_id != first.doc_id)
+    cut = Pipeline.from_index(folder, cut=0.01).ask(question)
+    assert {p.doc_id for p in cut.passages} == {ASKED[question]}
+
+
+@pytest.mark.parametrize("question", NOTHING)
+def test_a_question_that_the_folder_says_nothing_about(folder, question):
+    """Nothing is called a strong match, and a cut leaves what is near: there is nothing better to hold it against."""
+    answer = Pipeline.from_index(folder, cut=0.3).ask(question)
+    assert answer.passages and all(p.is_unlike for p in answer.passages)
+    assert "no document holds any word of the question" in answer.context.note
+    told = trace(Pipeline.from_index(folder), question)
+    assert {row["role"] for row in told.rows()} == {"filler"} and 'class="hit' not in told.page().partition("</style>")[2]
+
+
+def test_part_of_a_question_is_said_to_be_shared(folder):
+    (why,) = {str(p.why[p.hits[0]]) for p in Pipeline.from_index(folder).ask("신입 연차 규정 사본").passages if p.doc_id == "leave.md"}
+    assert "little in common with the question: shares only «연차»" in why
+
+
+def test_a_compound_shares_its_part(tmp_path):
+    """연차 is in 연차휴가, and 주차 is not."""
+    for name, text in {"a.md": "연차휴가는 열엿새입니다.", "b.md": "주차장은 지하에 있습니다."}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    index, _ = update_index(tmp_path, tmp_path.parent / f"{tmp_path.name}-i", show_progress=False)
+    unlike = {p.doc_id: p.is_unlike for p in Pipeline.from_index(index).ask("연차는 며칠?").passages}
+    assert unlike["a.md"] is False and unlike.get("b.md", True)
+
+
+def test_a_larger_corpus_is_judged_by_its_scores(hr_units):
+    ranking = Pipeline.from_index(hr_units).rank("입사 1년차 직원의 연차는 며칠인가요?")
+    assert len(ranking.reader.corpus) > SMALL and not ranking.common and not any(p.is_unlike for p in ranking.at(4_000))
+
+
+def test_the_command_line_says_which_passages_are_weak(folder, capsys):
+    at = str(folder.folder)
+    assert main(["ask", "숙박비는 얼마까지 주나요?", "--index", at]) == 0
+    assert "or no word of the question" in capsys.readouterr().err
+    assert main(["ask", "숙박비는 얼마까지 주나요?", "--index", at, "--cut", "0.05", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {p["id"].partition("@")[0] for p in told["passages"]} == {"travel.md"}
+    assert main(["ask", NOTHING[0], "--index", at]) == 0
+    told = capsys.readouterr()
+    assert "leaves them out" not in told.err and "no document holds any word" in told.err
