@@ -18,6 +18,7 @@ from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import neighbors
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.pipeline.pipeline import Pipeline
+from ragnb.pipeline.trace_data import trace
 from ragnb.retrieval.multiscale import HEADER, MultiScaleRetriever, Piece, with_headers
 from ragnb.retrieval.multiscale_index import MultiScaleIndex
 from ragnb.storage.store import MemoryStore
@@ -219,3 +220,14 @@ def test_single_hits_of_a_table_are_expanded_with_its_header_shown_once(both):
         passages = Expander(store, neighbors(0)).expand(chosen).passages
         row = next(p for p in passages if ASKED[0][2] in p.text)
         assert ("총급여액 | 공제액" in row.prefix) == shown
+
+
+def test_the_trace_says_in_words_why_a_header_is_there(both):
+    index, store, model = both
+    retriever = MultiScaleRetriever(index, store, model)
+    header = retriever.rank(ASKED[0][1]).reader.address(retriever.rank(ASKED[0][1]).pieces[1].row)
+    for told in (trace(retriever.rank(ASKED[0][1]), store=store), trace(Pipeline(retriever, Expander(store, neighbors(0)), RankedContextBuilder(budget=700)), ASKED[0][1])):
+        row = next(r for r in told.rows() if r["chunk"] == header)
+        assert (row["role"], row["policy"], row["score"], row["why"]) == ("beside", "table", None, f"table: {HEADER} (rank 1)")
+        page = told.page().html if hasattr(told.page(), "html") else str(told.page())
+        assert HEADER in told.page() and "the header of a table" in told.page()
