@@ -118,14 +118,15 @@ def _is_links(tag: Any) -> bool:
     "True where nearly all of a text is links."
     return sum(map(_letters, tag.find_all("a"))) >= 0.8 * max(1, _letters(tag))
 
-def _is_frame(tag: Any, has_main: bool) -> bool:
+def _is_frame(tag: Any, main: Sequence[Any]) -> bool:
     "True for a part of the frame of a page, which is the same on other pages of the site."
-    if tag.find_parent(["main", "article", "section"]) or _NOTES.search(_names(tag)):
+    inside = any(above.name == "section" or above is part for above in tag.parents for part in (*main, None))
+    if inside or _NOTES.search(_names(tag)):
         return False
     if tag.name == "header" or tag.get("role") == "banner":
-        return not tag.find(_HEADINGS)
+        return not tag.find(_HEADINGS) or any(part.find(_HEADINGS) for part in main)
     if tag.name == "aside" or tag.get("role") == "complementary":
-        return has_main or _is_links(tag)
+        return bool(main) or _is_links(tag)
     return tag.name == "footer" or tag.get("role") == "contentinfo" or _is_links(tag)
 
 
@@ -135,9 +136,9 @@ def without_navigation(
     "Take menus, banners and footers out of a web page."
     from bs4 import BeautifulSoup
     soup = BeautifulSoup(page, "html.parser")
-    has_main, left = bool(soup.find(["main", "article"])), Counter()
+    main, left = soup.select("main, article, [role=main]"), Counter()
     menus = (t for t in soup.find_all(["ul", "ol", "dl", "div"]) if _MENU.search(_names(t)))
-    parts = [*soup.select(_NAVIGATION), *(t for t in (*soup.select(_FRAME), *menus) if _is_frame(t, has_main))]
+    parts = [*soup.select(_NAVIGATION), *(t for t in (*soup.select(_FRAME), *menus) if _is_frame(t, main))]
     for tag in parts:
         size = 0 if tag.decomposed or tag.name in ("script", "style", "template") else _letters(tag)
         left.update({tag.name if tag.name in _PARTS else "menu": size} if size else {})

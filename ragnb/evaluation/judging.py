@@ -47,7 +47,7 @@ class FrozenContext:
 # %% ../../nbs/90_evaluation/judging.ipynb #b29031e4
 def _filled(record: Mapping[str, Any]) -> dict[str, Any]:
     "The fields that hold something."
-    return {name: value for name, value in record.items() if value not in (None, "", (), [], {})}
+    return {name: value for name, value in record.items() if value is not False and value not in (None, "", (), [], {})}
 
 def _passage_record(passage: Passage) -> dict[str, Any]:
     "A passage as JSON, without what is empty."

@@ -267,7 +267,8 @@ class Report:
         "What the differences are differences of."
         over, several = self.choice.over, len(self.choice.by_budget) > 1
         compared = "; `ragnb eval --compare A B` prints the same in its line mean" if several else ""
-        return f"{'mean ' if several else ''}{'evidence recall' if self.choice.by_budget else 'nDCG@10'}{over}{compared}"
+        measure = "evidence recall" if self.choice.by_budget else "nDCG@10"
+        return f"{'mean ' if several else ''}{measure}{over}{compared}"
 
     def curves(self) -> str:
         "Recall against budget; nothing where documents were ranked."

@@ -210,6 +210,10 @@ SHAPES = {  # Name -> page, what must stay, what must go
         "<ul class='menu'><li>비빔밥 6,000원</li></ul><ul><li><a href='a'>휴가규정</a></li></ul>", ["비빔밥", "휴가규정"], []),
     "notes at the foot": ("<p>연차</p><aside id='footnotes'>1. 3.2를 보라</aside><footer class='footnotes'>2. 별표</footer>",
                           ["3.2를", "별표"], []),
+    "a banner with a heading": ("<header><h1>가온누리</h1></header><main><h2>휴가</h2><p>연차</p></main>", ["## 휴가"], ["가온누리"]),
+    "a title above the text": ("<header><h1>휴가</h1></header><main><p>연차</p></main>", ["# 휴가", "연차"], []),
+    "a main by its role": ("<div role='main'><p>연차</p><aside>반차</aside><footer>담당: 총무팀</footer></div><footer>주소</footer>",
+                           ["연차", "반차", "총무팀"], ["주소"]),
     "roles": ("<div role='navigation'>처음</div><div role='banner'>로고</div><div role='main'><p>연차</p></div>"
               "<div role='contentinfo'>주소</div>", ["연차"], ["처음", "로고", "주소"]),
     "nothing but a menu": ("<nav><a href='a'>처음</a></nav>", ["처음"], []),
