@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+import mmap
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # %% auto #0
-__all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes', 'Axes',
-           'in_steps']
+__all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes',
+           'read_rows', 'Axes', 'in_steps']
 
 # %% ../../nbs/10_models/ngrams.ipynb #00104e7b
 _NOT_WORD = re.compile(r"\W+")
@@ -180,6 +181,17 @@ def corpus_axes(
     scale = (singular / singular[-1]) ** (power - 1)
     return axes * scale.astype(np.float32)
 
+# %% ../../nbs/10_models/ngrams.ipynb #de1ed250
+def read_rows(
+    array: np.ndarray,   # In memory, or a mapped file
+    rows: np.ndarray,    # Positions
+) -> np.ndarray:         # In memory
+    "Copy some rows of an array, and give back the pages that reading a mapped file took."
+    out, pages = np.asarray(array[rows]), getattr(array, "_mmap", None)
+    if hasattr(pages, "madvise"):
+        pages.madvise(mmap.MADV_DONTNEED)
+    return out
+
 # %% ../../nbs/10_models/ngrams.ipynb #dfbe273e
 def _overlap(
     found: np.ndarray,  # Shape (n_columns, n), orthogonal
@@ -240,7 +252,7 @@ class Axes:
         if 8 * len(columns) < len(self.found):    # a question: no more is read than its columns
             inner = np.searchsorted(columns, table.indices)
             table = csr_matrix((table.data, inner, table.indptr), shape=(table.shape[0], len(columns)))
-            found = self.found[columns].astype(np.float32) * self.steps
+            found = read_rows(self.found, columns).astype(np.float32) * self.steps
             rest = _directions(len(self.found), self.n_rest).rows(columns)
         else:
             found, rest = self._all, self.rest
