@@ -1,6 +1,7 @@
 """What fewer numbers a vector, and fewer columns of the folded table, cost the default retrieval.
 
     python benchmarks/embed_dims.py [--sets korquad,squad2] [--limit 200]
+    python benchmarks/embed_dims.py --sizes "1,024 / 16,384, axes not rounded;1,024 / 16,384"
 
 Evidence recall of the multi-scale score at four budgets with the offline n-gram embedding, every size on the same questions, as the difference in
 points to 1,024 numbers from 16,384 columns. Vectors of the index are rounded to one byte a number, as they are always.
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from score_rules import BUDGETS, recalls, SETS
@@ -23,8 +25,19 @@ from ragnb.retrieval.multiscale import QUESTION_WORDS
 from ragnb.retrieval.multiscale_index import UnitScorer
 from ragnb.retrieval.unit_vectors import UnitVectors
 
+FLOATS = ", axes not rounded"
 SIZES = {"1,024 / 16,384": (1_024, 1 << 14), "512 / 16,384": (512, 1 << 14), "512 / 8,192": (512, 1 << 13), "384 / 8,192": (384, 1 << 13), "256 / 8,192": (256, 1 << 13)}
 AT = [BUDGETS.index(b) for b in (250, 500, 1_000, 4_000)]
+
+
+def fitted(size: str, pieces: list[str]) -> NgramEmbedding:
+    """The embedding of a size, fitted; with its axes as they were computed where the size says so."""
+    dims, columns = SIZES[size.removesuffix(FLOATS)]
+    model = NgramEmbedding(dims=dims, n_columns=columns)
+    if not size.endswith(FLOATS):
+        return model.fit(pieces)
+    with patch("ragnb.models.embedding.in_steps", lambda found: (found, 1.0)):
+        return model.fit(pieces)
 
 
 def measure(name: str, limit: int, sizes: list[str]) -> None:
@@ -40,7 +53,7 @@ def measure(name: str, limit: int, sizes: list[str]) -> None:
     tokens = [[t for t in its if t not in QUESTION_WORDS] or list(its) for its in word_tokens_batch([q.query for q in asked])]
     base = None
     for size in sizes:
-        model = NgramEmbedding(dims=SIZES[size][0], n_columns=SIZES[size][1]).fit(fit_pieces(documents))
+        model = fitted(size, fit_pieces(documents))
         vectors = UnitVectors.of(model.embed(texts), index.corpus.n_units, index.scales)
         scorer = UnitScorer(index.corpus, index.words, index.titles, index.names, vectors)
         found = np.array([np.array(recalls(index, scorer.score(t, v), q))[AT] for t, v, q in zip(tokens, model.embed([q.query for q in asked]), asked)])

@@ -65,6 +65,16 @@ def ours(store: ChunkStore, window: int) -> Way:
     return expand
 
 
+def reads_alone(store: ChunkStore, window: int) -> Way:
+    """The two keyed reads of ours, outlines and chunks, with nothing done with them."""
+    def fetch(hits: list[NodeWithScore]) -> tuple[set[str], int]:
+        places = [parse_address(h.node_id) for h in hits]
+        outlines = store.get_outlines(at.doc_id for at in places).found
+        around = [range(max(0, at.index - window), min(len(outlines[at.doc_id].levels["c"]), at.index + window + 1)) for at in places]
+        return set(store.get_chunks(str(Address(at.doc_id, "c", i)) for at, near in zip(places, around) for i in near).found), 2
+    return fetch
+
+
 def clause(node_id: str, window: int) -> dict:
     """The range filter of one hit, as seed 000 phrases it."""
     at = parse_address(node_id)
@@ -178,6 +188,7 @@ def main() -> None:
                     "ours, memory": ours(memory, args.window), "LlamaIndex PrevNext, memory": prev_next(everything, args.window)}
             if window := haystack_window(everything, args.window):
                 ways["Haystack window, memory"] = window
+            ways["the two reads of ours alone, Chroma"] = reads_alone(store, args.window)
             rng, by_id = random.Random(0), {n.node_id: n for n in everything}
             for n_hits in map(int, args.hits.split(",")):
                 hits = [[NodeWithScore(node=by_id[i], score=1.0) for i in rng.sample(sorted(by_id), n_hits)] for _ in range(args.rounds)]

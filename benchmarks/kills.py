@@ -42,12 +42,12 @@ def import_once() -> None:
     import scipy.linalg  # noqa: F401
     import scipy.sparse  # noqa: F401
 
-    import ragnb.documents.text
+    from ragnb.documents import text as texts
     from ragnb.documents.memo import TextMemo
     from ragnb.evaluation import comparison  # noqa: F401  (what it imports is most of the package)
     from ragnb.indexing import update
     from ragnb.retrieval import multiscale  # noqa: F401
-    ragnb.documents.text._korean_words = TextMemo(lambda texts: (tuple(text.split()) for text in texts))
+    texts.analysed = TextMemo(lambda given: (texts.Analysis([0], tuple(text.split())) for text in given))
     batches, in_turn = update._batches, update.IndexUpdate._in_turn
     update._batches = lambda parsed: batches(parsed, 8)          # many batches and check-ins, also for a tiny corpus
     update.IndexUpdate._in_turn = lambda *args: in_turn(*args, every=16)

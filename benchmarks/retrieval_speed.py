@@ -134,7 +134,7 @@ def measure(system: str, n_chunks: int, n_questions: int) -> dict[str, Any]:
 def print_bytes(folder: Path) -> None:
     """Bytes of an index folder by part, the largest first."""
     parts = {"data_level0.bin": "Chroma: vectors with their graph", "chroma.sqlite3": "Chroma: texts, metadata, outlines",
-             "ngram_axes.npy": "embedding: axes", "ngram_overlap.npy": "embedding: overlap", "ngram_idf.npy": "embedding: weights of n-grams",
+             "ngram_axes.npy": "embedding: axes", "ngram_steps.npy": "embedding: axes", "ngram_overlap.npy": "embedding: overlap", "ngram_idf.npy": "embedding: weights of n-grams",
              "vectors.npy": "units: vectors", "codes.npy": "units: vectors", "signs.npy": "units: vectors", "stream.npy": "units: words in their order"}
     sizes: dict[str, int] = {}
     for file in (f for f in folder.rglob("*") if f.is_file()):

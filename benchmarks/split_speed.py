@@ -113,7 +113,7 @@ def main() -> None:
     if given.pieces:
         documents = in_pieces(documents, given.pieces)
     n = sum(len(d.text) for d in documents)
-    clock = ragnb.documents.text.kiwi_cuts = ragnb.chunking.lazy_packing.kiwi_cuts = Clock(ragnb.documents.text.kiwi_cuts)
+    clock = ragnb.documents.text.analysed = ragnb.chunking.lazy_packing.analysed = Clock(ragnb.documents.text.analysed)
     rows = []
     for name, split in tqdm(splitters(given.size, given.overlap).items(), desc="split"):
         split([Document(text="불러온다. " * 400, id_="first")])  # load what is loaded once

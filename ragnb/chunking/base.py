@@ -134,7 +134,15 @@ class SpanNodeParser(KnownArguments, NodeParser):
         levels = self.split(text)
         pages = _pages(text, document.metadata.get("page_starts"))
         metadata = keep_metadata(document.metadata)
-        return Outline(document.node_id, len(text), levels, _blanks(text, levels), pages, _sections(text), metadata)
+        sections = self.sections(text)
+        return Outline(document.node_id, len(text), levels, _blanks(text, levels), pages, sections, metadata)
+
+    def sections(
+        self,
+        text: str,   # The whole document
+    ) -> list[tuple[str, Span]]:  # Name and span, in document order
+        "The named parts of a text: by default those below its headings."
+        return _sections(text)
 
     def node_at(
         self,
@@ -210,7 +218,8 @@ class SizedNodeParser(SpanNodeParser):
 # %% ../../nbs/20_chunking/base.ipynb #a9594c0e
 class KnownSpanNodeParser(SpanNodeParser):
     "Makes nodes of spans that are known already."
-    levels: Any  # Level letter -> spans in document order
+    levels: Any         # Level letter -> spans in document order
+    parts: Any = None   # Name and span of its sections; None: those below its headings
 
     def split(
         self,
@@ -218,6 +227,13 @@ class KnownSpanNodeParser(SpanNodeParser):
     ) -> dict[str, list[Span]]:
         "The spans given."
         return self.levels
+
+    def sections(
+        self,
+        text: str,   # The whole document
+    ) -> list[tuple[str, Span]]:
+        "The parts given."
+        return super().sections(text) if self.parts is None else self.parts
 
 # %% ../../nbs/20_chunking/base.ipynb #05d0fba0
 def set_prefix(

@@ -18,7 +18,7 @@ from ..documents.markdown import bare_line, Table
 from ..documents.packing import cut_long, overlap_start, TextRuler
 from ..documents.span import Span
 from ragnb.documents.text import (
-    BLOCK_EDGE, ends_sentence, kiwi_cuts, LONGEST_ANALYSED, SENTENCE_END, sentence_spans, tears
+    analysed, BLOCK_EDGE, ends_sentence, LONGEST_ANALYSED, SENTENCE_END, sentence_spans, tears
 )
 
 # %% ../../nbs/20_chunking/lazy_packing.ipynb #6c6c9ad9
@@ -153,8 +153,8 @@ class _LazyText:
         if end - start > LONGEST_ANALYSED:
             return None
         if start not in self.starts:
-            cuts = next(iter(kiwi_cuts([self.text[start:self.trimmed(end)]])))
-            self.starts[start] = [start + cut for cut in cuts]
+            found = next(iter(analysed([self.text[start:self.trimmed(end)]])))
+            self.starts[start] = [start + cut for cut in found.starts]
         cut = self.fitting(self.starts[start], limit)
         return cut if cut is not None and cut > low and not tears(self.text, cut) else None
 

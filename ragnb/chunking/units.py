@@ -165,7 +165,7 @@ class UnitNodeParser(SizedNodeParser):
         parts, are_records = document_parts(document, self.kind)
         levels = self._units(document.get_content(), [span.start for _, span in parts])
         groups = [(document.node_id, parts[0][1].hull(parts[-1][1]))] if are_records else []
-        return replace(KnownSpanNodeParser(levels=levels).outline(document), sections=parts, groups=groups)
+        return replace(KnownSpanNodeParser(levels=levels, parts=parts).outline(document), groups=groups)
 
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
         "Split one document into units with the names of their parts, and the headers of their tables."

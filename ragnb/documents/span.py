@@ -14,7 +14,7 @@ from typing import Any
 # %% auto #0
 __all__ = ['LEVELS', 'SEARCHED', 'ROLES', 'RagnbError', 'InputError', 'DuplicateIdError', 'MissingChunkError',
            'IndexMismatchError', 'check_fields', 'Span', 'union', 'n_characters', 'shared', 'Address', 'parse_address',
-           'try_address', 'id_key', 'Spans', 'covering', 'needed', 'Outline', 'stitch', 'Why', 'Passage']
+           'try_address', 'id_key', 'Spans', 'n_before', 'covering', 'needed', 'Outline', 'stitch', 'Why', 'Passage']
 
 # %% ../../nbs/00_documents/span.ipynb #2d25ef51
 from .values import first_complaint
@@ -289,14 +289,25 @@ class Spans(Sequence):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
+# %% ../../nbs/00_documents/span.ipynb #61e1a07b
+def n_before(
+    spans: Sequence[Span],  # One level, sorted by start and by end
+    offset: int,
+    ends: bool = False,     # Count by their ends
+) -> int:
+    "Count the spans that start, or end, before an offset."
+    if isinstance(spans, Spans):
+        flat = spans.flat
+        return bisect_left(range(len(spans)), offset, key=lambda i: flat[2 * i + ends])
+    return bisect_left(spans, offset, key=lambda s: s.end if ends else s.start)
+
 # %% ../../nbs/00_documents/span.ipynb #16a2b4e6
 def covering(
     spans: Sequence[Span],  # One level, sorted by start and by end
     span: Span,             # The part of the document asked about
 ) -> range:                 # Indices of the chunks that overlap `span`; empty when none
     "Find the run of chunks that overlap a span."
-    first = bisect_right(spans, span.start, key=lambda s: s.end)
-    last = bisect_left(spans, span.end, key=lambda s: s.start)
+    first, last = n_before(spans, span.start + 1, ends=True), n_before(spans, span.end)
     return range(first, max(first, last) if span else first)
 
 # %% ../../nbs/00_documents/span.ipynb #71fd9fde
@@ -308,8 +319,8 @@ def needed(
     run = covering(spans, span)
     if not run:
         return run
-    first = max(run[0], bisect_right(spans, span.start, key=lambda s: s.start) - 1)
-    last = min(run[-1], bisect_left(spans, span.end, key=lambda s: s.end))
+    first = max(run[0], n_before(spans, span.start + 1) - 1)
+    last = min(run[-1], n_before(spans, span.end, ends=True))
     return range(first, max(first, last) + 1)
 
 # %% ../../nbs/00_documents/span.ipynb #00ce589f

@@ -10,15 +10,15 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from sys import intern
-from typing import Any
+from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'kiwi_cuts', 'KEPT_TAGS', 'trim_span', 'tears', 'whole_cut',
-           'block_spans', 'ends_sentence', 'load_kiwi', 'is_korean', 'sentence_spans', 'word_cut', 'is_heading',
-           'first_part', 'readable_cut', 'stem', 'article_tokens', 'word_tokens_batch', 'word_tokens', 'bigram_tokens',
-           'last_fit', 'Tokenizer', 'tokenizer', 'count_tokens']
+__all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'KEPT_TAGS', 'analysed', 'trim_span', 'tears', 'whole_cut',
+           'block_spans', 'ends_sentence', 'load_kiwi', 'stem', 'article_tokens', 'Analysis', 'is_korean',
+           'sentence_spans', 'word_cut', 'is_heading', 'first_part', 'readable_cut', 'word_tokens_batch', 'word_tokens',
+           'bigram_tokens', 'last_fit', 'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../../nbs/00_documents/text.ipynb #0749a52b
 from .memo import TextMemo
@@ -145,18 +145,66 @@ def load_kiwi() -> Any:  # A `kiwipiepy.Kiwi`; the same object at every call
     from kiwipiepy import Kiwi
     return Kiwi(load_multi_dict=False)
 
+# %% ../../nbs/00_documents/text.ipynb #16423c6d
+@lru_cache(maxsize=1)
+def _stemmer() -> Any:
+    import Stemmer
+    return Stemmer.Stemmer("english")
+
+
+@lru_cache(maxsize=200_000)
+def stem(
+    word: str,  # Lower case
+) -> str:
+    "English stem (Snowball) of a word."
+    return _stemmer().stemWord(word)
+
+# %% ../../nbs/00_documents/text.ipynb #aabe7282
+_ARTICLE = re.compile(r"제\s*(\d+)\s*조(?:\s*의\s*(\d+))?")
+
+
+def article_tokens(
+    text: str,
+) -> list[str]:  # '제43조의2', in the order of the text; one for each time it is named
+    "Article numbers, each as one token."
+    return [f"제{m[1]}조" + (f"의{m[2]}" if m[2] else "") for m in _ARTICLE.finditer(text)]
+
+# %% ../../nbs/00_documents/text.ipynb #7c277d09
+KEPT_TAGS: frozenset[str] = frozenset(
+    "NNG NNP NNB NR NP VV VA MAG XR SL SH SN W_SERIAL W_EMAIL W_URL W_HASHTAG W_MENTION".split()
+)  # kiwipiepy's part-of-speech tags that reach BM25
+
+
+def _morpheme_tokens(morphemes: Iterable[Any]) -> Iterator[str]:
+    "The kept morphemes of an analysed text."
+    for m in morphemes:
+        tag = m.tag.split("-")[0]
+        if tag == "SL":
+            yield stem(m.form.lower())
+        elif tag in KEPT_TAGS or "①" <= m.form <= "⑳":
+            yield m.form
+
 # %% ../../nbs/00_documents/text.ipynb #7acf6fcc
 _WIDE_END = re.compile(_FULL_WIDTH)
 
-def _kiwi_starts(blocks: list[str]) -> Iterator[list[int]]:
-    "Starts of the sentences of each block, by kiwipiepy, the first always 0."
-    for block, sentences in zip(blocks, load_kiwi().split_into_sents(blocks)):
-        wide = (m.start() for m in _WIDE_END.finditer(block))     # the analyser joins short sentences behind 。
-        found = {*(s.start for s in sentences[1:]), *wide} - {0, len(block)}
-        yield [0, *sorted(at for at in found if block[at] not in "。！？")]
+
+class Analysis(NamedTuple):
+    "What the analyser finds in a text."
+    starts: list[int]        # Of its sentences, rising, the first always 0
+    words: tuple[str, ...]   # For BM25, the article numbers last
 
 
-kiwi_cuts: TextMemo[list[int]] = TextMemo(_kiwi_starts)  # Texts of at most `LONGEST_ANALYSED` characters
+def _analyse(texts: list[str]) -> Iterator[Analysis]:
+    "Analyse texts together."
+    for text, sentences in zip(texts, load_kiwi().split_into_sents(texts, return_tokens=True)):
+        wide = (m.start() for m in _WIDE_END.finditer(text))     # the analyser joins short sentences behind 。
+        found = {*(s.start for s in sentences[1:]), *wide} - {0, len(text)}
+        starts = [0, *sorted(at for at in found if text[at] not in "。！？")]
+        words = _morpheme_tokens(chain.from_iterable(s.tokens for s in sentences))
+        yield Analysis(starts, tuple(map(intern, (*words, *article_tokens(text)))))
+
+
+analysed: TextMemo[Analysis] = TextMemo(_analyse)  # Texts of at most `LONGEST_ANALYSED` characters
 
 # %% ../../nbs/00_documents/text.ipynb #958ec705
 def _rule_cuts(block: str) -> list[int]:
@@ -186,7 +234,7 @@ def sentence_spans(
     blocks = block_spans(text)
     texts = [b.of(text) for b in blocks]
     kiwi = method == "kiwi" or method == "auto" and is_korean(text)
-    cuts = kiwi_cuts(texts) if kiwi else map(_rule_cuts, texts)
+    cuts = (a.starts for a in analysed(texts)) if kiwi else map(_rule_cuts, texts)
     out: list[Span] = []
     for block, starts in zip(blocks, cuts):
         inner = (block.start + i for i in starts[1:])
@@ -271,56 +319,8 @@ def readable_cut(
     at = word_cut(text, part.start, part.end)
     return (trim_span(text, part.start, at), True) if at > inside.start else (whole, False)
 
-# %% ../../nbs/00_documents/text.ipynb #16423c6d
-@lru_cache(maxsize=1)
-def _stemmer() -> Any:
-    import Stemmer
-    return Stemmer.Stemmer("english")
-
-
-@lru_cache(maxsize=200_000)
-def stem(
-    word: str,  # Lower case
-) -> str:
-    "English stem (Snowball) of a word."
-    return _stemmer().stemWord(word)
-
-# %% ../../nbs/00_documents/text.ipynb #aabe7282
-_ARTICLE = re.compile(r"제\s*(\d+)\s*조(?:\s*의\s*(\d+))?")
-
-
-def article_tokens(
-    text: str,
-) -> list[str]:  # '제43조의2', in the order of the text; one for each time it is named
-    "Article numbers, each as one token."
-    return [f"제{m[1]}조" + (f"의{m[2]}" if m[2] else "") for m in _ARTICLE.finditer(text)]
-
-# %% ../../nbs/00_documents/text.ipynb #7c277d09
-KEPT_TAGS: frozenset[str] = frozenset(
-    "NNG NNP NNB NR NP VV VA MAG XR SL SH SN W_SERIAL W_EMAIL W_URL W_HASHTAG W_MENTION".split()
-)  # kiwipiepy's part-of-speech tags that reach BM25
-
-
-def _morpheme_tokens(morphemes: Iterable[Any]) -> Iterator[str]:
-    "The kept morphemes of an analysed text."
-    for m in morphemes:
-        tag = m.tag.split("-")[0]
-        if tag == "SL":
-            yield stem(m.form.lower())
-        elif tag in KEPT_TAGS or "①" <= m.form <= "⑳":
-            yield m.form
-
 # %% ../../nbs/00_documents/text.ipynb #6c78a426
 _WORD = re.compile(r"[①-⑳]|[^\W_]+(?:['’][a-z]+)?")
-
-
-def _analysed_words(texts: list[str]) -> Iterator[tuple[str, ...]]:
-    "Words of Korean texts, analysed together."
-    for text, morphemes in zip(texts, load_kiwi().tokenize(texts)):
-        yield tuple(map(intern, (*_morpheme_tokens(morphemes), *article_tokens(text))))
-
-
-_korean_words: TextMemo[tuple[str, ...]] = TextMemo(_analysed_words)
 
 
 def _batch_tokens(batch: list[str]) -> list[list[str]]:
@@ -332,8 +332,8 @@ def _batch_tokens(batch: list[str]) -> list[list[str]]:
             pieces += [(i, block.of(text)) for block in block_spans(text)]
         else:
             out[i] = [stem(word) for word in _WORD.findall(text.lower())]
-    for (i, _), words in zip(pieces, _korean_words([piece for _, piece in pieces])):
-        out[i] += words
+    for (i, _), found in zip(pieces, analysed([piece for _, piece in pieces])):
+        out[i] += found.words
     return out
 
 # %% ../../nbs/00_documents/text.ipynb #f9341aa5

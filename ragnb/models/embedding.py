@@ -33,7 +33,9 @@ from ..documents.arguments import KnownArguments
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..documents.values import complaint
 from .llm import api_base
-from .ngrams import Axes, corpus_axes, count_ngrams, fold_columns, inverse_frequency, N_COUNTERS
+from ragnb.models.ngrams import (
+    Axes, corpus_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS
+)
 
 # %% ../../nbs/10_models/embedding.ipynb #e319ebb3
 def _open_array(path: Path, shape: tuple[int | None, ...], kind: type) -> np.ndarray:
@@ -113,25 +115,29 @@ def _digest(*arrays: np.ndarray) -> str:
 class _Learned:
     "What an n-gram embedding learned from a corpus."
     idf: np.ndarray    # Shape (N_COUNTERS,), float32
-    axes: Axes         # dims - 1 of them, those of the corpus with 16 bits of content
+    axes: Axes         # dims - 1 of them, those of the corpus in one byte a number
     n_texts: int
 
     @classmethod
-    def of(
-        cls, idf: np.ndarray, found: np.ndarray, n_axes: int, n_texts: int, overlap: np.ndarray | None = None
-    ) -> _Learned:
-        "Round the axes of a corpus to 16 bits, and fill the places that they leave."
-        return cls(idf, Axes.of(np.asanyarray(found, np.float16), n_axes, overlap), n_texts)
+    def of(cls, idf: np.ndarray, found: np.ndarray, n_axes: int, n_texts: int) -> _Learned:
+        "Round the axes of a corpus, and fill the places that they leave."
+        codes, steps = in_steps(found)
+        return cls(idf, Axes.of(codes, n_axes, steps=steps), n_texts)
 
     @property
     def found(self) -> np.ndarray:
         "The axes of the corpus, as they are stored."
         return self.axes.found
 
+    @property
+    def _steps(self) -> list[np.ndarray]:
+        "The steps of the axes; none for axes of two bytes a number, as they were written before."
+        return [self.axes.steps] if isinstance(self.axes.steps, np.ndarray) else []
+
     @cached_property
     def fingerprint(self) -> str:
         "A short hash of what is stored."
-        return _digest(self.idf, self.found)
+        return _digest(self.idf, self.found, *self._steps)
 
     @property
     def overlap(self) -> np.ndarray:
@@ -139,20 +145,28 @@ class _Learned:
         return self.axes.overlap.astype(np.float16)
 
     def write(self, folder: Path) -> None:
-        "Write `ngram_idf.npy`, `ngram_axes.npy` and `ngram_overlap.npy`."
-        for name, array in {"idf": _packed(self.idf), "axes": self.found, "overlap": self.overlap}.items():
+        "Write `ngram_idf.npy`, `ngram_axes.npy`, `ngram_steps.npy` and `ngram_overlap.npy`."
+        (folder / "ngram_steps.npy").unlink(missing_ok=True)
+        arrays = {"idf": _packed(self.idf), "axes": self.found, "overlap": self.overlap}
+        arrays |= zip(["steps"], self._steps)
+        for name, array in arrays.items():
             np.save(folder / f"ngram_{name}.npy", np.array(array), allow_pickle=False)  # read before it is replaced
 
     @classmethod
     def read(cls, folder: Path, n_texts: int, shape: tuple[int, int], overlap: str | None = None) -> _Learned:
         """Read the arrays back, the axes when they are used; `InputError` for a missing or damaged file, or axes of
         another shape. The overlap is compared with its hash, or with the axes where none is known."""
-        axes = _open_array(folder / "ngram_axes.npy", (shape[0], None), np.float16)
+        file = folder / "ngram_steps.npy"
+        steps = _read_array(file, (None,), np.float32) if file.exists() else 1.0
+        kind = np.float16 if isinstance(steps, float) else np.int8
+        axes = _open_array(folder / "ngram_axes.npy", (shape[0], None), kind)
         if axes.shape[1] > shape[1]:
             raise InputError(f"{str(folder)!r} must hold at most {shape[1]} axes, got {axes.shape[1]}")
+        if np.shape(steps) not in ((), axes.shape[1:]):
+            raise IndexMismatchError(f"the numbers in {str(file)!r} are not those of the axes beside it")
         file = folder / "ngram_overlap.npy"
         known = _read_array(file, (None, None), np.float16) if file.exists() else None
-        made = cls.of(_read_idf(folder / "ngram_idf.npy"), axes, shape[1], n_texts, known)
+        made = cls(_read_idf(folder / "ngram_idf.npy"), Axes.of(axes, shape[1], known, steps), n_texts)
         fits = made.axes.fits() and overlap == _digest(made.overlap) if known is not None and overlap else None
         if not (made.axes.agrees() if fits is None else fits):
             raise IndexMismatchError(f"the numbers in {str(file)!r} are not those of the axes beside it")

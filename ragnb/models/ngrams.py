@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+import mmap
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # %% auto #0
-__all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes', 'Axes']
+__all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes',
+           'read_rows', 'Axes', 'in_steps']
 
 # %% ../../nbs/10_models/ngrams.ipynb #00104e7b
 _NOT_WORD = re.compile(r"\W+")
@@ -179,6 +181,17 @@ def corpus_axes(
     scale = (singular / singular[-1]) ** (power - 1)
     return axes * scale.astype(np.float32)
 
+# %% ../../nbs/10_models/ngrams.ipynb #de1ed250
+def read_rows(
+    array: np.ndarray,   # In memory, or a mapped file
+    rows: np.ndarray,    # Positions
+) -> np.ndarray:         # In memory
+    "Copy some rows of an array, and give back the pages that reading a mapped file took."
+    out, pages = np.asarray(array[rows]), getattr(array, "_mmap", None)
+    if hasattr(pages, "madvise"):
+        pages.madvise(mmap.MADV_DONTNEED)
+    return out
+
 # %% ../../nbs/10_models/ngrams.ipynb #dfbe273e
 def _overlap(
     found: np.ndarray,  # Shape (n_columns, n), orthogonal
@@ -192,22 +205,24 @@ def _overlap(
 @dataclass(frozen=True)
 class Axes:
     "The axes of a corpus, and directions for the rest of a text."
-    found: np.ndarray    # Shape (n_columns, n), from `corpus_axes`; float32, or with 16 bits in memory or on disk
+    found: np.ndarray    # Shape (n_columns, n), in memory or on disk: from `corpus_axes`, or int8 from `in_steps`
     n_rest: int          # Directions for the rest
     overlap: np.ndarray  # Shape (n, n_rest), float32 with 16 bits of content: what of the rest the axes span
+    steps: np.ndarray | float = 1.0  # What each axis is multiplied with, shape (n,), float32; 1.0: nothing
 
     @classmethod
     def of(
         cls,
-        found: np.ndarray,                  # From `corpus_axes`
+        found: np.ndarray,                  # From `corpus_axes`, or `in_steps`
         n_axes: int,                        # Wanted, as for `corpus_axes`
         overlap: np.ndarray | None = None,  # When it is known
+        steps: np.ndarray | float = 1.0,    # From `in_steps`
     ) -> Axes:
         "Fill the places that the axes of a corpus leave."
         n_rest = n_axes - found.shape[1]
         if overlap is None:
-            overlap = _overlap(found.astype(np.float32), _directions(len(found), n_rest).all)
-        return cls(found, n_rest, overlap)
+            overlap = _overlap(found.astype(np.float32) * steps, _directions(len(found), n_rest).all)
+        return cls(found, n_rest, overlap, steps)
 
     @property
     def rest(self) -> np.ndarray:
@@ -217,7 +232,7 @@ class Axes:
     @cached_property
     def _all(self) -> np.ndarray:
         "The axes as float32."
-        return np.asarray(self.found, np.float32)
+        return np.asarray(self.found, np.float32) * self.steps
 
     def fits(self) -> bool:
         "True when the overlap has the shape of these axes."
@@ -237,10 +252,19 @@ class Axes:
         if 8 * len(columns) < len(self.found):    # a question: no more is read than its columns
             inner = np.searchsorted(columns, table.indices)
             table = csr_matrix((table.data, inner, table.indptr), shape=(table.shape[0], len(columns)))
-            found = self.found[columns].astype(np.float32)
+            found = read_rows(self.found, columns).astype(np.float32) * self.steps
             rest = _directions(len(self.found), self.n_rest).rows(columns)
         else:
             found, rest = self._all, self.rest
         along = table @ found
         spanned = csr_matrix(along) @ self.overlap   # row by row: a text has the same vector alone and among others
         return np.hstack([along, table @ rest - spanned])
+
+# %% ../../nbs/10_models/ngrams.ipynb #ecfaa995
+def in_steps(
+    found: np.ndarray,  # Shape (n_columns, n), float: axes
+) -> tuple[np.ndarray, np.ndarray]:  # int8 in [-127, 127]; and what each axis is multiplied with, (n,)
+    "Round axes to one byte a number."
+    most = np.abs(found).max(axis=0, initial=0).astype(np.float32)
+    steps = np.where(most == 0, 1, most) / np.float32(127)
+    return np.rint(found / steps).astype(np.int8), steps

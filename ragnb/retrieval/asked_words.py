@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ def spelled_alike(
     most: int = 3,               # Words
 ) -> list[str]:                  # Most alike first; none for a word of fewer than four letters
     "Find words that are spelled almost like another one."
-    own, found = _pairs(word.lower()), []
+    own, found = _pairs(word.lower()), set()
     if len(word) < 4:
         return []
     for other in words:
@@ -74,7 +74,7 @@ def spelled_alike(
             theirs = _pairs(other)
             dice = 2 * len(own & theirs) / max(1, len(own) + len(theirs))
             if dice >= least:
-                found.append((-dice, other))
+                found.add((-dice, other))
     return [other for _, other in sorted(found)[:most]]
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #c6617757
@@ -84,10 +84,10 @@ class HeldWords:
     counts: Sequence[Bm25]   # Of texts, titles, headings
     tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] = word_tokens_batch  # They were counted with it
 
-    @cached_property
-    def words(self) -> set[str]:
-        "All words that are counted now; made only for a question with a word that is not."
-        return {w for c in self.counts for w, column in c.vocabulary.items() if c.frequencies[column]}
+    @property
+    def words(self) -> Iterator[str]:
+        "All words that are counted now, some of them twice; kept with the counts from the first question on."
+        return chain.from_iterable(c.scorer.held for c in self.counts)
 
     def tokens(
         self,

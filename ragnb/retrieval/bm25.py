@@ -12,6 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from tempfile import mkdtemp
@@ -157,6 +158,12 @@ class Bm25Scorer:
         totals: CorpusTotals | None = None,   # Of the corpus that these documents are a part of; None: of the counts
     ) -> None:
         self.counts, self.parameters, self.derived = counts, parameters, _norms(counts, parameters, totals)
+
+    @cached_property
+    def held(self) -> frozenset[str]:
+        "The terms that a document holds; made when they are first asked for."
+        frequencies = self.counts.frequencies
+        return frozenset(term for term, column in self.counts.vocabulary.items() if frequencies[column])
 
     def postings(
         self,

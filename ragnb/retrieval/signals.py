@@ -189,11 +189,13 @@ class VectorWindows:
         for at in range(0, len(self.sample), 256):
             rows = self.sample[at:at + 256]
             inside = covered(*self.corpus.windows(rows, self.scales[-1]))
-            running = np.cumsum(np.pad(self.units.at(inside), ((1, 0), (0, 0))), axis=0, dtype=np.float64)
+            running = np.zeros((len(inside) + 1, self.units.dims))
+            np.cumsum(self.units.at(inside), axis=0, dtype=np.float64, out=running[1:])
             out = np.zeros((len(self.scales), len(rows), self.units.dims), np.float32)
             for k, width in enumerate(self.scales):
                 low, high = self._places(inside, rows, width)
                 out[k] = running[high] - running[low]
+            del running    # not held while the next ones are made
             out /= np.maximum(self.units.norms[rows].T, 1e-9)[:, :, None]
             yield out
 

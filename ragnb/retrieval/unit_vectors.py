@@ -86,7 +86,9 @@ def _window_norms(codes: np.ndarray, n_units: np.ndarray, scales: Sequence[int])
         running = np.cumsum(np.pad(from_codes(codes[a:b]), ((1, 0), (0, 0))), axis=0, dtype=np.float64)
         for k, width in enumerate(scales):
             low, high = window_bounds(np.arange(b - a), width, inside[doc], inside[doc + 1])
-            out[a:b, k] = np.linalg.norm(running[high] - running[low], axis=1)
+            sums = running[high]
+            sums -= running[low]
+            out[a:b, k] = np.sqrt(np.einsum("ij,ij->i", sums, sums))
     return out
 
 # %% ../../nbs/40_retrieval/unit_vectors.ipynb #4834fae0

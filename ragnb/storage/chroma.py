@@ -102,7 +102,8 @@ def _short(content: str) -> str:
 
 def _metadata_of(node: TextNode) -> dict[str, Any]:
     "Metadata as LlamaIndex's ChromaVectorStore writes them, in fewer words."
-    metadata = node_to_metadata_dict(node, remove_text=True)
+    bare = node.model_copy(update={"embedding": None})    # else all of its numbers are written, to be left out
+    metadata = node_to_metadata_dict(bare, remove_text=True)
     metadata["_node_content"] = _short(metadata["_node_content"])
     flat = {k: v for k, v in metadata.items() if v is not None and not isinstance(v, (list, dict))}
     return {key: value for key, value in flat.items() if chroma_takes(key, value)}

@@ -15,17 +15,20 @@ from ragnb.indexing.update import index_documents
 pytestmark = pytest.mark.heavy
 
 
-def test_each_text_is_tokenised_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks are counted for BM25 and for the units, from one analysis of each."""
+def test_each_text_is_analysed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block gives its sentences, and its words for BM25 and for the units where it is a unit, in one analysis."""
     given: Counter[str] = Counter()
-    real = text._analysed_words
+    real = text.analysed.function
 
-    def analysed(texts: list[str]):
+    def analyse(texts: list[str]):
         given.update(texts)
         return real(texts)
 
-    monkeypatch.setattr(text, "_korean_words", TextMemo(analysed))
+    monkeypatch.setattr(text, "analysed", TextMemo(analyse))
     folder = Path(__file__).resolve().parents[2] / "data" / "corpus" / "hr_labor"
     pages = [Document(text=f.read_text(encoding="utf-8"), id_=f.name) for f in sorted(folder.glob("*.md"))[:3]]
     index, _ = index_documents(pages, tmp_path / "index", show_progress=False)
+    blocks = {b.of(page.text) for page in pages for b in text.block_spans(page.text)}
+    units = {b.of(unit) for _, unit in index.store.texts("u") for b in text.block_spans(unit)}
     assert len(given) >= len(index.bm25.ids) // 2 > 20 and given.most_common(1)[0][1] == 1
+    assert len(blocks & units) > len(units) // 2 and blocks | units <= set(given)

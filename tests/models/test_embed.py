@@ -21,7 +21,7 @@ from llama_index.core.schema import TextNode
 from ollama_server import OllamaServer, toy_vector
 
 from ragnb.models.embedding import (
-    NgramEmbedding, OnnxEmbedding, _run_onnx, check_embedding, describe_embedding, load_embedding, resolve_embedding,
+    NgramEmbedding, OnnxEmbedding, _digest, _Learned, _run_onnx, check_embedding, describe_embedding, load_embedding, resolve_embedding,
     save_embedding,
 )
 from ragnb.models import ngrams
@@ -149,7 +149,7 @@ def test_two_processes_agree(tmp_path):
     for name, seed in (("a", "1"), ("b", "2")):
         command = [sys.executable, "-c", code.format(str(tmp_path / name))]
         subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
-    for name in ("embedding.json", "ngram_idf.npy", "ngram_axes.npy", "ngram_overlap.npy"):
+    for name in ("embedding.json", "ngram_idf.npy", "ngram_axes.npy", "ngram_steps.npy", "ngram_overlap.npy"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
@@ -162,7 +162,7 @@ def test_round_trip_is_exact_and_unpickled(emb, tmp_path):
     assert {f.suffix for f in files} == {".npy", ".json"}
     for file in files:
         if file.suffix == ".npy":
-            assert np.load(file, allow_pickle=False).dtype.kind == "f"
+            assert np.load(file, allow_pickle=False).dtype.kind in "if"
         else:
             json.loads(file.read_text(encoding="utf-8"))
     again = load_embedding(tmp_path / "new" / "index")
@@ -445,6 +445,26 @@ def test_a_question_reads_few_axes_and_the_same_vector(emb, tmp_path, monkeypatc
     assert isinstance(axes.found, np.memmap) and "_all" not in vars(axes)
     many = [chr(0xAC00 + 7 * i) + chr(0xAC00 + 11 * i) for i in range(900)]
     assert np.array_equal(again.embed(many), emb.embed(many)) and "_all" in vars(axes)
+
+
+def test_axes_take_one_byte_a_number(emb, tmp_path):
+    save_embedding(emb, tmp_path)
+    axes = emb._learned.found
+    assert axes.dtype == np.int8 and (tmp_path / "ngram_axes.npy").stat().st_size == axes.size + 128
+
+
+def test_axes_of_two_bytes_are_still_read(emb, tmp_path):
+    """As written before: no steps, and a fingerprint of what is there."""
+    axes = emb._learned.axes
+    old = _Learned(emb._learned.idf, ngrams.Axes.of((axes.found * axes.steps).astype(np.float16), emb.dims - 1), len(TEXTS))
+    save_embedding(emb, tmp_path)
+    old.write(tmp_path)
+    record = json.loads((tmp_path / "embedding.json").read_text()) | {"fingerprint": old.fingerprint}
+    (tmp_path / "embedding.json").write_text(json.dumps(record | {"overlap": _digest(old.overlap)}))
+    assert not (tmp_path / "ngram_steps.npy").exists()
+    again = load_embedding(tmp_path)
+    assert again._learned.found.dtype == np.float16
+    assert np.abs(again.embed(TEXTS) - emb.embed(TEXTS)).max() < 0.01
 
 
 def test_an_open_embedding_is_saved_over_its_own_files(emb, tmp_path):
