@@ -18,7 +18,7 @@ from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import Span, n_characters, shared
 from ragnb.documents.text import sentence_spans, trim_span, word_tokens_batch
 from ragnb.evaluation.datasets import Dataset, Question, load_dataset
-from ragnb.retrieval.multiscale import QUESTION_WORDS, MultiScaleRanking, UnitReader, pieces_by_score, take_readable, take_units
+from ragnb.retrieval.multiscale import QUESTION_WORDS, MultiScaleRanking, UnitReader, pieces_by_score, take_readable, take_units, with_headers
 from ragnb.storage.store import MemoryStore
 from scored_set import build
 
@@ -71,7 +71,7 @@ def measure(dataset: Dataset, budgets: list[int], limit: int, work: Path) -> np.
     for i, tokens in zip(chosen, word_tokens_batch([dataset.questions[i].query for i in chosen])):
         vector = np.array(made.vectors[dataset.questions[i].query], np.float32)
         scores = index.score([t for t in tokens if t not in QUESTION_WORDS] or tokens, vector)
-        ranking, row = MultiScaleRanking(index, reader, pieces_by_score(corpus, scores)[:600], scores), []
+        ranking, row = MultiScaleRanking(index, reader, with_headers(corpus, pieces_by_score(corpus, scores)[:600]), scores), []
         for budget in budgets:
             both = at_words(ranking, texts, budget), take_readable(reader, ranking.pieces, budget)[0]
             read: list[dict[str, list[Span]]] = [{}, {}]
