@@ -128,8 +128,7 @@ class Column:
         self.found.value = tag("p", esc(problem)) if problem else answer_card(self.answer, other)
 
 # %% ../../nbs/90_evaluation/explore.ipynb #3745aa62
-_STILL = ("The knobs need JupyterLab, or another notebook with ipywidgets; this is what was found with their first "
-          "values.")
+_STILL = "The knobs need JupyterLab, or another notebook with ipywidgets; this is what was found when the cell ran."
 
 
 class Explorer:
