@@ -1,7 +1,7 @@
 """What the header of a table is worth to its rows: searched with them, and read after the best of them.
 
     python benchmarks/tables.py            # nbs/studies/results/tables.json
-    python benchmarks/tables.py --sets tatqa --limit 200
+    python benchmarks/tables.py --sets tatqa --english ngram
 
 Evidence recall of `tatqa` (English reports; a question needs cells of one or more rows), `ko_tax_tables` (Korean tax law; a row and the header of its
 table) and the sample's questions about tables, asked over the whole corpus of a set. English with MiniLM, Korean with the offline n-gram embedding.
@@ -85,7 +85,7 @@ def unread(made: ScoredSet) -> ScoredSet:
 def measured(dataset: Dataset, variant: str, args: argparse.Namespace) -> list[np.ndarray]:
     """Recall of every question, at each budget."""
     searched, part, read = VARIANTS[variant]
-    made = build(dataset, args.minilm if dataset.name == "tatqa" else "ngram", args.keep, parser=VariantParser(searched=searched, part=part))
+    made = build(dataset, args.english if dataset.name == "tatqa" else "ngram", args.keep, parser=VariantParser(searched=searched, part=part))
     made = made if read else unread(made)
     retriever = made.retriever()
     found = evaluate(lambda q: retriever.rank(made.bundle(q)), [q for q in dataset.questions if q.evidence], BUDGETS)
@@ -96,7 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--limit", type=int, help="questions a set; all when left out")
-    parser.add_argument("--minilm", default="onnx:" + str(Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm"))
+    parser.add_argument("--english", help="embedding of tatqa: onnx:FOLDER, ngram or none; MiniLM when left out", default="onnx:" + str(Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm"))
     parser.add_argument("--keep", type=Path, default=ROOT / "out" / "vectors", help="folder of vectors made before")
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -110,7 +110,7 @@ def main() -> None:
             rows.append({"set": name, "questions": len(values[0]), "variant": variant, "cells": cells})
             told = "  ".join(f"{c['recall']:.3f} ({100 * c['difference']:+.1f} [{100 * c['ci'][0]:+.1f}, {100 * c['ci'][1]:+.1f}])" for c in cells)
             print(f"{name:<14} {variant:<50} {told}", flush=True)
-    if args.sets == ",".join(SETS) and not args.limit:
+    if args.sets == ",".join(SETS) and not args.limit and args.english == parser.get_default("english"):
         short = json.loads(json.dumps(rows), parse_float=lambda x: round(float(x), 5))
         text = '{"command": "python benchmarks/tables.py", "rows": [\n' + ",\n".join(map(json.dumps, short)) + "\n]}\n"
         (ROOT / "nbs" / "studies" / "results" / "tables.json").write_text(text, encoding="utf-8")

@@ -55,8 +55,7 @@ def test_signs_are_counted_bit_by_bit(shape):
 def test_the_nearest_of_the_first_choice_are_the_nearest_of_all(seed, k):
     vectors = drawn(3_000, 48, seed)
     corpus = UnitCorpus.empty()
-    corpus = type(corpus)(("d",), np.array([3_000]), np.array([0]), np.arange(3_000), np.arange(3_000) + 1, np.full(3_000, -1), np.zeros(3_000, bool), np.full(3_000, -1), np.zeros((0, 2), np.int64),
-                          np.zeros(0, bool))
+    corpus = type(corpus)(("d",), np.array([3_000]), np.array([0]), np.arange(3_000), np.arange(3_000) + 1, np.full(3_000, -1), np.zeros(3_000, bool), np.full(3_000, -1), np.zeros((0, 2), np.int64), np.zeros(0, bool))
     windows = VectorWindows(corpus, UnitVectors.of(vectors, corpus.n_units, (1, 3)))
     exact = windows.nearest(vectors[11], k)
     with pytest.MonkeyPatch.context() as patch:
