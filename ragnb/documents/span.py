@@ -14,7 +14,8 @@ from typing import Any
 # %% auto #0
 __all__ = ['LEVELS', 'SEARCHED', 'ROLES', 'RagnbError', 'InputError', 'DuplicateIdError', 'MissingChunkError',
            'IndexMismatchError', 'check_fields', 'Span', 'union', 'n_characters', 'shared', 'Address', 'parse_address',
-           'try_address', 'id_key', 'Spans', 'n_before', 'covering', 'needed', 'Outline', 'stitch', 'Why', 'Passage']
+           'try_address', 'id_key', 'Spans', 'NamedSpans', 'n_before', 'covering', 'needed', 'Outline', 'stitch', 'Why',
+           'Passage']
 
 # %% ../../nbs/00_documents/span.ipynb #2d25ef51
 from .values import first_complaint
@@ -288,6 +289,33 @@ class Spans(Sequence):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
+
+# %% ../../nbs/00_documents/span.ipynb #d184b15f
+class NamedSpans(Sequence):
+    "Names, or numbers, with their spans, kept as plain rows and made into `Span` objects on demand."
+
+    def __init__(
+        self,
+        rows: Sequence[Sequence[Any]],  # Name, start, end
+    ) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, i: int | slice) -> Any:
+        if isinstance(i, slice):
+            return list(map(self._made, self.rows[i]))
+        return self._made(self.rows[i])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    @staticmethod
+    def _made(row: Sequence[Any]) -> tuple[Any, Span]:
+        "A row as it is read."
+        name, start, end = row
+        return name, Span(start, end)
 
 # %% ../../nbs/00_documents/span.ipynb #61e1a07b
 def n_before(

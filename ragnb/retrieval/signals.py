@@ -194,8 +194,9 @@ class VectorWindows:
             out = np.zeros((len(self.scales), len(rows), self.units.dims), np.float32)
             for k, width in enumerate(self.scales):
                 low, high = self._places(inside, rows, width)
-                out[k] = running[high] - running[low]
-            del running    # not held while the next ones are made
+                sums = running[high]
+                out[k] = np.subtract(sums, running[low], out=sums)
+            del running, sums    # not held while the next ones are made
             out /= np.maximum(self.units.norms[rows].T, 1e-9)[:, :, None]
             yield out
 

@@ -58,7 +58,8 @@ def from_codes(
 ) -> np.ndarray:           # float32 of the same shape, rows of length 1, or of zeros
     "The vectors that codes stand for."
     out = codes.astype(np.float32)
-    return out * _steps(out)[:, None]
+    out *= _steps(out)[:, None]
+    return out
 
 
 def _steps(codes: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ __all__ = ['T', 'Found', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'best_first
 # %% ../../nbs/30_storage/store.ipynb #83bad0f3
 from ..documents.markup import one_line
 from ragnb.documents.span import (
-    DuplicateIdError, InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span, Spans
+    DuplicateIdError, InputError, MissingChunkError, NamedSpans, Outline, parse_address, SEARCHED, Span, Spans
 )
 from ..models.vectors import embed_texts, VectorCache
 from .filters import Filter, resolve_where, seen_metadata
@@ -545,16 +545,13 @@ def outline_from_json(
 ) -> Outline:
     "Read an outline back."
     record = json.loads(text)
-
-    def named(key: str) -> list[tuple[Any, Span]]:
-        return [(name, Span(start, end)) for name, start, end in record.get(key, [])]
     return Outline(
         record["doc_id"],
         record["n_characters"],
         levels={level: Spans(flat) for level, flat in record["levels"].items()},
         blanks=dict(record["blanks"]),
-        pages=named("pages"),
-        sections=named("sections"),
+        pages=NamedSpans(record.get("pages", [])),
+        sections=NamedSpans(record.get("sections", [])),
         metadata=record["metadata"],
-        groups=named("groups"),
+        groups=NamedSpans(record.get("groups", [])),
     )
