@@ -93,7 +93,7 @@ _NAMELESS = re.compile(r"\|\s*\|")   # At the beginning of a row: its first cell
 _LONGEST_HEADER = 300                # Characters
 
 def _header_lines(text: str, table: Table) -> list[tuple[int, str]]:
-    "Where each line of a header ends, and the line: header row, delimiter row, and the rows without a name right below."
+    "Where each line of a header ends, and the line: header row, delimiter row, and rows without a name right below."
     at, held, out = table.header.start, 0, []
     head = (Span(at + m.start(), at + m.end()) for m in re.finditer(r"[^\r\n]+", table.header.of(text)))
     below = takewhile(lambda row: _NAMELESS.match(bare_line(text, row)), table.rows)
