@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes',
-           'mapped_rows', 'Axes', 'in_steps']
+           'copied_rows', 'Axes', 'in_steps']
 
 # %% ../../nbs/10_models/ngrams.ipynb #00104e7b
 _NOT_WORD = re.compile(r"\W+")
@@ -182,7 +182,7 @@ def corpus_axes(
     return axes * scale.astype(np.float32)
 
 # %% ../../nbs/10_models/ngrams.ipynb #de1ed250
-def mapped_rows(
+def copied_rows(
     array: np.ndarray,   # In memory, or a mapped file
     rows: np.ndarray,    # Positions
 ) -> np.ndarray:         # In memory
@@ -252,7 +252,7 @@ class Axes:
         if 8 * len(columns) < len(self.found):    # a question: no more is read than its columns
             inner = np.searchsorted(columns, table.indices)
             table = csr_matrix((table.data, inner, table.indptr), shape=(table.shape[0], len(columns)))
-            found = mapped_rows(self.found, columns).astype(np.float32) * self.steps
+            found = copied_rows(self.found, columns).astype(np.float32) * self.steps
             rest = _directions(len(self.found), self.n_rest).rows(columns)
         else:
             found, rest = self._all, self.rest
