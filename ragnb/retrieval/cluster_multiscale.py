@@ -89,7 +89,7 @@ class ClusterMultiScaleRetriever(MultiScaleRetriever):
         found = self.index.find(UnitQuery(query_terms(text, self.index.tokenizer), embedding, self.candidates,
                                           self.grow, self.whole, self.where, wanted))
         pieces = cut_pieces(pieces_by_score(found.corpus, found.scores), self.cut)
-        places = known_places(found.corpus, text, pieces, lambda _: named, self.follow, found.among)
+        places = known_places(found.corpus, text, pieces, lambda _: named, self.follow, found.among, self.whole)
         rows = np.array([p.row for p in pieces], np.int64)
         found, moved = self.index.more(found, [(p.doc_id, p.span) for p in places], rows)
         pieces = [p._replace(row=int(moved[p.row])) for p in pieces]

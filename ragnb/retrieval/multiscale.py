@@ -330,7 +330,7 @@ def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], 
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #50616d28
 BY_NAME: Why = Why("hit", "by name", detail="asked for by name")   # Why a unit is there that a question names
-WITH_FIRST: str = "in the same article or section as the best match"   # The same for what is read with the best unit
+WITH_FIRST: str = "in the same article or answer as the best match"   # The same for what is read with the best unit
 
 
 class KnownPlace(NamedTuple):
@@ -523,6 +523,7 @@ def known_places(
     leads: Callable[[str], Sequence[tuple]] | None = None,         # Question -> (document id, span, …) that it names
     follow: Callable[[str, Span], Sequence[tuple]] | None = None,  # (Document id, span) -> (…, label) that it cites
     among: np.ndarray | None = None,                               # Of each unit: True when it may be read
+    whole: int = 800,   # Characters; a record that is not longer is read whole where the best unit is in it
 ) -> list[KnownPlace]:                                             # In the order of reading; those named are held
     "Find what is read ahead of the ranking."
     places = [KnownPlace(doc_id, span, BY_NAME) for doc_id, span, *_ in (leads(question) if leads else ())]
@@ -531,7 +532,10 @@ def known_places(
         return places
     row = _readable(corpus, *places[0][:2], among)[0] if places else pieces[0].row
     if not places:
-        places.append(KnownPlace(*corpus.part_span(row), Why("hit", "part", detail=WITH_FIRST)))
+        best = KnownPlace(*corpus.part_span(row), Why("hit", "part", detail=WITH_FIRST))
+        if corpus.part[row] < 0 or not corpus.records[corpus.part[row]] or len(best.span) > whole:
+            return []
+        places.append(best)
     doc_id, span, _ = places[0]
     source = str(Address(doc_id, "u", corpus.place(row)[1]))
     for part in _told(corpus, doc_id, span, among):
@@ -724,7 +728,8 @@ class MultiScaleRetriever(BaseRetriever):
 
     def _places(self, question: str, pieces: Sequence[Piece]) -> list[KnownPlace]:
         "What the question names, and what the first part cites."
-        return known_places(self.index.corpus, question, pieces, self.leads, self.follow, self._among())
+        corpus, among = self.index.corpus, self._among()
+        return known_places(corpus, question, pieces, self.leads, self.follow, among, self.whole)
 
     def led(
         self,

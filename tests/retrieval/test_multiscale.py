@@ -12,7 +12,7 @@ from llama_index.core.schema import Document, QueryBundle, TextNode
 
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.chunking.units import UnitNodeParser, document_parts, unit_spans
-from ragnb.retrieval.multiscale import WITH_FIRST, MultiScaleRanking, MultiScaleRetriever, query_terms
+from ragnb.retrieval.multiscale import KnownPlace, MultiScaleRanking, MultiScaleRetriever, Piece, WITH_FIRST, put_first, query_terms
 from ragnb.retrieval.multiscale_index import MultiScaleIndex
 from ragnb.retrieval import signals
 from ragnb.retrieval.unit_corpus import SCALES, check_scales, window_bounds
@@ -24,6 +24,7 @@ from ragnb.documents.span import (
     MissingChunkError,
     Outline,
     Span,
+    Why,
     n_characters,
 )
 from ragnb.storage.store import MemoryStore
@@ -433,26 +434,35 @@ def test_leads_and_follow_come_first():
     assert len({p.row for p in ranking.pieces}) == len(ranking.pieces)
 
 
-def test_the_part_of_the_best_unit_is_read_with_it_even_where_it_was_not_scored():
+@pytest.mark.parametrize("whole", [0, 100, 10_000])
+def test_what_was_found_stays_ahead_of_the_beginning_of_its_long_article(whole):
+    """Only a record that is ranked as one is put ahead, with what it cites."""
     long = " ".join(f"{i}호에 해당하는 사람은 그 사유가 생긴 날부터 한 달 안에 부서의 장에게 서면으로 알리고 허락을 받는다." for i in range(2, 9))
     text, model, store = LAW.replace("15일로 한다.", f"15일로 한다. {long}"), NgramEmbedding(dims=32).fit([LAW]), MemoryStore()
     index = MultiScaleIndex.from_documents([Document(id_="law", text=text, metadata={"title": "휴가법"})], store, model)
-    narrow = {"candidates": 1, "grow": 0, "whole": 0}
-    ranking = MultiScaleRetriever(index, store, model, **narrow, follow=lambda doc_id, span: []).rank("연차휴가 15일")
-    scored, passages = set(ranking.scores.rows.tolist()), ranking.at(10**6)
-    added = [p for p in ranking.pieces if p.row not in scored]
-    assert added, "the example should have a part with a unit that was not scored"
-    assert {p.why.detail for p in added} == {WITH_FIRST}
-    why = {h: w.detail for p in passages for h, w in p.why.items()}
-    units = [str(Address(d, "u", i)) for d, i in (index.place(p.row) for p in added)]
-    assert [why[u] for u in units] == [WITH_FIRST] * len(units)
-    assert WITH_FIRST not in [why[u] for u in why if u not in units]
-    ranks = ranking.rankers(why)
-    assert set(units) <= set(ranks["multi-scale"]) and not set(units) & set(ranks["words"])
-    for n, p in enumerate(ranking.pieces, 1):
-        doc_id, i = index.place(p.row)
-        assert ranks["multi-scale"][str(Address(doc_id, "u", i))] == (n, p.score)
-    assert ranking.reads == 2
+    fourth, asked = text.index("제4조"), []
+
+    def follow(doc_id, span):
+        asked.append(span.of(text))
+        return [("law", Span(fourth, fourth + 10), "cited")]
+    plain = MultiScaleRetriever(index, store, model, whole=whole).rank("연차휴가 15일")
+    led = MultiScaleRetriever(index, store, model, whole=whole, follow=follow).rank("연차휴가 15일")
+    rows, found = ([p.row for p in ranking.pieces] for ranking in (led, plain))
+    part = [*index.corpus.units_in(*index.corpus.part_span(found[0]))]
+    if whole < len(asked[0] if asked else text):
+        assert rows == found and not asked
+    else:
+        cited = index.corpus.units_in("law", Span(fourth, fourth + 10))
+        assert rows[:len(part) + len(cited)] == [*part, *cited] != found[:len(part) + len(cited)] and len(asked) == 1
+
+
+def test_a_part_that_is_put_ahead_says_why_its_unknown_units_are_there():
+    index = MultiScaleIndex.from_documents([Document(id_="law", text=LAW, metadata={"title": "휴가법"})], MemoryStore(), NgramEmbedding(dims=32).fit([LAW]))
+    place = KnownPlace(*index.corpus.part_span(1), Why("hit", "part", detail=WITH_FIRST))
+    units = [*index.corpus.units_in(place.doc_id, place.span)]
+    order = put_first(index.corpus, [place], [Piece(units[0], 9.0)])
+    assert [p.row for p in order] == units and order[0].why is None
+    assert {p.why.detail for p in order[1:]} <= {WITH_FIRST}
 
 
 @pytest.mark.parametrize("texts", [["연차는 15일이다."], ["연차는 15일이다."] * 2])
