@@ -27,6 +27,7 @@ from ..documents.markup import one_line
 from ..documents.span import InputError, Outline
 from ..documents.text import word_tokens_batch
 from ..models.llm import error_event, ModelEvent
+from ..storage.filtered import located
 from ..storage.store import ChunkReader, Found
 from ..retrieval.arguments import check_counts, filtered_retriever
 from ..retrieval.hybrid import check_question, fuse_hits
@@ -241,7 +242,8 @@ class Library:
         if inner == []:
             return []
         wanted = [w for w in (where, None if inner is None else {"doc_id": inner}) if w is not None]
-        retriever = _wider(filtered_retriever(pipeline.retriever, wanted or None), top_k)
+        wanted = located(pipeline.expander.store, wanted or None)
+        retriever = _wider(filtered_retriever(pipeline.retriever, wanted), top_k)
         hits = _scored(replace(pipeline, retriever=retriever).find(query).hits)
         return [NodeWithScore(node=_named_node(h.node, name), score=h.score) for h in hits] if name else hits
 

@@ -264,9 +264,10 @@ def unheld_citations(
     question: str,
     catalogue: Catalogue,
 ) -> list[str]:   # As they are written, each once
-    "The articles that a question cites by statute and number and that no document holds."
+    "The articles that a question cites and that no document holds: of a statute, or of any that is held."
     named = [ids for _, ids in catalogue.mentions(question[:_LONGEST_QUESTION])]
-    lost = [one.citation for one in look_ups(question, catalogue) if not one.targets and (one.citation.law or named)]
+    known = named or any(held.spans for held in catalogue.holdings.values())
+    lost = [one.citation for one in look_ups(question, catalogue) if not one.targets and (one.citation.law or known)]
     return list(dict.fromkeys(ref.span.of(question) for ref in lost))
 
 # %% ../../nbs/00_documents/provisions.ipynb #ea417911

@@ -23,7 +23,7 @@ from ..documents.catalogue import Catalogue
 from ..documents.markup import card, one_line
 from ..documents.provisions import unheld_citations
 from ..documents.span import check_fields, InputError, Passage, Why
-from ..documents.text import tokenizer as tokenizer_of
+from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
 from ..retrieval.asked_words import asked_words, held_words
@@ -258,9 +258,11 @@ def noted(
     unheld: Callable[[str], list[str]] | None = None,  # Question -> the articles it cites that no document holds
 ) -> Answer:
     "An answer whose note names what no document holds: an article, words; and rare words that were not read."
-    lost = unheld(answer.question) if unheld else []
+    held, lost = held_words(retriever), unheld(answer.question) if unheld else []
+    if held:   # an article by its number alone, which a text that is no statute may have
+        lost = [x for x in lost if not x.startswith("제") or not all(map(held.counts_word, article_tokens(x)))]
     notes = [answer.context.note, f"no document holds {', '.join(lost)}" if lost else ""]
-    if held := held_words(retriever):
+    if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
         filtered = isinstance(store, FilteredStore)

@@ -34,6 +34,7 @@ _FUNCTION = frozenset((
 _QUESTION_NOUNS = frozenset("경우 때 것 수 무엇 누구 언제 어디 얼마 얼마나 이유 방법 내용 설명 정도 관련 대하 어떻 여부 며칠".split())
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9'’+#-]*")
 _HANGUL = re.compile("[가-힣]")
+_RUN = re.compile(r"[a-z]+|[0-9]+")
 _CODE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")  # E-03, with a letter and a digit
 
 
@@ -69,7 +70,8 @@ def spelled_alike(
     own, found = _pairs(word.lower()), set()
     if len(word) < 4:
         return []
-    for other in words:
+    near = [w for w in words if abs(len(w) - len(word)) <= len(word) // 3 + 1]
+    for other in near:
         if 2 * min(len(own), len(other) - 1) >= least * (len(own) + len(other) - 1):
             theirs = _pairs(other)
             dice = 2 * len(own & theirs) / max(1, len(own) + len(theirs))
@@ -138,8 +140,9 @@ class HeldWords:
         tokens = self.tokens(word)
         if not tokens or all(map(self.counts_word, tokens)):
             return True
-        if not _HANGUL.search(word):
-            return False
+        if not _HANGUL.search(word):   # in a Korean text a code is counted in parts: 25A as 25 and a
+            parts = _RUN.findall(word.lower())
+            return len(parts) > 1 and any(map(str.isdigit, parts)) and all(map(self.counts_word, parts))
         halves = ((word[:i], word[i:]) for i in range(1, len(word) if len(word) > 2 else 1))
         cut = any(self.counts_word(a) and self.counts_word(b) for a, b in halves)
         return cut or any(word in other for other in self.words)

@@ -19,7 +19,7 @@ __all__ = ['HttpRefusal', 'Visitor', 'read_tokens', 'Access', 'narrowed', 'host_
 
 # %% ../../nbs/87_serve/access.ipynb #3b608175
 from ..documents.span import InputError, RagnbError
-from ..storage.filtered import filtered_store
+from ..storage.filtered import filtered_store, located
 from ..storage.filters import all_of, Filter, resolve_where
 from ..retrieval.arguments import filtered_retriever
 from ..agent.library import Library
@@ -114,11 +114,11 @@ def narrowed(
     where: Any = None,    # See `resolve_where`; None gives the library as it is
 ) -> Library:             # Shares the indexes; holds besides the filter that is there
     "A library of what a filter lets through."
-    wanted = resolve_where(where)
-    if wanted is None:
+    if resolve_where(where) is None:
         return library
     pipelines = {}
     for name, p in library.pipelines.items():
+        wanted = located(p.expander.store, where)   # a folder is written as the documents in it
         expander = replace(p.expander, store=filtered_store(p.expander.store, wanted))
         pipelines[name] = replace(p, retriever=filtered_retriever(p.retriever, wanted), expander=expander)
     return Library(pipelines)
