@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -98,6 +98,11 @@ def _held_metadata(store: ChunkReader) -> list[dict[str, Any]]:
     return [{**outline.metadata, "doc_id": i} for i, outline in store.get_outlines(store.doc_ids()).found.items()]
 
 
+def _files(held: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    "The file that each document comes from, else its id."
+    return {d["doc_id"]: str(d.get("file_name") or d["doc_id"]) for d in held}
+
+
 def located(
     store: ChunkReader,
     where: Any = None,      # See `resolve_where`
@@ -106,7 +111,7 @@ def located(
     if not asks_folders(where):
         return resolve_where(where)
     held = _held_metadata(store)
-    return where_folders(where, sorted(d["doc_id"] for d in held), [k for d in held for k in d])
+    return where_folders(where, sorted(files := _files(held)), [k for d in held for k in d], files)
 
 
 def explain_nothing(
@@ -119,7 +124,7 @@ def explain_nothing(
         return ""
     held = _held_metadata(store)
     by_folder = asks_folders(wanted) and not any(k in d for d in held for k in FOLDER_KEYS)
-    folders = {i: i.rpartition("/")[0] or "." for i in (d["doc_id"] for d in held)} if by_folder else {}
+    folders = {i: path.rpartition("/")[0] or "." for i, path in _files(held).items()} if by_folder else {}
     return why_nothing(wanted, [d | {k: folders[d["doc_id"]] for k in FOLDER_KEYS if folders} for d in held])
 
 

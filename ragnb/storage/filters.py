@@ -226,14 +226,16 @@ def where_folders(
     where: Any,                    # See `resolve_where`
     doc_ids: Sequence[str],        # Of all documents
     own: Sequence[str] = (),       # Keys that documents have themselves
+    files: Mapping[str, str] | None = None,   # Document id -> its file, for those whose id says no folder
 ) -> Filter | None:
     "Write `folder=…` as a filter by ids; a folder that is not there stays as it is."
     wanted = resolve_where(where)
     if isinstance(wanted, Group):
-        return Group(wanted.how, tuple(where_folders(part, doc_ids, own) for part in wanted.parts))
+        return Group(wanted.how, tuple(where_folders(part, doc_ids, own, files) for part in wanted.parts))
     if wanted is None or wanted.key not in FOLDER_KEYS or wanted.key in own or wanted.operator in _ORDERS:
         return wanted
-    found = tuple(i for i in doc_ids if any(_in_folder(i, str(v)) for v in wanted.values))
+    paths = {i: (i, (files or {}).get(i, i)) for i in doc_ids}
+    found = tuple(i for i in doc_ids if any(_in_folder(path, str(v)) for path in paths[i] for v in wanted.values))
     return Condition("doc_id", "in" if wanted.operator in ("==", "in") else "nin", found) if found else wanted
 
 # %% ../../nbs/30_storage/filters.ipynb #9863576d
