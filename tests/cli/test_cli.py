@@ -257,7 +257,7 @@ def test_trace(run, index, tmp_path):
     assert all(r["multi-scale"] and r["words"] and "words " in r["why"] for r in rows if r["passage"] == 1)
     for retrieve, columns in (("auto", {"multi-scale", "words", "vector"}), ("hybrid", {"bm25", "vector"})):
         rows = json.loads(
-            run("trace", QUESTION, "--index", index, "--policy", "neighbors:1", "--retrieve", retrieve, "--json")[1]
+            run("trace", QUESTION, "--index", index, "--policy", "neighbors:1", "--retrieve", retrieve, "--top-k", 3, "--json")[1]
         )["trace"]
         assert set(rows[0]) >= {"passage", "chunk", "role", "score", "start", "end", "why"} | columns and {
             r["role"] for r in rows
