@@ -70,8 +70,7 @@ def spelled_alike(
     own, found = _pairs(word.lower()), set()
     if len(word) < 4:
         return []
-    near = [w for w in words if abs(len(w) - len(word)) <= len(word) // 3 + 1]
-    for other in near:
+    for other in (w for w in words if abs(len(w) - len(word)) <= len(word) // 3 + 1):
         if 2 * min(len(own), len(other) - 1) >= least * (len(own) + len(other) - 1):
             theirs = _pairs(other)
             dice = 2 * len(own & theirs) / max(1, len(own) + len(theirs))

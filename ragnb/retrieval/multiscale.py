@@ -532,10 +532,9 @@ def known_places(
         return places
     row = _readable(corpus, *places[0][:2], among)[0] if places else pieces[0].row
     if not places:
-        best = KnownPlace(*corpus.part_span(row), Why("hit", "part", detail=WITH_FIRST))
-        if corpus.part[row] < 0 or not corpus.records[corpus.part[row]] or len(best.span) > whole:
+        if not corpus.short_records(corpus.part[[row]], whole)[0]:
             return []
-        places.append(best)
+        places.append(KnownPlace(*corpus.part_span(row), Why("hit", "part", detail=WITH_FIRST)))
     doc_id, span, _ = places[0]
     source = str(Address(doc_id, "u", corpus.place(row)[1]))
     for part in _told(corpus, doc_id, span, among):

@@ -90,14 +90,9 @@ def grown_candidates(
     around = [np.arange(a, b) for a, b in zip(low, high)]
     out = np.unique(np.concatenate([np.zeros(0, np.int64), *around]))
     parts = np.unique(corpus.part[out])
-    parts = parts[(parts >= 0) & np.append(_short_records(corpus, whole), False)[parts]]
+    parts = parts[corpus.short_records(parts, whole)]
     records = [np.arange(a, a + n) for a, n in zip(corpus.part_first[parts], corpus.part_units[parts])]
     return np.unique(np.concatenate([out, *records]))
-
-
-def _short_records(corpus: UnitCorpus, whole: int) -> np.ndarray:
-    "Of each part: is it a record of at most so many characters?"
-    return corpus.records & (corpus.part_spans[:, 1] - corpus.part_spans[:, 0] <= whole)
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #e59e0b5d
 def adjusted_totals(
@@ -108,11 +103,11 @@ def adjusted_totals(
 ) -> np.ndarray:         # Shape (rows,)
     "Halve what was said before, and give the units of a short record the score of the best one."
     total = total * np.where(corpus.repeats[rows], 0.5, 1.0)
-    short, part = _short_records(corpus, whole), corpus.part[rows]
-    inside = np.append(short, False)[part]
-    best = np.full(len(short), -np.inf)
+    part = corpus.part[rows]
+    inside = corpus.short_records(part, whole)
+    best = np.full(len(corpus.records) + 1, -np.inf)
     np.maximum.at(best, part[inside], total[inside])
-    return np.where(inside, np.append(best, 0)[part], total)
+    return np.where(inside, best[part], total)
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #1f2e0de5
 def question_vector(

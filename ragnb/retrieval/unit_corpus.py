@@ -225,6 +225,17 @@ class UnitCorpus(UnitTable):
         "Document id -> position of the document."
         return {i: n for n, i in enumerate(self.ids)}
 
+    def short_records(
+        self,
+        parts: np.ndarray,  # Positions of parts, -1 for none
+        whole: int,         # Characters
+    ) -> np.ndarray:        # Of each: True for a record that is not longer
+        "Say which parts are records that are ranked, and read, as one."
+        inside = np.flatnonzero(parts >= 0)
+        spans, out = self.part_spans[parts[inside]], np.zeros(len(parts), bool)
+        out[inside] = self.records[parts[inside]] & (spans[:, 1] - spans[:, 0] <= whole)
+        return out
+
     def windows(
         self,
         rows: np.ndarray,   # Units at the centres

@@ -44,8 +44,7 @@ def reach(
     "All units that scoring needs where a unit is a candidate."
     n, part = len(corpus), corpus.part
     low, high = np.arange(n), np.arange(n) + 1
-    sizes = corpus.part_spans[:, 1] - corpus.part_spans[:, 0]
-    short = np.append(corpus.records & (sizes <= WHOLE), False)[part]
+    short = corpus.short_records(part, WHOLE)
     low[short], high[short] = corpus.part_first[part[short]], (corpus.part_first + corpus.part_units)[part[short]]
     first, last, rows = low.copy(), high.copy(), np.arange(n)
     for step in range(-GROW, GROW + 1):

@@ -234,8 +234,8 @@ def where_folders(
         return Group(wanted.how, tuple(where_folders(part, doc_ids, own, files) for part in wanted.parts))
     if wanted is None or wanted.key not in FOLDER_KEYS or wanted.key in own or wanted.operator in _ORDERS:
         return wanted
-    paths = {i: (i, (files or {}).get(i, i)) for i in doc_ids}
-    found = tuple(i for i in doc_ids if any(_in_folder(path, str(v)) for path in paths[i] for v in wanted.values))
+    files, folders = files or {}, [str(v) for v in wanted.values]
+    found = tuple(i for i in doc_ids if any(_in_folder(path, f) for path in (i, files.get(i, i)) for f in folders))
     return Condition("doc_id", "in" if wanted.operator in ("==", "in") else "nin", found) if found else wanted
 
 # %% ../../nbs/30_storage/filters.ipynb #9863576d
