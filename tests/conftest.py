@@ -19,6 +19,22 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return mark not in collection_path.read_text(encoding="utf-8") or None
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item):
+    """Workers share one cluster: a test marked `cluster(alone=True)`, which changes all of it, waits for the others and they for it."""
+    mark = item.get_closest_marker("cluster")
+    if mark is None:
+        return (yield)
+    import fcntl
+    folder = item.config.cache.mkdir("cluster")
+    with open(folder / "turn", "w") as turn, open(folder / "use", "w") as use:
+        fcntl.flock(turn, fcntl.LOCK_EX)  # first come, first served: who waits to be alone is not overtaken for ever
+        alone = mark.kwargs.get("alone", False)
+        fcntl.flock(use, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(turn, fcntl.LOCK_UN)
+        return (yield)
+
+
 def shared_data(name: str) -> Path:
     """Folder of one evaluation set; the test is skipped, with the reason, where it is absent."""
     folder = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data")) / name

@@ -274,7 +274,7 @@ def test_an_index_of_another_program_is_refused(opensearch_client):
     opensearch_client.indices.delete(index="theirs-chunks")
 
 
-@pytest.mark.cluster
+@pytest.mark.cluster(alone=True)
 def test_read_only_other_lengths_and_a_scan_that_dies(opensearch_client, opensearch_url):
     store = OpenSearchStore(f"{opensearch_url.split(',')[0]}/trouble", replicas=0)
     store.drop()
@@ -301,7 +301,7 @@ def test_read_only_other_lengths_and_a_scan_that_dies(opensearch_client, opensea
     assert store.doc_ids() == [] and store.search([1, 1]) == []
 
 
-@pytest.mark.cluster
+@pytest.mark.cluster(alone=True)
 def test_a_busy_server_is_waited_for(opensearch_client):
     """The server's own memory guard answers 429; it is lifted while the put is waiting."""
     store = OpenSearchStore(client=opensearch_client, name="busy", replicas=0)
