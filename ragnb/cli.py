@@ -224,8 +224,8 @@ def _add_tune(parser: argparse.ArgumentParser) -> None:
     add("folder", help="a folder or file of documents, or a data set")
     add("questions", nargs="?", help="questions.jsonl, or a folder of them (default: made from the documents); a line: "
         + QUESTION_LINE)
-    add("--index", metavar="DIR", help="where the commands that are printed make the index (default: .ragnb-tuned); an "
-        "index that is there is not used, as most of what is tried splits documents in another way: see --cache")
+    add("--index", metavar="DIR", help="where the commands that are printed make the index (default: .ragnb "
+        "for the default settings, else .ragnb-tuned); an index that is there is not used, as most of what is tried splits documents in another way: see --cache")
     add("--n", type=int, default=30, metavar="N", help="questions made, when there are none (default: 30)")
     add("--seed", type=int, default=0, metavar="N", help="another one makes other questions (default: 0)")
     add("--strategy", action="append", default=[], metavar="SPEC", help="tried instead of the grid, as for eval; may "
@@ -788,6 +788,7 @@ def _serve_settings(args: argparse.Namespace) -> dict[str, Any]:
 def _serve(args: argparse.Namespace) -> None:
     "ragnb serve"
     from ragnb.agent.library import Library
+    from ragnb.serve.access import shut_out
     from ragnb.serve.app import create_app, serve_app
 
     def ready(address: str) -> None:
@@ -795,7 +796,10 @@ def _serve(args: argparse.Namespace) -> None:
     settings = _serve_settings(args)
     for problem in settings["talks"].problems:
         print(f"skipped {problem}", file=sys.stderr)
-    serve_app(create_app(Library.open(args.index), **settings), args.host, args.port, ready)
+    library = Library.open(args.index)
+    for name in shut_out(library, settings["access"]):
+        print(f"warning: the filter of {name!r} leaves no document: `ragnb ls` names keys and values", file=sys.stderr)
+    serve_app(create_app(library, **settings), args.host, args.port, ready)
 
 # %% ../nbs/99_cli/cli.ipynb #9d60f308
 def _mcp(args: argparse.Namespace) -> None:
@@ -1063,6 +1067,8 @@ def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
         print(f"({tuned.choice.otherwise}; --budgets with one number prints its commands)\n")
     for way in (tuned.command, tuned.python):
         print("".join(f"    {line}\n" for line in way.splitlines()))
+    if tuned.misses:
+        print(f"{tuned.misses} (traces of such questions are on the page)\n")
     print("".join(f"({note})\n" for note in tuned.notes), end="")
     if tuned.made:
         print(f"questions: {out / 'made.jsonl'}  (throw out the poor ones, and give the rest to ragnb tune)")

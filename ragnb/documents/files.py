@@ -252,7 +252,7 @@ def _title(text: str, default: str) -> str:
     "The first line with a letter when it is short (a Markdown heading, the name of a statute), else a default."
     lines = text.lstrip().split("\n", 20)[:20]
     first = next((line for line in lines if re.search(r"\w", line)), "").lstrip("#").strip()
-    return first if 0 < len(first) <= 60 else default
+    return first if 0 < len(first) <= 60 and not first.startswith("|") else default
 
 def _text_record(path: Path, notes: list[str]) -> dict[str, Any]:
     "A text file as a record: its header, its title, its text."

@@ -186,8 +186,8 @@ def demo_lines(
         shown = passage if n == 1 else _one_line(passage, outlines)
         lines += passage_lines(shown, outlines, colored, columns, top)[:12]
         lines.append("   " + _cut(_reason(answer, passage), columns - 3))
-    size = sum(len(p.text) for p in answer.passages)
-    lines += [f"… {len(answer.passages)} passages in all, {size:,} characters: {_held(answer.passages, known)}", ""]
+    size = answer.context.size
+    lines += [f"… {len(answer.passages)} passages in all, {size:,} characters with their sources: {_held(answer.passages, known)}", ""]
     if best := _best(answer):
         hit = _alone(best, outlines)
         lines += ["확장하지 않으면 (without expansion): the best unit alone, nothing around it",

@@ -24,7 +24,9 @@ from .comparison import PairedTest, Run
 from .datasets import Dataset, Question
 from .measures import Evaluation, mean_interval, Row
 from .strategy import build_system, IndexCache, System
-from .tune import choose, enough_budget, INDEX_FOLDER, question_values, shown_ways, TunedChoice
+from ragnb.evaluation.tune import (
+    choose, enough_budget, INDEX_FOLDER, question_values, shown_ways, told_misses, TunedChoice
+)
 
 # %% ../../nbs/90_evaluation/report.ipynb #f68ad0fd
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 4", "12 4", "6 2 2 2")
@@ -258,9 +260,11 @@ class Report:
         hint = f"A budget of {enough:,} characters reads almost as much as {budget:,}." if enough < budget else ""
         hint = "" if self.choice.keeps_default else hint
         hint = f"{hint} {self.choice.otherwise[:1].upper()}{self.choice.otherwise[1:]}".strip()
+        missed = told_misses(chosen.evaluation, enough)
         told = "".join(tag("p", esc(note, 600), "soft") for note in (facts, *self.notes))
         return (tag("h1", esc(d.name, 80)) + told + tag("div", tag("h2", esc(self.choice.headline, 160))
-                + tag("p", esc(self.choice.reason, 600)) + tag("p", esc(hint, 900)) + shown, "choice"))
+                + tag("p", esc(self.choice.reason, 600)) + tag("p", esc(hint, 900)) + shown
+                + tag("p", esc(missed, 600)), "choice"))
 
     @property
     def measured(self) -> str:

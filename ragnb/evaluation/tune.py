@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,11 +18,11 @@ from tqdm.auto import tqdm
 
 # %% auto #0
 __all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'load_tuning_set', 'question_values', 'TunedChoice', 'choose',
-           'fitting_budgets', 'enough_budget', 'as_command', 'as_python', 'shown_ways', 'Tuned', 'tune']
+           'fitting_budgets', 'enough_budget', 'told_misses', 'as_command', 'as_python', 'shown_ways', 'Tuned', 'tune']
 
 # %% ../../nbs/90_evaluation/tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
-from ..documents.markup import counted
+from ..documents.markup import counted, short
 from ..documents.span import InputError
 from .comparison import paired_test, PairedTest, Run, run_strategies, RunPlan
 from .datasets import Dataset, load_dataset, load_jsonl
@@ -142,7 +143,8 @@ class TunedChoice:
         if len(self.means) > 1 and not self.is_told:
             return self._untold
         close = [n for n, t in self.tests.items() if n != self.winner and not t.is_real]
-        others = f"; {len(close)} of {len(self.tests) - 1} others cannot be told from it" if self.tests else ""
+        others = f"; {len(close)} of {len(self.tests) - 1} others cannot be told from it" if close else ""
+        others = others or (f"; all {len(self.tests) - 1} others are behind, and not by chance" if self.tests else "")
         mean = f"{self.means[self.winner]:.3f}{self.over}"
         if self.winner == self.default == self.best:
             return f"the default has the highest mean, {mean}{others}"
@@ -252,13 +254,29 @@ def enough_budget(
     most = max(recalls.values(), default=0.0)
     return min((b for b, r in recalls.items() if r >= most - least), default=0)
 
+# %% ../../nbs/90_evaluation/tune.ipynb #0faa0d30
+def told_misses(
+    evaluation: Evaluation,
+    budget: int,         # Characters; 0 where documents were ranked
+    quoted: int = 3,     # Questions that are quoted, >= 0
+) -> str:                # '' when all was read, or documents were ranked
+    "Say which kinds of question are not read whole, and quote some."
+    missed = [r for r in evaluation.rows if budget and r.scores[budget].evidence_recall < 1]
+    if not missed:
+        return ""
+    asked, failed = (Counter(r.kind for r in rows) for rows in (evaluation.rows, missed))
+    kinds = ", ".join(f"{n} of {asked[k]} {k}" for k, n in failed.most_common() if k)
+    return (f"not read whole in {budget:,} characters: {len(missed)} of {counted(len(evaluation.rows), 'question')}"
+            + (f" ({kinds})" if kinds else "") + "; " + ", ".join(repr(short(r.query)) for r in missed[:quoted])
+            + (", …" if len(missed) > quoted else ""))
+
 # %% ../../nbs/90_evaluation/tune.ipynb #b4ecb1d1
 _OPTIONS = {"top_k": "--top-k", "expand_top_k": "--expand-top-k", "max_chunks": "--max-chunks"}   # Key -> option
 
 def _settings(strategy: Strategy | None, budget: int) -> dict[str, Any]:
     "Arguments of `Pipeline.from_index` that differ from what it does by itself."
     if strategy is None:
-        return {}
+        return {"budget": budget} if budget else {}
     default = Strategy()
     given = {"retriever": strategy.retrieve, "policy": strategy.policy}
     given |= {"reranker": strategy.rerank} if strategy.rerank != "none" else {}
@@ -326,9 +344,9 @@ def shown_ways(
     embed: str = "ngram",
     index_folder: str = INDEX_FOLDER,
 ) -> tuple[str, str]:     # Those of `as_command` and `as_python`
-    "Write what was chosen; nothing but the default where it is kept because nothing can be told."
-    strategy, budget = winner.strategy, enough_budget(winner.evaluation)
-    strategy, budget = (None, 0) if choice.keeps_default else (strategy, budget)
+    "Write what was chosen; the default without its settings, and alone where nothing can be told."
+    strategy, budget = winner.strategy, 0 if choice.keeps_default else enough_budget(winner.evaluation)
+    strategy = None if choice.keeps_default or strategy == PRESETS[DEFAULT_STRATEGY] else strategy
     return tuple(write(strategy, source, question, budget, embed, index_folder) for write in (as_command, as_python))
 
 # %% ../../nbs/90_evaluation/tune.ipynb #407a5400
@@ -363,6 +381,11 @@ class Tuned:
         return self._ways()[1]
 
     @property
+    def misses(self) -> str:
+        "Which kinds of question the choice does not read whole at the budget that is advised; '' when none."
+        return told_misses(self.winner.evaluation, enough_budget(self.winner.evaluation))
+
+    @property
     def notes(self) -> list[str]:
         "What to keep in mind: where the questions are from, how few they are, what was left out."
         n = len(self.dataset.questions)
@@ -381,7 +404,7 @@ class Tuned:
                 "spec": self.winner.strategy.spec, "best": c.best, "default": c.default, "means": dict(c.means),
                 "by_budget": {str(b): name for b, name in self.choice.by_budget.items()},
                 "enough_budget": enough_budget(self.winner.evaluation), "tests": tests, "command": self.command,
-                "python": self.python, "questions_made": bool(self.made), "n_questions": len(self.dataset.questions),
+                "python": self.python, "misses": self.misses, "questions_made": bool(self.made), "n_questions": len(self.dataset.questions),
                 "n_documents": len(self.dataset.documents), "notes": self.notes,
                 "strategies": {r.strategy.name: r.to_dict() for r in self.runs}}
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 # %% auto #0
-__all__ = ['HttpRefusal', 'Visitor', 'read_tokens', 'Access', 'narrowed', 'host_name', 'check_origin']
+__all__ = ['HttpRefusal', 'Visitor', 'read_tokens', 'Access', 'narrowed', 'shut_out', 'host_name', 'check_origin']
 
 # %% ../../nbs/87_serve/access.ipynb #3b608175
 from ..documents.span import InputError, RagnbError
@@ -96,6 +96,11 @@ class Access:
         "True when nobody is let in without a token."
         return bool(self._visitors)
 
+    @property
+    def visitors(self) -> list[Visitor]:
+        "Everybody who may ask."
+        return [*self._visitors.values()] or [self.local]
+
     def visitor(
         self,
         token: str | None,
@@ -122,6 +127,14 @@ def narrowed(
         expander = replace(p.expander, store=filtered_store(p.expander.store, wanted))
         pipelines[name] = replace(p, retriever=filtered_retriever(p.retriever, wanted), expander=expander)
     return Library(pipelines)
+
+
+def shut_out(
+    library: Library,
+    access: Access,
+) -> list[str]:          # Names
+    "Find visitors whom a filter leaves no document: a misspelled value is not seen in an answer."
+    return [v.name for v in access.visitors if v.where is not None and not narrowed(library, v.where).rows]
 
 # %% ../../nbs/87_serve/access.ipynb #dbd32978
 def host_name(

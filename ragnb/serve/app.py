@@ -90,8 +90,8 @@ def _add_questions(app: Any, service: Service, who: Any) -> None:
     "Routes that ask."
     @app.post("/api/ask", responses=_EVENTS, response_model=None, tags=["questions"])
     async def ask(body: AskBody, visitor: Visitor = who) -> Any:
-        "Ask a question."
-        return _stream(service, service.ask(visitor, body.question, body.conversation))
+        "Ask a question; `where` narrows what may be read."
+        return _stream(service, service.ask(visitor, body.question, body.conversation, body.where))
 
     @app.post("/api/conversations/{conversation}/choice", responses=_EVENTS, response_model=None, tags=["questions"])
     async def choose(conversation: str, body: ChoiceBody, visitor: Visitor = who) -> Any:

@@ -17,6 +17,7 @@ __all__ = ['OpenQuestion', 'Service', 'waiting_view', 'Reading']
 
 # %% ../../nbs/87_serve/service.ipynb #b1cd73cf
 from ..documents.span import InputError, Span
+from ..storage.filters import all_of, Filter, resolve_where
 from ..context.sources import DisplayDoc
 from ..agent.flow import Agent, AnswerPart, Finished, PersonAsked, StepEvent
 from ..agent.library import Library
@@ -38,6 +39,7 @@ class OpenQuestion:
     state: AgentState
     place: QueuePlace
     choice: Choice | None = None
+    where: Filter | None = None      # Asked for with the question; narrows that of the visitor
 
 # %% ../../nbs/87_serve/service.ipynb #3ebdc5d3
 class Service:
@@ -63,28 +65,32 @@ class Service:
         self._busy: set[str] = set()
         self.agent(self.access.local)                   # Bad settings are found now
 
-    def agent(self, visitor: Visitor) -> Agent:
-        "The agent of a visitor; its library holds only what may be read."
+    def agent(self, visitor: Visitor, where: Filter | None = None) -> Agent:
+        "The agent of a visitor, narrowed further by a filter; its library holds only what may be read."
+        if where is not None:   # as many as there are questions: not kept
+            return Agent(narrowed(self.library, all_of(visitor.where, where)), self.llm, self.models, **self.settings)
         key = repr(visitor.where)
         if key not in self._agents:
             own = narrowed(self.library, visitor.where)
             self._agents[key] = Agent(own, self.llm, self.models, **self.settings)
         return self._agents[key]
 
-    def _begin(self, visitor: Visitor, talk: Talk, state: AgentState, choice: Choice | None = None) -> OpenQuestion:
+    def _begin(self, visitor: Visitor, talk: Talk, state: AgentState, choice: Choice | None = None,
+               where: Any = None) -> OpenQuestion:
         "Take a place; one question of a conversation at a time."
+        wanted = resolve_where(where)
         if talk.id in self._busy:
             raise HttpRefusal(409, "this conversation is still answering")
-        asked = OpenQuestion(visitor, talk, state, self.places.take(visitor.name), choice)
+        asked = OpenQuestion(visitor, talk, state, self.places.take(visitor.name), choice, wanted)
         self.talks.hold(talk)                           # A question that is stopped can be followed by another
         self._busy.add(talk.id)
         return asked
 
-    def ask(self, visitor: Visitor, question: str, talk_id: str | None = None) -> OpenQuestion:
-        "Begin with a question, in a conversation or a new one; `end` must be called."
+    def ask(self, visitor: Visitor, question: str, talk_id: str | None = None, where: Any = None) -> OpenQuestion:
+        "Begin with a question, in a conversation or a new one; `where` narrows. `end` must be called."
         talk = Talk(owner=visitor.key) if talk_id is None else self.talks.get(visitor, talk_id)
         state = AgentState.ask(question, talk.conversation, self.agent(visitor).max_attempts)
-        return self._begin(visitor, talk, state)
+        return self._begin(visitor, talk, state, where=where)
 
     def resume(self, visitor: Visitor, talk_id: str, body: ChoiceBody) -> OpenQuestion:
         "Go on with a question that waits; `end` must be called."
@@ -92,7 +98,7 @@ class Service:
         if talk.waiting is None or talk.waiting.id != body.waiting:
             raise HttpRefusal(409, "nothing waits for this choice any more")
         choice = Choice(documents=tuple(body.documents), devices=tuple(body.devices), text=body.text, skip=body.skip)
-        return self._begin(visitor, talk, talk.waiting.state.model_copy(deep=True), choice)
+        return self._begin(visitor, talk, talk.waiting.state.model_copy(deep=True), choice, body.where)
 
     def end(self, asked: OpenQuestion) -> None:
         "Give back what a question held, however it ended."
@@ -101,9 +107,9 @@ class Service:
 
     async def events(self, asked: OpenQuestion) -> AsyncIterator[dict[str, Any]]:
         "Run a question: begin, step, part, and last turn, choose or error."
-        agent = self.agent(asked.visitor)
         yield {"event": "begin", "conversation": asked.talk.id}
         try:
+            agent = await asyncio.to_thread(self.agent, asked.visitor, asked.where)
             async with asked.place:
                 async for event in agent.stream(asked.state, asked.choice):
                     if isinstance(event, StepEvent):

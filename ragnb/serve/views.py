@@ -12,8 +12,8 @@ from typing import Any, Literal, Union
 from pydantic import BaseModel, ConfigDict, Field
 
 # %% auto #0
-__all__ = ['Sent', 'AskBody', 'ChoiceBody', 'SearchBody', 'ToolBody', 'trouble', 'turn_view', 'option_views', 'document_view',
-           'traced', 'text_at', 'may_draw']
+__all__ = ['Where', 'Sent', 'AskBody', 'ChoiceBody', 'SearchBody', 'ToolBody', 'trouble', 'turn_view', 'option_views',
+           'document_view', 'traced', 'text_at', 'may_draw']
 
 # %% ../../nbs/87_serve/views.ipynb #212fa991
 from ..documents.span import Address, covering, SEARCHED, Span
@@ -31,10 +31,14 @@ class Sent(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+Where = Union[str, dict[str, Any], list[Union[str, dict[str, Any]]], None]   # See `resolve_where`
+
+
 class AskBody(Sent):
     "A question."
     question: str = Field(min_length=1, max_length=10_000)
     conversation: str | None = Field(default=None, max_length=60, description="to go on with; a new one when left out")
+    where: Where = Field(default=None, description="narrows what may be read, for this question: `doc_type=manual`")
 
 
 class ChoiceBody(Sent):
@@ -44,14 +48,14 @@ class ChoiceBody(Sent):
     devices: list[str] = Field(default_factory=list, max_length=200)
     text: str = Field(default="", max_length=10_000, description="to search for besides")
     skip: bool = False
+    where: Where = Field(default=None, description="the filter of the question, which is not kept while it waits")
 
 
 class SearchBody(Sent):
     "A search without an answer."
     query: str = Field(min_length=1, max_length=1_000)
     top_k: int = Field(default=10, ge=1, le=50)
-    where: Union[str, dict[str, Any], list[Union[str, dict[str, Any]]], None] = Field(
-        default=None, description="narrows what may be read: `doc_type=manual`")
+    where: Where = Field(default=None, description="narrows what may be read: `doc_type=manual`")
     documents: list[str] | None = Field(default=None, max_length=200)
     collections: list[str] | None = Field(default=None, max_length=50)
 
