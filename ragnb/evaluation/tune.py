@@ -215,6 +215,11 @@ def _leader(values: Mapping[str, np.ndarray], default: str, n_rivals: int) -> tu
     return best, best if lead or not default else default
 
 
+def _n_rivals(values: Mapping[str, np.ndarray]) -> int:
+    "How many besides one differ; strategies with equal values of every question try once together."
+    return len({v.round(9).tobytes() for v in values.values()}) - 1
+
+
 def choose(
     runs: Sequence[Run],    # Of the same questions, at least one
 ) -> TunedChoice:
@@ -223,11 +228,12 @@ def choose(
         raise InputError("runs must hold at least one run to choose from")
     values = {run.strategy.name: question_values(run.evaluation) for run in runs}
     means = {name: float(v.mean()) if len(v) else 0.0 for name, v in values.items()}
-    default, budgets, rivals = _default_of(runs), runs[0].evaluation.budgets, len(runs) - 1
-    best, winner = _leader(values, default, rivals)
+    default, budgets = _default_of(runs), runs[0].evaluation.budgets
+    best, winner = _leader(values, default, _n_rivals(values))
     tests = {name: paired_test(values[winner], v) for name, v in values.items()}
     at = {b: {run.strategy.name: run.evaluation.values(budget=b) for run in runs} for b in budgets}
-    by_budget = {b: _leader(found, default, rivals * len(budgets))[1] for b, found in at.items()}
+    rivals = sum(map(_n_rivals, at.values()))
+    by_budget = {b: _leader(found, default, rivals)[1] for b, found in at.items()}
     return TunedChoice(winner, best, default, means, tests, by_budget)
 
 # %% ../../nbs/90_evaluation/tune.ipynb #238de335
