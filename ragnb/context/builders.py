@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 # %% auto #0
-__all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt', 'Ranking',
-           'PassageRanking', 'Source', 'Context', 'as_passages', 'ContextBuilder', 'SimpleContextBuilder',
-           'RankedContextBuilder', 'DebugContextBuilder', 'TableContextBuilder', 'DetailedContextBuilder',
-           'resolve_builder', 'QuestionContextBuilder']
+__all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt',
+           'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'as_passages', 'ContextBuilder',
+           'SimpleContextBuilder', 'RankedContextBuilder', 'DebugContextBuilder', 'TableContextBuilder',
+           'DetailedContextBuilder', 'resolve_builder', 'QuestionContextBuilder']
 
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
 from ..documents.markup import counted, one_line, short
@@ -145,13 +145,22 @@ class Excerpt(Passage):
     whole: Span | None = None  # Of the passage it is of; parts that share it get one number
 
 # %% ../../nbs/60_context/builders.ipynb #199631d6
-def _groups(passages: Sequence[Passage]) -> list[list[Passage]]:
-    "Passages that get one number, each group where its first part is."
+def _is_said(passage: Passage, rows: Passage) -> bool:
+    "True for the header of a table that another passage says above its rows."
+    is_header = passage.text.startswith("|") and not isinstance(passage, Excerpt)
+    return is_header and passage is not rows and passage.doc_id == rows.doc_id and passage.text in rows.prefix
+
+
+def passage_groups(
+    passages: Sequence[Passage],   # Best first
+) -> list[list[Passage]]:          # Each where its first part is; a header after the rows that say it
+    "Bring passages together that get one number: excerpts of one passage, the header of a table and its rows."
+    keys: list[Any] = [(p.doc_id, p.whole) if isinstance(p, Excerpt) and p.whole else n for n, p in enumerate(passages)]
     out: dict[Any, list[Passage]] = {}
     for n, p in enumerate(passages):
-        whole = getattr(p, "whole", None)
-        out.setdefault((p.doc_id, whole) if whole else n, []).append(p)
-    return list(out.values())
+        rows = next((m for m, other in enumerate(passages) if _is_said(p, other)), n)
+        out.setdefault(keys[rows], []).append(p)
+    return [sorted(group, key=lambda p: any(_is_said(p, other) for other in group)) for group in out.values()]
 
 
 def _joint(group: Sequence[Passage]) -> Passage:
@@ -320,8 +329,8 @@ class ContextBuilder:
         "Lay passages out within the budget."
         given = self.read(passages)
         used = self._fit([self.shorten(p) for p in given])
-        text, sources = self._lay_out(used)
-        dropped, note = tuple(p.id for p in given[len(used):]), ""
+        text, sources = self._lay_out([*used.values()])
+        dropped, note = tuple(p.id for n, p in enumerate(given) if n not in used), ""
         if given and not used:
             note = f"the budget ({self.budget}, in {self.tokenizer}) holds none of {len(given)} passages"
             warnings.warn(note, stacklevel=2)
@@ -329,7 +338,7 @@ class ContextBuilder:
 
     def _lay_out(self, passages: Sequence[Passage]) -> tuple[str, list[Source]]:
         "The context text of some passages, and where each is in it."
-        groups = {id(group[0]): group for group in _groups(passages)}
+        groups = {id(group[0]): group for group in passage_groups(passages)}
         heads = [group[0] for group in groups.values()]
         numbers = {id(head): n for n, head in enumerate(heads, 1)}
         sources: list[Source] = []
@@ -341,31 +350,36 @@ class ContextBuilder:
             at = len(text)
             text += self.above(number, _joint(group))
             ours.append(text.find(f"[{number}]", at))
-            for n, part in enumerate(sorted(group, key=lambda p: p.span)):
+            held = {id(p): text.find(self.body(p.text), at) for p in group if _is_said(p, head)}
+            said = [p for p in group if held.get(id(p), -1) >= 0]
+            sources += [Source(number, p, held[id(p)], at) for p in said]
+            at = len(text) if said else at
+            for n, part in enumerate(sorted((p for p in group if p not in said), key=lambda p: p.span)):
                 at, text = (len(text), text + self.gap) if n else (at, text)
                 sources.append(Source(number, part, len(text), at))
                 text += self.body(part.text) + (" …" if part.goes_on else "")
             text += self.below
         return guard_numbers(text, ours), sources
 
-    def _fit(self, passages: Sequence[Passage]) -> list[Passage]:
-        "Passages within the budget; the last one may be cut."
+    def _fit(self, passages: Sequence[Passage]) -> dict[int, Passage]:
+        "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
         if self.budget is None:
-            return list(passages)
-        count, used = tokenizer(self.tokenizer).count, []
-        for passage in passages:
-            def fits(size: int, passage: Passage = passage) -> bool:
-                return count(self._lay_out([*used, cut_passage(passage, size)])[0]) <= self.budget
+            return dict(enumerate(passages))
+        count, used = tokenizer(self.tokenizer).count, {}
 
-            if count(self._lay_out([*used, passage])[0]) <= self.budget:
-                used.append(passage)
+        def fits(passage: Passage) -> bool:
+            return count(self._lay_out([*used.values(), passage])[0]) <= self.budget
+        for n, passage in enumerate(passages):
+            if fits(passage):
+                used[n] = passage
                 continue
-            size = last_fit(0, len(passage.text), fits)
+            size = last_fit(0, len(passage.text), lambda size, whole=passage: fits(cut_passage(whole, size)))
             cut = cut_passage(passage, size) if size else None
             if cut and (len(cut.text) >= self.least or not used):
-                used.append(cut)
+                used[n] = cut
             break
-        return used
+        said = {n: p for n, p in enumerate(passages) if n not in used and any(_is_said(p, u) for u in used.values())}
+        return used | {n: p for n, p in said.items() if fits(p)}
 
 # %% ../../nbs/60_context/builders.ipynb #672d802d
 class SimpleContextBuilder(ContextBuilder):

@@ -14,19 +14,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 # %% auto #0
-__all__ = ['STRONG', 'WEAK', 'best_sentence', 'Answer', 'numbered_passages', 'ModelError', 'written', 'awritten', 'AnswerStream']
+__all__ = ['STRONG', 'WEAK', 'best_sentence', 'with_focus', 'Answer', 'numbered_passages', 'ModelError', 'written', 'awritten',
+           'AnswerStream']
 
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
 from ..documents.arguments import checked
 from ..documents.markup import card, counted, one_line, short
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address
-from ..documents.text import sentence_spans, word_tokens_batch
+from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
 from ..retrieval.hybrid import Fusion
 from ..expansion.expander import Expansion
-from ..context.builders import Context, cut_passage, Excerpt, RankedContextBuilder, Source
+from ..context.builders import Context, ContextBuilder, cut_passage, passage_groups, RankedContextBuilder, Source
 from ..context.compress import Compression
 from ..context.labels import place_label
 from ..context.source_marks import read_marks, SourceMark
@@ -62,6 +63,27 @@ def best_sentence(
     i, span = places[scores.index(max(scores))]
     base = passages[i].span.start
     return i, Span(base + span.start, base + span.end)
+
+# %% ../../nbs/80_pipeline/answer.ipynb #456ed35f
+def with_focus(
+    question: str,
+    passages: Sequence[Passage],   # Best first
+    builder: ContextBuilder,       # Its budget is the room
+) -> list[Passage]:                # Where the room ends inside a hit, `focus` is the sentence or row that fits best
+    "Say which part of a hit is to be kept when it is longer than the room."
+    count, out = tokenizer(builder.tokenizer).count, list(passages)
+    left = builder.budget if builder.budget is not None else math.inf
+    for n, p in enumerate(out):
+        left -= count(builder.above(n + 1, p) + p.text)
+        if left >= 0:
+            continue
+        focus = p.focus or p.span
+        inside = replace(p, span=focus, text=p.text[focus.start - p.span.start:focus.end - p.span.start])
+        best = best_sentence(question, [inside])
+        if best and p.hits:
+            out[n] = replace(p, focus=best[1])
+        break
+    return out
 
 # %% ../../nbs/80_pipeline/answer.ipynb #4c25f714
 def _by_number(source: Source) -> tuple[int, bool]:
@@ -210,14 +232,12 @@ def numbered_passages(
     passages: Sequence[Passage],   # Best first
 ) -> str:
     "Lay passages out for a reader, numbered as their sources are."
-    groups: dict[Any, list[Passage]] = {}
-    for i, p in enumerate(passages):
-        key = (p.doc_id, p.whole) if isinstance(p, Excerpt) else i
-        groups.setdefault(key, []).append(p)
     parts = []
-    for number, group in enumerate(groups.values(), 1):
-        header = RankedContextBuilder().header(number, group[0])
-        parts.append(f"{header}\n" + "\n…\n".join(p.shown for p in sorted(group, key=lambda p: p.span)))
+    for number, (best, *more) in enumerate(passage_groups(passages), 1):
+        header = RankedContextBuilder().header(number, best)
+        table = "".join(f"{line}\n" for line in best.prefix.split("\n") if line.startswith("|"))
+        group = sorted((p for p in (best, *more) if p is best or p.text not in table), key=lambda p: p.span)
+        parts.append(f"{header}\n{table}" + "\n…\n".join(p.shown for p in group))
     return "\n\n".join(parts)
 
 # %% ../../nbs/80_pipeline/answer.ipynb #75f7f979

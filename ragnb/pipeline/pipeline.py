@@ -35,7 +35,7 @@ from ..context.builders import Context, ContextBuilder, PassageRanking, RankedCo
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
 from ..indexing.folder_index import Index
-from .answer import Answer, AnswerStream, awritten, numbered_passages, written
+from .answer import Answer, AnswerStream, awritten, numbered_passages, with_focus, written
 from ragnb.pipeline.engines import (
     CHAT_SETTINGS, check_engine_settings, ContextRetriever, JoinContextPostprocessor, order_steps
 )
@@ -216,7 +216,8 @@ class Reader:
         if self.compressor:
             compression = self.compressor(passages, question, expansion.outlines)
             passages = compression.passages
-        return Answer(question, "", self.builder.build(passages, question), expansion, found, compression=compression)
+        context = self.builder.build(with_focus(question, passages, self.builder), question)
+        return Answer(question, "", context, expansion, found, compression=compression)
 
     def answer(
         self,
@@ -279,7 +280,8 @@ def _shorter(context: Context, passages: Sequence[Passage], question: str, build
         if share >= 1 or size <= 1:
             break
         size = max(1, int(size * min(share, 0.98)))
-        short = replace(builder, budget=size, tokenizer=context.tokenizer).build(passages, question)
+        room = replace(builder, budget=size, tokenizer=context.tokenizer)
+        short = room.build(with_focus(question, passages, room), question)
     return short
 
 

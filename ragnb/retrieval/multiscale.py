@@ -304,23 +304,12 @@ def _runs_on(reader: UnitReader, row: int) -> bool:
     return "\n" not in gap and not _CLOSED.search(reader.read_units([row])[0].text)
 
 
-def _reads_header(reader: UnitReader, row: int, taken: Mapping[int, Span]) -> bool:
-    "True when the header of the table that a unit begins inside of is read: its unit, or a part that says all of it."
-    at = int(reader.corpus.header[row])
-    if at < 0 or at not in taken:
-        return False
-    (unit, above), span = reader.read_units([row, at]), taken[at]
-    base, told = above.start_char_idx, unit.metadata.get("table_header") or ""
-    letters, read = (re.sub(r"\W", "", x) for x in (told, above.text[span.start - base:span.end - base]))
-    return span == reader.corpus.span(at) or letters in read
-
-
 def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], rank: int) -> Passage:
     "The passage of units side by side, given best first; without scores and reasons."
     rows = sorted(run)
     nodes, span = reader.read_units(rows), taken[rows[0]].hull(taken[rows[-1]])
     outline = reader.outlines[reader.corpus.place(rows[0])[0]]
-    prefix = shown_prefix(nodes[0], header=not _reads_header(reader, rows[0], taken))
+    prefix = shown_prefix(nodes[0])
     held = [(Span(n.start_char_idx, n.end_char_idx), n.text) for n in nodes]
     pages = tuple((n, s) for n, s in outline.pages if s.overlap(span))
     return Passage(
