@@ -668,12 +668,28 @@ def _with_error(facts: dict[str, Any], error: Exception | None) -> dict[str, Any
     return facts if error is None else facts | {"error": str(error)}
 
 # %% ../nbs/99_cli/cli.ipynb #3ded0790
+def _colored(answer: Any) -> str:
+    "Its passages, with what matches strongly in the colour of the demo."
+    from ragnb.pipeline.answer import numbered_passages, strong_spans
+    from ragnb.pipeline.trace_data import visible
+
+    def shown(p: Any) -> str:
+        text, at = "", p.span.start
+        for span in strong_spans(answer, p):
+            hit = p.text[span.start - p.span.start:span.end - p.span.start]
+            text, at = f"{text}{p.text[at - p.span.start:span.start - p.span.start]}\ue000{hit}\ue001", span.end
+        return text + p.text[at - p.span.start:] + (" …" if p.goes_on else "")
+    text = visible(numbered_passages(answer.passages, shown))
+    return text.replace("\ue000", "\x1b[1;32m").replace("\ue001", "\x1b[0m")
+
 def _print_answer(answer: Any, shown: bool = False) -> None:
     "The text of an answer, and the sources of a model's."
     from ragnb.context.labels import place_label
     from ragnb.pipeline.trace_data import visible
     if not shown:
-        print(visible(answer.text) if answer.text or answer.passages else "nothing was found")
+        colored = answer.passages and not answer.generated and _is_colored(sys.stdout)
+        told = _colored(answer) if colored else visible(answer.text)
+        print(told if answer.text or answer.passages else "nothing was found")
     if answer.context.note:
         print(f"note: {answer.context.note}", file=sys.stderr)
     if answer.weak and not answer.generated and len(answer.weak) < len(answer.passages):

@@ -9,13 +9,13 @@ from functools import partial
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 # %% auto #0
-__all__ = ['STRONG', 'WEAK', 'best_sentence', 'with_focus', 'Answer', 'numbered_passages', 'ModelError', 'written', 'awritten',
-           'AnswerStream']
+__all__ = ['STRONG', 'WEAK', 'best_sentence', 'with_focus', 'Answer', 'strong_spans', 'numbered_passages', 'ModelError',
+           'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
 from ..documents.arguments import checked
@@ -69,8 +69,8 @@ def with_focus(
     question: str,
     passages: Sequence[Passage],   # Best first
     builder: ContextBuilder,       # Its budget is the room
-) -> list[Passage]:                # Where the room ends inside a hit, `focus` is the sentence or row that fits best
-    "Say which part of a hit is to be kept when it is longer than the room."
+) -> list[Passage]:                # Where the room ends inside one, `focus` is the sentence or row that fits best
+    "Say which part of a passage is to be kept when it is longer than the room."
     count, out = tokenizer(builder.tokenizer).count, list(passages)
     left = builder.budget if builder.budget is not None else math.inf
     for n, p in enumerate(out):
@@ -79,16 +79,16 @@ def with_focus(
             continue
         focus = p.focus or p.span
         inside = replace(p, span=focus, text=p.text[focus.start - p.span.start:focus.end - p.span.start])
-        best = best_sentence(question, [inside])
+        best = best_sentence(question, [inside, p])   # the best hit first, then what is beside it
         if best and p.hits:
             out[n] = replace(p, focus=best[1])
         break
     return out
 
 # %% ../../nbs/80_pipeline/answer.ipynb #4c25f714
-def _by_number(source: Source) -> tuple[int, bool]:
-    "Sort key of sources: their number, the part with a hit of its own first."
-    return source.number, not source.passage.hits
+def _by_number(source: Source) -> tuple[int, bool, int]:
+    "Sort key of sources: their number, the part with a hit of its own first, rows before their header."
+    return source.number, not source.passage.hits, source.passage.rank
 
 # %% ../../nbs/80_pipeline/answer.ipynb #59e5fd1e
 STRONG: float = 0.75   # Share of the best score; a hit from here on is shown as a strong match
@@ -227,9 +227,26 @@ class Answer:
         more = [f"the best {len(rows)} below"] if len(self.passages) > len(rows) else []
         return card(self.question, [*self._facts, *more], rows, text=self.text if self.generated else "")
 
+# %% ../../nbs/80_pipeline/answer.ipynb #554e0cd1
+def strong_spans(
+    answer: Answer,
+    passage: Passage,   # Of it
+) -> list[Span]:        # Rising, within the passage; none where hits have no scores
+    "Find where a passage matches the question strongly."
+    outline, spans = answer.expansion.outlines.get(passage.doc_id), []
+    best = max((s for p in answer.passages for s in p.scores if s is not None), default=math.inf)
+    for hit, score in zip(passage.hits, passage.scores):
+        address = try_address(hit) if score is not None and score >= STRONG * best else None
+        if address and outline and address.index < len(outline.levels.get(address.level, ())):
+            span = outline.span_of(address)
+            inside = Span(max(span.start, passage.span.start), max(passage.span.start, min(span.end, passage.span.end)))
+            spans += [inside] if inside else []
+    return sorted(spans)
+
 # %% ../../nbs/80_pipeline/answer.ipynb #33fdde38
 def numbered_passages(
     passages: Sequence[Passage],   # Best first
+    shown: Callable[[Passage], str] = lambda p: p.shown,   # How the text of one is written
 ) -> str:
     "Lay passages out for a reader, numbered as their sources are."
     parts = []
@@ -237,7 +254,7 @@ def numbered_passages(
         header = RankedContextBuilder().header(number, best)
         table = "".join(f"{line}\n" for line in best.prefix.split("\n") if line.startswith("|"))
         group = sorted((p for p in (best, *more) if p is best or p.text not in table), key=lambda p: p.span)
-        parts.append(f"{header}\n{table}" + "\n…\n".join(p.shown for p in group))
+        parts.append(f"{header}\n{table}" + "\n…\n".join(map(shown, group)))
     return "\n\n".join(parts)
 
 # %% ../../nbs/80_pipeline/answer.ipynb #75f7f979

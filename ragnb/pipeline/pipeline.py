@@ -216,7 +216,8 @@ class Reader:
         if self.compressor:
             compression = self.compressor(passages, question, expansion.outlines)
             passages = compression.passages
-        context = self.builder.build(with_focus(question, passages, self.builder), question)
+        kept = with_focus(question, passages, self.builder) if found.ranking is None else passages
+        context = self.builder.build(kept, question)
         return Answer(question, "", context, expansion, found, compression=compression)
 
     def answer(
@@ -272,7 +273,7 @@ def noted(
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #875149a9
 def _shorter(context: Context, passages: Sequence[Passage], question: str, builder: ContextBuilder,
-             fits: Callable[[str], float]) -> Context:
+             fits: Callable[[str], float], focused: bool) -> Context:
     "A context that fits; `fits` says which part of a text has room, >= 1 for all of it."
     size, short = context.size, context
     for _ in range(8):
@@ -281,7 +282,7 @@ def _shorter(context: Context, passages: Sequence[Passage], question: str, build
             break
         size = max(1, int(size * min(share, 0.98)))
         room = replace(builder, budget=size, tokenizer=context.tokenizer)
-        short = room.build(with_focus(question, passages, room), question)
+        short = room.build(with_focus(question, passages, room) if focused else passages, question)
     return short
 
 
@@ -298,7 +299,7 @@ def _for_window(answer: Answer, llm: Any, builder: ContextBuilder, prompt: str) 
     def fits(text: str) -> float:
         return max(0.02, room / llm.count_tokens(text))
     context = answer.context
-    short = _shorter(context, answer.passages, answer.question, builder, fits)
+    short = _shorter(context, answer.passages, answer.question, builder, fits, answer.fusion.ranking is None)
     if short is context:
         return answer
     unit = "characters" if context.tokenizer == "characters" else f"tokens ({context.tokenizer})"
@@ -457,7 +458,8 @@ class Pipeline(_Shown):
         llm : LLM, optional
             A LlamaIndex LLM. It writes the answer, and the parts that need a model ask it.
         top_k, expand_top_k, max_chunks : int, optional
-            Hits retrieved, >= 1 (20 by default); hits expanded, >= 0 (5); hits and neighbors together, >= 1 (80).
+            Hits retrieved, >= 1 (20 by default; of units with a policy, as many as the budget can hold); hits expanded,
+            >= 0 (5); hits and neighbors together, >= 1 (80).
         budget : int or None
             Of the context, in tokens of `tokenizer`; None for no limit.
         tokenizer : str

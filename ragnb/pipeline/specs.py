@@ -16,7 +16,7 @@ from llama_index.core.schema import Document, TextNode
 
 # %% auto #0
 __all__ = ['RETRIEVERS', 'PLANS', 'RetrieverSpec', 'parse_retriever', 'resolve_retriever', 'Parts', 'refuse_unused',
-           'resolve_parts']
+           'units_to_fill', 'resolve_parts']
 
 # %% ../../nbs/80_pipeline/specs.ipynb #a22b497d
 from ..documents.markup import one_line
@@ -195,6 +195,14 @@ def refuse_unused(
                              f"units until the budget is full: leave it out, or name a policy, got {settings[name]!r}")
 
 # %% ../../nbs/80_pipeline/specs.ipynb #2371fd79
+def units_to_fill(
+    budget: int | None,            # Characters or tokens; None for no limit
+    reranker: str | Any = "none",
+) -> int:                          # >= 20
+    "How many units are found for a policy to read around: as many as a budget can hold, and 20 where each is reranked."
+    return max(20, budget // 40) if budget and reranker in (None, "none") else 20
+
+
 def resolve_parts(
     index: Index,
     *,
@@ -204,7 +212,7 @@ def resolve_parts(
     builder: str | ContextBuilder = "ranked",
     compressor: str | int | Compressor | None = None,
     llm: Any = None,                                  # For the parts that ask a model
-    top_k: int | None = None,                         # Of a retriever that is made here; 20 when None
+    top_k: int | None = None,                         # Of a retriever that is made here; 20 when None, units with a policy: `units_to_fill`
     where: Any = None,                                # Of every retriever, see `resolve_where`
     cut: float | None = None,                         # Of multi-scale retrieval that is made here
     **layout: Any,                                    # Fields of a builder that is made here
@@ -218,6 +226,8 @@ def resolve_parts(
     relevance: Relevance = lambda question, chunks: bm25_relevance(index.bm25)(question, chunks)  # read when asked
     if policy is None:
         policy = "none" if isinstance(found, MultiScaleRetriever) else "neighbors:1"
+    elif isinstance(retriever, str) and isinstance(found, MultiScaleRetriever) and not counts:
+        found.top_k = units_to_fill(layout.get("budget"), reranker)
     return Parts(
         found,
         resolve_reranker(reranker, llm),
