@@ -225,7 +225,8 @@ def _add_tune(parser: argparse.ArgumentParser) -> None:
     add("questions", nargs="?", help="questions.jsonl, or a folder of them (default: made from the documents); a line: "
         + QUESTION_LINE)
     add("--index", metavar="DIR", help="where the commands that are printed make the index (default: .ragnb "
-        "for the default settings, else .ragnb-tuned); an index that is there is not used, as most of what is tried splits documents in another way: see --cache")
+        "for the default settings, else .ragnb-tuned); an index that is there is not used, as most of what is tried "
+        "splits documents in another way: see --cache")
     add("--n", type=int, default=30, metavar="N", help="questions made, when there are none (default: 30)")
     add("--seed", type=int, default=0, metavar="N", help="another one makes other questions (default: 0)")
     add("--strategy", action="append", default=[], metavar="SPEC", help="tried instead of the grid, as for eval; may "

@@ -17,6 +17,7 @@ __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passag
            'DetailedContextBuilder', 'resolve_builder', 'QuestionContextBuilder']
 
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
+from ..documents.markdown import find_tables
 from ..documents.markup import counted, one_line, short
 from ..documents.span import check_fields, covering, InputError, Passage, Span
 from ..documents.text import first_part, last_fit, readable_cut, sentence_spans, tokenizer, word_cut
@@ -68,8 +69,12 @@ _FULL = 0.9  # Share of the room that must be used for a cut to end with a sente
 
 
 def _part_start(passage: Passage, start: int, keep: Span) -> int:
-    "Where a cut begins that would begin inside an article or a section: with the first one behind it, up to the hit."
+    "Where a cut begins: with the first article or section behind its start, up to the hit; below a table's header."
     base = passage.span.start
+    heads = [t.header for t in find_tables(passage.text) if t.header] if "|" in passage.text else []
+    inside = next((h.end for h in heads if h.start < start - base < h.end), None)
+    if inside is not None:
+        start = min(base + inside + (passage.text[inside:inside + 1] == "\n"), keep.start)
     at = first_part(passage.text, start - base, keep.start - base) if start > base else None
     return start if at is None else base + at
 

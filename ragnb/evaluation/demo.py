@@ -187,7 +187,8 @@ def demo_lines(
         lines += passage_lines(shown, outlines, colored, columns, top)[:12]
         lines.append("   " + _cut(_reason(answer, passage), columns - 3))
     size = answer.context.size
-    lines += [f"… {len(answer.passages)} passages in all, {size:,} characters with their sources: {_held(answer.passages, known)}", ""]
+    held = _held(answer.passages, known)
+    lines += [f"… {len(answer.passages)} passages in all, {size:,} characters with their sources: {held}", ""]
     if best := _best(answer):
         hit = _alone(best, outlines)
         lines += ["확장하지 않으면 (without expansion): the best unit alone, nothing around it",

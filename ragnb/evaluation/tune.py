@@ -410,8 +410,9 @@ class Tuned:
                 "spec": self.winner.strategy.spec, "best": c.best, "default": c.default, "means": dict(c.means),
                 "by_budget": {str(b): name for b, name in self.choice.by_budget.items()},
                 "enough_budget": enough_budget(self.winner.evaluation), "tests": tests, "command": self.command,
-                "python": self.python, "misses": self.misses, "questions_made": bool(self.made), "n_questions": len(self.dataset.questions),
-                "n_documents": len(self.dataset.documents), "notes": self.notes,
+                "python": self.python, "misses": self.misses, "questions_made": bool(self.made),
+                "n_questions": len(self.dataset.questions), "n_documents": len(self.dataset.documents),
+                "notes": self.notes,
                 "strategies": {r.strategy.name: r.to_dict() for r in self.runs}}
 
     def __repr__(self) -> str:

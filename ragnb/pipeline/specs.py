@@ -212,7 +212,7 @@ def resolve_parts(
     builder: str | ContextBuilder = "ranked",
     compressor: str | int | Compressor | None = None,
     llm: Any = None,                                  # For the parts that ask a model
-    top_k: int | None = None,                         # Of a retriever that is made here; 20 when None, units with a policy: `units_to_fill`
+    top_k: int | None = None,                         # Of a retriever that is made here; None: 20 or `units_to_fill`
     where: Any = None,                                # Of every retriever, see `resolve_where`
     cut: float | None = None,                         # Of multi-scale retrieval that is made here
     **layout: Any,                                    # Fields of a builder that is made here
@@ -226,7 +226,7 @@ def resolve_parts(
     relevance: Relevance = lambda question, chunks: bm25_relevance(index.bm25)(question, chunks)  # read when asked
     if policy is None:
         policy = "none" if isinstance(found, MultiScaleRetriever) else "neighbors:1"
-    elif isinstance(retriever, str) and isinstance(found, MultiScaleRetriever) and not counts:
+    elif policy != "none" and isinstance(retriever, str) and isinstance(found, MultiScaleRetriever) and not counts:
         found.top_k = units_to_fill(layout.get("budget"), reranker)
     return Parts(
         found,
