@@ -387,7 +387,7 @@ def write_report(
     choice: TunedChoice | None = None,        # `choose(runs)` when None
     *,
     cache: IndexCache | None = None,     # Where the indexes of the runs are; without it there are no traces
-    llm: Any = None,                     # For strategies that ask a model
+    llm: str | Any | None = None,        # See `resolve_llm`; for strategies that ask a model
     embed: str = "ngram",                # Of strategies that name none
     source: str = "",                    # The documents, as commands should name them
     notes: Sequence[str] = (),           # Shown below the title
