@@ -527,11 +527,23 @@ def _index_all(args: argparse.Namespace) -> None:
     print("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(**_cost(started)))
 
 # %% ../nbs/99_cli/cli.ipynb #b5a334fd
+def _tell_others(args: argparse.Namespace, report: Any) -> None:
+    "Name documents of other folders that the index holds, or that these have replaced."
+    for root, ids in report.replaced.items():
+        print(f"note: {counted(len(ids), 'document')} of {root}, which is not there, such as {ids[0]!r}: replaced by what "
+              f"{args.path} has under the same id", file=sys.stderr)
+    for root, ids in report.others.items():
+        gone = ", which is not there" if Path(root).is_absolute() and not Path(root).exists() else ""
+        print(f"note: {args.index} also holds {counted(len(ids), 'document')} of {root}{gone}, such as {ids[0]!r}. This "
+              f"run leaves them. To have them out: `ragnb remove ID --index {args.index}`, or the same again with "
+              "--force, which keeps this folder alone; to keep both apart: --index OTHER", file=sys.stderr)
+
 def _refuse_lost(args: argparse.Namespace, report: Any) -> None:
     "End with an error when documents of another folder have taken the ids of these."
     lost = [p for p in report.problems if "is already indexed from" in p.what]
     if lost:
-        raise InputError(f"{counted(len(lost), 'document')} of {args.path!r} are not in {args.index!r}: documents of "
+        verb = "is" if len(lost) == 1 else "are"
+        raise InputError(f"{counted(len(lost), 'document')} of {args.path!r} {verb} not in {args.index!r}: documents of "
                          "another folder have the same ids. Give this folder an index of its own, "
                          f"ragnb index {args.path} --index OTHER, or index the folder above both")
 
@@ -548,6 +560,7 @@ def _index(args: argparse.Namespace) -> None:
     facts = report.to_dict() | {"documents": len(index.doc_ids), **_cost(started), "index": args.index}
     if args.json:
         _print_json(facts)
+        _tell_others(args, report)
         return _refuse_lost(args, report)
     _print_report(report)
     from ragnb.documents.files import n_skipped
@@ -555,6 +568,7 @@ def _index(args: argparse.Namespace) -> None:
     skipped = f", {n:,} skipped" if n else ""
     print(f"{args.index}: {counted(len(index.doc_ids), 'document')}, {facts['seconds']:.1f} s, "
           f"peak memory {facts['peak_memory_mib']:,} MiB{skipped}")
+    _tell_others(args, report)
     _refuse_lost(args, report)
 
 # %% ../nbs/99_cli/cli.ipynb #1e3bf504

@@ -140,7 +140,7 @@ class Column:
             return f"{self.head}: {self.problem or 'nothing was asked'}"
         passages = self.answer.passages
         size = counted(sum(len(p.span) for p in passages), "character")
-        places = [f"  {short(place_label(p), 100)}" for p in passages[:3]]
+        places = [f"  {short(place_label(p))}: {short(p.text, 70)}" for p in passages[:3]]
         rest = [f"  and {counted(len(passages) - 3, 'passage')} more"] if len(passages) > 3 else []
         return "\n".join([f"{self.head}: {counted(len(passages), 'passage')}, {size}", *places, *rest])
 
