@@ -27,6 +27,7 @@ __all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Gating'
 
 # %% ../../nbs/85_agent/flow.ipynb #f18a7d93
 from ..documents.arguments import checked
+from ..documents.markup import counted
 from ..documents.span import InputError
 from ..models.llm import error_event, resolve_llm, shorten
 from ..retrieval.arguments import check_counts
@@ -180,7 +181,7 @@ class AgentParts:
         "Read and expand what was found; deterministic, also after a pause, as long as the index stays."
         found, missing = self.library.store.get_chunks(h.id for h in state.hits)
         if missing:
-            state.record("expand", "missing", f"{len(missing)} chunks are no longer held: {', '.join(missing[:3])}")
+            state.record("expand", "missing", f"no longer held: {counted(len(missing), 'chunk')}: {', '.join(missing[:3])}")
             state.hits = [h for h in state.hits if h.id in found]
         hits = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits]
         answer = self.library.reader.answer(state.query or state.question, Fusion(hits))
@@ -221,7 +222,7 @@ class AgentParts:
         state.leader, new = found.leader, [FoundChunk.of(h) for h in found.hits]
         state.hits = [*new, *(h for i, h in old.items() if i not in {n.id for n in new})]
         told = ", ".join(f"{n} for {q!r}" for q, n in found.found_by.items())
-        state.record("retrieve", "done" if state.hits else "nothing", f"{len(state.hits)} hits: {told}")
+        state.record("retrieve", "done" if state.hits else "nothing", f"{counted(len(state.hits), 'hit')}: {told}")
 
     async def grade(self, state: AgentState) -> bool:
         "Order the best hits by grade; False when the model finds none of them of use."

@@ -21,6 +21,7 @@ __all__ = ['KINDS', 'QUESTION_PROMPT', 'Candidate', 'Rejection', 'MadeQuestions'
 # %% ../../nbs/90_evaluation/questions.ipynb #ebab1d2c
 from ..documents.kinds import detect_kind
 from ..documents.markdown import find_headings, find_tables, Heading
+from ..documents.markup import counted
 from ..documents.span import InputError, Span
 from ..documents.statutes import parse_statute
 from ..documents.text import block_spans, is_korean, load_kiwi, sentence_spans, stem, trim_span
@@ -323,7 +324,7 @@ class MadeQuestions:
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{c['made']} {kind}" for kind, c in self.counts.items() if c.get("made"))
-        return f"MadeQuestions({len(self.questions)} questions: {kinds or 'none'})"
+        return f"MadeQuestions({counted(len(self.questions), 'question')}: {kinds or 'none'})"
 
     def _repr_html_(self) -> str:
         from ragnb.documents.markup import card

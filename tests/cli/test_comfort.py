@@ -268,3 +268,17 @@ def test_lost_documents_are_counted_in_words(run, tmp_path, n, told):
     run("index", tmp_path / "mine", "--index", tmp_path / "i")
     code, _, err = run("index", tmp_path / "other", "--index", tmp_path / "i")
     assert code == 2 and told in err.splitlines()[-1] and (" is not in " if n == 1 else " are not in ") in err.splitlines()[-1]
+
+
+def test_one_of_a_thing_is_not_told_as_several(capsys):
+    from ragnb.evaluation.datasets import Dataset, Question
+    from ragnb.evaluation.questions import MadeQuestions
+    from ragnb.indexing.update import IndexReport
+    from ragnb.storage.store import Found
+    cli._print_report(IndexReport(changed=1, chunks=1, characters=1, vectors_kept=1, upgraded=1))
+    said = capsys.readouterr().out + repr(MadeQuestions([Question("1", "?", ())], {}))
+    with pytest.raises(LookupError) as lost:
+        Found({}, ("c9",)).all()
+    said += str(lost.value)
+    assert "1 chunk kept its vector" in said and "1 document upgraded" in said and "MadeQuestions(1 question:" in said
+    assert not re.search(r"\b1 [a-z]+s\b", said)
