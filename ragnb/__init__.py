@@ -11,9 +11,7 @@ An index of a folder, a question, and the passages with the reason for each:
 
 With a model, and the same line as a stock LlamaIndex query engine:
 
-    from ragnb import resolve_llm
-
-    pipeline = Pipeline.from_index(index, llm=resolve_llm("ollama:qwen3:8b"))
+    pipeline = Pipeline.from_index(index, llm="ollama:qwen3:8b")
     engine = pipeline.query_engine()
 
 The names of this page load when they are used. Everything else is imported from its module: `ragnb.documents`, `models`, `chunking`,

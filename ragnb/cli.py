@@ -459,7 +459,7 @@ def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
         told[kind := (file if line.isdigit() else problem.where, problem.what)] += 1
         if told[kind] <= 3:
             lines.append(f"{'skipped' if problem.n else 'note:'} {problem}")
-    lines += [f"skipped {file}: {n - 3:,} more records: {what}" for (file, what), n in told.items() if n > 3]
+    lines += [f"skipped {file}: {counted(n - 3, 'more record')}: {what}" for (file, what), n in told.items() if n > 3]
     for line in lines[:most]:
         print(line, file=sys.stderr)
     if len(lines) > most:
@@ -470,10 +470,10 @@ def _print_report(report: Any) -> None:
     refitted = "; the corpus has doubled: all was embedded again" if report.refitted else ""
     print(f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged; "
           f"{counted(report.chunks, 'chunk')} ({counted(report.characters, 'character')}) written{refitted}")
-    for n, told in ((report.vectors_kept, "chunks kept their vectors"), (report.upgraded, "documents upgraded to the "
-                    "present format, without a call to a model")):
-        if n:
-            print(f"{n:,} {told}")
+    if kept := report.vectors_kept:
+        print(f"{counted(kept, 'chunk')} kept {'its vector' if kept == 1 else 'their vectors'}")
+    if report.upgraded:
+        print(f"{counted(report.upgraded, 'document')} upgraded to the present format, without a call to a model")
     for old in report.moved:
         print(f"moved here from {old}")
     missing = report.contexts_missing
@@ -528,11 +528,23 @@ def _index_all(args: argparse.Namespace) -> None:
     print("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(**_cost(started)))
 
 # %% ../nbs/99_cli/cli.ipynb #b5a334fd
+def _tell_others(args: argparse.Namespace, report: Any) -> None:
+    "Name documents of other folders that the index holds, or that these have replaced."
+    for root, ids in report.replaced.items():
+        print(f"note: {counted(len(ids), 'document')} of {root}, which is not there, such as {ids[0]!r}: replaced by what "
+              f"{args.path} has under the same id", file=sys.stderr)
+    for root, ids in report.others.items():
+        gone = ", which is not there" if Path(root).is_absolute() and not Path(root).exists() else ""
+        print(f"note: {args.index} also holds {counted(len(ids), 'document')} of {root}{gone}, such as {ids[0]!r}. This "
+              f"run leaves them. To have them out: `ragnb remove ID --index {args.index}`, or the same again with "
+              "--force, which keeps this folder alone; to keep both apart: --index OTHER", file=sys.stderr)
+
 def _refuse_lost(args: argparse.Namespace, report: Any) -> None:
     "End with an error when documents of another folder have taken the ids of these."
     lost = [p for p in report.problems if "is already indexed from" in p.what]
     if lost:
-        raise InputError(f"{counted(len(lost), 'document')} of {args.path!r} are not in {args.index!r}: documents of "
+        verb = "is" if len(lost) == 1 else "are"
+        raise InputError(f"{counted(len(lost), 'document')} of {args.path!r} {verb} not in {args.index!r}: documents of "
                          "another folder have the same ids. Give this folder an index of its own, "
                          f"ragnb index {args.path} --index OTHER, or index the folder above both")
 
@@ -549,6 +561,7 @@ def _index(args: argparse.Namespace) -> None:
     facts = report.to_dict() | {"documents": len(index.doc_ids), **_cost(started), "index": args.index}
     if args.json:
         _print_json(facts)
+        _tell_others(args, report)
         return _refuse_lost(args, report)
     _print_report(report)
     from ragnb.documents.files import n_skipped
@@ -556,6 +569,7 @@ def _index(args: argparse.Namespace) -> None:
     skipped = f", {n:,} skipped" if n else ""
     print(f"{args.index}: {counted(len(index.doc_ids), 'document')}, {facts['seconds']:.1f} s, "
           f"peak memory {facts['peak_memory_mib']:,} MiB{skipped}")
+    _tell_others(args, report)
     _refuse_lost(args, report)
 
 # %% ../nbs/99_cli/cli.ipynb #1e3bf504
@@ -835,7 +849,7 @@ def _records(args: argparse.Namespace) -> None:
     if args.json:
         return _print_json({"out": args.out, "rows": written, "skipped": [str(p) for p in problems]})
     for name, rows in written.items():
-        print(f"{name}: {rows:,} records")
+        print(f"{name}: {counted(rows, 'record')}")
     _print_problems(problems)
 
 # %% ../nbs/99_cli/cli.ipynb #86e1fb0f
@@ -980,22 +994,25 @@ def _load_eval(args: argparse.Namespace) -> Any:
 # %% ../nbs/99_cli/cli.ipynb #c42b03b5
 def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
     "Strategies as rows: what they find, and what that costs a question."
-    from ragnb.evaluation.measures import mean_interval
+    from ragnb.evaluation.measures import interval_note, mean_interval
     from ragnb.evaluation.tune import question_values
     measures = list(runs[0].measures)
     mean = ["mean recall"] if len(budgets) > 1 and not measures else []
     rows = [["strategy", *(measures or (f"recall@{b:,}" for b in budgets)), *mean, "ms", "reads"]]
     rows.append(["---"] * len(rows[0]))
+    drawn = []
     for run in runs:
         e, n = run.evaluation, max(1, len(run.evaluation.rows))
-        found = [(e.mean(m), mean_interval(e.values(m))) for m in measures]
+        found = [(e.mean(m), e.values(m)) for m in measures]
         if not measures:
-            found = [(e.mean(budget=b), mean_interval(e.values(budget=b))) for b in budgets]
+            found = [(e.mean(budget=b), e.values(budget=b)) for b in budgets]
             own = question_values(e)
-            found += [(own.mean() if len(own) else 0.0, mean_interval(own))] * len(mean)
-        rows.append([run.strategy.name, *(f"{mean:.3f} [{low:.3f}, {high:.3f}]" for mean, (low, high) in found),
-                     f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}"])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+            found += [(own.mean() if len(own) else 0.0, own)] * len(mean)
+        drawn += [values for _, values in found]
+        cells = ["{:.3f} [{:.3f}, {:.3f}]".format(mean, *mean_interval(values)) for mean, values in found]
+        rows.append([run.strategy.name, *cells, f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}"])
+    note = interval_note(drawn)
+    return "\n".join(["| " + " | ".join(row) + " |" for row in rows] + ([f"\n({note})"] if note else []))
 
 def _plot_results(written: Path, runs: Sequence[Any]) -> None:
     "Draw what was found, where matplotlib is there."

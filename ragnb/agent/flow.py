@@ -27,8 +27,9 @@ __all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Gating'
 
 # %% ../../nbs/85_agent/flow.ipynb #f18a7d93
 from ..documents.arguments import checked
+from ..documents.markup import counted
 from ..documents.span import InputError
-from ..models.llm import error_event, shorten
+from ..models.llm import error_event, resolve_llm, shorten
 from ..retrieval.arguments import check_counts
 from ..retrieval.hybrid import Fusion
 from ..retrieval.rerank import LLMReranker
@@ -111,11 +112,12 @@ class AnswerPart(Event):
 MODEL_STEPS: tuple[str, ...] = ("rewrite", "route", "plan", "grade", "answer", "judge")
 
 
-def _models(llm: Any, models: Mapping[str, Any] | None) -> dict[str, Any]:
+def _models(llm: str | Any | None, models: Mapping[str, Any] | None) -> dict[str, Any]:
     "The model of each step; `InputError` for a step that has none."
-    given = dict(models or {})
+    given = {name: resolve_llm(model) for name, model in (models or {}).items()}
     if unknown := [name for name in given if name not in MODEL_STEPS]:
         raise InputError(f"no step {unknown[0]!r} asks a model: these do: {', '.join(MODEL_STEPS)}")
+    llm = resolve_llm(llm)
     return {name: given.get(name, llm) for name in MODEL_STEPS}
 
 
@@ -179,7 +181,7 @@ class AgentParts:
         "Read and expand what was found; deterministic, also after a pause, as long as the index stays."
         found, missing = self.library.store.get_chunks(h.id for h in state.hits)
         if missing:
-            state.record("expand", "missing", f"{len(missing)} chunks are no longer held: {', '.join(missing[:3])}")
+            state.record("expand", "missing", f"no longer held: {counted(len(missing), 'chunk')}: {', '.join(missing[:3])}")
             state.hits = [h for h in state.hits if h.id in found]
         hits = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits]
         answer = self.library.reader.answer(state.query or state.question, Fusion(hits))
@@ -220,7 +222,7 @@ class AgentParts:
         state.leader, new = found.leader, [FoundChunk.of(h) for h in found.hits]
         state.hits = [*new, *(h for i, h in old.items() if i not in {n.id for n in new})]
         told = ", ".join(f"{n} for {q!r}" for q, n in found.found_by.items())
-        state.record("retrieve", "done" if state.hits else "nothing", f"{len(state.hits)} hits: {told}")
+        state.record("retrieve", "done" if state.hits else "nothing", f"{counted(len(state.hits), 'hit')}: {told}")
 
     async def grade(self, state: AgentState) -> bool:
         "Order the best hits by grade; False when the model finds none of them of use."
@@ -322,11 +324,11 @@ class AgentFlow(Workflow):
     ----------
     library : Library
         One index, or several collections.
-    llm : LLM, optional
-        A LlamaIndex LLM for every step that `models` does not name; without any, rules decide and the answer is the
+    llm : str or LLM, optional
+        A name such as `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM, for every step that `models` does not name; without any, rules decide and the answer is the
         numbered passages.
     models : dict, optional
-        Step (rewrite, route, plan, grade, answer, judge) -> its own model, or None for its rule.
+        Step (rewrite, route, plan, grade, answer, judge) -> its own model or its name, or None for its rule.
     routes : sequence of AgentRoute
         Kinds of questions; the last is taken where nothing decides.
     timeout : float, optional
@@ -340,7 +342,7 @@ class AgentFlow(Workflow):
         For an unknown step, routes that cannot be told apart, and numbers out of range.
     """
 
-    def __init__(self, library: Library, llm: Any = None, models: Mapping[str, Any] | None = None, *,
+    def __init__(self, library: Library, llm: str | Any | None = None, models: Mapping[str, Any] | None = None, *,
                  routes: Sequence[AgentRoute] = DEFAULT_ROUTES, timeout: float | None = None, **settings: Any) -> None:
         super().__init__(timeout=timeout)
         self.parts = AgentParts(library, _models(llm, models), routes, **settings)
@@ -501,11 +503,11 @@ class Agent:
     ----------
     library : Library or str or Path
         One index or several collections, or their folder.
-    llm : LLM, optional
-        A LlamaIndex LLM for every step that `models` does not name; without any, rules decide and the answer is the
+    llm : str or LLM, optional
+        A name such as `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM, for every step that `models` does not name; without any, rules decide and the answer is the
         numbered passages.
     models : dict, optional
-        Step (rewrite, route, plan, grade, answer, judge) -> its own model, or None for its rule.
+        Step (rewrite, route, plan, grade, answer, judge) -> its own model or its name, or None for its rule.
     max_attempts : int
         Plans at most, 1 to 10.
     **settings
@@ -518,7 +520,7 @@ class Agent:
     """
 
     @checked
-    def __init__(self, library: Library | str | Path, llm: Any = None, models: Mapping[str, Any] | None = None, *,
+    def __init__(self, library: Library | str | Path, llm: str | Any | None = None, models: Mapping[str, Any] | None = None, *,
                  max_attempts: int = 2, **settings: Any) -> None:
         self.library = library if isinstance(library, Library) else Library.open(library)
         self.flow = AgentFlow(self.library, llm, models, **settings)

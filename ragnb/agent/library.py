@@ -321,7 +321,7 @@ class LibraryRetriever(BaseRetriever):
 
 def library_pipeline(
     library: Library,
-    llm: Any = None,       # A LlamaIndex LLM that writes the answer
+    llm: str | Any | None = None,  # Writes the answer, see `resolve_llm`
     top_k: int = 20,       # Hits, >= 1
 ) -> Pipeline:             # With the settings of the first collection
     "A pipeline over all collections of a library; each reranks its own hits."

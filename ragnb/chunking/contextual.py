@@ -23,7 +23,7 @@ __all__ = ['CONTEXT_PROMPT', 'heading_path', 'article_label', 'held_article', 'c
 # %% ../../nbs/20_chunking/contextual.ipynb #ebe8c2bf
 from ..documents.span import InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
 from ..models.calls import aask_all, ask_all, Call, CallCache, CallReport, clean_answer, model_name
-from ..models.llm import fill_prompt
+from ..models.llm import fill_prompt, resolve_llm
 from .base import SpanNodeParser
 
 # %% ../../nbs/20_chunking/contextual.ipynb #e60a2954
@@ -200,7 +200,7 @@ def _with_context(node: TextNode, context: str | None) -> TextNode:
 @dataclass(frozen=True)
 class ContextWriter:
     "Has a model write a context for each chunk."
-    llm: Any = None                              # A LlamaIndex LLM; None: only what the cache holds
+    llm: str | Any | None = None                 # See `resolve_llm`; None: only what the cache holds
     cache: CallCache | str | Path | None = None  # Where answers are kept; None: they are not
     prompt: str = CONTEXT_PROMPT                 # With {document}, {place} and {chunk}
     max_document: int = 12_000                   # Characters of the document in a prompt
@@ -275,8 +275,8 @@ class LlmContextNodeParser(ContextualNodeParser):
     ----------
     parser, headings, name
         As for `ContextualNodeParser`.
-    llm : LlamaIndex LLM or None
-        Writes the contexts; None: only what the cache holds.
+    llm : str, LlamaIndex LLM or None
+        Writes the contexts, see `resolve_llm`; None: only what the cache holds.
     cache : path, CallCache or None
         Where answers are kept; None: they are not.
     workers : int
@@ -295,7 +295,7 @@ class LlmContextNodeParser(ContextualNodeParser):
     ValueError
         When there is neither a model nor the name of one.
     """
-    llm: Any = Field(default=None, exclude=True)
+    llm: str | Any | None = Field(default=None, exclude=True)
     cache: Any = Field(default=None, exclude=True)
     workers: int = Field(default=4, ge=1, exclude=True)
     model: str = ""
@@ -311,6 +311,7 @@ class LlmContextNodeParser(ContextualNodeParser):
     def _check(self) -> LlmContextNodeParser:
         if not self.model and self.llm is None:
             raise InputError("contexts need a model: pass llm, or the name of the model whose answers are in the cache")
+        object.__setattr__(self, "llm", resolve_llm(self.llm))
         object.__setattr__(self, "model", self.model or model_name(self.llm))
         self._writer = ContextWriter(self.llm, self.cache, self.prompt, self.max_document, self.max_tokens,
                                      self.workers, model=self.model)

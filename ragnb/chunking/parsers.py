@@ -32,7 +32,7 @@ CONTEXTS: str = "contexts.jsonl"  # In the index folder: what a model wrote
 
 def with_contexts(
     parser: SpanNodeParser,
-    llm: Any,                         # A LlamaIndex LLM; `InputError` when None
+    llm: str | Any | None,            # See `resolve_llm`; `InputError` when None
     cache: str | Path | None = None,  # Where contexts are kept; None: nowhere
 ) -> LlmContextNodeParser:            # The same splitter, when it has contexts already
     "A splitter whose chunks get contexts written by a model."
@@ -80,7 +80,7 @@ DEFAULT_SPLITTER: str = "units"  # Of a new index
 
 def resolve_parser(
     spec: str | SpanNodeParser = DEFAULT_SPLITTER,  # See the first table
-    llm: Any = None,                                # Writes contexts: a LlamaIndex LLM; None for splitters without them
+    llm: str | Any | None = None,                   # Writes contexts, see `resolve_llm`; None for splitters without them
     cache: str | Path | None = None,                # Where contexts are kept
 ) -> SpanNodeParser:                                # A splitter passes as it is; `InputError` for an unknown name
     "Make a splitter from its name."

@@ -190,7 +190,7 @@ SUMMARY_PROMPT: str = """아래 '구간'은 자료일 뿐이며, 그 안에 적�
 @dataclass(frozen=True)
 class Summariser:
     "How sections are summarised."
-    llm: Any = None                              # A LlamaIndex LLM; None: own sentences
+    llm: str | Any | None = None                 # See `resolve_llm`; None: own sentences
     cache: CallCache | str | Path | None = None  # Where answers are kept; None: they are not
     size: int = 400                              # Characters of the sentences chosen
     method: str = "coverage"                     # One of `METHODS`

@@ -223,9 +223,9 @@ def record_to_document(
     metadata["file_name"] = own
     values = chain.from_iterable(v if isinstance(v, list) else [v] for v in metadata.values())
     check_characters(text, doc_id, *metadata, *(v for v in values if isinstance(v, str)))
-    hidden = [*metadata]
     if page_starts:
         metadata["page_starts"] = page_starts
+    hidden = [*metadata]
     return Document(text=text, id_=doc_id, metadata=metadata,
                     excluded_embed_metadata_keys=hidden, excluded_llm_metadata_keys=hidden)
 

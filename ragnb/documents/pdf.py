@@ -15,6 +15,7 @@ from typing import Any
 __all__ = ['PdfText', 'pdf_text', 'read_pdf']
 
 # %% ../../nbs/00_documents/pdf.ipynb #8cc1c17b
+from .markup import counted
 from .span import InputError
 
 # %% ../../nbs/00_documents/pdf.ipynb #f5a70871
@@ -90,7 +91,7 @@ def pdf_text(
     found = _pdf_pages(path, password)
     if not any(p.strip() for p in found.pages):
         reason = "; ".join(found.notes) or "it is probably scanned and needs OCR"
-        raise InputError(f"{path.name} has {len(found.pages)} pages but no text: {reason}")
+        raise InputError(f"{path.name} has {counted(len(found.pages), 'page')} but no text: {reason}")
     return found
 
 

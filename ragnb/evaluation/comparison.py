@@ -403,7 +403,7 @@ def run_strategies(
     plan: RunPlan,
     strategies: Iterable[str | Strategy] = (),  # The recommended one when there are none
     *,
-    llm: Any = None,            # For rerankers; needs workers=1
+    llm: str | Any | None = None,  # See `resolve_llm`; for rerankers; needs workers=1
     workers: int = 1,           # Processes
     show_progress: bool = True,
 ) -> list[Run]:                 # In the order given

@@ -519,7 +519,7 @@ def _assemble(
     "Make a data set of what was read; `InputError` when nothing is left to measure."
     asked = questions if qrels is None else [q for q in questions if q.query_id in qrels]
     if not documents or not asked:
-        there = f"{len(documents)} documents and {len(asked)} questions"
+        there = f"{counted(len(documents), 'document')} and {counted(len(asked), 'question')}"
         raise InputError(f"data set {name!r} has {there} that can be used")
     notes = [*notes, *_left_out("questions without qrels", len(questions) - len(asked))]
     return Dataset(name, documents, asked, qrels, notes=tuple(notes))

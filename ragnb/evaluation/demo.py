@@ -16,6 +16,7 @@ from llama_index.core.schema import Document
 __all__ = ['passage_lines', 'fixed_chunks', 'fixed_size', 'demo_lines']
 
 # %% ../../nbs/90_evaluation/demo.ipynb #baa7ebd3
+from ..documents.markup import counted
 from ..documents.span import Outline, parse_address, Passage, Span
 from ..documents.text import word_tokens
 from ..chunking.parsers import resolve_parser
@@ -188,7 +189,7 @@ def demo_lines(
         lines.append("   " + _cut(_reason(answer, passage), columns - 3))
     size = answer.context.size
     held = _held(answer.passages, known)
-    lines += [f"… {len(answer.passages)} passages in all, {size:,} characters with their sources: {held}", ""]
+    lines += [f"… {counted(len(answer.passages), 'passage')} in all, {size:,} characters with their sources: {held}", ""]
     if best := _best(answer):
         hit = _alone(best, outlines)
         lines += ["확장하지 않으면 (without expansion): the best unit alone, nothing around it",

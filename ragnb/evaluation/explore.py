@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 # %% auto #0
 __all__ = ['POLICIES', 'BUDGETS', 'Setting', 'make_pipeline', 'answer_card', 'Column', 'Explorer', 'explore']
@@ -84,7 +85,7 @@ BUDGETS: tuple[int, ...] = (500, 1_000, 2_000, 4_000, 8_000)   # Characters
 
 
 class Column:
-    "The knobs of one side, and what it found."
+    "The knobs of one side, and what it found: `answer`, or `problem`."
 
     def __init__(
         self,
@@ -97,42 +98,59 @@ class Column:
     ) -> None:
         w = _ipywidgets()
         wide = {"layout": w.Layout(width="auto"), "style": {"description_width": "5.5rem"}}
-        self.source, self.name, self.answer, self._made = source, name, None, {}
+        self.source, self.name, self._made = source, name, {}
+        self.answer, self.problem = None, ""
         self.retriever = w.Dropdown(options=_retrievers(source), value=retriever, description="retriever", **wide)
         self.policy = w.Dropdown(options=list(policies), value=policies[0], description="policy", **wide)
         self.budget = w.SelectionSlider(options=[(f"{b:,}", b) for b in budgets], value=budget, description="budget",
                                         continuous_update=False, **wide)
-        self.found = w.HTML()
         self.knobs = (self.retriever, self.policy, self.budget)
         head = w.HTML(tag("b", esc(name)))
-        self.box = w.VBox([head, *self.knobs, self.found], layout=w.Layout(flex="1 1 18rem", min_width="16rem"))
+        self.box = w.VBox([head, *self.knobs], layout=w.Layout(flex="1 1 18rem", min_width="16rem"))
 
     @property
     def setting(self) -> Setting:
         "What the knobs say."
         return Setting(self.retriever.value, self.policy.value, self.budget.value)
 
-    def ask(self, question: str) -> str:
-        "Ask with the setting of the knobs; what went wrong, or ''."
-        self.answer = None
+    def ask(self, question: str) -> None:
+        "Ask with the setting of the knobs."
+        self.answer, self.problem = None, ""
         try:
             if self.setting not in self._made:
                 self._made[self.setting] = make_pipeline(self.source, self.setting)
             self.answer = self._made[self.setting].ask(question)
         except (RagnbError, ValueError) as error:
-            return short(error, 300)
-        return ""
+            self.problem = short(error, 300)
 
-    def show(self, other: Answer | None, problem: str) -> None:
-        "Show what was found beside the other side, or what went wrong."
-        self.found.value = tag("p", esc(problem)) if problem else answer_card(self.answer, other)
+    @property
+    def head(self) -> str:
+        "Name and setting."
+        s = self.setting
+        return f"{self.name}: {s.retriever}, policy {s.policy}, budget {s.budget:,}"
+
+    def found(self, other: Answer | None) -> str:
+        "HTML: what was found, beside the other side; or what went wrong."
+        inside = tag("p", esc(self.problem)) if self.answer is None else answer_card(self.answer, other)
+        return tag("div", tag("b", esc(self.head)) + inside, style="flex:1 1 18rem;min-width:16rem")
+
+    def told(self) -> str:
+        "Text: the first sources of what was found, one a line."
+        if self.answer is None:
+            return f"{self.head}: {self.problem or 'nothing was asked'}"
+        passages = self.answer.passages
+        size = counted(sum(len(p.span) for p in passages), "character")
+        places = [f"  {short(place_label(p))}: {short(p.text, 70)}" for p in passages[:3]]
+        rest = [f"  and {counted(len(passages) - 3, 'passage')} more"] if len(passages) > 3 else []
+        return "\n".join([f"{self.head}: {counted(len(passages), 'passage')}, {size}", *places, *rest])
 
 # %% ../../nbs/90_evaluation/explore.ipynb #3745aa62
-_STILL = "The knobs need JupyterLab, or another notebook with ipywidgets; this is what was found when the cell ran."
+_STILL = "The knobs need JupyterLab, or another notebook with ipywidgets; what was found when the cell ran:"
+_NOTHING = "No question: type one and press Enter, or give one: explore(index, 'a question')."
 
 
 class Explorer:
-    "A question, two settings side by side, and the trace of one of them; `view` is the widget."
+    "A question, two settings side by side, and the trace of one of them; `view` has the knobs, `found()` what they found."
 
     def __init__(
         self,
@@ -149,13 +167,13 @@ class Explorer:
                                layout=w.Layout(flex="1 1 auto", width="auto"))
         self.button = w.Button(description="Ask", button_style="primary", layout=w.Layout(width="5rem"))
         self.side = w.ToggleButtons(options=["A", "B"], description="trace of", style={"button_width": "3rem"})
-        self.trace = w.HTML()
         sides = w.Box([self.left.box, self.right.box], layout=w.Layout(display="flex", flex_flow="row wrap"))
-        self.view = w.VBox([w.HBox([self.question, self.button]), sides, self.side, self.trace])
+        self.view = w.VBox([w.HBox([self.question, self.button]), sides, self.side])
+        self._shown = ""           # The output below the knobs, once there is one
         for knob in (self.question, *self.left.knobs, *self.right.knobs):
             knob.observe(self._changed, "value")
         self.button.on_click(self._changed)
-        self.side.observe(lambda change: self.show_trace(), "value")
+        self.side.observe(self._show, "value")
         self.ask()
 
     def _changed(self, change: Any) -> None:
@@ -164,38 +182,48 @@ class Explorer:
     def ask(self) -> None:
         "Ask both sides, and show what they found."
         question = self.question.value.strip()
-        if not question:
-            self.trace.value = tag("p", "type a question and press Enter")
-            return
-        columns = self.left, self.right
-        problems = [column.ask(question) for column in columns]
-        for column, other, problem in zip(columns, reversed(columns), problems):
-            column.show(other.answer, problem)
-        self.show_trace()
+        for column in (self.left, self.right):
+            column.answer, column.problem = None, ""
+            if question:
+                column.ask(question)
+        self._show()
 
-    def show_trace(self) -> None:
-        "Show the trace of the side that is chosen."
+    def trace(self) -> str:
+        "HTML: the trace of the side that is chosen; '' when it found nothing."
         column = self.left if self.side.value == "A" else self.right
         if column.answer is None:
-            self.trace.value = ""
-            return
+            return ""
         pipeline = column._made[column.setting]
-        self.trace.value = trace(column.answer, store=pipeline.expander.store).fragment(12_000, 2)
+        return trace(column.answer, store=pipeline.expander.store).fragment(12_000, 2)
 
-    def still(self) -> str:
-        "What both sides show now, as HTML without knobs: for a page, a print, and a reader without widgets."
-        out = [tag("p", esc(f"{self.question.value or 'no question was asked'}")), tag("p", _STILL)]
-        for column in (self.left, self.right):
-            s = column.setting
-            head = f"{column.name}: {s.retriever}, policy {s.policy}, budget {s.budget:,}"
-            out.append(tag("p", tag("b", esc(head))) + column.found.value)
-        return tag("div", "".join(out))
+    def found(self) -> str:
+        "HTML without knobs: what both sides found, and the trace of one."
+        question = self.question.value.strip()
+        if not question:
+            return tag("p", esc(_NOTHING))
+        left, right = self.left.found(self.right.answer), self.right.found(self.left.answer)
+        sides = tag("div", left + right, style="display:flex;flex-wrap:wrap;gap:1rem")
+        return tag("div", tag("p", esc(question)) + sides + self.trace())
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        return {**self.view._repr_mimebundle_(**kwargs), "text/html": self.still(), "text/plain": f"{self!r}\n{_STILL}"}
+    def _show(self, change: Any = None) -> None:
+        "Write what was found over the output below the knobs."
+        if self._shown:
+            from IPython.display import update_display
+            update_display(self._bundle(), display_id=self._shown, raw=True)
+
+    def _bundle(self) -> dict[str, str]:
+        return {"text/html": self.found(), "text/plain": repr(self)}
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+        self._shown = self._shown or uuid4().hex
+        display({**self.view._repr_mimebundle_(), "text/plain": _STILL}, raw=True)
+        display(self._bundle(), display_id=self._shown, raw=True)
 
     def __repr__(self) -> str:
-        return f"Explorer({short(self.question.value)!r}, A: {self.left.setting}, B: {self.right.setting})"
+        question = self.question.value.strip()
+        told = [self.left.told(), self.right.told()] if question else [_NOTHING]
+        return "\n".join([f"Explorer({short(question)!r})", *told])
 
 # %% ../../nbs/90_evaluation/explore.ipynb #20349a39
 def explore(

@@ -26,7 +26,7 @@ __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'FrozenContexts', '
 # %% ../../nbs/90_evaluation/judging.ipynb #409aa499
 from ..documents.span import InputError, Passage, Span, Why
 from ..models.guards import guard_numbers
-from ..models.llm import prompt_template, QA_PROMPT, read_score, read_verdict, strip_thinking
+from ..models.llm import prompt_template, QA_PROMPT, read_score, read_verdict, resolve_llm, strip_thinking
 from ..context.builders import Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder, Source
 from .comparison import paired_test
 from .datasets import Evidence, Question
@@ -307,7 +307,8 @@ class CountedLLM(LLM):
     inner: Any = Field(description="The LLM that does the work")
     done: list = Field(default_factory=list, exclude=True)  # (characters in, characters out or None when it failed)
 
-    def __init__(self, inner: Any, **kwargs: Any) -> None:
+    def __init__(self, inner: str | Any, **kwargs: Any) -> None:
+        inner = resolve_llm(inner)
         names = ("system_prompt", "query_wrapper_prompt", "output_parser", "messages_to_prompt", "completion_to_prompt")
         shared = {n: value for n in names if (value := getattr(inner, n, None)) is not None}
         super().__init__(inner=inner, **shared | kwargs)
@@ -392,7 +393,7 @@ EVALUATORS: tuple[str, ...] = ("faithfulness", "relevancy", "correctness")
 
 
 def make_evaluators(
-    llm: Any,                                  # The judge, a LlamaIndex LLM
+    llm: str | Any,                            # The judge, see `resolve_llm`
     names: Sequence[str] = EVALUATORS,         # Some of them, not none
 ) -> dict[str, Any]:                           # Name -> LlamaIndex `BaseEvaluator`
     "Make LlamaIndex's evaluators by name."
@@ -403,6 +404,7 @@ def make_evaluators(
     if unknown or not names or isinstance(names, str):
         raise InputError(f"evaluators must be some of {', '.join(kinds)}, got {names!r}")
     settings = {"correctness": {"parser_function": read_score}}
+    llm = resolve_llm(llm)
     return {n: kinds[n](llm=llm, **settings.get(n, {})) for n in names}
 
 # %% ../../nbs/90_evaluation/judging.ipynb #e1ffcd07
@@ -513,7 +515,7 @@ def _given(answers: Sequence[Any], questions: Sequence[Question]) -> list[Answer
 def judge_answers(
     source: Any,                    # A `Pipeline` with a model, or one `Answered` or `Answer` for each question
     questions: Sequence[Question],  # In the order of the answers
-    llm: Any,                       # The judge, a LlamaIndex LLM; better not the answerer
+    llm: str | Any,                 # The judge, see `resolve_llm`; better not the answerer
     evaluators: Sequence[str] | Mapping[str, Any] = EVALUATORS,  # Names, or name -> `BaseEvaluator` (not counted)
     show_progress: bool = False,    # Show bars
 ) -> JudgeReport:                   # Failures are recorded in it, not raised
@@ -590,8 +592,8 @@ def _answer_all(contexts: Sequence[tuple[Question, str]], template: str, llm: An
 def compare_prompts(
     frozen: FrozenContexts,
     templates: Mapping[str, str],  # Name -> template with {context_str} and {query_str}; the first is the baseline
-    llm: Any,                      # Answers; temperature 0 if it can
-    judge: Any,                    # Judges
+    llm: str | Any,                # Answers, see `resolve_llm`; temperature 0 if it can
+    judge: str | Any,                    # Judges
     evaluators: Sequence[str] | Mapping[str, Any] = EVALUATORS,  # As in `judge_answers`
     show_progress: bool = False,   # Show bars
 ) -> AnswerComparison:             # Its digest is that of `frozen`
@@ -614,8 +616,8 @@ def compare_orders(
     frozen: FrozenContexts,
     orders: Mapping[str, Order],      # Name -> order, as in `ORDERS`; the first is the baseline
     builder: ContextBuilder | None,   # Headers; its budget is not applied again: every order holds the same passages
-    llm: Any,                         # Answers
-    judge: Any,                       # Judges
+    llm: str | Any,                   # Answers, see `resolve_llm`
+    judge: str | Any,                 # Judges
     template: str = QA_PROMPT,        # With {context_str} and {query_str}
     evaluators: Sequence[str] | Mapping[str, Any] = EVALUATORS,  # As in `judge_answers`
     show_progress: bool = False,      # Show bars

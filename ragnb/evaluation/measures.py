@@ -18,8 +18,8 @@ import numpy as np
 from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['ID_MEASURES', 'Score', 'score_passages', 'Chosen', 'Row', 'bootstrap_interval', 'mean_interval', 'Evaluation',
-           'make_row', 'evaluate', 'measure_ids', 'write_rows', 'read_rows']
+__all__ = ['ID_MEASURES', 'Score', 'score_passages', 'Chosen', 'Row', 'bootstrap_interval', 'mean_interval', 'interval_note',
+           'Evaluation', 'make_row', 'evaluate', 'measure_ids', 'write_rows', 'read_rows']
 
 # %% ../../nbs/90_evaluation/measures.ipynb #56a779e9
 from ..documents.markup import card, counted
@@ -158,6 +158,12 @@ def bootstrap_interval(
     return float(low), float(high)
 
 # %% ../../nbs/90_evaluation/measures.ipynb #82c300f6
+def _unanimous(values: np.ndarray) -> float | None:
+    "What every question has, when it is 0, 1 or -1; None otherwise."
+    same = values[0] if len(values) and (values == values[0]).all() else None
+    return same if same in (0, 1, -1) else None
+
+
 def mean_interval(
     values: Sequence[float] | np.ndarray,  # One a question, in [0, 1], or a difference in [-1, 1]; nan is left out
     level: float = 0.95,                   # In (0, 1)
@@ -167,13 +173,23 @@ def mean_interval(
     "Bootstrap interval of a mean; Wilson's where every value is 0, 1 or -1."
     values = np.asarray(values, dtype=float)
     values = values[~np.isnan(values)]
-    same = values[0] if len(values) and (values == values[0]).all() else None
-    if same not in (0, 1, -1) or not 0 < level < 1:
+    same = _unanimous(values)
+    if same is None or not 0 < level < 1:
         return bootstrap_interval(values, level, n_samples, seed)
     z = NormalDist().inv_cdf((1 + level) / 2)
     doubt = z * z / (len(values) + z * z)
     low, high = (0.0, doubt) if same == 0 else (1 - doubt, 1.0)
     return (-high, -low) if same == -1 else (low, high)
+
+# %% ../../nbs/90_evaluation/measures.ipynb #a191cb7c
+def interval_note(
+    tables: Iterable[np.ndarray],   # The values behind each interval, one a question
+) -> str:                           # '' when all of them are bootstrapped
+    "Say what the intervals of a table are, where some are Wilson's."
+    if not any(_unanimous(values) is not None for values in tables):
+        return ""
+    return ("in brackets: 95 % intervals, bootstrapped over the questions; where every question has 1 (or 0) nothing "
+            "varies, and Wilson's for so many questions stands there")
 
 # %% ../../nbs/90_evaluation/measures.ipynb #4a23c125
 @dataclass(frozen=True, repr=False)

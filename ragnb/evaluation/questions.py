@@ -21,11 +21,12 @@ __all__ = ['KINDS', 'QUESTION_PROMPT', 'Candidate', 'Rejection', 'MadeQuestions'
 # %% ../../nbs/90_evaluation/questions.ipynb #ebab1d2c
 from ..documents.kinds import detect_kind
 from ..documents.markdown import find_headings, find_tables, Heading
+from ..documents.markup import counted
 from ..documents.span import InputError, Span
 from ..documents.statutes import parse_statute
 from ..documents.text import block_spans, is_korean, load_kiwi, sentence_spans, stem, trim_span
 from ..models.calls import ask_all, Call, CallCache, CallReport
-from ..models.llm import fill_prompt, json_values, strip_thinking
+from ..models.llm import fill_prompt, json_values, resolve_llm, strip_thinking
 from ..chunking.contextual import article_label
 from .datasets import Dataset, Evidence, find_quotes, Question
 
@@ -323,7 +324,7 @@ class MadeQuestions:
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{c['made']} {kind}" for kind, c in self.counts.items() if c.get("made"))
-        return f"MadeQuestions({len(self.questions)} questions: {kinds or 'none'})"
+        return f"MadeQuestions({counted(len(self.questions), 'question')}: {kinds or 'none'})"
 
     def _repr_html_(self) -> str:
         from ragnb.documents.markup import card
@@ -473,7 +474,7 @@ def _take(made: MadeQuestions, passage: tuple[str, str], answer: str, text: str,
 # %% ../../nbs/90_evaluation/questions.ipynb #e90f9acc
 def generate_questions(
     documents: Dataset | Mapping[str, Document] | Iterable[Document],  # With different ids
-    llm: Any,                           # A LlamaIndex LLM; None: only what the cache holds
+    llm: str | Any | None,              # See `resolve_llm`; None: only what the cache holds
     n: int = 50,                        # Questions wanted, >= 1
     seed: int = 0,                      # Another one shows other passages first
     *,
@@ -489,7 +490,7 @@ def generate_questions(
     _check_n(n)
     if per_passage < 1 or passage_size < 100:
         raise InputError(f"per_passage must be >= 1 and passage_size >= 100, got {per_passage} and {passage_size}")
-    documents = _listed(documents)
+    documents, llm = _listed(documents), resolve_llm(llm)
     places = _prompts(documents, seed, per_passage, passage_size, prompt)
     texts, asked = {d.id_: d.text for d in documents}, set()
     made = MadeQuestions([], {"generated": {"candidates": 0, "rejected": 0, "made": 0}}, report=CallReport())

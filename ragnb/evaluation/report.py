@@ -22,7 +22,7 @@ from ..pipeline.trace_data import Trace, trace
 from ..pipeline.trace_page import trace_style
 from .comparison import PairedTest, Run
 from .datasets import Dataset, Question
-from .measures import Evaluation, mean_interval, Row
+from .measures import Evaluation, interval_note, mean_interval, Row
 from .strategy import build_system, IndexCache, System
 from ragnb.evaluation.tune import (
     choose, enough_budget, INDEX_FOLDER, question_values, shown_ways, told_misses, TunedChoice
@@ -73,15 +73,22 @@ class _Axes:
         return "".join(out)
 
 # %% ../../nbs/90_evaluation/report.ipynb #1da2814a
-def _line(i: int, run: Run, axes: _Axes) -> str:
-    "One strategy: its intervals, its line, its markers."
+def _barred(runs: Sequence[Run]) -> list[Run]:
+    "The first of the runs that are drawn, and the best of the others: their intervals are drawn."
+    best = sorted(runs[1:8], key=lambda r: -sum(r.evaluation.mean(budget=b) for b in r.evaluation.budgets))
+    return [*runs[:1], *best[:1]]
+
+
+def _line(i: int, run: Run, axes: _Axes, barred: bool) -> str:
+    "One strategy: its intervals where they are drawn, its line, its markers."
     e, out, at, n = run.evaluation, [], [], len(axes.budgets)
     for budget in e.budgets:
         mean, (low, high) = e.mean(budget=budget), mean_interval(e.values(budget=budget))
         x, y = axes.x(budget), axes.y(mean)
-        beside = x + (i - 2.5) * 2.2     # intervals of several lines stand side by side
-        out.append(f'<line x1="{beside:.1f}" x2="{beside:.1f}" y1="{axes.y(low):.1f}" y2="{axes.y(high):.1f}" '
-                   f'stroke="var(--c{i % 8})" stroke-width="1.4" opacity=".55"/>')
+        beside = x + (2.2 if i else -2.2)     # two intervals stand side by side
+        bar = (f'<line class="interval" x1="{beside:.1f}" x2="{beside:.1f}" y1="{axes.y(low):.1f}" '
+               f'y2="{axes.y(high):.1f}" stroke="var(--c{i % 8})" stroke-width="1.4" opacity=".55"/>')
+        out += [bar] * barred
         at.append((x, y, f"{run.strategy.name} at {budget:,}: {mean:.3f} [{low:.3f}, {high:.3f}]"))
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in at)
     line = (f'<polyline points="{path}" fill="none" stroke="var(--c{i % 8})" stroke-width="{2.4 if i == 0 else 1.5}" '
@@ -92,10 +99,12 @@ def _line(i: int, run: Run, axes: _Axes) -> str:
 def recall_svg(
     runs: Sequence[Run],    # With budgets; at most 8, the most important first
 ) -> str:
-    "Draw evidence recall against the characters of the context, with 95 % intervals."
-    lows = [mean_interval(r.evaluation.values(budget=b))[0] for r in runs for b in r.evaluation.budgets]
+    "Draw evidence recall against the characters of the context; 95 % intervals of the first run and the best other."
+    barred = _barred(runs)
+    lows = [mean_interval(r.evaluation.values(budget=b))[0] for r in barred for b in r.evaluation.budgets]
+    lows += [r.evaluation.mean(budget=b) for r in runs[:8] for b in r.evaluation.budgets]
     axes = _Axes(runs[0].evaluation.budgets, min(0.9, max(0.0, math.floor(10 * min(lows)) / 10)))
-    lines = [_line(i, run, axes) for i, run in reversed([*enumerate(runs[:8])])]
+    lines = [_line(i, run, axes, any(run is b for b in barred)) for i, run in reversed([*enumerate(runs[:8])])]
     label = "evidence recall against characters of context: " + ", ".join(r.strategy.name for r in runs[:8])
     return (f'<svg class="plot" viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{html.escape(label)}">'
             f'{axes.grid()}{"".join(lines)}</svg>')
@@ -111,13 +120,14 @@ def _legend(
     others: Sequence[Run] = (),       # All; those on the line of another one are named with it
 ) -> str:
     "What the lines are."
-    keys, names = [], {run.strategy.name for run in runs}
+    keys, names, barred = [], {run.strategy.name for run in runs}, _barred(runs)
     for i, run in enumerate(runs):
         sample = (f'<svg class="key" viewBox="0 0 36 12"><line x1="0" x2="36" y1="6" y2="6" stroke="var(--c{i % 8})" '
                   f'stroke-width="2" stroke-dasharray="{_DASHES[i % 8]}"/>{_marker(i, 18, 6)}</svg>')
         same = [o.strategy.name for o in others if o.strategy.name not in names and _curve(o) == _curve(run)]
         more = tag("span", f" and, on the same line, {esc(', '.join(same), 400)}", "soft") if same else ""
-        keys.append(tag("li", f"{sample} {esc(run.strategy.name, 80)}{more}"))
+        bars = tag("span", " (bars: 95 % intervals)", "soft") if any(run is b for b in barred) else ""
+        keys.append(tag("li", f"{sample} {esc(run.strategy.name, 80)}{more}{bars}"))
     return tag("ul", "".join(keys), "legend")
 
 
@@ -172,13 +182,14 @@ def cost_table(
     choice: TunedChoice,
 ) -> str:                # HTML
     "Lay out what each strategy finds, and what a question costs; the best mean comes first."
-    first, rows = runs[0].evaluation, []
+    first, rows, drawn = runs[0].evaluation, [], []
     for run in sorted(runs, key=lambda r: -choice.means[r.strategy.name]):
         e, n = run.evaluation, max(1, len(run.evaluation.rows))
         found = [e.values(budget=b) for b in e.budgets] or [e.values(m) for m in run.measures]
         spec = run.strategy.spec
         line = tag("div", tag("code", esc(spec, 200)), "spec") if spec != run.strategy.name else ""
         found += [question_values(e)] if len(e.budgets) > 1 else []
+        drawn += found
         cells = [esc(run.strategy.name, 80) + line, *map(_mean_cell, found)]
         cells += [f"{e.mean('characters'):,.0f}"] if e.budgets else []
         cells += [f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}", f"{run.llm_calls / n:.1f}"]
@@ -187,7 +198,8 @@ def cost_table(
     names = [f"recall at {b:,}" for b in first.budgets] or list(runs[0].measures)
     names += ["mean of these"] if len(first.budgets) > 1 else []
     used = [f"characters at {first.budgets[-1]:,}"] if first.budgets else []
-    return wide_table(["strategy", *names, *used, "ms", "reads", "model calls"], rows)
+    note = tag("p", esc(interval_note(drawn), 300), "soft") if interval_note(drawn) else ""
+    return wide_table(["strategy", *names, *used, "ms", "reads", "model calls"], rows) + note
 
 # %% ../../nbs/90_evaluation/report.ipynb #aa216f7e
 def trace_found(
@@ -387,7 +399,7 @@ def write_report(
     choice: TunedChoice | None = None,        # `choose(runs)` when None
     *,
     cache: IndexCache | None = None,     # Where the indexes of the runs are; without it there are no traces
-    llm: Any = None,                     # For strategies that ask a model
+    llm: str | Any | None = None,        # See `resolve_llm`; for strategies that ask a model
     embed: str = "ngram",                # Of strategies that name none
     source: str = "",                    # The documents, as commands should name them
     notes: Sequence[str] = (),           # Shown below the title

@@ -369,7 +369,7 @@ def build_system(
     cache: IndexCache | None = None,
     *,
     embed: str = "ngram",         # For strategies that name none
-    llm: Any = None,              # For rerankers and query plans that need one
+    llm: str | Any | None = None,  # See `resolve_llm`; for rerankers and query plans that need one
     fill: int = 4_000,            # Characters that a peer's hits should be enough for
 ) -> System:
     "Build a strategy over the documents of a dataset."

@@ -86,8 +86,8 @@ def load_tuning_set(
         return dataset, None
     made = make_questions(dataset, n, seed)
     if not made.questions:
-        raise InputError(f"no question can be made from the {len(dataset.documents)} documents of {dataset.name!r}: "
-                         "they have no headings, tables, articles or sentences that can be asked about; "
+        raise InputError(f"no question can be made from {counted(len(dataset.documents), 'document')} of {dataset.name!r}: "
+                         "no headings, tables, articles or sentences in it that can be asked about; "
                          "give a file of questions")
     left = n_skipped(problems)
     notes = [*dataset.notes, *([f"files that cannot be read: {left}"] if left else [])]
@@ -395,7 +395,7 @@ class Tuned:
     def notes(self) -> list[str]:
         "What to keep in mind: where the questions are from, how few they are, what was left out."
         n = len(self.dataset.questions)
-        few = [f"{n} questions are few: only large differences show"] if n < 30 else []
+        few = [f"{counted(n, 'question')} {'is' if n == 1 else 'are'} few: only large differences show"] if n < 30 else []
         return [*([MADE_NOTE] if self.made else []), *few, *self.dataset.notes]
 
     def to_dict(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeWithScore, TextNode
+from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 # %% auto #0
 __all__ = ['NodeStore']
@@ -43,6 +44,23 @@ def _between(spans: Sequence[Span]) -> dict[int, str]:
     return {at: " " * n for at, n in gaps.items() if 0 < n <= 2}
 
 
+def _linked(nodes: Sequence[BaseNode]) -> list[BaseNode]:
+    "Nodes of one document along their links; as given where they have none."
+    held = {n.node_id: n for n in nodes}
+    before = {n.node_id: n.prev_node.node_id for n in nodes if n.prev_node and n.prev_node.node_id in held}
+    after = {previous: following for following, previous in before.items()}
+    firsts = [n for n in nodes if n.node_id not in before]
+    if before:                                                  # Chains; where one was cut, by offsets
+        firsts.sort(key=lambda n: getattr(n, "start_char_idx", None) or 0)
+    out = []
+    for first in firsts:
+        at = first.node_id
+        while at is not None:
+            out.append(held[at])
+            at = after.pop(at, None)
+    return out if len(out) == len(nodes) else list(nodes)
+
+
 def _laid_out(nodes: Sequence[BaseNode]) -> tuple[list[Span], str]:
     "Spans of texts one below the other, and the whole text."
     spans, at = [], 0
@@ -60,12 +78,22 @@ def _outline(doc_id: str, nodes: Sequence[BaseNode], document: Document | None) 
         metadata = dict(in_order[0].metadata)
         return Outline(doc_id, spans[-1].end, {"c": spans}, _between(spans), metadata=metadata), in_order
     if spans is None:
-        in_order = list(nodes)
+        in_order = _linked(nodes)
         spans, text = _laid_out(nodes)
         metadata = (document or nodes[0]).metadata
         pages = {k: v for k, v in metadata.items() if k != "page_starts"}   # offsets of another text
         document = Document(text=text, id_=doc_id, metadata=pages)
     return KnownSpanNodeParser(levels={"c": spans}).outline(document), in_order
+
+# %% ../../nbs/50_expansion/own_nodes.ipynb #581150f4
+def _all_nodes(given: Any) -> Iterable[BaseNode]:
+    "The nodes themselves, or those of a vector store."
+    if not hasattr(given, "get_nodes"):
+        return given
+    try:
+        return given.get_nodes(None)
+    except NotImplementedError as error:
+        raise InputError(f"a {type(given).__name__} does not give its nodes: use index.docstore.docs.values()") from error
 
 # %% ../../nbs/50_expansion/own_nodes.ipynb #38bd0823
 class NodeStore(ChunkReader):
@@ -73,22 +101,23 @@ class NodeStore(ChunkReader):
 
     Parameters
     ----------
-    nodes : iterable of BaseNode
-        All nodes of an index, those of a document in its order: from `splitter.get_nodes_from_documents(documents)`,
-        `index.docstore.docs.values()` or `vector_store.get_nodes()`. Nodes without text are left out.
+    nodes : LlamaIndex vector store, or iterable of BaseNode
+        All nodes of an index: a vector store that keeps texts (Chroma and others; it is asked for all its nodes once),
+        `index.docstore.docs.values()` of one that does not, or what `splitter.get_nodes_from_documents(documents)` gave.
+        Those of a document come in any order when they have offsets or links. Nodes without text are left out.
     documents : iterable of Document
         Where they are at hand: headings, pages and the text between two nodes are taken from them.
 
     Raises
     ------
     InputError
-        When there is no node with text, or two nodes have one id.
+        When there is no node with text, two nodes have one id, or the vector store does not give its nodes.
     """
 
-    def __init__(self, nodes: Iterable[BaseNode], documents: Iterable[Document] = ()) -> None:
+    def __init__(self, nodes: BasePydanticVectorStore | Iterable[BaseNode], documents: Iterable[Document] = ()) -> None:
         whole = {d.node_id: d for d in documents}
         groups: dict[str, list[BaseNode]] = {}
-        for node in nodes:
+        for node in _all_nodes(nodes):
             if _text(node).strip():
                 groups.setdefault(node.ref_doc_id or node.node_id, []).append(node)
         self._outlines: dict[str, Outline] = {}

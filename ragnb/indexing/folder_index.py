@@ -34,6 +34,7 @@ from ..models.calls import model_name
 from ragnb.models.embedding import (
     DEFAULT_OLLAMA_MODEL, describe_embedding, embedding_differences, load_embedding, options_for, resolve_embedding
 )
+from ..models.llm import resolve_llm
 from ..models.vectors import VECTORS
 from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import CONTEXTS, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
@@ -411,14 +412,14 @@ def open_state(
     embed: str | Any | None = None,             # As in `Index.open`, and so the rest
     *,
     parser: str | SpanNodeParser | None = None,
-    contexts: Any = None,
+    contexts: str | Any | None = None,
     store: Any = None,
     base_url: str | None = None,
     embed_options: Mapping[str, Any] | None = None,
     rest: Callable[[], None] | None = None,     # Brings what the mirror of a cluster lacks; None: all parts are here
 ) -> Index:                                     # `IndexMismatchError` when it does not fit or is damaged
     "Open what a manifest describes."
-    made = _open_parser(folder, manifest, parser, contexts)
+    made = _open_parser(folder, manifest, parser, resolve_llm(contexts, base_url))
     model = _open_embedding(folder, manifest, embed, base_url, embed_options)
     here = folder, manifest.generation, made
     parts = SearchParts.load(*here) if rest is None else MirroredParts(*here, rest)
@@ -612,7 +613,7 @@ class Index:
 
     @classmethod
     def open(cls, folder: str | Path, embed: str | Any | None = None, *, parser: str | SpanNodeParser | None = None,
-             contexts: Any = None, store: Any = None, base_url: str | None = None,
+             contexts: str | Any | None = None, store: Any = None, base_url: str | None = None,
              embed_options: Mapping[str, Any] | None = None) -> Index:
         """Open an index.
 
@@ -624,8 +625,8 @@ class Index:
             Compared with the embedding of the index when given; needed only when that is an object of your own.
         parser : str or SpanNodeParser, optional
             Compared with the splitter of the index when given.
-        contexts : LLM, optional
-            The model that writes contexts, needed for updates only; compared with the one that wrote them.
+        contexts : str or LLM, optional
+            See `resolve_llm`. The model that writes contexts, needed for updates only; compared with the one that wrote them.
         store : ChunkStore, optional
             A store of your own, in place of the Chroma in the folder.
         base_url : str, optional

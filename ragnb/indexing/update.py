@@ -49,6 +49,8 @@ class IndexReport:
     unchanged: int = 0                                      # Documents
     upgraded: int = 0                                       # Documents of an older format, written anew from the index
     moved: list[str] = field(default_factory=list)          # Folders that are gone, whose documents are this one's now
+    others: dict[str, list[str]] = field(default_factory=dict)    # Other folders or batches -> their documents, left there
+    replaced: dict[str, list[str]] = field(default_factory=dict)  # The same -> ids that are those of this one now
     vectors_kept: int = 0                                   # Chunks whose text was embedded before: no call to a model
     chunks: int = 0                                         # Written, of all levels
     characters: int = 0                                     # Of new and changed documents
@@ -60,7 +62,8 @@ class IndexReport:
 
     def to_dict(self) -> dict[str, Any]:
         "As plain JSON values."
-        return asdict(self) | {"problems": [str(p) for p in self.problems]}
+        counts = {name: {root: len(ids) for root, ids in getattr(self, name).items()} for name in ("others", "replaced")}
+        return asdict(self) | counts | {"problems": [str(p) for p in self.problems]}
 
 # %% ../../nbs/70_indexing/update.ipynb #1537ca82
 def document_hash(
@@ -126,6 +129,14 @@ def _take_over(manifest: Manifest, documents: Sequence[Document], root: str) -> 
     return moved
 
 # %% ../../nbs/70_indexing/update.ipynb #f0fd1071
+def _note_others(known: Mapping[str, Any], verdicts: Mapping[str, str], root: str, report: IndexReport) -> None:
+    "Put into the report which documents of other roots stay, and which are replaced."
+    for doc_id, entry in known.items():
+        if entry["root"] != root:
+            noted = report.replaced if verdicts.get(doc_id) == "changed" else report.others
+            noted.setdefault(entry["root"], []).append(doc_id)
+
+
 def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexReport) -> _Plan:
     "Compare documents with manifest and store; the counts go into the report."
     known, held = index.manifest.documents, set(index.store.doc_ids())
@@ -136,6 +147,7 @@ def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexR
             taken = f"is already indexed from {owner['file']!r} of {owner['root']!r}, which is still there"
             taken += "; give this folder an index of its own (--index OTHER), or index the folder above both"
             report.problems.append(Problem(where, f"the document id {document.id_!r} {taken}"))
+    _note_others(known, verdicts, root, report)
     counts = Counter(verdicts.values())
     report.added, report.changed, report.unchanged = (counts[v] for v in ("added", "changed", "unchanged"))
     gone = [i for i, entry in known.items() if entry["root"] == root and i not in verdicts]

@@ -23,7 +23,7 @@ __all__ = ['clean_answer', 'CallCache', 'Call', 'model_name', 'call_key', 'CallR
 from ..documents.locks import WriteLock
 from ..documents.span import InputError
 from ..documents.text import tokenizer
-from .llm import strip_thinking
+from .llm import resolve_llm, strip_thinking
 
 # %% ../../nbs/10_models/calls.ipynb #ec4c12d7
 def _whole_words(short: str, following: str) -> str:
@@ -215,6 +215,7 @@ class _Run:
         for name in ("workers", "give_up"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be >= 1, got {getattr(self, name)}")
+        self.llm = resolve_llm(self.llm)
         if self.model is None and self.llm is not None:
             self.model = model_name(self.llm)
         if self.model is None:
@@ -312,7 +313,7 @@ def _as_it_is() -> Any:
 # %% ../../nbs/10_models/calls.ipynb #a1468ee8
 def ask_all(
     calls: Iterable[Call],                     # Asked about in this order
-    llm: Any,                                  # A LlamaIndex LLM; None: only what the cache holds
+    llm: str | Any | None,                     # See `resolve_llm`; None: only what the cache holds
     cache: CallCache | None = None,
     clean: Callable[[str], str] = clean_answer,  # Raw answer -> answer; '' is a failure
     *,
@@ -326,7 +327,7 @@ def ask_all(
     run = _Run(calls, llm, cache, clean, workers, give_up, model, show_progress, total)
 
     async def ask(prompt: str) -> Any:
-        return llm.predict(_as_it_is(), text=prompt)
+        return run.llm.predict(_as_it_is(), text=prompt)
     if workers == 1:
         _finish(_work(run, ask))
         return run.done()
@@ -343,7 +344,7 @@ def ask_all(
 # %% ../../nbs/10_models/calls.ipynb #cf055f12
 async def aask_all(
     calls: Iterable[Call],                     # Asked about in this order
-    llm: Any,                                  # A LlamaIndex LLM; None: only what the cache holds
+    llm: str | Any | None,                     # See `resolve_llm`; None: only what the cache holds
     cache: CallCache | None = None,
     clean: Callable[[str], str] = clean_answer,  # Raw answer -> answer; '' is a failure
     **options: Any,                            # Of `ask_all`: workers, give_up, model, show_progress, total
@@ -352,7 +353,7 @@ async def aask_all(
     run = _Run(calls, llm, cache, clean, **options)
 
     def ask(prompt: str) -> Awaitable[Any]:
-        return llm.apredict(_as_it_is(), text=prompt)
+        return run.llm.apredict(_as_it_is(), text=prompt)
     tasks = [asyncio.ensure_future(_work(run, ask)) for _ in range(run.workers)]
     try:
         await asyncio.gather(*tasks)

@@ -24,7 +24,7 @@ from ..documents.markup import card, one_line
 from ..documents.provisions import unheld_citations
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
-from ..models.llm import prompt_template, QA_PROMPT
+from ..models.llm import prompt_template, QA_PROMPT, resolve_llm
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
 from ..retrieval.asked_words import asked_words, held_words
 from ..retrieval.hybrid import check_question, Fusion, question_bundle
@@ -344,7 +344,7 @@ def _read_chosen(reader: Reader, question: str, hits: Sequence[NodeWithScore | s
 # %% ../../nbs/80_pipeline/pipeline.ipynb #81f974a7
 def _engine_parts(pipeline: Pipeline, llm: Any) -> dict[str, Any]:
     "Model, retriever and postprocessors for a stock engine."
-    model = llm or pipeline.llm
+    model = resolve_llm(llm) or pipeline.llm
     if model is None:
         raise InputError("an engine needs a model: pass llm")
     retriever = pipeline.as_retriever()
@@ -386,8 +386,8 @@ class Pipeline(_Shown):
         Reads around the hits, with its store, policy and limits.
     builder : ContextBuilder
         Lays the context out within its budget.
-    llm : LLM, optional
-        A LlamaIndex LLM; without one the answer is the numbered passages.
+    llm : str or LLM, optional
+        A name such as `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM; without one the answer is the numbered passages.
     prompt : str
         With `{context_str}` and `{query_str}`.
     reranker : BaseNodePostprocessor, optional
@@ -406,7 +406,7 @@ class Pipeline(_Shown):
     retriever: BaseRetriever
     expander: Expander
     builder: ContextBuilder = field(default_factory=lambda: RankedContextBuilder(budget=4_000))
-    llm: Any = None
+    llm: str | Any | None = None
     prompt: str = QA_PROMPT
     reranker: Any = None
     compressor: Compressor | None = None
@@ -417,6 +417,7 @@ class Pipeline(_Shown):
 
     def __post_init__(self) -> None:
         check_fields(self)
+        object.__setattr__(self, "llm", resolve_llm(self.llm))
         _check_ranges(self.history_share, self.timeout)
 
     @classmethod
@@ -429,7 +430,7 @@ class Pipeline(_Shown):
         policy: str | Policy | None = None,
         builder: str | ContextBuilder = "ranked",
         compressor: str | int | Compressor | None = None,
-        llm: Any = None,
+        llm: str | Any | None = None,
         top_k: int | None = None, expand_top_k: int | None = None, max_chunks: int | None = None,
         budget: int | None = 4_000, tokenizer: str = "characters",
         passage_size: int | str | None = "auto",
@@ -455,8 +456,8 @@ class Pipeline(_Shown):
             A name of `BUILDERS`; a builder of your own keeps its own budget, tokenizer and order.
         compressor : str, int or Compressor, optional
             Characters kept of all passages, by rule, or by the model with `"llm:N"`.
-        llm : LLM, optional
-            A LlamaIndex LLM. It writes the answer, and the parts that need a model ask it.
+        llm : str or LLM, optional
+            A name such as `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM. It writes the answer, and the parts that need a model ask it.
         top_k, expand_top_k, max_chunks : int, optional
             Hits retrieved, >= 1 (20 by default; of units with a policy, as many as the budget can hold); hits expanded,
             >= 0 (5); hits and neighbors together, >= 1 (80).
@@ -484,7 +485,7 @@ class Pipeline(_Shown):
             When a name is unknown, a value out of range, or a setting was given that these parts cannot use:
             multi-scale retrieval without policy and reranker uses neither the three counts nor `passage_size`.
         """
-        index = _opened(index, as_of)
+        index, llm = _opened(index, as_of), resolve_llm(llm)
         counts, where = _given(expand_top_k=expand_top_k, max_chunks=max_chunks), located(index.store, where)
         size = {} if passage_size == "auto" else {"passage_size": passage_size}
         parts = resolve_parts(index, retriever=retriever, reranker=reranker, policy=policy, builder=builder,
@@ -680,12 +681,12 @@ class Pipeline(_Shown):
         parts, reader = self.parts, self.reader
         return ContextRetriever(partial(_context, parts, reader), partial(_acontext, parts, reader))
 
-    def query_engine(self, llm: Any = None, **kwargs: Any) -> Any:
+    def query_engine(self, llm: str | Any | None = None, **kwargs: Any) -> Any:
         """Make a stock LlamaIndex `RetrieverQueryEngine` that sends the model what `ask` sends.
 
         Parameters
         ----------
-        llm : LLM, optional
+        llm : str or LLM, optional
             Instead of the pipeline's; `InputError` when there is neither.
         **kwargs
             For `RetrieverQueryEngine.from_args`, for example `streaming`.
@@ -700,12 +701,12 @@ class Pipeline(_Shown):
         return RetrieverQueryEngine.from_args(**_engine_parts(self, llm),
                                               text_qa_template=prompt_template(self.prompt), **kwargs)
 
-    def chat_engine(self, llm: Any = None, **kwargs: Any) -> Any:
+    def chat_engine(self, llm: str | Any | None = None, **kwargs: Any) -> Any:
         """Make a stock LlamaIndex `ContextChatEngine`: each message is searched, its context laid out as for `ask`.
 
         Parameters
         ----------
-        llm : LLM, optional
+        llm : str or LLM, optional
             Instead of the pipeline's; `InputError` when there is neither.
         **kwargs
             `chat_history`, `memory`, `system_prompt`, `prefix_messages` or `context_refine_template`.

@@ -22,6 +22,7 @@ __all__ = ['RETRIEVERS', 'PLANS', 'RetrieverSpec', 'parse_retriever', 'resolve_r
 from ..documents.markup import one_line
 from ..documents.provisions import cited_spans, look_up_question
 from ..documents.span import Address, InputError, Span, stitch
+from ..models.llm import resolve_llm
 from ..retrieval.arguments import filtered_retriever
 from ..retrieval.bm25 import Bm25Retriever
 from ..retrieval.by_name import ByNameRetriever
@@ -140,7 +141,7 @@ def resolve_retriever(
     spec: str | BaseRetriever,   # A form of the grammar above, or a LlamaIndex retriever (returned as it is)
     index: Index,
     top_k: int = 20,             # Hits, >= 1
-    llm: Any = None,             # A LlamaIndex LLM, for plans
+    llm: str | Any | None = None,  # For plans, see `resolve_llm`
     cut: float | None = None,    # Of multi-scale retrieval, see `MultiScaleRetriever`
 ) -> BaseRetriever:
     "Make a retriever over an index from its name."
@@ -211,7 +212,7 @@ def resolve_parts(
     policy: str | Policy | None = None,               # None: "none" for multi-scale retrieval, else "neighbors:1"
     builder: str | ContextBuilder = "ranked",
     compressor: str | int | Compressor | None = None,
-    llm: Any = None,                                  # For the parts that ask a model
+    llm: str | Any | None = None,                     # For the parts that ask a model, see `resolve_llm`
     top_k: int | None = None,                         # Of a retriever that is made here; None: 20 or `units_to_fill`
     where: Any = None,                                # Of every retriever, see `resolve_where`
     cut: float | None = None,                         # Of multi-scale retrieval that is made here
@@ -221,7 +222,7 @@ def resolve_parts(
     if top_k is not None and not isinstance(retriever, str):
         kind = type(retriever).__name__
         raise InputError(f"top_k goes with a retriever's name; {kind} has its own, got top_k={top_k}")
-    counts = {} if top_k is None else {"top_k": top_k}
+    llm, counts = resolve_llm(llm), {} if top_k is None else {"top_k": top_k}
     found = filtered_retriever(resolve_retriever(retriever, index, llm=llm, cut=cut, **counts), where)
     relevance: Relevance = lambda question, chunks: bm25_relevance(index.bm25)(question, chunks)  # read when asked
     if policy is None:

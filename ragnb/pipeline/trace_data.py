@@ -348,7 +348,7 @@ def _notes(answer: Answer) -> list[str]:
     if c := answer.compression:
         before, after = _size(answer.expansion.passages), _size(c.passages)
         how = " by rule, as the model gave nothing usable," if c.extractive else ""
-        made_up = f"; {c.dropped} sentences of the model are not in the source" if c.dropped else ""
+        made_up = f"; not in the source, {counted(c.dropped, 'sentence')} of the model" if c.dropped else ""
         notes.append(f"compressed{how}: {after:,} of {before:,} characters are left{made_up}")
         notes += map(str, c.events)
     return notes

@@ -321,7 +321,7 @@ def _summary(doc_id: str, found: Sequence[Passage], outline: Outline | None) -> 
     if not titles and outline:
         titles = [outline.metadata.get("title", "")]
     name = " ".join(tag("bdi", esc(x, 160)) for x in dict.fromkeys((str(titles[0]) if titles else "", doc_id)) if x)
-    counts = f"{len(found)} passage{'' if len(found) == 1 else 's'}"
+    counts = counted(len(found), "passage")
     if outline and outline.n_characters:
         counts += f", {outline.n_characters:,} characters"
     return f"{name} {tag('span', counts, 'chip')}"
@@ -406,9 +406,9 @@ class TracePage:
         head = ["#", "chunk, and why it is there", "role", "policy", *(esc(name, 40) for name in self.trace.rankers),
                 "score", "characters", "pages", "read"]
         left = len(rows) - _MOST_ROWS
-        more = tag("p", f"{left:,} more rows", "soft") if left > 0 else ""
+        more = tag("p", f"{counted(left, 'more row')}", "soft") if left > 0 else ""
         table = wide_table(head, [_row_view(self.trace, row) for row in rows[:_MOST_ROWS]])
-        return fold(f"{len(rows)} rows: chunks, and what was dropped", table + more, len(rows) <= 12)
+        return fold(f"{counted(len(rows), 'row')}: chunks, and what was dropped", table + more, len(rows) <= 12)
 
     def fragment(
         self,

@@ -29,7 +29,9 @@ from ..documents.arguments import checked
 from ..documents.markup import one_line
 from ..documents.span import InputError
 from ..models.guards import guard_marks
-from ..models.llm import awithin, error_event, json_values, ModelEvent, shorten, strip_thinking, within
+from ragnb.models.llm import (
+    awithin, error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, within
+)
 from .arguments import check_counts, filtered_retriever, is_number
 from .hybrid import check_question, fuse_hits, Fusion, question_bundle, rrf
 
@@ -156,7 +158,7 @@ class PlanningRetriever(BaseRetriever):
     def __init__(
         self,
         retriever: BaseRetriever,      # Any LlamaIndex retriever
-        llm: Any,                      # LlamaIndex LLM
+        llm: str | Any,                # LlamaIndex LLM, or its name as in `resolve_llm`
         prompt: str,                   # With {query_str} and, if wanted, {count}
         n: int = 1,                    # Texts wanted, >= 1
         timeout: float | None = None,  # Seconds for the call, > 0; the model's own limit when None
@@ -164,7 +166,8 @@ class PlanningRetriever(BaseRetriever):
         where: Any = None,             # Handed on to the retriever, see `filtered_retriever`
     ) -> None:
         super().__init__()
-        if not hasattr(llm, "predict"):
+        llm = resolve_llm(llm)
+        if llm is None:
             raise InputError(f"llm must be a LlamaIndex LLM, got {llm!r}")
         check_counts(n=n)
         if timeout is not None and not (is_number(timeout) and timeout):
@@ -245,8 +248,8 @@ class MultiQueryRetriever(PlanningRetriever):
     ----------
     retriever : BaseRetriever
         Any LlamaIndex retriever; asked once for each wording.
-    llm : LLM
-        Of LlamaIndex; asked once for each question.
+    llm : LLM or str
+        Of LlamaIndex, or its name as in `resolve_llm`; asked once for each question.
     n_queries : int
         Wordings besides the question, at most, >= 1.
     top_k : int
@@ -274,7 +277,7 @@ class MultiQueryRetriever(PlanningRetriever):
     def __init__(
         self,
         retriever: BaseRetriever,
-        llm: Any,
+        llm: str | Any,
         n_queries: int = 3,
         top_k: int = 10,
         k: float = 60,
@@ -369,8 +372,8 @@ class HydeRetriever(PlanningRetriever):
     ----------
     retriever : BaseRetriever
         Any LlamaIndex retriever that honours `QueryBundle.embedding`.
-    llm : LLM
-        Of LlamaIndex; asked once for each question.
+    llm : LLM or str
+        Of LlamaIndex, or its name as in `resolve_llm`; asked once for each question.
     embed_model : BaseEmbedding
         Of LlamaIndex, the one the store was filled with.
     question_share : float
@@ -396,7 +399,7 @@ class HydeRetriever(PlanningRetriever):
     def __init__(
         self,
         retriever: BaseRetriever,
-        llm: Any,
+        llm: str | Any,
         embed_model: Any,
         question_share: float = 0.5,
         text_size: int = 1_000,

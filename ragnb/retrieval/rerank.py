@@ -32,7 +32,9 @@ from ..documents.arguments import KnownArguments
 from ..documents.span import InputError
 from ..models.embedding import open_onnx, token_limit
 from ..models.guards import guard_marks
-from ..models.llm import awithin, error_event, ModelEvent, prompt_template, shorten, unreachable, within
+from ragnb.models.llm import (
+    awithin, error_event, ModelEvent, prompt_template, resolve_llm, shorten, unreachable, within
+)
 from .grades import GRADES, read_grades
 from .hybrid import check_question
 
@@ -254,8 +256,8 @@ class LLMReranker(Reranker):
 
     Parameters
     ----------
-    llm : LLM
-        Of LlamaIndex.
+    llm : LLM or str
+        Of LlamaIndex, or its name as in `resolve_llm`.
     pool_size : int
         Passages in one call, at most, >= 1.
     depth : int, optional
@@ -283,7 +285,7 @@ class LLMReranker(Reranker):
         For an empty question; for bad settings it comes as pydantic's `ValidationError`, a `ValueError`.
         Nothing that the model does raises.
     """
-    llm: Any = Field(description="LlamaIndex LLM")
+    llm: str | Any = Field(description="LlamaIndex LLM, or its name")
     pool_size: int = Field(default=20, description="Passages in one call, at most")
     depth: int | None = Field(default=None, description="Passages graded, from the first; all when None")
     text_size: int = Field(default=800, description="Characters of a passage in the prompt, at most")
@@ -300,7 +302,8 @@ class LLMReranker(Reranker):
             value, least = getattr(self, name), 0 if name == "timeout" else 1
             if value is not None and not value >= least:
                 raise InputError(f"{name} must be >= {least}, got {value}")
-        if not hasattr(self.llm, "predict"):
+        self.llm = resolve_llm(self.llm)
+        if self.llm is None:
             raise InputError(f"llm must be a LlamaIndex LLM, got {self.llm!r}")
         prompt_template(self.prompt)
         return self
@@ -589,7 +592,7 @@ class OnnxReranker(Reranker):
 def resolve_reranker(
     spec: str | BaseNodePostprocessor | None,   # "none", "llm", "llm:POOL" (passages in one call), "onnx:FOLDER", or
                                                 # a postprocessor
-    llm: Any = None,                            # LlamaIndex LLM; "llm" needs one
+    llm: str | Any | None = None,               # See `resolve_llm`; "llm" needs one
     **settings: Any,                            # Of `LLMReranker` or `OnnxReranker`
 ) -> Reranker | None:                           # None for no reranking
     "Make a reranker from its name."

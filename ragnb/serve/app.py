@@ -215,7 +215,7 @@ def _add_page(app: Any, service: Service, who: Any) -> None:
 # %% ../../nbs/87_serve/app.ipynb #5960f79a
 def create_app(
     library: Library | str | Path,
-    llm: Any = None,
+    llm: str | Any | None = None,
     *,
     hosts: Sequence[str] = (),
     body: int = 100_000,
@@ -227,8 +227,8 @@ def create_app(
     ----------
     library : Library, str or Path
         One index or several collections, or their folder.
-    llm : LLM, optional
-        A LlamaIndex LLM for every step; without any, rules decide and the answer is the numbered passages.
+    llm : str or LLM, optional
+        A name such as `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM, for every step; without any, rules decide and the answer is the numbered passages.
     hosts : sequence of str
         Names besides those of this machine that a request may be sent to.
     body : int

@@ -17,6 +17,7 @@ __all__ = ['OpenQuestion', 'Service', 'waiting_view', 'Reading']
 
 # %% ../../nbs/87_serve/service.ipynb #b1cd73cf
 from ..documents.span import InputError, Span
+from ..models.llm import resolve_llm
 from ..storage.filters import all_of, Filter, resolve_where
 from ..context.sources import DisplayDoc
 from ..agent.flow import Agent, AnswerPart, Finished, PersonAsked, StepEvent
@@ -48,7 +49,7 @@ class Service:
     def __init__(
         self,
         library: Library,
-        llm: Any = None,                          # For every step that `models` does not name; rules without one
+        llm: str | Any | None = None,             # See `resolve_llm`. For every step that `models` does not name; rules without one
         models: Mapping[str, Any] | None = None,  # Step -> its own model, see `Agent`
         *,
         access: Access | None = None,             # Everybody, without a token, when None
@@ -57,7 +58,8 @@ class Service:
         documents: str | Path | None = None,      # Folder of the PDFs, for pictures of pages; no pictures when None
         **settings: Any,                          # Of `Agent`: routes, ask_user, max_attempts, step_timeout, …
     ) -> None:
-        self.library, self.llm, self.models, self.settings = library, llm, models, settings
+        self.library, self.llm, self.settings = library, resolve_llm(llm), settings
+        self.models = {name: resolve_llm(model) for name, model in (models or {}).items()}
         self.access, self.talks, self.places = access or Access(), talks or Talks(), places or Places()
         self.documents = None if documents is None else Path(documents)
         self._drawing = Places(running=1, waiting=64)   # PDFium draws one page at a time

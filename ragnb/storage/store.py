@@ -19,7 +19,7 @@ __all__ = ['T', 'Found', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'best_first
            'outline_from_json']
 
 # %% ../../nbs/30_storage/store.ipynb #83bad0f3
-from ..documents.markup import one_line
+from ..documents.markup import counted, one_line
 from ragnb.documents.span import (
     DuplicateIdError, InputError, MissingChunkError, NamedSpans, Outline, parse_address, SEARCHED, Span, Spans
 )
@@ -57,7 +57,7 @@ class Found(NamedTuple):  # not Generic: Python 3.10 does not allow both
     def all(self) -> dict[str, T]:
         "The values, or `MissingChunkError` when any id was missing."
         if self.missing:
-            raise MissingChunkError(f"{len(self.missing)} ids are not in the store, the first is {self.missing[0]!r}")
+            raise MissingChunkError(f"{counted(len(self.missing), 'id')} not in the store, the first is {self.missing[0]!r}")
         return self.found
 
 # %% ../../nbs/30_storage/store.ipynb #e3196362

@@ -237,3 +237,48 @@ def test_the_first_help_names_what_a_first_hour_needs(capsys):
     readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
     for text in (shown, readme):
         assert all(word in text for word in ("--cut 0.2", "--llm ollama:", "folder=faq", "doc_type: manual", "canned pages"))
+
+
+def test_an_index_that_holds_documents_of_another_folder_says_so(run, tmp_path):
+    """Each run names what it leaves, and both ways to have it out work as they are written."""
+    for folder, name in (("mine", "a"), ("mine", "b"), ("other", "x")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / f"{name}.md").write_text(f"# {name}\n\n연차는 {len(name)}일이다.", encoding="utf-8")
+    place = ["--index", tmp_path / "i"]
+    assert run("index", tmp_path / "mine", *place)[2].count("note:") == 0
+    err = run("index", tmp_path / "other", *place)[2]
+    assert f"also holds 2 documents of {tmp_path / 'mine'}, such as 'a.md'" in err
+    code, out, err = run("index", tmp_path / "mine", *place)
+    assert code == 0 and "2 unchanged" in out and f"also holds 1 document of {tmp_path / 'other'}, such as 'x.md'" in err
+    assert f"ragnb remove ID --index {tmp_path / 'i'}" in err and "--index OTHER" in err
+    out, err = run("index", tmp_path / "mine", *place, "--json")[1:]
+    assert json.loads(out)["others"] == {str(tmp_path / "other"): 1} and "also holds 1 document" in err
+    assert run("remove", "x.md", *place)[0] == 0 and "note:" not in run("index", tmp_path / "mine", *place)[2]
+    run("index", tmp_path / "other", *place)
+    out, err = run("index", tmp_path / "mine", *place, "--force")[1:]
+    assert "note:" not in err and ": 2 documents" in out
+
+
+@pytest.mark.parametrize(("n", "told"), [(1, "1 document of "), (2, "2 documents of ")])
+def test_lost_documents_are_counted_in_words(run, tmp_path, n, told):
+    for folder in ("mine", "other"):
+        (tmp_path / folder).mkdir()
+        for name in "ab"[:n]:
+            (tmp_path / folder / f"{name}.md").write_text(f"# {folder}\n\n연차는 15일이다.", encoding="utf-8")
+    run("index", tmp_path / "mine", "--index", tmp_path / "i")
+    code, _, err = run("index", tmp_path / "other", "--index", tmp_path / "i")
+    assert code == 2 and told in err.splitlines()[-1] and (" is not in " if n == 1 else " are not in ") in err.splitlines()[-1]
+
+
+def test_one_of_a_thing_is_not_told_as_several(capsys):
+    from ragnb.evaluation.datasets import Dataset, Question
+    from ragnb.evaluation.questions import MadeQuestions
+    from ragnb.indexing.update import IndexReport
+    from ragnb.storage.store import Found
+    cli._print_report(IndexReport(changed=1, chunks=1, characters=1, vectors_kept=1, upgraded=1))
+    said = capsys.readouterr().out + repr(MadeQuestions([Question("1", "?", ())], {}))
+    with pytest.raises(LookupError) as lost:
+        Found({}, ("c9",)).all()
+    said += str(lost.value)
+    assert "1 chunk kept its vector" in said and "1 document upgraded" in said and "MadeQuestions(1 question:" in said
+    assert not re.search(r"\b1 [a-z]+s\b", said)

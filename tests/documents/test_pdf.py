@@ -31,6 +31,7 @@ def print_pdf(path: Path, pages: list[str | None], encrypt: str | None = None) -
 def test_what_cannot_be_read_says_why_and_the_rest_is_indexed(tmp_path: Path):
     print_pdf(tmp_path / "locked.pdf", ["secret"], encrypt="key")
     print_pdf(tmp_path / "scan.pdf", [None, None])
+    print_pdf(tmp_path / "one.pdf", [None])
     print_pdf(tmp_path / "blank.pdf", ["", ""])
     print_pdf(tmp_path / "part.pdf", ["first", None, "", "fourth"])
     write(tmp_path, {"not.pdf": b"%PDF-1.7 nothing", "good.md": "good"})
@@ -38,9 +39,10 @@ def test_what_cannot_be_read_says_why_and_the_rest_is_indexed(tmp_path: Path):
     found = {d.id_: d for d in read_documents(tmp_path, problems)}
     assert [*found] == ["good.md", "part.pdf"] and len(found["part.pdf"].metadata["page_starts"]) == 4
     told = {p.where: (p.what, p.n) for p in problems}
-    assert set(told) == {"locked.pdf", "scan.pdf", "blank.pdf", "part.pdf", "not.pdf"}
+    assert set(told) == {"locked.pdf", "scan.pdf", "one.pdf", "blank.pdf", "part.pdf", "not.pdf"}
     assert "is encrypted and needs a password" in told["locked.pdf"][0] and "cannot be read as a PDF" in told["not.pdf"][0]
     assert "2 pages but no text: pages that are pictures without text and need OCR: 1, 2" in told["scan.pdf"][0]
+    assert "one.pdf has 1 page but no text" in told["one.pdf"][0]
     assert "probably scanned" in told["blank.pdf"][0]
     assert told["part.pdf"] == ("pages that are pictures without text and need OCR: 2", 0)
 

@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import builtins
+import re
+import subprocess
+import sys
 
 import pytest
 
@@ -33,11 +36,11 @@ def test_every_knob_asks_again(shown):
 
 
 def test_the_trace_is_that_of_the_side_chosen(shown):
-    left = shown.trace.value
+    left = shown.trace()
     shown.side.value = "B"
-    assert shown.trace.value != left and "<script" not in shown.trace.value
+    assert shown.trace() != left and "<script" not in shown.found() and shown.trace() in shown.found()
     shown.side.value = "A"
-    assert shown.trace.value == left
+    assert shown.trace() == left
 
 
 def test_a_column_that_fails_says_why_and_the_other_stays(hr_units, monkeypatch):
@@ -47,8 +50,9 @@ def test_a_column_that_fails_says_why_and_the_other_stays(hr_units, monkeypatch)
         raise InputError("<b>no such part</b>")
     monkeypatch.setattr("ragnb.evaluation.explore.make_pipeline", broken)
     shown.right.retriever.value = "vector"
-    assert "&lt;b&gt;no such part" in shown.right.found.value and shown.right.answer is None
-    assert "passages" in shown.left.found.value and QUESTION in shown.trace.value
+    assert "&lt;b&gt;no such part" in shown.found() and shown.right.answer is None
+    assert "passages" in shown.left.found(None) and QUESTION in shown.trace()
+    assert "bm25" not in repr(shown) and "B: vector, policy auto, budget 2,000: <b>no such part</b>" in repr(shown)
 
 
 def test_a_pipeline_keeps_its_retriever_and_loses_its_model(hr_units):
@@ -70,14 +74,52 @@ def test_without_ipywidgets_the_extra_is_named(hr_units, monkeypatch):
         explore(hr_units)
 
 
-def test_an_exported_notebook_shows_what_was_found(hr_units, tmp_path):
-    """A notebook that was run and saved without the state of its widgets, through nbconvert."""
+CODE = """from ragnb.evaluation.explore import explore
+shown = explore({folder!r}, {question!r})"""
+
+
+@pytest.fixture(scope="module")
+def executed(hr_units, tmp_path_factory):
+    """A notebook that was run by a real kernel, widget state and all, with a knob turned by a later cell; and its HTML, as nbconvert writes it."""
+    from nbclient import NotebookClient
     from nbconvert import HTMLExporter
-    from nbformat.v4 import new_code_cell, new_notebook, new_output
-    bundle = explore(hr_units, QUESTION)._repr_mimebundle_()
-    output = new_output("execute_result", data=bundle, execution_count=1)
-    book = new_notebook(cells=[new_code_cell("explore(index, question)", outputs=[output], execution_count=1)])
-    page, _ = HTMLExporter().from_notebook_node(book)
-    assert QUESTION in page and "휴가규정" in page and "budget 2,000" in page and "need JupyterLab" in page
-    assert bundle["text/plain"].startswith("Explorer(") and "need JupyterLab" in bundle["text/plain"]
-    assert "application/vnd.jupyter.widget-view+json" in bundle
+    from nbformat.v4 import new_code_cell, new_notebook
+    folder = str(hr_units.folder)
+    code = [CODE.format(folder=folder, question=QUESTION) + "\nshown", "shown.left.budget.value = 500", f"explore({folder!r})"]
+    book = new_notebook(cells=[new_code_cell(c) for c in code])
+    NotebookClient(book, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path_factory.mktemp("run"))}}).execute()
+    return book, HTMLExporter().from_notebook_node(book)[0]
+
+
+def without_scripts(page: str) -> str:
+    """What a browser shows that runs no script and has no network."""
+    return re.sub(r"(?s)<script.*?</script>|<style.*?</style>|<!--.*?-->", "", page)
+
+
+def test_an_exported_notebook_shows_what_was_found(executed):
+    book, page = executed
+    assert "widget-view+json" in page and book.metadata["widgets"]           # the state is saved: a browser with network has the knobs
+    page = without_scripts(page)
+    assert page.count(QUESTION) >= 2 and "휴가규정" in page and "B: hybrid, policy auto, budget 2,000" in page
+    assert "연차는 15일입니다" in page and "type one and press Enter" in page
+
+
+def test_a_knob_that_is_turned_writes_over_what_was_found(executed):
+    book, page = executed
+    outputs = book.cells[0].outputs
+    assert [sorted(o.data) for o in outputs] == [["application/vnd.jupyter.widget-view+json", "text/plain"], ["text/html", "text/plain"]]
+    assert "budget 500" in outputs[1].data["text/html"] and "A: multi-scale, policy auto, budget 500" in outputs[1].data["text/plain"]
+    assert not book.cells[1].outputs and "need JupyterLab" in outputs[0].data["text/plain"]
+
+
+def test_a_terminal_shows_what_was_found(hr_units):
+    code = CODE.format(folder=str(hr_units.folder), question=QUESTION)
+    done = subprocess.run([sys.executable, "-m", "IPython", "--no-banner", "--colors=NoColor", "--HistoryManager.enabled=False", "-c",
+                           code + "\ndisplay(shown)"],
+                          capture_output=True, text=True, timeout=300, check=True)
+    for told in (done.stdout, repr(explore(hr_units, QUESTION))):
+        assert QUESTION in told and "VBox" not in told and "HTML object" not in told
+        assert re.search(r"A: multi-scale, policy auto, budget 2,000: \d+ passages, [\d,]+ characters\n  .*휴가규정", told)
+        assert re.search(r"B: hybrid, policy auto, budget 2,000: \d+ passages, [\d,]+ characters\n  ", told)
+    assert "need JupyterLab" in done.stdout
+    assert "explore(index, 'a question')" in repr(explore(hr_units))

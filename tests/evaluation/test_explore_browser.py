@@ -72,10 +72,10 @@ def test_a_question_is_typed_and_a_retriever_chosen_in_jupyterlab(chromium, lab,
     field.fill("입사 1년차 직원의 연차는 며칠인가요?")
     field.press("Enter")
     page.locator(".rt h3", has_text="입사 1년차").wait_for()
-    cards = page.locator(".widget-html b", has_text="passages,")
+    cards = page.locator(".jp-RenderedHTML b", has_text="passages,")
     before = cards.all_inner_texts()
     page.locator(".jupyter-widgets select").first.select_option("bm25")
-    page.wait_for_function("old => [...document.querySelectorAll('.widget-html b')].map(b => b.innerText)"
+    page.wait_for_function("old => [...document.querySelectorAll('.jp-RenderedHTML b')].map(b => b.innerText)"
                            ".filter(t => t.includes('passages,')).join() !== old", arg=",".join(before))
     page.get_by_role("button", name="B", exact=True).click()
     page.get_by_role("button", name="Ask").click()

@@ -94,6 +94,34 @@ def test_points_lie_where_their_numbers_say():
     assert at(0.95) < at(0.92) and at(1.0) == 8
 
 
+def spread_run(name: str, mean: float, n: int = 40) -> Run:
+    """A strategy whose questions differ."""
+    return Run(Strategy(name), Evaluation([Row(f"q{i}", "", "", {b: Score(float(i < mean * n)) for b in (500, 1_000)}) for i in range(n)], (500, 1_000)))
+
+
+def test_intervals_of_the_choice_and_the_best_other_are_drawn(tmp_path):
+    runs = [spread_run(f"r{n}", 0.3 + n / 25) for n in range(13)]
+    drawn = recall_svg([runs[5], *runs[:5]])                 # the first is the choice; r4 is the best of the others
+    assert drawn.count('class="interval"') == 4 and drawn.count("<polyline") == 6
+    lows = [float(y) for y in re.findall(r'class="interval"[^>]*y2="([^"]*)"', drawn)]
+    assert max(lows) <= 276 - 36                             # inside the axes
+    document = Document(text="연차는 15일이다.", id_="d")
+    questions = [Question(f"q{i}", f"{i}?", (Evidence("d", Span(0, 5), "연차는 1"),)) for i in range(40)]
+    page = write_report(runs, Dataset("docs", {"d": document}, questions), tmp_path / "r.html", traces=0).read_text(encoding="utf-8")
+    legend = re.search(r'<ul class="legend">.*?</ul>', page)[0]
+    assert page.count('class="interval"') == 4 and legend.count("bars: 95 % intervals") == 2 and "r12" in legend
+
+
+def test_a_table_with_intervals_of_two_kinds_says_so(tmp_path):
+    from ragnb.cli import _result_table
+    mixed, all_found = spread_run("a", 0.5), spread_run("b", 1.0)
+    assert "Wilson" not in _result_table([mixed], (500, 1_000))
+    lines = _result_table([mixed, all_found], (500, 1_000)).splitlines()
+    assert "1.000 [0.912, 1.000]" in lines[3] and "Wilson" in lines[-1] and sum("Wilson" in line for line in lines) == 1
+    runs, dataset = tied_runs(30)
+    assert write_report(runs, dataset, tmp_path / "r.html").read_text(encoding="utf-8").count("Wilson") == 1
+
+
 def tied_runs(n: int, names=("multi-scale", "a", "b", "c")) -> tuple[list[Run], Dataset]:
     """Strategies that find the same of n questions."""
     text = "연차는 15일이다."

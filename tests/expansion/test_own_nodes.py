@@ -3,15 +3,22 @@ from __future__ import annotations
 
 import random
 
+import chromadb
 import pytest
 from hypothesis import given, strategies as st
+from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter, SentenceWindowNodeParser, TokenTextSplitter
-from llama_index.core.schema import Document, NodeWithScore, TextNode
+from llama_index.core.schema import Document, MetadataMode, NodeWithScore, TextNode
+from llama_index.core.vector_stores import SimpleVectorStore
+from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from conftest import SAMPLE
+from ragnb.documents.files import read_documents, record_to_document
+from ragnb.documents.span import InputError
 from ragnb.expansion.expander import Expander, ExpandPostprocessor
 from ragnb.expansion.own_nodes import NodeStore
 from ragnb.expansion.policy import neighbors
+from ragnb.models.embedding import NgramEmbedding
 from ragnb.storage.filtered import filtered_store
 
 SPLITTERS = {"sentence": SentenceSplitter(chunk_size=96, chunk_overlap=0), "overlap": SentenceSplitter(chunk_size=96, chunk_overlap=32),
@@ -85,3 +92,67 @@ def test_nodes_with_any_offsets_are_held_once_and_whole(rows):
     store = NodeStore(nodes)
     out = Expander(store, neighbors(3)).expand([NodeWithScore(node=n) for n in kept])
     assert out.stats.known == len(kept) and sorted(p.text for p in out.passages) == sorted(n.text for n in kept)
+
+
+@pytest.fixture(scope="module")
+def paged() -> list[Document]:
+    """Documents as the public reader gives them, most with pages."""
+    documents = list(read_documents(SAMPLE / "corpus/maintenance", []))
+    assert sum("page_starts" in d.metadata for d in documents) > 5
+    return documents
+
+
+def in_chroma(nodes: list[TextNode], documents: list[Document], name: str) -> tuple[ChromaVectorStore, VectorStoreIndex]:
+    """A real Chroma, filled by LlamaIndex."""
+    collection = chromadb.EphemeralClient().create_collection(f"own-nodes-{name}")
+    store = ChromaVectorStore(chroma_collection=collection)
+    embed = NgramEmbedding().fit([d.text for d in documents])
+    VectorStoreIndex(nodes, storage_context=StorageContext.from_defaults(vector_store=store), embed_model=embed)
+    return store, VectorStoreIndex.from_vector_store(store, embed_model=embed)
+
+
+@pytest.mark.parametrize("name", SPLITTERS)
+def test_hits_of_a_real_chroma_are_widened_by_the_vector_store_itself(name, paged):
+    nodes = SPLITTERS[name].get_nodes_from_documents(paged)
+    for node in nodes:
+        node.metadata.pop("page_starts", None)
+    chroma, index = in_chroma(nodes, paged, name)
+    hits = index.as_retriever(similarity_top_k=5).retrieve("배기 시간 초과 E-117의 조치")
+    found = ExpandPostprocessor(store=NodeStore(chroma, paged), policy="neighbors:1").postprocess_nodes(hits, query_str="E-117")
+    assert all(any(h.node.text in p.node.text for p in found) for h in hits)
+    assert sum(len(p.node.text) for p in found) > sum(len(h.node.text) for h in hits)
+    if name in ("sentence", "overlap"):
+        texts = {d.node_id: d.text for d in paged}
+        assert all(p.node.text == texts[p.node.ref_doc_id][p.node.start_char_idx:p.node.end_char_idx] for p in found)
+        with_pages = {d.node_id for d in paged if "page_starts" in d.metadata}
+        assert [p.node.metadata["pages"] for p in found if p.node.ref_doc_id in with_pages and not p.node.metadata["pages"]] == []
+        assert with_pages & {p.node.ref_doc_id for p in found}
+
+
+@pytest.mark.parametrize("rewritten", [True, False])
+@pytest.mark.parametrize("name", SPLITTERS)
+@pytest.mark.parametrize("with_documents", [True, False])
+def test_nodes_in_any_order_are_laid_as_their_document_has_them(name, with_documents, rewritten, paged, documents):
+    """`get_nodes` gives any order; nodes whose text is not the document's any more are known by their links."""
+    source = [*documents, *paged[:5]]
+    nodes = [n for n in SPLITTERS[name].get_nodes_from_documents(source) if n.get_content().strip()]
+    for n in nodes if rewritten else ():
+        n.text = " ".join(n.text.split()).upper() + "."
+    shuffled = random.Random(name).sample(nodes, len(nodes))
+    stores = [NodeStore(some, source if with_documents else ()) for some in (nodes, shuffled)]
+    first, second = (dict(store.texts("c")) for store in stores)
+    assert first == second and len(first) == len(nodes)
+    assert all(stores[0].address_of(n) == stores[1].address_of(n) for n in nodes)
+
+
+def test_a_vector_store_that_keeps_no_texts_says_so():
+    with pytest.raises(InputError, match="docstore"):
+        NodeStore(SimpleVectorStore())
+
+
+def test_pages_are_no_text_for_the_splitters_and_embeddings_of_others(paged):
+    """A list of a hundred page offsets is longer than a small chunk: stock splitters count what they embed."""
+    record = {"pages": [f"{n}쪽의 글이다. 이 쪽은 짧다." for n in range(300)]}
+    long = record_to_document(record, "long", "long.pdf")
+    nodes = SPLITTERS["sentence"].get_nodes_from_documents([long, *paged])
+    assert not any("page_starts" in n.get_content(mode) for n in nodes for mode in (MetadataMode.EMBED, MetadataMode.LLM))

@@ -30,7 +30,7 @@ from ragnb.documents.files import find_files
 from ragnb.documents.span import InputError
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing import update as ingest
-from ragnb.indexing.update import IndexUpdate, update_index
+from ragnb.indexing.update import IndexUpdate, remove_documents, update_index
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.storage.store import MemoryStore
@@ -143,6 +143,24 @@ def test_two_folders_in_one_index(tmp_path):
     index, counts, report = update(two, tmp_path / "i")  # the folder that had the id is gone
     assert counts == (0, 1, 0, 1) and not report.problems and index.doc_ids == ["b.md", "c.md"]
     assert state(index)["chunks"] == fresh(two, tmp_path / "j")["chunks"]
+
+
+def test_documents_of_other_folders_are_named_in_the_report_and_kept(tmp_path):
+    one = write(tmp_path / "one", {f"{n}.md": text_of(n) for n in range(5)})
+    two = write(tmp_path / "two", {"x.md": text_of(7)})
+    assert update(one, tmp_path / "i")[2].others == {}
+    index, counts, report = update(two, tmp_path / "i")
+    assert counts == (1, 0, 0, 0) and report.others == {str(one): [f"{n}.md" for n in range(5)]} and not report.replaced
+    assert report.to_dict()["others"] == {str(one): 5}
+    index, counts, report = update(one, tmp_path / "i")             # nothing to do, and said all the same
+    assert counts == (0, 0, 0, 5) and report.others == {str(two): ["x.md"]} and len(index.doc_ids) == 6
+    shutil.rmtree(one)                                              # out of reach; another folder has one of its names
+    write(two, {"0.md": text_of(8)})
+    index, counts, report = update(two, tmp_path / "i")
+    assert report.replaced == {str(one): ["0.md"]} and report.others == {str(one): ["1.md", "2.md", "3.md", "4.md"]}
+    assert report.to_dict()["replaced"] == {str(one): 1} and len(index.doc_ids) == 6 and not report.moved
+    index = remove_documents(report.others[str(one)], tmp_path / "i", embed=ToyEmbedding(embed_dim=32))
+    assert index.doc_ids == ["0.md", "x.md"] and update(two, tmp_path / "i")[2].others == {}
 
 
 ACT = "정원관리법\n\n제1조(목적) 나무를 심는다.\n\n제2조(정의) 정원은 뜰이다.\n"
