@@ -188,7 +188,8 @@ def demo_lines(
         lines += passage_lines(shown, outlines, colored, columns, top)[:12]
         lines.append("   " + _cut(_reason(answer, passage), columns - 3))
     size = answer.context.size
-    lines += [f"… {counted(len(answer.passages), 'passage')} in all, {size:,} characters with their sources: {_held(answer.passages, known)}", ""]
+    read = f"… {counted(len(answer.passages), 'passage')} in all, {size:,} characters with their sources"
+    lines += [f"{read}: {_held(answer.passages, known)}", ""]
     if best := _best(answer):
         hit = _alone(best, outlines)
         lines += ["확장하지 않으면 (without expansion): the best unit alone, nothing around it",
