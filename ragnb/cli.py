@@ -531,20 +531,22 @@ def _index_all(args: argparse.Namespace) -> None:
 def _tell_others(args: argparse.Namespace, report: Any) -> None:
     "Name documents of other folders that the index holds, or that these have replaced."
     for root, ids in report.replaced.items():
-        print(f"note: {counted(len(ids), 'document')} of {root}, which is not there, such as {ids[0]!r}: replaced by what "
-              f"{args.path} has under the same id", file=sys.stderr)
+        n = counted(len(ids), "document")
+        print(f"note: {n} of {root}, which is not there, such as {ids[0]!r}: replaced by what {args.path} has "
+              "under the same id", file=sys.stderr)
     for root, ids in report.others.items():
         gone = ", which is not there" if Path(root).is_absolute() and not Path(root).exists() else ""
-        print(f"note: {args.index} also holds {counted(len(ids), 'document')} of {root}{gone}, such as {ids[0]!r}. This "
-              f"run leaves them. To have them out: `ragnb remove ID --index {args.index}`, or the same again with "
+        n = counted(len(ids), "document")
+        print(f"note: {args.index} also holds {n} of {root}{gone}, such as {ids[0]!r}. This run leaves "
+              f"them. To have them out: `ragnb remove ID --index {args.index}`, or the same again with "
               "--force, which keeps this folder alone; to keep both apart: --index OTHER", file=sys.stderr)
 
 def _refuse_lost(args: argparse.Namespace, report: Any) -> None:
     "End with an error when documents of another folder have taken the ids of these."
     lost = [p for p in report.problems if "is already indexed from" in p.what]
     if lost:
-        verb = "is" if len(lost) == 1 else "are"
-        raise InputError(f"{counted(len(lost), 'document')} of {args.path!r} {verb} not in {args.index!r}: documents of "
+        n = f"{counted(len(lost), 'document')} of {args.path!r} {'is' if len(lost) == 1 else 'are'}"
+        raise InputError(f"{n} not in {args.index!r}: documents of "
                          "another folder have the same ids. Give this folder an index of its own, "
                          f"ragnb index {args.path} --index OTHER, or index the folder above both")
 

@@ -41,6 +41,7 @@ IMPORT_NAMES = {  # Where a distribution is not imported by its own name
     "llama-index-retrievers-bm25": "llama_index.retrievers.bm25",
     "haystack-ai": "haystack",
     "pystemmer": "Stemmer",
+    "ipython": "IPython",
     "beautifulsoup4": "bs4",
     "scikit-learn": "sklearn",
     "markdown-it-py": "markdown_it",

@@ -181,7 +181,7 @@ class AgentParts:
         "Read and expand what was found; deterministic, also after a pause, as long as the index stays."
         found, missing = self.library.store.get_chunks(h.id for h in state.hits)
         if missing:
-            state.record("expand", "missing", f"no longer held: {counted(len(missing), 'chunk')}: {', '.join(missing[:3])}")
+            state.record("expand", "missing", f"no longer held ({len(missing)}): {', '.join(missing[:3])}")
             state.hits = [h for h in state.hits if h.id in found]
         hits = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits]
         answer = self.library.reader.answer(state.query or state.question, Fusion(hits))
@@ -325,8 +325,8 @@ class AgentFlow(Workflow):
     library : Library
         One index, or several collections.
     llm : str or LLM, optional
-        A name such as `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM, for every step that `models` does not name; without any, rules decide and the answer is the
-        numbered passages.
+        `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM: for every step that `models` does not name. Without
+        any, rules decide and the answer is the numbered passages.
     models : dict, optional
         Step (rewrite, route, plan, grade, answer, judge) -> its own model or its name, or None for its rule.
     routes : sequence of AgentRoute
@@ -504,8 +504,8 @@ class Agent:
     library : Library or str or Path
         One index or several collections, or their folder.
     llm : str or LLM, optional
-        A name such as `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM, for every step that `models` does not name; without any, rules decide and the answer is the
-        numbered passages.
+        `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM: for every step that `models` does not name. Without
+        any, rules decide and the answer is the numbered passages.
     models : dict, optional
         Step (rewrite, route, plan, grade, answer, judge) -> its own model or its name, or None for its rule.
     max_attempts : int
@@ -520,8 +520,8 @@ class Agent:
     """
 
     @checked
-    def __init__(self, library: Library | str | Path, llm: str | Any | None = None, models: Mapping[str, Any] | None = None, *,
-                 max_attempts: int = 2, **settings: Any) -> None:
+    def __init__(self, library: Library | str | Path, llm: str | Any | None = None,
+                 models: Mapping[str, Any] | None = None, *, max_attempts: int = 2, **settings: Any) -> None:
         self.library = library if isinstance(library, Library) else Library.open(library)
         self.flow = AgentFlow(self.library, llm, models, **settings)
         self.max_attempts = AgentState.ask("?", None, max_attempts).max_attempts

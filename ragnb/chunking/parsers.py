@@ -80,7 +80,7 @@ DEFAULT_SPLITTER: str = "units"  # Of a new index
 
 def resolve_parser(
     spec: str | SpanNodeParser = DEFAULT_SPLITTER,  # See the first table
-    llm: str | Any | None = None,                   # Writes contexts, see `resolve_llm`; None for splitters without them
+    llm: str | Any | None = None,                   # Writes contexts, see `resolve_llm`; None where there are none
     cache: str | Path | None = None,                # Where contexts are kept
 ) -> SpanNodeParser:                                # A splitter passes as it is; `InputError` for an unknown name
     "Make a splitter from its name."

@@ -150,7 +150,7 @@ _NOTHING = "No question: type one and press Enter, or give one: explore(index, '
 
 
 class Explorer:
-    "A question, two settings side by side, and the trace of one of them; `view` has the knobs, `found()` what they found."
+    "A question, two settings side by side, and the trace of one; `view` is the knobs, `found()` what they find."
 
     def __init__(
         self,

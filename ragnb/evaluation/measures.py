@@ -186,7 +186,7 @@ def interval_note(
     tables: Iterable[np.ndarray],   # The values behind each interval, one a question
 ) -> str:                           # '' when all of them are bootstrapped
     "Say what the intervals of a table are, where some are Wilson's."
-    if not any(_unanimous(values) is not None for values in tables):
+    if not any(_unanimous(values[~np.isnan(values)]) is not None for values in tables):
         return ""
     return ("in brackets: 95 % intervals, bootstrapped over the questions; where every question has 1 (or 0) nothing "
             "varies, and Wilson's for so many questions stands there")

@@ -86,7 +86,8 @@ def load_tuning_set(
         return dataset, None
     made = make_questions(dataset, n, seed)
     if not made.questions:
-        raise InputError(f"no question can be made from {counted(len(dataset.documents), 'document')} of {dataset.name!r}: "
+        given = counted(len(dataset.documents), "document")
+        raise InputError(f"no question can be made from {given} of {dataset.name!r}: "
                          "no headings, tables, articles or sentences in it that can be asked about; "
                          "give a file of questions")
     left = n_skipped(problems)
@@ -395,7 +396,8 @@ class Tuned:
     def notes(self) -> list[str]:
         "What to keep in mind: where the questions are from, how few they are, what was left out."
         n = len(self.dataset.questions)
-        few = [f"{counted(n, 'question')} {'is' if n == 1 else 'are'} few: only large differences show"] if n < 30 else []
+        verb = "is" if n == 1 else "are"
+        few = [f"{counted(n, 'question')} {verb} few: only large differences show"] if n < 30 else []
         return [*([MADE_NOTE] if self.made else []), *few, *self.dataset.notes]
 
     def to_dict(

@@ -93,7 +93,8 @@ def _all_nodes(given: Any) -> Iterable[BaseNode]:
     try:
         return given.get_nodes(None)
     except NotImplementedError as error:
-        raise InputError(f"a {type(given).__name__} does not give its nodes: use index.docstore.docs.values()") from error
+        kind = type(given).__name__
+        raise InputError(f"a {kind} does not give its nodes: use index.docstore.docs.values()") from error
 
 # %% ../../nbs/50_expansion/own_nodes.ipynb #38bd0823
 class NodeStore(ChunkReader):
@@ -102,9 +103,9 @@ class NodeStore(ChunkReader):
     Parameters
     ----------
     nodes : LlamaIndex vector store, or iterable of BaseNode
-        All nodes of an index: a vector store that keeps texts (Chroma and others; it is asked for all its nodes once),
-        `index.docstore.docs.values()` of one that does not, or what `splitter.get_nodes_from_documents(documents)` gave.
-        Those of a document come in any order when they have offsets or links. Nodes without text are left out.
+        All nodes of an index: a vector store that keeps texts (Chroma and others; asked for its nodes once),
+        `index.docstore.docs.values()` of one that does not, or what `splitter.get_nodes_from_documents(documents)`
+        gave; in any order when they have offsets or links. Nodes without text are left out.
     documents : iterable of Document
         Where they are at hand: headings, pages and the text between two nodes are taken from them.
 

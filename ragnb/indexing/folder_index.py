@@ -626,7 +626,8 @@ class Index:
         parser : str or SpanNodeParser, optional
             Compared with the splitter of the index when given.
         contexts : str or LLM, optional
-            See `resolve_llm`. The model that writes contexts, needed for updates only; compared with the one that wrote them.
+            The model that writes contexts, see `resolve_llm`; needed for updates only, and compared with the one that
+            wrote them.
         store : ChunkStore, optional
             A store of your own, in place of the Chroma in the folder.
         base_url : str, optional

@@ -49,8 +49,8 @@ class IndexReport:
     unchanged: int = 0                                      # Documents
     upgraded: int = 0                                       # Documents of an older format, written anew from the index
     moved: list[str] = field(default_factory=list)          # Folders that are gone, whose documents are this one's now
-    others: dict[str, list[str]] = field(default_factory=dict)    # Other folders or batches -> their documents, left there
-    replaced: dict[str, list[str]] = field(default_factory=dict)  # The same -> ids that are those of this one now
+    others: dict[str, list[str]] = field(default_factory=dict)    # Other folder or batch -> its documents, which stay
+    replaced: dict[str, list[str]] = field(default_factory=dict)  # The same -> its ids that this one has taken
     vectors_kept: int = 0                                   # Chunks whose text was embedded before: no call to a model
     chunks: int = 0                                         # Written, of all levels
     characters: int = 0                                     # Of new and changed documents
@@ -62,7 +62,8 @@ class IndexReport:
 
     def to_dict(self) -> dict[str, Any]:
         "As plain JSON values."
-        counts = {name: {root: len(ids) for root, ids in getattr(self, name).items()} for name in ("others", "replaced")}
+        counts = {"others": {root: len(ids) for root, ids in self.others.items()},
+                  "replaced": {root: len(ids) for root, ids in self.replaced.items()}}
         return asdict(self) | counts | {"problems": [str(p) for p in self.problems]}
 
 # %% ../../nbs/70_indexing/update.ipynb #1537ca82

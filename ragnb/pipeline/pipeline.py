@@ -387,7 +387,7 @@ class Pipeline(_Shown):
     builder : ContextBuilder
         Lays the context out within its budget.
     llm : str or LLM, optional
-        A name such as `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM; without one the answer is the numbered passages.
+        See `resolve_llm`: `"ollama:qwen3:8b"`, or a LlamaIndex LLM; without one the answer is the numbered passages.
     prompt : str
         With `{context_str}` and `{query_str}`.
     reranker : BaseNodePostprocessor, optional
@@ -435,8 +435,7 @@ class Pipeline(_Shown):
         budget: int | None = 4_000, tokenizer: str = "characters",
         passage_size: int | str | None = "auto",
         reorder: bool = True,
-        where: Any = None,
-        cut: float | None = None, as_of: str | None = None,
+        where: Any = None, cut: float | None = None, as_of: str | None = None,
     ) -> Pipeline:
         """Make a pipeline over an index.
 
@@ -457,7 +456,8 @@ class Pipeline(_Shown):
         compressor : str, int or Compressor, optional
             Characters kept of all passages, by rule, or by the model with `"llm:N"`.
         llm : str or LLM, optional
-            A name such as `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM. It writes the answer, and the parts that need a model ask it.
+            `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM. It writes the answer, and is asked by the parts
+            that need a model.
         top_k, expand_top_k, max_chunks : int, optional
             Hits retrieved, >= 1 (20 by default; of units with a policy, as many as the budget can hold); hits expanded,
             >= 0 (5); hits and neighbors together, >= 1 (80).

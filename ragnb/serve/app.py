@@ -228,7 +228,8 @@ def create_app(
     library : Library, str or Path
         One index or several collections, or their folder.
     llm : str or LLM, optional
-        A name such as `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM, for every step; without any, rules decide and the answer is the numbered passages.
+        `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM, for every step; without any, rules decide and the
+        answer is the numbered passages.
     hosts : sequence of str
         Names besides those of this machine that a request may be sent to.
     body : int

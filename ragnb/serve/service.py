@@ -49,7 +49,7 @@ class Service:
     def __init__(
         self,
         library: Library,
-        llm: str | Any | None = None,             # See `resolve_llm`. For every step that `models` does not name; rules without one
+        llm: str | Any | None = None,             # Of every step that `models` does not name; rules without one
         models: Mapping[str, Any] | None = None,  # Step -> its own model, see `Agent`
         *,
         access: Access | None = None,             # Everybody, without a token, when None

@@ -57,7 +57,8 @@ class Found(NamedTuple):  # not Generic: Python 3.10 does not allow both
     def all(self) -> dict[str, T]:
         "The values, or `MissingChunkError` when any id was missing."
         if self.missing:
-            raise MissingChunkError(f"{counted(len(self.missing), 'id')} not in the store, the first is {self.missing[0]!r}")
+            n = counted(len(self.missing), "id")
+            raise MissingChunkError(f"{n} not in the store, the first is {self.missing[0]!r}")
         return self.found
 
 # %% ../../nbs/30_storage/store.ipynb #e3196362

@@ -342,7 +342,7 @@ def test_an_empty_file_is_no_data_set(tmp_path, empty):
     assert load_jsonl(*paths).qrels == {"1": {"d": 1}}
     (tmp_path / empty).write_text("\n \r\n" if empty != "qrels.tsv" else "query-id\tcorpus-id\tscore\n")
     for problems in (None, []):
-        with pytest.raises(InputError, match=f"{empty}: holds no|has (0|1) documents and (0|1) questions"):
+        with pytest.raises(InputError, match=f"{empty}: holds no|has (0|1) documents? and (0|1) questions?"):
             load_jsonl(*paths, problems=problems)
 
 
