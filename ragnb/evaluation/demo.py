@@ -13,7 +13,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['passage_lines', 'fixed_chunks', 'fixed_size']
+__all__ = ['passage_lines', 'fixed_chunks', 'fixed_size', 'demo_lines']
 
 # %% ../../nbs/90_evaluation/demo.ipynb #baa7ebd3
 from ..documents.markup import counted
@@ -165,4 +165,34 @@ def _one_line(passage: Passage, outlines: Mapping[str, Outline]) -> Passage:
     by_score = sorted(zip(passage.hits, passage.scores), key=lambda hit: -(hit[1] or 0.0))
     singles = [_alone(replace(passage, hits=(i,), scores=(s,), why={}), outlines) for i, s in by_score]
     return next((p for p in singles if not p.text.startswith("#")), singles[0] if singles else passage)
+
+
+# %% ../../nbs/90_evaluation/demo.ipynb #23eae758
+_KEY = "▌ 질문과 잘 맞는 곳 (matches strongly); a unit is a sentence or a few, a heading or a row"
+
+
+def demo_lines(
+    answer: Answer,                                  # Of the demo's pipeline, without a model
+    outlines: Mapping[str, Outline],                 # Of the documents of its passages
+    found: Mapping[int, Mapping[str, Evaluation]],   # Budget -> way to search -> what it finds for the gold questions
+    known: Question | None = None,                   # The question itself, where its evidence is known
+    colored: bool = False,                           # With the codes of a terminal
+    columns: int = 100,                              # Width of the lines, >= 40
+) -> list[str]:
+    "Lay the demo out, line by line."
+    lines = [f"질문  {visible(answer.question)}", f"      {_KEY}", ""]
+    top = max((s for p in answer.passages for s in p.scores if s is not None), default=0.0)
+    for n, passage in enumerate(answer.passages[:3], 1):
+        lines.append(f"{n}  {_cut(f'{_title(passage, outlines)} ({passage.id})', columns - 3)}")
+        shown = passage if n == 1 else _one_line(passage, outlines)
+        lines += passage_lines(shown, outlines, colored, columns, top)[:12]
+        lines.append("   " + _cut(_reason(answer, passage), columns - 3))
+    size = answer.context.size
+    held, read = _held(answer.passages, known), counted(len(answer.passages), "passage")
+    lines += [f"… {read} in all, {size:,} characters with their sources: {held}", ""]
+    if best := _best(answer):
+        hit = _alone(best, outlines)
+        lines += ["확장하지 않으면 (without expansion): the best unit alone, nothing around it",
+                  f"   {_cut(hit.text, columns - 4)}", f"   {_held([hit], known)}", ""]
+    return lines + (_gold_lines(found) if any(found.values()) else [])
 
