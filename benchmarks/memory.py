@@ -112,9 +112,10 @@ def parts(source: Path, work: Path) -> dict[str, tuple[Callable[[], Any], Callab
         return llama_index(nodes, source, work / "llamaindex")
 
     def rows() -> Any:
+        from ragnb.indexing.commits import KEPT
         from ragnb.storage.chroma import _metadata_of
         nodes = units()
-        return [(n.node_id, n.text, _metadata_of(n)) for n in nodes], embed(nodes)
+        return [(n.node_id, n.text, _metadata_of(n)) for n in nodes], embed(nodes)[:, :KEPT].copy()
 
     def chroma(ready: Any) -> int:
         import chromadb
