@@ -27,7 +27,9 @@ from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.embedding import NgramEmbedding, options_for, resolve_embedding
 from ..models.llm import check_model, resolve_llm, shorten, within
 from ..chunking.base import SpanNodeParser
-from ..chunking.parsers import CONTEXTS, DEFAULT_SPLITTER, describe_parser, makes_units, resolve_parser, with_contexts
+from ragnb.chunking.parsers import (
+    CONTEXTS, DEFAULT_SPLITTER, describe_parser, makes_units, resolve_parser, with_contexts
+)
 from ..storage.chroma import chroma_errors, ChromaStore, close_unused, copy_database, prepare, row_counts, settle
 from .cluster_state import ClusterState, on_cluster
 from .unit_sync import UnitSync
