@@ -279,8 +279,7 @@ def create_index(
 ) -> IndexWriter:            # Not committed yet
     "Start an index, in folders of its own."
     manifest = Manifest(describe_parser(parser), chroma_folder=unused_name(folder, "chroma"), base=base)
-    index = Index(folder, manifest, parser, model, SearchParts.empty(parser), store)
-    index.own_store = store is None
+    index = Index(folder, manifest, parser, model, SearchParts.empty(parser), store, own_store=store is None)
     writer = IndexWriter(index, fresh=True, own_store=store is None)
     try:
         writer.write_state()

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import Document, NodeWithScore, TextNode
+from llama_index.core.schema import Document, TextNode
 
 # %% auto #0
 __all__ = ['RETRIEVERS', 'PLANS', 'RetrieverSpec', 'parse_retriever', 'resolve_retriever', 'Parts', 'refuse_unused',
@@ -30,17 +29,13 @@ from ..retrieval.hierarchical import build_tree, HierarchicalRetriever
 from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever
 from ..retrieval.cluster_multiscale import ClusterMultiScaleRetriever
 from ..retrieval.multiscale import MultiScaleRetriever
-from ..retrieval.multiscale_index import MultiScaleIndex, question_vector
 from ..retrieval.planning import HydeRetriever, MultiQueryRetriever
 from ..retrieval.rerank import resolve_reranker
-from ..retrieval.signals import VectorWindows
 from ..expansion.policy import no_expansion, Policy, resolve_policy
 from ..expansion.segments import bm25_relevance, Relevance
 from ..context.builders import ContextBuilder, resolve_builder
 from ..context.compress import Compressor, resolve_compressor
 from ..indexing.folder_index import Index
-from ..storage.filtered import FilteredStore
-from ..storage.store import best_first, ChunkReader
 
 # %% ../../nbs/80_pipeline/specs.ipynb #67fed0d0
 RETRIEVERS: tuple[str, ...] = ("multi-scale", "bm25", "vector", "hybrid", "hierarchical")
@@ -81,36 +76,12 @@ def parse_retriever(
     weights = match["weights"] and tuple(float(w) for w in match["weights"].split("/"))
     return RetrieverSpec(match["kind"] or "auto", match["plan"] or "", match["method"] or "rrf", weights)
 
-# %% ../../nbs/80_pipeline/specs.ipynb #70ed48ec
-class _UnitStore(FilteredStore):
-    "A store whose chunks are searched by the vectors of the units of an index, in memory."
-
-    def __init__(self, store: ChunkReader, units: MultiScaleIndex) -> None:
-        super().__init__(store, None)
-        self.units = units
-
-    def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
-        corpus, vectors, among = self.units.corpus, self.units.unit_vectors, None
-        query = question_vector(embedding, vectors.dims)
-        if query is None or not query.any():
-            return []
-        if where is not None:
-            allowed = self.store.matching(where)
-            among = np.zeros(len(corpus), bool)
-            among[[row for i in allowed if (row := corpus.row_of(i)) is not None]] = True
-        rows = VectorWindows(corpus, vectors).nearest(query, top_k, among)
-        ids = [str(Address(doc_id, "u", i)) for doc_id, i in map(corpus.place, rows.tolist())]
-        nodes, scores = self.store.get_chunks(ids).found, dict(zip(ids, vectors.dots(query, rows).tolist()))
-        return best_first([(scores[i], node) for i, node in nodes.items()], top_k)
-
 # %% ../../nbs/80_pipeline/specs.ipynb #3450a15a
 def _hybrid(spec: RetrieverSpec, index: Index, top_k: int) -> HybridRetriever:
     "Words, embeddings, or both, as one fused ranking."
     depth = 2 * top_k if spec.kind == "hybrid" else top_k
-    in_memory = index.units is None and index.multiscale is not None
-    searched = _UnitStore(index.store, index.multiscale) if in_memory else index.store
     members = {"bm25": Bm25Retriever(index.bm25, index.store, top_k=depth),
-               "vector": VectorRetriever(searched, index.embed_model, depth)}
+               "vector": VectorRetriever(index.store, index.embed_model, depth)}
     if spec.kind != "hybrid":
         return HybridRetriever({spec.kind: members[spec.kind]}, top_k)
     return HybridRetriever(members, top_k, weights=spec.weights, method=spec.method)

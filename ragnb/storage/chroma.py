@@ -395,7 +395,7 @@ class ChromaStore(ChunkStore):
             yield from ((i, t) for i, t in zip(page["ids"], page["documents"]) if parse_address(i).level == level)
 
     def to_memory(self) -> MemoryStore:
-        "Copy everything into a store in memory; what is changed later is in one of the two only."
+        "Copy all, vectors as they are kept, into a store in memory; what is changed later is in one of the two only."
         outlines = self.get_outlines(self.doc_ids()).all()
         return MemoryStore.of(chain(self._children.nodes(vectors=True), self._parents.nodes()), outlines.values())
 

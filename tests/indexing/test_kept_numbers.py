@@ -44,6 +44,14 @@ def whole(tmp_path_factory) -> Index:
     return index_documents(documents(), place / "i", store=ChromaStore(place / "c"), show_progress=False)[0]
 
 
+@pytest.fixture(scope="module")
+def uncut(tmp_path_factory) -> Index:
+    """The same index as it was made before anything was cut."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ragnb.indexing.commits.kept_numbers", lambda *_: None)
+        return index_documents(documents(), tmp_path_factory.mktemp("uncut") / "i", show_progress=False)[0]
+
+
 def held(folder: Path) -> np.ndarray:
     """The vectors that the Chroma of an index holds."""
     index = Index.open(folder)
@@ -75,9 +83,9 @@ def test_every_key_is_written_once(folder, whole):
 
 @pytest.mark.parametrize("retriever", ["multi-scale", "hybrid", "vector", "hybrid:zscore:2/1"])
 @pytest.mark.parametrize("where", [None, {"kind": "odd"}, {"doc_id": ["rule2.md", "rule3.md"]}, "year>=2003"])
-def test_answers_are_those_of_whole_vectors(folder, whole, retriever, where):
+def test_answers_are_those_of_whole_vectors(folder, uncut, retriever, where):
     short = Pipeline.from_index(Index.open(folder), retriever=retriever, where=where)
-    full = Pipeline.from_index(whole, retriever=retriever, where=where)
+    full = Pipeline.from_index(uncut, retriever=retriever, where=where)
     for question in QUESTIONS:
         mine, theirs = ([(h.node_id, round(h.score, 6)) for h in p.find(question).hits] for p in (short, full))
         assert mine == theirs and mine
@@ -86,10 +94,13 @@ def test_answers_are_those_of_whole_vectors(folder, whole, retriever, where):
 def test_vectors_in_one_byte_rank_as_whole_ones(folder, whole):
     """The best by the store's own search are among the best by units."""
     exact = VectorRetriever(whole.store, whole.embed_model, 60)
-    ours = Pipeline.from_index(Index.open(folder), retriever="vector", top_k=5)
+    index = Index.open(folder)
+    ours = Pipeline.from_index(index, retriever="vector", top_k=5)
     for question in QUESTIONS:
         scores = {h.node_id: h.score for h in exact.retrieve(question)}
         found = [scores[h.node_id] for h in ours.find(question).hits]
+        by_hand = index.store.search(index.embed_model.get_query_embedding(question), 5)
+        assert [h.node_id for h in by_hand] == [h.node_id for h in ours.find(question).hits]
         assert len(found) == 5 and sorted(scores.values())[-5] - min(found) < 0.01 and found == sorted(found, reverse=True)
 
 
@@ -108,6 +119,7 @@ def test_a_retriever_of_llama_index_goes_on_working(folder, whole, filters):
 def test_the_store_itself_cuts_questions_and_gives_no_part_back(folder):
     index = Index.open(folder)
     question = index.embed_model.get_query_embedding(QUESTIONS[0])
+    index.store.searched = None      # what a `ChromaStore` over this folder does by itself
     assert [h.node_id for h in index.store.search(question, 3)] == [h.node_id for h in index.store.search(question[:KEPT], 3)]
     assert index.store.get_vectors(index.bm25.ids[:3]) == {}
     with pytest.raises(InputError, match=f"at least the {KEPT} numbers"):
