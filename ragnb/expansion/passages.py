@@ -39,7 +39,7 @@ def chunk_texts(
         text = None if node is None else node.get_content()
         if text is not None and len(text) == len(span):
             above = node.metadata.get("header_unit")
-            alone = not isinstance(above, int) or Address(address.doc_id, "u", above) not in spans
+            alone = not isinstance(above, int) or above < 0 or Address(address.doc_id, "u", above) not in spans
             out[address] = ChunkText(text, shown_prefix(node, alone), span)
     return out
 
