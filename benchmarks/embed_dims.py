@@ -2,6 +2,7 @@
 
     python benchmarks/embed_dims.py [--sets korquad,squad2] [--limit 200]
     python benchmarks/embed_dims.py --sizes "1,024 / 16,384, axes not rounded;1,024 / 16,384"
+    python benchmarks/embed_dims.py --kept [--sets korquad,ko_statutes] [--limit 400]     # the first numbers of each vector, vectors alone
 
 Evidence recall of the multi-scale score at four budgets with the offline n-gram embedding, every size on the same questions, as the difference in
 points to 1,024 numbers from 16,384 columns. Vectors of the index are rounded to one byte a number, as they are always.
@@ -63,12 +64,36 @@ def measure(name: str, limit: int, sizes: list[str]) -> None:
         print(f"| {name} | {len(asked)} | {size} | {' '.join(f'{x:.3f}' for x in found.mean(axis=0))} | {cells} | {points.mean():+.2f} ± {error:.2f} |", flush=True)
 
 
+def kept(name: str, limit: int) -> None:
+    """Print one set: questions with a unit that overlaps the evidence among the first 5 and 20, by the first numbers of each vector."""
+    dataset = load_dataset(name)
+    documents, index = list(dataset.documents.values()), build(dataset, NONE, Path()).index
+    model, corpus = fitted("1,024 / 16,384", fit_pieces(documents)), index.corpus
+    texts = [n.get_content(metadata_mode="embed") for d in documents for n in UnitNodeParser().parse(d)[0]]
+    chosen = [q for q in dataset.questions if q.evidence]
+    chosen = [chosen[i] for i in np.random.default_rng(0).permutation(len(chosen))[:limit]]
+    units, asked = np.array(model.embed(texts)), np.array(model.embed([q.query for q in chosen]))
+    for n in (1_024, 512, 256, 128):
+        short = units[:, :n] / np.maximum(np.linalg.norm(units[:, :n], axis=1, keepdims=True), 1e-9)
+        best = np.argsort(-(asked[:, :n] @ short.T), axis=1)[:, :20]
+        right = [[any(corpus.ids[corpus.doc[row]] == e.doc_id and corpus.starts[row] < e.span.end and corpus.ends[row] > e.span.start for e in q.evidence) for row in rows]
+                 for q, rows in zip(chosen, best)]
+        found = np.array(right)
+        print(f"| {name} | {len(chosen)} | {n:,} | {found[:, :5].any(axis=1).mean():.3f} | {found.any(axis=1).mean():.3f} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--sizes", default=";".join(list(SIZES)[:3]), help="separated by ';', the first is compared with")
     parser.add_argument("--limit", type=int, default=200, help="questions a set")
+    parser.add_argument("--kept", action="store_true", help="vectors alone, by their first numbers")
     args = parser.parse_args()
+    if args.kept:
+        print("| set | questions | first numbers | success@5 | success@20 |\n|---|--:|--:|--:|--:|")
+        for name in args.sets.split(","):
+            kept(name, args.limit)
+        return
     print("| set | questions | numbers / columns | recall at 250, 500, 1,000, 4,000 | points | mean |\n|---|--:|---|---|---|---|")
     for name in args.sets.split(","):
         measure(name, args.limit, args.sizes.split(";"))

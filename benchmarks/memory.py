@@ -1,10 +1,12 @@
 """Memory, disk and CPU of a large corpus: indexed in full, and only read and split.
 
 Run: python benchmarks/memory.py full [--mb 10]      peak memory, bytes on disk a character, CPU beside the sum of the parts alone
+     python benchmarks/memory.py growth [--units 10000,30000,100000]   CPU, bytes and peak of ours, of its parts and of LlamaIndex, by size;
+                                                     nbs/studies/results/index_growth.json keeps the rows of other sizes and systems
      python benchmarks/memory.py stream [--mb 500]   memory while reading, splitting and making units, a line every tenth
 
 The corpus is the statutes of `ko_statutes` (below RAGNB_DATA) again and again, each time under other names, written to a folder that is
-removed afterwards. Each part is measured in a process of its own, so that peaks do not add up.
+removed afterwards. LlamaIndex gets our units as nodes, our embedding and Chroma, and its own BM25. Each part is measured in a process of its own, so that peaks do not add up.
 """
 from __future__ import annotations
 
@@ -19,6 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+RESULTS = Path(__file__).resolve().parents[1] / "nbs/studies/results/index_growth.json"
 DATA = Path(os.environ.get("RAGNB_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ko_statutes"
 
 
@@ -105,10 +108,14 @@ def parts(source: Path, work: Path) -> dict[str, tuple[Callable[[], Any], Callab
         model.fit(fit_pieces(list(read_documents(source, []))))
         return np.concatenate([model.embed([n.text for n in nodes[at:at + 500]]) for at in range(0, len(nodes), 500)])
 
+    def peer(nodes: list[Any]) -> int:
+        return llama_index(nodes, source, work / "llamaindex")
+
     def rows() -> Any:
+        from ragnb.indexing.commits import KEPT
         from ragnb.storage.chroma import _metadata_of
         nodes = units()
-        return [(n.node_id, n.text, _metadata_of(n)) for n in nodes], embed(nodes)
+        return [(n.node_id, n.text, _metadata_of(n)) for n in nodes], embed(nodes)[:, :KEPT].copy()
 
     def chroma(ready: Any) -> int:
         import chromadb
@@ -122,7 +129,53 @@ def parts(source: Path, work: Path) -> dict[str, tuple[Callable[[], Any], Callab
         return len(nodes)
 
     return {"kiwi, sentences and words": (lambda: blocks(source), kiwi), "n-grams, fit and embed": (units, lambda nodes: len(embed(nodes))),
-            "Chroma, the same rows in full batches": (rows, chroma)}
+            "Chroma, the same rows in full batches": (rows, chroma), "LlamaIndex": (units, peer)}
+
+
+def llama_index(nodes: list[Any], source: Path, place: Path) -> int:
+    """The index that LlamaIndex makes of nodes: its vector index over Chroma, and its BM25; bytes on disk."""
+    import chromadb
+    from llama_index.core import StorageContext, VectorStoreIndex
+    from llama_index.retrievers.bm25 import BM25Retriever
+    from llama_index.vector_stores.chroma import ChromaVectorStore
+
+    from ragnb.documents.files import read_documents
+    from ragnb.indexing.update import fit_pieces
+    from ragnb.models.embedding import NgramEmbedding, save_embedding
+    model = NgramEmbedding()
+    model.fit(fit_pieces(list(read_documents(source, []))))
+    client = chromadb.PersistentClient(str(place / "chroma"), chromadb.Settings(anonymized_telemetry=False))
+    vectors = ChromaVectorStore(chroma_collection=client.create_collection("units", configuration={"hnsw": {"space": "cosine"}}))
+    VectorStoreIndex(nodes, storage_context=StorageContext.from_defaults(vector_store=vectors), embed_model=model)
+    BM25Retriever.from_defaults(nodes=nodes, skip_stemming=True).persist(str(place / "bm25"))
+    save_embedding(model, place / "embedding")
+    return bytes_of(place)
+
+
+def bytes_of(folder: Path) -> int:
+    """Size of all files below a folder."""
+    return sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+
+
+def growth(sizes: list[int], systems: list[str]) -> None:
+    """Note what indexes of so many units cost, ours, its parts alone, and that of LlamaIndex."""
+    from ragnb.indexing.update import update_index
+    names = {"kiwi": "kiwi, sentences and words", "embedding": "n-grams, fit and embed", "chroma": "Chroma, the same rows in full batches", "llamaindex": "LlamaIndex"}
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as place:
+            work = Path(place)
+            characters = write_corpus(work / "corpus", int(size * 180))     # a unit of the statutes has 78 characters in 178 bytes
+            known = parts(work / "corpus", work)
+            for system in systems:
+                prepare, part = known[names[system]] if system in names else (lambda: None, lambda _: update_index(work / "corpus", work / "ragnb", show_progress=False)[1].chunks)
+                seconds, peak, result = apart(part, prepare)
+                weight = bytes_of(work / "ragnb") if system == "ragnb" else result if system == "llamaindex" else None
+                row = {"units": size, "system": system, "cpu_s": round(seconds, 1), "characters": characters, "peak_mb": round(peak), "bytes": weight}
+                print(json.dumps(row), flush=True)
+                held = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
+                held = [r for r in held if (r["units"], r["system"]) != (size, system)] + [row]
+                held.sort(key=lambda r: (r["units"], r["system"]))
+                RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, held)) + "\n]\n", encoding="utf-8")
 
 
 def full(megabytes: float) -> None:
@@ -141,7 +194,7 @@ def full(megabytes: float) -> None:
               f"{whole / 2**20:.0f} MB on disk, {whole / characters:.1f} bytes a character", flush=True)
         print("  on disk, bytes a character: " + ", ".join(f"{n} {s / characters:.1f}" for n, s in sorted(sizes.items(), key=lambda p: -p[1]) if s > characters / 20))
         total = 0.0
-        for name, (prepare, part) in parts(work / "corpus", work).items():
+        for name, (prepare, part) in list(parts(work / "corpus", work).items())[:3]:
             took, most, _ = apart(part, prepare)
             total += took
             print(f"  {name:<38} {took:>6.0f} CPU s, peak {most:>5.0f} MB", flush=True)
@@ -178,9 +231,13 @@ def stream(megabytes: float) -> int:
 def main() -> int:
     """Measure one way."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("full", "stream"))
+    parser.add_argument("what", choices=("full", "growth", "stream"))
     parser.add_argument("--mb", type=float)
+    parser.add_argument("--units", default="10000,30000,100000", help="growth: sizes")
+    parser.add_argument("--systems", default="ragnb,kiwi,embedding,chroma,llamaindex", help="growth: which to measure, in this order")
     args = parser.parse_args()
+    if args.what == "growth":
+        return growth(list(map(int, args.units.split(","))), args.systems.split(",")) or 0
     return full(args.mb or 10) or 0 if args.what == "full" else stream(args.mb or 500)
 
 

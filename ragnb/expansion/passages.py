@@ -25,6 +25,7 @@ class ChunkText(NamedTuple):
     "What stitching needs of a chunk."
     text: str    # As long as the chunk's span
     prefix: str  # What the chunk repeats for the reader: statute and chapter, a table's header
+    span: Span   # In its document
 
 # %% ../../nbs/50_expansion/passages.ipynb #1d98d4c5
 def chunk_texts(
@@ -32,12 +33,14 @@ def chunk_texts(
     spans: Mapping[Address, Span],    # Chunk -> its span, from the outline
 ) -> dict[Address, ChunkText]:        # Of the chunks whose node is at hand and as long as its span
     "Take the texts of chunks from their nodes."
-    out, granted = {}, {str(address) for address in spans}
-    for address, span in spans.items():
+    out = {}
+    for address, span in spans.items() if nodes else ():
         node = nodes.get(str(address))
-        if node is not None and len(node.get_content()) == len(span):
-            header = f"{address.doc_id}#u{node.metadata.get('header_unit')}"
-            out[address] = ChunkText(node.get_content(), shown_prefix(node, header not in granted))
+        text = None if node is None else node.get_content()
+        if text is not None and len(text) == len(span):
+            above = node.metadata.get("header_unit")
+            alone = not isinstance(above, int) or above < 0 or Address(address.doc_id, "u", above) not in spans
+            out[address] = ChunkText(text, shown_prefix(node, alone), span)
     return out
 
 # %% ../../nbs/50_expansion/passages.ipynb #2771015f
@@ -100,7 +103,7 @@ def _passage(outline: Outline, span: Span, chunks: Mapping[Address, ChunkText], 
     return Passage(
         doc_id=outline.doc_id,
         span=span,
-        text=stitch(span, [(outline.span_of(a), read.text) for a, read in chunks.items()], outline.blanks),
+        text=stitch(span, [(read.span, read.text) for read in chunks.values()], outline.blanks),
         score=first.score if hits else None,
         rank=first.rank,
         hits=tuple(map(str, found)),
@@ -155,7 +158,7 @@ def _trimmed(passage: Passage) -> Passage:
 def _stitched(outline: Outline, span: Span, asked: Sequence[_Asked], chunks: Mapping[Address, ChunkText],
               policy: str, dropped: dict[str, str], apart: Sequence[tuple[int, Span]] = ()) -> list[PlacedPassage]:
     "Passages of one united span; chunks that a hole cuts off from every hit are written into `dropped`."
-    granted = {a: outline.span_of(a) for _, _, piece in asked for a in piece.addresses() if a in chunks}
+    granted = {a: chunks[a].span for _, _, piece in asked for a in piece.addresses() if a in chunks}
     held = dict(sorted(granted.items(), key=lambda item: (item[1], item[0])))
     placed = []
     for n, part in _cut_out(_without_holes(outline, span, held.values()), apart):

@@ -17,17 +17,19 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['LOCK', 'unused_name', 'remove_unused', 'claim_folder', 'leave_folder', 'write_error', 'IndexWriter', 'create_index',
-           'open_or_create']
+__all__ = ['LOCK', 'KEPT', 'unused_name', 'remove_unused', 'claim_folder', 'leave_folder', 'write_error', 'IndexWriter',
+           'kept_numbers', 'create_index', 'open_or_create']
 
 # %% ../../nbs/70_indexing/commits.ipynb #e0ab41a8
 from ..documents.atomic import why_not_written, write_atomically, WriteError
 from ..documents.locks import in_use, Lease, WriteLock
 from ..documents.span import IndexMismatchError, InputError, RagnbError
-from ..models.embedding import options_for, resolve_embedding
+from ..models.embedding import NgramEmbedding, options_for, resolve_embedding
 from ..models.llm import check_model, resolve_llm, shorten, within
 from ..chunking.base import SpanNodeParser
-from ..chunking.parsers import CONTEXTS, DEFAULT_SPLITTER, describe_parser, resolve_parser, with_contexts
+from ragnb.chunking.parsers import (
+    CONTEXTS, DEFAULT_SPLITTER, describe_parser, makes_units, resolve_parser, with_contexts
+)
 from ..storage.chroma import chroma_errors, ChromaStore, close_unused, copy_database, prepare, row_counts, settle
 from .cluster_state import ClusterState, on_cluster
 from .unit_sync import UnitSync
@@ -255,6 +257,18 @@ class IndexWriter:
             self.lock.release()
         leave_folder(self.index.folder, self.made)
 
+# %% ../../nbs/70_indexing/commits.ipynb #13966941
+KEPT: int = 256  # Numbers of a vector in the Chroma of an index of units with the default embedding
+
+
+def kept_numbers(
+    parser: SpanNodeParser,
+    model: Any,              # A LlamaIndex embedding
+) -> int | None:             # None for all
+    "How many numbers of each vector a new index keeps beside its units."
+    short = makes_units(parser) and isinstance(model, NgramEmbedding) and model.dims > KEPT
+    return KEPT if short else None
+
 # %% ../../nbs/70_indexing/commits.ipynb #b184d78e
 def create_index(
     folder: Path,            # Claimed
@@ -265,13 +279,12 @@ def create_index(
 ) -> IndexWriter:            # Not committed yet
     "Start an index, in folders of its own."
     manifest = Manifest(describe_parser(parser), chroma_folder=unused_name(folder, "chroma"), base=base)
-    index = Index(folder, manifest, parser, model, SearchParts.empty(parser), store)
-    index.own_store = store is None
+    index = Index(folder, manifest, parser, model, SearchParts.empty(parser), store, own_store=store is None)
     writer = IndexWriter(index, fresh=True, own_store=store is None)
     try:
         writer.write_state()
         if store is None:
-            index.store = ChromaStore(folder / manifest.chroma_folder)
+            index.store = ChromaStore(folder / manifest.chroma_folder, keep=kept_numbers(parser, model))
     except BaseException:
         writer.abandon()
         raise

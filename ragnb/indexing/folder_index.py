@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from llama_index.core.schema import MetadataMode, TextNode
+import numpy as np
+from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 # %% auto #0
 __all__ = ['FORMAT', 'MANIFEST', 'PENDING', 'ENTRY', 'Manifest', 'read_manifest', 'generation_name', 'part_names', 'SearchParts',
@@ -28,7 +29,9 @@ from ..documents.atomic import why_not_written, WriteError
 from ..documents.catalogue import Catalogue
 from ..documents.locks import Lease
 from ..documents.markup import card
-from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, RagnbError, SEARCHED
+from ragnb.documents.span import (
+    Address, IndexMismatchError, InputError, Outline, parse_address, RagnbError, SEARCHED
+)
 from ..documents.text import word_tokens_batch
 from ..models.calls import model_name
 from ragnb.models.embedding import (
@@ -39,9 +42,12 @@ from ..models.vectors import VECTORS
 from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import CONTEXTS, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
 from ..storage.chroma import chroma_errors, ChromaStore, keep_lease, open_database, row_counts
+from ..storage.filters import Filter
+from ..storage.store import best_first, ChunkStore, MemoryStore
 from ..retrieval.bm25 import Bm25
 from ..retrieval.cluster_units import ClusterUnits
-from ..retrieval.multiscale_index import MultiScaleIndex
+from ..retrieval.multiscale_index import MultiScaleIndex, question_vector
+from ..retrieval.signals import VectorWindows
 from ..retrieval.unit_rows import UnitDirectory
 from .cluster_state import ClusterState, on_cluster
 from .unit_sync import DIRECTORY
@@ -423,8 +429,8 @@ def open_state(
     model = _open_embedding(folder, manifest, embed, base_url, embed_options)
     here = folder, manifest.generation, made
     parts = SearchParts.load(*here) if rest is None else MirroredParts(*here, rest)
-    index = Index(folder, manifest, made, model, parts, _open_store(folder / manifest.chroma_folder, manifest, store))
-    index.own_store = store is None
+    opened = _open_store(folder / manifest.chroma_folder, manifest, store)
+    index = Index(folder, manifest, made, model, parts, opened, own_store=store is None)
     if index.unfinished:
         parts.forget(index.unfinished)
     return index
@@ -491,6 +497,22 @@ def _open_folder(folder: Path, embed: str | Any | None, **asked: Any) -> Index:
         index.hold(lease)
         return index
 
+# %% ../../nbs/70_indexing/folder_index.ipynb #9eb3d843
+def _search_units(parts: SearchParts, store: ChunkStore, embedding: Sequence[float], top_k: int,
+                  where: Filter | None) -> list[NodeWithScore]:
+    "The chunks of a store that are nearest by the vectors of their units."
+    corpus, vectors, among = parts.multiscale.corpus, parts.multiscale.unit_vectors, None
+    query = question_vector(embedding, vectors.dims)
+    if query is None or not len(corpus):
+        return []
+    if where is not None:
+        among = np.zeros(len(corpus), bool)
+        among[[row for i in store.matching(where) if (row := corpus.row_of(i)) is not None]] = True
+    rows = VectorWindows(corpus, vectors).nearest(query, top_k, among)
+    ids = [str(Address(doc_id, "u", index)) for doc_id, index in map(corpus.place, rows.tolist())]
+    scores = dict(zip(ids, vectors.dots(query, rows).tolist()))
+    return best_first([(scores[i], node) for i, node in store.get_chunks(scores).found.items()], top_k)
+
 # %% ../../nbs/70_indexing/folder_index.ipynb #484d995a
 class Index:
     """An index folder, opened: documents, chunks with vectors, and what is searched in memory.
@@ -511,17 +533,31 @@ class Index:
         Word counts, units and citations, in memory.
     store : ChunkStore
         Chunks of all levels, their vectors, and outlines.
+    own_store : bool
+        False for a store of the caller's.
     """
 
     @checked
     def __init__(self, folder: Path, manifest: Manifest, parser: SpanNodeParser, embed_model: Any,
-                 parts: SearchParts, store: Any) -> None:
+                 parts: SearchParts, store: Any, own_store: bool = True) -> None:
         self.folder, self.manifest, self.parser = folder, manifest, parser
+        self.own_store = own_store        # The store is the Chroma in the folder; False for one of the caller's
         self.embed_model, self.parts, self.store = embed_model, parts, store
-        self.own_store = True             # The store is the Chroma in the folder; False for one of the caller's
         self._lease: Lease | None = None
         self.place: str | Path = folder   # What opens it again: the folder, or the address on a cluster
         self.units: ClusterUnits | None = None   # Of an index that was opened on a cluster: asked there
+
+    @property
+    def store(self) -> Any:
+        "Chunks of all levels and outlines; one of the index's own is searched by the vectors of its units."
+        return self._store
+
+    @store.setter
+    def store(self, store: Any) -> None:
+        self._store = store
+        local = self.own_store and isinstance(store, (ChromaStore, MemoryStore))
+        if local and self.parts.multiscale is not None:
+            store.searched = partial(_search_units, self.parts)
 
     @property
     def _facts(self) -> dict[str, str]:

@@ -186,8 +186,8 @@ class VectorWindows:
 
     def _known(self) -> Iterator[np.ndarray]:
         "Vectors of the sampled windows, of length 1, a few at a time; shape (scales, sampled, dims), float32."
-        for at in range(0, len(self.sample), 256):
-            rows = self.sample[at:at + 256]
+        for at in range(0, len(self.sample), 64):
+            rows = self.sample[at:at + 64]
             inside = covered(*self.corpus.windows(rows, self.scales[-1]))
             running = np.zeros((len(inside) + 1, self.units.dims))
             np.cumsum(self.units.at(inside), axis=0, dtype=np.float64, out=running[1:])

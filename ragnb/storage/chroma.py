@@ -16,6 +16,7 @@ import tempfile
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence, Callable
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -88,14 +89,18 @@ def _open_client(path: str | Path | None, url: str | None, must_exist: bool = Fa
 # %% ../../nbs/30_storage/chroma.ipynb #f5ab3ee3
 _FILLED = TextNode(id_="").model_dump(mode="json")  # What LlamaIndex fills in itself when it reads a node
 
+_HIDDEN = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
+_SAID = ("doc_id", "ref_doc_id")   # What LlamaIndex writes a second and a third time; `document_id` is the first
+
 
 def _short(content: str) -> str:
-    "A node's JSON without what is filled in when it is read."
+    "A node's JSON without what is filled in when it is read, and without keys to hide that it does not have."
     def told(link: dict[str, Any]) -> dict[str, Any]:
         return {k: v for k, v in link.items() if v not in (None, {}) and k != "class_name"}
 
     record = json.loads(content)
     kept = {k: v for k, v in record.items() if k not in _FILLED or v != _FILLED[k]}
+    kept |= {k: [key for key in kept[k] if key in record["metadata"]] for k in _HIDDEN if k in kept}
     links = {k: [told(x) for x in v] if isinstance(v, list) else told(v) for k, v in record["relationships"].items()}
     return json.dumps(kept | {"relationships": links}, ensure_ascii=False, separators=(",", ":"))
 
@@ -105,6 +110,8 @@ def _metadata_of(node: TextNode) -> dict[str, Any]:
     bare = node.model_copy(update={"embedding": None})    # else all of its numbers are written, to be left out
     metadata = node_to_metadata_dict(bare, remove_text=True)
     metadata["_node_content"] = _short(metadata["_node_content"])
+    for key in (*_SAID, *(["_node_type"] if metadata["_node_type"] == "TextNode" else [])):
+        del metadata[key]
     flat = {k: v for k, v in metadata.items() if v is not None and not isinstance(v, (list, dict))}
     return {key: value for key, value in flat.items() if chroma_takes(key, value)}
 
@@ -160,14 +167,23 @@ def _pass(_: Any) -> None:
     "Nothing: what it is called with stays until then."
 
 # %% ../../nbs/30_storage/chroma.ipynb #806e5d29
+_KEPT = "ragnb:kept"   # In the metadata of a collection: so many numbers of each vector are in it, the first ones
 _READ = ("_node_content", "_node_type", "outline", TEXT)  # What nodes and outlines are made from
+
+
+def _first(vector: Sequence[float], n: int) -> Sequence[float]:
+    "The first numbers of a vector; all of them for 0."
+    if len(vector) < n:
+        raise InputError(f"embedding must have at least the {n} numbers that are kept in the store, got {len(vector)}")
+    return vector[:n] if n else vector
 
 
 class _Rows:
     "One collection of Chroma, read and written in batches."
 
-    def __init__(self, library: _Library, name: str, space: str, file: ChromaFile | None = None) -> None:
-        self.library, self.name, self.file = library, name, file
+    def __init__(self, library: _Library, name: str, space: str, file: ChromaFile | None = None,
+                 keep: int | None = None) -> None:
+        self.library, self.name, self.file, self.keep = library, name, file, keep
         self.graph = {"space": space, "ef_construction": 200, "ef_search": 1_000}
         self.kept: list[Any] = []   # What must stay as long as the collection is referred to, too
 
@@ -175,9 +191,15 @@ class _Rows:
     def collection(self) -> Any:
         "The collection of the library, opened."
         made = self.library.client.get_or_create_collection(
-            self.name, embedding_function=None, configuration={"hnsw": self.graph})
+            self.name, embedding_function=None, configuration={"hnsw": self.graph},
+            metadata={_KEPT: self.keep} if self.keep else None)
         self._let_hold(made)
         return made
+
+    @property
+    def n_kept(self) -> int:
+        "Numbers of each vector that the collection keeps; 0 for all."
+        return int((self.collection.metadata or {}).get(_KEPT, 0))
 
     def hold(self, what: Any) -> None:
         "Keep something as long as these rows, or their collection, are referred to."
@@ -225,9 +247,9 @@ class _Rows:
         return [i for part in self.parts(ids) for i in self.collection.get(ids=list(part), include=[])["ids"]]
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Sequence[float]]:
-        "Vectors of the rows that exist."
+        "Vectors of the rows that exist; none where a part of each is kept."
         found: dict[str, Sequence[float]] = {}
-        for part in self.parts(ids):
+        for part in self.parts(ids) if not self.n_kept else ():
             rows = self.collection.get(ids=list(part), include=["embeddings"])
             found |= zip(rows["ids"], (v.tolist() for v in rows["embeddings"]))
         return found
@@ -250,17 +272,19 @@ class _Rows:
 
     def write(self, rows: Sequence[tuple[str, Sequence[float] | None, dict[str, Any], str | None]]) -> None:
         "Write rows of id, vector, metadata and text, replacing those with the same id."
+        n = self.n_kept
         for part in self.parts(rows):
             ids, vectors, metadatas, texts = map(list, zip(*part))
-            vectors = [[zlib.crc32(i.encode()) / 2**32] if v is None else v for i, v in zip(ids, vectors)]
+            vectors = [[zlib.crc32(i.encode()) / 2**32] if v is None else _first(v, n) for i, v in zip(ids, vectors)]
             documents = None if texts[0] is None else texts
             patiently(self.collection.upsert, ids=ids, embeddings=vectors, metadatas=metadatas, documents=documents)
 
     def write_vectors(self, nodes: Sequence[TextNode]) -> None:
         "Replace vectors in place."
+        kept = self.n_kept
         for part in self.parts(nodes):
             patiently(self.collection.update, ids=[n.node_id for n in part],
-                      embeddings=[n.embedding for n in part])
+                      embeddings=[_first(n.embedding, kept) for n in part])
 
     def delete(self, ids: Sequence[str]) -> None:
         "Remove rows by id."
@@ -280,10 +304,30 @@ class _Rows:
     ) -> list[tuple[float, TextNode]]:
         "Score and chunk of the rows nearest to a vector, nearest first."
         rows = self.collection.query(
-            query_embeddings=[list(map(float, embedding))], n_results=n,
+            query_embeddings=[list(map(float, _first(embedding, self.n_kept)))], n_results=n,
             include=["metadatas", "documents", "distances"], where=where, ids=among)
         found = zip(rows["distances"][0], rows["metadatas"][0], rows["documents"][0])
         return [(1 - distance, metadata_dict_to_node(metadata, text=text)) for distance, metadata, text in found]
+
+# %% ../../nbs/30_storage/chroma.ipynb #225c0915
+def _vector_store(collection: Any, n: int) -> Any:
+    "A collection as LlamaIndex's vector store; of each vector the first `n` numbers are used, all for 0."
+    from llama_index.vector_stores.chroma import ChromaVectorStore
+    if not n:
+        return ChromaVectorStore(chroma_collection=collection)
+
+    class ShortVectors(ChromaVectorStore):
+        "Cuts what it is given."
+
+        def add(self, nodes: list[Any], **options: Any) -> list[str]:
+            short = [node.model_copy(update={"embedding": _first(node.get_embedding(), n)}) for node in nodes]
+            return super().add(short, **options)
+
+        def query(self, query: Any, **options: Any) -> Any:
+            given = query.query_embedding
+            return super().query(replace(query, query_embedding=_first(given, n) if given else given), **options)
+
+    return ShortVectors(chroma_collection=collection)
 
 # %% ../../nbs/30_storage/chroma.ipynb #f2ef41bc
 class ChromaStore(ChunkStore):
@@ -301,6 +345,8 @@ class ChromaStore(ChunkStore):
         Of the three collection names, to keep several indexes in one database.
     must_exist : bool
         Refuse a folder without a database, where Chroma would make an empty one.
+    keep : int, optional
+        Numbers of each vector that a collection made now keeps, the first ones; all by default.
 
     Raises
     ------
@@ -315,7 +361,7 @@ class ChromaStore(ChunkStore):
     @checked
     def __init__(
         self, path: str | Path | None = None, *, url: str | None = None, client: Any = None, prefix: str = "",
-        must_exist: bool = False
+        must_exist: bool = False, keep: int | None = None
     ) -> None:
         if sum(given is not None for given in (path, url, client)) != 1:
             raise InputError("ChromaStore takes exactly one of path, url or client")
@@ -323,7 +369,7 @@ class ChromaStore(ChunkStore):
         place = self.path
         given = partial(_open_client, place, url, must_exist) if client is None else lambda: client
         self._library, file = _Library(given), None if place is None else ChromaFile(place)
-        self._children = _Rows(self._library, prefix + "children", "cosine", file)
+        self._children = _Rows(self._library, prefix + "children", "cosine", file, keep)
         self._parents = _Rows(self._library, prefix + "parents", "l2", file)
         self._outlines = _Rows(self._library, prefix + "outlines", "l2", file)
         if file is None or not must_exist or any(file.count(rows.name) is None for rows in self._all):
@@ -349,7 +395,7 @@ class ChromaStore(ChunkStore):
             yield from ((i, t) for i, t in zip(page["ids"], page["documents"]) if parse_address(i).level == level)
 
     def to_memory(self) -> MemoryStore:
-        "Copy everything into a store in memory; what is changed later is in one of the two only."
+        "Copy all, vectors as they are kept, into a store in memory; what is changed later is in one of the two only."
         outlines = self.get_outlines(self.doc_ids()).all()
         return MemoryStore.of(chain(self._children.nodes(vectors=True), self._parents.nodes()), outlines.values())
 
@@ -357,8 +403,7 @@ class ChromaStore(ChunkStore):
         self,
     ) -> Any:  # llama_index.vector_stores.chroma.ChromaVectorStore
         "The searched chunks as LlamaIndex's own vector store."
-        from llama_index.vector_stores.chroma import ChromaVectorStore
-        return ChromaVectorStore(chroma_collection=self._children.collection)
+        return _vector_store(self._children.collection, self._children.n_kept)
 
     def _home(self, level: str) -> _Rows:
         "The collection that holds a level."
@@ -431,7 +476,7 @@ class ChromaStore(ChunkStore):
         self._outlines.delete([o.doc_id for o in outlines])
 
     def _dims(self) -> int | None:
-        if self._known_dims is None:
+        if self._known_dims is None and not self._children.n_kept:
             vectors = self._children.collection.get(limit=1, include=["embeddings"])["embeddings"]
             self._known_dims = len(vectors[0]) if len(vectors) else None
         return self._known_dims

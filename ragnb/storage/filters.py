@@ -267,7 +267,8 @@ _CHROMA_ORDERS = {"<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
 
 def _condition_in_chroma(condition: Condition, negated: bool) -> dict[str, Any] | None:
     "One comparison for Chroma."
-    key, sign = condition.key, condition.operator
+    sign = condition.operator
+    key = "document_id" if condition.key in ("doc_id", "ref_doc_id") else condition.key
     broken = any(isinstance(v, float) and not v.is_integer() for v in condition.values)
     if broken or not all(chroma_takes(key, v) for v in condition.values):
         return None

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
@@ -243,6 +244,7 @@ def embed_nodes(
 # %% ../../nbs/30_storage/store.ipynb #2aba7884
 class ChunkStore(ChunkReader):
     "Chunks by address, outlines by document id, vectors by likeness."
+    searched: Callable[..., list[NodeWithScore]] | None = None    # Where the vectors are, when they are not here
     version: int = 0                              # Goes up with every change that this object makes
     _known: tuple[int, dict[str, frozenset[str]]] | None = None   # Version, and filters -> chunks, as they were then
 
@@ -255,9 +257,9 @@ class ChunkStore(ChunkReader):
         return Found.of(asked, self._read_outlines(asked))
 
     def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
-        _check_search(embedding, top_k, self._dims())
-        wanted = resolve_where(where)
-        return self._search(embedding, top_k, wanted) if np.any(embedding) else []
+        _check_search(embedding, top_k, None if self.searched else self._dims())
+        search = self._search if self.searched is None else partial(self.searched, self)
+        return search(embedding, top_k, resolve_where(where)) if np.any(embedding) else []
 
     def matching(self, where: Any = None) -> frozenset[str]:
         wanted = resolve_where(where)
@@ -319,7 +321,7 @@ class ChunkStore(ChunkReader):
         Returns
         -------
         dict
-            Address -> vector, for chunks that are held.
+            Address -> vector, for chunks that are held with all numbers of theirs.
         """
         return self._read_vectors(_asked(addresses))
 

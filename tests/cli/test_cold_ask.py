@@ -54,9 +54,17 @@ def test_a_cold_question_imports_none_of_what_it_does_not_use(folder: Path) -> N
 
 
 @pytest.mark.heavy
-def test_a_search_by_vector_opens_chroma(folder: Path) -> None:
-    """So the list above can fail: with another retriever the library is there, and the answer is the same text."""
-    said, modules = asked("ask", "When are travel expenses settled?", "--index", str(folder), "--retrieve", "vector")
+@pytest.mark.parametrize("words", [["--retrieve", "vector"], ["--retrieve", "hybrid"]])
+def test_a_search_by_vector_leaves_chroma_closed(folder: Path, words: list[str]) -> None:
+    """The units have the vectors, so the library is not needed for any retriever."""
+    said, modules = asked("ask", "When are travel expenses settled?", "--index", str(folder), *words)
+    assert "within seven days" in said and "chromadb" not in modules
+
+
+@pytest.mark.heavy
+def test_a_filter_opens_chroma(folder: Path) -> None:
+    """So the list above can fail: with a filter the library is there, and the answer is the same text."""
+    said, modules = asked("ask", "When are travel expenses settled?", "--index", str(folder), "--where", "doc_id=1.md")
     assert "within seven days" in said and "chromadb" in modules
 
 

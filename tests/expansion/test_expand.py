@@ -479,6 +479,19 @@ def test_overlap_does_not_bring_a_refused_chunk_back():
     assert (p.text, p.neighbors) == (text, ())
 
 
+@pytest.mark.parametrize("n_hits", [1, 5, 20])
+def test_a_chunk_is_looked_up_once(monkeypatch, n_hits):
+    """Its span in the outline, and its node: as often as there are chunks, and a few times for each hit."""
+    store, looks, texts = MemoryStore(), [], []
+    _, nodes = row(store, n=500)
+    plain_span, plain_text = Outline.span_of, TextNode.get_content
+    monkeypatch.setattr(Outline, "span_of", lambda self, at: looks.append(at) or plain_span(self, at))
+    monkeypatch.setattr(TextNode, "get_content", lambda self, *more, **named: texts.append(self.node_id) or plain_text(self, *more, **named))
+    expansion = Expander(store, neighbors(5), n_hits, 1_000).expand([hit(nodes[f"1#c{20 * i + 10}"]) for i in range(n_hits)])
+    assert expansion.stats.neighbors == 10 * n_hits and expansion.stats.reads == 2
+    assert len(looks) <= (11 + 5) * n_hits and len(texts) <= (11 + 5) * n_hits, (len(looks), len(texts))
+
+
 @pytest.mark.parametrize("setting", [{"expand_top_k": -1}, {"max_chunks": 0}, {"missing": "skip"}])
 def test_bad_settings_are_refused(setting):
     with pytest.raises(InputError, match="(expand_top_k|max_chunks|missing) must be"):

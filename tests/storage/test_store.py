@@ -495,6 +495,22 @@ def test_plain_llama_index_reads_it(tmp_path):
     assert hit.node.metadata["kind"] == "x" and hit.node.relationships[NodeRelationship.SOURCE].node_id == "a"
 
 
+@pytest.mark.parametrize("where", ["folder", "server"])
+def test_a_part_of_each_vector_is_kept_and_filters_hold(where, tmp_path, request):
+    """Opened again by somebody who was told nothing: written, searched and replaced with the same cut."""
+    place = {"path": tmp_path / "c"} if where == "folder" else {"url": request.getfixturevalue("chroma_url"), "prefix": f"k{next(_number)}-"}
+    put(ChromaStore(**place, keep=2), document("a", 3, kind="x"), document("b", 3, lambda i: [float(i), 1.0, 9.0, 9.0], kind="y"))
+    store = ChromaStore(**place)
+    put(store, document("c", 3, kind="x"))
+    assert store._children.collection.peek(9)["embeddings"].shape == (9, 2)
+    for wanted, kept in (({"kind": "y"}, {"b"}), ({"doc_id": "c"}, {"c"}), (["kind=x", "ref_doc_id!=a"], {"c"}), (None, {"a", "b", "c"})):
+        assert {parse_address(h.node_id).doc_id for h in store.search([1.0, 0.0, 5.0, 5.0], 9, wanted)} == kept
+    assert [h.score for h in store.search([1, 0, 7, 7], 9)] == pytest.approx([h.score for h in ChromaStore(**place).search([1, 0], 9)])
+    store.set_vectors([n.model_copy(update={"embedding": [0.0, -1.0, 3.0, 3.0]}) for n in document("c", 3)[0] if n.embedding][:1])
+    assert store.search([0, -1, 0, 0], 1)[0].node_id == "c#c0" and store.get_vectors(["a#c0"]) == {}
+    assert store.delete(["a", "b", "c"]) == 3 and not store.search([1, 0, 0, 0], 3)
+
+
 # --- outlines as text -----------------------------------------------------------------------------------------------
 
 _offsets = st.lists(st.integers(0, 50), max_size=12).map(sorted)
