@@ -254,9 +254,8 @@ def set_prefix(
 # %% ../../nbs/20_chunking/base.ipynb #f29e585b
 def shown_prefix(
     node: TextNode,
-    header: bool = True,   # False where a reader sees the header of the table anyway
-) -> str:                  # Lines; '' for none
+) -> str:               # Lines; '' for none
     "What stands above the text of a chunk for a reader: its prefix, and the header of its table."
-    with_header = header and "table_header" not in node.excluded_llm_metadata_keys
-    told = node.metadata.get("prefix"), node.metadata.get("table_header") if with_header else ""
+    is_hidden = "table_header" in node.excluded_llm_metadata_keys
+    told = node.metadata.get("prefix"), "" if is_hidden else node.metadata.get("table_header")
     return "\n".join(str(text) for text in told if text)

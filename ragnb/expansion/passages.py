@@ -38,9 +38,7 @@ def chunk_texts(
         node = nodes.get(str(address))
         text = None if node is None else node.get_content()
         if text is not None and len(text) == len(span):
-            above = node.metadata.get("header_unit")
-            alone = not isinstance(above, int) or above < 0 or Address(address.doc_id, "u", above) not in spans
-            out[address] = ChunkText(text, shown_prefix(node, alone), span)
+            out[address] = ChunkText(text, shown_prefix(node), span)
     return out
 
 # %% ../../nbs/50_expansion/passages.ipynb #2771015f
