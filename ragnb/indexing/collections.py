@@ -66,9 +66,10 @@ def load_collections(
 
 # %% ../../nbs/70_indexing/collections.ipynb #52190c09
 def _added(a: IndexReport, b: IndexReport) -> IndexReport:
-    "Sum of two reports: counts and lists are added; refitted when one of them was."
-    values = {k: getattr(a, k) + getattr(b, k) for k in vars(a) if k != "refitted"}
-    return IndexReport(**values, refitted=a.refitted or b.refitted)
+    "Sum of two reports: counts and lists are added; refitted when one of them was; other folders are those of both."
+    values = {k: getattr(a, k) + getattr(b, k) for k in vars(a) if k not in ("refitted", "others", "replaced")}
+    others = {root: ids for root, ids in b.others.items() if root in a.others}
+    return IndexReport(**values, refitted=a.refitted or b.refitted, others=others, replaced=a.replaced | b.replaced)
 
 # %% ../../nbs/70_indexing/collections.ipynb #9640628a
 @dataclass
