@@ -1,5 +1,6 @@
 """Build script: every value comes from settings.ini."""
 import os
+import sys
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -11,6 +12,8 @@ config.read(here / "settings.ini", encoding="utf-8")
 cfg = config["DEFAULT"]
 readme = here / "README.md"
 sample = f"{cfg['lib_path']}._sample"
+# of a clone the folder itself is put on the path (it has the sample data), so that Python finds the package also beside a clone that has its name
+is_clone = "editable_wheel" in sys.argv
 
 
 def lines(name: str) -> list[str]:
@@ -37,8 +40,8 @@ setup(
     keywords=cfg["keywords"].split(),
     license="Apache-2.0",
     url=where(),
-    packages=[*find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]), sample],
-    package_dir={sample: "data"},   # so that `ragnb demo` runs where nothing but the wheel is
+    packages=[*find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]), *([] if is_clone else [sample])],
+    package_dir={"": "."} if is_clone else {sample: "data"},   # so that `ragnb demo` runs where nothing but the wheel is
     package_data={cfg["lib_path"]: ["py.typed", "*.pyi", "serve/*.html"], sample: [f"**/*.{kind}" for kind in ("md", "txt", "jsonl")]},
     python_requires=f">={cfg['min_python']}",
     install_requires=lines("requirements"),

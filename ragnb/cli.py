@@ -699,7 +699,7 @@ def _colored(answer: Any) -> str:
     text = visible(numbered_passages(answer.passages, shown))
     return text.replace("\ue000", "\x1b[1;32m").replace("\ue001", "\x1b[0m")
 
-def _print_answer(answer: Any, shown: bool = False) -> None:
+def _print_answer(answer: Any, shown: bool = False, cut: float | None = None) -> None:
     "The text of an answer, and the sources of a model's."
     from ragnb.context.labels import place_label
     from ragnb.pipeline.trace_data import visible
@@ -709,9 +709,9 @@ def _print_answer(answer: Any, shown: bool = False) -> None:
         print(told if answer.text or answer.passages else "nothing was found")
     if answer.context.note:
         print(f"note: {answer.context.note}", file=sys.stderr)
-    if answer.weak and not answer.generated and len(answer.weak) < len(answer.passages):
-        first, last = answer.weak[0], answer.weak[-1]
-        which = f"passage {first} matches" if first == last else f"passages {first}-{last} match"
+    if answer.weak and not answer.generated and not cut and 1 not in answer.weak:
+        some = ", ".join(map(str, answer.weak))
+        which = f"passage {some} matches" if len(answer.weak) == 1 else f"passages {some} match"
         print(f"note: {which} weakly (less than .05 of the best score, or no word of the question); --cut 0.05 leaves "
               "them out", file=sys.stderr)
     if answer.generated:
@@ -739,7 +739,7 @@ def _ask(args: argparse.Namespace) -> None:
     if args.json:
         _print_json(_with_error(_answer_facts(answer), error))
     else:
-        _print_answer(answer, shown=live and error is None)
+        _print_answer(answer, shown=live and error is None, cut=args.cut)
     if error is not None:
         raise error
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -263,9 +263,12 @@ def look_up_question(
 def unheld_citations(
     question: str,
     catalogue: Catalogue,
-) -> list[str]:   # As they are written, each once
+    among: Collection[str] | None = None,   # Documents that may be told of; None for all
+) -> list[str]:                             # As they are written, each once
     "The articles that a question cites and that no document holds: of a statute, or of any that is held."
     named = [ids for _, ids in catalogue.mentions(question[:_LONGEST_QUESTION])]
+    if among is not None and (not named or not set(among).issuperset(i for ids in named for i in ids)):
+        return []   # what is said would tell of a statute that may not be read
     known = named or any(held.spans for held in catalogue.holdings.values())
     lost = [one.citation for one in look_ups(question, catalogue) if not one.targets and (one.citation.law or known)]
     return list(dict.fromkeys(ref.span.of(question) for ref in lost))

@@ -284,7 +284,9 @@ class Report:
         over, several = self.choice.over, len(self.choice.by_budget) > 1
         compared = "; `ragnb eval --compare A B` prints the same in its line mean" if several else ""
         measure = "evidence recall" if self.choice.by_budget else "nDCG@10"
-        return f"{'mean ' if several else ''}{measure}{over}{compared}"
+        real = (". A difference is real when its interval leaves out 0 and p < .05: few questions that differ, all one "
+                "way, do the first alone")
+        return f"{'mean ' if several else ''}{measure}{over}{compared}{real}"
 
     def curves(self) -> str:
         "Recall against budget; nothing where documents were ranked."

@@ -133,6 +133,11 @@ class Answer:
         return [source.passage for source in sorted(self.context.sources, key=_by_number)]
 
     @property
+    def note(self) -> str:
+        "What the reader should know: words and articles that no document holds, a budget that holds nothing."
+        return self.context.note
+
+    @property
     def weak(self) -> list[int]:
         "Numbers of the passages that score less than `WEAK` of the best, or share no word with the question."
         found = {s.number: s.passage for s in self.context.sources if s.passage.score is not None}
@@ -208,7 +213,7 @@ class Answer:
         found = self.passages
         return [f"{counted(len(found), 'passage')} of {counted(len({p.doc_id for p in found}), 'document')}",
                 f"{self.context.size:,} {self.context.tokenizer}",
-                "written by a model" if self.generated else "no model"]
+                "written by a model" if self.generated else "no model", *filter(None, [self.note])]
 
     def __repr__(self) -> str:
         return f"Answer({short(self.question)!r}, {', '.join(self._facts)})\n  {short(self.text, 160)}"

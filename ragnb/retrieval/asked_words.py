@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['SMALL', 'content_words', 'spelled_alike', 'HeldWords', 'held_words', 'AskedWords', 'asked_words', 'Common',
-           'common_words']
+__all__ = ['SMALL', 'content_words', 'spelled_alike', 'AllowedCounts', 'HeldWords', 'held_words', 'AskedWords', 'asked_words',
+           'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #28e7d990
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
@@ -78,17 +79,45 @@ def spelled_alike(
                 found.add((-dice, other))
     return [other for _, other in sorted(found)[:most]]
 
+# %% ../../nbs/40_retrieval/asked_words.ipynb #91f79307
+class AllowedCounts:
+    "The words of some texts of an index: of those that a reader may know of."
+
+    def __init__(
+        self,
+        bm25: Bm25,
+        allowed: np.ndarray,   # Of each text: may it be known of?
+    ) -> None:
+        self.vocabulary, self.allowed, first = bm25.vocabulary, allowed, 0
+        self.frequencies = np.zeros(len(bm25.frequencies), np.int64)   # Of each term: texts that hold it
+        for segment in bm25.counts.segments:
+            columns = np.repeat(np.arange(segment.shape[1]), np.diff(segment.indptr))
+            seen = columns[allowed[first + np.asarray(segment.indices)]]
+            self.frequencies += np.bincount(seen, minlength=len(self.frequencies))
+            first += segment.shape[0]
+
+    def __len__(self) -> int:
+        return int(self.allowed.sum())
+
+    def __repr__(self) -> str:
+        return f"AllowedCounts({len(self):,} of {len(self.allowed):,} texts)"
+
+    @cached_property
+    def held(self) -> frozenset[str]:
+        "The terms that one of these texts holds."
+        return frozenset(term for term, column in self.vocabulary.items() if self.frequencies[column])
+
 # %% ../../nbs/40_retrieval/asked_words.ipynb #c6617757
 @dataclass(frozen=True, eq=False)
 class HeldWords:
     "The words of an index."
-    counts: Sequence[Bm25]   # Of texts, titles, headings
+    counts: Sequence[Bm25 | AllowedCounts]   # Of texts, titles, headings
     tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] = word_tokens_batch  # They were counted with it
 
     @property
     def words(self) -> Iterator[str]:
         "All words that are counted now, some of them twice; kept with the counts from the first question on."
-        return chain.from_iterable(c.scorer.held for c in self.counts)
+        return chain.from_iterable(c.held if isinstance(c, AllowedCounts) else c.scorer.held for c in self.counts)
 
     def tokens(
         self,
@@ -146,20 +175,37 @@ class HeldWords:
         cut = any(self.counts_word(a) and self.counts_word(b) for a, b in halves)
         return cut or any(word in other for other in self.words)
 
+# %% ../../nbs/40_retrieval/asked_words.ipynb #33ef2f1c
+def _allowed_units(index: Any, counts: Sequence[Bm25], allowed: frozenset[str]) -> list[AllowedCounts]:
+    "The words of units, and of the titles and headings above them."
+    corpus = index.corpus
+    mask = np.zeros(len(corpus), bool)
+    mask[[row for i in allowed if (row := corpus.row_of(i)) is not None]] = True
+    of_rows = [np.flatnonzero(mask), np.unique(corpus.doc[mask]), np.unique(corpus.part[mask])]
+    return [AllowedCounts(c, np.isin(np.arange(len(c)), rows)) for c, rows in zip(counts, of_rows)]
+
 
 def held_words(
-    retriever: Any,       # One of this room, also inside another one
-) -> HeldWords | None:    # None where no words are counted in this process
+    retriever: Any,                          # One of this room, also inside another one
+    allowed: frozenset[str] | None = None,   # Ids of the chunks that may be told of; None for all
+) -> HeldWords | None:                       # None where no words are counted in this process
     "Find the words that a retriever searches."
     index = getattr(retriever, "index", None)
-    counts = [getattr(index, name, None) for name in ("words", "titles", "names")]
-    if isinstance(counts[0], Bm25):
-        return HeldWords([c for c in counts if isinstance(c, Bm25)], index.tokenizer)
-    if isinstance(getattr(retriever, "bm25", None), Bm25):
+    counts = [c for name in ("words", "titles", "names") if isinstance(c := getattr(index, name, None), Bm25)]
+    if counts and allowed is not None:   # counted once for each state of index and filter
+        known = getattr(retriever, "_allowed_words", (None, None, None))
+        if known[0] is not allowed or known[1] is not index.corpus:
+            known = allowed, index.corpus, HeldWords(_allowed_units(index, counts, allowed), index.tokenizer)
+            retriever._allowed_words = known
+        return known[2]
+    if counts:
+        return HeldWords(counts, index.tokenizer)
+    if isinstance(bm25 := getattr(retriever, "bm25", None), Bm25):
         one = getattr(retriever, "tokenizer", word_tokens)
-        return HeldWords([retriever.bm25], lambda texts: map(one, texts)) if callable(one) else None
+        known = bm25 if allowed is None else AllowedCounts(bm25, np.array([i in allowed for i in bm25.ids], bool))
+        return HeldWords([known], lambda texts: map(one, texts)) if callable(one) else None
     inner = [getattr(retriever, "retriever", None), *getattr(retriever, "members", {}).values()]
-    return next((found for r in inner if r is not None and (found := held_words(r))), None)
+    return next((found for r in inner if r is not None and (found := held_words(r, allowed))), None)
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #3367361c
 @dataclass(frozen=True)
@@ -173,15 +219,14 @@ class AskedWords:
     filtered: bool = False                        # Only some documents may be read
 
     def __str__(self) -> str:
-        told = []
+        told, none = [], "no document that may be read holds" if self.filtered else "no document holds"
         if self.missing and len(self.missing) == len(self.asked):
             near = "" if self.other else "; the passages are near it by vector only"
-            told.append(f"no document holds any word of the question ({', '.join(self.missing)}){near}")
+            told.append(f"{none} any word of the question ({', '.join(self.missing)}){near}")
         elif self.missing:
-            told.append(f"no document holds these words of the question: {', '.join(self.missing)}")
+            told.append(f"{none} these words of the question: {', '.join(self.missing)}")
         if self.unread:
-            let = "the filter and the budget let through" if self.filtered else "fits the budget"
-            told.append(f"in the documents, but in no passage that {let}: {', '.join(self.unread)}")
+            told.append(f"in the documents, but in no passage that fits the budget: {', '.join(self.unread)}")
         told += [f"spelled like {word}: {', '.join(words)}" for word, words in self.alike.items()]
         return "; ".join(told)
 
@@ -218,7 +263,7 @@ class Common(NamedTuple):
         if 2 * len(self.words) >= len(self.asked):
             return ""
         shared = f"only «{', '.join(self.words)}»" if self.words else f"none of «{', '.join(self.asked)}»"
-        return f"little in common with the question: shares {shared}"
+        return f"little in common with the question: it and the units beside it share {shared}"
 
 
 def common_words(

@@ -28,6 +28,7 @@ from ..documents.arguments import checked
 from ..documents.markup import one_line
 from ..documents.span import Address, InputError, MissingChunkError, Outline, Passage, Span, stitch, Why
 from ..documents.text import is_heading, readable_cut, trim_span, word_cut, word_tokens_batch
+from ..models.embedding import NgramEmbedding
 from ..chunking.base import set_prefix, shown_prefix
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
@@ -74,12 +75,13 @@ def cut_pieces(
     pieces: Sequence[Piece],   # Best first
     cut: float | None,         # Share of the best score, in (0, 1); None keeps all
     common: Mapping[int, Common] | None = None,   # Of each unit of a small corpus: the words of the question it shares
+    words_only: bool = False,  # The vectors know spelling, not meaning: what shares no word is left out in any case
 ) -> list[Piece]:
     "Leave out the pieces that score less than a share of the best one, or share no word where that one does."
     if cut is None or not pieces:
         return list(pieces)
     kept = [p for p in pieces if p.score >= cut * pieces[0].score]
-    by_words = common and common[pieces[0].row].words
+    by_words = common and (words_only or common[pieces[0].row].words)
     return [p for p in kept if common[p.row].words] if by_words else kept
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #1e9962a7
@@ -708,7 +710,8 @@ class MultiScaleRetriever(BaseRetriever):
         terms = query_terms(text, self.index.tokenizer)
         scores = self.index.score(terms, embedding, self.candidates, self.grow, self.whole, nearest, self._among())
         common = common_words(text, held_words(self), reader.corpus, scores.rows)
-        pieces = cut_pieces(pieces_by_score(reader.corpus, scores), self.cut, common)
+        by_spelling = isinstance(self.embed_model, NgramEmbedding)
+        pieces = cut_pieces(pieces_by_score(reader.corpus, scores), self.cut, common, by_spelling)
         pieces = with_headers(reader.corpus, pieces, self._among())
         places = self._places(text, pieces)
         led = put_first(reader.corpus, places, pieces, self._among())

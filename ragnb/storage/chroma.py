@@ -351,7 +351,7 @@ class ChromaStore(ChunkStore):
     Raises
     ------
     InputError
-        When not exactly one of path, url and client is given, or the url is none.
+        When not exactly one of path, url and client is given, the url is none, or `keep` is below 1.
     RagnbError
         For a folder that cannot be opened as a Chroma database.
     ConnectionError
@@ -363,6 +363,8 @@ class ChromaStore(ChunkStore):
         self, path: str | Path | None = None, *, url: str | None = None, client: Any = None, prefix: str = "",
         must_exist: bool = False, keep: int | None = None
     ) -> None:
+        if keep is not None and keep < 1:
+            raise InputError(f"keep must be >= 1, got {keep}")
         if sum(given is not None for given in (path, url, client)) != 1:
             raise InputError("ChromaStore takes exactly one of path, url or client")
         self.path, self.prefix = None if path is None else Path(path).resolve(), prefix

@@ -282,3 +282,22 @@ def test_one_of_a_thing_is_not_told_as_several(capsys):
     said += str(lost.value)
     assert "1 chunk kept its vector" in said and "1 document upgraded" in said and "MadeQuestions(1 question:" in said
     assert not re.search(r"\b1 [a-z]+s\b", said)
+
+
+def test_a_question_about_something_else(run, tmp_path):
+    """With a cut nothing is shown that shares no word, and no note advises a cut that was given or would leave out nothing."""
+    from ragnb.indexing.folder_index import Index
+    from ragnb.pipeline.pipeline import Pipeline
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/leave.md").write_text("# 휴가 규정\n\n연차는 15일이다. 병가는 30일이다.\n\n## 이월\n\n남은 연차는 3월까지 쓴다.", encoding="utf-8")
+    (tmp_path / "docs/trip.md").write_text("# 출장 규정\n\n일비는 3만 원이다. 숙박비는 실비로 준다.", encoding="utf-8")
+    index = tmp_path / "index"
+    assert run("index", tmp_path / "docs", "--index", index)[0] == 0
+    for question in ("휴대폰은 몇 개인가요?", "Where is the zeppelin?"):
+        code, out, err = run("ask", question, "--index", index)
+        assert code == 0 and "no document holds any word of the question" in err and "--cut" not in err
+        code, out, err = run("ask", question, "--index", index, "--cut", 0.05)
+        assert (code, out) == (0, "nothing was found\n") and "no document holds any word" in err and "--cut" not in err
+    assert "연차는 15일이다" in run("ask", "연차는 며칠인가요?", "--index", index, "--cut", 0.05)[1]
+    answer = Pipeline.from_index(Index.open(index)).ask("휴대폰은 몇 개인가요?")
+    assert "no document holds any word" in answer.note and answer.note in repr(answer) and "휴대폰" in answer._repr_html_()

@@ -121,7 +121,7 @@ def test_calls_and_judges(server, index):
     assert report.answerer.calls == 1 and report.judge.calls >= 1
 
 
-@pytest.mark.parametrize("name", ["gpt-4", "ollama", "ollama:", "", 7, object()], ids=repr)
+@pytest.mark.parametrize("name", ["gpt-4", "ollama", "ollama:", "", 7, object()], ids=lambda wrong: type(wrong).__name__ + (wrong if isinstance(wrong, str) else ""))
 def test_what_is_no_model_is_refused_where_it_is_given(index, name):
     plain = Pipeline.from_index(index)
     for make in (lambda: Pipeline.from_index(index, llm=name), lambda: Agent(Library({"": plain}), name),

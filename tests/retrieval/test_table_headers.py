@@ -211,13 +211,15 @@ def test_the_order_of_everything_else_stays(both, order, held, n):
         assert header < 0 or header in seen or not among[header] or header == out[out.index(p) + 1].row
 
 
-def test_single_hits_of_a_table_are_expanded_with_its_header_shown_once(both):
+def test_single_hits_of_a_table_are_expanded_below_its_header(both):
     index, store, model = both
     hits = MultiScaleRetriever(index, store, model, top_k=2).retrieve(ASKED[0][1])
-    for chosen, shown in ((hits[:1], True), (hits, False)):
+    for chosen in (hits[:1], hits):                       # the row alone, and with the header that came with it
         passages = Expander(store, neighbors(0)).expand(chosen).passages
         row = next(p for p in passages if ASKED[0][2] in p.text)
-        assert ("총급여액 | 공제액" in row.prefix) == shown
+        assert len(passages) == len(chosen) and "총급여액 | 공제액" in row.prefix
+        blocks = RankedContextBuilder().build(passages).text.split("\n\n[")
+        assert [block.count("| 총급여액 | 공제액 |") for block in blocks] == [1] * len(chosen)   # the unit of the header has a row too
 
 
 def test_the_trace_says_in_words_why_a_header_is_there(both):

@@ -1,0 +1,63 @@
+"""What a note says of a word or an article that a filter hides is what it says of one that is nowhere."""
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from llama_index.core import Document
+
+from ragnb.agent.library import Library
+from ragnb.indexing.folder_index import Index
+from ragnb.indexing.update import index_documents
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.serve.access import Access, narrowed, Visitor
+from ragnb.serve.service import Service
+from ragnb.storage.filters import resolve_where
+
+LAW = "배달기법\n\n제1조(목적) 이 법은 배달기의 운행을 정한다.\n\n제2조(용광로) 용광로 furnace 옆으로는 날지 아니한다.\n"
+TEXTS = {"faq/leave.md": "# 휴가 안내\n\n연차는 15일입니다. 병가는 30일입니다.", "faq/trip.md": "# 출장 안내\n\n일비는 3만 원입니다. Taxi is paid.",
+         "law/drone.txt": LAW, "law/bus.md": "# 통근버스\n\n통근버스는 낙하산을 싣는다. The zebra crossing."}
+ASKED = [("{}의 연차는 며칠인가요?", "낙하산", "휴대폰"), ("Where is the {}?", "furnace", "sextant"), ("Where is the {} leave?", "zebra", "sloth"),
+         ("{} 제2조는 무엇인가요?", "배달기법", "잠수함법"), ("{} 제88조는 무엇인가요?", "배달기법", "잠수함법"), ("통근 {} 시간과 병가", "버스", "헬기")]
+
+
+@pytest.fixture(scope="module", params=["units", "parent-child"])
+def folder(request, tmp_path_factory):
+    """An index of open and of hidden documents."""
+    folder = tmp_path_factory.mktemp("filtered") / request.param
+    documents = [Document(id_=i, text=text, metadata={"file_name": i, "title": text.split("\n")[0].strip("# ")}) for i, text in TEXTS.items()]
+    index_documents(documents, folder, parser=request.param, show_progress=False)
+    return folder
+
+
+def same(hidden: str, absent: str, note_of_hidden: str, note_of_absent: str) -> bool:
+    """Two notes that differ in the word that was asked for only; how a word is cut depends on the word, not on documents."""
+    def plain(note: str, word: str) -> str:
+        return note.split("; spelled like")[0].replace(word, "WORD").replace(word.removesuffix("법"), "WORD")
+    return plain(note_of_hidden, hidden) == plain(note_of_absent, absent)
+
+
+@pytest.mark.parametrize(("question", "hidden", "absent"), ASKED)
+@pytest.mark.parametrize("retriever", ["auto", "bm25", "hybrid"])
+def test_a_hidden_word_is_told_of_like_one_that_is_nowhere(folder, retriever, question, hidden, absent):
+    index = Index.open(folder)
+    pipeline = Pipeline.from_index(index, retriever=retriever, where="folder=faq")
+    notes = [pipeline.ask(question.format(word)).note for word in (hidden, absent)]
+    assert same(hidden, absent, *notes), notes
+    assert hidden not in notes[1] and not any(w in note for note in notes for w in ("zebra", "furnace", "낙하산") if w not in question.format(hidden))
+    whole = Pipeline.from_index(index, retriever=retriever)          # who may read all is told the truth
+    assert whole.ask(question.format(hidden)).note != whole.ask(question.format(absent)).note.replace(absent, hidden) or "버스" in hidden
+
+
+@pytest.mark.parametrize(("question", "hidden", "absent"), ASKED)
+def test_nor_does_the_service_tell(folder, question, hidden, absent):
+    library = Library.open(folder)
+    service = Service(library, access=Access({"x": Visitor("lee", resolve_where("folder=faq"))}), ask_user=False)
+    lee = service.access.visitors[0]
+
+    async def asked(word: str) -> str:
+        events = [e async for e in service.events(service.ask(lee, question.format(word)))]
+        return events[-1]["turn"]["note"]
+    notes = [asyncio.run(asked(word)) for word in (hidden, absent)]
+    assert same(hidden, absent, *notes), notes
+    assert narrowed(library, "folder=faq").rows != library.rows
