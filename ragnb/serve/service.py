@@ -18,6 +18,7 @@ __all__ = ['OpenQuestion', 'Service', 'waiting_view', 'Reading']
 # %% ../../nbs/87_serve/service.ipynb #b1cd73cf
 from ..documents.span import InputError, Span
 from ..models.llm import resolve_llm
+from ..storage.filtered import explain_nothing
 from ..storage.filters import all_of, Filter, resolve_where
 from ..context.sources import DisplayDoc
 from ..agent.flow import Agent, AnswerPart, Finished, PersonAsked, StepEvent
@@ -137,6 +138,9 @@ class Service:
         talk, state, history = asked.talk, asked.state, asked.talk.conversation
         agent.remember(history, state)
         view = turn_view(talk.first + len(talk.turns), state, agent.read(state))
+        if asked.where is not None and not view["sources"]:   # of what the visitor may read, and nothing else
+            told = explain_nothing(self.agent(asked.visitor).library.store, asked.where)
+            view["note"] = "; ".join(filter(None, (view["note"], told)))
         talk.add(history, view, state)
         self.talks.save(talk)
         return {"event": "turn", "conversation": talk.id, "turn": view}
