@@ -263,12 +263,13 @@ def noted(
     filtered = isinstance(store, FilteredStore)   # What it hides is not told of
     held = held_words(retriever, store.matching() if filtered else None)
     lost = unheld(answer.question, **({"among": store.doc_ids()} if filtered else {})) if unheld else []
+    texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
+    lost = [x for x in lost if not x.startswith("부칙") or not any(x in text for text in texts)]   # addenda as one text
     if held:   # an article by its number alone, which a text that is no statute may have
         lost = [x for x in lost if not x.startswith("제") or not all(map(held.counts_word, article_tokens(x)))]
     notes = [answer.context.note, f"no document holds {', '.join(lost)}" if lost else ""]
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
-        texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
         notes.append(str(asked_words(answer.question, held, texts, by_name or not texts, filtered)))
     return replace(answer, context=replace(answer.context, note="; ".join(filter(None, notes))))
 

@@ -240,8 +240,8 @@ def asked_words(
 ) -> AskedWords:
     "Tell which words of a question no document, and which no passage that was read, holds."
     asked = content_words(question)
-    missing = [w for w in asked if not held.holds(w)]
     read = " ".join(texts)
+    missing = [w for w in asked if not held.holds(w) and w.lower() not in read.lower()]   # 충전기 may be counted as 충전
     unread = [w for w in asked if texts and not other and w not in missing and w.lower() not in read.lower()
               and held.is_rare(w)]
     tokens = set(word_tokens(read)) if unread else set()   # of whole passages: analysed only for these
@@ -271,12 +271,15 @@ def common_words(
     held: HeldWords | None,   # Its counts are those of units, titles and headings
     corpus: UnitCorpus,
     rows: np.ndarray,         # Units, rising
+    texts: Callable[[], Sequence[str]] = tuple,   # Their texts: read for a word that is counted in another form only
 ) -> dict[int, Common]:       # By unit; empty for a corpus that is not small, and a question without words of content
     "Find the words that units of a small corpus share with a question."
     asked = content_words(question) if held and len(held.counts) == 3 and len(corpus) <= SMALL else []
     shared: dict[int, list[str]] = {row: [] for row in rows.tolist()} if asked else {}
     for word in asked:
         units, titles, headings = held.rows(word)
+        if not (len(units) or len(titles) or len(headings)):
+            units = rows[[n for n, text in enumerate(texts()) if word.lower() in text.lower()]]
         near = steps_to(corpus, units, rows) <= _BESIDE
         near |= np.isin(corpus.doc[rows], titles) | np.isin(corpus.part[rows], headings)
         for row in rows[near].tolist():

@@ -709,7 +709,8 @@ class MultiScaleRetriever(BaseRetriever):
             nearest = [h.node_id for h in self.store.search(embedding, self.candidates, {"level": "u"})]
         terms = query_terms(text, self.index.tokenizer)
         scores = self.index.score(terms, embedding, self.candidates, self.grow, self.whole, nearest, self._among())
-        common = common_words(text, held_words(self), reader.corpus, scores.rows)
+        common = common_words(text, held_words(self), reader.corpus, scores.rows,
+                              lambda: [unit.text for unit in reader.read_units(scores.rows.tolist())])
         by_spelling = isinstance(self.embed_model, NgramEmbedding)
         pieces = cut_pieces(pieces_by_score(reader.corpus, scores), self.cut, common, by_spelling)
         pieces = with_headers(reader.corpus, pieces, self._among())

@@ -81,3 +81,19 @@ def test_the_command_line_says_which_passages_are_weak(folder, capsys):
     assert main(["ask", NOTHING[0], "--index", at]) == 0
     told = capsys.readouterr()
     assert "leaves them out" not in told.err and "no document holds any word" in told.err
+
+
+@pytest.mark.parametrize(("question", "word"), [("특실은 누가 탈 수 있나요?", "특실"), ("충전기는 얼마인가요?", "충전기"), ("충전기 CH-48", "충전기"),
+                                                ("부칙은 언제부터 시행하나요?", "부칙"), ("무진동은 무엇인가요?", "무진동")])
+def test_a_word_that_is_counted_in_another_form_is_there(tmp_path, question, word):
+    """An analyser may cut a word otherwise in a question than in a text: 충전기 is counted as 충전, 특실 as 특."""
+    texts = {"travel.md": "# 출장 규정\n\n일비는 3만 원이다. 부장 이상은 특실을 탈 수 있다. 기차는 미리 예약한다.",
+             "prices.md": "# 단가표\n\n| 품번 | 품명 | 값 |\n|---|---|---|\n| P-1024 | 충전기 CH-48 | 9만 원 |\n| P-1025 | 무진동 받침 | 3만 원 |\n",
+             "law.txt": "배달기법\n\n제1조(목적) 이 법은 배달을 정한다.\n\n부칙 <법률 제20777호, 2030. 1. 1.>\n\n이 법은 공포한 날부터 시행한다."}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    index = update_index(tmp_path, tmp_path / "index", show_progress=False)[0]
+    for cut in (None, 0.2):
+        answer = Pipeline.from_index(index, cut=cut).ask(question)
+        assert answer.passages and word in answer.passages[0].text and not answer.passages[0].is_unlike
+        assert "no document holds" not in answer.note and word not in answer.note
