@@ -203,7 +203,7 @@ class AgentParts:
         else:
             state.doc_types = []
             state.devices = state.devices if state.confirmed else []
-            state.record("gate", "open", "a further attempt searches without the filters of the plan; what may be read stays as it is")
+            state.record("gate", "open", "a further attempt searches without filters of its own, in what may be read")
         return bool(route.templates or route.prompt)
 
     async def retrieve(self, state: AgentState) -> None:

@@ -25,7 +25,7 @@ from .datasets import Dataset, Question
 from .measures import Evaluation, interval_note, mean_interval, Row
 from .strategy import build_system, IndexCache, System
 from ragnb.evaluation.tune import (
-    choose, enough_budget, INDEX_FOLDER, question_values, shown_ways, told_misses, TunedChoice
+    choose, enough_budget, INDEX_FOLDER, MADE_NOTE, question_values, shown_ways, told_misses, TunedChoice
 )
 
 # %% ../../nbs/90_evaluation/report.ipynb #f68ad0fd
@@ -267,7 +267,7 @@ class Report:
         facts = (f"{counted(len(d.documents), 'document')}, {counted(sum(map(len, d.texts.values())), 'character')}, "
                  f"{counted(len(d.questions), 'question')}, {counted(len(self.runs), 'strategy')}")
         ways = shown_ways(self.choice, chosen, self.source or "DOCUMENTS", d.questions[0].query, self.embed,
-                          self.index_folder)
+                          self.index_folder, MADE_NOTE in self.notes)
         shown = "".join(tag("pre", esc(way, 4_000)) for way in ways if way)
         hint = f"A budget of {enough:,} characters reads almost as much as {budget:,}." if enough < budget else ""
         hint = "" if self.choice.keeps_default else hint

@@ -350,9 +350,10 @@ def shown_ways(
     question: str,
     embed: str = "ngram",
     index_folder: str = INDEX_FOLDER,
+    made: bool = False,   # The questions were made: they are too easy to advise a budget by
 ) -> tuple[str, str]:     # Those of `as_command` and `as_python`
     "Write what was chosen; the default without its settings, and alone where nothing can be told."
-    strategy, budget = winner.strategy, 0 if choice.keeps_default else enough_budget(winner.evaluation)
+    strategy, budget = winner.strategy, 0 if choice.keeps_default or made else enough_budget(winner.evaluation)
     strategy = None if choice.keeps_default or strategy == PRESETS[DEFAULT_STRATEGY] else strategy
     return tuple(write(strategy, source, question, budget, embed, index_folder) for write in (as_command, as_python))
 
@@ -375,7 +376,7 @@ class Tuned:
 
     def _ways(self) -> tuple[str, str]:
         return shown_ways(self.choice, self.winner, self.source, self.dataset.questions[0].query, self.embed,
-                          self.index_folder)
+                          self.index_folder, bool(self.made))
 
     @property
     def command(self) -> str:

@@ -231,6 +231,11 @@ class AskedWords:
         return "; ".join(told)
 
 
+def _begins(word: str, text: str) -> bool:
+    "True when a word of a text begins with another one: 특실을 with 특실, and 업무시간 not with 무시."
+    return re.search(rf"(?<!\w){re.escape(word)}", text, flags=re.IGNORECASE) is not None
+
+
 def asked_words(
     question: str,
     held: HeldWords,
@@ -241,7 +246,7 @@ def asked_words(
     "Tell which words of a question no document, and which no passage that was read, holds."
     asked = content_words(question)
     read = " ".join(texts)
-    missing = [w for w in asked if not held.holds(w) and w.lower() not in read.lower()]   # 충전기 may be counted as 충전
+    missing = [w for w in asked if not held.holds(w) and not _begins(w, read)]   # 충전기 may be counted as 충전
     unread = [w for w in asked if texts and not other and w not in missing and w.lower() not in read.lower()
               and held.is_rare(w)]
     tokens = set(word_tokens(read)) if unread else set()   # of whole passages: analysed only for these
@@ -279,7 +284,7 @@ def common_words(
     for word in asked:
         units, titles, headings = held.rows(word)
         if not (len(units) or len(titles) or len(headings)):
-            units = rows[[n for n, text in enumerate(texts()) if word.lower() in text.lower()]]
+            units = rows[[n for n, text in enumerate(texts()) if _begins(word, text)]]
         near = steps_to(corpus, units, rows) <= _BESIDE
         near |= np.isin(corpus.doc[rows], titles) | np.isin(corpus.part[rows], headings)
         for row in rows[near].tolist():

@@ -28,7 +28,7 @@ class Screen:
     def __init__(self, browser: Any, address: str, **context: Any) -> None:
         self.context = browser.new_context(**{"viewport": DESK, "locale": "ko-KR", **context})
         self.page = self.context.new_page()
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(60_000)
         self.complaints: list[str] = []
         self.asked: list[str] = []
         self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
