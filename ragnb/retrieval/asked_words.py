@@ -185,6 +185,14 @@ def _allowed_units(index: Any, counts: Sequence[Bm25], allowed: frozenset[str]) 
     return [AllowedCounts(c, np.isin(np.arange(len(c)), rows)) for c, rows in zip(counts, of_rows)]
 
 
+def _of_allowed(retriever: Any, allowed: frozenset[str], state: Any, make: Callable[[], HeldWords]) -> HeldWords:
+    "The words of the chunks that may be told of, counted once for each state of the index and the filter."
+    known = getattr(retriever, "_allowed_words", (None, None, None))
+    if known[0] is not allowed or known[1] is not state:
+        known = retriever._allowed_words = allowed, state, make()
+    return known[2]
+
+
 def held_words(
     retriever: Any,                          # One of this room, also inside another one
     allowed: frozenset[str] | None = None,   # Ids of the chunks that may be told of; None for all
@@ -192,18 +200,19 @@ def held_words(
     "Find the words that a retriever searches."
     index = getattr(retriever, "index", None)
     counts = [c for name in ("words", "titles", "names") if isinstance(c := getattr(index, name, None), Bm25)]
-    if counts and allowed is not None:   # counted once for each state of index and filter
-        known = getattr(retriever, "_allowed_words", (None, None, None))
-        if known[0] is not allowed or known[1] is not index.corpus:
-            known = allowed, index.corpus, HeldWords(_allowed_units(index, counts, allowed), index.tokenizer)
-            retriever._allowed_words = known
-        return known[2]
+    if counts and allowed is not None:
+        return _of_allowed(retriever, allowed, index.corpus,
+                           lambda: HeldWords(_allowed_units(index, counts, allowed), index.tokenizer))
     if counts:
         return HeldWords(counts, index.tokenizer)
     if isinstance(bm25 := getattr(retriever, "bm25", None), Bm25):
         one = getattr(retriever, "tokenizer", word_tokens)
-        known = bm25 if allowed is None else AllowedCounts(bm25, np.array([i in allowed for i in bm25.ids], bool))
-        return HeldWords([known], lambda texts: map(one, texts)) if callable(one) else None
+        if not callable(one):
+            return None
+        if allowed is None:
+            return HeldWords([bm25], lambda texts: map(one, texts))
+        return _of_allowed(retriever, allowed, bm25.scorer, lambda: HeldWords(
+            [AllowedCounts(bm25, np.array([i in allowed for i in bm25.ids], bool))], lambda texts: map(one, texts)))
     inner = [getattr(retriever, "retriever", None), *getattr(retriever, "members", {}).values()]
     return next((found for r in inner if r is not None and (found := held_words(r, allowed))), None)
 

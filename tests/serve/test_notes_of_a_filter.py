@@ -61,3 +61,14 @@ def test_nor_does_the_service_tell(folder, question, hidden, absent):
     notes = [asyncio.run(asked(word)) for word in (hidden, absent)]
     assert same(hidden, absent, *notes), notes
     assert narrowed(library, "folder=faq").rows != library.rows
+
+
+@pytest.mark.parametrize(("retriever", "counted"), [("auto", {"units": 3, "parent-child": 1}), ("bm25", {"units": 1, "parent-child": 1})])
+def test_what_may_be_read_is_counted_once(folder, retriever, counted, monkeypatch):
+    from ragnb.retrieval import asked_words
+    made, plain = [], asked_words.AllowedCounts.__init__
+    monkeypatch.setattr(asked_words.AllowedCounts, "__init__", lambda self, *given: made.append(1) or plain(self, *given))
+    pipeline = Pipeline.from_index(Index.open(folder), retriever=retriever, where="folder=faq")
+    for word in ("낙하산", "휴대폰", "연차"):
+        pipeline.ask(f"{word}의 연차는 며칠인가요?")
+    assert len(made) == counted[folder.name]
