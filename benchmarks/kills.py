@@ -29,6 +29,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
+tqdm.monitor_interval = 0   # the watching thread of a progress bar is not in a forked child, which would wait for its lock for ever
+
 SPLITTERS = ("units", "parent-child", "chunks:60/10", "whole", "sentence", "records", "structure", "titled:units", "contexts:sentence")
 STORES = ("memory", "folder", "server")
 KINDS = ("new", "update", "force")

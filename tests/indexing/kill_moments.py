@@ -24,6 +24,7 @@ import chromadb.api.rust  # noqa: F401
 import scipy.linalg  # noqa: F401
 import scipy.sparse  # noqa: F401
 from helpers_ingest import make_embedding, plain_words, state
+from tqdm import tqdm
 
 from ragnb.indexing import commits, update
 from ragnb.indexing.commits import IndexWriter
@@ -31,6 +32,8 @@ from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import IndexUpdate, update_index
 from ragnb.retrieval.bm25 import Bm25
 from ragnb.storage import chroma
+
+tqdm.monitor_interval = 0   # the watching thread of a progress bar is not in a forked child, which would wait for its lock for ever
 
 POINTS = [  # Whatever changes the disk
     (commits, "write_atomically"), (update, "save_embedding"), (Bm25, "save"), (commits.shutil, "rmtree"),
