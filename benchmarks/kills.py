@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections import Counter
@@ -31,7 +32,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-tqdm.monitor_interval = 0   # the watching thread of a progress bar is not in a forked child, which would wait for its lock for ever
+# the lock of progress bars is shared with forked children: one that is killed while it holds it would stop all others
+tqdm.monitor_interval = 0
+tqdm.set_lock(threading.RLock())
 
 SPLITTERS = ("units", "parent-child", "chunks:60/10", "whole", "sentence", "records", "structure", "titled:units", "contexts:sentence")
 STORES = ("memory", "folder", "server")

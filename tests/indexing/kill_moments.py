@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import sys
+import threading
 import traceback
 from pathlib import Path
 
@@ -33,7 +34,9 @@ from ragnb.indexing.update import IndexUpdate, update_index
 from ragnb.retrieval.bm25 import Bm25
 from ragnb.storage import chroma
 
-tqdm.monitor_interval = 0   # the watching thread of a progress bar is not in a forked child, which would wait for its lock for ever
+# the lock of progress bars is shared with forked children: one that is killed while it holds it would stop all others
+tqdm.monitor_interval = 0
+tqdm.set_lock(threading.RLock())
 
 POINTS = [  # Whatever changes the disk
     (commits, "write_atomically"), (update, "save_embedding"), (Bm25, "save"), (commits.shutil, "rmtree"),
