@@ -695,7 +695,7 @@ def _colored(answer: Any) -> str:
         for span in strong_spans(answer, p):
             hit = p.text[span.start - p.span.start:span.end - p.span.start]
             text, at = f"{text}{p.text[at - p.span.start:span.start - p.span.start]}\ue000{hit}\ue001", span.end
-        return text + p.text[at - p.span.start:] + (" …" if p.goes_on else "")
+        return text + p.shown[at - p.span.start:]
     text = visible(numbered_passages(answer.passages, shown))
     return text.replace("\ue000", "\x1b[1;32m").replace("\ue001", "\x1b[0m")
 

@@ -70,12 +70,14 @@ _FULL = 0.9  # Share of the room that must be used for a cut to end with a sente
 
 def _part_start(passage: Passage, start: int, keep: Span) -> int:
     "Where a cut begins: with the first article or section behind its start, up to the hit; below a table's header."
-    base = passage.span.start
-    heads = [t.header for t in find_tables(passage.text) if t.header] if "|" in passage.text else []
+    base, text = passage.span.start, passage.text
+    if start <= base:
+        return start
+    heads = (t.header for t in find_tables(text) if t.header)
     inside = next((h.end for h in heads if h.start < start - base < h.end), None)
     if inside is not None:
-        start = min(base + inside + (passage.text[inside:inside + 1] == "\n"), keep.start)
-    at = first_part(passage.text, start - base, keep.start - base) if start > base else None
+        start = min(base + inside + (text[inside:inside + 1] == "\n"), keep.start)
+    at = first_part(text, start - base, keep.start - base)
     return start if at is None else base + at
 
 

@@ -114,8 +114,10 @@ class Column:
         return Setting(self.retriever.value, self.policy.value, self.budget.value)
 
     def ask(self, question: str) -> None:
-        "Ask with the setting of the knobs."
+        "Ask with the setting of the knobs; nothing is found without a question."
         self.answer, self.problem = None, ""
+        if not question:
+            return
         try:
             if self.setting not in self._made:
                 self._made[self.setting] = make_pipeline(self.source, self.setting)
@@ -183,9 +185,7 @@ class Explorer:
         "Ask both sides, and show what they found."
         question = self.question.value.strip()
         for column in (self.left, self.right):
-            column.answer, column.problem = None, ""
-            if question:
-                column.ask(question)
+            column.ask(question)
         self._show()
 
     def trace(self) -> str:

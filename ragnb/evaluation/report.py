@@ -198,7 +198,7 @@ def cost_table(
     names = [f"recall at {b:,}" for b in first.budgets] or list(runs[0].measures)
     names += ["mean of these"] if len(first.budgets) > 1 else []
     used = [f"characters at {first.budgets[-1]:,}"] if first.budgets else []
-    note = tag("p", esc(interval_note(drawn), 300), "soft") if interval_note(drawn) else ""
+    note = tag("p", esc(told, 300), "soft") if (told := interval_note(drawn)) else ""
     return wide_table(["strategy", *names, *used, "ms", "reads", "model calls"], rows) + note
 
 # %% ../../nbs/90_evaluation/report.ipynb #aa216f7e

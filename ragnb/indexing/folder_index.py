@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 # %% auto #0
@@ -501,13 +500,11 @@ def _open_folder(folder: Path, embed: str | Any | None, **asked: Any) -> Index:
 def _search_units(parts: SearchParts, store: ChunkStore, embedding: Sequence[float], top_k: int,
                   where: Filter | None) -> list[NodeWithScore]:
     "The chunks of a store that are nearest by the vectors of their units."
-    corpus, vectors, among = parts.multiscale.corpus, parts.multiscale.unit_vectors, None
+    corpus, vectors = parts.multiscale.corpus, parts.multiscale.unit_vectors
     query = question_vector(embedding, vectors.dims)
     if query is None or not len(corpus):
         return []
-    if where is not None:
-        among = np.zeros(len(corpus), bool)
-        among[[row for i in store.matching(where) if (row := corpus.row_of(i)) is not None]] = True
+    among = None if where is None else corpus.mask(store.matching(where))
     rows = VectorWindows(corpus, vectors).nearest(query, top_k, among)
     ids = [str(Address(doc_id, "u", index)) for doc_id, index in map(corpus.place, rows.tolist())]
     scores = dict(zip(ids, vectors.dots(query, rows).tolist()))

@@ -178,9 +178,7 @@ class HeldWords:
 # %% ../../nbs/40_retrieval/asked_words.ipynb #33ef2f1c
 def _allowed_units(index: Any, counts: Sequence[Bm25], allowed: frozenset[str]) -> list[AllowedCounts]:
     "The words of units, and of the titles and headings above them."
-    corpus = index.corpus
-    mask = np.zeros(len(corpus), bool)
-    mask[[row for i in allowed if (row := corpus.row_of(i)) is not None]] = True
+    corpus, mask = index.corpus, index.corpus.mask(allowed)
     of_rows = [np.flatnonzero(mask), np.unique(corpus.doc[mask]), np.unique(corpus.part[mask])]
     return [AllowedCounts(c, np.isin(np.arange(len(c)), rows)) for c, rows in zip(counts, of_rows)]
 

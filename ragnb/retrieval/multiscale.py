@@ -629,9 +629,7 @@ class MultiScaleRetriever(BaseRetriever):
             return None
         corpus, allowed = self.index.corpus, self.store.matching()
         if self._rows is None or self._rows[0] is not corpus or self._rows[1] is not allowed:
-            mask = np.zeros(len(corpus), bool)
-            mask[[row for i in allowed if (row := corpus.row_of(i)) is not None]] = True
-            self._rows = corpus, allowed, mask
+            self._rows = corpus, allowed, corpus.mask(allowed)
         return self._rows[2]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -260,6 +260,15 @@ class UnitCorpus(UnitTable):
         n = self.doc_rows.get(a.doc_id) if a and a.level == "u" else None
         return int(self.edges[n]) + a.index if n is not None and a.index < self.n_units[n] else None
 
+    def mask(
+        self,
+        addresses: Iterable[str],   # Those that are no unit of this corpus are passed over
+    ) -> np.ndarray:                # Of each unit: is it among them?
+        "Mark units."
+        out = np.zeros(len(self), bool)
+        out[[row for i in addresses if (row := self.row_of(i)) is not None]] = True
+        return out
+
     def units_in(
         self,
         doc_id: str,
