@@ -145,7 +145,8 @@ class TunedChoice:
             return self._untold
         close = [n for n, t in self.tests.items() if n != self.winner and not t.is_real]
         others = f"; {len(close)} of {len(self.tests) - 1} others cannot be told from it" if close else ""
-        others = others or (f"; all {len(self.tests) - 1} others are behind, and not by chance" if self.tests else "")
+        all_behind = f"all {len(self.tests) - 1} others are" if len(self.tests) > 2 else "the other one is"
+        others = others or (f"; {all_behind} behind, and not by chance" if len(self.tests) > 1 else "")
         mean = f"{self.means[self.winner]:.3f}{self.over}"
         if self.winner == self.default == self.best:
             return f"the default has the highest mean, {mean}{others}"
