@@ -321,6 +321,32 @@ def test_stop_and_a_service_that_has_gone(show: Callable[..., Screen]) -> None:
     assert "답을 받지 못했습니다" in page.locator(".turn [role=alert]").last.inner_text()
 
 
+def test_a_question_waits_for_what_is_being_opened(show: Callable[..., Screen]) -> None:
+    """The service is slow to say what it is, or to give a conversation: a question sent meanwhile is neither lost nor ended."""
+    screen, held = show(model("15일입니다 [1].")), []
+    page = screen.page
+    page.route("**/api/about", lambda route: held.append(route))
+
+    def open_slowly(act: Callable[[], Any]) -> None:
+        before = len(screen.asked)
+        act()
+        screen.ask(QUESTION)
+        page.wait_for_timeout(300)
+        assert len(held) == 1 and not any(url.endswith("/api/ask") for url in screen.asked[before:])
+        held.pop().continue_()
+
+    open_slowly(page.reload)
+    assert screen.answered().locator(".answer").inner_text() == "15일입니다 [1]."
+    open_slowly(page.reload)     # with its conversation, which the question goes on with
+    screen.answered(2)
+    assert page.locator(".turn:visible").count() == 2
+    page.locator("#new").click()
+    page.route("**/api/conversations/*", lambda route: held.append(route))
+    open_slowly(page.locator("#talks .open").click)
+    screen.answered(3)
+    assert page.locator(".turn:visible").count() == 3 and page.locator("#talks li").count() == 1
+
+
 def test_a_token_is_asked_for(show: Callable[..., Screen]) -> None:
     screen = show(model("모릅니다 [1]."), tokens=True, complains=True)
     page = screen.page
