@@ -28,11 +28,12 @@ from ragnb.evaluation.datasets import Question, load_dataset
 from ragnb.retrieval.multiscale import QUESTION_WORDS, pieces_by_score, take_units, with_headers
 from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores, adjusted_totals, grown_candidates
 from ragnb.retrieval.signals import Asked, PHRASE
-from scored_set import bm25_of_windows, build, KOREAN
+from scored_set import bm25_of_windows, build, FIVE, KOREAN, on_scales
 
 ROOT = Path(__file__).resolve().parent.parent
 SETS = {"korquad": None, "tydiqa_ko": None, "ko_statutes": None, "squad2": None, "covidqa": None, "chroma_chunking": None, "tatqa": None}
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
+ALL = (1, 1, 1, 1, 1)   # Weights of the five scales; the default leaves one out
 
 
 @dataclass
@@ -53,8 +54,8 @@ class Asking:
         return z
 
     def total(self, words: np.ndarray | None = None, power: float = 1.0, words_weight: float = 1.0, vector: float = 1.0, title: float = 1.0, name: float = 1.0,
-              scales: tuple[float, ...] = (1, 1, 1, 1, 1)) -> np.ndarray:
-        """A sum of the signals."""
+              scales: tuple[float, ...] = (1, 1, 1, 0, 1)) -> np.ndarray:
+        """A sum of the signals; `scales` are the weights of 1, 3, 7, 15 and 31 units."""
         s, by_scale = self.scores, np.array(scales)[:, None]
         words = s.words if words is None else words
         return (words_weight * (by_scale * words**power).sum(axis=0) + vector * (by_scale * s.vectors**power).sum(axis=0)
@@ -68,7 +69,7 @@ def halved(z: np.ndarray, bm25: np.ndarray) -> np.ndarray:
 
 RULES: dict[str, tuple[Callable[[Asking], np.ndarray], dict[str, Any]]] = {  # name -> (sum of the signals, what follows it)
     "default": (Asking.total, {}),
-    "before: BM25 of the windows": (lambda a: a.total(a.bm25), {}),
+    "before: BM25 of the windows": (lambda a: a.total(a.bm25, scales=ALL), {}),
     "mean of coverage and BM25 at one unit, power 1.25": (lambda a: a.total(halved(a.words(norm=0), a.bm25), 1.25), {}),
     "mean of coverage and BM25 at one unit": (lambda a: a.total(halved(a.words(norm=0), a.bm25)), {}),
     "no length norm at one unit": (lambda a: a.total(a.words(norm=0)), {}),
@@ -85,9 +86,11 @@ RULES: dict[str, tuple[Callable[[Asking], np.ndarray], dict[str, Any]]] = {  # n
     "words 1.5": (lambda a: a.total(words_weight=1.5), {}),
     "vectors 1.5": (lambda a: a.total(vector=1.5), {}),
     "no vectors": (lambda a: a.total(vector=0), {}),
-    "without scale 3": (lambda a: a.total(scales=(1, 0, 1, 1, 1)), {}),
-    "without scale 15": (lambda a: a.total(scales=(1, 1, 1, 0, 1)), {}),
-    "without scale 31": (lambda a: a.total(scales=(1, 1, 1, 1, 0)), {}),
+    "without scale 3": (lambda a: a.total(scales=(1, 0, 1, 0, 1)), {}),
+    "without scale 7": (lambda a: a.total(scales=(1, 1, 0, 0, 1)), {}),
+    "without scale 31": (lambda a: a.total(scales=(1, 1, 1, 0, 0)), {}),
+    "with scale 15": (lambda a: a.total(scales=ALL), {}),
+    "scale 15 for 31": (lambda a: a.total(scales=(1, 1, 1, 1, 0)), {}),
 }
 
 
@@ -116,7 +119,7 @@ def measure(name: str, limit: int | None, keep: Path, english: str) -> tuple[str
     """Every rule on one set: rule -> recall, shape (questions, budgets)."""
     dataset = load_dataset(name)
     made = build(dataset, "ngram" if name in KOREAN else english, keep)
-    index = made.index
+    index = on_scales(made.index, FIVE)
     chosen = [i for i, q in enumerate(dataset.questions) if q.evidence]
     if limit and limit < len(chosen):
         chosen = sorted(np.random.default_rng(0).choice(chosen, limit, replace=False).tolist())
@@ -136,7 +139,7 @@ def measure(name: str, limit: int | None, keep: Path, english: str) -> tuple[str
             total = adjusted_totals(corpus, a.rows, total, after.get("whole", 800))
             found[rule].append(recalls(index, replace(a.scores, total=total), question))
         same = not QUESTION_WORDS & set(its)
-        found["question words kept"].append(found["default"][-1] if same else recalls(index, index.score(list(its), vector), question))
+        found["question words kept"].append(found["default"][-1] if same else recalls(index, made.index.score(list(its), vector), question))
     return name, {rule: np.array(values) for rule, values in found.items()}
 
 

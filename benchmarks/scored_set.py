@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,22 @@ from ragnb.evaluation.datasets import Dataset
 from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import describe_embedding, resolve_embedding
 from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, pieces_by_score, query_terms
-from ragnb.retrieval.multiscale_index import MultiScaleIndex, adjusted_totals
+from ragnb.retrieval.multiscale_index import adjusted_totals, MultiScaleIndex, question_vector
 from ragnb.retrieval.signals import clipped_z_scores
+from ragnb.retrieval.unit_vectors import UnitVectors
 from ragnb.storage.store import MemoryStore
 
 KOREAN = ("korquad", "tydiqa_ko", "ko_statutes")
 NONE = "none"   # No vectors: words only
+FIVE = (1, 3, 7, 15, 31)   # Scales of the score before
+
+
+def on_scales(index: MultiScaleIndex, scales: Sequence[int]) -> MultiScaleIndex:
+    """The same units, scored on other scales."""
+    other = MultiScaleIndex(scales, tokenizer=index.tokenizer)
+    shared = {name: getattr(index, name) for name in ("corpus", "words", "titles", "names")}
+    vars(other).update(shared, unit_vectors=UnitVectors.of(index.unit_vectors.codes, index.corpus.n_units, other.scales))
+    return other
 
 
 def bm25_of_windows(index: MultiScaleIndex, terms: Sequence[str], rows: np.ndarray) -> np.ndarray:
@@ -78,6 +89,11 @@ class ScoredSet:
     store: MemoryStore
     vectors: dict[str, list[float]]    # Question -> vector; empty without an embedding
 
+    @cached_property
+    def five(self) -> MultiScaleIndex:
+        """The index with the scales of the score before."""
+        return on_scales(self.index, FIVE)
+
     def bundle(self, question: str) -> QueryBundle:
         """A question that brings its vector."""
         return QueryBundle(question, embedding=self.vectors.get(question))
@@ -91,9 +107,11 @@ class ScoredSet:
         return MultiScaleRetriever(self.index, self.store, None, **hooks)
 
     def before(self, retriever: MultiScaleRetriever, ranking: MultiScaleRanking, question: str) -> MultiScaleRanking:
-        """The same candidates by the score before: BM25 of windows, no pairs of words."""
-        s, corpus = ranking.scores, self.index.corpus
-        words = bm25_of_windows(self.index, query_terms(question, self.index.tokenizer), s.rows)
+        """The same candidates by the score before: BM25 of windows, no pairs of words, one scale more."""
+        corpus, terms = self.index.corpus, query_terms(question, self.index.tokenizer)
+        vector = question_vector(self.vectors.get(question), self.index.unit_vectors.dims)
+        s = self.five.scorer.score_rows(terms, vector, ranking.scores.rows, retriever.whole)
+        words = bm25_of_windows(self.five, terms, s.rows)
         total = adjusted_totals(corpus, s.rows, words.sum(axis=0) + s.vectors.sum(axis=0) + s.title + s.name, retriever.whole)
         return replace(ranking, pieces=retriever.led(question, pieces_by_score(corpus, replace(s, words=words, total=total))))
 

@@ -22,7 +22,7 @@ from ..documents.span import DuplicateIdError, InputError, Outline, parse_addres
 from ..chunking.units import part_of
 
 # %% ../../nbs/40_retrieval/unit_corpus.ipynb #0657216d
-SCALES: tuple[int, ...] = (1, 3, 7, 15, 31)  # Units of a window, odd
+SCALES: tuple[int, ...] = (1, 3, 7, 31)  # Units of a window, odd
 
 
 def check_scales(
