@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import copy
 import datetime
+import hashlib
 import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['COMMON_NAMES', 'REPEALED_KEYS', 'parent_path', 'Holding', 'title_key', 'NameIndex', 'Catalogue', 'in_force']
+__all__ = ['COMMON_NAMES', 'REPEALED_KEYS', 'parent_path', 'Holding', 'holding_of', 'title_key', 'NameIndex', 'names_key',
+           'Catalogue', 'cited_anew', 'in_force']
 
 # %% ../../nbs/00_documents/catalogue.ipynb #ae8c525a
 from .citations import Citation, find_citations, name_key, short_names, StatuteNames
@@ -166,7 +168,9 @@ def _names_of(text: str, titles: Sequence[str]) -> list[str]:
         names.append(alias[1].strip(" '\"“”"))
     return list({name_key(name): name for name in names if len(name_key(name)) > 1}.values())
 
-def _holding_of(document: Any) -> Holding:
+def holding_of(
+    document: Any,  # LlamaIndex document; metadata may hold title, law_name, dates and parent_id
+) -> Holding:
     "Names, articles and annexes of one document; not yet what it cites."
     holding, text, metadata = Holding(document.node_id), document.get_content(), document.metadata
     holding.parent = str(metadata.get("parent_id") or "")
@@ -307,21 +311,23 @@ def _holding_from(row: Mapping[str, Any]) -> Holding:
 # %% ../../nbs/00_documents/catalogue.ipynb #834b6b31
 _FORMAT = 1
 
-def _write(path: Path, holdings: Iterable[Holding], aliases: Mapping[str, str]) -> None:
-    "Write holdings and aliases as one JSON file."
-    data = {"format": _FORMAT, "aliases": aliases, "holdings": [asdict(holding) for holding in holdings]}
+def _write(path: Path, holdings: Iterable[Holding], aliases: Mapping[str, str], cited_with: str) -> None:
+    "Write a catalogue as one JSON file."
+    names = [f.name for f in fields(Holding)]
+    rows = [{name: getattr(holding, name) for name in names} for holding in holdings]
+    data = {"format": _FORMAT, "aliases": aliases, "cited_with": cited_with, "holdings": rows}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
 
-def _read(path: Path) -> tuple[dict[str, Holding], dict[str, str]]:
-    "Read holdings and aliases back; typed errors for another format and for a damaged file."
+def _read(path: Path) -> tuple[dict[str, Holding], dict[str, str], str]:
+    "Read a catalogue back; typed errors for another format and for a damaged file."
     try:
         data = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
         if data["format"] != _FORMAT:
             found = data["format"]
             raise IndexMismatchError(f"catalogue {str(path)!r} has format {found!r}, this version reads {_FORMAT}")
         holdings = {row["doc_id"]: _holding_from(row) for row in data["holdings"]}
-        return holdings, dict(data["aliases"])
+        return holdings, dict(data["aliases"]), str(data.get("cited_with", ""))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"not a catalogue: {str(path)!r} ({error})") from error
 
@@ -383,12 +389,22 @@ def _same_family(index: NameIndex, holding: Holding, tier: str) -> list[str]:
     wanted = [act if tier == "법" else f"{act} {tier}" for act in acts]
     return list(dict.fromkeys(doc_id for name in wanted for doc_id in index.documents(name)))
 
+# %% ../../nbs/00_documents/catalogue.ipynb #06ada764
+def names_key(
+    names: StatuteNames,
+) -> str:   # The same for the same names, in any order
+    "Tell whether names have changed."
+    told = json.dumps([sorted(names.keys), sorted(names.short.items())], ensure_ascii=False)
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 # %% ../../nbs/00_documents/catalogue.ipynb #ab9cdffa
 @dataclass
 class Catalogue:
     "Which statutes a corpus holds, where their articles are, and what every document cites."
     holdings: dict[str, Holding] = field(default_factory=dict)    # Document id -> what it holds
     aliases: dict[str, str] = field(default_factory=dict)         # Further short names -> names of statutes
+    cited_with: str = field(default="", repr=False, compare=False)   # `names_key` of every citation; "": of none
     index: NameIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -419,7 +435,7 @@ class Catalogue:
     def _enter(self, document: Any) -> Holding:
         "Enter one document without its citations; a document with its id is replaced."
         self.remove(document.node_id)
-        holding = self.holdings[document.node_id] = _holding_of(document)
+        holding = self.holdings[document.node_id] = holding_of(document)
         self.index.enter(holding)
         self.rows.enter(holding)
         return holding
@@ -450,6 +466,7 @@ class Catalogue:
             texts[document.node_id] = document.get_content()
         for holding in list(catalogue.holdings.values()):
             catalogue._cite(holding, texts[holding.doc_id])
+        catalogue.cited_with = names_key(catalogue.names)
         return catalogue
 
     def save(
@@ -457,7 +474,7 @@ class Catalogue:
         path: str | Path,  # A JSON file
     ) -> None:
         "Write the catalogue."
-        _write(Path(path), self.holdings.values(), self.aliases)
+        _write(Path(path), self.holdings.values(), self.aliases, self.cited_with)
 
     @classmethod
     def load(
@@ -520,6 +537,24 @@ class Catalogue:
         "The citations in a part of a document."
         holding = self.holdings.get(doc_id)
         return holding.cited_in(span) if holding else []
+
+# %% ../../nbs/00_documents/catalogue.ipynb #8202ed6c
+def cited_anew(
+    catalogue: Catalogue,
+    documents: Iterable[Any],         # LlamaIndex documents: all of a folder, or those of them that are new
+    read: Mapping[str, Holding],      # Those of them that are new or changed, from `holding_of`
+    cited_with: str,                  # `names_key` of the citations of the others; "" when it is not known
+) -> Catalogue:                       # Documents of other folders are held as they were
+    "Enter documents, and read what they cite: the new ones, or all of them where the names have changed."
+    given, held = {d.node_id: d for d in documents}, catalogue.holdings
+    own = {i: found for i in given if (found := read.get(i) or held.get(i))}    # others hold nothing
+    new = Catalogue({**{i: h for i, h in held.items() if i not in given}, **own}, catalogue.aliases)
+    new.cited_with = names_key(new.names)
+    for doc_id in read if new.cited_with == cited_with else given:
+        holding = new.holdings.get(doc_id) or new._enter(given[doc_id])
+        new._cite(holding, given[doc_id].get_content())
+    return new
+
 
 # %% ../../nbs/00_documents/catalogue.ipynb #478a49a6
 def in_force(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from llama_index.core.schema import BaseNode
@@ -26,6 +27,7 @@ from .span import InputError
 from .statutes import EFFECTIVE_KEYS, iso_date
 
 # %% ../../nbs/00_documents/kinds.ipynb #d8aeedca
+@lru_cache(maxsize=1)   # a document that is split is asked about again
 def detect_kind(
     text: str,
 ) -> str | None:  # statute, interpretation, ruling, qa, or None

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 # %% auto #0
@@ -241,6 +242,7 @@ class Address:
 _ADDRESS = re.compile(r"(.+)#([a-z])(0|[1-9][0-9]{0,17})", re.DOTALL)
 
 
+@lru_cache(maxsize=1 << 14)   # each step of indexing asks again
 def parse_address(
     text: str,     # For example `hr/leave.md#c12`
 ) -> Address:      # `InputError` when it is not an address

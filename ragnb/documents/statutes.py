@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 # %% auto #0
@@ -277,6 +278,7 @@ def _other_blocks(text: str, part: _Part) -> Iterator[Block]:
         yield Block("article", article.span, article.title, article.path, part.key, article)
 
 # %% ../../nbs/00_documents/statutes.ipynb #0c260702
+@lru_cache(maxsize=1)   # a document that is split is asked about again
 def parse_statute(
     text: str,   # The whole document
 ) -> Statute:    # Its blocks hold every character that is not white space

@@ -25,7 +25,7 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate',
            'remove_documents']
 
 # %% ../../nbs/70_indexing/update.ipynb #85fac133
-from ..documents.catalogue import Catalogue
+from ..documents.catalogue import cited_anew, holding_of, Holding
 from ..documents.files import Problem, read_documents
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
 from ..models.embedding import describe_embedding, LocalEmbedding, NgramEmbedding, save_embedding
@@ -234,15 +234,6 @@ def _stored(store: ChunkReader, doc_id: str) -> tuple[list[TextNode], Outline]:
     searched = [a for a in outline.addresses() if parse_address(a).level in SEARCHED]
     return list(store.get_chunks(searched).all().values()), outline
 
-# %% ../../nbs/70_indexing/update.ipynb #12930f9e
-def _with_citations(catalogue: Catalogue, documents: Sequence[Document]) -> Catalogue:
-    "A catalogue in which documents are entered, with what they cite."
-    if set(catalogue.holdings) <= {d.id_ for d in documents}:
-        return Catalogue.from_documents(documents)
-    for document in (*documents, *documents):
-        catalogue.add(document)
-    return catalogue
-
 # %% ../../nbs/70_indexing/update.ipynb #5b24c3d5
 def _count_contexts(parser: SpanNodeParser, report: IndexReport) -> None:
     "Put into the report what the model wrote, and what it did not."
@@ -386,6 +377,7 @@ class IndexUpdate:
         self.writer, self.index, self.report = writer, writer.index, report
         self.documents, self.root, self.embedder = documents, root, _Embedder(writer.index, report)
         self.uncited = ""   # The document written last, until what they cite is noted
+        self.read: dict[str, Holding] = {}   # Of documents that are split in this run
 
     def run(
         self,
@@ -452,15 +444,22 @@ class IndexUpdate:
         silent = not (show_progress and total)
         with tqdm(total=total, desc="index: split, embed, store", unit="char", unit_scale=True, disable=silent) as bar:
             if todo:
-                self.uncited = todo[-1].id_
+                self.uncited, catalogue = todo[-1].id_, self.index.parts.catalogue
+                known, catalogue.cited_with = catalogue.cited_with, ""   # a run that ends early leaves this behind
                 self._write_new(todo, bar)
-                self._cite()
+                self._cite(known)
             self._renew_vectors(stale, bar)
+
+    def _parsed(self, document: Document) -> tuple[list[TextNode], Outline]:
+        "Split a document, and note what it is while its articles are at hand."
+        found = self.index.parser.parse(document)
+        self.read[document.id_] = holding_of(document)
+        return found
 
     def _write_new(self, todo: Sequence[Document], bar: Any) -> None:
         "Split, embed and store documents."
         given = {d.id_: d for d in todo}
-        parsed = (self.index.parser.parse(d) for d in todo)
+        parsed = (self._parsed(d) for d in todo)
         for batch in self._in_turn(_batches(parsed), len(todo), self.index.store.put, bar):
             self.index.parts.add([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
             for _, outline in batch:
@@ -480,11 +479,11 @@ class IndexUpdate:
             for _, outline in batch:
                 manifest.documents[outline.doc_id]["embedding"] = manifest.embedding_folder
 
-    def _cite(self) -> None:
-        "Note what can be cited and what cites it, in the documents of this root."
+    def _cite(self, known: str) -> None:
+        "Note what can be cited and what cites it, in the documents of this root; `known`: read with which names before."
         entries = self.index.manifest.documents
         own = [d for d in self.documents if entries[d.id_]["root"] == self.root]
-        self.index.parts.catalogue = _with_citations(self.index.parts.catalogue, own)
+        self.index.parts.catalogue = cited_anew(self.index.parts.catalogue, own, self.read, known)
         self.writer.saved, self.uncited = False, ""
 
     def _in_turn(self, batches: Iterable[Batch], n_documents: int, save: Callable[..., None], bar: Any,

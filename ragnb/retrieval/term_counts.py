@@ -44,9 +44,10 @@ def check_tokens(
     if isinstance(tokens, (str, bytes)):
         raise InputError(f"{name} must be a list of tokens, got the string {tokens[:40]!r}")
     tokens = tokens if isinstance(tokens, (list, tuple)) else list(tokens)
-    for token in tokens:
-        if not isinstance(token, str):
-            raise InputError(f"{name} must hold tokens, got {token!r}")
+    if not set(map(type, tokens)) <= {str}:
+        for token in tokens:
+            if not isinstance(token, str):
+                raise InputError(f"{name} must hold tokens, got {token!r}")
     return tokens
 
 # %% ../../nbs/40_retrieval/term_counts.ipynb #08153c82

@@ -173,7 +173,7 @@ def test_citations_are_there_after_a_run_that_was_cut_short_at_its_end(tmp_path,
     assert want.holdings["memo.md"].citations
     in_turn = IndexUpdate._in_turn
 
-    def cut(self):
+    def cut(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
