@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice, takewhile
 from typing import Any
 
 from llama_index.core.bridge.pydantic import field_validator
@@ -16,7 +17,7 @@ from llama_index.core.schema import BaseNode, Document, NodeRelationship, Relate
 
 # %% auto #0
 __all__ = ['BOOKKEEPING', 'parent_index', 'child_indices', 'SpanNodeParser', 'SizedNodeParser', 'KnownSpanNodeParser',
-           'set_prefix', 'shown_prefix']
+           'set_prefix', 'shown_prefix', 'prefix_places']
 
 # %% ../../nbs/20_chunking/base.ipynb #6ebf7964
 from ..documents.arguments import KnownArguments
@@ -259,3 +260,21 @@ def shown_prefix(
     is_hidden = "table_header" in node.excluded_llm_metadata_keys
     told = node.metadata.get("prefix"), "" if is_hidden else node.metadata.get("table_header")
     return "\n".join(str(text) for text in told if text)
+
+# %% ../../nbs/20_chunking/base.ipynb #c584001a
+def prefix_places(
+    chunks: Iterable[tuple[Span, str]],     # Of a text, with their prefixes
+    sections: Sequence[tuple[str, Span]],   # Of its document: heading path and span, by their start
+) -> tuple[tuple[int, str], ...]:           # Offset, and the prefix of what begins there or later; rising
+    "Find where the prefix of a text changes: with its chunks, and at headings inside of them."
+    found = sorted(chunks, key=lambda chunk: chunk[0])
+    out = {span.start: prefix for span, prefix in found}
+    if not any(out.values()):
+        return ()
+    low, high = min(out), max(span.end for span, _ in found)
+    first = bisect_right(sections, low, key=lambda section: section[1].start)
+    for name, span in takewhile(lambda section: section[1].start < high, islice(sections, first, None)):
+        if span.start not in out:
+            out |= {span.start: name.rpartition(" > ")[0], span.start + 1: name}
+    places = sorted(out.items())
+    return tuple(place for place, before in zip(places, [(0, None), *places]) if place[1] != before[1])

@@ -26,7 +26,7 @@ from ..models.llm import shorten
 from ..chunking.units import table_headers
 from ..retrieval.arguments import check_counts, is_number
 from ..expansion.raw_hits import dict_passages
-from .labels import passage_article, passage_pages, place_label, source_name
+from .labels import article_line, passage_article, passage_pages, place_label, source_name
 from .question_kinds import ask_question_type, question_type
 
 # %% ../../nbs/60_context/builders.ipynb #10b753d8
@@ -40,20 +40,32 @@ def reorder_for_attention(
     return [*items[::2], *items[1::2][::-1]]
 
 # %% ../../nbs/60_context/builders.ipynb #f9a8e2c5
-def _with_header(passage: Passage, start: int) -> str:
-    "The prefix of a part of a passage: that of the passage, and the header of a table that the part begins inside of."
+def _has_only_rows(text: str) -> bool:
+    "True for a text that is rows of a table, the first and the last of them perhaps in part."
+    return all("|" in line for line in text.split("\n") if line.strip())
+
+
+def _above(passage: Passage, start: int) -> str:
+    "The prefix of a part of a passage: of the chunk or section it begins in, its article, the header of its table."
     at = start - passage.span.start
-    if not at or "|" not in passage.text[:at]:
+    if at <= 0:
         return passage.prefix
-    header = table_headers(passage.text, [Span(0, at), Span(at, len(passage.text))]).get(1)
-    lines = passage.prefix.split("\n") if passage.prefix else []
-    return passage.prefix if header is None else "\n".join([*(x for x in lines if not x.startswith("|")), header.text])
+    since, prefix = next((p for p in reversed(passage.above) if p[0] <= start), (passage.span.start, passage.prefix))
+    before, text = passage.text[max(0, since - passage.span.start):at], passage.text[at:]
+    lines = prefix.split("\n")
+    told, header = ([x for x in lines if x.startswith("|") == is_row] for is_row in (False, True))
+    if "|" in passage.text[:at] and (found := table_headers(passage.text, [Span(0, at), Span(at, len(passage.text))]).get(1)):
+        header = [found.text]
+    elif header and not _has_only_rows(before + text.partition("\n")[0]):
+        header = []
+    article = article_line(before, text, prefix)
+    return "\n".join([*told, *([article] if article else []), *header]).strip("\n")
 
 
 def passage_part(
     passage: Passage,
     span: Span,   # Within the passage's own
-) -> Passage:     # Its text, pages, header of a table, and the part of `focus` in it; evidence and metadata stay
+) -> Passage:     # Its text, pages, what stands above it, and the part of `focus` in it; evidence and metadata stay
     "Take a part of a passage."
     base, focus = passage.span.start, passage.focus
     pages = tuple(n for n, s in passage.page_spans if s.overlap(span)) if passage.page_spans else passage.pages
@@ -61,8 +73,9 @@ def passage_part(
         focus = Span(max(focus.start, span.start), min(focus.end, span.end)) if focus.overlap(span) else None
     goes_on = passage.goes_on and span.end == passage.span.end
     text = passage.text[span.start - base:span.end - base]
-    prefix = _with_header(passage, span.start)
-    return replace(passage, span=span, text=text, pages=pages, focus=focus, goes_on=goes_on, prefix=prefix)
+    prefix = _above(passage, span.start)
+    above = ((span.start, prefix), *(p for p in passage.above if span.start < p[0] < span.end))
+    return replace(passage, span=span, text=text, pages=pages, focus=focus, goes_on=goes_on, prefix=prefix, above=above)
 
 # %% ../../nbs/60_context/builders.ipynb #e98d05df
 _FULL = 0.9  # Share of the room that must be used for a cut to end with a sentence
@@ -97,6 +110,14 @@ def _readable(passage: Passage, start: int, size: int, keep: Span) -> tuple[Span
     return Span(start, end), end not in [s.end for s in sentences]
 
 
+def _without_bare_header(passage: Passage, span: Span, keep: Span) -> Span:
+    "A part of a passage that does not end with the header of a table whose rows have no room; what is kept stays."
+    text = passage.text[span.start - passage.span.start:span.end - passage.span.start]
+    header = next((t.header for t in find_tables(text) if t.header and not text[t.header.end:].strip()), None)
+    end = span.end if header is None else span.start + len(text[:header.start].rstrip())
+    return Span(span.start, end) if max(span.start + 1, keep.end) <= end else span
+
+
 def cut_passage(
     passage: Passage,
     size: int,  # Characters, >= 1
@@ -109,8 +130,8 @@ def cut_passage(
     spare = max(0, size - len(keep))
     start = max(passage.span.start, min(keep.start - spare // 2, passage.span.end - size))
     span, goes_on = _readable(passage, start, size, keep)
-    part = passage_part(passage, span)
-    return replace(part, goes_on=goes_on or part.goes_on)
+    part = passage_part(passage, _without_bare_header(passage, span, keep))
+    return replace(part, goes_on=goes_on and part.span == span or part.goes_on)
 
 # %% ../../nbs/60_context/builders.ipynb #3dc7f6e9
 def _grown(spans: Sequence[Span], run: range, span: Span, size: int) -> Span:
@@ -143,7 +164,8 @@ def cut_to_sentences(
         return passage_part(passage, keep)
     start = _part_start(passage, _grown(spans, run, whole, size).start, whole)
     spans = [s for s in spans if s.start >= start]
-    return passage_part(passage, _grown(spans, covering(spans, keep), whole, size))
+    grown = _grown(spans, covering(spans, keep), whole, size)
+    return passage_part(passage, _without_bare_header(passage, grown, whole))
 
 # %% ../../nbs/60_context/builders.ipynb #5a8e42e7
 @dataclass(frozen=True)

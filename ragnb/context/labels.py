@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['page_label', 'passage_pages', 'passage_article', 'source_name', 'place_label']
+__all__ = ['page_label', 'passage_pages', 'article_line', 'passage_article', 'source_name', 'place_label']
 
 # %% ../../nbs/60_context/labels.ipynb #c8861926
 from ..documents.span import Passage
@@ -74,6 +74,23 @@ def _article_marks(text: str, prefix: str = "") -> list[_Mark]:
         if not m["n"] or m["titled"] or addenda:     # 제1조 without a title: only 부칙 have it
             out.append(_mark(m, m.start(), addenda))
     return out
+
+# %% ../../nbs/60_context/labels.ipynb #2f504dac
+_TITLE = re.compile(r"[^\n(（]{0,40}([(（][^()（）\n]{1,60}[)）])")
+
+
+def article_line(
+    before: str,        # Text that ends where the part begins
+    text: str,          # The part
+    prefix: str = "",   # Of the text before
+) -> str:               # `제3조(관리)`; '' where no article is open, or the prefix says it
+    "Name the article that a part of a text begins inside of."
+    marks = [m for m in _article_marks(before, prefix) if not m.weak]
+    said = [m.name for m in marks if m.at < 0]
+    if not marks or marks[-1].name in said or _MARK.match(text):
+        return ""
+    title = _TITLE.match(before + text[:80], marks[-1].at)
+    return marks[-1].name + (title[1] if title else "")
 
 # %% ../../nbs/60_context/labels.ipynb #d8ef4485
 def passage_article(

@@ -556,6 +556,8 @@ class Passage:
         The pages it lies on with their spans, so that a shortened passage names fewer pages.
     prefix : str
         What its first chunk repeats for the reader: statute and chapter, the header row of a table.
+    above : tuple of (int, str)
+        Offset, and the prefix of a text that begins there or later, up to the next: for a shortened passage.
     goes_on : bool
         Its last sentence goes on behind it, where there was no room.
 
@@ -578,6 +580,7 @@ class Passage:
     metadata: dict[str, Any] = field(default_factory=dict)
     page_spans: tuple[tuple[int, Span], ...] = ()
     prefix: str = ""
+    above: tuple[tuple[int, str], ...] = ()
     goes_on: bool = False
 
     def __post_init__(self) -> None:

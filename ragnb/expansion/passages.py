@@ -17,7 +17,7 @@ __all__ = ['ChunkText', 'chunk_texts', 'PlacedPassage', 'stitch_wishes']
 # %% ../../nbs/50_expansion/passages.ipynb #db312a5f
 from ..documents.span import Address, Outline, Passage, Span, stitch, union, Why
 from ..documents.text import trim_span
-from ..chunking.base import shown_prefix
+from ..chunking.base import prefix_places, shown_prefix
 from .wishes import WantedPiece, Wish
 
 # %% ../../nbs/50_expansion/passages.ipynb #135c86c5
@@ -112,7 +112,8 @@ def _passage(outline: Outline, span: Span, chunks: Mapping[Address, ChunkText], 
         why={str(a): _why(a, hits, beside, policy) for a in chunks},
         metadata=dict(outline.metadata),
         page_spans=tuple((n, s) for n, s in outline.pages if s.overlap(span)),
-        prefix=next(iter(chunks.values())).prefix)
+        prefix=next(iter(chunks.values())).prefix,
+        above=prefix_places(((c.span, c.prefix) for c in chunks.values()), outline.sections))
 
 # %% ../../nbs/50_expansion/passages.ipynb #a0b9c680
 class PlacedPassage(NamedTuple):

@@ -317,7 +317,8 @@ def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], 
     return Passage(
         doc_id=outline.doc_id, span=span, text=stitch(span, held, outline.blanks), rank=rank,
         hits=tuple(reader.address(r) for r in run), focus=taken[run[0]], pages=tuple(n for n, _ in pages),
-        metadata=outline.metadata, page_spans=pages, prefix=prefix)
+        metadata=outline.metadata, page_spans=pages, prefix=prefix,
+        above=tuple((n.start_char_idx, shown_prefix(n)) for n in nodes[1:]))
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #50616d28
 BY_NAME: Why = Why("hit", "by name", detail="asked for by name")   # Why a unit is there that a question names

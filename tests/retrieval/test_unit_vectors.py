@@ -13,7 +13,7 @@ from ragnb.documents.span import Outline, Span
 from ragnb.retrieval import unit_vectors
 from ragnb.retrieval.multiscale_index import MultiScaleIndex
 from ragnb.retrieval.signals import VectorWindows
-from ragnb.retrieval.unit_corpus import UnitCorpus
+from ragnb.retrieval.unit_corpus import SCALES, UnitCorpus
 from ragnb.retrieval.unit_vectors import UnitVectors, different_signs, from_codes, signs_of, to_codes
 
 shapes = st.tuples(st.integers(0, 40), st.integers(1, 70), st.integers(0, 2**32 - 1))
@@ -111,6 +111,6 @@ def test_data_of_older_versions_are_read_and_rounded(tmp_path, version):
 def test_bytes_of_a_unit(tmp_path):
     saved(tmp_path)
     sizes = {name: next(tmp_path.rglob(f"{name}.npy")).stat().st_size - 128 for name in ("codes", "signs", "norms")}
-    assert sizes == {"codes": 60 * 24, "signs": 60 * 64, "norms": 60 * 5 * 4}
+    assert sizes == {"codes": 60 * 24, "signs": 60 * 64, "norms": 60 * len(SCALES) * 4}
     index = MultiScaleIndex.load(tmp_path)
     assert all(isinstance(x, np.memmap) for x in (index.unit_vectors.codes, index.unit_vectors.signs))
