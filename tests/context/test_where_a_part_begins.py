@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,10 @@ CUTS = (cut_passage, cut_to_sentences)
 @pytest.fixture(scope="module", params=["units", "structure"])
 def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Index:
     parser = None if request.param == "units" else request.param
-    return update_index(DATA / "corpus", tmp_path_factory.mktemp(request.param), parser=parser, show_progress=False)[0]
+    folder = tmp_path_factory.mktemp(request.param)
+    for name in ("hr_labor", "law_common"):
+        shutil.copytree(DATA / "corpus" / name, folder / "corpus" / name)
+    return update_index(folder / "corpus", folder / "index", parser=parser, show_progress=False)[0]
 
 
 @pytest.fixture(scope="module")
