@@ -779,8 +779,9 @@ def _agent_settings(args: argparse.Namespace) -> dict[str, Any]:
 
 def _turn_facts(state: Any) -> dict[str, Any]:
     "A turn of the chat as JSON values."
-    return {"question": state.question, "answer": state.answer, "status": state.status, "route": state.route,
-            "citations": state.citations, "calls": state.calls, "steps": [str(event) for event in state.events]}
+    return {"question": state.question, "answer": state.answer, "status": state.status, "note": state.note,
+            "route": state.route, "citations": state.citations, "calls": state.calls,
+            "steps": [str(event) for event in state.events]}
 
 def _chat(args: argparse.Namespace) -> None:
     "ragnb chat"

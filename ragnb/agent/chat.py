@@ -110,6 +110,8 @@ class Chat:
             self.show(f"({state.events[-1]})\n")
         if state.status == "unsure":
             self.show("(판정이 이 답을 받아들이지 않았습니다)\n")
+        if state.note:
+            self.show(f"(note: {visible(state.note)})\n")
         if written:
             self.show(f"{list_sources(self.agent, state)}\n")
         self.last = state

@@ -30,13 +30,15 @@ from ..documents.arguments import checked
 from ..documents.markup import counted
 from ..documents.span import InputError
 from ..models.llm import error_event, resolve_llm, shorten
+from ..storage.filtered import FilteredStore
 from ..retrieval.arguments import check_counts
+from ..retrieval.asked_words import asked_words, held_words
 from ..retrieval.hybrid import Fusion
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..pipeline.answer import Answer
-from ..pipeline.pipeline import noted
-from .library import Library
+from ..pipeline.pipeline import noted, Pipeline
+from .library import Library, LibraryRetriever
 from .routes import AgentRoute, check_routes, DEFAULT_ROUTES
 from .state import AgentEvent, AgentState, Choice, document_options, FoundChunk
 from ragnb.agent.steps import (
@@ -185,8 +187,24 @@ class AgentParts:
             state.hits = [h for h in state.hits if h.id in found]
         hits = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits]
         answer = self.library.reader.answer(state.query or state.question, Fusion(hits))
-        one = [*self.library.pipelines.values()]
-        return noted(answer, one[0].retriever, self.library.store, one[0].unheld) if len(one) == 1 else answer
+        one = self._only()   # a collection does not know which articles the others hold
+        return noted(answer, self._finder(), self.library.store, one.unheld if one else None)
+
+    def _only(self) -> Pipeline | None:
+        "The pipeline, where there is one."
+        return next(iter(self.library.pipelines.values())) if len(self.library.pipelines) == 1 else None
+
+    def _finder(self) -> Any:
+        "What knows the words of all that is searched."
+        one = self._only()
+        return one.retriever if one else LibraryRetriever(self.library)
+
+    def has_words(self, question: str) -> bool:
+        "False when no document holds any word of a question: then there is nothing to choose between."
+        store = self.library.store
+        held = held_words(self._finder(), store.matching() if isinstance(store, FilteredStore) else None)
+        found = asked_words(question, held) if held else None
+        return found is None or not found.asked or len(found.missing) < len(found.asked)
 
     async def plan(self, state: AgentState) -> None:
         "Begin an attempt: the common queries."
@@ -244,7 +262,7 @@ class AgentParts:
     def expand(self, state: AgentState) -> Answer:
         "Read around what was found; the references go into the state."
         answer = self.read(state)
-        state.refs = answer.refs(5)
+        state.refs, state.note = answer.refs(5), answer.note
         stats = asdict(answer.expansion.stats)
         state.record("expand", "done", ", ".join(f"{k} {v}" for k, v in stats.items() if v))
         return answer
@@ -414,6 +432,10 @@ class AgentFlow(Workflow):
         state = ev.state
         state.options = document_options(state.hits)
         if not self.parts.ask_user or state.confirmed or len(state.options) < 2 or _is_clear(ctx, state):
+            return Expanding(state=state)
+        if not await asyncio.to_thread(self.parts.has_words, state.question):
+            state.record("ask", "nothing", "no document holds a word of the question")
+            _tell(ctx, state)
             return Expanding(state=state)
         state.record("ask", "waiting", f"{len(state.options)} documents")
         _tell(ctx, state)

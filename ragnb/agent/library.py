@@ -27,9 +27,10 @@ from ..documents.markup import one_line
 from ..documents.span import InputError, Outline
 from ..documents.text import word_tokens_batch
 from ..models.llm import error_event, ModelEvent
-from ..storage.filtered import located
+from ..storage.filtered import FilteredStore, located
 from ..storage.store import ChunkReader, Found
 from ..retrieval.arguments import check_counts, filtered_retriever
+from ..retrieval.asked_words import held_words, HeldWords, JoinedWords
 from ..retrieval.hybrid import check_question, fuse_hits
 from ..indexing.collections import find_collections
 from ..indexing.folder_index import Index
@@ -308,6 +309,14 @@ class LibraryRetriever(BaseRetriever):
 
     def __repr__(self) -> str:
         return one_line(self, "top_k")
+
+    def held_words(self) -> HeldWords | None:   # None where one of the collections counts no words
+        "The words of all collections, of each those of what may be read."
+        parts = []
+        for pipeline in self.library.pipelines.values():
+            store = pipeline.expander.store
+            parts.append(held_words(pipeline.retriever, store.matching() if isinstance(store, FilteredStore) else None))
+        return None if None in parts else JoinedWords.of(parts)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return asyncio_run(self._aretrieve(query_bundle))

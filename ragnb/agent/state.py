@@ -94,6 +94,7 @@ class AgentState(BaseModel):
     feedback: str = ""                                             # What a person wrote
     confirmed: bool = False                                        # A person has been asked
     answer: str = ""
+    note: str = ""                                                 # What to know of what was read, as `Answer.note`
     refs: list[dict[str, Any]] = Field(default_factory=list)       # What model and judge were shown
     citations: list[dict[str, Any]] = Field(default_factory=list)  # number, doc_id, spans: in the answer
     judge: dict[str, Any] = Field(default_factory=dict)

@@ -291,6 +291,13 @@ def _file_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str
     yield from ((name, Problem(name, note, 0)) for note in notes)
 
 # %% ../../nbs/00_documents/files.ipynb #e6948c13
+def _used_before(doc_id: str, where: str, first: str) -> str:
+    "Why a document is skipped whose id another one has; how pages are written, for lines of one file."
+    file, same = where.rpartition(":")[0], first.rpartition(":")[0]
+    way = '; pages of one document are one line: {"doc_id": …, "pages": ["…", "…"]}' if file == same != "" else ""
+    return f"the document id {doc_id!r} was already used in {first}{way}"
+
+
 def read_documents(
     path: str | Path,
     problems: list[Problem],
@@ -327,7 +334,7 @@ def read_documents(
             if not isinstance(item, Document):
                 problems.append(item if isinstance(item, Problem) else Problem(where, item))
             elif item.id_ in seen:
-                problems.append(Problem(where, f"the document id {item.id_!r} was already used in {seen[item.id_]}"))
+                problems.append(Problem(where, _used_before(item.id_, where, seen[item.id_])))
             else:
                 seen[item.id_] = where
                 yield item

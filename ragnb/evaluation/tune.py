@@ -135,7 +135,7 @@ class TunedChoice:
         is_default = self.default == self.winner
         stays = f"the default stays, {self.winner!r}" if is_default else f"{self.winner!r} has the highest mean"
         if self.n_questions < 30:
-            return f"This folder is too small to tell; {stays}"
+            return f"Too few questions to tell the strategies apart; {stays}"
         return f"These questions do not tell the strategies apart; {stays}"
 
     @property

@@ -260,9 +260,10 @@ def noted(
     unheld: Callable[..., list[str]] | None = None,    # Question -> the articles it cites that no document holds
 ) -> Answer:
     "An answer whose note names what no document holds: an article, words; and rare words that were not read."
-    filtered = isinstance(store, FilteredStore)   # What it hides is not told of
-    held = held_words(retriever, store.matching() if filtered else None)
-    lost = unheld(answer.question, **({"among": store.doc_ids()} if filtered else {})) if unheld else []
+    own = isinstance(store, FilteredStore)   # What it hides is not told of
+    filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
+    held = held_words(retriever, store.matching() if own else None)
+    lost = unheld(answer.question, **({"among": store.doc_ids()} if own else {})) if unheld else []
     texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
     lost = [x for x in lost if not x.startswith("부칙") or not any(x in text for text in texts)]   # addenda as one text
     if held:   # an article by its number alone, which a text that is no statute may have

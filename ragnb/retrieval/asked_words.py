@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['SMALL', 'content_words', 'spelled_alike', 'AllowedCounts', 'HeldWords', 'held_words', 'AskedWords', 'asked_words',
-           'Common', 'common_words']
+__all__ = ['SMALL', 'content_words', 'spelled_alike', 'AllowedCounts', 'HeldWords', 'JoinedWords', 'held_words', 'AskedWords',
+           'asked_words', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #28e7d990
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
@@ -175,6 +175,24 @@ class HeldWords:
         cut = any(self.counts_word(a) and self.counts_word(b) for a, b in halves)
         return cut or any(word in other for other in self.words)
 
+
+@dataclass(frozen=True, eq=False)
+class JoinedWords(HeldWords):
+    "The words of several indexes."
+    parts: Sequence[HeldWords] = ()   # At least one, each of its own counts
+
+    @classmethod
+    def of(
+        cls,
+        parts: Sequence[HeldWords],   # At least one
+    ) -> JoinedWords:
+        "Join the words of indexes that are asked together."
+        return cls([c for part in parts for c in part.counts], parts[0].tokenizer, parts)
+
+    def is_rare(self, word: str, share: float = 0.01) -> bool:
+        "Say whether few texts of each index hold a word."
+        return all(part.is_rare(word, share) for part in self.parts)
+
 # %% ../../nbs/40_retrieval/asked_words.ipynb #33ef2f1c
 def _allowed_units(index: Any, counts: Sequence[Bm25], allowed: frozenset[str]) -> list[AllowedCounts]:
     "The words of units, and of the titles and headings above them."
@@ -196,6 +214,8 @@ def held_words(
     allowed: frozenset[str] | None = None,   # Ids of the chunks that may be told of; None for all
 ) -> HeldWords | None:                       # None where no words are counted in this process
     "Find the words that a retriever searches."
+    if callable(own := getattr(retriever, "held_words", None)):   # of several indexes, each with what it may tell of
+        return own()
     index = getattr(retriever, "index", None)
     counts = [c for name in ("words", "titles", "names") if isinstance(c := getattr(index, name, None), Bm25)]
     if counts and allowed is not None:

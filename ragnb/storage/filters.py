@@ -188,6 +188,8 @@ def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]
         more = "" if condition.key in FOLDER_KEYS else f"; for a folder: folder=NAME; {how_to_set(condition.key)}"
         return f"no document has {condition.key!r}; known keys: {', '.join(keys)}{more}"
     there = list(dict.fromkeys(str(d[condition.key]) for d in documents if _kind(d.get(condition.key))))
+    if condition.key in FOLDER_KEYS:
+        there = [". (no folder)" if name == "." else name for name in there]
     shown = ", ".join(sorted(there)[:12]) + (f" and {len(there) - 12:,} more" if len(there) > 12 else "")
     said = " or ".join(repr(v) for v in dict.fromkeys(map(str, condition.values)))
     sign = "" if condition.operator in ("==", "in") else f"{condition.operator} "

@@ -14,6 +14,7 @@ from llama_index.core.llms import CompletionResponse
 from llama_index.core.schema import Document
 from ollama_server import OllamaServer
 
+from ragnb.agent.chat import Chat
 from ragnb.agent.flow import Agent, AgentFlow, AnswerPart, Begin, Finished, flow_diagram, PersonAnswered, PersonAsked, StepEvent
 from ragnb.agent.library import Library
 from ragnb.agent.routes import AgentRoute, DEFAULT_ROUTES
@@ -193,6 +194,25 @@ def waiting(library: Library, llm: Any = None, **settings: Any) -> tuple[Agent, 
 def test_nobody_is_asked_where_one_document_clearly_wins(library: Library, question: str, document: str) -> None:
     state = Agent(library, script(), {"grade": None}, ask_user=True).ask(question)
     assert (state.status, state.kinds("ask"), state.leader) == ("answered", ["clear"], document) and len(state.options) > 1
+
+
+LOST = "화성 탐사선의 연료는 무엇인가요?"
+
+
+def test_nobody_is_asked_where_no_document_holds_a_word(library: Library) -> None:
+    """There is nothing to choose between; and whoever asks is told, as by `ragnb ask`."""
+    state = Agent(library, ask_user=True).ask(LOST)
+    assert state.status == "passages" and state.kinds("ask") == ["nothing"] and len(state.options) > 1
+    assert state.note.startswith("no document holds any word of the question (화성, 탐사선, 연료)")
+    assert AgentState.from_json(state.to_json()).note == state.note
+    assert Agent(library).ask(QUESTION).note == ""
+
+
+def test_a_chat_says_what_is_not_there(library: Library) -> None:
+    shown: list[str] = []
+    lines = iter([LOST])
+    Chat(Agent(library, ask_user=True), lambda prompt: next(lines), shown.append).ask(LOST)
+    assert "(note: no document holds any word of the question (화성, 탐사선, 연료)" in "".join(shown)
 
 
 def test_a_person_chooses_documents(library: Library) -> None:

@@ -135,7 +135,7 @@ def tied_runs(n: int, names=("multi-scale", "a", "b", "c")) -> tuple[list[Run], 
 def test_ties_are_one_line_and_nothing_is_recommended(n, tmp_path):
     runs, dataset = tied_runs(n)
     page = write_report(runs, dataset, tmp_path / "report.html", source="docs").read_text(encoding="utf-8")
-    assert "This folder is too small to tell; the default stays" in page and "<h2>Use " not in page
+    assert "Too few questions to tell the strategies apart; the default stays" in page and "<h2>Use " not in page
     assert page.count("<polyline") == 1 and "may be chance" not in page and "equal to multi-scale on every question: a, b, c" in page
     assert "ragnb index docs" in page and "--budget" not in page and "--split" not in page and "all of them" in page
     assert "more strategies are in the tables" not in page
@@ -147,7 +147,7 @@ def test_tune_and_eval_write_the_page(tmp_path, monkeypatch, capsys):
     shutil.copytree(SAMPLE / "corpus" / "hr_labor", tmp_path / "docs")
     assert main(["tune", "docs", "--n", "6", "--budgets", "500,1000", "--quiet"]) == 0
     out = capsys.readouterr().out
-    assert "This folder is too small to tell; the default stays, 'multi-scale'" in out and "ragnb index docs" in out and "from ragnb import" in out
+    assert "Too few questions to tell the strategies apart; the default stays, 'multi-scale'" in out and "ragnb index docs" in out and "from ragnb import" in out
     tuned = (tmp_path / "out" / "tune" / "report.html").read_text(encoding="utf-8")
     assert 'class="choice"' in tuned and "made from the documents" in tuned
     made = str(tmp_path / "out" / "tune" / "made.jsonl")

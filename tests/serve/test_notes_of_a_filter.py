@@ -6,7 +6,8 @@ import asyncio
 import pytest
 from llama_index.core import Document
 
-from ragnb.agent.library import Library
+from ragnb.agent.flow import Agent
+from ragnb.agent.library import Library, library_pipeline
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import index_documents
 from ragnb.pipeline.pipeline import Pipeline
@@ -61,6 +62,19 @@ def test_nor_does_the_service_tell(folder, question, hidden, absent):
     notes = [asyncio.run(asked(word)) for word in (hidden, absent)]
     assert same(hidden, absent, *notes), notes
     assert narrowed(library, "folder=faq").rows != library.rows
+
+
+@pytest.mark.parametrize(("question", "hidden", "absent"), [a for a in ASKED if "제" not in a[0]])
+def test_nor_do_collections(folder, tmp_path_factory, question, hidden, absent):
+    """Of several indexes, each with a filter, through a pipeline and through the agent."""
+    other = tmp_path_factory.mktemp("other")
+    index_documents([Document(id_="faq/food.md", text="# 식당 안내\n\n점심은 12시입니다.")], other, show_progress=False)
+    library = Library({"a": Pipeline.from_index(Index.open(folder)), "b": Pipeline.from_index(Index.open(other))})
+    for ask in (lambda l, q: library_pipeline(l).ask(q).note, lambda l, q: Agent(l).ask(q).note):
+        notes = [ask(narrowed(library, "folder=faq"), question.format(word)) for word in (hidden, absent)]
+        assert same(hidden, absent, *notes) and "may be read" in notes[1], notes
+        open_notes = [ask(library, question.format(word)) for word in (hidden, absent)]
+        assert "no document holds" in open_notes[1] and open_notes[0] != open_notes[1].replace(absent, hidden) or "버스" in hidden
 
 
 @pytest.mark.parametrize(("retriever", "counted"), [("auto", {"units": 3, "parent-child": 1}), ("bm25", {"units": 1, "parent-child": 1})])
