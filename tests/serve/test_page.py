@@ -347,6 +347,15 @@ def test_a_question_waits_for_what_is_being_opened(show: Callable[..., Screen]) 
     assert page.locator(".turn:visible").count() == 3 and page.locator("#talks li").count() == 1
 
 
+def test_a_note_is_said_in_the_language_of_the_page(show: Callable[..., Screen]) -> None:
+    screen = show()
+    for question, told in (("화성 탐사선의 나이는?", "질문의 낱말이 어느 문서에도 없습니다(화성, 탐사선, 나이)"), ("화성 밸브 점검은?", "어느 문서에도 없는 질문의 낱말: 화성")):
+        screen.ask(question)
+        notice = screen.answered().locator("[role=alert] small", has_text="어느 문서에도")
+        assert told in notice.inner_text() and not any("a" <= c <= "z" for c in notice.inner_text())
+        screen.page.locator("#new").click()
+
+
 def test_a_token_is_asked_for(show: Callable[..., Screen]) -> None:
     screen = show(model("모릅니다 [1]."), tokens=True, complains=True)
     page = screen.page
