@@ -23,7 +23,7 @@ from workflows.representation import get_workflow_representation
 # %% auto #0
 __all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Gating', 'RoutePlanning', 'Searching', 'Grading',
            'Asking', 'PersonAsked', 'PersonAnswered', 'Choosing', 'Expanding', 'Answering', 'Judging', 'Finished',
-           'StepEvent', 'AnswerPart', 'take_choice', 'AgentParts', 'AgentFlow', 'flow_diagram', 'Agent']
+           'StepEvent', 'AnswerPart', 'take_choice', 'has_words', 'AgentParts', 'AgentFlow', 'flow_diagram', 'Agent']
 
 # %% ../../nbs/85_agent/flow.ipynb #f18a7d93
 from ..documents.arguments import checked
@@ -155,6 +155,28 @@ def take_choice(
     return Planning if state.feedback else Expanding
 
 # %% ../../nbs/85_agent/flow.ipynb #9abb5d01
+def _only(library: Library) -> Pipeline | None:
+    "The pipeline of a library that has one; of several none knows which articles the others hold."
+    return next(iter(library.pipelines.values())) if len(library.pipelines) == 1 else None
+
+
+def _finder(library: Library) -> Any:
+    "What knows the words of all that is searched."
+    one = _only(library)
+    return one.retriever if one else LibraryRetriever(library)
+
+
+def has_words(
+    library: Library,
+    question: str,
+) -> bool:   # True also where it is not known
+    "False when no document holds any word of a question: then there is nothing to choose between."
+    store = library.store
+    held = held_words(_finder(library), store.matching() if isinstance(store, FilteredStore) else None)
+    found = asked_words(question, held) if held else None
+    return found is None or not found.asked or len(found.missing) < len(found.asked)
+
+
 class AgentParts:
     "What the steps of an agent work with."
 
@@ -186,25 +208,8 @@ class AgentParts:
             state.record("expand", "missing", f"no longer held ({len(missing)}): {', '.join(missing[:3])}")
             state.hits = [h for h in state.hits if h.id in found]
         hits = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits]
-        answer = self.library.reader.answer(state.query or state.question, Fusion(hits))
-        one = self._only()   # a collection does not know which articles the others hold
-        return noted(answer, self._finder(), self.library.store, one.unheld if one else None)
-
-    def _only(self) -> Pipeline | None:
-        "The pipeline, where there is one."
-        return next(iter(self.library.pipelines.values())) if len(self.library.pipelines) == 1 else None
-
-    def _finder(self) -> Any:
-        "What knows the words of all that is searched."
-        one = self._only()
-        return one.retriever if one else LibraryRetriever(self.library)
-
-    def has_words(self, question: str) -> bool:
-        "False when no document holds any word of a question: then there is nothing to choose between."
-        store = self.library.store
-        held = held_words(self._finder(), store.matching() if isinstance(store, FilteredStore) else None)
-        found = asked_words(question, held) if held else None
-        return found is None or not found.asked or len(found.missing) < len(found.asked)
+        answer, one = self.library.reader.answer(state.query or state.question, Fusion(hits)), _only(self.library)
+        return noted(answer, _finder(self.library), self.library.store, one.unheld if one else None)
 
     async def plan(self, state: AgentState) -> None:
         "Begin an attempt: the common queries."
@@ -334,6 +339,17 @@ def _is_clear(ctx: RunContext, state: AgentState) -> bool:
         _tell(ctx, state)
     return clear
 
+
+async def _needs_nobody(ctx: RunContext, state: AgentState, library: Library) -> bool:
+    "True, and told, when one document is there or clearly ahead, or none has a word of the question."
+    if len(state.options) < 2 or _is_clear(ctx, state):
+        return True
+    if await asyncio.to_thread(has_words, library, state.question):
+        return False
+    state.record("ask", "nothing", "no document holds a word of the question")
+    _tell(ctx, state)
+    return True
+
 # %% ../../nbs/85_agent/flow.ipynb #ac43c915
 class AgentFlow(Workflow):
     """Ask a library with decisions on the way, as a LlamaIndex `Workflow`.
@@ -431,11 +447,7 @@ class AgentFlow(Workflow):
         "Ask a person where there is a choice, once."
         state = ev.state
         state.options = document_options(state.hits)
-        if not self.parts.ask_user or state.confirmed or len(state.options) < 2 or _is_clear(ctx, state):
-            return Expanding(state=state)
-        if not await asyncio.to_thread(self.parts.has_words, state.question):
-            state.record("ask", "nothing", "no document holds a word of the question")
-            _tell(ctx, state)
+        if not self.parts.ask_user or state.confirmed or await _needs_nobody(ctx, state, self.parts.library):
             return Expanding(state=state)
         state.record("ask", "waiting", f"{len(state.options)} documents")
         _tell(ctx, state)

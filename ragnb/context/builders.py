@@ -54,7 +54,8 @@ def _above(passage: Passage, start: int) -> str:
     before, text = passage.text[max(0, since - passage.span.start):at], passage.text[at:]
     lines = prefix.split("\n")
     told, header = ([x for x in lines if x.startswith("|") == is_row] for is_row in (False, True))
-    if "|" in passage.text[:at] and (found := table_headers(passage.text, [Span(0, at), Span(at, len(passage.text))]).get(1)):
+    halves = [Span(0, at), Span(at, len(passage.text))]
+    if "|" in passage.text[:at] and (found := table_headers(passage.text, halves).get(1)):
         header = [found.text]
     elif header and not _has_only_rows(before + text.partition("\n")[0]):
         header = []

@@ -415,7 +415,6 @@ class Catalogue:
             self.rows.enter(holding)
 
     def __repr__(self) -> str: return one_line(self, "holdings")
-
     def __len__(self) -> int: return len(self.holdings)
 
     @property

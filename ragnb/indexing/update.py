@@ -364,6 +364,15 @@ class _Embedder:
         return new
 
 # %% ../../nbs/70_indexing/update.ipynb #8d0ed600
+def _split(parser: SpanNodeParser, documents: Iterable[Document],
+           read: dict[str, Holding]) -> Iterator[tuple[list[TextNode], Outline]]:
+    "Split documents one after the other, and note what each is while its articles are at hand."
+    for document in documents:
+        found = parser.parse(document)
+        read[document.id_] = holding_of(document)
+        yield found
+
+
 class IndexUpdate:
     "One update of an index: plan, split, embed and store in batches, commit."
 
@@ -450,17 +459,10 @@ class IndexUpdate:
                 self._cite(known)
             self._renew_vectors(stale, bar)
 
-    def _parsed(self, document: Document) -> tuple[list[TextNode], Outline]:
-        "Split a document, and note what it is while its articles are at hand."
-        found = self.index.parser.parse(document)
-        self.read[document.id_] = holding_of(document)
-        return found
-
     def _write_new(self, todo: Sequence[Document], bar: Any) -> None:
         "Split, embed and store documents."
-        given = {d.id_: d for d in todo}
-        parsed = (self._parsed(d) for d in todo)
-        for batch in self._in_turn(_batches(parsed), len(todo), self.index.store.put, bar):
+        store, given = self.index.store, {d.id_: d for d in todo}
+        for batch in self._in_turn(_batches(_split(self.index.parser, todo, self.read)), len(todo), store.put, bar):
             self.index.parts.add([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
             for _, outline in batch:
                 entry = _entry(self.index, given[outline.doc_id], self.root)
@@ -480,9 +482,8 @@ class IndexUpdate:
                 manifest.documents[outline.doc_id]["embedding"] = manifest.embedding_folder
 
     def _cite(self, known: str) -> None:
-        "Note what can be cited and what cites it, in the documents of this root; `known`: read with which names before."
-        entries = self.index.manifest.documents
-        own = [d for d in self.documents if entries[d.id_]["root"] == self.root]
+        "Note what can be cited, and what cites it, in this root; citations were read with the names of `known` before."
+        own = [d for d in self.documents if self.index.manifest.documents[d.id_]["root"] == self.root]
         self.index.parts.catalogue = cited_anew(self.index.parts.catalogue, own, self.read, known)
         self.writer.saved, self.uncited = False, ""
 

@@ -106,7 +106,7 @@ def _short(record: dict[str, Any]) -> str:
 
 
 def _metadata_of(node: TextNode) -> dict[str, Any]:
-    "Metadata as LlamaIndex's `node_to_metadata_dict` writes them, in fewer words; the id of the document once, not thrice."
+    "Metadata as LlamaIndex's `node_to_metadata_dict` writes them, in fewer words."
     record = node.model_dump(mode="json", exclude={"embedding"})   # its numbers are written by themselves, and its text
     record = {k: v for k, v in record.items() if k not in ("text", "text_resource")}
     kind = {} if node.class_name() == "TextNode" else {"_node_type": node.class_name()}
