@@ -24,6 +24,7 @@ from ragnb import __version__
 from ragnb.evaluation.comparison import Run, RunPlan, paired_test, run_strategies, to_records
 from ragnb.context.builders import RankedContextBuilder
 from ragnb.evaluation.datasets import Dataset, load_dataset
+from ragnb.expansion.policies import adaptive
 from ragnb.expansion.policy import register_policy
 from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, insert_at_middle, shuffled
 from ragnb.expansion.segments import best_segments
