@@ -385,8 +385,7 @@ class IndexUpdate:
     ) -> None:
         self.writer, self.index, self.report = writer, writer.index, report
         self.documents, self.root, self.embedder = documents, root, _Embedder(writer.index, report)
-        self.uncited = ""   # The document written last, until what they cite is noted
-        self.read: dict[str, Holding] = {}   # Of documents that are split in this run
+        self.uncited, self.read = "", {}   # The document written last, until citations are noted; what each one is
 
     def run(
         self,
@@ -489,8 +488,8 @@ class IndexUpdate:
 
     def _in_turn(self, batches: Iterable[Batch], n_documents: int, save: Callable[..., None], bar: Any,
                  renew: bool = False, every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
-        "Embed, save and hand out batches; check in when many chunks or seconds have passed and more are to come."
-        since, last, done = 0, time.monotonic(), 0
+        "Embed, save and hand out batches; check in when a tenth, or many seconds, have passed and more are to come."
+        since, last, done, took = 0, time.monotonic(), 0, 0.0
         for batch, ahead in self.embedder.embedded(batches, renew):
             self.writer.saved, nodes = False, [n for ns, _ in batch for n in ns]
             save(nodes, [o for _, o in batch])
@@ -498,10 +497,11 @@ class IndexUpdate:
             self.report.chunks += len(nodes)
             bar.update(sum(o.n_characters for _, o in batch))
             since, done = since + len(nodes), done + len(batch)
-            if done < n_documents and (since >= every or time.monotonic() - last > seconds):
+            many, now = since >= max(every, self.report.chunks // 10), time.monotonic()   # what is saved grows
+            if done < n_documents and (many or now - last > max(seconds, 20 * took)):
                 self.writer.check_in()
                 self.embedder.cache.keep_only([n.get_content(MetadataMode.EMBED) for n in ahead])
-                since, last = 0, time.monotonic()
+                since, last, took = 0, time.monotonic(), time.monotonic() - now
 
 
 # %% ../../nbs/70_indexing/update.ipynb #ac0b9e14
