@@ -37,7 +37,8 @@ def on_scales(index: MultiScaleIndex, scales: Sequence[int]) -> MultiScaleIndex:
     """The same units, scored on other scales."""
     other = MultiScaleIndex(scales, tokenizer=index.tokenizer)
     shared = {name: getattr(index, name) for name in ("corpus", "words", "titles", "names")}
-    vars(other).update(shared, unit_vectors=UnitVectors.of(index.unit_vectors.codes, index.corpus.n_units, other.scales))
+    vars(other).update(shared)
+    other.unit_vectors = UnitVectors.of(index.unit_vectors.codes, index.corpus.n_units, other.scales)
     return other
 
 

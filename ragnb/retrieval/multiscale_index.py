@@ -283,6 +283,17 @@ class UnitData(MultiScaleSource):
         return len(self.corpus)
 
     @property
+    def unit_vectors(self) -> UnitVectors:
+        "Vectors of the units; those that were added are put together when they are asked for, not at every batch."
+        if self._added:
+            self._vectors, self._added = self._vectors.joined(*self._added), []
+        return self._vectors
+
+    @unit_vectors.setter
+    def unit_vectors(self, vectors: UnitVectors) -> None:
+        self._vectors, self._added = vectors, []
+
+    @property
     def vectors(self) -> np.ndarray:
         "Shape (units, dims), float32, rows of length 1; dims 0 without an embedding. Made anew at every call."
         return self.unit_vectors.at(slice(None))
@@ -295,7 +306,7 @@ class UnitData(MultiScaleSource):
         "Add documents, or replace them; nothing is changed when anything is refused."
         units = units_by_document(nodes, outlines)
         flat = [n for found in units.values() for n in found]
-        vectors = node_vectors(flat, self.unit_vectors.dims if len(self) else None)
+        vectors = node_vectors(flat, [self._vectors, *self._added][-1].dims if len(self) else None)
         names = list(self.tokenizer([name for o in outlines for name, _ in o.sections]))
         titles = list(self.tokenizer([str(o.metadata.get("title") or "") for o in outlines]))
         tokens = list(self.tokenizer(map(searched_text, flat)))
@@ -304,7 +315,8 @@ class UnitData(MultiScaleSource):
         self.names.add([str(Address(o.doc_id, "h", i)) for o in outlines for i in range(len(o.sections))], names)
         self.titles.add(list(units), titles)
         new = UnitCorpus.join([UnitCorpus.empty(), *(UnitTable.of_document(units[o.doc_id], o) for o in outlines)])
-        self.unit_vectors = self.unit_vectors.joined(UnitVectors.of(vectors, new.n_units, self.scales))
+        if len(new):
+            self._added.append(UnitVectors.of(vectors, new.n_units, self.scales))
         self.corpus = UnitCorpus.join([self.corpus, new])
 
     def remove(

@@ -185,13 +185,14 @@ class UnitVectors:
 
     def joined(
         self,
-        other: UnitVectors,  # Of the units that follow
+        *others: UnitVectors,  # Of the units that follow
     ) -> UnitVectors:
         "Put other units behind these."
-        if not len(other) or not len(self):
-            return self if not len(other) else other
-        ours, theirs = self.arrays(), other.arrays()
-        return UnitVectors(self.scales, **{n: np.concatenate([ours[n], theirs[n]]) for n in ours})
+        held = [v for v in (self, *others) if len(v)]
+        if len(held) < 2:
+            return held[0] if held else self
+        columns = zip(*(v.arrays().items() for v in held))
+        return UnitVectors(self.scales, **{same[0][0]: np.concatenate([a for _, a in same]) for same in columns})
 
     def without(
         self,

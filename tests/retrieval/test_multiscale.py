@@ -27,7 +27,8 @@ from ragnb.documents.span import (
     Why,
     n_characters,
 )
-from ragnb.storage.store import MemoryStore
+from ragnb.retrieval.unit_vectors import UnitVectors
+from ragnb.storage.store import embed_nodes, MemoryStore
 
 WORDS = ["sun", "moon", "star", "rain", "wind", "leaf", "stone", "river"]
 
@@ -565,3 +566,24 @@ def test_statistics_are_the_same_after_saving_forgets_terms(tmp_path):
     for term, found in before.items():
         assert np.array_equal(np.array(index.term_statistics(term)), found)
     assert index.score(["sun"]).total.max() > 0
+
+
+def test_vectors_are_put_together_once_for_many_additions(monkeypatch):
+    """A long run adds hundreds of batches: copying all vectors at each of them costs by the square of the corpus."""
+    joined, plain = [], UnitVectors.joined
+    monkeypatch.setattr(UnitVectors, "joined", lambda self, *others: joined.append(len(others)) or plain(self, *others))
+    documents = [Document(id_=f"{i}.md", text=f"문서 {i}의 글이다. 둘째 문장이다.") for i in range(12)]
+    model, parser, index = NgramEmbedding(dims=32).fit([d.text for d in documents]), UnitNodeParser(), MultiScaleIndex()
+    made = []
+    for document in documents:
+        nodes, outline = parser.parse(document)
+        embed_nodes(nodes, model)
+        index.add(nodes, [outline])
+        made += nodes
+    assert joined == []
+    assert len(index.unit_vectors) == len(made) and joined == [12] and index.unit_vectors is index.unit_vectors
+    once = MultiScaleIndex()
+    once.add(made, [parser.outline(d) for d in documents])
+    assert all((a == b).all() for a, b in zip(index.unit_vectors.arrays().values(), once.unit_vectors.arrays().values()))
+    index.add(made[:1], [parser.outline(documents[0])])           # in place of what was held
+    assert len(index.unit_vectors) == len(made) == len(index)
