@@ -72,6 +72,7 @@ def _read_passage(record: Mapping[str, Any]) -> Passage:
     if record.get("focus"):
         values["focus"] = _read_span(record["focus"])
     values["page_spans"] = tuple((n, _read_span(s)) for n, s in record.get("page_spans", ()))
+    values["above"] = tuple((offset, prefix) for offset, prefix in record.get("above", ()))
     values["why"] = {address: _read_why(reason) for address, reason in record.get("why", {}).items()}
     return Passage(**values)
 
