@@ -706,7 +706,8 @@ def _print_answer(answer: Any, shown: bool = False, cut: float | None = None) ->
     if not shown:
         colored = answer.passages and not answer.generated and _is_colored(sys.stdout)
         told = _colored(answer) if colored else visible(answer.text)
-        print(told if answer.text or answer.passages else "nothing was found")
+        none = "nothing that was found fits the budget" if answer.context.dropped else "nothing was found"
+        print(told if answer.text or answer.passages else none)
     if answer.context.note:
         print(f"note: {answer.context.note}", file=sys.stderr)
     if answer.weak and not answer.generated and not cut and 1 not in answer.weak:

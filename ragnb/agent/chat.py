@@ -105,13 +105,12 @@ class Chat:
             choice = _choice_of(state, self.read, self.show)
             asyncio_run(_run(self.agent, state, choice, self.show))
         written = state.status in ("answered", "unsure") and state.kinds("answer")
-        self.show("\n" if written else f"{visible(state.answer)}\n")
+        note = f"(note: {visible(state.note)})\n" if state.note else ""
+        self.show(f"\n{note}" if written else f"{note}{visible(state.answer)}\n")
         if state.status in ("passages", "timeout", "failed"):
             self.show(f"({state.events[-1]})\n")
         if state.status == "unsure":
             self.show("(판정이 이 답을 받아들이지 않았습니다)\n")
-        if state.note:
-            self.show(f"(note: {visible(state.note)})\n")
         if written:
             self.show(f"{list_sources(self.agent, state)}\n")
         self.last = state

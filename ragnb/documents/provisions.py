@@ -161,6 +161,7 @@ class LookUp(NamedTuple):
     "A citation of a question with what it means."
     citation: Citation
     targets: list[tuple[str, Span]]   # Empty: the corpus does not hold it, or it is not clear which statute is meant
+    exact: bool = True                # False: the article is held, and has no such clause
 
 # %% ../../nbs/00_documents/provisions.ipynb #82b68e14
 _LONGEST_QUESTION = 4_000  # Characters that are looked at; a longer one is no question
@@ -176,6 +177,8 @@ def look_ups(
     out, place, doc = [], "", None
     for ref in find_citations(question, catalogue.names, loose=True):
         before = [ids for span, ids in named if span.start <= ref.span.start] or [ids for _, ids in named]
+        if ref.tier == "법" and not before:             # 법 제9조, where no statute is named
+            ref = replace(ref, tier="")
         if ref.law:
             docs = [None]
         elif before:
@@ -186,7 +189,10 @@ def look_ups(
         targets = [found for found in targets if found]
         if before:
             targets = targets[:1]                       # the newest version of the statute that is named
-        out.append(LookUp(ref, [target for found in targets for target in found]))
+        held = [catalogue.holdings[found[0][0]] for found in targets]
+        exact = any(path.count("/") == ref.depth for holding in held for path in _paths(holding, ref, ""))
+        exact = exact or not held or not ref.article or not (ref.paragraph or ref.item)
+        out.append(LookUp(ref, [target for found in targets for target in found], exact))
         if len(targets) == 1:
             doc, span = targets[0][0]
             place = catalogue.place(doc, span.start)
@@ -260,18 +266,28 @@ def look_up_question(
     return found if asked or not titles else look_up_title(question, catalogue)
 
 # %% ../../nbs/00_documents/provisions.ipynb #7ff85b67
+_CLAUSE = re.compile(r"(.*제?\s*\d+\s*조(?:의\s*\d+)?)\s*(\S.*)", re.S)
+
+
 def unheld_citations(
     question: str,
     catalogue: Catalogue,
     among: Collection[str] | None = None,   # Documents that may be told of; None for all
-) -> list[str]:                             # As they are written, each once
-    "The articles that a question cites and that no document holds: of a statute, or of any that is held."
+) -> list[str]:                             # As they are written, each once; `a 제9항 in 제5조` for a clause
+    "The articles that a question cites and that no document holds: of a statute, or of any; and clauses they lack."
     named = [ids for _, ids in catalogue.mentions(question[:_LONGEST_QUESTION])]
     if among is not None and (not named or not set(among).issuperset(i for ids in named for i in ids)):
         return []   # what is said would tell of a statute that may not be read
     known = named or any(held.spans for held in catalogue.holdings.values())
-    lost = [one.citation for one in look_ups(question, catalogue) if not one.targets and (one.citation.law or known)]
-    return list(dict.fromkeys(ref.span.of(question) for ref in lost))
+    out = []
+    for ref, targets, exact in look_ups(question, catalogue):
+        said = ref.span.of(question)
+        whole = ref.article or ref.key or ref.part == "부칙"      # 별표 and 이 조 alone name none
+        if not targets and whole and (ref.law or known and (named or not ref.tier)):
+            out.append(said)
+        elif not exact and (parts := _CLAUSE.fullmatch(said)):
+            out.append(f"a {parts[2]} in {parts[1]}")
+    return list(dict.fromkeys(out))
 
 # %% ../../nbs/00_documents/provisions.ipynb #ea417911
 def provision_label(

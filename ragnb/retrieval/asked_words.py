@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -56,6 +56,12 @@ def content_words(
             out.append(m.form)
     return list(dict.fromkeys(out))
 
+
+def _code_parts(word: str) -> list[str]:
+    "Letters and digits of a code: e and 03 of E-03, 25 and a of 25A; none of another word."
+    parts = _RUN.findall(word.lower())
+    return parts if len(parts) > 1 and any(map(str.isdigit, parts)) and not _HANGUL.search(word) else []
+
 # %% ../../nbs/40_retrieval/asked_words.ipynb #07b72591
 def _pairs(word: str) -> set[str]:
     return {word[i:i + 2] for i in range(len(word) - 1)}
@@ -66,12 +72,13 @@ def spelled_alike(
     words: Iterable[str],        # Of the documents
     least: float = 0.5,          # In (0, 1]: Dice's coefficient of their bigrams
     most: int = 3,               # Words
-) -> list[str]:                  # Most alike first; none for a word of fewer than four letters
+) -> list[str]:                  # Most alike first; none for a word of fewer than four letters, or with digits
     "Find words that are spelled almost like another one."
     own, found = _pairs(word.lower()), set()
-    if len(word) < 4:
+    if len(word) < 4 or any(map(str.isdigit, word)):
         return []
-    for other in (w for w in words if abs(len(w) - len(word)) <= len(word) // 3 + 1):
+    first = word[0].lower() if word.isascii() else ""      # an English word that begins otherwise is another one
+    for other in (w for w in words if abs(len(w) - len(word)) <= len(word) // 3 + 1 and w.startswith(first)):
         if 2 * min(len(own), len(other) - 1) >= least * (len(own) + len(other) - 1):
             theirs = _pairs(other)
             dice = 2 * len(own & theirs) / max(1, len(own) + len(theirs))
@@ -88,7 +95,7 @@ class AllowedCounts:
         bm25: Bm25,
         allowed: np.ndarray,   # Of each text: may it be known of?
     ) -> None:
-        self.vocabulary, self.allowed, first = bm25.vocabulary, allowed, 0
+        self.vocabulary, self.counts, self.allowed, first = bm25.vocabulary, bm25.counts, allowed, 0
         self.frequencies = np.zeros(len(bm25.frequencies), np.int64)   # Of each term: texts that hold it
         for segment in bm25.counts.segments:
             columns = np.repeat(np.arange(segment.shape[1]), np.diff(segment.indptr))
@@ -106,6 +113,16 @@ class AllowedCounts:
     def held(self) -> frozenset[str]:
         "The terms that one of these texts holds."
         return frozenset(term for term, column in self.vocabulary.items() if self.frequencies[column])
+
+
+def _side_by_side(counts: Bm25 | AllowedCounts, tokens: Sequence[str], sure: bool) -> np.ndarray:
+    "The texts that hold tokens one behind the other; where their order was not kept those that hold all, or none."
+    columns, kept = [counts.vocabulary.get(t) for t in tokens], counts.counts
+    if None in columns or sure and not kept.ordered:
+        return np.zeros(0, np.int64)
+    by_pair = [kept.adjacent(a, b) for a, b in zip(columns, columns[1:])] if kept.ordered else []
+    rows = reduce(np.intersect1d, by_pair or [kept.posting(column)[0] for column in columns])
+    return rows[counts.allowed[rows]] if isinstance(counts, AllowedCounts) else rows
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #c6617757
 @dataclass(frozen=True, eq=False)
@@ -160,20 +177,37 @@ class HeldWords:
             out.append(np.unique(np.concatenate([np.zeros(0, np.int64), *held])))
         return out
 
+    def holds_code(
+        self,
+        word: str,            # E-03, 25A
+        sure: bool = False,   # Only where the order of words was kept; else a text that holds its parts is enough
+    ) -> bool:
+        "Say whether a document holds a code: its letters and digits side by side."
+        forms = [form for form in (self.tokens(word), _code_parts(word)) if len(form) > 1]
+        joined = self.counts_word(re.sub(r"[\W_]", "", word.lower()))
+        return joined or any(len(_side_by_side(c, form, sure)) for form in forms for c in self.counts)
+
+    def is_itself(
+        self,
+        word: str,   # From `content_words`
+    ) -> bool:
+        "Say whether a document surely holds a word as it is, alone or inside another one; not its two halves apart."
+        if _code_parts(word):
+            return self.holds_code(word, sure=True)
+        return all(map(self.counts_word, self.tokens(word))) or any(word in other for other in self.words)
+
     def holds(
         self,
         word: str,   # From `content_words`
     ) -> bool:
-        "Say whether a document holds a word, alone or inside another one."
+        "Say whether a document holds a word, alone, inside another one, or in two halves."
         tokens = self.tokens(word)
-        if not tokens or all(map(self.counts_word, tokens)):
+        if not tokens or not _code_parts(word) and self.is_itself(word):
             return True
-        if not _HANGUL.search(word):   # in a Korean text a code is counted in parts: 25A as 25 and a
-            parts = _RUN.findall(word.lower())
-            return len(parts) > 1 and any(map(str.isdigit, parts)) and all(map(self.counts_word, parts))
+        if _code_parts(word):   # E-03 where there is E-05 and 03 is another number
+            return self.holds_code(word)
         halves = ((word[:i], word[i:]) for i in range(1, len(word) if len(word) > 2 else 1))
-        cut = any(self.counts_word(a) and self.counts_word(b) for a, b in halves)
-        return cut or any(word in other for other in self.words)
+        return bool(_HANGUL.search(word)) and any(self.counts_word(a) and self.counts_word(b) for a, b in halves)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,6 +297,14 @@ def _begins(word: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}", text, flags=re.IGNORECASE) is not None
 
 
+def _stands_in(word: str, text: str) -> bool:
+    "True for a text that holds a word, a code in any spelling: E-03, E 03 and E03."
+    parts = _code_parts(word)
+    if not parts:
+        return word.lower() in text.lower()
+    return re.search(rf"(?<![a-z0-9]){r'[^a-z0-9가-힣]{0,2}'.join(parts)}(?![a-z0-9])", text.lower()) is not None
+
+
 def asked_words(
     question: str,
     held: HeldWords,
@@ -273,11 +315,12 @@ def asked_words(
     "Tell which words of a question no document, and which no passage that was read, holds."
     asked = content_words(question)
     read = " ".join(texts)
-    missing = [w for w in asked if not held.holds(w) and not _begins(w, read)]   # 충전기 may be counted as 충전
-    unread = [w for w in asked if texts and not other and w not in missing and w.lower() not in read.lower()
-              and held.is_rare(w)]
+    codes = {w: _stands_in(w, read) for w in asked if _code_parts(w)}
+    missing = [w for w in asked if not held.holds(w) and not codes.get(w, _begins(w, read))]   # 충전기 is counted as 충전
+    unread = [w for w in asked if texts and not other and w not in missing and not _stands_in(w, read)
+              and held.is_rare(w) and held.is_itself(w)]
     tokens = set(word_tokens(read)) if unread else set()   # of whole passages: analysed only for these
-    unread = [w for w in unread if not tokens.issuperset(held.tokens(w))]
+    unread = [w for w in unread if w in codes or not tokens.issuperset(held.tokens(w))]
     alike = {w: found for w in missing if (found := spelled_alike(w, held.words))}
     return AskedWords(tuple(asked), tuple(missing), tuple(unread), alike, other, filtered)
 

@@ -62,12 +62,13 @@ class Piece(NamedTuple):
 def pieces_by_score(
     corpus: UnitCorpus,
     scores: UnitScores,   # Of its units
-) -> list[Piece]:         # Best first, ties by address; behind those above 0 what matched at all, by its raw score
-    "Put scored units in order."
+) -> list[Piece]:         # Best first; behind those above 0 what matched at all, by its raw score
+    "Put scored units in order: those of a record, scored as one, by their own signals, other ties by address."
     total = np.maximum(scores.total, 0)
     keep = np.flatnonzero((total > 0) | (scores.raw > 0))
     rows, behind = scores.rows[keep], np.where(total > 0, 0, scores.raw)[keep]
-    order = np.lexsort((rows, corpus.address_order[corpus.doc[rows]], -behind, -total[keep]))
+    own = (scores.words.sum(axis=0) + scores.vectors.sum(axis=0) + scores.title + scores.name)[keep].round(6)
+    order = np.lexsort((rows, corpus.address_order[corpus.doc[rows]], -own, -behind, -total[keep]))
     return [Piece(int(scores.rows[i]), float(total[i])) for i in keep[order].tolist()]
 
 
