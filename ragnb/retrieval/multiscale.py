@@ -483,11 +483,12 @@ def put_first(
     pieces: Sequence[Piece],        # By score
     among: np.ndarray | None = None,  # Of each unit: True when it may be read; all when None
 ) -> list[Piece]:                   # Each unit once
-    "Put the units of known places ahead of the others."
+    "Put the units of known places ahead of the others: in order where they were asked for, else the best ones first."
     known, top = {p.row: p for p in pieces}, pieces[0].score if pieces else 0.0
-    first: dict[int, Piece] = {}
+    rank, first = {row: n for n, row in enumerate(known)}, dict[int, Piece]()
     for doc_id, span, why in places:
-        for row in corpus.units_in(doc_id, span):
+        units = corpus.units_in(doc_id, span)
+        for row in sorted(units, key=lambda row: rank.get(row, len(rank))) if why.policy == "part" else units:
             if row in first or among is not None and not among[row]:
                 continue
             if why.policy == "part" and row in known:  # it is there by its score

@@ -4,9 +4,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from llama_index.core import Document
 
 from ragnb.cli import main
-from ragnb.indexing.update import update_index
+from ragnb.context.labels import passage_article
+from ragnb.indexing.update import index_documents, update_index
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.pipeline.trace_data import trace
 from ragnb.retrieval.asked_words import SMALL
@@ -97,3 +99,14 @@ def test_a_word_that_is_counted_in_another_form_is_there(tmp_path, question, wor
         answer = Pipeline.from_index(index, cut=cut).ask(question)
         assert answer.passages and word in answer.passages[0].text and not answer.passages[0].is_unlike
         assert "no document holds" not in answer.note and word not in answer.note
+
+
+def test_a_small_budget_reads_what_was_asked_for_in_an_article_not_its_beginning(tmp_path):
+    """All units of a short article have one score: the best of them by its own signals is read first, and names the source."""
+    law = ("배달기법\n\n제2장 등록\n\n제5조(운영자의 등록) ① 배달기를 운영하려는 자는 국토청장에게 등록하여야 한다.\n② 등록하려는 자는 다음 각 호의 요건을 갖추어야 한다.\n"
+           "1. 자본금 2억원 이상\n2. 조종책임자 3명 이상\n③ 등록의 유효기간은 4년으로 한다.\n\n제6조(변경) 주소가 바뀌면 알린다.\n\n제7조(폐업) 폐업하면 알린다.\n")
+    index, _ = index_documents([Document(id_="law.txt", text=law)], tmp_path / "i", show_progress=False)
+    for budget in (120, 200):
+        passage = Pipeline.from_index(index, budget=budget).ask("등록의 유효기간은 몇 년인가요?").context.passages[0]
+        assert "유효기간은 4년" in passage.text and passage_article(passage).startswith("제5조")
+    assert Pipeline.from_index(index, budget=1_000).ask("등록의 유효기간은 몇 년인가요?").passages[0].text.count("제5조(") == 1
