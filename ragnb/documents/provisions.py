@@ -266,7 +266,7 @@ def look_up_question(
     return found if asked or not titles else look_up_title(question, catalogue)
 
 # %% ../../nbs/00_documents/provisions.ipynb #7ff85b67
-_CLAUSE = re.compile(r"(.*제?\s*\d+\s*조(?:의\s*\d+)?)\s*(\S.*)", re.S)
+_ARTICLE = re.compile(r"\d\s{0,3}조(?:\s{0,3}의\s{0,3}\d{1,4})?")
 
 
 def unheld_citations(
@@ -285,8 +285,8 @@ def unheld_citations(
         whole = ref.article or ref.key or ref.part == "부칙"      # 별표 and 이 조 alone name none
         if not targets and whole and (ref.law or known and (named or not ref.tier)):
             out.append(said)
-        elif not exact and (parts := _CLAUSE.fullmatch(said)):
-            out.append(f"a {parts[2]} in {parts[1]}")
+        elif not exact and (ends := [m.end() for m in _ARTICLE.finditer(said)]):
+            out.append(f"a {said[ends[-1]:].strip()} in {said[:ends[-1]]}")
     return list(dict.fromkeys(out))
 
 # %% ../../nbs/00_documents/provisions.ipynb #ea417911
