@@ -459,14 +459,7 @@ class Catalogue:
         aliases: Mapping[str, str] | None = None,    # Further short names -> names
     ) -> Catalogue:
         "Read a corpus: all names first, so that every citation is read with all of them known."
-        catalogue, texts = cls(aliases=dict(aliases or {})), {}
-        for document in documents:
-            catalogue._enter(document)
-            texts[document.node_id] = document.get_content()
-        for holding in list(catalogue.holdings.values()):
-            catalogue._cite(holding, texts[holding.doc_id])
-        catalogue.cited_with = names_key(catalogue.names)
-        return catalogue
+        return cited_anew(cls(aliases=dict(aliases or {})), documents, {}, "")
 
     def save(
         self,
@@ -548,10 +541,13 @@ def cited_anew(
     given, held = {d.node_id: d for d in documents}, catalogue.holdings
     own = {i: found for i in given if (found := read.get(i) or held.get(i))}    # others hold nothing
     new = Catalogue({**{i: h for i, h in held.items() if i not in given}, **own}, catalogue.aliases)
+    again = names_key(new.names) != cited_with
+    for doc_id in given if again else ():       # all names first, so that every citation is read with all of them
+        if doc_id not in own:
+            new._enter(given[doc_id])
     new.cited_with = names_key(new.names)
-    for doc_id in read if new.cited_with == cited_with else given:
-        holding = new.holdings.get(doc_id) or new._enter(given[doc_id])
-        new._cite(holding, given[doc_id].get_content())
+    for doc_id in given if again else read:
+        new._cite(new.holdings[doc_id], given[doc_id].get_content())
     return new
 
 

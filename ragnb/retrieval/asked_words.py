@@ -201,11 +201,12 @@ class HeldWords:
         word: str,   # From `content_words`
     ) -> bool:
         "Say whether a document holds a word, alone, inside another one, or in two halves."
-        tokens = self.tokens(word)
-        if not tokens or not _code_parts(word) and self.is_itself(word):
+        if not self.tokens(word):
             return True
         if _code_parts(word):   # E-03 where there is E-05 and 03 is another number
             return self.holds_code(word)
+        if self.is_itself(word):
+            return True
         halves = ((word[:i], word[i:]) for i in range(1, len(word) if len(word) > 2 else 1))
         return bool(_HANGUL.search(word)) and any(self.counts_word(a) and self.counts_word(b) for a, b in halves)
 

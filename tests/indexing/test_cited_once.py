@@ -58,7 +58,7 @@ def test_a_statute_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("seed", range(4))
 def test_changes_leave_what_a_new_index_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """Statutes come and go, documents change, and some runs end before citations are read."""
+    """Statutes come and go, documents before and behind them change, and some runs end before citations are read."""
     at = random.Random(seed)
     source = write(tmp_path / "s", {"act0.md": act(NAMES[0]), "memo.md": memo(NAMES[1])})
     update(source, tmp_path / "i")
@@ -69,7 +69,7 @@ def test_changes_leave_what_a_new_index_has(tmp_path: Path, monkeypatch: pytest.
                 file.unlink(missing_ok=True)
             elif chance < 0.6:
                 file.write_text(act(name, at.randint(3, 6)), encoding="utf-8")
-        write(source, {f"memo{at.randint(0, 3)}.md": memo(at.choice(NAMES)) * at.randint(1, 2), "step.md": f"{step}번째 날이다.\n"})
+        write(source, {f"{at.choice(['a', 'z'])}{at.randint(0, 3)}.md": memo(at.choice(NAMES)) * at.randint(1, 2), "step.md": f"{step}번째 날이다.\n"})
         if at.random() < 0.4:
             with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
                 patched.setattr(IndexUpdate, "_cite", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
