@@ -30,7 +30,6 @@ from ..documents.arguments import checked
 from ..documents.markup import counted
 from ..documents.span import InputError
 from ..models.llm import error_event, resolve_llm, shorten
-from ..storage.filtered import FilteredStore
 from ..retrieval.arguments import check_counts
 from ..retrieval.asked_words import asked_words, held_words
 from ..retrieval.hybrid import Fusion
@@ -160,19 +159,12 @@ def _only(library: Library) -> Pipeline | None:
     return next(iter(library.pipelines.values())) if len(library.pipelines) == 1 else None
 
 
-def _finder(library: Library) -> Any:
-    "What knows the words of all that is searched."
-    one = _only(library)
-    return one.retriever if one else LibraryRetriever(library)
-
-
 def has_words(
     library: Library,
     question: str,
 ) -> bool:   # True also where it is not known
     "False when no document holds any word of a question: then there is nothing to choose between."
-    store = library.store
-    held = held_words(_finder(library), store.matching() if isinstance(store, FilteredStore) else None)
+    held = held_words(LibraryRetriever(library))
     found = asked_words(question, held) if held else None
     return found is None or not found.asked or len(found.missing) < len(found.asked)
 
@@ -209,7 +201,7 @@ class AgentParts:
             state.hits = [h for h in state.hits if h.id in found]
         hits = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits]
         answer, one = self.library.reader.answer(state.query or state.question, Fusion(hits)), _only(self.library)
-        return noted(answer, _finder(self.library), self.library.store, one.unheld if one else None)
+        return noted(answer, LibraryRetriever(self.library), self.library.store, one.unheld if one else None)
 
     async def plan(self, state: AgentState) -> None:
         "Begin an attempt: the common queries."
