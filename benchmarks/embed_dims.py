@@ -1,7 +1,7 @@
 """What fewer numbers a vector, and fewer columns of the folded table, cost the default retrieval.
 
     python benchmarks/embed_dims.py [--sets korquad,squad2] [--limit 200]
-    python benchmarks/embed_dims.py --sizes "1,024 / 16,384, axes not rounded;1,024 / 16,384"
+    python benchmarks/embed_dims.py --sizes "1,024 / 16,384, axes not rounded;1,024 / 16,384, one byte;1,024 / 16,384"
     python benchmarks/embed_dims.py --kept [--sets korquad,ko_statutes] [--limit 400]     # the first numbers of each vector, vectors alone
 
 Evidence recall of the multi-scale score at four budgets with the offline n-gram embedding, every size on the same questions, as the difference in
@@ -26,18 +26,25 @@ from ragnb.retrieval.multiscale import QUESTION_WORDS
 from ragnb.retrieval.multiscale_index import UnitScorer
 from ragnb.retrieval.unit_vectors import UnitVectors
 
-FLOATS = ", axes not rounded"
+FLOATS, BYTES = ", axes not rounded", ", one byte"
 SIZES = {"1,024 / 16,384": (1_024, 1 << 14), "512 / 16,384": (512, 1 << 14), "512 / 8,192": (512, 1 << 13), "384 / 8,192": (384, 1 << 13), "256 / 8,192": (256, 1 << 13)}
 AT = [BUDGETS.index(b) for b in (250, 500, 1_000, 4_000)]
 
 
+def in_bytes(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Axes in one byte a number."""
+    steps = np.maximum(np.abs(found).max(axis=0, initial=0), 1e-30).astype(np.float32) / np.float32(127)
+    return np.rint(found / steps).astype(np.int8), steps
+
+
 def fitted(size: str, pieces: list[str]) -> NgramEmbedding:
-    """The embedding of a size, fitted; with its axes as they were computed where the size says so."""
-    dims, columns = SIZES[size.removesuffix(FLOATS)]
+    """The embedding of a size, fitted; with its axes as they were computed, or in one byte a number, where the size says so."""
+    dims, columns = SIZES[size.removesuffix(FLOATS).removesuffix(BYTES)]
     model = NgramEmbedding(dims=dims, n_columns=columns)
-    if not size.endswith(FLOATS):
+    rounding = in_bytes if size.endswith(BYTES) else lambda found: (found, 1.0)
+    if not size.endswith((FLOATS, BYTES)):
         return model.fit(pieces)
-    with patch("ragnb.models.embedding.in_steps", lambda found: (found, 1.0)):
+    with patch("ragnb.models.embedding.in_steps", rounding):
         return model.fit(pieces)
 
 

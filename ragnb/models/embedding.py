@@ -34,19 +34,19 @@ from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..documents.values import complaint
 from .llm import api_base
 from ragnb.models.ngrams import (
-    Axes, corpus_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS
+    Axes, corpus_axes, count_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS
 )
 
 # %% ../../nbs/10_models/embedding.ipynb #e319ebb3
-def _open_array(path: Path, shape: tuple[int | None, ...], kind: type) -> np.ndarray:
-    "Open an array of a known type and shape (None: any length), and leave it on disk; never unpickles."
+def _open_array(path: Path, shape: tuple[int | None, ...], *kinds: type) -> np.ndarray:
+    "Open an array of one of some types and a known shape (None: any length), and leave it on disk; never unpickles."
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as e:
         raise InputError(f"no readable array in {str(path)!r}: {e}") from e
     fits = len(array.shape) == len(shape) and all(want in (None, n) for want, n in zip(shape, array.shape))
-    if not fits or array.dtype != kind:
-        wanted = f"{np.dtype(kind)} of shape {shape}"
+    if not fits or array.dtype not in kinds:
+        wanted = f"{np.dtype(kinds[0])} of shape {shape}"
         raise InputError(f"{str(path)!r} must hold {wanted}, got {array.dtype} {array.shape}")
     return array
 
@@ -115,7 +115,7 @@ def _digest(*arrays: np.ndarray) -> str:
 class _Learned:
     "What an n-gram embedding learned from a corpus."
     idf: np.ndarray    # Shape (N_COUNTERS,), float32
-    axes: Axes         # dims - 1 of them, those of the corpus in one byte a number
+    axes: Axes         # dims - 1 of them, those of the corpus in half a byte a number
     n_texts: int
 
     @classmethod
@@ -158,11 +158,12 @@ class _Learned:
         another shape. The overlap is compared with its hash, or with the axes where none is known."""
         file = folder / "ngram_steps.npy"
         steps = _read_array(file, (None,), np.float32) if file.exists() else 1.0
-        kind = np.float16 if isinstance(steps, float) else np.int8
-        axes = _open_array(folder / "ngram_axes.npy", (shape[0], None), kind)
-        if axes.shape[1] > shape[1]:
-            raise InputError(f"{str(folder)!r} must hold at most {shape[1]} axes, got {axes.shape[1]}")
-        if np.shape(steps) not in ((), axes.shape[1:]):
+        kinds = (np.float16,) if isinstance(steps, float) else (np.uint8, np.int8)   # int8: as it was written before
+        axes = _open_array(folder / "ngram_axes.npy", (shape[0], None), *kinds)
+        n = count_axes(axes, steps)
+        if n > shape[1]:
+            raise InputError(f"{str(folder)!r} must hold at most {shape[1]} axes, got {n}")
+        if axes.shape[1] != ((n + 1) // 2 if axes.dtype == np.uint8 else n):
             raise IndexMismatchError(f"the numbers in {str(file)!r} are not those of the axes beside it")
         file = folder / "ngram_overlap.npy"
         known = _read_array(file, (None, None), np.float16) if file.exists() else None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes',
-           'copied_rows', 'Axes', 'in_steps']
+           'copied_rows', 'in_steps', 'from_steps', 'count_axes', 'Axes']
 
 # %% ../../nbs/10_models/ngrams.ipynb #00104e7b
 _NOT_WORD = re.compile(r"\W+")
@@ -192,6 +192,43 @@ def copied_rows(
         pages.madvise(mmap.MADV_DONTNEED)
     return out
 
+# %% ../../nbs/10_models/ngrams.ipynb #ecfaa995
+_VALUES = np.array([k * abs(k) for k in range(-7, 8)] + [0], np.float32)   # of half a byte; the last is not used
+_PAIRS = np.stack([np.tile(_VALUES, 16), np.repeat(_VALUES, 16)], 1)         # of a byte: its lower half, its upper half
+_MANY = 256
+
+
+def in_steps(
+    found: np.ndarray,  # Shape (n_columns, n), float: axes
+) -> tuple[np.ndarray, np.ndarray]:  # uint8, shape (n_columns, (n + 1) // 2), or int8, shape of `found`; steps, (n,)
+    "Round axes to half a byte a number, or to one byte where there are few axes."
+    few = found.shape[1] < _MANY
+    most = np.abs(found).max(axis=0, initial=0).astype(np.float32)
+    steps = np.where(most == 0, 1, most) / np.float32(127 if few else 49)
+    if few:
+        return np.rint(found / steps).astype(np.int8), steps
+    levels = (np.rint(np.sign(found) * np.sqrt(np.abs(found) / steps)) + 7).astype(np.uint8)
+    levels = np.pad(levels, ((0, 0), (0, levels.shape[1] % 2)), constant_values=15)
+    return levels[:, ::2] | levels[:, 1::2] << 4, steps
+
+
+def from_steps(
+    stored: np.ndarray,          # From `in_steps`, or plain numbers
+    steps: np.ndarray | float,   # Of each axis, shape (n,); or of all
+) -> np.ndarray:                 # Shape (rows, n), float32
+    "Numbers of axes as they are used."
+    if stored.dtype == np.uint8:
+        stored = _PAIRS[stored].reshape(len(stored), 2 * stored.shape[1])[:, :np.size(steps)]
+    return np.asarray(stored, np.float32) * steps
+
+
+def count_axes(
+    stored: np.ndarray,          # As for `from_steps`
+    steps: np.ndarray | float,   # As for `from_steps`
+) -> int:
+    "How many axes are stored."
+    return np.size(steps) if np.ndim(steps) else stored.shape[1]
+
 # %% ../../nbs/10_models/ngrams.ipynb #dfbe273e
 def _overlap(
     found: np.ndarray,  # Shape (n_columns, n), orthogonal
@@ -205,10 +242,10 @@ def _overlap(
 @dataclass(frozen=True)
 class Axes:
     "The axes of a corpus, and directions for the rest of a text."
-    found: np.ndarray    # Shape (n_columns, n), in memory or on disk: from `corpus_axes`, or int8 from `in_steps`
+    found: np.ndarray    # Shape (n_columns, n), in memory or on disk: from `corpus_axes`, or from `in_steps`
     n_rest: int          # Directions for the rest
     overlap: np.ndarray  # Shape (n, n_rest), float32 with 16 bits of content: what of the rest the axes span
-    steps: np.ndarray | float = 1.0  # What each axis is multiplied with, shape (n,), float32; 1.0: nothing
+    steps: np.ndarray | float = 1.0  # Of each axis, shape (n,), float32: from `in_steps`; 1.0: `found` as it is
 
     @classmethod
     def of(
@@ -219,9 +256,9 @@ class Axes:
         steps: np.ndarray | float = 1.0,    # From `in_steps`
     ) -> Axes:
         "Fill the places that the axes of a corpus leave."
-        n_rest = n_axes - found.shape[1]
+        n_rest = n_axes - count_axes(found, steps)
         if overlap is None:
-            overlap = _overlap(found.astype(np.float32) * steps, _directions(len(found), n_rest).all)
+            overlap = _overlap(from_steps(found, steps), _directions(len(found), n_rest).all)
         return cls(found, n_rest, overlap, steps)
 
     @property
@@ -232,11 +269,11 @@ class Axes:
     @cached_property
     def _all(self) -> np.ndarray:
         "The axes as float32."
-        return np.asarray(self.found, np.float32) * self.steps
+        return from_steps(self.found, self.steps)
 
     def fits(self) -> bool:
         "True when the overlap has the shape of these axes."
-        return self.overlap.shape == (self.found.shape[1], self.n_rest)
+        return self.overlap.shape == (count_axes(self.found, self.steps), self.n_rest)
 
     def agrees(self) -> bool:
         "True when the overlap is that of these axes, by its shape and its first direction."
@@ -252,19 +289,10 @@ class Axes:
         if 8 * len(columns) < len(self.found):    # a question: no more is read than its columns
             inner = np.searchsorted(columns, table.indices)
             table = csr_matrix((table.data, inner, table.indptr), shape=(table.shape[0], len(columns)))
-            found = copied_rows(self.found, columns).astype(np.float32) * self.steps
+            found = from_steps(copied_rows(self.found, columns), self.steps)
             rest = _directions(len(self.found), self.n_rest).rows(columns)
         else:
             found, rest = self._all, self.rest
         along = table @ found
         spanned = csr_matrix(along) @ self.overlap   # row by row: a text has the same vector alone and among others
         return np.hstack([along, table @ rest - spanned])
-
-# %% ../../nbs/10_models/ngrams.ipynb #ecfaa995
-def in_steps(
-    found: np.ndarray,  # Shape (n_columns, n), float: axes
-) -> tuple[np.ndarray, np.ndarray]:  # int8 in [-127, 127]; and what each axis is multiplied with, (n,)
-    "Round axes to one byte a number."
-    most = np.abs(found).max(axis=0, initial=0).astype(np.float32)
-    steps = np.where(most == 0, 1, most) / np.float32(127)
-    return np.rint(found / steps).astype(np.int8), steps

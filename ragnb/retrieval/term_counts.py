@@ -97,7 +97,8 @@ def _columns(ids: list[str], token_lists: Iterable[Sequence[str]],
 def _count(columns: np.ndarray, lengths: np.ndarray, n_terms: int) -> Any:
     "Count tokens: a sparse matrix, documents x terms, stored by column."
     from scipy.sparse import csr_array
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    whole = np.int32 if len(columns) < 2**31 else np.int64    # of rows and of places, where scipy takes the larger
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(whole)
     ones = np.ones(len(columns), dtype=np.min_scalar_type(int(lengths.max(initial=0))))  # no count is above the length
     matrix = csr_array((ones, columns, indptr), shape=(len(lengths), n_terms)).tocsc()
     matrix.has_sorted_indices = True

@@ -177,6 +177,14 @@ def _first(vector: Sequence[float], n: int) -> Sequence[float]:
     return vector[:n] if n else vector
 
 
+def _wordless(graph: dict[str, Any]) -> Any:
+    "How a collection of a folder is made: with its graph, and without Chroma's own search for words."
+    from chromadb.api.types import FtsIndexConfig, HnswIndexConfig, Schema, VectorIndexConfig
+    numbers = HnswIndexConfig(**{k: v for k, v in graph.items() if k != "space"})
+    schema = Schema().create_index(config=VectorIndexConfig(space=graph["space"], hnsw=numbers))
+    return schema.delete_index(config=FtsIndexConfig(), key="#document")
+
+
 class _Rows:
     "One collection of Chroma, read and written in batches."
 
@@ -189,9 +197,9 @@ class _Rows:
     @cached_property
     def collection(self) -> Any:
         "The collection of the library, opened."
+        how = {"configuration": {"hnsw": self.graph}} if self.file is None else {"schema": _wordless(self.graph)}
         made = self.library.client.get_or_create_collection(
-            self.name, embedding_function=None, configuration={"hnsw": self.graph},
-            metadata={_KEPT: self.keep} if self.keep else None)
+            self.name, embedding_function=None, metadata={_KEPT: self.keep} if self.keep else None, **how)
         self._let_hold(made)
         return made
 
@@ -490,9 +498,30 @@ def row_counts(
     return [rows.count() for rows in store._all]
 
 
+def _forget_words(database: sqlite3.Connection) -> None:
+    "Empty Chroma's table of words where none of its collections lets anybody ask it."
+    asked = "json_extract(schema_str, '$.keys.\"#document\".string.fts_index.enabled')"   # 0 where nobody may
+    filled = "EXISTS (SELECT 1 FROM embedding_fulltext_search_content)"
+    open_to = database.execute(f"SELECT count(*) FROM collections WHERE {asked} IS NOT 0").fetchone()[0]
+    if open_to or not database.execute(f"SELECT {filled}").fetchone()[0]:
+        return
+    made = database.execute("SELECT sql FROM sqlite_master WHERE name = 'embedding_fulltext_search'").fetchone()[0]
+    try:
+        database.execute("BEGIN IMMEDIATE")
+        database.execute("DROP TABLE embedding_fulltext_search")
+        database.execute(made)
+        database.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+        if "no such module" not in str(error):    # an SQLite without full-text search keeps the table
+            raise
+
+
 def _give_back(folder: Path) -> None:
     "Make a database smaller where a tenth of it is free."
     with contextlib.closing(sqlite3.connect(folder / "chroma.sqlite3", timeout=60, isolation_level=None)) as database:
+        _forget_words(database)
         free, pages = (database.execute(f"PRAGMA {n}_count").fetchone()[0] for n in ("freelist", "page"))
         if 10 * free > pages:
             database.execute("VACUUM")

@@ -162,7 +162,7 @@ def test_round_trip_is_exact_and_unpickled(emb, tmp_path):
     assert {f.suffix for f in files} == {".npy", ".json"}
     for file in files:
         if file.suffix == ".npy":
-            assert np.load(file, allow_pickle=False).dtype.kind in "if"
+            assert np.load(file, allow_pickle=False).dtype.kind in "iuf"
         else:
             json.loads(file.read_text(encoding="utf-8"))
     again = load_embedding(tmp_path / "new" / "index")
@@ -447,20 +447,72 @@ def test_a_question_reads_few_axes_and_the_same_vector(emb, tmp_path, monkeypatc
     assert np.array_equal(again.embed(many), emb.embed(many)) and "_all" in vars(axes)
 
 
-def test_axes_take_one_byte_a_number(emb, tmp_path):
+@pytest.fixture(scope="module")
+def many_axes():
+    """An embedding of a corpus that is large enough for hundreds of axes."""
+    texts = [f"{chr(0xAC00 + 17 * i)}{chr(0xAC00 + 29 * i % 11_000)} 규정 제{i}조 {chr(0xB000 + 13 * i)}" for i in range(600)]
+    return NgramEmbedding(dims=302).fit(texts), texts
+
+
+def test_few_axes_take_one_byte_a_number(emb, tmp_path):
     save_embedding(emb, tmp_path)
-    axes = emb._learned.found
-    assert axes.dtype == np.int8 and (tmp_path / "ngram_axes.npy").stat().st_size == axes.size + 128
+    axes = emb._learned.axes
+    assert axes.found.dtype == np.int8 and (tmp_path / "ngram_axes.npy").stat().st_size == axes.found.size + 128
+
+
+def test_many_axes_take_half_a_byte_a_number(many_axes, tmp_path):
+    model, texts = many_axes
+    save_embedding(model, tmp_path)
+    axes, again = model._learned.axes, load_embedding(tmp_path)
+    n = len(axes.steps)
+    assert n >= 256 and axes.found.dtype == np.uint8 and axes.found.shape == (model.n_columns, (n + 1) // 2)
+    assert (tmp_path / "ngram_axes.npy").stat().st_size == axes.found.size + 128
+    assert np.array_equal(again.embed(texts), model.embed(texts))
+    assert np.array_equal(again.embed(texts[:1]), model.embed(texts[:1]))       # a question reads some rows only
+    np.save(tmp_path / "ngram_axes.npy", axes.found[:, 1:])
+    with pytest.raises(IndexMismatchError, match="axes beside it"):
+        load_embedding(tmp_path)
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257])
+@pytest.mark.parametrize("kind", ["drawn", "zero", "one large"])
+def test_axes_in_steps_give_back_the_nearest_level(n, kind):
+    found = np.zeros((300, n), np.float32)
+    if kind != "zero":
+        found = np.random.default_rng(n).standard_normal((300, n)).astype(np.float32) * 3
+    if kind == "one large":
+        found[7] = -90
+    stored, steps = ngrams.in_steps(found)
+    again = ngrams.from_steps(stored, steps)
+    assert stored.dtype == (np.int8 if n < 256 else np.uint8) and stored.shape == (300, n if n < 256 else (n + 1) // 2)
+    assert ngrams.count_axes(stored, steps) == n and again.shape == found.shape and again.dtype == np.float32
+    even = (lambda x: x / steps) if n < 256 else lambda x: np.sign(x) * np.sqrt(np.abs(x) / steps)    # levels lie evenly
+    assert np.abs(even(again) - even(found)).max(initial=0) <= .5 + 1e-3
+    assert np.array_equal(ngrams.from_steps(*ngrams.in_steps(again)), again)
+
+
+def as_before(emb, folder, axes) -> None:
+    """Write an embedding with its axes as an earlier version wrote them."""
+    old = _Learned(emb._learned.idf, axes, len(TEXTS))
+    save_embedding(emb, folder)
+    old.write(folder)
+    record = json.loads((folder / "embedding.json").read_text()) | {"fingerprint": old.fingerprint}
+    (folder / "embedding.json").write_text(json.dumps(record | {"overlap": _digest(old.overlap)}))
+
+
+def test_many_axes_of_one_byte_are_still_read(many_axes, tmp_path):
+    model, texts = many_axes
+    plain = ngrams.from_steps(model._learned.axes.found, model._learned.axes.steps)
+    steps = np.abs(plain).max(axis=0) / np.float32(127)
+    as_before(model, tmp_path, ngrams.Axes.of(np.rint(plain / steps).astype(np.int8), model.dims - 1, steps=steps))
+    again = load_embedding(tmp_path)
+    assert again._learned.found.dtype == np.int8 and np.abs(again.embed(texts) - model.embed(texts)).max() < 0.02
 
 
 def test_axes_of_two_bytes_are_still_read(emb, tmp_path):
     """As written before: no steps, and a fingerprint of what is there."""
     axes = emb._learned.axes
-    old = _Learned(emb._learned.idf, ngrams.Axes.of((axes.found * axes.steps).astype(np.float16), emb.dims - 1), len(TEXTS))
-    save_embedding(emb, tmp_path)
-    old.write(tmp_path)
-    record = json.loads((tmp_path / "embedding.json").read_text()) | {"fingerprint": old.fingerprint}
-    (tmp_path / "embedding.json").write_text(json.dumps(record | {"overlap": _digest(old.overlap)}))
+    as_before(emb, tmp_path, ngrams.Axes.of(ngrams.from_steps(axes.found, axes.steps).astype(np.float16), emb.dims - 1))
     assert not (tmp_path / "ngram_steps.npy").exists()
     again = load_embedding(tmp_path)
     assert again._learned.found.dtype == np.float16

@@ -8,8 +8,10 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+import chromadb
 import pytest
 from llama_index.core.schema import Document
+from llama_index.core.vector_stores.types import VectorStoreQuery
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.documents.locks import in_use, Lease
@@ -71,6 +73,53 @@ def test_what_another_store_writes_is_read(tmp_path: Path) -> None:
     assert store.doc_ids() == ["d0.md", "d1.md", "d2.md"]
     written.delete(["d1.md"])
     assert store.doc_ids() == ["d0.md", "d2.md"] and store.get_chunks(["d1.md#c0"]).missing == ("d1.md#c0",)
+
+
+def words_held(folder: Path) -> int:
+    """Rows of Chroma's own full-text table; the database is whole."""
+    with contextlib.closing(sqlite3.connect(folder / "chroma.sqlite3", isolation_level=None)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        database.execute("INSERT INTO embedding_fulltext_search(embedding_fulltext_search) VALUES('integrity-check')")
+        return database.execute("SELECT count(*) FROM embedding_fulltext_search_content").fetchone()[0]
+
+
+def test_a_settled_store_keeps_no_table_of_words_and_goes_on_being_written(tmp_path: Path) -> None:
+    store = filled(tmp_path / "chroma-1")
+    assert words_held(tmp_path / "chroma-1") == 0
+    rows = store._children.collection
+    with pytest.raises(chroma.chroma_errors()[0], match="full-text"):     # Chroma says so, instead of finding nothing
+        rows.get(where_document={"$contains": "연차"})
+    before = everything(store)
+    chroma.prepare(store)
+    store.delete(["d1.md"])
+    nodes = list(store._children.nodes(vectors=True))
+    nodes[0].set_content("바뀐 글")
+    store._children.write([(n.node_id, n.embedding, chroma._metadata_of(n), n.text) for n in nodes])
+    again = settle(store)
+    assert words_held(tmp_path / "chroma-1") == 0
+    assert again.get_chunks([nodes[0].node_id]).found[nodes[0].node_id].text == "바뀐 글"
+    assert again.doc_ids() == ["d0.md", "d2.md"] and len(before[1]) > len(everything(again)[1])
+    assert again.vector_store().query(VectorStoreQuery(query_embedding=[1.0, 0.0], similarity_top_k=1)).nodes[0].text
+
+
+def made_before(folder: Path, names: tuple[str, ...]) -> None:
+    """Collections as an earlier version, or somebody else, made them: Chroma searches their words."""
+    client = chromadb.PersistentClient(str(folder))
+    for name in names:
+        made = client.create_collection(name, embedding_function=None, configuration={"hnsw": {"space": "cosine" if name == "children" else "l2"}})
+        if name not in ("children", "parents", "outlines"):
+            made.add(ids=["1"], embeddings=[[1.0, 0.0]], documents=["남의 문서에 적힌 말"])
+    client.close()
+
+
+@pytest.mark.parametrize("names", [("children", "parents", "outlines"), ("others",)])
+def test_a_table_of_words_that_somebody_may_ask_stays(tmp_path: Path, names: tuple[str, ...]) -> None:
+    made_before(tmp_path / "chroma-1", names)
+    store = filled(tmp_path / "chroma-1")
+    assert words_held(tmp_path / "chroma-1") > 0
+    asked = store.client.get_collection(names[0], embedding_function=None)
+    assert asked.get(where_document={"$contains": "연차" if names[0] == "children" else "남의 문서"})["ids"]
+    assert everything(store)[2][0] > 0
 
 
 @pytest.mark.parametrize("change", [
