@@ -699,22 +699,32 @@ def _colored(answer: Any) -> str:
     text = visible(numbered_passages(answer.passages, shown))
     return text.replace("\ue000", "\x1b[1;32m").replace("\ue001", "\x1b[0m")
 
+def _runs_of(numbers: Sequence[int]) -> str:
+    "Rising numbers in words: `2 to 4, 7`."
+    runs: list[list[int]] = []
+    for n in numbers:
+        if runs and n == runs[-1][-1] + 1:
+            runs[-1].append(n)
+        else:
+            runs.append([n])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+
 def _print_answer(answer: Any, shown: bool = False, cut: float | None = None) -> None:
-    "The text of an answer, and the sources of a model's."
+    "The text of an answer, what to know of it, and the sources of a model's."
     from ragnb.context.labels import place_label
     from ragnb.pipeline.trace_data import visible
+    if answer.context.note:
+        print(f"note: {answer.context.note}", file=sys.stderr, flush=True)
     if not shown:
         colored = answer.passages and not answer.generated and _is_colored(sys.stdout)
         told = _colored(answer) if colored else visible(answer.text)
         none = "nothing that was found fits the budget" if answer.context.dropped else "nothing was found"
         print(told if answer.text or answer.passages else none)
-    if answer.context.note:
-        print(f"note: {answer.context.note}", file=sys.stderr)
     if answer.weak and not answer.generated and not cut and 1 not in answer.weak:
-        some = ", ".join(map(str, answer.weak))
+        some = _runs_of(answer.weak)
         which = f"passage {some} matches" if len(answer.weak) == 1 else f"passages {some} match"
-        print(f"note: {which} weakly (less than .05 of the best score, or no word of the question); --cut 0.05 leaves "
-              "them out", file=sys.stderr)
+        print(f"note: {which} weakly (less than .05 of the best score, or no word of the question); --cut 0.2 leaves "
+              "out what is weak", file=sys.stderr)
     if answer.generated:
         sources = {source.number: source.passage for source in reversed(answer.context.sources)}
         print("\n" + "\n".join(f"[{n}] {visible(place_label(sources[n]))}" for n in sorted(sources)))

@@ -6,6 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+from strategies import examples
+
+settings.register_profile("ragnb", examples(500))   # no deadline: the first example of a test may load a model
+settings.load_profile("ragnb")
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "data"

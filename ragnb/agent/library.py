@@ -217,6 +217,11 @@ class Library:
         "Names of the collections; none for a single index."
         return [name for name in self.pipelines if name]
 
+    @property
+    def explainer(self) -> BaseRetriever | None:
+        "What can say why a chunk was found, for `trace`: the retriever of a single index."
+        return None if self.collections else self.pipelines[""].retriever
+
     def _edition(self, doc_id: str) -> str:
         "What marks an edition that is not in force, or nothing."
         name = doc_id.partition("/")[0] if self.collections else ""

@@ -93,19 +93,24 @@ def article_line(
     return marks[-1].name + (title[1] if title else "")
 
 # %% ../../nbs/60_context/labels.ipynb #d8ef4485
+def _focus_marks(passage: Passage) -> list[_Mark]:
+    "The marks of what the hit of a passage is in."
+    focus, base = passage.focus or passage.span, passage.span.start
+    marks = _article_marks(passage.text, passage.prefix)
+    found = [m for m in marks if focus.start - base <= m.at < focus.end - base]
+    before = [m for m in marks if m.at < focus.start - base]
+    starts = bool(found) and found[0].at == focus.start - base
+    found = found if starts or not before else [before[-1], *found]
+    return [m for m in found if not m.weak] or found
+
+
 def passage_article(
     passage: Passage,
 ) -> str:  # `제56조`, `제5조~제7조`, `부칙 제1조`, `[별표 1]`; '' outside statutes; at most 40 characters
     "Name the article that the hit of a passage is in."
     if known := held_article(passage.metadata):
         return shorten(known, 40)
-    focus, base = passage.focus or passage.span, passage.span.start
-    marks = _article_marks(passage.text, passage.prefix)
-    found = [m for m in marks if focus.start - base <= m.at < focus.end - base]
-    before = [m for m in marks if m.at < focus.start - base]
-    if before and not (found and found[0].at == focus.start - base):
-        found = [before[-1], *found]
-    names = [m.name for m in found if not m.weak] or [m.name for m in found]
+    names = [m.name for m in _focus_marks(passage)]
     if not names:
         return ""
     last = names[-1].removeprefix("부칙 ") if names[0].startswith("부칙 ") else names[-1]
@@ -115,7 +120,8 @@ def passage_article(
 def _article_place(passage: Passage) -> str:
     "The article of the hit, and those of the text where it has others."
     hit, text = passage_article(passage), passage_article(replace(passage, focus=None))
-    return f"{hit} (text {text})" if hit and text and hit != text else hit
+    in_article = held_article(passage.metadata) or not all(m.weak for m in _focus_marks(passage))
+    return f"{hit} (text {text})" if hit and in_article and text and hit != text else hit
 
 # %% ../../nbs/60_context/labels.ipynb #98bd64e9
 def source_name(

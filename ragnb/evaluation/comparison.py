@@ -469,7 +469,8 @@ def records_table(
 
     def cell(c: str, value: Any) -> str:
         shown = f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-        return f"**{shown}**" if best.get(c) == value else shown
+        shown = "–" if value is None else shown.replace("|", "\\|").replace("\n", " ")
+        return f"**{shown}**" if c in best and best[c] == value else shown
 
     lines = [" | ".join(columns)] + [" | ".join(cell(c, r[c]) for c in columns) for r in records]
     lines = [f"| {line} |" for line in lines]

@@ -9,12 +9,13 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 # %% auto #0
-__all__ = ['Rankers', 'display_width', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered', 'Trace',
-           'is_strong', 'trace']
+__all__ = ['Rankers', 'display_width', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered',
+           'passage_numbers', 'Trace', 'is_strong', 'trace']
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #db9c0cfd
 from ..documents.markup import counted, visible
@@ -188,6 +189,21 @@ def _ranked(rankers: Rankers, chunk_id: str) -> dict[str, Any]:
 # %% ../../nbs/80_pipeline/trace_data.ipynb #ff43be4a
 _BEST = 10   # Hits of a lower rank are not shown as strong matches
 
+# %% ../../nbs/80_pipeline/trace_data.ipynb #f8e918ef
+def passage_numbers(
+    passages: Iterable[Passage],   # Best first
+    answer: Answer | None,         # Where there was one
+) -> dict[str, int]:               # Id of a passage -> from 1
+    "Number passages as the answer does, and go on with those it does not have."
+    if answer is None:
+        return {p.id: p.rank for p in passages}
+    sources, out = answer.context.sources, {}
+    rest = count(max((s.number for s in sources), default=0) + 1)
+    for p in passages:
+        own = [s.number for s in sources if s.passage.doc_id == p.doc_id and s.passage.span.overlap(p.span)]
+        out[p.id] = min(own) if own else next(rest)
+    return out
+
 # %% ../../nbs/80_pipeline/trace_data.ipynb #ca19da1d
 @dataclass(frozen=True, repr=False)
 class Trace:
@@ -210,11 +226,14 @@ class Trace:
         "Rank of every hit by its score, from 1; none for what was put first by name."
         if "multi-scale" in self.rankers:
             return {i: rank for i, (rank, _) in self.rankers["multi-scale"].items()}
-        ids = [i for p in self.passages for i in p.hits]
-        if self.answer:
-            ids = [h.node_id for h in self.answer.fusion.hits]
+        ids = [h.node_id for h in self.answer.fusion.hits] if self.answer else sum((p.hits for p in self.passages), ())
         first = {i for p in self.passages for i in p.hits if i in p.why and p.why[i].is_put_first}
         return {i: rank for rank, i in enumerate((i for i in ids if i not in first), 1)}
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        "Id of a passage -> its number, as in the answer."
+        return passage_numbers(self.passages, self.answer)
 
     @property
     def best_score(self) -> float:
@@ -225,8 +244,8 @@ class Trace:
         "The chunks of a passage in reading order, with their roles; `filler` for a hit that matches hardly."
         found = chunks_of(passage, self.outlines.get(passage.doc_id), self.cited)
         scores, least = dict(zip(passage.hits, passage.scores)), WEAK * self.best_score
-        weak = {i for i, score in scores.items() if score is not None and score < least}
-        weak |= {i for i in passage.hits if i in passage.why and passage.why[i].unlike}
+        unlike = {i for i in passage.hits if i in passage.why and passage.why[i].unlike}
+        weak = unlike | {i for i, score in scores.items() if score is not None and score < least}
         return [c._replace(role="filler") if c.role == "hit" and c.id in weak else c for c in found]
 
     def read_of(self, doc_id: str) -> list[Span]:
@@ -242,7 +261,7 @@ class Trace:
         "What is known of a chunk of a passage."
         inside = any(s.overlap(c.span) for s in self.read_of(p.doc_id))
         score = None if c.id in p.why and p.why[c.id].is_put_first else dict(zip(p.hits, p.scores)).get(c.id)
-        return {"passage": p.rank, "chunk": c.id, "role": c.role, **_ranked(self.rankers, c.id),
+        return {"passage": self.numbers[p.id], "chunk": c.id, "role": c.role, **_ranked(self.rankers, c.id),
                 "score": score, "start": c.span.start, "end": c.span.end,
                 "characters": c.span.overlap(p.span), "pages": passage_pages(p), "in_context": inside,
                 "policy": c.policy, "why": self._why(p, c), "dropped": "" if inside else self.unread}
@@ -394,6 +413,14 @@ def _of_answer(answer: Answer) -> dict[str, Any]:
     return kept | _of_signals(ranking, [i for p in e.passages for i in p.hits])
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #d492b137
+def _explained(kept: Mapping[str, Any], retriever: Any) -> dict[str, Any]:
+    "What a retriever says of hits, where the search that found them kept no ranking."
+    fusion = kept["answer"].fusion
+    if fusion.ranking is not None or not hasattr(retriever, "rank") or hasattr(retriever, "fuse"):
+        return dict(kept)
+    more = _of_signals(retriever.rank(kept["question"]), [h.node_id for h in fusion.hits])
+    return {**kept, **more, "rankers": {**more.get("rankers", {}), **kept["rankers"]}}
+
 def _asked(pipeline: Pipeline, question: str) -> dict[str, Any]:
     "Ask a pipeline; a model that does not answer is one of the facts."
     try:
@@ -401,11 +428,8 @@ def _asked(pipeline: Pipeline, question: str) -> dict[str, Any]:
     except ModelError as error:
         kept = _of_answer(error.answer)
         kept["facts"] += (str(error),)
-    retriever, fusion = pipeline.retriever, kept["answer"].fusion
-    if fusion.ranking is None and hasattr(retriever, "rank") and not hasattr(retriever, "fuse"):
-        more = _of_signals(retriever.rank(question), [h.node_id for h in fusion.hits])
-        kept |= more | {"rankers": {**more.get("rankers", {}), **kept["rankers"]}}
-    return kept
+    return _explained(kept, pipeline.retriever)
+
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #559f83db
 def _of_ranking(ranking: Any, question: str, budget: int, store: ChunkReader | None) -> dict[str, Any]:
@@ -444,6 +468,7 @@ def trace(
     budget: int = 4_000,
     around: int = 200,
     store: ChunkReader | None = None,
+    by: Any = None,
 ) -> Trace:
     """Ask, and keep why everything is there.
 
@@ -461,6 +486,8 @@ def trace(
         Characters shown before and after each passage, >= 0; needs a store.
     store : ChunkReader, optional
         Where they are read; by default that of `source`.
+    by : retriever with `rank`, optional
+        Says why the hits of an `Answer` were found, where its search kept no ranking, as that of an agent.
 
     Returns
     -------
@@ -477,7 +504,7 @@ def trace(
     if around < 0:
         raise InputError(f"around must be >= 0, got {around}")
     if isinstance(source, Answer):
-        kept, store = _of_answer(source), store or _store_of(source.fusion.ranking)
+        kept, store = _explained(_of_answer(source), by), store or _store_of(source.fusion.ranking)
     elif isinstance(source, Pipeline):
         kept, store = _asked(source, question), store or _store_of(source)
     else:

@@ -165,10 +165,10 @@ def _rect(span: Span, n_characters: int, colour: str, y: int, height: int, title
     return (f'<rect x="{x:.1f}" y="{y}" width="{min(width, 1000):.1f}" height="{height}" fill="var(--{colour})">'
             f'{tag("title", esc(title))}</rect>')
 
-def _map(n_characters: int, passages: Sequence[Passage], chunks: Iterable[Chunk], gold: Iterable[Mark]) -> str:
-    "The map of a document."
-    rects = [_rect(p.span, n_characters, "mark", 11, 10,
-                   f"passage {p.rank}, characters {p.span.start:,} to {p.span.end:,}") for p in passages]
+def _map(n_characters: int, passages: Sequence[tuple[int, Span]], chunks: Iterable[Chunk], gold: Iterable[Mark]) -> str:
+    "The map of a document; passages by their numbers."
+    rects = [_rect(s, n_characters, "mark", 11, 10, f"passage {number}, characters {s.start:,} to {s.end:,}")
+             for number, s in passages]
     pins = [c for c in chunks if c.role in ("hit", "cited", "beside")]
     for c in pins:
         place = ("hitl", 9, 14) if c.role == "hit" else ("citedl", 13, 6)
@@ -355,7 +355,7 @@ class TracePage:
         is_read = any(s.overlap(p.span) for s in self.trace.read_of(p.doc_id))
         places = (_heading(outline, (p.focus or p.span).start), passage_pages(p))
         where = " · ".join(tag("bdi", esc(x, 160)) for x in places if x)
-        number = f"<b>{p.rank if p.hits else f'behind {p.rank}'}.</b>"
+        number = f"<b>{'' if p.hits else 'behind '}{self.trace.numbers[p.id]}.</b>"
         note = "" if is_read else tag("span", f"not read: {self.trace.unread}", "chip")
         note = tag("span", "best score", "chip") + note if _is_best(self.trace, p) else note
         head = tag("div", number + tag("span", where) + note + _chips(self.trace, p), "head")
@@ -384,7 +384,7 @@ class TracePage:
         if total:
             gold = [m for m in _overlays(trace, doc_id) if m.kind == "gold"]
             strong = [c for p in found for c in trace.chunks(p) if c.role != "hit" or is_strong(trace, p, c.id)]
-            out.insert(0, _map(total, found, strong, gold))
+            out.insert(0, _map(total, [(trace.numbers[p.id], p.span) for p in found], strong, gold))
         return fold(_summary(doc_id, found, outline), "".join(out), opened, "doc", "name")
 
     def documents(

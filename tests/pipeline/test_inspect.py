@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -263,7 +264,23 @@ def test_rows_say_what_the_model_does_not_see(budget):
         assert r["in_context"] == any(c.passage.span.overlap(Span(r["start"], r["end"])) > 0 for c in cited)
     cut = max(answer.passages, key=lambda p: p.rank)
     assert cut not in answer.expansion.passages, "the example should cut a passage"
-    assert {r["in_context"] for r in rows if r["passage"] == cut.rank} == {True, False}
+    number = max(c.number for c in cited)
+    assert {r["in_context"] for r in rows if r["passage"] == number} == {True, False}
+
+
+def test_rows_have_the_numbers_of_the_answer(answer):
+    """Whatever the ranks of the hits: what is not in the context goes on counting."""
+    hits = tuple(replace(p, rank=7 * p.rank) for p in answer.expansion.passages)
+    moved = replace(answer, expansion=replace(answer.expansion, passages=hits))
+    told, sources = trace(moved), answer.context.sources
+    for s in sources:
+        assert {told.numbers[p.id] for p in hits if p.doc_id == s.passage.doc_id and p.span.overlap(s.passage.span)} >= {s.number}
+    for i, row in enumerate(told.rows()):
+        where = [s.number for s in sources if row["passage"] == s.number]
+        assert bool(where) == row["in_context"] or row["dropped"], i
+    numbers = list(told.numbers.values())
+    assert sorted(set(numbers)) == list(range(1, max(numbers) + 1))
+    assert f"<b>{sources[0].number}.</b>" in told.fragment() and f"<b>{7 * max(p.rank for p in hits)}.</b>" not in told.fragment()
 
 
 @pytest.mark.parametrize(
@@ -648,7 +665,7 @@ def test_the_table_is_the_answer(answer):
         r["in_context"] for r in rows
     ]
     for p in answer.expansion.passages:
-        own = [r for r in rows if r["passage"] == p.rank and r["chunk"] in (*p.hits, *p.neighbors)]
+        own = [r for r in rows if r["passage"] == trace(answer).numbers[p.id] and r["chunk"] in (*p.hits, *p.neighbors)]
         assert {r["chunk"]: r["score"] for r in own if r["role"] == "hit"} == dict(zip(p.hits, p.scores))
         assert all(0 < r["characters"] <= len(p.span) for r in own)
     for name, ranks in answer.fusion.members.items():
