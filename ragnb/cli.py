@@ -166,7 +166,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     _add_llm(parser)
     add = parser.add_argument
     add("path", help="folder or file (.md, .txt, .jsonl, .pdf, .csv; with ragnb[files] .html, .docx, .pptx, .xlsx, "
-        ".hwp, .hwpx); scanned pages, pictures and encrypted files are named and skipped")
+        ".hwp, .hwpx); text is UTF-8 or CP949; scanned pages, pictures and encrypted files are named and skipped")
     add("--embed", help="ngram, ollama:MODEL, openai-like:MODEL or onnx:FOLDER "
         "(default: that of the index, ngram for a new one)")
     add("--split", help="units (for multi-scale retrieval), parent-child, parent-child:800/100,200/30, sentence, "

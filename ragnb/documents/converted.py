@@ -76,10 +76,11 @@ def _table(rows: Iterable[Sequence[Any]]) -> str:
 # %% ../../nbs/00_documents/converted.ipynb #62c51467
 def _csv(path: Path) -> dict[str, Any]:
     "A CSV file as one table."
-    text = read_text(path)
+    notes: list[str] = []
+    text = read_text(path, notes)
     first = text.lstrip().split("\n", 1)[0]
     between = max((",", ";", "\t"), key=first.count)
-    return {"text": _table(csv.reader(io.StringIO(text, newline=""), delimiter=between))}
+    return {"text": _table(csv.reader(io.StringIO(text, newline=""), delimiter=between)), "notes": notes}
 
 def _percent(cell: Any) -> Any:
     "The value of a cell, a share as a percentage when the sheet shows it so."
@@ -162,9 +163,10 @@ def _markdown(path: Path, converter: str, data: bytes) -> tuple[str, str]:
 
 def _html(path: Path) -> dict[str, Any]:
     "A web page without its menus; its notes name what was left out."
-    page, left_out = without_navigation(read_text(path))
+    notes: list[str] = []
+    page, left_out = without_navigation(read_text(path, notes))
     text, title = _markdown(path, "HtmlConverter", page.encode())
-    return {"text": text, "title": title, **({"notes": [left_out]} if left_out else {})}
+    return {"text": text, "title": title, "notes": [*notes, *([left_out] if left_out else [])]}
 
 def _docx(path: Path) -> dict[str, Any]:
     _check_archive(path)

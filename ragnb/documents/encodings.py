@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 # %% auto #0
-__all__ = ['LARGEST_DOUBT', 'decode_text', 'decode_lines', 'read_text']
+__all__ = ['CP949_NOTE', 'LARGEST_DOUBT', 'decode_text', 'decode_lines', 'read_text']
 
 # %% ../../nbs/00_documents/encodings.ipynb #d70a3feb
 from .span import InputError
@@ -44,12 +44,14 @@ def _place(data: bytes, at: int) -> str:
     return f"byte 0x{data[at]:02x} at offset {at}, line {data.count(10, 0, at) + 1}"
 
 # %% ../../nbs/00_documents/encodings.ipynb #08169faf
+CP949_NOTE: str = "is not UTF-8, and was read as CP949"
 LARGEST_DOUBT: float = 0.67   # Of UTF-8 share and rare share together; beyond it a file is not taken for CP949
 
 
 def decode_text(
     data: bytes,     # Of a whole file
     name: str,       # For messages
+    notes: list[str] | None = None,   # CP949 is told here
 ) -> str:            # Line ends as they are; `InputError` names the byte that is wrong
     "Decode UTF-8 or CP949."
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -72,20 +74,25 @@ def decode_text(
         text = ""
     if not text or doubt > LARGEST_DOUBT:
         raise InputError(f"{name} is damaged UTF-8: {_place(data, bad)}")
+    if notes is not None:
+        notes.append(CP949_NOTE)
     return text
 
 # %% ../../nbs/00_documents/encodings.ipynb #258b7021
 def decode_lines(
     data: bytes,                 # Of a whole file
     name: str,                   # For messages
+    notes: list[str] | None = None,   # CP949 is told here
 ) -> list[tuple[str, str]]:      # Text of each line, and what is wrong with it; `InputError` when it is not text at all
     "Decode the lines of a file, those that are damaged excepted."
     try:
-        return [(line, "") for line in decode_text(data, name).split("\n")]
+        return [(line, "") for line in decode_text(data, name, notes).split("\n")]
     except InputError:
         if b"\0" in data or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise
     encoding, lines = "utf-8" if _utf8_share(data) > 0.5 else "cp949", []
+    if notes is not None and encoding == "cp949":
+        notes.append(CP949_NOTE)
     for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         try:
             lines.append((line.decode(encoding), ""))
@@ -97,6 +104,7 @@ def decode_lines(
 # %% ../../nbs/00_documents/encodings.ipynb #e6a6b7a2
 def read_text(
     path: Path,  # A text file; `InputError` when it is neither UTF-8 nor CP949
+    notes: list[str] | None = None,   # CP949 is told here
 ) -> str:        # Line ends as they are in the file; a byte order mark is dropped
     "Read a UTF-8 or CP949 text file."
-    return decode_text(path.read_bytes(), path.name)
+    return decode_text(path.read_bytes(), path.name, notes)

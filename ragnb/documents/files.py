@@ -80,13 +80,18 @@ def _walk(path: Path, problems: list[Problem]) -> Iterator[Path]:
         yield from (Path(folder, n) for n in names if not n.startswith("."))
 
 # %% ../../nbs/00_documents/files.ipynb #e9e58472
+_OLDER = {".doc": ".docx", ".rtf": ".docx", ".odt": ".docx", ".xls": ".xlsx", ".ods": ".xlsx", ".ppt": ".pptx",
+          ".odp": ".pptx"}
+
+
 def _other_kinds(names: Iterable[str]) -> Iterator[Problem]:
     "A problem for each suffix that is not read."
     kinds: dict[str, list[str]] = {}
     for name in sorted(names):
         kinds.setdefault(Path(name).suffix.lower(), []).append(name)
     for suffix, found in sorted(kinds.items()):
-        what, more = "a kind of file that is not read", len(found) - 5
+        way = f"; saved as {_OLDER[suffix]} it can be" if suffix in _OLDER else ""
+        what, more = f"a kind of file that is not read{way}", len(found) - 5
         if len(found) == 1:
             yield Problem(found[0], what)
         else:
@@ -230,9 +235,9 @@ def record_to_document(
                     excluded_embed_metadata_keys=hidden, excluded_llm_metadata_keys=hidden)
 
 # %% ../../nbs/00_documents/files.ipynb #3418c16a
-def _jsonl_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str]]:
+def _jsonl_documents(path: Path, name: str, notes: list[str]) -> Iterator[tuple[str, Document | str]]:
     "Place and document (or what is wrong with it) of every line of a JSONL file."
-    for number, (line, damage) in enumerate(decode_lines(path.read_bytes(), path.name), 1):
+    for number, (line, damage) in enumerate(decode_lines(path.read_bytes(), path.name, notes), 1):
         if not line.strip() and not damage:
             continue
         where = f"{name}:{number}"
@@ -256,7 +261,7 @@ def _title(text: str, default: str) -> str:
 
 def _text_record(path: Path, notes: list[str]) -> dict[str, Any]:
     "A text file as a record: its header, its title, its text."
-    text = read_text(path)
+    text = read_text(path, notes)
     header = read_yaml_header(text)
     notes += [header.problem] if header.problem else []
     text = text[header.end:]
@@ -283,11 +288,11 @@ def _file_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str
     notes: list[str] = []
     try:
         if path.suffix.lower() == ".jsonl":
-            yield from _jsonl_documents(path, name)
+            yield from _jsonl_documents(path, name, notes)
         else:
             yield name, record_to_document(_file_record(path, notes), name, name)
     except (InputError, OSError) as error:
-        yield name, getattr(error, "strerror", None) or str(error)
+        yield name, (getattr(error, "strerror", None) or str(error)).removeprefix(f"{path.name} ")
     yield from ((name, Problem(name, note, 0)) for note in notes)
 
 # %% ../../nbs/00_documents/files.ipynb #e6948c13

@@ -148,7 +148,7 @@ class Column:
 
 # %% ../../nbs/90_evaluation/explore.ipynb #3745aa62
 _STILL = "The knobs need JupyterLab, or another notebook with ipywidgets; what was found when the cell ran:"
-_NOTHING = "No question: type one and press Enter, or give one: explore(index, 'a question')."
+_NOTHING = "No question: give one, explore(index, 'a question'), or type it where the knobs are shown."
 
 
 class Explorer:

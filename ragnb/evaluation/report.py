@@ -295,7 +295,7 @@ class Report:
         drawn = _drawn(self.runs, self.choice)
         curves = {_curve(run) for run in drawn}
         left = sum(_curve(run) not in curves for run in self.runs)
-        more = tag("p", f"{left} more strategies are in the tables below", "soft") if left else ""
+        more = tag("p", f"{left} more in the tables below", "soft") if left else ""
         return tag("h2", "Evidence recall against budget") + recall_svg(drawn) + _legend(drawn, self.runs) + more
 
     def recalls(self, i: int) -> str:

@@ -400,7 +400,15 @@ class Tuned:
         n = len(self.dataset.questions)
         verb = "is" if n == 1 else "are"
         few = [f"{counted(n, 'question')} {verb} few: only large differences show"] if n < 30 else []
-        return [*([MADE_NOTE] if self.made else []), *few, *self.dataset.notes]
+        return [*([MADE_NOTE] if self.made else []), *few, *self._whole, *self.dataset.notes]
+
+    @property
+    def _whole(self) -> list[str]:
+        "That the largest budget holds much of all documents, where it does."
+        size = sum(len(d.text) for d in self.dataset.documents.values())
+        budget = max(self.winner.evaluation.budgets, default=0)
+        share = f"{budget:,} characters are {budget / max(1, size):.0%} of all that was read: little is left out there"
+        return [f"{share}, by any strategy"] if 2 * budget >= size else []
 
     def to_dict(
         self,

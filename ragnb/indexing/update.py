@@ -58,13 +58,19 @@ class IndexReport:
     contexts_written: int = 0                               # By the model, in this run
     contexts_cached: int = 0                                # Known from earlier runs
     contexts_missing: list[str] = field(default_factory=list)  # `CHUNK: reason`; the next update asks again
-    problems: list[Problem] = field(default_factory=list)   # Skipped records and files
+    problems: list[Problem] = field(default_factory=list)   # Skipped records and files, and remarks (n is 0)
 
     def to_dict(self) -> dict[str, Any]:
         "As plain JSON values."
         counts = {"others": {root: len(ids) for root, ids in self.others.items()},
                   "replaced": {root: len(ids) for root, ids in self.replaced.items()}}
-        return asdict(self) | counts | {"problems": [str(p) for p in self.problems]}
+        told = {name: [str(p) for p in self.problems if bool(p.n) is skipped]
+                for name, skipped in (("problems", True), ("notes", False))}
+        return asdict(self) | counts | told
+
+    def __repr__(self) -> str:
+        sizes = {name: held if isinstance(held, int) else len(held) for name, held in vars(self).items()}
+        return f"IndexReport({', '.join(f'{name}={n}' for name, n in sizes.items() if n)})"
 
 # %% ../../nbs/70_indexing/update.ipynb #1537ca82
 def document_hash(

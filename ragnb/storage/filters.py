@@ -121,7 +121,7 @@ def _readings(text: str) -> list[Value]:
 def _from_line(line: str) -> Filter:
     "Read a filter from a line such as `year>=2020`."
     match = _LINE.fullmatch(line.strip())
-    if match is None or not match[1].strip():
+    if match is None or not match[1].strip() or match[2] in _ORDERS and match[3][0] in "<>=!":
         raise InputError(f"where must look like doc_type=manual, year>=2020 or 'doc_type in manual,rule', got {line!r}")
     key, sign, written = match[1].strip(), match[2].strip(), match[3]
     if sign in _ORDERS:

@@ -467,7 +467,7 @@ BAD_PATHS = {  # What is indexed, and what the one line must name
     "missing": (lambda tmp: tmp / "nowhere", "nowhere"),
     "empty folder": (_folder({}), "nothing to index"),
     "nothing of ours": (_folder({"a.zip": b"x"}), "nothing to index"),
-    "damaged": (_folder({"a.docx": b"x"}), "a.docx is no .docx file, or damaged"),
+    "damaged": (_folder({"a.docx": b"x"}), "a.docx: is no .docx file, or damaged"),
     "binary named md": (_folder({"photo.md": b"\x89PNG\r\n\0\0"}), "photo.md"),
     "binary alone": (lambda tmp: _folder({"photo.md": b"\x89PNG\r\n\0\0"})(tmp) / "photo.md", "photo.md"),
     "not JSON": (_folder({"a.jsonl": b'{"id": 1\n'}), "a.jsonl:1"),

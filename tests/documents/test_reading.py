@@ -1,6 +1,7 @@
 """Reading files and records: encodings, what is a file, what is wrong with a line."""
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from conftest import SAMPLE
 from helpers_ingest import jsonl, read, write
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.documents.encodings import read_text
+from ragnb.documents.encodings import CP949_NOTE, read_text
 from ragnb.documents.files import Problem, find_files, n_skipped, read_documents, record_to_document
 from ragnb.documents.span import InputError
 
@@ -28,7 +29,7 @@ def test_encodings(tmp_path):
     assert (
         documents
         == {"bom.txt": "한글", "cp949.txt": "휴가 규정 똠방각하", "utf8.md": "한글\r\n둘째 줄\r\n", "j": "a\r\nb"}
-        and problems == []
+        and problems == [f"cp949.txt: {CP949_NOTE}"]
     )
     for name, data in {
         "photo.md": b"\x89PNG\r\n\x1a\n\0\0\0",
@@ -37,6 +38,20 @@ def test_encodings(tmp_path):
     }.items():
         with pytest.raises(InputError, match=name):
             read_text(write(tmp_path, {name: data}) / name)
+
+
+def test_cp949_is_told_of_every_kind_of_text_and_an_older_format_of_its_heir(tmp_path):
+    old = {f"a{kind}": "휴가 규정은 다음과 같다. 연차는 15일이다.".encode("cp949") for kind in (".md", ".txt", ".csv", ".html")}
+    lines = "\n".join(json.dumps({"id": f"r{i}", "text": "연차 휴가는 열엿새이다."}, ensure_ascii=False) for i in range(3))
+    old |= {"a.jsonl": lines.encode("cp949"), "torn.jsonl": lines.encode("cp949") + b"\n{\x80}", "new.md": "연차".encode()}
+    write(tmp_path, old | {"note.doc": b"x", "b.xls": b"x", "c.xls": b"x", "d.zip": b"x"})
+    problems = []
+    list(read_documents(tmp_path, problems))
+    told = [(p.where, p.what) for p in problems if p.n == 0]
+    assert told == [(name, CP949_NOTE) for name in sorted(old) if name != "new.md"]
+    kinds = {p.where: p.what.partition(": ")[0] for p in problems if "kind of file" in p.what}
+    assert kinds == {"note.doc": "a kind of file that is not read; saved as .docx it can be",
+                     "*.xls": "a kind of file that is not read; saved as .xlsx it can be", "d.zip": "a kind of file that is not read"}
 
 
 def test_what_is_a_file(tmp_path):
@@ -266,4 +281,4 @@ def test_one_bad_byte_costs_a_line_of_jsonl_and_names_its_place_elsewhere(tmp_pa
     assert set(documents) >= {"r0", "r2", "r3", "c0", "c3"} and not {"r1", "c2", "text.md"} & set(documents)
     told = dict(p.split(": ", 1) for p in problems)
     assert "damaged UTF-8: byte 0xed, number" in told["new.jsonl:2"] and "damaged CP949: byte" in told["old.jsonl:3"]
-    assert told["text.md"] == "text.md is damaged UTF-8: byte 0xec at offset 17, line 2" and len(problems) == 3
+    assert told["text.md"] == "is damaged UTF-8: byte 0xec at offset 17, line 2" and len(problems) == 4

@@ -101,7 +101,7 @@ def test_an_exported_notebook_shows_what_was_found(executed):
     assert "widget-view+json" in page and book.metadata["widgets"]           # the state is saved: a browser with network has the knobs
     page = without_scripts(page)
     assert page.count(QUESTION) >= 2 and "휴가규정" in page and "B: hybrid, policy auto, budget 2,000" in page
-    assert "연차는 15일입니다" in page and "type one and press Enter" in page
+    assert "연차는 15일입니다" in page and "No question: give one" in page
 
 
 def test_a_knob_that_is_turned_writes_over_what_was_found(executed):

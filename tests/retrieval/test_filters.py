@@ -163,7 +163,7 @@ def test_what_chroma_cannot_say_is_still_meant():
     assert chroma_where(resolve_where({"#x": 1})) is None and chroma_where(resolve_where({"x": 2**70})) is None
 
 
-@pytest.mark.parametrize("where", ["", "year", "=1", {"x": None}, {"x": []}, {"": 1}, {"x": float("nan")}, {"x": {"$gt": 1}}, 3, [3], b"x=1"])
+@pytest.mark.parametrize("where", ["", "year", "=1", "year >> 3", "year><3", "year>=!3", {"x": None}, {"x": []}, {"": 1}, {"x": float("nan")}, {"x": {"$gt": 1}}, 3, [3], b"x=1"])
 def test_filters_that_mean_nothing_are_refused(where, children):
     with pytest.raises(InputError, match="where"):
         children[0].search([1.0] * 16, where=where)
