@@ -500,10 +500,13 @@ def row_counts(
 
 def _forget_words(database: sqlite3.Connection) -> None:
     "Empty Chroma's table of words where none of its collections lets anybody ask it."
-    asked = "json_extract(schema_str, '$.keys.\"#document\".string.fts_index.enabled')"   # 0 where nobody may
-    filled = "EXISTS (SELECT 1 FROM embedding_fulltext_search_content)"
-    open_to = database.execute(f"SELECT count(*) FROM collections WHERE {asked} IS NOT 0").fetchone()[0]
-    if open_to or not database.execute(f"SELECT {filled}").fetchone()[0]:
+    def is_open(schema: str | None) -> bool:
+        keys = json.loads(schema or "{}").get("keys", {})
+        return keys.get("#document", {}).get("string", {}).get("fts_index", {}).get("enabled", True)
+
+    if any(is_open(schema) for schema, in database.execute("SELECT schema_str FROM collections")):
+        return
+    if database.execute("SELECT 1 FROM embedding_fulltext_search_content LIMIT 1").fetchone() is None:
         return
     made = database.execute("SELECT sql FROM sqlite_master WHERE name = 'embedding_fulltext_search'").fetchone()[0]
     try:
