@@ -56,6 +56,25 @@ def test_citations_lead_to_characters_of_the_document(world: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_source_says_what_matches_strongly_and_where_it_is_cut(world: Path) -> None:
+    """The same with a model and without one, and when the conversation is opened again."""
+    async def run() -> None:
+        for llm, most in ((None, 1), (model(), 2)):   # its other query, "유급 휴가", is the title's
+            client = client_of(app_of(world, llm))
+            events = await ask(client, "연차는 미리 신청하나요?")
+            turn = events[-1]["turn"]
+            source = turn["sources"][0]
+            marked = [source["text"][a:b] for a, b in source["strong"]]
+            assert marked[-1] == TEXTS["leave.md"][3].strip().split("\n\n")[1] and len(marked) <= most
+            assert len(turn["sources"]) > 1 and all(s["strong"] == [] for s in turn["sources"][1:])
+            for s in turn["sources"]:
+                text = TEXTS[s["doc_id"]][3].strip()
+                assert s["cut"] == [s["start"] > 0, s["end"] < len(text)]
+            (kept,) = (await client.get(f"/api/conversations/{events[0]['conversation']}")).json()["turns"]
+            assert kept["sources"] == turn["sources"]
+    asyncio.run(run())
+
+
 def test_a_follow_up_goes_on_in_its_conversation(world: Path) -> None:
     async def run() -> None:
         client = client_of(app_of(world, model()))
