@@ -100,8 +100,9 @@ def test_what_matches_strongly_is_the_same_in_any_part_that_is_shown(tmp_path, s
         n_marked += sum("🌱 어린 소나무는 사흘마다 물을 준다." in source["text"][a:b] for a, b in offsets)
     assert n_marked == 1
     cut = [p for p in answer.passages if "사흘마다" in p.text][0]
-    head = passage_part(cut, Span(cut.span.start, cut.span.start + cut.text.index("사흘마다")))
-    assert [head.text[a:b] for a, b in strong_offsets(answer, head)][-1].endswith("🌱 어린 소나무는 ")
+    at = cut.span.start + cut.text.index("소나무는"), cut.span.start + cut.text.index("사흘마다")   # inside a hit
+    inner = passage_part(cut, Span(*at))
+    assert strong_offsets(answer, cut, Span(*at)) == strong_offsets(answer, inner) == [[0, 5]] and inner.text == "소나무는 "
 
 
 def test_hits_that_overlap_are_marked_once():

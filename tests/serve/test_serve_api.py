@@ -75,6 +75,25 @@ def test_a_source_says_what_matches_strongly_and_where_it_is_cut(world: Path) ->
     asyncio.run(run())
 
 
+def test_a_source_that_is_cut_on_both_sides_marks_the_same_sentence(tmp_path: Path) -> None:
+    """Its passage is the whole document, what is shown of it 500 characters, and some of them have two halves."""
+    from llama_index.core.schema import Document
+
+    from ragnb.agent.library import Library
+    from ragnb.indexing.update import index_documents
+    lines, answer = "\n\n".join(f"🌳 {n}번 밭에 심은 것: 𠮷野 배추" for n in range(60)), "🌿 어린 소나무는 사흘마다 물을 준다."
+    text = f"{lines}\n\n{answer}\n\n{lines}"
+    index_documents([Document(text=text, id_="field.md")], tmp_path / "i", show_progress=False)
+
+    async def run() -> None:
+        app = create_app(Library.open(tmp_path / "i", policy="document:9"), models={"grade": None})
+        turn = (await ask(client_of(app), "어린 소나무는 며칠마다 물을 주나요?"))[-1]["turn"]
+        (source,) = turn["sources"]
+        assert [source["text"][a:b] for a, b in source["strong"]] == [answer] and source["cut"] == [True, True]
+        assert source["text"] == text[source["start"]:source["end"]] and source["start"] > 100 and len(source["text"]) <= 500
+    asyncio.run(run())
+
+
 def test_a_follow_up_goes_on_in_its_conversation(world: Path) -> None:
     async def run() -> None:
         client = client_of(app_of(world, model()))
