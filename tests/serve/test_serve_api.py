@@ -86,7 +86,7 @@ def test_a_source_that_is_cut_on_both_sides_marks_the_same_sentence(tmp_path: Pa
     index_documents([Document(text=text, id_="field.md")], tmp_path / "i", show_progress=False)
 
     async def run() -> None:
-        app = create_app(Library.open(tmp_path / "i", policy="document:9"), models={"grade": None})
+        app = create_app(Library.open(tmp_path / "i", policy="neighbors:30", passage_size=None), models={"grade": None})
         turn = (await ask(client_of(app), "어린 소나무는 며칠마다 물을 주나요?"))[-1]["turn"]
         source = next(s for s in turn["sources"] if answer in s["text"])
         assert [source["text"][a:b] for a, b in source["strong"]] == [answer] and source["cut"] == [True, True]
