@@ -65,6 +65,12 @@ class ToolBody(Sent):
     name: Literal["search", "get_neighbor_chunks", "open_section", "get_page"]
     arguments: dict[str, Any] = Field(default_factory=dict)
 
+# %% ../../nbs/87_serve/views.ipynb #f8e14bfa
+def _cut_sides(outline: Outline | None, start: int, end: int) -> list[bool]:
+    "Whether a document has text before a part of it, and behind it; neither where its outline is not known."
+    held = [s for spans in outline.levels.values() if spans for s in (spans[0], spans[-1])] if outline else []
+    return [any(s.start < start for s in held), any(s.end > end for s in held)]
+
 # %% ../../nbs/87_serve/views.ipynb #9eb66256
 _WRONG = ("timeout", "failed", "refused", "empty")
 
@@ -76,12 +82,6 @@ def trouble(
     told = [e for e in state.events if e.kind in _WRONG and e.step in ("answer", "flow", "failed")]
     ended = state.status in ("passages", "timeout", "failed")
     return f"{told[-1].kind}: {told[-1].detail}" if told and ended else ""
-
-
-def _cut_sides(outline: Outline | None, start: int, end: int) -> list[bool]:
-    "Whether a document has text before a part of it, and behind it; neither where its outline is not known."
-    held = [s for spans in outline.levels.values() if spans for s in (spans[0], spans[-1])] if outline else []
-    return [any(s.start < start for s in held), any(s.end > end for s in held)]
 
 
 def _source_view(answer: Answer, source: dict[str, Any]) -> dict[str, Any]:
