@@ -243,10 +243,9 @@ def strong_spans(
     for hit, score in zip(passage.hits, passage.scores):
         address = try_address(hit) if score is not None and score >= STRONG * best else None
         if address and outline and address.index < len(outline.levels.get(address.level, ())):
-            span = outline.span_of(address)
-            inside = Span(max(span.start, passage.span.start), max(passage.span.start, min(span.end, passage.span.end)))
-            spans += [inside] if inside else []
-    return union(spans)
+            spans.append(outline.span_of(address))
+    at = passage.span    # a passage that was shortened keeps the addresses of all its hits
+    return union(Span(max(s.start, at.start), min(s.end, at.end)) for s in spans if s.overlap(at))
 
 # %% ../../nbs/80_pipeline/answer.ipynb #12b8348d
 def strong_offsets(

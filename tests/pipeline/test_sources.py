@@ -117,3 +117,5 @@ def test_hits_that_overlap_are_marked_once():
     assert _colored(answer).count("4시간") == 1
     plain = replace(passage, score=None, scores=(None, None, None))
     assert strong_offsets(replace(answer, context=RankedContextBuilder().build([plain])), plain) == []
+    far = replace(passage, hits=("a.md#u0", "a.md#u2"), scores=(9.0, 9.0))   # shortened, it keeps the addresses of both hits
+    assert [strong_offsets(answer, passage_part(far, part)) for part in (Span(0, 5), Span(14, 20), Span(26, 30))] == [[[0, 5]], [], [[0, 4]]]
