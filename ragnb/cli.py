@@ -627,8 +627,10 @@ def _pipeline(args: argparse.Namespace) -> Any:
 def _answer_facts(answer: Any) -> dict[str, Any]:
     "An answer as JSON values."
     from dataclasses import asdict
+    from ragnb.pipeline.answer import strong_offsets
     passages = [{"id": p.id, "rank": p.rank, "score": p.score, "pages": list(p.pages), "hits": list(p.hits),
-                 "neighbors": list(p.neighbors), "text": p.text} for p in answer.passages]
+                 "neighbors": list(p.neighbors), "text": p.text,
+                 "strong": strong_offsets(answer, p)} for p in answer.passages]
     marks = []
     for mark in answer.source_marks:
         spans = [[s.start, s.end] for s in mark.spans]

@@ -199,7 +199,7 @@ class AgentParts:
         if missing:
             state.record("expand", "missing", f"no longer held ({len(missing)}): {', '.join(missing[:3])}")
             state.hits = [h for h in state.hits if h.id in found]
-        hits = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits]
+        hits = [NodeWithScore(node=found[h.id], score=h.share) for h in state.hits]
         answer, one = self.library.reader.answer(state.query or state.question, Fusion(hits)), _only(self.library)
         return noted(answer, LibraryRetriever(self.library), self.library.store, one.unheld if one else None)
 
@@ -234,7 +234,7 @@ class AgentParts:
             state.record("retrieve", event.kind, event.detail)
         old = {h.id: h for h in state.hits}
         state.searched = list(dict.fromkeys([*state.searched, *state.queries]))
-        state.leader, new = found.leader, [FoundChunk.of(h) for h in found.hits]
+        state.leader, new = found.leader, [FoundChunk.of(h, found.shares.get(h.node_id)) for h in found.hits]
         state.hits = [*new, *(h for i, h in old.items() if i not in {n.id for n in new})]
         told = ", ".join(f"{n} for {q!r}" for q, n in found.found_by.items())
         state.record("retrieve", "done" if state.hits else "nothing", f"{counted(len(state.hits), 'hit')}: {told}")

@@ -10,7 +10,7 @@ import copy
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -141,6 +141,18 @@ class LibraryHits:
     found_by: dict[str, int]                  # Query -> hits that it found
     events: tuple[ModelEvent, ...] = ()       # Searches that failed
     leader: str = ""                          # The document that is clearly ahead for the first query; '' for none
+    shares: dict[str, float] = field(default_factory=dict)  # Chunk -> share of the best score, in [0, 1]
+
+# %% ../../nbs/85_agent/library.ipynb #46b2af47
+def _shares(results: Mapping[tuple[str, str], Sequence[NodeWithScore]]) -> dict[str, float]:
+    "For each hit of (collection, query) its share of the best score; none for a query whose best score is 0 or less."
+    best, shares = {query: 0.0 for _, query in results}, Counter()
+    for (_, query), hits in results.items():
+        best[query] = max([best[query], *(h.score or 0.0 for h in hits)])
+    for (_, query), hits in results.items():
+        for h in hits if best[query] else ():
+            shares[h.node_id] += max(h.score or 0.0, 0.0) / best[query] / len(best)
+    return dict(shares)
 
 # %% ../../nbs/85_agent/library.ipynb #37b261d9
 def _inner(wanted: Sequence[str] | None, name: str) -> list[str] | None:
@@ -297,7 +309,8 @@ class Library:
         weights = [2.0 * len(queries) if member == "words" else 1.0 for member in lists]
         hits = fuse_hits(lists, top_k, weights=weights).hits if lists else []
         first = [h for (_, query), of_query in results.items() if query == asked[0][1] for h in of_query]
-        return LibraryHits(hits, dict(found_by), events, leading_document(asked[0][1], first) if first else "")
+        leader = leading_document(asked[0][1], first) if first else ""
+        return LibraryHits(hits, dict(found_by), events, leader, _shares(results))
 
 # %% ../../nbs/85_agent/library.ipynb #f8e74a73
 class LibraryRetriever(BaseRetriever):

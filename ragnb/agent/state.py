@@ -36,7 +36,8 @@ class FoundChunk(BaseModel, frozen=True):
     "A hit without its text."
     id: str                      # Address
     doc_id: str
-    score: float = 0.0
+    score: float = 0.0           # Of the fused ranking: says the rank only
+    share: float | None = None   # See `LibraryHits.shares`; None where it is not known
     title: str = ""
     doc_type: str = ""
     equipment: str = ""
@@ -47,11 +48,12 @@ class FoundChunk(BaseModel, frozen=True):
     def of(
         cls,
         hit: NodeWithScore,
+        share: float | None = None,
     ) -> FoundChunk:
         "What is kept of a hit."
         told = {f: str(hit.node.metadata.get(f) or "") for f in ("title", "doc_type", "equipment", "collection")}
         return cls(id=hit.node_id, doc_id=hit.node.ref_doc_id or hit.node_id, score=hit.score or 0.0,
-                   snippet=shorten(hit.node.get_content(), 160), **told)
+                   share=share, snippet=shorten(hit.node.get_content(), 160), **told)
 
 # %% ../../nbs/85_agent/state.ipynb #3694b4ce
 class Choice(BaseModel, frozen=True):

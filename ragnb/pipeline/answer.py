@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 # %% auto #0
-__all__ = ['STRONG', 'WEAK', 'best_sentence', 'with_focus', 'Answer', 'strong_spans', 'numbered_passages', 'ModelError',
-           'written', 'awritten', 'AnswerStream']
+__all__ = ['STRONG', 'WEAK', 'best_sentence', 'with_focus', 'Answer', 'strong_spans', 'strong_offsets', 'numbered_passages',
+           'ModelError', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
 from ..documents.arguments import checked
 from ..documents.markup import card, counted, one_line, short
-from ..documents.span import check_fields, Passage, RagnbError, Span, try_address
+from ..documents.span import check_fields, Passage, RagnbError, Span, try_address, union
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
@@ -236,17 +236,27 @@ class Answer:
 def strong_spans(
     answer: Answer,
     passage: Passage,   # Of it
-) -> list[Span]:        # Rising, within the passage; none where hits have no scores
+) -> list[Span]:        # Rising, disjoint, within the passage; none where hits have no scores
     "Find where a passage matches the question strongly."
     outline, spans = answer.expansion.outlines.get(passage.doc_id), []
     best = max((s for p in answer.passages for s in p.scores if s is not None), default=math.inf)
     for hit, score in zip(passage.hits, passage.scores):
         address = try_address(hit) if score is not None and score >= STRONG * best else None
         if address and outline and address.index < len(outline.levels.get(address.level, ())):
-            span = outline.span_of(address)
-            inside = Span(max(span.start, passage.span.start), max(passage.span.start, min(span.end, passage.span.end)))
-            spans += [inside] if inside else []
-    return sorted(spans)
+            spans.append(outline.span_of(address))
+    at = passage.span    # a passage that was shortened keeps the addresses of all its hits
+    return union(Span(max(s.start, at.start), min(s.end, at.end)) for s in spans if s.overlap(at))
+
+# %% ../../nbs/80_pipeline/answer.ipynb #12b8348d
+def strong_offsets(
+    answer: Answer,
+    passage: Passage,           # Of it
+    shown: Span | None = None,  # The part that is shown, in document offsets; all of the passage when None
+) -> list[list[int]]:           # [start, end) in the text that is shown, in characters; rising, disjoint
+    "Find where a text that is shown matches the question strongly."
+    at = shown or passage.span
+    inside = [s for s in strong_spans(answer, passage) if s.overlap(at)]
+    return [[max(s.start, at.start) - at.start, min(s.end, at.end) - at.start] for s in inside]
 
 # %% ../../nbs/80_pipeline/answer.ipynb #33fdde38
 def numbered_passages(

@@ -16,12 +16,12 @@ __all__ = ['Where', 'Sent', 'AskBody', 'ChoiceBody', 'SearchBody', 'ToolBody', '
            'document_view', 'traced', 'text_at', 'may_draw']
 
 # %% ../../nbs/87_serve/views.ipynb #212fa991
-from ..documents.span import Address, covering, SEARCHED, Span
+from ..documents.span import Address, covering, Outline, SEARCHED, Span
 from ..storage.store import ChunkReader
 from ..expansion.fetch import read_spans
 from ..context.labels import place_label
 from ..context.sources import DisplayDoc
-from ..pipeline.answer import Answer
+from ..pipeline.answer import Answer, strong_offsets
 from ..pipeline.trace_data import trace
 from ..agent.state import AgentState, FoundChunk
 
@@ -65,6 +65,12 @@ class ToolBody(Sent):
     name: Literal["search", "get_neighbor_chunks", "open_section", "get_page"]
     arguments: dict[str, Any] = Field(default_factory=dict)
 
+# %% ../../nbs/87_serve/views.ipynb #f8e14bfa
+def _cut_sides(outline: Outline | None, start: int, end: int) -> list[bool]:
+    "Whether a document has text before a part of it, and behind it; neither where its outline is not known."
+    held = [s for spans in outline.levels.values() if spans for s in (spans[0], spans[-1])] if outline else []
+    return [any(s.start < start for s in held), any(s.end > end for s in held)]
+
 # %% ../../nbs/87_serve/views.ipynb #9eb66256
 _WRONG = ("timeout", "failed", "refused", "empty")
 
@@ -78,21 +84,29 @@ def trouble(
     return f"{told[-1].kind}: {told[-1].detail}" if told and ended else ""
 
 
+def _source_view(answer: Answer, source: dict[str, Any]) -> dict[str, Any]:
+    "A source with its label, what to mark in its text, and where the document goes on."
+    passage = next(s.passage for s in answer.context.sources if s.passage.id == source["id"])
+    named = next(s.passage for s in answer.context.sources if s.number == source["number"])
+    shown, outline = Span(source["start"], source["end"]), answer.expansion.outlines.get(source["doc_id"])
+    return source | {"label": place_label(named), "strong": strong_offsets(answer, passage, shown),
+                     "cut": _cut_sides(outline, shown.start, shown.end)}
+
+
 def turn_view(
     number: int,         # From 1
     state: AgentState,   # A finished one
     answer: Answer,      # That of `Agent.read`
 ) -> dict[str, Any]:     # JSON values
     "A turn for a client."
-    passages = {s.number: s.passage for s in reversed(answer.context.sources)}
-    sources = [source | {"label": place_label(passages[source["number"]])} for source in answer.sources()]
+    sources = [_source_view(answer, source) for source in answer.sources()] if state.hits else []
     written = state.status in ("answered", "unsure")
     cited = [c for c in state.citations if c["doc_id"] is not None] if written else []
     return {"number": number, "question": state.question, "answer": state.answer, "status": state.status,
             "written": written, "trouble": trouble(state),
             "note": answer.context.note, "events": [e.model_dump() for e in state.events],
             "citations": cited, "unknown": [c["number"] for c in state.citations if c["doc_id"] is None],
-            "sources": sources if state.hits else []}
+            "sources": sources}
 
 # %% ../../nbs/87_serve/views.ipynb #8e94bca4
 def option_views(

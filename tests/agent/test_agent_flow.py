@@ -24,6 +24,7 @@ from ragnb.documents.span import InputError
 from ragnb.indexing.update import index_documents
 from ragnb.models.llm import resolve_llm
 from ragnb.models.scripted import ScriptedLLM
+from ragnb.pipeline.answer import strong_spans
 
 ROUTE, PLAN, GRADE, JUDGE, REWRITE = "어느 것에 속하는지", "바꿔 쓰세요", "도움이 되는지", "비추어 판정", "고쳐 쓰세요"  # words of each step's prompt
 YES, NO = '{"grounded": true, "answered": true}', '{"grounded": false, "answered": true}'
@@ -63,6 +64,31 @@ def ask(library: Library, llm: Any, question: str = QUESTION, history: Conversat
 
 
 # --- the paths
+
+
+@pytest.mark.parametrize("queries", ["[]", '["유급 휴가", "E-117 알람"]'])
+def test_what_matches_strongly_is_read_from_the_scores_of_the_search(library: Library, queries: str) -> None:
+    """Fused by rank, all hits score nearly the same; what is marked goes by their share of the best score."""
+    agent = Agent(library, script(plan=queries), {"grade": None})
+    state = agent.ask("연차는 다음 해로 넘기나요?")
+    assert all(h.score >= .75 * state.hits[0].score for h in state.hits[:3]) and max(h.share for h in state.hits) <= 1
+    answer = agent.read(AgentState.from_json(state.to_json()))
+    marked = {p.text[s.start - p.span.start:s.end - p.span.start] for p in answer.passages for s in strong_spans(answer, p)}
+    assert "연차는 15일이다. 연차는 다음 해로 넘기지 못한다." in marked and len(marked) <= (1 if queries == "[]" else 2) < len(state.hits)
+    kept = json.loads(state.to_json())
+    for hit in kept["hits"]:
+        del hit["share"]               # as a version without shares has stored it
+    answer = agent.read(AgentState.from_json(json.dumps(kept)))
+    assert answer.passages and not any(strong_spans(answer, p) for p in answer.passages)
+
+
+def test_a_collection_that_knows_nothing_has_no_strong_hit(folder: Path, tmp_path: Path) -> None:
+    for name, text in (("hr", TEXTS["leave.md"][3]), ("trees", "# 나무\n\n소나무는 늦게 자란다. 물은 다음 주에 준다.\n")):
+        index_documents([Document(text=text, id_=f"{name}.md")], tmp_path / name, show_progress=False)
+    agent = Agent(Library.open(tmp_path), None, {"grade": None})
+    answer = agent.read(agent.ask("연차는 다음 해로 넘기나요?"))
+    assert {p.doc_id for p in answer.passages} == {"hr/hr.md", "trees/trees.md"}
+    assert {p.doc_id for p in answer.passages if strong_spans(answer, p)} == {"hr/hr.md"}
 
 
 def test_an_answer_cites_what_it_was_given(library: Library) -> None:

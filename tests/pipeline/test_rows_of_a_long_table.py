@@ -1,14 +1,17 @@
 """A question about one row of a long table brings that row and the header of the table, in a folder that cites laws too."""
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
 from ragnb.documents.markdown import find_tables
+from ragnb.documents.span import Span
 from ragnb.indexing.update import update_index
 from ragnb.models.embedding import NgramEmbedding
+from ragnb.pipeline.answer import strong_offsets
 from ragnb.pipeline.pipeline import Pipeline
 
 CORPUS = Path(__file__).resolve().parents[2] / "data" / "corpus"
@@ -76,10 +79,23 @@ def test_a_header_is_one_source_with_its_rows(prices, tmp_path):
 
 
 def test_what_matches_strongly_is_coloured_and_nothing_else_changes(prices, tmp_path):
-    from ragnb.cli import _colored
+    from ragnb.cli import _answer_facts, _colored
     from ragnb.pipeline.trace_data import visible
     index = update_index(prices, tmp_path / "index", embed=NgramEmbedding(dims=64), show_progress=False)[0]
     answer = Pipeline.from_index(index, budget=600).ask("HS-121 체인의 납기는 며칠인가요?")
     colored = _colored(answer)
     assert "\x1b[1;32m| HS-121 | 체인 |" in colored and colored.count("\x1b[1;32m") == colored.count("\x1b[0m")
     assert colored.replace("\x1b[1;32m", "").replace("\x1b[0m", "") == visible(answer.text)
+    marked = [visible(p["text"][a:b]) for p in _answer_facts(answer)["passages"] for a, b in p["strong"]]
+    assert marked == re.findall(r"\x1b\[1;32m(.*?)\x1b\[0m", colored, re.S) and marked[0].startswith("| HS-121 | 체인 |")
+
+
+@pytest.mark.parametrize("length", [60, 200, 500])
+def test_the_offsets_of_a_row_do_not_count_the_header_above_it(prices, tmp_path, length):
+    index = update_index(prices, tmp_path / "index", embed=NgramEmbedding(dims=64), show_progress=False)[0]
+    answer = Pipeline.from_index(index, budget=600).ask("HS-121 체인의 납기는 며칠인가요?")
+    source = answer.sources(length)[0]
+    passage = next(p for p in answer.passages if p.id == source["id"])
+    marked = [source["text"][a:b] for a, b in strong_offsets(answer, passage, Span(source["start"], source["end"]))]
+    assert "품번" in passage.prefix and "품번" not in source["text"]
+    assert marked[0].startswith("| HS-121 | 체인 |") and marked[0].split("\n")[0].endswith("일 |")

@@ -3,15 +3,22 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from conftest import SAMPLE
 from llama_index.core import Document
 
+from ragnb.cli import _answer_facts, _colored
+from ragnb.context.builders import passage_part, RankedContextBuilder
 from ragnb.context.labels import place_label, source_name
 from ragnb.documents.files import read_documents
+from ragnb.documents.span import Outline, Passage, Span
+from ragnb.expansion.expander import Expansion, ExpansionStats
 from ragnb.indexing.update import index_documents
+from ragnb.pipeline.answer import Answer, strong_offsets, strong_spans
 from ragnb.pipeline.pipeline import Pipeline
+from ragnb.retrieval.hybrid import Fusion
 
 QUESTIONS = ("입사 1년차 직원의 연차는 며칠인가요?", "출장 여비는 며칠 안에 정산하나요?", "병가와 경조휴가의 차이는?", "육아휴직")
 
@@ -73,3 +80,42 @@ def test_a_records_own_file_is_kept_and_shown(tmp_path, record, name):
     assert f"\nfile: {name}\n" in detailed
     if name != "r1":
         assert answer.sources()[0]["file"] == name
+
+
+LEAVES = "🌿 잎이 지는 나무는 가을에 심는다. 𠮷野에서는 봄에 심는다. "
+LONG = f"# 나무 심기\n\n{LEAVES * 4}\n\n## 물 주기\n\n🌱 어린 소나무는 사흘마다 물을 준다. 다 자란 소나무는 물을 주지 않는다. 😀\n\n{LEAVES * 9}\n"
+
+
+@pytest.mark.parametrize("size", [1, 30, 60, 200, 500, 10_000])
+def test_what_matches_strongly_is_the_same_in_any_part_that_is_shown(tmp_path, size):
+    index, _ = index_documents([Document(text=LONG, id_="trees.md"), Document(text="연차는 15일이다.", id_="leave.md")], tmp_path / "i", show_progress=False)
+    answer, n_marked = Pipeline.from_index(index, policy="document:9").ask("어린 소나무는 며칠마다 물을 주나요?"), 0
+    for source in answer.sources(size):
+        passage = next(p for p in answer.passages if p.id == source["id"])
+        spans, shown = strong_spans(answer, passage), Span(source["start"], source["end"])
+        offsets = strong_offsets(answer, passage, shown)
+        wanted = {i - shown.start for s in spans for i in range(s.start, s.end) if shown.start <= i < shown.end}
+        assert {i for a, b in offsets for i in range(a, b)} == wanted
+        assert all(0 <= a < b <= len(source["text"]) for a, b in offsets) and all(x[1] < y[0] for x, y in zip(offsets, offsets[1:]))
+        n_marked += sum("🌱 어린 소나무는 사흘마다 물을 준다." in source["text"][a:b] for a, b in offsets)
+    assert n_marked == 1
+    cut = [p for p in answer.passages if "사흘마다" in p.text][0]
+    at = cut.span.start + cut.text.index("소나무는"), cut.span.start + cut.text.index("사흘마다")   # inside a hit
+    inner = passage_part(cut, Span(*at))
+    assert strong_offsets(answer, cut, Span(*at)) == strong_offsets(answer, inner) == [[0, 5]] and inner.text == "소나무는 "
+
+
+def test_hits_that_overlap_are_marked_once():
+    """A window and the sentence in it, both found: a terminal shows every character once."""
+    text = "🌱 연차는 15일이다. 반차는 4시간이다. 병가는 따로 있다."
+    outline = Outline("a.md", len(text), {"u": [Span(0, 12), Span(13, 24), Span(25, len(text))], "c": [Span(0, 24), Span(25, len(text))]})
+    passage = Passage("a.md", Span(0, len(text)), text, 9.0, hits=("a.md#u0", "a.md#c0", "a.md#c9"), scores=(9.0, 8.0, None))
+    context = RankedContextBuilder().build([passage])
+    answer = Answer("연차는?", text, context, Expansion([passage], ExpansionStats(), outlines={"a.md": outline}), Fusion([]))
+    assert strong_offsets(answer, passage) == [[0, 24]] and strong_offsets(answer, passage, Span(24, 30)) == []
+    assert _answer_facts(answer)["passages"][0]["strong"] == [[0, 24]]
+    assert _colored(answer).count("4시간") == 1
+    plain = replace(passage, score=None, scores=(None, None, None))
+    assert strong_offsets(replace(answer, context=RankedContextBuilder().build([plain])), plain) == []
+    far = replace(passage, hits=("a.md#u0", "a.md#u2"), scores=(9.0, 9.0))   # shortened, it keeps the addresses of both hits
+    assert [strong_offsets(answer, passage_part(far, part)) for part in (Span(0, 5), Span(14, 20), Span(26, 30))] == [[[0, 5]], [], [[0, 4]]]

@@ -5,6 +5,7 @@ With `RAGNB_SCREENSHOTS=DIR` pictures are kept there.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,56 @@ def test_steps_answer_and_a_citation_in_its_document(show: Callable[..., Screen]
     screen.keep("desk-citation")
     page.get_by_role("button", name="닫기").click()
     assert not page.locator("#view[open]").count()
+
+
+ANSWER, ALONE = "🌿 𠮷野의 어린 소나무는 사흘마다 물을 준다.", "다 자란 소나무는 그대로 둔다."
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Documents whose answer stands below many lines, some with characters of two halves and one that acts."""
+    from llama_index.core.schema import Document
+
+    from ragnb.indexing.update import index_documents
+    folder = tmp_path_factory.mktemp("trees") / "index"
+    lines = "\n\n".join(f"🌳 {n}번 밭에 심은 것: \u202e{name}" for n, name in enumerate(["배추", "무", "고추", "파", "콩", "깨", "마늘", "감자"] * 3, 1))
+    index_documents([Document(text=f"# 밭 일지\n\n{lines}\n\n{ANSWER}\n\n{lines}\n", id_="field.md"), Document(text=ALONE, id_="pine.md")],
+                    folder, show_progress=False)
+    return folder
+
+
+@pytest.mark.parametrize("context", [{"viewport": {"width": 1200, "height": 900}}, {"viewport": PHONE, "color_scheme": "dark"}])
+def test_the_sentence_that_answers_is_marked_in_the_passages(show: Callable[..., Screen], trees: Path, context: dict[str, Any]) -> None:
+    from ragnb.agent.library import Library
+    from ragnb.serve.app import create_app
+    library = Library.open(trees, policy="neighbors:6")
+    screen = show(app=create_app(library, models={"grade": None}), context=context)
+    screen.ask("어린 소나무는 며칠마다 물을 주나요?")
+    turn = screen.answered()
+    assert turn.locator(".sources mark").all_inner_texts() == [ANSWER]
+    field, pine = (turn.locator("blockquote", has_text=text) for text in (ANSWER, ALONE))
+    assert field.inner_text().startswith("… 🌳") and field.inner_text().endswith(" …") and pine.inner_text() == ALONE
+    assert "⟨U+202E⟩" in field.inner_text() and "\u202e" not in field.inner_text()
+    seen = """quote => { const mark = quote.querySelector('mark').getBoundingClientRect(), box = quote.getBoundingClientRect();
+        return mark.top >= box.top && mark.bottom <= box.bottom && quote.scrollHeight > quote.clientHeight }"""
+    assert field.evaluate(seen), "folded around the mark"
+    colour, ground = field.locator("mark").evaluate("e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor]")
+    assert contrast(colour, ground) >= 4.5
+    screen.fits()
+    screen.keep(f"marked-{context['viewport']['width']}")
+    whole = turn.locator(".sources li", has_text=ANSWER).get_by_role("button", name="전체 보기")
+    whole.click()
+    assert field.evaluate("quote => quote.scrollHeight === quote.clientHeight") and not whole.count()
+
+
+def contrast(one: str, other: str) -> float:
+    """Of two colours, as WCAG 2 defines it."""
+    def light(colour: str) -> float:
+        parts = [int(n) / 255 for n in re.findall(r"\d+", colour)[:3]]
+        linear = [c / 12.92 if c <= .04045 else ((c + .055) / 1.055) ** 2.4 for c in parts]
+        return .2126 * linear[0] + .7152 * linear[1] + .0722 * linear[2]
+    dark, bright = sorted((light(one), light(other)))
+    return (bright + .05) / (dark + .05)
 
 
 def test_choose_documents_reload_and_the_keyboard_alone(show: Callable[..., Screen]) -> None:
@@ -213,7 +264,7 @@ def test_phone_and_dark(show: Callable[..., Screen], scheme: str) -> None:
         && e.getBoundingClientRect().height < 32).map(e => e.textContent)""")
     assert not small
     turn.locator(".answer button").tap()
-    mark = page.frame_locator("#frame").locator("mark.hit").first
+    mark = page.frame_locator("#frame").locator("mark.hit:not(.low)").first
     mark.wait_for()
     screen.fits()
     screen.keep(f"phone-{scheme}-citation")

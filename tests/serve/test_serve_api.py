@@ -56,6 +56,44 @@ def test_citations_lead_to_characters_of_the_document(world: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_source_says_what_matches_strongly_and_where_it_is_cut(world: Path) -> None:
+    """The same with a model and without one, and when the conversation is opened again."""
+    async def run() -> None:
+        for llm, most in ((None, 1), (model(), 2)):   # its other query, "유급 휴가", is the title's
+            client = client_of(app_of(world, llm))
+            events = await ask(client, "연차는 미리 신청하나요?")
+            turn = events[-1]["turn"]
+            source = turn["sources"][0]
+            marked = [source["text"][a:b] for a, b in source["strong"]]
+            assert marked[-1] == TEXTS["leave.md"][3].strip().split("\n\n")[1] and len(marked) <= most
+            assert len(turn["sources"]) > 1 and all(s["strong"] == [] for s in turn["sources"][1:])
+            for s in turn["sources"]:
+                text = TEXTS[s["doc_id"]][3].strip()
+                assert s["cut"] == [s["start"] > 0, s["end"] < len(text)]
+            (kept,) = (await client.get(f"/api/conversations/{events[0]['conversation']}")).json()["turns"]
+            assert kept["sources"] == turn["sources"]
+    asyncio.run(run())
+
+
+def test_a_source_that_is_cut_on_both_sides_marks_the_same_sentence(tmp_path: Path) -> None:
+    """Its passage is longer than the 500 characters that are shown of it, and some of these have two halves."""
+    from llama_index.core.schema import Document
+
+    from ragnb.agent.library import Library
+    from ragnb.indexing.update import index_documents
+    lines, answer = "\n\n".join(f"🌳 {n}번 밭에 심은 것: 𠮷野 배추" for n in range(60)), "🌿 어린 소나무는 사흘마다 물을 준다."
+    text = f"{lines}\n\n{answer}\n\n{lines}"
+    index_documents([Document(text=text, id_="field.md")], tmp_path / "i", show_progress=False)
+
+    async def run() -> None:
+        app = create_app(Library.open(tmp_path / "i", policy="neighbors:30", passage_size=None), models={"grade": None})
+        turn = (await ask(client_of(app), "어린 소나무는 며칠마다 물을 주나요?"))[-1]["turn"]
+        source = next(s for s in turn["sources"] if answer in s["text"])
+        assert [source["text"][a:b] for a, b in source["strong"]] == [answer] and source["cut"] == [True, True]
+        assert source["text"] == text[source["start"]:source["end"]] and source["start"] > 100 and len(source["text"]) <= 500
+    asyncio.run(run())
+
+
 def test_a_follow_up_goes_on_in_its_conversation(world: Path) -> None:
     async def run() -> None:
         client = client_of(app_of(world, model()))
