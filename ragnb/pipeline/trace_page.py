@@ -355,7 +355,9 @@ class TracePage:
         is_read = any(s.overlap(p.span) for s in self.trace.read_of(p.doc_id))
         places = (_heading(outline, (p.focus or p.span).start), passage_pages(p))
         where = " · ".join(tag("bdi", esc(x, 160)) for x in places if x)
-        number = f"<b>{'' if p.hits else 'behind '}{self.trace.numbers[p.id]}.</b>"
+        numbers = self.trace.numbers
+        shared = any(q.hits and numbers[q.id] == numbers[p.id] for q in self.trace.passages)
+        number = f"<b>{'' if p.hits or not shared else 'behind '}{numbers[p.id]}.</b>"
         note = "" if is_read else tag("span", f"not read: {self.trace.unread}", "chip")
         note = tag("span", "best score", "chip") + note if _is_best(self.trace, p) else note
         head = tag("div", number + tag("span", where) + note + _chips(self.trace, p), "head")
