@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from llama_index.core.schema import QueryBundle, TextNode
 
-from ragnb import __version__
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.provisions import cited_spans, look_up_question
@@ -67,12 +66,11 @@ def kept_vectors(dataset: Dataset, nodes: Sequence[TextNode], spec: str, keep: P
     """Vectors of units and of questions, read where they are kept, else made and kept; the n-gram embedding is fitted on the documents."""
     texts, questions = [n.get_content(metadata_mode="embed") for n in nodes], [q.query for q in dataset.questions]
     documents, model = list(dataset.documents.values()), resolve_embedding(spec, base_url)
-    described: Any = [spec, __version__, [d.text for d in documents]] if spec == "ngram" else describe_embedding(model)
-    facts = [described, texts, questions]
+    if spec == "ngram":
+        model.fit(fit_pieces(documents))         # what it learned is a part of what it is called
+    facts = [describe_embedding(model), texts, questions]
     path = keep / f"{dataset.name}-{hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()[:16]}.npz"
     if not path.exists():
-        if spec == "ngram":
-            model.fit(fit_pieces(documents))
         found = {"units": model.get_text_embedding_batch(texts), "questions": [model.get_query_embedding(q) for q in questions]}
         keep.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".part.npz")
