@@ -94,11 +94,14 @@ def _columns(ids: list[str], token_lists: Iterable[Sequence[str]],
     return columns, np.array(lengths, dtype=np.int64)
 
 # %% ../../nbs/40_retrieval/term_counts.ipynb #f03bf3bc
+def _whole_numbers(n: int) -> type:
+    "The type of rows and of places among n tokens; of several types scipy takes the largest."
+    return np.int32 if n < 2**31 else np.int64
+
 def _count(columns: np.ndarray, lengths: np.ndarray, n_terms: int) -> Any:
     "Count tokens: a sparse matrix, documents x terms, stored by column."
     from scipy.sparse import csr_array
-    whole = np.int32 if len(columns) < 2**31 else np.int64    # of rows and of places, where scipy takes the larger
-    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(whole)
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(_whole_numbers(len(columns)))
     ones = np.ones(len(columns), dtype=np.min_scalar_type(int(lengths.max(initial=0))))  # no count is above the length
     matrix = csr_array((ones, columns, indptr), shape=(len(lengths), n_terms)).tocsc()
     matrix.has_sorted_indices = True
@@ -315,7 +318,9 @@ def write_counts(
 ) -> None:
     "Write the arrays and lists of counts into a folder."
     segment = counts.compact()
-    arrays = {"indptr": segment.indptr, "indices": segment.indices, "counts": segment.data, "lengths": counts.lengths}
+    whole = _whole_numbers(len(segment.data))     # also of what was read from files of eight bytes a row
+    arrays = {"indptr": segment.indptr.astype(whole), "indices": segment.indices.astype(whole), "counts": segment.data,
+              "lengths": counts.lengths}
     if counts.ordered:
         arrays["stream"] = counts.stream
     for name, array in arrays.items():

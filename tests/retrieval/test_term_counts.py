@@ -54,3 +54,5 @@ def test_files_of_eight_bytes_are_read_and_go_on(tmp_path: Path) -> None:
         each.add([f"e{i}" for i in range(30)], drawn(2, 30))
         each.remove(["d3", "e4"])
     assert postings(old) == postings(counts)
+    write_counts(old, tmp_path)
+    assert np.load(tmp_path / "indices.npy").dtype == np.int32 and postings(read_counts(tmp_path)) == postings(counts)
