@@ -689,15 +689,14 @@ def _with_error(facts: dict[str, Any], error: Exception | None) -> dict[str, Any
 # %% ../nbs/99_cli/cli.ipynb #3ded0790
 def _colored(answer: Any) -> str:
     "Its passages, with what matches strongly in the colour of the demo."
-    from ragnb.pipeline.answer import numbered_passages, strong_spans
+    from ragnb.pipeline.answer import numbered_passages, strong_offsets
     from ragnb.pipeline.trace_data import visible
 
     def shown(p: Any) -> str:
-        text, at = "", p.span.start
-        for span in strong_spans(answer, p):
-            hit = p.text[span.start - p.span.start:span.end - p.span.start]
-            text, at = f"{text}{p.text[at - p.span.start:span.start - p.span.start]}\ue000{hit}\ue001", span.end
-        return text + p.shown[at - p.span.start:]
+        text, at = "", 0
+        for start, end in strong_offsets(answer, p):
+            text, at = f"{text}{p.text[at:start]}\ue000{p.text[start:end]}\ue001", end
+        return text + p.shown[at:]
     text = visible(numbered_passages(answer.passages, shown))
     return text.replace("\ue000", "\x1b[1;32m").replace("\ue001", "\x1b[0m")
 

@@ -133,7 +133,7 @@ class Chat:
         elif name in ("/why", "/steps") and self.last is None:
             self.show("아직 물은 것이 없습니다.\n")
         elif name == "/why":
-            self.show(f"{trace(self.agent.read(self.last), by=self.agent.flow.parts.library.explainer).table()}\n")
+            self.show(f"{trace(self.agent.read(self.last), by=self.agent.library.explainer).table()}\n")
         elif name == "/steps":
             self.show("".join(f"{visible(str(e))}\n" for e in self.last.events))
         else:

@@ -104,24 +104,31 @@ def _focus_marks(passage: Passage) -> list[_Mark]:
     return [m for m in found if not m.weak] or found
 
 
+def _first_to_last(marks: Sequence[_Mark]) -> str:
+    "The first and the last of marks in at most 40 characters; '' without any."
+    if not marks:
+        return ""
+    first, last = marks[0].name, marks[-1].name
+    rest = last.removeprefix("부칙 ") if first.startswith("부칙 ") else last
+    return shorten(first if last == first else f"{first}~{rest}", 40)
+
+
 def passage_article(
     passage: Passage,
 ) -> str:  # `제56조`, `제5조~제7조`, `부칙 제1조`, `[별표 1]`; '' outside statutes; at most 40 characters
     "Name the article that the hit of a passage is in."
     if known := held_article(passage.metadata):
         return shorten(known, 40)
-    names = [m.name for m in _focus_marks(passage)]
-    if not names:
-        return ""
-    last = names[-1].removeprefix("부칙 ") if names[0].startswith("부칙 ") else names[-1]
-    return shorten("~".join([names[0], last] if names[-1] != names[0] else [names[0]]), 40)
+    return _first_to_last(_focus_marks(passage))
 
 # %% ../../nbs/60_context/labels.ipynb #3fc59fe2
 def _article_place(passage: Passage) -> str:
     "The article of the hit, and those of the text where it has others."
-    hit, text = passage_article(passage), passage_article(replace(passage, focus=None))
-    in_article = held_article(passage.metadata) or not all(m.weak for m in _focus_marks(passage))
-    return f"{hit} (text {text})" if hit and in_article and text and hit != text else hit
+    marks = [] if held_article(passage.metadata) else _focus_marks(passage)
+    if all(m.weak for m in marks):
+        return passage_article(passage)
+    hit, text = map(_first_to_last, (marks, _focus_marks(replace(passage, focus=None))))
+    return hit if hit == text else f"{hit} (text {text})"
 
 # %% ../../nbs/60_context/labels.ipynb #98bd64e9
 def source_name(

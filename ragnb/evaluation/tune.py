@@ -405,10 +405,12 @@ class Tuned:
     @property
     def _whole(self) -> list[str]:
         "That the largest budget holds much of all documents, where it does."
-        size = sum(len(d.text) for d in self.dataset.documents.values())
+        size = sum(map(len, self.dataset.texts.values()))
         budget = max(self.winner.evaluation.budgets, default=0)
-        share = f"{budget:,} characters are {budget / max(1, size):.0%} of all that was read: little is left out there"
-        return [f"{share}, by any strategy"] if 2 * budget >= size else []
+        if 2 * budget < size:
+            return []
+        return [f"{budget:,} characters are {budget / max(1, size):.0%} of all that was read: "
+                "little is left out there, by any strategy"]
 
     def to_dict(
         self,

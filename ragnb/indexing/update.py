@@ -64,8 +64,7 @@ class IndexReport:
         "As plain JSON values."
         counts = {"others": {root: len(ids) for root, ids in self.others.items()},
                   "replaced": {root: len(ids) for root, ids in self.replaced.items()}}
-        told = {name: [str(p) for p in self.problems if bool(p.n) is skipped]
-                for name, skipped in (("problems", True), ("notes", False))}
+        told = {"problems": [str(p) for p in self.problems if p.n], "notes": [str(p) for p in self.problems if not p.n]}
         return asdict(self) | counts | told
 
     def __repr__(self) -> str:

@@ -115,7 +115,7 @@ def _digest(*arrays: np.ndarray) -> str:
 class _Learned:
     "What an n-gram embedding learned from a corpus."
     idf: np.ndarray    # Shape (N_COUNTERS,), float32
-    axes: Axes         # dims - 1 of them, those of the corpus in half a byte a number
+    axes: Axes         # dims - 1 of them, those of the corpus as `in_steps` rounds them
     n_texts: int
 
     @classmethod
@@ -158,7 +158,7 @@ class _Learned:
         another shape. The overlap is compared with its hash, or with the axes where none is known."""
         file = folder / "ngram_steps.npy"
         steps = _read_array(file, (None,), np.float32) if file.exists() else 1.0
-        kinds = (np.float16,) if isinstance(steps, float) else (np.uint8, np.int8)   # int8: as it was written before
+        kinds = (np.float16,) if isinstance(steps, float) else (np.uint8, np.int8)
         axes = _open_array(folder / "ngram_axes.npy", (shape[0], None), *kinds)
         n = count_axes(axes, steps)
         if n > shape[1]:

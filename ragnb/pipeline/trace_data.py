@@ -244,8 +244,8 @@ class Trace:
         "The chunks of a passage in reading order, with their roles; `filler` for a hit that matches hardly."
         found = chunks_of(passage, self.outlines.get(passage.doc_id), self.cited)
         scores, least = dict(zip(passage.hits, passage.scores)), WEAK * self.best_score
-        unlike = {i for i in passage.hits if i in passage.why and passage.why[i].unlike}
-        weak = unlike | {i for i, score in scores.items() if score is not None and score < least}
+        weak = {i for i, score in scores.items() if score is not None and score < least}
+        weak |= {i for i in passage.hits if i in passage.why and passage.why[i].unlike}
         return [c._replace(role="filler") if c.role == "hit" and c.id in weak else c for c in found]
 
     def read_of(self, doc_id: str) -> list[Span]:

@@ -356,8 +356,8 @@ class TracePage:
         places = (_heading(outline, (p.focus or p.span).start), passage_pages(p))
         where = " · ".join(tag("bdi", esc(x, 160)) for x in places if x)
         numbers = self.trace.numbers
-        shared = any(q.hits and numbers[q.id] == numbers[p.id] for q in self.trace.passages)
-        number = f"<b>{'' if p.hits or not shared else 'behind '}{numbers[p.id]}.</b>"
+        behind = not p.hits and any(q.hits and numbers[q.id] == numbers[p.id] for q in self.trace.passages)
+        number = f"<b>{'behind ' if behind else ''}{numbers[p.id]}.</b>"
         note = "" if is_read else tag("span", f"not read: {self.trace.unread}", "chip")
         note = tag("span", "best score", "chip") + note if _is_best(self.trace, p) else note
         head = tag("div", number + tag("span", where) + note + _chips(self.trace, p), "head")

@@ -319,8 +319,8 @@ def write_counts(
     "Write the arrays and lists of counts into a folder."
     segment = counts.compact()
     whole = _whole_numbers(len(segment.data))     # also of what was read from files of eight bytes a row
-    arrays = {"indptr": segment.indptr.astype(whole), "indices": segment.indices.astype(whole), "counts": segment.data,
-              "lengths": counts.lengths}
+    rows, places = (part.astype(whole, copy=False) for part in (segment.indices, segment.indptr))
+    arrays = {"indptr": places, "indices": rows, "counts": segment.data, "lengths": counts.lengths}
     if counts.ordered:
         arrays["stream"] = counts.stream
     for name, array in arrays.items():

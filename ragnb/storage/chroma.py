@@ -510,13 +510,11 @@ def _forget_words(database: sqlite3.Connection) -> None:
         return
     made = database.execute("SELECT sql FROM sqlite_master WHERE name = 'embedding_fulltext_search'").fetchone()[0]
     try:
-        database.execute("BEGIN IMMEDIATE")
-        database.execute("DROP TABLE embedding_fulltext_search")
-        database.execute(made)
-        database.execute("COMMIT")
+        with database:
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("DROP TABLE embedding_fulltext_search")
+            database.execute(made)
     except sqlite3.OperationalError as error:
-        if database.in_transaction:
-            database.execute("ROLLBACK")
         if "no such module" not in str(error):    # an SQLite without full-text search keeps the table
             raise
 
