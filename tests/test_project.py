@@ -215,9 +215,14 @@ def test_notebook_and_module_belong_together(notebook: dict) -> None:
     if module is None:
         assert path.stem in ("index", "guide") or re.search("tutorial|stud", relative(path)), "writes no module, and is no index, guide, tutorial or study"
         return
-    last = text(notebook["cells"][-1])
-    assert "#| hide" in last and "nbdev_export()" in last
     assert re.search(rf"\.\./nbs/{re.escape(relative(path))}\b", MODULES[module].read_text(encoding="utf-8"))
+
+
+def test_running_a_notebook_does_not_rewrite_the_package() -> None:
+    """"Run All" runs what is on the page; `make export` exports."""
+    cells = {relative(path): json.loads(path.read_text(encoding="utf-8"))["cells"] for path in NOTEBOOKS}
+    exporting = [name for name, page in cells.items() for cell in page if cell["cell_type"] == "code" and "nbdev_export" in text(cell)]
+    assert not exporting
 
 
 @pytest.mark.parametrize("module", MODULES)

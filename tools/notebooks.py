@@ -21,7 +21,7 @@ def skipped(
     "True for a cell whose stored output is kept."
     marks = {"eval: false", "notest"} | (set() if slow else {"slow"})
     found = {re.sub(r"\s+", " ", mark).strip().lower() for mark in re.findall(r"^#\|(.*)$", source, flags=re.M)}
-    return bool(marks & found) or "nbdev_export(" in source
+    return bool(marks & found)
 
 
 def run(
