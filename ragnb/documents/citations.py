@@ -16,6 +16,7 @@ __all__ = ['LEVELS', 'UNITS', 'PARTICLE', 'level_word', 'part_word', 'Citation',
 
 # %% ../../nbs/00_documents/citations.ipynb #9733c2ef
 from .clauses import circled_number, SUBITEM_LETTERS
+from .forms import plain_text, reading_form
 from .headings import CIRCLED
 from .span import Span
 
@@ -90,7 +91,7 @@ class Citation:
 
 # %% ../../nbs/00_documents/citations.ipynb #46da7ea8
 _LETTERS = SUBITEM_LETTERS[:28]  # 목 as they are cited: 가 … 하, 거 … 허
-_S = r"[ \t\u3000\xa0]{0,3}"     # A few blanks
+_S = r"[ \t]{0,3}"     # A few blanks
 _AFTER = (r"(?=[^가-힣]|\Z|제\s?\d|의|에|을|를|은|는|이(?![가-힣])|과|와|및|으로|이나|또는|부터|까지|내지|시행|부칙|별표|각\s?[호목]"
           rf"|단서|본문|전단|후단|(?:도|상|중|로|나)(?![가-힣])|[{_LETTERS}]목)")
 _MARK = re.compile(rf"""
@@ -156,7 +157,7 @@ def _stands_alone(text: str, low: int, at: int) -> bool:
     return not joined and not _MONEY.search(text, max(low, at - 6), at)
 
 # %% ../../nbs/00_documents/citations.ipynb #8ffe7858
-_B = r"[ \t\u3000\xa0]*"                                    # Blanks
+_B = r"[ \t]*"                                              # Blanks
 _W = rf"{_B}(?:\r?\n{_B})?"                                  # Blanks with at most one line break
 _PAREN = r"(?:[ \t]*[(（][^()（）\r\n]{0,80}[)）])?"          # A title in brackets
 _PARTS = r"(?:본문|단서|전단|후단|각\s?호(?:\s?외의\s?부분)?|각\s?목(?:\s?외의\s?부분)?|의\s?규정|까지)"
@@ -168,13 +169,13 @@ _INTO = re.compile(r"[ \t]?[(（][ \t]?")                                       
 _UNTIL = re.compile(r"[ \t]?까지")                                                         # 제6조 | 까지
 
 # %% ../../nbs/00_documents/citations.ipynb #3f6a086a
-_SKIPPED = frozenset(" \t\r\n\u3000\xa0ㆍ·・‧･,")
+_SKIPPED = frozenset(" \t\r\nㆍ·・‧･,")
 
 def name_key(
     name: str,  # As printed
 ) -> str:       # Without spaces, dots and commas
     "The form in which names of statutes are compared."
-    return "".join(c for c in name if c not in _SKIPPED)
+    return "".join(c for c in plain_text(name) if c not in _SKIPPED)
 
 def _starts_word(text: str, at: int) -> bool:
     "True when no letter or digit comes right before `at`; ① is neither."
@@ -189,7 +190,7 @@ def short_names(
 ) -> dict[str, str]:  # {"법": "근로기준법"}
     "Read which short names a document gives to statutes: (이하 “법”이라 한다)."
     out = {}
-    for m in _SHORT.finditer(text):
+    for m in _SHORT.finditer(plain_text(text)):
         out[m[3].strip()] = m[1].strip() + (f" {m[2].strip()}" if m[2] else "")
     return out
 
@@ -284,8 +285,8 @@ class StatuteNames:
         text: str,
     ) -> list[Span]:  # In order, disjoint; the longest name at each place
         "Find the known names in a text."
-        out: list[Span] = []
-        at = 0
+        form, out, at = reading_form(text), [], 0
+        text = form.text
         while at < len(text):
             end = None
             if text[at] in self.heads and _starts_word(text, at):
@@ -293,7 +294,7 @@ class StatuteNames:
             if end is not None:
                 out.append(Span(at, end))
             at = end or at + 1
-        return out
+        return form.back(out)
 
 # %% ../../nbs/00_documents/citations.ipynb #13dc1214
 _BARE = re.compile(r"(?P<name>(?<![가-힣A-Za-z0-9ㆍ·])[가-힣A-Za-z0-9ㆍ·]*(?:법률|법|시행령|시행규칙|규칙|규정|조례|령|정관|약관|지침|협약|협정|조약|고시|예규"
@@ -568,4 +569,6 @@ def find_citations(
 ) -> list[Citation]:              # In order, with spans of the whole text
     "Find every citation of a text."
     known = names if isinstance(names, StatuteNames) else StatuteNames(names, short_names(text))
-    return _Reader(text, start, len(text) if end is None else end, known, loose, follow).read()
+    form = reading_form(text)
+    first, last = form.place(start), form.place(len(text) if end is None else end)
+    return form.back(_Reader(form.text, first, last, known, loose, follow).read())

@@ -22,13 +22,13 @@ __all__ = ['BLANKS', 'BREAKS', 'UNSEEN', 'OPENING', 'CLOSING', 'spaced', 'joins_
 # %% ../../nbs/00_documents/forms.ipynb #46588857
 from .span import Span
 
-# %% ../../nbs/00_documents/forms.ipynb #5cdcfe6b
+# %% ../../nbs/00_documents/forms.ipynb #7fcbc11f
 BLANKS: str = "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\u3164\uffa0"  # Read as a blank
 BREAKS: str = "\v\x85\u2028\u2029"                     # Read as a line feed
 UNSEEN: str = ("\xad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064"
                "\u2066\u2067\u2068\u2069\ufeff")     # Without width: read as nothing
-OPENING: str = "[［【〔<＜〈《(（"  # Marks that open a label
-CLOSING: str = "]］】〕>＞〉》)）"  # Their partners, in the same order
+OPENING: str = r"[\[［【〔<＜〈《]"  # Regular expression: the marks that open a label
+CLOSING: str = r"[\]］】〕>＞〉》]"  # Regular expression: their partners
 
 _TABLE = str.maketrans(dict.fromkeys(BLANKS, " ") | dict.fromkeys(BREAKS, "\n") | dict.fromkeys(UNSEEN, ""))
 _ODD = re.compile(f"[{BLANKS}{BREAKS}{UNSEEN}]")
@@ -167,7 +167,7 @@ def _add_hangul(offsets: _Offsets, text: str, start: int, end: int) -> None:
     edges = [*accumulate((2 + ((ord(syllable) - 0xAC00) % 28 > 0) for syllable in new), initial=start)]
     offsets.add(new, edges[:-1], edges[1:])
 
-# %% ../../nbs/00_documents/forms.ipynb #19300ab3
+# %% ../../nbs/00_documents/forms.ipynb #f2bb6a29
 def _made(text: str) -> ReadingForm:
     "The form of a text that is not in it yet."
     if unicodedata.is_normalized("NFC", text) and not _WIDE.search(text):
@@ -181,6 +181,8 @@ def _made(text: str) -> ReadingForm:
     _add_run(offsets, text, at, len(text))
     offsets.close()
     offsets.starts.append(len(text))
+    if not offsets.seen:                                       # nothing can be seen: nothing is left out
+        return ReadingForm(text)
     return ReadingForm("".join(offsets.parts), offsets.starts, offsets.ends)
 
 
