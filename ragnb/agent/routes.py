@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 __all__ = ['DEFAULT_ROUTES', 'AgentRoute', 'read_routes', 'check_routes', 'RouteChoice', 'route_by_rule', 'read_route']
 
 # %% ../../nbs/85_agent/routes.ipynb #51f06a7f
+from ..documents.forms import plain_text
 from ..documents.span import InputError
 from ..models.llm import json_values
 
@@ -64,8 +65,8 @@ class AgentRoute(BaseModel, frozen=True, extra="forbid"):
         "The words of this route that are in a question."
         if self.longest is not None and len(question.strip()) > self.longest:
             return 0
-        folded = question.casefold()
-        return sum(word.casefold() in folded for word in self.words)
+        folded = plain_text(question).casefold()
+        return sum(plain_text(word).casefold() in folded for word in self.words)
 
 # %% ../../nbs/85_agent/routes.ipynb #7460c2c5
 DEFAULT_ROUTES: tuple[AgentRoute, ...] = (

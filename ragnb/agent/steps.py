@@ -17,6 +17,7 @@ __all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT'
            'is_not_found', 'stream_answer', 'read_judge', 'judge_state']
 
 # %% ../../nbs/85_agent/steps.ipynb #763ee0b5
+from ..documents.forms import plain_text
 from ragnb.models.llm import (
     awithin, error_event, fill_prompt, json_values, prompt_template, shorten, strip_thinking
 )
@@ -174,7 +175,7 @@ async def plan_queries(
 # %% ../../nbs/85_agent/steps.ipynb #31177fdb
 def _plain(text: str) -> str:
     "A name without case, white space and punctuation."
-    return re.sub(r"[\W_]+", "", text).casefold()
+    return re.sub(r"[\W_]+", "", plain_text(text)).casefold()
 
 # %% ../../nbs/85_agent/steps.ipynb #1860f3ca
 def named_in(

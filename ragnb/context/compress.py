@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 __all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'compress_with_llm', 'Compressor', 'resolve_compressor']
 
 # %% ../../nbs/60_context/compress.ipynb #c80895ab
+from ..documents.forms import reading_form
 from ..documents.span import check_fields, covering, InputError, Outline, Passage, Span, try_address
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.guards import guard_marks
@@ -168,12 +169,12 @@ def compress_passages(
 # %% ../../nbs/60_context/compress.ipynb #1b5be5b1
 def _squeezed(text: str) -> tuple[str, list[int]]:
     "A text with single spaces, and where each of its characters was."
-    chars, at, last = [], [], True
-    for i, c in enumerate(text):
+    chars, at, last, form = [], [], True, reading_form(text)
+    for i, c in enumerate(form.text):
         blank = c.isspace()
         if not (blank and last):
             chars.append(" " if blank else c)
-            at.append(i)
+            at.append(form.start(i))
         last = blank
     return "".join(chars), at
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 __all__ = ['page_label', 'passage_pages', 'article_line', 'passage_article', 'source_name', 'place_label']
 
 # %% ../../nbs/60_context/labels.ipynb #c8861926
+from ..documents.forms import plain_text, reading_form
 from ..documents.span import Passage
 from ..models.llm import shorten
 from ..chunking.contextual import held_article
@@ -64,15 +65,15 @@ def _mark(m: re.Match[str], at: int, addenda: bool) -> _Mark:
 
 def _article_marks(text: str, prefix: str = "") -> list[_Mark]:
     "Where each article, annex and chapter begins; first the one that the prefix says the text is in."
-    lines = [line.strip() for line in prefix.split("\n")]
+    form, lines = reading_form(text), [line.strip() for line in plain_text(prefix).split("\n")]
     line = next((line for line in reversed(lines) if line and not line.startswith("|")), "")   # not a table's header
     above = [m for m in _ABOVE.finditer(line) if m["n"] or m["annex"] or m["addenda"]][-1:]
     addenda = bool(above and above[0]["addenda"])
     out = [_mark(m, -1, addenda) for m in above]
-    for m in _MARK.finditer(text):
+    for m in _MARK.finditer(form.text):
         addenda = bool(m["addenda"]) or addenda and not m["chapter"]
         if not m["n"] or m["titled"] or addenda:     # 제1조 without a title: only 부칙 have it
-            out.append(_mark(m, m.start(), addenda))
+            out.append(_mark(m, form.start(m.start()), addenda))
     return out
 
 # %% ../../nbs/60_context/labels.ipynb #2f504dac
@@ -85,6 +86,7 @@ def article_line(
     prefix: str = "",   # Of the text before
 ) -> str:               # `제3조(관리)`; '' where no article is open, or the prefix says it
     "Name the article that a part of a text begins inside of."
+    before, text = plain_text(before), plain_text(text)
     marks = [m for m in _article_marks(before, prefix) if not m.weak]
     said = [m.name for m in marks if m.at < 0]
     if not marks or marks[-1].name in said or _MARK.match(text):

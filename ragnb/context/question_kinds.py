@@ -12,6 +12,7 @@ from typing import Any
 __all__ = ['QUESTION_TYPES', 'TYPE_PROMPT', 'question_type', 'ask_question_type']
 
 # %% ../../nbs/60_context/question_kinds.ipynb #51f447eb
+from ..documents.forms import plain_text
 from ..models.guards import guard_marks
 from ..models.llm import error_event, strip_thinking, within
 
@@ -39,6 +40,7 @@ def question_type(
     question: str,  # Korean or English
 ) -> str:           # "fact", "comparison" or "analysis"; fact when nothing tells
     "Tell what kind of question it is, by rule."
+    question = plain_text(question)
     if _COMPARES.search(question):
         return "comparison"
     return "analysis" if _ANALYSES.search(question) and not _COUNTS.search(question) else "fact"

@@ -26,6 +26,7 @@ __all__ = ['COMMON_NAMES', 'REPEALED_KEYS', 'parent_path', 'Holding', 'holding_o
 # %% ../../nbs/00_documents/catalogue.ipynb #ae8c525a
 from .citations import Citation, find_citations, name_key, short_names, StatuteNames
 from .clauses import Clause
+from .forms import plain_text, reading_form
 from .headings import find_contents
 from .kinds import detect_kind
 from .markup import one_line
@@ -172,14 +173,15 @@ def holding_of(
     document: Any,  # LlamaIndex document; metadata may hold title, law_name, dates and parent_id
 ) -> Holding:
     "Names, articles and annexes of one document; not yet what it cites."
-    holding, text, metadata = Holding(document.node_id), document.get_content(), document.metadata
+    holding, form, metadata = Holding(document.node_id), reading_form(document.get_content()), document.metadata
+    text = form.text
     holding.parent = str(metadata.get("parent_id") or "")
     if ("조" in text or "條" in text) and detect_kind(text) == "statute":
         statute = parse_statute(text)
-        titles = [str(metadata[key]) for key in ("law_name", "title") if metadata.get(key)]
+        titles = [plain_text(str(metadata[key])) for key in ("law_name", "title") if metadata.get(key)]
         holding.names = _names_of(text, [*titles, statute.name])
         holding.effective, holding.repealed = _dates(statute, text, metadata)
-        _fill(holding, statute.blocks)
+        _fill(holding, form.back(statute.blocks))
     return holding
 
 # %% ../../nbs/00_documents/catalogue.ipynb #37b3a601
@@ -187,7 +189,7 @@ def title_key(
     title: str,
 ) -> str:  # Letters and digits only
     "The form in which titles of articles are compared."
-    return "".join(c for c in title if c.isalnum())
+    return "".join(c for c in plain_text(title) if c.isalnum())
 
 # %% ../../nbs/00_documents/catalogue.ipynb #9ad0e0a6
 class NameIndex:
@@ -259,6 +261,7 @@ class NameIndex:
         name: str,    # A statute's name, short name, or 시행령 with the short name of its act
     ) -> list[str]:   # Ids: in force, the newest first; then the next to come; then repealed ones
         "Find the documents of a statute by name."
+        name = plain_text(name)
         key = name_key(name)
         keys = [key, name_key(self.names.short.get(key, ""))]
         decree = re.fullmatch(r"(.+?)\s?(시행령|시행규칙)", name)
@@ -280,9 +283,10 @@ _LEAD_MARKS = re.compile(r"[#*>\[【<■ \t\r\n]*")
 
 def _citations_of(holding: Holding, text: str, names: StatuteNames) -> Iterator[tuple[int, int, str]]:
     "The citations of a document, in order: start, length, label."
-    short = short_names(text)
+    form, short = reading_form(text), short_names(text)
+    text = form.text
     known = names.with_short(short) if short else names
-    tops = {holding.spans[path][0] for path in holding.below.get("", ())}
+    tops = {form.place(holding.spans[path][0]) for path in holding.below.get("", ())}
     contents = range(*(find_contents(text) or (0, 0))) if tops else range(0)
     edges = sorted({0, len(text), *tops})
     for start, end in zip(edges, edges[1:]):
@@ -297,7 +301,8 @@ def _citations_of(holding: Holding, text: str, names: StatuteNames) -> Iterator[
             heading = holding.spans and at <= first
             noted = at < covered[bisect_right(notes, (at, len(text)))]
             if not (heading or noted or at in contents or _FORMER.search(text, max(start, at - 12), at)):
-                yield at, len(ref.span), ref.label
+                found = form.span(ref.span)
+                yield found.start, len(found), ref.label
 
 # %% ../../nbs/00_documents/catalogue.ipynb #58865469
 def _holding_from(row: Mapping[str, Any]) -> Holding:

@@ -16,6 +16,7 @@ __all__ = ['LEVELS', 'UNITS', 'PARTICLE', 'level_word', 'part_word', 'Citation',
 
 # %% ../../nbs/00_documents/citations.ipynb #9733c2ef
 from .clauses import circled_number, SUBITEM_LETTERS
+from .forms import plain_text, reading_form
 from .headings import CIRCLED
 from .span import Span
 
@@ -90,7 +91,7 @@ class Citation:
 
 # %% ../../nbs/00_documents/citations.ipynb #46da7ea8
 _LETTERS = SUBITEM_LETTERS[:28]  # 목 as they are cited: 가 … 하, 거 … 허
-_S = r"[ \t\u3000\xa0]{0,3}"     # A few blanks
+_S = r"[ \t]{0,3}"     # A few blanks
 _AFTER = (r"(?=[^가-힣]|\Z|제\s?\d|의|에|을|를|은|는|이(?![가-힣])|과|와|및|으로|이나|또는|부터|까지|내지|시행|부칙|별표|각\s?[호목]"
           rf"|단서|본문|전단|후단|(?:도|상|중|로|나)(?![가-힣])|[{_LETTERS}]목)")
 _MARK = re.compile(rf"""
@@ -120,8 +121,43 @@ _MARK = re.compile(rf"""
 | (?<![가-힣])(?P<supplement>부칙)(?![가-힣]*법)
 """, re.X)
 
+# %% ../../nbs/00_documents/citations.ipynb #ffa1aee4
+_JOSA = {   # Particles after 조 and 호, after 항, and after all three
+    "조호": "는 가 를 와 와는 와의 로 로는 로서 로써 로만 란 라고 라는 라면 라도 라 나 랑 야 인 인가요 인데",
+    "항": "은 이 을 과 과는 과의 으로 으로는 으로서 으로써 으로만 이란 이라고 이라는 이라면 이라도 이라 이나 이랑 이야 인 인가요 인데",
+    "조항호": "의 에 에는 에도 에만 에서 에서는 에서도 에서만 에서의 부터 부터는 까지 까지는 까지도 까지만 까지의 도 만 만을 만이 만은 만으로 "
+           "보다 처럼 및 또는 내지 상 상의 중 중에 중에서 하고"}
+_FREE = set("는 은 를 을 와 과 에 에는 에도 에서 에서는 부터 까지 까지는 및 또는 내지".split())   # No part of a word after a blank
+_GLUED = (r"위반|위배|관련|내용|적용|준용|규정|기준|해석|벌칙|취지|요건|참조|소정|해당|본문|단서|전단|후단|전문|시행|개정|신설|삭제|따[라른]"
+          rf"|각\s?[호목]|부칙|별표|제?\s?\d{{1,3}}\s?[조항호]|[{_LETTERS}]목")
+_AMOUNT = re.compile(rf"{_S}(?:원(?:[은는이을를의에도]|으로|짜리|대|어치|가량|정도|규모|이상|이하|까지)?(?![가-힣])|달러|엔|위안|유로"
+                     rf"|\d[\d,.]{{0,20}}{_S}[천백만억])")
+_MONEY = re.compile(r"(?:매출액?|예산|자산|시가총액|시총|투자액?|손실|이익|적자|흑자|부채|약|총|무려)\s?\Z")
+
+def _bare_ends(unit: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    "What may follow a unit without 제: right behind its number, and behind a blank."
+    josa = [word for units, words in _JOSA.items() if unit in units for word in words.split()]
+    glued, apart = (rf"(?:{'|'.join(words)})?(?![가-힣A-Za-z0-9])" for words in (josa, sorted(_FREE.intersection(josa))))
+    return re.compile(f"{glued}|{_GLUED}"), re.compile(apart)
+
+_BARE_ENDS_OF = {unit: _bare_ends(unit) for unit in UNITS}
+
+# %% ../../nbs/00_documents/citations.ipynb #f34fb216
+def _reads_bare(text: str, m: re.Match[str], unit: str, end: int) -> bool:
+    "True when what follows a number without 제 lets it be a citation."
+    if m["m"] or m["m2"] or m["im"]:
+        return True
+    glued, apart = _BARE_ENDS_OF[unit]
+    ending = apart if text[m.end("n")].isspace() else glued
+    return ending.match(text, m.end(), end) is not None and not (unit == "조" and _AMOUNT.match(text, m.end(), end))
+
+def _stands_alone(text: str, low: int, at: int) -> bool:
+    "True when no letter, digit, hyphen or word of money comes before a number without 제."
+    joined = at > low and (text[at - 1].isalnum() or text[at - 1] in "-‐‑‒–—−_/.,")
+    return not joined and not _MONEY.search(text, max(low, at - 6), at)
+
 # %% ../../nbs/00_documents/citations.ipynb #8ffe7858
-_B = r"[ \t\u3000\xa0]*"                                    # Blanks
+_B = r"[ \t]*"                                              # Blanks
 _W = rf"{_B}(?:\r?\n{_B})?"                                  # Blanks with at most one line break
 _PAREN = r"(?:[ \t]*[(（][^()（）\r\n]{0,80}[)）])?"          # A title in brackets
 _PARTS = r"(?:본문|단서|전단|후단|각\s?호(?:\s?외의\s?부분)?|각\s?목(?:\s?외의\s?부분)?|의\s?규정|까지)"
@@ -133,13 +169,13 @@ _INTO = re.compile(r"[ \t]?[(（][ \t]?")                                       
 _UNTIL = re.compile(r"[ \t]?까지")                                                         # 제6조 | 까지
 
 # %% ../../nbs/00_documents/citations.ipynb #3f6a086a
-_SKIPPED = frozenset(" \t\r\n\u3000\xa0ㆍ·・‧･,")
+_SKIPPED = frozenset(" \t\r\nㆍ·・‧･,")
 
 def name_key(
     name: str,  # As printed
 ) -> str:       # Without spaces, dots and commas
     "The form in which names of statutes are compared."
-    return "".join(c for c in name if c not in _SKIPPED)
+    return "".join(c for c in plain_text(name) if c not in _SKIPPED)
 
 def _starts_word(text: str, at: int) -> bool:
     "True when no letter or digit comes right before `at`; ① is neither."
@@ -154,7 +190,7 @@ def short_names(
 ) -> dict[str, str]:  # {"법": "근로기준법"}
     "Read which short names a document gives to statutes: (이하 “법”이라 한다)."
     out = {}
-    for m in _SHORT.finditer(text):
+    for m in _SHORT.finditer(plain_text(text)):
         out[m[3].strip()] = m[1].strip() + (f" {m[2].strip()}" if m[2] else "")
     return out
 
@@ -249,8 +285,8 @@ class StatuteNames:
         text: str,
     ) -> list[Span]:  # In order, disjoint; the longest name at each place
         "Find the known names in a text."
-        out: list[Span] = []
-        at = 0
+        form, out, at = reading_form(text), [], 0
+        text = form.text
         while at < len(text):
             end = None
             if text[at] in self.heads and _starts_word(text, at):
@@ -258,7 +294,7 @@ class StatuteNames:
             if end is not None:
                 out.append(Span(at, end))
             at = end or at + 1
-        return out
+        return form.back(out)
 
 # %% ../../nbs/00_documents/citations.ipynb #13dc1214
 _BARE = re.compile(r"(?P<name>(?<![가-힣A-Za-z0-9ㆍ·])[가-힣A-Za-z0-9ㆍ·]*(?:법률|법|시행령|시행규칙|규칙|규정|조례|령|정관|약관|지침|협약|협정|조약|고시|예규"
@@ -462,17 +498,20 @@ class _Reader:
         "제N조, 제N항, 제N호, or 제1, 2항."
         span, told = _span_of(m), bool(m["je"] or m["many"])
         unit = m["each"] or ("항" if m["p"] else "호" if m["i"] else "조")
+        if not told and not _reads_bare(self.text, m, unit, self.end):
+            return
+        alone = told or self.loose and _stands_alone(self.text, self.start, span.start)
         for n in re.findall(r"\d+", m["many"]) if m["many"] else [m["n"]]:
             if unit == "조":
-                self._article(span, _number(n, m["m"] or m["m2"]), told)
+                self._article(span, _number(n, m["m"] or m["m2"]), alone)
             elif unit == "항":
-                self.found.add_clause(span, "paragraph", _number(n), told or self.loose)
+                self.found.add_clause(span, "paragraph", _number(n), alone)
             elif int(n) < 1000:
                 issued = _ISSUED.search(self.text, max(self.start, span.start - 8), span.start)
                 self.found.add_clause(span, "item", _number(n, m["im"]), told and not issued)
 
-    def _article(self, span: Span, number: str, told: bool) -> None:
-        "제N조."
+    def _article(self, span: Span, number: str, alone: bool) -> None:
+        "제N조; `alone` where no statute is named before it."
         if not number or self.found.close_range(span, "article", number):
             return
         last = self.found.last
@@ -481,7 +520,7 @@ class _Reader:
             base = self.found.all.pop()
         elif base is None and (listed := self.found.listed(span, "article")):
             base = Citation(span, listed.law, listed.tier, listed.part, listed.key)
-        elif base is None and (told or self.loose):
+        elif base is None and alone:
             base = Citation(span, self.statutes.law if self.follow else "")
         if base:
             self.found.all.append(replace(base, span=base.span.hull(span), article=number))
@@ -530,4 +569,6 @@ def find_citations(
 ) -> list[Citation]:              # In order, with spans of the whole text
     "Find every citation of a text."
     known = names if isinstance(names, StatuteNames) else StatuteNames(names, short_names(text))
-    return _Reader(text, start, len(text) if end is None else end, known, loose, follow).read()
+    form = reading_form(text)
+    first, last = form.place(start), form.place(len(text) if end is None else end)
+    return form.back(_Reader(form.text, first, last, known, loose, follow).read())

@@ -15,6 +15,7 @@ from typing import NamedTuple
 __all__ = ['SUBITEM_LETTERS', 'Clause', 'circled_number', 'parse_clauses']
 
 # %% ../../nbs/00_documents/clauses.ipynb #b3272be3
+from .forms import reading_form
 from .headings import CIRCLED, follows, LINE_LEAD, LINE_START, number_key, number_label, visible_start
 from .span import Span
 from .text import trim_span
@@ -154,6 +155,7 @@ def parse_clauses(
     end: int | None = None,  # Offset, exclusive; the end of the text when None
 ) -> tuple[Clause, ...]:     # The highest level that occurs, in document order
     "Read the clauses of an article."
-    end = len(text) if end is None else end
+    form = reading_form(text)
+    text, start, end = form.text, form.place(start), form.place(len(text) if end is None else end)
     stop = _tail_start(text, start, end)
-    return _tree(text, [m for m in _marks(text, start, end) if m.start < stop], stop)
+    return form.back(_tree(text, [m for m in _marks(text, start, end) if m.start < stop], stop))

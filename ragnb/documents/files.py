@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -24,6 +25,7 @@ __all__ = ['SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KE
 # %% ../../nbs/00_documents/files.ipynb #d6ff9cc1
 from .converted import CONVERTERS, read_converted
 from .encodings import decode_lines, read_text
+from .forms import plain_text
 from .pdf import pdf_text
 from .span import InputError
 from .yaml_header import read_yaml_header
@@ -193,12 +195,18 @@ def _storable(value: str | int | float | bool | list) -> bool:
         return math.isfinite(value)
     return -2**63 <= value < 2**63
 
+def _read_plain(value: Any) -> Any:
+    "Text of metadata in its reading form, so that a filter finds it; anything else as it is."
+    if isinstance(value, list):
+        return [_read_plain(one) for one in value]
+    return plain_text(value) if isinstance(value, str) else value
+
 def _record_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     "Everything of a record, and of its `metadata`, that is neither text nor id and that a store can hold."
     inner = record.get("metadata")
     values = {**(inner if isinstance(inner, Mapping) else {}), **record}
     own = {k: v for k, v in values.items() if k not in (*TEXT_KEYS, *ID_KEYS, "pages")}
-    return {k: v for k, v in keep_metadata(own).items() if _storable(v)}
+    return {_read_plain(k): _read_plain(v) for k, v in keep_metadata(own).items() if _storable(v)}
 
 # %% ../../nbs/00_documents/files.ipynb #acd161d0
 def check_characters(
@@ -324,7 +332,8 @@ def read_documents(
     Returns
     -------
     iterator of Document
-        With stable ids, in the order of the file names. A second document with an id is skipped and reported.
+        With stable ids, in the order of the file names. Ids and file names are NFC, as they are typed, also where
+        macOS has written them as single letters. A second document with an id is skipped and reported.
 
     Raises
     ------
@@ -334,7 +343,7 @@ def read_documents(
     root = Path(base if base is not None else path)
     seen: dict[str, str] = {}
     for file in find_files(path, problems, base):
-        name = file.relative_to(root).as_posix() if root.is_dir() else file.name
+        name = unicodedata.normalize("NFC", file.relative_to(root).as_posix() if root.is_dir() else file.name)
         for where, item in _file_documents(file, name):
             if not isinstance(item, Document):
                 problems.append(item if isinstance(item, Problem) else Problem(where, item))

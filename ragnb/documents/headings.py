@@ -14,9 +14,12 @@ from typing import NamedTuple
 __all__ = ['LINE_START', 'LINE_LEAD', 'CIRCLED', 'visible_start', 'number_key', 'number_label', 'follows', 'continues_line',
            'stands_apart', 'ArticleHeading', 'article_headings', 'chapter_headings', 'find_contents', 'open_heading']
 
+# %% ../../nbs/00_documents/headings.ipynb #cf2b1189
+from .forms import CLOSING, OPENING, reading_form
+
 # %% ../../nbs/00_documents/headings.ipynb #5faa5c19
-LINE_START = r"(?:\A|(?<=[\n\r\f\u2028]))"  # Regular expression without a group
-LINE_LEAD = r"(?P<lead>[ \t\u3000\ufeff\xa0]*(?:#{1,6}[ \t]+|>[ \t]*|[*_])*)"  # Group `lead`
+LINE_START = r"(?:\A|(?<=[\n\r\f]))"  # Regular expression without a group
+LINE_LEAD = r"(?P<lead>[ \t]*(?:#{1,6}[ \t]+|>[ \t]*|[*_])*)"  # Group `lead`
 
 def visible_start(
     m: re.Match[str],  # A match that may begin with white space
@@ -134,16 +137,21 @@ def _read_deleted(text: str, start: int, key: tuple[int, int], at: int) -> Artic
 # What continues a sentence after the bracket: a mark of punctuation, a further number, a particle, a verb of citing
 _JOINED = re.compile(r"(?:[,、ㆍ·.)」』]|제\d|항|호|(?:에|의|을|를|은|는|와|과|로|으로|부터|까지|및|또는|내지|중|도|만)(?=[\s,])"
                      r"|에서|에도|에게|이\s*(?:정하|적용|준용|규정)|\s+(?:및|또는|내지|부터|과|와|중|의|에|에서)\s)")
+_FRAME_END, _EMPHASIS_END = re.compile(rf"[ \t]*{CLOSING}[*_]{{0,3}}"), re.compile(r"[*_]{0,3}")
 # The end of a remark in brackets
 _REMARK = re.compile(r"(?:제외한다|포함한다|말한다|한다|같다|한정한다)$")
 
-def _read_titled(text: str, start: int, key: tuple[int, int], at: int, bracket: int) -> ArticleHeading | None:
-    "The heading 제N조(…), or None; `at` is after the number, `bracket` where the bracket opens."
+def _read_titled(text: str, start: int, key: tuple[int, int], at: int, bracket: int, framed: bool = False
+                 ) -> ArticleHeading | None:
+    "The heading 제N조(…), or None; `at` is after the number, `bracket` where the bracket opens; `framed`: 【제N조(…)】."
     end = _title_end(text, bracket)
     title = text[bracket + 1:end - (text[end - 1] in _CLOSE)].strip()
     if len(title) > 120:
         return ArticleHeading(start, key, key, "", at, "strong", False)
-    body = end + len(re.match(r"[*_]*", text[end:end + 3])[0])
+    closed = _FRAME_END.match(text, end) if framed else _EMPHASIS_END.match(text, end)
+    if closed is None:
+        return None
+    body = closed.end()
     if gone := _GONE.match(text, body):
         return ArticleHeading(start, key, key, title, gone.end(), "strong", "생" not in gone[0])
     if not title or _JOINED.match(text, body) or _REMARK.search(title):
@@ -170,9 +178,8 @@ def _read_dotted(text: str, m: re.Match[str], start: int, key: tuple[int, int]) 
         return ArticleHeading(start, key, key, "", dotted.start("title") if title else dotted.end(), "weak", False)
     return ArticleHeading(start, key, key, title, dotted.end(), "strong", False)
 
-def _read_untitled(text: str, m: re.Match[str], start: int, key: tuple[int, int]) -> ArticleHeading | None:
-    "The heading 제N조 without a title, or None; `m` is the match of the number."
-    at = m.end()
+def _read_untitled(text: str, m: re.Match[str], start: int, key: tuple[int, int], at: int) -> ArticleHeading | None:
+    "The heading 제N조 without a title, or None; `m` is the match of the number, `at` where it ends."
     if gone := _GONE.match(text, at):
         return ArticleHeading(start, key, key, "", gone.end(), "strong", "생" not in gone[0])
     if _FIRST_CLAUSE.match(text, at):
@@ -185,18 +192,36 @@ def _read_untitled(text: str, m: re.Match[str], start: int, key: tuple[int, int]
 
 # %% ../../nbs/00_documents/headings.ipynb #31db7400
 _NO = r"[제第][ \t]*(?P<n>\d{1,4})[ \t]*[조條](?:[ \t]*의[ \t]*(?P<m>\d{1,3}))?"
-_ARTICLE = re.compile(LINE_START + LINE_LEAD + _NO)
+_ARTICLE = re.compile(LINE_START + LINE_LEAD + rf"(?P<frame>{OPENING}[ \t]*)?" + _NO)
 _BRACKET = re.compile(r"[ \t]{0,2}(?=[(（\[［〔【])")
+
+_FRAMED_TITLE = re.compile(r"[ \t]+(?P<title>[^\r\n()（）【】]{1,40})(?=】)")   # 【제1조 목적】
+
+def _read_framed(text: str, m: re.Match[str], start: int, key: tuple[int, int]) -> ArticleHeading | None:
+    "The heading 【제N조(…)】, 【제N조 …】 or 【제N조】 with what comes after it, or None."
+    if opened := _BRACKET.match(text, m.end()):
+        return _read_titled(text, start, key, m.end(), opened.end(), framed=True)
+    plain = _FRAMED_TITLE.match(text, m.end())
+    closed = _FRAME_END.match(text, plain.end() if plain else m.end())
+    if closed is None:
+        return None
+    if plain and _WORD.match(text, m.end()):
+        return ArticleHeading(start, key, key, plain["title"].strip(), closed.end(), "strong", False)
+    if opened := _BRACKET.match(text, closed.end()):
+        return _read_titled(text, start, key, closed.end(), opened.end())
+    return _read_untitled(text, m, start, key, closed.end()) if not plain else None
 
 def _read_heading(text: str, m: re.Match[str]) -> ArticleHeading | None:
     "Decide whether a match of 제N조 can be a heading."
     start, at = visible_start(m), m.end()
     key = number_key(m["n"] or "1", m["m"])
+    if m.re is _ARTICLE and m["frame"]:
+        return _read_framed(text, m, start, key)
     if deleted := _read_deleted(text, start, key, at):
         return deleted
     if opened := _BRACKET.match(text, at):
         return _read_titled(text, start, key, at, opened.end())
-    return _read_untitled(text, m, start, key)
+    return _read_untitled(text, m, start, key, at)
 
 # %% ../../nbs/00_documents/headings.ipynb #b71478c9
 # 제N조( after a mark that ends something, or 제1조(목적) anywhere
@@ -278,11 +303,13 @@ def article_headings(
     spaced: bool = False,      # Also trust a titled heading below a blank line whose number breaks the order, as in 본칙
 ) -> list[ArticleHeading]:     # In order
     "Find the headings of the articles of one part of a statute."
-    found = _candidates(text, start, len(text) if end is None else end)
+    form = reading_form(text)
+    text = form.text
+    found = _candidates(text, form.place(start), len(text) if end is None else form.place(end))
     apart = set()
     if spaced:
         apart = {h.start for h in found if h.title and _below_blank(text, h.start)}
-    return _choose(found, apart)
+    return [h._replace(start=form.start(h.start), body=form.start(h.body)) for h in _choose(found, apart)]
 
 # %% ../../nbs/00_documents/headings.ipynb #9d89c355
 _RANKS = "편장절관항"
@@ -293,7 +320,7 @@ _PARTICLE = re.compile(r"(?:및|또는|부터|내지|까지|의|에|에서|을|�
 
 def _looks_like_heading(text: str, m: re.Match[str]) -> bool:
     "True when the words of a line can be those of a chapter heading."
-    title, clause = _NOTE.sub("", m["title"]).strip(" \t*:."), m["rank"] == "항"
+    title, clause = _NOTE.sub("", m["title"]).strip(" \t*:.】〕》"), m["rank"] == "항"
     if m["title"].rstrip().endswith("다.") or title.endswith("다") and len(title) > 12:
         return False
     if len(title) > (40 if clause else 80) or clause and m["title"][:1].strip():
@@ -304,8 +331,8 @@ def _looks_like_heading(text: str, m: re.Match[str]) -> bool:
 
 # %% ../../nbs/00_documents/headings.ipynb #307c0be4
 # 제N장, 제N장의2, with a title after a blank, or glued to it when it begins with no particle
-_HEADING = re.compile(LINE_START + LINE_LEAD + rf"(?P<no>제[ \t]*\d+[ \t]*(?P<rank>[{_RANKS}])(?:의[ \t]*\d+)?)"
-                      r"(?P<title>[ \t\u3000:.]+[^\r\n]*|[ \t]*|(?![의에을를은는이과와로까부및또내중])[가-힣][^\r\n]{0,30})(?=[\r\n]|\Z)")
+_HEADING = re.compile(LINE_START + LINE_LEAD + rf"(?:[【〔《][ \t]*)?(?P<no>제[ \t]*\d+[ \t]*(?P<rank>[{_RANKS}])(?:의[ \t]*\d+)?)"
+                      r"(?P<title>[ \t:.]+[^\r\n]*|[ \t]*|(?![의에을를은는이과와로까부및또내중])[가-힣][^\r\n]{0,30})(?=[\r\n]|\Z)")
 # 제1편 총칙 after other words of its line
 _GLUED = re.compile(r"(?<=[^\s#])(?P<lead>)(?P<no>제1(?P<rank>[편장]))(?P<title>[ \t]+[^\r\n]{1,60})(?=[\r\n]|\Z)")
 
@@ -334,7 +361,7 @@ def _stands_above(text: str, m: re.Match[str], end: int, starts: set[int]) -> bo
 
 # %% ../../nbs/00_documents/headings.ipynb #7cda8136
 def chapter_headings(
-    text: str,
+    text: str,                         # In its reading form
     end: int,                          # Offset where 본칙 ends
     articles: Sequence[ArticleHeading],  # Of 본칙, in order
     start: int = 0,                    # Offset where it begins: after a table of contents
@@ -362,14 +389,15 @@ def find_contents(
     text: str,
 ) -> tuple[int, int] | None:  # Where the block begins, and where the statute after it does; None without one
     "Find the table of contents at the start of a statute."
-    run: list[ArticleHeading] = []
+    form = reading_form(text)
+    text, run = form.text, []
     for m in _ARTICLE.finditer(text):
         heading = _read_heading(text, m)
         if heading is None or continues_line(text, m.start()):
             continue
         if run and heading.key == run[0].key and len(run) > 2:
             above = _chapter_start(text, run[-1].body, m.start())
-            return run[0].start, above
+            return form.start(run[0].start), form.start(above)
         if run and not (_is_bare(text, run[-1], heading.start) and heading.key > run[-1].key):
             return None
         run.append(heading)
@@ -398,7 +426,7 @@ def open_heading(
     "The headings in force after one more heading."
     inner = _INNER.search(no + title)
     title = title[:inner.start() - len(no)] if inner else title
-    name = re.sub(r"\s+", " ", f"{no.replace(' ', '')} {_NOTE.sub('', title).strip(' *')}").strip()
+    name = re.sub(r"\s+", " ", f"{no.replace(' ', '')} {_NOTE.sub('', title).strip(' *】〕》')}").strip()
     depth = _RANKS.index(rank)
     path = [p for p in path if p[0] < depth] + [(depth, name)]
     return open_heading(path, inner["no"], inner["rank"], inner["title"]) if inner else path

@@ -16,6 +16,7 @@ from llama_index.core.schema import BaseNode
 __all__ = ['detect_kind', 'text_of', 'records_of']
 
 # %% ../../nbs/00_documents/kinds.ipynb #a0b84006
+from .forms import plain_text
 from .headings import article_headings
 from .packing import TextRuler
 from .qa import qa_pairs, qa_records
@@ -32,6 +33,7 @@ def detect_kind(
     text: str,
 ) -> str | None:  # statute, interpretation, ruling, qa, or None
     "Tell what kind of record document a text is."
+    text = plain_text(text)
     rulings, opinions = named_parts(text, RULING_PARTS), named_parts(text, INTERPRETATION_PARTS)
     articles = [heading for heading in article_headings(text) if heading.kind != "weak"]
     first = min((p.span.start for p in (*rulings, *opinions)), default=len(text))
@@ -90,7 +92,7 @@ _NUMBER = re.compile(r"(?:제\s*)?(\d{1,4})(?:\s*조)?(?:\s*(?:의|-)\s*(\d{1,3}
 def _article_lines(row: Any) -> Iterator[str]:
     "The lines of one article."
     told = _first(row, ("조문번호", "number", "article_number")) if isinstance(row, Mapping) else ""
-    number = _NUMBER.fullmatch(str(told).strip())
+    number = _NUMBER.fullmatch(plain_text(str(told)).strip())
     if number is None:
         raise InputError(f"an article needs a number such as 43-2, got {row!r:.200}")
     branch = number[2] or str(_first(row, ("조문가지번호", "branch"))).strip().lstrip("0")

@@ -18,6 +18,7 @@ from markdown_it.token import Token
 __all__ = ['Table', 'bare_line', 'find_tables', 'Heading', 'find_headings']
 
 # %% ../../nbs/00_documents/markdown.ipynb #3dadad85
+from .forms import reading_form
 from .span import Span
 from .text import trim_span
 
@@ -169,8 +170,9 @@ def find_tables(
     "Find the Markdown tables of a text."
     if "|" not in text:
         return []
+    form = reading_form(text)
+    text, out = form.text, []
     blocks, i = _blocks(text), 0
-    out: list[Table] = []
     while i < len(blocks.lines):
         found = _table_at(text, blocks, i) if blocks.lines[i] else None
         if found is None:
@@ -178,7 +180,7 @@ def find_tables(
         else:
             table, i = found
             out.append(table)
-    return out
+    return form.back(out)
 
 # %% ../../nbs/00_documents/markdown.ipynb #4a5f59f1
 @dataclass(frozen=True)
@@ -194,9 +196,10 @@ def find_headings(
     longest: int = 120,  # Characters; a longer title is shortened
 ) -> list[Heading]:      # In order; headings in code, lists and front matter are none
     "Find the Markdown headings of a text, `#` and underlined ones."
-    front = re.match(r"---[ \t]*\r?\n.*?\n---[ \t]*(?:\r?\n|\Z)", text, re.S)
+    form = reading_form(text)
+    front = re.match(r"---[ \t]*\r?\n.*?\n---[ \t]*(?:\r?\n|\Z)", form.text, re.S)
     top = front.end() if front else 0
-    blocks = _blocks(text)
+    blocks = _blocks(form.text)
     path: list[tuple[int, str]] = []
     out: list[Heading] = []
     for line, depth, title in blocks.headings:
@@ -206,5 +209,5 @@ def find_headings(
         if len(title) > longest:
             title = title[:longest].rstrip() + "..."
         path = [p for p in path if p[0] < depth] + [(depth, title)]
-        out.append(Heading(start, tuple(t for _, t in path), depth))
+        out.append(Heading(form.start(start), tuple(t for _, t in path), depth))
     return out

@@ -10,9 +10,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
 # %% auto #0
-__all__ = ['TextRuler', 'cut_long', 'overlap_start', 'pack']
+__all__ = ['TextRuler', 'form_ruler', 'cut_long', 'overlap_start', 'pack']
 
 # %% ../../nbs/00_documents/packing.ipynb #bf548d20
+from .forms import reading_form
 from .span import InputError, Span
 from .text import last_fit, tokenizer, trim_span, whole_cut
 
@@ -126,6 +127,15 @@ class TextRuler:
                 ends.append(match.end())
                 sums.append(sums[-1] + known[word])
         self._ends, self._sums = ends, sums
+
+# %% ../../nbs/00_documents/packing.ipynb #3584c87d
+def form_ruler(
+    text: str,                # The whole document
+    ruler: TextRuler | None,  # Of it
+) -> TextRuler | None:        # Of its reading form
+    "Measure the reading form of a text as its ruler measures the text."
+    form = reading_form(text)
+    return ruler if ruler is None or form.starts is None else TextRuler(form.text, ruler.tokenizer.name)
 
 # %% ../../nbs/00_documents/packing.ipynb #6d1b29f6
 def _first_piece(text: str, start: int, most: int, size: int, ruler: TextRuler) -> int:

@@ -18,6 +18,7 @@ __all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question',
 from .catalogue import Catalogue, Holding, in_force, title_key
 from .citations import Citation, find_citations, level_word, LEVELS, part_word, PARTICLE, UNITS
 from .clauses import SUBITEM_LETTERS
+from .forms import plain_text
 from .span import Span
 
 # %% ../../nbs/00_documents/provisions.ipynb #f4186dce
@@ -159,12 +160,16 @@ def _holders(catalogue: Catalogue, ref: Citation, question: str, candidates: int
 # %% ../../nbs/00_documents/provisions.ipynb #98f40aac
 class LookUp(NamedTuple):
     "A citation of a question with what it means."
-    citation: Citation
+    citation: Citation                # Its span is one of the question's reading form
     targets: list[tuple[str, Span]]   # Empty: the corpus does not hold it, or it is not clear which statute is meant
     exact: bool = True                # False: the article is held, and has no such clause
 
 # %% ../../nbs/00_documents/provisions.ipynb #82b68e14
 _LONGEST_QUESTION = 4_000  # Characters that are looked at; a longer one is no question
+
+def _asked(question: str) -> str:
+    "A question as it is read."
+    return plain_text(question[:_LONGEST_QUESTION])
 
 def look_ups(
     question: str,
@@ -172,7 +177,7 @@ def look_ups(
     candidates: int = 10,     # An article without a statute that more statutes hold is left open
 ) -> list[LookUp]:            # In the order asked; what could not be resolved is there too
     "Look up the citations of a question one by one."
-    question = question[:_LONGEST_QUESTION]
+    question = _asked(question)
     named = catalogue.mentions(question)
     out, place, doc = [], "", None
     for ref in find_citations(question, catalogue.names, loose=True):
@@ -244,7 +249,7 @@ def look_up_title(
     most: int = 3,              # Articles that may share the title
 ) -> list[tuple[str, Span]]:    # (document id, span), in the order asked
     "Find the articles whose title a question gives."
-    question = question[:_LONGEST_QUESTION]
+    question = _asked(question)
     named, found = catalogue.mentions(question), []
     for span, ids in named:
         particle = PARTICLE.match(question, span.end)
@@ -275,7 +280,8 @@ def unheld_citations(
     among: Collection[str] | None = None,   # Documents that may be told of; None for all
 ) -> list[str]:                             # As they are written, each once; `a 제9항 in 제5조` for a clause
     "The articles that a question cites and that no document holds: of a statute, or of any; and clauses they lack."
-    named = [ids for _, ids in catalogue.mentions(question[:_LONGEST_QUESTION])]
+    question = _asked(question)
+    named = [ids for _, ids in catalogue.mentions(question)]
     if among is not None and (not named or not set(among).issuperset(i for ids in named for i in ids)):
         return []   # what is said would tell of a statute that may not be read
     known = named or any(held.spans for held in catalogue.holdings.values())

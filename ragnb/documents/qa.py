@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 __all__ = ['QAPair', 'qa_pairs', 'qa_records']
 
 # %% ../../nbs/00_documents/qa.ipynb #ca5b7b44
+from .forms import CLOSING, OPENING, reading_form, spaced
 from .headings import continues_line, LINE_LEAD, LINE_START, visible_start
 from .markdown import find_headings, Heading
-from .packing import TextRuler
+from .packing import form_ruler, TextRuler
 from .records import cut_lines, Record
 from .rulings import document_title, LIST_MARK
 from .span import Span
@@ -24,15 +25,22 @@ from .statutes import front_matter
 from .text import trim_span
 
 # %% ../../nbs/00_documents/qa.ipynb #458e83e5
-_WHO = (r"(?P<{0}q>(?:재|추가[ ]?|(?:제[ ]?)?\d차[ ]?)?(?:질의|질문)(?:[ ]?(?:요지|내용|사항))?)"
-        r"|(?P<{0}a>(?:재|추가[ ]?|(?:제[ ]?)?\d차[ ]?)?(?:회시|회답|답변)(?:[ ]?(?:요지|내용|사항))?)")
+_AGAIN = rf"(?:재|추가[ \t]?|(?:제[ \t]?)?\d차[ \t]?)?"
+
+def _who(group: str) -> str:
+    "The words that begin a question or an answer, as the groups `…q` and `…a`."
+    asks, answers = ("|".join(map(spaced, words)) for words in (("질의", "질문"), ("회시", "회답", "답변")))
+    about = "|".join(map(spaced, ("요지", "내용", "사항")))
+    return (rf"(?P<{group}q>{_AGAIN}(?:{asks})(?:[ \t]*(?:{about}))?)"
+            rf"|(?P<{group}a>{_AGAIN}(?:{answers})(?:[ \t]*(?:{about}))?)")
+
 _NTH = r"[ \t]*(?:(?:[\d①-⑳]{1,2}|\([ ]?\d{1,2}[ ]?\))[ \t]*)?"
-_BRACKETED = (rf"[\[【［〔<〈(（][ \t]*(?:{_WHO.format('b')}){_NTH}[\]】］〕>〉)）]"
+_BRACKETED = (rf"(?:{OPENING}|[(（])[ \t]*(?:{_who('b')}){_NTH}(?:{CLOSING}|[)）])"
               r"(?![ \t]*(?:과|와|의|에|을|를|은|는)[\s,])[ \t]*[:：]?")
-_PLAIN = rf"(?:{_WHO.format('c')})(?:{_NTH}[*_]+|{_NTH})(?:[:：]|\.(?=\s)|(?=[\r\n]|\Z))"
+_PLAIN = rf"(?:{_who('c')})(?:{_NTH}[*_]+|{_NTH})(?:[:：]|\.(?=\s)|(?=[\r\n]|\Z))"
 _LETTER = (r"(?:(?P<dq>Q|문)|(?P<da>A|답))[ \t]*(?:\d{1,2}[ \t]*)?[:：.)](?=\s)"
            r"|(?:(?P<fq>Q|문)|(?P<fa>A|답))[ ]?(?P<nth>\d{1,2})(?=[ \t]+[^\s:：.)]|[ \t]*[\r\n])")   # Q1 without a mark
-_IN_LINE = rf"(?<=[.?!)\]])[ \t]+(?:{_WHO.format('e')}){_NTH}[:：]"
+_IN_LINE = rf"(?<=[.?!)\]])[ \t]+(?:{_who('e')}){_NTH}[:：]"
 _QA = re.compile(LINE_START + LINE_LEAD + LIST_MARK + rf"(?:{_BRACKETED}|{_PLAIN}|{_LETTER})|{_IN_LINE}")
 
 def _marks(text: str) -> list[tuple[int, str]]:
@@ -92,7 +100,8 @@ def qa_pairs(
     text: str,
 ) -> list[QAPair]:  # In order; empty when the text is not made of questions and answers
     "Find questions and their answers."
-    out: list[QAPair] = []
+    form, out = reading_form(text), []
+    text = form.text
     question = answer = None
     for start, kind in [*_marks(text), (len(text), "q")]:
         if kind == "a":
@@ -104,7 +113,7 @@ def qa_pairs(
             question = answer = None
         if question is None:
             question = start
-    return _topics(text, out) if len(out) > 1 else out
+    return form.back(_topics(text, out) if len(out) > 1 else out)
 
 # %% ../../nbs/00_documents/qa.ipynb #155264f1
 def _pair_pieces(
@@ -147,6 +156,8 @@ def qa_records(
     ruler: TextRuler | None = None,  # Of the text: sizes are tokens; characters when None
 ) -> list[Record]:           # The text before the first question belongs to the first record
     "Turn questions and answers into records that keep each pair together."
+    form, ruler = reading_form(text), form_ruler(text, ruler)
+    text = form.text
     pairs, title = qa_pairs(text), document_title(text, title, front_matter(text))
     titles, firsts = _titles(text, pairs, title), {p.topic: p.question for p in reversed(pairs)}
     shared: dict[str, Any] = {"item_id": item_id} | ({"domain": domain} if domain else {})
@@ -164,4 +175,4 @@ def qa_records(
             prefix = _prefix(text, titles[i - 1], asked)
             out.append(Record(record_id, "labor_qa", span, titles[i - 1], prefix, metadata))
         start = trim_span(text, pair.answer.end, len(text)).start
-    return out
+    return form.back(out)

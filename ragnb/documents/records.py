@@ -19,7 +19,8 @@ __all__ = ['Record', 'merge_short', 'cut_lines', 'record_base', 'statute_records
 
 # %% ../../nbs/00_documents/records.ipynb #f4c431fb
 from .clauses import Clause
-from .packing import cut_long, pack, TextRuler
+from .forms import reading_form
+from .packing import cut_long, form_ruler, pack, TextRuler
 from .span import covering, InputError, Span
 from .statutes import Article, Block, iso_date, parse_statute, Statute
 from .text import sentence_spans, trim_span
@@ -368,6 +369,8 @@ def statute_records(
     "Turn a statute into article records."
     if not 0 <= min_size < max_size:
         raise InputError(f"min_size must be >= 0 and < max_size, got min_size={min_size}, max_size={max_size}")
+    form, ruler = reading_form(text), form_ruler(text, ruler)
+    text = form.text
     statute = parse_statute(text)
     if date and not iso_date(date):
         raise InputError(f"date must be a date such as 2024-02-09, got {date!r}")
@@ -381,7 +384,7 @@ def statute_records(
         base = record_base("LAW", law_id)
         for record in _draft_records(text, draft, statute, base, place, min_size, max_size, ruler):
             out.append(replace(record, metadata=shared | record.metadata))
-    return out
+    return form.back(out)
 
 # %% ../../nbs/00_documents/records.ipynb #ef15227c
 def to_jsonl(

@@ -14,6 +14,7 @@ __all__ = ['LIST_MARK', 'INTERPRETATION_PARTS', 'RULING_PARTS', 'NamedPart', 'na
            'interpretation_records', 'ruling_records']
 
 # %% ../../nbs/00_documents/rulings.ipynb #f72f4adf
+from .forms import CLOSING, OPENING, plain_text, reading_form, spaced
 from .headings import continues_line, LINE_LEAD, LINE_START, visible_start
 from .markdown import find_headings
 from .records import Record, record_base
@@ -24,17 +25,18 @@ from .text import trim_span
 # %% ../../nbs/00_documents/rulings.ipynb #564faaed
 LIST_MARK = r"(?:(?:\d{1,2}|[가-하])[.)][ \t]*|[○□◇◆■●ㅇ▶\-][ \t]*)?"  # Regular expression
 
-def _part_pattern(names: str) -> re.Pattern[str]:
-    "A heading made of one of the names: # 이유, 【이 유】, 3. 이유, 이유:"
-    bracketed = rf"(?P<b>[\[【［〔<〈])[ \t]*(?P<x>{names})[ \t]*[\]】］〕>〉](?![ \t]*[과와의에을를은는])"
+def _part_pattern(*words: str) -> re.Pattern[str]:
+    "A heading made of one of the words: # 이유, 【이 유】, 3. 이유, 이유:"
+    names = "|".join(map(spaced, words))
+    bracketed = rf"(?P<b>{OPENING})[ \t]*(?P<x>{names})[ \t]*{CLOSING}(?![ \t]*[과와의에을를은는])"
     bare = rf"(?P<y>{names})[*_]*[ \t]*(?:[:：]|(?=[\r\n]|\Z))"
     return re.compile(LINE_START + LINE_LEAD + LIST_MARK + rf"(?:{bracketed}|{bare})")
 
 # %% ../../nbs/00_documents/rulings.ipynb #d39054da
 INTERPRETATION_PARTS = _part_pattern(
-    "질의[ ]?요지|질의(?:[ ]?사항|[ ]?내용)?|질문|회[ ]?답|회[ ]?시|답변|이[ ]?유|관[계련][ ]?법령|참조[ ]?조문")
+    "질의요지", "질의사항", "질의내용", "질의", "질문", "회답", "회시", "답변", "이유", "관계법령", "관련법령", "참조조문")
 RULING_PARTS = _part_pattern(
-    "판시[ ]?사항|판결[ ]?요지|결정[ ]?요지|재판[ ]?요지|참조[ ]?조문|참조[ ]?판례|판례[ ]?내용|판결[ ]?전문|전[ ]?문|주[ ]*문|이[ ]*유")
+    "판시사항", "판결요지", "결정요지", "재판요지", "참조조문", "참조판례", "판례내용", "판결전문", "전문", "주문", "이유")
 
 # %% ../../nbs/00_documents/rulings.ipynb #42890cb3
 class NamedPart(NamedTuple):
@@ -48,13 +50,15 @@ def named_parts(
     pattern: re.Pattern[str],  # `INTERPRETATION_PARTS` or `RULING_PARTS`
 ) -> list[NamedPart]:          # In order; a text before the first is not among them
     "Find the named parts of a document."
+    form = reading_form(text)
+    text = form.text
     found = [m for m in pattern.finditer(text) if not continues_line(text, m.start())]
     edges = [*map(visible_start, found), len(text)]
     out = []
     for m, start, end in zip(found, edges, edges[1:]):
         name = re.sub(r"\s", "", m["x"] or m["y"])
         out.append(NamedPart(name, trim_span(text, start, end), trim_span(text, m.end(), end)))
-    return out
+    return form.back(out)
 
 # %% ../../nbs/00_documents/rulings.ipynb #ded50a10
 def document_title(
@@ -65,6 +69,7 @@ def document_title(
     "Title of a document: given, in front matter, or its first heading or line."
     if title := given or front.get("제목"):
         return title
+    text = plain_text(text)
     head = next((h for h in find_headings(text, longest=1_000) if h.depth <= 3), None)
     if head:
         return head.path[-1]
@@ -89,6 +94,8 @@ def interpretation_records(
     min_reason: int = 300,  # Characters; a shorter 이유 stays in the core
 ) -> list[Record]:          # Core, and reason when it is long enough
     "Turn an interpretation into core (질의요지 + 회답) and reason (이유)."
+    form = reading_form(text)
+    text = form.text
     parts, base = named_parts(text, INTERPRETATION_PARTS), record_base("INTERP", item_id)
     title = document_title(text, title, front_matter(text))
     cut = _reason_start(parts, min_reason) or len(text)
@@ -100,7 +107,7 @@ def interpretation_records(
         f"{base}_reason", "interpretation", trim_span(text, cut, len(text)), title, f"{head}\n질의: {asked}...".strip(),
         shared | {"chunk_type": "reason", "parent_id": base},
     )
-    return [r for r in (core, reason) if r.span]
+    return form.back([r for r in (core, reason) if r.span])
 
 # %% ../../nbs/00_documents/rulings.ipynb #47bf3620
 def _case(text: str, title: str) -> dict[str, str]:
@@ -142,6 +149,8 @@ def ruling_records(
     domain: str = "",   # Collection
 ) -> list[Record]:      # Summary and detail; only one of them when the text has no other part
     "Turn a ruling into summary (판시사항 + 판결요지) and detail (판례내용, whole)."
+    form = reading_form(text)
+    text = form.text
     base, title = record_base("CASE", item_id), document_title(text, title, front_matter(text))
     case = _case(text, title)
     prefix = f"[{title}]"
@@ -154,4 +163,4 @@ def ruling_records(
     for name, span in (("summary", trim_span(text, 0, cut)), ("detail", trim_span(text, cut, len(text)))):
         if span:
             out.append(Record(f"{base}_{name}", "court_case", span, title, prefix, shared | {"chunk_type": name}))
-    return out
+    return form.back(out)

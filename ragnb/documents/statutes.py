@@ -16,6 +16,7 @@ __all__ = ['EFFECTIVE_KEYS', 'Article', 'Block', 'Statute', 'iso_date', 'front_m
 
 # %% ../../nbs/00_documents/statutes.ipynb #fef3d91f
 from .clauses import Clause, parse_clauses
+from .forms import CLOSING, OPENING, plain_text, reading_form, spaced
 from ragnb.documents.headings import (
     article_headings, ArticleHeading, chapter_headings, continues_line, find_contents, LINE_LEAD, LINE_START,
     number_key, number_label, open_heading, stands_apart, visible_start
@@ -57,7 +58,7 @@ class Block:
 # %% ../../nbs/00_documents/statutes.ipynb #2c48e3d7
 def _plain(label: str | int) -> str:
     "43-2 from 43의2, 제43조의2 or 43-2."
-    return re.sub(r"제|조|항|호|목|\s", "", str(label)).replace("의", "-")
+    return re.sub(r"제|조|항|호|목|\s", "", plain_text(str(label))).replace("의", "-")
 
 def _child(clauses: Sequence[Clause], kind: str, label: str) -> Clause | None:
     "The first clause of a kind and label."
@@ -105,7 +106,7 @@ class Statute:
 
 # %% ../../nbs/00_documents/statutes.ipynb #479d2e6a
 # 부칙 with notes in brackets and the rest of its line; or 부칙 <제7호 in the middle of a line, after the end of a sentence
-_SUPPLEMENT = re.compile(LINE_START + LINE_LEAD + r"부[ \t\u3000]*칙"
+_SUPPLEMENT = re.compile(LINE_START + LINE_LEAD + rf"(?:{OPENING}[ \t]*)?{spaced('부칙')}(?:[ \t]*{CLOSING})?"
                          r"(?P<note>(?:[ \t]*(?:<[^>\n]*>|〈[^〉\n]*〉|[(（][^)）\n]*[)）]|[\[［][^\]］\n]*[\]］]))*)"
                          r"(?P<rest>[^\r\n]*)"
                          r"|(?<=[.>\]])[ \t]*(?P<middle>부칙)[ \t]*(?=[<〈]\s*(?:법률|대통령령)?\s*제\d+호)")
@@ -114,7 +115,7 @@ def _is_supplement(text: str, m: re.Match[str]) -> bool:
     "True when a line that begins with 부칙 is its heading."
     if m["middle"]:
         return True
-    rest, note = m["rest"].strip(" *:\t"), m["note"].strip()
+    rest, note = m["rest"].strip(" *:\t】〕]"), m["note"].strip()
     if not rest or re.match(r"제[ ]?1[ ]?조[ ]?[(（]", rest):
         return True
     if note[:1] not in ("<", "〈") or not re.search(r"\d", note) or re.match(r"[의에을를과와]\s|제\d+조제", rest):
@@ -123,9 +124,10 @@ def _is_supplement(text: str, m: re.Match[str]) -> bool:
 
 # %% ../../nbs/00_documents/statutes.ipynb #d8933ace
 # 별표 or 별지 with its number, in brackets or not, after ■ and the name of the statute or not
-_APPENDIX = re.compile(LINE_START + LINE_LEAD + r"(?:■[^\n\[【<]*)?(?P<open>[\[［【<〈]\s*)?"
-                       r"(?P<kind>별표|별지|별첨|서식)[ \t]*(?:제[ \t]*)?(?P<n>\d+)?(?:호)?"
-                       r"(?:의[ \t]*(?P<m>\d+))?(?:호)?[ \t]*(?:서식)?[ \t]*(?P<close>[\]］】>〉])?(?P<rest>[^\r\n]*)")
+_APPENDIX = re.compile(LINE_START + LINE_LEAD + rf"(?:■[^\n\[【<]*)?(?P<open>{OPENING}\s*)?"
+                       rf"(?P<kind>{'|'.join(map(spaced, ('별표', '별지', '별첨', '서식')))})[ \t]*(?:제[ \t]*)?(?P<n>\d+)?(?:호)?"
+                       r"(?:의[ \t]*(?P<m>\d+))?(?:호)?[ \t]*(?:서식)?[ \t]*"
+                       rf"(?P<close>{CLOSING})?(?P<rest>[^\r\n]*)")
 _CITED_ANNEX = re.compile(r"\s*(?:과|와|의|에|을|를|은|는|로|및|또는|에서|참조)(?:\s|$)|에|의|과|와|,")
 _RELATED = re.compile(r"관련\s*[)）]\s*(?:[<〈][^<〈>〉]*[>〉]\s*)?$")
 
@@ -134,7 +136,7 @@ def _is_appendix(text: str, m: re.Match[str]) -> bool:
     rest, markdown = m["rest"], "#" in m["lead"]
     if m["open"]:
         return bool(m["close"]) and not _CITED_ANNEX.match(rest) and not continues_line(text, m.start())
-    if m["kind"] == "서식":
+    if m["kind"][0] == "서":
         return False
     alone = not rest.strip(" *") and (m["n"] or markdown)
     return bool(alone or _RELATED.search(rest)) or markdown and rest[:1] in " (:" or _is_titled(text, m)
@@ -159,7 +161,7 @@ class _Part(NamedTuple):
 def _part_key(text: str, kind: str, m: re.Match[str], nth: int) -> str:
     "The key of a 부칙, the `nth` of the statute, or of a 별표."
     if kind == "별표":
-        return ("T" if m["kind"] == "별표" else "F") + number_label(number_key(m["n"] or "0", m["m"]))
+        return ("T" if m["kind"][-1] == "표" else "F") + number_label(number_key(m["n"] or "0", m["m"]))
     start = visible_start(m)
     number = re.search(r"제\s*(\d+)\s*호", text[start:start + 120].split("\n", 1)[0])
     return number[1] if number else str(nth)
@@ -183,7 +185,7 @@ def iso_date(
     text: str,  # May hold a date such as 2031. 3. 1., 2031-03-01 or 2031년 3월 1일
 ) -> str:       # YYYY-MM-DD, or ""
     "Read the first date of a text."
-    m = re.search(r"(\d{4})\s*[.\-년]\s*(\d{1,2})\s*[.\-월]\s*(\d{1,2})", text)
+    m = re.search(r"(\d{4})\s*[.\-년]\s*(\d{1,2})\s*[.\-월]\s*(\d{1,2})", plain_text(text))
     return f"{int(m[1]):04}-{int(m[2]):02}-{int(m[3]):02}" if m else ""
 
 # %% ../../nbs/00_documents/statutes.ipynb #ebe9b7d5
@@ -194,7 +196,7 @@ def front_matter(
     text: str,
 ) -> dict[str, str]:  # Empty when there is none
     "Read the fields between two lines of dashes at the start of a text."
-    text = text.lstrip("\ufeff").lstrip()
+    text = plain_text(text).lstrip()
     first = _FENCE.match(text)
     last = _FENCE.search(text, first.end()) if first else None
     if last is None:
@@ -283,8 +285,10 @@ def parse_statute(
     text: str,   # The whole document
 ) -> Statute:    # Its blocks hold every character that is not white space
     "Read a statute: header, chapters, articles, 부칙 and 별표."
+    form = reading_form(text)
+    text = form.text
     contents = find_contents(text)
     first, *others = _parts(text, contents[1] if contents else 0)
     blocks = [*_main_blocks(text, first), *(block for part in others for block in _other_blocks(text, part))]
     header = blocks[0].span.of(text) if blocks and blocks[0].kind == "header" else ""
-    return Statute(**_header_fields(header), blocks=tuple(b for b in blocks if b.span))
+    return form.back(Statute(**_header_fields(header), blocks=tuple(b for b in blocks if b.span)))

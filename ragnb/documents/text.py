@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +20,7 @@ __all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'KEPT_TAGS', 'analy
            'bigram_tokens', 'last_fit', 'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../../nbs/00_documents/text.ipynb #0749a52b
+from .forms import joins_previous, plain_text, reading_form
 from .memo import TextMemo
 from .span import InputError, Span
 
@@ -38,18 +38,12 @@ def trim_span(
     return Span(start, end)
 
 # %% ../../nbs/00_documents/text.ipynb #d9ab81f6
-def _joins_previous(char: str) -> bool:
-    "True for a code point that belongs to the visible character before it."
-    return (unicodedata.category(char)[0] == "M" or "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7fb"
-            or "\U0001f3fb" <= char <= "\U0001f3ff" or char == "\u200d")
-
-
 def tears(
     text: str,  # The whole document
     cut: int,   # 0 < cut < len(text)
 ) -> bool:      # False after white space, whatever follows
     "True when a cut would fall inside a visible character."
-    return not text[cut - 1].isspace() and (_joins_previous(text[cut]) or text[cut - 1] == "\u200d")
+    return not text[cut - 1].isspace() and (joins_previous(text[cut]) or text[cut - 1] == "\u200d")
 
 # %% ../../nbs/00_documents/text.ipynb #1300222d
 def whole_cut(
@@ -92,10 +86,11 @@ def block_spans(
     "Cut a text where no sentence can continue: blank lines, headings, list items, table rows, articles."
     if longest < 1:
         raise InputError(f"longest must be >= 1, got {longest}")
-    edges = [0, *(m.end() for m in BLOCK_EDGE.finditer(text)), len(text)]
+    form = reading_form(text)
+    edges = [0, *(m.end() for m in BLOCK_EDGE.finditer(form.text)), len(form.text)]
     out: list[Span] = []
     for start, end in zip(edges, edges[1:]):
-        out += _parts(text, trim_span(text, start, end), longest)
+        out += _parts(text, form.span(trim_span(form.text, start, end)), longest)
     return out
 
 # %% ../../nbs/00_documents/text.ipynb #8d897d73
@@ -167,7 +162,7 @@ def article_tokens(
     text: str,
 ) -> list[str]:  # '제43조의2', in the order of the text; one for each time it is named
     "Article numbers, each as one token."
-    return [f"제{m[1]}조" + (f"의{m[2]}" if m[2] else "") for m in _ARTICLE.finditer(text)]
+    return [f"제{m[1]}조" + (f"의{m[2]}" if m[2] else "") for m in _ARTICLE.finditer(plain_text(text))]
 
 # %% ../../nbs/00_documents/text.ipynb #7c277d09
 KEPT_TAGS: frozenset[str] = frozenset(
@@ -232,12 +227,13 @@ def sentence_spans(
     if method not in ("auto", "kiwi", "rule"):
         raise InputError(f"method must be 'auto', 'kiwi' or 'rule', got {method!r}")
     blocks = block_spans(text)
-    texts = [b.of(text) for b in blocks]
+    forms = [reading_form(b.of(text)) for b in blocks]
+    texts = [form.text for form in forms]
     kiwi = method == "kiwi" or method == "auto" and is_korean(text)
     cuts = (a.starts for a in analysed(texts)) if kiwi else map(_rule_cuts, texts)
     out: list[Span] = []
-    for block, starts in zip(blocks, cuts):
-        inner = (block.start + i for i in starts[1:])
+    for block, form, starts in zip(blocks, forms, cuts):
+        inner = (block.start + form.start(i) for i in starts[1:] if form.start(i) > form.start(i - 1))
         edges = [block.start, *(i for i in inner if not tears(text, i)), block.end]
         sentences = (trim_span(text, a, b) for a, b in zip(edges, edges[1:]))
         out += [s for s in sentences if s]
@@ -267,7 +263,7 @@ def is_heading(
     text: str,   # A sentence or a chunk
 ) -> bool:       # Of Markdown, or of a 편, 장, 절 or 관
     "True for a text that is nothing but headings."
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in plain_text(text).splitlines() if line.strip()]
     return bool(lines) and all(len(line) < 100 and _HEADING.match(line) for line in lines)
 
 # %% ../../nbs/00_documents/text.ipynb #15af1017
@@ -281,8 +277,9 @@ def first_part(
     end: int,           # The last place where one may begin
 ) -> int | None:        # Offset of its first character; None when none begins there
     "Find where the first article, section, supplement or annex begins."
-    found = _PART.search(text, start, min(len(text), end + 200))
-    at = found and found.end() - len(found[0].lstrip())
+    form = reading_form(text)
+    found = _PART.search(form.text, form.place(start), form.place(min(len(text), end + 200)))
+    at = found and form.start(found.end() - len(found[0].lstrip()))
     return at if at is not None and at <= end else None
 
 # %% ../../nbs/00_documents/text.ipynb #9f0fdf40
@@ -314,7 +311,7 @@ def readable_cut(
     if inside is None:
         return Span(part.start, ends[-1] if ends else part.end), False
     whole = Span(part.start, ends[-1] if ends else part.start)
-    if not words or len(whole) >= max(1, last * len(part)) or _ITEM_OR_ROW.match(text, inside.start):
+    if not words or len(whole) >= max(1, last * len(part)) or _ITEM_OR_ROW.match(plain_text(inside.of(text))):
         return whole, False
     at = word_cut(text, part.start, part.end)
     return (trim_span(text, part.start, at), True) if at > inside.start else (whole, False)
@@ -345,7 +342,7 @@ def word_tokens_batch(
     if batch_size < 1:
         raise InputError(f"batch_size must be >= 1, got {batch_size}")
     texts = iter(texts)
-    while batch := [unicodedata.normalize("NFC", t) for t in islice(texts, batch_size)]:
+    while batch := [plain_text(t) for t in islice(texts, batch_size)]:
         yield from _batch_tokens(batch)
 
 # %% ../../nbs/00_documents/text.ipynb #f1435258
@@ -363,7 +360,7 @@ def bigram_tokens(
     text: str,
 ) -> list[str]:  # Lower case; empty for a text without words
     "Tokenise a text for BM25 without any package: Hangul in overlapping pairs of syllables, the rest in words."
-    text = unicodedata.normalize("NFC", text)
+    text = plain_text(text)
     out: list[str] = []
     for run in _RUN.findall(text.lower()):
         if len(run) > 2 and "\uac00" <= run[0] <= "\ud7a3":

@@ -14,6 +14,9 @@ from typing import Any
 # %% auto #0
 __all__ = ['LONGEST_HEADER', 'YamlHeader', 'read_yaml_header']
 
+# %% ../../nbs/00_documents/yaml_header.ipynb #957f21b7
+from .forms import reading_form
+
 # %% ../../nbs/00_documents/yaml_header.ipynb #916a7b77
 LONGEST_HEADER: int = 20_000   # Characters; the YAML parser is slow, and a header is not a book
 
@@ -22,9 +25,13 @@ _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.M)
 
 def _header(text: str) -> tuple[str, int]:
     "The lines of a header, and where the text begins; ('', 0) without one."
-    opening = _OPENING.match(text)
-    closing = opening and _CLOSING.search(text, opening.end(), opening.end() + LONGEST_HEADER)
-    return (text[opening.end():closing.start()], closing.end()) if closing else ("", 0)
+    form = reading_form(text[:LONGEST_HEADER + 20])
+    head, more = form.text, text[LONGEST_HEADER + 20:]
+    opening = _OPENING.match(head)
+    closing = opening and _CLOSING.search(head, opening.end(), opening.end() + LONGEST_HEADER)
+    if not closing or more and closing.end() == len(head):
+        return "", 0
+    return head[opening.end():closing.start()], form.start(closing.end())
 
 # %% ../../nbs/00_documents/yaml_header.ipynb #471b39d6
 @lru_cache(maxsize=1)

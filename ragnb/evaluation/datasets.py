@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from ragnb.documents.files import (
     check_characters, ID_KEYS, keep_metadata, n_skipped, PAGE_BREAK, Problem, read_documents, record_id,
     record_to_document
 )
+from ..documents.forms import plain_text, reading_form
 from ..documents.markup import counted
 from ..documents.span import DuplicateIdError, InputError, Span
 
@@ -61,15 +63,17 @@ class Question:
 # %% ../../nbs/90_evaluation/datasets.ipynb #66e5f76b
 def find_quote(
     text: str,    # The whole document
-    quote: str,   # Letter by letter as the document has it
+    quote: str,   # Letter by letter as the document has it, in any Unicode form and with any kind of blank
 ) -> Span:        # `InputError` when the quote is not there, or more than once
     "Find the one place of a quote."
+    form, quote = reading_form(text), plain_text(quote)
+    text = form.text
     start = text.find(quote) if quote else -1
     if start < 0:
         raise InputError(f"the quote is not in the document: {quote[:60]!r}")
     if text.find(quote, start + 1) >= 0:
         raise InputError(f"the quote is in the document more than once, make it longer: {quote[:60]!r}")
-    return Span(start, start + len(quote))
+    return form.span(Span(start, start + len(quote)))
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #a28649f9
 def _places(text: str, quote: str, tolerant: bool) -> list[Span]:
@@ -350,13 +354,16 @@ def _evidence(item: Mapping[str, Any], doc_id: Any, texts: Mapping[str, str]) ->
     if doc_id in (None, ""):
         raise InputError("evidence names no document: give 'doc_id' with it or with the question")
     if (doc_id := str(doc_id)) not in texts:
+        doc_id = unicodedata.normalize("NFC", doc_id)      # the id of a file on a Mac
+    if doc_id not in texts:
         raise InputError(f"evidence names a document that is not there: {doc_id!r}")
     if not isinstance(quote, str):
         raise InputError(f"evidence 'text' must be a string, got {quote!r}")
     if item.get("start") is None and item.get("end") is None:
         if not quote:
             raise InputError(f"evidence needs 'text' (a quote) or 'start' and 'end', {_has(item)}")
-        return Evidence(doc_id, find_quote(texts[doc_id], quote), quote)
+        span = find_quote(texts[doc_id], quote)
+        return Evidence(doc_id, span, span.of(texts[doc_id]))
     span = _offsets(item, texts[doc_id], doc_id)
     held = span.of(texts[doc_id])
     if quote and held != quote:

@@ -19,6 +19,7 @@ from llama_index.core.schema import Document
 __all__ = ['KINDS', 'QUESTION_PROMPT', 'Candidate', 'Rejection', 'MadeQuestions', 'make_questions', 'generate_questions']
 
 # %% ../../nbs/90_evaluation/questions.ipynb #ebab1d2c
+from ..documents.forms import plain_text
 from ..documents.kinds import detect_kind
 from ..documents.markdown import find_headings, find_tables, Heading
 from ..documents.markup import counted
@@ -81,7 +82,7 @@ def _titles(document: Document) -> Iterator[Candidate]:
 # %% ../../nbs/90_evaluation/questions.ipynb #f66ea82a
 def _articles(document: Document) -> Iterator[Candidate]:
     "Questions from the articles of a statute."
-    if not re.search(r"제\s*\d+\s*조", document.text) or detect_kind(document.text) != "statute":
+    if not re.search(r"제\s*\d+\s*조", plain_text(document.text)) or detect_kind(document.text) != "statute":
         return
     statute = parse_statute(document.text)
     for a in statute.articles:

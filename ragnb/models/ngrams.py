@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 import mmap
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,13 +21,16 @@ if TYPE_CHECKING:
 __all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes',
            'copied_rows', 'in_steps', 'from_steps', 'count_axes', 'Axes']
 
+# %% ../../nbs/10_models/ngrams.ipynb #e007cf01
+from ..documents.forms import plain_text
+
 # %% ../../nbs/10_models/ngrams.ipynb #00104e7b
 _NOT_WORD = re.compile(r"\W+")
 
 
 def _plain(text: str) -> str:
     "Bring text to NFC, lower case and single spaces, with a space at both ends."
-    return f" {_NOT_WORD.sub(' ', unicodedata.normalize('NFC', text).lower()).strip()} "
+    return f" {_NOT_WORD.sub(' ', plain_text(text).lower()).strip()} "
 
 # %% ../../nbs/10_models/ngrams.ipynb #380d43e2
 def _is_wide(code: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ __all__ = ['STRONG', 'WEAK', 'best_sentence', 'with_focus', 'Answer', 'strong_sp
 
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
 from ..documents.arguments import checked
+from ..documents.forms import plain_text
 from ..documents.markup import card, counted, one_line, short
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address, union
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
@@ -49,6 +50,7 @@ def best_sentence(
     passages: Sequence[Passage],  # Best first
 ) -> tuple[int, Span] | None:     # (index of the passage, span in document offsets); None when no word is shared
     "Find the sentence that fits a question best."
+    question = plain_text(question)
     places = [(i, span) for i, p in enumerate(passages) for span in sentence_spans(p.text)]
     texts = [span.of(passages[i].text) for i, span in places]
     own = _shared_words(question, texts)

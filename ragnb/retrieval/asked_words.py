@@ -19,6 +19,7 @@ __all__ = ['SMALL', 'content_words', 'spelled_alike', 'AllowedCounts', 'HeldWord
            'asked_words', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #28e7d990
+from ..documents.forms import plain_text
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
 from .bm25 import Bm25
 from .signals import steps_to
@@ -43,6 +44,7 @@ def content_words(
     question: str,
 ) -> list[str]:  # As they are written, Korean ones without endings; each once
     "The words that say what a question is about, without question words, particles and function words."
+    question = plain_text(question)
     if not _HANGUL.search(question):
         found = [m[0] for m in _LATIN.finditer(question) if m[0].lower() not in _FUNCTION]
         return list(dict.fromkeys(word for word in found if len(word) > 1))
@@ -315,7 +317,7 @@ def asked_words(
 ) -> AskedWords:
     "Tell which words of a question no document, and which no passage that was read, holds."
     asked = content_words(question)
-    read = " ".join(texts)
+    read = plain_text(" ".join(texts))
     codes = {w: _stands_in(w, read) for w in asked if _code_parts(w)}
     missing = [w for w in asked if not held.holds(w) and not codes.get(w, _begins(w, read))]   # 충전기 is counted as 충전
     unread = [w for w in asked if texts and not other and w not in missing and not _stands_in(w, read)

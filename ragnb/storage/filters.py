@@ -20,6 +20,7 @@ __all__ = ['OPERATORS', 'Value', 'Filter', 'FOLDER_KEYS', 'Condition', 'Group', 
            'why_nothing', 'asks_folders', 'where_folders', 'seen_metadata', 'chroma_takes', 'chroma_where']
 
 # %% ../../nbs/30_storage/filters.ipynb #bede38af
+from ..documents.forms import plain_text
 from ..documents.span import InputError
 
 # %% ../../nbs/30_storage/filters.ipynb #ca121462
@@ -71,7 +72,8 @@ class Condition:
         held = metadata.get(self.key)
         if self.operator in _ORDERS:
             return _kind(held) == _kind(self.value) and _ORDERS[self.operator](held, self.value)
-        found = any(_kind(held) == _kind(v) and held == v for v in self.values)
+        held = plain_text(held) if isinstance(held, str) else held
+        found = any(_kind(held) == _kind(v) and held == (plain_text(v) if isinstance(v, str) else v) for v in self.values)
         return found == (self.operator in ("==", "in"))
 
 # %% ../../nbs/30_storage/filters.ipynb #0ab9d577
@@ -120,7 +122,7 @@ def _readings(text: str) -> list[Value]:
 
 def _from_line(line: str) -> Filter:
     "Read a filter from a line such as `year>=2020`."
-    match = _LINE.fullmatch(line.strip())
+    match = _LINE.fullmatch(plain_text(line).strip())
     if match is None or not match[1].strip() or match[2] in _ORDERS and match[3][0] in "<>=!":
         raise InputError(f"where must look like doc_type=manual, year>=2020 or 'doc_type in manual,rule', got {line!r}")
     key, sign, written = match[1].strip(), match[2].strip(), match[3]
@@ -214,7 +216,7 @@ def why_nothing(
 # %% ../../nbs/30_storage/filters.ipynb #19144de3
 def _in_folder(doc_id: str, folder: str) -> bool:
     "True for a document in a folder, or below it; a path may name the document itself."
-    folder = folder.strip("/")
+    doc_id, folder = plain_text(doc_id), plain_text(folder).strip("/")
     return folder in ("", ".") or doc_id == folder or doc_id.startswith(f"{folder}/")
 
 

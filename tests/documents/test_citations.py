@@ -185,6 +185,34 @@ def test_as_people_ask(text: str, wanted: list[str]) -> None:
     assert labels(text, loose=True) == wanted
 
 
+LIKE_ARTICLES = (
+    "조치 조건 조장 조립 조작 조회 조사 조명 조각 조율 조직 조절 조례 조합 조약 조상 조도 조기 조달 조항 조언 조정 조금 조만간 조류 조경 "
+    "항로 항온 항목 항공 항구 항만 항상 호기 호실 호선 호텔 호출"
+).split()
+
+
+def test_a_number_before_another_word_is_no_article() -> None:
+    """TR-7 조정 names a machine, not 제7조."""
+    forms = ["E-233 {}", "TR-7 {} 방법", "TR-7{} 방법은", "7 {}", "가동률 7 {}을 확인", "X7 {}"]
+    texts = [form.format(word) for form in forms for word in LIKE_ARTICLES]
+    assert [text for text in texts if labels(text, loose=True)] == []
+    money = ["매출 3조 원", "매출 3조 원은?", "3조원", "2조 5천억", "2조 5,000억 원의 예산", "1조2000억", "예산 3조", "약 3조 규모", "3조 달러"]
+    assert [text for text in money if labels(text, loose=True)] == []
+    codes = ["E-7조", "A7조는", "모델 X-12조의2", "MK_7조"]
+    assert [text for text in codes if labels(text, loose=True)] == []
+
+
+def test_a_number_with_a_particle_is_an_article() -> None:
+    particles = " 는 가 를 의 에 에서 에는 에서는 와 도 만 로 부터 까지 란 라고 및 또는 ? , ) 위반 에_따라 상의 _내용은 _원칙 _원인은".split(" ")
+    texts = [f"7조{particle.replace('_', ' ')}" for particle in particles]
+    assert [text for text in texts if labels(text, loose=True) != ["제7조"]] == []
+    texts = [f"2항{particle.replace('_', ' ')}" for particle in " 은 이 을 의 에 에서 과 으로 이란 ?".split(" ")]
+    assert [text for text in texts if labels(text, loose=True) != ["제2항"]] == []
+    wanted = {"7조 2항": "제7조제2항", "7조2항3호": "제7조제2항제3호", "7조의2는?": "제7조의2", "4조-6조": "제4조부터 제6조까지",
+              "근로기준법 60조": "「근로기준법」 제60조", "근로기준법60조": "「근로기준법」 제60조", "(7조)": "제7조", "7 조는": "제7조"}
+    assert {text: "".join(labels(text, loose=True)) for text in wanted} == wanted
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

@@ -1,0 +1,134 @@
+"""A text is read the same way in every Unicode form and with every kind of blank, and spans stay those of the file."""
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core import Document
+from statute_texts import ACT, DECREE, LEGAL
+from strategies import documents, examples
+
+from ragnb.documents.catalogue import Catalogue
+from ragnb.documents.citations import find_citations
+from ragnb.documents.files import read_documents, sample_data
+from ragnb.documents.forms import plain_text, reading_form
+from ragnb.documents.kinds import detect_kind, records_of
+from ragnb.documents.markdown import find_headings, find_tables
+from ragnb.documents.qa import qa_pairs
+from ragnb.documents.span import Span
+from ragnb.documents.statutes import parse_statute
+from ragnb.documents.text import sentence_spans, word_tokens
+
+FORMS: dict[str, Callable[[str], str]] = {   # One character -> how it is stored
+    "NFD": lambda c: unicodedata.normalize("NFD", c),
+    "no-break spaces": lambda c: "\xa0" if c == " " else c,
+    "ideographic spaces": lambda c: "\u3000" if c == " " else c,
+    "fillers": lambda c: "\u3164" if c == " " else c,
+    "zero-width between words": lambda c: {" ": "\u200b \u2060", "\n": "\n\ufeff"}.get(c, c),
+    "zero-width in words": lambda c: c + "\u200c" if "가" <= c <= "힣" else c,
+    "line separators": lambda c: "\u2028" if c == "\n" else c,
+    "all": lambda c: {" ": "\u3000\u200b", "\n": "\n\u200e"}.get(c, unicodedata.normalize("NFD", c)),
+}
+
+
+@lru_cache(maxsize=1)
+def sample() -> list[Document]:
+    """The documents of the sample corpus."""
+    return list(read_documents(sample_data() / "corpus", []))
+
+
+@lru_cache(maxsize=1)
+def short_sample() -> list[Document]:
+    """The shortest document of each kind, one with tables, and the statutes of the tests."""
+    by_kind: dict[str, Document] = {}
+    for document in sorted(sample(), key=lambda d: -len(d.text)):
+        by_kind["table" if find_tables(document.text) else str(detect_kind(document.text))] = document
+    extra = [Document(text=text, id_=f"extra{i}") for i, text in enumerate([ACT, DECREE, "".join(LEGAL)])]
+    return [*by_kind.values(), *extra]
+
+
+def stored(text: str, form: str) -> tuple[str, list[int]]:
+    """A text in another form, and where each of its characters begins there; then the end."""
+    parts, starts, at = [FORMS[form](c) for c in text], [], 0
+    for part in parts:
+        starts.append(at)
+        at += len(part)
+    return "".join(parts), [*starts, at]
+
+
+def flat(value: object) -> list:
+    """Everything in a result, spans told apart from the rest."""
+    if isinstance(value, Span):
+        return [value]
+    if isinstance(value, dict):
+        return [one for item in value.items() for one in flat(item)]
+    if isinstance(value, (list, tuple)):
+        return [one for item in value for one in flat(item)]
+    if hasattr(value, "__dataclass_fields__"):
+        return [one for name in value.__dataclass_fields__ for one in flat(getattr(value, name))]
+    return [value]
+
+
+def holding(document: Document) -> list:
+    """What a catalogue knows of a document: names, dates, places, titles, citations."""
+    held = Catalogue.from_documents([document]).holdings.get(document.node_id)
+    if held is None:
+        return []
+    spans = [(path, Span(*span)) for path, span in held.spans.items()]
+    return [held.names, held.effective, held.repealed, spans, held.titles,
+            [(Span(start, start + n), label) for start, n, label in held.citations]]
+
+
+READERS: dict[str, Callable[[Document], object]] = {
+    "kind": lambda d: detect_kind(d.text),
+    "statute": lambda d: parse_statute(d.text),
+    "records": records_of,
+    "pairs": lambda d: qa_pairs(d.text),
+    "tables": lambda d: find_tables(d.text),
+    "headings": lambda d: [(Span(h.start, h.start + 1), h.path, h.depth) for h in find_headings(d.text)],
+    "citations": lambda d: find_citations(d.text),
+    "catalogue": holding,
+    "sentences": lambda d: sentence_spans(d.text),
+    "words": lambda d: word_tokens(d.text),
+}
+
+
+def differences(document: Document, form: str, reader: str) -> list[str]:
+    """Where a reader finds something else in another form of a document."""
+    text, (changed, starts) = document.text, stored(document.text, form)
+    other = Document(text=changed, id_=document.id_, metadata=dict(document.metadata))
+    was, now = flat(READERS[reader](document)), flat(READERS[reader](other))
+    if len(was) != len(now):
+        return [f"{len(was)} things, then {len(now)}"]
+    out = []
+    for a, b in zip(was, now):
+        if isinstance(a, Span) and a:
+            more = changed[starts[a.end - 1]:b.end]
+            right = b.start == starts[a.start] and plain_text(more).strip() == text[a.end - 1].strip()
+            out += [] if right or reader == "headings" and b.start == starts[a.start] else [f"{a.of(text)!r}: {b.of(changed)!r}"]
+        elif a != b:
+            out.append(f"{a!r}: {b!r}")
+    return out
+
+
+def all_differences(found: list[Document], form: str) -> dict[tuple[str, str], list[str]]:
+    """Where any reader finds something else in another form."""
+    told = {(d.id_, reader): differences(d, form, reader)[:3] for d in found for reader in READERS}
+    return {place: wrong for place, wrong in told.items() if wrong}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_reader_finds_the_same_in_every_form(form: str) -> None:
+    assert all_differences(short_sample(), form) == {}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("form", FORMS)
+def test_every_reader_finds_the_same_in_every_form_of_the_whole_sample(form: str) -> None:
+    assert all_differences(sample(), form) == {}
