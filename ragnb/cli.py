@@ -48,7 +48,8 @@ def _add_embedding(parser: argparse.ArgumentParser) -> None:
     add("--base-url", metavar="URL", help="of the model server (default: for an embedding where it was when the index "
         "was made, else OLLAMA_HOST, else http://localhost:11434)")
     add("--embed-base-url", metavar="URL", help="of the embedding's server, when that is another one")
-    add("--timeout", type=float, metavar="SECONDS", help="of a call to a model server (default: 120)")
+    add("--timeout", type=float, metavar="SECONDS", help="for a whole call to a model server, a streamed "
+        "answer to its last word too (default: 600; for an embedding 120)")
     add("--query-prefix", metavar="TEXT", help="put before a question when it is embedded, as e5, bge or nomic-embed "
         "want it; kept in the index")
     add("--document-prefix", metavar="TEXT", help="put before a chunk when it is embedded; kept in the index")

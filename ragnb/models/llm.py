@@ -338,8 +338,10 @@ def _openai_like(model: str, base_url: str | None, options: dict[str, Any]) -> A
     if unknown := [name for name in given if name not in OpenAILike.model_fields]:
         raise InputError(f"an openai-like model has no option {unknown[0]!r}: use temperature, max_tokens, timeout, "
                          "api_key, additional_kwargs and others of LlamaIndex's OpenAILike")
-    settings = {"api_key": "none", "is_chat_model": True, "timeout": 120.0, "reuse_client": False, **given}
-    return OpenAILike(model=model, api_base=api_base(base_url), **settings)
+    settings = {"api_key": "none", "is_chat_model": True, "timeout": 600.0, "reuse_client": False, **given}
+    from ragnb.models.replies import openai_clients   # httpx takes a sixth of a second to import
+    clients = openai_clients(settings["timeout"])
+    return OpenAILike(model=model, api_base=api_base(base_url), **settings, **clients)
 
 # %% ../../nbs/10_models/llm.ipynb #4112b7ef
 @checked
@@ -354,7 +356,7 @@ def resolve_llm(spec: str | Any | None, base_url: str | None = None, **options: 
     base_url : str, optional
         Of the server; for Ollama by default `OLLAMA_HOST`, else `http://localhost:11434`.
     **options
-        `timeout` (seconds, 120), `think` (True, False), `num_ctx` (tokens; by default as the prompt needs),
+        `timeout` (seconds of a whole call, 600), `think` (True, False), `num_ctx` (tokens; by default as the prompt needs),
         `answer_tokens`, `temperature`, `keep_alive`, `retries`, `seed` and others of the model's class or the server.
 
     Returns
