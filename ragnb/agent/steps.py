@@ -17,6 +17,7 @@ __all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT'
            'is_not_found', 'stream_answer', 'read_judge', 'judge_state']
 
 # %% ../../nbs/85_agent/steps.ipynb #763ee0b5
+from ..documents.halves import HalfJoiner
 from ragnb.models.llm import (
     awithin, error_event, fill_prompt, json_values, prompt_template, shorten, strip_thinking
 )
@@ -237,13 +238,14 @@ async def stream_answer(
 
     async def run() -> str:
         text = sent = ""
+        joiner = HalfJoiner()
         async for part in await llm.astream(template, context_str=context, query_str=question):
-            text += part
+            text += joiner.feed(part)
             shown = re.sub(r"<[^<>]{0,12}$", "", strip_thinking(text))
             if shown.startswith(sent) and len(shown) > len(sent):
                 emit(shown[len(sent):])
                 sent = shown
-        return strip_thinking(text)
+        return strip_thinking(text + joiner.feed("", last=True))
     return await awithin(timeout, run())
 
 # %% ../../nbs/85_agent/steps.ipynb #247b94d6

@@ -22,6 +22,7 @@ __all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle',
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b77c3115
 from ..documents.arguments import checked
+from ..documents.halves import replace_halves
 from ..documents.markup import one_line
 from ..documents.span import id_key, InputError, Why
 from ..storage.filtered import filtered_store
@@ -82,11 +83,11 @@ def fuse_scores(
 # %% ../../nbs/40_retrieval/hybrid.ipynb #92749d8c
 def check_question(
     question: str,
-) -> str:  # As given; `InputError` when it is empty
+) -> str:  # As given, with half characters replaced; `InputError` when it is empty
     "Return a question, or raise `InputError` when it is empty."
     if not isinstance(question, str) or not question.strip():
         raise InputError(f"question must not be empty, got {question!r}")
-    return question
+    return replace_halves(question)
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #97ff713b
 def question_bundle(
