@@ -10,6 +10,7 @@ import atexit
 import gc
 import json
 import os
+import re
 import sys
 import time
 import warnings
@@ -48,7 +49,8 @@ def _add_embedding(parser: argparse.ArgumentParser) -> None:
     add("--base-url", metavar="URL", help="of the model server (default: for an embedding where it was when the index "
         "was made, else OLLAMA_HOST, else http://localhost:11434)")
     add("--embed-base-url", metavar="URL", help="of the embedding's server, when that is another one")
-    add("--timeout", type=float, metavar="SECONDS", help="of a call to a model server (default: 120)")
+    add("--timeout", type=float, metavar="SECONDS", help="for a whole call to a model server, a streamed "
+        "answer to its last word too (default: 600; for an embedding 120)")
     add("--query-prefix", metavar="TEXT", help="put before a question when it is embedded, as e5, bge or nomic-embed "
         "want it; kept in the index")
     add("--document-prefix", metavar="TEXT", help="put before a chunk when it is embedded; kept in the index")
@@ -295,7 +297,8 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     _add_agent(parser)
     add = parser.add_argument
     add("--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on; any other than this machine's needs "
-        "--tokens (default: 127.0.0.1)")
+        "--tokens (default: 127.0.0.1). Headers must arrive within 10 seconds, and one address may have 120 of 240 "
+        "connections; behind a proxy all clients share one address")
     add("--port", type=int, default=8321, metavar="N", help="0 for a free one (default: 8321)")
     add("--allow-host", action="append", default=[], metavar="NAME", help="a name that the service is asked by, behind "
         "a proxy for example; may be repeated")
@@ -430,10 +433,8 @@ def _stage(name: str, quiet: bool = False) -> None:
 # %% ../nbs/99_cli/cli.ipynb #170d8d8d
 def _check_text(name: str, text: str) -> None:
     "Refuse bytes of the shell that are not UTF-8."
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{name} must be UTF-8 text, got {text!r}") from None
+    if re.search("[\udc80-\udcff]", text):
+        raise InputError(f"{name} must be UTF-8 text, got {text!r}")
 
 # %% ../nbs/99_cli/cli.ipynb #4883da5e
 def _peak_memory() -> float:
@@ -608,7 +609,8 @@ def _pipeline(args: argparse.Namespace) -> Any:
     from ragnb.models.llm import resolve_llm
     from ragnb.pipeline.pipeline import Pipeline
     from ragnb.retrieval.hybrid import check_question
-    _check_text("question", check_question(args.question))
+    check_question(args.question)
+    _check_text("question", args.question)
     llm = resolve_llm(args.llm, args.base_url, **_llm_options(args))
     counts = {name: getattr(args, name) for name in ("top_k", "expand_top_k", "max_chunks", "passage_size")}
     given = {name: n for name, n in counts.items() if n is not None}

@@ -12,15 +12,18 @@ What it does otherwise is set on it, before or between requests:
     server.digests["m"] = "…"       another model was pulled under the tag
     server.embed_limit = 50         tokens (here: characters) of a text; longer ones are cut, or refused with `truncate: false`
     server.on_request = function    called with (path, body) before each reply
+    server.modes["/api/chat"] = "trickle"   every reply of an end point misbehaves; see `misbehave`
 
 To serve another end point, add a function to `server.routes`: it takes the request as a dict and returns a dict
 (one JSON reply) or an iterator of dicts (a stream of JSON lines). Raise `Refused(status, message)` for an error.
 """
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -51,6 +54,34 @@ def tagged(model: str) -> str:
     return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
 
 
+MODES = ("trickle", "headers", "endless", "redirect")
+
+
+def misbehave(handler: BaseHTTPRequestHandler, mode: str, elsewhere: str, line: bytes = b"", seconds: float = 5) -> int:
+    """Reply as no client should put up with; how many bytes were sent before the client went, or `seconds` had passed.
+
+    "trickle": a line, or a blank, every hundredth of a second; "headers": the same before the body begins;
+    "endless": lines without a pause; "redirect": the caller is sent to the same path of another server.
+    """
+    if mode == "redirect":
+        handler.send_response(307)
+        handler.send_header("Location", elsewhere + handler.path)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+        return 0
+    n, end = 0, time.monotonic() + seconds
+    handler.close_connection = True
+    with contextlib.suppress(OSError):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + (b"X-A: b" if mode == "headers" else b"Content-Type: application/json\r\n\r\n"))
+        piece = b"b" if mode == "headers" else line or b" " * (1 if mode == "trickle" else 65_536)
+        while time.monotonic() < end:
+            handler.wfile.write(piece)
+            n += len(piece)
+            if mode != "endless":
+                time.sleep(0.01)
+    return n
+
+
 class OllamaServer:
     """Serve the Ollama protocol on a free port of this machine while the `with` block lasts."""
 
@@ -64,6 +95,9 @@ class OllamaServer:
         self.loaded: dict[str, int] = {}              # Model -> num_ctx it runs with
         self.loads: list[tuple[str, int]] = []        # Each time a model was loaded
         self.faults: list[int | str] = []
+        self.modes: dict[str, str] = {}               # End point -> how every reply of it misbehaves
+        self.elsewhere = ""                           # Where a redirect leads
+        self.sent: list[int] = []                     # Bytes of each reply that misbehaved
         self.embed_limit: int | None = None
         self.embedder: Callable[[list[str]], list[list[float]]] | None = None
         self.on_request: Callable[[str, dict[str, Any]], None] | None = None
@@ -151,6 +185,14 @@ class OllamaServer:
         """GET /api/ps: the models that are loaded."""
         return {"models": [{"model": m, "name": m, "context_length": window} for m, window in self.loaded.items()]}
 
+    def line(self, path: str, body: dict[str, Any]) -> bytes:
+        """What is repeated in a stream that never ends; b'' where one JSON value is awaited."""
+        if path != "/api/chat" or not body.get("stream", True):
+            return b""
+        message = {"role": "assistant", "content": "가"}
+        padding = "x" * 60_000 if self.modes[path] == "endless" else ""
+        return json.dumps({"model": body["model"], "message": message, "done": False, "padding": padding}).encode() + b"\n"
+
     @property
     def url(self) -> str:
         """Base URL, for `base_url`."""
@@ -185,6 +227,9 @@ def _handler(server: OllamaServer) -> type[BaseHTTPRequestHandler]:
                 server.requests.append((self.path, body))
                 if server.on_request is not None:
                     server.on_request(self.path, body)
+                if self.path in server.modes:
+                    server.sent.append(misbehave(self, server.modes[self.path], server.elsewhere, server.line(self.path, body)))
+                    return
                 fault = server.faults.pop(0) if server.faults and self.path in ("/api/embed", "/api/chat") else None
                 if fault == "hang":
                     server.stopped.wait(30)

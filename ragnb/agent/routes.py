@@ -17,6 +17,7 @@ __all__ = ['DEFAULT_ROUTES', 'AgentRoute', 'read_routes', 'check_routes', 'Route
 
 # %% ../../nbs/85_agent/routes.ipynb #51f06a7f
 from ..documents.forms import plain_text
+from ..documents.halves import replace_halves_in
 from ..documents.span import InputError
 from ..models.llm import json_values
 
@@ -96,7 +97,7 @@ def read_routes(
     out = []
     for n, row in enumerate(rows, 1):
         try:
-            out.append(AgentRoute.model_validate(row))
+            out.append(AgentRoute.model_validate(replace_halves_in(row)))
         except ValidationError as error:
             first = error.errors()[0]
             raise InputError(f"route {n}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error

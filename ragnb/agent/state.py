@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from llama_index.core.schema import NodeWithScore
-from pydantic import BaseModel, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, Field, model_validator, PrivateAttr, ValidationError
 
 # %% auto #0
-__all__ = ['Status', 'AgentEvent', 'FoundChunk', 'Choice', 'AgentState', 'document_options']
+__all__ = ['Status', 'AgentEvent', 'FoundChunk', 'WholeText', 'Choice', 'AgentState', 'document_options']
 
 # %% ../../nbs/85_agent/state.ipynb #1d1ef304
 from ..documents.atomic import write_atomically
+from ..documents.halves import read_json, replace_halves_in
 from ..documents.span import InputError
 from ..models.llm import shorten
 from ..context.conversation import Conversation
@@ -55,8 +56,21 @@ class FoundChunk(BaseModel, frozen=True):
         return cls(id=hit.node_id, doc_id=hit.node.ref_doc_id or hit.node_id, score=hit.score or 0.0,
                    share=share, snippet=shorten(hit.node.get_content(), 160), **told)
 
+# %% ../../nbs/85_agent/state.ipynb #0b25d6a6
+class WholeText(BaseModel):
+    "Base of what is read from a person, a client or a file: half characters in it are replaced."
+
+    @model_validator(mode="before")
+    @classmethod
+    def replaced(cls, given: Any) -> Any:
+        "Replace half characters."
+        try:
+            return replace_halves_in(given)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
 # %% ../../nbs/85_agent/state.ipynb #3694b4ce
-class Choice(BaseModel, frozen=True):
+class Choice(WholeText, frozen=True):
     "What a person answered; empty means skip."
     documents: tuple[str, ...] = ()    # Ids
     devices: tuple[str, ...] = ()      # As `equipment` in the metadata names them
@@ -67,7 +81,7 @@ class Choice(BaseModel, frozen=True):
 Status = Literal["running", "waiting", "answered", "not_in_documents", "unsure", "passages", "timeout", "failed"]
 
 
-class AgentState(BaseModel):
+class AgentState(WholeText):
     """All that is known of one question on its way through the steps, as JSON.
 
     Parameters
@@ -154,9 +168,11 @@ class AgentState(BaseModel):
     ) -> AgentState:  # `InputError` names what is wrong
         "Read what `to_json` has written."
         try:
-            return cls.model_validate_json(text)
+            return cls.model_validate(read_json(text))
         except ValidationError as error:
             raise InputError(f"not a state of the agent: {_told(error)}") from error
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"not a state of the agent: not JSON ({error})") from error
 
     def save(
         self,

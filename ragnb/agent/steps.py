@@ -18,6 +18,7 @@ __all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT'
 
 # %% ../../nbs/85_agent/steps.ipynb #763ee0b5
 from ..documents.forms import plain_text
+from ..documents.halves import HalfJoiner
 from ragnb.models.llm import (
     awithin, error_event, fill_prompt, json_values, prompt_template, shorten, strip_thinking
 )
@@ -238,13 +239,14 @@ async def stream_answer(
 
     async def run() -> str:
         text = sent = ""
+        joiner = HalfJoiner()
         async for part in await llm.astream(template, context_str=context, query_str=question):
-            text += part
+            text += joiner.feed(part)
             shown = re.sub(r"<[^<>]{0,12}$", "", strip_thinking(text))
             if shown.startswith(sent) and len(shown) > len(sent):
                 emit(shown[len(sent):])
                 sent = shown
-        return strip_thinking(text)
+        return strip_thinking(text + joiner.feed("", last=True))
     return await awithin(timeout, run())
 
 # %% ../../nbs/85_agent/steps.ipynb #247b94d6

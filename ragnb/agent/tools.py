@@ -16,6 +16,7 @@ from llama_index.core.tools import FunctionTool
 __all__ = ['BUDGET_USED', 'ReadRecord', 'ReadingTools']
 
 # %% ../../nbs/85_agent/tools.ipynb #38b7aa99
+from ..documents.halves import replace_halves
 from ..documents.span import Address, covering, Outline, parse_address, Passage, SEARCHED, stitch, try_address
 from ..models.guards import guard_marks
 from ..models.llm import shorten
@@ -65,6 +66,7 @@ class ReadRecord:
 
     def _outline(self, doc_id: str) -> Outline | None:
         "The outline of a document; None where there is no such document."
+        doc_id = replace_halves(doc_id)
         if doc_id not in self._outlines:
             self._outlines |= self.library.store.get_outlines([doc_id]).found
         return self._outlines.get(doc_id)
@@ -102,6 +104,7 @@ class ReadRecord:
 
     def _at(self, doc_id: str, chunk_index: int) -> tuple[Outline, Address] | str:
         "The chunk that is meant, or what is wrong."
+        doc_id = replace_halves(doc_id)
         outline = self._outline(doc_id)
         if outline is None:
             return f"There is no document {shorten(doc_id, 80)!r}: use an id as search shows it."
@@ -156,7 +159,7 @@ class ReadingTools(ReadRecord):
             if not query.strip():
                 return "The query is empty."
             n = max(1, min(top_k, self.most_chunks))
-            found = asyncio_run(self.library.search([query[:1_000]], n + len(self.read)))
+            found = asyncio_run(self.library.search([replace_halves(query)[:1_000]], n + len(self.read)))
             hits = [a for h in found.hits if (a := try_address(h.node_id))]
             fresh = [a for a in hits if str(a) not in self.read][:n]
             return self._give(fresh) if fresh else "Nothing new was found: try other words."
@@ -174,7 +177,7 @@ class ReadingTools(ReadRecord):
             near = address.around(max(1, min(count, self.most_chunks)), len(outline.levels[address.level]))
             wanted = [a for a in near if a.index < address.index] if direction != "after" else []
             wanted += [a for a in near if a.index > address.index] if direction != "before" else []
-            return self._give(wanted) if wanted else f"{doc_id} {'begins' if direction == 'before' else 'ends'} there."
+            return self._give(wanted) if wanted else f"{outline.doc_id} {'begins' if direction == 'before' else 'ends'} there."
         return self._tool(run)
 
     def open_section(self, doc_id: str, chunk_index: int) -> str:
@@ -187,9 +190,9 @@ class ReadingTools(ReadRecord):
             own = outline.span_of(address)
             around = [span for _, span in outline.sections if span.overlap(own)]
             if not around:
-                return f"{doc_id} has no sections: use get_neighbor_chunks."
+                return f"{outline.doc_id} has no sections: use get_neighbor_chunks."
             chunks = covering(outline.levels[address.level], min(around, key=len))
-            return self._give([Address(doc_id, address.level, i) for i in chunks])
+            return self._give([Address(outline.doc_id, address.level, i) for i in chunks])
         return self._tool(run)
 
     def get_page(self, doc_id: str, page: int) -> str:
@@ -202,10 +205,10 @@ class ReadingTools(ReadRecord):
             if not spans:
                 numbers = [n for n, span in outline.pages if span]
                 there = f"pages {numbers[0]} to {numbers[-1]}, not {page}" if numbers else "no pages"
-                return f"{doc_id} has {there}."
+                return f"{outline.doc_id} has {there}."
             level = _level(outline)
             chunks = [i for span in spans for i in covering(outline.levels[level], span)]
-            return self._give([Address(doc_id, level, i) for i in chunks])
+            return self._give([Address(outline.doc_id, level, i) for i in chunks])
         return self._tool(run)
 
     @property

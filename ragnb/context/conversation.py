@@ -17,6 +17,7 @@ __all__ = ['PassageRef', 'Restored', 'sole_passages', 'ShownPart', 'ShownDoc', '
 
 # %% ../../nbs/60_context/conversation.ipynb #ac344cf9
 from ..documents.atomic import write_atomically
+from ..documents.halves import read_json, replace_halves
 from ..documents.span import check_fields, InputError, Outline, Passage, Span, union, Why
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
@@ -267,7 +268,7 @@ def _read_lines(text: str) -> tuple[dict[str, int], list[Turn]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = read_json(line)
             if limits is None:
                 limits = _limits_of(row)
             else:
@@ -331,7 +332,7 @@ class Conversation:
         kept = tuple(PassageRef.of(p) for p in passages[:self.most_passages])
         passed = {p.doc_id for p in passages for why in p.why.values() if why.role == "passed"}
         shown = tuple(ShownDoc.of(d, d.doc_id in passed) for d in docs)
-        turn = Turn(question, answer[:self.most_characters], kept, pages, shown)
+        turn = Turn(replace_halves(question), replace_halves(answer)[:self.most_characters], kept, pages, shown)
         self.turns = [*self.turns, turn][-self.most_turns:]
         return turn
 

@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,13 @@ from llama_index.core.schema import Document
 
 # %% auto #0
 __all__ = ['SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KEYS', 'Problem', 'n_skipped', 'find_files',
-           'record_id', 'keep_metadata', 'check_characters', 'record_to_document', 'read_documents', 'sample_data']
+           'record_id', 'keep_metadata', 'record_to_document', 'read_documents', 'sample_data']
 
 # %% ../../nbs/00_documents/files.ipynb #d6ff9cc1
 from .converted import CONVERTERS, read_converted
 from .encodings import decode_lines, read_text
 from .forms import plain_text
+from .halves import replace_halves, replace_halves_in
 from .pdf import pdf_text
 from .span import InputError
 from .yaml_header import read_yaml_header
@@ -208,15 +208,6 @@ def _record_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     own = {k: v for k, v in values.items() if k not in (*TEXT_KEYS, *ID_KEYS, "pages")}
     return {_read_plain(k): _read_plain(v) for k, v in keep_metadata(own).items() if _storable(v)}
 
-# %% ../../nbs/00_documents/files.ipynb #acd161d0
-def check_characters(
-    *texts: str,  # Texts, ids, metadata keys and values
-) -> None:        # `InputError` names the first that is wrong
-    "Refuse half a surrogate pair: no store can hold it."
-    for text in texts:
-        if match := re.search("[\ud800-\udfff]", text):
-            raise InputError(f"{match[0]!r} at character {match.start()} is not a character")
-
 # %% ../../nbs/00_documents/files.ipynb #c3f52ff5
 FILE_KEYS: tuple[str, ...] = ("file_name", "original_filename")  # Of a record: the file it was made from
 
@@ -230,12 +221,10 @@ def record_to_document(
     if not isinstance(record, Mapping):
         raise InputError(f"a record must be a JSON object, got {type(record).__name__}")
     text, page_starts = _record_text(record)
-    doc_id = record_id(record, default_id)
-    metadata = _record_metadata(record)
-    own = next((n for k in FILE_KEYS if isinstance(n := metadata.get(k), str) and n.strip()), file_name)
+    text, doc_id = replace_halves(text), replace_halves(record_id(record, default_id))
+    metadata = replace_halves_in(_record_metadata(record))
+    own = next((n for k in FILE_KEYS if isinstance(n := metadata.get(k), str) and n.strip()), replace_halves(file_name))
     metadata["file_name"] = own
-    values = chain.from_iterable(v if isinstance(v, list) else [v] for v in metadata.values())
-    check_characters(text, doc_id, *metadata, *(v for v in values if isinstance(v, str)))
     if page_starts:
         metadata["page_starts"] = page_starts
     hidden = [*metadata]

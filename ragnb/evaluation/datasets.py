@@ -26,10 +26,11 @@ __all__ = ['Evidence', 'Question', 'find_quote', 'QuoteMatch', 'find_quotes', 'q
 # %% ../../nbs/90_evaluation/datasets.ipynb #035a9f81
 from ..documents.atomic import write_atomically
 from ragnb.documents.files import (
-    check_characters, ID_KEYS, keep_metadata, n_skipped, PAGE_BREAK, Problem, read_documents, record_id,
+    ID_KEYS, keep_metadata, n_skipped, PAGE_BREAK, Problem, read_documents, record_id,
     record_to_document
 )
 from ..documents.forms import plain_text, reading_form
+from ..documents.halves import read_json
 from ..documents.markup import counted
 from ..documents.span import DuplicateIdError, InputError, Span
 
@@ -268,7 +269,7 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
 def _loads(line: bytes) -> dict[str, Any]:
     "The JSON object of a line; `InputError` says what is wrong with it."
     try:
-        record = json.loads(line.decode("utf-8"))
+        record = read_json(line.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 (byte {error.start + 1} of the line)") from error
     except json.JSONDecodeError as error:
@@ -379,7 +380,6 @@ def _query(record: Mapping[str, Any]) -> tuple[str, str]:
         raise InputError(f"a question needs 'query_id' (text or a whole number), got {query_id!r}; {_has(record)}")
     if not isinstance(query, str) or not query.strip():
         raise InputError(f"a question needs 'query' (a string that is not empty), got {query!r}; {_has(record)}")
-    check_characters(query)
     return str(query_id), query
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #faa38cde

@@ -23,6 +23,7 @@ __all__ = ['PRESETS', 'DEFAULT_STRATEGY', 'DOCUMENT_STRATEGY', 'Strategy', 'pars
            'resolve_strategies', 'make_grid', 'IndexCache', 'Cost', 'System', 'build_system', 'as_document_strategy']
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #79562691
+from ..documents.halves import replace_halves_in
 from ..documents.span import check_fields, DuplicateIdError, IndexMismatchError, InputError
 from ..context.builders import Ranking
 from .datasets import Dataset
@@ -174,7 +175,7 @@ def load_strategies(
     "Read strategies from a file."
     import yaml
     try:
-        entries = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        entries = replace_halves_in(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"strategies {str(path)!r} cannot be read: {error}") from error
     if not isinstance(entries, dict) or not entries:

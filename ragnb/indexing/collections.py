@@ -17,6 +17,7 @@ __all__ = ['DEFAULT_COLLECTIONS', 'check_collections', 'load_collections', 'Coll
            'find_collections', 'list_documents', 'index_statistics', 'collection_statistics']
 
 # %% ../../nbs/70_indexing/collections.ipynb #9c9c6cb0
+from ..documents.halves import read_json
 from ..documents.span import InputError, SEARCHED
 from .folder_index import Index
 from .update import IndexReport, update_index
@@ -60,7 +61,7 @@ def load_collections(
     if path is None:
         return check_collections(DEFAULT_COLLECTIONS)
     try:
-        return check_collections(json.loads(Path(path).read_text(encoding="utf-8")), Path(path).name)
+        return check_collections(read_json(Path(path).read_text(encoding="utf-8")), Path(path).name)
     except json.JSONDecodeError as error:
         raise InputError(f"{Path(path).name}: not JSON ({error.msg} at line {error.lineno})") from error
 

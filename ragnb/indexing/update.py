@@ -27,6 +27,7 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate',
 # %% ../../nbs/70_indexing/update.ipynb #85fac133
 from ..documents.catalogue import cited_anew, holding_of, Holding
 from ..documents.files import Problem, read_documents
+from ..documents.halves import replace_halves, replace_halves_in
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
 from ..models.embedding import describe_embedding, LocalEmbedding, NgramEmbedding, save_embedding
 from ..models.vectors import VectorCache, VECTORS
@@ -568,6 +569,18 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     IndexUpdate(writer, documents, str(Path(path).resolve()), report).run(show_progress)
     return writer.index, report
 
+# %% ../../nbs/70_indexing/update.ipynb #f4e8c3e6
+def _storable(document: Document) -> Document:
+    "A document that any store can keep; a copy where half characters had to be replaced."
+    text, doc_id = replace_halves(document.text), replace_halves(document.id_)
+    metadata = replace_halves_in(document.metadata)
+    if (text, doc_id, metadata) == (document.text, document.id_, document.metadata):
+        return document
+    copy = document.model_copy(deep=True)
+    copy.set_content(text)
+    copy.id_, copy.metadata = doc_id, metadata
+    return copy
+
 # %% ../../nbs/70_indexing/update.ipynb #b95e3667
 def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb", *, name: str = "documents",
                     embed: str | Any | None = None, parser: str | SpanNodeParser | None = None, force: bool = False,
@@ -603,7 +616,7 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
     LockedError
         When another process still writes this index; the message names it.
     """
-    documents, report = list(documents), IndexReport()
+    documents, report = [_storable(d) for d in documents], IndexReport()
     if not documents:
         raise InputError("there are no documents to index")
     if len({d.id_ for d in documents}) < len(documents):

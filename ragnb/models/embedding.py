@@ -503,7 +503,9 @@ def _openai_like(model: str, base_url: str | None, **options: Any) -> BaseEmbedd
     settings = {"embed_batch_size": 256, "max_retries": 3, "timeout": 120.0, "reuse_client": False, **options}
     if "dims" in settings:
         settings["dimensions"] = settings.pop("dims")
-    return kind(model_name=model, api_base=api_base(base_url), **settings)
+    from ragnb.models.replies import MOST_VECTOR_BYTES, openai_clients
+    clients = openai_clients(settings["timeout"], MOST_VECTOR_BYTES)
+    return kind(model_name=model, api_base=api_base(base_url), **settings, **clients)
 
 # %% ../../nbs/10_models/embedding.ipynb #201bff1a
 def options_for(

@@ -23,6 +23,7 @@ __all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_even
 
 # %% ../../nbs/10_models/llm.ipynb #e80effda
 from ..documents.arguments import checked
+from ..documents.halves import HalfJoiner, join_halves, replace_halves_in
 from ..documents.span import InputError
 from ..documents.values import complaint
 from .guards import guard_marks
@@ -44,7 +45,7 @@ def shorten(
     size: int = 120,  # Characters, >= 1
 ) -> str:             # At most `size` characters, without line ends
     "A text on one line, cut when it is long."
-    line = " ".join(text.split())
+    line = " ".join(join_halves(text).split())
     return line if len(line) <= size else line[:size - 1] + "…"
 
 # %% ../../nbs/10_models/llm.ipynb #d74960e5
@@ -165,7 +166,8 @@ _THOUGHT = re.compile(r"<(/?)(?:think(?:ing)?|reasoning|thought)>", re.I)
 def strip_thinking(
     text: str,
 ) -> str:   # '' when the answer ended in the middle of a thought
-    "Remove what a model thought aloud."
+    "Remove what a model thought aloud; half characters are joined or replaced."
+    text = join_halves(text)
     said: list[str] = []
     at, inside = 0, False
     for mark in _THOUGHT.finditer(text):
@@ -184,7 +186,7 @@ class ThoughtFilter:
     "Takes an answer piece by piece, and gives back what is not thought aloud."
 
     def __init__(self) -> None:
-        self._waiting, self._inside, self._begun = "", False, False
+        self._waiting, self._inside, self._begun, self._joiner = "", False, False, HalfJoiner()
 
     def feed(
         self,
@@ -192,7 +194,7 @@ class ThoughtFilter:
         last: bool = False,   # True: nothing more comes
     ) -> str:
         "What can be shown after this piece."
-        self._waiting += piece
+        self._waiting += self._joiner.feed(piece, last)
         out = ""
         while found := _THOUGHT.search(self._waiting):
             if not self._inside:
@@ -270,7 +272,7 @@ def _decode(text: str, plain: str, start: int, end: int | None) -> tuple[Any, in
 def json_values(
     text: str,              # The first 100,000 characters are read
 ) -> list[Any]:             # Lists and dicts, in order; [] when there is none
-    "Find the JSON in an answer, whole or in parts."
+    "Find the JSON in an answer, whole or in parts; half characters are replaced."
     text = text[:100_000]
     plain = re.sub(r",(?=\s*[\]}])", " ", text.translate(str.maketrans("“”", '""')))
     ends, out = _ends(text), []
@@ -282,7 +284,7 @@ def json_values(
         else:
             out.append(decoded[0])
             at = decoded[1]
-    return out
+    return replace_halves_in(out)
 
 # %% ../../nbs/10_models/llm.ipynb #a6d09a34
 _VERDICTS = (re.compile(r"(?<!\w)(YES|NO)(?!\w)"), re.compile(r"(?<!\w)(yes|no|예|네|아니오|아니요)(?!\w)", re.IGNORECASE))
@@ -338,8 +340,10 @@ def _openai_like(model: str, base_url: str | None, options: dict[str, Any]) -> A
     if unknown := [name for name in given if name not in OpenAILike.model_fields]:
         raise InputError(f"an openai-like model has no option {unknown[0]!r}: use temperature, max_tokens, timeout, "
                          "api_key, additional_kwargs and others of LlamaIndex's OpenAILike")
-    settings = {"api_key": "none", "is_chat_model": True, "timeout": 120.0, "reuse_client": False, **given}
-    return OpenAILike(model=model, api_base=api_base(base_url), **settings)
+    settings = {"api_key": "none", "is_chat_model": True, "timeout": 600.0, "reuse_client": False, **given}
+    from ragnb.models.replies import openai_clients   # httpx takes a sixth of a second to import
+    clients = openai_clients(settings["timeout"])
+    return OpenAILike(model=model, api_base=api_base(base_url), **settings, **clients)
 
 # %% ../../nbs/10_models/llm.ipynb #4112b7ef
 @checked
@@ -354,7 +358,7 @@ def resolve_llm(spec: str | Any | None, base_url: str | None = None, **options: 
     base_url : str, optional
         Of the server; for Ollama by default `OLLAMA_HOST`, else `http://localhost:11434`.
     **options
-        `timeout` (seconds, 120), `think` (True, False), `num_ctx` (tokens; by default as the prompt needs),
+        `timeout` (seconds of a whole call, 600), `think` (True, False), `num_ctx` (tokens; by default as the prompt needs),
         `answer_tokens`, `temperature`, `keep_alive`, `retries`, `seed` and others of the model's class or the server.
 
     Returns

@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -18,7 +19,7 @@ from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.embeddings.ollama import OllamaEmbedding as StockEmbedding
 from llama_index.llms.ollama import Ollama as StockOllama
 from ollama import AsyncClient, Client, Options, ResponseError
-from tenacity import AsyncRetrying, Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
+from tenacity import AsyncRetrying, Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
 
 # %% auto #0
 __all__ = ['ollama_url', 'full_name', 'ModelFacts', 'model_facts', 'model_digest', 'loaded_window', 'estimate_tokens',
@@ -28,6 +29,7 @@ __all__ = ['ollama_url', 'full_name', 'ModelFacts', 'model_facts', 'model_digest
 # %% ../../nbs/10_models/ollama.ipynb #b6893ba4
 from ..documents.arguments import KnownArguments
 from ..documents.span import IndexMismatchError, InputError, RagnbError
+from .replies import LimitedAsyncClient, LimitedClient, MOST_BYTES, MOST_VECTOR_BYTES
 
 # %% ../../nbs/10_models/ollama.ipynb #cae84db6
 def ollama_url(
@@ -82,8 +84,9 @@ class _Line:
     def _patience(self) -> dict[str, Any]:
         "How tenacity is to wait."
         pauses = wait_exponential(multiplier=self.wait, max=20 * self.wait) + wait_random(0, self.wait)
+        stop = stop_after_attempt(1 + self.retries)
         return {"retry": retry_if_exception(lambda error: _passes(error, self.reached)), "reraise": True,
-                "stop": stop_after_attempt(1 + self.retries), "wait": pauses}
+                "stop": stop | stop_after_delay(self.timeout) if self.timeout else stop, "wait": pauses}
 
     def ask(self, call: Callable[[], Any]) -> Any:
         "Call, perhaps several times."
@@ -107,7 +110,7 @@ class _Line:
 
     def told(self, error: Exception) -> Exception:
         "The error as a user should read it."
-        if isinstance(error, httpx.TimeoutException):
+        if isinstance(error, (TimeoutError, httpx.TimeoutException)):
             return TimeoutError(f"the Ollama server at {self.url} did not answer within {self.timeout:g} seconds")
         if isinstance(error, ResponseError):
             missing = error.status_code == 404 and "not found" in error.error
@@ -119,6 +122,14 @@ class _Line:
             way_out = "start it, or say where it is (base_url, --base-url or OLLAMA_HOST)"
             return ConnectionError(f"cannot connect to an Ollama server at {self.url}, {lost}: {way_out}")
         return error
+
+# %% ../../nbs/10_models/ollama.ipynb #3f647678
+def _limited(kind: type, url: str, seconds: float | None, most: int = MOST_BYTES, **settings: Any) -> Any:
+    "A `Client` or `AsyncClient` of the Ollama library with limits."
+    http = LimitedAsyncClient if issubclass(kind, AsyncClient) else LimitedClient
+    made = kind.__new__(kind)          # its base takes the class of the HTTP client
+    super(kind, made).__init__(partial(http, seconds=seconds or 600, most=most), url, **settings)
+    return made
 
 # %% ../../nbs/10_models/ollama.ipynb #ce8b6220
 @dataclass(frozen=True)
@@ -190,9 +201,8 @@ class _Said:
     "What came back, in one reply or in many pieces."
     model: str
     window: int
-    content: str = ""
-    thinking: str = ""
-    tools: bool = False
+    spoke: bool = False     # With an answer or a tool call
+    thought: bool = False
     read: int = 0           # Tokens of the prompt
     written: int = 0        # Tokens of thoughts and answer
     why: str | None = None  # It ended
@@ -201,9 +211,8 @@ class _Said:
     def add(self, piece: Any) -> None:
         "Take in a reply, or a piece of one."
         message = piece["message"]
-        self.content += message.get("content") or ""
-        self.thinking += message.get("thinking") or ""
-        self.tools |= bool(message.get("tool_calls"))
+        self.spoke |= bool((message.get("content") or "").strip() or message.get("tool_calls"))
+        self.thought |= bool((message.get("thinking") or "").strip())
         if piece.get("done"):
             self.done, self.why = True, piece.get("done_reason")
             self.read, self.written = piece.get("prompt_eval_count") or 0, piece.get("eval_count") or 0
@@ -220,9 +229,9 @@ class _Said:
         if self.cut:
             raise PromptCutError(f"the model {self.model!r} has read {self.read:,} tokens of a longer prompt, all that "
                                  f"its window (num_ctx) of {self.window:,} holds: use a larger one, or less context")
-        if self.content.strip() or self.tools:
+        if self.spoke:
             return
-        if self.thinking.strip():
+        if self.thought:
             way_out = "turn that off (think=False, --no-think), or give it more room (num_ctx, --num-ctx)"
             raise NoAnswerError(f"the model {self.model!r} only thought: {self.written:,} tokens of thoughts, no "
                                 f"answer (done_reason {self.why}): {way_out}")
@@ -255,15 +264,16 @@ class _Careful:
             stream = iter(self.llm.plain_client.chat(**request))
             return stream, next(stream, None)
         stream, piece = self.llm.line.ask(begin)
-        seen = []
+        said = self.llm.said(request)
         while piece is not None:
-            seen.append(piece)
+            said.add(piece)
             yield piece
             try:
                 piece = next(stream, None)
             except Exception as error:
                 raise self.llm.line.told(error) from error
-        self.llm.heard(request, seen).check()
+        self.llm.heard(request, said)
+        said.check()
 
 
 class _CarefulAsync:
@@ -289,15 +299,16 @@ class _CarefulAsync:
             stream = await client.chat(**request)
             return stream, await anext(stream, None)
         stream, piece = await self.llm.line.aask(begin)
-        seen = []
+        said = self.llm.said(request)
         while piece is not None:
-            seen.append(piece)
+            said.add(piece)
             yield piece
             try:
                 piece = await anext(stream, None)
             except Exception as error:
                 raise self.llm.line.told(error) from error
-        self.llm.heard(request, seen).check()
+        self.llm.heard(request, said)
+        said.check()
 
 # %% ../../nbs/10_models/ollama.ipynb #3e111a9b
 class _LoopClients:
@@ -326,7 +337,7 @@ class Ollama(KnownArguments, StockOllama):
     base_url : str, optional
         Of the server; by default `OLLAMA_HOST`, else this machine.
     request_timeout : float
-        Seconds without a sign of the server after which a call fails.
+        Seconds that a whole call may take, a streamed answer to its last word too.
     context_window : int
         Tokens of the window (`num_ctx`); -1 chooses it by the prompt.
     thinking : bool or "low", "medium", "high", optional
@@ -349,7 +360,7 @@ class Ollama(KnownArguments, StockOllama):
     _window: int = PrivateAttr(default=0)      # The largest one used
     _rate: float = PrivateAttr(default=1.0)    # Tokens of the server for one of the estimate
 
-    def __init__(self, model: str, base_url: str | None = None, request_timeout: float = 120, **fields: Any) -> None:
+    def __init__(self, model: str, base_url: str | None = None, request_timeout: float = 600, **fields: Any) -> None:
         super().__init__(model=model, base_url=ollama_url(base_url), request_timeout=request_timeout, **fields)
         if self.context_window != -1 and self.context_window < 64:
             raise InputError(f"num_ctx must be >= 64 tokens, got {self.context_window}")
@@ -364,14 +375,14 @@ class Ollama(KnownArguments, StockOllama):
     def plain_client(self) -> Client:
         "A client that neither waits nor checks."
         if self._plain is None:
-            self._plain = Client(host=self.base_url, timeout=self.request_timeout, headers=self.headers or {})
+            self._plain = _limited(Client, self.base_url, self.request_timeout, headers=self.headers or {})
         return self._plain
 
     def loop_client(self) -> AsyncClient:
         "The asynchronous client of the running event loop."
         if self._loops is None:
-            settings = {"host": self.base_url, "timeout": self.request_timeout, "headers": self.headers or {}}
-            self._loops = _LoopClients(lambda: AsyncClient(**settings))
+            url, seconds, headers = self.base_url, self.request_timeout, self.headers or {}
+            self._loops = _LoopClients(lambda: _limited(AsyncClient, url, seconds, headers=headers))
         return self._loops.get()
 
     @property
@@ -433,7 +444,9 @@ class Ollama(KnownArguments, StockOllama):
 
     def ask_again_with(self, request: dict[str, Any], reply: Any) -> dict[str, Any] | None:
         "The request to send after a reply whose prompt was cut; None when the reply stands, an error when it cannot."
-        said = self.heard(request, [reply])
+        said = self.said(request)
+        said.add(reply)
+        self.heard(request, said)
         larger = self.with_larger_window(request) if said.cut else None
         if larger is None:
             said.check()
@@ -447,11 +460,12 @@ class Ollama(KnownArguments, StockOllama):
         self._window = min(most, 2 * window)
         return {**request, "options": {**request["options"], "num_ctx": self._window}}
 
-    def heard(self, request: Mapping[str, Any], pieces: Sequence[Any]) -> Any:
-        "What was answered; the estimate of tokens is corrected by what the server has counted."
-        said = _Said(self.model, request["options"]["num_ctx"])
-        for piece in pieces:
-            said.add(piece)
+    def said(self, request: Mapping[str, Any]) -> Any:
+        "What will be answered to a request."
+        return _Said(self.model, request["options"]["num_ctx"])
+
+    def heard(self, request: Mapping[str, Any], said: Any) -> Any:
+        "Correct the estimate of tokens by what the server has counted."
         estimate = sum(estimate_tokens(m.get("content") or "") for m in request["messages"])
         if said.read > 500:
             self._rate = max(self._rate, said.read / estimate * 1.05)
@@ -495,7 +509,7 @@ class OllamaEmbedding(KnownArguments, StockEmbedding):
     truncate : bool
         Let the server cut what is too long, instead of an error.
     timeout : float
-        Seconds that a call may take.
+        Seconds that a whole call may take.
     retries, retry_wait : int, float
         How often a busy server is asked again, and seconds before the first time.
     embed_batch_size, num_workers : int
@@ -520,8 +534,9 @@ class OllamaEmbedding(KnownArguments, StockEmbedding):
         super().__init__(model_name=model_name, base_url=ollama_url(base_url), embed_batch_size=embed_batch_size,
                          client_kwargs={"timeout": timeout}, timeout=timeout, **fields)
         self._line = _Line(self.base_url, model_name, timeout, self.retries, self.retry_wait)
-        settings = {"host": self.base_url, "timeout": timeout}
-        self._loops = _LoopClients(lambda: AsyncClient(**settings))
+        url = self.base_url
+        self._client = _limited(Client, url, timeout, most=MOST_VECTOR_BYTES)
+        self._loops = _LoopClients(lambda: _limited(AsyncClient, url, timeout, most=MOST_VECTOR_BYTES))
 
     def expect(self, made: Mapping[str, Any]) -> None:
         "Compare the server's model, before it is first asked, with the one that an index was made with."

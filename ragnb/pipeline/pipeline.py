@@ -20,6 +20,7 @@ __all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'with_edition', 'Reader', '
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #75241910
 from ..documents.catalogue import Catalogue
+from ..documents.halves import replace_halves
 from ..documents.markup import card, one_line
 from ..documents.provisions import unheld_citations
 from ..documents.span import check_fields, InputError, Passage, Why
@@ -200,6 +201,7 @@ class Reader:
         earlier: Sequence[Passage] = (),  # Of the turn before
     ) -> Answer:                          # Without a text
         "Expand, compress and lay out."
+        question = replace_halves(question)
         if found.ranking is None:
             expansion = self.expander.expand(found.hits, question, places=found.places)
         else:

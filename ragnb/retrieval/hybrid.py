@@ -23,6 +23,7 @@ __all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle',
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b77c3115
 from ..documents.arguments import checked
 from ..documents.forms import plain_text
+from ..documents.halves import replace_halves
 from ..documents.markup import one_line
 from ..documents.span import id_key, InputError, Why
 from ..storage.filtered import filtered_store
@@ -83,9 +84,9 @@ def fuse_scores(
 # %% ../../nbs/40_retrieval/hybrid.ipynb #92749d8c
 def check_question(
     question: str,
-) -> str:  # In its reading form: NFC, ordinary blanks; `InputError` when it is empty
+) -> str:  # In its reading form: NFC, ordinary blanks, no half characters; `InputError` when it is empty
     "Return a question as it is read, or raise `InputError` when it is empty."
-    if not isinstance(question, str) or not (read := plain_text(question)).strip():
+    if not isinstance(question, str) or not (read := plain_text(replace_halves(question))).strip():
         raise InputError(f"question must not be empty, got {question!r}")
     return read
 

@@ -19,10 +19,12 @@ from typing import Any
 __all__ = ['LOCAL_HOSTS', 'digests', 'page_policy', 'page_html', 'event_text', 'create_app', 'check_binding', 'serve_app']
 
 # %% ../../nbs/87_serve/app.ipynb #465b53c6
+from ..documents.halves import replace_halves_in
 from ..documents.span import InputError
 from ..pipeline.trace_data import Trace
 from ..agent.library import Library
 from .access import Access, host_name, HttpRefusal, Visitor
+from .connections import Door, guarded_protocol
 from .limits import Guard
 from .service import OpenQuestion, Reading, Service
 from .views import AskBody, ChoiceBody, SearchBody, ToolBody
@@ -179,6 +181,7 @@ def _who(service: Service) -> Any:
 
 def _add_refusals(app: Any) -> None:
     "Replies to what is refused."
+    from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
 
     async def refused(_request: Any, error: Any) -> Any:
@@ -189,8 +192,18 @@ def _add_refusals(app: Any) -> None:
 
     async def wrong(_request: Any, error: Any) -> Any:
         return JSONResponse({"detail": str(error)[:500]}, 422)
+
+    async def invalid(request: Any, error: Any) -> Any:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        try:
+            app.state.service.access.visitor(token if scheme.lower() == "bearer" else None)
+        except HttpRefusal as refusal:          # without a token nothing is said of the body
+            return await refused(request, refusal)
+        told = [{name: e[name] for name in ("loc", "msg", "type")} for e in error.errors()[:20]]
+        return JSONResponse({"detail": replace_halves_in(told)}, 422)
     app.add_exception_handler(HttpRefusal, refused)
     app.add_exception_handler(InputError, wrong)
+    app.add_exception_handler(RequestValidationError, invalid)
 
 
 def _add_page(app: Any, service: Service, who: Any) -> None:
@@ -286,8 +299,10 @@ def serve_app(
     except ImportError as error:
         raise InputError("the web service needs uvicorn: pip install 'ragnb[serve]'") from error
     check_binding(host, app.state.service.access)
+    door = Door()
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,
-                            timeout_graceful_shutdown=1, limit_concurrency=256)
+                            timeout_graceful_shutdown=1, http=guarded_protocol(door), ws="none",
+                            limit_concurrency=4 * door.most)
     server = uvicorn.Server(config)
     with config.bind_socket() as listening:
         listening.listen(128)

@@ -18,6 +18,7 @@ __all__ = ['KeptTurn', 'WaitingTurn', 'Talk', 'Talks']
 
 # %% ../../nbs/87_serve/talks.ipynb #1f6c361c
 from ..documents.atomic import write_atomically
+from ..documents.halves import read_json
 from ..documents.span import InputError
 from ..models.llm import shorten
 from ..retrieval.arguments import check_counts
@@ -94,11 +95,11 @@ class Talk(BaseModel):
 def _read_talk(path: Path) -> Talk:
     "A conversation from its file; `InputError` says why it cannot be used."
     try:
-        talk = Talk.model_validate_json(path.read_text(encoding="utf-8"))
+        talk = Talk.model_validate(read_json(path.read_text(encoding="utf-8")))
         if talk.id != path.stem or len(talk.conversation) != len(talk.turns):
             raise InputError("it does not fit together")
         return talk
-    except (ValidationError, ValueError, OSError) as error:
+    except (ValidationError, ValueError, OSError, RecursionError) as error:
         raise InputError(f"{path.name}: {shorten(str(error))}") from error
 
 

@@ -5,11 +5,12 @@
 # %% ../../nbs/87_serve/views.ipynb #bb3f7f75
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Union
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 # %% auto #0
 __all__ = ['Where', 'Sent', 'AskBody', 'ChoiceBody', 'SearchBody', 'ToolBody', 'trouble', 'turn_view', 'option_views',
@@ -23,12 +24,22 @@ from ..context.labels import place_label
 from ..context.sources import DisplayDoc
 from ..pipeline.answer import Answer, strong_offsets
 from ..pipeline.trace_data import trace
-from ..agent.state import AgentState, FoundChunk
+from ..agent.state import AgentState, FoundChunk, WholeText
 
 # %% ../../nbs/87_serve/views.ipynb #285dbc14
-class Sent(BaseModel):
+class Sent(WholeText):
     "Base of what a client sends."
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def finite(cls, given: Any) -> Any:
+        "Refuse NaN and infinity, which Python reads in JSON and no JSON may contain."
+        try:
+            json.dumps(given, allow_nan=False)
+        except (ValueError, RecursionError):
+            raise ValueError("NaN, infinity and very deep nesting are not accepted") from None
+        return given
 
 
 Where = Union[str, dict[str, Any], list[Union[str, dict[str, Any]]], None]   # See `resolve_where`

@@ -6,12 +6,13 @@ import socket
 
 import numpy as np
 import pytest
-from ollama_server import OllamaServer, Refused, toy_vector
+from ollama_server import MODES, OllamaServer, Refused, toy_vector
 
 from ragnb.documents.span import IndexMismatchError, InputError
 from ragnb.models.embedding import describe_embedding, load_embedding, resolve_embedding, save_embedding
 from ragnb.models.llm import resolve_llm
 from ragnb.models.ollama import NoAnswerError, OllamaEmbedding, PromptCutError, TextTooLongError, ollama_url
+from ragnb.models.replies import MOST_BYTES, ReplyError
 
 QUICK = {"retry_wait": 0.01, "timeout": 20}
 
@@ -269,3 +270,49 @@ def test_the_parts_of_the_class_stay_llama_indexs(server):
     assert llm.structured_predict(Grade, PromptTemplate("등급?")).grade == "HIGH"
     assert llm.chat([ChatMessage("안녕")]).message.content and llm.metadata.context_window == 131_072
     assert isinstance(resolve_embedding("ollama:embedder", server.url), OllamaEmbedding)
+
+
+def every_call(server, **options):
+    """Every way to ask a server, with the end point that misbehaves."""
+    def llm(way, path="/api/chat"):
+        return lambda: (server.modes.update({path: server.mode}), ask(resolve_llm("ollama:chat", server.url, **options), "연차는?", way))
+
+    def embedding():
+        return resolve_embedding("ollama:embedder", server.url, **options)
+
+    def embed(path, call):
+        return lambda: (server.modes.update({path: server.mode}), call(embedding()))
+
+    def expecting(model):
+        model.expect({"digest": "0" * 64})
+        return model.get_text_embedding("연차")
+    return {**{way: llm(way) for way in WAYS}, "show": llm("sync", "/api/show"), "ps": llm("sync", "/api/ps"),
+            "embed": embed("/api/embed", lambda model: model.get_text_embedding_batch(["연차"])),
+            "aembed": embed("/api/embed", lambda model: asyncio.run(model.aget_text_embedding_batch(["연차"]))),
+            "remarks": embed("/api/show", lambda model: model.remarks()), "tags": embed("/api/tags", expecting)}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_server_that_misbehaves_does_not_hold_the_caller(server, mode):
+    "A deadline for the whole call, a most of bytes, and no redirect: at every end point, in every way to ask."
+    wanted = ReplyError if mode in ("endless", "redirect") else TimeoutError
+    with OllamaServer(models=("chat", "embedder")) as other:
+        server.mode, server.elsewhere = mode, other.url
+        calls, wrong = every_call(server, timeout=0.15 if wanted is TimeoutError else 20), {}
+        few = {"endless": ("sync", "async", "stream"), "headers": ("stream", "async", "embed", "aembed")}.get(mode, tuple(calls))
+        for way in few:   # the others have the same clients, and 32 MiB take a moment
+            server.modes = {}
+            try:
+                wrong[way] = f"returned {str(calls[way]())[:80]!r}"
+            except Exception as error:
+                if not isinstance(error, wanted) or server.url not in str(error):
+                    wrong[way] = repr(error)
+        assert not wrong and not other.requests, (wrong, other.requests)
+        assert max(server.sent, default=0) < MOST_BYTES + 2**24
+
+
+def test_what_a_server_holds_back_is_not_asked_for_again(server):
+    server.modes["/api/chat"] = "trickle"
+    with pytest.raises(TimeoutError):
+        resolve_llm("ollama:chat", server.url, timeout=0.3, retry_wait=0.01).complete("연차는?")
+    assert len(server.asked("/api/chat")) == 1

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
-from ollama_server import toy_vector
+from ollama_server import misbehave, MODES, toy_vector
 
 from ragnb.cli import main
 from ragnb.documents.span import IndexMismatchError, InputError
@@ -22,6 +22,7 @@ class OpenAIServer:
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict]] = []
         self.said, self.busy = "60일입니다 [1].", 0
+        self.mode, self.elsewhere = "", ""
 
     def answer(self, path: str, body: dict) -> tuple[int, dict | list[dict]]:
         self.requests.append((path, body))
@@ -41,12 +42,26 @@ class OpenAIServer:
         parts = [self.said[:4], self.said[4:]]
         return 200, [base | {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"role": "assistant", "content": p}}]} for p in parts]
 
+    def line(self, body: dict) -> bytes:
+        """What is repeated in a stream that never ends."""
+        if not body.get("stream"):
+            return b""
+        choice = {"index": 0, "delta": {"role": "assistant", "content": "가"}}
+        padding = "x" * 60_000 if self.mode == "endless" else ""
+        return b"data: " + json.dumps({"id": "1", "created": 1, "model": "chat", "object": "chat.completion.chunk",
+                                       "choices": [choice], "padding": padding}).encode() + b"\n\n"
+
     def __enter__(self) -> OpenAIServer:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                status, reply = server.answer(self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if server.mode:
+                    server.requests.append((self.path, body))
+                    misbehave(self, server.mode, server.elsewhere, server.line(body))
+                    return
+                status, reply = server.answer(self.path, body)
                 if isinstance(reply, list):
                     data = b"".join(b"data: " + json.dumps(r).encode() + b"\n\n" for r in reply) + b"data: [DONE]\n\n"
                 else:
@@ -123,3 +138,36 @@ def test_the_command_line(server, tmp_path, capsys):
     server.said = "<think>60일?"
     assert main(["ask", "병가는?", *where, "--llm", "openai-like:chat", "--base-url", server.url]) == 3
     assert "it only thought" in capsys.readouterr().err
+
+
+def openai_calls(url: str, **options) -> dict:
+    """Every way to ask such a server."""
+    llm, embedding = resolve_llm("openai-like:chat", url, **options), resolve_embedding("openai-like:e5", url, api_key="none", **options)
+
+    async def streamed() -> list:
+        return [r async for r in await llm.astream_complete("연차는?")]
+    return {"complete": lambda: llm.complete("연차는?"), "acomplete": lambda: asyncio.run(llm.acomplete("연차는?")),
+            "stream": lambda: list(llm.stream_complete("연차는?")), "astream": lambda: asyncio.run(streamed()),
+            "embed": lambda: embedding.get_text_embedding("연차"), "aembed": lambda: asyncio.run(embedding.aget_text_embedding("연차"))}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_server_that_misbehaves_does_not_hold_the_caller(server, mode):
+    from ragnb.models.replies import ReplyError
+    wanted = (ReplyError if mode in ("endless", "redirect") else TimeoutError)
+    with OpenAIServer() as other:
+        server.mode, server.elsewhere = mode, other.url
+        calls = openai_calls(server.url, timeout=0.15 if wanted is TimeoutError else 20)
+        if mode == "endless":
+            calls = {way: call for way, call in calls.items() if way in ("acomplete", "stream")}   # 256 MiB of vectors take seconds
+        wrong = {}
+        for way, call in calls.items():
+            server.requests.clear()
+            try:
+                wrong[way] = f"returned {str(call())[:80]!r}"
+            except Exception as error:
+                if not isinstance(error, wanted) or server.url not in str(error):
+                    wrong[way] = repr(error)
+            if len(server.requests) != 1:
+                wrong[f"{way}, requests"] = len(server.requests)
+        assert not wrong and not other.requests, (wrong, other.requests)
