@@ -27,6 +27,7 @@ __all__ = ['ollama_url', 'full_name', 'ModelFacts', 'model_facts', 'model_digest
 
 # %% ../../nbs/10_models/ollama.ipynb #b6893ba4
 from ..documents.arguments import KnownArguments
+from ..documents.servers import HidesKeys, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 
 # %% ../../nbs/10_models/ollama.ipynb #cae84db6
@@ -34,7 +35,7 @@ def ollama_url(
     given: str | None = None,  # None: `OLLAMA_HOST`, else this machine
 ) -> str:                      # `InputError` for what is no address
     "Find the address of the Ollama server."
-    said = (given or os.environ.get("OLLAMA_HOST") or "").strip().rstrip("/")
+    said = ServerAddress((given or os.environ.get("OLLAMA_HOST") or "").strip().rstrip("/"))
     try:
         parts = urlsplit(said if "://" in said else f"http://{said}")
         host, port = parts.hostname or "localhost", parts.port
@@ -316,7 +317,7 @@ class _LoopClients:
         return _LoopClients(self._make)
 
 # %% ../../nbs/10_models/ollama.ipynb #77b43c95
-class Ollama(KnownArguments, StockOllama):
+class Ollama(HidesKeys, KnownArguments, StockOllama):
     """A chat model of an Ollama server, with LlamaIndex's interface.
 
     Parameters
@@ -479,7 +480,7 @@ def _is_too_long(error: Exception) -> bool:
     return isinstance(error, ResponseError) and error.status_code in (400, 500) and "context length" in error.error
 
 # %% ../../nbs/10_models/ollama.ipynb #ebf62d42
-class OllamaEmbedding(KnownArguments, StockEmbedding):
+class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
     """An embedding model of an Ollama server, with LlamaIndex's interface.
 
     Parameters
