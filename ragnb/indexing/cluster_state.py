@@ -28,7 +28,7 @@ __all__ = ['on_cluster', 'MirroredFile', 'ClusterState']
 # %% ../../nbs/70_indexing/cluster_state.ipynb #d78ce639
 from ..documents.locks import LockedError
 from ..documents.servers import ServerAddress
-from ..documents.span import InputError, RagnbError
+from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..storage.opensearch import OpenSearchStore, Rows, send_bulk, server_errors
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #adb3d3fa
@@ -285,13 +285,16 @@ class ClusterState(_Mirror):
 
     def sweep(self) -> None:
         "Remove the copies that no head names: of earlier states, and of writers that were killed."
-        keep, name = {*self.shown, *(copy for pair in self.kept for copy in pair)}, re.escape(self.store.name)
-        own = re.compile(rf"{name}-(?:chunks|documents|units)((?:\.[0-9a-f]{{12}})?)")
+        name, indices = self.store.name, self.store.client.indices
+        keep = {f"{name}-{kind}{copy}" for store, rows in (self.shown, *self.kept)
+                for kind, copy in (("chunks", store), ("documents", store), ("units", rows))}
+        own = re.compile(rf"{re.escape(name)}-(?:chunks|documents|units)(?:\.[0-9a-f]{{12}})?")
         with server_errors(self.where):
-            there = self.store.client.indices.get_settings(index=f"{self.store.name}-*")
-            gone = [i for i in there if (found := own.fullmatch(i)) and found[1] not in keep]
-            for index in gone:
-                self.store.client.indices.delete(index=index, ignore_unavailable=True)
+            there = indices.get_settings(index=f"{name}-*")
+        for index in [i for i in there if own.fullmatch(i) and i not in keep]:
+            with server_errors(self.where), contextlib.suppress(IndexMismatchError):   # another program's stays
+                if Rows(self.store.client, index, self.where, dict).there():
+                    indices.delete(index=index, ignore_unavailable=True)
 
     def push(
         self,

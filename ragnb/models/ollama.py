@@ -14,10 +14,15 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 import httpx
+
+_HOST = os.environ.pop("OLLAMA_HOST", None)   # the package parses it when it is imported, and its error quotes a login
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.embeddings.ollama import OllamaEmbedding as StockEmbedding
 from llama_index.llms.ollama import Ollama as StockOllama
 from ollama import AsyncClient, Client, Options, ResponseError
+
+if _HOST is not None:
+    os.environ["OLLAMA_HOST"] = _HOST
 from tenacity import AsyncRetrying, Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 # %% auto #0
