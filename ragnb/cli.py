@@ -24,6 +24,7 @@ __all__ = ['QUESTION_LINE', 'DEMO_QUESTION', 'DEMO_EVIDENCE', 'make_parser', 'ma
 
 # %% ../nbs/99_cli/cli.ipynb #acdd67cc
 from .documents.markup import counted
+from .documents.servers import ServerAddress, without_logins
 from .documents.span import InputError, RagnbError
 
 # %% ../nbs/99_cli/cli.ipynb #ae7de734
@@ -31,7 +32,7 @@ class _Parser(argparse.ArgumentParser):
     "A parser that says what is wrong in one line."
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
+        self.exit(2, f"{self.prog}: {without_logins(' '.join(message.split()))} (see {self.prog} --help)\n")
 
 # %% ../nbs/99_cli/cli.ipynb #12bc2025
 def _add_index(parser: argparse.ArgumentParser) -> None:
@@ -1217,7 +1218,7 @@ def _failed(error: Exception) -> int:
         told = "\n".join(map(str.rstrip, str(error).splitlines()))
     if is_service:
         told = f"a service did not answer as expected: {told}"
-    print(f"ragnb: {told}", file=sys.stderr)
+    print(f"ragnb: {without_logins(told)}", file=sys.stderr)
     return 3 if is_service or isinstance(error, (ConnectionError, TimeoutError)) else 2
 
 # %% ../nbs/99_cli/cli.ipynb #081147a8
@@ -1242,7 +1243,11 @@ def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     args, unknown = parser.parse_known_args(argv)
     if unknown:
         called = f"ragnb {args.command}" if args.command else "ragnb"
-        parser.exit(2, f"{called}: unrecognized arguments: {' '.join(unknown)} (see {called} --help)\n")
+        told = without_logins(" ".join(unknown))
+        parser.exit(2, f"{called}: unrecognized arguments: {told} (see {called} --help)\n")
+    for name, value in vars(args).items():    # what is printed of them has no password
+        if isinstance(value, str) and "@" in value and name != "question":
+            setattr(args, name, ServerAddress(value) if ":/" in value else value)
     return args
 
 

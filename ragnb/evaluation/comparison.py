@@ -25,6 +25,7 @@ __all__ = ['PairedTest', 'paired_test', 'show_context', 'Comparison', 'compare',
 from .. import __version__
 from ..documents.atomic import replace_file
 from ..documents.markup import card, counted, short
+from ..documents.servers import ServerAddress
 from ..documents.span import InputError, Span
 from ..documents.text import tokenizer as named_tokenizer
 from .datasets import Dataset, Question
@@ -330,6 +331,7 @@ class RunPlan:
     depth: int = 100                    # Documents ranked, with `by_documents`
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "base_url", self.base_url and ServerAddress(self.base_url))
         if not self.dataset.questions:
             raise InputError(f"dataset {self.dataset.name!r} has no questions")
         if self.by_documents and not self.dataset.qrels:

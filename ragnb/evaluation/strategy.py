@@ -24,6 +24,7 @@ __all__ = ['PRESETS', 'DEFAULT_STRATEGY', 'DOCUMENT_STRATEGY', 'Strategy', 'pars
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #79562691
 from ..documents.halves import replace_halves_in
+from ..documents.servers import ServerAddress
 from ..documents.span import check_fields, DuplicateIdError, IndexMismatchError, InputError
 from ..context.builders import Ranking
 from .datasets import Dataset
@@ -259,6 +260,7 @@ class IndexCache:
     _temporary: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        self.base_url = self.base_url and ServerAddress(self.base_url)
         if self.folder is None:
             self._temporary = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
             self.folder = self._temporary.name

@@ -10,6 +10,7 @@ import contextlib
 import getpass
 import hashlib
 import os
+import re
 import shutil
 import socket
 import tempfile
@@ -26,15 +27,21 @@ __all__ = ['on_cluster', 'MirroredFile', 'ClusterState']
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #d78ce639
 from ..documents.locks import LockedError
-from ..documents.span import InputError, RagnbError
+from ..documents.servers import ServerAddress
+from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..storage.opensearch import OpenSearchStore, Rows, send_bulk, server_errors
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #adb3d3fa
 def on_cluster(
     folder: str | Path,
 ) -> bool:
-    "True for the address of an index on a cluster."
-    return isinstance(folder, str) and folder.startswith(("opensearch://", "opensearchs://"))
+    "True for the address of an index on a cluster; `InputError` for any other address, which is no folder either."
+    text = str(folder).strip()
+    if isinstance(folder, str) and re.match("opensearchs?://", text, re.I):
+        return True
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/|opensearchs?:.|[^/\\:]{2,}:.*@", text, re.I):
+        raise InputError(f"an index is a folder, or opensearch://host:9200/NAME, got {ServerAddress(text)!r}")
+    return False
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #90450b89
 class MirroredFile(NamedTuple):
@@ -157,17 +164,22 @@ class _Mirror:
     light: bool                          # Leave out what searches in memory need, where the units are on the cluster
     files: dict[str, MirroredFile]
     units: dict[str, Any] | None = None  # What the head says of units on the cluster
+    store: OpenSearchStore
+    shown: list[str]                     # What the names of the indexes that are read end with: store, rows of units
+    kept: list[list[str]]                # The same of states before, which open readers may still read
     fetched: int = 0                     # Bytes brought here, as they travelled
 
     def pull(self) -> None:
         "Make the mirror what the cluster holds."
         for _ in range(20):
             head = self._notes.get("head") or {"files": []}
+            self.shown, self.kept = head.get("shown", ["", ""]), head.get("kept", [])
             self.units, wanted = head.get("units"), [MirroredFile(*f) for f in head["files"]]
             if self.light and self.units:
                 wanted = [f for f in wanted if not f.path.startswith(_HEAVY)]
             if all(self._fetch(f) for f in wanted):
                 self.files = {f.path: f for f in wanted}
+                self.store.use(self.shown[0])
                 return
         raise InputError(f"the index {self.url_told} changes faster than it can be read")
 
@@ -214,7 +226,7 @@ class ClusterState(_Mirror):
         beat: float = _BEAT,         # Seconds between two signs of life of a writer
         light: bool = False,         # Leave out what searches in memory need, where the units are on the cluster
     ) -> None:
-        self.url, self.store = url, OpenSearchStore(url)
+        self.url, self.store = ServerAddress(url), OpenSearchStore(url)
         self.where, self._notes = self.store.where, _Notes(self.store)
         self.folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
         weakref.finalize(self.store, shutil.rmtree, self.folder, True)
@@ -239,8 +251,7 @@ class ClusterState(_Mirror):
     @property
     def url_told(self) -> str:
         "The address without user and password."
-        scheme, _, rest = self.url.partition("://")
-        return f"{scheme}://{rest.rpartition('@')[2]}"
+        return str(self.url)
 
     def _acquire(self, wait: float) -> None:
         "Become the writer."
@@ -265,7 +276,31 @@ class ClusterState(_Mirror):
                     self._lost = True
                     return
 
-    def push(self, units: dict[str, Any] | None = None) -> None:
+    def stage(
+        self,
+        empty: bool = False,    # To make the index anew
+    ) -> None:
+        "Go on in a copy of the store that nobody reads until the commit."
+        self.store.use(f".{os.urandom(6).hex()}", filled=not empty)
+
+    def sweep(self) -> None:
+        "Remove the copies that no head names: of earlier states, and of writers that were killed."
+        name, indices = self.store.name, self.store.client.indices
+        keep = {f"{name}-{kind}{copy}" for store, rows in (self.shown, *self.kept)
+                for kind, copy in (("chunks", store), ("documents", store), ("units", rows))}
+        own = re.compile(rf"{re.escape(name)}-(?:chunks|documents|units)(?:\.[0-9a-f]{{12}})?")
+        with server_errors(self.where):
+            there = indices.get_settings(index=f"{name}-*")
+        for index in [i for i in there if own.fullmatch(i) and i not in keep]:
+            with server_errors(self.where), contextlib.suppress(IndexMismatchError):   # another program's stays
+                if Rows(self.store.client, index, self.where, dict).there():
+                    indices.delete(index=index, ignore_unavailable=True)
+
+    def push(
+        self,
+        units: dict[str, Any] | None = None,    # What the head is to say of units; None: what it says
+        commit: bool = False,                   # Show readers the copy of the store that was written
+    ) -> None:
         "Make the cluster hold what the mirror is; `LockedError` when another process has written meanwhile."
         units = self.units if units is None else units
         files, new = {}, []
@@ -278,26 +313,30 @@ class ClusterState(_Mirror):
             pieces = _pieces(content)
             files[path] = MirroredFile(path, told, len(pieces))
             new += [(f"blob-{told}-{n}", piece) for n, piece in enumerate(pieces)]
-        if files == self.files and units == self.units:
+        if files == self.files and units == self.units and not commit:
             return
         self._notes.rows.make()
         name = self._notes.rows.name
         sent = (({"index": {"_index": name, "_id": i}}, {"data": piece}) for i, piece in new)
         send_bulk(self._notes.client, sent, self.where)
-        self._tell(files, units)
+        self._tell(files, units, commit)
         keep = {f.hash for f in files.values()}
         gone = [f"blob-{f.hash}-{n}" for f in self.files.values() if f.hash not in keep for n in range(f.pieces)]
         self.files = files
         send_bulk(self._notes.client, (({"delete": {"_index": name, "_id": i}}, None) for i in gone), self.where)
 
-    def _tell(self, files: dict[str, MirroredFile], units: dict[str, Any] | None) -> None:
+    def _tell(self, files: dict[str, MirroredFile], units: dict[str, Any] | None, commit: bool = False) -> None:
         "Replace the head, in one step."
-        head: dict[str, Any] = {"files": [list(f) for f in files.values()]} | ({"units": units} if units else {})
+        shown = [self.store.copy if commit else self.shown[0], (units or {}).get("rows", "")]
+        kept = self.kept if shown == self.shown else [*self.kept, self.shown][-3:]
+        units = units and units | {"store": shown[0]}
+        head: dict[str, Any] = {"files": [list(f) for f in files.values()], "shown": shown, "kept": kept}
+        head |= {"units": units} if units else {}
         if self._lost or not self._notes.replace("head", head, seen=True):
             held = self._notes.get("writer")
             raise LockedError(f"the index {self.url_told} was written by another process meanwhile"
                               + (f": {_holder(held)}" if held else ""))
-        self.units = units
+        self.units, self.shown, self.kept = units, shown, kept
 
     def tell(self, units: dict[str, Any] | None) -> None:
         "Say something else of the units, and nothing else of the files."

@@ -23,6 +23,7 @@ __all__ = ['LOCK', 'KEPT', 'unused_name', 'remove_unused', 'claim_folder', 'leav
 # %% ../../nbs/70_indexing/commits.ipynb #e0ab41a8
 from ..documents.atomic import why_not_written, write_atomically, WriteError
 from ..documents.locks import in_use, Lease, WriteLock
+from ..documents.servers import ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.embedding import NgramEmbedding, options_for, resolve_embedding
 from ..models.llm import check_model, resolve_llm, shorten, within
@@ -150,6 +151,7 @@ class IndexWriter:
         self.made: list[Path] = []        # Folders that did not exist before, the deepest first
         self.mirror: ClusterState | None = None   # Of an index on a cluster: sent after every change
         self.units: UnitSync | None = None        # Of the same: the rows of its units
+        self.whole = False                # On a cluster: nothing is shown before the end, all is made or embedded anew
 
     @property
     def _state_file(self) -> str:
@@ -164,12 +166,13 @@ class IndexWriter:
         text = json.dumps(asdict(self.index.manifest), ensure_ascii=False, indent=1)
         write_atomically(self.index.folder / (name or self._state_file), text)
         if self.mirror is not None:
-            self.mirror.push(self.units.told(self.index.unfinished) if self.units is not None else None)
+            told = self.units.told(self.index.unfinished) if self.units is not None else None
+            self.mirror.push(told, commit=name == MANIFEST)
 
     def distrust(self) -> None:
         "With `force` over a store of the caller's: note that what the committed state says of its rows ends here."
         file = self.index.folder / MANIFEST
-        if self.own_store or not self.fresh or not file.is_file():
+        if self.own_store or self.mirror is not None or not self.fresh or not file.is_file():
             return
         with contextlib.suppress(IndexMismatchError):  # damaged: nobody opens it
             committed = read_manifest(self.index.folder)
@@ -178,7 +181,10 @@ class IndexWriter:
             write_atomically(file, json.dumps(asdict(committed), ensure_ascii=False, indent=1))
 
     def stage(self) -> None:
-        "Begin to change an index: go on in a copy of its Chroma."
+        "Begin to change an index: go on in a copy of its store."
+        if self.mirror is not None and not self.staged:
+            self.mirror.stage()
+            self.staged = True
         if self.staged or not self.own_store:
             return
         manifest, folder = self.index.manifest, self.index.folder
@@ -208,7 +214,9 @@ class IndexWriter:
             self.index.parts.touched = set()
 
     def check_in(self) -> None:
-        "Keep what was done so far: the next run goes on from it, readers do not see it."
+        "Keep what was done so far: the next run goes on from it, readers of a folder do not see it."
+        if self.whole:
+            return None
         if not self.own_store:
             return self.commit()
         self._save_parts()
@@ -231,8 +239,10 @@ class IndexWriter:
         if self.units is not None:
             self.units.clear(self.index.unfinished)
         (folder / PENDING).unlink(missing_ok=True)
-        self.saved, self.fresh, self.staged, self.kept = True, False, False, False
+        self.saved, self.fresh, self.staged, self.kept, self.whole = True, False, False, False, False
         remove_unused(folder)
+        if self.mirror is not None:
+            self.mirror.sweep()
 
     def abandon(self) -> None:
         "Remove what was begun and never committed."
@@ -250,8 +260,9 @@ class IndexWriter:
     def release(self) -> None:
         "Let others write; a folder that was made for nothing goes."
         if self.mirror is not None:
+            shown = not self.staged or not (self.index.folder / MANIFEST).exists()   # else it is half way: not to be sent
             with contextlib.suppress(RagnbError):  # a server that is gone: what ended the update is raised
-                self.mirror.push()
+                self.mirror.push() if shown else None
             self.mirror.release()
         if self.lock is not None:
             self.lock.release()
@@ -342,18 +353,19 @@ def _begin(folder: Path, embed: Any, parser: Any, llm: Any, *, force: bool, stor
     return create_index(folder, made, model, store, base=-1 if (folder / MANIFEST).exists() else 0)
 
 # %% ../../nbs/70_indexing/commits.ipynb #70549b57
-def _open_on_cluster(url: str, force: bool, wait: float, store: Any, asked: dict[str, Any]) -> IndexWriter:
+def _open_on_cluster(url: ServerAddress, force: bool, wait: float, store: Any, asked: dict[str, Any]) -> IndexWriter:
     "Open the index of a cluster for writing: that of its mirror, sent after every change."
     if store is not None:
         raise InputError("an index on a cluster has its store there: give one of the two")
     state = ClusterState(url, wait)
     try:
-        units = UnitSync(state)
+        state.sweep()
+        units, there = UnitSync(state), bool(state.files)
         if force:
-            state.store.drop()
-            units.drop()
+            state.stage(empty=True)
+            units.anew()
         writer = open_or_create(state.folder, force=force, store=state.store, wait=wait, **asked)
-        writer.mirror, writer.units, writer.index.place = state, units, url
+        writer.mirror, writer.units, writer.index.place, writer.whole = state, units, url, force and there
         if writer.index.multiscale is not None and not units.agrees():
             writer.saved = False     # rows are missing, or of a run that was killed: the next commit puts them right
         state.push()
@@ -393,7 +405,7 @@ def open_or_create(
     if on_cluster(folder):
         asked = {"embed": embed, "parser": parser, "contexts": contexts, "base_url": base_url,
                  "embed_options": embed_options}
-        return _open_on_cluster(str(folder), force, wait, store, asked)
+        return _open_on_cluster(ServerAddress(folder), force, wait, store, asked)
     folder = Path(folder)
     made = claim_folder(folder)
     lock = _locked(folder, made, wait)

@@ -28,6 +28,7 @@ from ..documents.atomic import why_not_written, WriteError
 from ..documents.catalogue import Catalogue
 from ..documents.locks import Lease
 from ..documents.markup import card
+from ..documents.servers import ServerAddress
 from ragnb.documents.span import (
     Address, IndexMismatchError, InputError, Outline, parse_address, RagnbError, SEARCHED
 )
@@ -435,7 +436,7 @@ def open_state(
     return index
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #261d880d
-def _open_mirror(url: str, embed: str | Any | None, **asked: Any) -> Index:
+def _open_mirror(url: ServerAddress, embed: str | Any | None, **asked: Any) -> Index:
     "Open the index of a cluster."
     state = ClusterState(url, light=True)
     if not state.files:
@@ -541,7 +542,7 @@ class Index:
         self.own_store = own_store        # The store is the Chroma in the folder; False for one of the caller's
         self.embed_model, self.parts, self.store = embed_model, parts, store
         self._lease: Lease | None = None
-        self.place: str | Path = folder   # What opens it again: the folder, or the address on a cluster
+        self.place: ServerAddress | Path = folder   # What opens it again: the folder, or the address on a cluster
         self.units: ClusterUnits | None = None   # Of an index that was opened on a cluster: asked there
 
     @property
@@ -681,5 +682,5 @@ class Index:
         """
         asked = {"parser": parser, "contexts": contexts, "base_url": base_url, "embed_options": embed_options}
         if on_cluster(folder):
-            return _open_mirror(str(folder), embed, **asked)
+            return _open_mirror(ServerAddress(folder), embed, **asked)
         return _open_folder(Path(folder), embed, store=store, **asked)

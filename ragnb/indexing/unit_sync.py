@@ -43,12 +43,14 @@ class UnitSync:
         state: ClusterState,     # Of the writer
     ) -> None:
         self.state, self.directory = state, read_directory(state.folder)
+        self.copy: str = (state.units or {}).get("rows", "")   # What the name of the rows ends with
+        self.made = self.copy                    # That of the rows in force
         self.gone: list[tuple[str, str]] = []    # Rows of the state before, removed when the next is in force
         self.outdated: set[int] = set()          # Their documents' numbers
 
     def _rows(self, dims: int = 0) -> UnitRows:
         "The rows of the index."
-        return UnitRows(self.state.store.client, self.state.store.name, self.state.where, dims)
+        return UnitRows(self.state.store.client, self.state.store.name, self.state.where, dims, self.copy)
 
     def agrees(self) -> bool:
         "True when the rows are those of the directory."
@@ -61,6 +63,10 @@ class UnitSync:
         self.directory = None
         self.state.units = None
 
+    def anew(self) -> None:
+        "Send all rows to an index beside the one in force, which its readers go on asking."
+        self.directory, self.copy, self.gone, self.outdated = None, self.state.store.copy, [], set()
+
     def send(
         self,
         index: MultiScaleIndex,
@@ -69,6 +75,8 @@ class UnitSync:
         embedding: str,              # Folder of the embedding
     ) -> None:
         "Send the rows of documents that are new or have changed, and write the directory; not in force yet."
+        if self.directory is not None and self.state.units and self.state.units["embedding"] != embedding:
+            self.anew()
         rows, held = self._rows(index.unit_vectors.dims), self.directory
         stray, lacking = rows.stray(held)
         again = {*touched, *lacking}
@@ -84,8 +92,10 @@ class UnitSync:
             numbers |= {i: int(held.numbers[held.row_of[i]]) for i in held.ids if i not in dead}
         self.directory = UnitDirectory.of(index, numbers)
         self.directory.save(self.state.folder / DIRECTORY)
-        self.state.units = self.state.units | {
-            "generation": generation, "embedding": embedding, "sending": False, "next": self.state.units["claimed"]}
+        made = {} if self.copy == self.made else {"made": uuid.uuid4().hex, "rows": self.copy}
+        self.state.units, self.made = self.state.units | made | {
+            "generation": generation, "embedding": embedding, "sending": False, "next": self.state.units["claimed"]
+        }, self.copy
 
     def _claim(self, n: int) -> int:
         "The first of some numbers that nobody else gives; `LockedError` when another process writes by now."
@@ -100,8 +110,8 @@ class UnitSync:
         unfinished: Iterable[str],        # Documents that are being replaced
     ) -> dict[str, Any] | None:           # None: nothing is known of units
         "What the head of the index is to say of the units."
-        if self.state.units is None:
-            return None
+        if self.state.units is None or self.copy != self.made:    # the rows in force are not ours to change
+            return self.state.units
         held = self.directory.row_of if self.directory is not None else {}
         hidden = {int(self.directory.numbers[held[i]]) for i in unfinished if i in held}
         return self.state.units | {"hidden": sorted(hidden | self.outdated)}

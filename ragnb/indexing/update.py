@@ -28,6 +28,7 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate',
 from ..documents.catalogue import cited_anew, holding_of, Holding
 from ..documents.files import Problem, read_documents
 from ..documents.halves import replace_halves, replace_halves_in
+from ..documents.servers import ServerAddress
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
 from ..models.embedding import describe_embedding, LocalEmbedding, NgramEmbedding, save_embedding
 from ..models.vectors import VectorCache, VECTORS
@@ -169,6 +170,8 @@ def _clear(writer: IndexWriter, plan: _Plan) -> None:
     index, entries = writer.index, writer.index.manifest.documents
     writer.distrust()
     marked = [*plan.gone, *plan.lost, *(d.id_ for d in plan.todo if d.id_ in entries)]
+    if writer.mirror is not None:    # its readers have a copy of the store: they see what was until the commit
+        marked = plan.lost
     if marked:
         for doc_id in marked:
             entries[doc_id]["hash"] = ""
@@ -416,6 +419,7 @@ class IndexUpdate:
         if entries.get(self.uncited, {}).get("hash"):
             entries.pop(self.uncited)  # the next run does it again, and notes the citations
         done = self.report.chunks if writer.own_store else writer.staged is False or self.index.manifest.documents
+        done = done and not writer.whole
         if isinstance(error, (Exception, KeyboardInterrupt)) and not writer.saved and done:
             with contextlib.suppress(Exception):  # a full disk, for instance: the error to tell is the first one
                 return writer.check_in()
@@ -438,7 +442,7 @@ class IndexUpdate:
             writer.saved = False
         _clear(writer, plan)
         if outgrown:
-            self.report.refitted = True
+            self.report.refitted, writer.whole = True, writer.mirror is not None
             _fit(self.index, self.documents)
             writer.check_in()
         self._write(plan.todo, show_progress)
@@ -466,8 +470,14 @@ class IndexUpdate:
 
     def _write_new(self, todo: Sequence[Document], bar: Any) -> None:
         "Split, embed and store documents."
-        store, given = self.index.store, {d.id_: d for d in todo}
-        for batch in self._in_turn(_batches(_split(self.index.parser, todo, self.read)), len(todo), store.put, bar):
+        store, given, entries = self.index.store, {d.id_: d for d in todo}, self.index.manifest.documents
+
+        def save(nodes: list[TextNode], outlines: list[Outline]) -> None:
+            for outline in outlines:
+                entries.get(outline.doc_id, {})["hash"] = ""    # until it is written: an error may come between
+            store.put(nodes, outlines)
+
+        for batch in self._in_turn(_batches(_split(self.index.parser, todo, self.read)), len(todo), save, bar):
             self.index.parts.add([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
             for _, outline in batch:
                 entry = _entry(self.index, given[outline.doc_id], self.root)
@@ -506,6 +516,7 @@ class IndexUpdate:
             many, now = since >= max(every, self.report.chunks // 10), time.monotonic()   # what is saved grows
             if done < n_documents and (many or now - last > max(seconds, 20 * took)):
                 self.writer.check_in()
+                self.writer.stage()
                 self.embedder.cache.keep_only([n.get_content(MetadataMode.EMBED) for n in ahead])
                 since, last, took = 0, time.monotonic(), time.monotonic() - now
 
@@ -637,7 +648,9 @@ def remove_documents(
 ) -> Index:                              # Its state afterwards
     "Remove documents from an index."
     ids = list(dict.fromkeys([doc_ids] if isinstance(doc_ids, str) else doc_ids))
-    if not on_cluster(folder):
+    if on_cluster(folder):
+        folder = ServerAddress(folder)
+    else:
         read_manifest(Path(folder))
     writer = open_or_create(folder, embed, store=store, wait=wait)
     try:

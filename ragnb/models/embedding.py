@@ -31,8 +31,9 @@ __all__ = ['DEFAULT_OLLAMA_MODEL', 'LocalEmbedding', 'NgramEmbedding', 'token_li
 # %% ../../nbs/10_models/embedding.ipynb #e185949e
 from ..documents.arguments import KnownArguments
 from ..documents.span import IndexMismatchError, InputError, RagnbError
+from ..documents.servers import HidesKeys
 from ..documents.values import complaint
-from .llm import api_base
+from .llm import api_base, login_headers
 from ragnb.models.ngrams import (
     Axes, corpus_axes, count_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS
 )
@@ -471,7 +472,7 @@ def _openai_like_class() -> type:
     except ImportError as error:
         raise InputError("openai-like embeddings need another package: pip install 'ragnb[openai]'") from error
 
-    class OpenAILikeEmbedding(Stock):
+    class OpenAILikeEmbedding(HidesKeys, Stock):
         query_prefix: str = ""
         text_prefix: str = ""
 
@@ -503,6 +504,7 @@ def _openai_like(model: str, base_url: str | None, **options: Any) -> BaseEmbedd
     settings = {"embed_batch_size": 256, "max_retries": 3, "timeout": 120.0, "reuse_client": False, **options}
     if "dims" in settings:
         settings["dimensions"] = settings.pop("dims")
+    settings |= login_headers(base_url, settings.get("default_headers"))
     from ragnb.models.replies import MOST_VECTOR_BYTES, openai_clients
     clients = openai_clients(settings["timeout"], MOST_VECTOR_BYTES)
     return kind(model_name=model, api_base=api_base(base_url), **settings, **clients)
@@ -561,7 +563,7 @@ def resolve_embedding(
     except (TypeError, ValueError) as e:
         errors = getattr(e, "errors", None)  # of pydantic, on many lines
         told = "; ".join(f"{'.'.join(map(str, x['loc']))} {x['msg']}".strip() for x in errors()) if errors else e
-        raise InputError(f"embedding {spec!r} does not take these options {options}: {told}") from e
+        raise InputError(f"embedding {spec!r} does not take these options {sorted(options)}: {told}") from e
     known = "'ngram', 'ollama', 'ollama:MODEL', 'openai-like:MODEL', 'onnx:FOLDER' or a BaseEmbedding"
     raise InputError(f"spec must be {known}, got {spec!r}")
 

@@ -10,7 +10,9 @@ import contextvars
 import json
 import re
 import threading
-from collections.abc import Awaitable, Callable
+import types
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -19,11 +21,12 @@ from urllib.parse import urlsplit
 # %% auto #0
 __all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_event', 'within', 'awithin', 'fill_prompt',
            'prompt_template', 'strip_thinking', 'ThoughtFilter', 'json_values', 'read_verdict', 'read_score',
-           'api_base', 'resolve_llm', 'check_model']
+           'api_base', 'login_headers', 'resolve_llm', 'check_model']
 
 # %% ../../nbs/10_models/llm.ipynb #e80effda
 from ..documents.arguments import checked
 from ..documents.halves import HalfJoiner, join_halves, replace_halves_in
+from ..documents.servers import HidesKeys, ServerAddress
 from ..documents.span import InputError
 from ..documents.values import complaint
 from .guards import guard_marks
@@ -319,13 +322,29 @@ def read_score(
 def api_base(
     base_url: str | None,  # `http://localhost:8000`, with or without /v1
 ) -> str:                  # `InputError` when it is missing
-    "The address of a server with OpenAI's interface."
+    "The address of a server with OpenAI's interface, without a login."
     if not base_url:
         raise InputError("openai-like models need an address: base_url, --base-url http://localhost:8000/v1")
-    parts = urlsplit(base_url if "://" in base_url else f"http://{base_url}")
+    address = ServerAddress(base_url)
+    parts = urlsplit(address if "://" in address else f"http://{address}")
     return parts._replace(path=parts.path.rstrip("/") or "/v1").geturl()
 
+
+def login_headers(
+    base_url: str | None,                     # Perhaps with user:password@
+    headers: Mapping[str, str] | None = None,
+) -> dict[str, dict[str, str]]:               # {"default_headers": …}; {} where there are none
+    "The headers for a server with OpenAI's interface: those given, and the login of its address."
+    found = {**ServerAddress(base_url or "").header, **(headers or {})}
+    return {"default_headers": found} if found else {}
+
 # %% ../../nbs/10_models/llm.ipynb #6d795e33
+@cache
+def _hiding_keys(stock: type) -> type:
+    "A class of LlamaIndex whose objects do not show their keys."
+    return types.new_class(stock.__name__, (HidesKeys, stock), exec_body=lambda n: n.update(__module__=stock.__module__))
+
+
 def _openai_like(model: str, base_url: str | None, options: dict[str, Any]) -> Any:
     "Make LlamaIndex's model for servers with OpenAI's interface."
     try:
@@ -341,9 +360,10 @@ def _openai_like(model: str, base_url: str | None, options: dict[str, Any]) -> A
         raise InputError(f"an openai-like model has no option {unknown[0]!r}: use temperature, max_tokens, timeout, "
                          "api_key, additional_kwargs and others of LlamaIndex's OpenAILike")
     settings = {"api_key": "none", "is_chat_model": True, "timeout": 600.0, "reuse_client": False, **given}
+    settings |= login_headers(base_url, settings.get("default_headers"))
     from ragnb.models.replies import openai_clients   # httpx takes a sixth of a second to import
     clients = openai_clients(settings["timeout"])
-    return OpenAILike(model=model, api_base=api_base(base_url), **settings, **clients)
+    return _hiding_keys(OpenAILike)(model=model, api_base=api_base(base_url), **settings, **clients)
 
 # %% ../../nbs/10_models/llm.ipynb #4112b7ef
 @checked

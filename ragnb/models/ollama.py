@@ -15,10 +15,15 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 import httpx
+
+_HOST = os.environ.pop("OLLAMA_HOST", None)   # the package parses it when it is imported, and its error quotes a login
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.embeddings.ollama import OllamaEmbedding as StockEmbedding
 from llama_index.llms.ollama import Ollama as StockOllama
 from ollama import AsyncClient, Client, Options, ResponseError
+
+if _HOST is not None:
+    os.environ["OLLAMA_HOST"] = _HOST
 from tenacity import AsyncRetrying, Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
 
 # %% auto #0
@@ -28,6 +33,7 @@ __all__ = ['ollama_url', 'full_name', 'ModelFacts', 'model_facts', 'model_digest
 
 # %% ../../nbs/10_models/ollama.ipynb #b6893ba4
 from ..documents.arguments import KnownArguments
+from ..documents.servers import HidesKeys, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from .replies import LimitedAsyncClient, LimitedClient, MOST_BYTES, MOST_VECTOR_BYTES
 
@@ -36,7 +42,7 @@ def ollama_url(
     given: str | None = None,  # None: `OLLAMA_HOST`, else this machine
 ) -> str:                      # `InputError` for what is no address
     "Find the address of the Ollama server."
-    said = (given or os.environ.get("OLLAMA_HOST") or "").strip().rstrip("/")
+    said = ServerAddress((given or os.environ.get("OLLAMA_HOST") or "").strip().rstrip("/"))
     try:
         parts = urlsplit(said if "://" in said else f"http://{said}")
         host, port = parts.hostname or "localhost", parts.port
@@ -327,7 +333,7 @@ class _LoopClients:
         return _LoopClients(self._make)
 
 # %% ../../nbs/10_models/ollama.ipynb #77b43c95
-class Ollama(KnownArguments, StockOllama):
+class Ollama(HidesKeys, KnownArguments, StockOllama):
     """A chat model of an Ollama server, with LlamaIndex's interface.
 
     Parameters
@@ -493,7 +499,7 @@ def _is_too_long(error: Exception) -> bool:
     return isinstance(error, ResponseError) and error.status_code in (400, 500) and "context length" in error.error
 
 # %% ../../nbs/10_models/ollama.ipynb #ebf62d42
-class OllamaEmbedding(KnownArguments, StockEmbedding):
+class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
     """An embedding model of an Ollama server, with LlamaIndex's interface.
 
     Parameters

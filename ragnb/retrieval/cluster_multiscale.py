@@ -19,6 +19,7 @@ __all__ = ['CheckedReader', 'ClusterMultiScaleRetriever']
 # %% ../../nbs/40_retrieval/cluster_multiscale.ipynb #bc4a8cc1
 from ..documents.span import InputError, MissingChunkError, Span
 from ..storage.filters import all_of, resolve_where
+from ..storage.opensearch import OpenSearchStore
 from ..storage.store import ChunkReader
 from .cluster_units import ClusterUnits, UnitQuery
 from ragnb.retrieval.multiscale import (
@@ -94,5 +95,8 @@ class ClusterMultiScaleRetriever(MultiScaleRetriever):
         found, moved = self.index.more(found, [(p.doc_id, p.span) for p in places], rows)
         pieces = [p._replace(row=int(moved[p.row])) for p in pieces]
         pieces = with_headers(found.corpus, pieces, found.among)
-        reader = CheckedReader(found.corpus, self.store)
+        store = self.store
+        if isinstance(store, OpenSearchStore):   # the copy that these units are of, also when an update came meanwhile
+            store = store.reading(found.known.told.get("store", ""))
+        reader = CheckedReader(found.corpus, store)
         return MultiScaleRanking(self.index, reader, put_first(found.corpus, places, pieces, found.among), found.scores)

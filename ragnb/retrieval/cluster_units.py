@@ -23,7 +23,9 @@ from ..documents.span import IndexMismatchError, Span, try_address
 from ..documents.text import word_tokens_batch
 from ..storage.facts import server_where
 from ..storage.filters import Filter
-from ..storage.opensearch import inner_product, nearest_rows, server_errors, ServerError, written_token
+from ragnb.storage.opensearch import (
+    answered, inner_product, nearest_rows, server_errors, ServerError, written_token
+)
 from .bm25 import Bm25Parameters, Bm25Scorer, CorpusTotals
 from ragnb.retrieval.multiscale_index import (
     grown_candidates, MultiScaleSource, question_vector, UnitEvidence, UnitScores
@@ -245,6 +247,11 @@ def fetched_evidence(
         SharedField(names, parts, directory.part_units, directory.n))
 
 # %% ../../nbs/40_retrieval/cluster_units.ipynb #edc609e4
+def _is_busy(answer: Mapping[str, Any]) -> bool:
+    "True for an answer of `msearch` that the server may give in a moment."
+    return answer.get("status") in (429, 503) or bool(answer.get("_shards", {}).get("failed"))
+
+
 _ANSWER = ("responses.status", "responses.error", "responses.timed_out", "responses._shards.failed",
            "responses.hits.hits._score", "responses.hits.hits._source", "responses.hits.hits.fields",
            "responses.hits.hits.matched_queries", "responses.aggregations")
@@ -260,7 +267,8 @@ def checked_answers(
         if error:
             cause = (error.get("root_cause") or [error])[0] if isinstance(error, Mapping) else {"reason": str(error)}
             if cause.get("type") == "index_not_found_exception":
-                raise IndexMismatchError(f"the units of the index at {where} are gone: `ragnb index` sends them again")
+                raise IndexMismatchError(f"the units of the index at {where} are gone: `ragnb index` sends them again; "
+                                         "if the index was made anew since it was opened, open it again")
             reason = " ".join(str(cause.get("reason")).split())[:300]
             raise ServerError(f"{where} cannot answer: {cause.get('type')}: {reason}")
         if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
@@ -323,7 +331,7 @@ class UnitRequests:
         name: str,                      # Of the index
         told: Mapping[str, Any],        # What the state says of the units
     ) -> None:
-        self.query, self.name = query, name
+        self.query, self.name, self.rows = query, name, f"{name}-units{told.get('rows', '')}"
         self.vector = None if vector is None else [round(x, 8) for x in vector.tolist()]
         self.hidden = _hidden(told)
 
@@ -331,7 +339,7 @@ class UnitRequests:
         "A search for units."
         body = {"size": size, "query": query, "track_total_hits": False, "stored_fields": "_none_",
                 "docvalue_fields": ["data"], **options}
-        return [{"index": f"{self.name}-units", "search_type": "dfs_query_then_fetch"}, body]
+        return [{"index": self.rows, "search_type": "dfs_query_then_fetch"}, body]
 
     def _only(self) -> list[dict[str, Any]]:
         "What must hold of a unit that may be found."
@@ -366,7 +374,7 @@ class UnitRequests:
 
         found = {"filters": {"filters": {str(n): held(what) for n, what in enumerate(wanted)}}}
         body = {"size": 0, "track_total_hits": False, "query": {"bool": {"filter": self.hidden}}, "aggs": {"n": found}}
-        return [{"index": f"{self.name}-units"}, body]
+        return [{"index": self.rows}, body]
 
     def place(
         self,
@@ -532,11 +540,20 @@ class ClusterUnits(MultiScaleSource):
         return self.known.directory.dims
 
     def ask(self, searches: Sequence[list[dict[str, Any]]]) -> Sequence[Mapping[str, Any]]:
-        "Send searches in one request."
-        self.requests += 1
+        "Send searches in one request; those that a busy server refused again, with the first, which sees an update."
+        answers: list[Mapping[str, Any]] = [{"status": 429}] * len(searches)
+
+        def send() -> list[Mapping[str, Any]]:
+            self.requests += 1
+            again = [n for n, answer in enumerate(answers) if n == 0 or _is_busy(answer)]
+            body = [line for n in again for line in searches[n]]
+            found = self.client.msearch(body=body, params={"filter_path": ",".join(_ANSWER)})["responses"]
+            for n, answer in zip(again, found):
+                answers[n] = answer
+            return answers
+
         with server_errors(self.where):
-            body = [line for search in searches for line in search]
-            answers = self.client.msearch(body=body, params={"filter_path": ",".join(_ANSWER)})["responses"]
+            answered(send, lambda found: "is too busy (429)" if any(map(_is_busy, found)) else "", self.where)
         return checked_answers(answers, self.where)
 
     def find(self, query: UnitQuery) -> FoundUnits:
@@ -574,11 +591,10 @@ class ClusterUnits(MultiScaleSource):
         "Follow an update; `IndexMismatchError` when the index must be opened again."
         hits = answer.get("hits", {}).get("hits", ())
         told = hits[0]["_source"].get("units") if hits else None
-        if told is None or any(told[x] != known.told[x] for x in ("made", "embedding")):
-            raise IndexMismatchError(f"the index at {self.where} was made or embedded anew since it was opened: "
-                                     "open it again")
-        if told == known.told:
-            return False
+        if told is None:
+            raise IndexMismatchError(f"the index at {self.where} was made anew since it was opened: open it again")
+        if told == known.told or any(told[x] != known.told[x] for x in ("made", "embedding")):
+            return False      # the same state, or one for another embedding: what was opened stays for a while
         if told["generation"] == known.told["generation"]:
             self.known = known._replace(told=told, holding={})
         else:

@@ -344,9 +344,10 @@ class UnitRows:
         name: str,        # Of the index; the rows are NAME-units
         where: str,       # The cluster, for messages
         dims: int = 0,    # Of the vectors of rows that are made
+        copy: str = "",   # What the name of the rows ends with
     ) -> None:
         self.client, self.where = client, where
-        self.rows = Rows(client, f"{name}-units", where, lambda: units_body(dims))
+        self.rows = Rows(client, f"{name}-units{copy}", where, lambda: units_body(dims))
 
     def stray(
         self,

@@ -32,6 +32,7 @@ __all__ = ['chroma_errors', 'patiently', 'ChromaStore', 'row_counts', 'settle', 
 from ..documents.arguments import checked
 from ..documents.atomic import why_not_written, WriteError
 from ..documents.locks import Lease
+from ..documents.servers import ServerAddress
 from ..documents.span import InputError, Outline, parse_address, RagnbError, SEARCHED, try_address
 from ..models.llm import within
 from .chroma_file import ChromaFile, TEXT
@@ -77,14 +78,15 @@ def _open_client(path: str | Path | None, url: str | None, must_exist: bool = Fa
     if path is not None:
         return _open_folder(Path(path).resolve(), settings, must_exist)
     from urllib.parse import urlparse
-    parts = urlparse(url)
+    address = ServerAddress(url)
+    parts = urlparse(address)
     secure = parts.scheme == "https"
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"url must look like http://host:port, got {url!r}")
+        raise InputError(f"url must look like http://host:port, got {address!r}")
     try:
         return chromadb.HttpClient(parts.hostname, parts.port or 8000, ssl=secure, settings=settings)
     except ValueError as error:
-        raise ConnectionError(f"no Chroma server answers at {url!r}: {error}") from error
+        raise ConnectionError(f"no Chroma server answers at {address!r}: {error}") from error
 
 # %% ../../nbs/30_storage/chroma.ipynb #f5ab3ee3
 _FILLED = TextNode(id_="").model_dump(mode="json")  # What LlamaIndex fills in itself when it reads a node

@@ -10,12 +10,15 @@ import hashlib
 import json
 import logging
 import os
+import random
 import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy as shallow_copy
+from functools import cache
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
@@ -26,6 +29,7 @@ __all__ = ['Action', 'Tokenizer', 'ClusterPlace', 'cluster_place', 'ServerError'
            'OpenSearchStore']
 
 # %% ../../nbs/30_storage/opensearch.ipynb #f11349cc
+from ..documents.servers import ServerAddress, without_logins
 from ragnb.documents.span import (
     IndexMismatchError, InputError, Outline, parse_address, RagnbError, SEARCHED, try_address
 )
@@ -44,17 +48,20 @@ class ClusterPlace(NamedTuple):
     def __str__(self) -> str:
         return f"{','.join(self.hosts)}/{self.name}".rstrip("/")
 
+    def __repr__(self) -> str:
+        return f"ClusterPlace({str(self)!r}, {', '.join(self.options)})"
+
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")
 
 
-def _options(query: str, user: str | None, password: str | None) -> dict[str, Any]:
+def _options(query: str, user: str, password: str) -> dict[str, Any]:
     "Options of a client."
     given = {k: v[-1] for k, v in parse_qs(query).items()}
     if unknown := sorted(set(given) - {"ca_certs", "verify"}):
         raise InputError(f"an address takes ca_certs and verify, got {unknown[0]!r}")
-    user = unquote(user or "") or os.environ.get("RAGNB_OPENSEARCH_USER", "")
-    password = unquote(password or "") or os.environ.get("RAGNB_OPENSEARCH_PASSWORD", "")
+    user = user or os.environ.get("RAGNB_OPENSEARCH_USER", "")
+    password = password or os.environ.get("RAGNB_OPENSEARCH_PASSWORD", "")
     options: dict[str, Any] = {"http_auth": (user, password)} if user else {}
     if "verify" in given:
         sure = given["verify"].lower() != "false"
@@ -63,13 +70,14 @@ def _options(query: str, user: str | None, password: str | None) -> dict[str, An
 
 
 def cluster_place(
-    url: str,                   # opensearch://host:port/NAME, or http(s)://
+    url: str,                   # opensearch://user:password@host:port/NAME, or http(s)://
 ) -> ClusterPlace:              # `InputError` for anything else
     "Read an address."
-    scheme, slashes, rest = url.partition("://")
-    kind = {"opensearch": "http", "opensearchs": "https", "http": "http", "https": "https"}.get(scheme)
-    where, _, tail = rest.partition("/")
-    user, _, hosts = where.rpartition("@")
+    address = ServerAddress(url)
+    scheme, slashes, rest = address.partition("://")
+    kinds = {"opensearch": "http", "opensearchs": "https", "http": "http", "https": "https"}
+    kind = kinds.get(scheme.strip().lower())
+    hosts, _, tail = rest.partition("/")
     try:
         parts = [urlsplit(f"{kind}://{host.split('://')[-1]}") for host in hosts.split(",")]
         made = tuple(f"{kind}://{p.hostname}:{p.port or 9200}" for p in parts if p.hostname)
@@ -79,8 +87,8 @@ def cluster_place(
     name = name.strip("/")
     if not slashes or kind is None or len(made) != hosts.count(",") + 1 or name and not _NAME.fullmatch(name):
         raise InputError("a cluster is named like opensearch://host:9200/NAME (small letters, digits, . _ -), "
-                         f"got {scheme}{slashes}{hosts}/{tail}")
-    return ClusterPlace(made, name, _options(query, *user.partition(":")[::2]))
+                         f"got {address!r}")
+    return ClusterPlace(made, name, _options(query, *address.login))
 
 # %% ../../nbs/30_storage/opensearch.ipynb #6fea1013
 class ServerError(RagnbError, ConnectionError):
@@ -94,7 +102,7 @@ def _one_line(error: Any) -> str:
     if isinstance(cause, Mapping):
         root = (cause.get("root_cause") or [cause])[0]
         cause = f"{root.get('type', '')}: {root.get('reason', '')}"
-    return " ".join(str(cause or error).split())[:300]
+    return without_logins(" ".join(str(cause or error).split()))[:300]
 
 
 def _plain(error: Any, where: str) -> RagnbError:
@@ -130,6 +138,30 @@ def server_errors(
     except OpenSearchException as error:
         raise _plain(error, where) from error
 
+# %% ../../nbs/30_storage/opensearch.ipynb #5c1f0a77
+_BUSY = (429, 503)                             # Status codes of a server that may answer in a moment
+_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # Seconds
+
+
+@cache
+def _patient() -> type:
+    "The client's way to the server, which asks a busy server again after a pause."
+    from opensearchpy import Transport, TransportError
+
+    class Patient(Transport):
+        def perform_request(self, method: str, url: str, *args: Any, **options: Any) -> Any:
+            for pause in (*_PAUSES, None):
+                try:
+                    return super().perform_request(method, url, *args, **options)
+                except TransportError as error:
+                    if error.status_code not in _BUSY or url.endswith("/_bulk"):   # `send_bulk` has its own pauses
+                        raise
+                    if pause is None:
+                        error.waited = True     # long enough: `answered` does not ask again
+                        raise
+                    time.sleep(pause * random.uniform(0.5, 1))   # many readers do not come back at one moment
+    return Patient
+
 # %% ../../nbs/30_storage/opensearch.ipynb #8608e06d
 def open_client(
     place: ClusterPlace,
@@ -142,7 +174,7 @@ def open_client(
         raise InputError("OpenSearch needs the package opensearch-py: pip install 'ragnb[opensearch]'") from None
     logging.getLogger("opensearch").addHandler(logging.NullHandler())  # what matters is raised; a log is for who asks
     return OpenSearch(list(place.hosts), timeout=timeout, max_retries=5, retry_on_timeout=True,
-                      retry_on_status=(502, 503, 504), **place.options)
+                      retry_on_status=(502, 503, 504), transport_class=_patient(), **place.options)
 
 # %% ../../nbs/30_storage/opensearch.ipynb #c28c4ff8
 Action = tuple[dict[str, Any], "dict[str, Any] | None"]  # What to do, and the row; None for a deletion
@@ -292,9 +324,6 @@ def inner_product(
     return score - 1 if score >= 1 else 1 - 1 / score
 
 # %% ../../nbs/30_storage/opensearch.ipynb #27d05d54
-_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # Seconds
-
-
 def answered(
     ask: Callable[[], Any],
     lacking: Callable[[Any], str],   # What is wrong with an answer; '' when it is whole
@@ -308,9 +337,9 @@ def answered(
             answer = ask()
             told = lacking(answer)
         except TransportError as error:
-            if error.status_code != 503 or pause is None:
+            if error.status_code not in _BUSY or pause is None or getattr(error, "waited", False):
                 raise
-            told = "503"
+            told = str(error.status_code)
         if not told:
             return answer
         if pause is None:
@@ -328,6 +357,9 @@ def _lacking_shards(found: Mapping[str, Any]) -> str:
 def _lacking_rows(found: Mapping[str, Any]) -> str:
     "What is wrong with the answer of a read by id."
     failed = [row for row in found["docs"] if "error" in row]
+    if failed and failed[0]["error"].get("type") == "index_not_found_exception":
+        raise IndexMismatchError(f"the index {failed[0].get('_index')!r} is gone: it was replaced since it was opened; "
+                                 "open it again")
     return f"cannot read {failed[0].get('_id')!r}: {failed[0]['error'].get('reason')}" if failed else ""
 
 
@@ -384,7 +416,7 @@ class Rows:
         body = {"size": size, "query": query, "_source": list(fields), "sort": [{order: "asc"}],
                 "track_total_hits": False, "pit": {"id": pit, "keep_alive": "5m"}}
         try:
-            while hits := self.client.search(body=body)["hits"]["hits"]:
+            while hits := answered(lambda: self.client.search(body=body), _lacking_shards, self.where)["hits"]["hits"]:
                 yield from (hit["_source"] for hit in hits)
                 body["search_after"] = hits[-1]["sort"]
         finally:
@@ -401,6 +433,16 @@ class Rows:
         if self.there():
             self.client.indices.refresh(index=self.name)
 
+    def clone(self, name: str) -> Rows:
+        "Copy the index to a new name; the two share their files, and this one takes no more writes."
+        rows, indices = Rows(self.client, name, self.where, self.body), self.client.indices
+        if self.there():
+            held = next(iter(indices.get_settings(index=self.name).values()))["settings"]["index"]
+            indices.put_settings(index=self.name, body={"index.blocks.write": True})
+            kept = {"index.blocks.write": None, "index.number_of_replicas": held["number_of_replicas"]}
+            indices.clone(index=self.name, target=name, body={"settings": kept})
+        return rows
+
 # %% ../../nbs/30_storage/opensearch.ipynb #962b5f49
 Tokenizer = Callable[[Iterable[str]], Iterable[Sequence[str]]]
 _SEARCHED_ROWS = {"terms": {"level": list(SEARCHED)}}
@@ -412,9 +454,40 @@ class _ClusterStore(ChunkStore):
     where: str                    # The cluster and the index, for messages
     tokenizer: Tokenizer
     refreshes: bool
+    name: str
+    copy: str = ""                # What the names of its indexes end with, '' for the first
     _chunks: Rows
     _documents: Rows
     _known_dims: int | None = None
+
+    def use(
+        self,
+        copy: str,
+        filled: bool = False,     # Copy what is there now to it, else take it as it is
+    ) -> None:
+        "Go on with another copy of the indexes: NAME-chunksCOPY and NAME-documentsCOPY."
+        if copy == self.copy:
+            return
+        names = f"{self.name}-chunks{copy}", f"{self.name}-documents{copy}"
+        with server_errors(self.where):
+            self._chunks, self._documents = (
+                rows.clone(name) if filled else Rows(self.client, name, self.where, rows.body)
+                for rows, name in zip((self._chunks, self._documents), names))
+            for rows in (self._chunks, self._documents):
+                rows.there()      # asked now, so that no question asks it
+        self.copy, self.version = copy, self.version + 1
+        self._known_dims = self._known_dims if filled else None
+
+    def reading(
+        self,
+        copy: str,
+    ) -> _ClusterStore:           # This store, where it reads that copy
+        "The store as it reads a copy, while this one may go on to the next."
+        if copy == self.copy:
+            return self
+        other = shallow_copy(self)
+        other.use(copy)
+        return other
 
     def refresh(self) -> None:
         "Let searches see everything that was put."

@@ -66,13 +66,13 @@ def test_a_server_answers_a_filter_as_memory_does(where, metadata):
 class Refusing(BaseHTTPRequestHandler):
     """A server that answers everything with one status."""
     status, told = 401, {}
-    calls = 0
+    calls, busy = 0, 0    # The first so many requests are answered 429
 
     def _answer(self) -> None:
         type(self).calls += 1
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         body = json.dumps(self.told).encode()
-        self.send_response(self.status)
+        self.send_response(429 if self.calls <= self.busy else self.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -90,8 +90,8 @@ def refusing():
     """Starts such a server; its address without a scheme."""
     servers = []
 
-    def start(status: int, told: dict) -> str:
-        server = HTTPServer(("127.0.0.1", 0), type("Handler", (Refusing,), {"status": status, "told": told}))
+    def start(status: int, told: dict, busy: int = 0) -> str:
+        server = HTTPServer(("127.0.0.1", 0), type("Handler", (Refusing,), {"status": status, "told": told, "busy": busy}))
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         servers.append(server)
         return f"127.0.0.1:{server.server_port}"
@@ -116,6 +116,27 @@ def test_a_refusal_is_one_line_without_the_password(refusing, status, told, mess
         OpenSearchStore(f"opensearch://ann:geheim@{place}/docs")
     assert "\n" not in str(error.value) and "geheim" not in str(error.value) and place in str(error.value)
     assert isinstance(error.value, (RagnbError, ConnectionError))
+
+
+def test_a_busy_server_is_asked_again(refusing):
+    """Whatever is asked: whether an index is there, in the first place."""
+    assert OpenSearchStore(f"opensearch://{refusing(404, {}, busy=2)}/docs").doc_ids() == []
+
+
+def test_searches_that_a_busy_server_refused_are_asked_again_with_the_first():
+    """`msearch` answers 200, and 429 for some of its searches."""
+    from types import SimpleNamespace
+
+    from ragnb.retrieval.cluster_units import ClusterUnits
+    asked = []
+
+    def msearch(body, params):
+        asked.append([line["n"] for line in body[1::2]])
+        busy = {"status": 429, "error": {"type": "rejected_execution_exception", "reason": "queue"}}
+        return {"responses": [busy if len(asked) < 3 and n else {"status": 200, "n": n} for n in asked[-1]]}
+
+    units = ClusterUnits(SimpleNamespace(msearch=msearch), "n", "here", lambda: ({}, SimpleNamespace(scales=(1,))))
+    assert [a["n"] for a in units.ask([[{}, {"n": n}] for n in range(3)])] == [0, 1, 2] and asked == [[0, 1, 2]] * 3
 
 
 @pytest.mark.parametrize("url, error, message", [
