@@ -16,7 +16,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'with_edition', 'Reader', 'noted', 'Pipeline']
+__all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'with_edition', 'Reader', 'noted', 'for_window', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #75241910
 from ..documents.catalogue import Catalogue
@@ -257,13 +257,13 @@ def noted(
     answer: Answer,
     retriever: Any,   # That found it
     store: Any,       # That it was read from
-    unheld: Callable[..., list[str]] | None = None,    # Question -> the articles it cites that no document holds
+    catalogue: Catalogue | None = None,   # Of all its documents: a question may cite what none of them holds
 ) -> Answer:
     "An answer whose note names what no document holds: an article, words; and rare words that were not read."
     own = isinstance(store, FilteredStore)   # What it hides is not told of
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
     held = held_words(retriever, store.matching() if own else None)
-    lost = unheld(answer.question, **({"among": store.doc_ids()} if own else {})) if unheld else []
+    lost = unheld_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
     texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
     lost = [x for x in lost if not x.startswith("부칙") or not any(x in text for text in texts)]   # addenda as one text
     if held:   # an article by its number alone, which a text that is no statute may have
@@ -289,7 +289,12 @@ def _shorter(context: Context, passages: Sequence[Passage], question: str, build
     return short
 
 
-def _for_window(answer: Answer, llm: Any, builder: ContextBuilder, prompt: str) -> Answer:
+def for_window(
+    answer: Answer,
+    llm: Any,                  # Whose window is known where it has a `prompt_room`, in tokens
+    builder: ContextBuilder,   # That laid the context out
+    prompt: str,               # That the context goes into
+) -> Answer:                   # The same where the window is not known, or large enough
     "An answer whose context fits the window of the model, where that is known; its note says what was done."
     if not hasattr(type(llm), "prompt_room"):
         return answer
@@ -317,11 +322,6 @@ def _opened(index: Index | str | Path, as_of: str | None) -> Index:
     "An index, as of a date where one is given."
     index = index if isinstance(index, Index) else Index.open(index)
     return index if as_of is None else index.at(as_of)
-
-
-def _unheld(catalogue: Catalogue) -> Callable[[str], list[str]] | None:
-    "What names the articles that a question cites and no document holds; None without statutes."
-    return partial(unheld_citations, catalogue=catalogue) if len(catalogue) else None
 
 
 def _given(**settings: Any) -> dict[str, Any]:
@@ -399,10 +399,8 @@ class Pipeline(_Shown):
         Between expansion and context.
     history_share : float
         Of the context, in (0, 1): room for the passages of the turn before, where there is one.
-    editions : function, optional
-        Document id -> the mark of an edition that is not in force, "" for any other.
-    unheld : function, optional
-        Question -> the articles that it cites and no document holds.
+    catalogue : Catalogue, optional
+        Of the documents: it marks editions that are not in force, and finds articles that no document holds.
     timeout : float, optional
         Seconds that the model may take for an answer, 600 by default; None waits as long as it takes.
     """
@@ -414,8 +412,7 @@ class Pipeline(_Shown):
     reranker: Any = None
     compressor: Compressor | None = None
     history_share: float = 0.25
-    editions: Callable[[str], str] | None = None
-    unheld: Callable[[str], list[str]] | None = None
+    catalogue: Catalogue | None = None
     timeout: float | None = 600
 
     def __post_init__(self) -> None:
@@ -497,7 +494,7 @@ class Pipeline(_Shown):
         refuse_unused(parts, _given(top_k=top_k) | counts | size)
         expander = Expander(filtered_store(index.store, where), parts.policy, **counts)
         return cls(parts.retriever, expander, parts.builder, llm, reranker=parts.reranker,
-                   compressor=parts.compressor, editions=index.catalogue.edition, unheld=_unheld(index.catalogue))
+                   compressor=parts.compressor, catalogue=index.catalogue)
 
     @property
     def parts(self) -> Parts:
@@ -507,7 +504,8 @@ class Pipeline(_Shown):
     @property
     def reader(self) -> Reader:
         "The parts between what is found and the model."
-        return Reader(self.expander, self.builder, self.compressor, self.history_share, self.editions)
+        editions = self.catalogue.edition if self.catalogue else None
+        return Reader(self.expander, self.builder, self.compressor, self.history_share, editions)
 
     @property
     def reads(self) -> int:
@@ -556,8 +554,8 @@ class Pipeline(_Shown):
     def _read(self, question: str, found: Fusion, history: Conversation | None) -> Answer:
         "Everything but the model, within the model's window."
         answer = warned(self.reader.answer(question, found, history), self.expander.store)
-        answer = noted(answer, self.retriever, self.expander.store, self.unheld)
-        return _for_window(answer, self.llm, self.builder, self.prompt)
+        answer = noted(answer, self.retriever, self.expander.store, self.catalogue)
+        return for_window(answer, self.llm, self.builder, self.prompt)
 
     def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:
         """Answer a question piece by piece: search now, ask the model while the result is read.
@@ -614,7 +612,7 @@ class Pipeline(_Shown):
         ModelError
             When there is a model and it does not answer; the error holds the answer up to there.
         """
-        answer = _for_window(_read_chosen(self.reader, question, hits, history), self.llm, self.builder, self.prompt)
+        answer = for_window(_read_chosen(self.reader, question, hits, history), self.llm, self.builder, self.prompt)
         return written(answer, self.llm, self.prompt, self.timeout)
 
     def passages(self, question: str) -> list[Passage]:
