@@ -79,6 +79,9 @@ def _choice_of(state: AgentState, read: Callable[[str], str], show: Callable[[st
             show(f"{error}\n")
 
 # %% ../../nbs/85_agent/chat.ipynb #448f3db7
+_VERDICTS = {"rejected": "판정이 이 답을 받아들이지 않았습니다", "unjudged": "이 답은 판정하지 못했습니다"}
+
+
 class Chat:
     "A conversation with an agent, line by line."
 
@@ -109,8 +112,8 @@ class Chat:
         self.show(f"\n{note}" if written else f"{note}{visible(state.answer)}\n")
         if state.status in ("passages", "timeout", "failed"):
             self.show(f"({state.events[-1]})\n")
-        if state.status == "unsure":
-            self.show("(판정이 이 답을 받아들이지 않았습니다)\n")
+        if state.verdict in _VERDICTS and written:
+            self.show(f"({_VERDICTS[state.verdict]})\n")
         if written:
             self.show(f"{list_sources(self.agent, state)}\n")
         self.last = state

@@ -36,13 +36,13 @@ from ..retrieval.hybrid import Fusion
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..pipeline.answer import Answer
-from ..pipeline.pipeline import noted, Pipeline
+from ..pipeline.pipeline import for_window, noted
 from .library import Library, LibraryRetriever
 from .routes import AgentRoute, check_routes, DEFAULT_ROUTES
 from .state import AgentEvent, AgentState, Choice, document_options, FoundChunk
 from ragnb.agent.steps import (
-    ANSWER_PROMPT, choose_route, gate_question, is_not_found, is_refusal, judge_state, NOT_IN_DOCUMENTS, plan_queries,
-    rewrite_question, stream_answer
+    ANSWER_PROMPT, choose_route, gate_question, is_not_found, is_refusal, judge_state, named_text, NOT_IN_DOCUMENTS,
+    plan_queries, rewrite_question, stream_answer, whole_question
 )
 
 # %% ../../nbs/85_agent/flow.ipynb #3306be3f
@@ -154,11 +154,6 @@ def take_choice(
     return Planning if state.feedback else Expanding
 
 # %% ../../nbs/85_agent/flow.ipynb #9abb5d01
-def _only(library: Library) -> Pipeline | None:
-    "The pipeline of a library that has one; of several none knows which articles the others hold."
-    return next(iter(library.pipelines.values())) if len(library.pipelines) == 1 else None
-
-
 def has_words(
     library: Library,
     question: str,
@@ -200,8 +195,13 @@ class AgentParts:
             state.record("expand", "missing", f"no longer held ({len(missing)}): {', '.join(missing[:3])}")
             state.hits = [h for h in state.hits if h.id in found]
         hits = [NodeWithScore(node=found[h.id], score=h.share) for h in state.hits]
-        answer, one = self.library.reader.answer(state.query or state.question, Fusion(hits)), _only(self.library)
-        return noted(answer, LibraryRetriever(self.library), self.library.store, one.unheld if one else None)
+        led = self.library.lead(Fusion(hits), [named_text(state)], documents={h.doc_id for h in state.hits})
+        answer = self.library.reader.answer(f"{state.query or state.question} {state.feedback}".strip(), led)
+        return noted(answer, LibraryRetriever(self.library), self.library.store, self.library.catalogue)
+
+    def shown(self, state: AgentState) -> Answer:
+        "What the model that answers is shown: what was read, within its window."
+        return for_window(self.read(state), self.models["answer"], self.library.reader.builder, self.prompt)
 
     async def plan(self, state: AgentState) -> None:
         "Begin an attempt: the common queries."
@@ -225,15 +225,16 @@ class AgentParts:
         "Search every query in every collection at once, and put what is new behind or before what was there."
         route, known = self.route_of(state), set(self.library.collections)
         only = [c for c in route.collections if c in known] or None
-        found = await self.library.search(state.queries, self.top_k, _where(state), state.documents, only)
+        person = {"added": [state.feedback] if state.feedback else [], "named": [named_text(state)]}
+        found = await self.library.search(state.queries, self.top_k, _where(state), state.documents, only, **person)
         if not found.hits and (_where(state) or state.documents or only) and not state.confirmed:
             state.record("retrieve", "filter_dropped", "nothing fulfils the filters")
             state.doc_types, state.devices, state.documents = [], [], None
-            found = await self.library.search(state.queries, self.top_k)
+            found = await self.library.search(state.queries, self.top_k, **person)
         for event in found.events:
             state.record("retrieve", event.kind, event.detail)
         old = {h.id: h for h in state.hits}
-        state.searched = list(dict.fromkeys([*state.searched, *state.queries]))
+        state.searched = list(dict.fromkeys([*state.searched, *person["added"], *state.queries]))
         state.leader, new = found.leader, [FoundChunk.of(h, found.shares.get(h.node_id)) for h in found.hits]
         state.hits = [*new, *(h for i, h in old.items() if i not in {n.id for n in new})]
         told = ", ".join(f"{n} for {q!r}" for q, n in found.found_by.items())
@@ -246,7 +247,7 @@ class AgentParts:
         found = self.library.store.get_chunks(h.id for h in state.hits).found
         nodes = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits if h.id in found]
         reranker = LLMReranker(llm=self.models["grade"], depth=10, timeout=self.step_timeout)
-        reranked = await reranker.arerank(nodes, state.query)
+        reranked = await reranker.arerank(nodes, whole_question(state))
         state.calls += reranked.report.calls
         for event in reranked.report.events:
             state.record("grade", event.kind, event.detail)
@@ -266,15 +267,16 @@ class AgentParts:
 
     async def answer(self, state: AgentState, emit: Callable[[str], Any]) -> bool:
         "Write the answer; False when there is none of a model."
-        read = await asyncio.to_thread(self.read, state)
+        read = await asyncio.to_thread(self.shown, state)
         llm, error = self.models["answer"], None
-        state.answer, state.citations = read.text, []
+        state.answer, state.citations, state.judge, state.verdict = read.text, [], {}, ""
         if llm is None:
             state.record("answer", "rule", "no model: the passages")
             return False
         state.calls += 1
         try:
-            said = await stream_answer(llm, self.prompt, read.context.text, state.query, emit, self.step_timeout)
+            asked = whole_question(state)
+            said = await stream_answer(llm, self.prompt, read.context.text, asked, emit, self.step_timeout)
         except Exception as raised:
             said, error = "", error_event(raised, state.calls)
         if error or not said or is_refusal(said):
@@ -288,6 +290,11 @@ class AgentParts:
             state.citations.append({"number": mark.number, "doc_id": doc_id, "spans": spans})
         state.record("answer", "not_found" if is_not_found(said) else "done", f"{len(said)} characters")
         return True
+
+    async def judge(self, state: AgentState) -> bool:
+        "Judge an answer by what was read for it; False when it must not stand."
+        read = await asyncio.to_thread(self.shown, state)
+        return await judge_state(state, self.models["judge"], read.context, self.step_timeout)
 
     def give_up(self, state: AgentState, status: str, step_name: str, kind: str, detail: str) -> None:
         "End a state that broke: what was found stays, with its passages as the text."
@@ -485,7 +492,7 @@ class AgentFlow(Workflow):
     async def judge(self, ctx: RunContext, ev: Judging) -> Planning | Finished:
         "Let the answer stand, or plan again."
         state = ev.state
-        stands = await judge_state(state, self.parts.models["judge"], self.parts.step_timeout)
+        stands = await self.parts.judge(state)
         _tell(ctx, state)
         if not stands:
             return _again(state, "unsure")

@@ -20,18 +20,22 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 # %% auto #0
-__all__ = ['LEAD', 'JoinedStore', 'leading_document', 'LibraryHits', 'Library', 'LibraryRetriever', 'library_pipeline']
+__all__ = ['LEAD', 'DOCUMENT_SHARE', 'JoinedStore', 'leading_document', 'LibraryHits', 'Library', 'LibraryRetriever',
+           'library_pipeline']
 
 # %% ../../nbs/85_agent/library.ipynb #fdc02e88
+from ..documents.catalogue import Catalogue
 from ..documents.markup import one_line
-from ..documents.span import InputError, Outline
+from ..documents.provisions import cited_spans, look_up_question
+from ..documents.span import id_key, InputError, Outline, Span, Why
 from ..documents.text import word_tokens_batch
 from ..models.llm import error_event, ModelEvent
-from ..storage.filtered import FilteredStore, located
+from ..storage.filtered import filtered_store, FilteredStore, located
 from ..storage.store import ChunkReader, Found
 from ..retrieval.arguments import check_counts, filtered_retriever
 from ..retrieval.asked_words import held_words, HeldWords, JoinedWords
-from ..retrieval.hybrid import check_question, fuse_hits
+from ..retrieval.by_name import lead_by_name
+from ..retrieval.hybrid import check_question, fuse_hits, Fusion, question_bundle
 from ..indexing.collections import find_collections
 from ..indexing.folder_index import Index
 from ..pipeline.pipeline import Pipeline, Reader
@@ -99,6 +103,19 @@ class JoinedStore(ChunkReader):
     def doc_ids(self) -> list[str]:
         return sorted(f"{name}/{i}" for name, store in self.stores.items() for i in store.doc_ids())
 
+# %% ../../nbs/85_agent/library.ipynb #a81b0c02
+def _joined_catalogue(catalogues: Mapping[str, Catalogue]) -> Catalogue:
+    "The catalogues of several collections as one, with the ids of a joined store."
+    holdings, aliases = {}, {}
+    for name, own in catalogues.items():
+        aliases |= own.aliases
+        for doc_id, held in own.holdings.items():
+            parent = f"{name}/{held.parent}" if held.parent else ""
+            holdings[f"{name}/{doc_id}"] = replace(held, doc_id=f"{name}/{doc_id}", parent=parent)
+    joined, dates = Catalogue(holdings, aliases), {own.index.as_of for own in catalogues.values()} - {""}
+    return joined.at(min(dates)) if dates else joined
+
+
 # %% ../../nbs/85_agent/library.ipynb #e3b93730
 def _by_words(question: str, hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     "Hits by the words that they share with a question, rare ones counting more; hits that share none are left out."
@@ -107,8 +124,31 @@ def _by_words(question: str, hits: Sequence[NodeWithScore]) -> list[NodeWithScor
     shared = [words & wanted for words in found]
     df = Counter(word for words in shared for word in words)
     worth = [sum(math.log(1 + len(hits) / df[w]) for w in words) for words in shared]
-    order = sorted((i for i, w in enumerate(worth) if w), key=lambda i: -worth[i])
+    order = sorted((i for i, w in enumerate(worth) if w), key=lambda i: (-worth[i], id_key(hits[i].node_id)))
     return [hits[i] for i in order]
+
+# %% ../../nbs/85_agent/library.ipynb #a81b0c05
+def _fused(results: Mapping[tuple[str, str], Sequence[NodeWithScore]], top_k: int) -> list[NodeWithScore]:
+    "Fuse the hits of each (collection, query) by rank; those of several collections also by words."
+    names, queries = {name for name, _ in results}, list(dict.fromkeys(query for _, query in results))
+    lists = {f"{name}: {query}": hits for (name, query), hits in results.items()}
+    if len(names) > 1:
+        pool = {h.node_id: h for hits in results.values() for h in hits}
+        lists["words"] = _by_words(" ".join(queries), list(pool.values()))
+    weights = [2.0 * len(queries) if member == "words" else 1.0 for member in lists]
+    return fuse_hits(lists, top_k, weights=weights).hits if lists else []
+
+
+# %% ../../nbs/85_agent/library.ipynb #a81b0c09
+def _in_turn(first: Sequence[NodeWithScore], second: Sequence[NodeWithScore], top_k: int) -> list[NodeWithScore]:
+    "Hits of two rankings in turn, each once, with the score of its rank."
+    nodes = {}
+    for at in range(max(len(first), len(second))):
+        for hits in (first, second):
+            if at < len(hits):
+                nodes.setdefault(hits[at].node_id, hits[at].node)
+    return [NodeWithScore(node=node, score=1 / (60 + n)) for n, node in enumerate(list(nodes.values())[:top_k], 1)]
+
 
 # %% ../../nbs/85_agent/library.ipynb #f7bfa694
 LEAD: float = 1.5    # Times the score of the next document
@@ -142,6 +182,8 @@ class LibraryHits:
     events: tuple[ModelEvent, ...] = ()       # Searches that failed
     leader: str = ""                          # The document that is clearly ahead for the first query; '' for none
     shares: dict[str, float] = field(default_factory=dict)  # Chunk -> share of the best score, in [0, 1]
+    why: Mapping[str, Why] = field(default_factory=dict)    # Chunk -> why it is first: named, or cited by what is named
+    places: Sequence[tuple] = ()                            # What is named, and what that cites; see `Fusion`
 
 # %% ../../nbs/85_agent/library.ipynb #46b2af47
 def _shares(results: Mapping[tuple[str, str], Sequence[NodeWithScore]]) -> dict[str, float]:
@@ -179,6 +221,9 @@ def _wider(retriever: BaseRetriever, top_k: int) -> BaseRetriever:
     return wider
 
 # %% ../../nbs/85_agent/library.ipynb #91636696
+DOCUMENT_SHARE: float = 0.5   # Of the context, for one document as long as others wait
+
+
 class Library:
     """One index, or several collections that are asked together.
 
@@ -186,6 +231,8 @@ class Library:
     ----------
     pipelines : dict
         Collection -> `Pipeline` that finds in it; one under the name "" keeps the ids of its documents as they are.
+    catalogue : Catalogue, optional
+        Of all of them, where it was joined before.
 
     Raises
     ------
@@ -193,8 +240,8 @@ class Library:
         Without a pipeline, and for a name that holds `/`.
     """
 
-    def __init__(self, pipelines: Mapping[str, Pipeline]) -> None:
-        self.pipelines = dict(pipelines)
+    def __init__(self, pipelines: Mapping[str, Pipeline], catalogue: Catalogue | None = None) -> None:
+        self.pipelines, self._catalogue = dict(pipelines), catalogue
         stores = {name: pipeline.expander.store for name, pipeline in self.pipelines.items()}
         self.store: ChunkReader = stores[""] if set(stores) == {""} else JoinedStore(stores)
 
@@ -211,14 +258,14 @@ class Library:
         top_k : int
             Hits of each search, >= 1.
         **settings
-            For `Pipeline.from_index`.
+            For `Pipeline.from_index`; `policy` is "doc_type" and `document_share` is `DOCUMENT_SHARE` by default.
 
         Raises
         ------
         InputError
             When there is no index, and for bad settings.
         """
-        settings = {"policy": "doc_type", **settings, "where": where, "top_k": top_k}
+        settings = {"policy": "doc_type", "document_share": DOCUMENT_SHARE, **settings, "where": where, "top_k": top_k}
         inner = find_collections(folder)
         if inner and not (Path(folder) / "manifest.json").exists():
             return cls({p.name: Pipeline.from_index(Index.open(p), **settings) for p in inner})
@@ -234,17 +281,19 @@ class Library:
         "What can say why a chunk was found, for `trace`: the retriever of a single index."
         return None if self.collections else self.pipelines[""].retriever
 
-    def _edition(self, doc_id: str) -> str:
-        "What marks an edition that is not in force, or nothing."
-        name = doc_id.partition("/")[0] if self.collections else ""
-        editions = self.pipelines[name].editions
-        return editions(doc_id.removeprefix(f"{name}/")) if editions else ""
+    @property
+    def catalogue(self) -> Catalogue:
+        "The statutes of all collections as one catalogue; joined when it is needed first."
+        if self._catalogue is None:
+            held = {name: p.catalogue or Catalogue() for name, p in self.pipelines.items()}
+            self._catalogue = _joined_catalogue(held) if self.collections else held[""]
+        return self._catalogue
 
     @property
     def reader(self) -> Reader:
         "What reads around hits of any collection and lays them out: with the settings of the first."
         first = next(iter(self.pipelines.values())).reader
-        return replace(first, expander=replace(first.expander, store=self.store), editions=self._edition)
+        return replace(first, expander=replace(first.expander, store=self.store), editions=self.catalogue.edition)
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -265,8 +314,37 @@ class Library:
         hits = _scored(replace(pipeline, retriever=retriever).find(query).hits)
         return [NodeWithScore(node=_named_node(h.node, name), score=h.score) for h in hits] if name else hits
 
+    def lead(self, found: Fusion, texts: Sequence[str], where: Any = None, documents: Sequence[str] | None = None,
+             collections: Sequence[str] | None = None) -> Fusion:
+        """Put first what is asked for by name, then what that cites, from any collection.
+
+        Parameters
+        ----------
+        found : Fusion
+            Of this library.
+        texts : sequence of str
+            What a person wrote: what the first one names comes first.
+        where, documents, collections
+            Those of `search`.
+        """
+        catalogue, stores = self.catalogue, {name: p.expander.store for name, p in self.pipelines.items()}
+
+        def inside(place: tuple) -> bool:
+            name = place[0].partition("/")[0] if self.collections else ""
+            return (documents is None or place[0] in documents) and (collections is None or name in collections)
+
+        def follow(doc_id: str, span: Span) -> list[tuple]:
+            return [place for place in cited_spans(doc_id, span, catalogue) if inside(place)]
+        named = dict.fromkeys(place for text in texts for place in look_up_question(text, catalogue) if inside(place))
+        if not named:
+            return found
+        stores = {name: filtered_store(store, located(store, where)) for name, store in stores.items()}
+        store = JoinedStore(stores) if self.collections else stores[""]
+        return lead_by_name(found, list(named), store, follow=follow)
+
     async def search(self, queries: Sequence[str], top_k: int = 20, where: Any = None,
-                     documents: Sequence[str] | None = None, collections: Sequence[str] | None = None) -> LibraryHits:
+                     documents: Sequence[str] | None = None, collections: Sequence[str] | None = None,
+                     added: Sequence[str] = (), named: Sequence[str] | None = None) -> LibraryHits:
         """Ask every collection every query, at the same time, and fuse what is found.
 
         Parameters
@@ -279,6 +357,10 @@ class Library:
             Narrows the filter of the library.
         documents, collections : sequence of str, optional
             Ids, and names: only these; all when None.
+        added : sequence of str
+            What a person wrote besides: searched by itself, its hits in turn with those of the queries, first.
+        named : sequence of str, optional
+            Texts whose articles come before all hits; by default those that were added, and the first query.
 
         Returns
         -------
@@ -294,23 +376,27 @@ class Library:
         names = list(self.pipelines) if collections is None else list(dict.fromkeys(collections))
         if unknown := [name for name in names if name not in self.pipelines]:
             raise InputError(f"no collection {unknown[0]!r}: there are {', '.join(self.collections) or 'none'}")
-        asked = [(name, check_question(q)) for q in dict.fromkeys(queries) for name in names]
+        asked = [(name, check_question(q)) for q in dict.fromkeys([*queries, *added]) for name in names]
         searches = [asyncio.to_thread(self._find, name, q, top_k, where, documents) for name, q in asked]
         done = await asyncio.gather(*searches, return_exceptions=True)
         results = {key: hits for key, hits in zip(asked, done) if isinstance(hits, list)}
-        events = tuple(error_event(e) for e in done if isinstance(e, Exception))
-        found_by = Counter({q: 0 for q in queries})
+        events = [error_event(e) for e in done if isinstance(e, Exception)]
+        found_by = Counter({q: 0 for _, q in asked})
         for (_, query), hits in results.items():
             found_by[query] += len(hits)
-        lists = {f"{name}: {query}": hits for (name, query), hits in results.items()}
-        if len(names) > 1:
-            pool = {h.node_id: h for hits in results.values() for h in hits}
-            lists["words"] = _by_words(" ".join(queries), list(pool.values()))
-        weights = [2.0 * len(queries) if member == "words" else 1.0 for member in lists]
-        hits = fuse_hits(lists, top_k, weights=weights).hits if lists else []
+        hits = _fused({key: hits for key, hits in results.items() if key[1] in queries}, top_k)
+        if added:
+            hits = _in_turn(_fused({key: hits for key, hits in results.items() if key[1] in added}, top_k), hits, top_k)
+        found = Fusion(hits)
+        try:
+            texts = [*added, *queries[:1]] if named is None else named
+            found = await asyncio.to_thread(self.lead, found, texts, where, documents, collections)
+        except Exception as error:
+            events.append(error_event(error))
         first = [h for (_, query), of_query in results.items() if query == asked[0][1] for h in of_query]
         leader = leading_document(asked[0][1], first) if first else ""
-        return LibraryHits(hits, dict(found_by), events, leader, _shares(results))
+        return LibraryHits(found.hits, dict(found_by), tuple(events), leader, _shares(results), found.why, found.places)
+
 
 # %% ../../nbs/85_agent/library.ipynb #f8e74a73
 class LibraryRetriever(BaseRetriever):
@@ -337,13 +423,28 @@ class LibraryRetriever(BaseRetriever):
         return None if None in parts else JoinedWords.of(parts)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return asyncio_run(self._aretrieve(query_bundle))
+        return self.fuse(query_bundle).hits
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = await self.library.search([query_bundle.query_str], self.top_k)
+        return (await self.afuse(query_bundle)).hits
+
+    def fuse(
+        self,
+        question: str | QueryBundle,   # `InputError` when empty
+    ) -> Fusion:                       # With the places that the question names
+        "Search all collections."
+        return asyncio_run(self.afuse(question))
+
+    async def afuse(
+        self,
+        question: str | QueryBundle,   # `InputError` when empty
+    ) -> Fusion:                       # That of `fuse`; `ConnectionError` when no collection could be searched
+        "Search all collections without blocking."
+        found = await self.library.search([question_bundle(question).query_str], self.top_k)
         if found.events and not found.hits:
             raise ConnectionError(f"no collection could be searched: {found.events[0]}")
-        return found.hits
+        ranks = {h.node_id: (rank, h.score or 0.0) for rank, h in enumerate(found.hits, 1)}
+        return Fusion(found.hits, {"retriever": ranks}, why=found.why, places=found.places)
 
 
 def library_pipeline(
@@ -354,4 +455,4 @@ def library_pipeline(
     "A pipeline over all collections of a library; each reranks its own hits."
     first, reader = next(iter(library.pipelines.values())), library.reader
     return replace(first, retriever=LibraryRetriever(library, top_k), expander=reader.expander, reranker=None,
-                   editions=reader.editions, unheld=None, llm=llm)  # the first one does not know what the others hold
+                   catalogue=library.catalogue, llm=llm)

@@ -6,23 +6,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from llama_index.core.prompts import PromptTemplate
 
 # %% auto #0
 __all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT', 'JUDGE_PROMPT', 'is_refusal', 'ask_step',
-           'rewrite_question', 'choose_route', 'sub_questions', 'plan_queries', 'named_in', 'gate_question',
-           'is_not_found', 'stream_answer', 'read_judge', 'judge_state']
+           'rewrite_question', 'choose_route', 'whole_question', 'named_text', 'sub_questions', 'plan_queries',
+           'named_in', 'gate_question', 'is_not_found', 'stream_answer', 'read_judge', 'fitted_sources', 'judge_state']
 
 # %% ../../nbs/85_agent/steps.ipynb #763ee0b5
 from ..documents.forms import plain_text
 from ..documents.halves import HalfJoiner
+from ..documents.text import last_fit
 from ragnb.models.llm import (
     awithin, error_event, fill_prompt, json_values, prompt_template, shorten, strip_thinking
 )
 from ..retrieval.planning import MULTI_QUERY_PROMPT, read_queries
+from ..context.builders import Context
 from .routes import AgentRoute, read_route, route_by_rule, RouteChoice
 from .state import AgentState
 
@@ -137,6 +139,26 @@ async def choose_route(
     state.record("route", choice.method, f"{choice.route.name}, {choice.detail}".rstrip(", "))
     return choice.route
 
+# %% ../../nbs/85_agent/steps.ipynb #b5a7e002
+def whole_question(
+    state: AgentState,
+) -> str:               # The question alone when nothing was rewritten or added
+    "Put together what a person has written."
+    parts = [state.query or state.question]
+    if state.question not in parts:
+        parts.append(f"처음 쓴 질문: {state.question}")
+    if state.feedback:
+        parts.append(f"덧붙인 말: {state.feedback}")
+    return "\n".join(parts)
+
+
+def named_text(
+    state: AgentState,
+) -> str:               # For `look_up_question`
+    "The text whose articles come first: what was added, then the question."
+    return f"{state.feedback} {state.query or state.question}".strip()
+
+
 # %% ../../nbs/85_agent/steps.ipynb #7ac40a4d
 _AGAIN = "\n아래 말로는 이미 검색했습니다. 다른 말로 쓰세요.\n<검색함>\n{searched}\n</검색함>\n"
 
@@ -161,9 +183,9 @@ async def plan_queries(
     wanted = [] if route is None else [t.replace("{query}", state.query) for t in route.templates]
     if route is None:
         feedback = [f"{state.query} {state.feedback}"[:1_000]] if state.feedback else []
-        wanted = [state.query, *sub_questions(state.query), *feedback]
+        wanted = [state.query, state.question, *sub_questions(state.query), *feedback]
     template = MULTI_QUERY_PROMPT if route is None else route.prompt
-    prompt = fill_prompt(template, query_str=state.query, count=str(n)) if template else ""
+    prompt = fill_prompt(template, query_str=whole_question(state), count=str(n)) if template else ""
     if prompt and state.searched:
         prompt += fill_prompt(_AGAIN, searched="\n".join(state.searched[-20:]))
     said = await ask_step(state, step, llm, prompt, timeout) if prompt else None
@@ -257,7 +279,7 @@ JUDGE_PROMPT: str = """아래 답변을 자료에 비추어 판정하세요. <�
 <자료>
 {context}
 </자료>
-
+{left_out}
 <질문>
 {question}
 </질문>
@@ -270,6 +292,9 @@ JUDGE_PROMPT: str = """아래 답변을 자료에 비추어 판정하세요. <�
 """
 
 
+_LEFT_OUT = "길이 때문에 싣지 않은 자료: {}. 그 자료를 인용한 문장은 grounded 판정에서 빼세요.\n"
+
+
 def read_judge(
     text: str,
 ) -> dict[str, bool] | None:   # None when it does not say both
@@ -280,20 +305,75 @@ def read_judge(
     return None
 
 
+# %% ../../nbs/85_agent/steps.ipynb #b5a7e006
+def fitted_sources(
+    context: Context,
+    first: Collection[int],         # Numbers of the sources that matter most
+    fits: Callable[[str], bool],    # Whether a text is short enough
+) -> tuple[str, list[int]]:         # The text, and the numbers of the sources that are not in it, or not whole
+    "Shorten a context to whole sources."
+    if fits(context.text):
+        return context.text, []
+    heads: dict[int, int] = {}
+    for source in context.sources:
+        heads[source.number] = min(source.head, heads.get(source.number, source.head))
+    edges = sorted([*heads.values(), len(context.text)])
+    parts = {n: context.text[at:edges[edges.index(at) + 1]].strip() for n, at in heads.items()}
+    order, kept = sorted(parts, key=lambda n: (n not in first, n)), []
+    for n in order:
+        if fits("\n\n".join(parts[i] for i in [*kept, n])):
+            kept.append(n)
+    text = "\n\n".join(parts[n] for n in kept)
+    if order and not kept:
+        whole = parts[order[0]]
+        text = whole[:last_fit(0, len(whole), lambda size: fits(whole[:size]))]
+    return text, sorted(n for n in parts if n not in kept)
+
+
+# %% ../../nbs/85_agent/steps.ipynb #b5a7e010
+def _judge_fits(llm: Any, prompt: str) -> Callable[[str], bool]:
+    "Tell whether a context fits the window of a judge beside the rest of its prompt; true where it is not known."
+    try:
+        room = llm.prompt_room - llm.count_tokens(prompt) if hasattr(type(llm), "prompt_room") else None
+    except Exception:  # no server: asking the model will tell
+        room = None
+    return lambda text: room is None or llm.count_tokens(text) <= room
+
+
+def _verdict(llm: Any, found: Mapping[str, bool] | None, blind: bool) -> str:
+    "What a judge's answer means; `blind` when it has not read all that the answer cites."
+    if llm is None:
+        return ""
+    if found is not None and all(found.values()):
+        return "stands"
+    return "unjudged" if found is None or blind else "rejected"
+
+
 async def judge_state(
-    state: AgentState,               # Its `judge` is set; {} when nobody can say
-    llm: Any,
+    state: AgentState,               # Its `judge` and `verdict` are set
+    llm: Any,                        # Or None: the marks only
+    context: Context,                # That the answer was written from
     timeout: float | None = None,
 ) -> bool:                           # True when the answer may stand
     "Judge an answer: its marks by rule, the rest by model."
     lost = [c["number"] for c in state.citations if c["doc_id"] is None]
-    context = "\n\n".join(f"[{r['number']}] {r['text']}" for r in state.refs)
-    prompt = fill_prompt(JUDGE_PROMPT, context=context, question=state.query, answer=state.answer)
+    cited = [c["number"] for c in state.citations if c["doc_id"] is not None]
+    rest = {"question": whole_question(state), "answer": state.answer}
+    shell = fill_prompt(JUDGE_PROMPT, context="", left_out=_LEFT_OUT.format("[99], " * 20), **rest)
+    text, left_out = fitted_sources(context, cited, _judge_fits(llm, shell))
+    missing = ", ".join(f"[{n}]" for n in left_out)
+    if llm is not None and left_out:
+        state.record("judge", "shortened", f"the window of the judge does not hold {missing}")
+    told = _LEFT_OUT.format(missing) if left_out else ""
+    prompt = fill_prompt(JUDGE_PROMPT, context=text, left_out=told, **rest)
     said = await ask_step(state, "judge", llm, prompt, timeout)
-    verdict = None if said is None else read_judge(said)
-    if said is not None and verdict is None:
+    found = None if said is None else read_judge(said)
+    if said is not None and found is None:
         state.record("judge", "unreadable", said)
-    state.judge = dict(verdict or {}) | ({"marks_without_source": lost} if lost else {})
-    stands = all((verdict or {}).values()) and not lost
-    state.record("judge", "done" if stands else "rejected", shorten(str(state.judge)))
-    return stands
+    state.judge = dict(found or {}) | ({"marks_without_source": lost} if lost else {})
+    state.judge |= {"not_read": left_out} if left_out and llm is not None else {}
+    state.verdict = "rejected" if lost else _verdict(llm, found, bool(set(cited) & set(left_out)))
+    kind = {"stands": "done", "": "rule"}.get(state.verdict, state.verdict)
+    state.record("judge", kind, shorten(str(state.judge)) if state.judge else "")
+    return state.verdict != "rejected"
+

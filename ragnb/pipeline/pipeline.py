@@ -16,7 +16,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'with_edition', 'Reader', 'noted', 'Pipeline']
+__all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'within_share', 'with_edition', 'Reader', 'noted', 'for_window', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #75241910
 from ..documents.catalogue import Catalogue
@@ -170,6 +170,43 @@ def is_earlier(
     "True for a passage that came along from the turn before."
     return any(why.role == "history" for why in passage.why.values() if isinstance(why, Why))
 
+# %% ../../nbs/80_pipeline/pipeline.ipynb #d0c5a002
+def _allowances(passages: Sequence[Passage], room: int, share: float) -> dict[str, int]:
+    "Document -> characters it may have: at most its share, and what the others leave of the room, best first."
+    wanted: dict[str, int] = {}
+    for p in passages:
+        wanted[p.doc_id] = wanted.get(p.doc_id, 0) + len(p.span)
+    given = {doc_id: min(n, int(room * share)) for doc_id, n in wanted.items()}
+    left = max(0, room - sum(given.values()))
+    for doc_id, n in wanted.items():
+        more = min(n - given[doc_id], left)
+        given[doc_id], left = given[doc_id] + more, left - more
+    return given
+
+
+# %% ../../nbs/80_pipeline/pipeline.ipynb #d0c5a003
+def within_share(
+    passages: Sequence[Passage],  # Best first
+    builder: ContextBuilder,      # Its budget is shared
+    share: float,                 # Of the context, in (0, 1]: for one document as long as others wait
+) -> list[Passage]:               # Those beyond the share of their document come last
+    "Keep one document from filling a context."
+    if builder.budget is None or len({p.doc_id for p in passages}) < 2:
+        return list(passages)
+    own = [builder.shorten(p) for p in passages]
+    left = _allowances(own, _room(own, builder), share)
+    kept, behind = [], []
+    for p in own:
+        size, is_named = left[p.doc_id], any(w.is_by_name for w in p.why.values() if isinstance(w, Why))
+        fitted = p if is_named or len(p.span) <= size else cut_to_sentences(p, size) if size >= builder.least else None
+        if fitted is None or not is_named and len(fitted.span) > max(size, builder.least):
+            behind.append(p)
+            continue
+        kept.append(fitted)
+        left[p.doc_id] = max(0, size - len(fitted.span))
+    return kept + behind
+
+
 # %% ../../nbs/80_pipeline/pipeline.ipynb #b440f868
 def with_edition(
     passage: Passage,
@@ -190,6 +227,7 @@ class Reader:
     compressor: Compressor | None = None
     history_share: float = 0.25   # Of the context, in (0, 1)
     editions: Callable[[str], str] | None = None   # Document -> what marks an edition that is not in force, or ""
+    document_share: float | None = None            # Of the context, in (0, 1], for one document where others wait
 
     def __repr__(self) -> str:
         return one_line(self, "expander", "builder", "compressor")
@@ -218,6 +256,8 @@ class Reader:
         if self.compressor:
             compression = self.compressor(passages, question, expansion.outlines)
             passages = compression.passages
+        if self.document_share:
+            passages = within_share(passages, self.builder, self.document_share)
         kept = with_focus(question, passages, self.builder) if found.ranking is None else passages
         context = self.builder.build(kept, question)
         return Answer(question, "", context, expansion, found, compression=compression)
@@ -259,13 +299,13 @@ def noted(
     answer: Answer,
     retriever: Any,   # That found it
     store: Any,       # That it was read from
-    unheld: Callable[..., list[str]] | None = None,    # Question -> the articles it cites that no document holds
+    catalogue: Catalogue | None = None,   # Of all its documents: a question may cite what none of them holds
 ) -> Answer:
     "An answer whose note names what no document holds: an article, words; and rare words that were not read."
     own = isinstance(store, FilteredStore)   # What it hides is not told of
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
     held = held_words(retriever, store.matching() if own else None)
-    lost = unheld(answer.question, **({"among": store.doc_ids()} if own else {})) if unheld else []
+    lost = unheld_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
     texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
     lost = [x for x in lost if not x.startswith("부칙") or not any(x in text for text in texts)]   # addenda as one text
     if held:   # an article by its number alone, which a text that is no statute may have
@@ -291,7 +331,12 @@ def _shorter(context: Context, passages: Sequence[Passage], question: str, build
     return short
 
 
-def _for_window(answer: Answer, llm: Any, builder: ContextBuilder, prompt: str) -> Answer:
+def for_window(
+    answer: Answer,
+    llm: Any,                  # Whose window is known where it has a `prompt_room`, in tokens
+    builder: ContextBuilder,   # That laid the context out
+    prompt: str,               # That the context goes into
+) -> Answer:                   # The same where the window is not known, or large enough
     "An answer whose context fits the window of the model, where that is known; its note says what was done."
     if not hasattr(type(llm), "prompt_room"):
         return answer
@@ -321,18 +366,15 @@ def _opened(index: Index | str | Path, as_of: str | None) -> Index:
     return index if as_of is None else index.at(as_of)
 
 
-def _unheld(catalogue: Catalogue) -> Callable[[str], list[str]] | None:
-    "What names the articles that a question cites and no document holds; None without statutes."
-    return partial(unheld_citations, catalogue=catalogue) if len(catalogue) else None
-
-
 def _given(**settings: Any) -> dict[str, Any]:
     "The settings that have a value."
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _check_ranges(history_share: float, timeout: float | None) -> None:
+def _check_ranges(history_share: float, timeout: float | None, document_share: float | None = None) -> None:
     "Refuse a share or a time-out that means nothing."
+    if document_share is not None and not 0 < document_share <= 1:
+        raise InputError(f"document_share must be in (0, 1], got {document_share}")
     if not 0 < history_share < 1:
         raise InputError(f"history_share must be in (0, 1), got {history_share}")
     if timeout is not None and timeout <= 0:
@@ -401,10 +443,10 @@ class Pipeline(_Shown):
         Between expansion and context.
     history_share : float
         Of the context, in (0, 1): room for the passages of the turn before, where there is one.
-    editions : function, optional
-        Document id -> the mark of an edition that is not in force, "" for any other.
-    unheld : function, optional
-        Question -> the articles that it cites and no document holds.
+    catalogue : Catalogue, optional
+        Of the documents: it marks editions that are not in force, and finds articles that no document holds.
+    document_share : float, optional
+        Of the context, in (0, 1]: room for one document as long as others wait; no ceiling when None.
     timeout : float, optional
         Seconds that the model may take for an answer, 600 by default; None waits as long as it takes.
     """
@@ -416,14 +458,14 @@ class Pipeline(_Shown):
     reranker: Any = None
     compressor: Compressor | None = None
     history_share: float = 0.25
-    editions: Callable[[str], str] | None = None
-    unheld: Callable[[str], list[str]] | None = None
+    catalogue: Catalogue | None = None
+    document_share: float | None = None
     timeout: float | None = 600
 
     def __post_init__(self) -> None:
         check_fields(self)
         object.__setattr__(self, "llm", resolve_llm(self.llm))
-        _check_ranges(self.history_share, self.timeout)
+        _check_ranges(self.history_share, self.timeout, self.document_share)
 
     @classmethod
     def from_index(
@@ -441,6 +483,7 @@ class Pipeline(_Shown):
         passage_size: int | str | None = "auto",
         reorder: bool = True,
         where: Any = None, cut: float | None = None, as_of: str | None = None,
+        document_share: float | None = None,
     ) -> Pipeline:
         """Make a pipeline over an index.
 
@@ -483,6 +526,8 @@ class Pipeline(_Shown):
         as_of : str, optional
             A date, or `"today"`: a statute's name means the edition in force then, and the others are marked. By
             default the newest that is not repealed.
+        document_share : float, optional
+            Of the context, in (0, 1]: room for one document as long as others wait; no ceiling by default.
 
         Raises
         ------
@@ -499,7 +544,7 @@ class Pipeline(_Shown):
         refuse_unused(parts, _given(top_k=top_k) | counts | size)
         expander = Expander(filtered_store(index.store, where), parts.policy, **counts)
         return cls(parts.retriever, expander, parts.builder, llm, reranker=parts.reranker,
-                   compressor=parts.compressor, editions=index.catalogue.edition, unheld=_unheld(index.catalogue))
+                   compressor=parts.compressor, catalogue=index.catalogue, document_share=document_share)
 
     @property
     def parts(self) -> Parts:
@@ -509,7 +554,8 @@ class Pipeline(_Shown):
     @property
     def reader(self) -> Reader:
         "The parts between what is found and the model."
-        return Reader(self.expander, self.builder, self.compressor, self.history_share, self.editions)
+        editions = self.catalogue.edition if self.catalogue else None
+        return Reader(self.expander, self.builder, self.compressor, self.history_share, editions, self.document_share)
 
     @property
     def reads(self) -> int:
@@ -558,8 +604,8 @@ class Pipeline(_Shown):
     def _read(self, question: str, found: Fusion, history: Conversation | None) -> Answer:
         "Everything but the model, within the model's window."
         answer = warned(self.reader.answer(question, found, history), self.expander.store)
-        answer = noted(answer, self.retriever, self.expander.store, self.unheld)
-        return _for_window(answer, self.llm, self.builder, self.prompt)
+        answer = noted(answer, self.retriever, self.expander.store, self.catalogue)
+        return for_window(answer, self.llm, self.builder, self.prompt)
 
     def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:
         """Answer a question piece by piece: search now, ask the model while the result is read.
@@ -616,7 +662,7 @@ class Pipeline(_Shown):
         ModelError
             When there is a model and it does not answer; the error holds the answer up to there.
         """
-        answer = _for_window(_read_chosen(self.reader, question, hits, history), self.llm, self.builder, self.prompt)
+        answer = for_window(_read_chosen(self.reader, question, hits, history), self.llm, self.builder, self.prompt)
         return written(answer, self.llm, self.prompt, self.timeout)
 
     def passages(self, question: str) -> list[Passage]:

@@ -14,7 +14,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 # %% auto #0
-__all__ = ['chunks_at', 'ByNameRetriever']
+__all__ = ['chunks_at', 'lead_by_name', 'ByNameRetriever']
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #2ea6fdd7
 from ..documents.markup import one_line
@@ -65,6 +65,28 @@ def _led(nodes: Sequence[TextNode], found: Fusion, cited: Sequence[tuple[TextNod
 def _as_fusion(hits: list[NodeWithScore]) -> Fusion:
     "The hits of one retriever, which is its own only ranker."
     return Fusion(hits, {"retriever": {h.node_id: (rank, h.score or 0.0) for rank, h in enumerate(hits, 1)}})
+
+# %% ../../nbs/40_retrieval/by_name.ipynb #5d1a6c8b
+def lead_by_name(
+    found: Fusion,               # Of any retriever over the same store
+    named: Sequence[tuple],      # (document id, span, …) of the places that a question names, in the order asked
+    store: ChunkReader,          # Read at most twice for what is named, and twice for each place that is cited
+    most: int = 20,              # Chunks put first, at most
+    follow: Callable[[str, Span], Sequence[tuple]] | None = None,   # (Document id, span) -> (…, label) that it cites
+) -> Fusion:                     # As it was when nothing is named, or may be read
+    "Put what a question names ahead of the hits of a fusion, and what that cites behind it."
+    nodes = chunks_at(named, store, most)
+    read = [(n.ref_doc_id, Span(n.start_char_idx, n.end_char_idx)) for n in nodes]
+    places = [KnownPlace(doc_id, span, BY_NAME) for doc_id, span, *_ in named
+              if any(doc_id == i and span.overlap(part) for i, part in read)]
+    cited: list[tuple[TextNode, Why]] = []
+    for doc_id, span, *label in follow(*places[0][:2]) if follow and places else ():
+        why = Why("cited", "citations", 1, nodes[0].node_id, label[0] if label else "cited by the first hit")
+        if (doc_id, span) not in [p[:2] for p in places] and len(cited) < most:
+            places.append(KnownPlace(doc_id, span, why))
+            cited += [(node, why) for node in chunks_at([(doc_id, span)], store, most - len(cited))]
+    return _led(nodes, found, cited, places)
+
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #523d85af
 class ByNameRetriever(BaseRetriever):
@@ -118,19 +140,6 @@ class ByNameRetriever(BaseRetriever):
         other.retriever, other.store = filtered_retriever(self.retriever, where), filtered_store(self.store, where)
         return other
 
-    def _named(self, question: str) -> tuple[list[TextNode], list[tuple[TextNode, Why]], list[KnownPlace]]:
-        "The chunks of what is named, those of what that cites with the reason, and the places of both."
-        named = self.leads(check_question(question))
-        nodes = chunks_at(named, self.store, self.most)
-        places = [KnownPlace(doc_id, span, BY_NAME) for doc_id, span, *_ in named] if nodes else []
-        cited: list[tuple[TextNode, Why]] = []
-        for doc_id, span, *label in self.follow(*places[0][:2]) if self.follow and places else ():
-            why = Why("cited", "citations", 1, nodes[0].node_id, label[0] if label else "cited by the first hit")
-            if (doc_id, span) not in [p[:2] for p in places] and len(cited) < self.most:
-                places.append(KnownPlace(doc_id, span, why))
-                cited += [(node, why) for node in chunks_at([(doc_id, span)], self.store, self.most - len(cited))]
-        return nodes, cited, places
-
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self.fuse(query_bundle).hits
 
@@ -143,9 +152,9 @@ class ByNameRetriever(BaseRetriever):
     ) -> Fusion:                       # Of the retriever, with one more member where something was named
         "Retrieve, and put first what is asked for by name."
         bundle, own = question_bundle(question), self.retriever
-        named, cited, places = self._named(bundle.query_str)
+        named = self.leads(check_question(bundle.query_str))
         found = own.fuse(bundle) if hasattr(own, "fuse") else _as_fusion(own.retrieve(bundle))
-        return _led(named, found, cited, places)
+        return lead_by_name(found, named, self.store, self.most, self.follow)
 
     async def afuse(
         self,
@@ -153,6 +162,7 @@ class ByNameRetriever(BaseRetriever):
     ) -> Fusion:                       # That of `fuse`
         "Retrieve without blocking, and put first what is asked for by name."
         bundle, own = question_bundle(question), self.retriever
-        named, cited, places = await asyncio.to_thread(self._named, bundle.query_str)
+        named = await asyncio.to_thread(self.leads, check_question(bundle.query_str))
         found = await own.afuse(bundle) if hasattr(own, "afuse") else _as_fusion(await own.aretrieve(bundle))
-        return _led(named, found, cited, places)
+        return await asyncio.to_thread(lead_by_name, found, named, self.store, self.most, self.follow)
+

@@ -114,7 +114,7 @@ def turn_view(
     written = state.status in ("answered", "unsure")
     cited = [c for c in state.citations if c["doc_id"] is not None] if written else []
     return {"number": number, "question": state.question, "answer": state.answer, "status": state.status,
-            "written": written, "trouble": trouble(state),
+            "written": written, "trouble": trouble(state), "verdict": state.verdict if written else "",
             "note": answer.context.note, "events": [e.model_dump() for e in state.events],
             "citations": cited, "unknown": [c["number"] for c in state.citations if c["doc_id"] is None],
             "sources": sources}

@@ -80,7 +80,7 @@ def test_bounds_are_told_not_raised(library: Library) -> None:
 def test_direction_and_count(library: Library) -> None:
     for direction, wanted in (("before", [8, 9]), ("after", [11, 12]), ("both", [8, 9, 11, 12])):
         tools = ReadingTools(library)
-        assert addresses(tools.get_neighbor_chunks("rules.md", 10, direction, 2)) == [f"<자료 rules.md | chunk {i}" for i in wanted]
+        assert addresses(tools.get_neighbor_chunks("rules.md", 10, direction, 2)) == [f"<자료 rules.md | chunk_idx {i}" for i in wanted]
 
 
 def test_searching_again_goes_on_to_the_end(hr_units, hr_chunks) -> None:
@@ -152,7 +152,7 @@ def test_an_agent_that_never_gives_up_is_ended_by_its_host_and_reads_no_more_tha
     def wish() -> tuple[str, dict[str, Any]]:
         n = next(calls)
         reads.append((tools.exhausted, library.store.reads))
-        return ("search", {"query": f"휴가 {n}", "top_k": 10}) if n % 2 else ("get_neighbor_chunks", {"doc_id": "rules.md", "chunk_index": n % 30, "count": 10})
+        return ("search", {"query": f"휴가 {n}", "top_k": 10}) if n % 2 else ("get_neighbor_chunks", {"doc_id": "rules.md", "chunk_idx": n % 30, "count": 10})
 
     def respond(messages: Any, **_: Any) -> ChatMessage:
         name, given = wish()
@@ -176,7 +176,7 @@ def test_an_agent_that_never_gives_up_is_ended_by_its_host_and_reads_no_more_tha
 
 def test_a_react_agent_reads_on(library: Library) -> None:
     said = iter(['Thought: search\nAction: search\nAction Input: {"query": "연차 7번", "top_k": 1}',
-                 'Thought: more\nAction: get_neighbor_chunks\nAction Input: {"doc_id": "rules.md", "chunk_index": 10, "direction": "after", "count": 2}',
+                 'Thought: more\nAction: get_neighbor_chunks\nAction Input: {"doc_id": "rules.md", "chunk_idx": 10, "direction": "after", "count": 2}',
                  "Thought: I can answer without using any more tools.\nAnswer: 7일입니다."])
     tools = ReadingTools(library)
 
@@ -235,7 +235,7 @@ def test_tools_and_filters_work_over_collections(collections: Path) -> None:
     tools = ReadingTools(library)
     assert "세금은" not in tools.search("세금은 매달 내나요?", 10)
     assert "no document" in tools.get_neighbor_chunks("law_db/law_common/same.md", 0)
-    assert addresses(tools.get_neighbor_chunks("hr_db/hr_labor/same.md", 20, "after", 1)) == ["<자료 hr_db/hr_labor/same.md | chunk 21"]
+    assert addresses(tools.get_neighbor_chunks("hr_db/hr_labor/same.md", 20, "after", 1)) == ["<자료 hr_db/hr_labor/same.md | chunk_idx 21"]
     assert all(r["collection"] == "hr_db" for r in library.rows)
 
 
@@ -264,7 +264,7 @@ def test_the_official_client_drives_the_server_over_stdio(folder: Path) -> None:
         async with Client(server, read_timeout_seconds=120) as client:
             names = {t.name: t for t in (await client.list_tools()).tools}
             assert set(names) == {"search", "get_neighbor_chunks", "open_section", "get_page", "start_reading"}
-            assert names["get_neighbor_chunks"].input_schema["required"] == ["doc_id", "chunk_index"]
+            assert names["get_neighbor_chunks"].input_schema["required"] == ["doc_id", "chunk_idx"]
             found = (await client.call_tool("search", {"query": "연차 7번 규정", "top_k": 2})).content[0].text
             assert "rules.md" in found and "hostile" not in found
             bad = await client.call_tool("get_page", {"doc_id": "rules.md", "page": "x"})
