@@ -72,12 +72,19 @@ from .retrieval.planning import (
 from .retrieval.rerank import (
     LLMReranker as LLMReranker,
 )
+from .expansion.chunk_expanders import (
+    AdaptiveChunkExpander as AdaptiveChunkExpander,
+    NeighborChunkExpander as NeighborChunkExpander,
+    NoopChunkExpander as NoopChunkExpander,
+)
 from .expansion.expander import (
     Expander as Expander,
     ExpandPostprocessor as ExpandPostprocessor,
 )
 from .expansion.fetch import (
     expand_dicts as expand_dicts,
+    fetch_doc_chunks as fetch_doc_chunks,
+    fetch_doc_pages as fetch_doc_pages,
 )
 from .expansion.policies import (
     adaptive as adaptive,

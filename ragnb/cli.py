@@ -1275,3 +1275,7 @@ def main(
     except Exception as error:
         return _failed(error)
     return 0
+
+# %% ../nbs/99_cli/cli.ipynb #8448430a
+if __name__ == "__main__" and "__file__" in globals():
+    sys.exit(main())

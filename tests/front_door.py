@@ -7,12 +7,12 @@ from llama_index.core.schema import Document, NodeWithScore
 
 import ragnb
 from ragnb import (
-    Address, Agent, Answer, AnswerStream, Bm25Retriever, ChromaStore, Compressor, ContextualNodeParser, Conversation, DebugContextBuilder, DuplicateIdError,
+    AdaptiveChunkExpander, Address, Agent, Answer, AnswerStream, Bm25Retriever, ChromaStore, Compressor, ContextualNodeParser, Conversation, DebugContextBuilder, DuplicateIdError,
     Expander, ExpandPostprocessor, HeadingNodeParser, HierarchicalRetriever, HybridRetriever, HydeRetriever, Index, IndexMismatchError,
     InputError, LlmContextNodeParser, LLMReranker, LongContextReorderPostprocessor, MemoryStore, MissingChunkError, ModelError, MultiQueryRetriever, MultiScaleRetriever,
-    NgramEmbedding, OnnxEmbedding, Outline, ParentChildNodeParser, Passage, Pipeline, QANodeParser, RagnbError, RankedContextBuilder,
+    NeighborChunkExpander, NgramEmbedding, NoopChunkExpander, OnnxEmbedding, Outline, ParentChildNodeParser, Passage, Pipeline, QANodeParser, RagnbError, RankedContextBuilder,
     RecordNodeParser, RoutedNodeParser, SentenceWindowNodeParser, SimpleContextBuilder, Span, Strategy, TableNodeParser, TextNodeParser,
-    UnitNodeParser, VectorRetriever, adaptive, by_doc_type, compare, evaluate, expand_dicts, index_documents, load_dataset, neighbors,
+    UnitNodeParser, VectorRetriever, adaptive, by_doc_type, compare, evaluate, expand_dicts, fetch_doc_chunks, fetch_doc_pages, index_documents, load_dataset, neighbors,
     pages, parent, read_documents, resolve_embedding, resolve_llm, sample_data, section, siblings, trace, update_index,
 )
 from ragnb.agent.tools import ReadingTools
@@ -70,6 +70,13 @@ def spans() -> tuple[Span, Address, Outline]:
     """Everything is a span."""
     outline = Outline("a.md", 40, {"c": [Span(0, 20), Span(20, 40)]})
     return Span(0, 3).hull(Span(2, 9)), Address("a.md", "c", 1), outline
+
+
+def raw_hits(store: MemoryStore, results: list[dict]) -> list[dict]:
+    """The dicts of a search server, and chunks by document."""
+    found = NoopChunkExpander().expand(results) + AdaptiveChunkExpander(store).expand(results)
+    print([node.text for node in fetch_doc_pages(store, "a.md", [1, 2]) + fetch_doc_chunks(store, "a.md", 20, around="a.md#c3")])
+    return found + NeighborChunkExpander(store, window=2, max_results=40).expand(results)
 
 
 PARSERS = (SentenceWindowNodeParser, UnitNodeParser, TextNodeParser, TableNodeParser, QANodeParser, HeadingNodeParser, RecordNodeParser,

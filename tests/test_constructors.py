@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from llama_index.core import Document
 from llama_index.core.embeddings import MockEmbedding
+from search_server import SearchServer
 
 import ragnb
 from ragnb.agent.library import Library
@@ -71,7 +72,9 @@ def _valid() -> dict[str, Any]:
 
 
 VALID = _valid()
-SPECIAL = {("MultiScaleRetriever", "index"): MultiScaleIndex(), ("OnnxEmbedding", "folder"): "nowhere", ("resolve_llm", "spec"): None}
+SPECIAL = {("NeighborChunkExpander", "client"): SearchServer([]), ("AdaptiveChunkExpander", "client"): SearchServer([]),
+           ("NeighborChunkExpander", "index_name"): "rag", ("AdaptiveChunkExpander", "index_name"): "rag",
+           ("MultiScaleRetriever", "index"): MultiScaleIndex(), ("OnnxEmbedding", "folder"): "nowhere", ("resolve_llm", "spec"): None}
 MAKERS = ("adaptive", "by_doc_type", "neighbors", "pages", "section", "siblings", "resolve_embedding", "resolve_llm")
 
 
@@ -108,8 +111,8 @@ CASES = [(owner, name) for owner, value in callables() for name, p in inspect.si
 
 def given(owner: str, value: Callable[..., Any]) -> dict[str, Any]:
     """Values for the required parameters of a callable."""
-    required = [n for n, p in inspect.signature(value).parameters.items()
-                if p.default is p.empty and str(p.default) != "<factory>" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    required = [n for n, p in inspect.signature(value).parameters.items() if (owner, n) in SPECIAL or
+                p.default is p.empty and str(p.default) != "<factory>" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
     return {n: SPECIAL.get((owner, n), VALID.get(n)) for n in required if n in VALID or (owner, n) in SPECIAL}
 
 

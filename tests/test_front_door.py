@@ -20,7 +20,7 @@ NAMES = sorted(set(ragnb.__all__) - {"__version__"})
 
 def test_there_are_few_names_and_no_room_is_called_like_one() -> None:
     rooms = {module.name for module in pkgutil.iter_modules(ragnb.__path__)}
-    assert 50 <= len(NAMES) <= 65 and not rooms & set(NAMES)
+    assert 50 <= len(NAMES) <= 72 and not rooms & set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from llama_index.core.bridge.pydantic import Field, PrivateAttr, model_validator
+from llama_index.core.bridge.pydantic import Field, field_validator, PrivateAttr, model_validator
 from llama_index.core.schema import BaseNode, TextNode
 
 # %% auto #0
@@ -24,6 +24,7 @@ __all__ = ['CONTEXT_PROMPT', 'heading_path', 'article_label', 'held_article', 'c
 from ..documents.span import InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
 from ..models.calls import aask_all, ask_all, Call, CallCache, CallReport, clean_answer, model_name
 from ..models.llm import fill_prompt, resolve_llm
+from .any_parser import span_parser
 from .base import SpanNodeParser
 
 # %% ../../nbs/20_chunking/contextual.ipynb #e60a2954
@@ -81,8 +82,8 @@ class ContextualNodeParser(SpanNodeParser):
 
     Parameters
     ----------
-    parser : SpanNodeParser
-        The splitter inside.
+    parser : NodeParser
+        The splitter inside: of this package, or any of LlamaIndex, see `span_parser`.
     headings : bool
         Add the heading path. Default yes.
     name : str
@@ -91,6 +92,11 @@ class ContextualNodeParser(SpanNodeParser):
     parser: Any
     headings: bool = True
     name: str = "file_name"
+
+    @field_validator("parser")
+    @classmethod
+    def _spans(cls, parser: Any) -> SpanNodeParser:
+        return span_parser(parser)
 
     def split(self, text: str) -> dict[str, list[Span]]:
         "Spans of the splitter inside."

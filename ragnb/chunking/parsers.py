@@ -11,13 +11,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from llama_index.core.node_parser import NodeParser
+
 # %% auto #0
-__all__ = ['CONTEXTS', 'DEFAULT_SPLITTER', 'SPLITTERS', 'with_contexts', 'resolve_parser', 'makes_units', 'describe_parser',
-           'parser_from']
+__all__ = ['CONTEXTS', 'DEFAULT_SPLITTER', 'SPLITTERS', 'with_contexts', 'resolve_parser', 'makes_units', 'is_known',
+           'describe_parser', 'parser_from', 'needs_parser', 'completed']
 
 # %% ../../nbs/20_chunking/parsers.ipynb #bd19ce76
+from ..documents.files import keep_metadata
 from ..documents.span import IndexMismatchError, InputError
 from ..documents.text import tokenizer
+from .any_parser import AbsentNodeParser, AnyNodeParser, span_parser
 from .base import SpanNodeParser
 from .contextual import ContextualNodeParser, LlmContextNodeParser
 from .parent_child import ParentChildNodeParser
@@ -79,13 +83,13 @@ DEFAULT_SPLITTER: str = "units"  # Of a new index
 
 
 def resolve_parser(
-    spec: str | SpanNodeParser = DEFAULT_SPLITTER,  # See the first table
+    spec: str | NodeParser = DEFAULT_SPLITTER,      # See the first table
     llm: str | Any | None = None,                   # Writes contexts, see `resolve_llm`; None where there are none
     cache: str | Path | None = None,                # Where contexts are kept
 ) -> SpanNodeParser:                                # A splitter passes as it is; `InputError` for an unknown name
-    "Make a splitter from its name."
-    if isinstance(spec, SpanNodeParser):
-        return spec
+    "Make a splitter from its name, or take a node parser as one."
+    if not isinstance(spec, str):
+        return span_parser(spec)
     name, _, rest = spec.partition(":")
     if name == "contexts" and rest:
         return with_contexts(resolve_parser(rest), llm, cache)
@@ -107,6 +111,8 @@ def makes_units(
     "Does a splitter make the units of multi-scale retrieval?"
     if isinstance(parser, ContextualNodeParser):
         return makes_units(parser.parser)
+    if isinstance(parser, AbsentNodeParser):
+        return bool(parser.description.get("units"))
     return isinstance(parser, UnitNodeParser)
 
 # %% ../../nbs/20_chunking/parsers.ipynb #b98a4262
@@ -115,11 +121,39 @@ SPLITTERS: dict[str, type[SpanNodeParser]] = {kind.__name__: kind for kind in (
     RecordNodeParser, RoutedNodeParser, ContextualNodeParser, LlmContextNodeParser, UnitNodeParser
 )}  # What a manifest can name
 
+# %% ../../nbs/20_chunking/parsers.ipynb #dfc53171
+_SECRET = re.compile(r"key|secret|password|credential", re.IGNORECASE)
 
+
+def is_known(
+    parser: NodeParser,
+) -> bool:  # False for a class of your own with the name of one of these
+    "Can a splitter be made again from its description?"
+    return SPLITTERS.get(type(parser).__name__) is type(parser)
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    "The values that JSON can hold and that are no secrets."
+    return json.loads(json.dumps({k: v for k, v in keep_metadata(values).items() if not _SECRET.search(k)}))
+
+
+def _describe_own(parser: SpanNodeParser) -> dict[str, Any]:
+    "Name and plain parameters of a splitter that is not of this package."
+    own = parser.parser if isinstance(parser, AnyNodeParser) else parser
+    inner = getattr(own, "parser", None)
+    held = {"parser": describe_parser(inner)} if isinstance(inner, SpanNodeParser) else {}
+    told = {"splitter": type(own).__name__, "own": True, "units": makes_units(parser)}
+    return told | _plain({name: getattr(own, name, None) for name in type(own).model_fields}) | held
+
+# %% ../../nbs/20_chunking/parsers.ipynb #190606b9
 def describe_parser(
     parser: SpanNodeParser,
 ) -> dict[str, Any]:  # As JSON holds them; `parser` describes a splitter inside
     "Kind and parameters of a splitter."
+    if isinstance(parser, AbsentNodeParser):
+        return dict(parser.description)
+    if not is_known(parser):
+        return _describe_own(parser)
     hidden = {"include_metadata", "include_prev_next_rel", "callback_manager", "id_func", "parser"}
     inner = {"parser": describe_parser(parser.parser)} if isinstance(parser, ContextualNodeParser) else {}
     settings = {k: v for k, v in parser.model_dump(exclude=hidden).items() if k != "class_name"}
@@ -129,16 +163,44 @@ def describe_parser(
 def parser_from(
     description: Mapping[str, Any],   # From `describe_parser`
     **model: Any,                     # llm and cache of a splitter that has contexts
-) -> SpanNodeParser:                  # `IndexMismatchError` for a description of another version or kind
-    "Make the splitter that a manifest describes."
-    settings = {k: parser_from(v) if k == "parser" else v for k, v in description.items()}
-    kind = settings.pop("splitter", None)
-    if kind not in SPLITTERS:
-        known = ", ".join(SPLITTERS)
-        raise IndexMismatchError(f"the index was split by {kind!r}, which is not one of {known}: pass `parser`")
+) -> SpanNodeParser:                  # `IndexMismatchError` for a description of another version
+    "Make the splitter that a manifest describes; `AbsentNodeParser` for one that is not of this package."
+    kind = description.get("splitter")
+    if not isinstance(kind, str):
+        raise IndexMismatchError(f"the manifest describes no splitter ({dict(description)}): index again with --force")
+    if description.get("own") or kind not in SPLITTERS:
+        return AbsentNodeParser(description=dict(description))
+    settings = {k: parser_from(v) if k == "parser" else v for k, v in description.items() if k != "splitter"}
     if kind == "LlmContextNodeParser":
         settings |= model
     try:
         return SPLITTERS[kind](**settings)
     except ValueError as error:
         raise IndexMismatchError(f"the manifest describes no {kind} ({settings}): index again with --force") from error
+
+# %% ../../nbs/20_chunking/parsers.ipynb #fa52ff41
+def needs_parser(
+    parser: SpanNodeParser,   # Of an index that documents are added to
+) -> None:                    # `IndexMismatchError` names the splitter to pass
+    "Refuse to go on when a splitter of your own was not passed."
+    if isinstance(parser, AbsentNodeParser):
+        parser.refuse()
+    if isinstance(parser, ContextualNodeParser):
+        needs_parser(parser.parser)
+
+# %% ../../nbs/20_chunking/parsers.ipynb #76b11c26
+def completed(
+    description: Mapping[str, Any],   # Of a manifest, maybe an older one
+    parser: SpanNodeParser,           # The splitter that it may describe
+) -> dict[str, Any]:                  # To be compared with `describe_parser(parser)`
+    "Add the parameters that a description does not have, at their defaults."
+    if isinstance(parser, AbsentNodeParser):
+        return dict(description)
+    if is_known(parser):
+        known = describe_parser(parser_from(description)) if description.get("splitter") in SPLITTERS else {}
+        inner = description.get("parser")
+        told = {"parser": completed(inner, parser.parser)} if inner and hasattr(parser, "parser") else {}
+        return known | description | told
+    own = parser.parser if isinstance(parser, AnyNodeParser) else parser
+    defaults = {name: field.default for name, field in type(own).model_fields.items()}
+    return {"own": True, "units": makes_units(parser)} | _plain(defaults) | description

@@ -62,7 +62,7 @@ OFFERS: dict[str, tuple[str, ...]] = {
     "llm": ("predict",),
     "embed_model": ("get_query_embedding",),
     "store": ("get_chunks", "get_outlines"),
-    "parser": ("parse",),
+    "parser": ("get_nodes_from_documents",),
     "tree": ("units", "sections"),
     "reranker": ("postprocess_nodes",),
 }  # Parameter -> what an object that is passed for it must have, whatever its class

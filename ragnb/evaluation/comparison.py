@@ -332,6 +332,7 @@ class RunPlan:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "base_url", self.base_url and ServerAddress(self.base_url))
+        object.__setattr__(self, "budgets", tuple(sorted(set(self.budgets))))   # the last is the largest, each once
         if not self.dataset.questions:
             raise InputError(f"dataset {self.dataset.name!r} has no questions")
         if self.by_documents and not self.dataset.qrels:

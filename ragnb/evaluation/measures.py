@@ -191,6 +191,17 @@ def interval_note(
     return ("in brackets: 95 % intervals, bootstrapped over the questions; where every question has 1 (or 0) nothing "
             "varies, and Wilson's for so many questions stands there")
 
+# %% ../../nbs/90_evaluation/measures.ipynb #f1c10ee0
+def _held_as(name: str, measures: Mapping[str, float]) -> str | None:
+    "Find the name under which a measure is held; None when it is not."
+    if name in measures or not measures:
+        return name if name in measures else None
+    try:
+        wanted = _parse_measure(name)
+    except InputError:
+        return None
+    return next((held for held in measures if _parse_measure(held) == wanted), None)
+
 # %% ../../nbs/90_evaluation/measures.ipynb #4a23c125
 @dataclass(frozen=True, repr=False)
 class Evaluation:
@@ -204,8 +215,8 @@ class Evaluation:
         budget: int | None = None,             # The largest when None
     ) -> np.ndarray:                           # Shape (n_questions,); a position that is not there is nan
         "One measure of every question."
-        if self.rows and name in self.rows[0].measures:
-            return np.array([r.measures[name] for r in self.rows], dtype=float)
+        if self.rows and (held := _held_as(name, self.rows[0].measures)):
+            return np.array([r.measures[held] for r in self.rows], dtype=float)
         at = (self.budgets or (0,))[-1] if budget is None else budget
         if name not in Score.__dataclass_fields__ or self.rows and at not in self.rows[0].scores:
             known = ", ".join(Score.__dataclass_fields__)
@@ -378,10 +389,13 @@ def measure_ids(
     run = []
     for query_id, ranked in rankings.items():
         run += [ir_measures.ScoredDoc(query_id, d, float(-rank)) for rank, d in enumerate(dict.fromkeys(ranked))]
-    names = {str(m): n for n, m in parsed.items()}
+    names: dict[Any, list[str]] = {}   # A measure may be asked for under several names
+    for name, measure in parsed.items():
+        names.setdefault(measure, []).append(name)
     out: dict[str, dict[str, float]] = {n: dict.fromkeys(qrels, 0.0) for n in parsed}
-    for metric in ir_measures.iter_calc(list(parsed.values()), gold, run) if gold else ():
-        out[names[str(metric.measure)]][metric.query_id] = float(metric.value)
+    for metric in ir_measures.iter_calc(list(names), gold, run) if gold else ():
+        for name in names[metric.measure]:
+            out[name][metric.query_id] = float(metric.value)
     return out
 
 # %% ../../nbs/90_evaluation/measures.ipynb #39648636

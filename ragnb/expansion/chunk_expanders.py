@@ -12,8 +12,10 @@ from typing import Any, Protocol, runtime_checkable
 __all__ = ['ChunkExpander', 'NoopChunkExpander', 'NeighborChunkExpander', 'AdaptiveChunkExpander']
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #e3c05fd6
+from ..documents.arguments import checked
 from ..documents.span import InputError
 from ..storage.store import ChunkReader
+from ..retrieval.arguments import check_counts
 from .expander import Expander
 from .fetch import expand_dicts, ExpandedHits
 from .foreign import check_options, ForeignExpander, ForeignIndex, in_order, window_policy
@@ -33,13 +35,13 @@ class ChunkExpander(Protocol):
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #72279ecf
 class NoopChunkExpander:
-    "No expansion: the baseline."
+    """Return search results as they are: the baseline."""
 
     def expand(
         self,
         results: Sequence[Mapping[str, Any]],  # Best first; not changed
     ) -> list[dict[str, Any]]:                 # As many, in the same order, with `is_neighbor` False
-        "The results as they are."
+        "Mark the results, and add nothing."
         return [dict(r) | {"is_neighbor": False} for r in results]
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #18140ddb
@@ -49,7 +51,8 @@ class NeighborChunkExpander:
     Parameters
     ----------
     client : OpenSearch, Elasticsearch or ChunkReader
-        A client of the server that was searched, or a store of this package (then without an index name).
+        A client of the server that was searched: anything with its `search`. Or a store of this package; then without
+        an index name.
     index_name : str, optional
         Of the index that was searched.
     window : int, str or callable
@@ -57,11 +60,12 @@ class NeighborChunkExpander:
     max_results : int
         Results and neighbors together, >= 1; results are never refused.
     on_error : str
-        "keep" gives the results alone when the server fails, with a warning; "raise" raises.
+        "keep" returns the results alone when the client fails, with a warning; "raise" raises.
     order : str
         "rank" by relevance, the chunks of a passage in reading order; "document" by document and chunk number.
     fields : dict, optional
-        What the index calls doc_id, index, page, doc_type and text; found by its mapping when not given.
+        What the index calls doc_id, index, page, doc_type and text. If those that the window needs are given (doc_id
+        and index), the mapping is not asked for; else they are found by it, or by the results.
     exclude : sequence of str
         Fields that neighbors come without.
     expand_top_k : int, optional
@@ -73,6 +77,7 @@ class NeighborChunkExpander:
         For a bad argument, or a policy that needs what the index does not have.
     """
 
+    @checked
     def __init__(self, client: Any, index_name: str | None = None, window: int | str | Callable[..., Any] = 5,
                  max_results: int = 80, *, on_error: str = "keep", order: str = "rank",
                  fields: Mapping[str, str] | None = None, exclude: Sequence[str] = ("embedding",),
@@ -80,6 +85,8 @@ class NeighborChunkExpander:
         held = isinstance(client, ChunkReader)
         if held == isinstance(index_name, str):
             raise InputError(f"index_name must be text beside a client, and None beside a store, got {index_name!r}")
+        if not held and not callable(getattr(client, "search", None)):
+            raise InputError(f"client must have a method `search`, or be a store, got a {type(client).__name__}")
         check_options(max_results, on_error, order, expand_top_k)
         self.window, self.max_results, self.expand_top_k, self.order = window, max_results, expand_top_k, order
         self.store, self._index = (client, ForeignIndex(None, "")) if held else (
@@ -128,19 +135,32 @@ class NeighborChunkExpander:
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #87f6b671
 class AdaptiveChunkExpander(NeighborChunkExpander):
-    """More neighbors for shorter results; arguments as of `NeighborChunkExpander`.
+    """Search results with more neighbors for shorter ones.
 
     Parameters
     ----------
     client : OpenSearch, Elasticsearch or ChunkReader
-        As there, and so the rest.
+        As in `NeighborChunkExpander`.
     index_name : str, optional
+        Of the index that was searched; None beside a store.
     window : int
-        Of a result of 150 words or more; 5 below that, and 8 below 50.
+        Chunks before and after a result of 150 words or more; 5 below that, and 8 below 50.
+    max_results : int
+        Results and neighbors together, >= 1.
+    **options
+        on_error, order, fields, exclude and expand_top_k of `NeighborChunkExpander`.
+
+    Raises
+    ------
+    InputError
+        For a bad argument.
     """
 
-    def __init__(self, client: Any, index_name: str | None = None, window: int = 2, *args: Any, **kwargs: Any) -> None:
-        super().__init__(client, index_name, window, *args, **kwargs)
+    @checked
+    def __init__(self, client: Any, index_name: str | None = None, window: int = 2, max_results: int = 80,
+                 **options: Any) -> None:
+        check_counts(0, window=window)
+        super().__init__(client, index_name, window, max_results, **options)
 
     def _policy(self) -> Policy:
         return adaptive("words", longest=self.window)

@@ -104,7 +104,29 @@ def fetch_doc_pages(
     pages: Iterable[int | None],  # Numbers from 1
     level: str | None = None,     # As in `fetch_pages`
 ) -> list[TextNode]:              # In reading order; `MissingChunkError` for an unknown document
-    "The chunks of some pages of a document."
+    """Read the chunks of some pages of a document, in two reads.
+
+    Parameters
+    ----------
+    store : ChunkReader
+        A store, or `index.store`.
+    doc_id : str
+        Of the document.
+    pages : iterable of int
+        Numbers from 1; None and pages that do not exist are passed over.
+    level : str, optional
+        Level of the chunks; the first searched level of the document by default.
+
+    Returns
+    -------
+    list of TextNode
+        In reading order; a chunk is on every page that it touches.
+
+    Raises
+    ------
+    MissingChunkError
+        For a document that the store does not have.
+    """
     return _only(fetch_pages(store, {doc_id: pages}, level), doc_id)
 
 # %% ../../nbs/50_expansion/fetch.ipynb #af0b90bc
@@ -115,7 +137,31 @@ def fetch_doc_chunks(
     around: str | Address | int | None = None,  # A chunk to stay around when there are too many
     level: str | None = None,                   # As in `fetch_chunks`
 ) -> list[TextNode]:                            # In reading order; `MissingChunkError` for an unknown document
-    "All chunks of a document, or those around one of them."
+    """Read the chunks of a document, or those around one of them, in two reads.
+
+    Parameters
+    ----------
+    store : ChunkReader
+        A store, or `index.store`.
+    doc_id : str
+        Of the document.
+    max_chunks : int
+        At most so many, >= 1.
+    around : str, Address or int, optional
+        A chunk, or its index, to stay around when the document has more; the first by default.
+    level : str, optional
+        Level of the chunks; that of `around` when it is an address, else the first searched level of the document.
+
+    Returns
+    -------
+    list of TextNode
+        In reading order.
+
+    Raises
+    ------
+    MissingChunkError
+        For a document that the store does not have.
+    """
     return _only(fetch_chunks(store, {doc_id: around}, max_chunks, level), doc_id)
 
 # %% ../../nbs/50_expansion/fetch.ipynb #bb8c1579

@@ -161,6 +161,7 @@ class Field(NamedTuple):
     name: str       # In `_source`, with dots for what is inside
     asked: str      # In queries: the same, or its `.keyword`
     number: bool    # It holds numbers
+    also: str = ""  # A second name for queries, where no mapping says which of the two can be compared
 
 
 def _candidates(value: str, given: str | None) -> list[str]:
@@ -197,6 +198,20 @@ def _whole(value: Any) -> int | None:
     except (TypeError, ValueError, OverflowError):
         return None
 
+# %% ../../nbs/50_expansion/foreign.ipynb #cccc8f21
+def _shown_field(
+    names: Iterable[str],     # Candidates, in the order they are tried
+    sources: Sequence[Any],   # What hits hold
+) -> Field | None:            # None when no hit holds any of them
+    "Find a field by the hits that hold it, without a mapping."
+    for asked in names:
+        name = asked.removesuffix(".keyword")
+        values = [v for source in sources if (v := _held(source, name)) is not None]
+        if values:
+            text = any(isinstance(v, str) for v in values)
+            return Field(name, asked, not text, f"{name}.keyword" if text and name == asked else "")
+    return None
+
 # %% ../../nbs/50_expansion/foreign.ipynb #f02acd3f
 class Want(NamedTuple):
     "Rows of a document."
@@ -229,14 +244,20 @@ class Search(NamedTuple):
     wants: tuple[Want, ...]
 
 
+def _compared(kind: str, field: Field, value: Any) -> dict[str, Any]:
+    "Compare a field with a value, under either of its names."
+    either = [{kind: {name: value}} for name in (field.asked, field.also) if name]
+    return either[0] if len(either) == 1 else {"bool": {"should": either, "minimum_should_match": 1}}
+
+
 def _query(want: Want, fields: Mapping[str, Field]) -> dict[str, Any]:
     "The query of a want."
-    clauses: list[dict[str, Any]] = [{"term": {fields["doc_id"].asked: want.doc_id}}]
+    clauses = [_compared("term", fields["doc_id"], want.doc_id)]
     place = {"chunks": "index", "pages": "page"}.get(want.kind)
     if place and fields[place].number:
-        clauses.append({"range": {fields[place].asked: {"gte": want.low, "lte": want.high}}})
+        clauses.append(_compared("range", fields[place], {"gte": want.low, "lte": want.high}))
     elif place:
-        clauses.append({"terms": {fields[place].asked: [str(n) for n in range(want.low, want.high + 1)]}})
+        clauses.append(_compared("terms", fields[place], [str(n) for n in range(want.low, want.high + 1)]))
     return {"bool": {"filter": clauses}}
 
 
@@ -244,8 +265,9 @@ def _searches(wants: Iterable[Want], fields: Mapping[str, Field]) -> list[Search
     "The searches for some wants."
     wants = list(dict.fromkeys(wants))
     runs, out = _joined(w for w in wants if w.kind == "chunks"), []
-    for at in range(0, len(runs), _CLAUSES):
-        part = runs[at:at + _CLAUSES]
+    step = _CLAUSES // 2 if any(field.also for field in fields.values()) else _CLAUSES
+    for at in range(0, len(runs), step):
+        part = runs[at:at + step]
         should = {"bool": {"should": [_query(w, fields) for w in part], "minimum_should_match": 1}}
         out.append(Search(should, min(_MOST_ROWS, sum(w.high - w.low + 1 for w in part)), tuple(part)))
     for want in (w for w in wants if w.kind != "chunks"):
@@ -273,19 +295,26 @@ def _reason(error: Exception) -> str:
 _PAUSES = (0.1, 0.3, 0.9)  # Seconds before a search that lost a shard is made again
 
 
-def _passing(found: Mapping[str, Any]) -> bool:
+def _passing(found: Any) -> bool:
     "True for a search that a node which has just died spoiled."
+    if not isinstance(found, Mapping):
+        return False
     return bool(found.get("_shards", {}).get("failed")) or found.get("status") == 503
 
 
-def _checked(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    "A search that is complete; `RagnbError` for one that failed, in whole or on a shard."
+def _checked(found: Any) -> Mapping[str, Any]:
+    "A search that is complete; `RagnbError` for one that failed, in whole or on a shard, or has no rows."
+    if not isinstance(found, Mapping):
+        raise RagnbError(f"it answered with {type(found).__name__}, not with a dict")
     if "error" in found:
         error = found["error"]
         raise RagnbError(str(error.get("reason") or error) if isinstance(error, Mapping) else str(error))
     shards = found.get("_shards", {})
     if found.get("timed_out") or shards.get("failed"):
         raise RagnbError(f"{shards.get('failed', 0)} of {shards.get('total', '?')} shards did not answer in time")
+    hits = found.get("hits")
+    if not isinstance(hits, Mapping) or not isinstance(hits.get("hits"), Sequence):
+        raise RagnbError("its answer has no hits.hits")
     return found
 
 # %% ../../nbs/50_expansion/foreign.ipynb #3d58e135
@@ -312,25 +341,45 @@ class ForeignIndex:
         self.client, self.index_name, self.given = client, index_name, dict(fields or {})
         self.exclude, self.requests = tuple(exclude), 0
         self.sleep = time.sleep
-        self._caps: Mapping[str, Any] | None = None
+        self._names = {value: _candidates(value, self.given.get(value)) for value in _ASKED}
+        self._shown = {value: Field(name, name, value in ("index", "page")) for value, name in self.given.items()}
+        self._caps: Mapping[str, Any] | None = None   # None: not asked for, or not to be had
+        self._asked = False
         self._fields: dict[str, Field] | None = None
 
     def fields(
         self,
         hits: Sequence[Mapping[str, Any]] = (),  # Names that they hold come before names that are only mapped
+        needed: Iterable[str] = ("doc_id", "index"),  # The mapping is not asked for when these are given
     ) -> dict[str, Field]:
-        "The fields that are there; the server is asked once."
-        names = {value: _candidates(value, self.given.get(value)) for value in _ASKED}
-        if self._caps is None:
-            asked = [a for many in names.values() for name in many for a in (name, f"{name}.keyword")]
-            self._caps = self._told(self.client.field_caps, index=self.index_name, fields=",".join(asked))["fields"]
-        if self._fields is None or hits:
-            sources = [hit.get("_source") for hit in hits]
-            for many in names.values():
+        "The fields that are there: as the server maps them, asked once, or as the hits show them."
+        if hits:
+            sources = [hit.get("_source", hit) for hit in hits]
+            for value, many in self._names.items():
                 many.sort(key=lambda name: all(_held(source, name) is None for source in sources))
-            found = {value: _found_field(many, self._caps) for value, many in names.items()}
-            self._fields = {value: field for value, field in found.items() if field}
+                if shown := _shown_field(many, sources):
+                    self._shown[value] = shown
+        if not self._asked and not set(needed) <= self.given.keys():
+            self._asked, self._caps = True, self._mapping()
+        found: Mapping[str, Field | None] = self._shown
+        if self._caps is not None:
+            found = {value: _found_field(many, self._caps) for value, many in self._names.items()}
+        self._fields = {value: field for value, field in found.items() if field}
         return self._fields
+
+    def _mapping(self) -> Mapping[str, Any] | None:
+        "The fields that the server says it has; None when the client cannot tell."
+        asked = [a for many in self._names.values() for name in many for a in (name, f"{name}.keyword")]
+        told = self._tried("field_caps", index=self.index_name, fields=",".join(asked))
+        caps = told.get("fields") if isinstance(told, Mapping) else None
+        return caps if isinstance(caps, Mapping) else None
+
+    def _tried(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        "Call a method that a proxy may lack or refuse: None then. If the server is gone, the search that follows fails."
+        try:
+            return self._told(getattr(self.client, name), *args, **kwargs)
+        except Exception:  # each proxy has errors of its own
+            return None
 
     def _told(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
         "Call the client; `RagnbError` for whatever it raises."
@@ -340,16 +389,20 @@ class ForeignIndex:
         except Exception as error:  # each client has errors of its own
             raise RagnbError(f"the index {self.index_name!r} cannot be read: {_reason(error)}") from error
 
+    def _answers(self, bodies: Sequence[dict[str, Any]]) -> list[Any]:
+        "What the server says to some searches: in one request where the client can make it."
+        if len(bodies) > 1:
+            told = self._tried("msearch", [line for body in bodies for line in ({"index": self.index_name}, body)])
+            if isinstance(told, Mapping) and isinstance(told.get("responses"), Sequence):
+                return list(told["responses"])
+        return [self._told(lambda **asked: self.client.search(**asked), body, index=self.index_name) for body in bodies]
+
     def _send(self, searches: Sequence[Search]) -> list[Mapping[str, Any]]:
         "One request: a search, or several."
         hidden = {"_source": {"excludes": list(self.exclude)}, "track_total_hits": True}
         bodies = [{"query": s.query, "size": s.size, **hidden} for s in searches]
-        lines = [line for body in bodies for line in ({"index": self.index_name}, body)]
         for pause in (*_PAUSES, None):
-            if len(bodies) == 1:
-                found = [self._told(self.client.search, bodies[0], index=self.index_name)]
-            else:
-                found = self._told(self.client.msearch, lines)["responses"]
+            found = self._answers(bodies)
             try:
                 return [_checked(one) for one in found]
             except RagnbError as error:
@@ -360,20 +413,23 @@ class ForeignIndex:
     def fetch(self, wants: Iterable[Want]) -> list[dict[str, Any]]:
         "The rows of some wants, each once; one request, and one more where there are more rows than numbers."
         wants = list(wants)
-        fields, needed = self.fields(), {"doc_id"} | {{"chunks": "index", "pages": "page"}.get(w.kind) for w in wants}
-        if lost := sorted(needed - set(fields) - {None}):
+        if not wants:
+            return []
+        needed = {"doc_id"} | {{"chunks": "index", "pages": "page"}[w.kind] for w in wants if w.kind != "document"}
+        fields = self.fields(needed=needed)
+        if lost := sorted(needed - set(fields)):
             tried = ", ".join(_candidates(lost[0], self.given.get(lost[0])))
             raise InputError(f"the index {self.index_name!r} has no field for {lost[0]!r} that can be compared "
                              f"(tried {tried}): name it with fields={{{lost[0]!r}: …}}")
         searches = _searches(wants, fields)
-        found = self._send(searches) if searches else []
+        found = self._send(searches)
         more = [n for n, (s, f) in enumerate(zip(searches, found)) if s.size < min(_total(f), _MOST_ROWS)]
         if more:
             again = self._send([searches[n]._replace(size=min(_total(found[n]), _MOST_ROWS)) for n in more])
             for n, one in zip(more, again):
                 found[n] = one
-        rows = [row for one in found for row in one["hits"]["hits"]]
-        return list({(r.get("_index"), r["_id"]): r for r in rows}.values())
+        rows = [row for one in found for row in one["hits"]["hits"] if isinstance(row, Mapping)]
+        return list({(r.get("_index"), r["_id"]): r for r in rows if r.get("_id") is not None}.values())
 
     def seen(
         self,
@@ -383,7 +439,7 @@ class ForeignIndex:
         def value(name: str) -> Any:
             field = self._fields.get(name) if self._fields else None
             at = self.given.get(name) or (field.name if field else None)
-            held = None if at is None else _held(hit.get("_source"), at)
+            held = None if at is None else _held(hit.get("_source", hit), at.removesuffix(".keyword"))
             return value_of(hit, name) if held is None and name in FIELDS else held
 
         kind = value("doc_type")
@@ -609,4 +665,8 @@ class ForeignExpander:
         stats.expanded = len(wants) - wants.count(None)
         stats.passed_through = len(kept) - stats.expanded
         stats.llm_calls, stats.events = situation.llm_calls, situation.events
-        return _granted(self.index, hits, wants, self.index.fetch(w for w in wants if w))
+        rows = self.index.fetch(w for w in wants if w)
+        if stats.expanded and not rows:
+            stats.events.append(f"the index {self.index.index_name!r} has no rows of these results: do `fields` name "
+                                "its fields as they are mapped?")
+        return _granted(self.index, hits, wants, rows)

@@ -16,6 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from llama_index.core.node_parser import NodeParser
+
 # %% auto #0
 __all__ = ['LOCK', 'KEPT', 'unused_name', 'remove_unused', 'claim_folder', 'leave_folder', 'write_error', 'IndexWriter',
            'kept_numbers', 'create_index', 'open_or_create']
@@ -392,7 +394,7 @@ def _locked(folder: Path, made: Sequence[Path], wait: float) -> WriteLock:
 def open_or_create(
     folder: str | Path,                         # Of the index; or an address on a cluster
     embed: str | Any | None = None,             # See `resolve_embedding`; None: that of the index, or `ngram`
-    parser: str | SpanNodeParser | None = None,  # See `resolve_parser`; None: that of the index, or `units`
+    parser: str | NodeParser | None = None,     # See `resolve_parser`; None: that of the index, or `units`
     *,
     force: bool = False,                        # Make the index anew
     store: Any = None,                          # A `ChunkStore` of the caller's

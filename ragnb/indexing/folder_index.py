@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 # %% auto #0
@@ -40,7 +41,9 @@ from ragnb.models.embedding import (
 from ..models.llm import resolve_llm
 from ..models.vectors import VECTORS
 from ..chunking.base import SpanNodeParser
-from ..chunking.parsers import CONTEXTS, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
+from ragnb.chunking.parsers import (
+    completed, CONTEXTS, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
+)
 from ..storage.chroma import chroma_errors, ChromaStore, keep_lease, open_database, row_counts
 from ..storage.filters import Filter
 from ..storage.store import best_first, ChunkStore, MemoryStore
@@ -303,16 +306,16 @@ class MirroredParts(SearchParts):
             self._whole.forget(gone)
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #a46a28ab
-def _open_parser(folder: Path, manifest: Manifest, parser: str | SpanNodeParser | None, llm: Any) -> SpanNodeParser:
+def _open_parser(folder: Path, manifest: Manifest, parser: str | NodeParser | None, llm: Any) -> SpanNodeParser:
     "The splitter of an index; `IndexMismatchError` when another one is asked for."
     cache = folder / CONTEXTS
     held = parser_from(manifest.parser, llm=llm, cache=cache)
-    known = describe_parser(held)  # with the parameters that have come since it was written, at their defaults
     made = held if parser is None else resolve_parser(parser, llm, cache)
     if llm is not None:
         made = with_contexts(made, llm, cache)
-    wanted, way_out = describe_parser(made), "use another --index folder or --force"
-    if wanted != describe_parser(parser_from(known, llm=llm, cache=cache)):   # an older manifest says less
+    known, wanted = completed(manifest.parser, made), describe_parser(made)   # an older manifest says less
+    way_out = "use another --index folder or --force"
+    if wanted != known:
         raise IndexMismatchError(f"the index was split by {known}, not {wanted}: {way_out}")
     if llm is not None and known["model"].removesuffix(":latest") != model_name(llm):
         written = f"written by {known['model']}, not {model_name(llm)}"
@@ -417,7 +420,7 @@ def open_state(
     manifest: Manifest,                         # The committed one, or a pending one
     embed: str | Any | None = None,             # As in `Index.open`, and so the rest
     *,
-    parser: str | SpanNodeParser | None = None,
+    parser: str | NodeParser | None = None,
     contexts: str | Any | None = None,
     store: Any = None,
     base_url: str | None = None,
@@ -646,7 +649,7 @@ class Index:
         vars(self).update(vars(remove_documents(doc_ids, self.place, embed=self.embed_model, store=store, wait=wait)))
 
     @classmethod
-    def open(cls, folder: str | Path, embed: str | Any | None = None, *, parser: str | SpanNodeParser | None = None,
+    def open(cls, folder: str | Path, embed: str | Any | None = None, *, parser: str | NodeParser | None = None,
              contexts: str | Any | None = None, store: Any = None, base_url: str | None = None,
              embed_options: Mapping[str, Any] | None = None) -> Index:
         """Open an index.
@@ -657,8 +660,9 @@ class Index:
             The index folder, or `opensearch://host:port/NAME`.
         embed : str or BaseEmbedding, optional
             Compared with the embedding of the index when given; needed only when that is an object of your own.
-        parser : str or SpanNodeParser, optional
-            Compared with the splitter of the index when given.
+        parser : str or NodeParser, optional
+            Compared with the splitter of the index when given. An update needs it when that is an object of your own;
+            asking never does.
         contexts : str or LLM, optional
             The model that writes contexts, see `resolve_llm`; needed for updates only, and compared with the one that
             wrote them.

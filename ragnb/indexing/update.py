@@ -18,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import Document, TextNode, MetadataMode
 
 # %% auto #0
@@ -34,7 +35,7 @@ from ..models.embedding import describe_embedding, LocalEmbedding, NgramEmbeddin
 from ..models.vectors import VectorCache, VECTORS
 from ..chunking.base import SpanNodeParser
 from ..chunking.contextual import LlmContextNodeParser
-from ..chunking.parsers import describe_parser
+from ..chunking.parsers import describe_parser, needs_parser
 from ..storage.chroma import ChromaStore
 from ..storage.store import ChunkReader, ChunkStore, embed_nodes
 from .cluster_state import on_cluster
@@ -437,6 +438,8 @@ class IndexUpdate:
             self.report.upgraded = _upgrade(writer)
         plan = _plan(self.index, self.documents, self.root, self.report)
         outgrown = _outgrown(self.index.manifest, plan.todo)
+        if plan.todo:
+            needs_parser(self.index.parser)
         if plan or outgrown or self.report.moved:
             writer.stage()
             writer.saved = False
@@ -523,7 +526,7 @@ class IndexUpdate:
 
 # %% ../../nbs/70_indexing/update.ipynb #ac0b9e14
 def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str | Any | None = None,
-                 parser: str | SpanNodeParser | None = None, force: bool = False, base: str | Path | None = None,
+                 parser: str | NodeParser | None = None, force: bool = False, base: str | Path | None = None,
                  store: Any = None, contexts: str | Any | None = None, base_url: str | None = None,
                  embed_options: Mapping[str, Any] | None = None,
                  show_progress: bool = True, wait: float = 10) -> tuple[Index, IndexReport]:
@@ -537,8 +540,9 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         The index: a folder, or `opensearch://host:port/NAME` on a cluster.
     embed : str or BaseEmbedding, optional
         See `resolve_embedding`. By default that of the index, `ngram` for a new one.
-    parser : str or SpanNodeParser, optional
-        See `resolve_parser`. By default that of the index, `units` for a new one.
+    parser : str or NodeParser, optional
+        A name, see `resolve_parser`, or a splitter: of this package, or any of LlamaIndex whose chunks stand in the text.
+        By default that of the index, `units` for a new one; an object of your own is passed again for every update.
     force : bool, default False
         Make the index anew; the old one stays until the new one is committed.
     base : str or Path, optional
@@ -567,7 +571,8 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     InputError
         When nothing can be read from `path`, or `folder` holds something else.
     IndexMismatchError
-        When the index was made with another embedding or splitter, or is damaged, and `force` is False.
+        When the index was made with another embedding or splitter, or is damaged, and `force` is False; or with a
+        splitter of your own that was not passed, and documents must be split.
     LockedError
         When another process still writes this index; the message names it.
     """
@@ -594,7 +599,7 @@ def _storable(document: Document) -> Document:
 
 # %% ../../nbs/70_indexing/update.ipynb #b95e3667
 def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb", *, name: str = "documents",
-                    embed: str | Any | None = None, parser: str | SpanNodeParser | None = None, force: bool = False,
+                    embed: str | Any | None = None, parser: str | NodeParser | None = None, force: bool = False,
                     store: Any = None, contexts: str | Any | None = None, base_url: str | None = None,
                     embed_options: Mapping[str, Any] | None = None,
                     show_progress: bool = True, wait: float = 10) -> tuple[Index, IndexReport]:
@@ -623,7 +628,8 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
     DuplicateIdError
         When two documents have the same id.
     IndexMismatchError
-        When the index was made with another embedding or splitter, or is damaged, and `force` is False.
+        When the index was made with another embedding or splitter, or is damaged, and `force` is False; or with a
+        splitter of your own that was not passed, and documents must be split.
     LockedError
         When another process still writes this index; the message names it.
     """

@@ -16,11 +16,13 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['SMALL', 'content_words', 'spelled_alike', 'AllowedCounts', 'HeldWords', 'JoinedWords', 'held_words', 'AskedWords',
-           'asked_words', 'Common', 'common_words']
+           'asked_words', 'TextWords', 'readable_question', 'question_for', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #28e7d990
 from ..documents.forms import plain_text
+from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
+from ..storage.filtered import FilteredStore
 from .bm25 import Bm25
 from .signals import steps_to
 from .unit_corpus import UnitCorpus
@@ -176,7 +178,8 @@ class HeldWords:
         for c in self.counts:
             columns = (c.vocabulary.get(w) for w in wanted)
             held = [c.counts.posting(column)[0] for column in columns if column is not None]
-            out.append(np.unique(np.concatenate([np.zeros(0, np.int64), *held])))
+            found = np.unique(np.concatenate([np.zeros(0, np.int64), *held]))
+            out.append(found[c.allowed[found]] if isinstance(c, AllowedCounts) else found)
         return out
 
     def holds_code(
@@ -327,6 +330,52 @@ def asked_words(
     alike = {w: found for w in missing if (found := spelled_alike(w, held.words))}
     return AskedWords(tuple(asked), tuple(missing), tuple(unread), alike, other, filtered)
 
+# %% ../../nbs/40_retrieval/asked_words.ipynb #3bb7a576
+class TextWords:
+    "The words of some texts, where none are counted: looked up as they are written."
+
+    def __init__(
+        self,
+        texts: Iterable[str],
+    ) -> None:
+        self.words = frozenset(word for text in texts for word in re.findall(r"\w+", text.lower()))
+
+    def holds(
+        self,
+        word: str,   # From `content_words`
+    ) -> bool:
+        "Say whether a text holds a word, alone or inside another one."
+        return all(any(part in other for other in self.words) for part in re.findall(r"\w+", word.lower()))
+
+# %% ../../nbs/40_retrieval/asked_words.ipynb #14c1adff
+def readable_question(
+    question: str,
+    held: HeldWords | TextWords,   # The words of the documents that may be read
+) -> str:                          # '' when none of its words of content is among them
+    "Take the words out of a question that no readable document holds."
+    asked = content_words(question)
+    missing = [word for word in asked if not held.holds(word)]
+    if asked and len(missing) == len(asked):
+        return ""
+    for word in sorted(missing, key=len, reverse=True):
+        question = question.replace(word, " ")
+    return question
+
+
+def question_for(
+    question: str,
+    retriever: Any,     # One of this room: its `store` may be behind a filter, its `embed_model` may have learned
+) -> str:               # To be embedded; '' for nothing that a reader may know of
+    "The question as its embedding may see it."
+    store, model = retriever.store, retriever.embed_model
+    if not (isinstance(store, FilteredStore) and hasattr(model, "fit")):
+        return question
+    allowed = store.matching()
+    if (held := held_words(retriever, allowed)) is None:
+        texts = (text for level in SEARCHED for _, text in store.texts(level))
+        held = _of_allowed(retriever, allowed, None, lambda: TextWords(texts))
+    return readable_question(question, held)
+
 # %% ../../nbs/40_retrieval/asked_words.ipynb #34a231de
 SMALL: int = 200   # Units; in a corpus of as many or fewer a score hardly tells what matches from what does not
 _BESIDE = 3        # Units, on each side
@@ -352,7 +401,7 @@ def common_words(
     texts: Callable[[], Sequence[str]] = tuple,   # Their texts: read for a word that is counted in another form only
 ) -> dict[int, Common]:       # By unit; empty for a corpus that is not small, and a question without words of content
     "Find the words that units of a small corpus share with a question."
-    asked = content_words(question) if held and len(held.counts) == 3 and len(corpus) <= SMALL else []
+    asked = content_words(question) if held and len(held.counts) == 3 and len(held.counts[0]) <= SMALL else []
     shared: dict[int, list[str]] = {row: [] for row in rows.tolist()} if asked else {}
     for word in asked:
         units, titles, headings = held.rows(word)

@@ -5,6 +5,7 @@
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #c64dacec
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
 
 # %% auto #0
@@ -23,10 +25,11 @@ from ..documents.arguments import checked
 from ..documents.markup import one_line
 from ..documents.span import covering, id_key, InputError, Span
 from ..documents.text import word_tokens, word_tokens_batch
-from ..chunking.base import SpanNodeParser
+from ..chunking.any_parser import span_parser
 from ..chunking.structure import TextNodeParser
 from ..chunking.summaries import Section, summarise_sections
 from ..storage.filters import Filter, resolve_where, seen_metadata
+from .asked_words import readable_question, TextWords
 from .arguments import check_counts, check_weights
 from .bm25 import Bm25
 from .hybrid import check_question
@@ -145,7 +148,7 @@ def build_tree(
     documents: Sequence[BaseNode],              # With different ids
     embed_model: Any,                           # LlamaIndex `BaseEmbedding`, fitted
     sections: Sequence[Section] | None = None,  # From `summarise_sections`; None: without a model
-    parser: SpanNodeParser | None = None,       # Makes the units (level c, u, s or r); None: sentences, 200 characters
+    parser: NodeParser | None = None,           # Makes the units (level c, u, s or r); None: sentences, 200 characters
     search: str = "text",                       # What a section is searched by: its "text" or its "entry"
     units: Sequence[TextNode] | None = None,    # Made already, in document order; None: by `parser`
     vectors: np.ndarray | None = None,          # Of `units`, shape (n, dims), by `embed_model`; None: embedded here
@@ -153,10 +156,10 @@ def build_tree(
     "Build the three layers of a corpus."
     if search not in ("text", "entry"):
         raise InputError(f"search must be 'text' or 'entry', got {search!r}")
-    parser = parser or TextNodeParser(size=200, overlap=0)
+    splitter = TextNodeParser(size=200, overlap=0) if parser is None else span_parser(parser)
     sections = list(sections if sections is not None else summarise_sections(documents)[0])
     if units is None:
-        units = [n for d in documents for n in parser.parse(d)[0] if n.metadata["level"] in "ucsr"]
+        units = [n for d in documents for n in splitter.parse(d)[0] if n.metadata["level"] in "ucsr"]
     if not units or not sections:
         counts = f"{len(documents)} documents, {len(sections)} sections, {len(units)} units"
         raise InputError(f"the documents hold no text: {counts}")
@@ -245,12 +248,21 @@ class HierarchicalRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         question = check_question(query_bundle.query_str)
-        return self._ranked(question, query_bundle.embedding or self.embed_model.get_query_embedding(question))
+        shown = self._shown(question)
+        return self._ranked(question, query_bundle.embedding or self.embed_model.get_query_embedding(shown))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         question = check_question(query_bundle.query_str)
-        embedding = query_bundle.embedding or await self.embed_model.aget_query_embedding(question)
+        shown = await asyncio.to_thread(self._shown, question)
+        embedding = query_bundle.embedding or await self.embed_model.aget_query_embedding(shown)
         return self._ranked(question, embedding)
+
+    def _shown(self, question: str) -> str:
+        "The question as an embedding that learned from these units may see it."
+        if self._among.all() or not hasattr(self.embed_model, "fit"):
+            return question
+        units = self.tree.units
+        return readable_question(question, TextWords(units[i].text for i in np.flatnonzero(self._among).tolist()))
 
     def _ranked(self, question: str, embedding: Sequence[float]) -> list[NodeWithScore]:
         "The best units that take part; scores are >= 0, behind them what matched at all, by its raw score."

@@ -28,6 +28,7 @@ from ..documents.markup import one_line
 from ..documents.span import id_key, InputError, Why
 from ..storage.filtered import filtered_store
 from ..storage.store import ChunkReader
+from .asked_words import question_for
 from .arguments import check_counts, check_weights, filtered_retriever, is_number
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b3c30be7
@@ -145,13 +146,18 @@ class VectorRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         embedding = query_bundle.embedding
         if not embedding:
-            embedding = self.embed_model.get_query_embedding(check_question(query_bundle.query_str))
+            if not (shown := question_for(check_question(query_bundle.query_str), self)):
+                return []
+            embedding = self.embed_model.get_query_embedding(shown)
         return self.store.search(embedding, self.top_k)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         embedding = query_bundle.embedding
         if not embedding:
-            embedding = await self.embed_model.aget_query_embedding(check_question(query_bundle.query_str))
+            question = check_question(query_bundle.query_str)
+            if not (shown := await asyncio.to_thread(question_for, question, self)):
+                return []
+            embedding = await self.embed_model.aget_query_embedding(shown)
         return await asyncio.to_thread(self.store.search, embedding, self.top_k)
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #2fc49ba8

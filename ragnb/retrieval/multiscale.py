@@ -33,7 +33,7 @@ from ..chunking.base import set_prefix, shown_prefix
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number
-from .asked_words import Common, common_words, held_words
+from .asked_words import Common, common_words, held_words, question_for
 from .hybrid import check_question
 from .multiscale_index import MultiScaleSource, UnitScores
 from .unit_corpus import UnitCorpus
@@ -670,15 +670,15 @@ class MultiScaleRetriever(BaseRetriever):
             When the question is empty.
         """
         text, embedding = _text_and_vector(question)
-        if self._wants_vector(embedding):
-            embedding = self.embed_model.get_query_embedding(text)
+        if self._wants_vector(embedding) and (shown := question_for(text, self)):
+            embedding = self.embed_model.get_query_embedding(shown)
         return self._ranked(text, embedding)
 
     async def arank(self, question: str | QueryBundle) -> MultiScaleRanking:
         "Rank without blocking; see `rank`."
         text, embedding = _text_and_vector(question)
-        if self._wants_vector(embedding):
-            embedding = await self.embed_model.aget_query_embedding(text)
+        if self._wants_vector(embedding) and (shown := await asyncio.to_thread(question_for, text, self)):
+            embedding = await self.embed_model.aget_query_embedding(shown)
         return await asyncio.to_thread(self._ranked, text, embedding)
 
     def hits_of(self, ranking: MultiScaleRanking, top_k: int | None = None) -> list[NodeWithScore]:
@@ -710,7 +710,8 @@ class MultiScaleRetriever(BaseRetriever):
             nearest = [h.node_id for h in self.store.search(embedding, self.candidates, {"level": "u"})]
         terms = query_terms(text, self.index.tokenizer)
         scores = self.index.score(terms, embedding, self.candidates, self.grow, self.whole, nearest, self._among())
-        common = common_words(text, held_words(self), reader.corpus, scores.rows,
+        allowed = self.store.matching() if isinstance(self.store, FilteredStore) else None
+        common = common_words(text, held_words(self, allowed), reader.corpus, scores.rows,
                               lambda: [unit.text for unit in reader.read_units(scores.rows.tolist())])
         by_spelling = isinstance(self.embed_model, NgramEmbedding)
         pieces = cut_pieces(pieces_by_score(reader.corpus, scores), self.cut, common, by_spelling)

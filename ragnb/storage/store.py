@@ -25,6 +25,7 @@ from ragnb.documents.span import (
     DuplicateIdError, InputError, MissingChunkError, NamedSpans, Outline, parse_address, SEARCHED, Span, Spans
 )
 from ..models.vectors import embed_texts, VectorCache
+from ..chunking.any_parser import span_parser
 from .filters import Filter, resolve_where, seen_metadata
 
 # %% ../../nbs/30_storage/store.ipynb #e5749c99
@@ -343,8 +344,8 @@ class ChunkStore(ChunkReader):
         ----------
         documents : sequence of llama_index Document
             With ids that stay the same from run to run.
-        parser : SpanNodeParser
-            Any parser of `ragnb.chunking`.
+        parser : NodeParser
+            Of `ragnb.chunking`, or any of LlamaIndex whose chunks stand in the text.
         embed_model : BaseEmbedding
             Fitted, when it is one that learns from a corpus.
 
@@ -353,7 +354,8 @@ class ChunkStore(ChunkReader):
         list of TextNode
             The chunks of all levels, searched ones with their vectors.
         """
-        parsed = [parser.parse(document) for document in documents]
+        splitter = span_parser(parser)
+        parsed = [splitter.parse(document) for document in documents]
         nodes = [node for chunks, _ in parsed for node in chunks]
         embed_nodes([n for n in nodes if parse_address(n.node_id).level in SEARCHED], embed_model)
         self.put(nodes, [outline for _, outline in parsed])

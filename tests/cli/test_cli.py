@@ -105,6 +105,17 @@ def test_index_then_again(run, docs, tmp_path, monkeypatch):
     assert len(facts["problems"]) == 1 and facts["seconds"] >= 0 and facts["peak_memory_mib"] >= 0
 
 
+@pytest.mark.parametrize("module", ["ragnb", "ragnb.cli"])
+def test_the_command_is_a_module_too(module, index):
+    def called(*argv: str) -> subprocess.CompletedProcess:
+        return subprocess.run([sys.executable, "-m", module, *argv], capture_output=True, text=True)
+
+    mistake, listed = called("anything"), called("ls", "--index", str(index))
+    assert mistake.returncode == 2 and "anything" in mistake.stderr and mistake.stderr.startswith("ragnb: ")
+    assert listed.returncode == 0 and "leave.md" in listed.stdout and not listed.stderr
+    assert called("--version").stdout.strip().endswith(__version__)
+
+
 def test_the_default_index_is_beside_you(run, docs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("ask", "병가")[0] == 2

@@ -125,6 +125,11 @@ def test_what_is_done_is_not_done_again(first, monkeypatch):
         run_strategies(RunPlan(plan.dataset, (301,), cache=plan.cache, keep=plan.keep), GRID[:1], show_progress=False)
 
 
+def test_budgets_in_any_order_and_twice_are_the_same(dataset, cache, first):
+    runs = run_strategies(RunPlan(dataset, (900, 300, 900), cache=cache), GRID[:1], show_progress=False)
+    assert runs[0].evaluation == first[1][0].evaluation and runs[0].evaluation.budgets == (300, 900)
+
+
 def test_processes_give_the_same(dataset, cache, first):
     runs = run_strategies(RunPlan(dataset, (300, 900), cache=cache), GRID, workers=2, show_progress=False)
     assert [r.evaluation.rows for r in runs] == [r.evaluation.rows for r in first[1]]

@@ -230,6 +230,22 @@ def test_an_unknown_measure_of_ids(name):
         measure_ids({}, {"q": {"a": 1}}, [name])
 
 
+SAME = [("R@10", "recall@10", "Recall@10", "R(rel=1)@10"), ("MRR", "RR", "mrr"), ("nDCG@5", "ndcg@5"), ("success@1", "Success@1"), ("AP", "MAP")]
+
+
+@examples(30)
+@given(st.permutations([name for names in SAME for name in names]), st.lists(st.sampled_from("abcdef"), min_size=1, unique=True))
+def test_every_name_of_a_measure_gets_its_value(names, ranked):
+    qrels = {"q": {"a": 1, "c": 2}, "r": {"d": 1}}
+    rankings = {"q": ranked, "r": ranked[::-1]}
+    alone = {name: measure_ids(rankings, qrels, [name])[name] for name in names}
+    assert measure_ids(rankings, qrels, [*names, names[0]]) == alone
+    assert all(alone[name] == alone[same[0]] for same in SAME for name in same)
+    held = {same[-1]: alone[same[-1]]["q"] for same in SAME}
+    evaluation = Evaluation([Row("q", "?", "", {}, measures=held)], ())
+    assert {name: evaluation.mean(name) for name in names} == {name: of["q"] for name, of in alone.items()}
+
+
 # --- on disk --------------------------------------------------------------------------------------------------------------------------
 
 

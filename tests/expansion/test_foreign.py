@@ -5,6 +5,7 @@ import copy
 import itertools
 import warnings
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import given
@@ -400,6 +401,120 @@ def test_the_responses_of_elasticsearch():
     rows = page_rows()
     expanded = NeighborChunkExpander(Elastic(rows), "docs", "doc_type").expand([doc_hit("m-1", 13), doc_hit("s-1", 0)])
     assert indices(expanded) == [*range(6, 21), 0, 1, 2, 3]
+
+
+# --- clients that can only search ---------------------------------------------------------------------------------------
+
+
+class OnlySearch:
+    """A stub: it has a search and nothing else."""
+
+    def __init__(self, server: SearchServer) -> None:
+        self.search = server.search
+
+
+class Proxy(OnlySearch):
+    """A proxy that refuses whatever is not a search, as soon as it is looked up."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise PermissionError(f"{name} is not allowed")
+
+
+class Refusing(OnlySearch):
+    """A server behind a gateway that answers other calls with an error."""
+
+    def field_caps(self, **asked: Any) -> dict:
+        raise RuntimeError("403")
+
+    msearch = field_caps
+
+
+def mocked(server: SearchServer) -> MagicMock:
+    """A mock that answers searches; every other call gives another mock."""
+    client = MagicMock()
+    client.search.side_effect = server.search
+    return client
+
+
+NAMES = {"doc_id": "document_id", "index": "chunk_index"}
+
+
+@pytest.mark.parametrize("client", [OnlySearch, Proxy, Refusing, mocked], ids=lambda c: c.__name__)
+@pytest.mark.parametrize("fields", [None, NAMES, NAMES | {"text": "text", "page": "page", "doc_type": "doc_type"}])
+def test_a_client_that_can_only_search(client, fields):
+    server, results = SearchServer(rag_rows()), [hit(1, 5, 1), hit(2, 10, 2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expanded = NeighborChunkExpander(client(server), "rag", 2, fields=fields, on_error="raise").expand(results)
+    assert [(r["_source"]["document_id"], r["_source"]["chunk_index"]) for r in expanded] == [
+        *((1, i) for i in range(3, 8)), *((2, i) for i in range(8, 13))]
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("client", [OnlySearch, Proxy, Refusing, mocked], ids=lambda c: c.__name__)
+def test_pages_and_whole_documents_of_a_client_that_can_only_search(client):
+    results = [doc_hit("m-1", 13), doc_hit("g-1", 58), doc_hit("s-1", 0)]
+    whole = NeighborChunkExpander(SearchServer(page_rows()), "docs", "doc_type", 200, on_error="raise").expand(results)
+    alone = NeighborChunkExpander(client(SearchServer(page_rows())), "docs", "doc_type", 200, on_error="raise").expand(results)
+    assert list(alone) == list(whole) and len(whole) == 15 + 50 + 4
+
+
+def test_no_mapping_is_asked_for_where_the_names_are_given():
+    server = SearchServer(rag_rows())
+    expander = NeighborChunkExpander(server, "rag", 1, fields=NAMES)
+    assert indices(expander.expand([hit(1, 5)])) == [4, 5, 6] and "field_caps" not in server.requests
+
+
+def test_names_of_the_hits_that_are_nested_flat_or_text(make):
+    """Without a mapping a text may be a keyword, or have one beside it."""
+    rows = [{"_id": f"n{i}", "_source": {"text": f"본문 {i}", "metadata": {"document_id": "a/휴가 b.md", "chunk_index": str(i)}}} for i in range(12)]
+    made = make(rows)
+    expanded = NeighborChunkExpander(OnlySearch(made.client), made.name, 1, on_error="raise").expand([rows[9]])
+    assert [r["_id"] for r in expanded] == ["n8", "n9", "n10"]
+    keyword = {"doc_id": "metadata.document_id.keyword", "index": "metadata.chunk_index.keyword"}
+    expanded = NeighborChunkExpander(OnlySearch(made.client), made.name, 1, fields=keyword, on_error="raise").expand([rows[9]])
+    assert [r["_id"] for r in expanded] == ["n8", "n9", "n10"]
+
+
+def test_hundreds_of_hits_stay_below_the_clauses_that_a_server_takes():
+    """A text is asked for under two names: the requests are split before a server refuses them."""
+    rows = [{"_id": f"r{i}", "_source": {"document_id": f"문서 {i}", "chunk_index": "0", "text": "글"}} for i in range(400)]
+    server = SearchServer(rows)
+
+    def clauses(query: Any) -> int:
+        if isinstance(query, list):
+            return sum(map(clauses, query))
+        return sum(1 if k in ("term", "terms", "range") else clauses(v) for k, v in query.items()) if isinstance(query, dict) else 0
+
+    expanded = NeighborChunkExpander(OnlySearch(server), "rag", 1, 1_000, on_error="raise").expand(rows)
+    assert len(expanded) == 400 and all(clauses(body["query"]) <= 1_024 for body in server.requests)
+
+
+@pytest.mark.parametrize("answer", [None, "text", {}, {"hits": None}, {"hits": {"hits": None}}, MagicMock()], ids=lambda a: type(a).__name__)
+def test_an_answer_that_is_none(answer):
+    client = MagicMock()
+    client.search.return_value = answer
+    with pytest.warns(UserWarning, match="the index 'rag' cannot be read"):
+        assert [r["_id"] for r in NeighborChunkExpander(client, "rag").expand([hit(1, 5)])] == ["c1"]
+    with pytest.raises(RagnbError, match="the index 'rag' cannot be read"):
+        NeighborChunkExpander(client, "rag", on_error="raise").expand([hit(1, 5)])
+
+
+def test_a_client_that_fails_at_every_call():
+    server = SearchServer(rag_rows())
+    server.fails = ConnectionError("connection refused")
+    for fields in (None, NAMES):
+        with pytest.warns(UserWarning, match="connection refused"):
+            assert [r["_id"] for r in NeighborChunkExpander(server, "rag", fields=fields).expand([hit(1, 5)])] == ["c1"]
+        with pytest.raises(RagnbError, match="connection refused"):
+            NeighborChunkExpander(server, "rag", fields=fields, on_error="raise").expand([hit(1, 5)])
+    with pytest.raises(InputError, match="search"):
+        NeighborChunkExpander(object(), "rag")
+
+
+def test_names_that_match_no_row_are_noted():
+    expanded = NeighborChunkExpander(SearchServer(rag_rows()), "rag", fields={"doc_id": "parent", "index": "seq"}).expand([hit(1, 5)])
+    assert [r["_id"] for r in expanded] == ["c1"] and any("fields" in event for event in expanded.stats.events)
 
 
 # --- into a context -----------------------------------------------------------------------------------------------------

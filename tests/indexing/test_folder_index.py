@@ -109,7 +109,7 @@ DAMAGE = {
     "documents": _spoil_json(documents=[]),
     "entry": _spoil_json(documents={"a": {"hash": 1}}),
     "outside": _spoil_json(chroma_folder="../s"),
-    "parser": _spoil_json(parser={"splitter": "Mine"}),
+    "parser": _spoil_json(parser={"child_size": 200}),
     "settings": _spoil_json(parser={"splitter": "ParentChildNodeParser", "child_size": -1}),
     "no bm25": lambda f: [shutil.rmtree(p) for p in f.glob("bm25-*")],
     "no chroma": lambda f: [shutil.rmtree(p) for p in f.glob("chroma-*")],
