@@ -23,9 +23,19 @@ from typing import Any, NamedTuple, NoReturn
 __all__ = ['QUESTION_LINE', 'DEMO_QUESTION', 'DEMO_EVIDENCE', 'make_parser', 'main']
 
 # %% ../nbs/99_cli/cli.ipynb #acdd67cc
-from .documents.markup import counted
+from .documents.markup import counted, json_visible, visible
 from .documents.servers import ServerAddress, without_logins
 from .documents.span import InputError, RagnbError
+
+# %% ../nbs/99_cli/cli.ipynb #90e1b1d1
+def _line(text: object) -> str:
+    "A name or a message on one line, without characters that would act on a terminal."
+    return visible(str(text)).replace("\n", "␊")
+
+def _say(*parts: object, sep: str = " ", end: str = "\n", err: bool = False, flush: bool = False) -> None:
+    "Print text so that nothing in it acts on the terminal; `err`: to standard error."
+    text = visible(sep.join(map(str, parts)))
+    print(text, end=end, file=sys.stderr if err else sys.stdout, flush=flush)
 
 # %% ../nbs/99_cli/cli.ipynb #ae7de734
 class _Parser(argparse.ArgumentParser):
@@ -33,6 +43,38 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {without_logins(' '.join(message.split()))} (see {self.prog} --help)\n")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        super().exit(status, message and visible(message))
+
+# %% ../nbs/99_cli/cli.ipynb #82e67720
+def _whole(least: int | None = None, most: int = 10**9) -> Callable[[str], int]:
+    "A type of argument: a whole number in a range."
+    low = -most if least is None else least
+
+    def whole(text: str) -> int:
+        n = int(text) if text.strip().lstrip("+-").isdecimal() and len(text) < 20 else most + 1
+        if not low <= n <= most:
+            where = f"of at most {most:,}" if least is None else f"from {least:,} to {most:,}"
+            raise argparse.ArgumentTypeError(f"must be a whole number {where}, got {text[:40]!r}")
+        return n
+    return whole
+
+# %% ../nbs/99_cli/cli.ipynb #ceea106d
+def _number(least: float | None = None, most: float = 1e9) -> Callable[[str], float]:
+    "A type of argument: a number in a range; neither NaN nor infinity."
+    low = -most if least is None else least
+
+    def number(text: str) -> float:
+        try:
+            n = float(text)
+        except ValueError:
+            n = float("nan")
+        if not low <= n <= most:
+            where = f"of at most {most:,.0f}" if least is None else f"from {least:,.0f} to {most:,.0f}"
+            raise argparse.ArgumentTypeError(f"must be a number {where}, got {text[:40]!r}")
+        return n
+    return number
 
 # %% ../nbs/99_cli/cli.ipynb #12bc2025
 def _add_index(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +92,7 @@ def _add_embedding(parser: argparse.ArgumentParser) -> None:
     add("--base-url", metavar="URL", help="of the model server (default: for an embedding where it was when the index "
         "was made, else OLLAMA_HOST, else http://localhost:11434)")
     add("--embed-base-url", metavar="URL", help="of the embedding's server, when that is another one")
-    add("--timeout", type=float, metavar="SECONDS", help="for a whole call to a model server, a streamed "
+    add("--timeout", type=_number(most=1e6), metavar="SECONDS", help="for a whole call to a model server, a streamed "
         "answer to its last word too (default: 600; for an embedding 120)")
     add("--query-prefix", metavar="TEXT", help="put before a question when it is embedded, as e5, bge or nomic-embed "
         "want it; kept in the index")
@@ -63,7 +105,7 @@ def _add_llm(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--think", action=argparse.BooleanOptionalAction, default=None,
         help="let a model that can do so think before it answers, or not (default: as the model does)")
-    add("--num-ctx", type=int, metavar="N", help="tokens of the model's window (default: what the prompt needs)")
+    add("--num-ctx", type=_whole(), metavar="N", help="tokens of the model's window (default: what the prompt needs)")
     add("--llm-option", action="append", default=[], metavar="KEY=VALUE", help="of the chat model: temperature=0, "
         "seed=7, answer_tokens=2048, keep_alive=10m, retries=5, api_key=…, …; may be repeated")
 
@@ -120,24 +162,24 @@ def _add_retrieval(parser: argparse.ArgumentParser) -> None:
         f"{_DOC_TYPE}; ragnb ls lists the keys")
     add("--as-of", metavar="DATE", help="a statute means its edition in force on this date, 2024-01-01 or today "
         "(default: the newest that is not repealed); other editions are marked")
-    add("--cut", type=float, metavar="X", help="over units: leave out what scores less than this share of the best, "
+    add("--cut", type=_number(), metavar="X", help="over units: leave out what scores less than this share of the best, "
         "0.1 to 0.5, even when there is room, and in a small folder what shares no word with the question (default: "
         "fill the budget)")
     add("--rerank", default="none",
         help="none, llm or llm:POOL, which ask --llm, or onnx:FOLDER, a cross-encoder (default: none)")
     add("--policy", help=f"{_POLICIES} (default: none over units, which are chosen as spans already, else neighbors:1)")
-    add("--top-k", type=int, metavar="N", help="hits (default: 20; not over units without a policy)")
-    add("--expand-top-k", type=int, metavar="N", help="hits that are expanded (default: 5; likewise)")
-    add("--max-chunks", type=int, metavar="N", help="hits and neighbors together (default: 80; likewise)")
-    add("--passage-size", type=int, metavar="N",
+    add("--top-k", type=_whole(), metavar="N", help="hits (default: 20; not over units without a policy)")
+    add("--expand-top-k", type=_whole(), metavar="N", help="hits that are expanded (default: 5; likewise)")
+    add("--max-chunks", type=_whole(), metavar="N", help="hits and neighbors together (default: 80; likewise)")
+    add("--passage-size", type=_whole(), metavar="N",
         help="characters of a passage for each hit in it (default: 2000; likewise)")
 
 # %% ../nbs/99_cli/cli.ipynb #1e7359b2
 def _add_context(parser: argparse.ArgumentParser) -> None:
     "What is laid out, for whom."
     add = parser.add_argument
-    add("--budget", type=int, metavar="N", help="size of the context (default: 4000)")
-    add("--budget-share", type=float, metavar="X",
+    add("--budget", type=_whole(), metavar="N", help="size of the context (default: 4000)")
+    add("--budget-share", type=_number(), metavar="X",
         help="instead: this part of the model's window, 0.3 to 0.4 is advised")
     add("--model", help="with --budget-share: whose window, for example gpt-4o-mini (default: that of --llm)")
     add("--tokenizer", help="unit of the budget (default: characters; cl100k_base with --budget-share)")
@@ -159,7 +201,7 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
 # %% ../nbs/99_cli/cli.ipynb #79f83a35
 def _add_wait(parser: argparse.ArgumentParser) -> None:
     "How long another writer is waited for."
-    parser.add_argument("--wait", type=float, default=10, metavar="SECONDS",
+    parser.add_argument("--wait", type=_number(0, 1e6), default=10, metavar="SECONDS",
                         help="for another process that writes the index; then its number is told (default: 10)")
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
@@ -203,11 +245,11 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--qrels", metavar="FILE", help="rank whole documents against these (query-id corpus-id score)")
     add("--embed", default="ngram", help="ngram, ollama:MODEL, openai-like:MODEL or onnx:FOLDER (default: ngram)")
     add("--llm", help="ollama:MODEL or openai-like:MODEL for rerankers and query plans")
-    add("--limit", type=int, metavar="N", help="ask only so many of the questions, the same ones every time")
+    add("--limit", type=_whole(), metavar="N", help="ask only so many of the questions, the same ones every time")
     add("--out", default="out/eval", metavar="DIR", help="where results go (default: out/eval)")
     add("--cache", default=".ragnb-cache", metavar="DIR", help="where indexes are kept for the next run "
         "(default: .ragnb-cache)")
-    add("--workers", type=int, default=1, metavar="N",
+    add("--workers", type=_whole(most=512), default=1, metavar="N",
         help="processes, for strategies with different splitters (default: 1)")
     add("--tokenizer", help="count tokens of this tokenizer too")
     add("--compare", nargs=2, metavar=("A", "B"),
@@ -230,8 +272,8 @@ def _add_tune(parser: argparse.ArgumentParser) -> None:
     add("--index", metavar="DIR", help="where the commands that are printed make the index (default: .ragnb "
         "for the default settings, else .ragnb-tuned); an index that is there is not used, as most of what is tried "
         "splits documents in another way: see --cache")
-    add("--n", type=int, default=30, metavar="N", help="questions made, when there are none (default: 30)")
-    add("--seed", type=int, default=0, metavar="N", help="another one makes other questions (default: 0)")
+    add("--n", type=_whole(), default=30, metavar="N", help="questions made, when there are none (default: 30)")
+    add("--seed", type=_whole(), default=0, metavar="N", help="another one makes other questions (default: 0)")
     add("--strategy", action="append", default=[], metavar="SPEC", help="tried instead of the grid, as for eval; may "
         "be repeated (default: multi-scale, hybrid of three sizes and policies, and BM25)")
     add("--budgets", default="500,1000,2000,4000", metavar="N,N",
@@ -239,7 +281,7 @@ def _add_tune(parser: argparse.ArgumentParser) -> None:
     add("--embed", default="ngram", help="ngram, ollama:MODEL, openai-like:MODEL or onnx:FOLDER (default: ngram)")
     add("--out", default="out/tune", metavar="DIR", help="where report.html and results go (default: out/tune)")
     add("--cache", default=".ragnb-cache", metavar="DIR", help="where indexes are kept (default: .ragnb-cache)")
-    add("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
+    add("--workers", type=_whole(most=512), default=1, metavar="N", help="processes (default: 1)")
     add("--json", action="store_true", help="print JSON")
     add("--quiet", action="store_true", help="no progress bar")
     _add_embedding(parser)
@@ -248,9 +290,9 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     "Documents to ask about, and where the questions go."
     add = parser.add_argument
     add("folder", help="a folder or file of documents")
-    add("--n", type=int, default=100, metavar="N", help="questions (default: 100)")
+    add("--n", type=_whole(), default=100, metavar="N", help="questions (default: 100)")
     add("--kinds", help="some of title,cite,table,cloze,keyword (default: all, in equal shares)")
-    add("--seed", type=int, default=0, metavar="N", help="another one gives other questions (default: 0)")
+    add("--seed", type=_whole(), default=0, metavar="N", help="another one gives other questions (default: 0)")
     add("--out", metavar="FILE", help="write JSONL here (default: print it)")
     add("--json", action="store_true", help="print JSON: how many of each kind, and without --out the questions")
 
@@ -277,13 +319,13 @@ def _add_agent(parser: argparse.ArgumentParser) -> None:
     _add_library(parser)
     add = parser.add_argument
     add("--base-url", metavar="URL", help="of the model server (default: the client's own)")
-    add("--timeout", type=float, metavar="SECONDS", help="for each call of a model")
+    add("--timeout", type=_number(most=1e6), metavar="SECONDS", help="for each call of a model")
     _add_llm(parser)
     add("--llm", help="ollama:MODEL for every step (default: none, the passages are shown)")
     add("--step", action="append", default=[], metavar="STEP=MODEL", help="another model for one step: rewrite, route, "
         "plan, grade, answer or judge; STEP=none leaves it to its rule; may be repeated (default: grade=none)")
     add("--routes", metavar="FILE", help="JSON of the routes (default: setup, troubleshooting, general)")
-    add("--attempts", type=int, default=2, metavar="N", help="plans at most, 1 to 10 (default: 2)")
+    add("--attempts", type=_whole(), default=2, metavar="N", help="plans at most, 1 to 10 (default: 2)")
     add("--no-choice", action="store_true", help="do not ask which documents to read")
 
 def _add_chat(parser: argparse.ArgumentParser) -> None:
@@ -300,21 +342,21 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     add("--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on; any other than this machine's needs "
         "--tokens (default: 127.0.0.1). Headers must arrive within 10 seconds, and one address may have 120 of 240 "
         "connections; behind a proxy all clients share one address")
-    add("--port", type=int, default=8321, metavar="N", help="0 for a free one (default: 8321)")
+    add("--port", type=_whole(0, 65535), default=8321, metavar="N", help="0 for a free one (default: 8321)")
     add("--allow-host", action="append", default=[], metavar="NAME", help="a name that the service is asked by, behind "
         "a proxy for example; may be repeated")
     add("--tokens", metavar="FILE", help='JSON of who may ask: [{"name": …, "token": …, "where": …}], where is a '
         "filter as of --where or a list of them, null for everything")
     add("--conversations", metavar="DIR", help="keep conversations there (default: as long as the service runs)")
     add("--documents", metavar="DIR", help="the folder that was indexed, for pictures of the pages of PDFs")
-    add("--running", type=int, default=4, metavar="N", help="questions worked on at the same time (default: 4)")
-    add("--waiting", type=int, default=64, metavar="N", help="questions in line behind them (default: 64)")
-    add("--each", type=int, metavar="N", help="questions of one token at the same time (default: 8)")
+    add("--running", type=_whole(most=10_000), default=4, metavar="N", help="questions worked on at the same time (default: 4)")
+    add("--waiting", type=_whole(most=10_000), default=64, metavar="N", help="questions in line behind them (default: 64)")
+    add("--each", type=_whole(most=10_000), metavar="N", help="questions of one token at the same time (default: 8)")
 
 def _add_mcp(parser: argparse.ArgumentParser) -> None:
     "What is served, and how much of it."
     _add_library(parser)
-    parser.add_argument("--budget", type=int, default=20_000, metavar="N",
+    parser.add_argument("--budget", type=_whole(), default=20_000, metavar="N",
                         help="characters read for one question (default: 20000)")
 
 
@@ -412,14 +454,17 @@ def _short_help() -> str:
         f"More: {rest}.", "`ragnb --help` says what each does, `ragnb ask --help` has the options of one."])
 
 # %% ../nbs/99_cli/cli.ipynb #e8f29378
-def _print_json(value: Any) -> None:
+def _print_json(
+    value: Any,
+    indent: int | None = 1,   # None: on one line
+) -> None:
     "Print JSON."
-    text = json.dumps(value, ensure_ascii=False, indent=1)
+    text = json_visible(json.dumps(value, ensure_ascii=False, indent=indent))
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(value, indent=1)
-    print(text)
+        text = json_visible(json.dumps(value, indent=indent))
+    print(text, flush=True)
 
 # %% ../nbs/99_cli/cli.ipynb #282ffa8b
 def _is_colored(stream: Any) -> bool:
@@ -429,7 +474,7 @@ def _is_colored(stream: Any) -> bool:
 def _stage(name: str, quiet: bool = False) -> None:
     "Name what is being done, for a person who waits."
     if sys.stderr.isatty() and not quiet:
-        print(f"ragnb: {name} …", file=sys.stderr, flush=True)
+        _say(f"ragnb: {name} …", err=True, flush=True)
 
 # %% ../nbs/99_cli/cli.ipynb #170d8d8d
 def _check_text(name: str, text: str) -> None:
@@ -460,32 +505,32 @@ def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
         file, _, line = problem.where.rpartition(":")
         told[kind := (file if line.isdigit() else problem.where, problem.what)] += 1
         if told[kind] <= 3:
-            lines.append(f"{'skipped' if problem.n else 'note:'} {problem}")
-    lines += [f"skipped {file}: {counted(n - 3, 'more record')}: {what}" for (file, what), n in told.items() if n > 3]
+            lines.append(_line(f"{'skipped' if problem.n else 'note:'} {problem}"))
+    lines += [_line(f"skipped {file}: {counted(n - 3, 'more record')}: {what}") for (file, what), n in told.items() if n > 3]
     for line in lines[:most]:
-        print(line, file=sys.stderr)
+        _say(line, err=True)
     if len(lines) > most:
-        print(f"skipped … and {len(lines) - most:,} more", file=sys.stderr)
+        _say(f"skipped … and {len(lines) - most:,} more", err=True)
 
 def _print_report(report: Any) -> None:
     "What an update did, and what it skipped."
     refitted = "; the corpus has doubled: all was embedded again" if report.refitted else ""
-    print(f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged; "
+    _say(f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged; "
           f"{counted(report.chunks, 'chunk')} ({counted(report.characters, 'character')}) written{refitted}")
     if kept := report.vectors_kept:
-        print(f"{counted(kept, 'chunk')} kept {'its vector' if kept == 1 else 'their vectors'}")
+        _say(f"{counted(kept, 'chunk')} kept {'its vector' if kept == 1 else 'their vectors'}")
     if report.upgraded:
-        print(f"{counted(report.upgraded, 'document')} upgraded to the present format, without a call to a model")
+        _say(f"{counted(report.upgraded, 'document')} upgraded to the present format, without a call to a model")
     for old in report.moved:
-        print(f"moved here from {old}")
+        _say(f"moved here from {old}")
     missing = report.contexts_missing
     if report.contexts_written or report.contexts_cached or missing:
         again = ", asked for again at the next update with --contexts" if missing else ""
-        print(f"contexts: {report.contexts_written:,} written, {report.contexts_cached:,} from the cache, "
+        _say(f"contexts: {report.contexts_written:,} written, {report.contexts_cached:,} from the cache, "
               f"{len(missing):,} missing{again}")
     _print_problems(report.problems)
     for line in missing[:10]:
-        print(f"no context for {line}", file=sys.stderr)
+        _say(f"no context for {line}", err=True)
 
 # %% ../nbs/99_cli/cli.ipynb #8b96585d
 def _print_collections(statistics: Mapping[str, Mapping[str, Any]], as_json: bool) -> None:
@@ -496,9 +541,9 @@ def _print_collections(statistics: Mapping[str, Mapping[str, Any]], as_json: boo
             for name, s in statistics.items()}
     rows["all"] = tuple(map(sum, zip(*rows.values())))
     width = max(map(len, (*rows, "collection")))
-    print(f"{'collection':<{width}}  {'documents':>9}  {'characters':>10}  {'chunks':>8}  {'MiB':>7}")
+    _say(f"{'collection':<{width}}  {'documents':>9}  {'characters':>10}  {'chunks':>8}  {'MiB':>7}")
     for name, (documents, characters, chunks, size) in rows.items():
-        print(f"{name:<{width}}  {documents:>9,}  {characters:>10,}  {chunks:>8,}  {size:>7.1f}")
+        _say(f"{name:<{width}}  {documents:>9,}  {characters:>10,}  {chunks:>8,}  {size:>7.1f}")
 
 # %% ../nbs/99_cli/cli.ipynb #d85f4a6f
 def _index_settings(args: argparse.Namespace) -> dict[str, Any]:
@@ -521,27 +566,27 @@ def _index_all(args: argparse.Namespace) -> None:
         return _print_json({"collections": collections, "not_routed": built.not_routed, "absent": built.absent,
                             **_cost(started)})
     for name, report in built.reports.items():
-        print(f"{name}: ", end="")
+        _say(f"{name}: ", end="")
         _print_report(report)
     _print_collections(statistics, False)
     for what, names in (("no collection takes", built.not_routed), ("the corpus has no folder", built.absent)):
         if names:
-            print(f"{what}: {', '.join(names)}", file=sys.stderr)
-    print("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(**_cost(started)))
+            _say(f"{what}: {', '.join(names)}", err=True)
+    _say("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(**_cost(started)))
 
 # %% ../nbs/99_cli/cli.ipynb #b5a334fd
 def _tell_others(args: argparse.Namespace, report: Any) -> None:
     "Name documents of other folders that the index holds, or that these have replaced."
     for root, ids in report.replaced.items():
         n = counted(len(ids), "document")
-        print(f"note: {n} of {root}, which is not there, such as {ids[0]!r}: replaced by what {args.path} has "
-              "under the same id", file=sys.stderr)
+        _say(f"note: {n} of {root}, which is not there, such as {ids[0]!r}: replaced by what {args.path} has "
+              "under the same id", err=True)
     for root, ids in report.others.items():
         gone = ", which is not there" if Path(root).is_absolute() and not Path(root).exists() else ""
         n = counted(len(ids), "document")
-        print(f"note: {args.index} also holds {n} of {root}{gone}, such as {ids[0]!r}. This run leaves "
+        _say(f"note: {args.index} also holds {n} of {root}{gone}, such as {ids[0]!r}. This run leaves "
               f"them. To have them out: `ragnb remove ID --index {args.index}`, or the same again with "
-              "--force, which keeps this folder alone; to keep both apart: --index OTHER", file=sys.stderr)
+              "--force, which keeps this folder alone; to keep both apart: --index OTHER", err=True)
 
 def _refuse_lost(args: argparse.Namespace, report: Any) -> None:
     "End with an error when documents of another folder have taken the ids of these."
@@ -571,7 +616,7 @@ def _index(args: argparse.Namespace) -> None:
     from ragnb.documents.files import n_skipped
     n = n_skipped(report.problems)
     skipped = f", {n:,} skipped" if n else ""
-    print(f"{args.index}: {counted(len(index.doc_ids), 'document')}, {facts['seconds']:.1f} s, "
+    _say(f"{args.index}: {counted(len(index.doc_ids), 'document')}, {facts['seconds']:.1f} s, "
           f"peak memory {facts['peak_memory_mib']:,} MiB{skipped}")
     _tell_others(args, report)
     _refuse_lost(args, report)
@@ -656,7 +701,7 @@ def _write_page(answer: Any, pipeline: Any, args: argparse.Namespace) -> None:
     if args.html:
         from ragnb.pipeline.trace_data import trace
         page = trace(answer, store=pipeline.expander.store).write(args.html)
-        print(f"page: {page.resolve()}", file=sys.stderr)
+        _say(f"page: {page.resolve()}", err=True)
 
 # %% ../nbs/99_cli/cli.ipynb #2a77fd43
 def _asked(pipeline: Any, args: argparse.Namespace, history: Any) -> tuple[Any, Exception | None]:
@@ -672,17 +717,16 @@ def _asked(pipeline: Any, args: argparse.Namespace, history: Any) -> tuple[Any, 
 def _streamed(pipeline: Any, args: argparse.Namespace, history: Any) -> tuple[Any, Exception | None]:
     "The answer, shown while it is written."
     from ragnb.pipeline.answer import ModelError
-    from ragnb.pipeline.trace_data import visible
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="the budget ")
             stream = pipeline.stream(args.question, history)
         for piece in stream:
-            print(visible(piece), end="", flush=True)
-        print()
+            _say(piece, end="", flush=True)
+        _say()
         return stream.answer, None
     except ModelError as error:
-        print("\n")
+        _say("\n")
         return error.answer, error
 
 def _with_error(facts: dict[str, Any], error: Exception | None) -> dict[str, Any]:
@@ -693,7 +737,6 @@ def _with_error(facts: dict[str, Any], error: Exception | None) -> dict[str, Any
 def _colored(answer: Any) -> str:
     "Its passages, with what matches strongly in the colour of the demo."
     from ragnb.pipeline.answer import numbered_passages, strong_offsets
-    from ragnb.pipeline.trace_data import visible
 
     def shown(p: Any) -> str:
         text, at = "", 0
@@ -716,25 +759,26 @@ def _runs_of(numbers: Sequence[int]) -> str:
 def _print_answer(answer: Any, shown: bool = False, cut: float | None = None) -> None:
     "The text of an answer, what to know of it, and the sources of a model's."
     from ragnb.context.labels import place_label
-    from ragnb.pipeline.trace_data import visible
     if answer.context.note:
-        print(f"note: {answer.context.note}", file=sys.stderr, flush=True)
+        _say(f"note: {answer.context.note}", err=True, flush=True)
     if not shown:
         colored = answer.passages and not answer.generated and _is_colored(sys.stdout)
-        told = _colored(answer) if colored else visible(answer.text)
         none = "nothing that was found fits the budget" if answer.context.dropped else "nothing was found"
-        print(told if answer.text or answer.passages else none)
+        if colored:
+            print(_colored(answer))
+        else:
+            _say(answer.text if answer.text or answer.passages else none)
     if answer.weak and not answer.generated and not cut and 1 not in answer.weak:
         some = _runs_of(answer.weak)
         which = f"passage {some} matches" if len(answer.weak) == 1 else f"passages {some} match"
-        print(f"note: {which} weakly (less than .05 of the best score, or no word of the question); --cut 0.2 leaves "
-              "out what is weak", file=sys.stderr)
+        _say(f"note: {which} weakly (less than .05 of the best score, or no word of the question); --cut 0.2 leaves "
+              "out what is weak", err=True)
     if answer.generated:
         sources = {source.number: source.passage for source in reversed(answer.context.sources)}
-        print("\n" + "\n".join(f"[{n}] {visible(place_label(sources[n]))}" for n in sorted(sources)))
+        _say("\n" + "\n".join(f"[{n}] {place_label(sources[n])}" for n in sorted(sources)))
         for mark in answer.source_marks:
             if mark.passage is None:
-                print(f"[{mark.number}] is cited, but the context does not have it", file=sys.stderr)
+                _say(f"[{mark.number}] is cited, but the context does not have it", err=True)
 
 # %% ../nbs/99_cli/cli.ipynb #4360984f
 def _ask(args: argparse.Namespace) -> None:
@@ -761,14 +805,14 @@ def _ask(args: argparse.Namespace) -> None:
 # %% ../nbs/99_cli/cli.ipynb #460e1444
 def _trace(args: argparse.Namespace) -> None:
     "ragnb trace"
-    from ragnb.pipeline.trace_data import trace, visible
+    from ragnb.pipeline.trace_data import trace
     pipeline = _pipeline(args)
     answer, error = _asked(pipeline, args, _conversation(args))
     _write_page(answer, pipeline, args)
     if args.json:
         _print_json(_with_error(_answer_facts(answer) | {"trace": trace(answer).rows()}, error))
     else:
-        print(trace(answer).table(), "", visible(answer.context.text), sep="\n")
+        _say(trace(answer).table(), "", answer.context.text, sep="\n")
     if error is not None:
         raise error
 
@@ -807,13 +851,13 @@ def _chat(args: argparse.Namespace) -> None:
 
     def show(text: str) -> None:
         if not args.json:
-            print(text, end="", flush=True)
+            _say(text, end="", flush=True)
 
     def save(history: Any) -> None:
         if args.history:
             history.save(args.history)
         if args.json and chat.last is not None:
-            print(json.dumps(_turn_facts(chat.last), ensure_ascii=False), flush=True)
+            _print_json(_turn_facts(chat.last), None)
     read = input if sys.stdin.isatty() and not args.json else lambda prompt: input()
     chat = Chat(agent, read, show, _conversation(args), save)
     chat.run()
@@ -841,13 +885,13 @@ def _serve(args: argparse.Namespace) -> None:
     from ragnb.serve.app import create_app, serve_app
 
     def ready(address: str) -> None:
-        print(f"{address}  (Ctrl+C ends it)", flush=True)
+        _say(f"{address}  (Ctrl+C ends it)", flush=True)
     settings = _serve_settings(args)
     for problem in settings["talks"].problems:
-        print(f"skipped {problem}", file=sys.stderr)
+        _say(_line(f"skipped {problem}"), err=True)
     library = Library.open(args.index)
     for name in shut_out(library, settings["access"]):
-        print(f"warning: the filter of {name!r} leaves no document: `ragnb ls` names keys and values", file=sys.stderr)
+        _say(f"warning: the filter of {name!r} leaves no document: `ragnb ls` names keys and values", err=True)
     serve_app(create_app(library, **settings), args.host, args.port, ready)
 
 # %% ../nbs/99_cli/cli.ipynb #9d60f308
@@ -867,7 +911,7 @@ def _records(args: argparse.Namespace) -> None:
     if args.json:
         return _print_json({"out": args.out, "rows": written, "skipped": [str(p) for p in problems]})
     for name, rows in written.items():
-        print(f"{name}: {counted(rows, 'record')}")
+        _say(f"{name}: {counted(rows, 'record')}")
     _print_problems(problems)
 
 # %% ../nbs/99_cli/cli.ipynb #86e1fb0f
@@ -885,26 +929,26 @@ def _info(args: argparse.Namespace) -> None:
     for key, value in facts.items():
         if isinstance(value, dict):
             value = json.dumps(value, ensure_ascii=False)
-        print(f"{key:<11} {value:,}" if isinstance(value, int) else f"{key:<11} {value}")
+        _say(f"{key:<11} {value:,}" if isinstance(value, int) else f"{key:<11} {value}")
 
 # %% ../nbs/99_cli/cli.ipynb #a28e4714
 def _ls(args: argparse.Namespace) -> None:
     "ragnb ls"
     from ragnb.indexing.collections import list_documents
     from ragnb.indexing.folder_index import Index
-    from ragnb.pipeline.trace_data import visible
     rows = list_documents(Index.open(args.index))
     if args.json:
         return _print_json({"index": args.index, "documents": rows})
-    width = max((len(row["id"]) for row in rows), default=2)
-    print(f"{'id':<{width}}  {'chunks':>7}  {'characters':>10}  doc_type  title")
-    for row in rows:
-        kind, title = visible(row["doc_type"] or "-"), visible(row["title"] or "-")
-        print(f"{visible(row['id']):<{width}}  {row['chunks']:>7,}  {row['characters']:>10,}  {kind:<8}  {title}")
+    ids = [_line(row["id"]) for row in rows]
+    width = max(map(len, ids), default=2)
+    _say(f"{'id':<{width}}  {'chunks':>7}  {'characters':>10}  doc_type  title")
+    for doc_id, row in zip(ids, rows):
+        kind, title = _line(row["doc_type"] or "-"), _line(row["title"] or "-")
+        _say(f"{doc_id:<{width}}  {row['chunks']:>7,}  {row['characters']:>10,}  {kind:<8}  {title}")
     keys = sorted({key for row in rows for key in row["metadata"]} | {"doc_id", "folder"})
-    print(f"\n--where takes: {visible(', '.join(keys))}")
+    _say(f"\n--where takes: {_line(', '.join(keys))}")
     if "doc_type" not in keys:
-        print(f"(no document says its doc_type: {_DOC_TYPE})")
+        _say(f"(no document says its doc_type: {_DOC_TYPE})")
 
 def _remove(args: argparse.Namespace) -> None:
     "ragnb remove"
@@ -913,7 +957,7 @@ def _remove(args: argparse.Namespace) -> None:
     removed = list(dict.fromkeys(args.id))
     if args.json:
         return _print_json({"removed": removed, "documents": left, "index": args.index})
-    print(f"{args.index}: {len(removed)} removed, {left} left")
+    _say(f"{args.index}: {len(removed)} removed, {left} left")
 
 # %% ../nbs/99_cli/cli.ipynb #268add6f
 def _sample_data(given: str | None) -> Path:
@@ -980,9 +1024,9 @@ def _demo(args: argparse.Namespace) -> None:
         return _print_json(_answer_facts(answer) | facts)
     outlines = index.store.get_outlines({p.doc_id: None for p in answer.passages}).found
     known, colored = _demo_question(args, texts), _is_colored(sys.stdout)
-    print("\n".join(demo_lines(answer, outlines, found, known, colored)))
-    print(f"\nindex: {counted(len(index.doc_ids), 'document')} in {out / 'index'}")
-    print(f"page:  {page}  (every passage, and why it is there)")
+    print("\n".join(demo_lines(answer, outlines, found, known, colored)))   # its colours must act
+    _say(f"\nindex: {counted(len(index.doc_ids), 'document')} in {out / 'index'}")
+    _say(f"page:  {page}  (every passage, and why it is there)")
 
 # %% ../nbs/99_cli/cli.ipynb #8d23fafa
 def _budgets(text: str) -> tuple[int, ...]:
@@ -1038,7 +1082,7 @@ def _plot_results(written: Path, runs: Sequence[Any]) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        return print("no pictures: pip install 'ragnb[plots]' for them", file=sys.stderr)
+        return _say("no pictures: pip install 'ragnb[plots]' for them", err=True)
     if budgets := runs[0].evaluation.budgets:
         plot_recall(json.loads(written.read_text(encoding="utf-8")), save=written.parent / "recall.png")
         rows = [{"strategy": run.strategy.name, **row.to_json()} for run in runs for row in run.evaluation.rows]
@@ -1061,12 +1105,12 @@ def _compare(args: argparse.Namespace) -> None:
             tests = {str(at): c.test(measure, at) for at in c.levels}
             facts[name] = {b: asdict(test) | {"is_real": test.is_real} for b, test in tests.items()}
             continue
-        print(f"{name}: {measure} over {counted(len(c.a.rows), 'question')}\n\n{c.to_markdown(args.measure)}\n")
+        _say(f"{name}: {measure} over {counted(len(c.a.rows), 'question')}\n\n{c.to_markdown(args.measure)}\n")
         apart = c.differences(args.measure)[:5]
         if apart and c.budgets:
-            print(f"questions that differ most at {c.budgets[-1]:,} characters:")
+            _say(f"questions that differ most at {c.budgets[-1]:,} characters:")
         for d, a, _ in apart:
-            print(f"  {d:+.2f}  {a.query_id}  {' '.join(a.query.split())[:80]}")
+            _say(f"  {d:+.2f}  {a.query_id}  {' '.join(a.query.split())[:80]}")
     if args.json:
         _print_json(facts)
 
@@ -1101,30 +1145,30 @@ def _eval(args: argparse.Namespace) -> None:
     _plot_results(written, runs)
     _write_report(args, runs, dataset, args.corpus, llm)
     if args.json:
-        return print(written.read_text(encoding="utf-8"))
+        return _print_json(json.loads(written.read_text(encoding="utf-8")))
     sizes = f"{counted(len(dataset.documents), 'document')}, {counted(len(dataset.questions), 'question')}"
-    print(f"{dataset.name}: {sizes}, version {dataset.version}\n" + "".join(f"({note})\n" for note in dataset.notes)
+    _say(f"{dataset.name}: {sizes}, version {dataset.version}\n" + "".join(f"({note})\n" for note in dataset.notes)
           + f"\n{_result_table(runs, plan.budgets)}\n\npage: {(out / 'report.html').resolve()}")
-    print("\n{}: {seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(written, **_cost(started)))
+    _say("\n{}: {seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(written, **_cost(started)))
 
 # %% ../nbs/99_cli/cli.ipynb #793cf9f3
 def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
     "What was tried, what to use, and where the rest is."
     kind = "made question" if tuned.made else "question"
     d = tuned.dataset
-    print(f"{d.name}: {counted(len(d.documents), 'document')}, {counted(len(d.questions), kind)}\n")
-    print(_result_table(tuned.runs, tuned.winner.evaluation.budgets))
-    print(f"\n{tuned.choice.headline}: {tuned.choice.reason}\n")
+    _say(f"{d.name}: {counted(len(d.documents), 'document')}, {counted(len(d.questions), kind)}\n")
+    _say(_result_table(tuned.runs, tuned.winner.evaluation.budgets))
+    _say(f"\n{tuned.choice.headline}: {tuned.choice.reason}\n")
     if tuned.choice.otherwise:
-        print(f"({tuned.choice.otherwise}; --budgets with one number prints its commands)\n")
+        _say(f"({tuned.choice.otherwise}; --budgets with one number prints its commands)\n")
     for way in (tuned.command, tuned.python):
-        print("".join(f"    {line}\n" for line in way.splitlines()))
+        _say("".join(f"    {line}\n" for line in way.splitlines()))
     if tuned.misses:
-        print(f"{tuned.misses} (traces of such questions are on the page)\n")
-    print("".join(f"({note})\n" for note in tuned.notes), end="")
+        _say(f"{tuned.misses} (traces of such questions are on the page)\n")
+    _say("".join(f"({note})\n" for note in tuned.notes), end="")
     if tuned.made:
-        print(f"questions: {out / 'made.jsonl'}  (throw out the poor ones, and give the rest to ragnb tune)")
-    print(f"page:      {page.resolve()}")
+        _say(f"questions: {out / 'made.jsonl'}  (throw out the poor ones, and give the rest to ragnb tune)")
+    _say(f"page:      {page.resolve()}")
 
 def _tune(args: argparse.Namespace) -> None:
     "ragnb tune"
@@ -1134,8 +1178,8 @@ def _tune(args: argparse.Namespace) -> None:
     from ragnb.evaluation.tune import tune
     out, problems = Path(args.out), []
     if args.index and (Path(args.index) / "manifest.json").exists():
-        print(f"note: the index in {args.index!r} is neither used nor changed: each way to split documents that is "
-              f"tried has an index of its own, in {args.cache!r}", file=sys.stderr)
+        _say(f"note: the index in {args.index!r} is neither used nor changed: each way to split documents that is "
+              f"tried has an index of its own, in {args.cache!r}", err=True)
     try:
         tuned = tune(args.folder, args.questions, n=args.n, strategies=args.strategy, seed=args.seed,
                      workers=args.workers, show_progress=not args.quiet and sys.stderr.isatty(), problems=problems,
@@ -1172,10 +1216,10 @@ def _questions(args: argparse.Namespace) -> None:
     if args.json:
         return _print_json({"out": args.out, "questions": len(made.questions), "kinds": made.counts, **records})
     for record in records.get("records", ()):
-        print(json.dumps(record, ensure_ascii=False))
+        _print_json(record, None)
     if args.out:
         counts = ", ".join(f"{c['made']} {kind}" for kind, c in made.counts.items() if c.get("made"))
-        print(f"{args.out}: {counted(len(made.questions), 'question')} ({counts})")
+        _say(f"{args.out}: {counted(len(made.questions), 'question')} ({counts})")
 
 
 # %% ../nbs/99_cli/cli.ipynb #4e33ab4c
@@ -1211,14 +1255,16 @@ def _one_line(error: BaseException) -> str:
 def _failed(error: Exception) -> int:
     "Print a foreseen error and return its exit code; any other is raised again."
     is_service = type(error).__module__.split(".")[0] in ("httpx", "ollama", "openai", "chromadb")
-    if not is_service and not isinstance(error, (RagnbError, ValueError, OSError)):
+    if not is_service and not isinstance(error, (RagnbError, ValueError, OSError, MemoryError)):
         raise error
     told = _one_line(error)
+    if isinstance(error, MemoryError):
+        told = f"there is not enough memory ({told})"
     if isinstance(error, InputError) and "\n" in str(error):
         told = "\n".join(map(str.rstrip, str(error).splitlines()))
     if is_service:
         told = f"a service did not answer as expected: {told}"
-    print(f"ragnb: {without_logins(told)}", file=sys.stderr)
+    _say(f"ragnb: {without_logins(told)}", err=True)
     return 3 if is_service or isinstance(error, (ConnectionError, TimeoutError)) else 2
 
 # %% ../nbs/99_cli/cli.ipynb #081147a8
@@ -1239,11 +1285,15 @@ def _show_anything() -> None:
 
 def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     "The arguments; what no command takes is told with the help of the command that was given."
-    parser = make_parser()
-    args, unknown = parser.parse_known_args(argv)
+    parser, given = make_parser(), [*(sys.argv[1:] if argv is None else argv)]
+    options = given[:given.index("--")] if "--" in given else given
+    for option in options:
+        if option.startswith("--") and option.endswith("=--"):   # argparse would drop the value
+            parser.error(f"argument {option[:-3]}: '--' is no value")
+    args, unknown = parser.parse_known_args(given)
     if unknown:
         called = f"ragnb {args.command}" if args.command else "ragnb"
-        told = without_logins(" ".join(unknown))
+        told = _line(without_logins(" ".join(unknown)))
         parser.exit(2, f"{called}: unrecognized arguments: {told} (see {called} --help)\n")
     for name, value in vars(args).items():    # what is printed of them has no password
         if isinstance(value, str) and "@" in value and name != "question":
@@ -1262,7 +1312,7 @@ def main(
     try:
         _refuse_empty(args)
         if args.command is None:
-            print(_short_help())
+            _say(_short_help())
         else:
             globals()[f"_{args.command}"](args)   # the word's function in this module
         sys.stdout.flush()
@@ -1270,7 +1320,7 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        print("ragnb: interrupted; run the same command again to go on", file=sys.stderr)
+        _say("ragnb: interrupted; run the same command again to go on", err=True)
         return 130
     except Exception as error:
         return _failed(error)

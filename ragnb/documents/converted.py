@@ -11,6 +11,7 @@ import re
 import struct
 import warnings
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['MOST_UNPACKED', 'CONVERTERS', 'without_navigation', 'read_converted']
+__all__ = ['MOST_UNPACKED', 'MOST_RATIO', 'MOST_EMPTY', 'MOST_TEXT', 'MOST_CELLS', 'CONVERTERS', 'without_navigation',
+           'read_converted']
 
 # %% ../../nbs/00_documents/converted.ipynb #aed235f6
 from .encodings import read_text
@@ -45,6 +47,14 @@ def _reasons(path: Path) -> Iterator[None]:
 
 # %% ../../nbs/00_documents/converted.ipynb #6d28be57
 MOST_UNPACKED: int = 500 * 2**20   # Bytes of all parts of an archive, as its table of contents states them
+MOST_RATIO: int = 100              # How many times its size in the archive a part of more than 100,000 bytes may unpack to
+
+
+def _check_ratio(path: Path, what: str, unpacked: int, packed: int) -> None:
+    "Refuse a part that unpacks to much more than it takes."
+    if unpacked > max(100_000, MOST_RATIO * packed):
+        raise InputError(f"{path.name} holds {what}, which unpacks from {packed:,} to {unpacked:,} bytes or more: "
+                         f"more than {MOST_RATIO} times as much")
 
 def _check_archive(path: Path) -> None:
     "Refuse what is no zip archive, and one that is too large unpacked."
@@ -55,22 +65,61 @@ def _check_archive(path: Path) -> None:
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path.name} is no {path.suffix.lower()} file, or damaged: it is not a zip archive")
     with zipfile.ZipFile(path) as archive:
-        unpacked = sum(part.file_size for part in archive.infolist())
+        parts = archive.infolist()
+    unpacked = sum(part.file_size for part in parts)
     if unpacked > MOST_UNPACKED:
         raise InputError(f"{path.name} unpacks to {unpacked:,} bytes, more than {MOST_UNPACKED:,}")
+    if sum(part.compress_size for part in parts) > path.stat().st_size:
+        raise InputError(f"{path.name} is damaged: its parts overlap")
+    for part in parts:
+        _check_ratio(path, repr(part.filename), part.file_size, part.compress_size)
+
+# %% ../../nbs/00_documents/converted.ipynb #3e5f01b1
+MOST_EMPTY: int = 50_000   # Tags of an archive, unless there is a byte of text for each hundred
+_NO_TEXT = re.compile(rb"<[^<>]*>|\s+")
+
+
+def _check_elements(path: Path) -> None:
+    "Refuse an archive of XML that holds nearly nothing but empty elements."
+    tags = text = 0
+    with zipfile.ZipFile(path) as archive:
+        for part in (p for p in archive.infolist() if p.filename.endswith(".xml")):
+            with archive.open(part) as file:
+                while piece := file.read(2**20):
+                    tags += piece.count(b"<")
+                    text += len(_NO_TEXT.sub(b"", piece))
+    if tags > max(MOST_EMPTY, 100 * text):
+        raise InputError(f"{path.name} has {tags:,} tags and {text:,} bytes of text, more than {MOST_EMPTY:,} "
+                         "tags of empty elements")
 
 # %% ../../nbs/00_documents/converted.ipynb #acfe0bbc
+MOST_TEXT: int = 2_000_000   # Characters that any file may become; a larger one 50 for each of its bytes
+
+
+def _most_text(path: Path) -> int:
+    "How many characters a file may become."
+    return max(MOST_TEXT, 50 * path.stat().st_size)
+
 def _cell(value: Any) -> str:
     "A value as the text of a cell."
     value = f"{value:.15g}" if isinstance(value, float) else value
     return " ".join(str("" if value is None else value).split()).replace("|", "\\|")
 
-def _table(rows: Iterable[Sequence[Any]]) -> str:
-    "Rows as a Markdown table; '' without a value."
-    cells = [[*map(_cell, row)] for row in rows]
-    width = max((i for row in cells for i, c in enumerate(row, 1) if c), default=0)
-    kept = [(row + [""] * width)[:width] for row in cells if any(row)]
-    lines = ["| " + " | ".join(row) + " |" for row in kept]
+def _table(rows: Iterable[Sequence[Any]], most: int = MOST_TEXT, name: str = "the file") -> str:
+    "Rows as a Markdown table of at most so many characters; '' without a value."
+    kept: list[list[str]] = []
+    width = letters = 0
+    for row in rows:
+        cells = [*map(_cell, row)]
+        while cells and not cells[-1]:
+            cells.pop()
+        if cells:
+            kept.append(cells)
+            width, letters = max(width, len(cells)), letters + sum(map(len, cells))
+        if letters + 3 * width * len(kept) > most:
+            raise InputError(f"{name} makes a table of {len(kept):,} rows and {width:,} columns or more, which has more "
+                             f"than {most:,} characters")
+    lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in kept]
     return "\n".join([*lines[:1], "|" + "---|" * width, *lines[1:]]) if lines else ""
 
 # %% ../../nbs/00_documents/converted.ipynb #62c51467
@@ -80,12 +129,29 @@ def _csv(path: Path) -> dict[str, Any]:
     text = read_text(path, notes)
     first = text.lstrip().split("\n", 1)[0]
     between = max((",", ";", "\t"), key=first.count)
-    return {"text": _table(csv.reader(io.StringIO(text, newline=""), delimiter=between)), "notes": notes}
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=between)
+    return {"text": _table(rows, _most_text(path), path.name), "notes": notes}
+
+MOST_CELLS: int = 20_000_000   # Rows and cells of a workbook, the empty ones counted
 
 def _percent(cell: Any) -> Any:
     "The value of a cell, a share as a percentage when the sheet shows it so."
     is_share = isinstance(cell.value, (int, float)) and "%" in (cell.number_format or "")
     return f"{100 * cell.value:.10g}%" if is_share else cell.value
+
+def _sheet_rows(path: Path, sheets: Iterable[Any]) -> Iterator[tuple[str, Iterator[list[Any]]]]:
+    "The name and the rows of each sheet; the size that a sheet states is not believed."
+    seen = 0
+    def rows(sheet: Any) -> Iterator[list[Any]]:
+        nonlocal seen
+        for row in sheet.rows:
+            seen += 1 + len(row)
+            if seen > MOST_CELLS:
+                raise InputError(f"{path.name} has more than {MOST_CELLS:,} rows and cells")
+            yield [*map(_percent, row)]
+    for sheet in sheets:
+        sheet.reset_dimensions()
+        yield sheet.title, rows(sheet)
 
 def _xlsx(path: Path) -> dict[str, Any]:
     "A workbook: the name of each sheet as a heading, its values as a table."
@@ -93,7 +159,8 @@ def _xlsx(path: Path) -> dict[str, Any]:
     _check_archive(path)
     book = load_workbook(path, read_only=True, data_only=True)
     try:
-        tables = {sheet.title: _table([*map(_percent, row)] for row in sheet.rows) for sheet in book.worksheets}
+        most = _most_text(path)
+        tables = {name: _table(rows, most, path.name) for name, rows in _sheet_rows(path, book.worksheets)}
     finally:
         book.close()
     return {"text": "\n\n".join(f"## {name}\n\n{table}" for name, table in tables.items() if table)}
@@ -131,11 +198,23 @@ def _is_frame(tag: Any, main: Sequence[Any]) -> bool:
     return tag.name == "footer" or tag.get("role") == "contentinfo" or _is_links(tag)
 
 
+_OPENED = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<![", "]>"), ("<", ">"))   # What opens markup, and what closes it
+
+
+def _closed(page: str) -> str:
+    "A page in which marks that nothing closes are text: the parser would look for their end from each of them."
+    for opening, closing in _OPENED:
+        at = page.rfind(closing) + 1
+        page = page[:at] + page[at:].replace(opening, "&lt;" + opening[1:])
+    return page
+
+
 def without_navigation(
     page: str,            # HTML
 ) -> tuple[str, str]:     # HTML, and what was left out in words; '' for nothing
     "Take menus, banners and footers out of a web page."
     from bs4 import BeautifulSoup
+    page = _closed(page)
     soup = BeautifulSoup(page, "html.parser")
     main, left = soup.select("main, article, [role=main]"), Counter()
     menus = (t for t in soup.find_all(["ul", "ol", "dl", "div"]) if _MENU.search(_names(t)))
@@ -170,11 +249,13 @@ def _html(path: Path) -> dict[str, Any]:
 
 def _docx(path: Path) -> dict[str, Any]:
     _check_archive(path)
+    _check_elements(path)
     return {"text": _markdown(path, "DocxConverter", path.read_bytes())[0]}
 
 def _pptx(path: Path) -> dict[str, Any]:
     "Slides as pages."
     _check_archive(path)
+    _check_elements(path)
     text, _ = _markdown(path, "PptxConverter", path.read_bytes())
     return {"pages": [page.strip("\n") for page in _SLIDE.split(text)[1:]]}
 
@@ -209,6 +290,19 @@ def _hwp_reader(path: Path) -> Any:
 
     return PlainTabs(str(path)) if path.suffix.lower() == ".hwp" else HWPXReader(str(path))
 
+def _unpacked_size(packed: bytes) -> int:
+    "Bytes that a stream unpacks to, counted up to the limit of `_check_ratio`; 0 for one that is not packed."
+    most = max(100_000, MOST_RATIO * len(packed))
+    for window in (15, -15):
+        size, unpack = 0, zlib.decompressobj(window)
+        try:
+            while packed and size <= most and (piece := unpack.decompress(packed, 2**20)):
+                size, packed = size + len(piece), unpack.unconsumed_tail
+            return size
+        except zlib.error:
+            continue
+    return 0
+
 def _check_hwp(path: Path) -> None:
     "Refuse what is no HWP, is encrypted, or is a distribution copy."
     import olefile
@@ -216,6 +310,9 @@ def _check_hwp(path: Path) -> None:
         raise InputError(f"{path.name} is no HWP 5 file, or damaged")
     with olefile.OleFileIO(path) as file:
         flags = file.openstream("FileHeader").read(40)[36:37]
+        for name in (n for n in file.listdir() if n[0] in ("BodyText", "DocInfo")):
+            packed = file.openstream(name).read()
+            _check_ratio(path, repr("/".join(name)), _unpacked_size(packed), len(packed))
     if flags and flags[0] & 2:
         raise InputError(f"{path.name} is encrypted: save it without a password")
     if flags and flags[0] & 4:
@@ -224,7 +321,11 @@ def _check_hwp(path: Path) -> None:
 def _hwp(path: Path) -> dict[str, Any]:
     "A HWP or HWPX file, its notes at the end."
     from hwp_hwpx_parser.models import ExtractOptions, ImageMarkerStyle
-    (_check_hwp if path.suffix.lower() == ".hwp" else _check_archive)(path)
+    if path.suffix.lower() == ".hwp":
+        _check_hwp(path)
+    else:
+        _check_archive(path)
+        _check_elements(path)
     with _hwp_reader(path) as reader:
         found = reader.extract_text_with_notes(ExtractOptions(image_marker=ImageMarkerStyle.NONE))
     notes = [f"[^{prefix}{note.number}]: {' '.join(note.text.split())}"
@@ -244,6 +345,9 @@ def read_converted(
     "Convert a file to a record."
     with _reasons(path):
         record = CONVERTERS[path.suffix.lower()](path)
-    if not any(page.strip() for page in record.get("pages", [record.get("text", "")])):
+    pages = record.get("pages", [record.get("text", "")])
+    if not any(page.strip() for page in pages):
         raise InputError(f"{path.name} holds no text")
+    if (n := sum(map(len, pages))) > (most := _most_text(path)):
+        raise InputError(f"{path.name} becomes {n:,} characters, more than {most:,}")
     return record

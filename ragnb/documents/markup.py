@@ -12,7 +12,8 @@ from pathlib import PurePath
 from typing import Any
 
 # %% auto #0
-__all__ = ['visible', 'esc', 'tag', 'fold', 'wide_table', 'themed', 'scoped', 'card', 'short', 'counted', 'one_line']
+__all__ = ['visible', 'json_visible', 'esc', 'tag', 'fold', 'wide_table', 'themed', 'scoped', 'card', 'short', 'counted',
+           'one_line']
 
 # %% ../../nbs/00_documents/markup.ipynb #25ffc7cc
 _ACTING = re.compile(
@@ -26,6 +27,16 @@ def visible(text: str) -> str:
         code = ord(match[0])
         return chr(0x2400 + code) if code < 0x20 else f"⟨U+{code:04X}⟩"
     return _ACTING.sub(symbol, text.replace("\r\n", "\n"))
+
+# %% ../../nbs/00_documents/markup.ipynb #56b6a6c4
+def json_visible(
+    text: str,   # JSON
+) -> str:        # JSON of the same value
+    "Escape characters in JSON that would act on the display."
+    def escaped(match: re.Match[str]) -> str:
+        units = match[0].encode("utf-16-be", "surrogatepass").hex()
+        return "".join(f"\\u{units[at:at + 4]}" for at in range(0, len(units), 4))
+    return _ACTING.sub(escaped, text)
 
 # %% ../../nbs/00_documents/markup.ipynb #e893890b
 def esc(

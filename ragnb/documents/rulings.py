@@ -135,10 +135,11 @@ def _summary_end(text: str) -> int:
     brief = [p.span.start for p in parts if p.name in _SUMMARY]
     if not brief:
         return 0
-    full = next((p.span.start for p in parts if p.span.start > max(brief) and p.name in _FULL), None)
+    last = max(brief)
+    full = next((p.span.start for p in parts if p.span.start > last and p.name in _FULL), None)
     if full is not None:
         return full
-    parties = _PARTIES.search(text, max(brief))
+    parties = _PARTIES.search(text, last)
     return parties.start() if parties else len(text)
 
 # %% ../../nbs/00_documents/rulings.ipynb #d3be5753

@@ -120,18 +120,25 @@ def leave_folder(folder: Path, made: Sequence[Path]) -> None:
                 path.rmdir()
 
 # %% ../../nbs/70_indexing/commits.ipynb #d733dac8
+# What a full disk is called by the system, by SQLite, and by NumPy, which counts bytes
+_FULL = re.compile(r"No space left|disk is full|quota exceeded|\d requested and \d+ written", re.I)
+
+
 def write_error(
     error: BaseException,   # Of whatever was writing
     folder: Path,           # Of the index
 ) -> WriteError | None:     # None when the folder can be written: the error is about something else
     "Say in one line that an index cannot be written, where that is why an update failed."
     kinds = (OSError, RagnbError, sqlite3.Error, *chroma_errors())
-    if not isinstance(error, kinds) or not folder.is_dir():  # a folder made for nothing is gone by now
+    if not isinstance(error, kinds):
         return None
-    said = str(error)
-    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS)
-    full = full or any(sign in said for sign in ("disk I/O error", "disk is full", "No space left", "File too large"))
-    reason = why_not_written(folder) or (shorten(said) if full else "")
+    said, code = str(error), getattr(error, "errno", None)
+    full = code in (errno.ENOSPC, errno.EDQUOT) or _FULL.search(said) is not None
+    stopped = full or code in (errno.EFBIG, errno.EROFS) or any(s in said for s in ("disk I/O error", "File too large"))
+    reason = why_not_written(folder) if folder.is_dir() else ""   # a folder made for nothing is gone by now
+    reason = reason or (shorten(said) if stopped else "")
+    if full or "No space left" in reason:
+        reason = f"the disk is full ({reason})"
     again = "the state before stays in force; run it again when there is room"
     return WriteError(f"the index in {str(folder)!r} cannot be written: {reason}; {again}") if reason else None
 
@@ -416,9 +423,12 @@ def open_or_create(
         check_model(llm)
         writer = _begin(folder, embed, parser, llm, force=force, store=store, base_url=base_url,
                         embed_options=embed_options)
-    except BaseException:
+    except BaseException as error:
+        told = write_error(error, folder)
         lock.release()
         leave_folder(folder, made)
+        if told is not None:
+            raise told from error
         raise
     writer.lock, writer.made = lock, made
     return writer

@@ -407,8 +407,9 @@ class IndexUpdate:
         try:
             self._run(show_progress)
         except BaseException as error:
+            told = write_error(error, self.index.folder)   # before anything is removed: that makes room
             self._stopped(error)
-            if told := write_error(error, self.index.folder):
+            if told is not None:
                 raise told from error
             raise
         finally:

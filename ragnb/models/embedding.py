@@ -37,13 +37,14 @@ from .llm import api_base, login_headers
 from ragnb.models.ngrams import (
     Axes, corpus_axes, count_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS
 )
+from .vectors import load_array
 
 # %% ../../nbs/10_models/embedding.ipynb #e319ebb3
 def _open_array(path: Path, shape: tuple[int | None, ...], *kinds: type) -> np.ndarray:
     "Open an array of one of some types and a known shape (None: any length), and leave it on disk; never unpickles."
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as e:
+        array = load_array(path, mmap=True)
+    except (OSError, ValueError) as e:
         raise InputError(f"no readable array in {str(path)!r}: {e}") from e
     fits = len(array.shape) == len(shape) and all(want in (None, n) for want, n in zip(shape, array.shape))
     if not fits or array.dtype not in kinds:

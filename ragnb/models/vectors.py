@@ -8,19 +8,44 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import as_completed, ThreadPoolExecutor
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['VECTORS', 'VectorCache', 'embed_texts']
+__all__ = ['ARRAY_ERRORS', 'VECTORS', 'load_array', 'VectorCache', 'embed_texts']
 
 # %% ../../nbs/10_models/vectors.ipynb #0dfb5ea3
 from ..documents.atomic import write_atomically
 from ..documents.span import RagnbError
+
+# %% ../../nbs/10_models/vectors.ipynb #e5f459ec
+# What NumPy raises for a damaged array file or archive of arrays
+ARRAY_ERRORS: tuple[type[Exception], ...] = (
+    OSError, ValueError, KeyError, TypeError, EOFError, OverflowError, MemoryError, SyntaxError, TokenError,
+    BadZipFile, zlib.error)
+
+
+def load_array(
+    path: Path,           # Written by `numpy.save`
+    mmap: bool = False,   # Leave the numbers on disk
+) -> np.ndarray:          # `OSError` when the file cannot be opened, `ValueError` when it holds no array
+    "Read an array; nothing is unpickled."
+    try:
+        array = np.load(path, "r" if mmap else None, allow_pickle=False)
+    except OSError:
+        raise
+    except ARRAY_ERRORS as error:
+        raise ValueError(f"{path.name} holds no array: {error}") from error
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{path.name} holds an archive, no array")
+    return array
 
 # %% ../../nbs/10_models/vectors.ipynb #bf41b9b2
 VECTORS: str = "vectors.f32"  # In the index folder

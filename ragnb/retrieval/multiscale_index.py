@@ -25,6 +25,7 @@ from ..documents.span import Address, IndexMismatchError, InputError, MissingChu
 from ..documents.text import word_tokens_batch
 from ..chunking.base import SpanNodeParser
 from ..chunking.units import UnitNodeParser
+from ..models.vectors import load_array
 from .bm25 import Bm25
 from .signals import SharedField, TermStatistics, VectorWindows, WordWindows
 from .unit_corpus import check_scales, SCALES, UnitCorpus, units_by_document, UnitTable
@@ -356,7 +357,7 @@ class UnitData(MultiScaleSource):
         "Take the place of what is held by what a data folder holds."
         def arrays(names: Iterable[str]) -> dict[str, np.ndarray]:
             mapped = {"vectors", "codes", "signs"} if mmap else set()
-            return {n: np.load(data / f"{n}.npy", "r" if n in mapped else None, allow_pickle=False) for n in names}
+            return {n: load_array(data / f"{n}.npy", n in mapped) for n in names}
         places = arrays(name for name in self.corpus.arrays() if tables or name != "headers")
         places.setdefault("headers", np.full(len(places["starts"]), -1))
         self.corpus = UnitCorpus(ids, **places)

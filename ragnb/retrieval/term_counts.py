@@ -19,6 +19,7 @@ __all__ = ['check_tokens', 'TermCounts', 'write_any_json', 'write_counts', 'read
 
 # %% ../../nbs/40_retrieval/term_counts.ipynb #d4b8ea39
 from ..documents.span import DuplicateIdError, InputError, MissingChunkError
+from ..models.vectors import load_array
 
 # %% ../../nbs/40_retrieval/term_counts.ipynb #c4afd9ec
 def _check_ids(ids: Iterable[str], known: Mapping[str, int]) -> list[str]:
@@ -335,13 +336,13 @@ def read_counts(
 ) -> TermCounts:        # `ValueError` or `OSError` for damaged files
     "Read counts that were written."
     from scipy.sparse import csc_array
-    out, mode = TermCounts(), "r" if mmap else None
+    out = TermCounts()
     names = ("counts", "indices", "indptr")
-    data, indices, indptr = (np.load(folder / f"{n}.npy", mmap_mode=mode, allow_pickle=False) for n in names)
-    out.lengths = np.load(folder / "lengths.npy", allow_pickle=False)
+    data, indices, indptr = (load_array(folder / f"{n}.npy", mmap) for n in names)
+    out.lengths = load_array(folder / "lengths.npy")
     out.ids, terms = (json.loads((folder / f"{n}.json").read_bytes()) for n in ("ids", "terms"))
     if (folder / "stream.npy").exists():
-        out.ordered, out.stream = True, np.load(folder / "stream.npy", mmap_mode=mode, allow_pickle=False)
+        out.ordered, out.stream = True, load_array(folder / "stream.npy", mmap)
     fits = len(data) == len(indices) == indptr[-1] and len(terms) + 1 == len(indptr)
     if not fits or len(out.ids) != len(out.lengths) or out.ordered and len(out.stream) != out.lengths.sum():
         raise ValueError("arrays and lists do not fit together")

@@ -109,6 +109,8 @@ class UnitTable:
         parts = {len(self.part_spans), len(self.records), int(self.n_parts.sum())}
         if len(units) > 1 or len(parts) > 1 or {len(self.n_units), len(self.n_parts)} != {len(self.ids)}:
             raise InputError("arrays of units, parts and documents do not fit together")
+        if (self.parts >= np.repeat(self.n_parts, self.n_units)).any():
+            raise InputError("a unit is in a part that its document does not have")
 
     @classmethod
     def empty(cls) -> UnitTable:

@@ -24,6 +24,7 @@ __all__ = ['GROW', 'WHOLE', 'SHIFT', 'LAYOUT', 'REPEATS', 'RECORD', 'reach', 'to
 
 # %% ../../nbs/40_retrieval/unit_rows.ipynb #86a1f3bf
 from ..documents.span import Address, IndexMismatchError
+from ..models.vectors import ARRAY_ERRORS
 from ..storage.facts import facts_of
 from ..storage.filters import seen_metadata
 from ..storage.opensearch import row_id, Rows, send_bulk, server_errors, vector_field, written_token
@@ -286,7 +287,7 @@ class UnitDirectory:
             moments = Moments(arrays.pop("mean"), arrays.pop("spread"))
             told |= {"ids": tuple(told["ids"]), "scales": tuple(told["scales"])}
             return cls(moments=moments, **told, **arrays)
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zlib.error) as error:
+        except ARRAY_ERRORS as error:
             raise IndexMismatchError(f"the directory of units is damaged: {error}") from error
 
 # %% ../../nbs/40_retrieval/unit_rows.ipynb #1281e853
