@@ -132,3 +132,61 @@ def test_every_reader_finds_the_same_in_every_form(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_every_reader_finds_the_same_in_every_form_of_the_whole_sample(form: str) -> None:
     assert all_differences(sample(), form) == {}
+
+
+# --- marks --------------------------------------------------------------------------------------------------------------
+
+MARKS = ["【{}】", "［{}］", "[{}]", "〔{}〕", "〈{}〉", "＜{}＞"]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_marks_with_letters_set_apart(mark: str) -> None:
+    question, answer = (mark.format(word) for word in ("질 의", "회   답"))
+    text = f"{question}\n연차는 며칠인가요?\n\n{answer}\n15일입니다.\n\n{mark.format('이   유')}\n" + "정관에 따른다. " * 50
+    pair, = qa_pairs(text)
+    assert pair.question.of(text).startswith(question) and pair.answer.of(text).startswith(answer)
+    assert detect_kind(text) == "interpretation"
+    assert [r.metadata["chunk_type"] for r in records_of(Document(text=text, id_="1"))] == ["core", "reason"]
+
+
+def test_plain_labels_with_letters_set_apart() -> None:
+    text = "질 의 : 연차는 며칠인가요?\n회 시 : 15일입니다.\n질 의 2 : 반차는?\n답 변 2 : 4시간입니다."
+    assert [(p.question.of(text), p.answer.of(text)) for p in qa_pairs(text)] == [
+        ("질 의 : 연차는 며칠인가요?", "회 시 : 15일입니다."), ("질 의 2 : 반차는?", "답 변 2 : 4시간입니다.")]
+    assert qa_pairs("질 의사는 누구인가?\n답 변호사이다.") == []
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_marks_around_a_whole_head(mark: str) -> None:
+    """【제1조(목적)】, also with the title outside, and 【부 칙】."""
+    plain = next(d for d in sample() if d.id_.endswith("work_rules.md")).text
+    wanted = [(a.number, a.title, a.part) for a in parse_statute(plain).articles]
+    inside = re.sub(r"^([# ]*)(제\d+조(?:의\d+)?\([^)]*\))", lambda m: m[1] + mark.format(m[2]), plain, flags=re.M)
+    outside = re.sub(r"^([# ]*)(제\d+조(?:의\d+)?)(?=\()", lambda m: m[1] + mark.format(m[2]), plain, flags=re.M)
+    supplement = re.sub(r"^([# ]*)부칙$", lambda m: m[1] + mark.format("부 칙"), plain, flags=re.M)
+    assert len({plain, inside, outside}) == 3 and len(wanted) > 50
+    for text in (inside, outside, supplement):
+        assert [(a.number, a.title, a.part) for a in parse_statute(text).articles] == wanted
+    first = parse_statute(inside).articles[0]
+    assert first.span.of(inside).lstrip("# ").startswith(mark.format("제1조(목적)"))
+
+
+def test_notes_in_brackets_are_no_heads() -> None:
+    law = ("제1조(목적) 이 법은 정한다.\n[제3조에서 이동 <2020. 1. 1.>]\n제2조(정의) 정의한다.\n[제2조의2 제목개정 2010. 1. 1.]\n"
+           "제3조(적용) 적용한다.\n[제5조(특례)에서 이동, 종전 제3조는 제6조로 이동]\n[제4조]의 규정\n<제7조 삭제 2001. 1. 1.>\n")
+    assert [a.number for a in parse_statute(law).articles] == ["1", "2", "3"]
+
+
+@examples(60, slow=1_000)
+@given(documents | st.text("가각각 \n\u200b\u200d\xa0é\u0301제1조👩🏽\uf900", max_size=40))
+def test_the_way_back(text: str) -> None:
+    """Spans of the form are spans of the text, in order; nothing that can be seen is lost between two of them."""
+    form = reading_form(text)
+    words = [form.span(Span(*m.span())) for m in re.finditer(r"\S+", form.text)]
+    assert all(0 <= a.start <= a.end <= len(text) for a in words)
+    assert all(a.end <= b.start for a, b in zip(words, words[1:]))
+    if words:
+        outside = [Span(a, b) for a, b in zip([0, *(w.end for w in words)], [*(w.start for w in words), len(text)])]
+        assert [gap for gap in outside if gap.of(text).strip()] == []
+    assert plain_text(form.text).strip() == form.text.strip()
+    assert all(form.place(form.start(i)) <= i for i in range(len(form.text)))
