@@ -177,7 +177,8 @@ class ReadingTools(ReadRecord):
             near = address.around(max(1, min(count, self.most_chunks)), len(outline.levels[address.level]))
             wanted = [a for a in near if a.index < address.index] if direction != "after" else []
             wanted += [a for a in near if a.index > address.index] if direction != "before" else []
-            return self._give(wanted) if wanted else f"{outline.doc_id} {'begins' if direction == 'before' else 'ends'} there."
+            edge = "begins" if direction == "before" else "ends"
+            return self._give(wanted) if wanted else f"{outline.doc_id} {edge} there."
         return self._tool(run)
 
     def open_section(self, doc_id: str, chunk_index: int) -> str:

@@ -19,7 +19,9 @@ from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.embeddings.ollama import OllamaEmbedding as StockEmbedding
 from llama_index.llms.ollama import Ollama as StockOllama
 from ollama import AsyncClient, Client, Options, ResponseError
-from tenacity import AsyncRetrying, Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
+from tenacity import (
+    AsyncRetrying, Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
+)
 
 # %% auto #0
 __all__ = ['ollama_url', 'full_name', 'ModelFacts', 'model_facts', 'model_digest', 'loaded_window', 'estimate_tokens',
