@@ -378,7 +378,8 @@ def resolve_llm(spec: str | Any | None, base_url: str | None = None, **options: 
     base_url : str, optional
         Of the server; for Ollama by default `OLLAMA_HOST`, else `http://localhost:11434`.
     **options
-        `timeout` (seconds of a whole call, 600), `think` (True, False), `num_ctx` (tokens; by default as the prompt needs),
+        `timeout` (seconds of a whole call, 600), `think` (True, False), `num_ctx` (tokens; by default what the prompt
+        needs),
         `answer_tokens`, `temperature`, `keep_alive`, `retries`, `seed` and others of the model's class or the server.
 
     Returns

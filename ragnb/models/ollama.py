@@ -21,10 +21,12 @@ from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.embeddings.ollama import OllamaEmbedding as StockEmbedding
 from llama_index.llms.ollama import Ollama as StockOllama
 from ollama import AsyncClient, Client, Options, ResponseError
+from tenacity import (
+    AsyncRetrying, Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
+)
 
 if _HOST is not None:
     os.environ["OLLAMA_HOST"] = _HOST
-from tenacity import AsyncRetrying, Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
 
 # %% auto #0
 __all__ = ['ollama_url', 'full_name', 'ModelFacts', 'model_facts', 'model_digest', 'loaded_window', 'estimate_tokens',

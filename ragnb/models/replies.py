@@ -40,7 +40,8 @@ class _Call:
         return max(0.0, self.ends - time.monotonic())
 
     def late(self) -> Exception:
-        return self.told(TimeoutError(f"the model server at {self.where} did not answer within {self.seconds:g} seconds"))
+        why = f"did not answer within {self.seconds:g} seconds"
+        return self.told(TimeoutError(f"the model server at {self.where} {why}"))
 
     def refused(self, why: str) -> Exception:
         return self.told(ReplyError(f"the model server at {self.where} {why}"))
@@ -49,7 +50,8 @@ class _Call:
         "Raise for a redirect and for a compressed reply."
         if reply.has_redirect_location:
             place = str(reply.headers["location"])[:200]
-            raise self.refused(f"redirects to {place!r}, which is not followed: give the address that answers (base_url, --base-url)")
+            raise self.refused(f"redirects to {place!r}, which is not followed: give the address that answers "
+                               "(base_url, --base-url)")
         if reply.headers.get("content-encoding", "identity").lower() != "identity":
             raise self.refused("sends a compressed reply, though none was asked for")
 
@@ -122,7 +124,7 @@ class LimitedClient(httpx.Client):
         *,
         seconds: float = 600,                       # For a whole call, > 0
         most: int = MOST_BYTES,                     # Bytes of a reply
-        told: Callable[[Exception], Exception] = lambda error: error,   # Makes what is raised of a `TimeoutError` or `ReplyError`
+        told: Callable[[Exception], Exception] = lambda error: error,   # `TimeoutError` or `ReplyError` -> what is raised
         **settings: Any,                            # Of `httpx.Client`
     ) -> None:
         self.seconds, self.most, self.told = seconds, most, told
@@ -181,7 +183,7 @@ class LimitedAsyncClient(httpx.AsyncClient):
         *,
         seconds: float = 600,                       # For a whole call, > 0
         most: int = MOST_BYTES,                     # Bytes of a reply
-        told: Callable[[Exception], Exception] = lambda error: error,   # Makes what is raised of a `TimeoutError` or `ReplyError`
+        told: Callable[[Exception], Exception] = lambda error: error,   # `TimeoutError` or `ReplyError` -> what is raised
         **settings: Any,                            # Of `httpx.AsyncClient`
     ) -> None:
         self.seconds, self.most, self.told = seconds, most, told

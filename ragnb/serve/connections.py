@@ -73,56 +73,61 @@ class Door:
         self.open.pop(connection, None)
         self.waiting.pop(connection, None)
 
-# %% ../../nbs/87_serve/connections.ipynb #a1a309a5
+# %% ../../nbs/87_serve/connections.ipynb #ed50cf10
+class _Timed:
+    "What is added to uvicorn's protocol class."
+    door: Door
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._timer: Any = None
+        if self.door.enter(self, share_name(transport.get_extra_info("peername"))):
+            self._look()
+        else:
+            self._end("503 Service Unavailable")
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self.door.waits(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        self.door.leave(self)
+        super().connection_lost(exc)
+
+    def drop(self) -> None:
+        "Close the connection at once."
+        self._stop()
+        self.transport.abort()
+
+    def _look(self) -> None:
+        "Keep the timer while headers are awaited; tell the door when the request is whole."
+        if self.cycle is None or self.cycle.response_complete:
+            late = "408 Request Timeout"
+            self._timer = self._timer or self.loop.call_later(self.door.seconds, self._end, late)
+            return
+        self._stop()
+        if not self.cycle.more_body:
+            self.door.asks(self)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end(self, status: str) -> None:
+        head = f"HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+        self.transport.write(head.encode())
+        self.transport.close()
+
+# %% ../../nbs/87_serve/connections.ipynb #b1f49cb4
 def guarded_protocol(
     door: Door,
 ) -> type:         # For `uvicorn.Config(http=…)`
     "Make a protocol class whose connections are limited."
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
-
-    class Guarded(AutoHTTPProtocol):
-        "A connection that has to send its request in time."
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._timer: Any = None
-            if door.enter(self, share_name(transport.get_extra_info("peername"))):
-                self._look()
-            else:
-                self._end("503 Service Unavailable")
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._look()
-
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            door.waits(self)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop()
-            door.leave(self)
-            super().connection_lost(exc)
-
-        def drop(self) -> None:
-            self._stop()
-            self.transport.abort()
-
-        def _look(self) -> None:
-            "Keep the timer while headers are awaited; tell the door when the request is whole."
-            if self.cycle is None or self.cycle.response_complete:
-                self._timer = self._timer or self.loop.call_later(door.seconds, self._end, "408 Request Timeout")
-                return
-            self._stop()
-            if not self.cycle.more_body:
-                door.asks(self)
-
-        def _stop(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
-        def _end(self, status: str) -> None:
-            self.transport.write(f"HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n".encode())
-            self.transport.close()
-    return Guarded
+    return type("Guarded", (_Timed, AutoHTTPProtocol), {"door": door})
