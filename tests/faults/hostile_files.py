@@ -78,8 +78,8 @@ def open_comments() -> str:
 def marks_of_a_ruling() -> str:
     "A ruling's mark 16,000 times"
     from ragnb.documents.rulings import ruling_records
-    start = time.process_time()
-    return f"{len(ruling_records('판시사항\n' * 16_000, '1'))} records, {time.process_time() - start:.1f} s"
+    text, start = "판시사항\n" * 16_000, time.process_time()
+    return f"{len(ruling_records(text, '1'))} records, {time.process_time() - start:.1f} s"
 
 
 def damaged_array() -> str:
