@@ -68,3 +68,26 @@ def test_no_line_of_signs_hangs_a_reader() -> None:
     """Forty of them once did; here are five hundred, in a process that may take minutes and needs seconds."""
     done = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, encoding="utf-8", timeout=200, cwd=ROOT)
     assert done.returncode == 0 and done.stdout.endswith("done\n"), (done.stdout[-300:], done.stderr[-800:])
+
+
+MARKS = r'''
+import resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, (40, 40))
+from llama_index.core import Document
+from ragnb.chunking.rules import RoutedNodeParser
+from ragnb.documents.kinds import records_of
+from ragnb.documents.rulings import interpretation_records, ruling_records
+for mark in ("판시사항\n", "【판결요지】\n", "판례내용\n", "【이유】\n", "판결요지\n판례내용\n"):
+    text = mark * (192_000 // len(mark))
+    interpretation_records(text, "1"), ruling_records(text, "1"), records_of(Document(text=text, id_="a"), "ruling")
+RoutedNodeParser(sentences="rule").parse(Document(text="판시사항\n" * 4_000, id_="a"))
+print("done")
+'''
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(sys.platform == "win32", reason="limits a process")
+def test_marks_of_a_ruling_that_are_repeated() -> None:
+    """16,000 of them took 7 seconds, and four times as many sixteen times as long; here are 38,000, in a few seconds of the processor."""
+    done = subprocess.run([sys.executable, "-c", MARKS], capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
+    assert done.returncode == 0 and done.stdout == "done\n", (done.returncode, done.stderr[-800:])
