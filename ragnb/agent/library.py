@@ -20,7 +20,8 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 # %% auto #0
-__all__ = ['LEAD', 'JoinedStore', 'leading_document', 'LibraryHits', 'Library', 'LibraryRetriever', 'library_pipeline']
+__all__ = ['LEAD', 'DOCUMENT_SHARE', 'JoinedStore', 'leading_document', 'LibraryHits', 'Library', 'LibraryRetriever',
+           'library_pipeline']
 
 # %% ../../nbs/85_agent/library.ipynb #fdc02e88
 from ..documents.catalogue import Catalogue
@@ -220,6 +221,9 @@ def _wider(retriever: BaseRetriever, top_k: int) -> BaseRetriever:
     return wider
 
 # %% ../../nbs/85_agent/library.ipynb #91636696
+DOCUMENT_SHARE: float = 0.4   # Of the context, for one document as long as others wait
+
+
 class Library:
     """One index, or several collections that are asked together.
 
@@ -254,14 +258,14 @@ class Library:
         top_k : int
             Hits of each search, >= 1.
         **settings
-            For `Pipeline.from_index`.
+            For `Pipeline.from_index`; `policy` is "doc_type" and `document_share` is `DOCUMENT_SHARE` by default.
 
         Raises
         ------
         InputError
             When there is no index, and for bad settings.
         """
-        settings = {"policy": "doc_type", **settings, "where": where, "top_k": top_k}
+        settings = {"policy": "doc_type", "document_share": DOCUMENT_SHARE, **settings, "where": where, "top_k": top_k}
         inner = find_collections(folder)
         if inner and not (Path(folder) / "manifest.json").exists():
             return cls({p.name: Pipeline.from_index(Index.open(p), **settings) for p in inner})

@@ -31,10 +31,21 @@ def _level(outline: Outline) -> str:
 def _shown(outline: Outline, address: Address, text: str) -> str:
     "A chunk between marks."
     numbers = outline.pages_of(outline.span_of(address))
-    pages = f" | page {', '.join(map(str, numbers))}" if numbers else ""
+    last = max((n for n, span in outline.pages if span), default=0)
+    pages = f" | page {', '.join(map(str, numbers))} of {last}" if numbers else ""
     name = "".join(" " if c in "<>|\n\r" else c for c in outline.doc_id)
     n = len(outline.levels[address.level])
-    return f"<자료 {name} | chunk {address.index} of {n}{pages}>\n{guard_marks(text, '자료')}\n</자료>"
+    return f"<자료 {name} | chunk_idx {address.index} of {n}{pages}>\n{guard_marks(text, '자료')}\n</자료>"
+
+# %% ../../nbs/85_agent/tools.ipynb #c9d1f002
+def _number(value: int | float | str) -> int | None:
+    "A whole number, also one that is written as text; None for anything else."
+    try:
+        number = float(value)
+        return int(number) if number == int(number) and not isinstance(value, bool) else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
 
 # %% ../../nbs/85_agent/tools.ipynb #5cee873c
 BUDGET_USED: str = "The reading budget is used up. Answer now with what you have read."
@@ -69,28 +80,29 @@ class ReadRecord:
             self._outlines |= self.library.store.get_outlines([doc_id]).found
         return self._outlines.get(doc_id)
 
-    def _give(self, addresses: Sequence[Address]) -> str:
-        "Read what was not read yet, as long as there is room."
-        fresh = [a for a in dict.fromkeys(addresses) if str(a) not in self.read]
-        known = [str(a.index) for a in dict.fromkeys(addresses) if str(a) in self.read]
+    def _give(self, addresses: Sequence[Address], near: Address | None = None) -> str:
+        "Read what was not read yet, as long as there is room: as given, or nearest first and shown in order."
+        asked = sorted(dict.fromkeys(addresses), key=lambda a: abs(a.index - near.index) if near else 0)
+        fresh, known = [a for a in asked if str(a) not in self.read], sorted(a.index for a in asked if str(a) in self.read)
         found = self.library.store.get_chunks(map(str, fresh[:self.most_chunks])).found if fresh else {}
-        parts, left = [], len(fresh) - len(fresh[:self.most_chunks])
+        shown, told, left = {}, [], len(fresh) - len(fresh[:self.most_chunks])
         for address in fresh[:self.most_chunks]:
             node, outline = found.get(str(address)), self._outline(address.doc_id)
             if node is None or outline is None:
                 continue
             if self.characters + len(node.text) > self.budget:
                 self.characters = self.budget
-                parts.append(BUDGET_USED)
+                told.append(BUDGET_USED)
                 break
             self.read[str(address)] = node.text
             self.characters += len(node.text)
-            parts.append(_shown(outline, address, node.text))
+            shown[address] = _shown(outline, address, node.text)
         if known:
-            parts.append(f"Already read: chunk {', '.join(known)}.")
+            told.append(f"Already read: chunk_idx {', '.join(map(str, known))}.")
         if left and not self.exhausted:
-            parts.append(f"{left} more chunks: ask again for them.")
-        return "\n\n".join(parts) or "Nothing to read there."
+            told.append(f"{left} more chunks: ask again for them.")
+        parts = [shown[a] for a in (sorted(shown) if near else shown)]
+        return "\n\n".join([*parts, *told]) or "Nothing to read there."
 
     def _tool(self, run: Callable[[], str]) -> str:
         "One call of a tool, counted."
@@ -100,16 +112,17 @@ class ReadRecord:
             self.calls += 1
             return run()
 
-    def _at(self, doc_id: str, chunk_index: int) -> tuple[Outline, Address] | str:
+    def _at(self, doc_id: str, chunk_idx: int | str) -> tuple[Outline, Address] | str:
         "The chunk that is meant, or what is wrong."
+        number = _number(chunk_idx)
         outline = self._outline(doc_id)
         if outline is None:
             return f"There is no document {shorten(doc_id, 80)!r}: use an id as search shows it."
         level = _level(outline)
         n = len(outline.levels.get(level, ()))
-        if not 0 <= chunk_index < n:
-            return f"{doc_id} has chunks 0 to {n - 1}, not {chunk_index}."
-        return outline, Address(doc_id, level, chunk_index)
+        if number is None or not 0 <= number < n:
+            return f"{doc_id} has chunks 0 to {n - 1}, not {shorten(str(chunk_idx), 40)}."
+        return outline, Address(doc_id, level, number)
 
     def passages(self) -> list[Passage]:
         "What was read, chunks that follow each other stitched; documents in the order of their first chunk."
@@ -155,32 +168,34 @@ class ReadingTools(ReadRecord):
         def run() -> str:
             if not query.strip():
                 return "The query is empty."
-            n = max(1, min(top_k, self.most_chunks))
+            n = max(1, min(_number(top_k) or 5, self.most_chunks))
             found = asyncio_run(self.library.search([query[:1_000]], n + len(self.read)))
             hits = [a for h in found.hits if (a := try_address(h.node_id))]
             fresh = [a for a in hits if str(a) not in self.read][:n]
             return self._give(fresh) if fresh else "Nothing new was found: try other words."
         return self._tool(run)
 
-    def get_neighbor_chunks(self, doc_id: str, chunk_index: int, direction: str = "both", count: int = 3) -> str:
+    def get_neighbor_chunks(self, doc_id: str, chunk_idx: int, direction: str = "both", count: int = 3) -> str:
         "Read the chunks next to a chunk. direction: before, after or both; count: chunks on each side, 1 to 10."
         def run() -> str:
-            at = self._at(doc_id, chunk_index)
+            at = self._at(doc_id, chunk_idx)
             if isinstance(at, str):
                 return at
             if direction not in ("before", "after", "both"):
                 return f"direction must be before, after or both, not {shorten(direction, 40)!r}."
             outline, address = at
-            near = address.around(max(1, min(count, self.most_chunks)), len(outline.levels[address.level]))
+            window = max(1, min(_number(count) or 3, self.most_chunks))
+            near = address.around(window, len(outline.levels[address.level]))
             wanted = [a for a in near if a.index < address.index] if direction != "after" else []
             wanted += [a for a in near if a.index > address.index] if direction != "before" else []
-            return self._give(wanted) if wanted else f"{doc_id} {'begins' if direction == 'before' else 'ends'} there."
+            there = f"{doc_id} {'begins' if direction == 'before' else 'ends'} there."
+            return self._give(wanted, address) if wanted else there
         return self._tool(run)
 
-    def open_section(self, doc_id: str, chunk_index: int) -> str:
+    def open_section(self, doc_id: str, chunk_idx: int) -> str:
         "Read the section of the document that a chunk is in."
         def run() -> str:
-            at = self._at(doc_id, chunk_index)
+            at = self._at(doc_id, chunk_idx)
             if isinstance(at, str):
                 return at
             outline, address = at
@@ -189,7 +204,7 @@ class ReadingTools(ReadRecord):
             if not around:
                 return f"{doc_id} has no sections: use get_neighbor_chunks."
             chunks = covering(outline.levels[address.level], min(around, key=len))
-            return self._give([Address(doc_id, address.level, i) for i in chunks])
+            return self._give([Address(doc_id, address.level, i) for i in chunks], address)
         return self._tool(run)
 
     def get_page(self, doc_id: str, page: int) -> str:
@@ -198,10 +213,11 @@ class ReadingTools(ReadRecord):
             outline = self._outline(doc_id)
             if outline is None:
                 return f"There is no document {shorten(doc_id, 80)!r}: use an id as search shows it."
-            spans = [span for number, span in outline.pages if number == page and span]
+            spans = [span for number, span in outline.pages if number == _number(page) and span]
             if not spans:
                 numbers = [n for n, span in outline.pages if span]
-                there = f"pages {numbers[0]} to {numbers[-1]}, not {page}" if numbers else "no pages"
+                said = shorten(str(page), 40)
+                there = f"pages {numbers[0]} to {numbers[-1]}, not {said}" if numbers else "no pages"
                 return f"{doc_id} has {there}."
             level = _level(outline)
             chunks = [i for span in spans for i in covering(outline.levels[level], span)]

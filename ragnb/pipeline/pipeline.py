@@ -16,7 +16,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'with_edition', 'Reader', 'noted', 'for_window', 'Pipeline']
+__all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'within_share', 'with_edition', 'Reader', 'noted', 'for_window', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #75241910
 from ..documents.catalogue import Catalogue
@@ -31,7 +31,7 @@ from ..retrieval.hybrid import check_question, Fusion, question_bundle
 from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import Policy, policy_name
-from ..context.builders import Context, ContextBuilder, PassageRanking, RankedContextBuilder, Ranking
+from ..context.builders import Context, ContextBuilder, cut_passage, PassageRanking, RankedContextBuilder, Ranking
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
 from ..indexing.folder_index import Index
@@ -169,6 +169,44 @@ def is_earlier(
     "True for a passage that came along from the turn before."
     return any(why.role == "history" for why in passage.why.values() if isinstance(why, Why))
 
+# %% ../../nbs/80_pipeline/pipeline.ipynb #d0c5a002
+def _allowances(sizes: Sequence[tuple[str, int]], room: int, share: float) -> dict[str, int]:
+    "Document -> characters it may have: at most its share, and what the others leave of the room, best first."
+    wanted: dict[str, int] = {}
+    for doc_id, size in sizes:
+        wanted[doc_id] = wanted.get(doc_id, 0) + size
+    given = {doc_id: min(n, int(room * share)) for doc_id, n in wanted.items()}
+    left = max(0, room - sum(given.values()))
+    for doc_id, n in wanted.items():
+        more = min(n - given[doc_id], left)
+        given[doc_id], left = given[doc_id] + more, left - more
+    return given
+
+
+# %% ../../nbs/80_pipeline/pipeline.ipynb #d0c5a003
+def within_share(
+    passages: Sequence[Passage],  # Best first
+    builder: ContextBuilder,      # Its budget is shared
+    share: float,                 # Of the context, in (0, 1]: for one document as long as others wait
+) -> list[Passage]:               # Those beyond the share of their document come last
+    "Keep one document from filling a context."
+    if builder.budget is None or len({p.doc_id for p in passages}) < 2:
+        return list(passages)
+    own, texts = [builder.shorten(p) for p in passages], "".join(p.text for p in passages)
+    room = int(builder.budget * len(texts) / max(1, tokenizer_of(builder.tokenizer).count(texts)))
+    heads = [len(builder.above(n, p)) + len(builder.between) for n, p in enumerate(own, 1)]
+    left = _allowances([(p.doc_id, len(p.span) + head) for p, head in zip(own, heads)], room, share)
+    kept, behind = [], []
+    for p, head in zip(own, heads):
+        size, is_named = left[p.doc_id] - head, any(w.is_by_name for w in p.why.values() if isinstance(w, Why))
+        if not is_named and size < min(len(p.span), builder.least):
+            behind.append(p)
+            continue
+        kept.append(p if is_named or len(p.span) <= size else cut_passage(p, size))
+        left[p.doc_id] -= head + len(kept[-1].span)
+    return kept + behind
+
+
 # %% ../../nbs/80_pipeline/pipeline.ipynb #b440f868
 def with_edition(
     passage: Passage,
@@ -189,6 +227,7 @@ class Reader:
     compressor: Compressor | None = None
     history_share: float = 0.25   # Of the context, in (0, 1)
     editions: Callable[[str], str] | None = None   # Document -> what marks an edition that is not in force, or ""
+    document_share: float | None = None            # Of the context, in (0, 1], for one document where others wait
 
     def __repr__(self) -> str:
         return one_line(self, "expander", "builder", "compressor")
@@ -216,6 +255,8 @@ class Reader:
         if self.compressor:
             compression = self.compressor(passages, question, expansion.outlines)
             passages = compression.passages
+        if self.document_share:
+            passages = within_share(passages, self.builder, self.document_share)
         kept = with_focus(question, passages, self.builder) if found.ranking is None else passages
         context = self.builder.build(kept, question)
         return Answer(question, "", context, expansion, found, compression=compression)
@@ -329,8 +370,10 @@ def _given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _check_ranges(history_share: float, timeout: float | None) -> None:
+def _check_ranges(history_share: float, timeout: float | None, document_share: float | None = None) -> None:
     "Refuse a share or a time-out that means nothing."
+    if document_share is not None and not 0 < document_share <= 1:
+        raise InputError(f"document_share must be in (0, 1], got {document_share}")
     if not 0 < history_share < 1:
         raise InputError(f"history_share must be in (0, 1), got {history_share}")
     if timeout is not None and timeout <= 0:
@@ -401,6 +444,8 @@ class Pipeline(_Shown):
         Of the context, in (0, 1): room for the passages of the turn before, where there is one.
     catalogue : Catalogue, optional
         Of the documents: it marks editions that are not in force, and finds articles that no document holds.
+    document_share : float, optional
+        Of the context, in (0, 1]: room for one document as long as others wait; no ceiling when None.
     timeout : float, optional
         Seconds that the model may take for an answer, 600 by default; None waits as long as it takes.
     """
@@ -413,12 +458,13 @@ class Pipeline(_Shown):
     compressor: Compressor | None = None
     history_share: float = 0.25
     catalogue: Catalogue | None = None
+    document_share: float | None = None
     timeout: float | None = 600
 
     def __post_init__(self) -> None:
         check_fields(self)
         object.__setattr__(self, "llm", resolve_llm(self.llm))
-        _check_ranges(self.history_share, self.timeout)
+        _check_ranges(self.history_share, self.timeout, self.document_share)
 
     @classmethod
     def from_index(
@@ -436,6 +482,7 @@ class Pipeline(_Shown):
         passage_size: int | str | None = "auto",
         reorder: bool = True,
         where: Any = None, cut: float | None = None, as_of: str | None = None,
+        document_share: float | None = None,
     ) -> Pipeline:
         """Make a pipeline over an index.
 
@@ -478,6 +525,8 @@ class Pipeline(_Shown):
         as_of : str, optional
             A date, or `"today"`: a statute's name means the edition in force then, and the others are marked. By
             default the newest that is not repealed.
+        document_share : float, optional
+            Of the context, in (0, 1]: room for one document as long as others wait; no ceiling by default.
 
         Raises
         ------
@@ -494,7 +543,7 @@ class Pipeline(_Shown):
         refuse_unused(parts, _given(top_k=top_k) | counts | size)
         expander = Expander(filtered_store(index.store, where), parts.policy, **counts)
         return cls(parts.retriever, expander, parts.builder, llm, reranker=parts.reranker,
-                   compressor=parts.compressor, catalogue=index.catalogue)
+                   compressor=parts.compressor, catalogue=index.catalogue, document_share=document_share)
 
     @property
     def parts(self) -> Parts:
@@ -505,7 +554,7 @@ class Pipeline(_Shown):
     def reader(self) -> Reader:
         "The parts between what is found and the model."
         editions = self.catalogue.edition if self.catalogue else None
-        return Reader(self.expander, self.builder, self.compressor, self.history_share, editions)
+        return Reader(self.expander, self.builder, self.compressor, self.history_share, editions, self.document_share)
 
     @property
     def reads(self) -> int:
