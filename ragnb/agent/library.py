@@ -221,7 +221,7 @@ def _wider(retriever: BaseRetriever, top_k: int) -> BaseRetriever:
     return wider
 
 # %% ../../nbs/85_agent/library.ipynb #91636696
-DOCUMENT_SHARE: float = 0.5   # Of the context, for one document as long as others wait
+DOCUMENT_SHARE: float = 0.4   # Of the context, for one document as long as others wait
 
 
 class Library:

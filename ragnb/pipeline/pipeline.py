@@ -32,7 +32,7 @@ from ..retrieval.hybrid import check_question, Fusion, question_bundle
 from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import Policy, policy_name
-from ..context.builders import Context, ContextBuilder, PassageRanking, RankedContextBuilder, Ranking
+from ..context.builders import Context, ContextBuilder, cut_passage, PassageRanking, RankedContextBuilder, Ranking
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
 from ..indexing.folder_index import Index
@@ -171,11 +171,11 @@ def is_earlier(
     return any(why.role == "history" for why in passage.why.values() if isinstance(why, Why))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #d0c5a002
-def _allowances(passages: Sequence[Passage], room: int, share: float) -> dict[str, int]:
+def _allowances(sizes: Sequence[tuple[str, int]], room: int, share: float) -> dict[str, int]:
     "Document -> characters it may have: at most its share, and what the others leave of the room, best first."
     wanted: dict[str, int] = {}
-    for p in passages:
-        wanted[p.doc_id] = wanted.get(p.doc_id, 0) + len(p.span)
+    for doc_id, size in sizes:
+        wanted[doc_id] = wanted.get(doc_id, 0) + size
     given = {doc_id: min(n, int(room * share)) for doc_id, n in wanted.items()}
     left = max(0, room - sum(given.values()))
     for doc_id, n in wanted.items():
@@ -193,17 +193,18 @@ def within_share(
     "Keep one document from filling a context."
     if builder.budget is None or len({p.doc_id for p in passages}) < 2:
         return list(passages)
-    own = [builder.shorten(p) for p in passages]
-    left = _allowances(own, _room(own, builder), share)
+    own, texts = [builder.shorten(p) for p in passages], "".join(p.text for p in passages)
+    room = int(builder.budget * len(texts) / max(1, tokenizer_of(builder.tokenizer).count(texts)))
+    heads = [len(builder.above(n, p)) + len(builder.between) for n, p in enumerate(own, 1)]
+    left = _allowances([(p.doc_id, len(p.span) + head) for p, head in zip(own, heads)], room, share)
     kept, behind = [], []
-    for p in own:
-        size, is_named = left[p.doc_id], any(w.is_by_name for w in p.why.values() if isinstance(w, Why))
-        fitted = p if is_named or len(p.span) <= size else cut_to_sentences(p, size) if size >= builder.least else None
-        if fitted is None or not is_named and len(fitted.span) > max(size, builder.least):
+    for p, head in zip(own, heads):
+        size, is_named = left[p.doc_id] - head, any(w.is_by_name for w in p.why.values() if isinstance(w, Why))
+        if not is_named and size < min(len(p.span), builder.least):
             behind.append(p)
             continue
-        kept.append(fitted)
-        left[p.doc_id] = max(0, size - len(fitted.span))
+        kept.append(p if is_named or len(p.span) <= size else cut_passage(p, size))
+        left[p.doc_id] -= head + len(kept[-1].span)
     return kept + behind
 
 

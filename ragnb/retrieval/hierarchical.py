@@ -144,6 +144,12 @@ def _section_layer(sections: Sequence[Section], units: Layer, words: Sequence[li
     return Layer.of([s.id for s in sections], own, vectors), own
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #f4b8a979
+def _by_address(units: Sequence[TextNode], vectors: np.ndarray | None) -> tuple[list[TextNode], np.ndarray | None]:
+    "Units and their vectors in address order: then equal scores are in address order too."
+    order = sorted(range(len(units)), key=lambda i: id_key(units[i].node_id))
+    return [units[i] for i in order], None if vectors is None else np.asarray(vectors)[order]
+
+
 def build_tree(
     documents: Sequence[BaseNode],              # With different ids
     embed_model: Any,                           # LlamaIndex `BaseEmbedding`, fitted
@@ -157,9 +163,11 @@ def build_tree(
     if search not in ("text", "entry"):
         raise InputError(f"search must be 'text' or 'entry', got {search!r}")
     splitter = TextNodeParser(size=200, overlap=0) if parser is None else span_parser(parser)
-    sections = list(sections if sections is not None else summarise_sections(documents)[0])
+    documents = sorted(documents, key=lambda d: d.node_id)
+    sections = sorted(summarise_sections(documents)[0] if sections is None else sections, key=lambda s: s.doc_id)
     if units is None:
         units = [n for d in documents for n in splitter.parse(d)[0] if n.metadata["level"] in "ucsr"]
+    units, vectors = _by_address(units, vectors)
     if not units or not sections:
         counts = f"{len(documents)} documents, {len(sections)} sections, {len(units)} units"
         raise InputError(f"the documents hold no text: {counts}")
@@ -178,12 +186,12 @@ def build_tree(
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #0c83eaa0
 def _best(scores: np.ndarray, n: int | None, among: np.ndarray | None = None) -> np.ndarray:
-    "True for the `n` best, ties in order; all of `among` when `n` is None."
+    "True for the `n` best, equal ones (to six decimals) in order; all of `among` when `n` is None."
     among = np.ones(len(scores), bool) if among is None else among
     if n is None:
         return among.copy()
     keep = np.zeros(len(scores), bool)
-    keep[np.argsort(np.where(among, -scores, np.inf), kind="stable")[:n]] = True
+    keep[np.argsort(np.where(among, -np.round(scores, 6), np.inf), kind="stable")[:n]] = True
     return keep & among
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #6243fed7
@@ -271,9 +279,9 @@ class HierarchicalRetriever(BaseRetriever):
         found = np.flatnonzero(part & ((scores > 0) | (raw > 0)))
         if len(found) > self.top_k:
             last = np.partition(scores[found], len(found) - self.top_k)[len(found) - self.top_k]
-            found = found[scores[found] >= last]
+            found = found[scores[found] >= last - 1e-6]
         def place(i: int) -> tuple:
-            return -round(float(scores[i]), 9), -round(float(raw[i]), 9) * (scores[i] == 0), id_key(units[i].node_id)
+            return -round(float(scores[i]), 6), -round(float(raw[i]), 6) * (scores[i] == 0), id_key(units[i].node_id)
         order = sorted(found.tolist(), key=place)
         out = []
         for i in order[:self.top_k]:

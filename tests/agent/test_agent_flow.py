@@ -437,3 +437,165 @@ def test_an_answer_that_breaks_off_leaves_the_passages_and_is_recorded(library: 
         state = Agent(library, resolve_llm("ollama:chat", server.url), dict.fromkeys(("route", "plan", "grade", "judge"))).ask(QUESTION)
     assert state.status == "passages" and state.refs and not state.citations
     assert any(e.step == "answer" and ("broke off" in e.detail or "connection was lost" in e.detail) for e in state.events), state.events
+
+
+# --- the judge
+
+
+def many(tmp_path: Path, n: int = 12) -> Library:
+    """As many short documents, all of which fit a context."""
+    documents = [Document(text=f"# 부서 {i}\n\n연차는 부서 {i}에서 {i}일이다.\n", id_=f"d{i:02}.md", metadata={"title": f"부서 {i}"}) for i in range(1, n + 1)]
+    index_documents(documents, tmp_path / "many", show_progress=False)
+    return Library.open(tmp_path / "many", reorder=False)
+
+
+def judge_prompts(llm: ScriptedLLM) -> list[str]:
+    return [p for p in llm.prompts if JUDGE in p]
+
+
+def sources_of(prompt: str) -> str:
+    return prompt.split("<자료>\n")[1].split("\n</자료>")[0]
+
+
+def test_the_judge_reads_what_the_answer_read(tmp_path: Path) -> None:
+    """A true answer that cites the ninth source is judged with the ninth source, and stands at the first attempt."""
+    cited: list[str] = []
+
+    def answer(prompt: str) -> str:
+        cited.append(sources_of(prompt))
+        return "그 부서의 연차입니다 [9]."
+
+    def verdict(prompt: str) -> str:
+        return YES if "[9]" in sources_of(prompt) else NO
+    llm = script(answer, judge=verdict)
+    state = ask(many(tmp_path), llm, "부서의 연차는 며칠인가요?")
+    assert (state.status, state.attempts, state.verdict) == ("answered", 1, "stands")
+    assert sources_of(judge_prompts(llm)[0]) == cited[0] and cited[0].count("연차는") >= 9
+
+
+class Small(ScriptedLLM):
+    """A model whose window is known: a token a character."""
+
+    room: int = 0
+
+    @property
+    def prompt_room(self) -> int:
+        return self.room
+
+    def count_tokens(self, text: str) -> int:
+        return len(text)
+
+
+def test_a_small_judge_reads_the_cited_sources_first_and_says_what_it_left_out(tmp_path: Path) -> None:
+    judge = Small({"": YES}, room=900)
+    state = ask(many(tmp_path), script("그 부서의 연차입니다 [9]."), "부서의 연차는 며칠인가요?", models={"judge": judge})
+    prompt = judge.prompts[0]
+    assert len(prompt) <= 900 and sources_of(prompt).startswith("[9]") and prompt.count("연차는 부서") < 12
+    left = state.judge["not_read"]
+    assert left and 9 not in left and state.kinds("judge") == ["shortened", "done"] and f"[{left[0]}]" in prompt.split("</자료>")[1]
+
+
+def test_a_judge_that_could_not_read_the_cited_source_does_not_reject(tmp_path: Path) -> None:
+    judge = Small({"": NO}, room=1)
+    state = ask(many(tmp_path), script("그 부서의 연차입니다 [9]."), "부서의 연차는 며칠인가요?", models={"judge": judge})
+    assert (state.status, state.attempts, state.verdict) == ("answered", 1, "unjudged")
+
+
+def test_a_small_model_that_answers_is_shown_what_fits(tmp_path: Path) -> None:
+    """And the judge reads the same."""
+    small = Small({"": "그 부서의 연차입니다 [1]."}, room=700)
+    judge = script()
+    state = ask(many(tmp_path), judge, "부서의 연차는 며칠인가요?", models={"answer": small})
+    assert state.status == "answered" and len(small.prompts[0]) <= 800
+    assert sources_of(judge_prompts(judge)[0]) == sources_of(small.prompts[0])
+
+
+@pytest.mark.parametrize(("said", "kind"), [(TimeoutError("slow"), "timeout"), (ConnectionError("gone"), "failed"), ("I can't help with that.", "refused"), ("", "empty"),
+                                            ("글쎄요, 맞는 것 같습니다.", "unreadable"), ('{"grounded": "yes", "answered": true}', "unreadable"), ('{"grounded": true}', "unreadable")])
+def test_an_answer_that_could_not_be_judged_says_so(library: Library, said: Any, kind: str) -> None:
+    state = ask(library, script(judge=said))
+    assert (state.status, state.verdict, state.kinds("judge")) == ("answered", "unjudged", [kind, "unjudged"])
+    assert AgentState.from_json(state.to_json()).verdict == "unjudged" and not {"grounded", "answered"} & state.judge.keys()
+    assert ask(library, script()).verdict == "stands" and ask(library, script(judge=NO)).verdict == "rejected"
+    none = ask(library, script(), models={"judge": None})
+    assert (none.status, none.verdict, none.kinds("judge")) == ("answered", "", ["rule"])
+
+
+def test_an_answer_of_a_later_attempt_has_no_verdict_of_an_earlier_one(library: Library) -> None:
+    said = iter(["15일입니다 [1].", ConnectionError("gone")])
+    state = ask(library, script(lambda _: _raise_or_say(next(said)), judge=NO))
+    assert (state.status, state.verdict, state.judge) == ("passages", "", {})
+
+
+def _raise_or_say(said: Any) -> str:
+    if isinstance(said, Exception):
+        raise said
+    return said
+
+
+def test_a_chat_says_that_an_answer_is_not_judged(library: Library) -> None:
+    screens = []
+    for judge in ("글쎄요", YES):
+        shown: list[str] = []
+        Chat(Agent(library, script(judge=judge), {"grade": None}), lambda prompt: "", shown.append).ask(QUESTION)
+        screens.append("".join(shown))
+    assert "판정하지 못했습니다" in screens[0] and "판정" not in screens[1]
+
+
+# --- what a person adds
+
+
+def crowd(tmp_path: Path) -> Library:
+    """Many documents that fit the question, and one that fits what the person adds."""
+    documents = [Document(text=f"# 알람 {i}\n\nE-117 알람의 원인은 배기 {i}이다. 배기 {i}를 점검한다.\n", id_=f"a{i:02}.md", metadata={"title": f"알람 {i}"}) for i in range(25)]
+    documents.append(Document(text="# 축\n\n축이 걸리면 기름을 바른다.\n", id_="axis.md", metadata={"title": "축"}))
+    index_documents(documents, tmp_path / "crowd", show_progress=False)
+    return Library.open(tmp_path / "crowd")
+
+
+def test_what_a_person_adds_is_searched_by_itself_and_comes_first(tmp_path: Path) -> None:
+    llm = script("기름을 바릅니다 [1].", plan='["E-117 알람 점검", "배기 알람 조치", "알람 원인"]')
+    agent = Agent(crowd(tmp_path), llm, {"grade": None}, ask_user=True)
+    state = agent.ask("E-117 알람의 원인과 점검")
+    assert state.status == "waiting"
+    before = len(llm.prompts)
+    done = agent.resume(AgentState.from_json(state.to_json()), Choice(text="축이 걸림"))
+    assert done.hits[0].doc_id == "axis.md" and "축이 걸림" in done.searched and done.hits[1].doc_id != "axis.md"
+    assert agent.read(done).passages[0].doc_id == "axis.md"
+    planned, answered, judged = llm.prompts[before:]
+    assert PLAN in planned and JUDGE in judged and all("축이 걸림" in p for p in (planned, answered, judged))
+
+
+def test_a_followup_is_searched_and_answered_in_its_own_words_too(library: Library) -> None:
+    history = Conversation()
+    history.add("연차는 며칠인가요?", "15일입니다.")
+    llm = script(rewrite="연차를 다음 해로 넘길 수 있나요?")
+    state = ask(library, llm, "그럼 이월은?", history)
+    assert state.queries[:2] == ["연차를 다음 해로 넘길 수 있나요?", "그럼 이월은?"] and "그럼 이월은?" in llm.prompts[-2]
+
+
+# --- one long document
+
+
+def test_one_long_record_does_not_fill_the_context(tmp_path: Path) -> None:
+    """A gcb is read whole; the manual that answers too is still in the context, and alone the gcb has all of it."""
+    diary = "# 정비 일지\n\n" + "\n\n".join(f"{i}일: 배기 밸브 누설로 E-117 알람이 떴다. 밀봉을 바꾸고 다시 재었다. 배기 {i}회." for i in range(150))
+    manual = "# 설명서\n\n밸브의 나사는 12 N·m로 조인다.\n"
+    texts = {"diary.md": (diary, "gcb"), "manual.md": (manual, "manual")}
+    documents = [Document(text=text, id_=i, metadata={"title": i, "doc_type": kind}) for i, (text, kind) in texts.items()]
+    index_documents(documents, tmp_path / "two", show_progress=False)
+    index_documents(documents[:1], tmp_path / "one", show_progress=False)
+    question = "E-117 알람의 배기 밸브 누설은 어떻게 고치나요?"
+
+    def held(folder: str, **settings: Any) -> dict[str, int]:
+        agent = Agent(Library.open(tmp_path / folder, **settings), None, {"grade": None})
+        passages = agent.read(agent.ask(question)).passages
+        return {d: sum(len(p.span) for p in passages if p.doc_id == d) for d in texts}
+    both = held("two")
+    assert "12 N·m" in manual and both["manual.md"] >= 20 and both["diary.md"] >= 1_000
+    assert held("two", document_share=None)["manual.md"] == 0, "without a ceiling the diary fills the context"
+    assert held("one")["diary.md"] > 3_000
+    assert held("two", document_share=None)["diary.md"] >= both["diary.md"]
+    for bad in (0, -1, 1.5):
+        with pytest.raises(InputError, match="document_share"):
+            Library.open(tmp_path / "two", document_share=bad)

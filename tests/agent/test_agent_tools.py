@@ -309,3 +309,52 @@ def test_choices_are_read() -> None:
     with pytest.raises(InputError, match="from 1 to 0, got 1"):
         read_choice("1", [])
     assert read_choice("²", []).text == "²" and read_choice(" , ", []).skip
+
+
+# --- what a model writes, and a short budget
+
+
+def numbers(text: str) -> list[int]:
+    return [int(a.rpartition(" ")[2]) for a in addresses(text)]
+
+
+def test_the_nearest_chunks_come_first_when_there_is_little_room(library: Library) -> None:
+    tight = ReadingTools(library, most_chunks=4)
+    assert numbers(tight.get_neighbor_chunks("rules.md", 20, "both", 4)) == [18, 19, 21, 22]
+    assert numbers(tight.get_neighbor_chunks("rules.md", 20, "both", 4)) == [16, 17, 23, 24], "asked again, it goes on outwards"
+    assert numbers(ReadingTools(library, most_chunks=2).get_neighbor_chunks("rules.md", 20, "before", 4)) == [18, 19]
+    chunks = library.store.get_chunks(f"rules.md#u{i}" for i in range(18, 23)).all()
+    budget = sum(len(chunks[f"rules.md#u{i}"].text) for i in (19, 21))
+    assert numbers(ReadingTools(library, budget=budget).get_neighbor_chunks("rules.md", 20, "both", 3)) == [19, 21]
+
+
+def test_a_long_section_is_read_from_the_chunk_that_was_named(tmp_path: Path) -> None:
+    text = "# 규정\n\n" + "\n".join(f"{i}. 제{i}호의 물품은 {i}일 안에 창고에 다시 넣고 담당자에게 알린다." for i in range(60))
+    index_documents([Document(text=text, id_="long.md")], tmp_path / "index", show_progress=False)
+    library = Library.open(tmp_path / "index")
+    n = len(library.store.get_outlines(["long.md"]).all()["long.md"].levels["u"])
+    read = numbers(ReadingTools(library, most_chunks=5).open_section("long.md", n // 2))
+    assert read == [n // 2 + i for i in range(-2, 3)]
+
+
+def test_numbers_may_be_written_as_text(library: Library, tmp_path: Path) -> None:
+    for given in ("10", " 10 ", 10.0):
+        assert numbers(ReadingTools(library).get_neighbor_chunks("rules.md", given, "both", "2")) == [8, 9, 11, 12]
+    assert len(numbers(ReadingTools(library).search("연차 7번 규정", "3"))) == 3
+    assert numbers(ReadingTools(library).open_section("rules.md", "5"))
+    for wrong in ("x", None, [], "1.5", "inf"):
+        assert "has chunks 0 to" in ReadingTools(library).get_neighbor_chunks("rules.md", wrong)
+    (tmp_path / "m.jsonl").write_text(json.dumps({"doc_id": "M", "title": "설명서", "pages": ["첫 쪽이다. 배기를 본다.", "둘째 쪽이다. 밸브를 본다."]}, ensure_ascii=False), encoding="utf-8")
+    from ragnb.documents.files import read_documents
+    index_documents(list(read_documents(tmp_path, [])), tmp_path / "index", show_progress=False)
+    tools = ReadingTools(Library.open(tmp_path / "index"))
+    assert "밸브를 본다" in tools.get_page("M", "2") and "not x" in tools.get_page("M", "x")
+    assert "<자료 M | chunk_idx 0 of 2 | page 1 of 2>" in tools.get_page("M", 1)
+
+
+def test_the_tools_have_the_names_of_the_design(library: Library) -> None:
+    schema = {t.metadata.name: t.metadata.fn_schema.model_json_schema() for t in ReadingTools(library).as_tools()}
+    design = schema["get_neighbor_chunks"]
+    assert list(design["properties"]) == ["doc_id", "chunk_idx", "direction", "count"] and design["required"] == ["doc_id", "chunk_idx"]
+    assert design["properties"]["direction"]["default"] == "both" and design["properties"]["count"]["default"] == 3
+    assert "chunk_idx" in ReadingTools(library).search("연차 7번 규정", 1).splitlines()[0]
