@@ -359,7 +359,7 @@ def readable_question(
         return ""
     for word in sorted(missing, key=len, reverse=True):
         question = question.replace(word, " ")
-    return question
+    return " ".join(question.split())
 
 
 def question_for(
