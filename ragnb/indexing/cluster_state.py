@@ -230,8 +230,7 @@ class ClusterState(_Mirror):
         self.where, self._notes = self.store.where, _Notes(self.store)
         self.folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
         weakref.finalize(self.store, shutil.rmtree, self.folder, True)
-        self.files: dict[str, MirroredFile] = {}
-        self.light = light
+        self.files, self.light = {}, light
         self._stop, self._lost = threading.Event(), False
         self._guard = threading.Lock()
         if wait is not None:

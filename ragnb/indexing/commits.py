@@ -224,10 +224,8 @@ class IndexWriter:
 
     def check_in(self) -> None:
         "Keep what was done so far: the next run goes on from it, readers of a folder do not see it."
-        if self.whole:
-            return None
-        if not self.own_store:
-            return self.commit()
+        if self.whole or not self.own_store:
+            return None if self.whole else self.commit()
         self._save_parts()
         self.write_state()
         self.saved = self.kept = True
@@ -269,9 +267,9 @@ class IndexWriter:
     def release(self) -> None:
         "Let others write; a folder that was made for nothing goes."
         if self.mirror is not None:
-            shown = not self.staged or not (self.index.folder / MANIFEST).exists()   # else it is half way: not to be sent
             with contextlib.suppress(RagnbError):  # a server that is gone: what ended the update is raised
-                self.mirror.push() if shown else None
+                if not self.staged or not (self.index.folder / MANIFEST).exists():   # else it is half way
+                    self.mirror.push()
             self.mirror.release()
         if self.lock is not None:
             self.lock.release()

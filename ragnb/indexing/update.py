@@ -13,7 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -383,6 +383,20 @@ def _split(parser: SpanNodeParser, documents: Iterable[Document],
         yield found
 
 
+def _put(writer: IndexWriter, nodes: list[TextNode], outlines: list[Outline]) -> None:
+    "Write documents to the store that readers do not see, where there are two."
+    writer.stage()      # a check-in on a cluster has shown the copy before
+    for outline in outlines:
+        writer.index.manifest.documents.get(outline.doc_id, {})["hash"] = ""    # until it is written
+    writer.index.store.put(nodes, outlines)
+
+
+def _put_vectors(writer: IndexWriter, nodes: list[TextNode], _: list[Outline]) -> None:
+    "Write vectors there."
+    writer.stage()
+    writer.index.store.set_vectors(nodes)
+
+
 class IndexUpdate:
     "One update of an index: plan, split, embed and store in batches, commit."
 
@@ -421,8 +435,7 @@ class IndexUpdate:
         if entries.get(self.uncited, {}).get("hash"):
             entries.pop(self.uncited)  # the next run does it again, and notes the citations
         done = self.report.chunks if writer.own_store else writer.staged is False or self.index.manifest.documents
-        done = done and not writer.whole
-        if isinstance(error, (Exception, KeyboardInterrupt)) and not writer.saved and done:
+        if isinstance(error, (Exception, KeyboardInterrupt)) and not writer.saved and done and not writer.whole:
             with contextlib.suppress(Exception):  # a full disk, for instance: the error to tell is the first one
                 return writer.check_in()
         if not writer.kept:
@@ -474,14 +487,8 @@ class IndexUpdate:
 
     def _write_new(self, todo: Sequence[Document], bar: Any) -> None:
         "Split, embed and store documents."
-        store, given, entries = self.index.store, {d.id_: d for d in todo}, self.index.manifest.documents
-
-        def save(nodes: list[TextNode], outlines: list[Outline]) -> None:
-            for outline in outlines:
-                entries.get(outline.doc_id, {})["hash"] = ""    # until it is written: an error may come between
-            store.put(nodes, outlines)
-
-        for batch in self._in_turn(_batches(_split(self.index.parser, todo, self.read)), len(todo), save, bar):
+        given, put = {d.id_: d for d in todo}, partial(_put, self.writer)
+        for batch in self._in_turn(_batches(_split(self.index.parser, todo, self.read)), len(todo), put, bar):
             self.index.parts.add([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
             for _, outline in batch:
                 entry = _entry(self.index, given[outline.doc_id], self.root)
@@ -490,10 +497,7 @@ class IndexUpdate:
 
     def _renew_vectors(self, stale: Sequence[str], bar: Any) -> None:
         "Embed again what the store holds of documents."
-        def save(nodes: list[TextNode], _: list[Outline]) -> None:
-            self.index.store.set_vectors(nodes)
-
-        manifest = self.index.manifest
+        manifest, save = self.index.manifest, partial(_put_vectors, self.writer)
         stored = (_stored(self.index.store, i) for i in stale)
         for batch in self._in_turn(_batches(stored), len(stale), save, bar, True):
             self.index.parts.renew_units([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
@@ -520,7 +524,6 @@ class IndexUpdate:
             many, now = since >= max(every, self.report.chunks // 10), time.monotonic()   # what is saved grows
             if done < n_documents and (many or now - last > max(seconds, 20 * took)):
                 self.writer.check_in()
-                self.writer.stage()
                 self.embedder.cache.keep_only([n.get_content(MetadataMode.EMBED) for n in ahead])
                 since, last, took = 0, time.monotonic(), time.monotonic() - now
 

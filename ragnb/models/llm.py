@@ -342,7 +342,8 @@ def login_headers(
 @cache
 def _hiding_keys(stock: type) -> type:
     "A class of LlamaIndex whose objects do not show their keys."
-    return types.new_class(stock.__name__, (HidesKeys, stock), exec_body=lambda n: n.update(__module__=stock.__module__))
+    home = {"__module__": stock.__module__}
+    return types.new_class(stock.__name__, (HidesKeys, stock), exec_body=lambda names: names.update(home))
 
 
 def _openai_like(model: str, base_url: str | None, options: dict[str, Any]) -> Any:

@@ -473,8 +473,7 @@ class _ClusterStore(ChunkStore):
             self._chunks, self._documents = (
                 rows.clone(name) if filled else Rows(self.client, name, self.where, rows.body)
                 for rows, name in zip((self._chunks, self._documents), names))
-            for rows in (self._chunks, self._documents):
-                rows.there()      # asked now, so that no question asks it
+            self._chunks.there(), self._documents.there()      # asked now, so that no question asks it
         self.copy, self.version = copy, self.version + 1
         self._known_dims = self._known_dims if filled else None
 

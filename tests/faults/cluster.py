@@ -82,10 +82,15 @@ def index_made_anew() -> str:
 
 
 def writer_that_was_killed() -> str:
-    "Questions after an update was killed at its first bulk"
+    "Questions after an update was killed at its third bulk"
     code = ("import sys, os, signal, ragnb.storage.opensearch as o\n"
             "from ragnb.indexing.update import update_index\n"
-            "o._refused = lambda *args: os.kill(os.getpid(), signal.SIGKILL)\n"
+            "real, calls = o._refused, []\n"
+            "def refused(*args):\n"
+            "    calls.append(1)\n"
+            "    if len(calls) == 3: os.kill(os.getpid(), signal.SIGKILL)\n"
+            "    return real(*args)\n"
+            "o._refused = refused\n"
             "update_index(sys.argv[1], sys.argv[2], show_progress=False)\n")
 
     def probe(place: str, folder: str, url: str) -> str:
