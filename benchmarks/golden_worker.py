@@ -83,6 +83,11 @@ def source_lines(
     return out
 
 
+def without_scores(text: str) -> str:
+    "A text with `<x>` for every number of three decimals or more."
+    return re.sub(r"\d+\.\d{3,}", "<x>", text)
+
+
 def full(
     answer: Any,
     texts: dict[str, str],  # Document -> text
@@ -91,8 +96,9 @@ def full(
     "Write down all of an answer."
     passages, context = answer.passages, answer.context.text
     other = [p.text for p in passages if texts[p.doc_id][p.span.start:p.span.end] != p.text]
-    return {"spans": span_line(passages), "text": other, "label": labels_of(context, passages), "note": answer.note,
-            "source": source_lines(answer), "context": context if whole else sha(context), "answer": sha(answer.text)}
+    labels = [without_scores(label) for label in labels_of(context, passages)]
+    return {"spans": span_line(passages), "text": other, "label": labels, "note": answer.note, "source": source_lines(answer),
+            "context": without_scores(context) if whole else sha(without_scores(context)), "answer": sha(answer.text)}
 
 
 def recall(

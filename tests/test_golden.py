@@ -129,6 +129,20 @@ def test_making_the_reference_again_keeps_what_was_accepted(run: Run, golden: Mo
     assert run("compare", found=found | {"sample/hr-003": {"spans": "a.md 0-1"}})[0] == 0
 
 
+@pytest.mark.parametrize("values, same_machine, code", [
+    ({"spans": "a.md 0-2"}, False, 0), ({"spans": "a.md 0-2"}, True, 1), ({"exit": 0}, False, 1), ({"error": "InputError: no"}, False, 1),
+])
+def test_near_ties_pass_on_another_machine_and_errors_do_not(run: Run, golden: ModuleType, values: dict[str, Any], same_machine: bool, code: int) -> None:
+    lines = {f"sample/{n}": {"spans": "a.md 0-1", "exit": 2} for n in range(100)}
+    run("make", found=lines)
+    if not same_machine:
+        (golden.GOLDEN / "machine.json").write_text('{"processor": "another"}', encoding="utf-8")
+    other = lines | {"sample/7": lines["sample/7"] | values}
+    assert run("compare", "--quick", found=other)[0] == code and run("compare", found=other)[0] == 1
+    many = {name: line | {"spans": "a.md 0-2"} for name, line in lines.items()}
+    assert run("compare", "--quick", found=many)[0] == 1
+
+
 def test_without_the_sets_only_the_sample_is_compared(golden: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(golden, "DATA", tmp_path / "nothing")
     assert golden.parts_here(None, False) == ["sample", "commands"] and "korquad" in capsys.readouterr().err
