@@ -66,13 +66,14 @@ docs: $(VENV)/.dev  ## build the documentation site from the stored notebooks in
 docs-serve: docs  ## build the site and show it on this machine (another port: make docs-serve PORT=8001)
 	$(BIN)/python -m tools.docs serve --port $(PORT)
 
-check: $(VENV)/.dev  ## modules exported, notebooks clean, README up to date, imports in the order of the rooms
+check: $(VENV)/.dev  ## modules exported, notebooks clean, README up to date, imports in the order of the rooms, answers as expected
 	@before=$$(mktemp) && after=$$(mktemp) && trap 'rm -f $$before $$after' EXIT && $(SUMS) > $$before \
 	&& $(BIN)/nbdev_export && $(BIN)/nbdev_clean && $(SUMS) > $$after \
 	&& { diff $$before $$after || { echo "the files above were not exported or not clean; they are now: look at them and commit" >&2; exit 1; }; }
 	@$(BIN)/python tools/readme.py --check
 	@$(BIN)/python tools/rooms.py
-	@echo "modules, notebooks, rooms and README agree"
+	@$(BIN)/python benchmarks/golden.py compare --quick --jobs $(WORKERS)
+	@echo "modules, notebooks, rooms, README and golden file agree"
 
 clean:  ## remove .venv, indexes and everything else that can be made again
 	@test ! -d .opensearch || $(PYTHON) tools/opensearch.py stop
