@@ -23,10 +23,11 @@ __all__ = ['BLANKS', 'BREAKS', 'UNSEEN', 'OPENING', 'CLOSING', 'spaced', 'joins_
 from .span import Span
 
 # %% ../../nbs/00_documents/forms.ipynb #7fcbc11f
-BLANKS: str = "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\u3164\uffa0"  # Read as a blank
-BREAKS: str = "\v\x85\u2028\u2029"                     # Read as a line feed
-UNSEEN: str = ("\xad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064"
-               "\u2066\u2067\u2068\u2069\ufeff")     # Without width: read as nothing
+BLANKS: str = ("\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+               "\u3164\uffa0")                              # Read as a blank
+BREAKS: str = "\v\x85\u2028\u2029"                          # Read as a line feed
+UNSEEN: str = ("\xad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062"
+               "\u2063\u2064\u2066\u2067\u2068\u2069\ufeff")  # Without width: read as nothing
 OPENING: str = r"[\[［【〔<＜〈《]"  # Regular expression: the marks that open a label
 CLOSING: str = r"[\]］】〕>＞〉》]"  # Regular expression: their partners
 

@@ -331,7 +331,8 @@ def _looks_like_heading(text: str, m: re.Match[str]) -> bool:
 
 # %% ../../nbs/00_documents/headings.ipynb #307c0be4
 # 제N장, 제N장의2, with a title after a blank, or glued to it when it begins with no particle
-_HEADING = re.compile(LINE_START + LINE_LEAD + rf"(?:[【〔《][ \t]*)?(?P<no>제[ \t]*\d+[ \t]*(?P<rank>[{_RANKS}])(?:의[ \t]*\d+)?)"
+_HEADING = re.compile(LINE_START + LINE_LEAD + r"(?:[【〔《][ \t]*)?"
+                      rf"(?P<no>제[ \t]*\d+[ \t]*(?P<rank>[{_RANKS}])(?:의[ \t]*\d+)?)"
                       r"(?P<title>[ \t:.]+[^\r\n]*|[ \t]*|(?![의에을를은는이과와로까부및또내중])[가-힣][^\r\n]{0,30})(?=[\r\n]|\Z)")
 # 제1편 총칙 after other words of its line
 _GLUED = re.compile(r"(?<=[^\s#])(?P<lead>)(?P<no>제1(?P<rank>[편장]))(?P<title>[ \t]+[^\r\n]{1,60})(?=[\r\n]|\Z)")

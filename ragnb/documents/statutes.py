@@ -124,8 +124,10 @@ def _is_supplement(text: str, m: re.Match[str]) -> bool:
 
 # %% ../../nbs/00_documents/statutes.ipynb #d8933ace
 # 별표 or 별지 with its number, in brackets or not, after ■ and the name of the statute or not
+_ANNEXES = ("별표", "별지", "별첨", "서식")
 _APPENDIX = re.compile(LINE_START + LINE_LEAD + rf"(?:■[^\n\[【<]*)?(?P<open>{OPENING}\s*)?"
-                       rf"(?P<kind>{'|'.join(map(spaced, ('별표', '별지', '별첨', '서식')))})[ \t]*(?:제[ \t]*)?(?P<n>\d+)?(?:호)?"
+                       rf"(?P<kind>{'|'.join(map(spaced, _ANNEXES))})"
+                       r"[ \t]*(?:제[ \t]*)?(?P<n>\d+)?(?:호)?"
                        r"(?:의[ \t]*(?P<m>\d+))?(?:호)?[ \t]*(?:서식)?[ \t]*"
                        rf"(?P<close>{CLOSING})?(?P<rest>[^\r\n]*)")
 _CITED_ANNEX = re.compile(r"\s*(?:과|와|의|에|을|를|은|는|로|및|또는|에서|참조)(?:\s|$)|에|의|과|와|,")

@@ -72,8 +72,8 @@ class Condition:
         held = metadata.get(self.key)
         if self.operator in _ORDERS:
             return _kind(held) == _kind(self.value) and _ORDERS[self.operator](held, self.value)
-        held = plain_text(held) if isinstance(held, str) else held
-        found = any(_kind(held) == _kind(v) and held == (plain_text(v) if isinstance(v, str) else v) for v in self.values)
+        held, *wanted = (plain_text(v) if isinstance(v, str) else v for v in (held, *self.values))
+        found = any(_kind(held) == _kind(v) and held == v for v in wanted)
         return found == (self.operator in ("==", "in"))
 
 # %% ../../nbs/30_storage/filters.ipynb #0ab9d577
