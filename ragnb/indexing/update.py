@@ -530,7 +530,7 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         See `resolve_embedding`. By default that of the index, `ngram` for a new one.
     parser : str or NodeParser, optional
         A name, see `resolve_parser`, or a splitter: of this package, or any of LlamaIndex whose chunks stand in the
-        text. By default that of the index, `units` for a new one; an object of your own is passed again for every update.
+        text. By default that of the index, `units` for a new one. Pass an object of your own again for every update.
     force : bool, default False
         Make the index anew; the old one stays until the new one is committed.
     base : str or Path, optional
