@@ -168,8 +168,8 @@ class AbsentNodeParser(SpanNodeParser):
     def refuse(self) -> NoReturn:
         "Say what to pass."
         name = self.description.get("splitter")
-        raise IndexMismatchError(f"the index was split by {name}, which is no splitter of ragnb: to update it, pass the "
-                                 f"same one, `update_index(…, parser={name}(…))` (or index again with --force)")
+        how = f"pass the same one, `update_index(…, parser={name}(…))`, or index again with --force"
+        raise IndexMismatchError(f"the index was split by {name}, which is no splitter of ragnb: to update it, {how}")
 
     def split(self, text: str) -> dict[str, list[Span]]:
         "Refuse."

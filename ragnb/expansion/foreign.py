@@ -375,7 +375,7 @@ class ForeignIndex:
         return caps if isinstance(caps, Mapping) else None
 
     def _tried(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        "Call a method that a proxy may lack or refuse: None then. If the server is gone, the search that follows fails."
+        "Call a method that a proxy may lack or refuse: None then. If the server is gone, the next search fails."
         try:
             return self._told(getattr(self.client, name), *args, **kwargs)
         except Exception:  # each proxy has errors of its own

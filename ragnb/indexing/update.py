@@ -162,6 +162,8 @@ def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexR
     gone = [i for i, entry in known.items() if entry["root"] == root and i not in verdicts]
     report.removed = len(gone)
     todo = [d for d in documents if verdicts[d.id_] in ("added", "changed")]
+    if todo:
+        needs_parser(index.parser)
     stale = [i for i, e in known.items() if e["embedding"] != index.manifest.embedding_folder]
     return _Plan(todo, gone, [i for i in known if i not in held], sorted(held - set(known)), stale)
 
@@ -452,8 +454,6 @@ class IndexUpdate:
             self.report.upgraded = _upgrade(writer)
         plan = _plan(self.index, self.documents, self.root, self.report)
         outgrown = _outgrown(self.index.manifest, plan.todo)
-        if plan.todo:
-            needs_parser(self.index.parser)
         if plan or outgrown or self.report.moved:
             writer.stage()
             writer.saved = False
@@ -545,8 +545,8 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     embed : str or BaseEmbedding, optional
         See `resolve_embedding`. By default that of the index, `ngram` for a new one.
     parser : str or NodeParser, optional
-        A name, see `resolve_parser`, or a splitter: of this package, or any of LlamaIndex whose chunks stand in the text.
-        By default that of the index, `units` for a new one; an object of your own is passed again for every update.
+        A name, see `resolve_parser`, or a splitter: of this package, or any of LlamaIndex whose chunks stand in the
+        text. By default that of the index, `units` for a new one. Pass an object of your own again for every update.
     force : bool, default False
         Make the index anew; the old one stays until the new one is committed.
     base : str or Path, optional

@@ -106,4 +106,4 @@ def word_of_a_hidden_document() -> str:
         documents = [Document(text=text, id_=i, metadata={"group": i == "board.md"}) for i, text in texts.items()]
         index, _ = index_documents(documents, folder, parser="parent-child", show_progress=False)
         retriever = VectorRetriever(index.store, index.embed_model, where={"group": False})
-        return " and ".join(str(len(retriever.retrieve(word))) for word in ("Zyphrox", "Quokkab"))
+        return " and ".join(str(len(retriever.retrieve(word))) for word in ("Zyphrox", "뷁쀍"))
