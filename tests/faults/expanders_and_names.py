@@ -98,12 +98,15 @@ def parser_that_changes_the_text() -> str:
 
 
 def word_of_a_hidden_document() -> str:
-    "Passages for a word that only hidden documents hold, and for one that is nowhere"
+    "Passages for a word behind a filter, where hidden documents hold it, and where they do not"
     from llama_index.core import Document
-    from ragnb import VectorRetriever, index_documents
-    texts = {"leave.md": "연차는 15일이다.", "food.md": "점심은 12시다.", "board.md": "Project Zyphrox is sold."}
-    with tempfile.TemporaryDirectory() as folder:
+    from ragnb import Pipeline, index_documents
+    found = []
+    for hidden in ("# 비밀 계획\n\n인수합병은 오월에 끝난다. Project Zyphrox is sold.", "# 다른 문서\n\n운동장은 유월에 고친다. Project gardens are cut."):
+        texts = {"leave.md": "# 휴가 안내\n\n연차는 15일입니다. 병가는 30일입니다.", "food.md": "# 식당 안내\n\n점심은 12시입니다.", "board.md": hidden}
         documents = [Document(text=text, id_=i, metadata={"group": i == "board.md"}) for i, text in texts.items()]
-        index, _ = index_documents(documents, folder, parser="parent-child", show_progress=False)
-        retriever = VectorRetriever(index.store, index.embed_model, where={"group": False})
-        return " and ".join(str(len(retriever.retrieve(word))) for word in ("Zyphrox", "뷁쀍"))
+        with tempfile.TemporaryDirectory() as folder:
+            index, _ = index_documents(documents, folder, show_progress=False)
+            pipeline = Pipeline.from_index(index, where={"group": False})
+            found.append([len(pipeline.ask(word).passages) for word in ("인수합병", "Zyphrox")])
+    return f"{found[0]} and {found[1]}"
