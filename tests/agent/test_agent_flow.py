@@ -16,7 +16,7 @@ from ollama_server import OllamaServer
 
 from ragnb.agent.chat import Chat
 from ragnb.agent.flow import Agent, AgentFlow, AnswerPart, Begin, Finished, flow_diagram, PersonAnswered, PersonAsked, StepEvent
-from ragnb.agent.library import Library
+from ragnb.agent.library import Library, library_pipeline
 from ragnb.agent.routes import AgentRoute, DEFAULT_ROUTES
 from ragnb.agent.state import AgentState, Choice
 from ragnb.context.conversation import Conversation
@@ -578,24 +578,22 @@ def test_a_followup_is_searched_and_answered_in_its_own_words_too(library: Libra
 
 
 def test_one_long_record_does_not_fill_the_context(tmp_path: Path) -> None:
-    """A gcb is read whole; the manual that answers too is still in the context, and alone the gcb has all of it."""
-    diary = "# 정비 일지\n\n" + "\n\n".join(f"{i}일: 배기 밸브 누설로 E-117 알람이 떴다. 밀봉을 바꾸고 다시 재었다. 배기 {i}회." for i in range(150))
-    manual = "# 설명서\n\n밸브의 나사는 12 N·m로 조인다.\n"
+    """A gcb is read whole; the manual that was found behind it is still in the context, and alone the gcb has all of it."""
+    diary = "# 정비 일지\n\n" + "\n\n".join(f"{i}일: 배기 밸브 누설로 알람이 떠서 밀봉을 바꾸었다. " + "담당자는 압력을 세 번 재고 값을 적은 다음 밸브를 다시 닫고 한 시간 뒤에 같은 자리를 보았다. " * 2
+                                          for i in range(150))
+    manual = "# 설명서\n\n" + "\n\n".join(f"{i}번 나사는 {i} N·m로 조인다. 그다음 압력을 한 시간 동안 본다." for i in range(30))
     texts = {"diary.md": (diary, "gcb"), "manual.md": (manual, "manual")}
-    documents = [Document(text=text, id_=i, metadata={"title": i, "doc_type": kind}) for i, (text, kind) in texts.items()]
-    index_documents(documents, tmp_path / "two", show_progress=False)
-    index_documents(documents[:1], tmp_path / "one", show_progress=False)
-    question = "E-117 알람의 배기 밸브 누설은 어떻게 고치나요?"
+    index_documents([Document(text=text, id_=i, metadata={"title": i, "doc_type": kind}) for i, (text, kind) in texts.items()],
+                    tmp_path / "two", show_progress=False)
 
-    def held(folder: str, **settings: Any) -> dict[str, int]:
-        agent = Agent(Library.open(tmp_path / folder, **settings), None, {"grade": None})
-        passages = agent.read(agent.ask(question)).passages
+    def held(hits: list[str], **settings: Any) -> dict[str, int]:
+        passages = library_pipeline(Library.open(tmp_path / "two", **settings)).answer("나사는 어떻게 조이나요?", hits).passages
         return {d: sum(len(p.span) for p in passages if p.doc_id == d) for d in texts}
-    both = held("two")
-    assert "12 N·m" in manual and both["manual.md"] >= 20 and both["diary.md"] >= 1_000
-    assert held("two", document_share=None)["manual.md"] == 0, "without a ceiling the diary fills the context"
-    assert held("one")["diary.md"] > 3_000
-    assert held("two", document_share=None)["diary.md"] >= both["diary.md"]
+    found = ["diary.md#u20", "diary.md#u90", "diary.md#u130", "manual.md#u20"]
+    without, both = held(found, document_share=None), held(found)
+    assert without["manual.md"] == 0 and without["diary.md"] > 3_000, "without a ceiling the diary fills the context"
+    assert both["manual.md"] >= 30 and both["diary.md"] > 0.4 * 4_000, "room that is left goes back to the diary"
+    assert held(found[:3])["diary.md"] > 3_000
     for bad in (0, -1, 1.5):
         with pytest.raises(InputError, match="document_share"):
             Library.open(tmp_path / "two", document_share=bad)

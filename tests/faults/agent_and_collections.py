@@ -87,18 +87,17 @@ def what_a_person_adds() -> str:
 
 
 def one_long_record() -> str:
-    "A long gcb and a short manual: characters of each in the context of the agent"
+    "A long gcb before a manual: characters of each in the context of the agent's pipeline"
     from llama_index.core.schema import Document
-    from ragnb.agent.flow import Agent
-    from ragnb.agent.library import Library
+    from ragnb.agent.library import Library, library_pipeline
     from ragnb.indexing.update import index_documents
-    diary = "# 정비 일지\n\n" + "\n\n".join(f"{i}일: 배기 밸브 누설로 E-117 알람이 떴다. 밀봉을 바꾸고 다시 재었다. 배기 {i}회." for i in range(150))
-    manual = "# 설명서\n\n" + "E-117 알람이 뜨면 배기 밸브의 나사를 12 N·m로 조인다. 그다음 압력을 한 시간 동안 본다.\n\n" * 12
+    diary = "# 정비 일지\n\n" + "\n\n".join(f"{i}일: 배기 밸브 누설로 알람이 떠서 밀봉을 바꾸었다. " + "담당자는 압력을 세 번 재고 값을 적은 다음 밸브를 다시 닫고 한 시간 뒤에 같은 자리를 보았다. " * 2 for i in range(150))
+    manual = "# 설명서\n\n" + "\n\n".join(f"{i}번 나사는 {i} N·m로 조인다. 그다음 압력을 한 시간 동안 본다." for i in range(30))
     documents = [Document(text=text, id_=i, metadata={"title": i, "doc_type": i}) for i, text in (("gcb", diary), ("manual", manual))]
     with tempfile.TemporaryDirectory() as place:
         index_documents(documents, place, show_progress=False)
-        agent = Agent(Library.open(place, top_k=40), None, {"grade": None}, top_k=40)
-        passages = agent.read(agent.ask("배기 밸브 누설로 E-117 알람이 떴다. 밀봉을 바꾸고 다시 재었다.")).passages
+        hits = ["gcb#u20", "gcb#u90", "gcb#u130", "manual#u20"]
+        passages = library_pipeline(Library.open(place)).answer("나사는 어떻게 조이나요?", hits).passages
     return ", ".join(f"{i} {sum(len(p.span) for p in passages if p.doc_id == i):,}" for i in ("gcb", "manual"))
 
 
