@@ -14,6 +14,7 @@ from typing import NamedTuple
 __all__ = ['pack_lazily']
 
 # %% ../../nbs/20_chunking/lazy_packing.ipynb #8d3eb59a
+from ..documents.forms import reading_form
 from ..documents.markdown import bare_line, Table
 from ..documents.packing import cut_long, overlap_start, TextRuler
 from ..documents.span import Span
@@ -69,6 +70,7 @@ class _LazyText:
     def __init__(self, text: str, plan: _Plan, size: int, method: str, ruler: TextRuler | None = None) -> None:
         self.text, self.plan, self.size, self.method = text, plan, size, method
         self.ruler = ruler or TextRuler(text)
+        self.is_plain = reading_form(text).text == text   # Where it is not, marks of an end are not where they seem
         self.last = (0, 0)                         # The paragraph that was looked at last
         self.atoms: dict[int, list[int]] = {}      # Paragraph -> where its second and further atoms begin
         self.starts: dict[int, list[int]] = {}     # Paragraph -> where its sentences begin, by the analyser
@@ -125,6 +127,8 @@ class _LazyText:
 
     def last_sentence(self, start: int, end: int, limit: int, room: int) -> int | None:
         "Where the last sentence of a paragraph that ends up to `limit` does so; None where only all of them can tell."
+        if not self.is_plain:
+            return None
         low = max(start, limit - min(400, room // 2))
         if self.method != "rule":
             return self._by_kiwi(start, end, low, limit)

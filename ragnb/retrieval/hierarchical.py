@@ -70,7 +70,8 @@ class Layer:
         vector: np.ndarray,      # Of the question
     ) -> np.ndarray:             # Shape (n,), >= 0
         "Add up how far each member stands out for the words and for the vector, in standard deviations."
-        return sum(_standard(s) for s in (self.bm25.scores(tokens), self.vectors @ vector))
+        cosine = self.vectors @ vector.astype(np.float64)    # in float32 equal vectors may differ in the last digit
+        return sum(_standard(s) for s in (self.bm25.scores(tokens), cosine))
 
     def raw(
         self,
@@ -78,7 +79,7 @@ class Layer:
         embedding: Sequence[float],   # Of the question, of any length
     ) -> np.ndarray:                  # Shape (n,), >= 0; above 0 for a member that matches at all
         "BM25 and the cosine above 0, as they are."
-        cosine = self.vectors @ _unit_rows(np.asarray(embedding, dtype=np.float32))
+        cosine = self.vectors @ _unit_rows(np.asarray(embedding, dtype=np.float64))
         return self.bm25.scores(tokens) + np.where(cosine > 1e-6, cosine, 0)
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #978c91fb
