@@ -197,10 +197,9 @@ def completed(
     if isinstance(parser, AbsentNodeParser):
         return dict(description)
     if is_known(parser):
-        known = describe_parser(parser_from(description)) if description.get("splitter") in SPLITTERS else {}
         inner = description.get("parser")
         told = {"parser": completed(inner, parser.parser)} if inner and hasattr(parser, "parser") else {}
-        return known | description | told
+        return describe_parser(parser_from({**description, **told}))   # without keys that are no parameters any more
     own = parser.parser if isinstance(parser, AnyNodeParser) else parser
     defaults = {name: field.default for name, field in type(own).model_fields.items()}
     return {"own": True, "units": makes_units(parser)} | _plain(defaults) | description
