@@ -162,8 +162,8 @@ def _add_retrieval(parser: argparse.ArgumentParser) -> None:
         f"{_DOC_TYPE}; ragnb ls lists the keys")
     add("--as-of", metavar="DATE", help="a statute means its edition in force on this date, 2024-01-01 or today "
         "(default: the newest that is not repealed); other editions are marked")
-    add("--cut", type=_number(), metavar="X", help="over units: leave out what scores less than this share of the best, "
-        "0.1 to 0.5, even when there is room, and in a small folder what shares no word with the question (default: "
+    add("--cut", type=_number(), metavar="X", help="over units: leave out what scores less than this share of the best "
+        "(0.1 to 0.5), even when there is room, and in a small folder what shares no word with the question (default: "
         "fill the budget)")
     add("--rerank", default="none",
         help="none, llm or llm:POOL, which ask --llm, or onnx:FOLDER, a cross-encoder (default: none)")
@@ -349,8 +349,8 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         "filter as of --where or a list of them, null for everything")
     add("--conversations", metavar="DIR", help="keep conversations there (default: as long as the service runs)")
     add("--documents", metavar="DIR", help="the folder that was indexed, for pictures of the pages of PDFs")
-    add("--running", type=_whole(most=10_000), default=4, metavar="N", help="questions worked on at the same time (default: 4)")
-    add("--waiting", type=_whole(most=10_000), default=64, metavar="N", help="questions in line behind them (default: 64)")
+    add("--running", type=_whole(most=10_000), default=4, metavar="N", help="questions answered at once (default: 4)")
+    add("--waiting", type=_whole(most=10_000), default=64, metavar="N", help="questions that wait (default: 64)")
     add("--each", type=_whole(most=10_000), metavar="N", help="questions of one token at the same time (default: 8)")
 
 def _add_mcp(parser: argparse.ArgumentParser) -> None:
@@ -506,7 +506,8 @@ def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
         told[kind := (file if line.isdigit() else problem.where, problem.what)] += 1
         if told[kind] <= 3:
             lines.append(_line(f"{'skipped' if problem.n else 'note:'} {problem}"))
-    lines += [_line(f"skipped {file}: {counted(n - 3, 'more record')}: {what}") for (file, what), n in told.items() if n > 3]
+    more = [(file, n - 3, what) for (file, what), n in told.items() if n > 3]
+    lines += [_line(f"skipped {file}: {counted(n, 'more record')}: {what}") for file, n, what in more]
     for line in lines[:most]:
         _say(line, err=True)
     if len(lines) > most:
@@ -839,7 +840,8 @@ def _agent_settings(args: argparse.Namespace) -> dict[str, Any]:
 def _turn_facts(state: Any) -> dict[str, Any]:
     "A turn of the chat as JSON values."
     return {"question": state.question, "answer": state.answer, "status": state.status, "verdict": state.verdict,
-            "judge": state.judge, "note": state.note, "route": state.route, "citations": state.citations, "calls": state.calls,
+            "judge": state.judge, "note": state.note, "route": state.route,
+            "citations": state.citations, "calls": state.calls,
             "steps": [str(event) for event in state.events]}
 
 def _chat(args: argparse.Namespace) -> None:

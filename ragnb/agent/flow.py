@@ -23,7 +23,8 @@ from workflows.representation import get_workflow_representation
 # %% auto #0
 __all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Gating', 'RoutePlanning', 'Searching', 'Grading',
            'Asking', 'PersonAsked', 'PersonAnswered', 'Choosing', 'Expanding', 'Answering', 'Judging', 'Finished',
-           'StepEvent', 'AnswerPart', 'take_choice', 'has_words', 'AgentParts', 'AgentFlow', 'flow_diagram', 'Agent']
+           'StepEvent', 'AnswerPart', 'take_choice', 'grade_hits', 'has_words', 'AgentParts', 'AgentFlow',
+           'flow_diagram', 'Agent']
 
 # %% ../../nbs/85_agent/flow.ipynb #f18a7d93
 from ..documents.arguments import checked
@@ -153,6 +154,28 @@ def take_choice(
     state.record("choose", "text" if state.feedback else "skipped", state.feedback)
     return Planning if state.feedback else Expanding
 
+# %% ../../nbs/85_agent/flow.ipynb #d59237d8
+async def grade_hits(
+    state: AgentState,
+    store: Any,                     # Holds the chunks of its hits
+    llm: Any,                       # That grades; None: every hit is of use
+    timeout: float | None = None,   # Seconds for each call
+) -> bool:                          # False when the model finds none of them of use
+    "Order the best hits of a state by grade."
+    if llm is None or len(state.hits) < 2:
+        return True
+    found = store.get_chunks(h.id for h in state.hits).found
+    nodes = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits if h.id in found]
+    reranked = await LLMReranker(llm=llm, depth=10, timeout=timeout).arerank(nodes, whole_question(state))
+    state.calls += reranked.report.calls
+    for event in reranked.report.events:
+        state.record("grade", event.kind, event.detail)
+    own = {h.id: h for h in state.hits}
+    state.hits = [own[n.node_id] for n in reranked.nodes]
+    grades = [n.grade for n in reranked.nodes if n.grade is not None]
+    state.record("grade", "done", ", ".join(f"{g}: {grades.count(g)}" for g in dict.fromkeys(grades)))
+    return not grades or any(g != "LOW" for g in grades)
+
 # %% ../../nbs/85_agent/flow.ipynb #9abb5d01
 def has_words(
     library: Library,
@@ -242,20 +265,7 @@ class AgentParts:
 
     async def grade(self, state: AgentState) -> bool:
         "Order the best hits by grade; False when the model finds none of them of use."
-        if self.models["grade"] is None or len(state.hits) < 2:
-            return True
-        found = self.library.store.get_chunks(h.id for h in state.hits).found
-        nodes = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits if h.id in found]
-        reranker = LLMReranker(llm=self.models["grade"], depth=10, timeout=self.step_timeout)
-        reranked = await reranker.arerank(nodes, whole_question(state))
-        state.calls += reranked.report.calls
-        for event in reranked.report.events:
-            state.record("grade", event.kind, event.detail)
-        own = {h.id: h for h in state.hits}
-        state.hits = [own[n.node_id] for n in reranked.nodes]
-        grades = [n.grade for n in reranked.nodes if n.grade is not None]
-        state.record("grade", "done", ", ".join(f"{g}: {grades.count(g)}" for g in dict.fromkeys(grades)))
-        return not grades or any(g != "LOW" for g in grades)
+        return await grade_hits(state, self.library.store, self.models["grade"], self.step_timeout)
 
     def expand(self, state: AgentState) -> Answer:
         "Read around what was found; the references go into the state."

@@ -47,7 +47,7 @@ def _reasons(path: Path) -> Iterator[None]:
 
 # %% ../../nbs/00_documents/converted.ipynb #6d28be57
 MOST_UNPACKED: int = 500 * 2**20   # Bytes of all parts of an archive, as its table of contents states them
-MOST_RATIO: int = 100              # How many times its size in the archive a part of more than 100,000 bytes may unpack to
+MOST_RATIO: int = 100              # How many times its packed size a part of more than 100,000 bytes may unpack to
 
 
 def _check_ratio(path: Path, what: str, unpacked: int, packed: int) -> None:
@@ -117,8 +117,8 @@ def _table(rows: Iterable[Sequence[Any]], most: int = MOST_TEXT, name: str = "th
             kept.append(cells)
             width, letters = max(width, len(cells)), letters + sum(map(len, cells))
         if letters + 3 * width * len(kept) > most:
-            raise InputError(f"{name} makes a table of {len(kept):,} rows and {width:,} columns or more, which has more "
-                             f"than {most:,} characters")
+            size = f"{len(kept):,} rows and {width:,} columns"
+            raise InputError(f"{name} makes a table of {size} or more, which has more than {most:,} characters")
     lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in kept]
     return "\n".join([*lines[:1], "|" + "---|" * width, *lines[1:]]) if lines else ""
 

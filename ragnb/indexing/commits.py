@@ -410,8 +410,7 @@ def open_or_create(
 ) -> IndexWriter:                               # It has the lock of the folder until `release`
     "Open the index of a folder for writing, or start a new one."
     if on_cluster(folder):
-        asked = {"embed": embed, "parser": parser, "contexts": contexts, "base_url": base_url,
-                 "embed_options": embed_options}
+        asked = dict(embed=embed, parser=parser, contexts=contexts, base_url=base_url, embed_options=embed_options)
         return _open_on_cluster(ServerAddress(folder), force, wait, store, asked)
     folder = Path(folder)
     made = claim_folder(folder)

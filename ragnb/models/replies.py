@@ -124,7 +124,7 @@ class LimitedClient(httpx.Client):
         *,
         seconds: float = 600,                       # For a whole call, > 0
         most: int = MOST_BYTES,                     # Bytes of a reply
-        told: Callable[[Exception], Exception] = lambda error: error,   # `TimeoutError` or `ReplyError` -> what is raised
+        told: Callable[[Exception], Exception] = lambda error: error,   # What is raised instead
         **settings: Any,                            # Of `httpx.Client`
     ) -> None:
         self.seconds, self.most, self.told = seconds, most, told
@@ -183,7 +183,7 @@ class LimitedAsyncClient(httpx.AsyncClient):
         *,
         seconds: float = 600,                       # For a whole call, > 0
         most: int = MOST_BYTES,                     # Bytes of a reply
-        told: Callable[[Exception], Exception] = lambda error: error,   # `TimeoutError` or `ReplyError` -> what is raised
+        told: Callable[[Exception], Exception] = lambda error: error,   # What is raised instead
         **settings: Any,                            # Of `httpx.AsyncClient`
     ) -> None:
         self.seconds, self.most, self.told = seconds, most, told

@@ -599,8 +599,7 @@ class Pipeline(_Shown):
         ModelError
             When there is a model and it does not answer; the error holds the answer up to there.
         """
-        answer = self._read(question, self.find(question), history)
-        return written(answer, self.llm, self.prompt, self.timeout)
+        return written(self._read(question, self.find(question), history), self.llm, self.prompt, self.timeout)
 
     def _read(self, question: str, found: Fusion, history: Conversation | None) -> Answer:
         "Everything but the model, within the model's window."
@@ -730,8 +729,7 @@ class Pipeline(_Shown):
             Its nodes are the passages of the context, best first, with their ids, scores and metadata; what a model
             is shown of each is its part of the context, header included.
         """
-        parts, reader = self.parts, self.reader
-        return ContextRetriever(partial(_context, parts, reader), partial(_acontext, parts, reader))
+        return ContextRetriever(*(partial(get, self.parts, self.reader) for get in (_context, _acontext)))
 
     def query_engine(self, llm: str | Any | None = None, **kwargs: Any) -> Any:
         """Make a stock LlamaIndex `RetrieverQueryEngine` that sends the model what `ask` sends.
