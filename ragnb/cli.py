@@ -120,6 +120,7 @@ def _add_retrieval(parser: argparse.ArgumentParser) -> None:
     add("--cut", type=float, metavar="X", help="over units: leave out what scores less than this share of the best, "
         "0.1 to 0.5, even when there is room, and in a small folder what shares no word with the question (default: "
         "fill the budget)")
+    add("--no-lookup", action="store_true", help="do not put first what the question names, such as 제56조")
     add("--rerank", default="none",
         help="none, llm or llm:POOL, which ask --llm, or onnx:FOLDER, a cross-encoder (default: none)")
     add("--policy", help=f"{_POLICIES} (default: none over units, which are chosen as spans already, else neighbors:1)")
@@ -196,7 +197,9 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--strategy", action="append", default=[], metavar="SPEC", help="a preset, 'key=value …', peer:NAME or "
         "a .yaml file; may be repeated (default: the recommended strategy)")
     add("--budgets", default="500,1000,2000,4000", metavar="N,N",
-        help="characters of context (default: 500,1000,2000,4000)")
+        help="size of the context, labels included (default: 500,1000,2000,4000)")
+    add("--unit", default="characters", help="what budgets count: characters, words, kiwi, cl100k_base or a "
+        "tokenizer.json (default: characters)")
     add("--qrels", metavar="FILE", help="rank whole documents against these (query-id corpus-id score)")
     add("--embed", default="ngram", help="ngram, ollama:MODEL, openai-like:MODEL or onnx:FOLDER (default: ngram)")
     add("--llm", help="ollama:MODEL or openai-like:MODEL for rerankers and query plans")
@@ -207,11 +210,13 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--workers", type=int, default=1, metavar="N",
         help="processes, for strategies with different splitters (default: 1)")
     add("--tokenizer", help="count tokens of this tokenizer too")
+    add("--no-contexts", action="store_true", help="do not store the context strings (contexts.jsonl.gz), from which "
+        "benchmarks/audit.py counts again")
     add("--compare", nargs=2, metavar=("A", "B"),
         help="instead: say which differences between two strategies are real; A and B are folders of results, "
         "FOLDER::STRATEGY, or strategies of the results in --out")
     add("--measure", help="with --compare: what is compared "
-        "(default: evidence_recall, or nDCG@10 for ranked documents)")
+        "(default: delivered_recall, or nDCG@10 for ranked documents; evidence_recall is that of spans)")
     add("--json", action="store_true", help="print JSON")
     add("--quiet", action="store_true", help="no progress bar")
     _add_embedding(parser)
@@ -614,7 +619,7 @@ def _pipeline(args: argparse.Namespace) -> Any:
     given = {name: n for name, n in counts.items() if n is not None}
     settings = {"retriever": args.retrieve, "reranker": args.rerank, "policy": args.policy, "builder": args.context,
                 "compressor": args.compress, "llm": llm, "reorder": not args.no_reorder, "where": args.where,
-                "cut": args.cut, "as_of": args.as_of, **given, **_budget(args, llm)}
+                "lookup": not args.no_lookup, "cut": args.cut, "as_of": args.as_of, **given, **_budget(args, llm)}
     if (joined := _open_collections(args, llm, settings)) is not None:
         return joined
     index = Index.open(args.index, args.embed, base_url=_embed_url(args), embed_options=_embed_options(args))
@@ -1007,27 +1012,45 @@ def _load_eval(args: argparse.Namespace) -> Any:
         _print_problems(problems, 20)
 
 # %% ../nbs/99_cli/cli.ipynb #c42b03b5
-def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
-    "Strategies as rows: what they find, and what that costs a question."
-    from ragnb.evaluation.measures import interval_note, mean_interval
+def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    "A Markdown table."
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
+
+def _first_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
+    "Strategies as rows: the first measure with its intervals."
+    from ragnb.evaluation.measures import INTERVAL_NOTE, mean_interval
     from ragnb.evaluation.tune import question_values
     measures = list(runs[0].measures)
-    mean = ["mean recall"] if len(budgets) > 1 and not measures else []
-    rows = [["strategy", *(measures or (f"recall@{b:,}" for b in budgets)), *mean, "ms", "reads"]]
-    rows.append(["---"] * len(rows[0]))
-    drawn = []
+    name = "delivered" if runs[0].evaluation.measure == "delivered_recall" else "recall"
+    mean = ["mean"] if len(budgets) > 1 and not measures else []
+    rows = []
+    for run in runs:
+        e = run.evaluation
+        found = [e.values(m) for m in measures] or [e.values(budget=b) for b in budgets]
+        found += [question_values(e)] * len(mean)
+        means = [values.mean() if len(values) else 0.0 for values in found]
+        cells = ["{:.3f} [{:.3f}, {:.3f}]".format(m, *mean_interval(values)) for m, values in zip(means, found)]
+        rows.append([run.strategy.name, *cells])
+    told = "; delivered: evidence that is verbatim in the context, all of which the budget counts" * (name == "delivered")
+    head = ["strategy", *(measures or (f"{name}@{b:,}" for b in budgets)), *mean]
+    return f"{_rows(head, rows)}\n\n({INTERVAL_NOTE}{told})"
+
+def _second_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
+    "Strategies as rows: recall of spans, and what a question costs."
+    is_delivered, rows = runs[0].evaluation.measure == "delivered_recall", []
+    shown = budgets if is_delivered else ()
     for run in runs:
         e, n = run.evaluation, max(1, len(run.evaluation.rows))
-        found = [(e.mean(m), e.values(m)) for m in measures]
-        if not measures:
-            found = [(e.mean(budget=b), e.values(budget=b)) for b in budgets]
-            own = question_values(e)
-            found += [(own.mean() if len(own) else 0.0, own)] * len(mean)
-        drawn += [values for _, values in found]
-        cells = ["{:.3f} [{:.3f}, {:.3f}]".format(mean, *mean_interval(values)) for mean, values in found]
+        cells = [f"{e.mean('evidence_recall', b):.3f}" for b in shown]
+        cells += [f"{e.mean('context_characters', budgets[-1]):,.0f}"] if is_delivered else []
         rows.append([run.strategy.name, *cells, f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}"])
-    note = interval_note(drawn)
-    return "\n".join(["| " + " | ".join(row) + " |" for row in rows] + ([f"\n({note})"] if note else []))
+    used = [f"characters at {budgets[-1]:,}"] if is_delivered else []
+    return _rows(["strategy", *(f"spans@{b:,}" for b in shown), *used, "ms", "reads"], rows)
+
+def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
+    "What strategies find, and what that costs a question."
+    spans = "Recall of spans, labels not counted, and cost a question:" * bool(budgets and not runs[0].measures)
+    return f"{_first_table(runs, budgets)}\n\n{spans or 'Cost a question:'}\n\n{_second_table(runs, budgets)}"
 
 def _plot_results(written: Path, runs: Sequence[Any]) -> None:
     "Draw what was found, where matplotlib is there."
@@ -1090,11 +1113,12 @@ def _eval(args: argparse.Namespace) -> None:
     has_evidence = any(q.evidence for q in dataset.questions)
     documents = bool(args.qrels) or bool(dataset.qrels) and not has_evidence
     plan = RunPlan(dataset, _budgets(args.budgets), args.embed, args.cache, out / "runs", documents,
-                   args.tokenizer, _embed_url(args), _embed_options(args))
+                   args.tokenizer, _embed_url(args), _embed_options(args), unit=args.unit,
+                   contexts=not args.no_contexts)
     llm = resolve_llm(args.llm, args.base_url, **_llm_options(args))
     runs = run_strategies(plan, args.strategy, llm=llm, workers=args.workers, show_progress=show)
     _stage(f"write the results to {out}", args.quiet)
-    written = write_results(runs, dataset, out)
+    written = write_results(runs, dataset, out, args.unit)
     _plot_results(written, runs)
     _write_report(args, runs, dataset, args.corpus, llm)
     if args.json:

@@ -438,7 +438,7 @@ class Pipeline(_Shown):
         budget: int | None = 4_000, tokenizer: str = "characters",
         passage_size: int | str | None = "auto",
         reorder: bool = True,
-        where: Any = None, cut: float | None = None, as_of: str | None = None,
+        where: Any = None, cut: float | None = None, as_of: str | None = None, lookup: bool = True,
     ) -> Pipeline:
         """Make a pipeline over an index.
 
@@ -481,6 +481,8 @@ class Pipeline(_Shown):
         as_of : str, optional
             A date, or `"today"`: a statute's name means the edition in force then, and the others are marked. By
             default the newest that is not repealed.
+        lookup : bool
+            Put first what a question names, such as 제56조; False searches by words and vectors only.
 
         Raises
         ------
@@ -493,7 +495,7 @@ class Pipeline(_Shown):
         size = {} if passage_size == "auto" else {"passage_size": passage_size}
         parts = resolve_parts(index, retriever=retriever, reranker=reranker, policy=policy, builder=builder,
                               compressor=compressor, llm=llm, top_k=top_k, budget=budget, tokenizer=tokenizer,
-                              reorder=reorder, where=where, cut=cut, **size)
+                              reorder=reorder, where=where, cut=cut, lookup=lookup, **size)
         refuse_unused(parts, _given(top_k=top_k) | counts | size)
         expander = Expander(filtered_store(index.store, where), parts.policy, **counts)
         return cls(parts.retriever, expander, parts.builder, llm, reranker=parts.reranker,
@@ -655,7 +657,22 @@ class Pipeline(_Shown):
         if found.ranking is not None:
             return found.ranking
         expansion = self.expander.expand(found.hits, question, places=found.places)
-        return PassageRanking([self.builder.shorten(p) for p in expansion.passages])
+        passages = expansion.passages
+        if self.compressor:
+            passages = self.compressor(passages, question, expansion.outlines).passages
+        return PassageRanking([self.builder.shorten(p) for p in passages])
+
+    def context_of(self, found: Fusion, question: str) -> Context:
+        """Lay out what was found already: the context of `ask`, without its note.
+
+        Parameters
+        ----------
+        found : Fusion
+            Of `find`; pipelines with other budgets may share one.
+        question : str
+            The one that was asked.
+        """
+        return self.reader.read(question, found).context
 
     def documents(self, question: str) -> list[str]:
         """Name the documents that are found.

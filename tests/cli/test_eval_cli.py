@@ -57,7 +57,8 @@ def test_a_corpus_and_questions(run, files):
         (code, err) == (0, "")
         and "5 documents, 5 questions" in out
         and "peak memory" in out
-        and "| strategy | recall@20 | recall@200 |" in out
+        and "| strategy | delivered@20 | delivered@200 |" in out
+        and "| strategy | spans@20 | spans@200 |" in out
     )
     results = json.loads((files / "o/results.json").read_text(encoding="utf-8"))
     (strategy,) = results["strategies"].values()
@@ -92,7 +93,7 @@ def test_it_says_the_same_twice_and_as_json(run, files):
     )
     assert (files / "a/questions.jsonl").read_bytes() == (files / "b/questions.jsonl").read_bytes()
     code, out, _ = run("--compare", "a/results.json", "b/results.json")
-    assert code == 0 and "chunks: evidence_recall over 5 questions" in out and "| no |" in out and "| yes |" not in out
+    assert code == 0 and "chunks: delivered_recall over 5 questions" in out and "| no |" in out and "| yes |" not in out
     code, out, _ = run("--compare", "a", "b", "--json")
     assert code == 0 and json.loads(out)["words"]["500"]["difference"] == 0
 
@@ -184,7 +185,7 @@ def test_any_two_strategies_are_compared(run, files):
     def heads(*argv):
         code, out, err = run(*argv)
         assert (code, err) == (0, "")
-        return [line.split(": ")[0] for line in out.splitlines() if ": evidence_recall over" in line]
+        return [line.split(": ")[0] for line in out.splitlines() if ": delivered_recall over" in line]
 
     assert heads("--compare", "mine", "theirs") == ["bm25 / vector", "chunks / vector", "seed / vector"]
     assert heads("--compare", "mine::seed", "theirs") == heads("--compare", "mine::seed", "theirs::vector") == ["seed / vector"]
