@@ -212,6 +212,11 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--tokenizer", help="count tokens of this tokenizer too")
     add("--no-contexts", action="store_true", help="do not store the context strings (contexts.jsonl.gz), from which "
         "benchmarks/audit.py counts again")
+    add("--prompts", nargs="+", metavar="FILE", help="instead: let --llm answer the same contexts under several "
+        "prompts, files with {context_str} and {query_str}; the first is compared with each other one")
+    add("--orders", action="store_true", help="instead: lay the same passages out in several orders, and print where "
+        "the evidence is; with --llm, let it answer each")
+    add("--judge", metavar="MODEL", help="with --prompts or --orders: who judges the answers (default: --llm)")
     add("--compare", nargs=2, metavar=("A", "B"),
         help="instead: say which differences between two strategies are real; A and B are folders of results, "
         "FOLDER::STRATEGY, or strategies of the results in --out")
@@ -1031,9 +1036,9 @@ def _first_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
         means = [values.mean() if len(values) else 0.0 for values in found]
         cells = ["{:.3f} [{:.3f}, {:.3f}]".format(m, *mean_interval(values)) for m, values in zip(means, found)]
         rows.append([run.strategy.name, *cells])
-    told = "; delivered: evidence that is verbatim in the context, all of which the budget counts" * (name == "delivered")
+    told = "; delivered: evidence that is verbatim in the context, all of which the budget counts"
     head = ["strategy", *(measures or (f"{name}@{b:,}" for b in budgets)), *mean]
-    return f"{_rows(head, rows)}\n\n({INTERVAL_NOTE}{told})"
+    return f"{_rows(head, rows)}\n\n({INTERVAL_NOTE}{told * (name == 'delivered')})"
 
 def _second_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
     "Strategies as rows: recall of spans, and what a question costs."
@@ -1063,6 +1068,56 @@ def _plot_results(written: Path, runs: Sequence[Any]) -> None:
         plot_recall(json.loads(written.read_text(encoding="utf-8")), save=written.parent / "recall.png")
         rows = [{"strategy": run.strategy.name, **row.to_json()} for run in runs for row in run.evaluation.rows]
         plot_position(rows, save=written.parent / "position.png", budget=budgets[-1])
+
+# %% ../nbs/99_cli/cli.ipynb #4d80b982
+def _frozen_contexts(args: argparse.Namespace, dataset: Any, llm: Any) -> Any:
+    "The contexts of the first strategy at the largest budget."
+    from ragnb.evaluation.delivered import context_builder
+    from ragnb.evaluation.judging import freeze_contexts
+    from ragnb.evaluation.strategy import build_system, IndexCache, resolve_strategies
+    budget = max(_budgets(args.budgets))
+    cache = IndexCache(args.cache, _embed_url(args), embed_options=_embed_options(args))
+    system = build_system(resolve_strategies(args.strategy)[0], dataset, cache, embed=args.embed, llm=llm,
+                          fill=budget, unit=args.unit)
+
+    def best_first(question: str) -> list[Any]:
+        sources = system.deliver(question, budget, {})[0].sources
+        return [s.passage for s in sorted(sources, key=lambda s: s.number)]
+    show = not args.quiet and sys.stderr.isatty()
+    return freeze_contexts(best_first, dataset.questions, context_builder(budget, args.unit), show)
+
+def _read_prompts(files: Sequence[str]) -> dict[str, str]:
+    "Prompts by the names of their files."
+    try:
+        return {file: Path(file).read_text(encoding="utf-8") for file in files}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"prompts cannot be read: {error}") from error
+
+def _answers(args: argparse.Namespace) -> None:
+    "ragnb eval --prompts, ragnb eval --orders"
+    from ragnb.evaluation import judging
+    from ragnb.evaluation.comparison import records_table
+    from ragnb.models.llm import resolve_llm
+    prompts = _read_prompts(args.prompts or [])
+    if prompts and (args.orders or not args.llm):
+        raise InputError("--prompts needs --llm, a model that answers, and goes without --orders")
+    llm = resolve_llm(args.llm, args.base_url, **_llm_options(args))
+    judge = resolve_llm(args.judge, args.base_url, **_llm_options(args)) or llm
+    frozen = _frozen_contexts(args, _load_eval(args), llm)
+    builder, tables = judging.SimpleContextBuilder(), {}
+    if args.orders:
+        laid = {name: [judging.lay_out(f.passages, order, builder) for f in frozen]
+                for name, order in judging.ORDERS.items()}
+        asked = [f.question for f in frozen]
+        tables["evidence"] = [{"order": name} | judging.position_summary(judging.evidence_positions(contexts, asked))
+                              for name, contexts in laid.items()]
+    if prompts:
+        tables["answers"] = judging.compare_prompts(frozen, prompts, llm, judge).table()
+    elif llm is not None:
+        tables["answers"] = judging.compare_orders(frozen, judging.ORDERS, builder, llm, judge).table()
+    if args.json:
+        return _print_json(tables)
+    print("\n\n".join(records_table(rows) for rows in tables.values()))
 
 # %% ../nbs/99_cli/cli.ipynb #d6b0ee6e
 def _side(args: argparse.Namespace, side: str) -> str:
@@ -1105,6 +1160,8 @@ def _eval(args: argparse.Namespace) -> None:
     "ragnb eval"
     if args.compare:
         return _compare(args)
+    if args.prompts or args.orders:
+        return _answers(args)
     from ragnb.evaluation.comparison import RunPlan, run_strategies, write_results
     from ragnb.models.llm import resolve_llm
     started = time.perf_counter()

@@ -105,7 +105,8 @@ def resolve_parser(
         if match := re.fullmatch(pattern, spec[len(name):], re.DOTALL):
             return make(*match.groups())
     raise InputError(f"unknown splitter {spec!r}: use units, parent-child, parent-child:800/100,200/30, chunks:400/0, "
-                     "recursive:800/100, fixed:500/0, whole, sentence, records, structure, structure:RULES, titled:SPLITTER or contexts:SPLITTER; "
+                     "recursive:800/100, fixed:500/0, whole, sentence, records, structure, structure:RULES, "
+                     "titled:SPLITTER or contexts:SPLITTER; "
                      "with sizes in tokens chunks:200/20@cl100k_base, as well units, parent-child, sentence, records")
 
 # %% ../../nbs/20_chunking/parsers.ipynb #ac15f5e3

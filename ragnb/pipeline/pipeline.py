@@ -232,6 +232,15 @@ class Reader:
         return replace(answer, text=numbered_passages(answer.passages))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #5649ebef
+def _listed(reader: Reader, found: Fusion, question: str) -> PassageRanking:
+    "Passages around hits as a ranking, compressed where the pipeline compresses."
+    expansion = reader.expander.expand(found.hits, question, places=found.places)
+    passages = expansion.passages
+    if reader.compressor:
+        passages = reader.compressor(passages, question, expansion.outlines).passages
+    return PassageRanking([reader.builder.shorten(p) for p in passages])
+
+
 def _document_ids(found: Fusion) -> list[str]:
     "Documents by their best chunk, each once."
     if found.ranking is None:
@@ -654,13 +663,7 @@ class Pipeline(_Shown):
         question : str
             For policies that look at it.
         """
-        if found.ranking is not None:
-            return found.ranking
-        expansion = self.expander.expand(found.hits, question, places=found.places)
-        passages = expansion.passages
-        if self.compressor:
-            passages = self.compressor(passages, question, expansion.outlines).passages
-        return PassageRanking([self.builder.shorten(p) for p in passages])
+        return _listed(self.reader, found, question) if found.ranking is None else found.ranking
 
     def context_of(self, found: Fusion, question: str) -> Context:
         """Lay out what was found already: the context of `ask`, without its note.

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 from conftest import SAMPLE
+from ollama_server import OllamaServer
 
 from ragnb.evaluation.datasets import load_dataset
 
@@ -242,3 +243,34 @@ def test_what_was_typed_names_a_side_of_a_comparison(run, files, typed):
     assert code == 0 and "multi-scale / " in out
     code, _, err = run("--compare", "o::default", "o::chunks retrieve=vector")
     assert code == 2 and "no strategy 'chunks retrieve=vector'" in err
+
+
+# --- the same contexts, one thing changed ----------------------------------------------------------------------------------------------
+
+
+def test_orders_show_where_the_evidence_is_without_a_model(run, files):
+    code, out, _ = run("corpus.jsonl", "questions.jsonl", "--orders", "--budgets", "200", "--json")
+    rows = json.loads(out)["evidence"]
+    assert code == 0 and len({r["order"] for r in rows}) == 3 and len({(r["pieces"], r["absent"]) for r in rows}) == 1
+    code, out, _ = run("corpus.jsonl", "questions.jsonl", "--orders", "--budgets", "200")
+    assert code == 0 and out.startswith("| order |") and "best first" in out
+
+
+def test_prompts_are_answered_and_judged(run, files):
+    with OllamaServer(models=("chat",)) as server:
+        server.said = lambda messages: "YES" if "YES" in messages[-1]["content"] else "4.0\nfine" if "score" in messages[-1]["content"] else "15일"
+        for name in ("a", "b"):
+            (files / f"{name}.txt").write_text(name + " {context_str} {query_str}", encoding="utf-8")
+        model = ("--llm", "ollama:chat", "--base-url", server.url, "--budgets", "200", "--limit", "2", "--json")
+        code, out, _ = run("corpus.jsonl", "questions.jsonl", "--prompts", "a.txt", "b.txt", *model)
+        rows = json.loads(out)["answers"]
+        assert code == 0 and {(r["a"], r["b"]) for r in rows} == {("a.txt", "b.txt")} and sum(r["n"] for r in rows) > 0
+        code, out, _ = run("corpus.jsonl", "questions.jsonl", "--orders", *model)
+        assert code == 0 and {r["a"] for r in json.loads(out)["answers"]} == {"best first"}
+
+
+@pytest.mark.parametrize("more", [("--prompts", "a.txt"), ("--prompts", "missing.txt", "--llm", "ollama:x"), ("--prompts", "a.txt", "--orders", "--llm", "ollama:x")])
+def test_prompts_need_a_model_and_a_file(run, files, more):
+    (files / "a.txt").write_text("{context_str} {query_str}", encoding="utf-8")
+    code, _, err = run("corpus.jsonl", "questions.jsonl", *more)
+    assert code == 2 and "prompts" in err
