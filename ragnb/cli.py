@@ -188,6 +188,21 @@ QUESTION_LINE: str = ('{"query_id": "q1", "query": "연차는 며칠인가?", '
                       '"evidence": [{"doc_id": "hr/leave.md", "text": "연차는 15일이다."}]}')
 
 
+def _add_comparisons(parser: argparse.ArgumentParser) -> None:
+    "What is done instead of a run: two runs, several prompts, several orders."
+    add = parser.add_argument
+    add("--prompts", nargs="+", metavar="FILE", help="instead: let --llm answer the same contexts under several "
+        "prompts, files with {context_str} and {query_str}; the first is compared with each other one")
+    add("--orders", action="store_true", help="instead: lay the same passages out in several orders, and print where "
+        "the evidence is; with --llm, let it answer each")
+    add("--judge", metavar="MODEL", help="with --prompts or --orders: who judges the answers (default: --llm)")
+    add("--compare", nargs=2, metavar=("A", "B"),
+        help="instead: say which differences between two strategies are real; A and B are folders of results, "
+        "FOLDER::STRATEGY, or strategies of the results in --out")
+    add("--measure", help="with --compare: what is compared "
+        "(default: delivered_recall, or nDCG@10 for ranked documents; evidence_recall is that of spans)")
+
+
 def _add_eval(parser: argparse.ArgumentParser) -> None:
     "Data sets, strategies, and where results go."
     add = parser.add_argument
@@ -212,16 +227,7 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--tokenizer", help="count tokens of this tokenizer too")
     add("--no-contexts", action="store_true", help="do not store the context strings (contexts.jsonl.gz), from which "
         "benchmarks/audit.py counts again")
-    add("--prompts", nargs="+", metavar="FILE", help="instead: let --llm answer the same contexts under several "
-        "prompts, files with {context_str} and {query_str}; the first is compared with each other one")
-    add("--orders", action="store_true", help="instead: lay the same passages out in several orders, and print where "
-        "the evidence is; with --llm, let it answer each")
-    add("--judge", metavar="MODEL", help="with --prompts or --orders: who judges the answers (default: --llm)")
-    add("--compare", nargs=2, metavar=("A", "B"),
-        help="instead: say which differences between two strategies are real; A and B are folders of results, "
-        "FOLDER::STRATEGY, or strategies of the results in --out")
-    add("--measure", help="with --compare: what is compared "
-        "(default: delivered_recall, or nDCG@10 for ranked documents; evidence_recall is that of spans)")
+    _add_comparisons(parser)
     add("--json", action="store_true", help="print JSON")
     add("--quiet", action="store_true", help="no progress bar")
     _add_embedding(parser)

@@ -22,6 +22,7 @@ from ..pipeline.trace_data import Trace, trace
 from ..pipeline.trace_page import trace_style
 from .comparison import PairedTest, Run
 from .datasets import Dataset, Question
+from .delivered import quietly
 from .measures import Evaluation, INTERVAL_NOTE, mean_interval, Row
 from .strategy import build_system, IndexCache, System
 from ragnb.evaluation.tune import (
@@ -215,7 +216,8 @@ def trace_found(
     if system.strategy.peer:
         return trace(system.rank(question.query), question.query, evidence=question.evidence, budget=budget)
     pipeline = system.pipeline(budget)
-    answer = pipeline.reader.answer(question.query, pipeline.find(question.query))
+    found = pipeline.find(question.query)
+    answer = quietly(lambda: pipeline.reader.answer(question.query, found))
     told = trace(answer, evidence=question.evidence, store=pipeline.expander.store)
     return told if told.rankers else replace(told, rankers=answer.fusion.members)
 
