@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 # %% auto #0
-__all__ = ['DeliveredSpan', 'delivered_spans', 'context_builder', 'quietly', 'lay_out_found', 'spans_within', 'Delivered']
+__all__ = ['T', 'DeliveredSpan', 'delivered_spans', 'context_builder', 'quietly', 'lay_out_found', 'spans_within', 'Delivered']
 
 # %% ../../nbs/90_evaluation/delivered.ipynb #faa7b924
 from ..documents.span import InputError, Passage, Span
@@ -69,8 +71,8 @@ def context_builder(
 
 # %% ../../nbs/90_evaluation/delivered.ipynb #04884888
 def quietly(
-    build: Any,      # A function without arguments that makes a context
-) -> Context:
+    build: Callable[[], T],   # Makes a context, or an answer with one
+) -> T:
     "Make a context without the warning that its budget holds no passage; its note says so."
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
