@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ragnb import __version__
-from ragnb.evaluation.comparison import Run, RunPlan, paired_test, run_strategies, to_records
+from ragnb.evaluation.comparison import Run, RunPlan, paired_test, run_strategies, to_records, write_results
 from ragnb.context.builders import RankedContextBuilder
 from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.expansion.policies import adaptive
@@ -106,11 +106,11 @@ STUDIES = {
         "every expansion policy over the same hits", ("squad2", "covidqa", "chroma_chunking", "korquad", "ko_statutes", "data"), EXPANSION, (*BUDGETS, 8_000), 250,
         (*(("hits alone", n) for n in dict.fromkeys(s.name for s in SAMPLE + STATUTES) if n != "hits alone"),
          *(("60 hits", n) for n in ("neighbors ±1", "neighbors ±2", "neighbors ±5", "parent", "section", "citations", "±1 + citations", "multi-scale")), ("neighbors ±1", "neighbors ±5")),
-        {"ko_statutes": STATUTES, "data": SAMPLE}, {"ko_statutes": "xref"}, ("korquad", "chroma_chunking"), ("evidence_recall", "ci", "containment", "characters", "duplicated")),
+        {"ko_statutes": STATUTES, "data": SAMPLE}, {"ko_statutes": "xref"}, ("korquad", "chroma_chunking"), ("delivered_recall", "delivered_ci", "evidence_recall", "ci", "containment", "characters", "duplicated")),
 }
 
 
-def run_set(name: str, study: Study, work: Path, limit: int | None, workers: int, command: str) -> dict:
+def run_set(name: str, study: Study, work: Path, limit: int | None, workers: int, command: str, contexts: bool = False) -> dict:
     """All strategies of a study on one set."""
     dataset = load_dataset(ROOT / "data" if name == "data" else name)
     if name in study.kinds:
@@ -118,9 +118,11 @@ def run_set(name: str, study: Study, work: Path, limit: int | None, workers: int
     dataset = dataset.limit(limit)
     embed = MINILM if name in ENGLISH else "ngram"
     started = time.perf_counter()
-    plan = RunPlan(dataset, study.budgets, embed, work / "cache", work / "runs" / name)
+    plan = RunPlan(dataset, study.budgets, embed, work / "cache", work / "runs" / name, contexts=contexts)
     runs = run_strategies(plan, study.own.get(name, study.strategies), workers=workers)
     check_distinct(runs)
+    if contexts:  # for audit.py
+        write_results(runs, dataset, work / "strings" / name)
     by_name = {r.strategy.name: r.evaluation for r in runs}
     tests = [{"a": a, "b": b, "budget": budget, **{k: getattr(t, k) for k in ("difference", "ci", "p_value", "better", "worse", "is_real")}}
              for a, b in study.pairs if a in by_name and b in by_name for budget in study.budgets for t in [paired_test(by_name[a].values(budget=budget), by_name[b].values(budget=budget))]]
@@ -166,6 +168,7 @@ def main() -> None:
     parser.add_argument("--sets", help="only these, separated by commas; the others keep what is stored")
     parser.add_argument("--limit", type=int, help="questions a set (then nothing is stored)")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--contexts", action="store_true", help="keep the context strings below --work, in strings/SET, for audit.py (a few kilobytes a question, strategy and budget)")
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "studies")
     args = parser.parse_args()
     if args.list or not args.study:
@@ -174,7 +177,7 @@ def main() -> None:
     stored = json.loads(target.read_text(encoding="utf-8"))["sets"] if target.exists() else []
     kept = {s["dataset"]: s for s in stored}
     for name in args.sets.split(",") if args.sets else study.sets:
-        kept[name] = run_set(name, study, args.work / args.study, args.limit or study.limit, args.workers, f"python benchmarks/study.py {args.study}")
+        kept[name] = run_set(name, study, args.work / args.study, args.limit or study.limit, args.workers, f"python benchmarks/study.py {args.study}", args.contexts)
         if not args.limit:  # stored set by set: a study that is cut short keeps what it has
             target.parent.mkdir(parents=True, exist_ok=True)
             facts = {"study": args.study, "about": study.about, "ragnb": __version__, "python": platform.python_version(), "budgets": study.budgets, "sets": [kept[n] for n in study.sets if n in kept]}
@@ -182,7 +185,7 @@ def main() -> None:
             text = re.sub(r"\n {5,}", " ", json.dumps(short, ensure_ascii=False, indent=1))  # a record on one line
             target.write_text(re.sub(r"\n {4}([}\]])", r" \1", text) + "\n", encoding="utf-8")
         for record in kept[name]["records"]:
-            print(f"  {record['strategy']:<44}" + "  ".join(f"{record[f'recall@{b}']:.3f}" for b in study.budgets))
+            print(f"  {record['strategy']:<44}" + "  ".join(f"{record[f'delivered@{b}']:.3f}" for b in study.budgets) + "   spans " + "  ".join(f"{record[f'recall@{b}']:.3f}" for b in study.budgets))
     sys.stdout.flush()
 
 

@@ -165,6 +165,7 @@ def _add_retrieval(parser: argparse.ArgumentParser) -> None:
     add("--cut", type=_number(), metavar="X", help="over units: leave out what scores less than this share of the best "
         "(0.1 to 0.5), even when there is room, and in a small folder what shares no word with the question (default: "
         "fill the budget)")
+    add("--no-lookup", action="store_true", help="do not put first what the question names, such as 제56조")
     add("--rerank", default="none",
         help="none, llm or llm:POOL, which ask --llm, or onnx:FOLDER, a cross-encoder (default: none)")
     add("--policy", help=f"{_POLICIES} (default: none over units, which are chosen as spans already, else neighbors:1)")
@@ -232,6 +233,21 @@ QUESTION_LINE: str = ('{"query_id": "q1", "query": "연차는 며칠인가?", '
                       '"evidence": [{"doc_id": "hr/leave.md", "text": "연차는 15일이다."}]}')
 
 
+def _add_comparisons(parser: argparse.ArgumentParser) -> None:
+    "What is done instead of a run: two runs, several prompts, several orders."
+    add = parser.add_argument
+    add("--prompts", nargs="+", metavar="FILE", help="instead: let --llm answer the same contexts under several "
+        "prompts, files with {context_str} and {query_str}; the first is compared with each other one")
+    add("--orders", action="store_true", help="instead: lay the same passages out in several orders, and print where "
+        "the evidence is; with --llm, let it answer each")
+    add("--judge", metavar="MODEL", help="with --prompts or --orders: who judges the answers (default: --llm)")
+    add("--compare", nargs=2, metavar=("A", "B"),
+        help="instead: say which differences between two strategies are real; A and B are folders of results, "
+        "FOLDER::STRATEGY, or strategies of the results in --out")
+    add("--measure", help="with --compare: what is compared "
+        "(default: delivered_recall, or nDCG@10 for ranked documents; evidence_recall is that of spans)")
+
+
 def _add_eval(parser: argparse.ArgumentParser) -> None:
     "Data sets, strategies, and where results go."
     add = parser.add_argument
@@ -241,7 +257,9 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--strategy", action="append", default=[], metavar="SPEC", help="a preset, 'key=value …', peer:NAME or "
         "a .yaml file; may be repeated (default: the recommended strategy)")
     add("--budgets", default="500,1000,2000,4000", metavar="N,N",
-        help="characters of context (default: 500,1000,2000,4000)")
+        help="size of the context, labels included (default: 500,1000,2000,4000)")
+    add("--unit", default="characters", help="what budgets count: characters, words, kiwi, cl100k_base or a "
+        "tokenizer.json (default: characters)")
     add("--qrels", metavar="FILE", help="rank whole documents against these (query-id corpus-id score)")
     add("--embed", default="ngram", help="ngram, ollama:MODEL, openai-like:MODEL or onnx:FOLDER (default: ngram)")
     add("--llm", help="ollama:MODEL or openai-like:MODEL for rerankers and query plans")
@@ -252,11 +270,9 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--workers", type=_whole(most=512), default=1, metavar="N",
         help="processes, for strategies with different splitters (default: 1)")
     add("--tokenizer", help="count tokens of this tokenizer too")
-    add("--compare", nargs=2, metavar=("A", "B"),
-        help="instead: say which differences between two strategies are real; A and B are folders of results, "
-        "FOLDER::STRATEGY, or strategies of the results in --out")
-    add("--measure", help="with --compare: what is compared "
-        "(default: evidence_recall, or nDCG@10 for ranked documents)")
+    add("--no-contexts", action="store_true", help="do not store the context strings (contexts.jsonl.gz), from which "
+        "benchmarks/audit.py counts again")
+    _add_comparisons(parser)
     add("--json", action="store_true", help="print JSON")
     add("--quiet", action="store_true", help="no progress bar")
     _add_embedding(parser)
@@ -663,7 +679,7 @@ def _pipeline(args: argparse.Namespace) -> Any:
     given = {name: n for name, n in counts.items() if n is not None}
     settings = {"retriever": args.retrieve, "reranker": args.rerank, "policy": args.policy, "builder": args.context,
                 "compressor": args.compress, "llm": llm, "reorder": not args.no_reorder, "where": args.where,
-                "cut": args.cut, "as_of": args.as_of, **given, **_budget(args, llm)}
+                "lookup": not args.no_lookup, "cut": args.cut, "as_of": args.as_of, **given, **_budget(args, llm)}
     if (joined := _open_collections(args, llm, settings)) is not None:
         return joined
     index = Index.open(args.index, args.embed, base_url=_embed_url(args), embed_options=_embed_options(args))
@@ -1056,27 +1072,45 @@ def _load_eval(args: argparse.Namespace) -> Any:
         _print_problems(problems, 20)
 
 # %% ../nbs/99_cli/cli.ipynb #c42b03b5
-def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
-    "Strategies as rows: what they find, and what that costs a question."
-    from ragnb.evaluation.measures import interval_note, mean_interval
+def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    "A Markdown table."
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
+
+def _first_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
+    "Strategies as rows: the first measure with its intervals."
+    from ragnb.evaluation.measures import INTERVAL_NOTE, mean_interval
     from ragnb.evaluation.tune import question_values
     measures = list(runs[0].measures)
-    mean = ["mean recall"] if len(budgets) > 1 and not measures else []
-    rows = [["strategy", *(measures or (f"recall@{b:,}" for b in budgets)), *mean, "ms", "reads"]]
-    rows.append(["---"] * len(rows[0]))
-    drawn = []
+    name = "delivered" if runs[0].evaluation.measure == "delivered_recall" else "recall"
+    mean = ["mean"] if len(budgets) > 1 and not measures else []
+    rows = []
+    for run in runs:
+        e = run.evaluation
+        found = [e.values(m) for m in measures] or [e.values(budget=b) for b in budgets]
+        found += [question_values(e)] * len(mean)
+        means = [values.mean() if len(values) else 0.0 for values in found]
+        cells = ["{:.3f} [{:.3f}, {:.3f}]".format(m, *mean_interval(values)) for m, values in zip(means, found)]
+        rows.append([run.strategy.name, *cells])
+    told = "; delivered: evidence that is verbatim in the context, all of which the budget counts"
+    head = ["strategy", *(measures or (f"{name}@{b:,}" for b in budgets)), *mean]
+    return f"{_rows(head, rows)}\n\n({INTERVAL_NOTE}{told * (name == 'delivered')})"
+
+def _second_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
+    "Strategies as rows: recall of spans, and what a question costs."
+    is_delivered, rows = runs[0].evaluation.measure == "delivered_recall", []
+    shown = budgets if is_delivered else ()
     for run in runs:
         e, n = run.evaluation, max(1, len(run.evaluation.rows))
-        found = [(e.mean(m), e.values(m)) for m in measures]
-        if not measures:
-            found = [(e.mean(budget=b), e.values(budget=b)) for b in budgets]
-            own = question_values(e)
-            found += [(own.mean() if len(own) else 0.0, own)] * len(mean)
-        drawn += [values for _, values in found]
-        cells = ["{:.3f} [{:.3f}, {:.3f}]".format(mean, *mean_interval(values)) for mean, values in found]
+        cells = [f"{e.mean('evidence_recall', b):.3f}" for b in shown]
+        cells += [f"{e.mean('context_characters', budgets[-1]):,.0f}"] if is_delivered else []
         rows.append([run.strategy.name, *cells, f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}"])
-    note = interval_note(drawn)
-    return "\n".join(["| " + " | ".join(row) + " |" for row in rows] + ([f"\n({note})"] if note else []))
+    used = [f"characters at {budgets[-1]:,}"] if is_delivered else []
+    return _rows(["strategy", *(f"spans@{b:,}" for b in shown), *used, "ms", "reads"], rows)
+
+def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
+    "What strategies find, and what that costs a question."
+    spans = "Recall of spans, labels not counted, and cost a question:" * bool(budgets and not runs[0].measures)
+    return f"{_first_table(runs, budgets)}\n\n{spans or 'Cost a question:'}\n\n{_second_table(runs, budgets)}"
 
 def _plot_results(written: Path, runs: Sequence[Any]) -> None:
     "Draw what was found, where matplotlib is there."
@@ -1089,6 +1123,56 @@ def _plot_results(written: Path, runs: Sequence[Any]) -> None:
         plot_recall(json.loads(written.read_text(encoding="utf-8")), save=written.parent / "recall.png")
         rows = [{"strategy": run.strategy.name, **row.to_json()} for run in runs for row in run.evaluation.rows]
         plot_position(rows, save=written.parent / "position.png", budget=budgets[-1])
+
+# %% ../nbs/99_cli/cli.ipynb #4d80b982
+def _frozen_contexts(args: argparse.Namespace, dataset: Any, llm: Any) -> Any:
+    "The contexts of the first strategy at the largest budget."
+    from ragnb.evaluation.delivered import context_builder
+    from ragnb.evaluation.judging import freeze_contexts
+    from ragnb.evaluation.strategy import build_system, IndexCache, resolve_strategies
+    budget = max(_budgets(args.budgets))
+    cache = IndexCache(args.cache, _embed_url(args), embed_options=_embed_options(args))
+    system = build_system(resolve_strategies(args.strategy)[0], dataset, cache, embed=args.embed, llm=llm,
+                          fill=budget, unit=args.unit)
+
+    def best_first(question: str) -> list[Any]:
+        sources = system.deliver(question, budget, {})[0].sources
+        return [s.passage for s in sorted(sources, key=lambda s: s.number)]
+    show = not args.quiet and sys.stderr.isatty()
+    return freeze_contexts(best_first, dataset.questions, context_builder(budget, args.unit), show)
+
+def _read_prompts(files: Sequence[str]) -> dict[str, str]:
+    "Prompts by the names of their files."
+    try:
+        return {file: Path(file).read_text(encoding="utf-8") for file in files}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"prompts cannot be read: {error}") from error
+
+def _answers(args: argparse.Namespace) -> None:
+    "ragnb eval --prompts, ragnb eval --orders"
+    from ragnb.evaluation import judging
+    from ragnb.evaluation.comparison import records_table
+    from ragnb.models.llm import resolve_llm
+    prompts = _read_prompts(args.prompts or [])
+    if prompts and (args.orders or not args.llm):
+        raise InputError("--prompts needs --llm, a model that answers, and goes without --orders")
+    llm = resolve_llm(args.llm, args.base_url, **_llm_options(args))
+    judge = resolve_llm(args.judge, args.base_url, **_llm_options(args)) or llm
+    frozen = _frozen_contexts(args, _load_eval(args), llm)
+    builder, tables = judging.SimpleContextBuilder(), {}
+    if args.orders:
+        laid = {name: [judging.lay_out(f.passages, order, builder) for f in frozen]
+                for name, order in judging.ORDERS.items()}
+        asked = [f.question for f in frozen]
+        tables["evidence"] = [{"order": name} | judging.position_summary(judging.evidence_positions(contexts, asked))
+                              for name, contexts in laid.items()]
+    if prompts:
+        tables["answers"] = judging.compare_prompts(frozen, prompts, llm, judge).table()
+    elif llm is not None:
+        tables["answers"] = judging.compare_orders(frozen, judging.ORDERS, builder, llm, judge).table()
+    if args.json:
+        return _print_json(tables)
+    print("\n\n".join(records_table(rows) for rows in tables.values()))
 
 # %% ../nbs/99_cli/cli.ipynb #d6b0ee6e
 def _side(args: argparse.Namespace, side: str) -> str:
@@ -1131,6 +1215,8 @@ def _eval(args: argparse.Namespace) -> None:
     "ragnb eval"
     if args.compare:
         return _compare(args)
+    if args.prompts or args.orders:
+        return _answers(args)
     from ragnb.evaluation.comparison import RunPlan, run_strategies, write_results
     from ragnb.models.llm import resolve_llm
     started = time.perf_counter()
@@ -1139,11 +1225,12 @@ def _eval(args: argparse.Namespace) -> None:
     has_evidence = any(q.evidence for q in dataset.questions)
     documents = bool(args.qrels) or bool(dataset.qrels) and not has_evidence
     plan = RunPlan(dataset, _budgets(args.budgets), args.embed, args.cache, out / "runs", documents,
-                   args.tokenizer, _embed_url(args), _embed_options(args))
+                   args.tokenizer, _embed_url(args), _embed_options(args), unit=args.unit,
+                   contexts=not args.no_contexts)
     llm = resolve_llm(args.llm, args.base_url, **_llm_options(args))
     runs = run_strategies(plan, args.strategy, llm=llm, workers=args.workers, show_progress=show)
     _stage(f"write the results to {out}", args.quiet)
-    written = write_results(runs, dataset, out)
+    written = write_results(runs, dataset, out, args.unit)
     _plot_results(written, runs)
     _write_report(args, runs, dataset, args.corpus, llm)
     if args.json:

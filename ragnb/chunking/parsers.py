@@ -25,6 +25,7 @@ from .any_parser import AbsentNodeParser, AnyNodeParser, span_parser
 from .base import SpanNodeParser
 from .contextual import ContextualNodeParser, LlmContextNodeParser
 from .parent_child import ParentChildNodeParser
+from .recursive import RecursiveNodeParser
 from .rules import load_rules, RoutedNodeParser
 from .sentence_window import SentenceWindowNodeParser
 from .structure import HeadingNodeParser, QANodeParser, RecordNodeParser, TableNodeParser, TextNodeParser
@@ -63,6 +64,11 @@ def _chunks(size: str | int = 10**9, overlap: str | int = 0, by: str | None = No
     return ParentChildNodeParser(levels=("c",), parent_size=10**9, parent_overlap=0, child_size=int(size),
                                  child_overlap=int(overlap), **_by(by))
 
+def _recursive(size: str, overlap: str, *separators: str) -> RecursiveNodeParser:
+    "Chunks that end at the first separator that fits, by default LangChain's."
+    given = {"separators": separators} if separators else {}
+    return RecursiveNodeParser(chunk_size=int(size), chunk_overlap=int(overlap), **given)
+
 def _structure(rules: str | None) -> RoutedNodeParser:
     "Each file by a rule, of a file when one is named."
     return RoutedNodeParser(parent_size=3_000, **({"rules": load_rules(rules)} if rules else {}))
@@ -72,6 +78,8 @@ _NAMED: dict[str, tuple[str, Callable[..., SpanNodeParser]]] = {
     "units":        (r"(?:@(.+))?", lambda by: UnitNodeParser(**_by(by))),
     "parent-child": (r"(?::(\d+)/(\d+),(\d+)/(\d+))?(?:@(.+))?", _parent_child),
     "chunks":       (r":(\d+)/(\d+)(?:@(.+))?", _chunks),
+    "recursive":    (r":(\d+)/(\d+)", _recursive),
+    "fixed":        (r":(\d+)/(\d+)", lambda size, overlap: _recursive(size, overlap, "")),
     "whole":        (r"", _chunks),
     "sentence":     (r"(?:@(.+))?", lambda by: SentenceWindowNodeParser(store_window=False, **_by(by))),   # an index
     "records":      (r"(?:@(.+))?", lambda by: RecordNodeParser(**_by(by))),                   # computes windows
@@ -101,7 +109,8 @@ def resolve_parser(
         if match := re.fullmatch(pattern, spec[len(name):], re.DOTALL):
             return make(*match.groups())
     raise InputError(f"unknown splitter {spec!r}: use units, parent-child, parent-child:800/100,200/30, chunks:400/0, "
-                     "whole, sentence, records, structure, structure:RULES, titled:SPLITTER or contexts:SPLITTER; "
+                     "recursive:800/100, fixed:500/0, whole, sentence, records, structure, structure:RULES, "
+                     "titled:SPLITTER or contexts:SPLITTER; "
                      "with sizes in tokens chunks:200/20@cl100k_base, as well units, parent-child, sentence, records")
 
 # %% ../../nbs/20_chunking/parsers.ipynb #ac15f5e3
@@ -118,7 +127,8 @@ def makes_units(
 # %% ../../nbs/20_chunking/parsers.ipynb #b98a4262
 SPLITTERS: dict[str, type[SpanNodeParser]] = {kind.__name__: kind for kind in (
     ParentChildNodeParser, SentenceWindowNodeParser, TextNodeParser, TableNodeParser, QANodeParser, HeadingNodeParser,
-    RecordNodeParser, RoutedNodeParser, ContextualNodeParser, LlmContextNodeParser, UnitNodeParser
+    RecordNodeParser, RoutedNodeParser, ContextualNodeParser, LlmContextNodeParser, UnitNodeParser,
+    RecursiveNodeParser
 )}  # What a manifest can name
 
 # %% ../../nbs/20_chunking/parsers.ipynb #dfc53171

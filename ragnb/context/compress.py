@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'compress_with_llm', 'Compressor', 'resolve_compressor']
+__all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'compress_with_llm', 'Compressor', 'HeadCompressor',
+           'resolve_compressor']
 
 # %% ../../nbs/60_context/compress.ipynb #c80895ab
 from ..documents.forms import reading_form
+from ..documents.span import check_fields, covering, InputError, Outline, Passage, Span, try_address, union
 from ..documents.span import check_fields, covering, InputError, Outline, Passage, Span, try_address
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.guards import guard_marks
@@ -336,17 +338,44 @@ class Compressor:
             return Compression(compress_passages(passages, question, self.size, outlines))
         return compress_with_llm(passages, question, self.size, self.llm, self.timeout, outlines)
 
+# %% ../../nbs/60_context/compress.ipynb #f170845f
+@dataclass(frozen=True)
+class HeadCompressor(Compressor):
+    """The first characters of every chunk; the rest is left out.
+
+    Parameters
+    ----------
+    size : int
+        Characters of a chunk, at least 1.
+    llm, timeout
+        Not used.
+    """
+
+    def __call__(self, passages: Sequence[Passage], question: str,
+                 outlines: Mapping[str, Outline] | None = None) -> Compression:
+        "Cut the chunks of one question's passages."
+        out: list[Passage] = []
+        for p in passages:
+            chunks = _hit_spans(replace(p, hits=(*p.hits, *p.neighbors), focus=None), outlines or {}) or [p.span]
+            heads = union(Span(s.start, min(s.end, s.start + self.size)) for s in chunks)
+            inside = [Span(max(s.start, p.span.start), min(s.end, p.span.end)) for s in heads if s.overlap(p.span)]
+            first = p.focus or p.span
+            out += _excerpts(p, inside, Span(first.start, first.start))
+        return Compression(out)
+
 # %% ../../nbs/60_context/compress.ipynb #0e9b9691
 def resolve_compressor(
-    spec: str | int | Compressor | None,  # A size, `llm:SIZE`, a compressor, or None
+    spec: str | int | Compressor | None,  # A size, `llm:SIZE`, `head:SIZE`, a compressor, or None
     llm: Any = None,                      # For `llm:SIZE`
 ) -> Compressor | None:                   # `InputError` for anything else, and for `llm:SIZE` without a model
     "Make a compressor from its name."
     if spec is None or isinstance(spec, Compressor):
         return spec
     kind, _, size = str(spec).rpartition(":")
-    if kind not in ("", "llm") or not (size.isascii() and size.isdigit()):
-        raise InputError(f"unknown compression {spec!r}: use a number of characters, or llm:N")
+    if kind not in ("", "llm", "head") or not (size.isascii() and size.isdigit()):
+        raise InputError(f"unknown compression {spec!r}: use a number of characters, llm:N or head:N")
+    if kind == "head":
+        return HeadCompressor(int(size))
     if kind and llm is None:
         raise InputError(f"the compression {spec!r} needs a model: give an LLM")
     return Compressor(int(size), llm if kind else None)

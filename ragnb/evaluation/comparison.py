@@ -29,8 +29,9 @@ from ..documents.servers import ServerAddress
 from ..documents.span import InputError, Span
 from ..documents.text import tokenizer as named_tokenizer
 from .datasets import Dataset, Question
+from .delivered import spans_within
 from ragnb.evaluation.measures import (
-    Chosen, Evaluation, make_row, mean_interval, measure_ids, read_rows, Row, write_rows
+    Chosen, difference_interval, Evaluation, make_row, measure_ids, read_rows, Row, write_rows
 )
 from ragnb.evaluation.strategy import (
     as_document_strategy, build_system, Cost, DOCUMENT_STRATEGY, IndexCache, parse_strategy,
@@ -76,7 +77,7 @@ def paired_test(
         signs = rng.integers(0, 2, (min(500, n_samples - at), len(moved)), dtype=np.int8) * 2.0 - 1
         extreme += int((np.abs(signs @ moved) >= abs(moved.sum()) - 1e-9).sum())
     means = float(a.mean()), float(b.mean()), float(d.mean())
-    return PairedTest(*means, mean_interval(d, seed=seed), (extreme + 1) / (n_samples + 1), *counts)
+    return PairedTest(*means, difference_interval(d, seed=seed), (extreme + 1) / (n_samples + 1), *counts)
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #bc5a421d
 def show_context(
@@ -121,8 +122,11 @@ class Comparison:
 
     @property
     def measure(self) -> str:
-        "What is compared when nothing is said: evidence recall, or nDCG@10 where documents were ranked."
-        return "evidence_recall" if self.budgets else "nDCG@10"
+        "What is compared by default: delivered recall, recall of spans where one side has no more, or nDCG@10."
+        if not self.budgets:
+            return "nDCG@10"
+        both = {self.a.measure, self.b.measure} == {"delivered_recall"}
+        return "delivered_recall" if both else "evidence_recall"
 
     @property
     def levels(self) -> tuple[int | str, ...]:
@@ -200,7 +204,6 @@ class Comparison:
         rows = [self._row(at) for at in self.levels]
         return card(self._title, [counted(len(self.a.rows), "question")], rows)
 
-
 # %% ../../nbs/90_evaluation/comparison.ipynb #b87c6733
 def compare(
     a: Evaluation | Run,
@@ -257,24 +260,65 @@ class Run:
         costs = {"seconds": round(self.seconds, 3), "store_reads": self.reads, "llm_calls": self.llm_calls}
         return {"spec": self.strategy.spec, **self.evaluation.to_dict(), "measures": self.measures, **costs}
 
+# %% ../../nbs/90_evaluation/comparison.ipynb #d434a1b9
+@dataclass(frozen=True)
+class RunPlan:
+    "How strategies are run."
+    dataset: Dataset
+    budgets: tuple[int, ...] = (500, 1_000, 2_000, 4_000)   # Characters, or what `unit` says
+    embed: str = "ngram"                # For strategies that name none
+    cache: str | Path | None = None     # Folder of indexes; a temporary one when None
+    keep: str | Path | None = None      # Folder of finished runs; not kept when None
+    by_documents: bool = False          # Rank whole documents against the qrels
+    tokenizer: str | None = None        # Count tokens too
+    base_url: str | None = None         # Of the embedding's server
+    embed_options: Mapping[str, Any] = field(default_factory=dict)  # See `resolve_embedding`
+    depth: int = 100                    # Documents ranked, with `by_documents`
+    unit: str = "characters"            # What budgets count, see `ragnb.documents.text.tokenizer`
+    contexts: bool = True               # Keep the context strings in the rows
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "base_url", self.base_url and ServerAddress(self.base_url))
+        object.__setattr__(self, "budgets", tuple(sorted(set(self.budgets))))   # the last is the largest, each once
+        if not self.dataset.questions:
+            raise InputError(f"dataset {self.dataset.name!r} has no questions")
+        if self.by_documents and not self.dataset.qrels:
+            raise InputError(f"dataset {self.dataset.name!r} has no qrels to rank documents against")
+
+    def key(self, strategy: Strategy) -> str:
+        "Hash of everything that decides the result of a strategy."
+        spec = replace(strategy, name="-").spec
+        decides = [__version__, "delivered", self.dataset.version, spec, list(self.budgets), self.embed,
+                   self.by_documents, self.unit, self.tokenizer, self.contexts, dict(self.embed_options)]
+        return hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]
+
 # %% ../../nbs/90_evaluation/comparison.ipynb #eadb1085
+def _answer_row(system: System, question: Question, plan: RunPlan, shared: dict[Any, Any],
+                count: Callable[[str], int] | None) -> tuple[Row, Cost]:
+    "Ask a system one question: its context strings, and the spans beside them."
+    contexts, most = {}, max(plan.budgets)
+    contexts[most], cost = system.deliver(question.query, most, shared)
+    contexts |= {b: system.deliver(question.query, b, shared)[0] for b in plan.budgets if b != most}
+    ranking, _ = system.rank_shared(question.query, shared)
+    chosen = {b: spans_within(ranking, b, plan.unit) for b in plan.budgets}
+    contexts = {b: contexts[b] for b in plan.budgets}
+    row = make_row(question, chosen, cost.milliseconds, count, contexts, plan.dataset.texts, plan.contexts)
+    return row, cost
+
+
 def _ask_together(
     systems: Sequence[System],
-    questions: Sequence[Question],
-    budgets: Sequence[int],
+    plan: RunPlan,
     advance: Callable[[int], Any],              # Told how many strategies have answered
-    count: Callable[[str], int] | None,         # Tokens of a text
 ) -> list[Run]:
     "Ask systems that may share a retriever, each question once."
-    runs = [Run(s.strategy, Evaluation([], tuple(budgets))) for s in systems]
-    for question in questions:
+    runs = [Run(s.strategy, Evaluation([], plan.budgets)) for s in systems]
+    count = named_tokenizer(plan.tokenizer).count if plan.tokenizer else None
+    for question in plan.dataset.questions:
         shared: dict[Any, Any] = {}
         for system, run in zip(systems, runs):
-            ranking, found = system.rank_shared(question.query, shared)
-            largest, read = system.costed(lambda: ranking.at(max(budgets)))
-            cost = found + read
-            contexts = {b: largest if b == max(budgets) else ranking.at(b) for b in budgets}
-            run.evaluation.rows.append(make_row(question, contexts, cost.milliseconds, count))
+            row, cost = _answer_row(system, question, plan, shared, count)
+            run.evaluation.rows.append(row)
             run.charge(cost)
         advance(len(systems))
     return runs
@@ -299,7 +343,7 @@ def _rank_documents(system: System, dataset: Dataset, depth: int, advance: Calla
 def _save_run(run: Run, folder: Path, key: str) -> None:
     "Keep a run: rows first, so that a run that has its facts has everything."
     folder.mkdir(parents=True, exist_ok=True)
-    write_rows({run.strategy.name: run.evaluation}, folder / f"{key}.rows.jsonl.gz")
+    write_rows({run.strategy.name: run.evaluation}, folder / f"{key}.rows.jsonl.gz", contexts=True)
     facts = {"seconds": run.seconds, "reads": run.reads, "llm_calls": run.llm_calls, "budgets": run.evaluation.budgets}
     part = folder / f"{key}.json.part"
     part.write_text(json.dumps(facts), encoding="utf-8")
@@ -314,36 +358,6 @@ def _load_run(strategy: Strategy, folder: Path | None, key: str) -> Run | None:
     rows = [r for e in read_rows(folder / f"{key}.rows.jsonl.gz").values() for r in e.rows]
     costs = facts["seconds"], facts["reads"], facts["llm_calls"]
     return Run(strategy, Evaluation(rows, tuple(facts["budgets"])), *costs)
-
-# %% ../../nbs/90_evaluation/comparison.ipynb #d434a1b9
-@dataclass(frozen=True)
-class RunPlan:
-    "How strategies are run."
-    dataset: Dataset
-    budgets: tuple[int, ...] = (500, 1_000, 2_000, 4_000)   # Characters
-    embed: str = "ngram"                # For strategies that name none
-    cache: str | Path | None = None     # Folder of indexes; a temporary one when None
-    keep: str | Path | None = None      # Folder of finished runs; not kept when None
-    by_documents: bool = False          # Rank whole documents against the qrels
-    tokenizer: str | None = None        # Count tokens too
-    base_url: str | None = None         # Of the embedding's server
-    embed_options: Mapping[str, Any] = field(default_factory=dict)  # See `resolve_embedding`
-    depth: int = 100                    # Documents ranked, with `by_documents`
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "base_url", self.base_url and ServerAddress(self.base_url))
-        object.__setattr__(self, "budgets", tuple(sorted(set(self.budgets))))   # the last is the largest, each once
-        if not self.dataset.questions:
-            raise InputError(f"dataset {self.dataset.name!r} has no questions")
-        if self.by_documents and not self.dataset.qrels:
-            raise InputError(f"dataset {self.dataset.name!r} has no qrels to rank documents against")
-
-    def key(self, strategy: Strategy) -> str:
-        "Hash of everything that decides the result of a strategy."
-        spec = replace(strategy, name="-").spec
-        decides = [__version__, self.dataset.version, spec, list(self.budgets), self.embed, self.by_documents,
-                   *([dict(self.embed_options)] if self.embed_options else [])]
-        return hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #264527cc
 def _index_steps(plan: RunPlan) -> int:
@@ -363,7 +377,9 @@ def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, bar: Any
     wanted = [as_document_strategy(s, plan.depth) for s in strategies] if plan.by_documents else strategies
     called = f"peer:{wanted[0].peer}" if wanted[0].peer else wanted[0].split
     bar.set_description(f"index {called}")
-    systems = [build_system(s, plan.dataset, cache, embed=plan.embed, llm=llm, fill=max(plan.budgets)) for s in wanted]
+    fill = max(plan.budgets) * (1 if plan.unit == "characters" else 8)
+    systems = [build_system(s, plan.dataset, cache, embed=plan.embed, llm=llm, fill=fill, unit=plan.unit)
+               for s in wanted]
     bar.update(_index_steps(plan))
     bar.set_description(f"ask {called}")
     if llm is None:
@@ -371,13 +387,11 @@ def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, bar: Any
     if plan.by_documents:
         runs = [_rank_documents(s, plan.dataset, plan.depth, bar.update) for s in systems]
     else:
-        count = named_tokenizer(plan.tokenizer).count if plan.tokenizer else None
-        runs = _ask_together(systems, plan.dataset.questions, plan.budgets, bar.update, count)
+        runs = _ask_together(systems, plan, bar.update)
     runs = [replace(run, strategy=strategy) for run, strategy in zip(runs, strategies)]
     for run in runs if plan.keep is not None else ():
         _save_run(run, Path(plan.keep), plan.key(run.strategy))
     return runs
-
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #1c85e9f5
 def _each_group(
@@ -430,6 +444,8 @@ def run_strategies(
 def _record(name: str, result: Mapping[str, Any], n: int) -> dict[str, Any]:
     "A strategy of `results.json` as a flat record; `n` questions were asked."
     record, at = {"strategy": name}, result["budgets"]
+    delivered = {b: means["delivered_recall"] for b, means in at.items() if "delivered_recall" in means}
+    record |= {f"delivered@{b}": round(value, 4) for b, value in delivered.items()}
     record |= {f"recall@{b}": round(means["evidence_recall"], 4) for b, means in at.items()}
     record |= {m: round(v, 4) for m, v in result["measures"].items()}
     if at:
@@ -484,12 +500,17 @@ def write_results(
     runs: Sequence[Run],
     dataset: Dataset,
     folder: str | Path,
-) -> Path:               # `results.json`; `questions.jsonl` is written beside it
+    unit: str = "characters",   # What the budgets count
+) -> Path:               # `results.json`; `questions.jsonl` and, with strings, `contexts.jsonl.gz` are beside it
     "Write what a run found."
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_rows({r.strategy.name: r.evaluation for r in runs}, folder / "questions.jsonl")
-    results = {"dataset": dataset.name, "version": dataset.version, "n_questions": len(dataset.questions)}
+    if any(row.contexts for r in runs for row in r.evaluation.rows):
+        write_rows({r.strategy.name: r.evaluation for r in runs}, folder / "contexts.jsonl.gz", contexts=True)
+    else:
+        (folder / "contexts.jsonl.gz").unlink(missing_ok=True)   # of another run
+    results = {"dataset": dataset.name, "version": dataset.version, "n_questions": len(dataset.questions), "unit": unit}
     results["notes"] = list(dataset.notes)
     results["strategies"] = {r.strategy.name: r.to_dict() for r in runs}
     part = folder / "results.json.part"

@@ -9,7 +9,7 @@ import gzip
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -18,21 +18,26 @@ import numpy as np
 from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['ID_MEASURES', 'Score', 'score_passages', 'Chosen', 'Row', 'bootstrap_interval', 'mean_interval', 'interval_note',
-           'Evaluation', 'make_row', 'evaluate', 'measure_ids', 'write_rows', 'read_rows']
+__all__ = ['INTERVAL_NOTE', 'ID_MEASURES', 'Score', 'evidence_shares', 'score_passages', 'score_context', 'Chosen', 'Row',
+           'bootstrap_interval', 'mean_interval', 'difference_interval', 'Evaluation', 'make_row', 'evaluate',
+           'measure_ids', 'write_rows', 'read_rows']
 
 # %% ../../nbs/90_evaluation/measures.ipynb #56a779e9
 from ..documents.markup import card, counted
 from ..documents.span import InputError, n_characters, Passage, shared, Span
 from ..documents.text import tokenizer as named_tokenizer
-from ..context.builders import PassageRanking, Ranking
+from ..context.builders import Context, PassageRanking, Ranking
+from ..pipeline.pipeline import Pipeline
 from .datasets import Question
+from ragnb.evaluation.delivered import (
+    context_builder, Delivered, delivered_spans, DeliveredSpan, lay_out_found, quietly, spans_within
+)
 
 # %% ../../nbs/90_evaluation/measures.ipynb #20f28090
 @dataclass(frozen=True)
 class Score:
     "How a context did on one question."
-    evidence_recall: float = 0.0   # In [0, 1]
+    evidence_recall: float = 0.0   # Recall of spans, in [0, 1]
     precision: float = 0.0         # In [0, 1]
     iou: float = 0.0               # In [0, 1]; with mode "any" that of the best piece
     containment: float = 0.0       # 1.0 when all that is needed is inside, else 0.0
@@ -40,6 +45,14 @@ class Score:
     tokens: int = 0                # Used, of the tokenizer named in `evaluate`; 0 when none is
     duplicated: float = 0.0        # Share of the characters used that were shown before
     first: int | None = None       # Characters read before the first one of evidence; None when there is none
+    delivered_recall: float | None = None   # In [0, 1]; None where no context was laid out
+    context_characters: int = 0    # Of the context string
+    context_tokens: int = 0        # Of the context string, of the tokenizer named in `evaluate`; 0 when none is
+
+    @property
+    def recall(self) -> float:
+        "Delivered recall; the recall of spans where no context was laid out."
+        return self.evidence_recall if self.delivered_recall is None else self.delivered_recall
 
 # %% ../../nbs/90_evaluation/measures.ipynb #9ffd3f5f
 def _by_document(places: Iterable[tuple[str, Span]]) -> dict[str, list[Span]]:
@@ -64,6 +77,19 @@ def _first(passages: Sequence[Passage], gold: Mapping[str, Sequence[Span]]) -> i
         before += len(p.span)
     return None
 
+# %% ../../nbs/90_evaluation/measures.ipynb #4208042d
+def evidence_shares(
+    places: Iterable[tuple[str, Span]],   # Documents and spans that are there
+    question: Question,                   # With evidence
+) -> list[tuple[int, int]]:               # For each way to answer: evidence characters that are there, and in all
+    "Count the evidence inside some spans."
+    if not question.evidence:
+        raise InputError(f"question {question.query_id!r} has no evidence to compare with")
+    context = _by_document(places)
+    gold = _by_document((e.doc_id, e.span) for e in question.evidence)
+    needed = [gold] if question.mode == "all" else [{e.doc_id: [e.span]} for e in question.evidence]
+    return [(_inside(context, piece), sum(map(n_characters, piece.values()))) for piece in needed]
+
 # %% ../../nbs/90_evaluation/measures.ipynb #430f498b
 def score_passages(
     passages: Sequence[Passage],                  # The context, in reading order, as cut to its budget
@@ -71,14 +97,11 @@ def score_passages(
     count: Callable[[str], int] | None = None,    # Tokens of a text
 ) -> Score:
     "Compare a context with a question's evidence."
-    if not question.evidence:
-        raise InputError(f"question {question.query_id!r} has no evidence to compare with")
+    parts = evidence_shares(((p.doc_id, p.span) for p in passages), question)
     context = _by_document((p.doc_id, p.span) for p in passages)
     gold = _by_document((e.doc_id, e.span) for e in question.evidence)
     distinct = sum(map(n_characters, context.values()))
     used = sum(len(p.span) for p in passages)
-    needed = [gold] if question.mode == "all" else [{e.doc_id: [e.span]} for e in question.evidence]
-    parts = [(_inside(context, piece), sum(map(n_characters, piece.values()))) for piece in needed]
     recall = max(inside / wanted for inside, wanted in parts)
     return Score(
         evidence_recall=recall,
@@ -90,6 +113,21 @@ def score_passages(
         duplicated=(used - distinct) / used if used else 0.0,
         first=_first(passages, gold),
     )
+
+# %% ../../nbs/90_evaluation/measures.ipynb #33d205d0
+def score_context(
+    context: Context,                             # As a model gets it
+    question: Question,                           # With evidence
+    score: Score = Score(),                       # Of the spans, which is completed
+    count: Callable[[str], int] | None = None,    # Tokens of a text
+    texts: Mapping[str, str] | None = None,       # Document id -> text, see `delivered_spans`
+) -> tuple[Score, list[DeliveredSpan]]:           # With the spans that are verbatim
+    "Compare a context string with a question's evidence."
+    spans = delivered_spans(context, texts)
+    shares = evidence_shares(((d.doc_id, d.span) for d in spans), question)
+    return replace(score, delivered_recall=max(inside / wanted for inside, wanted in shares),
+                   context_characters=len(context.text),
+                   context_tokens=count(context.text) if count else 0), spans
 
 # %% ../../nbs/90_evaluation/measures.ipynb #df5ea0dc
 @dataclass(frozen=True)
@@ -110,21 +148,23 @@ class Row:
     chosen: tuple[Chosen, ...] = ()            # In reading order
     milliseconds: float = field(default=0.0, compare=False)  # To rank; not part of the result
     measures: Mapping[str, float] = field(default_factory=dict)  # nDCG@10 and the like, where documents were ranked
+    contexts: Mapping[int, Delivered] = field(default_factory=dict, compare=False)  # Budget -> context string
 
     def __repr__(self) -> str:
         from ragnb.documents.markup import short
-        found = {"evidence recall" if b == 0 else f"at {b:,}": s.evidence_recall for b, s in self.scores.items()}
+        found = {f"at {b:,}" if b else "recall": s.recall for b, s in self.scores.items()}
         told = ", ".join(f"{name} {value:.2f}" for name, value in (found | dict(self.measures)).items())
         return f"Row({self.query_id!r}: {short(self.query)!r}, {told})"
 
-    def to_json(self) -> dict[str, Any]:
-        "A row as plain JSON values."
+    def to_json(self, contexts: bool = False) -> dict[str, Any]:
+        "A row as plain JSON values; the strings only when they are asked for."
         passages = []
         for c in self.chosen:
             passages.append({"doc_id": c.doc_id, "start": c.span.start, "end": c.span.end, "score": c.score})
         budgets = {str(b): asdict(s) for b, s in self.scores.items()}
         question = {"query_id": self.query_id, "query": self.query, "kind": self.kind}
-        return {**question, "budgets": budgets, "passages": passages, "measures": dict(self.measures)}
+        held = {"contexts": {str(b): d.to_json() for b, d in self.contexts.items()}} if contexts else {}
+        return {**question, "budgets": budgets, "passages": passages, "measures": dict(self.measures), **held}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Row:
@@ -133,8 +173,9 @@ class Row:
             chosen = tuple(Chosen(p["doc_id"], Span(p["start"], p["end"]), p["score"]) for p in record["passages"])
             scores = {int(b): Score(**s) for b, s in record["budgets"].items()}
             names = record["query_id"], record["query"], record["kind"]
-            return cls(*names, scores, chosen, measures=record.get("measures", {}))
-        except (KeyError, TypeError, ValueError) as error:
+            contexts = {int(b): Delivered.from_json(d) for b, d in record.get("contexts", {}).items()}
+            return cls(*names, scores, chosen, measures=record.get("measures", {}), contexts=contexts)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"not a row of a result: {type(error).__name__}: {error}") from error
 
 # %% ../../nbs/90_evaluation/measures.ipynb #f59538d1
@@ -158,38 +199,42 @@ def bootstrap_interval(
     return float(low), float(high)
 
 # %% ../../nbs/90_evaluation/measures.ipynb #82c300f6
-def _unanimous(values: np.ndarray) -> float | None:
-    "What every question has, when it is 0, 1 or -1; None otherwise."
-    same = values[0] if len(values) and (values == values[0]).all() else None
-    return same if same in (0, 1, -1) else None
-
-
 def mean_interval(
-    values: Sequence[float] | np.ndarray,  # One a question, in [0, 1], or a difference in [-1, 1]; nan is left out
+    values: Sequence[float] | np.ndarray,  # One a question, in [0, 1]; nan is left out
+    level: float = 0.95,                   # In (0, 1)
+) -> tuple[float, float]:                  # Within [0, 1]; (0, 0) for no values
+    "Wilson's interval of a mean; with the values' own variance where they are not all 0 or 1."
+    values = np.asarray(values, dtype=float)
+    values = values[~np.isnan(values)]
+    if not 0 < level < 1:
+        raise InputError(f"level must be in (0, 1), got {level}")
+    if len(values) and not (0 <= values.min() and values.max() <= 1):
+        raise InputError(f"values must be in [0, 1], got {values.min()} to {values.max()}")
+    if not len(values):
+        return 0.0, 0.0
+    z, n = NormalDist().inv_cdf((1 + level) / 2), len(values)
+    middle = (values.sum() + z * z / 2) / (n + z * z)
+    half = z / (n + z * z) * np.sqrt(n * values.var() + z * z / 4)
+    return float(max(0.0, middle - half)), float(min(1.0, middle + half))
+
+# %% ../../nbs/90_evaluation/measures.ipynb #a191cb7c
+def difference_interval(
+    values: Sequence[float] | np.ndarray,  # One difference a question, of values in [0, 1]; nan is left out
     level: float = 0.95,                   # In (0, 1)
     n_samples: int = 2_000,
     seed: int = 0,
 ) -> tuple[float, float]:                  # (0, 0) for no values
-    "Bootstrap interval of a mean; Wilson's where every value is 0, 1 or -1."
+    "Bootstrap interval of a mean difference, never as sure as ±1 of all questions would be."
     values = np.asarray(values, dtype=float)
     values = values[~np.isnan(values)]
-    same = _unanimous(values)
-    if same is None or not 0 < level < 1:
-        return bootstrap_interval(values, level, n_samples, seed)
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    doubt = z * z / (len(values) + z * z)
-    low, high = (0.0, doubt) if same == 0 else (1 - doubt, 1.0)
-    return (-high, -low) if same == -1 else (low, high)
+    low, high = bootstrap_interval(values, level, n_samples, seed)
+    if not len(values) or np.abs(values).max() > 1:   # of a score with another range
+        return low, high
+    most = mean_interval([1.0] * len(values), level)[0]
+    return min(low, most), max(high, -most)
 
-# %% ../../nbs/90_evaluation/measures.ipynb #a191cb7c
-def interval_note(
-    tables: Iterable[np.ndarray],   # The values behind each interval, one a question
-) -> str:                           # '' when all of them are bootstrapped
-    "Say what the intervals of a table are, where some are Wilson's."
-    if not any(_unanimous(values[~np.isnan(values)]) is not None for values in tables):
-        return ""
-    return ("in brackets: 95 % intervals, bootstrapped over the questions; where every question has 1 (or 0) nothing "
-            "varies, and Wilson's for so many questions stands there")
+
+INTERVAL_NOTE: str = "in brackets: 95 % intervals over the questions (Wilson score)"
 
 # %% ../../nbs/90_evaluation/measures.ipynb #f1c10ee0
 def _held_as(name: str, measures: Mapping[str, float]) -> str | None:
@@ -209,12 +254,21 @@ class Evaluation:
     rows: list[Row] = field(default_factory=list)
     budgets: tuple[int, ...] = (0,)            # Ascending
 
+    @property
+    def measure(self) -> str:
+        "What is meant when no measure is named: delivered recall, where contexts were laid out."
+        scores = self.rows[0].scores if self.rows else {}
+        if self.rows and not self.budgets:
+            return next(iter(self.rows[0].measures), "evidence_recall")
+        return "evidence_recall" if any(s.delivered_recall is None for s in scores.values()) else "delivered_recall"
+
     def values(
         self,
-        name: str = "evidence_recall",         # A field of `Score`, or a measure of ids such as nDCG@10
+        name: str | None = None,               # A field of `Score`, or a measure of ids such as nDCG@10; `measure`
         budget: int | None = None,             # The largest when None
     ) -> np.ndarray:                           # Shape (n_questions,); a position that is not there is nan
         "One measure of every question."
+        name = name or self.measure
         if self.rows and (held := _held_as(name, self.rows[0].measures)):
             return np.array([r.measures[held] for r in self.rows], dtype=float)
         at = (self.budgets or (0,))[-1] if budget is None else budget
@@ -224,7 +278,7 @@ class Evaluation:
         found = [getattr(r.scores[at], name) for r in self.rows]
         return np.array([np.nan if v is None else float(v) for v in found], dtype=float)
 
-    def mean(self, name: str = "evidence_recall", budget: int | None = None) -> float:
+    def mean(self, name: str | None = None, budget: int | None = None) -> float:
         "Mean over the questions; 0 when there are none, positions over the questions that have one."
         values = self.values(name, budget)
         values = values[~np.isnan(values)]
@@ -233,17 +287,17 @@ class Evaluation:
     def summary(
         self,
         budget: int | None = None,  # The largest when None
-    ) -> dict[str, Any]:            # Means rounded to three digits, `ci` of the evidence recall
+    ) -> dict[str, Any]:            # Means rounded to three digits, `ci` of the first measure
         "The means at one budget, for reading."
-        names = ("evidence_recall", "precision", "iou", "containment", "duplicated")
+        names = [self.measure, "evidence_recall", "precision", "iou", "containment", "duplicated"]
         means = {n: round(self.mean(n, budget), 3) for n in names}
         means["characters"] = round(self.mean("characters", budget))
-        ci = [round(x, 3) for x in mean_interval(self.values("evidence_recall", budget))]
-        return {"questions": len(self.rows), "evidence_recall": means.pop("evidence_recall"), "ci": ci, **means}
+        ci = [round(x, 3) for x in mean_interval(self.values(budget=budget))]
+        return {"questions": len(self.rows), self.measure: means.pop(self.measure), "ci": ci, **means}
 
     def by_kind(
         self,
-        name: str = "evidence_recall",
+        name: str | None = None,    # `measure` when None
         budget: int | None = None,
     ) -> dict[str, float]:          # Kind of question -> mean
         "A mean for every kind of question."
@@ -253,33 +307,41 @@ class Evaluation:
     def curve(
         self,
         unit: str = "characters",      # Or "tokens", when a tokenizer was named
-    ) -> list[dict[str, float]]:  # budget, evidence_recall, what was used, and the recall gained for 1,000 more
+        name: str | None = None,       # `measure` when None
+    ) -> list[dict[str, float]]:  # budget, the recall, what was used, and the recall gained for 1,000 more
         "Recall against size, budget by budget."
         out: list[dict[str, float]] = []
+        name = name or self.measure
+        size = f"context_{unit}" if name == "delivered_recall" else unit
         for budget in self.budgets:
-            recall, used = self.mean("evidence_recall", budget), self.mean(unit, budget)
+            recall, used = self.mean(name, budget), self.mean(size, budget)
             more = used - out[-1][unit] if out else used
-            gained = recall - out[-1]["evidence_recall"] if out else recall
+            gained = recall - out[-1][name] if out else recall
             marginal = 1000 * gained / more if more > 0 else 0.0
-            out.append({"budget": budget, "evidence_recall": recall, unit: used, "marginal": marginal})
+            out.append({"budget": budget, name: recall, unit: used, "marginal": marginal})
         return out
 
     def to_dict(
         self,
-    ) -> dict[str, Any]:   # {"budgets": {"1000": {"evidence_recall": …, "ci": …, "precision": …, …}}}
-        "The means at every budget as plain JSON values."
-        names = ("evidence_recall", "precision", "iou", "containment", "characters", "tokens", "duplicated", "first")
-        out = {}
+    ) -> dict[str, Any]:   # {"budgets": {"1000": {"delivered_recall": …, "delivered_ci": …, "evidence_recall": …, …}}}
+        "The means at every budget as plain JSON values; `ci` is that of the recall of spans."
+        is_delivered, out = self.measure == "delivered_recall", {}
+        names = ["precision", "iou", "containment", "characters", "tokens", "duplicated", "first"]
+        names += ["context_characters", "context_tokens"] * is_delivered
         for budget in self.budgets:
-            means = {n: round(self.mean(n, budget), 6) for n in names}
-            ci = [round(x, 6) for x in mean_interval(self.values("evidence_recall", budget))]
-            out[str(budget)] = {"evidence_recall": means.pop("evidence_recall"), "ci": ci, **means}
+            found = {}
+            for name, ci in [("delivered_recall", "delivered_ci")] * is_delivered + [("evidence_recall", "ci")]:
+                limits = mean_interval(self.values(name, budget))
+                found |= {name: round(self.mean(name, budget), 6), ci: [round(x, 6) for x in limits]}
+            out[str(budget)] = found | {n: round(self.mean(n, budget), 6) for n in names}
         return {"budgets": out}
 
     @property
     def _means(self) -> list[tuple[str, float, tuple[float, float]]]:
         "What was measured, its mean and interval."
-        names = [(f"evidence recall at {b:,}" if b else "evidence recall", "evidence_recall", b) for b in self.budgets]
+        name = self.measure
+        said = {"delivered_recall": "delivered recall", "evidence_recall": "recall of spans"}.get(name, name)
+        names = [(f"{said} at {b:,}" if b else said, name, b) for b in self.budgets]
         if self.rows and not self.budgets:
             names = [(name, name, 0) for name in self.rows[0].measures]
         return [(said, self.mean(name, b), mean_interval(self.values(name, b))) for said, name, b in names]
@@ -293,55 +355,81 @@ class Evaluation:
                 for said, mean, (low, high) in (self._means if self.rows else [])]
         return card("Evaluation", [counted(len(self.rows), "question")], rows, ("", "mean", "95 % interval"))
 
-
 # %% ../../nbs/90_evaluation/measures.ipynb #2a441178
 def make_row(
     question: Question,
-    contexts: Mapping[int, Sequence[Passage]],      # Budget, ascending -> what it gave
+    chosen: Mapping[int, Sequence[Passage]],      # Budget, ascending -> spans within it, labels not counted
     milliseconds: float = 0.0,
-    count: Callable[[str], int] | None = None,      # Tokens of a text
+    count: Callable[[str], int] | None = None,    # Tokens of a text
+    contexts: Mapping[int, Context] | None = None,   # Budget -> the context string within it
+    texts: Mapping[str, str] | None = None,       # Document id -> text, see `delivered_spans`
+    keep: bool = True,                            # Keep the strings
 ) -> Row:
     "Score the contexts of one question."
-    chosen = tuple(Chosen(p.doc_id, p.span, p.score) for p in contexts[max(contexts)])
-    scores = {budget: score_passages(context, question, count) for budget, context in contexts.items()}
-    return Row(question.query_id, question.query, question.kind, scores, chosen, milliseconds)
+    scores = {budget: score_passages(passages, question, count) for budget, passages in chosen.items()}
+    kept: dict[int, Delivered] = {}
+    for budget, context in (contexts or {}).items():
+        scores[budget], spans = score_context(context, question, scores[budget], count, texts)
+        own = tuple((p.doc_id, p.span) for p in chosen[budget])
+        kept |= {budget: Delivered(context.text, tuple(spans), own, context.size)} if keep else {}
+    largest = tuple(Chosen(p.doc_id, p.span, p.score) for p in chosen[max(chosen)])
+    return Row(question.query_id, question.query, question.kind, scores, largest, milliseconds, contexts=kept)
 
 # %% ../../nbs/90_evaluation/measures.ipynb #ac59bab8
+def _contexts(ask: Any, found: Any, question: str, budgets: Sequence[int], unit: str) -> dict[int, Context]:
+    "The context string at every budget: as `Pipeline.ask` makes it, or of what a function found."
+    if not isinstance(ask, Pipeline):
+        return {b: lay_out_found(found, question, context_builder(b, unit)) for b in budgets}
+    out = {}
+    for b in budgets:
+        builder = replace(ask.builder, budget=b, tokenizer=unit) if b else ask.builder
+        out[b] = quietly(lambda: replace(ask, builder=builder).context_of(found, question))
+    return out
+
+
 def _ask(
     question: Question,
-    ask: Callable[[str], Ranking | Sequence[Passage]],
+    ask: Pipeline | Callable[[str], Ranking | Sequence[Passage]],
     budgets: Sequence[int],
     count: Callable[[str], int] | None,
+    unit: str = "characters",
 ) -> Row:
     "Ask one question and score the answer at every budget."
     started = time.perf_counter()
-    found = ask(question.query)
+    found = ask.find(question.query) if isinstance(ask, Pipeline) else ask(question.query)
     milliseconds = 1000 * (time.perf_counter() - started)
-    ranking = found if isinstance(found, Ranking) else PassageRanking(list(found))
-    contexts = {b: ranking.at(b) if b else list(found) for b in budgets}
-    return make_row(question, contexts, milliseconds, count)
+    listed = ask.rank_found(found, question.query) if isinstance(ask, Pipeline) else found
+    ranking = listed if isinstance(listed, Ranking) else PassageRanking(list(listed))
+    contexts = _contexts(ask, found, question.query, budgets, unit)
+    chosen = {b: spans_within(ranking, b, unit) if b else list(listed) for b in budgets}
+    return make_row(question, chosen, milliseconds, count, contexts)
 
 # %% ../../nbs/90_evaluation/measures.ipynb #65e17bad
 def evaluate(
-    ask: Callable[[str], Ranking | Sequence[Passage]],
+    ask: Pipeline | Callable[[str], Ranking | Sequence[Passage]],
     questions: Sequence[Question],
     budgets: Sequence[int] | None = None,
     *,
     tokenizer: str | None = None,
+    unit: str = "characters",
     show_progress: bool = False,
 ) -> Evaluation:
     """Ask every question over the whole corpus and score what comes back.
 
     Parameters
     ----------
-    ask : callable
-        From a question's text to a ranking (`Pipeline.rank`, `MultiScaleRetriever.rank`), or to passages, best first.
+    ask : Pipeline or callable
+        A pipeline, whose builder gets each of the budgets; or a function from a question's text to a ranking
+        (`MultiScaleRetriever.rank`), or to passages, best first.
     questions : sequence of Question
         With evidence, as `load_dataset` and `load_questions` give them.
     budgets : sequence of int, optional
-        Characters of context, each >= 1. One answer is scored at all of them. None: passages are scored as they come.
+        Characters of context, each >= 1. One answer is scored at all of them. None: passages are scored as they come;
+        a pipeline needs budgets.
     tokenizer : str, optional
         Also count the tokens of the contexts; a name of `ragnb.documents.text.tokenizer`.
+    unit : str
+        What the budgets count: "characters", or the name of a tokenizer.
     show_progress : bool
         Show a progress bar.
 
@@ -353,14 +441,16 @@ def evaluate(
     Raises
     ------
     InputError
-        For a budget below 1, or a question without evidence.
+        For a budget below 1, a question without evidence, or a pipeline without budgets.
     """
     if budgets is not None and not (len(budgets) and all(isinstance(b, int) and b >= 1 for b in budgets)):
         raise InputError(f"budgets must be numbers of characters >= 1, got {budgets!r}")
+    if budgets is None and isinstance(ask, Pipeline):
+        raise InputError("a pipeline needs budgets to be measured at, got None")
     wanted = tuple(sorted(set(budgets))) if budgets is not None else (0,)
     count = named_tokenizer(tokenizer).count if tokenizer else None
     asked = tqdm(questions, desc="evaluate", disable=not show_progress)
-    return Evaluation([_ask(q, ask, wanted, count) for q in asked], wanted)
+    return Evaluation([_ask(q, ask, wanted, count, unit) for q in asked], wanted)
 
 # %% ../../nbs/90_evaluation/measures.ipynb #a2d7eca9
 ID_MEASURES: tuple[str, ...] = ("nDCG@10", "recall@10", "recall@100", "MRR", "success@5")
@@ -407,11 +497,12 @@ def _open(path: str | Path, mode: str) -> Any:
 def write_rows(
     evaluations: Mapping[str, Evaluation],  # Strategy -> its evaluation
     path: str | Path,
+    contexts: bool = False,                 # With the context strings
 ) -> None:
     "Write one JSON line a strategy and question."
     with _open(path, "wt") as file:
         for name, evaluation in evaluations.items():
-            records = ({"strategy": name, **row.to_json()} for row in evaluation.rows)
+            records = ({"strategy": name, **row.to_json(contexts)} for row in evaluation.rows)
             file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 # %% ../../nbs/90_evaluation/measures.ipynb #885e0613

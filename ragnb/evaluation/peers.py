@@ -32,7 +32,8 @@ from llama_index.core.vector_stores import SimpleVectorStore, VectorStoreQuery, 
 __all__ = ['PEERS', 'locate', 'align', 'PeerPiece', 'PeerHit', 'PeerSystem', 'Peer', 'parse_peer', 'build_peer']
 
 # %% ../../nbs/90_evaluation/peers.ipynb #be2dc778
-from ..documents.span import Address, DuplicateIdError, InputError, Passage, Span
+from ..documents.span import Address, DuplicateIdError, InputError, Outline, Passage, Span
+from ..chunking.base import KnownSpanNodeParser
 from ..retrieval.bm25 import Bm25Retriever
 from ..retrieval.hybrid import check_question, HybridRetriever
 from ..context.builders import PassageRanking
@@ -150,7 +151,9 @@ class PeerSystem:
         pieces: Mapping[str, PeerPiece],          # Id -> piece
         ask: Callable[[str], Iterable[PeerHit]],  # Question -> results, best first
         reads: Callable[[], int],                 # Store reads so far
+        outlines: Mapping[str, Outline] | None = None,   # Document id -> its title, file and pages, for labels
     ) -> None:
+        self.outlines = dict(outlines or {})
         self.name, self.settings, self.texts, self.pieces = name, dict(settings), dict(texts), dict(pieces)
         self._ask, self._reads = ask, reads
         self.unmapped = 0   # Returned texts that are not in their document
@@ -184,7 +187,12 @@ class PeerSystem:
             self.unmapped += 1
             nowhere = f"unmapped:{piece.doc_id}", Span(0, len(hit.text)), hit.text
             return Passage(*nowhere, *scored, metadata={"unmapped": True})
-        return Passage(piece.doc_id, span, span.of(whole), *scored)
+        passage = Passage(piece.doc_id, span, span.of(whole), *scored)
+        outline = self.outlines.get(piece.doc_id)
+        if outline is None:
+            return passage
+        pages = tuple((n, s) for n, s in outline.pages if s.overlap(span))
+        return replace(passage, metadata=outline.metadata, pages=outline.pages_of(span), page_spans=pages)
 
 # %% ../../nbs/90_evaluation/peers.ipynb #d1371ed7
 def _enough(top_k: int | None, lengths: Iterable[int], fill: int, least: int) -> int:
@@ -306,7 +314,9 @@ def build_peer(
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} does not take these settings {_given(**settings)}: {error}") from error
     used = _given(**settings) | {"top_k": built.top_k}
-    return PeerSystem(spec, used, corpus.texts, built.pieces, built.ask, built.reads)
+    labels = KnownSpanNodeParser(levels={})   # what a context says of a passage, as of ours
+    outlines = {d.id_: labels.outline(d) for d in documents if d.id_ in corpus.texts}
+    return PeerSystem(spec, used, corpus.texts, built.pieces, built.ask, built.reads, outlines)
 
 def _given(**settings: Any) -> dict[str, Any]:
     "Settings that are not left to the library."

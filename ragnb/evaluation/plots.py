@@ -278,6 +278,15 @@ def _share(value: Any, what: str) -> float:
         raise InputError(f"{what} must be a number from 0 to 1, got {value!r}")
     return float(value)
 
+_INTERVALS = {"evidence_recall": "ci", "delivered_recall": "delivered_ci"}   # Measure -> its interval
+
+
+def _first_measure(strategies: Mapping[str, Any]) -> str:
+    "Delivered recall, where all strategies have it at all budgets; else the recall of spans."
+    rows = [row for s in strategies.values() for row in (s.get("budgets") or {"": {}}).values()]
+    return "delivered_recall" if rows and all("delivered_recall" in row for row in rows) else "evidence_recall"
+
+
 def _curve(name: str, strategy: Mapping[str, Any], metric: str) -> list[dict[str, float]]:
     "Points of one strategy, by budget: budget, characters, value, low, high."
     budgets = strategy.get("budgets") if isinstance(strategy, Mapping) else None
@@ -287,9 +296,10 @@ def _curve(name: str, strategy: Mapping[str, Any], metric: str) -> list[dict[str
     for budget, row in sorted(budgets.items(), key=lambda item: int(item[0])):
         what = f"strategy {name!r}, budget {budget}: {metric}"
         low = high = value = _share(row.get(metric), what)
-        if metric == "evidence_recall" and row.get("ci"):
-            low, high = (_share(v, what + " ci") for v in row["ci"])
-        at = {"budget": int(budget), "characters": float(row.get("characters") or budget)}
+        if interval := row.get(_INTERVALS.get(metric)):
+            low, high = (_share(v, what + " ci") for v in interval)
+        used = row.get("context_characters" if metric == "delivered_recall" else "characters")
+        at = {"budget": int(budget), "characters": float(used or budget)}
         points.append(at | {"value": value, "low": low, "high": high})
     return points
 
@@ -345,7 +355,7 @@ def plot_recall(
     results: Any,                   # Of `ragnb eval`, or several by name, or paths of `results.json`
     ax: Any = None,                 # matplotlib axes, one for each set; a new figure when None
     save: str | Path | None = None, # .png, .svg or .pdf
-    metric: str = "evidence_recall",# Or containment, precision, iou
+    metric: str | None = None,      # delivered_recall where it was measured, else evidence_recall; or precision, …
     x: str = "characters",          # As used; or "budget"
 ) -> Any:                           # matplotlib `Figure`
     "Draw recall against the characters of the context, with 95 % intervals."
@@ -353,6 +363,9 @@ def plot_recall(
     if x not in ("characters", "budget"):
         raise InputError(f"x must be 'characters' or 'budget', got {x!r}")
     curves = {}
+    if metric is None:
+        firsts = {_first_measure(r["strategies"]) for r in sets.values()}
+        metric = firsts.pop() if len(firsts) == 1 else "evidence_recall"
     for s, r in sets.items():
         curves[s] = {n: _curve(n, strategy, metric) for n, strategy in r["strategies"].items()}
     names = list(dict.fromkeys(n for c in curves.values() for n in c))
@@ -384,25 +397,30 @@ def _get(record: Mapping[str, Any], key: str, where: str) -> Any:
 
 # %% ../../nbs/90_evaluation/plots.ipynb #5ec2194f
 def _recall_key(records: Sequence[Mapping[str, Any]], budget: int | None) -> tuple[str, int | None]:
-    "Column of the recall and its budget: evidence_recall, or `recall@BUDGET` of the one asked for or the largest."
+    "Column of the recall and its budget: `delivered@BUDGET` or `recall@BUDGET` of the one asked for or the largest."
     columns = {str(k) for r in records for k in r}
-    at = sorted(int(k[7:]) for k in columns if k.startswith("recall@") and k[7:].isdigit())
-    if not at or "evidence_recall" in columns and budget is None:
+    name = "delivered" if all(any(str(k).startswith("delivered@") for k in r) for r in records) else "recall"
+    at = sorted(int(k.partition("@")[2]) for k in columns if re.fullmatch(name + r"@\d+", k))
+    for plain in ("delivered_recall", "evidence_recall"):
+        if not at and plain in columns or plain in columns and budget is None:
+            return plain, budget
+    if not at:
         return "evidence_recall", budget
     if budget is not None and int(budget) not in at:
         raise InputError(f"budget must be one of {', '.join(map(str, at))}, got {budget}")
-    return f"recall@{budget or at[-1]}", budget or at[-1]
+    return f"{name}@{budget or at[-1]}", budget or at[-1]
 
 # %% ../../nbs/90_evaluation/plots.ipynb #220004a5
 _SUMS = {"milliseconds": ("seconds", 1000), "reads": ("store_reads", 1), "llm_calls": ("llm_calls", 1)}
 
 def _result_record(name: str, strategy: Mapping[str, Any], budget: int | None, n_questions: int) -> dict[str, Any]:
     "Name, recall and costs of one strategy of a results object."
-    points = {p["budget"]: p for p in _curve(name, strategy, "evidence_recall")}
+    measure = _first_measure({name: strategy})
+    points = {p["budget"]: p for p in _curve(name, strategy, measure)}
     if budget is None or int(budget) not in points:
         raise InputError(f"budget must be one of {', '.join(map(str, points))}, got {budget}")
     p = points[int(budget)]
-    record = {"name": name, "evidence_recall": p["value"], "characters": p["characters"]}
+    record = {"name": name, measure: p["value"], "characters": p["characters"]}
     for cost, (key, factor) in _SUMS.items():
         if strategy.get(key) is not None:
             record[cost] = strategy[key] * factor / n_questions

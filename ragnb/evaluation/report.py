@@ -22,7 +22,8 @@ from ..pipeline.trace_data import Trace, trace
 from ..pipeline.trace_page import trace_style
 from .comparison import PairedTest, Run
 from .datasets import Dataset, Question
-from .measures import Evaluation, interval_note, mean_interval, Row
+from .delivered import quietly
+from .measures import Evaluation, INTERVAL_NOTE, mean_interval, Row
 from .strategy import build_system, IndexCache, System
 from ragnb.evaluation.tune import (
     choose, enough_budget, INDEX_FOLDER, MADE_NOTE, question_values, shown_ways, told_misses, TunedChoice
@@ -99,13 +100,13 @@ def _line(i: int, run: Run, axes: _Axes, barred: bool) -> str:
 def recall_svg(
     runs: Sequence[Run],    # With budgets; at most 8, the most important first
 ) -> str:
-    "Draw evidence recall against the characters of the context; 95 % intervals of the first run and the best other."
+    "Draw delivered recall against the characters of the context; 95 % intervals of the first run and the best other."
     barred = _barred(runs)
     lows = [mean_interval(r.evaluation.values(budget=b))[0] for r in barred for b in r.evaluation.budgets]
     lows += [r.evaluation.mean(budget=b) for r in runs[:8] for b in r.evaluation.budgets]
     axes = _Axes(runs[0].evaluation.budgets, min(0.9, max(0.0, math.floor(10 * min(lows)) / 10)))
     lines = [_line(i, run, axes, any(run is b for b in barred)) for i, run in reversed([*enumerate(runs[:8])])]
-    label = "evidence recall against characters of context: " + ", ".join(r.strategy.name for r in runs[:8])
+    label = "delivered recall against characters of context: " + ", ".join(r.strategy.name for r in runs[:8])
     return (f'<svg class="plot" viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{html.escape(label)}">'
             f'{axes.grid()}{"".join(lines)}</svg>')
 
@@ -182,23 +183,27 @@ def cost_table(
     choice: TunedChoice,
 ) -> str:                # HTML
     "Lay out what each strategy finds, and what a question costs; the best mean comes first."
-    first, rows, drawn = runs[0].evaluation, [], []
+    first, rows = runs[0].evaluation, []
+    is_delivered = first.measure == "delivered_recall"
     for run in sorted(runs, key=lambda r: -choice.means[r.strategy.name]):
         e, n = run.evaluation, max(1, len(run.evaluation.rows))
         found = [e.values(budget=b) for b in e.budgets] or [e.values(m) for m in run.measures]
         spec = run.strategy.spec
         line = tag("div", tag("code", esc(spec, 200)), "spec") if spec != run.strategy.name else ""
         found += [question_values(e)] if len(e.budgets) > 1 else []
-        drawn += found
         cells = [esc(run.strategy.name, 80) + line, *map(_mean_cell, found)]
-        cells += [f"{e.mean('characters'):,.0f}"] if e.budgets else []
+        cells += [f"{e.mean('evidence_recall', b):.3f}" for b in e.budgets] if is_delivered else []
+        cells += [f"{e.mean('context_characters' if is_delivered else 'characters'):,.0f}"] if e.budgets else []
         cells += [f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}", f"{run.llm_calls / n:.1f}"]
         kind = "chosen" if run.strategy.name == choice.winner else ""
         rows.append(tag("tr", "".join(tag("td", c) for c in cells), kind))
-    names = [f"recall at {b:,}" for b in first.budgets] or list(runs[0].measures)
+    name = "delivered" if is_delivered else "recall"
+    names = [f"{name} at {b:,}" for b in first.budgets] or list(runs[0].measures)
     names += ["mean of these"] if len(first.budgets) > 1 else []
+    names += [f"spans at {b:,}" for b in first.budgets] if is_delivered else []
     used = [f"characters at {first.budgets[-1]:,}"] if first.budgets else []
-    note = tag("p", esc(told, 300), "soft") if (told := interval_note(drawn)) else ""
+    told = "; delivered: evidence that is in the context string; spans: the same without labels" if is_delivered else ""
+    note = tag("p", esc(INTERVAL_NOTE + told, 300), "soft")
     return wide_table(["strategy", *names, *used, "ms", "reads", "model calls"], rows) + note
 
 # %% ../../nbs/90_evaluation/report.ipynb #aa216f7e
@@ -207,20 +212,20 @@ def trace_found(
     question: Question,
     budget: int,         # Characters
 ) -> Trace:
-    "Trace what a system was measured with: its ranking, cut to a budget."
+    "Trace what a system was measured with: the context of a budget; of a peer its ranking, cut to it."
     if system.strategy.peer:
         return trace(system.rank(question.query), question.query, evidence=question.evidence, budget=budget)
-    found = system.source.find(question.query)
-    ranking = system.source.rank_found(found, question.query)
-    told = trace(ranking, question.query, evidence=question.evidence, budget=budget,
-                 store=system.source.expander.store)
-    return told if told.rankers else replace(told, rankers=found.members)
+    pipeline = system.pipeline(budget)
+    found = pipeline.find(question.query)
+    answer = quietly(lambda: pipeline.reader.answer(question.query, found))
+    told = trace(answer, evidence=question.evidence, store=pipeline.expander.store)
+    return told if told.rankers else replace(told, rankers=answer.fusion.members)
 
 # %% ../../nbs/90_evaluation/report.ipynb #6d3606c1
 def _value(run: Run, i: int) -> float:
     "What a strategy read of the i-th question's evidence, over its budgets; nDCG@10 for documents."
     row = run.evaluation.rows[i]
-    recalls = [score.evidence_recall for score in row.scores.values()]
+    recalls = [score.recall for score in row.scores.values()]
     return sum(recalls) / len(recalls) if recalls else row.measures["nDCG@10"]
 
 def _spread(runs: Sequence[Run], i: int) -> float:
@@ -231,7 +236,7 @@ def _spread(runs: Sequence[Run], i: int) -> float:
 def _missed_at(run: Run, i: int) -> int:
     "The largest budget that did not hold the evidence of the i-th question whole; the largest one when all did."
     scores = run.evaluation.rows[i].scores
-    return max((b for b, s in scores.items() if s.evidence_recall < 1), default=max(scores, default=0))
+    return max((b for b, s in scores.items() if s.recall < 1), default=max(scores, default=0))
 
 def _traced(runs: Sequence[Run], chosen: Run, most: int) -> list[int]:
     "Positions of the questions to trace."
@@ -283,7 +288,7 @@ class Report:
         "What the differences are differences of."
         over, several = self.choice.over, len(self.choice.by_budget) > 1
         compared = "; `ragnb eval --compare A B` prints the same in its line mean" if several else ""
-        measure = "evidence recall" if self.choice.by_budget else "nDCG@10"
+        measure = "delivered recall" if self.choice.by_budget else "nDCG@10"
         real = (". A difference is real when its interval leaves out 0 and p < .05: few questions that differ, all one "
                 "way, do the first alone")
         return f"{'mean ' if several else ''}{measure}{over}{compared}{real}"
@@ -296,14 +301,14 @@ class Report:
         curves = {_curve(run) for run in drawn}
         left = sum(_curve(run) not in curves for run in self.runs)
         more = tag("p", f"{left} more in the tables below", "soft") if left else ""
-        return tag("h2", "Evidence recall against budget") + recall_svg(drawn) + _legend(drawn, self.runs) + more
+        return tag("h2", "Delivered recall against budget") + recall_svg(drawn) + _legend(drawn, self.runs) + more
 
     def recalls(self, i: int) -> str:
         "What each strategy read of a question."
         same: dict[tuple[str, ...], list[str]] = {}
         for run in self.runs:
             row = run.evaluation.rows[i]
-            values = [s.evidence_recall for s in row.scores.values()] or list(row.measures.values())
+            values = [s.recall for s in row.scores.values()] or list(row.measures.values())
             same.setdefault(tuple(f"{v:.2f}" for v in values), []).append(run.strategy.name)
         rows = []
         for cells, named in same.items():

@@ -26,8 +26,9 @@ __all__ = ['PRESETS', 'DEFAULT_STRATEGY', 'DOCUMENT_STRATEGY', 'Strategy', 'pars
 from ..documents.halves import replace_halves_in
 from ..documents.servers import ServerAddress
 from ..documents.span import check_fields, DuplicateIdError, IndexMismatchError, InputError
-from ..context.builders import Ranking
+from ..context.builders import Context, Ranking
 from .datasets import Dataset
+from .delivered import context_builder, lay_out_found, quietly
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #a6b37436
 @dataclass(frozen=True, repr=False)
@@ -46,6 +47,10 @@ class Strategy:
         A reranker, `none` for no reranking (`ragnb.retrieval.rerank.resolve_reranker`).
     policy : str
         How much around a hit is read: `none`, `neighbors:1`, `parent`, … (`ragnb.expansion.policy.resolve_policy`).
+    compress : str
+        What is kept of the passages: `none`, `800`, `head:500`, … (`ragnb.context.compress.resolve_compressor`).
+    lookup, reorder : str
+        `on` or `off`: put first what a question names; put the best passages at both ends of the context.
     top_k, expand_top_k, max_chunks : int
         Hits retrieved (>= 1), hits expanded (>= 0), hits and neighbors together (>= 1).
     embed : str
@@ -56,7 +61,7 @@ class Strategy:
     Raises
     ------
     InputError
-        For a count below its least value.
+        For a count below its least value, and a switch that is neither `on` nor `off`.
     """
     name: str = ""
     split: str = "parent-child"
@@ -68,6 +73,9 @@ class Strategy:
     max_chunks: int = 80
     embed: str = ""
     peer: str = ""
+    compress: str = "none"
+    lookup: str = "on"
+    reorder: str = "on"
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -75,6 +83,9 @@ class Strategy:
             value = getattr(self, key)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise InputError(f"{key} must be a whole number >= {least}, got {value!r}")
+        for key in ("lookup", "reorder"):
+            if getattr(self, key) not in ("on", "off"):
+                raise InputError(f"{key} must be on or off, got {getattr(self, key)!r}")
         if not self.name:
             object.__setattr__(self, "name", self.spec)
 
@@ -92,7 +103,6 @@ class Strategy:
     def __repr__(self) -> str:
         return f"Strategy({self.name!r}: {self.spec})" if self.name != self.spec else f"Strategy({self.spec})"
 
-
 # %% ../../nbs/90_evaluation/strategy.ipynb #abedebe1
 _KEYS = tuple(f.name for f in dataclasses.fields(Strategy) if f.name not in ("name", "peer"))
 _COUNTS = {f.name: f.default for f in dataclasses.fields(Strategy) if f.type == "int"}  # Key -> its default
@@ -106,6 +116,14 @@ PRESETS: dict[str, Strategy] = {
     "bm25": Strategy("bm25", retrieve="bm25", policy="none"),
     "vector": Strategy("vector", retrieve="vector", policy="none"),
     "chunks": Strategy("chunks", policy="none"),
+    "articles-before": Strategy("articles-before", split="recursive:800/100", retrieve="vector", policy="none",
+                                compress="head:500", lookup="off", reorder="off"),
+    "articles-after": Strategy("articles-after", split="records", retrieve="vector", policy="none",
+                               compress="head:2000", lookup="off", reorder="off"),
+    "parents-before": Strategy("parents-before", split="fixed:500/0", retrieve="vector", policy="none", lookup="off",
+                               reorder="off"),
+    "parents-after": Strategy("parents-after", split="titled:parent-child", policy="parent", top_k=10, lookup="off",
+                              reorder="off"),
 }
 DEFAULT_STRATEGY: str = "multi-scale"  # What `ragnb eval` runs when no strategy is named
 DOCUMENT_STRATEGY: str = "bm25"        # The same where whole documents are ranked
@@ -306,6 +324,9 @@ class System:
     "A strategy over a corpus: ask it, and see what that cost."
     strategy: Strategy
     source: Any                    # A `Pipeline`, or what `build_peer` made
+    unit: str = "characters"       # What budgets count, see `ragnb.documents.text.tokenizer`
+    make: Callable[..., Any] | None = field(default=None, repr=False)   # `source` with a budget, where that decides
+    _at: dict[int, Any] = field(default_factory=dict, repr=False)
 
     def rank(self, question: str) -> Ranking:
         "What is found for a question."
@@ -321,19 +342,56 @@ class System:
         "Model calls of retrieval and reranking so far."
         return self.source.llm_calls
 
+    def pipeline(
+        self,
+        budget: int,     # >= 1
+    ) -> Any:            # A `Pipeline`
+        "The pipeline as a user would make it for a budget."
+        if budget not in self._at:
+            builder = replace(self.source.builder, budget=budget, tokenizer=self.unit)
+            made = self.make(budget=budget, tokenizer=self.unit) if self.make else replace(self.source, builder=builder)
+            self._at[budget] = made
+        return self._at[budget]
+
+    def _found(self, question: str, shared: dict[Any, Any], pipeline: Any) -> tuple[Any, Cost]:
+        "What a pipeline finds, once for all that have its retriever; what a peer finds, once for all budgets."
+        s = self.strategy
+        key: tuple[Any, ...] = ("peer", s.peer, s.embed)
+        if not s.peer:
+            reads_ranking = s.retrieve == "multi-scale" and s.policy == "none"
+            depth = pipeline.retriever.top_k if self.make else s.top_k
+            key = (s.split, s.embed, s.retrieve, s.rerank, s.lookup, depth, reads_ranking)
+        if key not in shared:
+            find = self.source.rank if s.peer else pipeline.find
+            shared[key] = self.costed(lambda: find(question))
+        return shared[key]
+
+    def deliver(
+        self,
+        question: str,
+        budget: int,                # Of the whole context, in `unit`
+        shared: dict[Any, Any],     # As for `rank_shared`
+    ) -> tuple[Context, Cost]:
+        "The context string of a question as `Pipeline.ask` sends it; a peer's passages get the same layout."
+        if self.strategy.peer:
+            found, before = self._found(question, shared, None)
+            builder = context_builder(budget, self.unit)
+            context, after = self.costed(lambda: lay_out_found(found, question, builder))
+            return context, before + after
+        pipeline = self.pipeline(budget)
+        found, before = self._found(question, shared, pipeline)
+        context, after = self.costed(lambda: quietly(lambda: pipeline.context_of(found, question)))
+        return context, before + after
+
     def rank_shared(
         self,
         question: str,
         shared: dict[Any, Any],     # What was found for this question so far, by retriever; added to
     ) -> tuple[Ranking, Cost]:
         "Rank; what a system with the same retriever found is taken from `shared`. The cost is that of all the work."
-        s = self.strategy
-        if s.peer:
-            return self.costed(lambda: self.rank(question))
-        key = (s.split, s.embed, s.retrieve, s.rerank, s.top_k, s.retrieve == "multi-scale" and s.policy == "none")
-        if key not in shared:
-            shared[key] = self.costed(lambda: self.source.find(question))
-        found, before = shared[key]
+        found, before = self._found(question, shared, self.source)
+        if self.strategy.peer:
+            return found, before
         ranking, after = self.costed(lambda: self.source.rank_found(found, question))
         return ranking, before + after
 
@@ -374,6 +432,7 @@ def build_system(
     embed: str = "ngram",         # For strategies that name none
     llm: str | Any | None = None,  # See `resolve_llm`; for rerankers and query plans that need one
     fill: int = 4_000,            # Characters that a peer's hits should be enough for
+    unit: str = "characters",     # What budgets count, see `ragnb.documents.text.tokenizer`
 ) -> System:
     "Build a strategy over the documents of a dataset."
     strategy, cache = parse_strategy(strategy), cache or IndexCache()
@@ -383,12 +442,19 @@ def build_system(
         name = strategy.embed or embed
         options = {} if name == "ngram" else cache.embed_options
         model = _fitted(resolve_embedding(name, cache.base_url, **options), dataset)
-        return System(strategy, build_peer(strategy.peer, list(dataset.documents.values()), model, fill=fill))
+        return System(strategy, build_peer(strategy.peer, list(dataset.documents.values()), model, fill=fill), unit)
     from ragnb.pipeline.pipeline import Pipeline
+    from ragnb.retrieval.multiscale import MultiScaleRetriever
     index = cache.index(dataset, strategy.split, strategy.embed or embed)
     given = {k: getattr(strategy, k) for k, default in _COUNTS.items() if getattr(strategy, k) != default}
-    return System(strategy, Pipeline.from_index(
-        index, retriever=strategy.retrieve, reranker=strategy.rerank, policy=strategy.policy, llm=llm, **given))
+    given |= {"compressor": strategy.compress} if strategy.compress != "none" else {}
+    make = partial(
+        Pipeline.from_index, index, retriever=strategy.retrieve, reranker=strategy.rerank, policy=strategy.policy,
+        llm=llm, lookup=strategy.lookup == "on", reorder=strategy.reorder == "on", **given)
+    source = make()
+    by_units = isinstance(source.retriever, MultiScaleRetriever) and not source.parts.reads_ranking
+    fills = by_units and strategy.rerank == "none" and "top_k" not in given   # see `units_to_fill`
+    return System(strategy, source, unit, make if fills else None)
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #1c3e9cf5
 def as_document_strategy(

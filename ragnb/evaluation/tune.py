@@ -98,7 +98,7 @@ def load_tuning_set(
 def question_values(
     evaluation: Evaluation,
 ) -> np.ndarray:             # Shape (n_questions,), in [0, 1]
-    "One value a question: mean evidence recall over the budgets, or nDCG@10 where documents were ranked."
+    "One value a question: mean delivered recall over the budgets, or nDCG@10 where documents were ranked."
     if not evaluation.budgets:
         return evaluation.values("nDCG@10")
     return np.mean([evaluation.values(budget=b) for b in evaluation.budgets], axis=0)
@@ -269,7 +269,7 @@ def told_misses(
     quoted: int = 3,     # Questions that are quoted, >= 0
 ) -> str:                # '' when all was read, or documents were ranked
     "Say which kinds of question are not read whole, and quote some."
-    missed = [r for r in evaluation.rows if budget and r.scores[budget].evidence_recall < 1]
+    missed = [r for r in evaluation.rows if budget and r.scores[budget].recall < 1]
     if not missed:
         return ""
     asked, failed = (Counter(r.kind for r in rows) for rows in (evaluation.rows, missed))
@@ -280,6 +280,9 @@ def told_misses(
 
 # %% ../../nbs/90_evaluation/tune.ipynb #b4ecb1d1
 _OPTIONS = {"top_k": "--top-k", "expand_top_k": "--expand-top-k", "max_chunks": "--max-chunks"}   # Key -> option
+_NAMES = {"retriever": "--retrieve", "policy": "--policy", "reranker": "--rerank", "compressor": "--compress",
+          "budget": "--budget", **_OPTIONS}   # Argument of `Pipeline.from_index` -> option
+_SWITCHES = {"lookup": "--no-lookup", "reorder": "--no-reorder"}   # The same, for what is on by default
 
 def _settings(strategy: Strategy | None, budget: int) -> dict[str, Any]:
     "Arguments of `Pipeline.from_index` that differ from what it does by itself."
@@ -288,6 +291,8 @@ def _settings(strategy: Strategy | None, budget: int) -> dict[str, Any]:
     default = Strategy()
     given = {"retriever": strategy.retrieve, "policy": strategy.policy}
     given |= {"reranker": strategy.rerank} if strategy.rerank != "none" else {}
+    given |= {"compressor": strategy.compress} if strategy.compress != "none" else {}
+    given |= {key: False for key in _SWITCHES if getattr(strategy, key) == "off"}
     given |= {k: getattr(strategy, k) for k in _OPTIONS if getattr(strategy, k) != getattr(default, k)}
     return given | ({"budget": budget} if budget else {})
 
@@ -315,10 +320,9 @@ def as_command(
     at = ["--index", folder] if folder != ".ragnb" else []
     index = ["ragnb", "index", str(source), *at, *(["--split", strategy.split] if strategy else [])]
     index += ["--embed", model] if model != "ngram" else []
-    names = {"retriever": "--retrieve", "policy": "--policy", "reranker": "--rerank", "budget": "--budget", **_OPTIONS}
     ask = ["ragnb", "ask", question, *at]
     for key, value in _settings(strategy, budget).items():
-        ask += [names[key], str(value)]
+        ask += [_SWITCHES[key]] if key in _SWITCHES else [_NAMES[key], str(value)]
     return f"{shlex.join(index)}\n{shlex.join(ask)}"
 
 # %% ../../nbs/90_evaluation/tune.ipynb #55b530d8

@@ -275,6 +275,15 @@ class Reader:
         return replace(answer, text=numbered_passages(answer.passages))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #5649ebef
+def _listed(reader: Reader, found: Fusion, question: str) -> PassageRanking:
+    "Passages around hits as a ranking, compressed where the pipeline compresses."
+    expansion = reader.expander.expand(found.hits, question, places=found.places)
+    passages = expansion.passages
+    if reader.compressor:
+        passages = reader.compressor(passages, question, expansion.outlines).passages
+    return PassageRanking([reader.builder.shorten(p) for p in passages])
+
+
 def _document_ids(found: Fusion) -> list[str]:
     "Documents by their best chunk, each once."
     if found.ranking is None:
@@ -484,7 +493,7 @@ class Pipeline(_Shown):
         passage_size: int | str | None = "auto",
         reorder: bool = True,
         where: Any = None, cut: float | None = None, as_of: str | None = None,
-        document_share: float | None = None,
+        document_share: float | None = None, lookup: bool = True,
     ) -> Pipeline:
         """Make a pipeline over an index.
 
@@ -529,6 +538,8 @@ class Pipeline(_Shown):
             default the newest that is not repealed.
         document_share : float, optional
             Of the context, in (0, 1]: room for one document as long as others wait; no ceiling by default.
+        lookup : bool
+            Put first what a question names, such as 제56조; False searches by words and vectors only.
 
         Raises
         ------
@@ -541,7 +552,7 @@ class Pipeline(_Shown):
         size = {} if passage_size == "auto" else {"passage_size": passage_size}
         parts = resolve_parts(index, retriever=retriever, reranker=reranker, policy=policy, builder=builder,
                               compressor=compressor, llm=llm, top_k=top_k, budget=budget, tokenizer=tokenizer,
-                              reorder=reorder, where=where, cut=cut, **size)
+                              reorder=reorder, where=where, cut=cut, lookup=lookup, **size)
         refuse_unused(parts, _given(top_k=top_k) | counts | size)
         expander = Expander(filtered_store(index.store, where), parts.policy, **counts)
         return cls(parts.retriever, expander, parts.builder, llm, reranker=parts.reranker,
@@ -700,10 +711,19 @@ class Pipeline(_Shown):
         question : str
             For policies that look at it.
         """
-        if found.ranking is not None:
-            return found.ranking
-        expansion = self.expander.expand(found.hits, question, places=found.places)
-        return PassageRanking([self.builder.shorten(p) for p in expansion.passages])
+        return _listed(self.reader, found, question) if found.ranking is None else found.ranking
+
+    def context_of(self, found: Fusion, question: str) -> Context:
+        """Lay out what was found already: the context of `ask`, without its note.
+
+        Parameters
+        ----------
+        found : Fusion
+            Of `find`; pipelines with other budgets may share one.
+        question : str
+            The one that was asked.
+        """
+        return self.reader.read(question, found).context
 
     def documents(self, question: str) -> list[str]:
         """Name the documents that are found.

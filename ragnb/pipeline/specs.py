@@ -88,12 +88,13 @@ def _hybrid(spec: RetrieverSpec, index: Index, top_k: int) -> HybridRetriever:
     return HybridRetriever(members, top_k, weights=spec.weights, method=spec.method)
 
 # %% ../../nbs/80_pipeline/specs.ipynb #c2daedc2
-def _multiscale(index: Index, top_k: int, cut: float | None = None) -> MultiScaleRetriever:
+def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool = True) -> MultiScaleRetriever:
     "Multi-scale retrieval over the units of an index."
     if not index.has_units:
         raise InputError("multi-scale retrieval needs an index of units: make it with `--split units`")
-    leads = partial(look_up_question, catalogue=index.catalogue) if len(index.catalogue) else None
-    follow = partial(cited_spans, catalogue=index.catalogue) if len(index.catalogue) else None
+    named = lookup and len(index.catalogue)
+    leads = partial(look_up_question, catalogue=index.catalogue) if named else None
+    follow = partial(cited_spans, catalogue=index.catalogue) if named else None
     if index.units is not None:
         return ClusterMultiScaleRetriever(index.units, index.store, index.embed_model,
                                           top_k=top_k, leads=leads, follow=follow, cut=cut)
@@ -143,6 +144,7 @@ def resolve_retriever(
     top_k: int = 20,             # Hits, >= 1
     llm: str | Any | None = None,  # For plans, see `resolve_llm`
     cut: float | None = None,    # Of multi-scale retrieval, see `MultiScaleRetriever`
+    lookup: bool = True,         # Put first what a question names; False searches by words and vectors only
 ) -> BaseRetriever:
     "Make a retriever over an index from its name."
     if not isinstance(spec, str):
@@ -157,14 +159,14 @@ def resolve_retriever(
         raise InputError(f"cut goes with multi-scale retrieval, got cut={cut} and {spec!r}")
     kind = replace(read, kind="hybrid") if read.kind == "auto" else read
     if over_units:
-        retriever = _multiscale(index, top_k, cut)
+        retriever = _multiscale(index, top_k, cut, lookup)
     else:
         retriever = (_hierarchical if kind.kind == "hierarchical" else partial(_hybrid, kind))(index, top_k)
     if read.plan == "multi-query":
         retriever = MultiQueryRetriever(retriever, llm, top_k=top_k)
     elif read.plan:
         retriever = HydeRetriever(retriever, llm, index.embed_model)
-    return _by_name(retriever, index)
+    return _by_name(retriever, index) if lookup else retriever
 
 # %% ../../nbs/80_pipeline/specs.ipynb #38fe9d04
 @dataclass(frozen=True)
@@ -216,6 +218,7 @@ def resolve_parts(
     top_k: int | None = None,                         # Of a retriever that is made here; None: 20 or `units_to_fill`
     where: Any = None,                                # Of every retriever, see `resolve_where`
     cut: float | None = None,                         # Of multi-scale retrieval that is made here
+    lookup: bool = True,                              # Of a retriever that is made here, see `resolve_retriever`
     **layout: Any,                                    # Fields of a builder that is made here
 ) -> Parts:
     "Make the parts of a pipeline from objects or their string forms."
@@ -223,7 +226,8 @@ def resolve_parts(
         kind = type(retriever).__name__
         raise InputError(f"top_k goes with a retriever's name; {kind} has its own, got top_k={top_k}")
     llm, counts = resolve_llm(llm), {} if top_k is None else {"top_k": top_k}
-    found = filtered_retriever(resolve_retriever(retriever, index, llm=llm, cut=cut, **counts), where)
+    made = resolve_retriever(retriever, index, llm=llm, cut=cut, lookup=lookup, **counts)
+    found = filtered_retriever(made, where)
     relevance: Relevance = lambda question, chunks: bm25_relevance(index.bm25)(question, chunks)  # read when asked
     if policy is None:
         policy = "none" if isinstance(found, MultiScaleRetriever) else "neighbors:1"

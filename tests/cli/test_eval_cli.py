@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 from conftest import SAMPLE
+from ollama_server import OllamaServer
 
 from ragnb.evaluation.datasets import load_dataset
 
@@ -57,7 +58,8 @@ def test_a_corpus_and_questions(run, files):
         (code, err) == (0, "")
         and "5 documents, 5 questions" in out
         and "peak memory" in out
-        and "| strategy | recall@20 | recall@200 |" in out
+        and "| strategy | delivered@20 | delivered@200 |" in out
+        and "| strategy | spans@20 | spans@200 |" in out
     )
     results = json.loads((files / "o/results.json").read_text(encoding="utf-8"))
     (strategy,) = results["strategies"].values()
@@ -92,7 +94,7 @@ def test_it_says_the_same_twice_and_as_json(run, files):
     )
     assert (files / "a/questions.jsonl").read_bytes() == (files / "b/questions.jsonl").read_bytes()
     code, out, _ = run("--compare", "a/results.json", "b/results.json")
-    assert code == 0 and "chunks: evidence_recall over 5 questions" in out and "| no |" in out and "| yes |" not in out
+    assert code == 0 and "chunks: delivered_recall over 5 questions" in out and "| no |" in out and "| yes |" not in out
     code, out, _ = run("--compare", "a", "b", "--json")
     assert code == 0 and json.loads(out)["words"]["500"]["difference"] == 0
 
@@ -184,7 +186,7 @@ def test_any_two_strategies_are_compared(run, files):
     def heads(*argv):
         code, out, err = run(*argv)
         assert (code, err) == (0, "")
-        return [line.split(": ")[0] for line in out.splitlines() if ": evidence_recall over" in line]
+        return [line.split(": ")[0] for line in out.splitlines() if ": delivered_recall over" in line]
 
     assert heads("--compare", "mine", "theirs") == ["bm25 / vector", "chunks / vector", "seed / vector"]
     assert heads("--compare", "mine::seed", "theirs") == heads("--compare", "mine::seed", "theirs::vector") == ["seed / vector"]
@@ -241,3 +243,34 @@ def test_what_was_typed_names_a_side_of_a_comparison(run, files, typed):
     assert code == 0 and "multi-scale / " in out
     code, _, err = run("--compare", "o::default", "o::chunks retrieve=vector")
     assert code == 2 and "no strategy 'chunks retrieve=vector'" in err
+
+
+# --- the same contexts, one thing changed ----------------------------------------------------------------------------------------------
+
+
+def test_orders_show_where_the_evidence_is_without_a_model(run, files):
+    code, out, _ = run("corpus.jsonl", "questions.jsonl", "--orders", "--budgets", "200", "--json")
+    rows = json.loads(out)["evidence"]
+    assert code == 0 and len({r["order"] for r in rows}) == 3 and len({(r["pieces"], r["absent"]) for r in rows}) == 1
+    code, out, _ = run("corpus.jsonl", "questions.jsonl", "--orders", "--budgets", "200")
+    assert code == 0 and out.startswith("| order |") and "best first" in out
+
+
+def test_prompts_are_answered_and_judged(run, files):
+    with OllamaServer(models=("chat",)) as server:
+        server.said = lambda messages: "YES" if "YES" in messages[-1]["content"] else "4.0\nfine" if "score" in messages[-1]["content"] else "15일"
+        for name in ("a", "b"):
+            (files / f"{name}.txt").write_text(name + " {context_str} {query_str}", encoding="utf-8")
+        model = ("--llm", "ollama:chat", "--base-url", server.url, "--budgets", "200", "--limit", "2", "--json")
+        code, out, _ = run("corpus.jsonl", "questions.jsonl", "--prompts", "a.txt", "b.txt", *model)
+        rows = json.loads(out)["answers"]
+        assert code == 0 and {(r["a"], r["b"]) for r in rows} == {("a.txt", "b.txt")} and sum(r["n"] for r in rows) > 0
+        code, out, _ = run("corpus.jsonl", "questions.jsonl", "--orders", *model)
+        assert code == 0 and {r["a"] for r in json.loads(out)["answers"]} == {"best first"}
+
+
+@pytest.mark.parametrize("more", [("--prompts", "a.txt"), ("--prompts", "missing.txt", "--llm", "ollama:x"), ("--prompts", "a.txt", "--orders", "--llm", "ollama:x")])
+def test_prompts_need_a_model_and_a_file(run, files, more):
+    (files / "a.txt").write_text("{context_str} {query_str}", encoding="utf-8")
+    code, _, err = run("corpus.jsonl", "questions.jsonl", *more)
+    assert code == 2 and "prompts" in err

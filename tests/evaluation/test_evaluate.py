@@ -13,7 +13,7 @@ from strategies import examples
 
 from ragnb.context.builders import PassageRanking, Ranking
 from ragnb.evaluation.datasets import Evidence, Question, load_dataset
-from ragnb.evaluation.measures import Evaluation, Row, Score, bootstrap_interval, evaluate, mean_interval, measure_ids, read_rows, score_passages, write_rows
+from ragnb.evaluation.measures import Evaluation, Row, Score, bootstrap_interval, difference_interval, evaluate, mean_interval, measure_ids, read_rows, score_passages, write_rows
 from ragnb.documents.span import InputError, Passage, Span
 
 TEXT = "가나다라마바사아자차카타파하" * 3
@@ -119,7 +119,8 @@ def test_a_ranking_is_asked_once_for_all_budgets():
 
     assert isinstance(Counting(), Ranking)
     result = evaluate(ask, [question(("a", 0, 20))], (5, 10, 20))
-    assert Counting.asked == 1 and [result.mean(budget=b) for b in (5, 10, 20)] == [0.25, 0.5, 1.0]
+    assert Counting.asked == 1 and [result.mean("evidence_recall", b) for b in (5, 10, 20)] == [0.25, 0.5, 1.0]
+    assert [result.mean(budget=b) for b in (5, 10, 20)] == [0, *(pytest.approx((b - len("[1] (a)\n")) / 20, abs=0.1) for b in (10, 20))]  # the label counts
 
 
 def test_every_question_is_asked_once_in_order():
@@ -133,9 +134,11 @@ def test_every_question_is_asked_once_in_order():
 def test_means_kinds_and_curve():
     questions = [Question(str(i), "?", question(("a", 0, 10)).evidence, kind="ab"[i % 2]) for i in range(4)]
     result = evaluate(lambda q: PassageRanking([passage("a", 0, 40)]), questions, (5, 10, 40), tokenizer="characters")
-    assert [p["evidence_recall"] for p in result.curve()] == [0.5, 1, 1] and [p["marginal"] for p in result.curve("tokens")] == [100, 100, 0]
-    assert result.by_kind(budget=5) == {"a": 0.5, "b": 0.5} and result.mean("first") == 0
-    assert Evaluation().summary() == {"questions": 0, "evidence_recall": 0.0, "ci": [0.0, 0.0], "precision": 0.0, "iou": 0.0, "containment": 0.0, "duplicated": 0.0, "characters": 0}
+    curve = result.curve("tokens", "evidence_recall")
+    assert [p["evidence_recall"] for p in curve] == [0.5, 1, 1] and [p["marginal"] for p in curve] == [100, 100, 0]
+    assert [p["budget"] for p in result.curve()] == [5, 10, 40] and [p["delivered_recall"] for p in result.curve()][::2] == [0, 1]
+    assert result.by_kind("evidence_recall", 5) == {"a": 0.5, "b": 0.5} and result.mean("first") == 0
+    assert Evaluation().summary() == {"questions": 0, "delivered_recall": 0.0, "ci": [0.0, 0.0], "evidence_recall": 0.0, "precision": 0.0, "iou": 0.0, "containment": 0.0, "duplicated": 0.0, "characters": 0}
 
 
 @pytest.mark.parametrize("name, budget", [("recal", 5), ("evidence_recall", 6)])
@@ -273,12 +276,53 @@ def test_a_share_at_the_border_gets_wilsons_interval():
     for n in (1, 4, 30, 1_000):
         low, high = mean_interval([1.0] * n)
         assert high == 1 and low == pytest.approx(n / (n + 1.959964**2), abs=1e-6)  # Wilson's lower end at p = 1
-        assert mean_interval([0] * n) == pytest.approx((0, 1 - low)) and mean_interval([-1] * n) == pytest.approx((-1, -low))
+        assert mean_interval([0] * n) == pytest.approx((0, 1 - low)) and difference_interval([-1] * n) == pytest.approx((-1, -low))
     assert mean_interval([1, 1, float("nan")]) == mean_interval([1, 1]) and mean_interval([float("nan")]) == (0, 0)
-    mixed = [1, 1, 0.5, 0]
-    assert mean_interval(mixed) == bootstrap_interval(mixed) and mean_interval([0.4] * 3) == bootstrap_interval([0.4] * 3)
+    for values in ([1, 1, 0.5, 0], [0.4] * 3):
+        low, high = mean_interval(values)
+        assert 0 <= low < np.mean(values) < high <= 1
+    with pytest.raises(InputError, match="-0.5"):
+        mean_interval([1, -0.5])
     with pytest.raises(InputError, match="level"):
         mean_interval([1], level=1)
+
+
+def test_more_right_answers_never_have_a_lower_limit():
+    """One rule for k of n, for every k: 99 of 100 must not look surer than 100 of 100."""
+    for n in range(1, 201):
+        limits = np.array([mean_interval([1.0] * k + [0.0] * (n - k)) for k in range(n + 1)])
+        assert (np.diff(limits, axis=0) > -1e-12).all(), n
+        k, z = np.arange(n + 1), 1.959964
+        middle, half = (k + z * z / 2) / (n + z * z), z / (n + z * z) * np.sqrt(k * (n - k) / n + z * z / 4)
+        assert np.allclose(limits, np.clip(np.stack([middle - half, middle + half], axis=1), 0, 1), atol=1e-6)   # Wilson 1927
+
+
+@examples(200)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=150), st.floats(0, 1), st.data())
+def test_a_graded_mean_has_limits_around_it_that_grow_with_it(values, more, data):
+    low, high = mean_interval(values)
+    assert 0 <= low <= np.mean(values) + 1e-12 and np.mean(values) - 1e-12 <= high <= 1 and low < high
+    binary = [float(v >= 0.5) for v in values]
+    i = data.draw(st.integers(0, len(values) - 1))
+    better = [*binary[:i], 1.0, *binary[i + 1:]]
+    assert mean_interval(better)[0] >= mean_interval(binary)[0] - 1e-12
+    nearly = [1.0] * len(values) + [more]   # one question that is right in part, among others that are right
+    assert mean_interval([1.0] * len(values) + [0.0])[0] <= mean_interval(nearly)[0] + 1e-12 <= mean_interval([1.0] * (len(values) + 1))[0] + 2e-12
+
+
+def test_wilsons_rule_covers_graded_values_as_often_as_it_says():
+    rng = np.random.default_rng(2)
+    truth = 0.9 + 0.05 * 0.5   # 90 % right, 5 % right in part, 5 % wrong
+    kinds = rng.choice([1.0, 0.5, 0.0], (400, 100), p=[0.9, 0.05, 0.05])
+    draws = np.where(kinds == 0.5, rng.random((400, 100)), kinds)
+    assert 0.92 <= np.mean([low <= truth <= high for low, high in map(mean_interval, draws)]) <= 0.995
+
+
+def test_a_difference_of_all_questions_is_not_certain():
+    for n in (4, 100):
+        lows = [difference_interval([1.0] * k + [0.0] * (n - k))[0] for k in range(n + 1)]
+        assert (np.diff(lows) >= -0.02).all() and lows[-1] >= max(lows) - 1e-12 and lows[1] == 0
+    assert difference_interval([4.0] * 5) == (4, 4)   # scores from 1 to 5: nothing is known of their range
 
 
 def test_four_of_four_right_is_not_certain():

@@ -76,7 +76,7 @@ def test_a_small_folder_is_tuned_within_its_size(tmp_path, capsys, monkeypatch):
     (tmp_path / "docs" / "a.md").write_text(text, encoding="utf-8")
     assert main(["tune", "docs", "--strategy", "default", "--strategy", "bm25", "--budgets", "200,9000", "--quiet"]) == 0
     out = capsys.readouterr().out
-    assert "recall@200" in out and "recall@9,000" not in out and "budgets of 9,000 characters are left out" in out
+    assert "delivered@200" in out and "@9,000" not in out and "budgets of 9,000 characters are left out" in out
     assert "of all that was read" not in out             # 200 characters are a fifth of it
     assert main(["tune", "docs", "--strategy", "default", "--strategy", "bm25", "--budgets", "200,500", "--quiet"]) == 0
     share = 500 / len(text.strip())
