@@ -792,8 +792,8 @@ def _agent_settings(args: argparse.Namespace) -> dict[str, Any]:
 def _turn_facts(state: Any) -> dict[str, Any]:
     "A turn of the chat as JSON values."
     return {"question": state.question, "answer": state.answer, "status": state.status, "verdict": state.verdict,
-            "judge": state.judge, "note": state.note, "route": state.route, "citations": state.citations, "calls": state.calls,
-            "steps": [str(event) for event in state.events]}
+            "judge": state.judge, "note": state.note, "route": state.route, "citations": state.citations,
+            "calls": state.calls, "steps": [str(event) for event in state.events]}
 
 def _chat(args: argparse.Namespace) -> None:
     "ragnb chat"

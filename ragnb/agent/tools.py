@@ -83,7 +83,8 @@ class ReadRecord:
     def _give(self, addresses: Sequence[Address], near: Address | None = None) -> str:
         "Read what was not read yet, as long as there is room: as given, or nearest first and shown in order."
         asked = sorted(dict.fromkeys(addresses), key=lambda a: abs(a.index - near.index) if near else 0)
-        fresh, known = [a for a in asked if str(a) not in self.read], sorted(a.index for a in asked if str(a) in self.read)
+        fresh = [a for a in asked if str(a) not in self.read]
+        known = sorted(a.index for a in asked if str(a) in self.read)
         found = self.library.store.get_chunks(map(str, fresh[:self.most_chunks])).found if fresh else {}
         shown, told, left = {}, [], len(fresh) - len(fresh[:self.most_chunks])
         for address in fresh[:self.most_chunks]:
