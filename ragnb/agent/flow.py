@@ -345,6 +345,12 @@ def _is_clear(ctx: RunContext, state: AgentState) -> bool:
     return clear
 
 
+async def _judged(parts: AgentParts, state: AgentState) -> bool:
+    "Judge an answer by what was read for it; False when it must not stand."
+    read = await asyncio.to_thread(parts.shown, state)
+    return await judge_state(state, parts.models["judge"], read.context, parts.step_timeout)
+
+
 async def _needs_nobody(ctx: RunContext, state: AgentState, library: Library) -> bool:
     "True, and told, when one document is there or clearly ahead, or none has a word of the question."
     if len(state.options) < 2 or _is_clear(ctx, state):
@@ -498,8 +504,7 @@ class AgentFlow(Workflow):
     async def judge(self, ctx: RunContext, ev: Judging) -> Planning | Finished:
         "Let the answer stand, or plan again."
         state = ev.state
-        read = await asyncio.to_thread(self.parts.shown, state)
-        stands = await judge_state(state, self.parts.models["judge"], read.context, self.parts.step_timeout)
+        stands = await _judged(self.parts, state)
         _tell(ctx, state)
         if not stands:
             return _again(state, "unsure")
