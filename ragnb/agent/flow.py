@@ -187,6 +187,24 @@ def has_words(
     return found is None or not found.asked or len(found.missing) < len(found.asked)
 
 
+def _read_hits(state: AgentState, library: Library) -> list[NodeWithScore]:
+    "The chunks of a state's hits; those that are no longer held are recorded and left out."
+    found, missing = library.store.get_chunks(h.id for h in state.hits)
+    if missing:
+        state.record("expand", "missing", f"no longer held ({len(missing)}): {', '.join(missing[:3])}")
+        state.hits = [h for h in state.hits if h.id in found]
+    return [NodeWithScore(node=found[h.id], score=h.share) for h in state.hits]
+
+
+def _citations(answer: Answer) -> list[dict[str, Any]]:
+    "The marks of an answer as JSON values."
+    out = []
+    for mark in answer.source_marks:
+        spans, doc_id = [[s.start, s.end] for s in mark.spans], mark.passage.doc_id if mark.passage else None
+        out.append({"number": mark.number, "doc_id": doc_id, "spans": spans})
+    return out
+
+
 class AgentParts:
     "What the steps of an agent work with."
 
@@ -213,12 +231,8 @@ class AgentParts:
 
     def read(self, state: AgentState) -> Answer:
         "Read and expand what was found; deterministic, also after a pause, as long as the index stays."
-        found, missing = self.library.store.get_chunks(h.id for h in state.hits)
-        if missing:
-            state.record("expand", "missing", f"no longer held ({len(missing)}): {', '.join(missing[:3])}")
-            state.hits = [h for h in state.hits if h.id in found]
-        hits = [NodeWithScore(node=found[h.id], score=h.share) for h in state.hits]
-        led = self.library.lead(Fusion(hits), [named_text(state)], documents={h.doc_id for h in state.hits})
+        found = Fusion(_read_hits(state, self.library))
+        led = self.library.lead(found, [named_text(state)], documents={h.doc_id for h in state.hits})
         answer = self.library.reader.answer(f"{state.query or state.question} {state.feedback}".strip(), led)
         return noted(answer, LibraryRetriever(self.library), self.library.store, self.library.catalogue)
 
@@ -285,8 +299,8 @@ class AgentParts:
             return False
         state.calls += 1
         try:
-            asked = whole_question(state)
-            said = await stream_answer(llm, self.prompt, read.context.text, asked, emit, self.step_timeout)
+            parts = read.context.text, whole_question(state)
+            said = await stream_answer(llm, self.prompt, *parts, emit, self.step_timeout)
         except Exception as raised:
             said, error = "", error_event(raised, state.calls)
         if error or not said or is_refusal(said):
@@ -294,17 +308,9 @@ class AgentParts:
             state.record("answer", kind, error.detail if error else said)
             return False
         state.answer = said
-        for mark in replace(read, text=said, generated=True).source_marks:
-            spans = [[s.start, s.end] for s in mark.spans]
-            doc_id = mark.passage.doc_id if mark.passage else None
-            state.citations.append({"number": mark.number, "doc_id": doc_id, "spans": spans})
+        state.citations = _citations(replace(read, text=said, generated=True))
         state.record("answer", "not_found" if is_not_found(said) else "done", f"{len(said)} characters")
         return True
-
-    async def judge(self, state: AgentState) -> bool:
-        "Judge an answer by what was read for it; False when it must not stand."
-        read = await asyncio.to_thread(self.shown, state)
-        return await judge_state(state, self.models["judge"], read.context, self.step_timeout)
 
     def give_up(self, state: AgentState, status: str, step_name: str, kind: str, detail: str) -> None:
         "End a state that broke: what was found stays, with its passages as the text."
@@ -347,6 +353,12 @@ def _is_clear(ctx: RunContext, state: AgentState) -> bool:
         state.record("ask", "clear", state.leader)
         _tell(ctx, state)
     return clear
+
+
+async def _judged(parts: AgentParts, state: AgentState) -> bool:
+    "Judge an answer by what was read for it; False when it must not stand."
+    read = await asyncio.to_thread(parts.shown, state)
+    return await judge_state(state, parts.models["judge"], read.context, parts.step_timeout)
 
 
 async def _needs_nobody(ctx: RunContext, state: AgentState, library: Library) -> bool:
@@ -502,7 +514,7 @@ class AgentFlow(Workflow):
     async def judge(self, ctx: RunContext, ev: Judging) -> Planning | Finished:
         "Let the answer stand, or plan again."
         state = ev.state
-        stands = await self.parts.judge(state)
+        stands = await _judged(self.parts, state)
         _tell(ctx, state)
         if not stands:
             return _again(state, "unsure")

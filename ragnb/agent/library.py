@@ -293,7 +293,7 @@ class Library:
     def reader(self) -> Reader:
         "What reads around hits of any collection and lays them out: with the settings of the first."
         first = next(iter(self.pipelines.values())).reader
-        return replace(first, expander=replace(first.expander, store=self.store), editions=self.catalogue.edition)
+        return replace(first, expander=replace(first.expander, store=self.store), catalogue=self.catalogue)
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

@@ -227,7 +227,7 @@ class Reader:
     builder: ContextBuilder
     compressor: Compressor | None = None
     history_share: float = 0.25   # Of the context, in (0, 1)
-    editions: Callable[[str], str] | None = None   # Document -> what marks an edition that is not in force, or ""
+    catalogue: Catalogue | None = None             # Marks editions that are not in force
     document_share: float | None = None            # Of the context, in (0, 1], for one document where others wait
 
     def __repr__(self) -> str:
@@ -249,8 +249,8 @@ class Reader:
         if found.why:
             passages = [replace(p, why=p.why | {i: found.why[i] for i in p.hits if i in found.why}) for p in passages]
             expansion = replace(expansion, passages=passages)
-        if self.editions:
-            passages = [with_edition(p, self.editions(p.doc_id)) for p in passages]
+        if self.catalogue:
+            passages = [with_edition(p, self.catalogue.edition(p.doc_id)) for p in passages]
             expansion = replace(expansion, passages=passages)
         if earlier:
             passages = with_earlier(passages, earlier, self.builder, self.history_share)
@@ -421,6 +421,12 @@ def _part_facts(pipeline: Any) -> dict[str, str]:
     return parts | {"model": "none" if llm is None else str(getattr(llm, "model", None) or type(llm).__name__)}
 
 
+def _reader_of(pipeline: Any) -> Reader:
+    "The parts of a pipeline between what is found and the model."
+    p = pipeline
+    return Reader(p.expander, p.builder, p.compressor, p.history_share, p.catalogue, p.document_share)
+
+
 class _Shown:
     "What a pipeline shows of itself."
 
@@ -566,8 +572,7 @@ class Pipeline(_Shown):
     @property
     def reader(self) -> Reader:
         "The parts between what is found and the model."
-        editions = self.catalogue.edition if self.catalogue else None
-        return Reader(self.expander, self.builder, self.compressor, self.history_share, editions, self.document_share)
+        return _reader_of(self)
 
     @property
     def reads(self) -> int:

@@ -46,6 +46,11 @@ def _unit_rows(matrix: np.ndarray) -> np.ndarray:
     return matrix / np.maximum(np.linalg.norm(matrix, axis=-1, keepdims=True), 1e-12)
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #6da0ca59
+def _cosines(vectors: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    "Cosines of rows of length 1 with a vector: equal for equal rows, wherever a row is; a product by BLAS is not."
+    return np.round(np.einsum("ij,j->i", vectors, vector, dtype=np.float64, casting="same_kind"), 9)
+
+
 @dataclass(frozen=True)
 class Layer:
     "One layer of the tree: words and vectors of its members."
@@ -70,8 +75,7 @@ class Layer:
         vector: np.ndarray,      # Of the question
     ) -> np.ndarray:             # Shape (n,), >= 0
         "Add up how far each member stands out for the words and for the vector, in standard deviations."
-        cosine = self.vectors @ vector.astype(np.float64)    # in float32 equal vectors may differ in the last digit
-        return sum(_standard(s) for s in (self.bm25.scores(tokens), cosine))
+        return sum(_standard(s) for s in (self.bm25.scores(tokens), _cosines(self.vectors, vector)))
 
     def raw(
         self,
@@ -79,7 +83,7 @@ class Layer:
         embedding: Sequence[float],   # Of the question, of any length
     ) -> np.ndarray:                  # Shape (n,), >= 0; above 0 for a member that matches at all
         "BM25 and the cosine above 0, as they are."
-        cosine = self.vectors @ _unit_rows(np.asarray(embedding, dtype=np.float64))
+        cosine = _cosines(self.vectors, _unit_rows(np.asarray(embedding, dtype=np.float32)))
         return self.bm25.scores(tokens) + np.where(cosine > 1e-6, cosine, 0)
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #978c91fb
