@@ -189,8 +189,10 @@ def test_a_number_that_nothing_would_use_is_one_line(run, index, option, name):
 
 
 def test_where_and_cut(run, index):
-    rc, out, _ = run("ask", "휴가는 며칠인가요?", "--index", index, "--where", "year>=2020", "--json")
+    rc, out, _ = run("ask", "병가는 며칠인가요?", "--index", index, "--where", "year>=2020", "--json")
     assert rc == 0 and {p["id"].partition("@")[0] for p in json.loads(out)["passages"]} == {"r1"}
+    rc, out, _ = run("ask", "휴가는 며칠인가요?", "--index", index, "--where", "year>=2020", "--json")
+    assert rc == 0 and not json.loads(out)["passages"] and "휴가" in json.loads(out)["note"]   # a word of hidden documents only
     rc, out, err = run("ask", "휴가는 며칠인가요?", "--index", index, "--where", "year=2024", "--where", "doc_id!=r1", "--cut", "0.3")
     assert rc == 2 and not out.strip() and "no document" in err
     for bad in (("--where", "year"), ("--cut", "2"), ("--where", "")):

@@ -31,6 +31,7 @@ from ragnb.evaluation.datasets import (
     write_questions,
 )
 from ragnb.documents.files import Problem, read_documents
+from ragnb.documents.forms import plain_text
 from ragnb.documents.span import InputError, Span
 
 DOCUMENTS = {"d": "연차는 15일이다. 반차는 4시간이다. 끝.", "e": "다른 문서다."}
@@ -451,7 +452,7 @@ def datasets(draw: st.DrawFn, judged: bool) -> Dataset:
             words.filter(lambda w: w == w.strip() and not set(w) & set("\t\r\n")), min_size=1, max_size=4, unique=True
         )
     )
-    documents = {i: Document(text=draw(texts), id_=i, metadata={"title": draw(words)}) for i in ids}
+    documents = {i: Document(text=draw(texts), id_=i, metadata={"title": plain_text(draw(words))}) for i in ids}
     questions = []
     for query_id in draw(
         st.lists(
