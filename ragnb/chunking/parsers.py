@@ -67,7 +67,7 @@ def _chunks(size: str | int = 10**9, overlap: str | int = 0, by: str | None = No
 def _recursive(size: str, overlap: str, *separators: str) -> RecursiveNodeParser:
     "Chunks that end at the first separator that fits, by default LangChain's."
     given = {"separators": separators} if separators else {}
-    return RecursiveNodeParser(chunk_size=int(size), chunk_overlap=int(overlap), **given)
+    return RecursiveNodeParser(size=int(size), overlap=int(overlap), **given)
 
 def _structure(rules: str | None) -> RoutedNodeParser:
     "Each file by a rule, of a file when one is named."

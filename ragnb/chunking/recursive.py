@@ -76,10 +76,10 @@ class RecursiveNodeParser(SpanNodeParser):
 
     Parameters
     ----------
-    chunk_size : int
+    size : int
         Characters of a chunk, at most. Default 800.
-    chunk_overlap : int
-        Characters that neighboring chunks share, at most; less than `chunk_size`. Default 100.
+    overlap : int
+        Characters that neighboring chunks share, at most; less than `size`. Default 100.
     separators : tuple of str
         Tried in turn; the last one is empty and cuts anywhere.
 
@@ -88,19 +88,19 @@ class RecursiveNodeParser(SpanNodeParser):
     ValueError
         For an overlap that is not smaller than the size, and separators that do not end with an empty one.
     """
-    chunk_size: int = 800
-    chunk_overlap: int = 100
+    size: int = 800
+    overlap: int = 100
     separators: tuple[str, ...] = ("\n\n", "\n", " ", "")
 
     @model_validator(mode="after")
     def _check(self) -> RecursiveNodeParser:
-        if not 0 <= self.chunk_overlap < self.chunk_size:
-            raise InputError(f"chunk_overlap must be >= 0 and < chunk_size, got overlap={self.chunk_overlap}, "
-                             f"size={self.chunk_size}")
+        if not 0 <= self.overlap < self.size:
+            raise InputError(f"overlap must be >= 0 and < size, got overlap={self.overlap}, "
+                             f"size={self.size}")
         if not self.separators or self.separators[-1]:
             raise InputError(f"separators must end with '', got {self.separators!r}")
         return self
 
     def split(self, text: str) -> dict[str, list[Span]]:
         "Chunks of a text."
-        return {"c": recursive_spans(text, self.chunk_size, self.chunk_overlap, self.separators)}
+        return {"c": recursive_spans(text, self.size, self.overlap, self.separators)}

@@ -75,7 +75,7 @@ def named_articles(corpus: Path) -> list[tuple[str, str, int]]:
     return out
 
 
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("step", [31, pytest.param(1, marks=pytest.mark.heavy)])
 def test_every_named_article_is_in_the_first_passage(library: Library, corpus: Path, step: int) -> None:
     pipeline, asked = library_pipeline(library, top_k=5), named_articles(corpus)
     lost = []

@@ -102,6 +102,7 @@ def test_no_command_shows_a_password(run, port, tmp_path, caplog, monkeypatch):
     assert not seen(caplog.text) and not [p for p in tmp_path.rglob("*") if seen(str(p)) or p.is_file() and seen(p.read_text(errors="ignore"))]
 
 
+@pytest.mark.heavy
 def test_no_server_of_a_model_shows_its_login(port, tmp_path, caplog, monkeypatch, hr_units):
     from ragnb.evaluation.strategy import IndexCache
     from ragnb.models.embedding import resolve_embedding, save_embedding

@@ -96,6 +96,7 @@ def test_a_text_that_its_document_does_not_have_is_not_delivered():
 # --- eval and ask ----------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_eval_delivers_what_ask_sends(sample, cache, runs):
     """For every strategy, question and budget: the same string, also where the depth of the search depends on the budget."""
     plan, done = runs
