@@ -1,6 +1,8 @@
 """A user's script: every name of the front door, used as the README and the notebooks do. Type checkers must find nothing in it."""
 from __future__ import annotations
 
+from typing import Any
+
 from pathlib import Path
 
 from llama_index.core.schema import Document, NodeWithScore
@@ -72,7 +74,7 @@ def spans() -> tuple[Span, Address, Outline]:
     return Span(0, 3).hull(Span(2, 9)), Address("a.md", "c", 1), outline
 
 
-def raw_hits(store: MemoryStore, results: list[dict]) -> list[dict]:
+def raw_hits(store: MemoryStore, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The dicts of a search server, and chunks by document."""
     found = NoopChunkExpander().expand(results) + AdaptiveChunkExpander(store).expand(results)
     print([node.text for node in fetch_doc_pages(store, "a.md", [1, 2]) + fetch_doc_chunks(store, "a.md", 20, around="a.md#c3")])

@@ -215,7 +215,7 @@ def is_korean(
     share: float = 0.1,  # Of the letters, in [0, 1]
 ) -> bool:
     "True when more than `share` of the letters are Hangul."
-    head = text[:20_000]
+    head = plain_text(text)[:20_000]
     return len(_HANGUL.findall(head)) > share * sum(map(str.isalpha, head))
 
 # %% ../../nbs/00_documents/text.ipynb #af8dd084
@@ -233,10 +233,11 @@ def sentence_spans(
     cuts = (a.starts for a in analysed(texts)) if kiwi else map(_rule_cuts, texts)
     out: list[Span] = []
     for block, form, starts in zip(blocks, forms, cuts):
-        inner = (block.start + form.start(i) for i in starts[1:] if form.start(i) > form.start(i - 1))
-        edges = [block.start, *(i for i in inner if not tears(text, i)), block.end]
-        sentences = (trim_span(text, a, b) for a, b in zip(edges, edges[1:]))
-        out += [s for s in sentences if s]
+        inner = (i for i in starts[1:] if form.start(i) > form.start(i - 1))
+        inner = (i for i in inner if not tears(text, block.start + form.start(i)))
+        edges = [0, *inner, len(form.text)]
+        sentences = (form.span(trim_span(form.text, a, b)) for a, b in zip(edges, edges[1:]))
+        out += [Span(block.start + s.start, block.start + s.end) for s in sentences if s]
     return out
 
 # %% ../../nbs/00_documents/text.ipynb #e35d5665

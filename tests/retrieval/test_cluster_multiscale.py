@@ -11,6 +11,7 @@ import threading
 import pytest
 from conftest import SAMPLE
 
+from ragnb.retrieval.asked_words import question_for
 from ragnb.documents.files import read_documents
 from ragnb.documents.locks import LockedError
 from ragnb.documents.span import IndexMismatchError, InputError, MissingChunkError
@@ -117,7 +118,9 @@ def test_the_graph_loses_few_of_the_units_that_are_scored(sample_pair):
 def test_filters(sample_pair, where):
     local, there = sample_pair
     mine, theirs = (resolve_retriever("multi-scale", i).filtered(where) for i in (local, there))
-    for question in questions()[:8]:
+    whole = [q for q in questions() if question_for(q, mine) == q]    # a cluster embeds words of hidden documents too: see the threat model
+    assert whole or where != {"level": "u"}
+    for question in whole[:8] or questions()[:2]:
         same(ranked(theirs, question), ranked(mine, question))
 
 
