@@ -869,15 +869,16 @@ def _segments(
     for rank, (i, n) in enumerate(ranked):
         if i in values:
             values[i][n] += 0.8 * math.exp(-rank / 30)
-    runs = []
-    for i, worth in values.items():
-        worth = [v * max(n, 700) / 700 for v, n in zip(worth, lengths[i])]
-        runs += [(i, run, math.fsum(worth[n] for n in run)) for run in best_runs(worth, 15)]
-    out, room = [], 30
-    for i, run, value in sorted(runs, key=lambda found: -found[2]):
-        if value >= minimum and len(run) <= room:
-            out.append((i, run, value))
-            room -= len(run)
+    values = {i: [v * max(n, 700) / 700 for v, n in zip(worth, lengths[i])] for i, worth in values.items()}
+    out: list[tuple[str, range, float]] = []
+    while room := 30 - sum(len(run) for _, run, _ in out):
+        first = {i: best_runs(worth, min(15, room))[:1] for i, worth in values.items()}
+        runs = [(i, run, math.fsum(values[i][n] for n in run)) for i, found in first.items() for run in found]
+        i, run, value = max(runs, key=lambda found: found[2], default=("", range(0), -math.inf))
+        if value < minimum:
+            break
+        out.append((i, run, value))
+        values[i][run.start:run.stop] = [-1e9] * len(run)   # read
     return out
 
 # %% ../../nbs/90_evaluation/peers.ipynb #358d9275
