@@ -11,6 +11,8 @@ peer with the tuned ragnb, paired by question; a negative difference is a peer b
 
 Sets are looked for below RAGNB_DATA (default ../shared/data), models below RAGNB_MODELS (default ../shared/models); English sets run with both embeddings. Sets whose qrels name
 whole documents have no evidence to deliver and are left out. Indexes and finished strategies are kept in --work, one file a strategy.
+Several processes may share a --work when their --sets differ; the command without --sets then reads what they kept. What is kept belongs to the code that made it: after a change of
+retrieval or of the context, name another --work.
 """
 from __future__ import annotations
 
