@@ -482,9 +482,9 @@ class ContextBuilder:
 
     def _fit(self, passages: Sequence[Passage]) -> dict[int, Passage]:
         "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
-        if self.budget is None:
-            return dict(enumerate(passages))
         count, used = tokenizer(self.tokenizer).count, {}
+        if self.budget is None or count(self._lay_out(passages)[0]) <= self.budget:
+            return dict(enumerate(passages))
 
         def fits(passage: Passage) -> bool:
             return count(self._lay_out([*used.values(), passage])[0]) <= self.budget
