@@ -437,7 +437,11 @@ class ContextBuilder:
         if self.budget is None:
             return ranking.at(10**9)
         count, most = tokenizer(self.tokenizer).count, self.budget * (1 if self.tokenizer == "characters" else 8)
-        return _largest(ranking, most, lambda found: count(self._lay_out(found)[0]) - self.budget)
+        found = _largest(ranking, most, lambda found: count(self._lay_out(found)[0]) - self.budget)
+        if count(self._lay_out(found)[0]) > 0.9 * self.budget:
+            return found
+        cut = ranking.at(most)   # a row or a sentence has no room as a whole: its passage is cut
+        return max(found, cut, key=lambda some: sum(len(p.text) for p in self._fit(some).values()))
 
     def build(
         self,
