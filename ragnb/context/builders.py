@@ -5,16 +5,17 @@
 # %% ../../nbs/60_context/builders.ipynb #855299c8
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 # %% auto #0
 __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt',
-           'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'as_passages', 'ContextBuilder',
-           'SimpleContextBuilder', 'RankedContextBuilder', 'DebugContextBuilder', 'TableContextBuilder',
-           'DetailedContextBuilder', 'resolve_builder', 'QuestionContextBuilder']
+           'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'as_passages', 'unsaid_prefix',
+           'without_repeats', 'ContextBuilder', 'SimpleContextBuilder', 'RankedContextBuilder', 'DebugContextBuilder',
+           'TableContextBuilder', 'DetailedContextBuilder', 'resolve_builder', 'QuestionContextBuilder']
 
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
 from ..documents.markdown import find_tables
@@ -284,6 +285,63 @@ def as_passages(
             raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")
     return list(passages)
 
+# %% ../../nbs/60_context/builders.ipynb #b1a0c002
+_SIGNS = re.compile(r"[\s#*()（）]+")   # Not compared, where a heading is said twice
+
+
+def _is_heading_of(name: str, line: str) -> bool:
+    "True for a heading that a line is, or begins with where its own title is in brackets."
+    heading, shown = _SIGNS.sub("", name), _SIGNS.sub("", line)
+    return heading == shown or name.endswith((")", "）")) and shown.startswith(heading)
+
+
+def unsaid_prefix(
+    passage: Passage,
+    header: str = "",   # The line above it
+) -> str:               # Without the title that the header has, and a heading that the text begins with
+    "Keep of the prefix of a passage what is not said beside it."
+    out, first = [], passage.text.lstrip().partition("\n")[0]
+    title = " ".join(str(passage.metadata.get("title") or "").split())
+    for line in passage.prefix.split("\n"):
+        if not line.startswith("|"):
+            said = re.match(re.escape(title) + r"(?: > | |$)", line) if title and title in header else None
+            line = line[said.end():] if said else line
+            *before, last = line.split(" > ")
+            line = " > ".join(before) if _is_heading_of(last, first) else line
+        out.append(line)
+    return "\n".join(line for line in out if line)
+
+
+# %% ../../nbs/60_context/builders.ipynb #b1a0c006
+_TITLE_SHARE = 25   # A title has at most one in so many characters of the budget, and 8 in any case
+
+
+def without_repeats(
+    passage: Passage,
+    header: str,           # That it would have alone
+    is_first: bool,        # Of its document in the context
+    budget: int | None,    # Of the context
+) -> Passage:              # For its label only: the same text and place
+    "Leave out of the label of a passage what is said already, and the end of a long title."
+    title = passage.metadata.get("title")
+    metadata = {k: v for k, v in passage.metadata.items() if k != "title"}
+    if is_first and title is not None:
+        metadata["title"] = title if budget is None else shorten(str(title), max(8, budget // _TITLE_SHARE))
+    return replace(passage, metadata=metadata, prefix=unsaid_prefix(passage, header))
+
+
+# %% ../../nbs/60_context/builders.ipynb #b1a0c010
+def _largest(ranking: Ranking, most: int, excess: Callable[[Sequence[Passage]], int]) -> list[Passage]:
+    "The passages for the most characters whose layout fits, found by halving; `excess` is > 0 for one that does not."
+    low, high, room, best = 0, most + 1, most, None
+    while high - low > max(4, most // 100) or best is None and high - low > 1:
+        found = ranking.at(room)
+        over = excess(found)
+        low, high, best = (room, high, found) if over <= 0 else (low, room, best)
+        room = room - over if low < room - over < high else (low + high) // 2
+    return ranking.at(most) if best is None else best
+
+
 # %% ../../nbs/60_context/builders.ipynb #a9fb1ed6
 @dataclass(frozen=True)
 class ContextBuilder:
@@ -327,6 +385,19 @@ class ContextBuilder:
         "What comes before a passage's text: the header, and what its first chunk repeats for the reader."
         return f"{self.header(number, passage)}\n" + (f"{passage.prefix}\n" if passage.prefix else "")
 
+    def labels(
+        self,
+        passages: Sequence[Passage],  # Best first, numbered from 1
+    ) -> list[str]:
+        "What comes before each text: a title stands once a document, at its first passage in the context."
+        numbers = {id(p): n for n, p in enumerate(passages, 1)}
+        out, seen = [""] * len(passages), set()
+        for p in self.order(passages):
+            n, is_first = numbers[id(p)], p.doc_id not in seen
+            out[n - 1] = self.above(n, without_repeats(p, self.header(n, p), is_first, self.budget))
+            seen.add(p.doc_id)
+        return out
+
     def body(
         self,
         text: str,
@@ -351,6 +422,27 @@ class ContextBuilder:
             return passage
         return cut_to_sentences(passage, self.passage_size * max(1, len(passage.hits)))
 
+    def layout(
+        self,
+        question: str,
+    ) -> ContextBuilder:
+        "The builder that lays out a context for a question: this one."
+        return self
+
+    def fill(
+        self,
+        ranking: Ranking,
+    ) -> list[Passage]:  # Best first
+        "The passages of a ranking that the budget has room for, labels counted."
+        if self.budget is None:
+            return ranking.at(10**9)
+        count, most = tokenizer(self.tokenizer).count, self.budget * (1 if self.tokenizer == "characters" else 8)
+        found = _largest(ranking, most, lambda found: count(self._lay_out(found)[0]) - self.budget)
+        if count(self._lay_out(found)[0]) > 0.9 * self.budget:
+            return found
+        cut = ranking.at(most)   # a row or a sentence has no room as a whole: its passage is cut
+        return max(found, cut, key=lambda some: sum(len(p.text) for p in self._fit(some).values()))
+
     def build(
         self,
         passages: Sequence[Passage | Mapping[str, Any]],  # Best first; hits of a search server as they are
@@ -371,6 +463,7 @@ class ContextBuilder:
         groups = {id(group[0]): group for group in passage_groups(passages)}
         heads = [group[0] for group in groups.values()]
         numbers = {id(head): n for n, head in enumerate(heads, 1)}
+        above = dict(zip(numbers.values(), self.labels([_joint(g) for g in groups.values()])))
         sources: list[Source] = []
         ours: list[int] = []
         text = self.top if heads else ""
@@ -378,7 +471,7 @@ class ContextBuilder:
             group, number = groups[id(head)], numbers[id(head)]
             text += self.between if sources else ""
             at = len(text)
-            text += self.above(number, _joint(group))
+            text += above[number]
             ours.append(text.find(f"[{number}]", at))
             held = {id(p): text.find(self.body(p.text), at) for p in group if _is_said(p, head)}
             said = [p for p in group if held.get(id(p), -1) >= 0]
@@ -393,9 +486,9 @@ class ContextBuilder:
 
     def _fit(self, passages: Sequence[Passage]) -> dict[int, Passage]:
         "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
-        if self.budget is None:
-            return dict(enumerate(passages))
         count, used = tokenizer(self.tokenizer).count, {}
+        if self.budget is None or count(self._lay_out(passages)[0]) <= self.budget:
+            return dict(enumerate(passages))
 
         def fits(passage: Passage) -> bool:
             return count(self._lay_out([*used.values(), passage])[0]) <= self.budget

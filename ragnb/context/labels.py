@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import NamedTuple
 
 # %% auto #0
@@ -147,10 +148,10 @@ def place_label(
     article: bool = True,  # Name the article too
 ) -> str:  # `휴가규정, hr/leave.md, p.2-3, 제56조`, `…, 제8조 (text 제7조~제8조)`; one line
     "Name where a passage is from."
-    title = passage.metadata.get("title")
+    title, name = shorten(str(passage.metadata.get("title") or "")), source_name(passage)
     names = [
-        "" if title is None else shorten(str(title)),
-        source_name(passage),
+        "" if title.casefold() in (name.casefold(), PurePath(name).stem.casefold()) else title,
+        name,
         passage_pages(passage),
         _article_place(passage) if article else "",
         shorten(str(passage.metadata.get("edition") or "")),    # 폐지 2022-01-01

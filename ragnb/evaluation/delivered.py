@@ -88,8 +88,7 @@ def lay_out_found(
     listed = found.passages if isinstance(found, PassageRanking) else found
     if not isinstance(listed, Ranking):
         return quietly(lambda: builder.build(with_focus(question, list(listed), builder), question))
-    room = 10**9 if builder.budget is None else builder.budget * (1 if builder.tokenizer == "characters" else 8)
-    return quietly(lambda: builder.build(listed.at(room), question))
+    return quietly(lambda: builder.build(builder.fill(listed), question))
 
 # %% ../../nbs/90_evaluation/delivered.ipynb #e97ef755
 def spans_within(

@@ -75,8 +75,8 @@ def with_focus(
     "Say which part of a passage is to be kept when it is longer than the room."
     count, out = tokenizer(builder.tokenizer).count, list(passages)
     left = builder.budget if builder.budget is not None else math.inf
-    for n, p in enumerate(out):
-        left -= count(builder.above(n + 1, p) + p.text)
+    for n, (p, label) in enumerate(zip(passages, builder.labels(passages))):
+        left -= count(label + p.text)
         if left >= 0:
             continue
         focus = p.focus or p.span
