@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -64,7 +65,8 @@ def _mark(m: re.Match[str], at: int, addenda: bool) -> _Mark:
     return _Mark(at, "부칙" if m["addenda"] else " ".join(m["chapter"].split()), True)
 
 
-def _article_marks(text: str, prefix: str = "") -> list[_Mark]:
+@lru_cache(maxsize=256)   # a label is made again at each try of what has room
+def _article_marks(text: str, prefix: str = "") -> tuple[_Mark, ...]:
     "Where each article, annex and chapter begins; first the one that the prefix says the text is in."
     form, lines = reading_form(text), [line.strip() for line in plain_text(prefix).split("\n")]
     line = next((line for line in reversed(lines) if line and not line.startswith("|")), "")   # not a table's header
@@ -75,7 +77,7 @@ def _article_marks(text: str, prefix: str = "") -> list[_Mark]:
         addenda = bool(m["addenda"]) or addenda and not m["chapter"]
         if not m["n"] or m["titled"] or addenda:     # 제1조 without a title: only 부칙 have it
             out.append(_mark(m, form.start(m.start()), addenda))
-    return out
+    return tuple(out)
 
 # %% ../../nbs/60_context/labels.ipynb #2f504dac
 _TITLE = re.compile(r"[^\n(（]{0,40}([(（][^()（）\n]{1,60}[)）])")
