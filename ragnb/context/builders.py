@@ -16,7 +16,7 @@ __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passag
            'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'as_passages', 'unsaid_prefix',
            'without_repeats', 'ContextBuilder', 'passage_labels', 'fill_context', 'SimpleContextBuilder',
            'RankedContextBuilder', 'DebugContextBuilder', 'TableContextBuilder', 'DetailedContextBuilder',
-           'resolve_builder', 'QuestionContextBuilder']
+           'resolve_builder', 'QuestionContextBuilder', 'layout_for']
 
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
 from ..documents.markdown import find_tables
@@ -410,13 +410,6 @@ class ContextBuilder:
             return passage
         return cut_to_sentences(passage, self.passage_size * max(1, len(passage.hits)))
 
-    def layout(
-        self,
-        question: str,
-    ) -> ContextBuilder:
-        "The builder that lays out a context for a question: this one."
-        return self
-
     def build(
         self,
         passages: Sequence[Passage | Mapping[str, Any]],  # Best first; hits of a search server as they are
@@ -432,10 +425,7 @@ class ContextBuilder:
             warnings.warn(note, stacklevel=2)
         return Context(text, tuple(sources), dropped, tokenizer(self.tokenizer).count(text), self.tokenizer, note)
 
-    def size_of(
-        self,
-        passages: Sequence[Passage],  # Best first, each with its own label
-    ) -> int:                         # In tokens of `tokenizer`
+    def _size(self, passages: Sequence[Passage]) -> int:
         "The size of a context with all of some passages."
         return tokenizer(self.tokenizer).count(self._lay_out(passages)[0])
 
@@ -468,7 +458,7 @@ class ContextBuilder:
     def _fit(self, passages: Sequence[Passage]) -> dict[int, Passage]:
         "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
         count, used = tokenizer(self.tokenizer).count, {}
-        if self.budget is None or self.size_of(passages) <= self.budget:
+        if self.budget is None or self._size(passages) <= self.budget:
             return dict(enumerate(passages))
 
         def fits(passage: Passage) -> bool:
@@ -509,8 +499,8 @@ def fill_context(
     if builder.budget is None:
         return ranking.at(10**9)
     most = builder.budget * (1 if builder.tokenizer == "characters" else 8)
-    found = _largest(ranking, most, lambda some: builder.size_of(some) - builder.budget)
-    if builder.size_of(found) > 0.9 * builder.budget:
+    found = _largest(ranking, most, lambda some: builder._size(some) - builder.budget)
+    if builder._size(found) > 0.9 * builder.budget:
         return found
     cut = ranking.at(most)   # a row or a sentence has no room as a whole: its passage is cut
     return max(found, cut, key=lambda some: sum(len(p.text) for p in builder._fit(some).values()))
@@ -703,3 +693,12 @@ class QuestionContextBuilder(RankedContextBuilder):
 
 
 BUILDERS["question"] = QuestionContextBuilder
+
+# %% ../../nbs/60_context/builders.ipynb #b1a0c021
+def layout_for(
+    builder: ContextBuilder,
+    question: str,
+) -> ContextBuilder:
+    "The builder that lays out a context for a question: itself, but for one that chooses."
+    return builder.layout(question) if isinstance(builder, QuestionContextBuilder) else builder
+

@@ -33,7 +33,8 @@ from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import Policy, policy_name
 from ragnb.context.builders import (
-    Context, ContextBuilder, cut_passage, fill_context, passage_labels, PassageRanking, RankedContextBuilder, Ranking
+    Context, ContextBuilder, cut_passage, fill_context, layout_for, passage_labels, PassageRanking,
+    RankedContextBuilder, Ranking
 )
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
@@ -240,7 +241,7 @@ class Reader:
     ) -> Answer:                          # Without a text
         "Expand, compress and lay out."
         question = replace_halves(question)
-        builder = self.builder.layout(question)
+        builder = layout_for(self.builder, question)
         if found.ranking is None:
             expansion = self.expander.expand(found.hits, question, places=found.places)
         else:
