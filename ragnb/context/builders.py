@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 # %% auto #0
 __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt',
            'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'as_passages', 'unsaid_prefix',
-           'without_repeats', 'ContextBuilder', 'SimpleContextBuilder', 'RankedContextBuilder', 'DebugContextBuilder',
-           'TableContextBuilder', 'DetailedContextBuilder', 'resolve_builder', 'QuestionContextBuilder']
+           'without_repeats', 'ContextBuilder', 'passage_labels', 'fill_context', 'SimpleContextBuilder',
+           'RankedContextBuilder', 'DebugContextBuilder', 'TableContextBuilder', 'DetailedContextBuilder',
+           'resolve_builder', 'QuestionContextBuilder', 'layout_for']
 
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
 from ..documents.markdown import find_tables
@@ -385,19 +386,6 @@ class ContextBuilder:
         "What comes before a passage's text: the header, and what its first chunk repeats for the reader."
         return f"{self.header(number, passage)}\n" + (f"{passage.prefix}\n" if passage.prefix else "")
 
-    def labels(
-        self,
-        passages: Sequence[Passage],  # Best first, numbered from 1
-    ) -> list[str]:
-        "What comes before each text: a title stands once a document, at its first passage in the context."
-        numbers = {id(p): n for n, p in enumerate(passages, 1)}
-        out, seen = [""] * len(passages), set()
-        for p in self.order(passages):
-            n, is_first = numbers[id(p)], p.doc_id not in seen
-            out[n - 1] = self.above(n, without_repeats(p, self.header(n, p), is_first, self.budget))
-            seen.add(p.doc_id)
-        return out
-
     def body(
         self,
         text: str,
@@ -422,27 +410,6 @@ class ContextBuilder:
             return passage
         return cut_to_sentences(passage, self.passage_size * max(1, len(passage.hits)))
 
-    def layout(
-        self,
-        question: str,
-    ) -> ContextBuilder:
-        "The builder that lays out a context for a question: this one."
-        return self
-
-    def fill(
-        self,
-        ranking: Ranking,
-    ) -> list[Passage]:  # Best first
-        "The passages of a ranking that the budget has room for, labels counted."
-        if self.budget is None:
-            return ranking.at(10**9)
-        count, most = tokenizer(self.tokenizer).count, self.budget * (1 if self.tokenizer == "characters" else 8)
-        found = _largest(ranking, most, lambda found: count(self._lay_out(found)[0]) - self.budget)
-        if count(self._lay_out(found)[0]) > 0.9 * self.budget:
-            return found
-        cut = ranking.at(most)   # a row or a sentence has no room as a whole: its passage is cut
-        return max(found, cut, key=lambda some: sum(len(p.text) for p in self._fit(some).values()))
-
     def build(
         self,
         passages: Sequence[Passage | Mapping[str, Any]],  # Best first; hits of a search server as they are
@@ -458,12 +425,16 @@ class ContextBuilder:
             warnings.warn(note, stacklevel=2)
         return Context(text, tuple(sources), dropped, tokenizer(self.tokenizer).count(text), self.tokenizer, note)
 
+    def _size(self, passages: Sequence[Passage]) -> int:
+        "The size of a context with all of some passages."
+        return tokenizer(self.tokenizer).count(self._lay_out(passages)[0])
+
     def _lay_out(self, passages: Sequence[Passage]) -> tuple[str, list[Source]]:
         "The context text of some passages, and where each is in it."
         groups = {id(group[0]): group for group in passage_groups(passages)}
         heads = [group[0] for group in groups.values()]
         numbers = {id(head): n for n, head in enumerate(heads, 1)}
-        above = dict(zip(numbers.values(), self.labels([_joint(g) for g in groups.values()])))
+        above = dict(zip(numbers.values(), passage_labels(self, [_joint(g) for g in groups.values()])))
         sources: list[Source] = []
         ours: list[int] = []
         text = self.top if heads else ""
@@ -487,7 +458,7 @@ class ContextBuilder:
     def _fit(self, passages: Sequence[Passage]) -> dict[int, Passage]:
         "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
         count, used = tokenizer(self.tokenizer).count, {}
-        if self.budget is None or count(self._lay_out(passages)[0]) <= self.budget:
+        if self.budget is None or self._size(passages) <= self.budget:
             return dict(enumerate(passages))
 
         def fits(passage: Passage) -> bool:
@@ -503,6 +474,37 @@ class ContextBuilder:
             break
         said = {n: p for n, p in enumerate(passages) if n not in used and any(_is_said(p, u) for u in used.values())}
         return used | {n: p for n, p in said.items() if fits(p)}
+
+# %% ../../nbs/60_context/builders.ipynb #b1a0c014
+def passage_labels(
+    builder: ContextBuilder,
+    passages: Sequence[Passage],  # Best first, numbered from 1
+) -> list[str]:
+    "What comes before each text: a title stands once a document, at its first passage in the context."
+    numbers = {id(p): n for n, p in enumerate(passages, 1)}
+    out, seen = [""] * len(passages), set()
+    for p in builder.order(passages):
+        n, is_first = numbers[id(p)], p.doc_id not in seen
+        out[n - 1] = builder.above(n, without_repeats(p, builder.header(n, p), is_first, builder.budget))
+        seen.add(p.doc_id)
+    return out
+
+
+# %% ../../nbs/60_context/builders.ipynb #b1a0c017
+def fill_context(
+    builder: ContextBuilder,
+    ranking: Ranking,
+) -> list[Passage]:  # Best first
+    "Choose the passages of a ranking that the budget has room for, labels counted."
+    if builder.budget is None:
+        return ranking.at(10**9)
+    most = builder.budget * (1 if builder.tokenizer == "characters" else 8)
+    found = _largest(ranking, most, lambda some: builder._size(some) - builder.budget)
+    if builder._size(found) > 0.9 * builder.budget:
+        return found
+    cut = ranking.at(most)   # a row or a sentence has no room as a whole: its passage is cut
+    return max(found, cut, key=lambda some: sum(len(p.text) for p in builder._fit(some).values()))
+
 
 # %% ../../nbs/60_context/builders.ipynb #672d802d
 class SimpleContextBuilder(ContextBuilder):
@@ -691,3 +693,12 @@ class QuestionContextBuilder(RankedContextBuilder):
 
 
 BUILDERS["question"] = QuestionContextBuilder
+
+# %% ../../nbs/60_context/builders.ipynb #b1a0c021
+def layout_for(
+    builder: ContextBuilder,
+    question: str,
+) -> ContextBuilder:
+    "The builder that lays out a context for a question: itself, but for one that chooses."
+    return builder.layout(question) if isinstance(builder, QuestionContextBuilder) else builder
+

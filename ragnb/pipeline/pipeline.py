@@ -32,7 +32,10 @@ from ..retrieval.hybrid import check_question, Fusion, question_bundle
 from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import Policy, policy_name
-from ..context.builders import Context, ContextBuilder, cut_passage, PassageRanking, RankedContextBuilder, Ranking
+from ragnb.context.builders import (
+    Context, ContextBuilder, cut_passage, fill_context, layout_for, passage_labels, PassageRanking,
+    RankedContextBuilder, Ranking
+)
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
 from ..indexing.folder_index import Index
@@ -130,7 +133,7 @@ async def _afind(parts: Parts, question: str | QueryBundle) -> Fusion:
 def _read_ranking(ranking: Ranking, builder: ContextBuilder) -> Expansion:
     "The passages of a ranking that fill a context."
     before = ranking.reads  # not the store's count: other questions may read at the same time
-    passages = builder.fill(ranking)
+    passages = fill_context(builder, ranking)
     hits, characters = sum(len(p.hits) for p in passages), sum(len(p.span) for p in passages)
     stats = ExpansionStats(hits, passages=len(passages), reads=ranking.reads - before, characters=characters)
     return Expansion(passages, stats, getattr(ranking, "outlines", {}))
@@ -140,7 +143,7 @@ def _room(passages: Sequence[Passage], builder: ContextBuilder) -> int:
     "About how many characters of these passages fit the context, headers aside."
     texts = "".join(p.text for p in passages)
     per_token = len(texts) / max(1, tokenizer_of(builder.tokenizer).count(texts))
-    headers = sum(len(label) + len(builder.between) for label in builder.labels(passages))
+    headers = sum(len(label) + len(builder.between) for label in passage_labels(builder, passages))
     return int(builder.budget * per_token) - headers
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #eb65b568
@@ -192,7 +195,7 @@ def within_share(
         return list(passages)
     own, texts = [builder.shorten(p) for p in passages], "".join(p.text for p in passages)
     room = int(builder.budget * len(texts) / max(1, tokenizer_of(builder.tokenizer).count(texts)))
-    heads = [len(label) + len(builder.between) for label in builder.labels(own)]
+    heads = [len(label) + len(builder.between) for label in passage_labels(builder, own)]
     left = _allowances([(p.doc_id, len(p.span) + head) for p, head in zip(own, heads)], room, share)
     kept, behind = [], []
     for p, head in zip(own, heads):
@@ -238,7 +241,7 @@ class Reader:
     ) -> Answer:                          # Without a text
         "Expand, compress and lay out."
         question = replace_halves(question)
-        builder = self.builder.layout(question)
+        builder = layout_for(self.builder, question)
         if found.ranking is None:
             expansion = self.expander.expand(found.hits, question, places=found.places)
         else:

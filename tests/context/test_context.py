@@ -15,7 +15,7 @@ from ragnb.context.budgets import WINDOWS, budget_for, model_window
 from ragnb.context.builders import (
     BUILDERS, ContextBuilder, DebugContextBuilder, DetailedContextBuilder, Excerpt, PassageRanking,
     QuestionContextBuilder, RankedContextBuilder, SimpleContextBuilder, TableContextBuilder, cut_passage, cut_to_sentences,
-    reorder_for_attention, resolve_builder,
+    fill_context, reorder_for_attention, resolve_builder,
 )
 from ragnb.context.labels import page_label, passage_article
 from ragnb.context.question_kinds import ask_question_type, question_type
@@ -829,7 +829,7 @@ def test_a_long_title_leaves_the_budget_to_the_text():
 def test_labels_are_counted_before_passages_are_chosen(items, kind, unit, budget):
     """A context has no less text than if as many characters as the budget has were found and then cut."""
     builder = resolve_builder(kind, budget=budget, tokenizer=unit, passage_size=None)
-    found = builder.fill(PassageRanking(items))
+    found = fill_context(builder, PassageRanking(items))
     context = builder.build(found)
     assert context.size <= budget
     assert sum(len(p.text) for p in context.passages) >= 0.9 * sum(
