@@ -41,7 +41,7 @@ def passage_pages(
 
 # %% ../../nbs/60_context/labels.ipynb #b6f38350
 _MARK = re.compile(                                                     # At the beginning of a line:
-    r"^[ \t#*■]*(?:제\s*(?P<n>\d+)\s*조(?:\s*의\s*(?P<m>\d+))?(?:\s*(?P<titled>[(（])|(?=\s))"        # 제56조(수당)
+    r"^[ \t#*■【]*(?:제\s*(?P<n>\d+)\s*조(?:\s*의\s*(?P<m>\d+))?(?:\s*(?P<titled>[(（])|(?=\s))"        # 제56조(수당)
     r"|(?P<addenda>부\s?칙)(?=[ \t]*(?:$|[<〈(（\[]|제\s*\d))"                                     # 부칙 <제30113호>
     r"|[\[【<〈]\s*(?P<annex>(?:별표|별지)[^\]】>〉\n]{0,20})[\]】>〉]"                            # [별표 1]
     r"|(?P<chapter>제\s*\d+\s*[편장절관](?:\s*의\s*\d+)?[ \t]+\S[^\n]{0,40})$)", re.M)             # 제2장 임금
@@ -62,7 +62,7 @@ def _mark(m: re.Match[str], at: int, addenda: bool) -> _Mark:
         return _Mark(at, f"{'부칙 ' * addenda}제{m['n']}조" + (f"의{m['m']}" if m["m"] else ""))
     if m["annex"]:
         return _Mark(at, f"[{' '.join(m['annex'].split())}]")
-    return _Mark(at, "부칙" if m["addenda"] else " ".join(m["chapter"].split()), True)
+    return _Mark(at, "부칙" if m["addenda"] else " ".join(m["chapter"].split()).rstrip("】"), True)
 
 
 @lru_cache(maxsize=256)   # a label is made again at each try of what has room
