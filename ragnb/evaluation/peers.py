@@ -857,7 +857,8 @@ for _class, _settings in (("RecursiveChunker", {}), ("SentenceChunker", {"chunk_
     _peer(f"chonkie-{_class.removesuffix('Chunker').lower()}", "chonkie", f"Chunkers / {_class}",
           f"{_class}'s chunks under ragnb's retrieval",
           ([f"chunk_size={size}" for size in (200, 400, 800, 1600)],
-           [f"retriever={kind}" for kind in ("hybrid", "bm25", "vector")], ("titles",)), chunker=_class, retriever="hybrid", chunk_size=None,
+           [f"retriever={kind}" for kind in ("hybrid", "bm25", "vector")], ("titles",)),
+            chunker=_class, retriever="hybrid", chunk_size=None,
           **_settings)(_build_chonkie)
 
 # %% ../../nbs/90_evaluation/peers.ipynb #1dd8ce45
