@@ -42,6 +42,7 @@ class _Parser(argparse.ArgumentParser):
     "A parser that says what is wrong in one line."
 
     def error(self, message: str) -> NoReturn:
+        message = message.replace("ignored explicit argument", "takes no value, got")
         self.exit(2, f"{self.prog}: {without_logins(' '.join(message.split()))} (see {self.prog} --help)\n")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
@@ -654,10 +655,15 @@ def _budget(args: argparse.Namespace, llm: Any) -> dict[str, Any]:
             "tokenizer": args.tokenizer or "cl100k_base"}
 
 # %% ../nbs/99_cli/cli.ipynb #47cf7f32
+def _collections_in(folder: str) -> list[Path]:
+    "The indexes in a folder of collections; [] for an index, a cluster, or nothing."
+    from ragnb.indexing.collections import find_collections
+    return [] if (Path(folder) / "manifest.json").exists() else find_collections(folder)
+
+
 def _open_collections(args: argparse.Namespace, llm: Any, settings: Mapping[str, Any]) -> Any:
     "The pipeline over a folder of collections; None where it is none."
-    from ragnb.indexing.collections import find_collections
-    if (Path(args.index) / "manifest.json").exists() or not find_collections(args.index):
+    if not _collections_in(args.index):
         return None
     from ragnb.agent.library import Library, library_pipeline
     if any((args.embed, args.embed_base_url, args.query_prefix, args.document_prefix, args.embed_option)):
@@ -936,8 +942,8 @@ def _records(args: argparse.Namespace) -> None:
 def _info(args: argparse.Namespace) -> None:
     "ragnb info"
     from ragnb.indexing.folder_index import Index
-    from ragnb.indexing.collections import collection_statistics, find_collections, index_statistics
-    if find_collections(args.index) and not (Path(args.index) / "manifest.json").exists():
+    from ragnb.indexing.collections import collection_statistics, index_statistics
+    if _collections_in(args.index):
         return _print_collections(collection_statistics(args.index), args.json)
     index = Index.open(args.index)
     facts = {"index": args.index, **index_statistics(index), "unfinished": len(index.unfinished),
@@ -950,21 +956,33 @@ def _info(args: argparse.Namespace) -> None:
         _say(f"{key:<11} {value:,}" if isinstance(value, int) else f"{key:<11} {value}")
 
 # %% ../nbs/99_cli/cli.ipynb #a28e4714
-def _ls(args: argparse.Namespace) -> None:
-    "ragnb ls"
-    from ragnb.indexing.collections import list_documents
-    from ragnb.indexing.folder_index import Index
-    rows = list_documents(Index.open(args.index))
-    if args.json:
-        return _print_json({"index": args.index, "documents": rows})
+def _print_documents(rows: Sequence[Mapping[str, Any]]) -> None:
+    "A line for each document."
     ids = [_line(row["id"]) for row in rows]
     width = max(map(len, ids), default=2)
     _say(f"{'id':<{width}}  {'chunks':>7}  {'characters':>10}  doc_type  title")
     for doc_id, row in zip(ids, rows):
         kind, title = _line(row["doc_type"] or "-"), _line(row["title"] or "-")
         _say(f"{doc_id:<{width}}  {row['chunks']:>7,}  {row['characters']:>10,}  {kind:<8}  {title}")
-    keys = sorted({key for row in rows for key in row["metadata"]} | {"doc_id", "folder"})
-    _say(f"\n--where takes: {_line(', '.join(keys))}")
+
+
+def _ls(args: argparse.Namespace) -> None:
+    "ragnb ls"
+    from ragnb.indexing.collections import list_documents
+    from ragnb.indexing.folder_index import Index
+    found = {path.name: list_documents(Index.open(path)) for path in _collections_in(args.index)}
+    listed = [*found.values()] if found else [list_documents(Index.open(args.index))]
+    if args.json:
+        return _print_json({"index": args.index, **({"collections": found} if found else {"documents": listed[0]})})
+    for name, rows in found.items():
+        _say(f"collection {name}")
+        _print_documents(rows)
+        _say()
+    if not found:
+        _print_documents(listed[0])
+        _say()
+    keys = sorted({key for rows in listed for row in rows for key in row["metadata"]} | {"doc_id", "folder"})
+    _say(f"--where takes: {_line(', '.join(keys))}")
     if "doc_type" not in keys:
         _say(f"(no document says its doc_type: {_DOC_TYPE})")
 
@@ -1383,7 +1401,10 @@ def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     if unknown:
         called = f"ragnb {args.command}" if args.command else "ragnb"
         told = _line(without_logins(" ".join(unknown)))
-        parser.exit(2, f"{called}: unrecognized arguments: {told} (see {called} --help)\n")
+        off = ["--no-" + u[2:].partition("=")[0] for u in unknown if u.startswith("--")]
+        taken = [flag for flag in off if vars(args).get(flag[2:].replace("-", "_")) is False]
+        hint = f"; to turn it off: {' '.join(taken)}" if taken else ""
+        parser.exit(2, f"{called}: unrecognized arguments: {told}{hint} (see {called} --help)\n")
     for name, value in vars(args).items():    # what is printed of them has no password
         if isinstance(value, str) and "@" in value and name != "question":
             setattr(args, name, ServerAddress(value) if ":/" in value else value)

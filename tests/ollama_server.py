@@ -12,6 +12,7 @@ What it does otherwise is set on it, before or between requests:
     server.digests["m"] = "…"       another model was pulled under the tag
     server.embed_limit = 50         tokens (here: characters) of a text; longer ones are cut, or refused with `truncate: false`
     server.on_request = function    called with (path, body) before each reply
+    server.raw["/api/chat"] = "<html>"      every reply of an end point is this text
     server.modes["/api/chat"] = "trickle"   every reply of an end point misbehaves; see `misbehave`
 
 To serve another end point, add a function to `server.routes`: it takes the request as a dict and returns a dict
@@ -96,6 +97,8 @@ class OllamaServer:
         self.loads: list[tuple[str, int]] = []        # Each time a model was loaded
         self.faults: list[int | str] = []
         self.modes: dict[str, str] = {}               # End point -> how every reply of it misbehaves
+        self.raw: dict[str, str] = {}                 # End point -> the text of every reply
+        self.heads: list[Any] = []                     # Headers of each request
         self.elsewhere = ""                           # Where a redirect leads
         self.sent: list[int] = []                     # Bytes of each reply that misbehaved
         self.embed_limit: int | None = None
@@ -225,6 +228,13 @@ def _handler(server: OllamaServer) -> type[BaseHTTPRequestHandler]:
             try:
                 body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
                 server.requests.append((self.path, body))
+                server.heads.append(self.headers)
+                if self.path in server.raw:
+                    self.send_response(200)
+                    self.send_header("Content-Length", str(len(server.raw[self.path].encode())))
+                    self.end_headers()
+                    self.wfile.write(server.raw[self.path].encode())
+                    return
                 if server.on_request is not None:
                     server.on_request(self.path, body)
                 if self.path in server.modes:

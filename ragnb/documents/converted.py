@@ -15,12 +15,13 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['MOST_UNPACKED', 'MOST_RATIO', 'MOST_EMPTY', 'MOST_TEXT', 'MOST_CELLS', 'CONVERTERS', 'without_navigation',
-           'read_converted']
+__all__ = ['MOST_UNPACKED', 'MOST_RATIO', 'MOST_EMPTY', 'MOST_TEXT', 'MOST_CELLS', 'CONVERTERS', 'without_empty_cells',
+           'without_navigation', 'read_converted']
 
 # %% ../../nbs/00_documents/converted.ipynb #aed235f6
 from .encodings import read_text
@@ -56,20 +57,20 @@ def _check_ratio(path: Path, what: str, unpacked: int, packed: int) -> None:
         raise InputError(f"{path.name} holds {what}, which unpacks from {packed:,} to {unpacked:,} bytes or more: "
                          f"more than {MOST_RATIO} times as much")
 
-def _check_archive(path: Path) -> None:
+def _check_archive(path: Path, data: bytes | None = None) -> None:
     "Refuse what is no zip archive, and one that is too large unpacked."
-    with path.open("rb") as file:
-        start = file.read(8)
-    if start == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
+    data = path.read_bytes() if data is None else data
+    file = io.BytesIO(data)
+    if data[:8] == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
         raise InputError(f"{path.name} is encrypted, or has the format of an older program: save it without a password")
-    if not zipfile.is_zipfile(path):
+    if not zipfile.is_zipfile(file):
         raise InputError(f"{path.name} is no {path.suffix.lower()} file, or damaged: it is not a zip archive")
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(file) as archive:
         parts = archive.infolist()
     unpacked = sum(part.file_size for part in parts)
     if unpacked > MOST_UNPACKED:
         raise InputError(f"{path.name} unpacks to {unpacked:,} bytes, more than {MOST_UNPACKED:,}")
-    if sum(part.compress_size for part in parts) > path.stat().st_size:
+    if sum(part.compress_size for part in parts) > len(data):
         raise InputError(f"{path.name} is damaged: its parts overlap")
     for part in parts:
         _check_ratio(path, repr(part.filename), part.file_size, part.compress_size)
@@ -79,10 +80,10 @@ MOST_EMPTY: int = 50_000   # Tags of an archive, unless there is a byte of text 
 _NO_TEXT = re.compile(rb"<[^<>]*>|\s+")
 
 
-def _check_elements(path: Path) -> None:
+def _check_elements(path: Path, data: bytes | None = None) -> None:
     "Refuse an archive of XML that holds nearly nothing but empty elements."
     tags = text = 0
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(path if data is None else io.BytesIO(data)) as archive:
         for part in (p for p in archive.infolist() if p.filename.endswith(".xml")):
             with archive.open(part) as file:
                 while piece := file.read(2**20):
@@ -91,6 +92,35 @@ def _check_elements(path: Path) -> None:
     if tags > max(MOST_EMPTY, 100 * text):
         raise InputError(f"{path.name} has {tags:,} tags and {text:,} bytes of text, more than {MOST_EMPTY:,} "
                          "tags of empty elements")
+
+# %% ../../nbs/00_documents/converted.ipynb #3726b890
+_EMPTY_PARAGRAPH = re.compile(rb"<w:p(?:\s[^<>]*)?(?:/>|>\s*(?:<w:pPr(?:\s[^<>]*)?(?:/>|>"
+                              rb"(?:\s*<(?!/?w:p(?:Pr)?[\s/>]|w:sectPr)[^<>]*>)*\s*</w:pPr>))?\s*</w:p>)")
+
+
+def _without_empty_paragraphs(path: Path) -> bytes:
+    "The bytes of a Word document; where it has thousands of empty paragraphs, without them."
+    data = path.read_bytes()
+    if not zipfile.is_zipfile(io.BytesIO(data)):
+        return data
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts = archive.infolist()
+        body = next((p for p in parts if p.filename == "word/document.xml"), None)
+        sizes = sum(p.file_size for p in parts), sum(p.compress_size for p in parts)
+        if body is None or not 100_000 < body.file_size <= 2**25 or sizes[0] > MOST_UNPACKED or sizes[1] > len(data):
+            return data     # small, or refused by the checks
+        with archive.open(body) as file:
+            text, n = _EMPTY_PARAGRAPH.subn(b"", file.read(2**25))
+        if n < 1_000:
+            return data
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as out:
+            for part in (p for p in parts if p is not body):
+                _check_ratio(path, repr(part.filename), part.file_size, part.compress_size)
+                out.writestr(part.filename, archive.read(part))
+            out.writestr(body.filename, text)
+    return made.getvalue()
+
 
 # %% ../../nbs/00_documents/converted.ipynb #acfe0bbc
 MOST_TEXT: int = 2_000_000   # Characters that any file may become; a larger one 50 for each of its bytes
@@ -107,20 +137,49 @@ def _cell(value: Any) -> str:
 
 def _table(rows: Iterable[Sequence[Any]], most: int = MOST_TEXT, name: str = "the file") -> str:
     "Rows as a Markdown table of at most so many characters; '' without a value."
-    kept: list[list[str]] = []
-    width = letters = 0
+    kept: list[dict[int, str]] = []
+    columns: set[int] = set()
+    letters = 0
     for row in rows:
-        cells = [*map(_cell, row)]
-        while cells and not cells[-1]:
-            cells.pop()
+        cells = {at: text for at, value in enumerate(row) if (text := _cell(value))}
         if cells:
             kept.append(cells)
-            width, letters = max(width, len(cells)), letters + sum(map(len, cells))
-        if letters + 3 * width * len(kept) > most:
-            size = f"{len(kept):,} rows and {width:,} columns"
+            columns |= cells.keys()
+            letters += sum(map(len, cells.values()))
+        if letters + 3 * len(columns) * len(kept) > most:
+            size = f"{len(kept):,} rows and {len(columns):,} columns"
             raise InputError(f"{name} makes a table of {size} or more, which has more than {most:,} characters")
-    lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in kept]
-    return "\n".join([*lines[:1], "|" + "---|" * width, *lines[1:]]) if lines else ""
+    order = sorted(columns)
+    lines = ["| " + " | ".join(row.get(at, "") for at in order) + " |" for row in kept]
+    return "\n".join([*lines[:1], "|" + "---|" * len(order), *lines[1:]]) if lines else ""
+
+# %% ../../nbs/00_documents/converted.ipynb #fedfbe0c
+_BAR = re.compile(r"(?<!\\)\|")
+
+
+def _filled(lines: list[str]) -> list[str]:
+    "The lines of a Markdown table without its empty rows and columns; other lines as they are."
+    rows = [[*_BAR.split(line)[1:-1]] for line in lines]
+    width = len(rows[0])
+    is_table = len(rows) > 1 and width > 0 and all(re.fullmatch(r" ?:?-+:? ?", c) for c in rows[1])
+    if not is_table or any(len(row) != width for row in rows):
+        return lines
+    kept = [n for n, row in enumerate(rows) if n < 2 or any(map(str.strip, row))]
+    columns = [at for at in range(width) if any(rows[n][at].strip() for n in kept if n != 1)]
+    if not columns or len(kept) == len(rows) and len(columns) == width:
+        return lines if columns else []
+    return ["|" + "|".join(rows[n][at] for at in columns) + "|" for n in kept]
+
+
+def without_empty_cells(
+    text: str,    # Markdown
+) -> str:
+    "Leave rows and columns without a value out of the tables of a text."
+    out: list[str] = []
+    for is_row, lines in groupby(text.split("\n"), lambda line: len(line) > 1 and line[0] == line[-1] == "|"):
+        out += _filled([*lines]) if is_row else lines
+    return "\n".join(out).strip("\n")
+
 
 # %% ../../nbs/00_documents/converted.ipynb #62c51467
 def _csv(path: Path) -> dict[str, Any]:
@@ -238,7 +297,7 @@ def _markdown(path: Path, converter: str, data: bytes) -> tuple[str, str]:
     found = getattr(markitdown.converters, converter)().convert(
         io.BytesIO(data), StreamInfo(extension=path.suffix.lower(), charset="utf-8"))
     text = _PICTURE.sub("", found.markdown).replace("\xa0", " ")
-    return "\n".join(map(str.rstrip, text.splitlines())).strip("\n"), " ".join((found.title or "").split())
+    return without_empty_cells("\n".join(map(str.rstrip, text.splitlines()))), " ".join((found.title or "").split())
 
 def _html(path: Path) -> dict[str, Any]:
     "A web page without its menus; its notes name what was left out."
@@ -248,9 +307,11 @@ def _html(path: Path) -> dict[str, Any]:
     return {"text": text, "title": title, "notes": [*notes, *([left_out] if left_out else [])]}
 
 def _docx(path: Path) -> dict[str, Any]:
-    _check_archive(path)
-    _check_elements(path)
-    return {"text": _markdown(path, "DocxConverter", path.read_bytes())[0]}
+    "A Word document; empty paragraphs count neither as bytes nor as tags."
+    data = _without_empty_paragraphs(path)
+    _check_archive(path, data)
+    _check_elements(path, data)
+    return {"text": _markdown(path, "DocxConverter", data)[0]}
 
 def _pptx(path: Path) -> dict[str, Any]:
     "Slides as pages."
@@ -330,7 +391,7 @@ def _hwp(path: Path) -> dict[str, Any]:
         found = reader.extract_text_with_notes(ExtractOptions(image_marker=ImageMarkerStyle.NONE))
     notes = [f"[^{prefix}{note.number}]: {' '.join(note.text.split())}"
              for prefix, kind in (("", found.footnotes), ("e", found.endnotes)) for note in kind]
-    return {"text": "\n".join([found.text.strip("\n"), *([""] if notes else []), *notes])}
+    return {"text": "\n".join([without_empty_cells(found.text), *([""] if notes else []), *notes])}
 
 # %% ../../nbs/00_documents/converted.ipynb #31167d27
 CONVERTERS: dict[str, Callable[[Path], dict[str, Any]]] = {

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +19,7 @@ from weakref import WeakKeyDictionary
 import httpx
 
 _HOST = os.environ.pop("OLLAMA_HOST", None)   # the package parses it when it is imported, and its error quotes a login
-from llama_index.core.bridge.pydantic import Field, PrivateAttr
+from llama_index.core.bridge.pydantic import Field, PrivateAttr, ValidationError
 from llama_index.embeddings.ollama import OllamaEmbedding as StockEmbedding
 from llama_index.llms.ollama import Ollama as StockOllama
 from ollama import AsyncClient, Client, Options, ResponseError
@@ -29,22 +31,29 @@ if _HOST is not None:
     os.environ["OLLAMA_HOST"] = _HOST
 
 # %% auto #0
-__all__ = ['ollama_url', 'full_name', 'ModelFacts', 'model_facts', 'model_digest', 'loaded_window', 'estimate_tokens',
-           'NoAnswerError', 'PromptCutError', 'Ollama', 'TextTooLongError', 'OllamaEmbedding', 'make_llm',
-           'make_embedding']
+__all__ = ['ollama_url', 'full_name', 'NotOllamaError', 'ModelFacts', 'model_facts', 'model_digest', 'loaded_window',
+           'estimate_tokens', 'NoAnswerError', 'PromptCutError', 'Ollama', 'TextTooLongError', 'OllamaEmbedding',
+           'make_llm', 'make_embedding']
 
 # %% ../../nbs/10_models/ollama.ipynb #b6893ba4
 from ..documents.arguments import KnownArguments
 from ..documents.servers import HidesKeys, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
-from .replies import LimitedAsyncClient, LimitedClient, MOST_BYTES, MOST_VECTOR_BYTES
+from ragnb.models.replies import (
+    LimitedAsyncClient, LimitedClient, MOST_BYTES, MOST_VECTOR_BYTES, ReplyError, until
+)
 
 # %% ../../nbs/10_models/ollama.ipynb #cae84db6
+def _given(address: str | None) -> ServerAddress:
+    "An address with its login, or that of `OLLAMA_HOST`."
+    return ServerAddress(address or (os.environ.get("OLLAMA_HOST") or "").strip())
+
+
 def ollama_url(
     given: str | None = None,  # None: `OLLAMA_HOST`, else this machine
 ) -> str:                      # `InputError` for what is no address
     "Find the address of the Ollama server."
-    said = ServerAddress((given or os.environ.get("OLLAMA_HOST") or "").strip().rstrip("/"))
+    said = ServerAddress(_given(given).strip().rstrip("/"))
     try:
         parts = urlsplit(said if "://" in said else f"http://{said}")
         host, port = parts.hostname or "localhost", parts.port
@@ -78,6 +87,20 @@ def _passes(error: BaseException, reached: bool) -> bool:
         return reached
     return isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError))
 
+# %% ../../nbs/10_models/ollama.ipynb #762c49cd
+class NotOllamaError(ReplyError, ConnectionError):
+    "A reply that is not what Ollama's protocol says."
+
+
+def _is_nonsense(error: Exception) -> bool:
+    "True for what the Ollama library raises when it reads a reply that is none of Ollama's."
+    if isinstance(error, ValidationError):   # of a reply, or of a request, which is the caller's mistake
+        return error.title.endswith("Response")
+    if isinstance(error, (TypeError, AttributeError)):
+        return "must be a mapping" in str(error) or "no attribute 'get'" in str(error)
+    return isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, NotOllamaError))
+
+
 # %% ../../nbs/10_models/ollama.ipynb #2540a718
 @dataclass
 class _Line:
@@ -88,6 +111,10 @@ class _Line:
     retries: int
     wait: float            # Seconds before the second try; the pauses grow
     reached: bool = False  # The server has answered
+
+    def ends(self) -> float:
+        "When a call that begins now must have ended, by `time.monotonic`."
+        return time.monotonic() + (self.timeout or 600)
 
     def _patience(self) -> dict[str, Any]:
         "How tenacity is to wait."
@@ -120,10 +147,14 @@ class _Line:
         "The error as a user should read it."
         if isinstance(error, (TimeoutError, httpx.TimeoutException)):
             return TimeoutError(f"the Ollama server at {self.url} did not answer within {self.timeout:g} seconds")
+        if _is_nonsense(error):
+            return NotOllamaError(f"the server at {self.url} does not speak Ollama's protocol: its reply is not what "
+                                  "the protocol says; give the address of an Ollama server (base_url, --base-url)")
         if isinstance(error, ResponseError):
             missing = error.status_code == 404 and "not found" in error.error
             remedy = f" (`ollama pull {self.model}`)" if missing else ""
-            return ResponseError(f"{error.error}{remedy}, says the Ollama server at {self.url}", error.status_code)
+            reply = " ".join(error.error.split())[:300]
+            return ResponseError(f"{reply}{remedy}, says the Ollama server at {self.url}", error.status_code)
         if isinstance(error, (ConnectionError, httpx.TransportError)):
             refused = isinstance(error, ConnectionError) and not self.reached
             lost = "nobody is there" if refused else "the connection was lost"
@@ -158,8 +189,10 @@ def model_facts(
         if error.status_code != 404 or "model" in error.error:
             raise
         return ModelFacts()  # it imitates the protocol, and does not know the question
-    except ValueError:
-        return ModelFacts()
+    except Exception as error:
+        if not _is_nonsense(error):
+            raise
+        return ModelFacts()  # asking the model will tell
     windows = [int(v) for k, v in (shown.modelinfo or {}).items() if k.endswith("context_length") and v]
     return ModelFacts(windows[0] if windows else None, tuple(shown.capabilities or ()))
 
@@ -182,7 +215,9 @@ def loaded_window(
     "The window with which a model is loaded now."
     try:
         entries = client.ps().models
-    except (ResponseError, ValueError):
+    except Exception as error:
+        if not (isinstance(error, ResponseError) or _is_nonsense(error)):
+            raise
         return 0
     ours = [e for e in entries if e.model and full_name(e.model) == full_name(model)]
     return max([e.context_length or 0 for e in ours], default=0)
@@ -246,6 +281,13 @@ class _Said:
         raise NoAnswerError(f"the model {self.model!r} answered with an empty text (done_reason {self.why})")
 
 # %% ../../nbs/10_models/ollama.ipynb #927e6cf3
+def _first(piece: Any) -> Any:
+    "The first piece of a stream, which a server that speaks the protocol always sends."
+    if piece is None:
+        raise NotOllamaError("an empty stream")
+    return piece
+
+
 class _Careful:
     "The Ollama client that LlamaIndex's class is given."
 
@@ -256,9 +298,12 @@ class _Careful:
         return self.llm.line.ask(lambda: self.llm.plain_client.show(model))
 
     def chat(self, **request: Any) -> Any:
-        request = self.llm.with_window(request)
-        if request.get("stream"):
-            return self._pieces(request)
+        ends = self.llm.line.ends()
+        with until(ends):
+            request = self.llm.with_window(request)
+            return self._pieces(request, ends) if request.get("stream") else self._whole(request)
+
+    def _whole(self, request: dict[str, Any]) -> Any:
         while True:
             reply = self.llm.line.ask(lambda: self.llm.plain_client.chat(**request))
             larger = self.llm.ask_again_with(request, reply)
@@ -266,11 +311,12 @@ class _Careful:
                 return reply
             request = larger
 
-    def _pieces(self, request: dict[str, Any]) -> Iterator[Any]:
+    def _pieces(self, request: dict[str, Any], ends: float) -> Iterator[Any]:
         "A stream; it is begun patiently, and checked at its end."
         def begin() -> tuple[Any, Any]:
-            stream = iter(self.llm.plain_client.chat(**request))
-            return stream, next(stream, None)
+            with until(ends):
+                stream = iter(self.llm.plain_client.chat(**request))
+                return stream, _first(next(stream, None))
         stream, piece = self.llm.line.ask(begin)
         said = self.llm.said(request)
         while piece is not None:
@@ -291,10 +337,13 @@ class _CarefulAsync:
         self.llm = llm
 
     async def chat(self, **request: Any) -> Any:
-        request = await asyncio.to_thread(self.llm.with_window, request)
+        ends = self.llm.line.ends()
         client = self.llm.loop_client()
-        if request.get("stream"):
-            return self._pieces(client, request)
+        with until(ends):
+            request = await asyncio.to_thread(self.llm.with_window, request)
+            return self._pieces(client, request, ends) if request.get("stream") else await self._whole(client, request)
+
+    async def _whole(self, client: AsyncClient, request: dict[str, Any]) -> Any:
         while True:
             reply = await self.llm.line.aask(lambda: client.chat(**request))
             larger = self.llm.ask_again_with(request, reply)
@@ -302,10 +351,11 @@ class _CarefulAsync:
                 return reply
             request = larger
 
-    async def _pieces(self, client: AsyncClient, request: dict[str, Any]) -> AsyncIterator[Any]:
+    async def _pieces(self, client: AsyncClient, request: dict[str, Any], ends: float) -> AsyncIterator[Any]:
         async def begin() -> tuple[Any, Any]:
-            stream = await client.chat(**request)
-            return stream, await anext(stream, None)
+            with until(ends):
+                stream = await client.chat(**request)
+                return stream, _first(await anext(stream, None))
         stream, piece = await self.llm.line.aask(begin)
         said = self.llm.said(request)
         while piece is not None:
@@ -365,6 +415,8 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
     _plain: Any = PrivateAttr(default=None)
     _loops: Any = PrivateAttr(default=None)
     _facts: ModelFacts | None = PrivateAttr(default=None)
+    _stalled: tuple[float, str] = PrivateAttr(default=(0.0, ""))    # Until when a server that stalled is not asked
+    _login: dict[str, str] = PrivateAttr(default_factory=dict)      # Header of HTTP
     _window: int = PrivateAttr(default=0)      # The largest one used
     _rate: float = PrivateAttr(default=1.0)    # Tokens of the server for one of the estimate
 
@@ -372,6 +424,7 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
         super().__init__(model=model, base_url=ollama_url(base_url), request_timeout=request_timeout, **fields)
         if self.context_window != -1 and self.context_window < 64:
             raise InputError(f"num_ctx must be >= 64 tokens, got {self.context_window}")
+        self._login = _given(base_url).header
         self._line = _Line(self.base_url, self.model, self.request_timeout, self.retries, self.retry_wait)
 
     @property
@@ -383,13 +436,14 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
     def plain_client(self) -> Client:
         "A client that neither waits nor checks."
         if self._plain is None:
-            self._plain = _limited(Client, self.base_url, self.request_timeout, headers=self.headers or {})
+            headers = {**self._login, **(self.headers or {})}
+            self._plain = _limited(Client, self.base_url, self.request_timeout, headers=headers)
         return self._plain
 
     def loop_client(self) -> AsyncClient:
         "The asynchronous client of the running event loop."
         if self._loops is None:
-            url, seconds, headers = self.base_url, self.request_timeout, self.headers or {}
+            url, seconds, headers = self.base_url, self.request_timeout, {**self._login, **(self.headers or {})}
             self._loops = _LoopClients(lambda: _limited(AsyncClient, url, seconds, headers=headers))
         return self._loops.get()
 
@@ -407,9 +461,16 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
     @property
     def facts(self) -> ModelFacts:
-        "What the server says of the model; asked once."
+        "What the server says of the model; asked once. After a stall, the next look does not ask again."
+        (ends, told), self._stalled = self._stalled, (0.0, "")
+        if told and time.monotonic() < ends:
+            raise TimeoutError(told)
         if self._facts is None:
-            self._facts = self.line.ask(lambda: model_facts(self.plain_client, self.model))
+            try:
+                self._facts = self.line.ask(lambda: model_facts(self.plain_client, self.model))
+            except TimeoutError as error:
+                self._stalled = (self.line.ends(), str(error))
+                raise
         return self._facts
 
     def get_context_window(self) -> int:
@@ -542,9 +603,10 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
         super().__init__(model_name=model_name, base_url=ollama_url(base_url), embed_batch_size=embed_batch_size,
                          client_kwargs={"timeout": timeout}, timeout=timeout, **fields)
         self._line = _Line(self.base_url, model_name, timeout, self.retries, self.retry_wait)
-        url = self.base_url
-        self._client = _limited(Client, url, timeout, most=MOST_VECTOR_BYTES)
-        self._loops = _LoopClients(lambda: _limited(AsyncClient, url, timeout, most=MOST_VECTOR_BYTES))
+        url, login = self.base_url, _given(base_url).header
+        self._client = _limited(Client, url, timeout, most=MOST_VECTOR_BYTES, headers=login)
+        self._loops = _LoopClients(
+            lambda: _limited(AsyncClient, url, timeout, most=MOST_VECTOR_BYTES, headers=login))
 
     def expect(self, made: Mapping[str, Any]) -> None:
         "Compare the server's model, before it is first asked, with the one that an index was made with."
@@ -572,9 +634,10 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
                 "poor for search"]
 
     def get_general_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        self._compare()
         try:
-            reply = self._line.ask(lambda: self._client.embed(**self._request(texts)))
+            with until(self._line.ends()):
+                self._compare()
+                reply = self._line.ask(lambda: self._client.embed(**self._request(texts)))
         except ResponseError as error:
             if not _is_too_long(error):
                 raise
@@ -582,10 +645,11 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
         return self._checked(reply.embeddings, texts)
 
     async def aget_general_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        await asyncio.to_thread(self._compare)
         client = self._loops.get()
         try:
-            reply = await self._line.aask(lambda: client.embed(**self._request(texts)))
+            with until(self._line.ends()):
+                await asyncio.to_thread(self._compare)
+                reply = await self._line.aask(lambda: client.embed(**self._request(texts)))
         except ResponseError as error:
             if not _is_too_long(error):
                 raise

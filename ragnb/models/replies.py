@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import httpx
 
 # %% auto #0
-__all__ = ['MOST_BYTES', 'MOST_VECTOR_BYTES', 'ReplyError', 'LimitedClient', 'LimitedAsyncClient', 'openai_clients']
+__all__ = ['MOST_BYTES', 'MOST_VECTOR_BYTES', 'ReplyError', 'until', 'LimitedClient', 'LimitedAsyncClient', 'openai_clients']
 
 # %% ../../nbs/10_models/replies.ipynb #240db427
 from ..documents.span import RagnbError
@@ -25,13 +27,29 @@ from ..documents.span import RagnbError
 class ReplyError(RagnbError):
     "A reply that is not read: it is too long, compressed, or a redirect."
 
+# %% ../../nbs/10_models/replies.ipynb #ac69fe9f
+_ENDS: ContextVar[float] = ContextVar("ends", default=math.inf)
+
+
+@contextlib.contextmanager
+def until(
+    ends: float,   # On the clock of `time.monotonic`
+) -> Iterator[None]:
+    "Let every request of a block end by a moment, or earlier by its own deadline."
+    token = _ENDS.set(min(ends, _ENDS.get()))
+    try:
+        yield
+    finally:
+        _ENDS.reset(token)
+
+
 # %% ../../nbs/10_models/replies.ipynb #c0851a03
 class _Call:
     "The limits of one call."
 
     def __init__(self, client: Any, request: httpx.Request) -> None:
         self.seconds, self.most, self.told = client.seconds, client.most, client.told
-        self.ends, self.n, self.cut = time.monotonic() + self.seconds, 0, False
+        self.ends, self.n, self.cut = min(_ENDS.get(), time.monotonic() + self.seconds), 0, False
         self.where = f"{request.url.scheme}://{request.url.netloc.decode()}"
         request.headers["accept-encoding"] = "identity"
 
@@ -80,7 +98,7 @@ def _watch(call: _Call, request: httpx.Request) -> threading.Timer:
             with contextlib.suppress(OSError):
                 stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
     request.extensions = {**request.extensions, "trace": trace}
-    timer = threading.Timer(call.seconds, stop)
+    timer = threading.Timer(call.left, stop)
     timer.daemon = True
     timer.start()
     return timer

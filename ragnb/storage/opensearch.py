@@ -615,6 +615,9 @@ class OpenSearchStore(_ClusterStore):
             raise InputError("OpenSearchStore takes exactly one of url or client")
         place = ClusterPlace((), name or "", {}) if url is None else cluster_place(url)
         self.name = name or place.name
+        if url is not None and not self.name:
+            bare = ServerAddress(url).partition("?")[0].rstrip("/")
+            raise InputError(f"the address {bare} has no index name: {bare}/NAME")
         if not _NAME.fullmatch(self.name):
             raise InputError(f"name must be small letters, digits, . _ -, got {self.name!r}")
         self.client = open_client(place) if client is None else client

@@ -301,3 +301,35 @@ def test_a_question_about_something_else(run, tmp_path):
     assert "연차는 15일이다" in run("ask", "연차는 며칠인가요?", "--index", index, "--cut", 0.05)[1]
     answer = Pipeline.from_index(Index.open(index)).ask("휴대폰은 몇 개인가요?")
     assert "no document holds any word" in answer.note and answer.note in repr(answer) and "휴대폰" in answer._repr_html_()
+
+
+def test_a_cluster_without_the_name_of_an_index_is_told_what_is_missing(run, tmp_path):
+    (tmp_path / "a.md").write_text("연차는 15일이다.", encoding="utf-8")
+    wrong = {}
+    for words in (["info"], ["ls"], ["ask", "연차?"], ["trace", "연차?"], ["index", tmp_path], ["remove", "a.md"], ["chat"], ["serve"], ["mcp"]):
+        for end in ("", "/"):
+            code, _, err = run(*words, "--index", "opensearch://ann:geheim@localhost:9" + end)
+            if code != 2 or "opensearch://localhost:9/NAME" not in err or "geheim" in err or err.strip().count("\n"):
+                wrong[words[0]] = (code, err)
+    assert not wrong
+
+
+def test_ls_lists_the_documents_of_collections(run, tmp_path):
+    for name in ("hr_labor", "finance_tax"):
+        (tmp_path / "corpus" / name).mkdir(parents=True)
+        (tmp_path / "corpus" / name / f"{name}.md").write_text("연차는 15일이다.", encoding="utf-8")
+    assert run("index", tmp_path / "corpus", "--all", "--index", tmp_path / "i", "--quiet")[0] == 0
+    code, out, _ = run("ls", "--index", tmp_path / "i")
+    assert code == 0 and all(word in out for word in ("hr_labor_db", "finance_tax_db", "hr_labor.md", "finance_tax.md", "--where takes"))
+    found = json.loads(run("ls", "--index", tmp_path / "i", "--json")[1])["collections"]
+    assert {name: [row["id"] for row in rows] for name, rows in found.items()} == {
+        "finance_tax_db": ["finance_tax/finance_tax.md"], "hr_labor_db": ["hr_labor/hr_labor.md"]}
+
+
+def test_a_switch_with_a_value_is_told_in_our_words(capsys):
+    for given, told in ((["ask", "q", "--lookup=off"], "--no-lookup"), (["eval", "x", "--orders=x"], "takes no value, got 'x'"),
+                        (["ask", "q", "--nothing=off"], "unrecognized arguments: --nothing=off (see")):
+        with pytest.raises(SystemExit) as stopped:
+            main(given)
+        err = capsys.readouterr().err
+        assert stopped.value.code == 2 and told in err and err.count("\n") == 1

@@ -120,8 +120,8 @@ def test_every_kind_is_read(office: Path):
     assert [*documents] == [*sorted(documents)] and len(documents) == 8
     assert documents["a.docx"].startswith("# 휴가규정\n\n연차는 15일이다.") and "| 연차 | 15 |" in documents["a.docx"]
     assert "일비는 30,000원" in documents["b.pptx"] and "Slide number" not in documents["b.pptx"]
-    assert documents["c.xlsx"] == ("## 출장비\n\n| 직급 | 일비 |  | 몫 |\n|---|---|---|---|\n| 부장 | 30000 |  | 12.5% |\n"
-                                   "| 사\\|원 | 둘 줄 |  | 2030-01-02 00:00:00 |")
+    assert documents["c.xlsx"] == ("## 출장비\n\n| 직급 | 일비 | 몫 |\n|---|---|---|\n| 부장 | 30000 | 12.5% |\n"
+                                   "| 사\\|원 | 둘 줄 | 2030-01-02 00:00:00 |")
     assert documents["d.hwpx"] == "연차는 15일이다." and documents["e.hwp"] == "휴가규정\n연차\t15일"
     assert documents["f.html"] == "# 휴가\n\n연차는 15일" and documents["g.csv"] == "| 직급 | 일비 |\n|---|---|\n| 부장 | 3;0 |"
 
@@ -235,3 +235,72 @@ def test_a_page_keeps_its_text_and_names_what_was_left_out(shape: str, tmp_path:
     assert all(p.n == 0 for p in problems) and len(told) == bool(goes)
     assert not goes or "left out" in told[0] and "characters" in told[0]
     assert "notes" not in document.metadata
+
+
+def grid(folder: Path, rows: list[list[str]]) -> dict[str, str]:
+    """A table as every kind of file that has tables, read again."""
+    import openpyxl
+    from docx import Document
+    from pptx import Presentation
+
+    book, document, show = openpyxl.Workbook(), Document(), Presentation()
+    for row in rows:
+        book.active.append([cell or None for cell in row])
+    word = document.add_table(len(rows), len(rows[0]))
+    slide = show.slides.add_slide(show.slide_layouts[6]).shapes.add_table(len(rows), len(rows[0]), 0, 0, 9000, 9000).table
+    for y, row in enumerate(rows):
+        for x, cell in enumerate(row):
+            word.cell(y, x).text = slide.cell(y, x).text = cell
+    book.save(folder / "t.xlsx"), document.save(folder / "t.docx"), show.save(folder / "t.pptx")
+    (folder / "t.csv").write_text("".join(",".join(row) + "\n" for row in rows), encoding="utf-8")
+    html = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    (folder / "t.html").write_text(f"<body><table>{html}</table></body>", encoding="utf-8")
+    records = {name: read_converted(folder / name) for name in ("t.xlsx", "t.csv", "t.docx", "t.html", "t.pptx")}
+    return {name: "\n".join(r.get("pages") or [r["text"]]) for name, r in records.items()}
+
+
+def test_empty_rows_and_columns_of_tables_are_left_out(tmp_path: Path):
+    full = [["직급", "", "일비"], ["부장", "갑", "3"], ["사원", "", "2"]]
+    holes = [["직급", "", "", "", "일비"], ["", "", "", "", ""], ["부장", "", "갑", "", "3"], ["", "", "", "", ""], ["사원", "", "", "", "2"]]
+    wanted, found = grid(tmp_path, full), grid(tmp_path, holes)
+    assert found == wanted and all("| 부장 | 갑 | 3 |" in text and "| 사원 |  | 2 |" in text for text in wanted.values())
+
+
+def test_a_sheet_with_two_distant_cells_is_two_words(tmp_path: Path):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active["A1"], book.active["XFD4000"] = "처음", "끝"
+    book.save(tmp_path / "a.xlsx")
+    text = read_converted(tmp_path / "a.xlsx")["text"]
+    assert "처음" in text and "끝" in text and len(text) < 100
+
+
+def test_lines_with_bars_that_are_no_table_stay(tmp_path: Path):
+    lines = "|a||b|\n||||\n|c||d|"
+    (tmp_path / "a.html").write_text(f"<body><pre>{lines}</pre></body>", encoding="utf-8")
+    assert lines in read_converted(tmp_path / "a.html")["text"]
+
+
+@pytest.mark.parametrize("empty", ["<w:p/>", "<w:p></w:p>", '<w:p w:rsidR="00A1"><w:pPr><w:jc w:val="left"/><w:rPr><w:b/></w:rPr></w:pPr></w:p>'])
+def test_empty_paragraphs_do_not_hide_the_text_around_them(tmp_path: Path, empty: str):
+    from docx import Document
+
+    document = Document()
+    for text in ("앞의 글", "가운데", "뒤의 글"):
+        document.add_paragraph(text)
+    document.save(tmp_path / "plain.docx")
+    with zipfile.ZipFile(tmp_path / "plain.docx") as old, zipfile.ZipFile(tmp_path / "a.docx", "w", zipfile.ZIP_DEFLATED) as new:
+        for part in old.infolist():
+            data = old.read(part)
+            new.writestr(part.filename, data.replace(b"</w:p>", b"</w:p>" + empty.encode() * 25_000, 2) if part.filename == "word/document.xml" else data)
+    assert read_converted(tmp_path / "a.docx")["text"] == read_converted(tmp_path / "plain.docx")["text"] == "앞의 글\n\n가운데\n\n뒤의 글"
+
+
+def test_paragraphs_that_open_and_never_close_take_no_longer(tmp_path: Path):
+    """Each one could be searched to the end of the file for its own end."""
+    with zipfile.ZipFile(tmp_path / "a.docx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", "<w:p><w:pPr>" * 200_000)
+    code = "import sys, pathlib; from ragnb.documents.converted import read_converted; read_converted(pathlib.Path(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.docx")], capture_output=True, text=True, timeout=60)
+    assert "InputError" in done.stderr

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import socket
 
 import numpy as np
@@ -316,3 +317,74 @@ def test_what_a_server_holds_back_is_not_asked_for_again(server):
     with pytest.raises(TimeoutError):
         resolve_llm("ollama:chat", server.url, timeout=0.3, retry_wait=0.01).complete("연차는?")
     assert len(server.asked("/api/chat")) == 1
+
+
+NONSENSE = ["<html>login</html>", "", "null", "[]", '"text"', '{"message": "text"}', '{"embeddings": "text"}', '{"models": 3}', '{"mess', "\n\n"]
+
+
+def test_a_reply_of_another_program_names_the_address(server):
+    """At every end point, in every way to ask: one line, no message of a library, and no second request."""
+    wrong, server.mode = [], "trickle"   # which `raw` comes before
+    for reply in NONSENSE:
+        for way, call in every_call(server, timeout=20).items():
+            if way in ("show", "ps", "remarks"):   # asking the model tells
+                continue
+            server.raw = dict.fromkeys(("/api/chat", "/api/embed", "/api/tags"), reply)
+            try:
+                said = f"returned {call()!r}"
+            except ConnectionError as error:
+                said = "" if server.url in str(error) and "\n" not in str(error) and len(str(error)) < 300 else repr(error)
+            except Exception as error:
+                said = repr(error)
+            if said:
+                wrong.append((reply, way, said[:120]))
+    assert not wrong
+
+
+@pytest.mark.parametrize("reply", NONSENSE)
+def test_what_a_model_is_may_be_nonsense(server, reply):
+    "Some servers imitate the chat only."
+    server.raw = {"/api/show": reply, "/api/ps": reply}
+    assert ask(resolve_llm("ollama:chat", server.url, **QUICK), "연차는?", "sync").startswith("echo ")
+    assert resolve_embedding("ollama:embedder", server.url).remarks() == []
+
+
+def test_half_a_line_in_a_stream_names_the_address(server):
+    piece = '{"model": "chat", "message": {"role": "assistant", "content": "가"}, "done": false}\n'
+    for reply in (piece + '{"model": "ch', piece + "[]\n", piece + "<html>\n"):
+        server.raw["/api/chat"] = reply
+        for way in ("stream", "astream"):
+            with pytest.raises(ConnectionError, match=server.url):
+                ask(resolve_llm("ollama:chat", server.url, **QUICK), "연차는?", way)
+
+
+def test_the_login_of_an_address_is_sent_and_not_shown(server):
+    place = server.url.replace("//", "//ann:ge%2Fheim@")
+    llm, model = resolve_llm("ollama:chat", place, **QUICK), resolve_embedding("ollama:embedder", place, **QUICK)
+    for way in WAYS:
+        ask(llm, "연차는?", way)
+    model.get_text_embedding("연차")
+    asyncio.run(model.aget_text_embedding("연차"))
+    basic = "Basic " + base64.b64encode(b"ann:ge/heim").decode()
+    assert len(server.heads) == len(server.requests) > 6 and {h.get("Authorization") for h in server.heads} == {basic}
+    shown = repr([llm, model, vars(llm), vars(model), llm.to_dict(), model.to_dict(), model.describe()])
+    assert "heim" not in shown and server.url in shown
+    server.faults = [400]
+    with pytest.raises(Exception, match=server.url) as refused:
+        llm.complete("연차는?")
+    assert "heim" not in str(refused.value)
+    resolve_llm("ollama:chat", server.url, **QUICK).complete("연차는?")
+    assert server.heads[-1].get("Authorization") is None
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_server_that_stalls_is_asked_once(server, way):
+    server.modes = dict.fromkeys(("/api/show", "/api/ps", "/api/chat"), "trickle")
+    llm = resolve_llm("ollama:chat", server.url, timeout=0.3, retry_wait=0.01)
+    with pytest.raises(TimeoutError):
+        llm.prompt_room
+    with pytest.raises(TimeoutError, match=server.url):
+        ask(llm, "연차는?", way)
+    assert [path for path, _ in server.requests] == ["/api/show"]
+    server.modes = {}
+    assert ask(llm, "연차는?", way).startswith("echo "), "the next call asks again"

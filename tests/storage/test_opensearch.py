@@ -141,7 +141,7 @@ def test_searches_that_a_busy_server_refused_are_asked_again_with_the_first():
 
 @pytest.mark.parametrize("url, error, message", [
     ("opensearch://127.0.0.1:9/docs", ServerError, "no OpenSearch answers at http://127.0.0.1:9/docs: "),
-    ("opensearch://127.0.0.1:9", InputError, "name must be small letters"),
+    ("opensearch://ann:geheim@127.0.0.1:9", InputError, "opensearch://127.0.0.1:9/NAME"),
     ("opensearch://127.0.0.1:9/Docs", InputError, "opensearch://host:9200/NAME"),
     ("localhost:9200/docs", InputError, "opensearch://host:9200/NAME"),
     ("opensearch://h/docs?cert=x", InputError, "takes ca_certs and verify, got 'cert'"),
