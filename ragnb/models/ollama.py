@@ -75,18 +75,6 @@ def full_name(
     "A model's name as the server lists it: `bge-m3` is `bge-m3:latest`."
     return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
 
-# %% ../../nbs/10_models/ollama.ipynb #1e8f21f6
-_PASSING = (408, 425, 429, 502, 503, 504)  # Status codes of a server that may answer in a moment
-
-
-def _passes(error: BaseException, reached: bool) -> bool:
-    "True for an error that may be gone in a moment."
-    if isinstance(error, ResponseError):
-        return error.status_code in _PASSING
-    if isinstance(error, (ConnectionError, httpx.ConnectError)):
-        return reached
-    return isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError))
-
 # %% ../../nbs/10_models/ollama.ipynb #762c49cd
 class NotOllamaError(ReplyError, ConnectionError):
     "A reply that is not what Ollama's protocol says."
@@ -100,6 +88,18 @@ def _is_nonsense(error: Exception) -> bool:
         return "must be a mapping" in str(error) or "no attribute 'get'" in str(error)
     return isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, NotOllamaError))
 
+
+# %% ../../nbs/10_models/ollama.ipynb #1e8f21f6
+_PASSING = (408, 425, 429, 502, 503, 504)  # Status codes of a server that may answer in a moment
+
+
+def _passes(error: BaseException, reached: bool) -> bool:
+    "True for an error that may be gone in a moment."
+    if isinstance(error, ResponseError):
+        return error.status_code in _PASSING
+    if isinstance(error, (ConnectionError, httpx.ConnectError)):
+        return reached and not isinstance(error, NotOllamaError)
+    return isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError))
 
 # %% ../../nbs/10_models/ollama.ipynb #2540a718
 @dataclass

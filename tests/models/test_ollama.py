@@ -330,10 +330,12 @@ def test_a_reply_of_another_program_names_the_address(server):
             if way in ("show", "ps", "remarks"):   # asking the model tells
                 continue
             server.raw = dict.fromkeys(("/api/chat", "/api/embed", "/api/tags"), reply)
+            server.requests.clear()
             try:
                 said = f"returned {call()!r}"
             except ConnectionError as error:
-                said = "" if server.url in str(error) and "\n" not in str(error) and len(str(error)) < 300 else repr(error)
+                n = sum(path in server.raw for path, _ in server.requests)
+                said = f"asked {n} times" if n != 1 else "" if server.url in str(error) and "\n" not in str(error) and len(str(error)) < 300 else repr(error)
             except Exception as error:
                 said = repr(error)
             if said:
