@@ -1172,7 +1172,7 @@ def _answers(args: argparse.Namespace) -> None:
         tables["answers"] = judging.compare_orders(frozen, judging.ORDERS, builder, llm, judge).table()
     if args.json:
         return _print_json(tables)
-    print("\n\n".join(records_table(rows) for rows in tables.values()))
+    _say("\n\n".join(records_table(rows) for rows in tables.values()))
 
 # %% ../nbs/99_cli/cli.ipynb #d6b0ee6e
 def _side(args: argparse.Namespace, side: str) -> str:

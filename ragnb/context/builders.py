@@ -5,16 +5,18 @@
 # %% ../../nbs/60_context/builders.ipynb #855299c8
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 # %% auto #0
 __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt',
-           'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'as_passages', 'ContextBuilder',
-           'SimpleContextBuilder', 'RankedContextBuilder', 'DebugContextBuilder', 'TableContextBuilder',
-           'DetailedContextBuilder', 'resolve_builder', 'QuestionContextBuilder']
+           'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'as_passages', 'unsaid_prefix',
+           'without_repeats', 'ContextBuilder', 'passage_labels', 'fill_context', 'SimpleContextBuilder',
+           'RankedContextBuilder', 'DebugContextBuilder', 'TableContextBuilder', 'DetailedContextBuilder',
+           'resolve_builder', 'QuestionContextBuilder', 'layout_for']
 
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
 from ..documents.markdown import find_tables
@@ -284,6 +286,63 @@ def as_passages(
             raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")
     return list(passages)
 
+# %% ../../nbs/60_context/builders.ipynb #b1a0c002
+_SIGNS = re.compile(r"[\s#*()（）]+")   # Not compared, where a heading is said twice
+
+
+def _is_heading_of(name: str, line: str) -> bool:
+    "True for a heading that a line is, or begins with where its own title is in brackets."
+    heading, shown = _SIGNS.sub("", name), _SIGNS.sub("", line)
+    return heading == shown or name.endswith((")", "）")) and shown.startswith(heading)
+
+
+def unsaid_prefix(
+    passage: Passage,
+    header: str = "",   # The line above it
+) -> str:               # Without the title that the header has, and a heading that the text begins with
+    "Keep of the prefix of a passage what is not said beside it."
+    out, first = [], passage.text.lstrip().partition("\n")[0]
+    title = " ".join(str(passage.metadata.get("title") or "").split())
+    for line in passage.prefix.split("\n"):
+        if not line.startswith("|"):
+            said = re.match(re.escape(title) + r"(?: > | |$)", line) if title and title in header else None
+            line = line[said.end():] if said else line
+            *before, last = line.split(" > ")
+            line = " > ".join(before) if _is_heading_of(last, first) else line
+        out.append(line)
+    return "\n".join(line for line in out if line)
+
+
+# %% ../../nbs/60_context/builders.ipynb #b1a0c006
+_TITLE_SHARE = 25   # A title has at most one in so many characters of the budget, and 8 in any case
+
+
+def without_repeats(
+    passage: Passage,
+    header: str,           # That it would have alone
+    is_first: bool,        # Of its document in the context
+    budget: int | None,    # Of the context
+) -> Passage:              # For its label only: the same text and place
+    "Leave out of the label of a passage what is said already, and the end of a long title."
+    title = passage.metadata.get("title")
+    metadata = {k: v for k, v in passage.metadata.items() if k != "title"}
+    if is_first and title is not None:
+        metadata["title"] = title if budget is None else shorten(str(title), max(8, budget // _TITLE_SHARE))
+    return replace(passage, metadata=metadata, prefix=unsaid_prefix(passage, header))
+
+
+# %% ../../nbs/60_context/builders.ipynb #b1a0c010
+def _largest(ranking: Ranking, most: int, excess: Callable[[Sequence[Passage]], int]) -> list[Passage]:
+    "The passages for the most characters whose layout fits, found by halving; `excess` is > 0 for one that does not."
+    low, high, room, best = 0, most + 1, most, None
+    while high - low > max(4, most // 100) or best is None and high - low > 1:
+        found = ranking.at(room)
+        over = excess(found)
+        low, high, best = (room, high, found) if over <= 0 else (low, room, best)
+        room = room - over if low < room - over < high else (low + high) // 2
+    return ranking.at(most) if best is None else best
+
+
 # %% ../../nbs/60_context/builders.ipynb #a9fb1ed6
 @dataclass(frozen=True)
 class ContextBuilder:
@@ -366,11 +425,16 @@ class ContextBuilder:
             warnings.warn(note, stacklevel=2)
         return Context(text, tuple(sources), dropped, tokenizer(self.tokenizer).count(text), self.tokenizer, note)
 
+    def _size(self, passages: Sequence[Passage]) -> int:
+        "The size of a context with all of some passages."
+        return tokenizer(self.tokenizer).count(self._lay_out(passages)[0])
+
     def _lay_out(self, passages: Sequence[Passage]) -> tuple[str, list[Source]]:
         "The context text of some passages, and where each is in it."
         groups = {id(group[0]): group for group in passage_groups(passages)}
         heads = [group[0] for group in groups.values()]
         numbers = {id(head): n for n, head in enumerate(heads, 1)}
+        above = dict(zip(numbers.values(), passage_labels(self, [_joint(g) for g in groups.values()])))
         sources: list[Source] = []
         ours: list[int] = []
         text = self.top if heads else ""
@@ -378,7 +442,7 @@ class ContextBuilder:
             group, number = groups[id(head)], numbers[id(head)]
             text += self.between if sources else ""
             at = len(text)
-            text += self.above(number, _joint(group))
+            text += above[number]
             ours.append(text.find(f"[{number}]", at))
             held = {id(p): text.find(self.body(p.text), at) for p in group if _is_said(p, head)}
             said = [p for p in group if held.get(id(p), -1) >= 0]
@@ -393,9 +457,9 @@ class ContextBuilder:
 
     def _fit(self, passages: Sequence[Passage]) -> dict[int, Passage]:
         "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
-        if self.budget is None:
-            return dict(enumerate(passages))
         count, used = tokenizer(self.tokenizer).count, {}
+        if self.budget is None or self._size(passages) <= self.budget:
+            return dict(enumerate(passages))
 
         def fits(passage: Passage) -> bool:
             return count(self._lay_out([*used.values(), passage])[0]) <= self.budget
@@ -410,6 +474,37 @@ class ContextBuilder:
             break
         said = {n: p for n, p in enumerate(passages) if n not in used and any(_is_said(p, u) for u in used.values())}
         return used | {n: p for n, p in said.items() if fits(p)}
+
+# %% ../../nbs/60_context/builders.ipynb #b1a0c014
+def passage_labels(
+    builder: ContextBuilder,
+    passages: Sequence[Passage],  # Best first, numbered from 1
+) -> list[str]:
+    "What comes before each text: a title stands once a document, at its first passage in the context."
+    numbers = {id(p): n for n, p in enumerate(passages, 1)}
+    out, seen = [""] * len(passages), set()
+    for p in builder.order(passages):
+        n, is_first = numbers[id(p)], p.doc_id not in seen
+        out[n - 1] = builder.above(n, without_repeats(p, builder.header(n, p), is_first, builder.budget))
+        seen.add(p.doc_id)
+    return out
+
+
+# %% ../../nbs/60_context/builders.ipynb #b1a0c017
+def fill_context(
+    builder: ContextBuilder,
+    ranking: Ranking,
+) -> list[Passage]:  # Best first
+    "Choose the passages of a ranking that the budget has room for, labels counted."
+    if builder.budget is None:
+        return ranking.at(10**9)
+    most = builder.budget * (1 if builder.tokenizer == "characters" else 8)
+    found = _largest(ranking, most, lambda some: builder._size(some) - builder.budget)
+    if builder._size(found) > 0.9 * builder.budget:
+        return found
+    cut = ranking.at(most)   # a row or a sentence has no room as a whole: its passage is cut
+    return max(found, cut, key=lambda some: sum(len(p.text) for p in builder._fit(some).values()))
+
 
 # %% ../../nbs/60_context/builders.ipynb #672d802d
 class SimpleContextBuilder(ContextBuilder):
@@ -598,3 +693,12 @@ class QuestionContextBuilder(RankedContextBuilder):
 
 
 BUILDERS["question"] = QuestionContextBuilder
+
+# %% ../../nbs/60_context/builders.ipynb #b1a0c021
+def layout_for(
+    builder: ContextBuilder,
+    question: str,
+) -> ContextBuilder:
+    "The builder that lays out a context for a question: itself, but for one that chooses."
+    return builder.layout(question) if isinstance(builder, QuestionContextBuilder) else builder
+

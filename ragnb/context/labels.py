@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
+from pathlib import PurePath
 from typing import NamedTuple
 
 # %% auto #0
@@ -39,7 +41,7 @@ def passage_pages(
 
 # %% ../../nbs/60_context/labels.ipynb #b6f38350
 _MARK = re.compile(                                                     # At the beginning of a line:
-    r"^[ \t#*■]*(?:제\s*(?P<n>\d+)\s*조(?:\s*의\s*(?P<m>\d+))?(?:\s*(?P<titled>[(（])|(?=\s))"        # 제56조(수당)
+    r"^[ \t#*■【]*(?:제\s*(?P<n>\d+)\s*조(?:\s*의\s*(?P<m>\d+))?(?:\s*(?P<titled>[(（])|(?=\s))"        # 제56조(수당)
     r"|(?P<addenda>부\s?칙)(?=[ \t]*(?:$|[<〈(（\[]|제\s*\d))"                                     # 부칙 <제30113호>
     r"|[\[【<〈]\s*(?P<annex>(?:별표|별지)[^\]】>〉\n]{0,20})[\]】>〉]"                            # [별표 1]
     r"|(?P<chapter>제\s*\d+\s*[편장절관](?:\s*의\s*\d+)?[ \t]+\S[^\n]{0,40})$)", re.M)             # 제2장 임금
@@ -60,10 +62,11 @@ def _mark(m: re.Match[str], at: int, addenda: bool) -> _Mark:
         return _Mark(at, f"{'부칙 ' * addenda}제{m['n']}조" + (f"의{m['m']}" if m["m"] else ""))
     if m["annex"]:
         return _Mark(at, f"[{' '.join(m['annex'].split())}]")
-    return _Mark(at, "부칙" if m["addenda"] else " ".join(m["chapter"].split()), True)
+    return _Mark(at, "부칙" if m["addenda"] else " ".join(m["chapter"].split()).rstrip("】"), True)
 
 
-def _article_marks(text: str, prefix: str = "") -> list[_Mark]:
+@lru_cache(maxsize=256)   # a label is made again at each try of what has room
+def _article_marks(text: str, prefix: str = "") -> tuple[_Mark, ...]:
     "Where each article, annex and chapter begins; first the one that the prefix says the text is in."
     form, lines = reading_form(text), [line.strip() for line in plain_text(prefix).split("\n")]
     line = next((line for line in reversed(lines) if line and not line.startswith("|")), "")   # not a table's header
@@ -74,7 +77,7 @@ def _article_marks(text: str, prefix: str = "") -> list[_Mark]:
         addenda = bool(m["addenda"]) or addenda and not m["chapter"]
         if not m["n"] or m["titled"] or addenda:     # 제1조 without a title: only 부칙 have it
             out.append(_mark(m, form.start(m.start()), addenda))
-    return out
+    return tuple(out)
 
 # %% ../../nbs/60_context/labels.ipynb #2f504dac
 _TITLE = re.compile(r"[^\n(（]{0,40}([(（][^()（）\n]{1,60}[)）])")
@@ -147,10 +150,10 @@ def place_label(
     article: bool = True,  # Name the article too
 ) -> str:  # `휴가규정, hr/leave.md, p.2-3, 제56조`, `…, 제8조 (text 제7조~제8조)`; one line
     "Name where a passage is from."
-    title = passage.metadata.get("title")
+    title, name = shorten(str(passage.metadata.get("title") or "")), source_name(passage)
     names = [
-        "" if title is None else shorten(str(title)),
-        source_name(passage),
+        "" if title.casefold() in (name.casefold(), PurePath(name).stem.casefold()) else title,
+        name,
         passage_pages(passage),
         _article_place(passage) if article else "",
         shorten(str(passage.metadata.get("edition") or "")),    # 폐지 2022-01-01

@@ -18,8 +18,8 @@ import numpy as np
 from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['PairedTest', 'paired_test', 'show_context', 'Comparison', 'compare', 'Run', 'RunPlan', 'run_strategies', 'to_records',
-           'records_table', 'write_results', 'compare_results']
+__all__ = ['PairedTest', 'paired_test', 'holm', 'show_context', 'Comparison', 'compare', 'Run', 'RunPlan', 'run_strategies',
+           'to_records', 'records_table', 'write_results', 'compare_results']
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #d0f8e730
 from .. import __version__
@@ -78,6 +78,19 @@ def paired_test(
         extreme += int((np.abs(signs @ moved) >= abs(moved.sum()) - 1e-9).sum())
     means = float(a.mean()), float(b.mean()), float(d.mean())
     return PairedTest(*means, difference_interval(d, seed=seed), (extreme + 1) / (n_samples + 1), *counts)
+
+# %% ../../nbs/90_evaluation/comparison.ipynb #fb00a9d6
+def holm(
+    p_values: Sequence[float],   # Of all tests of a table, in [0, 1]
+) -> list[float]:                # In the same order, in [0, 1]
+    "Correct p-values for the number of tests, by Holm's method."
+    p = np.asarray(p_values, dtype=float)
+    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
+        raise InputError(f"p_values must be a list of numbers in [0, 1], got {p_values!r}")
+    order = np.argsort(p, kind="stable")
+    out = np.empty(len(p))
+    out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
+    return out.tolist()
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #bc5a421d
 def show_context(
@@ -371,9 +384,11 @@ def _warm_up(systems: Sequence[System], question: str) -> None:
         system.rank(question).at(1_000)
 
 
-def _run_group(plan: RunPlan, strategies: Sequence[Strategy], llm: Any, bar: Any) -> list[Run]:
+def _run_group(
+    plan: RunPlan, strategies: Sequence[Strategy], llm: Any, bar: Any, models: dict[str, Any]
+) -> list[Run]:
     "Run strategies that share an index, and keep each result."
-    cache = IndexCache(plan.cache, plan.base_url, embed_options=plan.embed_options)
+    cache = IndexCache(plan.cache, plan.base_url, embed_options=plan.embed_options, models=models)
     wanted = [as_document_strategy(s, plan.depth) for s in strategies] if plan.by_documents else strategies
     called = f"peer:{wanted[0].peer}" if wanted[0].peer else wanted[0].split
     bar.set_description(f"index {called}")
@@ -401,8 +416,9 @@ def _each_group(
     if workers < 1 or workers > 1 and llm is not None:
         raise InputError(f"workers must be >= 1, and 1 when a model is used, got {workers}")
     if workers == 1 or len(groups) < 2:
+        models: dict[str, Any] = {}   # what one peer has fitted and embedded, the next need not
         for group in groups:
-            yield _run_group(plan, group, llm, bar)
+            yield _run_group(plan, group, llm, bar, models)
         return
     with ProcessPoolExecutor(min(workers, len(groups)), mp_context=get_context("spawn")) as pool:
         futures = {pool.submit(_in_process, plan, group): group for group in groups}
@@ -413,7 +429,7 @@ def _each_group(
 
 def _in_process(plan: RunPlan, strategies: Sequence[Strategy]) -> list[Run]:
     "Run a group in a process of its own."
-    return _run_group(plan, strategies, None, tqdm(disable=True))
+    return _run_group(plan, strategies, None, tqdm(disable=True), {})
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #b88d5ddf
 def run_strategies(

@@ -19,7 +19,9 @@ __all__ = ['T', 'DeliveredSpan', 'delivered_spans', 'context_builder', 'quietly'
 # %% ../../nbs/90_evaluation/delivered.ipynb #faa7b924
 from ..documents.span import InputError, Passage, Span
 from ..documents.text import last_fit, tokenizer
-from ..context.builders import Context, ContextBuilder, PassageRanking, RankedContextBuilder, Ranking
+from ragnb.context.builders import (
+    Context, ContextBuilder, fill_context, PassageRanking, RankedContextBuilder, Ranking
+)
 from ..pipeline.answer import with_focus
 
 # %% ../../nbs/90_evaluation/delivered.ipynb #7039457b
@@ -88,8 +90,7 @@ def lay_out_found(
     listed = found.passages if isinstance(found, PassageRanking) else found
     if not isinstance(listed, Ranking):
         return quietly(lambda: builder.build(with_focus(question, list(listed), builder), question))
-    room = 10**9 if builder.budget is None else builder.budget * (1 if builder.tokenizer == "characters" else 8)
-    return quietly(lambda: builder.build(listed.at(room), question))
+    return quietly(lambda: builder.build(fill_context(builder, listed), question))
 
 # %% ../../nbs/90_evaluation/delivered.ipynb #e97ef755
 def spans_within(

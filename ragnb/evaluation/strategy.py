@@ -12,7 +12,8 @@ import re
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -221,6 +222,9 @@ def resolve_strategies(
     names = [s.name for s in out]
     if twice := sorted({n for n in names if names.count(n) > 1}):
         raise DuplicateIdError(f"two strategies are called {twice[0]!r}: give one a name=…")
+    for peer in [s.peer for s in out if s.peer]:   # before anything is indexed
+        from ragnb.evaluation.peers import parse_peer
+        parse_peer(peer)
     return out
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #43938380
@@ -274,6 +278,7 @@ class IndexCache:
     show_progress: bool = False
     in_memory: bool = True             # Copy an index into memory when it is opened: the same answers, sooner
     embed_options: Mapping[str, Any] = field(default_factory=dict)  # See `resolve_embedding`; not of `ngram`
+    models: dict[str, Any] = field(default_factory=dict, repr=False)  # Of peers: share it to fit and embed once
     _open: dict[str, Any] = field(default_factory=dict, repr=False)
     _temporary: Any = field(default=None, repr=False)
 
@@ -423,6 +428,23 @@ def _fitted(model: Any, dataset: Dataset) -> Any:
         model.fit(fit_pieces(list(dataset.documents.values())))
     return model
 
+
+@contextmanager
+def _peer_model(dataset: Dataset, name: str, cache: IndexCache) -> Iterator[Any]:
+    "The embedding of a peer; while it is built, vectors of texts are kept."
+    from llama_index.core.storage.kvstore import SimpleKVStore
+    from ragnb.models.embedding import resolve_embedding
+    options = {} if name == "ngram" else cache.embed_options
+    key = hashlib.sha256(json.dumps([_content(dataset), name]).encode()).hexdigest()
+    if key not in cache.models:
+        cache.models[key] = _fitted(resolve_embedding(name, cache.base_url, **options), dataset), SimpleKVStore()
+    model, vectors = cache.models[key]
+    model.embeddings_cache = vectors
+    try:
+        yield model
+    finally:
+        model.embeddings_cache = None
+
 # %% ../../nbs/90_evaluation/strategy.ipynb #95ccf515
 def build_system(
     strategy: str | Strategy,
@@ -437,12 +459,10 @@ def build_system(
     "Build a strategy over the documents of a dataset."
     strategy, cache = parse_strategy(strategy), cache or IndexCache()
     if strategy.peer:
-        from ragnb.models.embedding import resolve_embedding
         from ragnb.evaluation.peers import build_peer
-        name = strategy.embed or embed
-        options = {} if name == "ngram" else cache.embed_options
-        model = _fitted(resolve_embedding(name, cache.base_url, **options), dataset)
-        return System(strategy, build_peer(strategy.peer, list(dataset.documents.values()), model, fill=fill), unit)
+        with _peer_model(dataset, strategy.embed or embed, cache) as model:
+            peer = build_peer(strategy.peer, list(dataset.documents.values()), model, fill=fill)
+        return System(strategy, peer, unit)
     from ragnb.pipeline.pipeline import Pipeline
     from ragnb.retrieval.multiscale import MultiScaleRetriever
     index = cache.index(dataset, strategy.split, strategy.embed or embed)

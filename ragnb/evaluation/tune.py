@@ -5,6 +5,7 @@
 # %% ../../nbs/90_evaluation/tune.ipynb #3c3eb98d
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,8 +18,9 @@ import numpy as np
 from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'load_tuning_set', 'question_values', 'TunedChoice', 'choose',
-           'fitting_budgets', 'enough_budget', 'told_misses', 'as_command', 'as_python', 'shown_ways', 'Tuned', 'tune']
+__all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'peer_grid', 'load_tuning_set', 'question_values', 'TunedChoice', 'choose',
+           'HalvedChoice', 'choose_by_halves', 'fitting_budgets', 'enough_budget', 'told_misses', 'as_command',
+           'as_python', 'shown_ways', 'Tuned', 'tune']
 
 # %% ../../nbs/90_evaluation/tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
@@ -26,7 +28,7 @@ from ..documents.markup import counted, short
 from ..documents.span import InputError
 from .comparison import paired_test, PairedTest, Run, run_strategies, RunPlan
 from .datasets import Dataset, load_dataset, load_jsonl
-from .measures import Evaluation
+from .measures import Evaluation, Row
 from .questions import make_questions, MadeQuestions
 from ragnb.evaluation.strategy import (
     as_document_strategy, DEFAULT_STRATEGY, DOCUMENT_STRATEGY, make_grid, parse_strategy, PRESETS, resolve_strategies,
@@ -43,6 +45,16 @@ def tuning_grid(
     words = make_grid("bm25", size=sizes)
     names = [f"hybrid {size} {policy}" for size in sizes for policy in policies] + [f"bm25 {size}" for size in sizes]
     return [PRESETS[DEFAULT_STRATEGY], *(replace(s, name=name) for s, name in zip([*hybrid, *words], names))]
+
+# %% ../../nbs/90_evaluation/tune.ipynb #e6d75ec3
+def peer_grid(
+    name: str,          # One of `ragnb.evaluation.peers.PEERS`
+) -> list[Strategy]:    # The documented line first; as many as `tuning_grid()`
+    "Make the strategies that are tried of a peer."
+    from ragnb.evaluation.peers import PEERS
+    if name not in PEERS:
+        raise InputError(f"not a peer: {name!r} (names are {', '.join(PEERS)})")
+    return resolve_strategies(f"peer:{spec}" for spec in PEERS[name].specs)
 
 # %% ../../nbs/90_evaluation/tune.ipynb #0658f132
 def _is_dataset(path: Path) -> bool:
@@ -237,6 +249,44 @@ def choose(
     rivals = sum(map(_n_rivals, at.values()))
     by_budget = {b: _leader(found, default, rivals)[1] for b, found in at.items()}
     return TunedChoice(winner, best, default, means, tests, by_budget)
+
+# %% ../../nbs/90_evaluation/tune.ipynb #007c7ec1
+@dataclass(frozen=True)
+class HalvedChoice:
+    "Strategies chosen on one half of the questions, and what they do on the other half."
+    halves: tuple[tuple[str, ...], tuple[str, ...]]   # Ids of the questions
+    choices: tuple[TunedChoice, TunedChoice]          # That of each half; it reports the other one
+    evaluation: Evaluation                            # All questions in their order
+
+    @property
+    def winners(self) -> tuple[str, str]:
+        "The strategy that reports the second half, and the one that reports the first."
+        return self.choices[0].winner, self.choices[1].winner
+
+
+def choose_by_halves(
+    runs: Sequence[Run],    # Of the same questions, at least one run and two questions
+) -> HalvedChoice:
+    "Report every question by a strategy that was chosen without it."
+    ids = [row.query_id for row in runs[0].evaluation.rows] if runs else []
+    if len(ids) < 2:
+        raise InputError(f"choose_by_halves needs a run of at least two questions, got {len(ids)}")
+    mixed = sorted(ids, key=lambda i: hashlib.sha256(f"half:{i}".encode()).digest())
+    halves = tuple(mixed[::2]), tuple(mixed[1::2])
+    rows: dict[str, Row] = {}
+    choices = []
+    for own, other in (halves, halves[::-1]):
+        tuned = [replace(run, evaluation=replace(run.evaluation, rows=_of(run, own))) for run in runs]
+        choices.append(choose(tuned))
+        winner = next(run for run in runs if run.strategy.name == choices[-1].winner)
+        rows |= {row.query_id: row for row in _of(winner, other)}
+    return HalvedChoice(halves, tuple(choices), replace(runs[0].evaluation, rows=[rows[i] for i in ids]))
+
+
+def _of(run: Run, ids: Sequence[str]) -> list[Row]:
+    "The rows of some questions."
+    wanted = set(ids)
+    return [row for row in run.evaluation.rows if row.query_id in wanted]
 
 # %% ../../nbs/90_evaluation/tune.ipynb #238de335
 def fitting_budgets(

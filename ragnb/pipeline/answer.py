@@ -28,7 +28,9 @@ from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
 from ..retrieval.hybrid import Fusion
 from ..expansion.expander import Expansion
-from ..context.builders import Context, ContextBuilder, cut_passage, passage_groups, RankedContextBuilder, Source
+from ragnb.context.builders import (
+    Context, ContextBuilder, cut_passage, passage_groups, passage_labels, RankedContextBuilder, Source
+)
 from ..context.compress import Compression
 from ..context.labels import place_label
 from ..context.source_marks import read_marks, SourceMark
@@ -75,8 +77,8 @@ def with_focus(
     "Say which part of a passage is to be kept when it is longer than the room."
     count, out = tokenizer(builder.tokenizer).count, list(passages)
     left = builder.budget if builder.budget is not None else math.inf
-    for n, p in enumerate(out):
-        left -= count(builder.above(n + 1, p) + p.text)
+    for n, (p, label) in enumerate(zip(passages, passage_labels(builder, passages))):
+        left -= count(label + p.text)
         if left >= 0:
             continue
         focus = p.focus or p.span

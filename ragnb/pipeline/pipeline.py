@@ -32,7 +32,10 @@ from ..retrieval.hybrid import check_question, Fusion, question_bundle
 from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import Policy, policy_name
-from ..context.builders import Context, ContextBuilder, cut_passage, PassageRanking, RankedContextBuilder, Ranking
+from ragnb.context.builders import (
+    Context, ContextBuilder, cut_passage, fill_context, layout_for, passage_labels, PassageRanking,
+    RankedContextBuilder, Ranking
+)
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
 from ..indexing.folder_index import Index
@@ -130,10 +133,7 @@ async def _afind(parts: Parts, question: str | QueryBundle) -> Fusion:
 def _read_ranking(ranking: Ranking, builder: ContextBuilder) -> Expansion:
     "The passages of a ranking that fill a context."
     before = ranking.reads  # not the store's count: other questions may read at the same time
-    room = 10**9 if builder.budget is None else builder.budget
-    if builder.budget is not None and builder.tokenizer != "characters":
-        room = 8 * builder.budget
-    passages = ranking.at(room)
+    passages = fill_context(builder, ranking)
     hits, characters = sum(len(p.hits) for p in passages), sum(len(p.span) for p in passages)
     stats = ExpansionStats(hits, passages=len(passages), reads=ranking.reads - before, characters=characters)
     return Expansion(passages, stats, getattr(ranking, "outlines", {}))
@@ -143,7 +143,7 @@ def _room(passages: Sequence[Passage], builder: ContextBuilder) -> int:
     "About how many characters of these passages fit the context, headers aside."
     texts = "".join(p.text for p in passages)
     per_token = len(texts) / max(1, tokenizer_of(builder.tokenizer).count(texts))
-    headers = sum(len(builder.above(n, p)) + len(builder.between) for n, p in enumerate(passages, 1))
+    headers = sum(len(label) + len(builder.between) for label in passage_labels(builder, passages))
     return int(builder.budget * per_token) - headers
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #eb65b568
@@ -195,7 +195,7 @@ def within_share(
         return list(passages)
     own, texts = [builder.shorten(p) for p in passages], "".join(p.text for p in passages)
     room = int(builder.budget * len(texts) / max(1, tokenizer_of(builder.tokenizer).count(texts)))
-    heads = [len(builder.above(n, p)) + len(builder.between) for n, p in enumerate(own, 1)]
+    heads = [len(label) + len(builder.between) for label in passage_labels(builder, own)]
     left = _allowances([(p.doc_id, len(p.span) + head) for p, head in zip(own, heads)], room, share)
     kept, behind = [], []
     for p, head in zip(own, heads):
@@ -241,10 +241,11 @@ class Reader:
     ) -> Answer:                          # Without a text
         "Expand, compress and lay out."
         question = replace_halves(question)
+        builder = layout_for(self.builder, question)
         if found.ranking is None:
             expansion = self.expander.expand(found.hits, question, places=found.places)
         else:
-            expansion = _read_ranking(found.ranking, self.builder)
+            expansion = _read_ranking(found.ranking, builder)
         passages, compression = expansion.passages, None
         if found.why:
             passages = [replace(p, why=p.why | {i: found.why[i] for i in p.hits if i in found.why}) for p in passages]
@@ -253,14 +254,14 @@ class Reader:
             passages = [with_edition(p, self.catalogue.edition(p.doc_id)) for p in passages]
             expansion = replace(expansion, passages=passages)
         if earlier:
-            passages = with_earlier(passages, earlier, self.builder, self.history_share)
+            passages = with_earlier(passages, earlier, builder, self.history_share)
         if self.compressor:
             compression = self.compressor(passages, question, expansion.outlines)
             passages = compression.passages
         if self.document_share:
-            passages = within_share(passages, self.builder, self.document_share)
-        kept = with_focus(question, passages, self.builder) if found.ranking is None else passages
-        context = self.builder.build(kept, question)
+            passages = within_share(passages, builder, self.document_share)
+        kept = with_focus(question, passages, builder) if found.ranking is None else passages
+        context = builder.build(kept, question)
         return Answer(question, "", context, expansion, found, compression=compression)
 
     def answer(

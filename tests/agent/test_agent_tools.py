@@ -83,6 +83,7 @@ def test_direction_and_count(library: Library) -> None:
         assert addresses(tools.get_neighbor_chunks("rules.md", 10, direction, 2)) == [f"<자료 rules.md | chunk_idx {i}" for i in wanted]
 
 
+@pytest.mark.heavy
 def test_searching_again_goes_on_to_the_end(hr_units, hr_chunks) -> None:
     from ragnb.pipeline.pipeline import Pipeline
     for index in (hr_units, hr_chunks):

@@ -91,6 +91,7 @@ def test_chunks_are_spans_that_cover_their_document(name):
         assert uncovered(texts[doc_id], lowest) == ""
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", PARSERS)
 def test_an_index_opens_without_its_splitter_and_is_updated_with_it(name, tmp_path):
     made = PARSERS[name]

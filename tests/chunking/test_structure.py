@@ -317,6 +317,7 @@ def test_a_row_without_a_first_cell_stays_with_the_row_above() -> None:
         assert not span.of(text).startswith("|  |")
 
 
+@pytest.mark.heavy
 def test_published_tables() -> None:
     """Rows of the gold tables of a transcribed statute: none cut, every later part with its header."""
     row = json.loads((shared_data("ko_tax_tables") / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[0])

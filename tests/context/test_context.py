@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -12,9 +13,9 @@ from strategies import PIECES, examples
 
 from ragnb.context.budgets import WINDOWS, budget_for, model_window
 from ragnb.context.builders import (
-    BUILDERS, ContextBuilder, DebugContextBuilder, DetailedContextBuilder, Excerpt, QuestionContextBuilder,
-    RankedContextBuilder, SimpleContextBuilder, TableContextBuilder, cut_passage, cut_to_sentences,
-    reorder_for_attention, resolve_builder,
+    BUILDERS, ContextBuilder, DebugContextBuilder, DetailedContextBuilder, Excerpt, PassageRanking,
+    QuestionContextBuilder, RankedContextBuilder, SimpleContextBuilder, TableContextBuilder, cut_passage, cut_to_sentences,
+    fill_context, reorder_for_attention, resolve_builder,
 )
 from ragnb.context.labels import page_label, passage_article
 from ragnb.context.question_kinds import ask_question_type, question_type
@@ -780,3 +781,56 @@ def test_excerpts_share_a_number():
     check_offsets(context)
     other = Excerpt("규정.md", Span(200, 207), a, 0.5, 1, whole=Span(200, 300))
     assert [c.number for c in SimpleContextBuilder().build([parts[0], other]).sources] == [1, 2]
+
+
+def of_document(doc_id: str, rank: int, text: str, prefix: str = "", title: str = "휴가와 병가에 관한 규정") -> Passage:
+    """A passage of a document with a title."""
+    start = 1_000 * rank
+    return Passage(doc_id, Span(start, start + len(text)), text, 1 / rank, rank, (f"{doc_id}#u{rank}",), (1 / rank,), prefix=prefix,
+                   metadata={"title": title})
+
+
+@pytest.mark.parametrize("kind", ["ranked", "table", "detailed", "debug"])
+@pytest.mark.parametrize("reorder", [True, False])
+def test_a_title_stands_once_a_document_and_its_file_with_every_passage(kind, reorder):
+    items = [of_document(f"{'ab'[n % 2]}.md", n + 1, f"{n}번째 글이다.", title=f"제목 {'ab'[n % 2]}") for n in range(5)]
+    context = resolve_builder(kind, reorder=reorder).build(items)
+    for name in "ab":
+        assert context.text.count(f"제목 {name}") == 1
+    parts = [context.text[s.head:s.start] for s in context.sources]
+    assert all(f"[{s.number}]" in part and s.passage.doc_id in part for s, part in zip(context.sources, parts))
+    first = {s.passage.doc_id: part for s, part in reversed([*zip(context.sources, parts)])}
+    assert all(f"제목 {doc_id[0]}" in part for doc_id, part in first.items())
+    assert [s.passage.metadata for s in sorted(context.sources, key=lambda s: s.number)] == [p.metadata for p in items]
+
+
+def test_headings_that_the_label_or_the_text_says_are_not_said_again():
+    item = of_document("a.md", 1, "### 제39조(복직)\n복직원을 낸다.", "휴가규정 > 제4장 휴직 > 제39조 (복직)", "휴가규정")
+    assert RankedContextBuilder().build([item]).text.split("\n")[1:] == ["제4장 휴직", "### 제39조(복직)", "복직원을 낸다."]
+    simple = SimpleContextBuilder().build([item]).text  # has no title in its label
+    assert simple.split("\n")[1] == "휴가규정 > 제4장 휴직"
+    going_on = replace(item, text="복직원을 낸다.", span=Span(0, 8))
+    assert "제39조 (복직)\n복직원을" in RankedContextBuilder().build([going_on]).text
+    row = of_document("b.md", 1, "| 3년 | 16일 |", "휴가규정\n| 근속 | 연차 |\n| --- | --- |", "휴가규정")
+    assert RankedContextBuilder().build([row]).text.split("\n")[1:] == ["| 근속 | 연차 |", "| --- | --- |", "| 3년 | 16일 |"]
+
+
+def test_a_long_title_leaves_the_budget_to_the_text():
+    title = "가나다라마바사아자차" * 10
+    item = of_document("a.md", 1, "연차는 15일이다. " * 100, title=title)
+    for budget in (200, 500, 1_000):
+        context = RankedContextBuilder(budget=budget).build([item])
+        assert title[:7] in context.text and len(context.sources[0].passage.text) > 0.75 * budget
+    assert title in RankedContextBuilder().build([item]).text
+
+
+@examples(60)
+@given(passages(), st.sampled_from(sorted(BUILDERS)), st.sampled_from(["characters", "words"]), st.integers(1, 900))
+def test_labels_are_counted_before_passages_are_chosen(items, kind, unit, budget):
+    """A context has no less text than if as many characters as the budget has were found and then cut."""
+    builder = resolve_builder(kind, budget=budget, tokenizer=unit, passage_size=None)
+    found = fill_context(builder, PassageRanking(items))
+    context = builder.build(found)
+    assert context.size <= budget
+    assert sum(len(p.text) for p in context.passages) >= 0.9 * sum(
+        len(p.text) for p in builder.build(PassageRanking(items).at(budget)).passages) - 60

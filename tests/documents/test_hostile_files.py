@@ -100,6 +100,7 @@ def harmless(folder: Path) -> dict[str, str]:
             "long.csv": "| 구분 | 일수 |\n|---|---|\n| 연차 | 15 |"}
 
 
+@pytest.mark.heavy
 def test_each_is_read_or_named_and_the_rest_is_read(tmp_path: Path) -> None:
     """In a process with a minute of the processor and 3 GB; it needs a few seconds."""
     named, read = hostile(tmp_path), harmless(tmp_path)

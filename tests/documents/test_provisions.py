@@ -186,6 +186,7 @@ def test_sample_data(sample) -> None:
     )
 
 
+@pytest.mark.heavy
 def test_gold_of_real_statutes() -> None:
     folder = shared_data("ko_statutes")
     rows = [json.loads(line) for line in (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]

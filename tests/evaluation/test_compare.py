@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from ragnb.evaluation.comparison import Comparison, RunPlan, compare_results, paired_test, run_strategies, show_context, to_records, write_results
+from ragnb.evaluation.comparison import Comparison, RunPlan, compare_results, holm, paired_test, run_strategies, show_context, to_records, write_results
 from ragnb.evaluation.datasets import Dataset, Question
 from ragnb.evaluation.measures import Chosen, Evaluation, Row, Score
 from ragnb.documents.span import InputError, Span
@@ -242,3 +242,35 @@ def test_the_mean_over_budgets_is_one_number(tmp_path):
     assert choice.over == " over 3 budgets of 500 to 4,000 characters"
     alone = Comparison(*(Evaluation([Row("q", "?", "", {500: Score(.5)})], (500,)) for _ in "ab"))
     assert alone.levels == (500,) and "mean" not in alone.to_markdown()
+
+
+@examples(100)
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_is_its_definition(p_values):
+    """A corrected value is at most a level exactly where Holm's step-down procedure rejects at that level."""
+    corrected = holm(p_values)
+    for level in (0.01, 0.05, 0.2, *corrected):
+        rejected, ranked = set(), sorted(range(len(p_values)), key=lambda i: p_values[i])
+        for rank, i in enumerate(ranked):
+            if p_values[i] * (len(p_values) - rank) > level:
+                break
+            rejected.add(i)
+        assert level >= 1 or {i for i, p in enumerate(corrected) if p <= level} == rejected
+    assert all(a >= p for a, p in zip(corrected, p_values))
+
+
+@pytest.mark.parametrize("wrong", [[-0.1], [1.1], [float("nan")], [[0.1]]])
+def test_holm_wants_p_values(wrong):
+    with pytest.raises(InputError, match="p_values"):
+        holm(wrong)
+
+
+def test_peers_of_one_run_answer_as_alone(dataset):
+    """The fitted embedding and the vectors that a run shares change no result."""
+    plan = RunPlan(dataset, (500,), contexts=False)
+    lines = ["peer:llamaindex-vector:chunk_size=128,chunk_overlap=20", "peer:llamaindex-fusion:chunk_size=128,chunk_overlap=20",
+             "peer:llamaindex-vector:chunk_size=128,chunk_overlap=20,titles"]
+    together = run_strategies(plan, lines, show_progress=False)
+    for run, line in zip(together, lines):
+        alone = run_strategies(plan, [line], show_progress=False)[0]
+        assert [r.chosen for r in run.evaluation.rows] == [r.chosen for r in alone.evaluation.rows], line

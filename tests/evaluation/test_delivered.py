@@ -116,6 +116,7 @@ def test_eval_delivers_what_ask_sends(sample, cache, runs):
     assert not apart
 
 
+@pytest.mark.heavy
 def test_every_string_is_within_its_budget_and_labels_cost(runs):
     plan, done = runs
     for run in done:
@@ -287,3 +288,15 @@ def test_order_of_the_context(cache, sample):
     question = sample.questions[0].query
     ends, best = (build_system(f"bm25 reorder={x}", sample, cache).deliver(question, 2_000, {})[0] for x in ("on", "off"))
     assert sorted(s.number for s in ends.sources) == [s.number for s in best.sources] != [s.number for s in ends.sources]
+
+
+def test_a_ranking_is_asked_for_what_has_room_beside_its_labels(sample, cache):
+    """Nothing that was chosen is dropped afterwards, and little room is left."""
+    system, used = build_system("default", sample, cache), []
+    for question in sample.questions[:8]:
+        for budget in (200, 500, 2_000):
+            answer = system.pipeline(budget).ask(question.query)
+            assert answer.context.sources and answer.context.size <= budget
+            assert budget == 200 or not answer.context.dropped
+            used.append(answer.context.size / budget)
+    assert sum(used) / len(used) > 0.9

@@ -96,6 +96,7 @@ def without_scripts(page: str) -> str:
     return re.sub(r"(?s)<script.*?</script>|<style.*?</style>|<!--.*?-->", "", page)
 
 
+@pytest.mark.heavy
 def test_an_exported_notebook_shows_what_was_found(executed):
     book, page = executed
     assert "widget-view+json" in page and book.metadata["widgets"]           # the state is saved: a browser with network has the knobs
@@ -112,6 +113,7 @@ def test_a_knob_that_is_turned_writes_over_what_was_found(executed):
     assert not book.cells[1].outputs and "need JupyterLab" in outputs[0].data["text/plain"]
 
 
+@pytest.mark.heavy
 def test_a_terminal_shows_what_was_found(hr_units):
     code = CODE.format(folder=str(hr_units.folder), question=QUESTION)
     done = subprocess.run([sys.executable, "-m", "IPython", "--no-banner", "--colors=NoColor", "--HistoryManager.enabled=False", "-c",

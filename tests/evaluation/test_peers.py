@@ -18,8 +18,9 @@ from strategies import PIECES, examples
 
 from ragnb.context.builders import Ranking
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.evaluation.peers import PEERS, PeerHit, PeerSystem, PeerPiece, align, build_peer, locate, parse_peer
+from ragnb.evaluation.peers import PEERS, SWITCHES, PeerHit, PeerSystem, PeerPiece, align, build_peer, locate, parse_peer
 from ragnb.documents.span import DuplicateIdError, InputError, Passage, Span
+from ragnb.evaluation.strategy import resolve_strategies
 
 pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
 
@@ -37,6 +38,8 @@ SMALL = {  # Settings that make several pieces of a short document
     "chonkie-sentence": {"chunk_size": 60},
     "chonkie-token": {"chunk_size": 60, "chunk_overlap": 13},
     "chonkie-fast": {"chunk_size": 600},
+    "dsrag-segments": {"chunk_size": 60, "minimum": 0.1},
+    "autorag": {"chunk_size": 64, "chunk_overlap": 16},
 }
 REPEATED = (
     "\n".join(f"제{i}조(휴가) 연차휴가는 15일이다. 삭제. 신청서를 낸다. 낸다. 삭제." for i in range(1, 30))
@@ -303,6 +306,126 @@ def test_metadata_that_is_not_to_be_embedded_is_not(model: NgramEmbedding) -> No
     )
     build_peer("llamaindex-vector", [document], spy)
     assert "휴가규정" in seen[0] and "page_starts" not in seen[0]
+
+
+# --- as documented, and at its best
+
+BODY = "신청은 총무팀에 하고, 사흘 안에 답을 받는다. 서류는 두 부를 낸다."
+
+
+def titled(*titles: str) -> list[Document]:
+    """The same text under different titles, hidden as ragnb's readers hide them."""
+    hidden = {"excluded_embed_metadata_keys": ["title"], "excluded_llm_metadata_keys": ["title"]}
+    return [Document(text=BODY, id_=f"d{i}", metadata={"title": t}, **hidden) for i, t in enumerate(titles)]
+
+
+def searching(name: str) -> list[str]:
+    """The peer with each retriever that it takes, and words wherever it takes them."""
+    kinds = {"autorag": ("bm25", "vector", "hybrid-rrf", "hybrid-cc")}.get(name, ("bm25", "vector", "hybrid"))
+    takes = PEERS[name].settings
+    out = []
+    for kind in kinds if "retriever" in takes else [""]:
+        words = ["words"] if "words" in takes and kind != "vector" else []
+        out.append(",".join([*([f"retriever={kind}"] if kind else []), *words]))
+    return out
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_title_is_seen_at_its_best_and_not_as_documented(name: str) -> None:
+    """A question that only a title answers, with each title in each place: BM25, vectors and fusion all find it."""
+    names = "주차권 안내", "명함 안내", "회의실 안내"
+    model = NgramEmbedding(dims=64).fit([f"{t} {BODY}" for t in names])
+    unseen = []
+    for turn in range(3):
+        pair = titled(*names[turn:], *names[:turn])
+        for how in searching(name):
+            found = build_peer(f"{name}:titles{',' if how else ''}{how}", pair, model).rank("명함은 어디에 신청하나요?")
+            unseen += [(turn, how)] if found.passages[0].doc_id != f"d{(1 - turn) % 3}" else []
+    assert not unseen
+    if name != "dsrag-segments":   # its own documentation puts titles over chunks
+        plain = [[(p.id, p.score) for p in build_peer(name, titled(*t), model).rank("명함은 어디에 신청하나요?").passages]
+                 for t in (names, names[::-1])]
+        assert plain[0] == plain[1], "a title is read that the documented line hides"
+
+
+@pytest.mark.parametrize("name", [n for n, p in PEERS.items() if "words" in p.settings])
+def test_words_read_korean_without_particles(name: str) -> None:
+    """"급여" is in one text as "급여가": a peer with `words` finds it by BM25; vectors know nothing here."""
+    texts = "휴가를 신청한다. 여급이 급히 온다.", "급여가 오른다. 여비도 오른다.", "출장을 간다. 급한 여행이다."
+    documents = [Document(text=t, id_=f"d{i}") for i, t in enumerate(texts)]
+    model = NgramEmbedding(dims=32).fit(["아무 글"])
+    only = "" if "retriever" not in PEERS[name].settings else ",retriever=bm25"
+    spec = f"{name}:words{only}" + (",minimum=0.1" if name == "dsrag-segments" else "")
+    for i, question in enumerate(("휴가는?", "급여는?", "출장은?")):
+        best, *_ = found = build_peer(spec, documents, model).rank(question).passages
+        if name == "llamaindex-fusion":   # half of its score is of the vectors
+            plain = {p.doc_id: p.score for p in build_peer(name, documents, model).rank(question).passages}
+            assert {p.doc_id: p.score for p in found}[f"d{i}"] >= max(plain.values()) - 1e-9 > 0
+        else:
+            assert best.doc_id == f"d{i}", (spec, question)
+
+
+def test_documented_bm25_of_llamaindex_does_not_know_particles() -> None:
+    documents = [Document(text=t, id_=i) for i, t in (("a", "휴가를 신청한다."), ("b", "급여가 오른다."))]
+    plain, best = (build_peer(f"llamaindex-bm25{how}", documents).rank("급여는?").passages for how in ("", ":words"))
+    assert {p.score for p in plain} == {0.0} and best[0].doc_id == "b" and best[0].score > 0
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_all_that_is_tried_of_a_peer_runs(name: str, documents: list[Document], model: NgramEmbedding) -> None:
+    """Thirteen different lines, the documented one first; each is the same on every run, and places what it returns."""
+    specs = PEERS[name].specs
+    assert specs[0] == name and len(set(specs)) == 13
+    few = [Document(text=d.text[:2500], id_=d.id_, metadata={"title": d.id_}) for d in documents[:3]]
+    for spec in specs:
+        first, second = (build_peer(spec, few, model) for _ in range(2))
+        check(first, QUESTION)
+        assert first.unmapped == 0, spec
+        assert [p.id for p in first.rank(QUESTION).passages] == [p.id for p in second.rank(QUESTION).passages], spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("llamaindex-fusin", "llamaindex-fusion"),
+        ("llamaindex-fusion:titels", "titles"),
+        ("llamaindex-fusion:title,words", "titles"),
+        ("llamaindex-fusion:words=yes", "words"),
+        ("llamaindex-fusion:titles+words", "words"),
+        ("llamaindex-fusion:128", "chunk_size"),
+        ("llamaindex-fusion:chunk_size", "chunk_size=…"),
+        ("llamaindex-vector:words", "titles"),
+        ("chonkie-token:words", "chunker"),
+        ("haystack-auto-merging:window_size=2", "block_sizes"),
+    ],
+)
+def test_bad_spellings_are_one_line_with_the_valid_names(spec: str, said: str) -> None:
+    """Both where a peer is read and where a whole run is, before anything is indexed."""
+    for read in (parse_peer, lambda s: resolve_strategies(["bm25", f"peer:{s}"])):
+        with pytest.raises(InputError) as error:
+            read(spec)
+        assert said in str(error.value).partition(spec)[2] and spec in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings", "said"),
+    [
+        ("llamaindex-sentence-window:words", {}, "retriever=hybrid"),
+        ("llamaindex-prev-next:retriever=hybird", {}, "hybrid"),
+        ("haystack-sentence-window:retriever=hybird", {}, "hybrid"),
+        ("haystack-auto-merging:retriever=vector,words", {}, "retriever=hybrid"),
+        ("autorag:retriever=hybrid", {}, "hybrid-rrf"),
+        ("dsrag-segments:retriever=rrf", {}, "hybrid"),
+        ("llamaindex-fusion", {"titles": "no"}, "titles"),
+    ],
+)
+def test_bad_values_are_named(spec: str, settings: dict, said: str, model: NgramEmbedding) -> None:
+    with pytest.raises(InputError, match=said):
+        build_peer(spec, titled("안내"), model, **settings)
+
+
+def test_every_switch_is_told_of() -> None:
+    assert SWITCHES.keys() == {"titles", "words"} and all("titles" in p.settings for p in PEERS.values())
 
 
 # --- settings

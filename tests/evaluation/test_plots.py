@@ -386,6 +386,7 @@ CALLS = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_files_repeat_to_the_byte(call: str, kind: str, tmp_path: Path) -> None:

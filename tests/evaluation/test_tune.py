@@ -8,13 +8,16 @@ import shlex
 import numpy as np
 import pytest
 from conftest import SAMPLE
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
 
 from ragnb.cli import main
 from ragnb.documents.span import InputError
 from ragnb.evaluation.comparison import Run
 from ragnb.evaluation.measures import Evaluation, Row, Score
 from ragnb.evaluation.strategy import PRESETS, Strategy, parse_strategy
-from ragnb.evaluation.tune import as_command, as_python, choose, fitting_budgets, load_tuning_set, tune, tuning_grid
+from ragnb.evaluation.tune import as_command, as_python, choose, choose_by_halves, fitting_budgets, load_tuning_set, peer_grid, tune, tuning_grid
 
 
 def run_of(name: str, recalls) -> Run:
@@ -157,3 +160,36 @@ def test_questions_are_written_and_read_back(tmp_path, capsys):
 def test_the_default_grid_has_the_default_first_and_shares_indexes():
     grid = tuning_grid()
     assert grid[0] == PRESETS["multi-scale"] and len({s.split for s in grid}) == 4 < len(grid)
+
+
+@examples(40)
+@given(st.lists(st.lists(st.booleans(), min_size=24, max_size=24), min_size=2, max_size=4), st.booleans(), st.integers(0, 2**20))
+def test_a_half_is_reported_by_a_choice_that_has_not_seen_it(values, with_default, seed):
+    """Whatever is done to the values of one half, the strategy that reports it stays; all questions are reported once."""
+    names = ["multi-scale" if with_default and not i else f"s{i}" for i in range(len(values))]
+    halved = choose_by_halves([run_of(n, v) for n, v in zip(names, values)])
+    assert sorted([*halved.halves[0], *halved.halves[1]]) == sorted(f"q{i}" for i in range(24)) and len(halved.halves[0]) == 12
+    known = {n: dict(zip((f"q{i}" for i in range(24)), v)) for n, v in zip(names, values)}
+    for own, other, winner in zip(halved.halves, halved.halves[::-1], halved.winners):
+        reported = {r.query_id: r.scores[1_000].evidence_recall for r in halved.evaluation.rows}
+        assert {i: reported[i] for i in other} == {i: float(known[winner][i]) for i in other}
+        rng = np.random.default_rng(seed)
+        changed = [[v[i] if f"q{i}" in own else float(rng.random() < 0.5) for i in range(24)] for v in values]
+        again = choose_by_halves([run_of(n, v) for n, v in zip(names, changed)])
+        at = halved.halves.index(own)
+        assert again.winners[at] == winner and again.halves == halved.halves
+
+
+def test_halves_need_questions():
+    for runs in ([], [run_of("multi-scale", [1])]):
+        with pytest.raises(InputError, match="two questions"):
+            choose_by_halves(runs)
+
+
+def test_a_peer_gets_as_many_trials_as_the_default_grid():
+    from ragnb.evaluation.peers import PEERS
+    sizes = {name: len(peer_grid(name)) for name in PEERS}
+    assert {n: c for n, c in sizes.items() if c != len(tuning_grid())} == {}
+    assert peer_grid("autorag")[0].spec == "peer:autorag"
+    with pytest.raises(InputError, match="autorag"):
+        peer_grid("auto-rag")

@@ -111,6 +111,7 @@ def in_chroma(nodes: list[TextNode], documents: list[Document], name: str) -> tu
     return store, VectorStoreIndex.from_vector_store(store, embed_model=embed)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", SPLITTERS)
 def test_hits_of_a_real_chroma_are_widened_by_the_vector_store_itself(name, paged):
     nodes = SPLITTERS[name].get_nodes_from_documents(paged)

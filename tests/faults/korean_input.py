@@ -32,7 +32,7 @@ def _asked(question: str) -> str:
 
 def a_machine_and_a_word() -> str:
     "`ragnb ask 'TR-7 조정'` on the sample: which source comes first"
-    told = _asked("TR-7 조정")
+    told = _asked("TR-7 조정").lower()
     rules, manual = (told.find(name) if name in told else len(told) for name in ("work_rules", "tr7"))
     return "work rules" if rules < manual else "the manual of TR-7"
 

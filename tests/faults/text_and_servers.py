@@ -74,9 +74,9 @@ def _asked(kind: str, *more: str) -> str:
     with tempfile.TemporaryDirectory() as folder, _model_server(kind) as url:
         call = [*_RAGNB, "ask", "연차는?", "--index", _index(folder), "--llm", "ollama:m", "--base-url", url, *more]
         try:
-            done = subprocess.run(call, capture_output=True, text=True, timeout=25, stdin=subprocess.DEVNULL)
+            done = subprocess.run(call, capture_output=True, text=True, timeout=150, stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
-            return "still waiting after 25 s"
+            return "still waiting after 150 s"
         return f"exit {done.returncode}: {(done.stdout or done.stderr).strip().splitlines()[0][:120]}; {done.stderr.strip()[-160:]}"
 
 

@@ -56,6 +56,7 @@ def test_a_statute_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert sorted(parsed.values()) == [1, 1, 1]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(4))
 def test_changes_leave_what_a_new_index_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Statutes come and go, documents before and behind them change, and some runs end before citations are read."""

@@ -117,6 +117,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_named_and_force_mends_it(tmp_path, damage):
     source = write(tmp_path / "s", {"a.md": text_of(1)})

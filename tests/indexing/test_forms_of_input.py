@@ -46,6 +46,7 @@ def found(index: Index, question: str, **options: object) -> list[tuple[str, str
     return [(p.doc_id, unicodedata.normalize("NFC", p.text).replace("\xa0", " ")) for p in answer.passages]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("ask", [str, nfd, lambda q: q.replace(" ", "\xa0"), lambda q: q.replace(" ", " \u200b")])
 def test_a_question_finds_the_same_in_every_form(indexes, ask):
     plain, mac = indexes

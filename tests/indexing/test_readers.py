@@ -117,6 +117,7 @@ def test_an_open_index_answers_from_its_state(tmp_path, monkeypatch):
     close_unused()
 
 
+@pytest.mark.heavy
 def test_every_answer_is_of_the_old_or_the_new_state(tmp_path, monkeypatch, writers):
     parser = plain_words(monkeypatch.setattr)
     source = write(tmp_path / "s", {f"{i}.md": text_of(i) for i in range(4)})

@@ -65,6 +65,7 @@ def test_every_page_of_a_pdf_is_read_in_order(manual):
     assert letters == [re.sub(r"\s", "", p) for p in pages] and len(letters) == 24
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("splitter", ["parent-child", "sentence", "structure"])
 def test_hits_of_a_pdf_know_their_pages(manual, tmp_path, splitter):
     pages, path = manual

@@ -106,6 +106,7 @@ def test_only_what_changed_is_done(tmp_path):
 _edit = st.tuples(st.sampled_from("abcd"), st.sampled_from([None, 1, 2, 3, 4]), st.sampled_from([1, 4, 20]))
 
 
+@pytest.mark.heavy
 @examples(5, 60)
 @given(st.lists(st.lists(_edit, min_size=1, max_size=4), min_size=1, max_size=3))
 def test_after_any_edits_it_is_as_a_new_index(tmp_path_factory, steps):

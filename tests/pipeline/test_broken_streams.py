@@ -41,7 +41,7 @@ def test_a_stream_that_breaks_off_keeps_the_passages(hr_units, server, way, faul
 
 
 def test_the_next_question_is_answered(hr_units, server) -> None:
-    pipeline = Pipeline.from_index(hr_units, llm=resolve_llm("ollama:chat", server.url))
+    pipeline = Pipeline.from_index(hr_units, budget=3_000, llm=resolve_llm("ollama:chat", server.url))
     server.faults = ["half"]
     with pytest.raises(ModelError):
         list(pipeline.stream(QUESTION))

@@ -49,6 +49,7 @@ def pipeline(index: Index, spec: str, **settings: Any) -> Pipeline:
     return Pipeline.from_index(index, retriever=spec, llm=llm, **settings)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("spec", ["bm25", "vector", "hybrid", "hierarchical", "multi-query:hybrid", "hyde:vector",
                                   "multi-query:auto", "auto"])
 def test_the_cited_article_is_in_the_first_passage(index, spec):

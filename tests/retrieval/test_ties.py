@@ -48,6 +48,7 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return out
 
 
+@pytest.mark.heavy
 def test_every_way_to_find_breaks_ties_by_address(indexes: list[Path]) -> None:
     wrong = []
     for spec, policy in SPECS:

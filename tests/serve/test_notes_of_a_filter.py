@@ -64,6 +64,7 @@ def test_nor_does_the_service_tell(folder, question, hidden, absent):
     assert narrowed(library, "folder=faq").rows != library.rows
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("question", "hidden", "absent"), [a for a in ASKED if "제" not in a[0]])
 def test_nor_do_collections(folder, tmp_path_factory, question, hidden, absent):
     """Of several indexes, each with a filter, through a pipeline and through the agent."""

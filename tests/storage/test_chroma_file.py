@@ -145,6 +145,7 @@ def test_a_damaged_or_missing_database_is_told_by_the_library(tmp_path: Path) ->
         everything(open_database(tmp_path / "chroma-2"))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("search_first", [False, True])
 @pytest.mark.parametrize("search_then", [False, True])
 def test_a_lease_is_kept_as_long_as_anything_can_read(tmp_path: Path, search_first: bool, search_then: bool) -> None:
