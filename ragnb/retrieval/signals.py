@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['PHRASE', 'VECTOR', 'clipped_z_scores', 'Asked', 'steps_to', 'window_idf', 'covered', 'WordWindows', 'VectorWindows',
+__all__ = ['PHRASE', 'clipped_z_scores', 'Asked', 'steps_to', 'window_idf', 'covered', 'WordWindows', 'VectorWindows',
            'field_values', 'SharedField']
 
 # %% ../../nbs/40_retrieval/signals.ipynb #a5779504
@@ -139,19 +139,18 @@ class WordWindows:
     ) -> np.ndarray:                # Shape (scales, rows): z-scores, clipped at 0
         "Score the windows around units."
         half = np.array(self.scales)[:, None] // 2
-        coverage = np.zeros((len(half), len(rows)))
+        above, variance = np.zeros((len(half), len(rows))), np.zeros((len(half), 1))
         for a in asked:
-            idf = a.weight * window_idf(a.n_holding, self.n_units, self.scales)
-            coverage += idf[:, None] * (steps_to(self.corpus, a.rows, rows) <= half)
-        z = clipped_z_scores(coverage)
+            idf = a.weight * window_idf(a.n_holding, self.n_units, self.scales)[:, None]
+            inside = steps_to(self.corpus, a.rows, rows) <= half
+            share = inside.mean(axis=1, keepdims=True)
+            above, variance = above + idf * (inside - share), variance + idf**2 * share * (1 - share)
+        z = np.maximum(above, 0) / np.sqrt(np.maximum(variance, 1e-9))
         if self.scales[0] == 1:
             z[0] /= self.norms[rows]
         return z
 
 # %% ../../nbs/40_retrieval/signals.ipynb #74614271
-VECTOR: float = 0.75  # Weight of a vector's z-score, compared with that of the words
-
-
 class VectorWindows:
     "Cosines of a question with the windows around units."
 
@@ -184,9 +183,9 @@ class VectorWindows:
         self,
         query: np.ndarray,    # Shape (dims,), length 1
         rows: np.ndarray,     # Units, rising, all that are scored for the question
-    ) -> np.ndarray:          # Shape (scales, rows): weighted z-scores, clipped at 0
+    ) -> np.ndarray:          # Shape (scales, rows): z-scores, clipped at 0
         "Score the windows around units."
-        return VECTOR * clipped_z_scores(self.cosines(query, rows))
+        return clipped_z_scores(self.cosines(query, rows))
 
     def nearest(
         self,
