@@ -952,9 +952,12 @@ def _info(args: argparse.Namespace) -> None:
 # %% ../nbs/99_cli/cli.ipynb #a28e4714
 def _ls(args: argparse.Namespace) -> None:
     "ragnb ls"
-    from ragnb.indexing.collections import list_documents
+    from ragnb.indexing.collections import find_collections, list_documents
     from ragnb.indexing.folder_index import Index
-    rows = list_documents(Index.open(args.index))
+    if (Path(args.index) / "manifest.json").exists() or not (folders := find_collections(args.index)):
+        rows = list_documents(Index.open(args.index))
+    else:
+        rows = [row | {"id": f"{folder.name}/{row['id']}"} for folder in folders for row in list_documents(Index.open(folder))]
     if args.json:
         return _print_json({"index": args.index, "documents": rows})
     ids = [_line(row["id"]) for row in rows]

@@ -106,20 +106,20 @@ def _cell(value: Any) -> str:
     return " ".join(str("" if value is None else value).split()).replace("|", "\\|")
 
 def _table(rows: Iterable[Sequence[Any]], most: int = MOST_TEXT, name: str = "the file") -> str:
-    "Rows as a Markdown table of at most so many characters; '' without a value."
-    kept: list[list[str]] = []
-    width = letters = 0
+    "Rows as a Markdown table of at most so many characters, without empty rows and columns; '' without a value."
+    kept: list[dict[int, str]] = []
+    used: set[int] = set()
+    letters = 0
     for row in rows:
-        cells = [*map(_cell, row)]
-        while cells and not cells[-1]:
-            cells.pop()
-        if cells:
+        if cells := {n: text for n, value in enumerate(row) if (text := _cell(value))}:
             kept.append(cells)
-            width, letters = max(width, len(cells)), letters + sum(map(len, cells))
-        if letters + 3 * width * len(kept) > most:
-            size = f"{len(kept):,} rows and {width:,} columns"
+            used.update(cells)
+            letters += sum(map(len, cells.values()))
+        if letters + 3 * len(used) * len(kept) > most:
+            size = f"{len(kept):,} rows and {len(used):,} columns"
             raise InputError(f"{name} makes a table of {size} or more, which has more than {most:,} characters")
-    lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in kept]
+    columns, width = sorted(used), len(used)
+    lines = ["| " + " | ".join(row.get(n, "") for n in columns) + " |" for row in kept]
     return "\n".join([*lines[:1], "|" + "---|" * width, *lines[1:]]) if lines else ""
 
 # %% ../../nbs/00_documents/converted.ipynb #62c51467

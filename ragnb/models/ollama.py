@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -58,6 +59,13 @@ def ollama_url(
         port = 11434
     shown = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path}"
+
+
+def _login(
+    given: str | None,     # As of `ollama_url`
+) -> dict[str, str]:       # A header; {} where the address has no user
+    "The header that logs in to the Ollama server."
+    return ServerAddress((given or os.environ.get("OLLAMA_HOST") or "").strip()).header
 
 # %% ../../nbs/10_models/ollama.ipynb #8e594d37
 def full_name(
@@ -129,6 +137,9 @@ class _Line:
             lost = "nobody is there" if refused else "the connection was lost"
             way_out = "start it, or say where it is (base_url, --base-url or OLLAMA_HOST)"
             return ConnectionError(f"cannot connect to an Ollama server at {self.url}, {lost}: {way_out}")
+        if isinstance(error, (ValueError, TypeError, LookupError, AttributeError)) and not isinstance(error, RagnbError):
+            said = " ".join(f"{type(error).__name__}: {error}".split())[:120]
+            return ConnectionError(f"the server at {self.url} does not answer as an Ollama server does: {said}")
         return error
 
 # %% ../../nbs/10_models/ollama.ipynb #3f647678
@@ -365,6 +376,8 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
     _plain: Any = PrivateAttr(default=None)
     _loops: Any = PrivateAttr(default=None)
     _facts: ModelFacts | None = PrivateAttr(default=None)
+    _silent: tuple[float, TimeoutError] | None = PrivateAttr(default=None)   # Until when it is not asked again
+    _login: dict[str, str] = PrivateAttr(default_factory=dict)
     _window: int = PrivateAttr(default=0)      # The largest one used
     _rate: float = PrivateAttr(default=1.0)    # Tokens of the server for one of the estimate
 
@@ -373,6 +386,7 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
         if self.context_window != -1 and self.context_window < 64:
             raise InputError(f"num_ctx must be >= 64 tokens, got {self.context_window}")
         self._line = _Line(self.base_url, self.model, self.request_timeout, self.retries, self.retry_wait)
+        self._login = _login(base_url)
 
     @property
     def line(self) -> Any:
@@ -383,13 +397,13 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
     def plain_client(self) -> Client:
         "A client that neither waits nor checks."
         if self._plain is None:
-            self._plain = _limited(Client, self.base_url, self.request_timeout, headers=self.headers or {})
+            self._plain = _limited(Client, self.base_url, self.request_timeout, headers=self._login | (self.headers or {}))
         return self._plain
 
     def loop_client(self) -> AsyncClient:
         "The asynchronous client of the running event loop."
         if self._loops is None:
-            url, seconds, headers = self.base_url, self.request_timeout, self.headers or {}
+            url, seconds, headers = self.base_url, self.request_timeout, self._login | (self.headers or {})
             self._loops = _LoopClients(lambda: _limited(AsyncClient, url, seconds, headers=headers))
         return self._loops.get()
 
@@ -407,9 +421,15 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
     @property
     def facts(self) -> ModelFacts:
-        "What the server says of the model; asked once."
+        "What the server says of the model; asked once, and a server that was silent not again for as long as a call may take."
+        if self._silent and time.monotonic() < self._silent[0]:
+            raise self._silent[1]
         if self._facts is None:
-            self._facts = self.line.ask(lambda: model_facts(self.plain_client, self.model))
+            try:
+                self._facts = self.line.ask(lambda: model_facts(self.plain_client, self.model))
+            except TimeoutError as error:
+                self._silent = time.monotonic() + self.request_timeout, error
+                raise
         return self._facts
 
     def get_context_window(self) -> int:
@@ -542,9 +562,9 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
         super().__init__(model_name=model_name, base_url=ollama_url(base_url), embed_batch_size=embed_batch_size,
                          client_kwargs={"timeout": timeout}, timeout=timeout, **fields)
         self._line = _Line(self.base_url, model_name, timeout, self.retries, self.retry_wait)
-        url = self.base_url
-        self._client = _limited(Client, url, timeout, most=MOST_VECTOR_BYTES)
-        self._loops = _LoopClients(lambda: _limited(AsyncClient, url, timeout, most=MOST_VECTOR_BYTES))
+        url, login = self.base_url, _login(base_url)
+        self._client = _limited(Client, url, timeout, most=MOST_VECTOR_BYTES, headers=login)
+        self._loops = _LoopClients(lambda: _limited(AsyncClient, url, timeout, most=MOST_VECTOR_BYTES, headers=login))
 
     def expect(self, made: Mapping[str, Any]) -> None:
         "Compare the server's model, before it is first asked, with the one that an index was made with."

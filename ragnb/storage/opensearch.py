@@ -616,7 +616,8 @@ class OpenSearchStore(_ClusterStore):
         place = ClusterPlace((), name or "", {}) if url is None else cluster_place(url)
         self.name = name or place.name
         if not _NAME.fullmatch(self.name):
-            raise InputError(f"name must be small letters, digits, . _ -, got {self.name!r}")
+            where = "" if url is None else "an index on a cluster needs a name, opensearch://host:port/NAME: "
+            raise InputError(f"{where}name must be small letters, digits, . _ -, got {self.name!r}")
         self.client = open_client(place) if client is None else client
         self.where = str(place._replace(name=self.name)).lstrip("/")
         self.tokenizer, self.refreshes = tokenizer or word_tokens_batch, refresh

@@ -701,3 +701,20 @@ def test_a_reader_that_leaves(index):
     done = in_shell("info", "--index", index, stdout=last, stderr=subprocess.PIPE)
     os.close(last)
     assert done.returncode == 1 and done.stderr == b""
+
+
+def test_the_documents_of_collections_are_listed(tmp_path, capsys):
+    for name in ("hr", "laws"):
+        (tmp_path / "docs" / name).mkdir(parents=True)
+        (tmp_path / "docs" / name / "a.md").write_text(f"# {name}\n\n연차는 15일이다.\n", encoding="utf-8")
+        assert main(["index", str(tmp_path / "docs" / name), "--index", str(tmp_path / "all" / name), "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["ls", "--index", str(tmp_path / "all"), "--json"]) == 0
+    assert [row["id"] for row in json.loads(capsys.readouterr().out)["documents"]] == ["hr/a.md", "laws/a.md"]
+
+
+@pytest.mark.parametrize("command", [("info",), ("ls",), ("ask", "연차")])
+def test_an_index_on_a_cluster_needs_a_name(command, capsys):
+    assert main([*command, "--index", "opensearch://ann:geheim@127.0.0.1:1"]) != 0
+    said = capsys.readouterr().err
+    assert "opensearch://host:port/NAME" in said and "geheim" not in said
