@@ -957,7 +957,8 @@ def _ls(args: argparse.Namespace) -> None:
     if (Path(args.index) / "manifest.json").exists() or not (folders := find_collections(args.index)):
         rows = list_documents(Index.open(args.index))
     else:
-        rows = [row | {"id": f"{folder.name}/{row['id']}"} for folder in folders for row in list_documents(Index.open(folder))]
+        found = ((folder.name, row) for folder in folders for row in list_documents(Index.open(folder)))
+        rows = [row | {"id": f"{name}/{row['id']}"} for name, row in found]
     if args.json:
         return _print_json({"index": args.index, "documents": rows})
     ids = [_line(row["id"]) for row in rows]

@@ -137,7 +137,8 @@ class _Line:
             lost = "nobody is there" if refused else "the connection was lost"
             way_out = "start it, or say where it is (base_url, --base-url or OLLAMA_HOST)"
             return ConnectionError(f"cannot connect to an Ollama server at {self.url}, {lost}: {way_out}")
-        if isinstance(error, (ValueError, TypeError, LookupError, AttributeError)) and not isinstance(error, RagnbError):
+        odd = isinstance(error, (ValueError, TypeError, LookupError, AttributeError))
+        if odd and not isinstance(error, RagnbError):
             said = " ".join(f"{type(error).__name__}: {error}".split())[:120]
             return ConnectionError(f"the server at {self.url} does not answer as an Ollama server does: {said}")
         return error
@@ -397,13 +398,15 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
     def plain_client(self) -> Client:
         "A client that neither waits nor checks."
         if self._plain is None:
-            self._plain = _limited(Client, self.base_url, self.request_timeout, headers=self._login | (self.headers or {}))
+            headers = self._login | (self.headers or {})
+            self._plain = _limited(Client, self.base_url, self.request_timeout, headers=headers)
         return self._plain
 
     def loop_client(self) -> AsyncClient:
         "The asynchronous client of the running event loop."
         if self._loops is None:
-            url, seconds, headers = self.base_url, self.request_timeout, self._login | (self.headers or {})
+            url, seconds = self.base_url, self.request_timeout
+            headers = self._login | (self.headers or {})
             self._loops = _LoopClients(lambda: _limited(AsyncClient, url, seconds, headers=headers))
         return self._loops.get()
 
@@ -421,7 +424,7 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
     @property
     def facts(self) -> ModelFacts:
-        "What the server says of the model; asked once, and a server that was silent not again for as long as a call may take."
+        "What the server says of the model; asked once. One that was silent is not asked again within `request_timeout`."
         if self._silent and time.monotonic() < self._silent[0]:
             raise self._silent[1]
         if self._facts is None:
