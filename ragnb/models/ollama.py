@@ -424,7 +424,7 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
     @property
     def facts(self) -> ModelFacts:
-        "What the server says of the model; asked once. One that was silent is not asked again within `request_timeout`."
+        "What the server says of the model; asked once, and after a silence not within `request_timeout`."
         if self._silent and time.monotonic() < self._silent[0]:
             raise self._silent[1]
         if self._facts is None:
