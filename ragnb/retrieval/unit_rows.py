@@ -76,7 +76,7 @@ def head_type(
     return np.dtype([("doc", "<i8"), *((name, "<i4") for name in whole), ("norms", "<f4", (n_scales,))])
 
 
-LAYOUT: int = 3          # Of what is written; 1 lacks the headers of tables, 2 holds means of vectors that nothing reads
+LAYOUT: int = 3         # Of what is written; 1 lacks headers of tables, 2 holds means of vectors that nothing reads
 REPEATS, RECORD = 1, 2  # Flags: said earlier in its document; its part is a record
 
 
