@@ -12,7 +12,6 @@ import argparse
 import gc
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What each rule of the multi-scale score is worth, and the score beside the one before it.
+"""What each rule of the multi-scale score is worth.
 
     python benchmarks/score_rules.py                      # nbs/studies/results/score_rules.json
     python benchmarks/score_rules.py --limit 100 --sets squad2
@@ -16,7 +16,6 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,9 @@ from ragnb.documents.span import n_characters, shared
 from ragnb.documents.text import word_tokens_batch
 from ragnb.evaluation.datasets import Question, load_dataset
 from ragnb.retrieval.multiscale import QUESTION_WORDS, pieces_by_score, take_units, with_headers
-from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores, adjusted_totals, grown_candidates
-from ragnb.retrieval.signals import Asked, PHRASE
-from scored_set import bm25_of_windows, build, FIVE, KOREAN, on_scales
+from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores, adjusted_totals
+from ragnb.retrieval.signals import Asked, PHRASE, clipped_z_scores, steps_to, window_idf
+from scored_set import build, FIVE, KOREAN, on_scales
 
 ROOT = Path(__file__).resolve().parent.parent
 SETS = {"korquad": None, "tydiqa_ko": None, "ko_statutes": None, "squad2": None, "covidqa": None, "chroma_chunking": None, "tatqa": None}
@@ -43,7 +42,6 @@ class Asking:
     terms: list[str]
     rows: np.ndarray
     scores: UnitScores
-    bm25: np.ndarray    # z-scores of BM25 of the windows, clipped at 0: the words of the score before
 
     def words(self, phrase: float = PHRASE, norm: float = 1.0) -> np.ndarray:
         """z-scores of the words with another weight for pairs, or another share of the length norm."""
@@ -62,16 +60,20 @@ class Asking:
                 + title * s.title**power + name * s.name**power)
 
 
-def halved(z: np.ndarray, bm25: np.ndarray) -> np.ndarray:
-    """At one unit the mean of coverage and BM25."""
-    return np.concatenate([(z[:1] + bm25[:1]) / 2, z[1:]])
+def spread(a: Asking) -> np.ndarray:
+    """z-scores of the words by the spread of coverage itself, not as if words fell independently."""
+    by_word, half = a.index.scorer.by_word, np.array(a.index.scales)[:, None] // 2
+    coverage = sum((x.weight * window_idf(x.n_holding, by_word.n_units, by_word.scales)[:, None] * (steps_to(a.index.corpus, x.rows, a.rows) <= half)
+                    for x in by_word.asked(a.terms)), np.zeros((len(half), len(a.rows))))
+    z = clipped_z_scores(coverage)
+    z[0] /= by_word.norms[a.rows]
+    return z
 
 
 RULES: dict[str, tuple[Callable[[Asking], np.ndarray], dict[str, Any]]] = {  # name -> (sum of the signals, what follows it)
     "default": (Asking.total, {}),
-    "before: BM25 of the windows": (lambda a: a.total(a.bm25, scales=ALL), {}),
-    "mean of coverage and BM25 at one unit, power 1.25": (lambda a: a.total(halved(a.words(norm=0), a.bm25), 1.25), {}),
-    "mean of coverage and BM25 at one unit": (lambda a: a.total(halved(a.words(norm=0), a.bm25)), {}),
+    "spread of coverage": (lambda a: a.total(spread(a)), {}),
+    "spread of coverage, vectors .75": (lambda a: a.total(spread(a), vector=0.75), {}),
     "no length norm at one unit": (lambda a: a.total(a.words(norm=0)), {}),
     "power 1.25": (lambda a: a.total(power=1.25), {}),
     "power 1.5": (lambda a: a.total(power=1.5), {}),
@@ -98,7 +100,7 @@ def asking(index: MultiScaleIndex, tokens: list[str], query: np.ndarray) -> Aski
     """Everything about one question that the rules share."""
     terms = [t for t in tokens if t not in QUESTION_WORDS] or tokens
     scores = index.score(terms, query)
-    return Asking(index, terms, scores.rows, scores, bm25_of_windows(index, terms, scores.rows))
+    return Asking(index, terms, scores.rows, scores)
 
 
 def recalls(index: MultiScaleIndex, scores: UnitScores, question: Question) -> list[float]:
@@ -186,7 +188,7 @@ def main() -> None:
         cells = "  ".join(f"{100 * m:+.2f} [{100 * a:+.2f}, {100 * b:+.2f}]" for m, a, b in zip(r["worth"], r["low"], r["high"]))
         print(f"{rule:<52}{cells}")
     for name, means in found["sets"].items():
-        print(name, found["questions"][name], *(f"{rule}: " + " ".join(f"{x:.3f}" for x in means[rule]) for rule in ("before: BM25 of the windows", "default")), sep=" | ")
+        print(name, found["questions"][name], *(f"{rule}: " + " ".join(f"{x:.3f}" for x in means[rule]) for rule in ("no vectors", "default")), sep=" | ")
     if args.store:
         target = ROOT / "nbs" / "studies" / "results" / "score_rules.json"
         text = json.dumps(json.loads(json.dumps(found), parse_float=lambda x: round(float(x), 4)), indent=1)

@@ -1,4 +1,4 @@
-"""An evaluation set split, embedded and indexed for the benchmarks of the score, and the score as it was before.
+"""An evaluation set split, embedded and indexed for the benchmarks of the score.
 
 Vectors of units and questions are kept in a folder, under a name that their texts and their model decide, so that a second run embeds nothing.
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,14 @@ from ragnb.documents.provisions import cited_spans, look_up_question
 from ragnb.evaluation.datasets import Dataset
 from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import describe_embedding, resolve_embedding
-from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, pieces_by_score, query_terms
-from ragnb.retrieval.multiscale_index import adjusted_totals, MultiScaleIndex, question_vector
-from ragnb.retrieval.signals import clipped_z_scores
+from ragnb.retrieval.multiscale import MultiScaleRetriever
+from ragnb.retrieval.multiscale_index import MultiScaleIndex
 from ragnb.retrieval.unit_vectors import UnitVectors
 from ragnb.storage.store import MemoryStore
 
 KOREAN = ("korquad", "tydiqa_ko", "ko_statutes")
 NONE = "none"   # No vectors: words only
-FIVE = (1, 3, 7, 15, 31)   # Scales of the score before
+FIVE = (1, 3, 7, 15, 31)   # One scale more than the default
 
 
 def on_scales(index: MultiScaleIndex, scales: Sequence[int]) -> MultiScaleIndex:
@@ -39,27 +37,6 @@ def on_scales(index: MultiScaleIndex, scales: Sequence[int]) -> MultiScaleIndex:
     vars(other).update(shared)
     other.unit_vectors = UnitVectors.of(index.unit_vectors.codes, index.corpus.n_units, other.scales)
     return other
-
-
-def bm25_of_windows(index: MultiScaleIndex, terms: Sequence[str], rows: np.ndarray) -> np.ndarray:
-    """z-scores of BM25 of the windows around units, a window taking the place of the document, by the statistics of all windows."""
-    corpus, words = index.corpus, index.words
-    lengths, out = np.concatenate([[0], np.cumsum(words.lengths)]), []
-    for width in index.scales:
-        low, high = corpus.windows(np.arange(len(corpus)), width)
-        size, total, mean, variance = lengths[high] - lengths[low], np.zeros(len(corpus)), 0.0, 0.0
-        for term in terms:
-            column = words.vocabulary.get(term)
-            if column is None or not words.frequencies[column]:
-                continue
-            held, times = words.counts.posting(column)
-            running = np.concatenate([[0], np.cumsum(np.bincount(held, times, len(corpus)))])
-            counts = running[high] - running[low]
-            n = int((counts > 0).sum())
-            share = np.log1p((len(corpus) - n + 0.5) / (n + 0.5)) * counts * 1.9 / (counts + 0.9 * (0.6 + 0.4 * size / size.mean()))
-            total, mean, variance = total + share, mean + share.mean(), variance + share.var()
-        out.append(clipped_z_scores(total[rows], mean, variance))
-    return np.array(out)
 
 
 def kept_vectors(dataset: Dataset, nodes: Sequence[TextNode], spec: str, keep: Path, base_url: str | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -88,11 +65,6 @@ class ScoredSet:
     store: MemoryStore
     vectors: dict[str, list[float]]    # Question -> vector; empty without an embedding
 
-    @cached_property
-    def five(self) -> MultiScaleIndex:
-        """The index with the scales of the score before."""
-        return on_scales(self.index, FIVE)
-
     def bundle(self, question: str) -> QueryBundle:
         """A question that brings its vector."""
         return QueryBundle(question, embedding=self.vectors.get(question))
@@ -104,15 +76,6 @@ class ScoredSet:
             catalogue = Catalogue.from_documents(self.dataset.documents.values())
             hooks = {"leads": lambda q: look_up_question(q, catalogue), "follow": lambda d, s: cited_spans(d, s, catalogue)}
         return MultiScaleRetriever(self.index, self.store, None, **hooks)
-
-    def before(self, retriever: MultiScaleRetriever, ranking: MultiScaleRanking, question: str) -> MultiScaleRanking:
-        """The same candidates by the score before: BM25 of windows, no pairs of words, one scale more."""
-        corpus, terms = self.index.corpus, query_terms(question, self.index.tokenizer)
-        vector = question_vector(self.vectors.get(question), self.index.unit_vectors.dims)
-        s = self.five.scorer.score_rows(terms, vector, ranking.scores.rows, retriever.whole)
-        words = bm25_of_windows(self.five, terms, s.rows)
-        total = adjusted_totals(corpus, s.rows, words.sum(axis=0) + s.vectors.sum(axis=0) + s.title + s.name, retriever.whole)
-        return replace(ranking, pieces=retriever.led(question, pieces_by_score(corpus, replace(s, words=words, total=total))))
 
 
 def build(dataset: Dataset, spec: str, keep: Path, base_url: str | None = None, parser: UnitNodeParser | None = None) -> ScoredSet:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import pkgutil
 import subprocess
 import sys
@@ -66,12 +65,8 @@ def test_a_users_script_has_no_type_error() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.heavy
-def test_no_script_uses_a_name_that_is_not_there(tmp_path: Path) -> None:
+def test_no_script_uses_a_name_that_is_not_there() -> None:
     """Benchmarks are run by hand, and parts of them seldom."""
-    settings = tmp_path / "pyrightconfig.json"
-    told = {"include": [str(ROOT / name) for name in ("benchmarks", "tools", "tests")], "typeCheckingMode": "off", "reportUndefinedVariable": "error"}
-    settings.write_text(json.dumps(told), encoding="utf-8")
-    command = [sys.executable, "-m", "basedpyright", "-p", str(settings), "--pythonpath", sys.executable, "--level", "error"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = subprocess.run([sys.executable, "-m", "pyflakes", "benchmarks", "tools", "tests"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    absent = [line for line in done.stdout.splitlines() if "undefined name" in line]
+    assert done.stderr == "" and absent == []

@@ -312,7 +312,7 @@ def main() -> None:
             print(start(folder, options.nodes, options.heap, dict(pair.split("=", 1) for pair in options.set)))
         elif options.what == "stop":
             print(f"{stop(folder)} nodes stopped", file=sys.stderr)
-        elif (written := run_folder(folder) / "url").exists():
+        elif (written := run_folder(folder) / "url").exists() and any(map(alive, run_folder(folder).glob("node-*"))):
             print(written.read_text().strip())
         else:
             raise Problem("no server runs: make opensearch")

@@ -22,7 +22,7 @@ __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passag
 from ..documents.markdown import find_tables
 from ..documents.markup import counted, one_line, short
 from ..documents.span import check_fields, covering, InputError, Passage, Span
-from ..documents.text import first_part, last_fit, readable_cut, sentence_spans, tokenizer, word_cut
+from ..documents.text import first_part, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, word_cut
 from ..models.guards import guard_numbers
 from ..models.llm import shorten
 from ..chunking.units import table_headers
@@ -457,21 +457,21 @@ class ContextBuilder:
 
     def _fit(self, passages: Sequence[Passage]) -> dict[int, Passage]:
         "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
-        count, used = tokenizer(self.tokenizer).count, {}
         if self.budget is None or self._size(passages) <= self.budget:
             return dict(enumerate(passages))
+        budget = self.budget
 
         def fits(passage: Passage) -> bool:
-            return count(self._lay_out([*used.values(), passage])[0]) <= self.budget
-        for n, passage in enumerate(passages):
-            if fits(passage):
-                used[n] = passage
-                continue
-            size = last_fit(0, len(passage.text), lambda size, whole=passage: fits(cut_passage(whole, size)))
-            cut = cut_passage(passage, size) if size else None
-            if cut and (len(cut.text) >= self.least or not used):
-                used[n] = cut
-            break
+            return self._size([*used.values(), passage]) <= budget
+        whole = last_fit(0, len(passages) - 1, lambda n: self._size(passages[:n]) <= budget)
+        used = dict(enumerate(passages[:whole]))
+        best = passages[whole]   # The first without room as a whole
+        longest = max(1, len(best.text))
+        near = max(1, longest - max(0, self._size([*used.values(), best]) - budget))
+        size = last_fit_near(near, 1, longest, lambda size: fits(cut_passage(best, size)))
+        cut = cut_passage(best, size) if size else None
+        if cut and (len(cut.text) >= self.least or not used):
+            used[whole] = cut
         said = {n: p for n, p in enumerate(passages) if n not in used and any(_is_said(p, u) for u in used.values())}
         return used | {n: p for n, p in said.items() if fits(p)}
 

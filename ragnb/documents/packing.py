@@ -15,25 +15,10 @@ __all__ = ['TextRuler', 'form_ruler', 'cut_long', 'overlap_start', 'pack']
 # %% ../../nbs/00_documents/packing.ipynb #bf548d20
 from .forms import reading_form
 from .span import InputError, Span
-from .text import last_fit, tokenizer, trim_span, whole_cut
+from .text import last_fit, last_fit_near, tokenizer, trim_span, whole_cut
 
 # %% ../../nbs/00_documents/packing.ipynb #32022739
 _WORD = re.compile(r"\s*(?:[^\s。！？]{1,16}[。！？]{0,16}|[。！？]{1,16}|\Z)")    # White space and a word, or a part
-
-def _last_from(guess: int, low: int, high: int, fits: Callable[[int], bool]) -> int:
-    "The last number of `low..high` that fits, looked for from a guess; `low - 1` when none does."
-    step = 1
-    if fits(guess):
-        low = guess
-        while low < high and fits(min(low + step, high)):
-            low, step = min(low + step, high), 2 * step
-        return last_fit(low, min(low + step, high + 1) - 1, fits)
-    while guess > low:
-        lower = max(low, guess - step)
-        if fits(lower):
-            return last_fit(lower, guess - 1, fits)
-        guess, step = lower, 2 * step
-    return low - 1
 
 # %% ../../nbs/00_documents/packing.ipynb #bfc6b15d
 class TextRuler:
@@ -85,7 +70,7 @@ class TextRuler:
         most = self._sum(start) + size
         low, high = bisect_right(self._ends, start), bisect_left(self._ends, end)
         guess = min(max(low, bisect_right(self._sums, most) - 1), high)
-        word = _last_from(guess, low, high, fits)
+        word = last_fit_near(guess, low, high, fits)
         if word >= low:
             return min(self._ends[word], end)
         inside = min(self._ends[low], end) - 1

@@ -16,7 +16,7 @@ __all__ = ['ServerAddress', 'without_logins', 'HidesKeys']
 
 # %% ../../nbs/00_documents/servers.ipynb #a7ff5c80
 _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]+:/+")     # At least two letters: C:/ is a drive
-_KEYS = re.compile(r"([?&;][^=&?\s]*(?:key|token|secret|pass|pwd|auth|sig)[^=&?\s]*=)[^&\s'\"]+", re.I)
+_KEYS = re.compile(r"([?&;][^=&?;\s]{0,40}(?:key|token|secret|pass|pwd|auth|sig)[^=&?;\s]{0,40}=)[^&\s'\"]+", re.I)
 
 
 def _shown(text: str) -> str:
@@ -55,11 +55,19 @@ class ServerAddress(str):
         return {"Authorization": f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"}
 
 # %% ../../nbs/00_documents/servers.ipynb #180f935c
+_INSIDE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,40}:/+")     # A scheme anywhere in a word
+
+
 def without_logins(
     text: str,     # A message
 ) -> str:
     "Remove logins from the addresses in a text."
-    return _KEYS.sub(r"\1***", re.sub(r"([A-Za-z][A-Za-z0-9+.-]+:/+)\S*@", r"\1", text))
+    def shown(word: re.Match[str]) -> str:
+        "One word, without what lies between the first scheme and the last @."
+        scheme, at = _INSIDE.search(word[0]), word[0].rfind("@")
+        return word[0] if not scheme or at < scheme.end() else word[0][:scheme.end()] + word[0][at + 1:]
+
+    return _KEYS.sub(r"\1***", re.sub(r"\S+", shown, text))
 
 # %% ../../nbs/00_documents/servers.ipynb #a47292e0
 _HIDDEN = ("api_key", "default_headers", "headers", "client_kwargs")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 __all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'KEPT_TAGS', 'analysed', 'trim_span', 'tears', 'whole_cut',
            'block_spans', 'ends_sentence', 'load_kiwi', 'stem', 'article_tokens', 'Analysis', 'is_korean',
            'sentence_spans', 'word_cut', 'is_heading', 'first_part', 'readable_cut', 'word_tokens_batch', 'word_tokens',
-           'bigram_tokens', 'last_fit', 'Tokenizer', 'tokenizer', 'count_tokens']
+           'bigram_tokens', 'last_fit', 'last_fit_near', 'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../../nbs/00_documents/text.ipynb #0749a52b
 from .forms import joins_previous, plain_text, reading_form
@@ -384,6 +384,26 @@ def last_fit(
         else:
             high = middle - 1
     return low
+
+def last_fit_near(
+    guess: int,                   # Within `low..high`
+    low: int,
+    high: int,
+    fits: Callable[[int], bool],  # True up to some number, False from there on
+) -> int:
+    "The last number of `low..high` that fits, looked for in growing steps from a guess; `low - 1` when none does."
+    step = 1
+    if fits(guess):
+        low = guess
+        while low < high and fits(min(low + step, high)):
+            low, step = min(low + step, high), 2 * step
+        return last_fit(low, min(low + step, high + 1) - 1, fits)
+    while guess > low:
+        lower = max(low, guess - step)
+        if fits(lower):
+            return last_fit(lower, guess - 1, fits)
+        guess, step = lower, 2 * step
+    return low - 1
 
 # %% ../../nbs/00_documents/text.ipynb #588c4431
 @dataclass(frozen=True)

@@ -108,14 +108,31 @@ def kinds_of(
     return out
 
 
+def _exact_types(kind: Any) -> set[Any]:
+    "Classes whose own objects, not those of subclasses, always fit an annotation."
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return set().union(*map(_exact_types, parts))
+    kind = type(None) if kind is None else origin or kind
+    return {kind} if isinstance(kind, type) and kind not in (int, float) else set()
+
+
+@lru_cache(maxsize=None)
+def _sure(owner: Any) -> dict[str, set[Any]]:
+    "Parameter -> types of values that need no look."
+    return {name: _exact_types(kind) for name, (kind, _) in kinds_of(owner).items() if name not in OFFERS}
+
+
 def first_complaint(
     owner: Any,                  # A function or a dataclass
     values: Mapping[str, Any],   # Parameter -> value
 ) -> str:                        # "" when there is nothing to complain about
     "Look at all values; say what is wrong with the first that cannot be."
-    kinds = kinds_of(owner)
+    kinds, sure = kinds_of(owner), _sure(owner)
     for name, value in values.items():
+        if type(value) in sure.get(name, ()):
+            continue
         kind, written = kinds.get(name, (Any, ""))
-        if (type(value) is not kind or kind in _PLAIN) and (wrong := complaint(name, value, kind, written)):
+        if wrong := complaint(name, value, kind, written):
             return wrong
     return ""

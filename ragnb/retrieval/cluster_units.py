@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['FetchedUnits', 'fetched_units', 'FetchedCounts', 'fetched_counts', 'FetchedWords', 'FetchedVectors', 'FetchedWindows',
-           'Fetched', 'fetched_evidence', 'checked_answers', 'UnitQuery', 'UnitRequests', 'read_units', 'chosen',
-           'joined_units', 'Known', 'FoundUnits', 'ClusterUnits']
+__all__ = ['FetchedUnits', 'fetched_units', 'FetchedCounts', 'fetched_counts', 'FetchedWords', 'FetchedVectors', 'Fetched',
+           'fetched_evidence', 'checked_answers', 'UnitQuery', 'UnitRequests', 'read_units', 'chosen', 'joined_units',
+           'Known', 'FoundUnits', 'ClusterUnits']
 
 # %% ../../nbs/40_retrieval/cluster_units.ipynb #98b6994c
 from ..documents.span import IndexMismatchError, Span, try_address
@@ -34,7 +34,7 @@ from .signals import Asked, PHRASE, SharedField, VectorWindows, WordWindows
 from .term_counts import TermCounts
 from .unit_corpus import UnitCorpus
 from ragnb.retrieval.unit_rows import (
-    GROW, Moments, RECORD, REPEATS, SHIFT, token_codes, UnitDirectory, UnitFields, unpack_units, WHOLE
+    GROW, RECORD, REPEATS, SHIFT, token_codes, UnitDirectory, UnitFields, unpack_units, WHOLE
 )
 
 # %% ../../nbs/40_retrieval/cluster_units.ipynb #59319dec
@@ -209,18 +209,6 @@ class FetchedVectors(NamedTuple):
         "Compare the question with some units."
         return self.found[rows]
 
-
-class FetchedWindows(VectorWindows):
-    "Cosines of a question with the windows around fetched units."
-
-    def __init__(self, corpus: FetchedUnits, units: FetchedVectors, moments: Moments) -> None:
-        super().__init__(corpus, units)
-        self.moments = moments
-
-    def statistics(self, query: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        "What the windows of the whole corpus say about a question's vector."
-        return self.moments.statistics(query)
-
 # %% ../../nbs/40_retrieval/cluster_units.ipynb #9294ae27
 class Fetched(NamedTuple):
     "Units that a server has sent."
@@ -242,9 +230,8 @@ def fetched_evidence(
     vectors = FetchedVectors(directory.scales, directory.dims, heads["norms"], fetched.dots)
     (titles, names), parts = directory.fields, np.append(corpus.part_ids, -1)[corpus.part]
     return UnitEvidence(
-        FetchedWords(corpus, counted, directory, holding), FetchedWindows(corpus, vectors, directory.moments),
-        SharedField(titles, corpus.documents[corpus.doc], directory.n_units, directory.n),
-        SharedField(names, parts, directory.part_units, directory.n))
+        FetchedWords(corpus, counted, directory, holding), VectorWindows(corpus, vectors),
+        SharedField(titles, corpus.documents[corpus.doc]), SharedField(names, parts))
 
 # %% ../../nbs/40_retrieval/cluster_units.ipynb #edc609e4
 def _is_busy(answer: Mapping[str, Any]) -> bool:

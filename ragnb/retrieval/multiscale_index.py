@@ -27,7 +27,7 @@ from ..chunking.base import SpanNodeParser
 from ..chunking.units import UnitNodeParser
 from ..models.vectors import load_array
 from .bm25 import Bm25
-from .signals import SharedField, TermStatistics, VectorWindows, WordWindows
+from .signals import clipped_z_scores, SharedField, VectorWindows, WordWindows
 from .unit_corpus import check_scales, SCALES, UnitCorpus, units_by_document, UnitTable
 from .unit_vectors import node_vectors, UnitVectors
 
@@ -141,7 +141,7 @@ class UnitEvidence:
         self,
         terms: Sequence[str],       # Tokens of the question
         query: np.ndarray | None,   # Its vector, from `question_vector`
-        rows: np.ndarray,           # Units, rising
+        rows: np.ndarray,           # Units, rising; their z-scores compare them with each other
         whole: int,                 # Characters; a record that is not longer is ranked as one
     ) -> UnitScores:
         "Score some units on every scale."
@@ -150,7 +150,8 @@ class UnitEvidence:
             return UnitScores.empty(n)
         words = self.by_word.scores(self.by_word.asked(terms, rows), rows)
         vectors = np.zeros((n, len(rows))) if query is None else self.by_vector.scores(query, rows)
-        (title, by_title), (name, by_name) = self.titles.score(terms, rows), self.names.score(terms, rows)
+        by_title, by_name = self.titles.score(terms, rows), self.names.score(terms, rows)
+        title, name = clipped_z_scores(by_title), clipped_z_scores(by_name)
         plain, total = self._plain(terms, query, rows), words.sum(axis=0) + vectors.sum(axis=0) + title + name
         total, raw = total if total.any() else plain, plain + by_title + by_name
         total, raw = (adjusted_totals(self.corpus, rows, x, whole) for x in (total, raw))
@@ -173,10 +174,8 @@ class UnitScorer(UnitEvidence):
         names: Bm25,             # Of its parts
         vectors: UnitVectors,    # Of its units
     ) -> None:
-        n = len(corpus)
-        super().__init__(
-            WordWindows(corpus, words, vectors.scales), VectorWindows(corpus, vectors),
-            SharedField(titles, corpus.doc, corpus.n_units, n), SharedField(names, corpus.part, corpus.part_units, n))
+        super().__init__(WordWindows(corpus, words, vectors.scales), VectorWindows(corpus, vectors),
+                         SharedField(titles, corpus.doc), SharedField(names, corpus.part))
         self.words, self.vectors = words, vectors
 
     def candidates(
@@ -373,7 +372,7 @@ class UnitData(MultiScaleSource):
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #edcdd583
 class MultiScaleIndex(UnitData):
-    "Counts, vectors and statistics of units at every scale, kept right document by document."
+    "Counts and vectors of units, kept right document by document, and the score on every scale."
 
     _scorer: UnitScorer | None = None
 
@@ -419,20 +418,6 @@ class MultiScaleIndex(UnitData):
     ) -> UnitScores:
         "Score the candidates of a question on every scale."
         return self.scorer.score(terms, query, candidates, grow, whole, nearest, among)
-
-    def term_statistics(
-        self,
-        term: str,                # `MissingChunkError` when no unit holds it
-    ) -> TermStatistics:          # idf, mean and variance, each of shape (scales,)
-        "What all windows of the corpus say about a term."
-        return self.scorer.by_word.statistics(term)
-
-    def dense_statistics(
-        self,
-        query: np.ndarray,                 # Shape (dims,)
-    ) -> tuple[np.ndarray, np.ndarray]:    # Mean and variance of its cosine with windows, each of shape (scales,)
-        "What all windows of the corpus say about a question's vector."
-        return self.scorer.by_vector.statistics(query)
 
     def place(
         self,

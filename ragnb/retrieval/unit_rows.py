@@ -19,8 +19,8 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['GROW', 'WHOLE', 'SHIFT', 'LAYOUT', 'REPEATS', 'RECORD', 'reach', 'token_codes', 'head_type', 'UnitFields',
-           'pack_units', 'unpack_units', 'UnitPacker', 'Moments', 'UnitDirectory', 'units_body', 'unit_rows',
-           'UnitRows', 'rows_of_documents']
+           'pack_units', 'unpack_units', 'UnitPacker', 'UnitDirectory', 'units_body', 'unit_rows', 'UnitRows',
+           'rows_of_documents']
 
 # %% ../../nbs/40_retrieval/unit_rows.ipynb #86a1f3bf
 from ..documents.span import Address, IndexMismatchError
@@ -76,7 +76,7 @@ def head_type(
     return np.dtype([("doc", "<i8"), *((name, "<i4") for name in whole), ("norms", "<f4", (n_scales,))])
 
 
-LAYOUT: int = 2          # Of what is written; up to 1 it said nothing of tables
+LAYOUT: int = 3         # Of what is written; 1 lacks headers of tables, 2 holds means of vectors that nothing reads
 REPEATS, RECORD = 1, 2  # Flags: said earlier in its document; its part is a record
 
 
@@ -141,55 +141,6 @@ class UnitPacker:
         runs = zip(ends[rows].tolist(), counts.lengths[rows].tolist())
         return UnitFields(heads, [self.codes[counts.stream[end - n:end]] for end, n in runs])
 
-# %% ../../nbs/40_retrieval/unit_rows.ipynb #df14d6fd
-_EXACT = 4_000_000  # Bytes of sampled windows that are kept as they are
-
-
-@dataclass(frozen=True, eq=False)
-class Moments:
-    "Mean and variance of the cosine of any question with the windows of a corpus."
-    mean: np.ndarray     # Shape (scales, dims)
-    spread: np.ndarray   # Sampled windows less their mean, shape (scales, sampled, dims); or halves of covariances
-
-    @classmethod
-    def of(
-        cls,
-        known: np.ndarray,   # Vectors of sampled windows, shape (scales, sampled, dims)
-    ) -> Moments:
-        "Choose one of the two forms."
-        scales, n, dims = known.shape
-        mean = known.mean(axis=1, dtype=np.float64).astype(np.float32) if n else np.zeros((scales, dims), np.float32)
-        apart = known - mean[:, None, :]
-        if apart.nbytes <= max(_EXACT, scales * dims * (dims + 1)):
-            return cls(mean, apart)
-        half = np.tril_indices(dims)
-        return cls(mean, np.array([_packed((a.T @ a / n)[half]) for a in apart]))
-
-    @cached_property
-    def covariances(self) -> np.ndarray:
-        "Shape (scales, dims, dims), float32; of the second form."
-        out = np.zeros((len(self.mean), self.mean.shape[1], self.mean.shape[1]), np.float32)
-        for full, packed in zip(out, self.spread):
-            full[np.tril_indices(len(full))] = packed[2:].astype(np.float32) * packed[:2].view(np.float32)[0]
-            full += np.tril(full, -1).T
-        return out
-
-    def statistics(
-        self,
-        query: np.ndarray,                 # Shape (dims,), length 1
-    ) -> tuple[np.ndarray, np.ndarray]:    # Mean and variance by scale
-        "What the windows of the corpus say about a question's vector."
-        mean = self.mean.astype(np.float64) @ query
-        if self.spread.ndim == 3:
-            return mean, np.square(self.spread @ query, dtype=np.float64).sum(axis=1) / max(1, self.spread.shape[1])
-        return mean, ((self.covariances @ query) @ query).astype(np.float64)
-
-
-def _packed(half: np.ndarray) -> np.ndarray:
-    "Half of a covariance in two bytes a number, behind the four bytes of what they are multiplied with."
-    most = np.float32(max(float(np.abs(half).max(initial=0)), 1e-30))
-    return np.concatenate([np.array([most]).view(np.float16), (half / most).astype(np.float16)])
-
 # %% ../../nbs/40_retrieval/unit_rows.ipynb #d1436d2f
 @dataclass(frozen=True, eq=False)
 class UnitDirectory:
@@ -203,7 +154,7 @@ class UnitDirectory:
     scales: tuple[int, ...]                # Units of a window
     titles: list[list[str]]                # Tokens of the title of each document
     names: list[list[str]]                 # Tokens of the heading of each part
-    moments: Moments
+    dims: int                              # Of the vectors; 0 without an embedding
 
     @classmethod
     def of(
@@ -213,21 +164,14 @@ class UnitDirectory:
     ) -> UnitDirectory:
         "The directory of an index in memory."
         c = index.corpus
-        none = np.zeros((len(index.scales), 0, 0), np.float32)
-        known = np.concatenate(index.scorer.by_vector.known, axis=1) if len(index) else none
         titles, names = (x.counts.token_lists() for x in (index.titles, index.names))
         return cls(c.ids, np.array([numbers[i] for i in c.ids], np.int64), c.n_units, c.n_parts, c.part_units,
-                   int(index.words.lengths.sum()), tuple(index.scales), titles, names, Moments.of(known))
+                   int(index.words.lengths.sum()), tuple(index.scales), titles, names, index.unit_vectors.dims)
 
     @property
     def n(self) -> int:
         "Units."
         return int(self.n_units.sum())
-
-    @property
-    def dims(self) -> int:
-        "Numbers of a vector; 0 without an embedding."
-        return self.moments.mean.shape[1]
 
     @cached_property
     def row_of(self) -> dict[str, int]:
@@ -266,11 +210,11 @@ class UnitDirectory:
     def save(self, file: Path) -> None:
         "Write it."
         told = {"layout": LAYOUT, "ids": self.ids, "n_tokens": self.n_tokens, "scales": self.scales,
-                "titles": self.titles, "names": self.names}
+                "titles": self.titles, "names": self.names, "dims": self.dims}
         words = np.frombuffer(zlib.compress(json.dumps(told).encode(), 1), np.uint8)
         arrays = {name: getattr(self, name) for name in ("numbers", "n_units", "n_parts", "part_units")}
         with open(file, "wb") as out:
-            np.savez(out, words=words, mean=self.moments.mean, spread=self.moments.spread, **arrays)
+            np.savez(out, words=words, **arrays)
 
     @classmethod
     def load(
@@ -284,9 +228,8 @@ class UnitDirectory:
             told = json.loads(zlib.decompress(arrays.pop("words").tobytes()))
             if told.pop("layout", 1) != LAYOUT:
                 raise IndexMismatchError("the units were written by another version: `ragnb index` sends them again")
-            moments = Moments(arrays.pop("mean"), arrays.pop("spread"))
             told |= {"ids": tuple(told["ids"]), "scales": tuple(told["scales"])}
-            return cls(moments=moments, **told, **arrays)
+            return cls(**told, **arrays)
         except ARRAY_ERRORS as error:
             raise IndexMismatchError(f"the directory of units is damaged: {error}") from error
 

@@ -211,7 +211,7 @@ def test_the_diagram_has_every_step_and_event(library: Library) -> None:
 
 def waiting(library: Library, llm: Any = None, **settings: Any) -> tuple[Agent, AgentState]:
     agent = Agent(library, llm or script(), {"grade": None}, ask_user=True, **settings)
-    state = agent.ask("E-117 알람의 원인과 연차")
+    state = agent.ask("GN-300과 TR-7의 알람")
     assert state.status == "waiting" and len(state.options) >= 2
     return agent, AgentState.from_json(state.to_json())
 
@@ -287,7 +287,7 @@ def test_a_choice_out_of_order_changes_nothing(library: Library) -> None:
 def test_a_stock_handler_takes_the_answer_within_the_run(library: Library) -> None:
     async def run() -> tuple[AgentState, list[str]]:
         flow = AgentFlow(library, script(), {"grade": None}, ask_user=True)
-        handler = flow.run(start_event=Begin(state=AgentState.ask("E-117 알람의 원인과 연차")))
+        handler = flow.run(start_event=Begin(state=AgentState.ask("GN-300과 TR-7의 알람")))
         handler.ctx.send_event(PersonAnswered(choice=Choice(documents=["TR.md"])))  # too early: nobody was asked
         told = []
         async for event in handler.stream_events():

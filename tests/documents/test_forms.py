@@ -5,7 +5,6 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 
 import pytest
 from hypothesis import given

@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from ragnb.documents.files import read_documents
 from test_converted import make_docx, make_hwpx, make_pptx, ole
 
 resource = pytest.importorskip("resource", reason="limits a process")
@@ -69,7 +70,6 @@ def hostile(folder: Path) -> dict[str, str]:
     """Files that must be named, with what the line must hold."""
     body, text = "<w:body>", "<w:p><w:r><w:t>&i;</w:t></w:r></w:p>"
     (folder / "wide.csv").write_text(",".join("a" * 8_000) + "\n" + "b\n" * 8_000)
-    make_sheet(folder / "corner.xlsx", "<sheetData>" + "".join(f'<row r="{n}">{cell(f"XFD{n}", "가")}</row>' for n in range(1, 200)) + "</sheetData>")
     make_sheet(folder / "rows.xlsx", "<sheetData>" + "<row/>" * 1_000_000 + "</sheetData>")
     changed(make_docx, folder / "empty.docx", "word/document.xml", body, body + "<w:p/>" * 400_000)
     changed(make_docx, folder / "stored.docx", "word/document.xml", body, body + "<w:p/>" * 80_000, zipfile.ZIP_STORED)
@@ -83,7 +83,7 @@ def hostile(folder: Path) -> dict[str, str]:
         archive.writestr("Contents/section1.xml", f"{ENTITIES}<a>&i;</a>")
     make_sheet(folder / "words.xlsx", f'<sheetData><row r="1">{cell("A1", "&i;")}</row></sheetData>', ENTITIES)
     ratio, tags, characters = "100 times", "tags", "2,000,000"
-    return {"wide.csv": characters, "corner.xlsx": characters, "rows.xlsx": ratio, "empty.docx": ratio, "stored.docx": tags,
+    return {"wide.csv": characters, "rows.xlsx": ratio, "empty.docx": ratio, "stored.docx": tags,
             "empty.pptx": ratio, "stored.hwpx": tags, "bomb.hwp": ratio, "columns.html": characters,
             "words.docx": "", "words.hwpx": "", "words.xlsx": ""}
 
@@ -92,11 +92,12 @@ def harmless(folder: Path) -> dict[str, str]:
     """Files that look like those and must be read, with what they begin with."""
     make_sheet(folder / "stated.xlsx", f'<dimension ref="A1:XFD900000"/><sheetData><row r="1">{cell("A1", "직급")}</row>'
                f'<row r="4000">{cell("A4000", "부장")}</row></sheetData>')
+    make_sheet(folder / "corner.xlsx", "<sheetData>" + "".join(f'<row r="{n}">{cell(f"XFD{n}", "가")}</row>' for n in range(1, 200)) + "</sheetData>")
     (folder / "comments.html").write_text("<!--" * 50_000 + "연차", encoding="utf-8")
     (folder / "questions.html").write_text("<p>연차</p>" + "<?" * 60_000, encoding="utf-8")
     (folder / "good.md").write_text("연차는 15일이다.", encoding="utf-8")
     (folder / "long.csv").write_text("구분,일수\n" + "연차,15\n" * 20_000, encoding="utf-8")
-    return {"stated.xlsx": "## S\n\n| 직급 |\n|---|\n| 부장 |", "comments.html": "", "questions.html": "연차", "good.md": "연차",
+    return {"corner.xlsx": "## S\n\n| 가 |\n|---|\n| 가 |", "stated.xlsx": "## S\n\n| 직급 |\n|---|\n| 부장 |", "comments.html": "", "questions.html": "연차", "good.md": "연차",
             "long.csv": "| 구분 | 일수 |\n|---|---|\n| 연차 | 15 |"}
 
 
@@ -111,3 +112,11 @@ def test_each_is_read_or_named_and_the_rest_is_read(tmp_path: Path) -> None:
     assert not [name for name, start in read.items() if not found[name][1].startswith(start)]
     assert not [(name, problems[name]) for name, told in named.items() if told not in problems[name]]
     assert found["long.csv"][0] > 200_000
+
+
+def test_rows_and_columns_without_a_value_are_left_out(tmp_path: Path) -> None:
+    make_sheet(tmp_path / "sparse.xlsx", f'<sheetData><row r="1">{cell("A1", "첫째")}{cell("C1", "셋째")}</row><row r="9">{cell("XFD9", "끝")}</row></sheetData>')
+    (tmp_path / "sparse.csv").write_text(",,\n이름,,수량\n,,\n나사,,3\n", encoding="utf-8")
+    found = {d.id_: d.text for d in read_documents(tmp_path, [])}
+    assert found["sparse.csv"] == "| 이름 | 수량 |\n|---|---|\n| 나사 | 3 |"
+    assert found["sparse.xlsx"].splitlines()[-3:] == ["| 첫째 | 셋째 |  |", "|---|---|---|", "|  |  | 끝 |"]

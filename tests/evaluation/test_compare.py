@@ -22,7 +22,7 @@ from ragnb.evaluation.comparison import Comparison, RunPlan, compare_results, ho
 from ragnb.evaluation.datasets import Dataset, Question
 from ragnb.evaluation.measures import Chosen, Evaluation, Row, Score
 from ragnb.documents.span import InputError, Span
-from ragnb.evaluation.strategy import IndexCache, make_grid
+from ragnb.evaluation.strategy import make_grid
 
 pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from ragnb.evaluation.datasets import load_dataset
 from ragnb.indexing.folder_index import Index
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.documents.span import DuplicateIdError, InputError

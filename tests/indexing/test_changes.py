@@ -16,7 +16,7 @@ from table_texts import TEXTS
 from ragnb.cli import main
 from ragnb.documents.span import InputError
 from ragnb.retrieval.unit_vectors import from_codes
-from ragnb.indexing.folder_index import FORMAT, Index, read_manifest
+from ragnb.indexing.folder_index import FORMAT, Index
 from ragnb.indexing.update import remove_documents, update_index
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.models.scripted import ScriptedLLM

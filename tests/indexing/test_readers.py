@@ -11,14 +11,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from helpers_ingest import ToyEmbedding, make_embedding, plain_words, state, text_of, update, write
+from helpers_ingest import ToyEmbedding, plain_words, state, text_of, update, write
 
 from ragnb.documents.locks import LockedError, WriteLock
 from ragnb.documents.span import IndexMismatchError, InputError
 from ragnb.indexing import commits, update as ingest
 from ragnb.indexing.commits import LOCK
 from ragnb.indexing.folder_index import Index, PENDING
-from ragnb.indexing.update import update_index
 from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.storage.chroma import close_unused
@@ -27,8 +26,7 @@ HERE = Path(__file__).resolve().parent
 WRITER = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from helpers_ingest import make_embedding, plain_words
-from ragnb.indexing.update import update_index
+from helpers_ingest import plain_words
 parser = plain_words()
 for line in sys.stdin:
     source, folder = line.split()

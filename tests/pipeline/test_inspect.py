@@ -23,7 +23,7 @@ from ragnb.retrieval.hybrid import Fusion
 from ragnb.pipeline.answer import Answer
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.pipeline.trace_data import Trace, display_width, trace, uncovered, visible
-from ragnb.pipeline.trace_page import Mark, TracePage, _windows
+from ragnb.pipeline.trace_page import Mark, _windows
 from ragnb.documents.span import InputError, Span, parse_address
 from ragnb.indexing.update import index_documents
 from ragnb.chunking.parent_child import ParentChildNodeParser

@@ -12,7 +12,7 @@ from ragnb.chunking.summaries import summarise_sections
 from ragnb.documents.span import InputError
 from ragnb.documents.text import word_tokens
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.hierarchical import HierarchicalRetriever, SectionTree, build_tree
+from ragnb.retrieval.hierarchical import HierarchicalRetriever, build_tree
 from ragnb.retrieval.hybrid import HybridRetriever
 
 WORDS = "연차 휴가 병가 급여 수당 출장 보안 교육 평가 승인".split()

@@ -147,16 +147,6 @@ def test_the_sentence_that_answers_is_marked_in_the_passages(show: Callable[...,
     assert field.evaluate("quote => quote.scrollHeight === quote.clientHeight") and not whole.count()
 
 
-def contrast(one: str, other: str) -> float:
-    """Of two colours, as WCAG 2 defines it."""
-    def light(colour: str) -> float:
-        parts = [int(n) / 255 for n in re.findall(r"\d+", colour)[:3]]
-        linear = [c / 12.92 if c <= .04045 else ((c + .055) / 1.055) ** 2.4 for c in parts]
-        return .2126 * linear[0] + .7152 * linear[1] + .0722 * linear[2]
-    dark, bright = sorted((light(one), light(other)))
-    return (bright + .05) / (dark + .05)
-
-
 def test_choose_documents_reload_and_the_keyboard_alone(show: Callable[..., Screen]) -> None:
     screen = show(model("축을 점검합니다 [1]."), ask_user=True)
     page = screen.page

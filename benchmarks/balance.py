@@ -1,0 +1,113 @@
+"""What is found when a corpus grows around the same questions: the balance of the signals must not depend on its size.
+
+    python benchmarks/balance.py                                # eight sets alone, and in one index with all the others
+    python benchmarks/balance.py --sizes 1,10,all --limit 50    # also with other documents up to ten times the set's own text
+
+Every set of the development data is asked by itself, then with documents of the other sets around it: drawn in a fixed order until the text is so many times as
+long, or all of them (one index for all questions; how many times that is stands in the table). The loss is the delivered recall of the same questions, alone minus
+grown. Beside ragnb's default stand its BM25 and hybrid retrieval over chunks, and the two LlamaIndex retrievers that do best in `benchmarks/peers.py`, with titles and
+Korean morphemes. The n-gram embedding is fitted on each corpus. Sets are looked for below RAGNB_DATA (default ../shared/data); the sample is always there.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ragnb.evaluation.comparison import Run, RunPlan, run_strategies
+from ragnb.evaluation.datasets import Dataset, load_dataset
+from ragnb.evaluation.strategy import resolve_strategies
+
+ROOT = Path(__file__).resolve().parent.parent
+SETS = ("sample", "korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "chroma_chunking", "tatqa")
+BUDGETS = (500, 1_000, 4_000)
+STRATEGIES = ("default", "split=chunks:400/0 retrieve=bm25 policy=none", "split=chunks:400/0 retrieve=hybrid policy=none",
+              "peer:llamaindex-fusion:chunk_size=128,chunk_overlap=20,titles,words,mode=relative_score",
+              "peer:llamaindex-sentence-window:window_size=1,retriever=hybrid,titles,words")
+
+
+def named(name: str, limit: int) -> Dataset:
+    """A set whose ids begin with its name, with its first questions that have evidence."""
+    found = load_dataset(str(ROOT / "data") if name == "sample" else name).limit(limit)
+    documents = {}
+    for doc in found.documents.values():
+        copy = doc.model_copy(deep=True)
+        copy.id_ = f"{name}/{doc.id_}"
+        documents[copy.id_] = copy
+    questions = [replace(q, query_id=f"{name}/{q.query_id}", evidence=tuple(replace(e, doc_id=f"{name}/{e.doc_id}") for e in q.evidence))
+                 for q in found.questions if q.evidence]
+    return Dataset(name, documents, questions)
+
+
+def size(documents: Iterable) -> int:
+    """Characters of some documents."""
+    return sum(len(d.text) for d in documents)
+
+
+def grown(own: Dataset, all_sets: Sequence[Dataset], times: int) -> Dataset:
+    """A set among others: documents in a fixed order until its text is so many times as long."""
+    others = [d for s in all_sets if s.name != own.name for d in s.documents.values()]
+    random.Random(0).shuffle(others)
+    documents, left = dict(own.documents), (times - 1) * size(own.documents.values())
+    for doc in others:
+        if left <= 0:
+            break
+        documents[doc.id_], left = doc, left - len(doc.text)
+    return Dataset(f"{own.name} x {times}", documents, own.questions)
+
+
+def values(run: Run, name: str) -> np.ndarray:
+    """Delivered recall of the questions of a set: shape (questions, budgets)."""
+    rows = [row for row in run.evaluation.rows if row.query_id.startswith(f"{name}/")]
+    return np.array([[row.scores[b].delivered_recall for b in BUDGETS] for row in rows])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=",".join(SETS), help="separated by commas")
+    parser.add_argument("--sizes", default="1,all", help="times the text of the set, separated by commas; all: everything in one index")
+    parser.add_argument("--strategies", default=";".join(STRATEGIES), help="separated by semicolons")
+    parser.add_argument("--limit", type=int, default=100, help="questions a set")
+    parser.add_argument("--work", type=Path, default=ROOT / "out" / "balance")
+    args = parser.parse_args()
+    strategies = resolve_strategies(args.strategies.split(";"))
+    sets = [named(name, args.limit) for name in args.sets.split(",")]
+    whole = Dataset("all sets", {k: d for s in sets for k, d in s.documents.items()}, [q for s in sets for q in s.questions])
+    total, found = size(whole.documents.values()), {}
+    for times in args.sizes.split(","):
+        jobs = [(whole, sets)] if times == "all" else [(s if times == "1" else grown(s, sets, int(times)), [s]) for s in sets]
+        for dataset, asked in jobs:
+            started = time.perf_counter()
+            plan = RunPlan(dataset, BUDGETS, keep=args.work / "runs", contexts=False)
+            for run, strategy in zip(run_strategies(plan, strategies, show_progress=False), strategies):
+                for s in asked:
+                    found[strategy.name, times, s.name] = values(run, s.name).mean(axis=0)
+            print(f"{dataset.name}: {len(dataset.questions)} questions, {size(dataset.documents.values()):,} characters, "
+                  f"{time.perf_counter() - started:.0f} s", flush=True)
+    report(found, [s.name for s in strategies], args.sizes.split(","), {s.name: total / size(s.documents.values()) for s in sets}, args.work)
+
+
+def report(found: dict[tuple[str, str, str], np.ndarray], names: Sequence[str], sizes: Sequence[str], times: dict[str, float], work: Path) -> None:
+    """The table, set by set and on the mean; the same numbers as JSON."""
+    print("\nall sets together are " + ", ".join(f"{n:.0f} times {name}" for name, n in times.items()) + "\n")
+    shown = " / ".join(f"{b:,}" for b in BUDGETS)
+    print(f"| set | strategy | alone: {shown} |" + "".join(f" {s}: loss |" for s in sizes[1:]) + "\n|---|---|---|" + "---|" * (len(sizes) - 1))
+    for where in [*times, "mean"]:
+        for name in names:
+            at = {s: found[name, s, where] if where != "mean" else np.mean([found[name, s, k] for k in times], axis=0) for s in sizes}
+            alone = at[sizes[0]]
+            cells = [" / ".join(f"{v:.3f}" for v in alone), *(" / ".join(f"{v:+.3f}" for v in alone - at[s]) for s in sizes[1:])]
+            print(f"| {where} | {name} | {' | '.join(cells)} |")
+    work.mkdir(parents=True, exist_ok=True)
+    text = json.dumps([{"strategy": n, "times": t, "set": s, "delivered": [round(float(x), 4) for x in v]} for (n, t, s), v in found.items()], ensure_ascii=False)
+    (work / "balance.json").write_text(text.replace("}, {", "},\n {") + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
