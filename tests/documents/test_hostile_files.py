@@ -80,8 +80,8 @@ def hostile(folder: Path) -> dict[str, str]:
         archive.writestr("Contents/section1.xml", f"{ENTITIES}<a>&i;</a>")
     make_sheet(folder / "words.xlsx", f'<sheetData><row r="1">{cell("A1", "&i;")}</row></sheetData>', ENTITIES)
     ratio, tags, characters = "100 times", "tags", "2,000,000"
-    return {"wide.csv": characters, "rows.xlsx": ratio, 
-            "empty.pptx": ratio, "stored.hwpx": tags, "bomb.hwp": ratio, 
+    return {"wide.csv": characters, "rows.xlsx": ratio,
+            "empty.pptx": ratio, "stored.hwpx": tags, "bomb.hwp": ratio,
             "words.docx": "", "words.hwpx": "", "words.xlsx": ""}
 
 
