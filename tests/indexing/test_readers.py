@@ -26,7 +26,8 @@ HERE = Path(__file__).resolve().parent
 WRITER = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from helpers_ingest import plain_words
+from helpers_ingest import make_embedding, plain_words
+from ragnb.indexing.update import update_index
 parser = plain_words()
 for line in sys.stdin:
     source, folder = line.split()
