@@ -96,22 +96,23 @@ def scored(retriever, question: str) -> dict[str, float]:
 
 
 def test_every_gold_question_finds_what_the_folder_finds(sample_pair):
+    """The same scores to the last digit, but where the graph of vectors lost a unit: that moves the mean of all others a little."""
     local, there = sample_pair
     mine, theirs = resolve_retriever("multi-scale", local), resolve_retriever("multi-scale", there)
     assert isinstance(theirs, ClusterMultiScaleRetriever) and len(questions()) > 30
+    total, lost, moved = 0, 0, 0
     for question in questions():
-        same(ranked(theirs, question), ranked(mine, question))
-
-
-def test_the_graph_loses_few_of_the_units_that_are_scored(sample_pair):
-    local, there = sample_pair
-    mine, theirs = resolve_retriever("multi-scale", local), resolve_retriever("multi-scale", there)
-    wanted = [scored(mine, q) for q in questions()]
-    found = [scored(theirs, q) for q in questions()]
-    lost = sum(len(a.keys() - b.keys()) for a, b in zip(wanted, found))
-    assert lost <= 0.005 * sum(map(len, wanted))
-    for a, b in zip(wanted, found):
-        assert all(b[unit] == pytest.approx(a[unit], abs=5e-3) for unit in a.keys() & b.keys())
+        (wanted, a), (found, b) = ((ranked(r, question), scored(r, question)) for r in (mine, theirs))
+        total, lost = total + len(a), lost + len(a.keys() - b.keys())
+        if a.keys() == b.keys():
+            assert b == pytest.approx(a, abs=5e-3)
+            same(found, wanted)
+        else:
+            moved += 1
+            first = [[i for i, _ in ranking[:20]] for ranking in (wanted, found)]
+            assert first[0][:3] == first[1][:3] and len(set(first[0]) & set(first[1])) >= 18
+    assert lost <= 0.0025 * total
+    assert moved <= 0.1 * len(questions())
 
 
 @pytest.mark.parametrize("where", ["doc_id!=leave_policy.md", {"level": "u"}, "index<3", {"title": "nothing has this title"}])
