@@ -13,7 +13,7 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['N_SIGNS', 'node_vectors', 'to_codes', 'from_codes', 'signs_of', 'different_signs', 'UnitVectors']
+__all__ = ['N_SIGNS', 'node_vectors', 'to_codes', 'from_codes', 'code_dots', 'signs_of', 'different_signs', 'UnitVectors']
 
 # %% ../../nbs/40_retrieval/unit_vectors.ipynb #df09dbdf
 from ..documents.markup import one_line
@@ -66,6 +66,19 @@ def _steps(codes: np.ndarray) -> np.ndarray:
     "What each row of codes, as floats, is multiplied with."
     norm = np.sqrt(np.einsum("ij,ij->i", codes, codes))
     return 1 / np.where(norm == 0, 1, norm)
+
+
+def code_dots(
+    codes: np.ndarray,     # Shape (units, dims), int8
+    query: np.ndarray,     # Shape (dims,), float32
+    rows: np.ndarray,      # Units
+) -> np.ndarray:           # Shape (rows,), float32: cosines for a query of length 1
+    "Compare a question with the vectors that codes stand for."
+    out = np.zeros(len(rows), np.float32)
+    for at in range(0, len(rows), 256):
+        block = codes[rows[at:at + 256]].astype(np.float32)
+        out[at:at + 256] = (block @ query) * _steps(block)
+    return out
 
 # %% ../../nbs/40_retrieval/unit_vectors.ipynb #1124cff1
 def _batches(edges: np.ndarray, size: int) -> list[tuple[int, int]]:
@@ -214,11 +227,7 @@ class UnitVectors:
         rows: np.ndarray,           # Units
     ) -> np.ndarray:                # Shape (rows,), float32
         "Compare a question with some units."
-        out = np.zeros(len(rows), np.float32)
-        for at in range(0, len(rows), 256):
-            block = self.codes[rows[at:at + 256]].astype(np.float32)
-            out[at:at + 256] = (block @ query) * _steps(block)
-        return out
+        return code_dots(self.codes, query, rows)
 
     def near(
         self,
