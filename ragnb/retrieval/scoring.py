@@ -122,7 +122,7 @@ def vector_windows(
         sums.append(running[begin + high - low] - running[begin])
     return np.array(sums) / np.maximum(units.norms[rows].T, 1e-9), dots[np.searchsorted(inside, rows)]
 
-# %% ../../nbs/40_retrieval/scoring.ipynb #6497ae5f
+# %% ../../nbs/40_retrieval/scoring.ipynb #ac4ceefc
 def field_scores(
     terms: Sequence[str],              # Tokens of the question
     texts: Mapping[int, np.ndarray],   # Key of a text -> numbers of its words
@@ -130,17 +130,14 @@ def field_scores(
     numbers: Mapping[str, int],        # Word -> its number
 ) -> dict[int, float]:                 # Key -> BM25; texts without a word of the question are left out
     "Score titles or headings by the words of a question."
-    weights = {numbers[w]: times * lucene_idf(known.texts_with[w], known.n_texts)
-               for w, times in Counter(terms).items() if known.texts_with.get(w)}
-    out: dict[int, float] = {}
-    for key, words in texts.items():
-        held = Counter(words.tolist())
-        found = [n for n in weights if n in held]
-        if found:
-            counts = np.array([held[n] for n in found])
-            earned = saturated(counts, np.full(len(found), len(words)), known.mean_length)
-            out[key] = float(sum(weights[n] * e for n, e in zip(found, earned.tolist())))
-    return out
+    keys, lengths = list(texts), np.array([len(words) for words in texts.values()], np.int64)
+    flat, scores = np.concatenate([np.zeros(0, np.uint32), *texts.values()]), np.zeros(len(texts))
+    of = np.repeat(np.arange(len(texts)), lengths)
+    for word, times in Counter(terms).items():
+        if n := known.texts_with.get(word):
+            counts = np.bincount(of[flat == numbers[word]], minlength=len(texts))
+            scores += times * lucene_idf(n, known.n_texts) * saturated(counts, lengths, known.mean_length)
+    return {keys[i]: float(scores[i]) for i in np.flatnonzero(scores).tolist()}
 
 
 def shared_scores(

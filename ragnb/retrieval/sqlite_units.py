@@ -115,7 +115,7 @@ class Database:
         "Run a query over any number of values."
         return self.connection.execute(sql, [json.dumps(list(values), ensure_ascii=False)]).fetchall()
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #4c9767b1
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #54f05192
 _FEW_NUMBERS = 1 << 25   # Numbers of all vectors that are kept in memory; beyond, their signs
 
 
@@ -129,8 +129,8 @@ class HeldDocument(NamedTuple):
 class HeldUnits:
     "Documents of one state of an index, in the order of their numbers."
 
-    def __init__(self, documents: Mapping[int, HeldDocument], whole: bool) -> None:
-        self.documents = dict(sorted(documents.items()))
+    def __init__(self, documents: Mapping[int, HeldDocument], whole: bool, dims: int) -> None:
+        self.documents, self.dims = dict(sorted(documents.items())), dims
         self.whole = whole                                # `near` has the codes, not only signs
 
     @cached_property
@@ -246,7 +246,7 @@ class WordSearch:
         found = found[scores[found] >= least - 1e-9]
         return found if least > 0 and len(found) <= max(_CHECKED, 2 * k) else None
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #9bc8a284
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #33b1c542
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
 
 
@@ -290,11 +290,11 @@ class SqliteUnits(UnitSource):
     @property
     def held(self) -> HeldUnits:
         "What is kept in memory, of the state that this transaction sees."
-        about = self._about()
+        now = self.database.connection.execute("SELECT value FROM about WHERE key = 'generation'").fetchone()
         with self._lock:
-            if self._state is None or self._state[0] != about.get("generation"):
+            if self._state is None or self._state[0] != now:
                 known = None if self._state is None else self._state[1]
-                self._state = about.get("generation"), self._read_held(known, about)
+                self._state = now, self._read_held(known, self._about())
             return self._state[1]
 
     def _read_held(self, known: HeldUnits | None, about: Mapping[str, Any]) -> HeldUnits:
@@ -312,7 +312,7 @@ class SqliteUnits(UnitSource):
                                     [doc << SHIFT, doc + 1 << SHIFT])
                 near = np.frombuffer(b"".join(b for b, in blocks), np.int8)
             out[doc] = HeldDocument(doc_id, np.frombuffer(lengths, np.uint32), near.reshape(n, len(near) // max(n, 1)))
-        return HeldUnits(out, whole)
+        return HeldUnits(out, whole, dims)
 
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
         about = self._about()
@@ -382,7 +382,7 @@ class SqliteUnits(UnitSource):
         held = self.held
         return PlacedUnits(
             np.repeat(np.array(keys, np.int64), sizes) + offsets, np.frombuffer(b"".join(tables), UNIT),
-            np.frombuffer(b"".join(tokens), np.uint32), np.frombuffer(b"".join(codes), np.int8).reshape(len(offsets), self.dims),
+            np.frombuffer(b"".join(tokens), np.uint32), np.frombuffer(b"".join(codes), np.int8).reshape(len(offsets), held.dims),
             np.frombuffer(b"".join(norms), np.float32).reshape(-1, len(self.scales)), held.ids, held.sizes)
 
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
