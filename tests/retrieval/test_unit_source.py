@@ -1,0 +1,248 @@
+"""Sources of units: each gives what looking at every unit gives, however it came to hold what it holds."""
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+from unit_worlds import BruteUnits, document, question, tokens, vector, world, written
+
+from ragnb.documents.span import InputError, MissingChunkError
+from ragnb.retrieval import sqlite_units
+from ragnb.retrieval.multiscale_index import MultiScaleIndex, question_vector
+from ragnb.retrieval.scoring import score_units, UnitQuestion
+from ragnb.retrieval.sqlite_units import Database, SqliteUnits, UnitWriter
+from ragnb.retrieval.unit_source import SHIFT
+
+
+def filled(documents, path=":memory:", dense=True) -> SqliteUnits:
+    """A SQLite source with these documents, written in two batches."""
+    units, ids = SqliteUnits(path, tokenizer=tokens), list(documents)
+    for own in (ids[:2], ids[2:]):
+        UnitWriter(units).add(*written({i: documents[i] for i in own}, dense))
+    return units
+
+
+def by_address(source, keys) -> list[tuple[str, int]]:
+    """Where the units with these keys are."""
+    ids = source.read(np.zeros((0, 2), np.int64)).ids
+    return sorted((ids[k >> SHIFT], k & ((1 << SHIFT) - 1)) for k in np.asarray(keys).tolist())
+
+
+def answers(source, terms, dense, candidates, allowed=None, **options) -> dict:
+    """Every scored unit with its score and its signals."""
+    found = score_units(source, UnitQuestion(terms, vector(" ".join(terms)).astype(np.float32) if dense else None, candidates,
+                                             allowed=allowed, **options))
+    s = found.scores
+    return {found.units.place(int(r)): [*map(float, (s.total[i], s.raw[i], s.title[i], s.name[i], *s.words[:, i], *s.vectors[:, i]))]
+            for i, r in enumerate(s.rows)}
+
+
+def same(found: dict, wanted: dict) -> None:
+    assert found.keys() == wanted.keys()
+    for place in wanted:
+        assert found[place] == pytest.approx(wanted[place], abs=1e-4), place
+
+
+def agree(source, brute, terms, dense, candidates) -> None:
+    """All calls, and the score."""
+    a, b = source.counts(terms), brute.counts(terms)
+    assert (a.n_units, dict(a.units_with), dict(a.fields)) == (b.n_units, b.units_with, b.fields)
+    assert a.mean_length == pytest.approx(b.mean_length)
+    for k in (1, 3, 50):
+        found, wanted = (by_address(s, s.best_by_words(terms, k, s.counts(terms))) for s in (source, brute))
+        assert found == wanted
+        if dense:
+            q = vector(" ".join(terms)).astype(np.float32)
+            assert by_address(source, source.nearest(q, k)) == by_address(brute, brute.nearest(q, k))
+    same(answers(source, terms, dense, candidates), answers(brute, terms, dense, candidates))
+
+
+@given(world, question, st.booleans(), st.sampled_from([1, 2, 5, None]))
+@examples(100)
+def test_sqlite_gives_what_looking_at_every_unit_gives(documents, terms, dense, candidates):
+    agree(filled(documents, dense=dense), BruteUnits(documents, dense), terms, dense, candidates)
+
+
+@given(world, question, st.integers(0, 40))
+@examples(60)
+def test_a_search_that_stops_early_finds_the_same(documents, terms, least):
+    source, brute = filled(documents), BruteUnits(documents)
+    with pytest.MonkeyPatch.context() as small:
+        small.setattr(sqlite_units, "_READ_AT_LEAST", least)
+        agree(source, brute, terms, True, 3)
+
+
+@given(world, st.lists(st.tuples(st.sampled_from(["a.md", "b/c.md", "d", "e", "규정.md"]), document | st.none()), max_size=6), question)
+@examples(60)
+def test_what_came_and_went_leaves_no_trace(documents, changes, terms):
+    source, now = filled(documents), dict(documents)
+    agree(source, BruteUnits(now), terms, True, 2)
+    for doc_id, new in changes:
+        if new is None:
+            if now.pop(doc_id, None) is not None:
+                UnitWriter(source).remove([doc_id])
+        else:
+            now[doc_id] = new
+            UnitWriter(source).add(*written({doc_id: new}))
+    agree(source, BruteUnits(now), terms, True, 2)
+    agree(SqliteUnits(source.database, tokenizer=tokens), BruteUnits(now), terms, True, 2)     # opened now
+
+
+@given(world, question, st.data())
+@examples(60)
+def test_what_may_not_be_found_is_not_found(documents, terms, data):
+    source, brute = filled(documents), BruteUnits(documents)
+    places = by_address(brute, list(brute.units))
+    allowed = set(data.draw(st.lists(st.sampled_from(places), unique=True))) if places else set()
+    def keys(s):
+        every = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in s.sizes.items()]
+        return np.array([k for k in np.sort(np.concatenate([np.zeros(0, np.int64), *every])).tolist() if by_address(s, [k])[0] in allowed], np.int64)
+    found, wanted = (answers(s, terms, True, 3, keys(s)) for s in (source, brute))
+    assert found.keys() <= allowed
+    same(found, wanted)
+
+
+@given(world, question)
+@examples(60)
+def test_the_arrays_give_the_same(documents, terms):
+    documents = {i: d for i, d in documents.items() if d[1]} or {"a.md": ("", [("", ["sun"])], False)}
+    arrays = MultiScaleIndex(tokenizer=tokens)
+    arrays.add(*written(documents))
+    for candidates in (2, None):
+        scores = arrays.score(terms, vector(" ".join(terms)).tolist(), candidates)
+        wanted = {arrays.place(int(r)): float(t) for r, t in zip(scores.rows, scores.total)}
+        found = {place: x[0] for place, x in answers(filled(documents), terms, True, candidates).items()}
+        assert found.keys() == wanted.keys() and all(found[p] == pytest.approx(wanted[p], abs=1e-4) for p in wanted)
+
+
+def many(n: int = 12, units: int = 70) -> dict:
+    """Documents of more than two blocks."""
+    draw, words = random.Random(5), ["sun", "moon", "star", "rain", "wind", "leaf", "stone", "river"]
+    def text(): return " ".join(draw.choices(words, weights=range(1, 9), k=draw.randint(2, 6)))
+    return {f"d{i:02}": (words[i % 8], [(words[j % 8], [text() for _ in range(units // 7)]) for j in range(7)], bool(i % 2)) for i in range(n)}
+
+
+def test_documents_of_many_blocks():
+    documents = many()
+    source, brute = filled(documents), BruteUnits(documents)
+    for terms in (["sun", "moon"], ["river", "river", "stone"], ["rain"], ["unknown"]):
+        agree(source, brute, terms, True, 5)
+
+
+def test_signs_are_compared_where_there_are_many_vectors(monkeypatch):
+    documents = many()
+    brute = BruteUnits(documents)
+    monkeypatch.setattr(sqlite_units, "_FEW_NUMBERS", 10)
+    source = filled(documents)
+    assert not source.held.whole and source.held.near.dtype == np.uint64
+    agree(source, brute, ["sun", "moon"], True, 5)
+
+
+def test_an_empty_index_finds_nothing():
+    source = SqliteUnits(tokenizer=tokens)
+    assert len(source) == 0 and answers(source, ["sun"], False, 5) == {} == answers(source, ["sun"], False, None)
+
+
+def test_refused_documents_change_nothing():
+    source = filled(many(2))
+    before = source._about()
+    nodes, outlines = written({"new": ("", [("", ["sun", "moon"])], False)})
+    for bad in (nodes[:1], [nodes[0], nodes[1].model_copy(update={"embedding": [1.0, 2.0]})]):
+        with pytest.raises(InputError):
+            UnitWriter(source).add(bad, outlines)
+    with pytest.raises(MissingChunkError):
+        UnitWriter(source).remove(["d00", "nowhere"])
+    assert source._about() == before and len(source.sizes) == 2
+
+
+def test_readers_see_one_state_while_it_changes(tmp_path):
+    old, new = many(4), {i: (t, [(h, [x + " sun" for x in texts]) for h, texts in parts], r) for i, (t, parts, r) in many(4).items()}
+    filled(old, tmp_path / "units.db")
+    wanted = [answers(filled(d), ["sun", "river"], True, 5) for d in (old, new)]
+    source, wrong, asked, stop = SqliteUnits(tmp_path / "units.db", tokenizer=tokens), [], [], threading.Event()
+
+    def ask() -> None:
+        try:
+            while not stop.is_set():
+                found = answers(source, ["sun", "river"], True, 5)
+                asked.append(1)
+                if not any(found.keys() == w.keys() and all(found[p] == pytest.approx(w[p], abs=1e-4) for p in w) for w in wanted):
+                    wrong.append(found)
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    writer = UnitWriter(SqliteUnits(tmp_path / "units.db", tokenizer=tokens))
+    for n in range(12):
+        writer.add(*written((old, new)[n % 2]))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert len(asked) > 5 and not wrong, wrong[:1]
+
+
+KILLED = """
+import sys, random
+sys.path[:0] = sys.argv[3:]
+from test_unit_source import many
+from unit_worlds import tokens, written
+from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
+draw, documents, units = random.Random(int(sys.argv[2])), many(4), SqliteUnits(sys.argv[1], tokenizer=tokens)
+print("ready", flush=True)
+while True:
+    if draw.random() < .3 and units.sizes:
+        UnitWriter(units).remove([i for i in units.held.ids.values()][:2])
+    UnitWriter(units).add(*written(documents))
+"""
+
+
+@pytest.mark.heavy
+def test_a_writer_that_is_killed_leaves_a_state_of_whole_documents(tmp_path):
+    documents, draw, seen = many(4), random.Random(11), set()
+    for n in range(12):
+        path = tmp_path / "units.db"
+        process = subprocess.Popen([sys.executable, "-c", KILLED, str(path), str(n), *sys.path], stdout=subprocess.PIPE)
+        process.stdout.readline()
+        time.sleep(draw.random() * 0.3)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        source = SqliteUnits(path, tokenizer=tokens)
+        held = {i: documents[i] for i in source.held.ids.values()}
+        seen.add(len(held))
+        if held:
+            agree(source, BruteUnits(held), ["sun", "moon"], True, 5)
+        assert source.database.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert len(seen) > 1
+
+
+def test_a_second_writer_waits(tmp_path):
+    source = filled(many(2), tmp_path / "units.db")
+    other = SqliteUnits(Database(tmp_path / "units.db", wait=0.1), tokenizer=tokens)
+    with source.database.transaction(write=True):
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            UnitWriter(other).remove(["d00"])
+    UnitWriter(other).remove(["d00"])
+    assert len(source.sizes) == 1
+
+
+def test_a_question_reads_few_rows(tmp_path):
+    source = filled(many(30), tmp_path / "units.db")
+    queries = []
+    score_units(source, UnitQuestion(["sun", "moon"], vector("sun moon").astype(np.float32), 5))
+    source.database.connection.set_trace_callback(lambda sql: queries.append(sql))
+    score_units(source, UnitQuestion(["sun", "moon"], vector("sun moon").astype(np.float32), 5))
+    assert len(queries) < 40
+    assert question_vector([1.0] * 5, source.dims) is not None

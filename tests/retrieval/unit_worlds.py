@@ -1,0 +1,150 @@
+"""Small random corpora, given unit by unit, and a source of units that is a few lists: what every other source must agree with."""
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+
+import numpy as np
+from hypothesis import strategies as st
+from llama_index.core.schema import TextNode
+
+from ragnb.documents.span import Outline, Span
+from ragnb.retrieval.unit_source import FieldCounts, PlacedUnits, QuestionCounts, RECORD, REPEATS, UNIT, UnitSource, unit_key
+
+WORDS = ["sun", "moon", "star", "rain", "wind", "leaf", "stone", "river"]
+
+
+def tokens(texts):
+    """White space tokens, so that a test can count by hand."""
+    return [t.lower().split() for t in texts]
+
+
+@lru_cache(maxsize=10_000)
+def vector(text: str, dims: int = 5) -> np.ndarray:
+    """A vector that depends on the words alone."""
+    out = np.zeros(dims)
+    for word in tokens([text])[0]:
+        out += np.random.default_rng(sum(map(ord, word))).standard_normal(dims)
+    return out / np.linalg.norm(out) if np.any(out) else np.eye(1, dims)[0]
+
+
+unit = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
+long_unit = st.lists(st.sampled_from(WORDS), min_size=9, max_size=12).map(" ".join)    # long enough to be said again
+part = st.tuples(st.sampled_from(["", *WORDS, "sun moon"]), st.lists(unit | long_unit, min_size=1, max_size=9))
+document = st.tuples(st.sampled_from(["", "sun", "moon star", "river river"]), st.lists(part, max_size=6), st.booleans())
+world = st.dictionaries(st.sampled_from(["a.md", "b/c.md", "d", "e", "규정.md"]), document, min_size=1)
+question = st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=5)
+
+
+def written(documents, dense: bool = True) -> tuple[list[TextNode], list[Outline]]:
+    """Nodes and outlines of documents: id -> (title, parts with a heading and units, whether the parts are records)."""
+    nodes, outlines = [], []
+    for doc_id, (title, parts, records) in documents.items():
+        at, spans, sections = 0, [], []
+        for heading, texts in parts:
+            begin = at
+            for text in texts:
+                nodes.append(TextNode(id_=f"{doc_id}#u{len(spans)}", text=text, start_char_idx=at, end_char_idx=at + len(text),
+                                      embedding=vector(text).tolist() if dense else None))
+                spans.append(Span(at, at + len(text)))
+                at += len(text) + 1
+            if heading:
+                sections.append((heading, Span(begin, at - 1)))
+        blanks, n = {s.end: " " for s in spans[:-1]}, max(0, at - 1)
+        groups = [(doc_id, Span(0, n))] if records and n else []
+        outlines.append(Outline(doc_id, n, {"u": spans}, blanks, sections=sections, groups=groups, metadata={"title": title}))
+    return nodes, outlines
+
+
+@lru_cache(maxsize=10_000)
+def codes_of(text: str, dense: bool) -> np.ndarray:
+    """A vector in one byte a number."""
+    own = vector(text) if dense else np.zeros(0)
+    return np.rint(own / np.abs(own).max(initial=1e-9) * 127).astype(np.int8)
+
+
+class BruteUnits(UnitSource):
+    """Every call by looking at every unit."""
+
+    def __init__(self, documents, dense: bool = True) -> None:
+        self.documents = {n: (i, *d) for n, (i, d) in enumerate(sorted(documents.items()), 1)}
+        self.dense, self.dims = dense, 5 if dense else 0
+        self.units = {}                          # Key -> (text, row)
+        for n, (_, _, parts, records) in self.documents.items():
+            at, place, seen, named = 0, 0, set(), 0
+            for heading, texts in parts:
+                width = sum(len(t) + 1 for t in texts) - 1
+                mine = (named, at, at + width, place, place + len(texts), RECORD * records) if heading else (-1, 0, 0, 0, 0, 0)
+                named += bool(heading)
+                for text in texts:
+                    again = len(text) >= 40 and text in seen
+                    seen.add(text)
+                    row = (at, at + len(text), *mine[:5], -1, len(text.split()), mine[5] + REPEATS * again)
+                    self.units[unit_key(n, place)] = text, row
+                    at, place = at + len(text) + 1, place + 1
+
+    @property
+    def sizes(self):
+        return {n: sum(len(texts) for _, texts in parts) for n, (_, _, parts, _) in self.documents.items()}
+
+    def _headings(self):
+        return {unit_key(n, i): h for n, (_, _, parts, _) in self.documents.items()
+                for i, h in enumerate(h for h, _ in parts if h)}
+
+    def _fields(self):
+        return {"title": {n: d[1] for n, d in self.documents.items()}, "name": self._headings()}
+
+    def counts(self, terms):
+        bags = [text.split() for text, _ in self.units.values()]
+        pairs = [set(zip(b, b[1:])) for b in bags]
+        held = {t: n for t in dict.fromkeys(terms) if (n := sum(t in b for b in bags))}
+        held |= {p: n for p in dict.fromkeys(zip(terms, terms[1:])) if (n := sum(p in b for b in pairs))}
+        fields = {}
+        for name, texts in self._fields().items():
+            words = [t.split() for t in texts.values()]
+            fields[name] = FieldCounts(len(words), sum(map(len, words)) / max(1, len(words)),
+                                       {t: n for t in terms if (n := sum(t in w for w in words))})
+        return QuestionCounts(len(bags), sum(map(len, bags)) / max(1, len(bags)), {t: i for i, t in enumerate(WORDS, 1)}, held, fields)
+
+    def _best(self, scores, k, digits):
+        ids = {n: d[0] for n, d in self.documents.items()}
+        ranked = sorted(scores, key=lambda key: (-round(scores[key], digits), ids[key >> 20], key))
+        return np.array(sorted(ranked[:k]), np.int64)
+
+    def best_by_words(self, terms, k, known, allowed=None):
+        scores = {}
+        for key, (text, _) in self.units.items():
+            bag = Counter(text.split())
+            norm = 0.6 + 0.4 * len(text.split()) / known.mean_length
+            score = sum(np.log1p((known.n_units - known.units_with[t] + 0.5) / (known.units_with[t] + 0.5)) * bag[t] * 1.9
+                        / (bag[t] + 0.9 * norm) for t in terms if bag[t])
+            if score and (allowed is None or key in allowed):
+                scores[key] = float(score)
+        return self._best(scores, k, 9)
+
+    def nearest(self, vector, k, allowed=None):
+        def cosine(text):
+            own = codes_of(text, True).astype(np.float32)
+            return float(own @ vector / np.linalg.norm(own))
+        return self._best({key: cosine(t) for key, (t, _) in self.units.items() if allowed is None or key in allowed}, k, 6)
+
+    def read(self, ranges):
+        keys = sorted({key for a, b in ranges.tolist() for key in range(a, b) if key in self.units})
+        table = np.array([self.units[k][1] for k in keys], UNIT)
+        words = [WORDS.index(w) + 1 for k in keys for w in self.units[k][0].split()]
+        codes = np.array([codes_of(self.units[k][0], self.dense) for k in keys], np.int8).reshape(len(keys), self.dims)
+        return PlacedUnits(np.array(keys, np.int64), table, np.array(words, np.uint32), codes, self._norms(keys),
+                           {n: d[0] for n, d in self.documents.items()}, self.sizes)
+
+    def _norms(self, keys):
+        out = np.zeros((len(keys), len(self.scales)), np.float32)
+        for i, key in enumerate(keys if self.dense else ()):
+            for s, width in enumerate(self.scales):
+                inside = [k for k in range(key - width // 2, key + width // 2 + 1) if k >> 20 == key >> 20 and k in self.units]
+                own = [codes_of(self.units[k][0], True).astype(float) for k in inside]
+                out[i, s] = np.linalg.norm(sum(c / np.linalg.norm(c) for c in own))
+        return out
+
+    def texts(self, field, keys):
+        held = self._fields()[field]
+        return {k: np.array([WORDS.index(w) + 1 for w in held[k].split()], np.uint32) for k in keys}
