@@ -185,7 +185,7 @@ def ranges_around(
     ends = np.append(starts[1:], len(keys)) - 1
     return np.stack([low[starts], high[ends]], axis=1) if len(keys) else np.zeros((0, 2), np.int64)
 
-# %% ../../nbs/40_retrieval/scoring.ipynb #761c4167
+# %% ../../nbs/40_retrieval/scoring.ipynb #50c1b342
 def grown(
     units: Units,
     rows: np.ndarray,    # Candidates
@@ -210,7 +210,7 @@ def _candidates(source: UnitSource, question: UnitQuestion, known: QuestionCount
         keys = source.best_by_words(question.terms, question.candidates, known, question.allowed)
         if question.vector is not None:
             keys = np.union1d(keys, source.nearest(question.vector, question.candidates, question.allowed))
-        near = source.read(ranges_around(keys, question.grow))
+        near = source.read(ranges_around(keys, question.grow), whole=False)
         keys = grown(near, near.rows_of(np.sort(keys)), question.grow, question.whole)
     return keys if question.allowed is None else keys[np.isin(keys, question.allowed)]
 

@@ -19,7 +19,8 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['BLOCK', 'SCHEMA', 'Database', 'HeldDocument', 'HeldUnits', 'WordSearch', 'SqliteUnits', 'UnitWriter', 'unit_rows']
+__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'Database', 'HeldDocument', 'HeldUnits', 'WordSearch', 'SqliteUnits',
+           'UnitWriter', 'unit_rows']
 
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #b69553e1
 from ..documents.markup import one_line
@@ -31,8 +32,9 @@ from .unit_corpus import check_scales, SCALES, units_by_document, UnitTable
 from .unit_source import FieldCounts, PlacedUnits, QuestionCounts, RECORD, REPEATS, SHIFT, UNIT, UnitSource
 from .unit_vectors import code_dots, different_signs, node_vectors, signs_of, UnitVectors
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #a42c9a56
-BLOCK: int = 32   # Units in a row of the table `block`
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #e462e05b
+BLOCK: int = 16   # Units in a row of the table `block`
+NEAR: int = 8     # Units in a row of the table `vector`: with 384 numbers it fits on a page of SQLite
 
 SCHEMA: str = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -44,7 +46,8 @@ CREATE TABLE IF NOT EXISTS document (
 CREATE TABLE IF NOT EXISTS part (part INTEGER PRIMARY KEY, name BLOB);     -- (doc << 20) + place; words of the heading
 CREATE TABLE IF NOT EXISTS block (
     key INTEGER PRIMARY KEY,                           -- of its first unit: (doc << 20) + place
-    rows BLOB, tokens BLOB, codes BLOB, norms BLOB);   -- UNIT, uint32, int8, float32
+    rows BLOB, tokens BLOB, norms BLOB);               -- UNIT, uint32, float32
+CREATE TABLE IF NOT EXISTS vector (key INTEGER PRIMARY KEY, codes BLOB);   -- of its first unit; int8
 CREATE TABLE IF NOT EXISTS word (
     id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE,
     units INTEGER NOT NULL DEFAULT 0, titles INTEGER NOT NULL DEFAULT 0, names INTEGER NOT NULL DEFAULT 0);
@@ -115,23 +118,29 @@ class Database:
         "Run a query over any number of values."
         return self.connection.execute(sql, [json.dumps(list(values), ensure_ascii=False)]).fetchall()
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #54f05192
-_FEW_NUMBERS = 1 << 25   # Numbers of all vectors that are kept in memory; beyond, their signs
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #63a671e5
+FEW: int = 1 << 25     # Numbers of all vectors up to which every vector is compared
+KEPT: int = 1 << 27    # Numbers of all vectors up to which they are kept in memory
 
 
 class HeldDocument(NamedTuple):
     "What is kept in memory of a document."
     id: str
     lengths: np.ndarray    # Tokens of each unit
-    near: np.ndarray       # Shape (units, dims) int8 codes, or (units, 8) uint64 signs
+    codes: np.ndarray      # Shape (units, dims), int8; (units, 0) where they are not kept
+    signs: np.ndarray      # Shape (units, 8), uint64; (units, 0) where every vector is compared
 
 
 class HeldUnits:
     "Documents of one state of an index, in the order of their numbers."
 
-    def __init__(self, documents: Mapping[int, HeldDocument], whole: bool, dims: int) -> None:
-        self.documents, self.dims = dict(sorted(documents.items())), dims
-        self.whole = whole                                # `near` has the codes, not only signs
+    def __init__(
+        self,
+        documents: Mapping[int, HeldDocument],   # By number
+        dims: int,                               # Of the vectors of the index
+        keeps: tuple[bool, bool],                # Codes, signs
+    ) -> None:
+        self.documents, self.dims, self.keeps = dict(sorted(documents.items())), dims, keeps
 
     @cached_property
     def ids(self) -> dict[int, str]:
@@ -149,9 +158,15 @@ class HeldUnits:
         return np.concatenate([np.zeros(0, np.uint32), *(d.lengths for d in self.documents.values())])
 
     @cached_property
-    def near(self) -> np.ndarray:
-        "Codes, or signs, of every unit."
-        return np.concatenate([d.near for d in self.documents.values() if len(d.near)] or [np.zeros((0, 0), np.int8)])
+    def codes(self) -> np.ndarray:
+        "The vector of every unit, int8."
+        kept = [d.codes for d in self.documents.values()]
+        return np.concatenate([np.zeros((0, self.dims if self.keeps[0] else 0), np.int8), *kept])
+
+    @cached_property
+    def signs(self) -> np.ndarray:
+        "The signs of every unit, uint64."
+        return np.concatenate([np.zeros((0, 8 if self.keeps[1] else 0), np.uint64), *(d.signs for d in self.documents.values())])
 
     @cached_property
     def keys(self) -> np.ndarray:
@@ -246,7 +261,7 @@ class WordSearch:
         found = found[scores[found] >= least - 1e-9]
         return found if least > 0 and len(found) <= max(_CHECKED, 2 * k) else None
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #33b1c542
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #7919b62b
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
 
 
@@ -299,20 +314,21 @@ class SqliteUnits(UnitSource):
 
     def _read_held(self, known: HeldUnits | None, about: Mapping[str, Any]) -> HeldUnits:
         "Read the documents that are new since an earlier state."
-        whole = int(about.get("units", 0)) * int(about.get("dims", 0)) <= _FEW_NUMBERS
-        kept = known.documents if known is not None and known.whole == whole else {}
-        db, dims, out = self.database.connection, int(about.get("dims", 0)), {}
-        numbers = [n for n, in db.execute("SELECT doc FROM document")]
-        out = {n: kept[n] for n in numbers if n in kept}
+        dims, db = int(about.get("dims", 0)), self.database.connection
+        numbers = int(about.get("units", 0)) * dims
+        keeps = 0 < numbers <= KEPT, numbers > FEW
+        kept = known.documents if known is not None and (known.keeps, known.dims) == (keeps, dims) else {}
+        now = [n for n, in db.execute("SELECT doc FROM document")]
+        out = {n: kept[n] for n in now if n in kept}
         sql = "SELECT d.doc, d.id, d.lengths, d.signs FROM json_each(?) j CROSS JOIN document d ON d.doc = j.value"
-        for doc, doc_id, lengths, signs in self.database.rows(sql, [n for n in numbers if n not in kept]):
-            near, n = np.frombuffer(signs, np.uint64), len(lengths) // 4
-            if whole:
-                blocks = db.execute("SELECT codes FROM block WHERE key >= ? AND key < ? ORDER BY key",
-                                    [doc << SHIFT, doc + 1 << SHIFT])
-                near = np.frombuffer(b"".join(b for b, in blocks), np.int8)
-            out[doc] = HeldDocument(doc_id, np.frombuffer(lengths, np.uint32), near.reshape(n, len(near) // max(n, 1)))
-        return HeldUnits(out, whole, dims)
+        for doc, doc_id, lengths, signs in self.database.rows(sql, [n for n in now if n not in kept]):
+            own, codes = np.frombuffer(lengths, np.uint32), b""
+            if keeps[0]:
+                rows = db.execute("SELECT codes FROM vector WHERE key >= ? AND key < ? ORDER BY key", [doc << SHIFT, doc + 1 << SHIFT])
+                codes = b"".join(c for c, in rows)
+            out[doc] = HeldDocument(doc_id, own, np.frombuffer(codes, np.int8).reshape(len(own), dims if keeps[0] else 0),
+                                    np.frombuffer(signs if keeps[1] else b"", np.uint64).reshape(len(own), 8 if keeps[1] else 0))
+        return HeldUnits(out, dims, keeps)
 
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
         about = self._about()
@@ -361,41 +377,61 @@ class SqliteUnits(UnitSource):
     def nearest(self, vector: np.ndarray, k: int, allowed: np.ndarray | None = None) -> np.ndarray:
         held = self.held
         rows = np.arange(len(held.keys)) if allowed is None else np.flatnonzero(np.isin(held.keys, allowed))
-        if held.whole:
-            return held.best(rows, code_dots(held.near, vector, rows), k, 6)
-        if len(rows) > (most := max(8_192, 64 * k)):
-            apart = different_signs(held.near if allowed is None else held.near[rows], signs_of(vector[None])[0])
+        if held.keeps[1] and len(rows) > (most := max(8_192, 64 * k)):
+            apart = different_signs(held.signs if allowed is None else held.signs[rows], signs_of(vector[None])[0])
             rows = rows[apart <= int(np.searchsorted(np.cumsum(np.bincount(apart)), most))]
-        keys = held.keys[rows]
-        units = self.read(np.stack([keys, keys + 1], axis=1))
-        return held.best(rows, code_dots(units.codes, vector, units.rows_of(keys)), k, 6)
+        return held.best(rows, self._cosines(vector, held, rows), k, 6)
 
-    def read(self, ranges: np.ndarray) -> PlacedUnits:
-        firsts = ranges[:, 0] // BLOCK
-        runs = [np.arange(a, b) for a, b in zip(firsts.tolist(), ((ranges[:, 1] - 1) // BLOCK + 1).tolist())]
+    def _cosines(self, vector: np.ndarray, held: HeldUnits, rows: np.ndarray) -> np.ndarray:
+        "Compare a question with units at positions, rising."
+        if held.keeps[0]:
+            return code_dots(held.codes, vector, rows)
+        return code_dots(self._codes(held.keys[rows]), vector, np.arange(len(rows)))
+
+    def _codes(self, keys: np.ndarray) -> np.ndarray:
+        "Read the vectors of units, by rising key; int8."
+        held = self.held
+        if held.keeps[0]:
+            return held.codes[held.rows_of(keys)]
+        rows = self.database.rows("SELECT v.key, v.codes FROM json_each(?) j CROSS JOIN vector v ON v.key = j.value",
+                                  (np.unique(keys // NEAR) * NEAR).tolist())
+        firsts = np.array([key for key, _ in rows], np.int64)
+        sizes = np.array([len(codes) // max(held.dims, 1) for _, codes in rows], np.int64)
+        begins = np.cumsum(sizes) - sizes
+        at = np.searchsorted(firsts, keys // NEAR * NEAR)
+        flat = np.frombuffer(b"".join(codes for _, codes in rows), np.int8).reshape(-1 if held.dims else 0, held.dims)
+        return flat[begins[at] + keys % NEAR] if held.dims else np.zeros((len(keys), 0), np.int8)
+
+    def read(self, ranges: np.ndarray, whole: bool = True) -> PlacedUnits:
+        runs = [np.arange(a, b) for a, b in zip((ranges[:, 0] // BLOCK).tolist(), ((ranges[:, 1] - 1) // BLOCK + 1).tolist())]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
-        rows = self.database.rows("SELECT b.key, b.rows, b.tokens, b.codes, b.norms FROM json_each(?) j "
-                                  "CROSS JOIN block b ON b.key = j.value", wanted.tolist())
-        keys, tables, tokens, codes, norms = zip(*rows) if rows else ((),) * 5
+        more = "b.tokens, b.norms" if whole else "x'', x''"
+        rows = self.database.rows(f"SELECT b.key, b.rows, {more} FROM json_each(?) j CROSS JOIN block b ON b.key = j.value",
+                                  wanted.tolist())
+        keys, tables, tokens, norms = zip(*rows) if rows else ((),) * 4
         sizes = np.array([len(t) // UNIT.itemsize for t in tables], np.int64)
         offsets = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        held = self.held
+        keys, held = np.repeat(np.array(keys, np.int64), sizes) + offsets, self.held
         return PlacedUnits(
-            np.repeat(np.array(keys, np.int64), sizes) + offsets, np.frombuffer(b"".join(tables), UNIT),
-            np.frombuffer(b"".join(tokens), np.uint32), np.frombuffer(b"".join(codes), np.int8).reshape(len(offsets), held.dims),
-            np.frombuffer(b"".join(norms), np.float32).reshape(-1, len(self.scales)), held.ids, held.sizes)
+            keys, np.frombuffer(b"".join(tables), UNIT), np.frombuffer(b"".join(tokens), np.uint32),
+            self._codes(keys if whole else keys[:0]), np.frombuffer(b"".join(norms), np.float32).reshape(-1, len(self.scales)),
+            held.ids, held.sizes)
 
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
         table, key = ("document", "doc") if field == "title" else ("part", "part")
         rows = self.database.rows(f"SELECT t.{key}, t.{field} FROM json_each(?) j CROSS JOIN {table} t ON t.{key} = j.value", keys)
         return {k: np.frombuffer(words, np.uint32) for k, words in rows}
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #5169692c
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #61c826ed
+_WORDS_KEPT = 1_000_000
+
+
 class UnitWriter:
     "Adds and removes the units of documents."
 
     def __init__(self, units: SqliteUnits) -> None:
         self.units, self.database = units, units.database
+        self._numbers: dict[str, int] = {}     # Of words that were written; a number is never given again
 
     def add(
         self,
@@ -405,23 +441,33 @@ class UnitWriter:
         "Add documents, or replace those with the same ids."
         found = units_by_document(nodes, outlines)
         flat = [n for own in found.values() for n in own]
-        with self.database.transaction(write=True) as db:
-            about = self.units._about()
-            vectors = node_vectors(flat, int(about.get("dims", 0)) if about.get("units") else None)
-            self._remove([i for i in found])
-            if flat:
-                self._tell({"dims": vectors.shape[1], "scales": json.dumps(self.units.scales)})
-            texts = [[str(o.metadata.get("title") or "") for o in outlines], [n for o in outlines for n, _ in o.sections],
-                     [searched_text(n) for n in flat]]
-            numbered = self._numbered([list(self.units.tokenizer(t)) for t in texts])
-            titles, names, tokens = map(iter, numbered)
-            at = 0
-            for outline in outlines:
-                own = found[outline.doc_id]
-                self._write(db, own, outline, vectors[at:at + len(own)], next(titles),
-                            [next(names) for _ in outline.sections], [next(tokens) for _ in own])
-                at += len(own)
-            self._tell({"generation": int(about.get("generation", 0)) + 1})
+        try:
+            with self.database.transaction(write=True) as db:
+                self._add(db, found, flat, outlines)
+        except BaseException:
+            self._numbers = {}      # those of this transaction are not in the file
+            raise
+
+    def _add(self, db: sqlite3.Connection, found: Mapping[str, Sequence[TextNode]], flat: Sequence[TextNode],
+             outlines: Sequence[Outline]) -> None:
+        "Write documents, inside a transaction."
+        about = self.units._about()
+        vectors = node_vectors(flat, int(about.get("dims", 0)) if about.get("units") else None)
+        self._remove(list(found))
+        if flat:
+            self._tell({"dims": vectors.shape[1], "scales": json.dumps(self.units.scales)})
+        texts = [[str(o.metadata.get("title") or "") for o in outlines], [n for o in outlines for n, _ in o.sections],
+                 [searched_text(n) for n in flat]]
+        numbered = self._numbered([list(self.units.tokenizer(t)) for t in texts])
+        titles, names, tokens = map(iter, numbered)
+        at = 0
+        for outline in outlines:
+            own = found[outline.doc_id]
+            self._write(db, own, outline, vectors[at:at + len(own)], next(titles),
+                        [next(names) for _ in outline.sections], [next(tokens) for _ in own])
+            at += len(own)
+        self._count(*(numbered[i] for i in (2, 0, 1)), 1)
+        self._tell({"generation": int(about.get("generation", 0)) + 1})
 
     def remove(
         self,
@@ -442,10 +488,12 @@ class UnitWriter:
 
     def _numbered(self, kinds: Sequence[Sequence[Sequence[str]]]) -> list[list[np.ndarray]]:
         "Replace words by their numbers; new words get one."
-        words = list(dict.fromkeys(w for texts in kinds for text in texts for w in text))
-        self.database.rows("INSERT OR IGNORE INTO word (word) SELECT value FROM json_each(?)", words)
-        numbers = dict(self.database.rows("SELECT w.word, w.id FROM json_each(?) j CROSS JOIN word w ON w.word = j.value", words))
-        return [[np.array([numbers[w] for w in text], np.uint32) for text in texts] for texts in kinds]
+        known = self._numbers if len(self._numbers) < _WORDS_KEPT else {}
+        words = list({w for texts in kinds for text in texts for w in text} - known.keys())
+        self.database.rows("INSERT OR IGNORE INTO word (word) SELECT value FROM json_each(?) ORDER BY value", words)
+        known = known | dict(self.database.rows("SELECT w.word, w.id FROM json_each(?) j CROSS JOIN word w ON w.word = j.value", words))
+        self._numbers = known
+        return [[np.array([known[w] for w in text], np.uint32) for text in texts] for texts in kinds]
 
     def _write(self, db: sqlite3.Connection, nodes: Sequence[TextNode], outline: Outline, vectors: np.ndarray,
                title: np.ndarray, names: Sequence[np.ndarray], tokens: Sequence[np.ndarray]) -> None:
@@ -455,12 +503,14 @@ class UnitWriter:
                          [outline.doc_id, title.tobytes(), table["length"].astype(np.uint32).tobytes(), near.signs.tobytes()]).lastrowid
         base = doc << SHIFT
         db.executemany("INSERT INTO part VALUES (?, ?)", [(base + i, name.tobytes()) for i, name in enumerate(names)])
-        db.executemany("INSERT INTO block VALUES (?, ?, ?, ?, ?)", [
+        db.executemany("INSERT INTO block VALUES (?, ?, ?, ?)", [
             (base + i, table[i:i + BLOCK].tobytes(), b"".join(t.tobytes() for t in tokens[i:i + BLOCK]),
-             near.codes[i:i + BLOCK].tobytes(), near.norms[i:i + BLOCK].tobytes()) for i in range(0, len(nodes), BLOCK)])
+             near.norms[i:i + BLOCK].tobytes()) for i in range(0, len(nodes), BLOCK)])
+        if near.dims:
+            db.executemany("INSERT INTO vector VALUES (?, ?)",
+                           [(base + i, near.codes[i:i + NEAR].tobytes()) for i in range(0, len(nodes), NEAR)])
         db.executemany("INSERT INTO unit_words (rowid, words) VALUES (?, ?)",
                        [(base + i, _written(t)) for i, t in enumerate(tokens)])
-        self._count(tokens, [title], names, 1)
 
     def _remove(self, doc_ids: Sequence[str]) -> None:
         "Remove documents that are there; others are passed over."
@@ -475,7 +525,7 @@ class UnitWriter:
                            [(own[0] + i, _written(t)) for i, t in enumerate(tokens)])
             names = [np.frombuffer(name, np.uint32) for name, in db.execute("SELECT name FROM part WHERE part >= ? AND part < ?", own)]
             self._count(tokens, [np.frombuffer(title, np.uint32)], names, -1)
-            for table, key in (("block", "key"), ("part", "part")):
+            for table, key in (("block", "key"), ("vector", "key"), ("part", "part")):
                 db.execute(f"DELETE FROM {table} WHERE {key} >= ? AND {key} < ?", own)
             db.execute("DELETE FROM document WHERE doc = ?", [doc])
 
@@ -483,12 +533,20 @@ class UnitWriter:
         "Keep the counts of words and the totals right."
         db, totals = self.database.connection, {}
         for column, texts in (("units", units), ("titles", titles), ("names", names)):
-            ids, n = np.unique(np.concatenate([np.zeros(0, np.uint32), *map(np.unique, texts)]), return_counts=True)
+            ids, n = _texts_with(texts)
             db.executemany(f"UPDATE word SET {column} = {column} + ? WHERE id = ?", zip((sign * n).tolist(), ids.tolist()))
             tokens = "tokens" if column == "units" else f"{column[:-1]}_tokens"
             totals |= {column: len(texts), tokens: sum(map(len, texts))}
         db.executemany("INSERT INTO about VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET value = value + ?2",
                        [(key, sign * n) for key, n in totals.items()])
+
+
+def _texts_with(texts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    "Words, and how many of the texts hold each."
+    flat = np.concatenate([np.zeros(0, np.uint32), *texts]).astype(np.int64)
+    of = np.repeat(np.arange(len(texts)), [len(t) for t in texts])
+    once = np.unique(flat * max(1, len(texts)) + of)
+    return np.unique(once // max(1, len(texts)), return_counts=True)
 
 
 def _written(tokens: np.ndarray) -> str:

@@ -209,7 +209,7 @@ class PlacedUnits(Units):
         span = Span(int(at["part_start"]), int(at["part_end"])) if at["part"] >= 0 else self.span(row)
         return self.ids[int(self.doc[row])], span
 
-# %% ../../nbs/40_retrieval/unit_source.ipynb #d23fc491
+# %% ../../nbs/40_retrieval/unit_source.ipynb #124bde5a
 @dataclass(frozen=True)
 class QuestionCounts:
     "How often the words of a question occur in an index."
@@ -273,6 +273,7 @@ class UnitSource(ABC):
     def read(
         self,
         ranges: np.ndarray,     # Shape (n, 2): first key, and one past the last; they may overlap
+        whole: bool = True,     # False: without tokens, vectors and norms
     ) -> PlacedUnits:           # Those that exist, and possibly their neighbors
         "Read units by key."
 

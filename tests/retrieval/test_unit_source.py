@@ -140,12 +140,14 @@ def test_documents_of_many_blocks():
         agree(source, brute, terms, True, 5)
 
 
-def test_signs_are_compared_where_there_are_many_vectors(monkeypatch):
+@pytest.mark.parametrize("kept", [10, 10**9])
+def test_signs_are_compared_where_there_are_many_vectors(monkeypatch, kept):
     documents = many()
     brute = BruteUnits(documents)
-    monkeypatch.setattr(sqlite_units, "_FEW_NUMBERS", 10)
+    monkeypatch.setattr(sqlite_units, "FEW", 10)
+    monkeypatch.setattr(sqlite_units, "KEPT", kept)
     source = filled(documents)
-    assert not source.held.whole and source.held.near.dtype == np.uint64
+    assert source.held.keeps == (kept > 10, True) and source.held.signs.shape == (len(source), 8)
     agree(source, brute, ["sun", "moon"], True, 5)
 
 
@@ -164,6 +166,18 @@ def test_refused_documents_change_nothing():
     with pytest.raises(MissingChunkError):
         UnitWriter(source).remove(["d00", "nowhere"])
     assert source._about() == before and len(source.sizes) == 2
+
+
+def test_words_of_a_refused_batch_get_their_numbers_again():
+    writer = UnitWriter(SqliteUnits(tokenizer=tokens))
+    nodes, outlines = written({"a.md": ("", [("", ["sun moon"])], False)})
+    with pytest.raises(sqlite3.ProgrammingError):        # a second statement of one call fails after words were numbered
+        with pytest.MonkeyPatch.context() as broken:
+            broken.setattr(sqlite_units, "unit_rows", lambda *_: (_ for _ in ()).throw(sqlite3.ProgrammingError("disk")))
+            writer.add(nodes, outlines)
+    documents = {"b/c.md": ("", [("", ["river leaf", "moon sun"])], False)}
+    writer.add(*written(documents))
+    agree(writer.units, BruteUnits(documents), ["sun", "river"], True, 2)
 
 
 def test_readers_see_one_state_while_it_changes(tmp_path):
@@ -186,7 +200,7 @@ def test_readers_see_one_state_while_it_changes(tmp_path):
     for thread in threads:
         thread.start()
     writer = UnitWriter(SqliteUnits(tmp_path / "units.db", tokenizer=tokens))
-    for n in range(12):
+    for n in range(6):
         writer.add(*written((old, new)[n % 2]))
     stop.set()
     for thread in threads:
@@ -212,7 +226,7 @@ while True:
 @pytest.mark.heavy
 def test_a_writer_that_is_killed_leaves_a_state_of_whole_documents(tmp_path):
     documents, draw, seen = many(4), random.Random(11), set()
-    for n in range(12):
+    for n in range(6):
         path = tmp_path / "units.db"
         process = subprocess.Popen([sys.executable, "-c", KILLED, str(path), str(n), *sys.path], stdout=subprocess.PIPE)
         process.stdout.readline()
