@@ -19,18 +19,18 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'Database', 'HeldDocument', 'HeldUnits', 'WordSearch', 'SqliteUnits',
-           'UnitWriter', 'unit_rows']
+__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'Database', 'HeldDocument', 'HeldUnits', 'WordSearch', 'SqliteState',
+           'SqliteUnits', 'UnitWriter', 'unit_rows']
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #b69553e1
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #d2aabf00
 from ..documents.markup import one_line
 from ..documents.span import MissingChunkError, Outline
 from ..documents.text import word_tokens_batch
 from .multiscale_index import searched_text
-from .scoring import K1, lucene_idf, saturated
+from .scoring import K1, lucene_idf, Occurrences, saturated
 from .unit_corpus import check_scales, SCALES, units_by_document, UnitTable
 from .unit_source import FieldCounts, PlacedUnits, QuestionCounts, RECORD, REPEATS, SHIFT, UNIT, UnitSource
-from .unit_vectors import code_dots, different_signs, node_vectors, signs_of, UnitVectors
+from .unit_vectors import code_dots, code_steps, different_signs, node_vectors, signs_of, UnitVectors
 
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #e462e05b
 BLOCK: int = 16   # Units in a row of the table `block`
@@ -118,7 +118,7 @@ class Database:
         "Run a query over any number of values."
         return self.connection.execute(sql, [json.dumps(list(values), ensure_ascii=False)]).fetchall()
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #63a671e5
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #8f548ccb
 FEW: int = 1 << 25     # Numbers of all vectors up to which every vector is compared
 KEPT: int = 1 << 27    # Numbers of all vectors up to which they are kept in memory
 
@@ -162,6 +162,11 @@ class HeldUnits:
         "The vector of every unit, int8."
         kept = [d.codes for d in self.documents.values()]
         return np.concatenate([np.zeros((0, self.dims if self.keeps[0] else 0), np.int8), *kept])
+
+    @cached_property
+    def steps(self) -> np.ndarray:
+        "What the vector of every unit is multiplied with."
+        return code_steps(self.codes)
 
     @cached_property
     def signs(self) -> np.ndarray:
@@ -208,8 +213,9 @@ class HeldUnits:
         order = np.lexsort((keys, self._ranks[keys >> SHIFT], -np.round(scores.astype(np.float64), digits)))
         return np.sort(keys[order[:k]])
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #77f9dad3
-_READ_AT_LEAST, _CHECKED = 20_000, 4_000   # Postings before the search may stop; units that are looked at one by one
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #d9344eb7
+_WORTH = 20_000   # Postings that are left: fewer are simply read
+_LOOKED = 25      # Reading the tokens of one unit costs as much as reading so many postings
 
 
 class WordSearch:
@@ -234,13 +240,13 @@ class WordSearch:
         held, times = self.held, Counter(terms)
         words = sorted((known.units_with[w], known.numbers[w], times[w]) for w in times if known.units_with.get(w))
         weights = {number: n * lucene_idf(with_it, known.n_units) for with_it, number, n in words}
-        scores, seen = np.zeros(len(held.keys)), 0
+        scores, left = np.zeros(len(held.keys)), sum(n for n, *_ in words)
         may = None if allowed is None else np.isin(held.keys, allowed)
         for at, (with_it, number, _) in enumerate(words):
-            if seen + with_it > _READ_AT_LEAST:
+            if left > _WORTH and at:
                 rest = [n for _, n, _ in words[at:]]
                 found = self._above(scores, may, k, (K1 + 1) * sum(weights[n] for n in rest))
-                if found is not None:
+                if found is not None and _LOOKED * len(found) <= left:
                     for n, counts in zip(rest, self.counts(held.keys[found], rest)):
                         scores[found] += weights[n] * saturated(counts, held.lengths[found], known.mean_length)
                     return held.best(found, scores[found], k)
@@ -248,7 +254,7 @@ class WordSearch:
             firsts = np.flatnonzero(np.diff(keys, prepend=-1))
             rows, counts = held.rows_of(keys[firsts]), np.diff(firsts, append=len(keys))
             scores[rows] += weights[number] * saturated(counts, held.lengths[rows], known.mean_length)
-            seen += with_it
+            left -= with_it
         found = np.flatnonzero(scores > 0 if may is None else (scores > 0) & may)
         return held.best(found, scores[found], k)
 
@@ -259,14 +265,11 @@ class WordSearch:
             return None
         least = np.partition(scores[found], len(found) - k)[len(found) - k] - rest
         found = found[scores[found] >= least - 1e-9]
-        return found if least > 0 and len(found) <= max(_CHECKED, 2 * k) else None
+        return found if least > 0 else None
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #7919b62b
-_COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
-
-
-class SqliteUnits(UnitSource):
-    "Units in one SQLite file."
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #7e543db7
+class SqliteState:
+    "A SQLite file of units, and what is kept in memory of it."
 
     def __init__(
         self,
@@ -276,22 +279,23 @@ class SqliteUnits(UnitSource):
     ) -> None:
         self.database = database if isinstance(database, Database) else Database(database)
         self.tokenizer, self._state, self._lock = tokenizer or word_tokens_batch, None, threading.Lock()
-        about = self._about()
+        about = self.about()
         self.scales = tuple(json.loads(about["scales"])) if "scales" in about else check_scales(scales)
 
     def __len__(self) -> int:
-        return int(self._about().get("units", 0))
+        return int(self.about().get("units", 0))
 
     def __repr__(self) -> str:
         return one_line(self, "database")
 
-    def _about(self) -> dict[str, Any]:
+    def about(self) -> dict[str, Any]:
+        "Totals and settings of the state that this transaction sees."
         return dict(self.database.connection.execute("SELECT key, value FROM about"))
 
     @property
     def dims(self) -> int:  # type: ignore[override]
         "Numbers of a vector; 0 without an embedding."
-        return int(self._about().get("dims", 0))
+        return int(self.about().get("dims", 0))
 
     @property
     def sizes(self) -> Mapping[int, int]:
@@ -309,7 +313,7 @@ class SqliteUnits(UnitSource):
         with self._lock:
             if self._state is None or self._state[0] != now:
                 known = None if self._state is None else self._state[1]
-                self._state = now, self._read_held(known, self._about())
+                self._state = now, self._read_held(known, self.about())
             return self._state[1]
 
     def _read_held(self, known: HeldUnits | None, about: Mapping[str, Any]) -> HeldUnits:
@@ -330,8 +334,15 @@ class SqliteUnits(UnitSource):
                                     np.frombuffer(signs if keeps[1] else b"", np.uint64).reshape(len(own), 8 if keeps[1] else 0))
         return HeldUnits(out, dims, keeps)
 
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #4941e52b
+_COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
+
+
+class SqliteUnits(SqliteState, UnitSource):
+    "Units in one SQLite file."
+
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
-        about = self._about()
+        about = self.about()
         rows = self.database.rows("SELECT w.word, w.id, w.units, w.titles, w.names FROM json_each(?) j "
                                   "CROSS JOIN word w ON w.word = j.value", dict.fromkeys(terms))
         numbers = {word: number for word, number, *_ in rows}
@@ -370,9 +381,8 @@ class SqliteUnits(UnitSource):
     def _counts_in(self, keys: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
         "Count words in units; shape (words, units)."
         units = self.read(np.stack([keys, keys + 1], axis=1))
-        edges, rows = np.cumsum(np.append(0, units.table["length"])), units.rows_of(keys)
-        running = [np.cumsum(np.append(0, units.tokens == n)) for n in numbers]
-        return np.array([r[edges[rows + 1]] - r[edges[rows]] for r in running])
+        found = Occurrences(units, {str(n): n for n in numbers})
+        return np.array([found.counts(str(n)) for n in numbers])[:, units.rows_of(keys)]
 
     def nearest(self, vector: np.ndarray, k: int, allowed: np.ndarray | None = None) -> np.ndarray:
         held = self.held
@@ -385,7 +395,7 @@ class SqliteUnits(UnitSource):
     def _cosines(self, vector: np.ndarray, held: HeldUnits, rows: np.ndarray) -> np.ndarray:
         "Compare a question with units at positions, rising."
         if held.keeps[0]:
-            return code_dots(held.codes, vector, rows)
+            return code_dots(held.codes, vector, rows, held.steps)
         return code_dots(self._codes(held.keys[rows]), vector, np.arange(len(rows)))
 
     def _codes(self, keys: np.ndarray) -> np.ndarray:
@@ -422,7 +432,7 @@ class SqliteUnits(UnitSource):
         rows = self.database.rows(f"SELECT t.{key}, t.{field} FROM json_each(?) j CROSS JOIN {table} t ON t.{key} = j.value", keys)
         return {k: np.frombuffer(words, np.uint32) for k, words in rows}
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #61c826ed
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #ddb2aec1
 _WORDS_KEPT = 1_000_000
 
 
@@ -451,7 +461,7 @@ class UnitWriter:
     def _add(self, db: sqlite3.Connection, found: Mapping[str, Sequence[TextNode]], flat: Sequence[TextNode],
              outlines: Sequence[Outline]) -> None:
         "Write documents, inside a transaction."
-        about = self.units._about()
+        about = self.units.about()
         vectors = node_vectors(flat, int(about.get("dims", 0)) if about.get("units") else None)
         self._remove(list(found))
         if flat:
@@ -480,7 +490,7 @@ class UnitWriter:
             if unknown := [i for i in ids if i not in held]:
                 raise MissingChunkError(f"the index has no document {unknown[0]!r} to remove")
             self._remove(ids)
-            self._tell({"generation": int(self.units._about().get("generation", 0)) + 1})
+            self._tell({"generation": int(self.units.about().get("generation", 0)) + 1})
 
     def _tell(self, values: Mapping[str, Any]) -> None:
         "Set entries of the table `about`."

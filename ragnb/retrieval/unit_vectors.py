@@ -13,7 +13,8 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['N_SIGNS', 'node_vectors', 'to_codes', 'from_codes', 'code_dots', 'signs_of', 'different_signs', 'UnitVectors']
+__all__ = ['N_SIGNS', 'node_vectors', 'to_codes', 'from_codes', 'code_dots', 'code_steps', 'signs_of', 'different_signs',
+           'UnitVectors']
 
 # %% ../../nbs/40_retrieval/unit_vectors.ipynb #df09dbdf
 from ..documents.markup import one_line
@@ -72,13 +73,22 @@ def code_dots(
     codes: np.ndarray,     # Shape (units, dims), int8
     query: np.ndarray,     # Shape (dims,), float32
     rows: np.ndarray,      # Units
+    steps: np.ndarray | None = None,   # Of all units, from `code_steps`; None computes those of the rows
 ) -> np.ndarray:           # Shape (rows,), float32: cosines for a query of length 1
     "Compare a question with the vectors that codes stand for."
     out = np.zeros(len(rows), np.float32)
     for at in range(0, len(rows), 256):
         block = codes[rows[at:at + 256]].astype(np.float32)
-        out[at:at + 256] = (block @ query) * _steps(block)
+        out[at:at + 256] = (block @ query) * (_steps(block) if steps is None else steps[rows[at:at + 256]])
     return out
+
+
+def code_steps(
+    codes: np.ndarray,     # Shape (units, dims), int8
+) -> np.ndarray:           # Shape (units,), float32
+    "Compute what each row of codes is multiplied with to have length 1."
+    parts = [_steps(codes[at:at + 4_096].astype(np.float32)) for at in range(0, len(codes), 4_096)]
+    return np.concatenate([np.zeros(0, np.float32), *parts])
 
 # %% ../../nbs/40_retrieval/unit_vectors.ipynb #1124cff1
 def _batches(edges: np.ndarray, size: int) -> list[tuple[int, int]]:

@@ -79,7 +79,8 @@ def test_sqlite_gives_what_looking_at_every_unit_gives(documents, terms, dense, 
 def test_a_search_that_stops_early_finds_the_same(documents, terms, least):
     source, brute = filled(documents), BruteUnits(documents)
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(sqlite_units, "_READ_AT_LEAST", least)
+        small.setattr(sqlite_units, "_WORTH", least)
+        small.setattr(sqlite_units, "_LOOKED", 0)
         agree(source, brute, terms, True, 3)
 
 
@@ -158,14 +159,14 @@ def test_an_empty_index_finds_nothing():
 
 def test_refused_documents_change_nothing():
     source = filled(many(2))
-    before = source._about()
+    before = source.about()
     nodes, outlines = written({"new": ("", [("", ["sun", "moon"])], False)})
     for bad in (nodes[:1], [nodes[0], nodes[1].model_copy(update={"embedding": [1.0, 2.0]})]):
         with pytest.raises(InputError):
             UnitWriter(source).add(bad, outlines)
     with pytest.raises(MissingChunkError):
         UnitWriter(source).remove(["d00", "nowhere"])
-    assert source._about() == before and len(source.sizes) == 2
+    assert source.about() == before and len(source.sizes) == 2
 
 
 def test_words_of_a_refused_batch_get_their_numbers_again():
