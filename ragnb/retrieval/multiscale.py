@@ -68,7 +68,7 @@ def pieces_by_score(
     keep = np.flatnonzero((total > 0) | (scores.raw > 0))
     rows, behind = scores.rows[keep], np.where(total > 0, 0, scores.raw)[keep]
     own = (scores.words.sum(axis=0) + scores.vectors.sum(axis=0) + scores.title + scores.name)[keep].round(6)
-    order = np.lexsort((rows, corpus.address_order[corpus.doc[rows]], -own, -behind, -total[keep]))
+    order = np.lexsort((rows, corpus.address_ranks[rows], -own, -behind, -total[keep]))
     return [Piece(int(scores.rows[i]), float(total[i])) for i in keep[order].tolist()]
 
 
@@ -458,7 +458,7 @@ class MultiScaleRanking:
         corpus = self.reader.corpus
         if not piece.score:
             return "matches the question, but no better than most texts do"
-        if corpus.part[piece.row] >= 0 and corpus.records[corpus.part[piece.row]]:
+        if corpus.in_short_records(np.array([piece.row]), 1 << 30)[0]:
             return f"in the same article or answer as a match ({piece.score:.1f})"
         return f"matches the question ({piece.score:.1f}); too few texts to compare it with"
 
@@ -526,7 +526,7 @@ def known_places(
         return places
     row = _readable(corpus, *places[0][:2], among)[0] if places else pieces[0].row
     if not places:
-        if not corpus.short_records(corpus.part[[row]], whole)[0]:
+        if not corpus.in_short_records(np.array([row]), whole)[0]:
             return []
         places.append(KnownPlace(*corpus.part_span(row), Why("hit", "part", detail=WITH_FIRST)))
     doc_id, span, _ = places[0]

@@ -22,9 +22,9 @@ from llama_index.core.schema import TextNode
 __all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'Database', 'HeldDocument', 'HeldUnits', 'WordSearch', 'SqliteState',
            'SqliteUnits', 'UnitWriter', 'unit_rows']
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #d2aabf00
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #191d1e0a
 from ..documents.markup import one_line
-from ..documents.span import MissingChunkError, Outline
+from ..documents.span import MissingChunkError, Outline, Span
 from ..documents.text import word_tokens_batch
 from .multiscale_index import searched_text
 from .scoring import K1, lucene_idf, Occurrences, saturated
@@ -267,7 +267,7 @@ class WordSearch:
         found = found[scores[found] >= least - 1e-9]
         return found if least > 0 else None
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #7e543db7
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #7b1b59f7
 class SqliteState:
     "A SQLite file of units, and what is kept in memory of it."
 
@@ -299,10 +299,17 @@ class SqliteState:
 
     @property
     def sizes(self) -> Mapping[int, int]:
+        "Number of a document -> how many units it has."
         return self.held.sizes
+
+    @property
+    def ids(self) -> Mapping[int, str]:
+        "Number of a document -> its id."
+        return self.held.ids
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
+        "Answer all calls inside from one state of the file."
         with self.database.transaction():
             yield
 
@@ -334,7 +341,7 @@ class SqliteState:
                                     np.frombuffer(signs if keeps[1] else b"", np.uint64).reshape(len(own), 8 if keeps[1] else 0))
         return HeldUnits(out, dims, keeps)
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #4941e52b
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #8cafb622
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
 
 
@@ -426,6 +433,17 @@ class SqliteUnits(SqliteState, UnitSource):
             keys, np.frombuffer(b"".join(tables), UNIT), np.frombuffer(b"".join(tokens), np.uint32),
             self._codes(keys if whole else keys[:0]), np.frombuffer(b"".join(norms), np.float32).reshape(-1, len(self.scales)),
             held.ids, held.sizes)
+
+    def place(self, doc_id: str, span: Span) -> np.ndarray:
+        found = self.database.connection.execute("SELECT doc FROM document WHERE id = ?", [doc_id]).fetchone()
+        if found is None:
+            return np.zeros((0, 2), np.int64)
+        rows = self.database.connection.execute("SELECT rows FROM block WHERE key >= ? AND key < ? ORDER BY key",
+                                                [found[0] << SHIFT, found[0] + 1 << SHIFT])
+        table = np.frombuffer(b"".join(r for r, in rows), UNIT)
+        low = int(np.searchsorted(table["end"], span.start, "right"))
+        high = max(low, int(np.searchsorted(table["start"], span.end, "left")))
+        return np.array([[low, high]], np.int64) + (found[0] << SHIFT) if high > low else np.zeros((0, 2), np.int64)
 
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
         table, key = ("document", "doc") if field == "title" else ("part", "part")

@@ -238,6 +238,19 @@ class UnitCorpus(UnitTable):
         out[inside] = self.records[parts[inside]] & (spans[:, 1] - spans[:, 0] <= whole)
         return out
 
+    def in_short_records(
+        self,
+        rows: np.ndarray,   # Positions of units
+        whole: int,         # Characters
+    ) -> np.ndarray:        # bool
+        "Find the units of records that are short enough to be read as one."
+        return self.short_records(self.part[rows], whole)
+
+    @cached_property
+    def address_ranks(self) -> np.ndarray:
+        "Of each unit, the place of its document among the sorted ids."
+        return self.address_order[self.doc]
+
     def windows(
         self,
         rows: np.ndarray,   # Units at the centres

@@ -14,13 +14,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from conftest import SAMPLE
 from strategies import examples
 from unit_worlds import BruteUnits, document, question, tokens, vector, world, written
 
-from ragnb.documents.span import InputError, MissingChunkError
+from ragnb.documents.files import read_documents
+from ragnb.documents.span import InputError, MissingChunkError, Span
+from ragnb.evaluation.datasets import load_questions
+from ragnb.indexing.update import update_index
+from ragnb.pipeline.specs import resolve_retriever
 from ragnb.retrieval import sqlite_units
 from ragnb.retrieval.multiscale_index import MultiScaleIndex, question_vector
 from ragnb.retrieval.scoring import score_units, UnitQuestion
+from ragnb.retrieval.source_multiscale import SourceRetriever
 from ragnb.retrieval.sqlite_units import Database, SqliteUnits, UnitWriter
 from ragnb.retrieval.unit_source import SHIFT
 
@@ -65,6 +71,10 @@ def agree(source, brute, terms, dense, candidates) -> None:
         if dense:
             q = vector(" ".join(terms)).astype(np.float32)
             assert by_address(source, source.nearest(q, k)) == by_address(brute, brute.nearest(q, k))
+    for doc_id in [*brute.ids.values(), "nowhere"]:
+        for span in (Span(0, 1), Span(7, 30), Span(0, 10_000), Span(9_000, 9_001)):
+            places = [np.concatenate([np.zeros(0, int), *(np.arange(*r) for r in s.place(doc_id, span).tolist())]) for s in (source, brute)]
+            assert by_address(source, places[0]) == by_address(brute, places[1])
     same(answers(source, terms, dense, candidates), answers(brute, terms, dense, candidates))
 
 
@@ -261,3 +271,27 @@ def test_a_question_reads_few_rows(tmp_path):
     score_units(source, UnitQuestion(["sun", "moon"], vector("sun moon").astype(np.float32), 5))
     assert len(queries) < 40
     assert question_vector([1.0] * 5, source.dims) is not None
+
+
+def passages(ranking) -> list:
+    """What a reader sees, at three budgets."""
+    return [[(p.id, p.text, p.prefix, p.goes_on, round(p.score or 0, 3), {i: str(w) for i, w in p.why.items()}) for p in ranking.at(budget)]
+            for budget in (300, 1_000, 4_000)]
+
+
+@pytest.mark.heavy
+def test_the_sample_gives_the_same_passages_from_a_file_and_from_arrays(tmp_path):
+    index, _ = update_index(SAMPLE / "corpus", tmp_path / "index", show_progress=False)
+    arrays = resolve_retriever("multi-scale", index)
+    outlines = index.store.get_outlines(index.doc_ids).all()
+    nodes = index.store.get_chunks(a for o in outlines.values() for a in o.addresses() if "#u" in a).all()
+    for address, node in nodes.items():
+        node.embedding = index.multiscale.unit_vectors.at(np.array([index.multiscale.corpus.row_of(address)]))[0].tolist()
+    UnitWriter(SqliteUnits(tmp_path / "units.db")).add(nodes.values(), list(outlines.values()))
+    file = SourceRetriever(SqliteUnits(tmp_path / "units.db"), arrays.store, arrays.embed_model, leads=arrays.leads, follow=arrays.follow)
+    texts = {d.id_: d.text for d in read_documents(SAMPLE / "corpus", [])}
+    asked = [q.query for q in load_questions(SAMPLE / "questions", texts)] + ["근로기준법 제12조", "취업규칙 제7조와 제9조", "TR-7 조정"]
+    differ = [q for q in asked if passages(file.rank(q)) != passages(arrays.rank(q))]
+    assert len(asked) > 100 and not differ, differ
+    retrieved = [[(h.node.node_id, round(h.score, 3)) for h in r.retrieve(asked[0])] for r in (file, arrays)]
+    assert retrieved[0] == retrieved[1]

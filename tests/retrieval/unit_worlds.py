@@ -87,6 +87,14 @@ class BruteUnits(UnitSource):
     def sizes(self):
         return {n: sum(len(texts) for _, texts in parts) for n, (_, _, parts, _) in self.documents.items()}
 
+    @property
+    def ids(self):
+        return {n: d[0] for n, d in self.documents.items()}
+
+    def place(self, doc_id, span):
+        keys = [k for k, (_, row) in self.units.items() if self.ids[k >> 20] == doc_id and row[0] < span.end and row[1] > span.start]
+        return np.array([[min(keys), max(keys) + 1]] if keys else np.zeros((0, 2)), np.int64)
+
     def _headings(self):
         return {unit_key(n, i): h for n, (_, _, parts, _) in self.documents.items()
                 for i, h in enumerate(h for h, _ in parts if h)}
