@@ -14,7 +14,7 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['SCALES', 'check_scales', 'window_bounds', 'units_by_document', 'UnitTable', 'UnitCorpus']
+__all__ = ['SCALES', 'check_scales', 'window_bounds', 'units_by_document', 'UnitTable', 'UnitPositions', 'UnitCorpus']
 
 # %% ../../nbs/40_retrieval/unit_corpus.ipynb #c94b1505
 from ..documents.markup import one_line
@@ -166,8 +166,8 @@ def _edges(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-class UnitCorpus(UnitTable):
-    "A table of units with the positions that follow from it; a change makes a new corpus."
+class UnitPositions(UnitTable):
+    "A table of units with the positions that follow from it."
 
     def __repr__(self) -> str:
         return one_line(self, "ids")
@@ -226,6 +226,10 @@ class UnitCorpus(UnitTable):
     def doc_rows(self) -> dict[str, int]:
         "Document id -> position of the document."
         return {i: n for n, i in enumerate(self.ids)}
+
+
+class UnitCorpus(UnitPositions):
+    "Units that are found by position, by address and by characters; a change makes a new corpus."
 
     def short_records(
         self,
