@@ -140,6 +140,11 @@ class HeldWords:
         "All words that are counted now, some of them twice; kept with the counts from the first question on."
         return chain.from_iterable(c.held if isinstance(c, AllowedCounts) else c.scorer.held for c in self.counts)
 
+    @property
+    def is_small(self) -> bool:
+        "True for a corpus of units in which a score tells little."
+        return len(self.counts) == 3 and len(self.counts[0]) <= SMALL
+
     def tokens(
         self,
         text: str,
@@ -190,7 +195,15 @@ class HeldWords:
         "Say whether a document holds a code: its letters and digits side by side."
         forms = [form for form in (self.tokens(word), _code_parts(word)) if len(form) > 1]
         joined = self.counts_word(re.sub(r"[\W_]", "", word.lower()))
-        return joined or any(len(_side_by_side(c, form, sure)) for form in forms for c in self.counts)
+        return joined or any(self.side_by_side(form, sure) for form in forms)
+
+    def side_by_side(
+        self,
+        tokens: Sequence[str],   # Two or more
+        sure: bool = False,      # Only where the order of words was kept
+    ) -> bool:
+        "Say whether a text holds tokens one behind the other."
+        return any(len(_side_by_side(c, tokens, sure)) for c in self.counts)
 
     def is_itself(
         self,
@@ -401,7 +414,7 @@ def common_words(
     texts: Callable[[], Sequence[str]] = tuple,   # Their texts: read for a word that is counted in another form only
 ) -> dict[int, Common]:       # By unit; empty for a corpus that is not small, and a question without words of content
     "Find the words that units of a small corpus share with a question."
-    asked = content_words(question) if held and len(held.counts) == 3 and len(held.counts[0]) <= SMALL else []
+    asked = content_words(question) if held and held.is_small else []
     shared: dict[int, list[str]] = {row: [] for row in rows.tolist()} if asked else {}
     for word in asked:
         units, titles, headings = held.rows(word)

@@ -185,7 +185,7 @@ def ranges_around(
     ends = np.append(starts[1:], len(keys)) - 1
     return np.stack([low[starts], high[ends]], axis=1) if len(keys) else np.zeros((0, 2), np.int64)
 
-# %% ../../nbs/40_retrieval/scoring.ipynb #1a73964d
+# %% ../../nbs/40_retrieval/scoring.ipynb #d7acdddb
 def grown(
     units: Units,
     rows: np.ndarray,    # Candidates
@@ -227,7 +227,7 @@ def score_units(
         rows = units.rows_of(keys)
         if not len(rows):
             return ScoredUnits(units, UnitScores.empty(len(source.scales)))
-        part_keys = np.where(units.table["part"] >= 0, (units.doc << SHIFT) + units.table["part"], -1)[rows]
+        part_keys = units.part[rows]
         texts = {"title": source.texts("title", np.unique(units.doc[rows]).tolist()),
                  "name": source.texts("name", np.unique(part_keys[part_keys >= 0]).tolist())}
     shared = {"title": units.doc[rows], "name": part_keys}

@@ -22,14 +22,14 @@ from llama_index.core.schema import TextNode
 __all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'Database', 'HeldDocument', 'HeldUnits', 'WordSearch', 'SqliteState',
            'SqliteUnits', 'UnitWriter', 'unit_rows']
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #191d1e0a
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #5f6c7e40
 from ..documents.markup import one_line
 from ..documents.span import MissingChunkError, Outline, Span
 from ..documents.text import word_tokens_batch
 from .multiscale_index import searched_text
 from .scoring import K1, lucene_idf, Occurrences, saturated
 from .unit_corpus import check_scales, SCALES, units_by_document, UnitTable
-from .unit_source import FieldCounts, PlacedUnits, QuestionCounts, RECORD, REPEATS, SHIFT, UNIT, UnitSource
+from .unit_source import FieldCounts, PlacedUnits, QuestionCounts, RECORD, REPEATS, SHIFT, UNIT, WordSource
 from .unit_vectors import code_dots, code_steps, different_signs, node_vectors, signs_of, UnitVectors
 
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #e462e05b
@@ -118,7 +118,7 @@ class Database:
         "Run a query over any number of values."
         return self.connection.execute(sql, [json.dumps(list(values), ensure_ascii=False)]).fetchall()
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #8f548ccb
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #1eb1ae3b
 FEW: int = 1 << 25     # Numbers of all vectors up to which every vector is compared
 KEPT: int = 1 << 27    # Numbers of all vectors up to which they are kept in memory
 
@@ -141,6 +141,7 @@ class HeldUnits:
         keeps: tuple[bool, bool],                # Codes, signs
     ) -> None:
         self.documents, self.dims, self.keeps = dict(sorted(documents.items())), dims, keeps
+        self.words: Mapping[str, int] | None = None     # Read when they are first asked for
 
     @cached_property
     def ids(self) -> dict[int, str]:
@@ -267,7 +268,7 @@ class WordSearch:
         found = found[scores[found] >= least - 1e-9]
         return found if least > 0 else None
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #7b1b59f7
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #c2f41df6
 class SqliteState:
     "A SQLite file of units, and what is kept in memory of it."
 
@@ -314,6 +315,15 @@ class SqliteState:
             yield
 
     @property
+    def words(self) -> Mapping[str, int]:
+        "All words, and how many units hold each; kept for the state that this transaction sees."
+        held = self.held
+        if held.words is None:
+            sql = "SELECT word, units FROM word WHERE units + titles + names > 0"
+            held.words = dict(self.database.connection.execute(sql))
+        return held.words
+
+    @property
     def held(self) -> HeldUnits:
         "What is kept in memory, of the state that this transaction sees."
         now = self.database.connection.execute("SELECT value FROM about WHERE key = 'generation'").fetchone()
@@ -341,11 +351,11 @@ class SqliteState:
                                     np.frombuffer(signs if keeps[1] else b"", np.uint64).reshape(len(own), 8 if keeps[1] else 0))
         return HeldUnits(out, dims, keeps)
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #8cafb622
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #45cf8936
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
 
 
-class SqliteUnits(SqliteState, UnitSource):
+class SqliteUnits(SqliteState, WordSource):
     "Units in one SQLite file."
 
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
@@ -364,6 +374,30 @@ class SqliteUnits(SqliteState, UnitSource):
         n_units = about.get("units", 0)
         return QuestionCounts(n_units, about.get("tokens", 0) / max(n_units, 1), numbers, held,
                               {"title": of("title", 3), "name": of("name", 4)})
+
+    def vocabulary(self, allowed: np.ndarray | None = None) -> Mapping[str, int]:
+        if allowed is None:
+            return self.words
+        units = self.read(np.stack([allowed, allowed + 1], axis=1))
+        rows = units.rows_of(allowed)
+        ends = np.cumsum(units.table["length"], dtype=np.int64)[rows]
+        tokens = [units.tokens[end - n:end] for end, n in zip(ends.tolist(), units.table["length"][rows].tolist())]
+        held = dict(zip(*(x.tolist() for x in _texts_with(tokens))))
+        parts = units.part[rows]
+        shared = [*self.texts("title", np.unique(units.doc[rows]).tolist()).values(),
+                  *self.texts("name", np.unique(parts[parts >= 0]).tolist()).values()]
+        numbers = held.keys() | {n for words in shared for n in words.tolist()}
+        known = self.database.rows("SELECT w.word, w.id FROM json_each(?) j CROSS JOIN word w ON w.id = j.value", sorted(numbers))
+        return {word: held.get(n, 0) for word, n in known}
+
+    def holding(self, words: Sequence[str]) -> np.ndarray:
+        numbers = dict(self.database.rows("SELECT w.word, w.id FROM json_each(?) j CROSS JOIN word w ON w.word = j.value", words))
+        if not numbers.keys() >= set(words):
+            return np.zeros(0, np.int64)
+        phrase = " ".join(str(numbers[w]) for w in words)
+        sql = "SELECT group_concat(rowid) FROM unit_words WHERE unit_words MATCH ?"
+        found = self.database.connection.execute(sql, [f'"{phrase}"']).fetchone()[0]
+        return np.sort(np.fromstring(found or "", np.int64, sep=","))
 
     def _with_pair(self, a: int, b: int, most: int) -> int:
         "Count units with two words in a row: exactly where one is rare, otherwise among the documents that came last."

@@ -16,7 +16,7 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'unit_key', 'Units', 'PlacedUnits', 'QuestionCounts', 'FieldCounts',
-           'UnitSource']
+           'UnitSource', 'WordSource']
 
 # %% ../../nbs/40_retrieval/unit_source.ipynb #c0137665
 from ..documents.markup import one_line
@@ -47,7 +47,7 @@ UNIT: np.dtype = np.dtype([
 REPEATS: int = 1   # The text occurred earlier in the document
 RECORD: int = 2    # The part is a record
 
-# %% ../../nbs/40_retrieval/unit_source.ipynb #c6ff5a6e
+# %% ../../nbs/40_retrieval/unit_source.ipynb #e87a241e
 @dataclass(frozen=True, eq=False)
 class Units:
     "Units of a source in the order of their keys, and what lies next to what."
@@ -105,6 +105,11 @@ class Units:
     def repeats(self) -> np.ndarray:
         "True for a unit whose text occurred earlier in its document."
         return (self.table["flags"] & REPEATS) > 0
+
+    @cached_property
+    def part(self) -> np.ndarray:
+        "Key of the part that each unit begins in, or -1."
+        return np.where(self.table["part"] >= 0, (self.doc << SHIFT) + self.table["part"], -1)
 
     @cached_property
     def header(self) -> np.ndarray:
@@ -305,3 +310,21 @@ class UnitSource(MultiScaleSource, ABC):
         keys: Collection[int],  # Numbers of documents, or keys of parts
     ) -> dict[int, np.ndarray]: # Key -> numbers of its words
         "Read the words of titles, or of headings."
+
+# %% ../../nbs/40_retrieval/unit_source.ipynb #1dc57711
+class WordSource(UnitSource):
+    "A source that can be asked for its words."
+
+    @abstractmethod
+    def vocabulary(
+        self,
+        allowed: np.ndarray | None = None,   # Keys of the units that may be known of, rising; None for all
+    ) -> Mapping[str, int]:                  # Word -> units with it; 0 for a word of titles and headings only
+        "List the words of units, and of the titles and headings above them."
+
+    @abstractmethod
+    def holding(
+        self,
+        words: Sequence[str],   # One or more
+    ) -> np.ndarray:            # Keys of units, rising
+        "Find the units that hold words in a row."

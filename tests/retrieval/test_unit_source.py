@@ -23,12 +23,16 @@ from ragnb.documents.span import InputError, MissingChunkError, Span
 from ragnb.evaluation.datasets import load_questions
 from ragnb.indexing.update import update_index
 from ragnb.pipeline.specs import resolve_retriever
+from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval import sqlite_units
+from ragnb.retrieval.asked_words import asked_words, held_words
+from ragnb.retrieval.multiscale import MultiScaleRetriever
 from ragnb.retrieval.multiscale_index import MultiScaleIndex, question_vector
 from ragnb.retrieval.scoring import score_units, UnitQuestion
 from ragnb.retrieval.source_multiscale import SourceRetriever
 from ragnb.retrieval.sqlite_units import Database, SqliteUnits, UnitWriter
 from ragnb.retrieval.unit_source import SHIFT
+from ragnb.storage.store import MemoryStore
 
 
 def filled(documents, path=":memory:", dense=True) -> SqliteUnits:
@@ -295,3 +299,25 @@ def test_the_sample_gives_the_same_passages_from_a_file_and_from_arrays(tmp_path
     assert len(asked) > 100 and not differ, differ
     retrieved = [[(h.node.node_id, round(h.score, 3)) for h in r.retrieve(asked[0])] for r in (file, arrays)]
     assert retrieved[0] == retrieved[1]
+
+
+def test_small_folders_give_the_same_passages_from_a_file_and_from_arrays():
+    asked = ["연차는 며칠인가?", "E-217 조치", "특실 요금은?", "재택근무 신청은 어떻게 하나요?", "공룡은 언제 멸종했나?", "제3조", "전자여권을 시청에서 갱신"]
+    documents = [d for d in read_documents(SAMPLE / "corpus", []) if 300 < len(d.text) < 6_000][:6]
+    for chosen in (documents[:1], documents[1:2], documents[2:6]):
+        store, model = MemoryStore(), NgramEmbedding().fit([d.text for d in chosen])
+        arrays = MultiScaleIndex.from_documents(chosen, store, model)
+        outlines = store.get_outlines(store.doc_ids()).all()
+        nodes = store.get_chunks(a for o in outlines.values() for a in o.addresses()).all()
+        vectors = store.get_vectors(nodes)
+        for address, node in nodes.items():
+            node.embedding = vectors[address]
+        file = SqliteUnits()
+        UnitWriter(file).add(nodes.values(), list(outlines.values()))
+        for options in ({}, {"cut": 0.3}, {"where": "index<12"}, {"where": {"doc_id": chosen[0].id_}}):
+            one, other = (kind(index, store, model, **options) for kind, index in ((MultiScaleRetriever, arrays), (SourceRetriever, file)))
+            for question in asked:
+                assert passages(other.rank(question)) == passages(one.rank(question)), (question, options)
+                held = [held_words(r, r.store.matching() if "where" in options else None) for r in (one, other)]
+                notes = [str(asked_words(question, h, [p.text for p in one.rank(question).at(600)])) for h in held]
+                assert notes[0] == notes[1]
