@@ -138,19 +138,12 @@ def needs(notebook: Path) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("notebook", TUTORIALS, ids=lambda p: p.stem)
-def test_a_tutorial_runs_as_it_is(notebook):
-    needs(notebook)
-    before = notebook.read_bytes()
-    execute(notebook, None)
-    assert notebook.read_bytes() == before
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("notebook", TUTORIALS, ids=lambda p: p.stem)
 def test_a_tutorial_runs_on_another_folder(notebook, folder):
+    """Slow cells too; `nbdev_test` runs the others on the folder that the tutorial shows."""
     needs(notebook)
-    before = sorted((p, p.stat().st_mtime_ns) for p in folder.rglob("*"))
+    own, before = notebook.read_bytes(), sorted((p, p.stat().st_mtime_ns) for p in folder.rglob("*"))
     execute(notebook, folder)
+    assert notebook.read_bytes() == own
     assert sorted((p, p.stat().st_mtime_ns) for p in folder.rglob("*")) == before   # a reader's folder is only read
 
 

@@ -268,7 +268,7 @@ class WordSearch:
         found = found[scores[found] >= least - 1e-9]
         return found if least > 0 else None
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #c2f41df6
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #8104f507
 class SqliteState:
     "A SQLite file of units, and what is kept in memory of it."
 
@@ -323,6 +323,12 @@ class SqliteState:
             held.words = dict(self.database.connection.execute(sql))
         return held.words
 
+    def postings(self, number: int) -> np.ndarray:
+        "Keys of the units with a word, each as often as it occurs."
+        sql = "SELECT group_concat(doc) FROM unit_terms WHERE term = ?"
+        found = self.database.connection.execute(sql, [str(number)]).fetchone()[0]
+        return np.fromstring(found or "", np.int64, sep=",")
+
     @property
     def held(self) -> HeldUnits:
         "What is kept in memory, of the state that this transaction sees."
@@ -351,7 +357,7 @@ class SqliteState:
                                     np.frombuffer(signs if keeps[1] else b"", np.uint64).reshape(len(own), 8 if keeps[1] else 0))
         return HeldUnits(out, dims, keeps)
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #45cf8936
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #b666edcd
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
 
 
@@ -411,13 +417,7 @@ class SqliteUnits(SqliteState, WordSource):
 
     def best_by_words(self, terms: Sequence[str], k: int, known: QuestionCounts,
                       allowed: np.ndarray | None = None) -> np.ndarray:
-        return WordSearch(self.held, self._postings, self._counts_in).best(terms, k, known, allowed)
-
-    def _postings(self, number: int) -> np.ndarray:
-        "Keys of the units with a word, each as often as it occurs."
-        sql = "SELECT group_concat(doc) FROM unit_terms WHERE term = ?"
-        found = self.database.connection.execute(sql, [str(number)]).fetchone()[0]
-        return np.fromstring(found or "", np.int64, sep=",")
+        return WordSearch(self.held, self.postings, self._counts_in).best(terms, k, known, allowed)
 
     def _counts_in(self, keys: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
         "Count words in units; shape (words, units)."
