@@ -235,13 +235,15 @@ def score_units(
               for name, keys in shared.items()}
     return ScoredUnits(units, _scores(units, rows, question, known, fields, source.scales))
 
-# %% ../../nbs/40_retrieval/scoring.ipynb #935bfe7c
-def _own_words(found: Occurrences, units: Units, rows: np.ndarray, terms: Sequence[str], known: QuestionCounts) -> np.ndarray:
+# %% ../../nbs/40_retrieval/scoring.ipynb #3ad6f5d9
+def _own_words(found: Occurrences, units: Units, rows: np.ndarray, terms: Sequence[str],
+               known: QuestionCounts) -> np.ndarray:
     "BM25 of the units themselves."
     lengths, out = units.table["length"][rows], np.zeros(len(rows))
     for word, times in Counter(terms).items():
         if n := known.units_with.get(word):
-            out += times * lucene_idf(n, known.n_units) * saturated(found.counts(word)[rows], lengths, known.mean_length)
+            earned = saturated(found.counts(word)[rows], lengths, known.mean_length)
+            out += times * lucene_idf(n, known.n_units) * earned
     return out
 
 

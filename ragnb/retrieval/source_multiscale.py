@@ -15,13 +15,13 @@ import numpy as np
 # %% auto #0
 __all__ = ['keys_of', 'SourceWords', 'extended', 'absent_headers', 'SourceRetriever']
 
-# %% ../../nbs/40_retrieval/source_multiscale.ipynb #cf05a02e
+# %% ../../nbs/40_retrieval/source_multiscale.ipynb #55b91043
 from ..documents.span import try_address
 from ..models.embedding import NgramEmbedding
 from .asked_words import Common, common_words, HeldWords, SMALL
 from ragnb.retrieval.multiscale import (
-    cut_pieces, known_places, KnownPlace, MultiScaleRanking, MultiScaleRetriever, Piece, pieces_by_score, places_apart, put_first, query_terms, UnitReader,
-    with_headers
+    cut_pieces, known_places, KnownPlace, MultiScaleRanking, MultiScaleRetriever, Piece, pieces_by_score, places_apart,
+    put_first, query_terms, UnitReader, with_headers
 )
 from .multiscale_index import question_vector
 from .scoring import score_units, ScoredUnits, UnitQuestion
@@ -136,7 +136,7 @@ def absent_headers(
     keys = np.unique((found.units.doc[wanted] << SHIFT) + found.units.table["header"][wanted])
     return np.stack([keys, keys + 1], axis=1)
 
-# %% ../../nbs/40_retrieval/source_multiscale.ipynb #bd1abcf9
+# %% ../../nbs/40_retrieval/source_multiscale.ipynb #f621ff90
 class SourceRetriever(MultiScaleRetriever):
     """Retrieve units scored on every scale, from any source of units.
 
@@ -174,19 +174,23 @@ class SourceRetriever(MultiScaleRetriever):
         source = self.index
         with source.snapshot():
             allowed = self._allowed()
-            found = score_units(source, UnitQuestion(
-                query_terms(text, source.tokenizer), question_vector(embedding, source.dims), self.candidates, self.grow, self.whole, allowed))
+            terms, vector = query_terms(text, source.tokenizer), question_vector(embedding, source.dims)
+            question = UnitQuestion(terms, vector, self.candidates, self.grow, self.whole, allowed)
+            found = score_units(source, question)
             named = [KnownPlace(doc_id, span, None) for doc_id, span, *_ in (self.leads(text) if self.leads else ())]
-            found, _ = extended(source, found, [absent_headers(found), *(source.place(p.doc_id, p.span) for p in named)])
+            wanted = [source.place(p.doc_id, p.span) for p in named]
+            found, _ = extended(source, found, [absent_headers(found), *wanted])
             common, by_spelling = self._common(text, found, allowed), isinstance(self.embed_model, NgramEmbedding)
             pieces = cut_pieces(pieces_by_score(found.units, found.scores), self.cut, common, by_spelling)
-            pieces = with_headers(found.units, pieces, self._among_of(found, allowed))
-            places = known_places(found.units, text, pieces, lambda _: named, self.follow, self._among_of(found, allowed), self.whole)
+            among = self._among_of(found, allowed)
+            pieces = with_headers(found.units, pieces, among)
+            places = known_places(found.units, text, pieces, lambda _: named, self.follow, among, self.whole)
             cited = [source.place(p.doc_id, p.span) for p in places if not found.units.holds(p.doc_id, p.span)]
             before, (found, pieces) = found.units.keys, extended(source, found, cited, pieces)
         common = dict(zip(found.units.rows_of(before[list(common)]).tolist(), common.values())) if common else {}
         led = put_first(found.units, places, pieces, self._among_of(found, allowed))
-        return MultiScaleRanking(source, UnitReader(found.units, self.store), led, found.scores, places_apart(places), common)
+        reader = UnitReader(found.units, self.store)
+        return MultiScaleRanking(source, reader, led, found.scores, places_apart(places), common)
 
     def held_words(self, units: Units | None = None) -> SourceWords:
         "The words that may be known of."

@@ -20,16 +20,18 @@ from llama_index.core.schema import TextNode
 
 # %% auto #0
 __all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'Database', 'HeldDocument', 'HeldUnits', 'WordSearch', 'SqliteState',
-           'SqliteUnits', 'UnitWriter', 'unit_rows']
+           'SqliteUnits', 'UnitWriter', 'stored_units']
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #5f6c7e40
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #b8228da7
 from ..documents.markup import one_line
 from ..documents.span import MissingChunkError, Outline, Span
 from ..documents.text import word_tokens_batch
 from .multiscale_index import searched_text
 from .scoring import K1, lucene_idf, Occurrences, saturated
 from .unit_corpus import check_scales, SCALES, units_by_document, UnitTable
-from .unit_source import FieldCounts, PlacedUnits, QuestionCounts, RECORD, REPEATS, SHIFT, UNIT, WordSource
+from ragnb.retrieval.unit_source import (
+    FieldCounts, PlacedUnits, QuestionCounts, RECORD, REPEATS, SHIFT, UNIT, WordSource
+)
 from .unit_vectors import code_dots, code_steps, different_signs, node_vectors, signs_of, UnitVectors
 
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #e462e05b
@@ -57,7 +59,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS unit_terms USING fts5vocab(unit_words, instan
 
 _TOTALS = ("units", "tokens", "titles", "title_tokens", "names", "name_tokens")
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #3ee140a9
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #40013440
 class Database:
     "A SQLite file, or a database in memory, used by any number of threads."
 
@@ -112,13 +114,16 @@ class Database:
 
     def rows(
         self,
-        sql: str,                    # `json_each(?) j CROSS JOIN …` begins with the values
-        values: Iterable[Any],
-    ) -> list[tuple]:
-        "Run a query over any number of values."
+        columns: str,             # id, word
+        table: str,
+        key: str,                 # A column with an index
+        values: Iterable[Any],    # Any number
+    ) -> list[tuple]:             # In the order of the values
+        "Read the rows whose key is one of some values."
+        sql = f"SELECT {columns} FROM json_each(?) j CROSS JOIN {table} ON {table}.{key} = j.value"
         return self.connection.execute(sql, [json.dumps(list(values), ensure_ascii=False)]).fetchall()
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #1eb1ae3b
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #a876fe8a
 FEW: int = 1 << 25     # Numbers of all vectors up to which every vector is compared
 KEPT: int = 1 << 27    # Numbers of all vectors up to which they are kept in memory
 
@@ -172,7 +177,8 @@ class HeldUnits:
     @cached_property
     def signs(self) -> np.ndarray:
         "The signs of every unit, uint64."
-        return np.concatenate([np.zeros((0, 8 if self.keeps[1] else 0), np.uint64), *(d.signs for d in self.documents.values())])
+        kept = [d.signs for d in self.documents.values()]
+        return np.concatenate([np.zeros((0, 8 if self.keeps[1] else 0), np.uint64), *kept])
 
     @cached_property
     def keys(self) -> np.ndarray:
@@ -268,7 +274,7 @@ class WordSearch:
         found = found[scores[found] >= least - 1e-9]
         return found if least > 0 else None
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #8104f507
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #1873721d
 class SqliteState:
     "A SQLite file of units, and what is kept in memory of it."
 
@@ -347,17 +353,19 @@ class SqliteState:
         kept = known.documents if known is not None and (known.keeps, known.dims) == (keeps, dims) else {}
         now = [n for n, in db.execute("SELECT doc FROM document")]
         out = {n: kept[n] for n in now if n in kept}
-        sql = "SELECT d.doc, d.id, d.lengths, d.signs FROM json_each(?) j CROSS JOIN document d ON d.doc = j.value"
-        for doc, doc_id, lengths, signs in self.database.rows(sql, [n for n in now if n not in kept]):
+        columns, by_document = "doc, document.id, lengths, signs", "WHERE key >= ? AND key < ? ORDER BY key"
+        new = self.database.rows(columns, "document", "doc", [n for n in now if n not in kept])
+        for doc, doc_id, lengths, signs in new:
             own, codes = np.frombuffer(lengths, np.uint32), b""
             if keeps[0]:
-                rows = db.execute("SELECT codes FROM vector WHERE key >= ? AND key < ? ORDER BY key", [doc << SHIFT, doc + 1 << SHIFT])
+                rows = db.execute(f"SELECT codes FROM vector {by_document}", [doc << SHIFT, doc + 1 << SHIFT])
                 codes = b"".join(c for c, in rows)
-            out[doc] = HeldDocument(doc_id, own, np.frombuffer(codes, np.int8).reshape(len(own), dims if keeps[0] else 0),
-                                    np.frombuffer(signs if keeps[1] else b"", np.uint64).reshape(len(own), 8 if keeps[1] else 0))
+            near = np.frombuffer(codes, np.int8).reshape(len(own), dims if keeps[0] else 0)
+            sides = np.frombuffer(signs if keeps[1] else b"", np.uint64).reshape(len(own), 8 if keeps[1] else 0)
+            out[doc] = HeldDocument(doc_id, own, near, sides)
         return HeldUnits(out, dims, keeps)
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #b666edcd
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #df8a5116
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
 
 
@@ -366,8 +374,7 @@ class SqliteUnits(SqliteState, WordSource):
 
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
         about = self.about()
-        rows = self.database.rows("SELECT w.word, w.id, w.units, w.titles, w.names FROM json_each(?) j "
-                                  "CROSS JOIN word w ON w.word = j.value", dict.fromkeys(terms))
+        rows = self.database.rows("word, word.id, units, titles, names", "word", "word", dict.fromkeys(terms))
         numbers = {word: number for word, number, *_ in rows}
         held: dict[Any, int] = {word: n for word, _, n, *_ in rows if n}
         held = {t: held[t] for t in dict.fromkeys(terms) if t in held}
@@ -376,7 +383,8 @@ class SqliteUnits(SqliteState, WordSource):
                 held[a, b] = n
         def of(field: str, column: int) -> FieldCounts:
             n = about.get(f"{field}s", 0)
-            return FieldCounts(n, about.get(f"{field}_tokens", 0) / max(n, 1), {r[0]: r[column] for r in rows if r[column]})
+            texts_with = {r[0]: r[column] for r in rows if r[column]}
+            return FieldCounts(n, about.get(f"{field}_tokens", 0) / max(n, 1), texts_with)
         n_units = about.get("units", 0)
         return QuestionCounts(n_units, about.get("tokens", 0) / max(n_units, 1), numbers, held,
                               {"title": of("title", 3), "name": of("name", 4)})
@@ -393,11 +401,11 @@ class SqliteUnits(SqliteState, WordSource):
         shared = [*self.texts("title", np.unique(units.doc[rows]).tolist()).values(),
                   *self.texts("name", np.unique(parts[parts >= 0]).tolist()).values()]
         numbers = held.keys() | {n for words in shared for n in words.tolist()}
-        known = self.database.rows("SELECT w.word, w.id FROM json_each(?) j CROSS JOIN word w ON w.id = j.value", sorted(numbers))
+        known = self.database.rows("word, word.id", "word", "id", sorted(numbers))
         return {word: held.get(n, 0) for word, n in known}
 
     def holding(self, words: Sequence[str]) -> np.ndarray:
-        numbers = dict(self.database.rows("SELECT w.word, w.id FROM json_each(?) j CROSS JOIN word w ON w.word = j.value", words))
+        numbers = dict(self.database.rows("word, word.id", "word", "word", words))
         if not numbers.keys() >= set(words):
             return np.zeros(0, np.int64)
         phrase = " ".join(str(numbers[w]) for w in words)
@@ -444,8 +452,7 @@ class SqliteUnits(SqliteState, WordSource):
         held = self.held
         if held.keeps[0]:
             return held.codes[held.rows_of(keys)]
-        rows = self.database.rows("SELECT v.key, v.codes FROM json_each(?) j CROSS JOIN vector v ON v.key = j.value",
-                                  (np.unique(keys // NEAR) * NEAR).tolist())
+        rows = self.database.rows("vector.key, codes", "vector", "key", (np.unique(keys // NEAR) * NEAR).tolist())
         firsts = np.array([key for key, _ in rows], np.int64)
         sizes = np.array([len(codes) // max(held.dims, 1) for _, codes in rows], np.int64)
         begins = np.cumsum(sizes) - sizes
@@ -454,19 +461,19 @@ class SqliteUnits(SqliteState, WordSource):
         return flat[begins[at] + keys % NEAR] if held.dims else np.zeros((len(keys), 0), np.int8)
 
     def read(self, ranges: np.ndarray, whole: bool = True) -> PlacedUnits:
-        runs = [np.arange(a, b) for a, b in zip((ranges[:, 0] // BLOCK).tolist(), ((ranges[:, 1] - 1) // BLOCK + 1).tolist())]
+        blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)
+        runs = [np.arange(a, b) for a, b in blocks.tolist()]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
-        more = "b.tokens, b.norms" if whole else "x'', x''"
-        rows = self.database.rows(f"SELECT b.key, b.rows, {more} FROM json_each(?) j CROSS JOIN block b ON b.key = j.value",
-                                  wanted.tolist())
+        more = "tokens, norms" if whole else "x'', x''"
+        rows = self.database.rows(f"block.key, rows, {more}", "block", "key", wanted.tolist())
         keys, tables, tokens, norms = zip(*rows) if rows else ((),) * 4
         sizes = np.array([len(t) // UNIT.itemsize for t in tables], np.int64)
         offsets = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         keys, held = np.repeat(np.array(keys, np.int64), sizes) + offsets, self.held
         return PlacedUnits(
             keys, np.frombuffer(b"".join(tables), UNIT), np.frombuffer(b"".join(tokens), np.uint32),
-            self._codes(keys if whole else keys[:0]), np.frombuffer(b"".join(norms), np.float32).reshape(-1, len(self.scales)),
-            held.ids, held.sizes)
+            self._codes(keys if whole else keys[:0]),
+            np.frombuffer(b"".join(norms), np.float32).reshape(-1, len(self.scales)), held.ids, held.sizes)
 
     def place(self, doc_id: str, span: Span) -> np.ndarray:
         found = self.database.connection.execute("SELECT doc FROM document WHERE id = ?", [doc_id]).fetchone()
@@ -481,10 +488,10 @@ class SqliteUnits(SqliteState, WordSource):
 
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
         table, key = ("document", "doc") if field == "title" else ("part", "part")
-        rows = self.database.rows(f"SELECT t.{key}, t.{field} FROM json_each(?) j CROSS JOIN {table} t ON t.{key} = j.value", keys)
+        rows = self.database.rows(f"{table}.{key}, {field}", table, key, keys)
         return {k: np.frombuffer(words, np.uint32) for k, words in rows}
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #ddb2aec1
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #fd0faaf2
 _WORDS_KEPT = 1_000_000
 
 
@@ -497,7 +504,7 @@ class UnitWriter:
 
     def add(
         self,
-        nodes: Iterable[TextNode],     # Units (level u) of whole documents with their embeddings; others are passed over
+        nodes: Iterable[TextNode],     # Units (level u) of whole documents, embedded; others are passed over
         outlines: Sequence[Outline],   # Of the documents
     ) -> None:                         # Nothing is changed when anything is refused
         "Add documents, or replace those with the same ids."
@@ -538,7 +545,7 @@ class UnitWriter:
         "Remove documents."
         ids = list(dict.fromkeys(doc_ids))
         with self.database.transaction(write=True):
-            held = {i for i, in self.database.rows("SELECT d.id FROM json_each(?) j CROSS JOIN document d ON d.id = j.value", ids)}
+            held = {i for i, in self.database.rows("document.id", "document", "id", ids)}
             if unknown := [i for i in ids if i not in held]:
                 raise MissingChunkError(f"the index has no document {unknown[0]!r} to remove")
             self._remove(ids)
@@ -552,18 +559,20 @@ class UnitWriter:
         "Replace words by their numbers; new words get one."
         known = self._numbers if len(self._numbers) < _WORDS_KEPT else {}
         words = list({w for texts in kinds for text in texts for w in text} - known.keys())
-        self.database.rows("INSERT OR IGNORE INTO word (word) SELECT value FROM json_each(?) ORDER BY value", words)
-        known = known | dict(self.database.rows("SELECT w.word, w.id FROM json_each(?) j CROSS JOIN word w ON w.word = j.value", words))
+        sql = "INSERT OR IGNORE INTO word (word) SELECT value FROM json_each(?) ORDER BY value"
+        self.database.connection.execute(sql, [json.dumps(words, ensure_ascii=False)])
+        known = known | dict(self.database.rows("word, word.id", "word", "word", words))
         self._numbers = known
         return [[np.array([known[w] for w in text], np.uint32) for text in texts] for texts in kinds]
 
     def _write(self, db: sqlite3.Connection, nodes: Sequence[TextNode], outline: Outline, vectors: np.ndarray,
                title: np.ndarray, names: Sequence[np.ndarray], tokens: Sequence[np.ndarray]) -> None:
         "Write one document."
-        table, near = unit_rows(nodes, outline, tokens), UnitVectors.of(vectors, np.array([len(nodes)]), self.units.scales)
-        doc = db.execute("INSERT INTO document (id, title, lengths, signs) VALUES (?, ?, ?, ?)",
-                         [outline.doc_id, title.tobytes(), table["length"].astype(np.uint32).tobytes(), near.signs.tobytes()]).lastrowid
-        base = doc << SHIFT
+        table = stored_units(nodes, outline, tokens)
+        near = UnitVectors.of(vectors, np.array([len(nodes)]), self.units.scales)
+        told = title.tobytes(), table["length"].astype(np.uint32).tobytes(), near.signs.tobytes()
+        sql = "INSERT INTO document (id, title, lengths, signs) VALUES (?, ?, ?, ?)"
+        base = db.execute(sql, [outline.doc_id, *told]).lastrowid << SHIFT
         db.executemany("INSERT INTO part VALUES (?, ?)", [(base + i, name.tobytes()) for i, name in enumerate(names)])
         db.executemany("INSERT INTO block VALUES (?, ?, ?, ?)", [
             (base + i, table[i:i + BLOCK].tobytes(), b"".join(t.tobytes() for t in tokens[i:i + BLOCK]),
@@ -577,26 +586,29 @@ class UnitWriter:
     def _remove(self, doc_ids: Sequence[str]) -> None:
         "Remove documents that are there; others are passed over."
         db = self.database.connection
-        sql = "SELECT d.doc, d.title FROM json_each(?) j CROSS JOIN document d ON d.id = j.value"
-        for doc, title in self.database.rows(sql, doc_ids):
-            own = [doc << SHIFT, doc + 1 << SHIFT]
-            blocks = db.execute("SELECT rows, tokens FROM block WHERE key >= ? AND key < ? ORDER BY key", own).fetchall()
+        for doc, title in self.database.rows("doc, title", "document", "id", doc_ids):
+            own, by_document = [doc << SHIFT, doc + 1 << SHIFT], "WHERE key >= ? AND key < ? ORDER BY key"
+            blocks = db.execute(f"SELECT rows, tokens FROM block {by_document}", own).fetchall()
             lengths = np.frombuffer(b"".join(rows for rows, _ in blocks), UNIT)["length"]
-            tokens = np.split(np.frombuffer(b"".join(t for _, t in blocks), np.uint32), np.cumsum(lengths)[:-1]) if blocks else []
+            flat = np.frombuffer(b"".join(t for _, t in blocks), np.uint32)
+            tokens = np.split(flat, np.cumsum(lengths)[:-1]) if blocks else []
             db.executemany("INSERT INTO unit_words (unit_words, rowid, words) VALUES ('delete', ?, ?)",
                            [(own[0] + i, _written(t)) for i, t in enumerate(tokens)])
-            names = [np.frombuffer(name, np.uint32) for name, in db.execute("SELECT name FROM part WHERE part >= ? AND part < ?", own)]
+            parts = db.execute("SELECT name FROM part WHERE part >= ? AND part < ?", own)
+            names = [np.frombuffer(name, np.uint32) for name, in parts]
             self._count(tokens, [np.frombuffer(title, np.uint32)], names, -1)
             for table, key in (("block", "key"), ("vector", "key"), ("part", "part")):
                 db.execute(f"DELETE FROM {table} WHERE {key} >= ? AND {key} < ?", own)
             db.execute("DELETE FROM document WHERE doc = ?", [doc])
 
-    def _count(self, units: Sequence[np.ndarray], titles: Sequence[np.ndarray], names: Sequence[np.ndarray], sign: int) -> None:
+    def _count(self, units: Sequence[np.ndarray], titles: Sequence[np.ndarray], names: Sequence[np.ndarray],
+               sign: int) -> None:
         "Keep the counts of words and the totals right."
         db, totals = self.database.connection, {}
         for column, texts in (("units", units), ("titles", titles), ("names", names)):
             ids, n = _texts_with(texts)
-            db.executemany(f"UPDATE word SET {column} = {column} + ? WHERE id = ?", zip((sign * n).tolist(), ids.tolist()))
+            changes = zip((sign * n).tolist(), ids.tolist())
+            db.executemany(f"UPDATE word SET {column} = {column} + ? WHERE id = ?", changes)
             tokens = "tokens" if column == "units" else f"{column[:-1]}_tokens"
             totals |= {column: len(texts), tokens: sum(map(len, texts))}
         db.executemany("INSERT INTO about VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET value = value + ?2",
@@ -616,7 +628,7 @@ def _written(tokens: np.ndarray) -> str:
     return " ".join(map(str, tokens.tolist()))
 
 
-def unit_rows(
+def stored_units(
     nodes: Sequence[TextNode],       # Units of one document, in its order
     outline: Outline,
     tokens: Sequence[np.ndarray],    # Of each unit

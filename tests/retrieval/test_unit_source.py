@@ -188,7 +188,7 @@ def test_words_of_a_refused_batch_get_their_numbers_again():
     nodes, outlines = written({"a.md": ("", [("", ["sun moon"])], False)})
     with pytest.raises(sqlite3.ProgrammingError):        # a second statement of one call fails after words were numbered
         with pytest.MonkeyPatch.context() as broken:
-            broken.setattr(sqlite_units, "unit_rows", lambda *_: (_ for _ in ()).throw(sqlite3.ProgrammingError("disk")))
+            broken.setattr(sqlite_units, "stored_units", lambda *_: (_ for _ in ()).throw(sqlite3.ProgrammingError("disk")))
             writer.add(nodes, outlines)
     documents = {"b/c.md": ("", [("", ["river leaf", "moon sun"])], False)}
     writer.add(*written(documents))
