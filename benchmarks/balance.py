@@ -2,6 +2,7 @@
 
     python benchmarks/balance.py                                # eight sets alone, and in one index with all the others
     python benchmarks/balance.py --sizes 1,10,all --limit 50    # also with other documents up to ten times the set's own text
+    python benchmarks/balance.py --out nbs/studies/results/growth.json
 
 Every set of the development data is asked by itself, then with documents of the other sets around it: drawn in a fixed order until the text is so many times as
 long, or all of them (one index for all questions; how many times that is stands in the table). The loss is the delivered recall of the same questions, alone minus
@@ -75,6 +76,7 @@ def main() -> None:
     parser.add_argument("--strategies", default=";".join(STRATEGIES), help="separated by semicolons")
     parser.add_argument("--limit", type=int, default=100, help="questions a set")
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "balance")
+    parser.add_argument("--out", type=Path, help="where the JSON goes; balance.json in --work by default")
     args = parser.parse_args()
     strategies = resolve_strategies(args.strategies.split(";"))
     sets = [named(name, args.limit) for name in args.sets.split(",")]
@@ -90,11 +92,17 @@ def main() -> None:
                     found[strategy.name, times, s.name] = values(run, s.name).mean(axis=0)
             print(f"{dataset.name}: {len(dataset.questions)} questions, {size(dataset.documents.values()):,} characters, "
                   f"{time.perf_counter() - started:.0f} s", flush=True)
-    report(found, [s.name for s in strategies], args.sizes.split(","), {s.name: total / size(s.documents.values()) for s in sets}, args.work)
+    times = {s.name: total / size(s.documents.values()) for s in sets}
+    report(found, [s.name for s in strategies], args.sizes.split(","), times)
+    facts = {"embed": "ngram", "budgets": BUDGETS, "n": {s.name: len(s.questions) for s in sets}, "times": {k: round(v, 1) for k, v in times.items()}}
+    rows = [{"strategy": n, "times": t, "set": s, "delivered": [round(float(x), 4) for x in v]} for (n, t, s), v in found.items()]
+    out, body = args.out or args.work / "balance.json", ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(facts, ensure_ascii=False)[:-1] + f', "rows": [\n  {body}\n]}}\n', encoding="utf-8")
 
 
-def report(found: dict[tuple[str, str, str], np.ndarray], names: Sequence[str], sizes: Sequence[str], times: dict[str, float], work: Path) -> None:
-    """The table, set by set and on the mean; the same numbers as JSON."""
+def report(found: dict[tuple[str, str, str], np.ndarray], names: Sequence[str], sizes: Sequence[str], times: dict[str, float]) -> None:
+    """The table, set by set and on the mean."""
     print("\nall sets together are " + ", ".join(f"{n:.0f} times {name}" for name, n in times.items()) + "\n")
     shown = " / ".join(f"{b:,}" for b in BUDGETS)
     print(f"| set | strategy | alone: {shown} |" + "".join(f" {s}: loss |" for s in sizes[1:]) + "\n|---|---|---|" + "---|" * (len(sizes) - 1))
@@ -104,9 +112,6 @@ def report(found: dict[tuple[str, str, str], np.ndarray], names: Sequence[str], 
             alone = at[sizes[0]]
             cells = [" / ".join(f"{v:.3f}" for v in alone), *(" / ".join(f"{v:+.3f}" for v in alone - at[s]) for s in sizes[1:])]
             print(f"| {where} | {name} | {' | '.join(cells)} |")
-    work.mkdir(parents=True, exist_ok=True)
-    text = json.dumps([{"strategy": n, "times": t, "set": s, "delivered": [round(float(x), 4) for x in v]} for (n, t, s), v in found.items()], ensure_ascii=False)
-    (work / "balance.json").write_text(text.replace("}, {", "},\n {") + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

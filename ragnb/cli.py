@@ -1016,21 +1016,11 @@ def _demo_question(args: argparse.Namespace, texts: Mapping[str, str]) -> Any:
     return Question("demo", args.question, (Evidence(doc_id, find_quote(texts[doc_id], quote), quote),))
 
 
-def _gold(found: Mapping[int, Mapping[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
-    "For each budget: of how many questions each way to search finds the evidence whole."
-    def counts(result: Any) -> dict[str, float]:
-        return {"questions": len(result.rows), "whole": round(result.values("containment").sum()),
-                "characters": round(result.mean("characters"), 1)}
-    return {str(budget): {name: counts(e) for name, e in ways.items()} for budget, ways in found.items()}
-
-
-def _ways(index: Any, chunks: Any, budget: int) -> dict[str, Any]:
-    "Two ways to search in so many characters: that of the index, and chunks of a fixed size."
-    from ragnb.evaluation.demo import fixed_size
-    from ragnb.pipeline.pipeline import Pipeline
-    own = "multi-scale" if index.has_units else "hybrid, neighbors:1"
-    return {own: Pipeline.from_index(index, budget=budget),
-            "vectors over chunks of 500 characters": fixed_size(chunks, index.embed_model, budget=budget)}
+def _gold(found: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
+    "For each budget: what each way to search delivers of the evidence, as `ragnb eval --json` names it."
+    means = {name: (len(e.rows), e.to_dict()["budgets"]) for name, e in found.items()}
+    budgets = dict.fromkeys(b for _, at in means.values() for b in at)
+    return {b: {name: {"questions": n, **at[b]} for name, (n, at) in means.items()} for b in budgets}
 
 
 def _demo(args: argparse.Namespace) -> None:
@@ -1040,7 +1030,7 @@ def _demo(args: argparse.Namespace) -> None:
     from ragnb.pipeline.pipeline import Pipeline
     from ragnb.pipeline.trace_data import trace
     from ragnb.evaluation.datasets import load_questions
-    from ragnb.evaluation.demo import demo_lines, fixed_chunks
+    from ragnb.evaluation.demo import demo_lines, fixed_chunks, fixed_size
     from ragnb.evaluation.measures import evaluate
     data, out, bars = _sample_data(args.data), Path(args.out), sys.stderr.isatty()
     _stage("1 of 2, index the sample data")
@@ -1052,9 +1042,10 @@ def _demo(args: argparse.Namespace) -> None:
     texts = {d.id_: d.text for d in documents}
     questions = load_questions(data / "questions", texts)
     _stage("2 of 2, ask the gold questions in two ways, at two budgets")
-    chunks = fixed_chunks(documents, index.embed_model)
-    found = {budget: {name: evaluate(way.passages, questions, show_progress=bars)
-                      for name, way in _ways(index, chunks, budget).items()} for budget in (1_000, 4_000)}
+    chunks = fixed_size(fixed_chunks(documents, index.embed_model), index.embed_model)
+    ways = {"multi-scale" if index.has_units else "hybrid, neighbors:1": pipeline,
+            "vectors over chunks of 500 characters": chunks}
+    found = {name: evaluate(way, questions, (1_000, 4_000), show_progress=bars) for name, way in ways.items()}
     if args.json:
         facts = {"gold": _gold(found), "index": str(out / "index"), "page": str(page)}
         return _print_json(_answer_facts(answer) | facts)

@@ -336,7 +336,7 @@ def test_demo(run, tmp_path):
     (data / "questions/hr.jsonl").write_text("\n".join(lines), encoding="utf-8")
     for _ in range(2):
         code, out, err = run("demo", "--data", data, "--out", tmp_path / "out")
-        assert code == 0 and "▌연차는 15일입니다" in out and f"whole, of {len(lines)})" in out
+        assert code == 0 and "▌연차는 15일입니다" in out and f"{len(lines)} gold questions" in out
         assert len(out.splitlines()) <= 45 and "\x1b" not in out and "chunks of 500" in out
     assert (tmp_path / "out/demo.html").stat().st_size > 1000 and (tmp_path / "out/index/manifest.json").exists()
     assert run("demo", "--data", tmp_path / "nothing", "--out", tmp_path / "x") == (

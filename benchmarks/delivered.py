@@ -1,0 +1,71 @@
+"""Delivered recall today beside the recall of spans at commit 44e0156, which counted no labels: does a label cost more than .01?
+
+    python benchmarks/delivered.py                                             # eight sets, 100 questions each
+    python benchmarks/delivered.py --before FOLDER                             # FOLDER: `git worktree add FOLDER 44e0156`
+    python benchmarks/delivered.py --out nbs/studies/results/delivered.json
+
+The default strategy with n-grams on every development set, at 500, 1,000 and 4,000 characters. `before` is what `ragnb eval` of that commit gave for the same
+questions, by `--before` in a process of its own, else as --out has it. Finished runs are kept in --work; after a change of retrieval or of the context, name
+another. Sets are looked for below RAGNB_DATA (default ../shared/data).
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from ragnb.evaluation.comparison import RunPlan, run_strategies
+from ragnb.evaluation.datasets import load_dataset
+from ragnb.evaluation.strategy import resolve_strategies
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "nbs/studies/results/delivered.json"
+DATA = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data"))
+SETS = ("tydiqa_ko", "korquad", "ko_statutes", "squad2", "covidqa", "tatqa", "chroma_chunking", "anthropic_codebases")
+BUDGETS = (500, 1_000, 4_000)
+
+
+def before(name: str, limit: int, package: Path, work: Path) -> list[float]:
+    """Recall of spans of a set, by `ragnb eval` of another checkout."""
+    out = work / "before" / name
+    if not (out / "results.json").exists():
+        call = [sys.executable, "-c", "import sys; from ragnb.cli import main; sys.exit(main())", "eval", str(DATA / name)]
+        asked = ["--limit", str(limit), "--budgets", ",".join(map(str, BUDGETS)), "--out", str(out)]
+        subprocess.run([*call, *asked], check=True, cwd=package, env=os.environ | {"PYTHONPATH": str(package)}, stdout=subprocess.DEVNULL)
+    strategies = json.loads((out / "results.json").read_text(encoding="utf-8"))["strategies"]
+    return [next(iter(strategies.values()))["budgets"][str(b)]["evidence_recall"] for b in BUDGETS]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=",".join(SETS), help="separated by commas")
+    parser.add_argument("--limit", type=int, default=100, help="questions a set")
+    parser.add_argument("--before", type=Path, help="a checkout of 44e0156")
+    parser.add_argument("--work", type=Path, default=ROOT / "out" / "delivered")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    args = parser.parse_args()
+    known = {s["dataset"]: s["before"] for s in json.loads(args.out.read_text(encoding="utf-8"))["sets"]} if args.out.exists() else {}
+    sets, n_within, shown = [], 0, " | ".join(f"{b:,}: before, delivered (spans)" for b in BUDGETS)
+    print(f"| set | n | {shown} |\n|---|---|" + "---|" * len(BUDGETS))
+    for name in args.sets.split(","):
+        dataset = load_dataset(name).limit(args.limit)
+        plan = RunPlan(dataset, BUDGETS, cache=args.work / "cache", keep=args.work / "runs" / f"{name}-ngram", contexts=False)
+        found = run_strategies(plan, resolve_strategies(["default"]), show_progress=False)[0].evaluation
+        delivered, spans = ([found.mean(measure, b) for b in BUDGETS] for measure in ("delivered_recall", "evidence_recall"))
+        was = before(name, args.limit, args.before, args.work) if args.before else known[name]
+        far = [now < old - .01 - 1e-9 for now, old in zip(delivered, was)]
+        n_within += far.count(False)
+        cells = [f"{old:.3f} {now:.3f} ({s:.3f}){' *' * is_far}" for old, now, s, is_far in zip(was, delivered, spans, far)]
+        print(f"| {name} | {len(dataset.questions)} | {' | '.join(cells)} |", flush=True)
+        rounded = {k: [round(v, 4) for v in values] for k, values in (("before", was), ("delivered", delivered), ("spans", spans))}
+        sets.append({"dataset": name, "version": dataset.version, "n": len(dataset.questions), **rounded})
+    print(f"\n{n_within} of {len(sets) * len(BUDGETS)} within .01 of the recall of spans at 44e0156; * the others")
+    body = ",\n".join("  " + json.dumps(s) for s in sets)
+    args.out.write_text(f'{{"embed": "ngram", "budgets": {json.dumps(BUDGETS)}, "sets": [\n{body}\n]}}\n', encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
