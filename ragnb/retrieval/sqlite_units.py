@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import MetadataMode, TextNode
 
 # %% auto #0
 __all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'Database', 'HeldDocument', 'HeldUnits', 'WordSearch', 'SqliteState',
@@ -24,7 +24,7 @@ __all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'Database', 'HeldDocument',
 
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #b8228da7
 from ..documents.markup import one_line
-from ..documents.span import MissingChunkError, Outline, Span
+from ..documents.span import MissingChunkError, Outline, parse_address, RagnbError, SEARCHED, Span
 from ..documents.text import word_tokens_batch
 from .multiscale_index import searched_text
 from .scoring import K1, lucene_idf, Occurrences, saturated
@@ -68,21 +68,43 @@ class Database:
         path: str | Path = ":memory:",
         wait: float = 10,        # Seconds to wait for another writer
         schema: str = SCHEMA,    # Created where it is absent
+        read_only: bool = False,    # The file is there, and is not changed; also on a medium that cannot be written
     ) -> None:
-        self.path, self.wait, self.schema = str(path), wait, schema
+        self.path, self.wait, self.schema, self.read_only = str(path), wait, schema, read_only
         self._own, self._lock = threading.local(), threading.RLock()
         self._shared = self._open() if self.path == ":memory:" else None
 
     def __repr__(self) -> str:
         return one_line(self, "path")
 
+    def _connect(self, options: str = "") -> sqlite3.Connection:
+        uri = f"{Path(self.path).resolve().as_uri()}?{options}" if options else self.path
+        return sqlite3.connect(uri, timeout=self.wait, isolation_level=None, check_same_thread=False, uri=bool(options))
+
     def _open(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.path, timeout=self.wait, isolation_level=None, check_same_thread=False)
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=NORMAL")    # a power cut may lose the last commits, never break the file
+        db = self._connect("mode=rw" if self.read_only else "")
+        try:
+            if self.read_only:
+                db.execute("SELECT count(*) FROM sqlite_master")
+            else:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.execute("PRAGMA synchronous=NORMAL")    # a power cut may lose the last commits, never break the file
+                db.executescript(self.schema)
+        except sqlite3.OperationalError as error:
+            db.close()
+            if "fts5" in str(error):
+                raise RagnbError("the SQLite of this Python has no FTS5, which an index needs: use another build") from error
+            if not self.read_only or "locked" in str(error):
+                raise
+            db = self._connect("immutable=1")    # a folder in which SQLite cannot make the files that readers share
         db.execute("PRAGMA cache_size=-16000")
-        db.executescript(self.schema)
         return db
+
+    def close(self) -> None:
+        "Close the connection of this thread; another is opened when it is needed."
+        db = self._own.__dict__.pop("db", None) if self._shared is None else None
+        if db is not None:
+            db.close()
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -109,7 +131,8 @@ class Database:
                 yield db
                 db.execute("COMMIT")
             except BaseException:
-                db.execute("ROLLBACK")
+                if db.in_transaction:    # a full disk has ended it
+                    db.execute("ROLLBACK")
                 raise
 
     def rows(
@@ -120,8 +143,13 @@ class Database:
         values: Iterable[Any],    # Any number
     ) -> list[tuple]:             # In the order of the values
         "Read the rows whose key is one of some values."
-        sql = f"SELECT {columns} FROM json_each(?) j CROSS JOIN {table} ON {table}.{key} = j.value"
-        return self.connection.execute(sql, [json.dumps(list(values), ensure_ascii=False)]).fetchall()
+        values = list(values)
+        if any(isinstance(v, str) and "\0" in v for v in values):    # there a text of JSON ends, for SQLite
+            read = f"SELECT {columns} FROM {table} WHERE {key} = ?"
+            return [row for v in values for row in self.connection.execute(read, [v])]
+        asked = "(SELECT value AS asked FROM json_each(?))"
+        sql = f"SELECT {columns} FROM {asked} CROSS JOIN {table} ON {table}.{key} = asked"
+        return self.connection.execute(sql, [json.dumps(values, ensure_ascii=False)]).fetchall()
 
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #a876fe8a
 FEW: int = 1 << 25     # Numbers of all vectors up to which every vector is compared
@@ -353,7 +381,7 @@ class SqliteState:
         kept = known.documents if known is not None and (known.keeps, known.dims) == (keeps, dims) else {}
         now = [n for n, in db.execute("SELECT doc FROM document")]
         out = {n: kept[n] for n in now if n in kept}
-        columns, by_document = "doc, document.id, lengths, signs", "WHERE key >= ? AND key < ? ORDER BY key"
+        columns, by_document = "doc, id, lengths, signs", "WHERE key >= ? AND key < ? ORDER BY key"
         new = self.database.rows(columns, "document", "doc", [n for n in now if n not in kept])
         for doc, doc_id, lengths, signs in new:
             own, codes = np.frombuffer(lengths, np.uint32), b""
@@ -374,7 +402,7 @@ class SqliteUnits(SqliteState, WordSource):
 
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
         about = self.about()
-        rows = self.database.rows("word, word.id, units, titles, names", "word", "word", dict.fromkeys(terms))
+        rows = self.database.rows("word, id, units, titles, names", "word", "word", dict.fromkeys(terms))
         numbers = {word: number for word, number, *_ in rows}
         held: dict[Any, int] = {word: n for word, _, n, *_ in rows if n}
         held = {t: held[t] for t in dict.fromkeys(terms) if t in held}
@@ -401,11 +429,11 @@ class SqliteUnits(SqliteState, WordSource):
         shared = [*self.texts("title", np.unique(units.doc[rows]).tolist()).values(),
                   *self.texts("name", np.unique(parts[parts >= 0]).tolist()).values()]
         numbers = held.keys() | {n for words in shared for n in words.tolist()}
-        known = self.database.rows("word, word.id", "word", "id", sorted(numbers))
+        known = self.database.rows("word, id", "word", "id", sorted(numbers))
         return {word: held.get(n, 0) for word, n in known}
 
     def holding(self, words: Sequence[str]) -> np.ndarray:
-        numbers = dict(self.database.rows("word, word.id", "word", "word", words))
+        numbers = dict(self.database.rows("word, id", "word", "word", words))
         if not numbers.keys() >= set(words):
             return np.zeros(0, np.int64)
         phrase = " ".join(str(numbers[w]) for w in words)
@@ -445,14 +473,25 @@ class SqliteUnits(SqliteState, WordSource):
         "Compare a question with units at positions, rising."
         if held.keeps[0]:
             return code_dots(held.codes, vector, rows, held.steps)
-        return code_dots(self._codes(held.keys[rows]), vector, np.arange(len(rows)))
+        return self.cosines(vector, held.keys[rows])
 
-    def _codes(self, keys: np.ndarray) -> np.ndarray:
-        "Read the vectors of units, by rising key; int8."
+    def cosines(
+        self,
+        vector: np.ndarray,   # Of a question, length 1
+        keys: np.ndarray,     # Rising
+    ) -> np.ndarray:
+        "Compare a question with units."
+        return code_dots(self.codes_of(keys), vector, np.arange(len(keys)))
+
+    def codes_of(
+        self,
+        keys: np.ndarray,     # Rising
+    ) -> np.ndarray:          # Shape (units, dims), int8
+        "Read the vectors of units."
         held = self.held
         if held.keeps[0]:
             return held.codes[held.rows_of(keys)]
-        rows = self.database.rows("vector.key, codes", "vector", "key", (np.unique(keys // NEAR) * NEAR).tolist())
+        rows = self.database.rows("key, codes", "vector", "key", (np.unique(keys // NEAR) * NEAR).tolist())
         firsts = np.array([key for key, _ in rows], np.int64)
         sizes = np.array([len(codes) // max(held.dims, 1) for _, codes in rows], np.int64)
         begins = np.cumsum(sizes) - sizes
@@ -465,14 +504,14 @@ class SqliteUnits(SqliteState, WordSource):
         runs = [np.arange(a, b) for a, b in blocks.tolist()]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
         more = "tokens, norms" if whole else "x'', x''"
-        rows = self.database.rows(f"block.key, rows, {more}", "block", "key", wanted.tolist())
+        rows = self.database.rows(f"key, rows, {more}", "block", "key", wanted.tolist())
         keys, tables, tokens, norms = zip(*rows) if rows else ((),) * 4
         sizes = np.array([len(t) // UNIT.itemsize for t in tables], np.int64)
         offsets = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         keys, held = np.repeat(np.array(keys, np.int64), sizes) + offsets, self.held
         return PlacedUnits(
             keys, np.frombuffer(b"".join(tables), UNIT), np.frombuffer(b"".join(tokens), np.uint32),
-            self._codes(keys if whole else keys[:0]),
+            self.codes_of(keys if whole else keys[:0]),
             np.frombuffer(b"".join(norms), np.float32).reshape(-1, len(self.scales)), held.ids, held.sizes)
 
     def place(self, doc_id: str, span: Span) -> np.ndarray:
@@ -488,11 +527,17 @@ class SqliteUnits(SqliteState, WordSource):
 
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
         table, key = ("document", "doc") if field == "title" else ("part", "part")
-        rows = self.database.rows(f"{table}.{key}, {field}", table, key, keys)
+        rows = self.database.rows(f"{key}, {field}", table, key, keys)
         return {k: np.frombuffer(words, np.uint32) for k, words in rows}
 
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #fd0faaf2
 _WORDS_KEPT = 1_000_000
+
+
+def _counted_text(node: TextNode) -> str:
+    "The text whose words are counted: of a unit without the titles above it, which are fields of their own."
+    unit = parse_address(node.node_id).level == "u"
+    return searched_text(node) if unit else node.get_content(MetadataMode.EMBED)
 
 
 class UnitWriter:
@@ -504,11 +549,11 @@ class UnitWriter:
 
     def add(
         self,
-        nodes: Iterable[TextNode],     # Units (level u) of whole documents, embedded; others are passed over
+        nodes: Iterable[TextNode],     # Of whole documents, searched ones embedded; others are passed over
         outlines: Sequence[Outline],   # Of the documents
     ) -> None:                         # Nothing is changed when anything is refused
         "Add documents, or replace those with the same ids."
-        found = units_by_document(nodes, outlines)
+        found = units_by_document(nodes, outlines, SEARCHED)
         flat = [n for own in found.values() for n in own]
         try:
             with self.database.transaction(write=True) as db:
@@ -526,7 +571,7 @@ class UnitWriter:
         if flat:
             self._tell({"dims": vectors.shape[1], "scales": json.dumps(self.units.scales)})
         texts = [[str(o.metadata.get("title") or "") for o in outlines], [n for o in outlines for n, _ in o.sections],
-                 [searched_text(n) for n in flat]]
+                 [_counted_text(n) for n in flat]]
         numbered = self._numbered([list(self.units.tokenizer(t)) for t in texts])
         titles, names, tokens = map(iter, numbered)
         at = 0
@@ -545,7 +590,7 @@ class UnitWriter:
         "Remove documents."
         ids = list(dict.fromkeys(doc_ids))
         with self.database.transaction(write=True):
-            held = {i for i, in self.database.rows("document.id", "document", "id", ids)}
+            held = {i for i, in self.database.rows("id", "document", "id", ids)}
             if unknown := [i for i in ids if i not in held]:
                 raise MissingChunkError(f"the index has no document {unknown[0]!r} to remove")
             self._remove(ids)
@@ -561,7 +606,7 @@ class UnitWriter:
         words = list({w for texts in kinds for text in texts for w in text} - known.keys())
         sql = "INSERT OR IGNORE INTO word (word) SELECT value FROM json_each(?) ORDER BY value"
         self.database.connection.execute(sql, [json.dumps(words, ensure_ascii=False)])
-        known = known | dict(self.database.rows("word, word.id", "word", "word", words))
+        known = known | dict(self.database.rows("word, id", "word", "word", words))
         self._numbers = known
         return [[np.array([known[w] for w in text], np.uint32) for text in texts] for texts in kinds]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 import numpy as np
@@ -60,27 +60,35 @@ def _said_before(texts: Sequence[str]) -> np.ndarray:
 
 # %% ../../nbs/40_retrieval/unit_corpus.ipynb #67907ccc
 def units_by_document(
-    nodes: Iterable[TextNode],     # Those of level u are taken, others are passed over
+    nodes: Iterable[TextNode],     # Those of the levels are taken, others are passed over
     outlines: Sequence[Outline],   # Of the documents, each once, else `DuplicateIdError`
-) -> dict[str, list[TextNode]]:    # Document id -> its units, in document order
+    levels: Sequence[str] = ("u",),
+) -> dict[str, list[TextNode]]:    # Document id -> its units, in document order, one level after the other
     "Group unit nodes by document; `InputError` when one is missing or of an unknown document."
     units: dict[str, list[TextNode]] = {o.doc_id: [] for o in outlines}
     if len(units) < len(outlines):
         raise DuplicateIdError("outlines name a document twice")
     for node in nodes:
         address = parse_address(node.node_id)
-        if address.level == "u":
+        if address.level in levels:
             if address.doc_id not in units:
                 raise InputError(f"unit {node.node_id!r} comes without the outline of its document")
             units[address.doc_id].append(node)
     for outline in outlines:
-        found = sorted(units[outline.doc_id], key=lambda n: parse_address(n.node_id).index)
+        found = sorted(units[outline.doc_id], key=partial(_order, levels))
         places = [(n.start_char_idx, n.end_char_idx) for n in found]
-        if places != [(s.start, s.end) for s in outline.levels.get("u", ())]:
+        if places != [(s.start, s.end) for level in levels for s in outline.levels.get(level, ())]:
             whose = f"document {outline.doc_id!r} once, as its outline has them"
-            raise InputError(f"nodes must hold every unit (level u) of {whose}")
+            raise InputError(f"nodes must hold every unit (level {', '.join(levels)}) of {whose}")
         units[outline.doc_id] = found
     return units
+
+
+def _order(levels: Sequence[str], node: TextNode) -> tuple[int, int]:
+    "The place of a unit among those of its document."
+    address = parse_address(node.node_id)
+    return levels.index(address.level), address.index
+
 
 # %% ../../nbs/40_retrieval/unit_corpus.ipynb #6247b12f
 def _header_unit(node: TextNode, index: int) -> int:
