@@ -15,7 +15,7 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_of', 'SqliteStore']
+__all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_of', 'StoredChunks', 'SqliteStore']
 
 # %% ../../nbs/40_retrieval/sqlite_store.ipynb #332a8843
 from ..documents.markup import one_line
@@ -89,14 +89,8 @@ def levels_of(
     return {level: len(outline.levels[level]) for level in order if level in outline.levels}
 
 # %% ../../nbs/40_retrieval/sqlite_store.ipynb #f4635535
-class SqliteStore(ChunkStore):
-    """Chunks, outlines, words and vectors in one SQLite file.
-
-    Parameters
-    ----------
-    units : SqliteUnits or Path, default ":memory:"
-        The words and vectors of the searched chunks; a path opens or makes a file.
-    """
+class StoredChunks(ChunkStore):
+    "What is read of a `SqliteStore`."
 
     def __init__(self, units: SqliteUnits | str | Path = ":memory:") -> None:
         self.units = units if isinstance(units, SqliteUnits) else SqliteUnits(units)
@@ -212,6 +206,16 @@ class SqliteStore(ChunkStore):
         names = own.addresses(searched=True)
         return {names[k - (own.doc << SHIFT)]: k for k in keys[low:high].tolist()}
 
+
+class SqliteStore(StoredChunks):
+    """Chunks, outlines, words and vectors in one SQLite file.
+
+    Parameters
+    ----------
+    units : SqliteUnits or Path, default ":memory:"
+        The words and vectors of the searched chunks; a path opens or makes a file.
+    """
+
     def _replace(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
         by_id: dict[str, dict[str, TextNode]] = {o.doc_id: {} for o in outlines}
         for node in nodes:
@@ -232,8 +236,8 @@ class SqliteStore(ChunkStore):
         names = own.addresses()
         for at in range(0, len(names), CHUNKS):
             found = {i: nodes[a] for i, a in enumerate(names[at:at + CHUNKS]) if a in nodes}
-            told = {i: n.model_dump(mode="json", exclude={"embedding"}, exclude_defaults=True) for i, n in found.items()}
-            yield (own.doc << SHIFT) + at, packed(told)
+            keep = dict(mode="json", exclude={"embedding"}, exclude_defaults=True)
+            yield (own.doc << SHIFT) + at, packed({i: n.model_dump(**keep) for i, n in found.items()})
 
     def _drop(self, doc_ids: Sequence[str]) -> None:
         "Remove texts and outlines of documents that are there."

@@ -93,7 +93,7 @@ class Database:
         except sqlite3.OperationalError as error:
             db.close()
             if "fts5" in str(error):
-                raise RagnbError("the SQLite of this Python has no FTS5, which an index needs: use another build") from error
+                raise RagnbError("an index needs FTS5, which the SQLite of this Python does not have") from error
             if not self.read_only or "locked" in str(error):
                 raise
             db = self._connect("immutable=1")    # a folder in which SQLite cannot make the files that readers share
@@ -393,6 +393,31 @@ class SqliteState:
             out[doc] = HeldDocument(doc_id, own, near, sides)
         return HeldUnits(out, dims, keeps)
 
+    def cosines(
+        self,
+        vector: np.ndarray,   # Of a question, length 1
+        keys: np.ndarray,     # Rising
+    ) -> np.ndarray:
+        "Compare a question with units."
+        return code_dots(self.codes_of(keys), vector, np.arange(len(keys)))
+
+    def codes_of(
+        self,
+        keys: np.ndarray,     # Rising
+    ) -> np.ndarray:          # Shape (units, dims), int8
+        "Read the vectors of units."
+        held = self.held
+        if held.keeps[0]:
+            return held.codes[held.rows_of(keys)]
+        rows = self.database.rows("key, codes", "vector", "key", (np.unique(keys // NEAR) * NEAR).tolist())
+        firsts = np.array([key for key, _ in rows], np.int64)
+        sizes = np.array([len(codes) // max(held.dims, 1) for _, codes in rows], np.int64)
+        begins = np.cumsum(sizes) - sizes
+        at = np.searchsorted(firsts, keys // NEAR * NEAR)
+        flat = np.frombuffer(b"".join(codes for _, codes in rows), np.int8).reshape(-1 if held.dims else 0, held.dims)
+        return flat[begins[at] + keys % NEAR] if held.dims else np.zeros((len(keys), 0), np.int8)
+
+
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #df8a5116
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
 
@@ -474,30 +499,6 @@ class SqliteUnits(SqliteState, WordSource):
         if held.keeps[0]:
             return code_dots(held.codes, vector, rows, held.steps)
         return self.cosines(vector, held.keys[rows])
-
-    def cosines(
-        self,
-        vector: np.ndarray,   # Of a question, length 1
-        keys: np.ndarray,     # Rising
-    ) -> np.ndarray:
-        "Compare a question with units."
-        return code_dots(self.codes_of(keys), vector, np.arange(len(keys)))
-
-    def codes_of(
-        self,
-        keys: np.ndarray,     # Rising
-    ) -> np.ndarray:          # Shape (units, dims), int8
-        "Read the vectors of units."
-        held = self.held
-        if held.keeps[0]:
-            return held.codes[held.rows_of(keys)]
-        rows = self.database.rows("key, codes", "vector", "key", (np.unique(keys // NEAR) * NEAR).tolist())
-        firsts = np.array([key for key, _ in rows], np.int64)
-        sizes = np.array([len(codes) // max(held.dims, 1) for _, codes in rows], np.int64)
-        begins = np.cumsum(sizes) - sizes
-        at = np.searchsorted(firsts, keys // NEAR * NEAR)
-        flat = np.frombuffer(b"".join(codes for _, codes in rows), np.int8).reshape(-1 if held.dims else 0, held.dims)
-        return flat[begins[at] + keys % NEAR] if held.dims else np.zeros((len(keys), 0), np.int8)
 
     def read(self, ranges: np.ndarray, whole: bool = True) -> PlacedUnits:
         blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)
