@@ -316,10 +316,13 @@ def _holding_from(row: Mapping[str, Any]) -> Holding:
 # %% ../../nbs/00_documents/catalogue.ipynb #834b6b31
 _FORMAT = 1
 
+def _record_of(holding: Holding) -> dict[str, Any]:
+    "A holding as JSON values."
+    return {f.name: getattr(holding, f.name) for f in fields(Holding)}
+
 def _write(path: Path, holdings: Iterable[Holding], aliases: Mapping[str, str], cited_with: str) -> None:
     "Write a catalogue as one JSON file."
-    names = [f.name for f in fields(Holding)]
-    rows = [{name: getattr(holding, name) for name in names} for holding in holdings]
+    rows = [_record_of(holding) for holding in holdings]
     data = {"format": _FORMAT, "aliases": aliases, "cited_with": cited_with, "holdings": rows}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -472,6 +475,20 @@ class Catalogue:
     ) -> None:
         "Write the catalogue."
         _write(Path(path), self.holdings.values(), self.aliases, self.cited_with)
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        "What is known of each document, as JSON values."
+        return {doc_id: _record_of(holding) for doc_id, holding in self.holdings.items()}
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Iterable[Mapping[str, Any]],   # From `records`
+        aliases: Mapping[str, str],
+        cited_with: str,
+    ) -> Catalogue:
+        "Make a catalogue of what was written of each document."
+        return cls({row["doc_id"]: _holding_from(row) for row in records}, dict(aliases), cited_with)
 
     @classmethod
     def load(

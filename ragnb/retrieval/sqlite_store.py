@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,7 +41,7 @@ def packed(
     value: Any,   # Of JSON
 ) -> bytes:
     "Compress a value."
-    return zlib.compress(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    return zlib.compress(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
 
 
 def unpacked(
@@ -121,6 +122,9 @@ class StoredChunks(ChunkStore):
             held = {doc_id: StoredDocument(doc, doc_id, json.loads(levels)) for doc, doc_id, levels in rows}
             self._documents = version, held
         return self._documents[1]
+
+    def snapshot(self) -> AbstractContextManager[Any]:
+        return self.units.snapshot()
 
     def doc_ids(self) -> list[str]:
         return sorted(self.documents)

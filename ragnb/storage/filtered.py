@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -46,6 +47,9 @@ class FilteredStore(ChunkReader):
     def reads(self) -> int:  # type: ignore[override]
         "Keyed reads of the whole store so far."
         return self.store.reads
+
+    def snapshot(self) -> AbstractContextManager[Any]:
+        return self.store.snapshot()
 
     def matching(self, where: Any = None) -> frozenset[str]:
         return self.store.matching(all_of(self.where, resolve_where(where)))

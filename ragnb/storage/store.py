@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar
@@ -133,6 +134,10 @@ class ChunkReader(ABC):
     @abstractmethod
     def doc_ids(self) -> list[str]:
         "Ids of all documents, sorted."
+
+    def snapshot(self) -> AbstractContextManager[Any]:
+        "Read all that is read inside from one state, where a store can be changed meanwhile and knows how."
+        return nullcontext()
 
     def addressed(
         self,
