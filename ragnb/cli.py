@@ -537,8 +537,6 @@ def _print_report(report: Any) -> None:
           f"{counted(report.chunks, 'chunk')} ({counted(report.characters, 'character')}) written{refitted}")
     if kept := report.vectors_kept:
         _say(f"{counted(kept, 'chunk')} kept {'its vector' if kept == 1 else 'their vectors'}")
-    if report.upgraded:
-        _say(f"{counted(report.upgraded, 'document')} upgraded to the present format, without a call to a model")
     for old in report.moved:
         _say(f"moved here from {old}")
     missing = report.contexts_missing
@@ -658,7 +656,7 @@ def _budget(args: argparse.Namespace, llm: Any) -> dict[str, Any]:
 def _collections_in(folder: str) -> list[Path]:
     "The indexes in a folder of collections; [] for an index, a cluster, or nothing."
     from ragnb.indexing.collections import find_collections
-    return [] if (Path(folder) / "manifest.json").exists() else find_collections(folder)
+    return [] if (Path(folder) / "index.db").exists() else find_collections(folder)
 
 
 def _open_collections(args: argparse.Namespace, llm: Any, settings: Mapping[str, Any]) -> Any:
@@ -1275,7 +1273,7 @@ def _tune(args: argparse.Namespace) -> None:
     from ragnb.evaluation.datasets import write_questions
     from ragnb.evaluation.tune import tune
     out, problems = Path(args.out), []
-    if args.index and (Path(args.index) / "manifest.json").exists():
+    if args.index and (Path(args.index) / "index.db").exists():
         _say(f"note: the index in {args.index!r} is neither used nor changed: each way to split documents that is "
               f"tried has an index of its own, in {args.cache!r}", err=True)
     try:

@@ -267,7 +267,7 @@ class Library:
         """
         settings = {"policy": "doc_type", "document_share": DOCUMENT_SHARE, **settings, "where": where, "top_k": top_k}
         inner = find_collections(folder)
-        if inner and not (Path(folder) / "manifest.json").exists():
+        if inner and not (Path(folder) / "index.db").exists():
             return cls({p.name: Pipeline.from_index(Index.open(p), **settings) for p in inner})
         return cls({"": Pipeline.from_index(Index.open(folder), **settings)})
 

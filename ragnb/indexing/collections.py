@@ -115,7 +115,7 @@ def find_collections(
 ) -> list[Path]:         # Sub-folders that hold an index, sorted
     "Find the collections in a folder."
     folder = Path(folder)
-    return sorted(p.parent for p in folder.glob("*/manifest.json")) if folder.is_dir() else []
+    return sorted(p.parent for p in folder.glob("*/index.db")) if folder.is_dir() else []
 
 # %% ../../nbs/70_indexing/collections.ipynb #5e6cb981
 def list_documents(

@@ -20,8 +20,8 @@ from llama_index.core.schema import MetadataMode, TextNode
 
 # %% auto #0
 __all__ = ['FORMAT', 'ENTRY', 'FILE', 'SUM', 'TABLES', 'Manifest', 'checksum', 'write_sum', 'state_of', 'check_sum',
-           'read_manifest', 'is_finished', 'read_catalogue', 'write_state', 'write_model', 'model_files', 'FileParts',
-           'word_counts']
+           'stored_manifest', 'is_finished', 'read_catalogue', 'write_state', 'clear_tables', 'write_model',
+           'model_files', 'FileParts', 'word_counts']
 
 # %% ../../nbs/70_indexing/index_file.ipynb #d5cd161a
 from ..documents.atomic import write_atomically
@@ -112,13 +112,13 @@ def check_sum(
         except (OSError, ValueError):
             return
         if isinstance(told, dict) and told.get("state") == state and _is_alone(path) and told.get("crc") != checksum(path):
-            raise IndexMismatchError(f"{str(path)!r} is damaged: its checksum is another one")
+            raise IndexMismatchError(f"{str(path)!r} is damaged: `ragnb index --force` makes it anew")
 
 # %% ../../nbs/70_indexing/index_file.ipynb #8f8f1b34
 _SETTINGS = ("parser", "embedding", "fitted_on", "embedding_folder", "format")
 
 
-def read_manifest(
+def stored_manifest(
     database: Database,
 ) -> Manifest | None:   # None when no state was committed; `IndexMismatchError` for one of another version
     "Read how an index was made, and which documents it holds."
@@ -169,6 +169,18 @@ def write_state(
     told = {"manifest": json.dumps({name: getattr(manifest, name) for name in _SETTINGS}, ensure_ascii=False),
             "catalogue": json.dumps(cited, ensure_ascii=False), "generation": state_of(db) + 1}
     db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", [*told.items(), *[("finished", 1)] * finished])
+
+
+def clear_tables(
+    database: Database,   # In a transaction
+) -> None:
+    "Remove everything; numbers of documents and states go on from where they were."
+    db = database.connection
+    for table in ("document", "part", "block", "vector", "word", "stored", "chunk", "entry", "model"):
+        db.execute(f"DELETE FROM {table}")
+    db.execute("INSERT INTO unit_words (unit_words) VALUES ('delete-all')")
+    db.execute("DELETE FROM about WHERE key != 'generation'")
+
 
 # %% ../../nbs/70_indexing/index_file.ipynb #95d9b38e
 def write_model(

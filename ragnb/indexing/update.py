@@ -29,18 +29,17 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate',
 from ..documents.catalogue import cited_anew, holding_of, Holding
 from ..documents.files import Problem, read_documents
 from ..documents.halves import replace_halves, replace_halves_in
-from ..documents.servers import ServerAddress
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
-from ..models.embedding import describe_embedding, LocalEmbedding, NgramEmbedding, save_embedding
+from ..models.embedding import describe_embedding, LocalEmbedding, NgramEmbedding
 from ..models.vectors import VectorCache, VECTORS
 from ..chunking.base import SpanNodeParser
 from ..chunking.contextual import LlmContextNodeParser
-from ..chunking.parsers import describe_parser, needs_parser
+from ..chunking.parsers import needs_parser
 from ..storage.chroma import ChromaStore
-from ..storage.store import ChunkReader, ChunkStore, embed_nodes
-from .cluster_state import on_cluster
-from .commits import IndexWriter, open_or_create, remove_unused, unused_name, write_error
-from .folder_index import FORMAT, Index, Manifest, needs_fit, read_manifest
+from ..storage.store import ChunkReader, embed_nodes
+from .commits import FileWriter, open_or_create, write_error
+from .folder_index import check_there, Index, needs_fit
+from .index_file import Manifest
 
 # %% ../../nbs/70_indexing/update.ipynb #17ad5b87
 @dataclass
@@ -50,7 +49,6 @@ class IndexReport:
     changed: int = 0                                        # Documents
     removed: int = 0                                        # Documents
     unchanged: int = 0                                      # Documents
-    upgraded: int = 0                                       # Documents of an older format, written anew from the index
     moved: list[str] = field(default_factory=list)          # Folders that are gone, whose documents are this one's now
     others: dict[str, list[str]] = field(default_factory=dict)    # Other folder or batch -> its documents, which stay
     replaced: dict[str, list[str]] = field(default_factory=dict)  # The same -> its ids that this one has taken
@@ -168,7 +166,7 @@ def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexR
     return _Plan(todo, gone, [i for i in known if i not in held], sorted(held - set(known)), stale)
 
 # %% ../../nbs/70_indexing/update.ipynb #47e71214
-def _clear(writer: IndexWriter, plan: _Plan) -> None:
+def _clear(writer: FileWriter, plan: _Plan) -> None:
     "Mark on disk what is about to be replaced or removed; then take out what is gone."
     index, entries = writer.index, writer.index.manifest.documents
     writer.distrust()
@@ -207,9 +205,9 @@ def _outgrown(manifest: Manifest, todo: Sequence[Document]) -> bool:
     return 0 < 2 * manifest.fitted_on <= old + sum(new.values())
 
 # %% ../../nbs/70_indexing/update.ipynb #21a0a171
-def _fit(index: Index, documents: Sequence[Document]) -> None:
+def _fit(writer: FileWriter, documents: Sequence[Document]) -> None:
     "Fit the embedding where it can be fitted, and save it under a new name."
-    manifest = index.manifest
+    index, manifest = writer.index, writer.index.manifest
     if manifest.fitted_on or needs_fit(index.embed_model):
         new = {d.id_ for d in documents}
         others = index.store.get_outlines(i for i in manifest.documents if i not in new).found.values()
@@ -218,9 +216,7 @@ def _fit(index: Index, documents: Sequence[Document]) -> None:
         index.embed_model = copy.copy(index.embed_model)  # never the caller's own
         index.embed_model.fit(fit_pieces(documents) + texts)
         manifest.fitted_on = sum(len(d.text) for d in documents) + sum(o.n_characters for o in others)
-    name = unused_name(index.folder, "embedding")
-    save_embedding(index.embed_model, index.folder / name)
-    manifest.embedding, manifest.embedding_folder = describe_embedding(index.embed_model), name
+    manifest.embedding, manifest.embedding_folder = describe_embedding(index.embed_model), writer.keep_model(index.embed_model)
 
 # %% ../../nbs/70_indexing/update.ipynb #28699f85
 Batch = list[tuple[list[TextNode], Outline]]
@@ -269,59 +265,6 @@ def _without_vectors(index: Index, nodes: Sequence[TextNode]) -> list[TextNode]:
     for node in nodes:
         node.embedding = by_text.get(node.get_content(MetadataMode.EMBED))
     return [n for n in nodes if n.embedding is None]
-
-# %% ../../nbs/70_indexing/update.ipynb #665b0515
-def _held(store: ChunkStore, batch: int = 50) -> Iterator[tuple[list[TextNode], list[Outline]]]:
-    "All documents of a store, a few at a time, their chunks with the vectors that they have."
-    doc_ids = store.doc_ids()
-    for at in range(0, len(doc_ids), batch):
-        outlines = list(store.get_outlines(doc_ids[at:at + batch]).all().values())
-        addresses = [a for o in outlines for a in o.addresses()]
-        nodes, vectors = store.get_chunks(addresses).all(), store.get_vectors(addresses)
-        for address, vector in vectors.items():
-            nodes[address].embedding = vector
-        yield list(nodes.values()), outlines
-
-
-def _renew_store(writer: IndexWriter) -> None:
-    "Write the store and the embedding of an index of format 1 anew."
-    index, manifest = writer.index, writer.index.manifest
-    if writer.own_store:
-        name = unused_name(index.folder, "chroma")
-        new = ChromaStore(index.folder / name)
-        for nodes, outlines in _held(index.store):
-            new.put(nodes, outlines)
-        index.store = new
-        writer.work_in(name)
-    old, manifest.embedding_folder = manifest.embedding_folder, unused_name(index.folder, "embedding")
-    save_embedding(index.embed_model, index.folder / manifest.embedding_folder)
-    for entry in manifest.documents.values():
-        if entry["embedding"] == old:
-            entry["embedding"] = manifest.embedding_folder
-    manifest.embedding, manifest.parser = describe_embedding(index.embed_model), describe_parser(index.parser)
-
-
-def _split_tables_again(index: Index) -> None:
-    "Note that documents with tables are to be split once more: their units do not know the header of their table."
-    known = index.manifest.documents
-    for nodes, _ in _held(index.store):
-        for doc_id in {parse_address(n.node_id).doc_id for n in nodes if "|" in n.text}:
-            if doc_id in known and known[doc_id]["hash"]:
-                known[doc_id]["hash"] = f"tables-{known[doc_id]['hash']}"
-
-
-def _upgrade(writer: IndexWriter) -> int:
-    "Bring an index of an older format to this one; how many documents there were."
-    index = writer.index
-    if index.manifest.format < 2:
-        _renew_store(writer)
-    if index.manifest.format < 3:             # the order of words was not kept
-        index.parts.recount(_held(index.store))
-    # up to format 3 vectors had four bytes a number: they were rounded when they were read
-    if index.has_units:
-        _split_tables_again(index)
-    writer.saved = False
-    return len(index.store.doc_ids())
 
 # %% ../../nbs/70_indexing/update.ipynb #ef99f46d
 def _remarks(index: Index) -> list[Problem]:
@@ -385,7 +328,7 @@ def _split(parser: SpanNodeParser, documents: Iterable[Document],
         yield found
 
 
-def _put(writer: IndexWriter, nodes: list[TextNode], outlines: list[Outline]) -> None:
+def _put(writer: FileWriter, nodes: list[TextNode], outlines: list[Outline]) -> None:
     "Write documents to the store that readers do not see, where there are two."
     writer.stage()      # a check-in on a cluster has shown the copy before
     for outline in outlines:
@@ -393,7 +336,7 @@ def _put(writer: IndexWriter, nodes: list[TextNode], outlines: list[Outline]) ->
     writer.index.store.put(nodes, outlines)
 
 
-def _put_vectors(writer: IndexWriter, nodes: list[TextNode], _: list[Outline]) -> None:
+def _put_vectors(writer: FileWriter, nodes: list[TextNode], _: list[Outline]) -> None:
     "Write vectors there."
     writer.stage()
     writer.index.store.set_vectors(nodes)
@@ -404,7 +347,7 @@ class IndexUpdate:
 
     def __init__(
         self,
-        writer: IndexWriter,             # From `open_or_create`
+        writer: FileWriter,             # From `open_or_create`
         documents: Sequence[Document],   # With different ids; all that the root holds now
         root: str,                       # What brought them: a folder, or the name of a batch
         report: IndexReport,             # Filled in
@@ -436,7 +379,7 @@ class IndexUpdate:
         writer, entries = self.writer, self.index.manifest.documents
         if entries.get(self.uncited, {}).get("hash"):
             entries.pop(self.uncited)  # the next run does it again, and notes the citations
-        done = self.report.chunks if writer.own_store else writer.staged is False or self.index.manifest.documents
+        done = self.report.chunks if writer.mirror is None else writer.staged is False or entries
         if isinstance(error, (Exception, KeyboardInterrupt)) and not writer.saved and done and not writer.whole:
             with contextlib.suppress(Exception):  # a full disk, for instance: the error to tell is the first one
                 return writer.check_in()
@@ -447,11 +390,9 @@ class IndexUpdate:
         "All steps in order."
         writer = self.writer
         if writer.fresh:
-            _fit(self.index, self.documents)
+            _fit(writer, self.documents)
             self.report.problems += _remarks(self.index)
         self.report.moved = _take_over(self.index.manifest, self.documents, self.root)
-        if self.index.manifest.format < FORMAT:
-            self.report.upgraded = _upgrade(writer)
         plan = _plan(self.index, self.documents, self.root, self.report)
         outgrown = _outgrown(self.index.manifest, plan.todo)
         if plan or outgrown or self.report.moved:
@@ -460,14 +401,14 @@ class IndexUpdate:
         _clear(writer, plan)
         if outgrown:
             self.report.refitted, writer.whole = True, writer.mirror is not None
-            _fit(self.index, self.documents)
+            _fit(writer, self.documents)
             writer.check_in()
         self._write(plan.todo, show_progress)
         _count_contexts(self.index.parser, self.report)
         if writer.staged or not writer.saved:
             writer.commit()
         self.embedder.cache.keep_only()
-        remove_unused(self.index.folder)  # also what a run left that was killed after its commit
+        writer.tidy()
 
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
         "Write documents and what they cite, then embed again what has vectors of an older embedding."
@@ -523,15 +464,15 @@ class IndexUpdate:
             since, done = since + len(nodes), done + len(batch)
             many, now = since >= max(every, self.report.chunks // 10), time.monotonic()   # what is saved grows
             if done < n_documents and (many or now - last > max(seconds, 20 * took)):
-                self.writer.check_in()
-                self.embedder.cache.keep_only([n.get_content(MetadataMode.EMBED) for n in ahead])
+                if self.writer.check_in():
+                    self.embedder.cache.keep_only([n.get_content(MetadataMode.EMBED) for n in ahead])
                 since, last, took = 0, time.monotonic(), time.monotonic() - now
 
 
 # %% ../../nbs/70_indexing/update.ipynb #ac0b9e14
 def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str | Any | None = None,
                  parser: str | NodeParser | None = None, force: bool = False, base: str | Path | None = None,
-                 store: Any = None, contexts: str | Any | None = None, base_url: str | None = None,
+                 contexts: str | Any | None = None, base_url: str | None = None,
                  embed_options: Mapping[str, Any] | None = None,
                  show_progress: bool = True, wait: float = 10) -> tuple[Index, IndexReport]:
     """Make an index of a path, or bring it up to date.
@@ -551,8 +492,6 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         Make the index anew; the old one stays until the new one is committed.
     base : str or Path, optional
         Document ids are paths below this folder, `path` itself by default.
-    store : ChunkStore, optional
-        A store of your own in place of the Chroma in the folder. What the index does not know is removed from it.
     contexts : str or LLM, optional
         `ollama:MODEL` or a LlamaIndex LLM that writes a context for each chunk.
     base_url : str, optional
@@ -584,7 +523,7 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     documents = list(read_documents(path, report.problems, base))
     if not documents:
         raise InputError(f"nothing could be read from {str(path)!r}: " + "; ".join(map(str, report.problems[:3])))
-    writer = open_or_create(folder, embed, parser, force=force, store=store, contexts=contexts,
+    writer = open_or_create(folder, embed, parser, force=force, contexts=contexts,
                             base_url=base_url, embed_options=embed_options, wait=wait)
     IndexUpdate(writer, documents, str(Path(path).resolve()), report).run(show_progress)
     return writer.index, report
@@ -604,7 +543,7 @@ def _storable(document: Document) -> Document:
 # %% ../../nbs/70_indexing/update.ipynb #b95e3667
 def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb", *, name: str = "documents",
                     embed: str | Any | None = None, parser: str | NodeParser | None = None, force: bool = False,
-                    store: Any = None, contexts: str | Any | None = None, base_url: str | None = None,
+                    contexts: str | Any | None = None, base_url: str | None = None,
                     embed_options: Mapping[str, Any] | None = None,
                     show_progress: bool = True, wait: float = 10) -> tuple[Index, IndexReport]:
     """Make an index of documents, or bring it up to date.
@@ -617,7 +556,7 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
         The index.
     name : str, default "documents"
         Of this batch. What came under the same name earlier and is not given now leaves the index.
-    embed, parser, force, store, contexts, base_url, embed_options, show_progress, wait
+    embed, parser, force, contexts, base_url, embed_options, show_progress, wait
         As in `update_index`.
 
     Returns
@@ -642,7 +581,7 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
         raise InputError("there are no documents to index")
     if len({d.id_ for d in documents}) < len(documents):
         raise DuplicateIdError("two documents have the same id")
-    writer = open_or_create(folder, embed, parser, force=force, store=store, contexts=contexts,
+    writer = open_or_create(folder, embed, parser, force=force, contexts=contexts,
                             base_url=base_url, embed_options=embed_options, wait=wait)
     IndexUpdate(writer, documents, name, report).run(show_progress)
     return writer.index, report
@@ -653,24 +592,18 @@ def remove_documents(
     folder: str | Path = ".ragnb",       # The index
     *,
     embed: str | Any | None = None,      # Needed only for an embedding of your own
-    store: Any = None,                   # The `ChunkStore` of your own, if it was made with one
     wait: float = 10,                    # Seconds for another writer; then `LockedError`
 ) -> Index:                              # Its state afterwards
     "Remove documents from an index."
     ids = list(dict.fromkeys([doc_ids] if isinstance(doc_ids, str) else doc_ids))
-    if on_cluster(folder):
-        folder = ServerAddress(folder)
-    else:
-        read_manifest(Path(folder))
-    writer = open_or_create(folder, embed, store=store, wait=wait)
+    check_there(folder)
+    writer = open_or_create(folder, embed, wait=wait)
     try:
         if writer.kept or writer.fresh:
             raise InputError(f"an update of {str(folder)!r} was cut short: run `ragnb index` again first")
         if unknown := [i for i in ids if i not in writer.index.manifest.documents]:
             raise InputError(f"the index has no document {unknown[0]!r}: `ragnb ls` lists those it has")
         if ids:
-            if writer.index.manifest.format < FORMAT:
-                _upgrade(writer)
             writer.stage()
             _clear(writer, _Plan([], ids, [], [], []))
             writer.commit()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document, TextNode
 
@@ -30,6 +31,7 @@ from ..retrieval.hierarchical import build_tree, HierarchicalRetriever
 from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever
 from ..retrieval.cluster_multiscale import ClusterMultiScaleRetriever
 from ..retrieval.multiscale import MultiScaleRetriever
+from ..retrieval.source_multiscale import SourceRetriever
 from ..retrieval.planning import HydeRetriever, MultiQueryRetriever
 from ..retrieval.rerank import resolve_reranker
 from ..expansion.policy import no_expansion, Policy, resolve_policy
@@ -81,7 +83,7 @@ def parse_retriever(
 def _hybrid(spec: RetrieverSpec, index: Index, top_k: int) -> HybridRetriever:
     "Words, embeddings, or both, as one fused ranking."
     depth = 2 * top_k if spec.kind == "hybrid" else top_k
-    members = {"bm25": Bm25Retriever(index.bm25, index.store, top_k=depth),
+    members = {"bm25": Bm25Retriever(lambda: index.bm25, index.store, top_k=depth),
                "vector": VectorRetriever(index.store, index.embed_model, depth)}
     if spec.kind != "hybrid":
         return HybridRetriever({spec.kind: members[spec.kind]}, top_k)
@@ -93,21 +95,20 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
     if not index.has_units:
         raise InputError("multi-scale retrieval needs an index of units: make it with `--split units`")
     named = lookup and len(index.catalogue)
-    leads = partial(look_up_question, catalogue=index.catalogue) if named else None
-    follow = partial(cited_spans, catalogue=index.catalogue) if named else None
+    leads = (lambda text: look_up_question(text, catalogue=index.catalogue)) if named else None
+    follow = (lambda *place: cited_spans(*place, catalogue=index.catalogue)) if named else None
     if index.units is not None:
         return ClusterMultiScaleRetriever(index.units, index.store, index.embed_model,
                                           top_k=top_k, leads=leads, follow=follow, cut=cut)
-    return MultiScaleRetriever(index.multiscale, index.store, index.embed_model,
-                               top_k=top_k, leads=leads, follow=follow, cut=cut)
+    return SourceRetriever(index.multiscale, index.store, index.embed_model,
+                           top_k=top_k, leads=leads, follow=follow, cut=cut)
 
 # %% ../../nbs/80_pipeline/specs.ipynb #8ca5b6f4
 def _indexed_documents(index: Index) -> tuple[list[Document], list[TextNode]]:
     "The documents of an index of units, put together from them, and the units in the order of their vectors."
-    corpus, n = index.multiscale.corpus, len(index.multiscale)
-    places = [corpus.place(row) for row in range(n)]
+    outlines = index.store.get_outlines(index.store.doc_ids()).all()
+    places = [(doc_id, i) for doc_id, o in outlines.items() for i in range(len(o.levels.get("u", ())))]
     nodes = index.store.get_chunks([str(Address(doc_id, "u", i)) for doc_id, i in places]).all()
-    outlines = index.store.get_outlines(dict.fromkeys(doc_id for doc_id, _ in places)).all()
     units = [nodes[str(Address(doc_id, "u", i))] for doc_id, i in places]
     own: dict[str, list[tuple[Span, str]]] = {}
     for unit in units:
@@ -122,11 +123,13 @@ def _indexed_documents(index: Index) -> tuple[list[Document], list[TextNode]]:
 
 def _hierarchical(index: Index, top_k: int) -> HierarchicalRetriever:
     "Hierarchical retrieval over the units of an index; reads all of them now."
-    if index.multiscale is None or index.embed_model is None or not len(index.multiscale):
+    if not index.has_units or index.embed_model is None or not index.store.doc_ids():
         raise InputError("hierarchical retrieval needs an index of units with their vectors: "
                          "make it with `--split units`")
     documents, units = _indexed_documents(index)
-    tree = build_tree(documents, index.embed_model, units=units, vectors=index.multiscale.vectors)
+    held = index.store.get_vectors(n.node_id for n in units)
+    vectors = np.array([held[n.node_id] for n in units], np.float32)
+    tree = build_tree(documents, index.embed_model, units=units, vectors=vectors)
     return HierarchicalRetriever(tree, index.embed_model, top_k)
 
 # %% ../../nbs/80_pipeline/specs.ipynb #8bf5a88a
@@ -134,8 +137,8 @@ def _by_name(retriever: BaseRetriever, index: Index) -> BaseRetriever:
     "A retriever that puts first what a question names, where the index holds something with a name."
     if isinstance(retriever, MultiScaleRetriever) or not any(h.spans for h in index.catalogue.holdings.values()):
         return retriever
-    leads, follow = (partial(f, catalogue=index.catalogue) for f in (look_up_question, cited_spans))
-    return ByNameRetriever(retriever, index.store, leads, follow=follow)
+    return ByNameRetriever(retriever, index.store, lambda text: look_up_question(text, catalogue=index.catalogue),
+                           follow=lambda *place: cited_spans(*place, catalogue=index.catalogue))
 
 # %% ../../nbs/80_pipeline/specs.ipynb #3fea39b2
 def resolve_retriever(

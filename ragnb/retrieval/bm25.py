@@ -552,7 +552,7 @@ class Bm25Retriever(BaseRetriever):
     @checked
     def __init__(
         self,
-        bm25: Bm25,
+        bm25: Bm25 | Callable[[], Bm25],
         nodes: Any,
         tokenizer: Callable[[str], Sequence[str]] | None = None,
         top_k: int = 10,
@@ -568,10 +568,15 @@ class Bm25Retriever(BaseRetriever):
         if tokenizer is None:
             from ragnb.documents.text import word_tokens as tokenizer
         wanted = resolve_where(where)
-        self.bm25, self.nodes, self.tokenizer = bm25, _narrowed(nodes, wanted), tokenizer
+        self._counts, self.nodes, self.tokenizer = bm25, _narrowed(nodes, wanted), tokenizer
         self.top_k, self.missing, self.where = top_k, missing, wanted
         self._rows: tuple[Any, Any, np.ndarray] | None = None   # Scorer and ids that the rows were found for
         super().__init__(callback_manager=callback_manager)
+
+    @property
+    def bm25(self) -> Bm25:
+        "Counts of the chunks, as they are now."
+        return self._counts if isinstance(self._counts, Bm25) else self._counts()
 
     def __repr__(self) -> str:
         return one_line(self, "bm25", "top_k")

@@ -172,7 +172,7 @@ class SourceRetriever(MultiScaleRetriever):
     def _ranked(self, text: str, embedding: Sequence[float] | None) -> MultiScaleRanking:
         "Score, order, and put first what is asked for by name."
         source = self.index
-        with source.snapshot():
+        with self.store.snapshot(), source.snapshot():
             allowed = self._allowed()
             terms, vector = query_terms(text, source.tokenizer), question_vector(embedding, source.dims)
             question = UnitQuestion(terms, vector, self.candidates, self.grow, self.whole, allowed)

@@ -22,7 +22,7 @@ __all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_o
 from ..documents.markup import one_line
 from ..documents.span import Address, Outline, parse_address, SEARCHED, try_address
 from ..storage.filters import Filter, seen_metadata
-from ..storage.store import best_first, ChunkStore, outline_from_json, outline_to_json
+from ..storage.store import best_first, ChunkStore, MemoryStore, outline_from_json, outline_to_json
 from .multiscale_index import question_vector
 from .sqlite_units import SqliteUnits, UnitWriter
 from .unit_source import SHIFT
@@ -96,7 +96,7 @@ class StoredChunks(ChunkStore):
     def __init__(self, units: SqliteUnits | str | Path = ":memory:") -> None:
         self.units = units if isinstance(units, SqliteUnits) else SqliteUnits(units)
         self.database, self.writer = self.units.database, UnitWriter(self.units)
-        if not self.database.read_only:
+        if STORED not in self.database.schema:
             self.database.connection.executescript(STORED)
         self._documents: tuple[Any, dict[str, StoredDocument]] = None, {}
         self._seen: dict[int, tuple[list[dict[str, Any]], np.ndarray]] = {}   # Number -> metadata; which each chunk has
@@ -133,6 +133,15 @@ class StoredChunks(ChunkStore):
         for own in list(self.documents.values()):
             ids = [str(Address(own.id, level, i)) for i in range(own.levels.get(level, 0))]
             yield from ((i, node.text) for i, node in self._nodes(ids).items())
+
+    def to_memory(self) -> MemoryStore:
+        "Copy everything into memory, for many questions over a small corpus."
+        with self.snapshot():
+            outlines = self._read_outlines(self.doc_ids())
+            nodes = self._nodes([a for own in self.documents.values() for a in own.addresses()])
+            for address, vector in self._read_vectors(list(nodes)).items():
+                nodes[address].embedding = vector
+        return MemoryStore.of(nodes.values(), outlines.values())
 
     def keys_of(
         self,
@@ -186,6 +195,14 @@ class StoredChunks(ChunkStore):
             which = np.array([known.setdefault(t, len(known)) for t in told], np.int64)
             self._seen[own.doc] = [json.loads(t) for t in known], which
         return self._seen[own.doc]
+
+    def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
+        keys = {a: k for a, k in self.keys_of(addresses).items() if parse_address(a).level in SEARCHED}
+        if not keys or not self.units.dims:
+            return {}
+        rising = np.unique(list(keys.values()))
+        vectors = dict(zip(rising.tolist(), from_codes(self.units.codes_of(rising))))
+        return {a: vectors[k].tolist() for a, k in keys.items()}
 
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
         units = self.units
@@ -252,14 +269,6 @@ class SqliteStore(StoredChunks):
 
     def _held(self, addresses: Sequence[str]) -> list[str]:
         return list(self.keys_of(addresses))
-
-    def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
-        keys = {a: k for a, k in self.keys_of(addresses).items() if parse_address(a).level in SEARCHED}
-        if not keys or not self.units.dims:
-            return {}
-        rising = np.unique(list(keys.values()))
-        vectors = dict(zip(rising.tolist(), from_codes(self.units.codes_of(rising))))
-        return {a: vectors[k].tolist() for a, k in keys.items()}
 
     def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
         given = {n.node_id: n.embedding for n in nodes}
