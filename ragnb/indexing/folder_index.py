@@ -9,6 +9,8 @@ import copy
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
 __all__ = ['open_part', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'check_there', 'open_database', 'open_index',
-           'damaged', 'made_anew']
+           'damaged', 'made_anew', 'follow']
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #3955ebae
 from ..documents.arguments import checked
@@ -27,7 +29,7 @@ from ..documents.servers import ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.calls import model_name
 from ragnb.models.embedding import (
-    DEFAULT_OLLAMA_MODEL, describe_embedding, embedding_differences, load_embedding, options_for, resolve_embedding
+    DEFAULT_OLLAMA_MODEL, describe_embedding, embedding_differences, load_embedding, NgramEmbedding, options_for, resolve_embedding
 )
 from ..models.llm import resolve_llm
 from ..chunking.base import SpanNodeParser
@@ -344,7 +346,9 @@ def open_index(
     with model_files(database) as files:
         model = open_embedding(files, manifest, embed, base_url, embed_options)
     store = SqliteStore(SqliteUnits(database))
-    return Index(folder, manifest, made, model, FileParts(store, made), store)
+    index = Index(folder, manifest, made, model, FileParts(store, made), store)
+    store.at_start = partial(follow, index, database)
+    return index
 
 
 def _open_folder(folder: Path, embed: str | Any | None, **asked: Any) -> Index:
@@ -381,3 +385,22 @@ def made_anew(
         made = with_contexts(made, llm, folder / CONTEXTS)
     wanted = "ngram" if embed is None else embed
     return made, resolve_embedding(wanted, base_url, **options_for(wanted, embed_options))
+
+# %% ../../nbs/70_indexing/folder_index.ipynb #bd13f82d
+def follow(
+    index: Index,
+    database: Database,   # In a transaction
+) -> None:                # `IndexMismatchError` when it was made otherwise meanwhile
+    "Bring an index that is open up to the state of its file."
+    manifest = stored_manifest(database, documents=False)
+    if manifest is None or manifest == replace(index.manifest, documents={}):
+        return
+    refitted = manifest.embedding_folder != index.manifest.embedding_folder
+    same = manifest.parser == index.manifest.parser and manifest.embedding.get("kind") == index.manifest.embedding.get("kind")
+    if not same or refitted and not isinstance(index.embed_model, NgramEmbedding):
+        raise IndexMismatchError(f"the index in {str(index.folder)!r} was made anew, with another splitter or embedding: "
+                                 "open it again")
+    if refitted:
+        with model_files(database) as files:
+            index.embed_model.become(load_embedding(files))
+    index.manifest = stored_manifest(database)

@@ -120,6 +120,7 @@ _SETTINGS = ("parser", "embedding", "fitted_on", "embedding_folder", "format")
 
 def stored_manifest(
     database: Database,
+    documents: bool = True,   # Also which documents it holds
 ) -> Manifest | None:   # None when no state was committed; `IndexMismatchError` for one of another version
     "Read how an index was made, and which documents it holds."
     about = dict(database.connection.execute("SELECT key, value FROM about"))
@@ -128,7 +129,7 @@ def stored_manifest(
     told = json.loads(about["manifest"])
     if told.get("format") != FORMAT:
         raise IndexMismatchError(f"index format is {told.get('format')!r}, this version reads {FORMAT}")
-    rows = database.connection.execute("SELECT id, told FROM entry ORDER BY id")
+    rows = database.connection.execute("SELECT id, told FROM entry ORDER BY id") if documents else ()
     return Manifest(**told, documents={doc_id: json.loads(entry) for doc_id, entry in rows})
 
 

@@ -291,6 +291,14 @@ class NgramEmbedding(LocalEmbedding):
         return {"kind": "ngram", "name": self.model_name, "dims": self.dims, "parameters": parameters,
                 "n_texts": self._learned.n_texts, "fingerprint": self._learned.fingerprint}
 
+    def become(
+        self,
+        other: NgramEmbedding,   # Fitted
+    ) -> None:
+        "Take over everything of another one; who holds this object embeds with it from now on."
+        for part in ("__dict__", "__pydantic_private__"):
+            object.__setattr__(self, part, getattr(other, part))
+
     def save(self, folder: str | Path) -> None:
         "Write `embedding.json` and the arrays `ngram_*.npy` into a folder, made when missing."
         record, folder = self.describe(), Path(folder)

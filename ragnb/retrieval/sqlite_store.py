@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -98,6 +98,7 @@ class StoredChunks(ChunkStore):
         self.database, self.writer = self.units.database, UnitWriter(self.units)
         if STORED not in self.database.schema:
             self.database.connection.executescript(STORED)
+        self.at_start: Callable[[], None] | None = None    # Called at the start of a snapshot
         self._documents: tuple[Any, dict[str, StoredDocument]] = None, {}
         self._seen: dict[int, tuple[list[dict[str, Any]], np.ndarray]] = {}   # Number -> metadata; which each chunk has
 
@@ -123,8 +124,12 @@ class StoredChunks(ChunkStore):
             self._documents = version, held
         return self._documents[1]
 
-    def snapshot(self) -> AbstractContextManager[Any]:
-        return self.units.snapshot()
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self.units.snapshot():
+            if self.at_start is not None:
+                self.at_start()
+            yield
 
     def doc_ids(self) -> list[str]:
         return sorted(self.documents)
