@@ -165,17 +165,19 @@ class FileWriter:
 
     def abandon(self) -> None:
         "Take back what was begun and never committed."
-        connection = self.database.connection
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        self._take_back()
         if self.fresh and self.hidden and not self.kept:
             self.database.close()
             remove_file(self.index.folder)
 
+    def _take_back(self) -> None:
+        "End the transaction, if there is one, without its changes."
+        if (self.index.folder / FILE).exists() and self.database.connection.in_transaction:
+            self.database.connection.execute("ROLLBACK")
+
     def release(self) -> None:
         "Let others write; a folder that was made for nothing goes."
-        if self.database.connection.in_transaction:
-            self.database.connection.execute("ROLLBACK")
+        self._take_back()
         if self.lock is not None:
             self.lock.release()
         leave_folder(self.index.folder, self.made)

@@ -1,22 +1,18 @@
-"""Documents taken out or moved, an older format, a folder that cannot be written, a full disk: nothing is lost."""
+"""Documents taken out or moved, a folder that cannot be written, a full disk: nothing is lost."""
 from __future__ import annotations
 
 import json
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers_ingest import ToyEmbedding, many, plain_words, state, text_of, update, vectors, write
-from table_texts import TEXTS
 
 from ragnb.cli import main
 from ragnb.documents.span import InputError
-from ragnb.retrieval.unit_vectors import from_codes
-from ragnb.indexing.folder_index import FORMAT, Index
+from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import remove_documents, update_index
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.models.scripted import ScriptedLLM
@@ -52,13 +48,6 @@ def test_a_removed_document_leaves_every_part(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="no index"):
         remove_documents(["a"], tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
-
-
-def test_remove_from_a_store_of_your_own(tmp_path):
-    store = MemoryStore()
-    index, _, _ = update(write(tmp_path / "s", {"a.md": text_of(1), "b.md": text_of(2)}), tmp_path / "i", store=store)
-    index.remove(["a.md"])
-    assert store.doc_ids() == index.doc_ids == ["b.md"] and all(i.startswith("b.md") for i in index.bm25.ids)
 
 
 def test_a_folder_that_moved_is_not_done_again(tmp_path, monkeypatch):
@@ -97,158 +86,8 @@ def test_only_new_text_is_embedded(tmp_path, monkeypatch):
     assert state(index) == state(update(source, tmp_path / "j", parser=parser)[0])
 
 
-# --- an older format --------------------------------------------------------------------------------------------------
+# --- full, in use ----------------------------------------------------------------------------------------------------
 
-
-def test_an_index_of_an_older_format_is_upgraded_without_a_model(tmp_path, monkeypatch):
-    with zipfile.ZipFile(HERE / "format1.zip") as archive:  # as the version before wrote it, with contexts of a model
-        archive.extractall(tmp_path)
-    folder, source = tmp_path / "index", write(tmp_path / "docs", {f"{i}.md": text_of(i) for i in range(2)})
-    old = Index.open(folder)
-    assert old.manifest.format == 1 and old.doc_ids == ["0.md", "1.md"]
-    held, answers = vectors(old), old.bm25.top_k(["연차"], 5)
-    contexts = {i: n.metadata["context"] for i, n in old.store.get_chunks(held).all().items()}
-    size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
-    asked = []
-    monkeypatch.setattr(NgramEmbedding, "embed", lambda self, texts: asked.append(texts))
-    llm = ScriptedLLM(lambda prompt: asked.append(prompt))
-    index, report = update_index(source, folder, contexts=llm, show_progress=False)
-    assert (report.upgraded, report.moved, asked) == (2, ["/elsewhere/docs"], [])
-    assert (report.added, report.changed, report.removed, report.unchanged) == (0, 0, 0, 2)
-    for now in (index, Index.open(folder)):
-        assert now.manifest.format == FORMAT and vectors(now) == held and now.bm25.top_k(["연차"], 5) == answers
-        assert {i: n.metadata["context"] for i, n in now.store.get_chunks(held).all().items()} == contexts
-    assert vectors(old) == held  # who has it open goes on reading it
-    del old
-    again, report = update_index(source, folder, show_progress=False)
-    assert report.upgraded == 0 and report.unchanged == 2
-    assert sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) < size
-
-
-def as_format2(folder) -> None:
-    """Take from an index what format 2 did not have: the order of the words."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"format": 2}))
-    for stream in folder.rglob("stream.npy"):
-        stream.unlink()
-
-
-def test_an_index_without_the_order_of_words_is_read_and_upgraded_without_a_model(tmp_path, monkeypatch):
-    source = write(tmp_path / "docs", {f"{i}.md": text_of(i) for i in range(3)})
-    made, _ = update_index(source, tmp_path / "i", show_progress=False)
-    terms = list(made.multiscale.tokenizer([text_of(1)[:30]]))[0]
-    whole = made.multiscale.score(terms, candidates=None)
-    as_format2(tmp_path / "i")
-    old = Index.open(tmp_path / "i")
-    assert old.manifest.format == 2 and not old.multiscale.words.counts.ordered
-    assert old.multiscale.score(terms, candidates=None).total.max() > 0      # words count, pairs do not
-    asked = []
-    monkeypatch.setattr(NgramEmbedding, "embed", lambda self, texts: asked.append(texts))
-    index, report = update_index(source, tmp_path / "i", show_progress=False)
-    assert (report.upgraded, report.unchanged, asked) == (3, 3, [])
-    for now in (index, Index.open(tmp_path / "i")):
-        found = now.multiscale.score(terms, candidates=None)
-        assert now.manifest.format == FORMAT and now.multiscale.words.counts.ordered
-        scores = dict(zip(now.multiscale.words.ids, found.words.sum(axis=0)))
-        expected = dict(zip(made.multiscale.words.ids, whole.words.sum(axis=0)))
-        assert scores == pytest.approx(expected) and vectors(now) == vectors(old)
-    assert update_index(source, tmp_path / "i", show_progress=False)[1].upgraded == 0
-
-
-def as_format3(folder) -> None:
-    """Give an index vectors of four bytes a number, as format 3 had them."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"format": 3}))
-    header = next(folder.glob("multiscale-*/multiscale.json"))
-    known = json.loads(header.read_text())
-    header.write_text(json.dumps(known | {"version": 2}))
-    data = header.parent / known["data"]
-    np.save(data / "vectors.npy", from_codes(np.load(data / "codes.npy")))
-    (data / "codes.npy").unlink()
-    (data / "signs.npy").unlink()
-
-
-def test_an_index_with_vectors_of_four_bytes_is_read_and_upgraded_without_a_model(tmp_path, monkeypatch):
-    source = write(tmp_path / "docs", {f"{i}.md": text_of(i) for i in range(3)})
-    made, _ = update_index(source, tmp_path / "i", show_progress=False)
-    terms, query = list(made.multiscale.tokenizer(["연차 휴가"]))[0], made.embed_model.get_query_embedding("연차 휴가")
-    whole = made.multiscale.score(terms, query, candidates=None)
-    as_format3(tmp_path / "i")
-    old = Index.open(tmp_path / "i")
-    assert old.manifest.format == 3
-    assert old.multiscale.score(terms, query, candidates=None).total == pytest.approx(whole.total)
-    asked = []
-    monkeypatch.setattr(NgramEmbedding, "embed", lambda self, texts: asked.append(texts))
-    index, report = update_index(source, tmp_path / "i", show_progress=False)
-    assert (report.upgraded, report.unchanged, asked) == (3, 3, [])
-    for now in (index, Index.open(tmp_path / "i")):
-        assert now.manifest.format == FORMAT and vectors(now) == vectors(old)
-        assert now.multiscale.score(terms, query, candidates=None).total == pytest.approx(whole.total)
-    assert update_index(source, tmp_path / "i", show_progress=False)[1].upgraded == 0
-    newest = tmp_path / "i" / f"multiscale-{index.manifest.generation}"
-    assert not list(newest.rglob("vectors.npy")) and len(list(newest.rglob("codes.npy"))) == 1
-
-
-def format4(tmp_path, write_texts=TEXTS):
-    """An index as format 4 had it, its units without headers of tables, and the folder that it came from."""
-    with zipfile.ZipFile(HERE / "format4.zip") as archive:
-        archive.extractall(tmp_path)
-    return tmp_path / "index", write(tmp_path / "docs", write_texts)
-
-
-def units_of(index: Index) -> dict[str, tuple]:
-    """Each unit with its metadata, its vector, its header and its words."""
-    held, corpus, counts = vectors(index), index.multiscale.corpus, index.multiscale.words.counts
-    nodes, terms = index.store.get_chunks(held).all(), list(counts.vocabulary)
-    words = dict(zip(counts.ids, ([terms[t] for t in counts.stream[e - n:e]] for e, n in zip(counts.ends, counts.lengths))))
-    return {i: (n.metadata, held[i], corpus.headers[corpus.row_of(i)], words[i]) for i, n in nodes.items()}
-
-
-def test_an_index_without_headers_of_tables_is_read_and_its_tables_are_split_again(tmp_path, monkeypatch):
-    folder, source = format4(tmp_path)
-    old = Index.open(folder)
-    assert old.manifest.format == 4 and not (old.multiscale.corpus.headers >= 0).any()
-    question = old.embed_model.get_query_embedding("의료비 공제 한도")
-    assert old.multiscale.score(["공제", "한도"], question).total.max() > 0
-    asked, real = [], NgramEmbedding.embed
-    monkeypatch.setattr(NgramEmbedding, "embed", lambda self, texts: asked.extend(texts) or real(self, texts))
-    index, report = update_index(source, folder, show_progress=False)
-    assert (report.upgraded, report.changed, report.unchanged, report.added) == (3, 2, 1, 0)
-    rows = [i for i, (metadata, *_) in units_of(index).items() if "table_header" in metadata]
-    assert len(asked) == len(rows) > 8 and all("|" in text for text in asked)      # only rows of tables get new vectors
-    new, _ = update_index(source, tmp_path / "new", embed=NgramEmbedding(dims=16, n_columns=256, max_fit=64), show_progress=False)
-    for now in (index, Index.open(folder)):
-        assert now.manifest.format == FORMAT
-        found, made = units_of(now), units_of(new)
-        assert {i: (unit[0], *unit[2:]) for i, unit in found.items()} == {i: (unit[0], *unit[2:]) for i, unit in made.items()}
-        nodes = now.store.get_chunks(found).all()        # its own embedding, which is stored in another precision than a new one
-        own = now.embed_model.get_text_embedding_batch([n.get_content(metadata_mode="embed") for n in nodes.values()])
-        assert [found[i][1] for i in nodes] == [pytest.approx(vector, abs=1e-3) for vector in own]
-    report = update_index(source, folder, show_progress=False)[1]
-    assert (report.upgraded, report.unchanged) == (0, 3)
-
-
-def test_documents_of_another_folder_are_split_again_when_their_folder_is_indexed(tmp_path):
-    folder, source = format4(tmp_path)
-    other = write(tmp_path / "other", {"more.md": TEXTS["tax.md"]})
-    index, _ = update_index(other, folder, show_progress=False)
-    with_header = {i.partition("#")[0] for i, (_, _, header, _) in units_of(index).items() if header >= 0}
-    assert with_header == {"more.md"} and index.manifest.format == FORMAT
-    index, report = update_index(source, folder, show_progress=False)
-    assert {i.partition("#")[0] for i, (_, _, header, _) in units_of(index).items() if header >= 0} == {"more.md", "tax.md", "report.md"}
-
-
-def test_removing_from_an_older_index_upgrades_it_too(tmp_path):
-    folder, source = format4(tmp_path)
-    index = Index.open(folder)
-    index.remove(["report.md"])
-    assert index.manifest.format == FORMAT and index.doc_ids == ["leave.md", "tax.md"]
-    index, report = update_index(source, folder, show_progress=False)
-    assert (report.added, report.changed, report.unchanged) == (1, 1, 1)
-    assert {i.partition("#")[0] for i, (_, _, header, _) in units_of(index).items() if header >= 0} == {"tax.md", "report.md"}
-
-
-# --- a folder that cannot be written, a full disk ---------------------------------------------------------------------
 
 LIMITED = """
 import resource, signal, sys

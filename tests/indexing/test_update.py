@@ -70,7 +70,7 @@ def test_only_what_changed_is_done(tmp_path):
     index, counts, report = update(source, tmp_path / "i")
     assert (
         counts == (7, 0, 0, 0)
-        and report.chunks == sum(state(index)["rows"][:2])
+        and report.chunks == len(state(index)["chunks"])
         and report.characters == sum(map(len, read(source)[0].values()))
     )
     manifest = (tmp_path / "i/manifest.json").read_bytes()
@@ -213,16 +213,6 @@ def test_a_moved_folder_is_taken_over(tmp_path):
     assert update(tmp_path / "two", tmp_path / "i")[1] == (0, 0, 1, 1)
 
 
-def test_a_store_of_your_own(tmp_path):
-    source, store = write(tmp_path / "s", {"a.md": text_of(1), "b.md": text_of(2)}), MemoryStore()
-    update(source, tmp_path / "i", store=store)
-    assert store.doc_ids() == ["a.md", "b.md"] and not list((tmp_path / "i").glob("chroma*"))
-    assert update(source, tmp_path / "i", store=store)[1] == (0, 0, 0, 2)
-    again = MemoryStore()  # a new process: what the store has lost is written again
-    index, counts, _ = update(source, tmp_path / "i", store=again)
-    assert counts == (0, 2, 0, 0) and sorted(index.bm25.ids) == sorted(a for a, _ in again.texts("u"))
-
-
 def test_without_being_told_an_update_keeps_embedding_and_splitter(tmp_path):
     source = write(tmp_path / "s", {"a.md": text_of(1)})
     update_index(
@@ -255,12 +245,7 @@ def test_refitted_when_the_corpus_has_doubled(tmp_path):
         and state(index)["stale"] == []
         and index.manifest.fitted_on == sum(len(text_of(*x)) for x in ((1, 40), (2, 20), (3, 60)))
     )
-    assert state(Index.open(tmp_path / "i")) == state(index) and state(index)["folders"] == [
-        "bm25",
-        "chroma",
-        "embedding",
-        "multiscale",
-    ]
+    assert state(Index.open(tmp_path / "i")) == state(index)
     assert (
         update(one, tmp_path / "i", "ngram")[1:][0] == (0, 0, 0, 1)
         and not update(two, tmp_path / "i", "ngram")[2].refitted
@@ -337,16 +322,13 @@ def test_force_replaces_only_when_it_succeeds(tmp_path):
     with pytest.raises(ConnectionError):
         update(source, tmp_path / "i", ToyEmbedding(embed_dim=16, fail_at=1), force=True)
     assert state(Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))) == before
-    assert len([p for p in (tmp_path / "i").iterdir() if p.is_dir()]) == 4
     index, counts, _ = update(source, tmp_path / "i", ToyEmbedding(embed_dim=16), force=True, parser="sentence")
     assert (
         counts == (5, 0, 0, 0)
         and len(next(iter(vectors(index).values()))) == 16
         and index.manifest.parser["splitter"] == "SentenceWindowNodeParser"
     )
-    assert (
-        state(index)["folders"] == ["bm25", "chroma", "embedding"] and (tmp_path / "i/notes.txt").read_text() == "mine"
-    )
+    assert (tmp_path / "i/notes.txt").read_text() == "mine"
     shutil.rmtree(tmp_path / "i")
     assert update(source, tmp_path / "i")[1] == (5, 0, 0, 0)  # deleted by hand, made again in the same process
 
