@@ -153,7 +153,8 @@ class FileWriter:
     def commit(self) -> None:
         "Make the present state the index."
         self._commit(finished=True)
-        write_sum(self.database)
+        with contextlib.suppress(sqlite3.Error, OSError):    # no room for it: the index is whole without
+            write_sum(self.database)
         self.saved, self.fresh, self.staged, self.hidden, self.kept = True, False, False, False, False
         self.index.parts.written = None
 
@@ -183,9 +184,9 @@ class FileWriter:
         leave_folder(self.index.folder, self.made)
 
     def tidy(self) -> None:
-        "Remove the parts of an index of an earlier version."
+        "Remove what a killed run has left, and the parts of an index of an earlier version."
         for item in self.index.folder.iterdir():
-            if _OLDER.fullmatch(item.name):
+            if _OLDER.fullmatch(item.name) or item.name in ("index.tmp", "writer.tmp"):
                 _discard(item)
 
 # %% ../../nbs/70_indexing/commits.ipynb #9249c746

@@ -33,7 +33,7 @@ from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import makes_units
 from ..retrieval.bm25 import Bm25
 from ..retrieval.sqlite_store import packed, SqliteStore, STORED, unpacked
-from ..retrieval.sqlite_units import Database, SCHEMA, SqliteUnits
+from ..retrieval.sqlite_units import Database, read_file, SCHEMA, SqliteUnits
 
 # %% ../../nbs/70_indexing/index_file.ipynb #1ae32217
 FORMAT: int = 6  # Of an index; those of earlier versions are made anew
@@ -63,13 +63,12 @@ CREATE TABLE IF NOT EXISTS model (name TEXT PRIMARY KEY, data BLOB) WITHOUT ROWI
 
 # %% ../../nbs/70_indexing/index_file.ipynb #39882ee5
 def checksum(
-    path: Path,
+    path: Path,   # Of a database
 ) -> int:
     "Compute the CRC-32 of a file."
     out = 0
-    with path.open("rb") as file:
-        while part := file.read(1 << 20):
-            out = zlib.crc32(part, out)
+    for part in read_file(path):
+        out = zlib.crc32(part, out)
     return out
 
 

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,8 +21,8 @@ import numpy as np
 from llama_index.core.schema import MetadataMode, TextNode
 
 # %% auto #0
-__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'Database', 'HeldDocument', 'HeldUnits', 'WordSearch', 'SqliteState',
-           'SqliteUnits', 'UnitWriter', 'stored_units']
+__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'Database', 'HeldDocument', 'HeldUnits', 'WordSearch',
+           'SqliteState', 'SqliteUnits', 'UnitWriter', 'stored_units']
 
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #b8228da7
 from ..documents.markup import one_line
@@ -60,6 +62,39 @@ CREATE VIRTUAL TABLE IF NOT EXISTS unit_terms USING fts5vocab(unit_words, instan
 _TOTALS = ("units", "tokens", "titles", "title_tokens", "names", "name_tokens")
 
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #40013440
+class _Connection(sqlite3.Connection):
+    "A connection that can be looked up weakly."
+
+
+_connections: dict[tuple[int, int], weakref.WeakSet] = {}   # Of this process, by file: device and number
+_descriptors: dict[tuple[int, int], int] = {}               # Open for reading, by file
+_files = threading.RLock()
+
+
+def _close_unused() -> None:
+    "Close the descriptors of files without a connection."
+    for file in [f for f in _descriptors if not _connections.get(f)]:
+        os.close(_descriptors.pop(file))
+
+
+def read_file(
+    path: Path,               # Of a database
+    size: int = 1 << 20,      # Bytes of a part
+) -> Iterator[bytes]:
+    "Read the bytes of a file that SQLite may have open."
+    told = path.stat()
+    file = told.st_dev, told.st_ino
+    with _files:
+        if file not in _descriptors:
+            _descriptors[file] = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        os.lseek(_descriptors[file], 0, os.SEEK_SET)
+        try:
+            while part := os.read(_descriptors[file], size):
+                yield part
+        finally:
+            _close_unused()
+
+
 class Database:
     "A SQLite file, or a database in memory, used by any number of threads."
 
@@ -79,7 +114,8 @@ class Database:
 
     def _connect(self, options: str = "") -> sqlite3.Connection:
         uri = f"{Path(self.path).resolve().as_uri()}?{options}" if options else self.path
-        return sqlite3.connect(uri, timeout=self.wait, isolation_level=None, check_same_thread=False, uri=bool(options))
+        return sqlite3.connect(uri, timeout=self.wait, isolation_level=None, check_same_thread=False,
+                               uri=bool(options), factory=_Connection)
 
     def _open(self) -> sqlite3.Connection:
         db = self._connect("mode=rw" if self.read_only else "")
@@ -98,21 +134,26 @@ class Database:
                 raise
             db = self._connect("immutable=1")    # a folder in which SQLite cannot make the files that readers share
         db.execute("PRAGMA cache_size=-16000")
+        with _files:
+            if self.path != ":memory:":
+                told = Path(self.path).stat()
+                _connections.setdefault((told.st_dev, told.st_ino), weakref.WeakSet()).add(db)
+            _close_unused()
         return db
 
     def close(self) -> None:
         "Close the connection of this thread; another is opened when it is needed."
-        db = self._own.__dict__.pop("db", None) if self._shared is None else None
-        if db is not None:
-            db.close()
+        if self._shared is None and getattr(self._own, "process", None) == os.getpid():
+            self._own.db.close()
+            del self._own.db, self._own.process
 
     @property
     def connection(self) -> sqlite3.Connection:
         "The connection of this thread."
         if self._shared is not None:
             return self._shared
-        if not hasattr(self._own, "db"):
-            self._own.db = self._open()
+        if getattr(self._own, "process", None) != os.getpid():    # a connection does not survive a fork
+            self._own.process, self._own.db = os.getpid(), self._open()
         return self._own.db
 
     @contextmanager
