@@ -1,351 +1,249 @@
-"""Kill index runs at random moments, let the next run finish, and compare what it leaves with a run that nobody killed.
+"""Kill index runs at random moments; ask while another process writes; flip bytes of an index. Count wrong answers.
 
-Run: python benchmarks/kills.py [--kills 200] [--seed 1] [--stores memory folder server] [--splitters units records ...]
+Run: python benchmarks/kills.py kills [--kills 200]       a new index, an update, `force` and a removal, killed by SIGKILL
+     python benchmarks/kills.py readers [--minutes 25]    readers that stay open and readers that open anew, beside a writer
+     python benchmarks/kills.py flips [--flips 500]       flipped bytes, cut and lost files
 
-Every splitter meets every store and every kind of run (a new index, an update, `force`). The process forks for each run, so that
-libraries are imported once. A killed run dies by SIGKILL at a moment drawn from the time of a whole run; every fourth one is killed
-again while it is being finished. Then ids, texts, metadata, vectors, row counts, manifest, answers and the names of what is on disk
-are compared with those of a clean run. Between kill and finish a reader opens the index: it must see the old state or the new one.
+An answer is the passages of a few questions. After a kill it must be the one before or the one after, and the next run must end with
+the one after. A damaged index must give the same answer, or one line that says what to do. The process forks for each run, so that
+libraries are imported once.
 """
 from __future__ import annotations
 
 import argparse
-import itertools
+import contextlib
+import io
 import json
 import os
 import random
-import re
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from tqdm import tqdm
+from llama_index.core.embeddings import MockEmbedding
 
-# the lock of progress bars is shared with forked children: one that is killed while it holds it would stop all others
-tqdm.monitor_interval = 0
-tqdm.set_lock(threading.RLock())
+from ragnb.cli import main as command
+from ragnb.documents import text as texts
+from ragnb.documents.memo import TextMemo
+from ragnb.documents.span import RagnbError
+from ragnb.indexing.folder_index import Index
+from ragnb.indexing.update import remove_documents, update_index
+from ragnb.pipeline.pipeline import Pipeline
 
-SPLITTERS = ("units", "parent-child", "chunks:60/10", "whole", "sentence", "records", "structure", "titled:units", "contexts:sentence")
-STORES = ("memory", "folder", "server")
-KINDS = ("new", "update", "force")
-QUESTION = "연차는 며칠인가"
-
-
-def import_once() -> None:
-    """Import what every run needs, and put rules in the place of the analyser, whose loading would be most of a run."""
-    import chromadb  # noqa: F401
-    import chromadb.api.rust  # noqa: F401
-    import scipy.linalg  # noqa: F401
-    import scipy.sparse  # noqa: F401
-
-    from ragnb.documents import text as texts
-    from ragnb.documents.memo import TextMemo
-    from ragnb.evaluation import comparison  # noqa: F401  (what it imports is most of the package)
-    from ragnb.indexing import update
-    from ragnb.retrieval import multiscale  # noqa: F401
-    texts.analysed = TextMemo(lambda given: (texts.Analysis([0], tuple(text.split())) for text in given))
-    batches, in_turn = update._batches, update.IndexUpdate._in_turn
-    update._batches = lambda parsed: batches(parsed, 8)          # many batches and check-ins, also for a tiny corpus
-    update.IndexUpdate._in_turn = lambda *args: in_turn(*args, every=16)
-    with tempfile.TemporaryDirectory() as work:     # what is loaded at the first use; nothing here starts a thread
-        write_corpus(Path(work, "rules"), changed=False)
-        state(Place(Path(work, "index"), "memory").update(Path(work, "rules"), "units"))
+WORDS = "연차 병가 반차 휴가 출장 숙박 회의 진단서 한도 규정 신청 승인".split()
+QUESTIONS = ("연차 휴가 신청", "출장 숙박 한도", "병가 진단서")
+KINDS = ("new", "update", "force", "remove")
 
 
-def toy_embedding() -> Any:
-    """A vector of hashed pairs of characters: the same everywhere, fitted on nothing."""
-    import zlib
+class Toy(MockEmbedding):
+    """Counts pairs of characters; fitted on nothing."""
 
-    from llama_index.core.embeddings import MockEmbedding
+    def _vector(self, text: str) -> list[float]:
+        out = [0.01] * self.embed_dim
+        for a, b in zip(text, text[1:]):
+            out[(31 * ord(a) + ord(b)) % self.embed_dim] += 1.0
+        return out
 
-    class Pairs(MockEmbedding):
-        def _get_query_embedding(self, query: str) -> list[float]:
-            vector = [0.01] * self.embed_dim
-            for a, b in zip(" " + query, query):
-                vector[zlib.crc32((a + b).encode()) % self.embed_dim] += 1.0
-            return vector
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._vector(text)
 
-        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-            return [self._get_query_embedding(t) for t in texts]
-
-        def get_text_embedding_batch(self, texts: list[str], **_: Any) -> list[list[float]]:
-            return self._get_text_embeddings(texts)
-
-        async def _aget_query_embedding(self, query: str) -> list[float]:
-            return self._get_query_embedding(query)
-
-    return Pairs(embed_dim=16)
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._vector(query)
 
 
-def splitter(name: str) -> Any:
-    """A splitter with small sizes, and sentences by rule."""
-    from ragnb.chunking.parsers import resolve_parser, with_contexts
-    from ragnb.models.scripted import ScriptedLLM
-    if name.startswith("contexts:"):
-        return with_contexts(splitter(name.partition(":")[2]), ScriptedLLM(lambda prompt: f"맥락 {len(prompt)}."))
-    if name.startswith("titled:"):
-        made = resolve_parser(name)
-        return made.model_copy(update={"parser": made.parser.model_copy(update={"sentences": "rule"})})
-    return resolve_parser(name).model_copy(update={"sentences": "rule"})
+def write(folder: Path, seed: int, documents: int = 12) -> None:
+    """Documents of a seed; half of them are the same for every seed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for i in range(documents):
+        some = random.Random(i if i % 2 else 1_000 * seed + i)
+        text = " ".join(f"{some.choice(WORDS)} {some.choice(WORDS)}은 {some.randrange(90)}일이다." for _ in range(30 + 5 * i))
+        (folder / f"{i}.md").write_text(f"# 문서 {i}\n\n{text}\n", encoding="utf-8")
 
 
-def text_of(seed: int) -> str:
-    """A small rule, always the same for a seed."""
-    rng = random.Random(seed)
-    says = ["연차는 15일이다.", "병가는 60일까지 쓴다.", "진단서를 낸다.", "회의는 매주 월요일이다.", "반차는 4시간이다."]
-    return f"규정 {seed}\n\n" + "\n".join(f"제{i}조(제목 {i}) " + " ".join(rng.choices(says, k=rng.randint(1, 4))) for i in range(1, 6))
+def toy() -> Toy:
+    return Toy(embed_dim=32)
 
 
-def write_corpus(folder: Path, changed: bool) -> None:
-    """The folder before or after a change: one changed, one gone, one new, three as they were."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for i, seed in enumerate((1, 12, 3, 4, None, 6) if changed else (1, 2, 3, 4, 5, None)):
-        if seed is None:
-            (folder / f"{i}.md").unlink(missing_ok=True)
-        else:
-            (folder / f"{i}.md").write_text(text_of(seed), encoding="utf-8")
+def answers(index: Index) -> str:
+    """The passages of the questions, and how many documents there are."""
+    pipeline, out = Pipeline.from_index(index, budget=400), []
+    for question in QUESTIONS:
+        with index.store.snapshot():    # the list and the passages are of one state; the next question may see another
+            out.append([index.store.doc_ids(), [(p.doc_id, p.text) for p in pipeline.ask(question).passages]])
+    return json.dumps(out, ensure_ascii=False)
 
 
-@contextmanager
-def chroma_server(folder: Path) -> Iterator[str]:
-    """A Chroma server on a free port of this machine; its URL."""
-    from urllib.request import urlopen
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    program = Path(sys.executable).with_name("chroma")
-    command = [str(program), "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{port}"
+def seen(folder: Path) -> str:
+    """What a reader sees: the answers, or that there is no index yet."""
     try:
-        for _ in range(300):
-            try:
-                urlopen(f"{url}/api/v2/heartbeat", timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        else:
-            raise RuntimeError("the Chroma server does not answer")
-        yield url
-    finally:
-        server.terminate()
-        server.wait(20)
+        return answers(Index.open(folder, toy()))
+    except RagnbError as error:
+        return "no index" if "no index" in str(error) or "has not finished" in str(error) else str(error)
 
 
-class Place:
-    """One index: its folder, and the store it uses."""
-
-    def __init__(self, folder: Path, store: str, url: str = "") -> None:
-        self.folder, self.kind, self.url = folder, store, url
-
-    def store(self) -> Any:
-        """The store to pass to `update_index`; None for the Chroma in the folder."""
-        from ragnb.storage.chroma import ChromaStore
-        from ragnb.storage.store import MemoryStore
-        if self.kind == "memory":
-            return MemoryStore()
-        return ChromaStore(url=self.url, prefix=f"{self.folder.name}-") if self.kind == "server" else None
-
-    def update(self, source: Path, name: str, force: bool = False) -> Any:
-        """One run."""
-        from ragnb.indexing.update import update_index
-        return update_index(source, self.folder, embed=toy_embedding(), parser=splitter(name), force=force, store=self.store(),
-                            show_progress=False)[0]
+def run(kind: str, source: Path, folder: Path) -> None:
+    """What is killed."""
+    if kind == "remove":
+        remove_documents([i for i in ("1.md", "3.md") if i in Index.open(folder, toy()).doc_ids], folder, embed=toy())
+    else:
+        update_index(source, folder, embed=toy(), force=kind == "force", show_progress=False)
 
 
-def state(index: Any, disk: bool = True) -> dict[str, Any]:
-    """What an index holds and answers, without the numbers in names of files."""
-    from ragnb.indexing.folder_index import part_names
-    from ragnb.retrieval.bm25 import Bm25Retriever
-    from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
-    from ragnb.retrieval.multiscale import MultiScaleRetriever
-    from ragnb.storage.chroma import ChromaStore, row_counts
-    store = index.store
-    outlines = store.get_outlines(store.doc_ids()).all()
-    chunks = store.get_chunks(a for o in outlines.values() for a in o.addresses()).all()
-    members = {"bm25": Bm25Retriever(index.bm25, store), "vector": VectorRetriever(store, index.embed_model)}
-    ranked = index.multiscale and MultiScaleRetriever(index.multiscale, store, index.embed_model).rank(QUESTION).at(200)
-    held = {
-        "documents": {i: [e["hash"], e["file"], e["characters"]] for i, e in index.manifest.documents.items()},
-        "parser": index.manifest.parser,
-        "outlines": {i: [o.n_characters, o.metadata, {k: [[s.start, s.end] for s in v] for k, v in o.levels.items()}] for i, o in outlines.items()},
-        "chunks": {i: [n.text, n.metadata, n.start_char_idx] for i, n in chunks.items()},
-        "vectors": {i: [round(float(x), 4) for x in v] for i, v in store.get_vectors(list(chunks)).items()},
-        "rows": row_counts(store) if isinstance(store, ChromaStore) else [],
-        "bm25": sorted(index.bm25.ids),
-        "hits": [[h.node_id, round(h.score, 6)] for h in HybridRetriever(members).retrieve(QUESTION)],
-        "passages": [[p.id, p.text] for p in ranked or ()],
-        "cited": sorted(index.catalogue.holdings),
-    }
-    if disk:
-        ours = {n for n in part_names(index.manifest)} | {"manifest.json", "contexts.jsonl", "contexts.lock", "writer.lock"}
-        held["not of the index"] = sorted(re.sub(r"\d+", "N", p.name) for p in index.folder.iterdir() if p.name not in ours)
-    return json.loads(json.dumps(held, sort_keys=True, default=list))
-
-
-def forked(work: Callable[[], Any], out: Path | None = None, kill_after: float | None = None) -> tuple[int, float]:
-    """Do some work in a child, its result as JSON in `out`; exit code (negative for a signal) and seconds."""
-    start = time.monotonic()
+def forked(function: Callable[[], None], kill_after: float | None = None) -> int:
+    """Run a function in a child, killed after some seconds; its exit code, negative for a signal."""
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            result = work()
-            if out is not None:
-                out.write_text(json.dumps(result), encoding="utf-8")
+            function()
             code = 0
         except BaseException:
             traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(code)
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
     if kill_after is not None:
-        time.sleep(max(0.0, kill_after))
-        os.kill(pid, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), time.monotonic() - start
+        time.sleep(kill_after)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-class Trials:
-    """Runs to kill: what a clean one leaves is made once for each splitter, store and kind."""
+def told(function: Callable[[], str]) -> str:
+    """What a function returns in a child: this process never opens an index, which makes forks safe."""
+    with tempfile.NamedTemporaryFile() as file:
+        code = forked(lambda: Path(file.name).write_text(function(), encoding="utf-8") and None)
+        return Path(file.name).read_text(encoding="utf-8") if code == 0 else f"failed with {code}"
 
-    def __init__(self, work: Path, url: str, rng: random.Random) -> None:
-        self.work, self.url, self.rng, self.source = work, url, rng, work / "rules"
-        self.clean: dict[tuple[str, str, str], tuple[dict[str, Any], float]] = {}
-        self.n = 0
 
-    def _place(self, store: str) -> Place:
-        self.n += 1
-        return Place(self.work / f"i{self.n}", store, self.url)
-
-    def _result(self, work: Callable[[], Any]) -> tuple[Any, float]:
-        out = self.work / "result.json"
-        code, seconds = forked(work, out)
-        if code:
-            raise RuntimeError(f"a run that nobody killed ended with {code}")
-        return json.loads(out.read_text(encoding="utf-8")), seconds
-
-    def prepared(self, name: str, store: str, kind: str) -> Place:
-        """An index to begin with: none, or the state before the change."""
-        place = self._place(store)
+def kills(work: Path, n: int, seed: int) -> Counter:
+    """Kill runs; count what readers saw and how the next run ended."""
+    some, count, want, took = random.Random(seed), Counter(), {}, {}
+    for name, of in (("old", 1), ("new", 2)):
+        write(work / name, of)
+    forked(lambda: run("new", work / "old", work / "seed"))
+    for kind in KINDS:
+        place = work / f"whole-{kind}"
         if kind != "new":
-            start = self.work / f"start-{name.replace(':', '-').replace('/', '-')}-{store}"
-            if store == "server" or not start.exists():
-                target = place if store == "server" else Place(start, store)
-                write_corpus(self.source, changed=False)
-                self._result(lambda: state(target.update(self.source, name)))
-            if store != "server":
-                shutil.copytree(start, place.folder)
-        write_corpus(self.source, changed=True)
-        return place
+            shutil.copytree(work / "seed", place)
+        before, start = told(lambda: seen(place)), time.monotonic()
+        assert forked(lambda: run(kind, work / "new", place)) == 0
+        took[kind], want[kind] = time.monotonic() - start, (before, told(lambda: seen(place)))
+    for number in range(n):
+        kind, place = KINDS[number % 4], work / "killed"
+        shutil.rmtree(place, ignore_errors=True)
+        if kind != "new":
+            shutil.copytree(work / "seed", place)
+        count[f"{kind} killed"] += forked(lambda: run(kind, work / "new", place), some.uniform(0, took[kind])) < 0
+        found = told(lambda: seen(place))
+        count[f"{kind}: {'as before' if found == want[kind][0] else 'as after' if found == want[kind][1] else 'WRONG'}"] += 1
+        code = forked(lambda: run(kind, work / "new", place))
+        count["finished right" if code == 0 and told(lambda: seen(place)) == want[kind][1] else "finished WRONG"] += 1
+    return count
 
-    def wanted(self, name: str, store: str, kind: str) -> tuple[dict[str, Any], float]:
-        """State after a clean run, and its seconds."""
-        key = name, store, kind
-        if key not in self.clean:
-            place = self.prepared(*key)
-            self.clean[key] = self._result(lambda: state(place.update(self.source, name, kind == "force")))
-        return self.clean[key]
 
-    def look(self, place: Place, name: str, allowed: Sequence[Any]) -> int:
-        """What a reader sees after a kill: 0 when it is the old state or the new one, or that there is none yet."""
-        def read() -> None:
-            from ragnb.documents.span import InputError
-            from ragnb.indexing.folder_index import Index
+def readers(work: Path, seconds: float) -> Counter:
+    """Ask in two processes while a third goes on changing the index between two states."""
+    allowed = []
+    for name, of in (("old", 1), ("new", 2)):
+        write(work / name, of)
+        forked(lambda: run("new", work / name, work / f"index-{name}"))
+        allowed.append(told(lambda: seen(work / f"index-{name}")))
+    folder, end = work / "index", time.monotonic() + seconds
+    shutil.copytree(work / "old", work / "source")
+    forked(lambda: run("new", work / "source", folder))
+
+    def change() -> None:
+        n = 0
+        while time.monotonic() < end:
+            n += 1
+            for file in (work / ("new" if n % 2 else "old")).iterdir():
+                shutil.copy(file, work / "source" / file.name)
+            update_index(work / "source", folder, embed=toy(), force=n % 5 == 0, show_progress=False)
+        (work / "updates").write_text(str(n))
+
+    def ask(stays: bool, name: str) -> None:
+        count, index = Counter(), Index.open(folder, toy())
+        while time.monotonic() < end:
+            for found, *known in zip(json.loads(answers(index) if stays else seen(folder)), *map(json.loads, allowed)):
+                count["right" if found in known else "WRONG"] += 1
+                count["of the second state"] += found == known[1]
+        (work / name).write_text(json.dumps(count))
+
+    children = []
+    for job in (change, lambda: ask(True, "stays"), lambda: ask(False, "anew")):
+        if (pid := os.fork()) == 0:
+            code = 1
             try:
-                index = Index.open(place.folder, toy_embedding(), parser=splitter(name), store=place.store())
-            except InputError as error:
-                assert None in allowed and "ragnb index" in str(error), error
-                return
-            if place.kind == "folder":
-                assert state(index, disk=False) in allowed, "a reader saw something between"
-        return forked(read)[0]
+                job()
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        children.append(pid)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+    count = Counter({"WRONG exits": sum(map(bool, codes)), "updates": int((work / "updates").read_text())})
+    for name in ("stays", "anew"):
+        count.update({f"{name}: {k}": n for k, n in json.loads((work / name).read_text()).items()})
+    return count
 
-    def trial(self, name: str, store: str, kind: str) -> tuple[int, list[str]]:
-        """Kill a run once or twice and finish it; how many were killed, and what then differed."""
-        want, seconds = self.wanted(name, store, kind)
-        place, killed = self.prepared(name, store, kind), 0
-        old = None
-        if kind != "new" and store == "folder":
-            old = self._result(lambda: state(_opened(place, name), disk=False))[0]
-        for _ in range(1 + (self.rng.random() < 0.25)):
-            run = lambda: place.update(self.source, name, kind == "force" and not killed)  # noqa: E731
-            ended = forked(lambda: run() and None, kill_after=self.rng.uniform(0, 1.1 * seconds))[0]
-            if ended not in (0, -signal.SIGKILL):
-                return killed, ["a run failed after a kill"]
-            killed += ended == -signal.SIGKILL
-            allowed = [old, {k: v for k, v in want.items() if k != "not of the index"}]
-            if self.look(place, name, allowed):
-                return killed, ["a reader saw neither state"]
+
+def said(folder: Path) -> tuple[int, str, str]:
+    """Code, output and error of a question."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = command(["ask", QUESTIONS[0], "--index", str(folder)])
+    return code, out.getvalue(), err.getvalue()
+
+
+def flips(work: Path, n: int, seed: int) -> Counter:
+    """Damage copies of an index in many ways, and ask each."""
+    some, count, place = random.Random(seed), Counter(), work / "damaged"
+    write(work / "old", 1)
+    update_index(work / "old", work / "index", show_progress=False)
+    want = said(work / "index")[1]
+    files = {name: (work / "index" / name).read_bytes() for name in ("index.db", "index.sum")}
+    for number in range(n):
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        name = "index.sum" if number % 20 == 19 else "index.db"
+        data, how = bytearray(files[name]), ("lost", "cut", "flipped")[0 if number % 50 == 0 else 1 if number % 10 == 0 else 2]
+        if how == "cut":
+            del data[some.randrange(len(data)):]
+        for _ in range(some.randint(1, 3) if how == "flipped" else 0):
+            data[some.randrange(len(data))] ^= 1 << some.randrange(8)
+        for other in files:
+            if other != name or how != "lost":
+                (place / other).write_bytes(data if other == name else files[other])
         try:
-            got, _ = self._result(lambda: state(place.update(self.source, name)))
-        except RuntimeError as error:
-            return killed, [str(error)]
-        differs = [part for part in want if got[part] != want[part]]
-        if "not of the index" in differs:
-            differs += [f"{got['not of the index']} instead of {want['not of the index']}"]
-        if not differs and place.folder.exists():
-            shutil.rmtree(place.folder)
-        return killed, differs
-
-
-def _opened(place: Place, name: str) -> Any:
-    """The index of a place."""
-    from ragnb.indexing.folder_index import Index
-    return Index.open(place.folder, toy_embedding(), parser=splitter(name), store=place.store())
-
-
-def kill_runs(trials: Trials, kills: int, cells: Sequence[tuple[str, str, str]]) -> tuple[Counter[tuple[str, str]], list[str]]:
-    """Go round splitters, stores and kinds until so many runs were killed; kills by (store, kind), and the differences."""
-    counts: Counter[tuple[str, str]] = Counter()
-    wrong: list[str] = []
-    for name, store, kind in itertools.cycle(cells):
-        if counts.total() >= kills:
-            return counts, wrong
-        killed, differs = trials.trial(name, store, kind)
-        counts[store, kind] += killed
-        if differs:
-            wrong.append(f"{name} x {store} x {kind}: {', '.join(differs)}")
-            print("DIFFERS", wrong[-1], flush=True)
-
-
-def main() -> int:
-    """Print how many runs were killed, and how many of them did not come out like a clean one."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--stores", nargs="*", default=STORES, choices=STORES)
-    parser.add_argument("--splitters", nargs="*", default=SPLITTERS)
-    args = parser.parse_args()
-    import_once()
-    cells = list(itertools.product(args.splitters, args.stores, KINDS))
-    rng = random.Random(args.seed)
-    rng.shuffle(cells)
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory() as work:
-        with chroma_server(Path(work, "server")) if "server" in args.stores else _nothing() as url:
-            counts, wrong = kill_runs(Trials(Path(work), url, rng), args.kills, cells)
-    for (store, kind), n in sorted(counts.items()):
-        print(f"{store:<7} {kind:<7} {n:>4} killed")
-    print(f"{counts.total()} kills over {len(args.splitters)} splitters, {len(args.stores)} stores and {len(KINDS)} kinds of run: "
-          f"{len(wrong)} differing ({time.monotonic() - start:.0f} s)")
-    return len(wrong) > 0
-
-
-@contextmanager
-def _nothing() -> Iterator[str]:
-    """No server."""
-    yield ""
+            code, out, err = said(place)
+            line = code == 2 and len(err.splitlines()) == 1
+            count[f"{how}: {'the same answer' if (code, out) == (0, want) else 'one line' if line else 'WRONG'}"] += 1
+        except Exception as error:
+            count[f"{how}: WRONG {type(error).__name__}"] += 1
+    return count
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("kills", "readers", "flips"))
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--minutes", type=float, default=25)
+    parser.add_argument("--flips", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    # loading the analyser would be most of a run
+    texts.analysed = TextMemo(lambda given: (texts.Analysis([0], tuple(text.split())) for text in given))
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as tmp:
+        made = {"kills": lambda: kills(Path(tmp), args.kills, args.seed), "flips": lambda: flips(Path(tmp), args.flips, args.seed),
+                "readers": lambda: readers(Path(tmp), 60 * args.minutes)}[args.what]()
+    print(json.dumps(dict(sorted(made.items())), indent=1))
+    sys.exit(any("WRONG" in name and n for name, n in made.items()))

@@ -30,7 +30,7 @@ from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
 from .cluster_state import on_cluster
-from .folder_index import damaged, Index, made_anew, open_database, open_index
+from .folder_index import BROKEN, damaged, follow_file, Index, made_anew, open_database, open_index
 from ragnb.indexing.index_file import (
     clear_tables, FILE, FileParts, is_finished, Manifest, stored_manifest, SUM, TABLES, write_model, write_state, write_sum
 )
@@ -115,6 +115,7 @@ class FileWriter:
         self.index, self.fresh, self.hidden = index, fresh, hidden
         self.kept = hidden and not fresh      # It goes on from what a run has left
         self.whole, self.staged, self.saved = not hidden, False, True
+        index.store.at_start = None           # What is written is not read back meanwhile
         self.lock: WriteLock | None = None
         self.made: list[Path] = []            # Folders that did not exist before, the deepest first
 
@@ -157,6 +158,7 @@ class FileWriter:
             write_sum(self.database)
         self.saved, self.fresh, self.staged, self.hidden, self.kept = True, False, False, False, False
         self.index.parts.written = None
+        follow_file(self.index)
 
     def _commit(self, finished: bool) -> None:
         "End the transaction."
@@ -203,7 +205,12 @@ def _begin(folder: Path, embed: Any, parser: Any, llm: Any, force: bool, **optio
     database = _opened(folder, force)
     finished = is_finished(database)
     if not force and stored_manifest(database) is not None:
-        index = open_index(folder, database, embed, parser=parser, contexts=llm, **options)
+        try:
+            index = open_index(folder, database, embed, parser=parser, contexts=llm, **options)
+        except RagnbError:
+            raise
+        except BROKEN as error:
+            raise damaged(folder, error) from error
         return FileWriter(index, hidden=not finished)
     try:
         made, model = made_anew(folder, embed, parser, llm, **options)
@@ -227,7 +234,7 @@ def _opened(folder: Path, force: bool) -> Database:
             database = open_database(folder, read_only=False)
             stored_manifest(database)
             return database
-    except (IndexMismatchError, sqlite3.DatabaseError) as error:
+    except (IndexMismatchError, *BROKEN) as error:
         if isinstance(error, sqlite3.OperationalError) and not _is_damage(error):
             raise
         if not force:

@@ -17,8 +17,8 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
-__all__ = ['open_part', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'check_there', 'open_database', 'open_index',
-           'damaged', 'made_anew', 'follow']
+__all__ = ['BROKEN', 'open_part', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'check_there', 'open_database',
+           'open_index', 'damaged', 'made_anew', 'follow_file']
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #3955ebae
 from ..documents.arguments import checked
@@ -178,10 +178,21 @@ class Index:
     @checked
     def __init__(self, folder: Path, manifest: Manifest, parser: SpanNodeParser, embed_model: Any,
                  parts: FileParts | Any, store: ChunkStore) -> None:
-        self.folder, self.manifest, self.parser = folder, manifest, parser
+        self.folder, self.held, self.parser = folder, manifest, parser
+        self.version = 0      # Of the file, when the manifest was read
         self.embed_model, self.parts, self.store = embed_model, parts, store
         self.place: ServerAddress | Path = folder   # What opens it again: the folder, or the address on a cluster
         self.units: ClusterUnits | None = None   # Of an index that was opened on a cluster: asked there
+
+    @property
+    def manifest(self) -> Manifest:
+        "What it holds and how it was made."
+        with self.store.snapshot():
+            return self.held
+
+    @manifest.setter
+    def manifest(self, manifest: Manifest) -> None:
+        self.held = manifest
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -347,7 +358,7 @@ def open_index(
         model = open_embedding(files, manifest, embed, base_url, embed_options)
     store = SqliteStore(SqliteUnits(database))
     index = Index(folder, manifest, made, model, FileParts(store, made), store)
-    store.at_start = partial(follow, index, database)
+    follow_file(index)
     return index
 
 
@@ -355,12 +366,17 @@ def _open_folder(folder: Path, embed: str | Any | None, **asked: Any) -> Index:
     "Open the index of a folder."
     try:
         return open_index(folder, open_database(folder), embed, **asked)
+    except RagnbError:
+        raise
     except sqlite3.OperationalError as error:
         if "unable to open" not in str(error):
             raise damaged(folder, error) from error
         raise InputError(f"the index in {str(folder)!r} cannot be read: {error}") from error
-    except (sqlite3.DatabaseError, zlib.error) as error:
+    except BROKEN as error:
         raise damaged(folder, error) from error
+
+
+BROKEN = sqlite3.DatabaseError, zlib.error, ValueError, KeyError, TypeError, AttributeError   # What reading damage raises
 
 
 def damaged(
@@ -387,20 +403,27 @@ def made_anew(
     return made, resolve_embedding(wanted, base_url, **options_for(wanted, embed_options))
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #bd13f82d
-def follow(
-    index: Index,
-    database: Database,   # In a transaction
-) -> None:                # `IndexMismatchError` when it was made otherwise meanwhile
-    "Bring an index that is open up to the state of its file."
-    manifest = stored_manifest(database, documents=False)
-    if manifest is None or manifest == replace(index.manifest, documents={}):
+def follow_file(
+    index: Index,   # Of a file; not while it is written
+) -> None:
+    "Look at the start of every question whether the file has another state."
+    index.version = index.store.version
+    index.store.at_start = partial(_follow, index, index.store.database)
+
+
+def _follow(index: Index, database: Database) -> None:
+    "Bring an index up to the state of its file; `IndexMismatchError` when it was made otherwise meanwhile."
+    version = index.store.version
+    if version == index.version:
         return
-    refitted = manifest.embedding_folder != index.manifest.embedding_folder
-    same = manifest.parser == index.manifest.parser and manifest.embedding.get("kind") == index.manifest.embedding.get("kind")
+    manifest, held = stored_manifest(database), index.held
+    refitted = manifest.embedding_folder != held.embedding_folder
+    same = manifest.parser == held.parser and manifest.embedding.get("kind") == held.embedding.get("kind")
     if not same or refitted and not isinstance(index.embed_model, NgramEmbedding):
         raise IndexMismatchError(f"the index in {str(index.folder)!r} was made anew, with another splitter or embedding: "
                                  "open it again")
     if refitted:
         with model_files(database) as files:
             index.embed_model.become(load_embedding(files))
-    index.manifest = stored_manifest(database)
+    index.manifest, index.version = manifest, version
+

@@ -19,7 +19,7 @@ from typing import Any
 from llama_index.core.schema import MetadataMode, TextNode
 
 # %% auto #0
-__all__ = ['FORMAT', 'ENTRY', 'FILE', 'SUM', 'TABLES', 'Manifest', 'checksum', 'write_sum', 'state_of', 'check_sum',
+__all__ = ['FORMAT', 'ENTRY', 'FILE', 'SUM', 'TABLES', 'Manifest', 'checksum', 'write_sum', 'setting', 'state_of', 'check_sum',
            'stored_manifest', 'is_finished', 'read_catalogue', 'write_state', 'clear_tables', 'write_model',
            'model_files', 'FileParts', 'word_counts']
 
@@ -91,12 +91,25 @@ def _is_alone(path: Path) -> bool:
     return not log.exists() or log.stat().st_size == 0
 
 
+def setting(
+    db: sqlite3.Connection,
+    key: str,              # generation, manifest, finished or catalogue
+) -> Any:                  # None where nothing was committed yet
+    "Read what a file says of itself."
+    try:
+        found = db.execute("SELECT value FROM about WHERE key = ?", [key]).fetchone()
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):
+            raise
+        return None
+    return found[0] if found else None
+
+
 def state_of(
     db: sqlite3.Connection,
 ) -> int:               # 0: nothing was committed
     "Read the number of a state."
-    found = db.execute("SELECT value FROM about WHERE key = 'generation'").fetchone()
-    return int(found[0]) if found else 0
+    return int(setting(db, "generation") or 0)
 
 
 def check_sum(
@@ -107,10 +120,11 @@ def check_sum(
     with database.transaction() as db:
         state = state_of(db)
         try:
-            told = json.loads(path.with_name(SUM).read_text())
-        except (OSError, ValueError):
+            told = {"state": 0, "crc": 0} | json.loads(path.with_name(SUM).read_text())
+        except (OSError, ValueError, TypeError):
             return
-        if isinstance(told, dict) and told.get("state") == state and _is_alone(path) and told.get("crc") != checksum(path):
+        same = told["state"] != state or not _is_alone(path) or told["crc"] == checksum(path)
+        if not same or not state:    # a checksum is there: so was a state
             raise IndexMismatchError(f"{str(path)!r} is damaged: `ragnb index --force` makes it anew")
 
 # %% ../../nbs/70_indexing/index_file.ipynb #8f8f1b34
@@ -122,12 +136,12 @@ def stored_manifest(
     documents: bool = True,   # Also which documents it holds
 ) -> Manifest | None:   # None when no state was committed; `IndexMismatchError` for one of another version
     "Read how an index was made, and which documents it holds."
-    about = dict(database.connection.execute("SELECT key, value FROM about"))
-    if "manifest" not in about:
+    text = setting(database.connection, "manifest")
+    if text is None:
         return None
-    told = json.loads(about["manifest"])
+    told = json.loads(text)
     if told.get("format") != FORMAT:
-        raise IndexMismatchError(f"index format is {told.get('format')!r}, this version reads {FORMAT}")
+        raise IndexMismatchError(f"index format is {told.get('format')!r}, this version reads {FORMAT}: index again with --force")
     rows = database.connection.execute("SELECT id, told FROM entry ORDER BY id") if documents else ()
     return Manifest(**told, documents={doc_id: json.loads(entry) for doc_id, entry in rows})
 
@@ -136,15 +150,14 @@ def is_finished(
     database: Database,
 ) -> bool:
     "Say whether a whole state was committed."
-    return bool(database.connection.execute("SELECT value FROM about WHERE key = 'finished'").fetchone())
+    return setting(database.connection, "finished") is not None
 
 
 def read_catalogue(
     database: Database,
 ) -> Catalogue:
     "Read what can be cited, and what cites it."
-    found = database.connection.execute("SELECT value FROM about WHERE key = 'catalogue'").fetchone()
-    told = json.loads(found[0]) if found else {"aliases": {}, "cited_with": ""}
+    told = json.loads(setting(database.connection, "catalogue") or '{"aliases": {}, "cited_with": ""}')
     rows = database.connection.execute("SELECT holding FROM entry WHERE holding IS NOT NULL ORDER BY id")
     return Catalogue.from_records((unpacked(row) for row, in rows), **told)
 

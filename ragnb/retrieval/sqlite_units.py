@@ -118,21 +118,7 @@ class Database:
                                uri=bool(options), factory=_Connection)
 
     def _open(self) -> sqlite3.Connection:
-        db = self._connect("mode=rw" if self.read_only else "")
-        try:
-            if self.read_only:
-                db.execute("SELECT count(*) FROM sqlite_master")
-            else:
-                db.execute("PRAGMA journal_mode=WAL")
-                db.execute("PRAGMA synchronous=NORMAL")    # a power cut may lose the last commits, never break the file
-                db.executescript(self.schema)
-        except sqlite3.OperationalError as error:
-            db.close()
-            if "fts5" in str(error):
-                raise RagnbError("an index needs FTS5, which the SQLite of this Python does not have") from error
-            if not self.read_only or "locked" in str(error):
-                raise
-            db = self._connect("immutable=1")    # a folder in which SQLite cannot make the files that readers share
+        db = self._open_to_read() if self.read_only else self._open_to_write()
         db.execute("PRAGMA cache_size=-16000")
         with _files:
             if self.path != ":memory:":
@@ -140,6 +126,29 @@ class Database:
                 _connections.setdefault((told.st_dev, told.st_ino), weakref.WeakSet()).add(db)
             _close_unused()
         return db
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        try:
+            db = self._connect("mode=rw")
+            db.execute("SELECT count(*) FROM sqlite_master")
+            return db
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise
+            return self._connect("immutable=1")    # in a folder where SQLite cannot make the files that readers share
+
+    def _open_to_write(self) -> sqlite3.Connection:
+        db = self._connect()
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")    # a power cut may lose the last commits, never break the file
+            db.executescript(self.schema)
+            return db
+        except sqlite3.OperationalError as error:
+            db.close()
+            if "fts5" not in str(error):
+                raise
+            raise RagnbError("an index needs FTS5, which the SQLite of this Python does not have") from error
 
     def close(self) -> None:
         "Close the connection of this thread; another is opened when it is needed."

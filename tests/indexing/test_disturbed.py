@@ -12,11 +12,12 @@ from strategies import SLOW
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = {
-    "kills": ("kills.py", "--kills", "60" if SLOW else "6"),
+    "kills": ("kills.py", "kills", "--kills", "200" if SLOW else "8"),
+    "readers": ("kills.py", "readers", "--minutes", "25" if SLOW else ".1"),
+    "flips": ("kills.py", "flips", "--flips", "500" if SLOW else "60"),
     "pairs": ("concurrent_runs.py", "pairs", "--pairs", "20" if SLOW else "2"),
     "questions": ("concurrent_runs.py", "questions", "--updates", "50" if SLOW else "3", "--questions", "2000" if SLOW else "40"),
     "cache": ("concurrent_runs.py", "cache"),
-    "damage": ("damage.py", "--limits", "0", "20000", "800000", "--free", "20000", "400000", "1600000", "--limit-seconds", "90"),
 }
 
 

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import json
-import shutil
+import gc
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -92,36 +93,49 @@ def test_folders_that_are_not_an_index(tmp_path):
             Index.open(missing)
 
 
-def _spoil_json(**changes: object):
+def _sql(*statements: str):
     def spoil(folder: Path) -> None:
-        path = folder / "manifest.json"
-        path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+        db = sqlite3.connect(folder / "index.db")
+        for statement in statements:
+            db.execute(statement)
+        db.commit()
+        assert db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+        db.close()
+        if "DROP" not in statements[0]:
+            (folder / "index.sum").unlink()     # as if no checksum had been written
+    return spoil
+
+
+def _bytes(change):
+    def spoil(folder: Path) -> None:
+        data = (folder / "index.db").read_bytes()
+        (folder / "index.db").write_bytes(change(data))
     return spoil
 
 
 DAMAGE = {
-    "cut": lambda f: (f / "manifest.json").write_bytes((f / "manifest.json").read_bytes()[:100]),
-    "empty": lambda f: (f / "manifest.json").write_bytes(b""),
-    "bytes": lambda f: (f / "manifest.json").write_bytes(b"\xff\xfe\0"),
-    "list": lambda f: (f / "manifest.json").write_text("[]"),
-    "format": _spoil_json(format=99),
-    "key": _spoil_json(unknown=1),
-    "documents": _spoil_json(documents=[]),
-    "entry": _spoil_json(documents={"a": {"hash": 1}}),
-    "outside": _spoil_json(chroma_folder="../s"),
-    "parser": _spoil_json(parser={"child_size": 200}),
-    "settings": _spoil_json(parser={"splitter": "ParentChildNodeParser", "child_size": -1}),
-    "no bm25": lambda f: [shutil.rmtree(p) for p in f.glob("bm25-*")],
-    "no chroma": lambda f: [shutil.rmtree(p) for p in f.glob("chroma-*")],
-    "no embedding": lambda f: [shutil.rmtree(p) for p in f.glob("embedding-*")],
+    "cut": _bytes(lambda data: data[:20_000]),
+    "empty": _bytes(lambda data: b""),
+    "noise": _bytes(lambda data: b"\xff\xfe\0" * 1_000),
+    "a bit": _bytes(lambda data: data[:-100] + bytes([data[-100] ^ 1]) + data[-99:]),
+    "no table": _sql("DROP TABLE chunk"),
+    "no units": _sql("DROP TABLE block"),
+    "list": _sql("UPDATE about SET value = '[]' WHERE key = 'manifest'"),
+    "format": _sql("""UPDATE about SET value = '{"format": 99}' WHERE key = 'manifest'"""),
+    "key": _sql("""UPDATE about SET value = json_set(value, '$.unknown', 1) WHERE key = 'manifest'"""),
+    "parser": _sql("""UPDATE about SET value = json_set(value, '$.parser', json('{"child_size": 200}')) WHERE key = 'manifest'"""),
+    "settings": _sql("""UPDATE about SET value = json_set(value, '$.parser.max_size', -1) WHERE key = 'manifest'"""),
+    "entry": _sql("UPDATE entry SET told = 'x'"),
+    "no embedding": _sql("DELETE FROM model"),
+    "earlier": lambda f: [(f / "index.db").unlink(), (f / "manifest.json").write_text("{}")],
 }
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_named_and_force_mends_it(tmp_path, damage):
     source = write(tmp_path / "s", {"a.md": text_of(1)})
     update(source, tmp_path / "i", "ngram")
+    gc.collect()     # no connection of this process is open
     DAMAGE[damage](tmp_path / "i")
     for call in (lambda: Index.open(tmp_path / "i"), lambda: update_index(source, tmp_path / "i", show_progress=False)):
         with pytest.raises(IndexMismatchError, match="--force|pass `parser`"):
