@@ -240,7 +240,25 @@ class JoinedWords(HeldWords):
         parts: Sequence[HeldWords],   # At least one
     ) -> JoinedWords:
         "Join the words of indexes that are asked together."
-        return cls([c for part in parts for c in part.counts], parts[0].tokenizer, parts)
+        return cls((), parts[0].tokenizer, parts)
+
+    @property
+    def words(self) -> Iterator[str]:
+        "All words."
+        return chain.from_iterable(part.words for part in self.parts)
+
+    @property
+    def is_small(self) -> bool:
+        "True when there is one index, and a small one."
+        return len(self.parts) == 1 and self.parts[0].is_small
+
+    def counts_word(self, token: str) -> bool:
+        "Say whether a word occurs."
+        return any(part.counts_word(token) for part in self.parts)
+
+    def side_by_side(self, tokens: Sequence[str], sure: bool = False) -> bool:
+        "Say whether a text of an index holds tokens one behind the other."
+        return any(part.side_by_side(tokens, sure) for part in self.parts)
 
     def is_rare(self, word: str, share: float = 0.01) -> bool:
         "Say whether few texts of each index hold a word."
@@ -269,6 +287,8 @@ def held_words(
     "Find the words that a retriever searches."
     if callable(own := getattr(retriever, "held_words", None)):   # of several indexes, each with what it may tell of
         return own()
+    if callable(own := getattr(retriever, "words_within", None)):
+        return own(allowed)
     index = getattr(retriever, "index", None)
     counts = [c for name in ("words", "titles", "names") if isinstance(c := getattr(index, name, None), Bm25)]
     if counts and allowed is not None:

@@ -192,14 +192,19 @@ class SourceRetriever(MultiScaleRetriever):
         reader = UnitReader(found.units, self.store)
         return MultiScaleRanking(source, reader, led, found.scores, places_apart(places), common)
 
-    def held_words(self, units: Units | None = None) -> SourceWords:
+    def words_within(
+        self,
+        allowed: frozenset[str] | None = None,   # Ids of the units that may be told of; None: what the filter lets through
+        units: Units | None = None,              # That were read for a question
+    ) -> SourceWords:
         "The words that may be known of."
-        return SourceWords((), self.index.tokenizer, self.index, self._allowed(), units)
+        keys = self._allowed() if allowed is None else keys_of(self.index, allowed)
+        return SourceWords((), self.index.tokenizer, self.index, keys, units)
 
     def _common(self, text: str, found: ScoredUnits, allowed: np.ndarray | None) -> dict[int, Common]:
         "Words that units of a small corpus share with the question."
         reader = UnitReader(found.units, self.store)
-        return common_words(text, self.held_words(found.units), found.units, found.scores.rows,
+        return common_words(text, self.words_within(units=found.units), found.units, found.scores.rows,
                             lambda: [unit.text for unit in reader.read_units(found.scores.rows.tolist())])
 
     def _among_of(self, found: ScoredUnits, allowed: np.ndarray | None) -> np.ndarray | None:

@@ -161,6 +161,9 @@ class Units:
 class PlacedUnits(Units):
     "Units that are found by address and by characters."
 
+    def __repr__(self) -> str:
+        return one_line(self, "keys")
+
     @cached_property
     def numbers(self) -> dict[str, int]:
         "Document id -> number."

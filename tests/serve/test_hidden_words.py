@@ -64,7 +64,7 @@ def test_nor_do_retrievers_by_themselves(folders, cut):
     def told(folder: Path) -> list[int]:
         index = Index.open(folder)
         made = [VectorRetriever(index.store, index.embed_model, where={"folder": "open"}).filtered(None)] if not index.has_units else [
-            MultiScaleRetriever(index.multiscale, index.store, index.embed_model, where={"doc_id": [*OPEN]}, cut=cut)]
+            SourceRetriever(index.multiscale, index.store, index.embed_model, where={"doc_id": [*OPEN]}, cut=cut)]
         return [len(made[0].retrieve(question)) for question in QUESTIONS]
 
     assert not differences(list(map(told, folders)))
