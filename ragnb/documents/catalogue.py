@@ -21,7 +21,7 @@ from typing import Any
 
 # %% auto #0
 __all__ = ['COMMON_NAMES', 'REPEALED_KEYS', 'parent_path', 'Holding', 'holding_of', 'title_key', 'NameIndex', 'names_key',
-           'Catalogue', 'cited_anew', 'in_force']
+           'Catalogue', 'catalogue_records', 'catalogue_of', 'cited_anew', 'in_force']
 
 # %% ../../nbs/00_documents/catalogue.ipynb #ae8c525a
 from .citations import Citation, find_citations, name_key, short_names, StatuteNames
@@ -476,20 +476,6 @@ class Catalogue:
         "Write the catalogue."
         _write(Path(path), self.holdings.values(), self.aliases, self.cited_with)
 
-    def records(self) -> dict[str, dict[str, Any]]:
-        "What is known of each document, as JSON values."
-        return {doc_id: _record_of(holding) for doc_id, holding in self.holdings.items()}
-
-    @classmethod
-    def from_records(
-        cls,
-        records: Iterable[Mapping[str, Any]],   # From `records`
-        aliases: Mapping[str, str],
-        cited_with: str,
-    ) -> Catalogue:
-        "Make a catalogue of what was written of each document."
-        return cls({row["doc_id"]: _holding_from(row) for row in records}, dict(aliases), cited_with)
-
     @classmethod
     def load(
         cls,
@@ -551,6 +537,22 @@ class Catalogue:
         "The citations in a part of a document."
         holding = self.holdings.get(doc_id)
         return holding.cited_in(span) if holding else []
+
+# %% ../../nbs/00_documents/catalogue.ipynb #1b8f3775
+def catalogue_records(
+    catalogue: Catalogue,
+) -> dict[str, dict[str, Any]]:   # Document id -> JSON values
+    "Say what is known of each document."
+    return {doc_id: _record_of(holding) for doc_id, holding in catalogue.holdings.items()}
+
+
+def catalogue_of(
+    records: Iterable[Mapping[str, Any]],   # Of documents, from `catalogue_records`
+    aliases: Mapping[str, str],
+    cited_with: str,
+) -> Catalogue:                             # `ValueError` for a span that is none
+    "Make a catalogue of what was written of each document."
+    return Catalogue({row["doc_id"]: _holding_from(row) for row in records}, dict(aliases), cited_with)
 
 # %% ../../nbs/00_documents/catalogue.ipynb #8202ed6c
 def cited_anew(

@@ -30,15 +30,16 @@ from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
 from .cluster_state import on_cluster
-from .folder_index import BROKEN, damaged, follow_file, Index, made_anew, open_database, open_index
+from .folder_index import BROKEN, damaged, follow_file, Index, made_anew, older, open_database, open_index
 from ragnb.indexing.index_file import (
-    clear_tables, FILE, FileParts, is_finished, Manifest, stored_manifest, SUM, TABLES, write_model, write_state, write_sum
+    clear_tables, FILE, FileParts, is_finished, Manifest, stored_manifest, SUM, TABLES, write_model, write_state,
+    write_sum
 )
 
 # %% ../../nbs/70_indexing/commits.ipynb #d155b19a
 LOCK: str = "writer.lock"  # In the index folder; held by the process that writes
 _OWN = re.compile(r"index\.(db(-wal|-shm)?|sum|tmp)|(writer|contexts|vectors)\.(lock|json|tmp|f32)")
-_OLDER = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|(references|generation)-\d+\.json|(manifest|pending)\.json")
+_OLDER = re.compile(r"((chroma|embedding|bm25|multiscale)-\d+|((references|generation)-\d+|manifest|pending)\.json)")
 
 
 def _discard(path: Path) -> None:
@@ -61,7 +62,7 @@ def claim_folder(
     if not all(n == CONTEXTS or _OWN.fullmatch(n) or _OLDER.fullmatch(n) for n in names):
         raise InputError(f"{str(folder)!r} is not empty and is not an index")
     if "manifest.json" in names and not force:
-        raise IndexMismatchError(f"the index in {str(folder)!r} was made by an earlier version: index again with --force")
+        raise older(folder)
     made = [p for p in (folder, *folder.parents) if not p.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)

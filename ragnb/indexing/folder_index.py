@@ -17,7 +17,7 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
-__all__ = ['BROKEN', 'open_part', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'check_there', 'open_database',
+__all__ = ['BROKEN', 'open_part', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'older', 'check_there', 'open_database',
            'open_index', 'damaged', 'made_anew', 'follow_file']
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #3955ebae
@@ -29,7 +29,8 @@ from ..documents.servers import ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.calls import model_name
 from ragnb.models.embedding import (
-    DEFAULT_OLLAMA_MODEL, describe_embedding, embedding_differences, load_embedding, NgramEmbedding, options_for, resolve_embedding
+    DEFAULT_OLLAMA_MODEL, describe_embedding, embedding_differences, load_embedding, NgramEmbedding, options_for,
+    resolve_embedding
 )
 from ..models.llm import resolve_llm
 from ..chunking.base import SpanNodeParser
@@ -43,7 +44,7 @@ from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
 from .cluster_state import on_cluster
 from ragnb.indexing.index_file import (
-    check_sum, FILE, FileParts, is_finished, Manifest, model_files, stored_manifest, TABLES
+    check_sum, FILE, FileParts, IndexParts, is_finished, Manifest, model_files, stored_manifest, TABLES
 )
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #17b04390
@@ -169,7 +170,7 @@ class Index:
         The splitter that its chunks come from.
     embed_model : BaseEmbedding
         The LlamaIndex embedding that its vectors come from; questions must be embedded by the same one.
-    parts : FileParts
+    parts : IndexParts
         Units, word counts and citations.
     store : ChunkStore
         Chunks of all levels, their vectors, and outlines.
@@ -177,7 +178,7 @@ class Index:
 
     @checked
     def __init__(self, folder: Path, manifest: Manifest, parser: SpanNodeParser, embed_model: Any,
-                 parts: FileParts | Any, store: ChunkStore) -> None:
+                 parts: IndexParts, store: ChunkStore) -> None:
         self.folder, self.held, self.parser = folder, manifest, parser
         self.version = 0      # Of the file, when the manifest was read
         self.embed_model, self.parts, self.store = embed_model, parts, store
@@ -316,6 +317,14 @@ class Index:
         return _open_folder(Path(folder), embed, **asked)
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #0377f8b0
+def older(
+    folder: str | Path,    # Of an index
+) -> IndexMismatchError:
+    "Say what to do about an index of an earlier version."
+    told = "was made by an earlier version: index again with --force"
+    return IndexMismatchError(f"the index in {str(folder)!r} {told}")
+
+
 def check_there(
     folder: str | Path,    # Of an index, or an address on a cluster
 ) -> None:                 # `InputError` when a folder has no index, `IndexMismatchError` for an older one
@@ -323,7 +332,7 @@ def check_there(
     if on_cluster(folder) or (Path(folder) / FILE).is_file():
         return
     if (Path(folder) / "manifest.json").is_file():
-        raise IndexMismatchError(f"the index in {str(folder)!r} was made by an earlier version: index again with --force")
+        raise older(folder)
     raise InputError(f"no index in {str(folder)!r}: make one with `ragnb index PATH --index {folder}`")
 
 
@@ -376,7 +385,8 @@ def _open_folder(folder: Path, embed: str | Any | None, **asked: Any) -> Index:
         raise damaged(folder, error) from error
 
 
-BROKEN = sqlite3.DatabaseError, zlib.error, ValueError, KeyError, TypeError, AttributeError   # What reading damage raises
+# What reading a damaged index raises
+BROKEN = sqlite3.DatabaseError, zlib.error, ValueError, KeyError, TypeError, AttributeError
 
 
 def damaged(
@@ -420,8 +430,8 @@ def _follow(index: Index, database: Database) -> None:
     refitted = manifest.embedding_folder != held.embedding_folder
     same = manifest.parser == held.parser and manifest.embedding.get("kind") == held.embedding.get("kind")
     if not same or refitted and not isinstance(index.embed_model, NgramEmbedding):
-        raise IndexMismatchError(f"the index in {str(index.folder)!r} was made anew, with another splitter or embedding: "
-                                 "open it again")
+        told = "was made anew, with another splitter or embedding: open it again"
+        raise IndexMismatchError(f"the index in {str(index.folder)!r} {told}")
     if refitted:
         with model_files(database) as files:
             index.embed_model.become(load_embedding(files))

@@ -21,11 +21,11 @@ from llama_index.core.schema import MetadataMode, TextNode
 # %% auto #0
 __all__ = ['FORMAT', 'ENTRY', 'FILE', 'SUM', 'TABLES', 'Manifest', 'checksum', 'write_sum', 'setting', 'state_of', 'check_sum',
            'stored_manifest', 'is_finished', 'read_catalogue', 'write_state', 'clear_tables', 'write_model',
-           'model_files', 'FileParts', 'word_counts']
+           'model_files', 'IndexParts', 'FileParts', 'word_counts']
 
 # %% ../../nbs/70_indexing/index_file.ipynb #d5cd161a
 from ..documents.atomic import write_atomically
-from ..documents.catalogue import Catalogue
+from ..documents.catalogue import Catalogue, catalogue_of, catalogue_records
 from ..documents.span import IndexMismatchError, InputError, Outline
 from ..documents.text import word_tokens_batch
 from ..models.embedding import save_embedding
@@ -120,7 +120,7 @@ def check_sum(
     with database.transaction() as db:
         state = state_of(db)
         try:
-            told = {"state": 0, "crc": 0} | json.loads(path.with_name(SUM).read_text())
+            told = {"state": 0, "crc": 0} | json.loads(path.with_name(SUM).read_text(encoding="utf-8"))
         except (OSError, ValueError, TypeError):
             return
         same = told["state"] != state or not _is_alone(path) or told["crc"] == checksum(path)
@@ -141,7 +141,8 @@ def stored_manifest(
         return None
     told = json.loads(text)
     if told.get("format") != FORMAT:
-        raise IndexMismatchError(f"index format is {told.get('format')!r}, this version reads {FORMAT}: index again with --force")
+        found = told.get("format")
+        raise IndexMismatchError(f"index format is {found!r}, this version reads {FORMAT}: index again with --force")
     rows = database.connection.execute("SELECT id, told FROM entry ORDER BY id") if documents else ()
     return Manifest(**told, documents={doc_id: json.loads(entry) for doc_id, entry in rows})
 
@@ -159,7 +160,7 @@ def read_catalogue(
     "Read what can be cited, and what cites it."
     told = json.loads(setting(database.connection, "catalogue") or '{"aliases": {}, "cited_with": ""}')
     rows = database.connection.execute("SELECT holding FROM entry WHERE holding IS NOT NULL ORDER BY id")
-    return Catalogue.from_records((unpacked(row) for row, in rows), **told)
+    return catalogue_of((unpacked(row) for row, in rows), **told)
 
 
 def write_state(
@@ -172,7 +173,7 @@ def write_state(
     db, held = database.connection, {}
     for doc_id, told, holding in database.connection.execute("SELECT id, told, holding FROM entry"):
         held[doc_id] = told, holding
-    records = catalogue.records()
+    records = catalogue_records(catalogue)
     now = {doc_id: (json.dumps(entry, ensure_ascii=False), packed(records[doc_id]) if doc_id in records else None)
            for doc_id, entry in manifest.documents.items()}
     db.executemany("DELETE FROM entry WHERE id = ?", [[i] for i in held if i not in now])
@@ -219,8 +220,12 @@ def model_files(
         yield Path(folder)
 
 # %% ../../nbs/70_indexing/index_file.ipynb #31e83e31
-class FileParts:
-    "Units, word counts and citations of an index in a file."
+class IndexParts:
+    "Units, word counts and citations of an index."
+
+
+class FileParts(IndexParts):
+    "What an index in a file knows besides its store."
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ from ..retrieval.multiscale_index import MultiScaleIndex
 from ..retrieval.unit_rows import UnitDirectory
 from .cluster_state import ClusterState
 from .folder_index import Index, made_anew, open_embedding, open_parser, open_part
-from .index_file import ENTRY, FORMAT, Manifest
+from .index_file import ENTRY, FORMAT, IndexParts, Manifest
 from .unit_sync import DIRECTORY, UnitSync
 
 # %% ../../nbs/70_indexing/mirror.ipynb #d8e29472
@@ -102,7 +102,7 @@ def part_names(
     return [*filter(None, [manifest.embedding_folder]), *parts]
 
 # %% ../../nbs/70_indexing/mirror.ipynb #7b9b6300
-class SearchParts:
+class SearchParts(IndexParts):
     "What is searched in memory, kept right document by document: word counts, units and citations."
 
     def __init__(

@@ -216,7 +216,8 @@ def _fit(writer: FileWriter, documents: Sequence[Document]) -> None:
         index.embed_model = copy.copy(index.embed_model)  # never the caller's own
         index.embed_model.fit(fit_pieces(documents) + texts)
         manifest.fitted_on = sum(len(d.text) for d in documents) + sum(o.n_characters for o in others)
-    manifest.embedding, manifest.embedding_folder = describe_embedding(index.embed_model), writer.keep_model(index.embed_model)
+    manifest.embedding = describe_embedding(index.embed_model)
+    manifest.embedding_folder = writer.keep_model(index.embed_model)
 
 # %% ../../nbs/70_indexing/update.ipynb #28699f85
 Batch = list[tuple[list[TextNode], Outline]]

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 import re
+from typing import Any
 
 import numpy as np
 
@@ -46,12 +46,8 @@ class SourceWords(HeldWords):
     "The words of a source, or of the units of it that may be known of."
     source: WordSource | None = None
     allowed: np.ndarray | None = None    # Keys, rising; None for all
+    known: Mapping[str, int] = field(default_factory=dict)    # Word -> units with it
     units: Units | None = None           # Those that were read for the question: `rows` are positions among them
-
-    @cached_property
-    def known(self) -> Mapping[str, int]:
-        "Word -> units with it."
-        return self.source.vocabulary(self.allowed)
 
     @property
     def words(self) -> Iterator[str]:
@@ -157,6 +153,8 @@ class SourceRetriever(MultiScaleRetriever):
         When a count is below its least value, `cut` not in (0, 1), or `where` means nothing.
     """
 
+    _known: Any = None     # Filter, state, keys and vocabulary of the last question
+
     def _wants_vector(self, embedding: list[float] | None) -> bool:
         return embedding is None and self.embed_model is not None and self.index.dims > 0
 
@@ -194,12 +192,18 @@ class SourceRetriever(MultiScaleRetriever):
 
     def words_within(
         self,
-        allowed: frozenset[str] | None = None,   # Ids of the units that may be told of; None: what the filter lets through
+        allowed: frozenset[str] | None = None,   # Ids of units that may be told of; None: what the filter lets through
         units: Units | None = None,              # That were read for a question
     ) -> SourceWords:
         "The words that may be known of."
-        keys = self._allowed() if allowed is None else keys_of(self.index, allowed)
-        return SourceWords((), self.index.tokenizer, self.index, keys, units)
+        source, known = self.index, self._known
+        if isinstance(self.store, FilteredStore) and allowed is self.store.matching():
+            allowed = None
+        wanted = self._allowed() if allowed is None else allowed
+        if known is None or known[0] is not wanted or known[1] is not source.ids:    # once for each state and filter
+            keys = wanted if allowed is None else keys_of(source, allowed)
+            known = self._known = wanted, source.ids, keys, source.vocabulary(keys)
+        return SourceWords((), source.tokenizer, source, *known[2:], units)
 
     def _common(self, text: str, found: ScoredUnits, allowed: np.ndarray | None) -> dict[int, Common]:
         "Words that units of a small corpus share with the question."

@@ -139,15 +139,6 @@ class StoredChunks(ChunkStore):
             ids = [str(Address(own.id, level, i)) for i in range(own.levels.get(level, 0))]
             yield from ((i, node.text) for i, node in self._nodes(ids).items())
 
-    def to_memory(self) -> MemoryStore:
-        "Copy everything into memory, for many questions over a small corpus."
-        with self.snapshot():
-            outlines = self._read_outlines(self.doc_ids())
-            nodes = self._nodes([a for own in self.documents.values() for a in own.addresses()])
-            for address, vector in self._read_vectors(list(nodes)).items():
-                nodes[address].embedding = vector
-        return MemoryStore.of(nodes.values(), outlines.values())
-
     def keys_of(
         self,
         addresses: Iterable[str],
@@ -241,6 +232,15 @@ class SqliteStore(StoredChunks):
     units : SqliteUnits or Path, default ":memory:"
         The words and vectors of the searched chunks; a path opens or makes a file.
     """
+
+    def to_memory(self) -> MemoryStore:
+        "Copy everything into memory, for many questions over a small corpus."
+        with self.snapshot():
+            outlines = self._read_outlines(self.doc_ids())
+            nodes = self._nodes([a for own in self.documents.values() for a in own.addresses()])
+            for address, vector in self._read_vectors(list(nodes)).items():
+                nodes[address].embedding = vector
+        return MemoryStore.of(nodes.values(), outlines.values())
 
     def _replace(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
         by_id: dict[str, dict[str, TextNode]] = {o.doc_id: {} for o in outlines}

@@ -95,7 +95,7 @@ def test_chunks_are_spans_that_cover_their_document(name):
 def test_an_index_opens_without_its_splitter_and_is_updated_with_it(name, tmp_path):
     made = PARSERS[name]
     index_documents(DOCUMENTS, tmp_path / "i", parser=made(), show_progress=False)
-    assert "hidden" not in (tmp_path / "i/manifest.json").read_text()
+    assert b"hidden" not in (tmp_path / "i/index.db").read_bytes()
     opened = Index.open(tmp_path / "i")
     passages = Pipeline.from_index(opened, policy="neighbors:1").ask("반차는 몇 시간인가요?").passages
     assert passages and "반차는 4시간이다." in passages[0].text
@@ -132,22 +132,6 @@ def test_another_splitter_is_refused(first, then, tmp_path):
             call()
 
 
-def test_a_manifest_of_an_older_version(tmp_path):
-    """It was written with every parameter, and without a word about whose splitter it was."""
-    class Fixed(UnitNodeParser):
-        """Of one's own, as an older version took it."""
-
-    index_documents(DOCUMENTS, tmp_path / "i", parser=Fixed(), show_progress=False)
-    file = tmp_path / "i/manifest.json"
-    manifest = json.loads(file.read_text())
-    for key in ("own", "units", "tokenizer"):
-        manifest["parser"].pop(key, None)
-    file.write_text(json.dumps(manifest))
-    assert Pipeline.from_index(Index.open(tmp_path / "i"), retriever="bm25").ask("반차는 몇 시간인가요?").passages
-    _, report = index_documents([*DOCUMENTS, MORE], tmp_path / "i", parser=Fixed(), show_progress=False)
-    assert (report.added, report.unchanged) == (1, 2)
-
-
 @pytest.mark.parametrize("parser", [HTMLNodeParser(), Shouting(), SentenceSplitter(chunk_size=20, chunk_overlap=0)], ids=lambda p: type(p).__name__)
 def test_a_parser_that_changes_the_text_or_fails_is_refused_in_one_line(parser, tmp_path):
     documents = [Document(text="<p>연차는 <b>15일</b>이다.</p>\n\n둘째 줄이다.", id_="a.html", metadata={"title": "긴 제목 " * 40})]
@@ -156,7 +140,7 @@ def test_a_parser_that_changes_the_text_or_fails_is_refused_in_one_line(parser, 
         with pytest.raises(InputError, match=f"{type(parser).__name__}.*'a.html'") as told:
             call()
         assert "\n" not in str(told.value)
-    assert not (tmp_path / "i/manifest.json").exists()
+    assert not (tmp_path / "i/index.db").exists()
 
 
 def test_headers_trees_and_metadata_over_a_stock_parser():

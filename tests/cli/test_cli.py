@@ -338,7 +338,7 @@ def test_demo(run, tmp_path):
         code, out, err = run("demo", "--data", data, "--out", tmp_path / "out")
         assert code == 0 and "▌연차는 15일입니다" in out and f"{len(lines)} gold questions" in out
         assert len(out.splitlines()) <= 45 and "\x1b" not in out and "chunks of 500" in out
-    assert (tmp_path / "out/demo.html").stat().st_size > 1000 and (tmp_path / "out/index/manifest.json").exists()
+    assert (tmp_path / "out/demo.html").stat().st_size > 1000 and (tmp_path / "out/index/index.db").exists()
     assert run("demo", "--data", tmp_path / "nothing", "--out", tmp_path / "x") == (
         2,
         "",
@@ -581,9 +581,9 @@ def test_an_index_made_otherwise_is_left_alone(run, docs, index, tmp_path, optio
 @pytest.mark.parametrize("argv", [("ask", "연차"), ("trace", "연차"), ("info",)])
 def test_no_index(run, tmp_path, argv):
     assert "nowhere" in one_line(run(*argv, "--index", tmp_path / "nowhere"), 2) and list(tmp_path.iterdir()) == []
-    (tmp_path / "manifest.json").write_text("{")
+    (tmp_path / "index.db").write_text("{" * 5_000)
     assert "--force" in one_line(run(*argv, "--index", tmp_path), 2)
-    assert one_line(run(*argv, "--index", tmp_path / "manifest.json"), 2)
+    assert one_line(run(*argv, "--index", tmp_path / "index.db"), 2)
 
 
 def test_an_index_where_other_things_are(run, docs, tmp_path):
@@ -597,7 +597,7 @@ def test_a_damaged_store_is_one_line(run, docs, tmp_path):
     assert run("index", docs / "bad.jsonl", "--index", tmp_path / "i", "--quiet")[0] == 0
     copy = tmp_path / "copy"  # another path: this process holds the first one open
     shutil.copytree(tmp_path / "i", copy)
-    next(copy.rglob("chroma.sqlite3")).write_bytes(b"no database" * 1000)
+    (copy / "index.db").write_bytes(b"no database" * 1000)
     assert "--force" in one_line(run("ask", "병가", "--index", copy), 2)
     assert (
         run("index", docs / "bad.jsonl", "--index", copy, "--quiet", "--force")[0] == 0

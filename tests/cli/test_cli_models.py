@@ -1,7 +1,9 @@
 """Models on the command line: what is said when they think, hang, are elsewhere or are not what they were."""
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import socket
 import sys
 from pathlib import Path
@@ -14,6 +16,13 @@ from ragnb.cli import main
 LEAVE = "# 휴가\n\n연차는 15일이다. 입사한 날부터 쓴다.\n\n## 반차\n\n반차는 4시간이다.\n\n## 병가\n\n병가는 60일까지 쓴다. 진단서를 낸다.\n"
 MORE = "".join(f"\n## 휴가의 종류 {n}\n\n{n}번 휴가는 {n}일이다. 병가와 다르며 신청은 사흘 전에 한다.\n" for n in range(1, 30))
 QUESTION = "병가는 며칠인가요?"
+
+
+def embedding_of(folder: Path) -> bytes:
+    """What an index says of its embedding."""
+    with contextlib.closing(sqlite3.connect(folder / "index.db")) as db:
+        return db.execute("SELECT data FROM model WHERE name = 'embedding.json'").fetchone()[0]
+
 
 
 @pytest.fixture
@@ -130,7 +139,7 @@ def test_prefixes_are_kept_in_the_index(run, index, server, tmp_path):
     code, out, err = run(*made, "--query-prefix", "Query: ")
     assert (code, out) == (2, "") and "query_prefix 'query: ', not 'Query: '" in err and n == len(server.asked("/api/embed"))
     assert run(*made)[0] == 0, "what is not said is as it was"
-    where_ = json.loads((next((tmp_path / "i").glob("embedding-*")) / "embedding.json").read_text())["where"]
+    where_ = json.loads(embedding_of(tmp_path / "i"))["where"]
     assert where_["embed_batch_size"] == 2
 
 

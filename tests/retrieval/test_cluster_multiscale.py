@@ -222,7 +222,7 @@ def test_a_writer_that_lost_its_right_sends_nothing_that_is_seen(place, corpus, 
     slow._notes.client.delete(index=slow._notes.rows.name, id="writer")     # taken for dead
     (corpus / "rule9.md").write_text("# 새 규정\n\n교육은 9시간이다.\n")
     update_index(corpus, place, show_progress=False)
-    from ragnb.indexing.folder_index import SearchParts, read_manifest
+    from ragnb.indexing.mirror import SearchParts, read_manifest
     from ragnb.chunking.units import UnitNodeParser
     parts = SearchParts.load(slow.folder, read_manifest(slow.folder).generation, UnitNodeParser())
     with pytest.raises(LockedError, match="was written by another process meanwhile"):

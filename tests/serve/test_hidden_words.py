@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from llama_index.core import Document
 
-from ragnb import Agent, HierarchicalRetriever, Index, MultiScaleRetriever, NgramEmbedding, Pipeline, VectorRetriever, index_documents
+from ragnb import Agent, HierarchicalRetriever, Index, NgramEmbedding, Pipeline, VectorRetriever, index_documents
+from ragnb.retrieval.source_multiscale import SourceRetriever
 from ragnb.agent.library import Library
 from ragnb.retrieval.hierarchical import build_tree
 from ragnb.serve.access import narrowed

@@ -6,6 +6,7 @@ import asyncio
 import pytest
 from llama_index.core import Document
 
+from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.agent.flow import Agent
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.indexing.folder_index import Index
@@ -78,11 +79,13 @@ def test_nor_do_collections(folder, tmp_path_factory, question, hidden, absent):
         assert "no document holds" in open_notes[1] and open_notes[0] != open_notes[1].replace(absent, hidden) or "버스" in hidden
 
 
-@pytest.mark.parametrize(("retriever", "counted"), [("auto", {"units": 3, "parent-child": 1}), ("bm25", {"units": 1, "parent-child": 1})])
+@pytest.mark.parametrize(("retriever", "counted"), [("auto", {"units": 1, "parent-child": 1}), ("bm25", {"units": 1, "parent-child": 1})])
 def test_what_may_be_read_is_counted_once(folder, retriever, counted, monkeypatch):
     from ragnb.retrieval import asked_words
     made, plain = [], asked_words.AllowedCounts.__init__
     monkeypatch.setattr(asked_words.AllowedCounts, "__init__", lambda self, *given: made.append(1) or plain(self, *given))
+    listed = SqliteUnits.vocabulary
+    monkeypatch.setattr(SqliteUnits, "vocabulary", lambda self, allowed: made.append(1) or listed(self, allowed))
     pipeline = Pipeline.from_index(Index.open(folder), retriever=retriever, where="folder=faq")
     for word in ("낙하산", "휴대폰", "연차"):
         pipeline.ask(f"{word}의 연차는 며칠인가요?")
