@@ -342,9 +342,12 @@ def open_database(
 ) -> Database:                # `InputError` when there is none, `IndexMismatchError` when it is damaged or older
     "Open the file of an index."
     check_there(folder)
-    database = Database(folder / FILE, schema=TABLES, read_only=read_only)
+    database = Database(folder / FILE, schema=TABLES, read_only=True)
     check_sum(database)
-    if read_only and not is_finished(database):
+    if not read_only:
+        database.close()
+        return Database(folder / FILE, schema=TABLES)
+    if not is_finished(database):
         raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: "
                          f"run `ragnb index PATH --index {folder}` again")
     return database

@@ -616,13 +616,12 @@ class Pipeline(_Shown):
         ModelError
             When there is a model and it does not answer; the error holds the answer up to there.
         """
-        return written(self._read(question, history), self.llm, self.prompt, self.timeout)
+        return written(_from_one_state(self, question, history), self.llm, self.prompt, self.timeout)
 
-    def _read(self, question: str, history: Conversation | None) -> Answer:
-        "Everything but the model, within the model's window and from one state of the store."
-        with (store := self.expander.store).snapshot():
-            answer = warned(self.reader.answer(question, self.find(question), history), store)
-            answer = noted(answer, self.retriever, store, self.catalogue)
+    def _read(self, question: str, found: Fusion, history: Conversation | None) -> Answer:
+        "Everything but the model, within the model's window."
+        answer = warned(self.reader.answer(question, found, history), self.expander.store)
+        answer = noted(answer, self.retriever, self.expander.store, self.catalogue)
         return for_window(answer, self.llm, self.builder, self.prompt)
 
     def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:
@@ -638,7 +637,7 @@ class Pipeline(_Shown):
         AnswerStream
             Iterate over it; afterwards its `answer` is that of `ask`.
         """
-        return AnswerStream(self._read(question, history), self.llm, self.prompt)
+        return AnswerStream(_from_one_state(self, question, history), self.llm, self.prompt)
 
     async def astream(self, question: str, history: Conversation | None = None) -> AnswerStream:
         """Answer a question piece by piece without blocking: `async for piece in await pipeline.astream(question)`.
@@ -797,3 +796,9 @@ class Pipeline(_Shown):
         check_engine_settings(kwargs, CHAT_SETTINGS)
         return ContextChatEngine.from_defaults(**_engine_parts(self, llm),
                                                context_template=prompt_template(self.prompt), **kwargs)
+
+
+def _from_one_state(pipeline: Pipeline, question: str, history: Conversation | None) -> Answer:
+    "Find and read, while the store stays as it is."
+    with pipeline.expander.store.snapshot():
+        return pipeline._read(question, pipeline.find(question), history)

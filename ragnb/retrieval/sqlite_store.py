@@ -102,17 +102,13 @@ class StoredChunks(ChunkStore):
         self._documents: tuple[Any, dict[str, StoredDocument]] = None, {}
         self._seen: dict[int, tuple[list[dict[str, Any]], np.ndarray]] = {}   # Number -> metadata; which each chunk has
 
-    def __repr__(self) -> str:
-        return one_line(self, "units")
-
     @property
     def version(self) -> int:  # type: ignore[override]
         "Goes up with every change of the file."
         return int(self.units.about().get("generation", 0))
 
     @version.setter
-    def version(self, _: int) -> None:
-        "The file counts."
+    def version(self, _: int) -> None: pass    # the file counts
 
     @property
     def documents(self) -> dict[str, StoredDocument]:
@@ -232,6 +228,9 @@ class SqliteStore(StoredChunks):
     units : SqliteUnits or Path, default ":memory:"
         The words and vectors of the searched chunks; a path opens or makes a file.
     """
+
+    def __repr__(self) -> str:
+        return one_line(self, "units")
 
     def to_memory(self) -> MemoryStore:
         "Copy everything into memory, for many questions over a small corpus."

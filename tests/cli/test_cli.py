@@ -58,11 +58,11 @@ def nobody() -> str:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder (Chroma's own files by name only: reading may touch them)."""
+    """Every file below a folder but those that SQLite makes for its readers."""
     return {
-        p.relative_to(folder).as_posix(): b"" if "chroma" in p.as_posix() else p.read_bytes()
+        p.relative_to(folder).as_posix(): p.read_bytes()
         for p in folder.rglob("*")
-        if p.is_file()
+        if p.is_file() and not p.name.endswith(("-shm", "-wal"))
     }
 
 

@@ -101,7 +101,7 @@ def _sql(*statements: str):
         db.commit()
         assert db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
         db.close()
-        if "DROP" not in statements[0]:
+        if "DROP" not in statements[0]:    # that is seen by the checksum
             (folder / "index.sum").unlink()     # as if no checksum had been written
     return spoil
 
