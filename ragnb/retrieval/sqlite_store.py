@@ -9,6 +9,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,7 +96,7 @@ class StoredChunks(ChunkStore):
 
     def __init__(self, units: SqliteUnits | str | Path = ":memory:") -> None:
         self.units = units if isinstance(units, SqliteUnits) else SqliteUnits(units)
-        self.database, self.writer = self.units.database, UnitWriter(self.units)
+        self.database = self.units.database
         if STORED not in self.database.schema:
             self.database.connection.executescript(STORED)
         self.at_start: Callable[[], None] | None = None    # Called at the start of a snapshot
@@ -231,6 +232,11 @@ class SqliteStore(StoredChunks):
 
     def __repr__(self) -> str:
         return one_line(self, "units")
+
+    @cached_property
+    def writer(self) -> UnitWriter:
+        "Writes words and vectors."
+        return UnitWriter(self.units)
 
     def to_memory(self) -> MemoryStore:
         "Copy everything into memory, for many questions over a small corpus."
