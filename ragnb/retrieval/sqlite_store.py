@@ -117,8 +117,7 @@ class StoredChunks(ChunkStore):
         version = self.version
         if self._documents[0] != version:
             rows = self.database.connection.execute("SELECT doc, id, levels FROM stored ORDER BY id")
-            held = {doc_id: StoredDocument(doc, doc_id, json.loads(levels)) for doc, doc_id, levels in rows}
-            self._documents = version, held
+            self._documents = version, {i: StoredDocument(doc, i, json.loads(levels)) for doc, i, levels in rows}
         return self._documents[1]
 
     @contextmanager
