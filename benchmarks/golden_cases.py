@@ -101,7 +101,7 @@ def write_folders(
         "bad/a.jsonl": '{"id": "a", "text": "연차"}\n{"id": "b"}\n{"id": "a", "text": "또"}\nx\n{"id": "p", "pages": ["첫 장이다.", "반차는 4시간이다."]}\n',
         "typed/manual.md": "---\ndoc_type: manual\nyear: 2024\n---\n# 펌프\n\n펌프는 3개월마다 점검한다.\n", "typed/rule.txt": "---\ndoc_type: rule\nyear: 2019\n---\n펌프 점검은 반드시 기록한다.\n",
         "qa.jsonl": '{"query_id": "q1", "query": "출장 일비는 언제 받나요?", "evidence": [{"doc_id": "a_old.txt", "text": "일비는 하루 2만원으로 한다."}]}\n',
-        "qb.jsonl": '{"query_id": "q1", "query": "연차", "evidence": [{"doc_id": "nowhere.txt", "text": "일비"}]}\n', "here/manifest.json": "{", "mine/mine.txt": "mine",
+        "qb.jsonl": '{"query_id": "q1", "query": "연차", "evidence": [{"doc_id": "nowhere.txt", "text": "일비"}]}\n', "here/index.db": "{" * 5_000, "mine/mine.txt": "mine",
     }
     for name, content in files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)

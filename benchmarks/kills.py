@@ -1,8 +1,11 @@
-"""Kill index runs at random moments; ask while another process writes; flip bytes of an index. Count wrong answers.
+"""Disturb indexes: kill runs, ask while another process writes, flip bytes, fill the disk. Count wrong answers.
 
 Run: python benchmarks/kills.py kills [--kills 200]       a new index, an update, `force` and a removal, killed by SIGKILL
      python benchmarks/kills.py readers [--minutes 25]    readers that stay open and readers that open anew, beside a writer
      python benchmarks/kills.py flips [--flips 500]       flipped bytes, cut and lost files
+     python benchmarks/kills.py writers [--pairs 20]      two runs at once, over one folder each or both over the same
+     python benchmarks/kills.py full                      limits of the size of files, full disks, a folder of somebody else
+     python benchmarks/kills.py cache                     several processes put answers into one cache
 
 An answer is the passages of a few questions. After a kill it must be the one before or the one after, and the next run must end with
 the one after. A damaged index must give the same answer, or one line that says what to do. The process forks for each run, so that
@@ -16,8 +19,10 @@ import io
 import json
 import os
 import random
+import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -34,6 +39,7 @@ from ragnb.documents.memo import TextMemo
 from ragnb.documents.span import RagnbError
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import remove_documents, update_index
+from ragnb.models.calls import CallCache
 from ragnb.pipeline.pipeline import Pipeline
 
 WORDS = "연차 병가 반차 휴가 출장 숙박 회의 진단서 한도 규정 신청 승인".split()
@@ -126,25 +132,25 @@ def told(function: Callable[[], str]) -> str:
 def kills(work: Path, n: int, seed: int) -> Counter:
     """Kill runs; count what readers saw and how the next run ended."""
     some, count, want, took = random.Random(seed), Counter(), {}, {}
-    for name, of in (("old", 1), ("new", 2)):
-        write(work / name, of)
-    forked(lambda: run("new", work / "old", work / "seed"))
+    write(work / "docs", 1)
+    forked(lambda: run("new", work / "docs", work / "seed"))
+    write(work / "docs", 2)
     for kind in KINDS:
         place = work / f"whole-{kind}"
         if kind != "new":
             shutil.copytree(work / "seed", place)
         before, start = told(lambda: seen(place)), time.monotonic()
-        assert forked(lambda: run(kind, work / "new", place)) == 0
+        assert forked(lambda: run(kind, work / "docs", place)) == 0
         took[kind], want[kind] = time.monotonic() - start, (before, told(lambda: seen(place)))
     for number in range(n):
         kind, place = KINDS[number % 4], work / "killed"
         shutil.rmtree(place, ignore_errors=True)
         if kind != "new":
             shutil.copytree(work / "seed", place)
-        count[f"{kind} killed"] += forked(lambda: run(kind, work / "new", place), some.uniform(0, took[kind])) < 0
+        count[f"{kind} killed"] += forked(lambda: run(kind, work / "docs", place), some.uniform(0, took[kind])) < 0
         found = told(lambda: seen(place))
         count[f"{kind}: {'as before' if found == want[kind][0] else 'as after' if found == want[kind][1] else 'WRONG'}"] += 1
-        code = forked(lambda: run(kind, work / "new", place))
+        code = forked(lambda: run(kind, work / "docs", place))
         count["finished right" if code == 0 and told(lambda: seen(place)) == want[kind][1] else "finished WRONG"] += 1
     return count
 
@@ -232,18 +238,135 @@ def flips(work: Path, n: int, seed: int) -> Counter:
     return count
 
 
+def writers(work: Path, n: int) -> Counter:
+    """Two runs at once: the second waits, and both are in the index."""
+    count, folder = Counter(), work / "index"
+    for name, of in (("a", 1), ("b", 2)):
+        write(work / name, of)
+        for file in (work / name).iterdir():
+            file.rename(file.with_name(f"{name}{file.name}"))
+        forked(lambda: run("new", work / name, work / "whole"))
+    for number in range(n):
+        shutil.rmtree(folder, ignore_errors=True)
+        pids = []
+        for name in "ab" if number % 2 else "aa":
+            if (pid := os.fork()) == 0:
+                code = 1
+                with contextlib.suppress(BaseException):
+                    update_index(work / name, folder, embed=toy(), show_progress=False, wait=60)
+                    code = 0
+                os._exit(code)
+            pids.append(pid)
+        codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+        held = told(lambda: " ".join(Index.open(folder, toy()).store.doc_ids())).split()
+        right = codes == [0, 0] and len(held) == (24 if number % 2 else 12)
+        count["both are there" if right else f"WRONG {codes} {len(held)}"] += 1
+    return count
+
+
+def update_told(source: Path, folder: Path, limit: int | None = None) -> str:
+    """Update, with files limited in size: "done", or the line that is told."""
+    if limit is not None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+    try:
+        run("update", source, folder)
+        line = "done"
+    except RagnbError as error:
+        line = str(error)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.getrlimit(resource.RLIMIT_FSIZE)[1],) * 2)
+    return line
+
+
+def mounted(folder: Path, free: int) -> None:
+    """Give a folder a file system of its own, or change how much is free on it."""
+    folder.mkdir(exist_ok=True)
+    used = sum(f.stat().st_blocks * 512 for f in folder.rglob("*"))
+    options = f"size={-(-(used + free) // 4_096) * 4_096}" + (",remount" if os.path.ismount(folder) else "")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True)
+
+
+def full(work: Path) -> Counter:
+    """Update where there is no room, or no right; look at what is left, and update again."""
+    count, place = Counter(), work / "disk"
+    write(work / "docs", 1)
+    forked(lambda: run("new", work / "docs", work / "seed"))
+    write(work / "docs", 2, 16)
+    before = told(lambda: seen(work / "seed"))
+    forked(lambda: run("new", work / "docs", work / "whole"))
+    after, root = told(lambda: seen(work / "whole")), os.getuid() == 0
+    for name, limit, free in [*((f"files of {n}", n, None) for n in (0, 20_000, 100_000)),
+                              *((f"{n} free", None, n) for n in (0, 20_000, 100_000, 400_000) if root)]:
+        shutil.rmtree(place, ignore_errors=True)
+        if free is not None:
+            mounted(place, 1 << 28)
+        shutil.copytree(work / "seed", place / "i")
+        if free is not None:
+            mounted(place, free)
+        line = told(lambda: update_told(work / "docs", place / "i", limit))
+        if free is not None:
+            mounted(place, 1 << 28)
+        kept, again = told(lambda: seen(place / "i")), told(lambda: update_told(work / "docs", place / "i"))
+        right = line == "done" or "cannot be written" in line and "\n" not in line and kept == before
+        right = right and again == "done" and told(lambda: seen(place / "i")) == after
+        count[f"{name}: {line.partition('cannot')[1] and 'told'}{'' if right else f' WRONG {line}'}"] += 1
+        if free is not None:
+            subprocess.run(["umount", str(place)], check=True)
+    if root:
+        for folder in (work, work / "seed"):
+            folder.chmod(0o755)
+        (out := work / "nobody").mkdir(mode=0o777)
+        out.chmod(0o777)
+
+        def nobody() -> None:
+            os.setgid(65534)
+            os.setuid(65534)
+            (out / "said").write_text(f"{seen(work / 'seed') == before} {update_told(work / 'docs', work / 'seed')}")
+        code = forked(nobody)
+        line = (out / "said").read_text() if code == 0 else f"failed with {code}"
+        count[f"a folder of somebody else: {'read, and told' if line.startswith('True') and 'cannot' in line else f'WRONG {line}'}"] += 1
+    return count
+
+
+def cache(work: Path, processes: int = 4, each: int = 100) -> Counter:
+    """Put answers into one cache from several processes; how many are missing or torn."""
+    def put(p: int) -> None:
+        mine = CallCache(work / "answers.jsonl")
+        for i in range(each):
+            mine.put(f"{p}-{i}", f"답 {p} {i} " + "가" * (i * 37 % 500), name=f"{p}-{i}")
+            assert mine.get(f"{p}-{i}") is not None
+
+    pids = []
+    for p in range(processes):
+        if (pid := os.fork()) == 0:
+            code = 1
+            with contextlib.suppress(BaseException):
+                put(p)
+                code = 0
+            os._exit(code)
+        pids.append(pid)
+    codes, whole = [os.waitpid(pid, 0)[1] for pid in pids], CallCache(work / "answers.jsonl")
+    lost = sum(whole.get(f"{p}-{i}") is None for p in range(processes) for i in range(each))
+    return Counter({"answers": processes * each, "WRONG: lost": lost, "WRONG: torn": whole.damaged, "WRONG: exits": sum(map(bool, codes))})
+
+
 if __name__ == "__main__":
+    if "full" in sys.argv and os.getuid() == 0 and "RAGNB_MOUNTS" not in os.environ:    # again, where mounts are seen by nobody else
+        os.execvpe("unshare", ["unshare", "-m", sys.executable, *sys.argv], os.environ | {"RAGNB_MOUNTS": "own"})
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("kills", "readers", "flips"))
+    parser.add_argument("what", choices=("kills", "readers", "flips", "writers", "full", "cache"))
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--minutes", type=float, default=25)
     parser.add_argument("--flips", type=int, default=500)
+    parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     # loading the analyser would be most of a run
     texts.analysed = TextMemo(lambda given: (texts.Analysis([0], tuple(text.split())) for text in given))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as tmp:
         made = {"kills": lambda: kills(Path(tmp), args.kills, args.seed), "flips": lambda: flips(Path(tmp), args.flips, args.seed),
+                "writers": lambda: writers(Path(tmp), args.pairs), "full": lambda: full(Path(tmp)), "cache": lambda: cache(Path(tmp)),
                 "readers": lambda: readers(Path(tmp), 60 * args.minutes)}[args.what]()
     print(json.dumps(dict(sorted(made.items())), indent=1))
     sys.exit(any("WRONG" in name and n for name, n in made.items()))

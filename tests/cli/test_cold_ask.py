@@ -62,13 +62,6 @@ def test_a_search_by_vector_leaves_chroma_closed(folder: Path, words: list[str])
 
 
 @pytest.mark.heavy
-def test_a_filter_opens_chroma(folder: Path) -> None:
-    """So the list above can fail: with a filter the library is there, and the answer is the same text."""
-    said, modules = asked("ask", "When are travel expenses settled?", "--index", str(folder), "--where", "doc_id=1.md")
-    assert "within seven days" in said and "chromadb" in modules
-
-
-@pytest.mark.heavy
 def test_every_module_is_imported_in_a_process_that_defers() -> None:
     """Names of LlamaIndex are those of a process that imports all of it at once."""
     program = """

@@ -15,9 +15,9 @@ RUNS = {
     "kills": ("kills.py", "kills", "--kills", "200" if SLOW else "8"),
     "readers": ("kills.py", "readers", "--minutes", "25" if SLOW else ".1"),
     "flips": ("kills.py", "flips", "--flips", "500" if SLOW else "60"),
-    "pairs": ("concurrent_runs.py", "pairs", "--pairs", "20" if SLOW else "2"),
-    "questions": ("concurrent_runs.py", "questions", "--updates", "50" if SLOW else "3", "--questions", "2000" if SLOW else "40"),
-    "cache": ("concurrent_runs.py", "cache"),
+    "writers": ("kills.py", "writers", "--pairs", "20" if SLOW else "4"),
+    "full": ("kills.py", "full"),
+    "cache": ("kills.py", "cache"),
 }
 
 

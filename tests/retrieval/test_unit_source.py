@@ -286,13 +286,14 @@ def passages(ranking) -> list:
 @pytest.mark.heavy
 def test_the_sample_gives_the_same_passages_from_a_file_and_from_arrays(tmp_path):
     index, _ = update_index(SAMPLE / "corpus", tmp_path / "index", show_progress=False)
-    arrays = resolve_retriever("multi-scale", index)
+    file = resolve_retriever("multi-scale", index)
     outlines = index.store.get_outlines(index.doc_ids).all()
     nodes = index.store.get_chunks(a for o in outlines.values() for a in o.addresses() if "#u" in a).all()
-    for address, node in nodes.items():
-        node.embedding = index.multiscale.unit_vectors.at(np.array([index.multiscale.corpus.row_of(address)]))[0].tolist()
-    UnitWriter(SqliteUnits(tmp_path / "units.db")).add(nodes.values(), list(outlines.values()))
-    file = SourceRetriever(SqliteUnits(tmp_path / "units.db"), arrays.store, arrays.embed_model, leads=arrays.leads, follow=arrays.follow)
+    for address, embedding in index.store.get_vectors(nodes).items():
+        nodes[address].embedding = embedding
+    held = MultiScaleIndex()
+    held.add(list(nodes.values()), list(outlines.values()))
+    arrays = MultiScaleRetriever(held, index.store, index.embed_model, leads=file.leads, follow=file.follow)
     texts = {d.id_: d.text for d in read_documents(SAMPLE / "corpus", [])}
     asked = [q.query for q in load_questions(SAMPLE / "questions", texts)] + ["근로기준법 제12조", "취업규칙 제7조와 제9조", "TR-7 조정"]
     differ = [q for q in asked if passages(file.rank(q)) != passages(arrays.rank(q))]
