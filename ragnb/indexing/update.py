@@ -169,7 +169,6 @@ def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexR
 def _clear(writer: FileWriter, plan: _Plan) -> None:
     "Mark on disk what is about to be replaced or removed; then take out what is gone."
     index, entries = writer.index, writer.index.manifest.documents
-    writer.distrust()
     marked = [*plan.gone, *plan.lost, *(d.id_ for d in plan.todo if d.id_ in entries)]
     if writer.mirror is not None:    # its readers have a copy of the store: they see what was until the commit
         marked = plan.lost

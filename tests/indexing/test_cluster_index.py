@@ -171,8 +171,6 @@ def test_what_does_not_fit_is_refused_by_name(place, corpus, opensearch_url):
         update_index(corpus, place, parser="parent-child", show_progress=False)
     index, _ = update_index(corpus, place, parser="parent-child", force=True, show_progress=False)
     assert index.store.row_counts()[1] > 0
-    with pytest.raises(InputError, match="has its store there"):
-        update_index(corpus, place, store=index.store, show_progress=False)
 
 
 def test_the_command_line(place, corpus, capsys):
