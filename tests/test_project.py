@@ -80,12 +80,6 @@ def imports(
                 yield name, id(node) not in late
 
 
-@cache
-def imported() -> frozenset[str]:
-    "Every name that any module imports."
-    return frozenset(found for path in [PACKAGE / "__init__.py", *MODULES.values()] for found, _ in imports(path))
-
-
 def declared(
     name: str,       # Dotted import
     among: set[str],  # Import names of requirements
@@ -101,17 +95,17 @@ def test_version_is_the_one_of_settings() -> None:
     assert ragnb.__version__ == settings()["version"]
 
 
-@pytest.mark.parametrize("name", sorted(requirements("requirements")))
-def test_every_requirement_is_used(name: str) -> None:
-    assert any(declared(found, {name}) for found in imported()), f"{name} is required but no module imports it"
+def test_every_requirement_is_used() -> None:
+    found = {name for path in [PACKAGE / "__init__.py", *MODULES.values()] for name, _ in imports(path)}
+    unused = [name for name in sorted(requirements("requirements")) if not any(declared(other, {name}) for other in found)]
+    assert not unused, "required, but no module imports it"
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_every_import_is_required(module: str) -> None:
+def test_every_import_is_required() -> None:
     needed, optional = requirements("requirements"), requirements("dev_requirements")
-    for name, at_once in imports(MODULES[module]):
-        assert declared(name, needed) or (not at_once and declared(name, optional)), (
-            f"{module} imports {name}: add it to requirements, or import it in the function and add it to dev_requirements")
+    missing = [f"{module} imports {name}" for module, path in MODULES.items() for name, at_once in imports(path)
+               if not (declared(name, needed) or (not at_once and declared(name, optional)))]
+    assert not missing, "add it to requirements, or import it in the function and add it to dev_requirements"
 
 
 def test_import_is_light_and_names_load_when_used() -> None:
@@ -158,19 +152,32 @@ def functions(
             yield f"{name}.{attribute}", member, next(filter(None, docs), None)
 
 
-@pytest.mark.parametrize(("module", "name"), public_names())
-def test_public_name_is_documented_and_typed(module: str, name: str) -> None:
-    value = getattr(importlib.import_module(f"ragnb.{module}"), name)
-    if get_origin(value) or not (inspect.isfunction(value) or inspect.isclass(value)):  # A constant or a type alias
+def undocumented(
+    value: object,  # A public name's value
+    name: str,      # The name
+) -> Iterator[str]:  # What is missing
+    "Docstrings and types that a public function or class lacks; a constant or a type alias needs none."
+    if get_origin(value) or not (inspect.isfunction(value) or inspect.isclass(value)):
         return
-    assert (vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__), f"{name} has no docstring"
+    if not (vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__):
+        yield f"{name} has no docstring"
     for label, function, doc in functions(value, name):
         constructor = label.endswith(".__init__")
-        assert constructor or doc, f"{label} has no docstring"
+        if not (constructor or doc):
+            yield f"{label} has no docstring"
         signature = inspect.signature(function)
         untyped = [p for p, v in signature.parameters.items() if p not in ("self", "cls") and v.annotation is v.empty]
-        assert not untyped, f"{label}: no type for {', '.join(untyped)}"
-        assert constructor or signature.return_annotation is not signature.empty, f"{label}: no return type"
+        if untyped:
+            yield f"{label}: no type for {', '.join(untyped)}"
+        if not constructor and signature.return_annotation is signature.empty:
+            yield f"{label}: no return type"
+
+
+def test_public_names_are_documented_and_typed() -> None:
+    names = public_names()
+    missing = [f"{module}: {lack}" for module, name in names
+               for lack in undocumented(getattr(importlib.import_module(f"ragnb.{module}"), name), name)]
+    assert len(names) > 200 and not missing, "\n".join(missing)
 
 
 # --- the notebooks
@@ -198,52 +205,67 @@ def module_of(
     return found and found[1]
 
 
-@pytest.fixture(params=NOTEBOOKS, ids=relative)
-def notebook(request: pytest.FixtureRequest) -> dict:
-    "Each notebook in turn; its path stands under the key `path`."
-    return json.loads(request.param.read_text(encoding="utf-8")) | {"path": request.param}
+@cache
+def pages() -> dict[str, dict]:
+    "Every notebook by its name, read once; not to be changed."
+    found = {relative(path): json.loads(path.read_text(encoding="utf-8")) for path in NOTEBOOKS}
+    assert len(found) > 50
+    return found
 
 
-def test_notebook_starts_with_title_and_gain(notebook: dict) -> None:
-    first = next(cell for cell in notebook["cells"] if cell["cell_type"] != "raw")
-    assert first["cell_type"] == "markdown"
-    assert re.match(r"# \S.*\n", text(first)) and re.search(r"^> \S", text(first), flags=re.M)
+def cells(
+    kind: str = "",  # `code`, `markdown` or `raw`; all of them when empty
+) -> Iterator[tuple[str, dict]]:  # The notebook's name and the cell
+    "The cells of every notebook."
+    return ((name, cell) for name, page in pages().items() for cell in page["cells"] if kind in ("", cell["cell_type"]))
 
 
-def test_notebook_and_module_belong_together(notebook: dict) -> None:
-    module, path = module_of(notebook), notebook["path"]
-    if module is None:
-        assert path.stem in ("index", "guide") or re.search("tutorial|stud", relative(path)), "writes no module, and is no index, guide, tutorial or study"
-        return
-    assert re.search(rf"\.\./nbs/{re.escape(relative(path))}\b", MODULES[module].read_text(encoding="utf-8"))
+def test_notebooks_start_with_title_and_gain() -> None:
+    wrong = []
+    for name, page in pages().items():
+        first = next(cell for cell in page["cells"] if cell["cell_type"] != "raw")
+        told = re.match(r"# \S.*\n", text(first)) and re.search(r"^> \S", text(first), flags=re.M)
+        wrong += [] if first["cell_type"] == "markdown" and told else [name]
+    assert not wrong
+
+
+def test_notebooks_and_modules_belong_together() -> None:
+    wrong = []
+    for name, page in pages().items():
+        module = module_of(page)
+        if module is None:
+            apart = Path(name).stem in ("index", "guide") or re.search("tutorial|stud", name)
+        else:
+            apart = re.search(rf"\.\./nbs/{re.escape(name)}\b", MODULES[module].read_text(encoding="utf-8"))
+        wrong += [] if apart else [f"{name}: {module}"]
+    assert not wrong, "writes no module (and is no index, guide, tutorial or study), or another notebook's"
 
 
 def test_running_a_notebook_does_not_rewrite_the_package() -> None:
     """"Run All" runs what is on the page; `make export` exports."""
-    cells = {relative(path): json.loads(path.read_text(encoding="utf-8"))["cells"] for path in NOTEBOOKS}
-    exporting = [name for name, page in cells.items() for cell in page if cell["cell_type"] == "code" and "nbdev_export" in text(cell)]
-    assert not exporting
+    assert not [name for name, cell in cells("code") if "nbdev_export" in text(cell)]
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_module_has_its_notebook(module: str) -> None:
-    source = re.search(r"File to edit: (?:\.\./)+nbs/(\S+\.ipynb)", MODULES[module].read_text(encoding="utf-8"))
-    assert source and (NBS / source[1]).is_file()
+def test_modules_have_their_notebooks() -> None:
+    sources = {module: re.search(r"File to edit: (?:\.\./)+nbs/(\S+\.ipynb)", path.read_text(encoding="utf-8"))
+               for module, path in MODULES.items()}
+    assert not [module for module, source in sources.items() if not (source and (NBS / source[1]).is_file())]
 
 
-def test_notebook_shows_in_jupyter_as_on_the_site(notebook: dict) -> None:
-    quarto = [line for cell in notebook["cells"] if cell["cell_type"] == "markdown"
-              for line in text(cell).splitlines() if re.match(r":::|`{3,}\{", line)]
+def test_notebooks_show_in_jupyter_as_on_the_site() -> None:
+    quarto = [f"{name}: {line}" for name, cell in cells("markdown") for line in text(cell).splitlines() if re.match(r":::|`{3,}\{", line)]
     assert not quarto, "JupyterLab shows these as text: write ```mermaid, and `> **Note.** …` (Note, Tip, Important, Warning, Caution)"
 
 
-def test_notebook_has_no_failed_or_large_output(notebook: dict) -> None:
-    for cell in notebook["cells"]:
+def test_notebooks_have_no_failed_or_large_output() -> None:
+    wrong = []
+    for name, cell in cells("code"):
         for output in cell.get("outputs", []):
-            assert output["output_type"] != "error", text(cell)
             shown = {"text": output.get("text", ""), **output.get("data", {})}
             sizes = {kind: len(json.dumps(value, ensure_ascii=False).encode()) for kind, value in shown.items() if not kind.startswith("image/")}
-            assert max(sizes.values()) <= 20_000, (sizes, text(cell))
+            if output["output_type"] == "error" or max(sizes.values()) > 20_000:
+                wrong.append(f"{name}: {output['output_type']} {sizes} {text(cell)[:80]}")
+    assert not wrong, "\n".join(wrong)
 
 
 def is_exported(
@@ -251,6 +273,14 @@ def is_exported(
 ) -> bool:
     "True for a code cell that goes into the module."
     return cell["cell_type"] == "code" and bool(re.search(r"^#\| *exports?\b", text(cell), flags=re.M))
+
+
+@cache
+def exported() -> list[tuple[str, str, ast.Module]]:
+    "(notebook, source, tree) of every exported cell."
+    found = [(name, text(cell), ast.parse(text(cell))) for name, cell in cells("code") if is_exported(cell)]
+    assert len(found) > 500
+    return found
 
 
 def length(
@@ -262,30 +292,29 @@ def length(
     return node.end_lineno - node.lineno + 1 - sum(d.end_lineno - d.lineno + 1 for d in docs)
 
 
-def test_definitions_fit_a_screen(notebook: dict) -> None:
+def test_definitions_fit_a_screen() -> None:
     long = []
-    for source in (text(cell) for cell in notebook["cells"] if is_exported(cell)):
-        for node in ast.walk(ast.parse(source)):
+    for name, _, tree in exported():
+        for node in ast.walk(tree):
             most = 120 if isinstance(node, ast.ClassDef) else 32
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and length(node) > most:
-                long.append(f"{node.name}: {length(node)} lines, at most {most}")
-    assert not long
+                long.append(f"{name}: {node.name}: {length(node)} lines, at most {most}")
+    assert not long, "\n".join(long)
 
 
-def test_classes_stand_in_one_piece(notebook: dict) -> None:
-    patched = [text(cell)[:120] for cell in notebook["cells"] if is_exported(cell) and re.search(r"^@patch\b", text(cell), flags=re.M)]
+def test_classes_stand_in_one_piece() -> None:
+    patched = [f"{name}: {source[:120]}" for name, source, _ in exported() if re.search(r"^@patch\b", source, flags=re.M)]
     assert not patched, "a method added to a class of ours later is not seen by editors and type checkers"
 
 
 def test_notebooks_show_after_telling() -> None:
-    exported = followed = 0
-    for path in NOTEBOOKS:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        for cell, after in zip(cells, [*cells[1:], None]):
+    told = followed = 0
+    for page in pages().values():
+        for cell, after in zip(page["cells"], [*page["cells"][1:], None]):
             if is_exported(cell) and not only_imports(cell):
-                exported += 1
+                told += 1
                 followed += after is not None and is_exported(after)
-    assert followed <= 0.25 * exported, f"{followed} of {exported} exported cells are followed by another one"
+    assert followed <= 0.25 * told, f"{followed} of {told} exported cells are followed by another one"
 
 
 def only_imports(
@@ -297,33 +326,31 @@ def only_imports(
 
 
 def test_lines_fit_the_page() -> None:
-    long = []
-    for path in (p for p in NOTEBOOKS if p.parent.name != "studies"):
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-            if cell["cell_type"] == "code":
-                long += [f"{relative(path)}: {line[:60]}…" for line in text(cell).splitlines() if len(line) > 120]
+    long = [f"{name}: {line[:60]}…" for name, cell in cells("code") if not name.startswith("studies/")
+            for line in text(cell).splitlines() if len(line) > 120]
     for path in sorted((ROOT / "tools").rglob("*.py")):
         lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         long += [f"{path.relative_to(ROOT)}:{n}" for n, line in lines if len(line) > 120]
     assert not long, "\n".join(long)
 
 
-def test_notebook_is_clean(notebook: dict) -> None:
+def test_notebooks_are_clean() -> None:
     from nbdev.clean import clean_nb
 
-    del notebook["path"]
-    cleaned = copy.deepcopy(notebook)
-    clean_nb(cleaned)
-    assert cleaned == notebook, "run nbdev_clean"
-    ids = [cell["id"] for cell in notebook["cells"]]
-    assert len(ids) == len(set(ids))
+    wrong = []
+    for name, page in pages().items():
+        cleaned = copy.deepcopy(page)
+        clean_nb(cleaned)
+        ids = [cell["id"] for cell in page["cells"]]
+        wrong += [] if cleaned == page and len(ids) == len(set(ids)) else [name]
+    assert not wrong, "run nbdev_clean; or two cells have the same id"
 
 
 def test_no_path_of_one_machine() -> None:
     suffixes = {".ipynb", ".py", ".md", ".txt", ".jsonl", ".json", ".csv", ".yml", ".ini", ""}
     folders = (ROOT / name for name in ("nbs", "ragnb", "tests", "data", "tools", "docs", "benchmarks", ".ci", ".github"))
     paths = [p for folder in folders for p in sorted(folder.rglob("*")) if "__pycache__" not in p.parts and ".ipynb_checkpoints" not in p.parts]
-    paths += [p for p in ROOT.iterdir() if p.name != "LICENSE"]
+    paths += [p for p in ROOT.iterdir() if p.name not in ("LICENSE", ".git")]
     found = []
     for path in (p for p in paths if p.is_file() and p.suffix in suffixes):
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -35,13 +35,13 @@ def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def passages(index: Index) -> list[Passage]:
-    """What a reader sees of every fifth question at three budgets, and the same cut further."""
+    """What a reader sees of every tenth question at three budgets, and the same cut further."""
     out = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")   # small budgets
         for budget in (150, 400, 1_500):
             pipe = Pipeline.from_index(index, budget=budget)
-            out += [p for question in QUESTIONS[::5] for p in pipe.ask(question).context.passages]
+            out += [p for question in QUESTIONS[::10] for p in pipe.ask(question).context.passages]
     return [*out, *(cut(p, size) for p in out for cut in CUTS for size in (40, 90, 200))]
 
 
