@@ -30,7 +30,7 @@ from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
 from .cluster_state import on_cluster
-from .folder_index import BROKEN, damaged, follow_file, Index, made_anew, older, open_database, open_index
+from .folder_index import BROKEN, damaged, follow_file, Index, made_anew, older, open_file, open_index
 from ragnb.indexing.index_file import (
     clear_tables, FILE, FileParts, is_finished, Manifest, stored_manifest, SUM, TABLES, write_model, write_state,
     write_sum
@@ -230,7 +230,7 @@ def _opened(folder: Path, force: bool) -> Database:
     "Open the file of an index for writing, or make one; with `force` also in place of a damaged one."
     try:
         if (folder / FILE).exists():
-            database = open_database(folder, read_only=False)
+            database = open_file(folder, read_only=False)
             stored_manifest(database)
             return database
     except (IndexMismatchError, *BROKEN) as error:

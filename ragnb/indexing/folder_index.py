@@ -17,7 +17,7 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
-__all__ = ['BROKEN', 'open_part', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'older', 'check_there', 'open_database',
+__all__ = ['BROKEN', 'open_part', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'older', 'check_there', 'open_file',
            'open_index', 'damaged', 'made_anew', 'follow_file']
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #3955ebae
@@ -336,7 +336,7 @@ def check_there(
     raise InputError(f"no index in {str(folder)!r}: make one with `ragnb index PATH --index {folder}`")
 
 
-def open_database(
+def open_file(
     folder: Path,             # Of an index
     read_only: bool = True,
 ) -> Database:                # `InputError` when there is none, `IndexMismatchError` when it is damaged or older
@@ -355,7 +355,7 @@ def open_database(
 
 def open_index(
     folder: Path,
-    database: Database,       # From `open_database`
+    database: Database,       # From `open_file`
     embed: str | Any | None = None,             # As in `Index.open`, and so the rest
     *,
     parser: str | NodeParser | None = None,
@@ -377,7 +377,7 @@ def open_index(
 def _open_folder(folder: Path, embed: str | Any | None, **asked: Any) -> Index:
     "Open the index of a folder."
     try:
-        return open_index(folder, open_database(folder), embed, **asked)
+        return open_index(folder, open_file(folder), embed, **asked)
     except RagnbError:
         raise
     except sqlite3.OperationalError as error:

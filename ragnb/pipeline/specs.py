@@ -101,7 +101,7 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
     if index.units is not None:
         return ClusterMultiScaleRetriever(index.units, index.store, index.embed_model,
                                           top_k=top_k, leads=leads, follow=follow, cut=cut)
-    held = SourceRetriever if isinstance(index.multiscale, UnitSource) else MultiScaleRetriever   # a mirror holds arrays
+    held = SourceRetriever if isinstance(index.multiscale, UnitSource) else MultiScaleRetriever   # of a mirror: arrays
     return held(index.multiscale, index.store, index.embed_model,
                 top_k=top_k, leads=leads, follow=follow, cut=cut)
 
