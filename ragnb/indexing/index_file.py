@@ -204,7 +204,7 @@ def write_model(
     "Keep what is needed to get an embedding back."
     with tempfile.TemporaryDirectory() as folder:
         save_embedding(model, folder)
-        files = [(p.name, p.read_bytes()) for p in Path(folder).iterdir()]
+        files = [(p.name, zlib.compress(p.read_bytes(), 1)) for p in Path(folder).iterdir()]
     database.connection.execute("DELETE FROM model")
     database.connection.executemany("INSERT INTO model VALUES (?, ?)", files)
 
@@ -216,7 +216,7 @@ def model_files(
     "Give the files of the embedding of an index."
     with tempfile.TemporaryDirectory() as folder:
         for name, data in database.connection.execute("SELECT name, data FROM model"):
-            Path(folder, Path(name).name).write_bytes(data)
+            Path(folder, Path(name).name).write_bytes(zlib.decompress(data))
         yield Path(folder)
 
 # %% ../../nbs/70_indexing/index_file.ipynb #31e83e31

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import zlib
 import socket
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ QUESTION = "병가는 며칠인가요?"
 def embedding_of(folder: Path) -> bytes:
     """What an index says of its embedding."""
     with contextlib.closing(sqlite3.connect(folder / "index.db")) as db:
-        return db.execute("SELECT data FROM model WHERE name = 'embedding.json'").fetchone()[0]
+        return zlib.decompress(db.execute("SELECT data FROM model WHERE name = 'embedding.json'").fetchone()[0])
 
 
 
