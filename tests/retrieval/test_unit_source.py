@@ -1,14 +1,12 @@
 """Sources of units: each gives what looking at every unit gives, however it came to hold what it holds."""
 from __future__ import annotations
 
-import os
 import random
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -224,13 +222,23 @@ def test_readers_see_one_state_while_it_changes(tmp_path):
 
 
 KILLED = """
-import sys, random
-sys.path[:0] = sys.argv[3:]
+import os, random, signal, sys
+sys.path[:0] = sys.argv[4:]
 from test_unit_source import many
 from unit_worlds import tokens, written
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 draw, documents, units = random.Random(int(sys.argv[2])), many(4), SqliteUnits(sys.argv[1], tokenizer=tokens)
-print("ready", flush=True)
+left = int(sys.argv[3])
+
+
+def statement(text):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+units.database.connection.set_trace_callback(statement)
 while True:
     if draw.random() < .3 and units.sizes:
         UnitWriter(units).remove([i for i in units.held.ids.values()][:2])
@@ -240,14 +248,10 @@ while True:
 
 @pytest.mark.heavy
 def test_a_writer_that_is_killed_leaves_a_state_of_whole_documents(tmp_path):
-    documents, draw, seen = many(4), random.Random(11), set()
-    for n in range(6):
-        path = tmp_path / "units.db"
-        process = subprocess.Popen([sys.executable, "-c", KILLED, str(path), str(n), *sys.path], stdout=subprocess.PIPE)
-        process.stdout.readline()
-        time.sleep(draw.random() * 0.3)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+    documents, draw, seen, path = many(4), random.Random(11), set(), tmp_path / "units.db"
+    for n in range(8):
+        told = [sys.executable, "-c", KILLED, str(path), str(n), str(draw.randrange(4000)), *sys.path]
+        assert subprocess.run(told).returncode == -signal.SIGKILL
         source = SqliteUnits(path, tokenizer=tokens)
         held = {i: documents[i] for i in source.held.ids.values()}
         seen.add(len(held))
