@@ -83,12 +83,16 @@ def marks_of_a_ruling() -> str:
 
 
 def damaged_array() -> str:
-    "A bit flipped in the header of an array of the index"
+    "A damaged index: the header of an array (before), or the middle of its file (after)"
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "a.md").write_text("연차는 15일이다.")
         _run("index", Path(folder) / "a.md", "--index", Path(folder) / "i", "--quiet")
-        file = next((Path(folder) / "i").rglob("ngram_idf.npy"))
-        file.write_bytes(file.read_bytes().replace(b"(", b"( (", 1)[:file.stat().st_size])
+        arrays = [*(Path(folder) / "i").rglob("ngram_idf.npy")]
+        file = arrays[0] if arrays else Path(folder) / "i" / "index.db"
+        held = file.read_bytes()
+        half = len(held) // 2
+        other = held.replace(b"(", b"( (", 1)[:len(held)] if arrays else held[:half] + bytes([held[half] ^ 1]) + held[half + 1:]
+        file.write_bytes(other)
         return _run("ask", "연차", "--index", Path(folder) / "i").replace(folder, "")
 
 
