@@ -237,11 +237,14 @@ def _merged(hits: Sequence[Row], around: Sequence[tuple[int, Row]], most: int, s
     return own + new[:room]
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #9bc699e7
-def _sort_key(entry: Entry) -> tuple[Any, ...]:
-    "Where an entry stands when documents are sorted; numbers come before text, and no document comes last."
-    doc_id = entry.row.doc_id
-    number = isinstance(doc_id, (int, float))
-    return doc_id is None, not number, doc_id if number else 0, str(doc_id), entry.row.place
+def _by_document(entries: Iterable[Entry]) -> list[Entry]:
+    "Entries by document and place; numbers come before text, and entries without a document last."
+    by_place = sorted(entries, key=lambda entry: entry.row.place)
+    keys: dict[str, tuple[Any, ...]] = {}
+    for doc_id in (entry.row.doc_id for entry in by_place):
+        number = isinstance(doc_id, (int, float))
+        keys.setdefault(str(doc_id), (doc_id is None, not number, doc_id if number else 0, str(doc_id)))
+    return sorted(by_place, key=lambda entry: keys[str(entry.row.doc_id)])
 
 
 def _follows(before: Row, row: Row) -> bool:
@@ -257,7 +260,7 @@ def in_order(
 ) -> list[dict[str, Any]]:
     "Sort runs of neighbors by their best hit, or entries by document and number as the design does."
     runs: list[list[Entry]] = []
-    for entry in sorted(entries, key=_sort_key):
+    for entry in _by_document(entries):
         if runs and _follows(runs[-1][-1].row, entry.row):
             runs[-1].append(entry)
         else:

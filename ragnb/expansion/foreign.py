@@ -348,7 +348,8 @@ class ForeignStore(NodeStore):
     Parameters
     ----------
     index : ForeignIndex
-        Where the rows are; one request for all documents of a question. Make a new store to see later changes.
+        Where the rows are; one request for all documents of a question, of each at most 10,000 rows. Make a new store
+        to see later changes.
     """
 
     def __init__(self, index: ForeignIndex) -> None:
@@ -361,23 +362,25 @@ class ForeignStore(NodeStore):
         "Read the documents that are not at hand."
         asked = [d for d in dict.fromkeys(doc_ids) if d is not None and str(d) not in self._outlines]
         for doc_id, rows in by_document(self.index.fetch(Want(d, most=_MOST_ROWS) for d in asked)).items():
-            told = {str(row.raw["_id"]): row for row in rows if self.index.text(row.raw).strip()}
+            by_id = {str(row.raw["_id"]): row for row in rows if self.index.text(row.raw).strip()}
+            new = {i: row for i, row in by_id.items() if i not in self._known}
             nodes = []
-            for i, row in told.items():
+            for i, row in new.items():
                 metadata = {k: v for k, v in row.raw["_source"].items() if isinstance(v, (str, int, float))}
                 nodes.append(TextNode(id_=i, text=self.index.text(row.raw), metadata=metadata))
-            self._add(doc_id, nodes)
-            for row in told.values():
-                at = self._known[str(row.raw["_id"])]
-                self.rows[at] = row
-                self._numbered.setdefault((doc_id, row.index), at)
-            outline = self._outlines[doc_id]
-            self._outlines[doc_id] = replace(outline, pages=_pages([*told.values()], outline.levels["c"]))
+            if nodes:
+                self._add(doc_id, nodes)
+                outline = self._outlines[doc_id]
+                self._outlines[doc_id] = replace(outline, pages=_pages([*new.values()], outline.levels["c"]))
+            for i, row in new.items():
+                self.rows[self._known[i]] = row
+                if row.index is not None:
+                    self._numbered.setdefault((doc_id, row.index), self._known[i])
 
     def address_of(self, node: BaseNode) -> str | None:
         doc_id, number = (self.index.value(node.metadata, name) for name in ("doc_id", "index"))
-        own = (str(node.ref_doc_id or doc_id), _whole(number))
-        return self._known.get(node.node_id) or (self._numbered.get(own) if number is not None else None)
+        by_number = self._numbered.get((str(node.ref_doc_id or doc_id), _whole(number)))
+        return self._known.get(node.node_id) or by_number
 
     def addressed(self, hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         self._read(hit.node.ref_doc_id or self.index.value(hit.node.metadata, "doc_id") for hit in hits)
