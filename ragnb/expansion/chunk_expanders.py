@@ -24,7 +24,7 @@ from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
 from .expander import Expander, ExpansionStats
 from .fetch import expand_dicts, ExpandedHits
-from .foreign import by_document, ForeignIndex, ForeignStore, Row, Want
+from .foreign import by_document, ForeignIndex, ForeignStore, IndexRow, Want
 from .policies import adaptive, DocTypePolicy
 from ragnb.expansion.policy import (
     neighbors, Policy, policy_name, prepared, QuestionPolicy, resolve_policy, Seen, Situation, span_around, wanted_list
@@ -132,7 +132,7 @@ def needs_documents(
     return needs
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #90ad52c2
-def _by_name(policy: Policy, hit: Row, kind: Any, most: int | None = None) -> Want | Policy:
+def _by_name(policy: Policy, hit: IndexRow, kind: Any, most: int | None = None) -> Want | Policy:
     "What a policy by page, document or type wants for a hit; any other policy as it is."
     if isinstance(policy, DocTypePolicy):
         return _by_name(policy.choice(kind), hit, kind, policy.max_chunks)
@@ -144,7 +144,7 @@ def _by_name(policy: Policy, hit: Row, kind: Any, most: int | None = None) -> Wa
     return policy
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #2642c7bc
-def _marked(policy: Policy, outline: Outline, at: Seen, hit: Row) -> Want:
+def _marked(policy: Policy, outline: Outline, at: Seen, hit: IndexRow) -> Want:
     "The chunk numbers that a policy marks on the ruler of a hit."
     before = after = 0
     for want in wanted_list(policy(outline, at.address)):
@@ -157,7 +157,7 @@ def _marked(policy: Policy, outline: Outline, at: Seen, hit: Row) -> Want:
 def wanted_rows(
     index: ForeignIndex,
     policy: Policy,
-    hits: Sequence[Row],       # Best first
+    hits: Sequence[IndexRow],       # Best first
     question: str = "",
 ) -> tuple[list[Want | None], Situation]:  # One for each hit, None where it does not say its place; what was noted
     "Ask a policy how much to read around each hit, without reading an outline."
@@ -182,7 +182,7 @@ def wanted_rows(
     return wants, situation
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #ce139b1c
-def _rows_of(want: Want, rows: Iterable[Row], at: int | None) -> list[Row]:
+def _rows_of(want: Want, rows: Iterable[IndexRow], at: int | None) -> list[IndexRow]:
     "The rows of a document that a want means; of pages and documents, those around a chunk number."
     numbers = range(want.low, want.high + 1)
     mine = [row for row in rows if not want.field or getattr(row, want.field) in numbers]
@@ -193,7 +193,8 @@ def _rows_of(want: Want, rows: Iterable[Row], at: int | None) -> list[Row]:
     return mine[first:first + want.most]
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #a1474309
-def _granted(hits: Sequence[Row], wants: Sequence[Want | None], rows: Iterable[Row]) -> list[tuple[int, Row]]:
+def _granted(hits: Sequence[IndexRow], wants: Sequence[Want | None],
+             rows: Iterable[IndexRow]) -> list[tuple[int, IndexRow]]:
     "The rows that hits want, each with the rank of the best hit that does; those of better hits, and nearer, first."
     documents = by_document(rows)
     out: dict[tuple[Any, Any], tuple[Any, ...]] = {}
@@ -209,7 +210,7 @@ def _granted(hits: Sequence[Row], wants: Sequence[Want | None], rows: Iterable[R
 class Entry(NamedTuple):
     "A result or a neighbor, and its place."
     hit: dict[str, Any]
-    row: Row
+    row: IndexRow
     rank: int           # Its own, or that of the best hit that it is a neighbor of, from 0
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #64dbc6c7
@@ -222,7 +223,8 @@ def _distinct(results: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return list(out.values())
 
 
-def _merged(hits: Sequence[Row], around: Sequence[tuple[int, Row]], most: int, stats: ExpansionStats) -> list[Entry]:
+def _merged(hits: Sequence[IndexRow], around: Sequence[tuple[int, IndexRow]], most: int,
+            stats: ExpansionStats) -> list[Entry]:
     "All results, and as many of the rows around them as there is room for; a row in the place of a result is dropped."
     ids = {(hit.raw.get("_index"), str(value_of(hit.raw, "id"))) for hit in hits}
     taken = {(str(hit.doc_id), hit.index) for hit in hits if hit.index is not None}
@@ -247,7 +249,7 @@ def _by_document(entries: Iterable[Entry]) -> list[Entry]:
     return sorted(by_place, key=lambda entry: keys[str(entry.row.doc_id)])
 
 
-def _follows(before: Row, row: Row) -> bool:
+def _follows(before: IndexRow, row: IndexRow) -> bool:
     "True for the next number of the same document, or where a number is not known."
     if before.doc_id is None or str(before.doc_id) != str(row.doc_id):
         return False
@@ -370,7 +372,8 @@ class NeighborChunkExpander:
         stats.passed_through, stats.reads = len(hits) - stats.expanded, self.index.requests - before
         return ExpandedHits(in_order(_merged(hits, around, self.max_results, stats), self.order), stats)
 
-    def _from_numbers(self, hits: Sequence[Row], question: str, stats: ExpansionStats) -> list[tuple[int, Row]]:
+    def _from_numbers(self, hits: Sequence[IndexRow], question: str,
+                      stats: ExpansionStats) -> list[tuple[int, IndexRow]]:
         "Rows by chunk number, page or document, each with the rank of its hit."
         wants, situation = wanted_rows(self.index, self.policy, hits, question)
         stats.expanded = len(wants) - wants.count(None)
@@ -381,7 +384,8 @@ class NeighborChunkExpander:
                                 "its fields as they are mapped?")
         return _granted(hits, wants, rows)
 
-    def _from_documents(self, hits: Sequence[Row], question: str, stats: ExpansionStats) -> list[tuple[int, Row]]:
+    def _from_documents(self, hits: Sequence[IndexRow], question: str,
+                        stats: ExpansionStats) -> list[tuple[int, IndexRow]]:
         "Rows that a policy wants of whole documents, each with the rank of its hit."
         store, nodes = ForeignStore(self.index), []
         for n, hit in enumerate(hits):

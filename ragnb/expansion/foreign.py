@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from llama_index.core.schema import BaseNode, NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['Field', 'Want', 'Row', 'ForeignIndex', 'by_document', 'ForeignStore']
+__all__ = ['Field', 'Want', 'IndexRow', 'ForeignIndex', 'by_document', 'ForeignStore']
 
 # %% ../../nbs/50_expansion/foreign.ipynb #f1dc3ebf
 from ..documents.span import InputError, Outline, RagnbError, Span, try_address
@@ -180,7 +180,7 @@ def _checked(found: Any) -> Mapping[str, Any]:
     return found
 
 # %% ../../nbs/50_expansion/foreign.ipynb #f889f7ee
-class Row(NamedTuple):
+class IndexRow(NamedTuple):
     "A row or a hit, and its place."
     raw: Mapping[str, Any]
     doc_id: Any           # As it is written there; None when it does not say
@@ -282,7 +282,7 @@ class ForeignIndex:
                              f"(tried {', '.join(self._names[lost])}): name it with fields={{{lost!r}: …}}")
         return fields
 
-    def fetch(self, wants: Iterable[Want]) -> list[Row]:
+    def fetch(self, wants: Iterable[Want]) -> list[IndexRow]:
         "Read the rows of some wants, each once, in reading order: one request, or two where numbers repeat."
         wants = list(dict.fromkeys(wants))
         if not wants:
@@ -312,9 +312,10 @@ class ForeignIndex:
                     return held
         return None
 
-    def row(self, raw: Mapping[str, Any]) -> Row:
+    def row(self, raw: Mapping[str, Any]) -> IndexRow:
         "Read the place of a row."
-        return Row(raw, self.value(raw, "doc_id"), _whole(self.value(raw, "index")), _whole(self.value(raw, "page")))
+        numbers = (_whole(self.value(raw, name)) for name in ("index", "page"))
+        return IndexRow(raw, self.value(raw, "doc_id"), *numbers)
 
     def text(self, raw: Mapping[str, Any]) -> str:
         "Read the text of a row."
@@ -322,16 +323,16 @@ class ForeignIndex:
 
 # %% ../../nbs/50_expansion/foreign.ipynb #ef60957a
 def by_document(
-    rows: Iterable[Row],
-) -> dict[str, list[Row]]:  # Document id as text -> its rows, in the order given
+    rows: Iterable[IndexRow],
+) -> dict[str, list[IndexRow]]:  # Document id as text -> its rows, in the order given
     "Sort rows by document."
-    out: dict[str, list[Row]] = {}
+    out: dict[str, list[IndexRow]] = {}
     for row in rows:
         out.setdefault(str(row.doc_id), []).append(row)
     return out
 
 # %% ../../nbs/50_expansion/foreign.ipynb #00aabe0d
-def _pages(rows: Sequence[Row], spans: Sequence[Span]) -> list[tuple[int, Span]]:
+def _pages(rows: Sequence[IndexRow], spans: Sequence[Span]) -> list[tuple[int, Span]]:
     "The pages of a document, if every row is on one and they rise."
     numbers = [row.page for row in rows]
     if None in numbers or numbers != sorted(numbers):
@@ -355,7 +356,7 @@ class ForeignStore(NodeStore):
     def __init__(self, index: ForeignIndex) -> None:
         self._clear()
         self.index = index
-        self.rows: dict[str, Row] = {}                         # Address -> row
+        self.rows: dict[str, IndexRow] = {}                         # Address -> row
         self._numbered: dict[tuple[Any, int | None], str] = {}  # Document and chunk number -> address
 
     def _read(self, doc_ids: Iterable[Any]) -> None:
