@@ -163,6 +163,18 @@ def one_query_a_hit(client: Any, index: str, hits: list[dict], window: int) -> l
     return out
 
 
+def one_query(client: Any, index: str, hits: list[dict], window: int) -> list[dict]:
+    """The design's own: one clause a hit, sorted by document."""
+    either = []
+    for hit in hits:
+        source = hit["_source"]
+        numbers = {"gte": max(0, source["chunk_index"] - window), "lte": source["chunk_index"] + window}
+        either.append({"bool": {"filter": [{"term": {"document_id": source["document_id"]}}, {"range": {"chunk_index": numbers}}]}})
+    body = {"size": 80, "query": {"bool": {"should": either, "minimum_should_match": 1}}, "_source": {"excludes": ["vector", "embedding"]},
+            "sort": [{"document_id": "asc"}, {"chunk_index": "asc"}]}
+    return client.search(index=index, body=body)["hits"]["hits"]
+
+
 Hits = tuple[list[NodeWithScore], list[dict], list[dict]]
 
 
@@ -201,6 +213,7 @@ def ways_to_expand(store: OpenSearchStore, foreign: str, args: argparse.Namespac
         "ours: one query a hit": (args.hits, lambda hits: one_query_a_hit(client, ours, hits[1], args.window)),
         "foreign: one query of ranges": (1, lambda hits: others.expand(hits[which])),
         "foreign: one request, pages and whole documents": (1, lambda hits: rules.expand(hits[which])),
+        "foreign: the design's own query": (1, lambda hits: one_query(client, foreign, hits[which], args.window)),
         "foreign: one query a hit": (args.hits, lambda hits: one_query_a_hit(client, foreign, hits[which], args.window)),
     }
 

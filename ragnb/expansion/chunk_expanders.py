@@ -5,22 +5,31 @@
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #e7c18d58
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+import copy
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['ChunkExpander', 'NoopChunkExpander', 'NeighborChunkExpander', 'AdaptiveChunkExpander']
+__all__ = ['ChunkExpander', 'NoopChunkExpander', 'text_window', 'window_policy', 'Ruler', 'needs_documents', 'wanted_rows',
+           'Entry', 'in_order', 'NeighborChunkExpander', 'AdaptiveChunkExpander']
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #e3c05fd6
 from ..documents.arguments import checked
-from ..documents.span import InputError
+from ..documents.span import Address, InputError, Outline, RagnbError, Span
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
-from .expander import Expander
+from .expander import Expander, ExpansionStats
 from .fetch import expand_dicts, ExpandedHits
-from .foreign import check_options, ForeignExpander, ForeignIndex, in_order, window_policy
-from .policies import adaptive
-from .policy import Policy
+from .foreign import by_document, ForeignIndex, ForeignStore, IndexRow, Want
+from .policies import adaptive, DocTypePolicy
+from ragnb.expansion.policy import (
+    neighbors, Policy, policy_name, prepared, QuestionPolicy, resolve_policy, Seen, Situation, span_around, wanted_list
+)
+from .raw_hits import value_of
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #e008917d
 @runtime_checkable
@@ -43,6 +52,224 @@ class NoopChunkExpander:
     ) -> list[dict[str, Any]]:                 # As many, in the same order, with `is_neighbor` False
         "Mark the results, and add nothing."
         return [dict(r) | {"is_neighbor": False} for r in results]
+
+# %% ../../nbs/50_expansion/chunk_expanders.ipynb #2d1a73e7
+def text_window(
+    window: Callable[[str], int],  # From a hit's text to the chunks on each side, >= 0
+) -> QuestionPolicy:               # Named `window`
+    "Neighbors, as many as a function of the hit's text returns."
+    def prepare(situation: Situation) -> Policy:
+        texts = {h.address: h.text for h in situation.hits}
+
+        def text_policy(outline: Outline, hit: Address) -> Span:
+            n = window(texts.get(hit, ""))
+            check_counts(0, **{"what window returned": n})
+            return span_around(outline, hit, n)
+        return text_policy
+
+    return QuestionPolicy("window", prepare)
+
+# %% ../../nbs/50_expansion/chunk_expanders.ipynb #3d715a7c
+def window_policy(
+    window: int | str | Callable[..., Any] = 5,  # Chunks, a policy or its name, or a function of a hit's text
+) -> Policy:                                     # `InputError` for anything else
+    "The policy that a window stands for."
+    if isinstance(window, str):
+        return resolve_policy(window)
+    if not callable(window):
+        return neighbors(window)
+    if hasattr(window, "prepare") or hasattr(window, "name"):
+        return window
+    try:
+        wanted = [p for p in inspect.signature(window).parameters.values() if p.default is p.empty]
+    except ValueError:      # a function written in C, such as len
+        return text_window(window)
+    return text_window(window) if len(wanted) == 1 else window
+
+# %% ../../nbs/50_expansion/chunk_expanders.ipynb #97b43015
+_HORIZON = 1_000  # Chunks on each side that a policy can ask for
+
+
+class Ruler(Sequence):
+    "Chunks of one character around a hit of its own length, made into `Span` objects on demand."
+
+    def __init__(
+        self,
+        before: int,   # Chunks before the hit
+        length: int,   # Characters of the hit, >= 1
+    ) -> None:
+        self.before, self.length = before, length
+
+    def __len__(self) -> int:
+        return self.before + 1 + _HORIZON
+
+    def __getitem__(self, i: int | slice) -> Any:
+        if isinstance(i, slice):
+            return [self[n] for n in range(*i.indices(len(self)))]
+        n = range(len(self))[i]
+        longer = self.length - 1
+        return Span(n + longer * (n > self.before), n + 1 + longer * (n >= self.before))
+
+# %% ../../nbs/50_expansion/chunk_expanders.ipynb #15bf020f
+_LEVELLED = {"parent", "window", "auto-merge"}                  # Need a level that rows do not have
+_OUTLINED = {"siblings", "section", "segments", "citations"}    # Need whole documents
+_NATIVE = {"pages", "document"}                                 # Are asked of the server as they are
+
+
+def needs_documents(
+    policy: Policy,
+) -> bool:  # `InputError` for a policy that needs levels, which an index made by others does not have
+    "Tell whether a policy can only be asked about whole documents."
+    parts = [*policy.choices.values(), policy.otherwise] if isinstance(policy, DocTypePolicy) else [policy]
+    needs = False
+    for name in map(policy_name, parts):
+        kinds = {part.partition(":")[0] for part in name.split("+")}
+        if kinds & _LEVELLED and name != "window":
+            raise InputError(f"the policy {name!r} needs a level that an index made by others does not have: use a "
+                             "number, a function of the text, or another policy, such as pages:N or section")
+        joined = kinds & _NATIVE and "+" in name or "doc_type" in kinds and policy is not parts[0]
+        needs = needs or bool(kinds & _OUTLINED or joined)
+    return needs
+
+# %% ../../nbs/50_expansion/chunk_expanders.ipynb #90ad52c2
+def _by_name(policy: Policy, hit: IndexRow, kind: Any, most: int | None = None) -> Want | Policy:
+    "What a policy by page, document or type wants for a hit; any other policy as it is."
+    if isinstance(policy, DocTypePolicy):
+        return _by_name(policy.choice(kind), hit, kind, policy.max_chunks)
+    name, _, n = policy_name(policy).partition(":")
+    if name == "document":
+        return Want(hit.doc_id, most=min(int(n), most or int(n)))
+    if name == "pages" and hit.page is not None:
+        return Want(hit.doc_id, "page", max(1, hit.page - int(n)), hit.page + int(n), most or 50)
+    return policy
+
+# %% ../../nbs/50_expansion/chunk_expanders.ipynb #2642c7bc
+def _marked(policy: Policy, outline: Outline, at: Seen, hit: IndexRow) -> Want:
+    "The chunk numbers that a policy marks on the ruler of a hit."
+    before = after = 0
+    for want in wanted_list(policy(outline, at.address)):
+        if not isinstance(want, Span):
+            raise InputError(f"{policy_name(policy)!r} wants {want!r}, which only an index with outlines has")
+        before, after = max(before, at.span.start - want.start), max(after, want.end - at.span.end)
+    return Want(hit.doc_id, "index", max(0, hit.index - before), hit.index + after)
+
+
+def wanted_rows(
+    index: ForeignIndex,
+    policy: Policy,
+    hits: Sequence[IndexRow],       # Best first
+    question: str = "",
+) -> tuple[list[Want | None], Situation]:  # One for each hit, None where it does not say its place; what was noted
+    "Ask a policy how much to read around each hit, without reading an outline."
+    outlines: dict[str, Outline] = {}
+    seen: list[Seen] = []
+    for n, hit in enumerate(hits):
+        text, before = index.text(hit.raw), min(max(0, hit.index or 0), _HORIZON)
+        ruler = Ruler(before, max(1, len(text)))
+        outlines[f"hit {n}"] = Outline(f"hit {n}", ruler[-1].end, {"c": ruler})
+        score = value_of(hit.raw, "score")
+        seen.append(Seen(Address(f"hit {n}", "c", before), n + 1, score, text, ruler[before]))
+    situation = Situation(tuple(seen), outlines, question, len(hits))
+    ready: dict[int, Policy] = {}
+    wants: list[Want | None] = []
+    for hit, at in zip(hits, seen):
+        own = _by_name(policy, hit, index.value(hit.raw, "doc_type"))
+        if not isinstance(own, Want) and hit.index is not None:
+            if id(own) not in ready:
+                ready[id(own)] = prepared(own, situation)
+            own = _marked(ready[id(own)], outlines[at.address.doc_id], at, hit)
+        wants.append(own if isinstance(own, Want) and hit.doc_id is not None else None)
+    return wants, situation
+
+# %% ../../nbs/50_expansion/chunk_expanders.ipynb #ce139b1c
+def _rows_of(want: Want, rows: Iterable[IndexRow], at: int | None) -> list[IndexRow]:
+    "The rows of a document that a want means; of pages and documents, those around a chunk number."
+    numbers = range(want.low, want.high + 1)
+    mine = [row for row in rows if not want.field or getattr(row, want.field) in numbers]
+    if want.field == "index":
+        return mine
+    here = next((n for n, row in enumerate(mine) if None not in (at, row.index) and row.index >= at), 0)
+    first = max(0, min(here - want.most // 2, len(mine) - want.most))
+    return mine[first:first + want.most]
+
+# %% ../../nbs/50_expansion/chunk_expanders.ipynb #a1474309
+def _granted(hits: Sequence[IndexRow], wants: Sequence[Want | None],
+             rows: Iterable[IndexRow]) -> list[tuple[int, IndexRow]]:
+    "The rows that hits want, each with the rank of the best hit that does; those of better hits, and nearer, first."
+    documents = by_document(rows)
+    out: dict[tuple[Any, Any], tuple[Any, ...]] = {}
+    for rank, (hit, want) in enumerate(zip(hits, wants)):
+        mine = _rows_of(want, documents.get(str(want.doc_id), ()), hit.index) if want else ()
+        for n, row in enumerate(mine):
+            distance = n if None in (row.index, hit.index) else abs(row.index - hit.index)
+            found = rank, distance, row.index or 0
+            out.setdefault((row.raw.get("_index"), row.raw["_id"]), (*found, row))
+    return [(rank, row) for rank, _, _, row in sorted(out.values(), key=lambda found: found[:3])]
+
+# %% ../../nbs/50_expansion/chunk_expanders.ipynb #779ec3eb
+class Entry(NamedTuple):
+    "A result or a neighbor, and its place."
+    hit: dict[str, Any]
+    row: IndexRow
+    rank: int           # Its own, or that of the best hit that it is a neighbor of, from 0
+
+# %% ../../nbs/50_expansion/chunk_expanders.ipynb #64dbc6c7
+def _distinct(results: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    "Results without those given twice; one without an id is kept."
+    out: dict[Any, Mapping[str, Any]] = {}
+    for n, result in enumerate(results):
+        own = value_of(result, "id")
+        out.setdefault((result.get("_index"), own) if own is not None else n, result)
+    return list(out.values())
+
+
+def _merged(hits: Sequence[IndexRow], around: Sequence[tuple[int, IndexRow]], most: int,
+            stats: ExpansionStats) -> list[Entry]:
+    "All results, and as many of the rows around them as there is room for; a row in the place of a result is dropped."
+    ids = {(hit.raw.get("_index"), str(value_of(hit.raw, "id"))) for hit in hits}
+    taken = {(str(hit.doc_id), hit.index) for hit in hits if hit.index is not None}
+    new = []
+    for rank, row in around:
+        known = {(None, row.raw["_id"]), (row.raw.get("_index"), row.raw["_id"])}
+        if not known & ids and (str(row.doc_id), row.index) not in taken:
+            new.append(Entry({**row.raw, "_score": None, "is_neighbor": True}, row, rank))
+    room = max(0, most - len(hits))
+    stats.neighbors, stats.refused = min(room, len(new)), stats.refused + max(0, len(new) - room)
+    own = [Entry(copy.deepcopy({**hit.raw, "is_neighbor": False}), hit, rank) for rank, hit in enumerate(hits)]
+    return own + new[:room]
+
+# %% ../../nbs/50_expansion/chunk_expanders.ipynb #9bc699e7
+def _by_document(entries: Iterable[Entry]) -> list[Entry]:
+    "Entries by document and place; numbers come before text, and entries without a document last."
+    by_place = sorted(entries, key=lambda entry: entry.row.place)
+    keys: dict[str, tuple[Any, ...]] = {}
+    for doc_id in (entry.row.doc_id for entry in by_place):
+        number = isinstance(doc_id, (int, float))
+        keys.setdefault(str(doc_id), (doc_id is None, not number, doc_id if number else 0, str(doc_id)))
+    return sorted(by_place, key=lambda entry: keys[str(entry.row.doc_id)])
+
+
+def _follows(before: IndexRow, row: IndexRow) -> bool:
+    "True for the next number of the same document, or where a number is not known."
+    if before.doc_id is None or str(before.doc_id) != str(row.doc_id):
+        return False
+    return None in (before.index, row.index) or row.index <= before.index + 1
+
+
+def in_order(
+    entries: Iterable[Entry],
+    order: str,                   # rank or document
+) -> list[dict[str, Any]]:
+    "Sort runs of neighbors by their best hit, or entries by document and number as the design does."
+    runs: list[list[Entry]] = []
+    for entry in _by_document(entries):
+        if runs and _follows(runs[-1][-1].row, entry.row):
+            runs[-1].append(entry)
+        else:
+            runs.append([entry])
+    if order == "rank":
+        runs.sort(key=lambda run: min(entry.rank for entry in run))
+    return [entry.hit for run in runs for entry in run]
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #18140ddb
 class NeighborChunkExpander:
@@ -87,24 +314,17 @@ class NeighborChunkExpander:
             raise InputError(f"index_name must be text beside a client, and None beside a store, got {index_name!r}")
         if not held and not callable(getattr(client, "search", None)):
             raise InputError(f"client must have a method `search`, or be a store, got a {type(client).__name__}")
-        check_options(max_results, on_error, order, expand_top_k)
-        self.window, self.max_results, self.expand_top_k, self.order = window, max_results, expand_top_k, order
-        self.store, self._index = (client, ForeignIndex(None, "")) if held else (
-            None, ForeignIndex(client, index_name, fields, exclude))
-        self._foreign = None
-        if held:
-            self._expander(0)
-        else:
-            self._foreign = ForeignExpander(self._index, self._policy(), max_results, on_error, order, expand_top_k)
-
-    def _policy(self) -> Policy:
-        "What is read for a result."
-        return window_policy(self.window)
-
-    def _expander(self, n_results: int) -> Expander:
-        "The expander over a store, for so many results."
-        most = n_results if self.expand_top_k is None else self.expand_top_k
-        return Expander(self.store, self._policy(), most, self.max_results)
+        check_counts(1, max_results=max_results)
+        check_counts(0, expand_top_k=expand_top_k)
+        if on_error not in ("keep", "raise"):
+            raise InputError(f"on_error must be keep or raise, got {on_error!r}")
+        if order not in ("rank", "document"):
+            raise InputError(f"order must be rank or document, got {order!r}")
+        self.window, self.max_results, self.expand_top_k = window, max_results, expand_top_k
+        self.on_error, self.order, self.policy = on_error, order, window_policy(window)
+        self.store = client if held else None
+        self.index = ForeignIndex(client, index_name or "", fields, exclude)
+        self._whole = not held and needs_documents(self.policy)
 
     def expand(self, results: Sequence[Mapping[str, Any]], question: str = "") -> ExpandedHits:
         """The results with their neighbors.
@@ -126,12 +346,56 @@ class NeighborChunkExpander:
         RagnbError
             When the server fails and `on_error` is "raise".
         """
-        if self._foreign is not None:
-            return self._foreign.expand(results, question)
-        out = expand_dicts(self._expander(len(results)), results, question)
+        if self.store is None:
+            return self._expanded(results, question)
+        most = len(results) if self.expand_top_k is None else self.expand_top_k
+        out = expand_dicts(Expander(self.store, self.policy, most, self.max_results), results, question)
         if self.order == "document":
-            out[:] = in_order(out, list(map(self._index.seen, out)), range(len(out)), "document")
+            out[:] = in_order([Entry(hit, self.index.row(hit), n) for n, hit in enumerate(out)], self.order)
         return out
+
+    def _expanded(self, results: Sequence[Mapping[str, Any]], question: str) -> ExpandedHits:
+        "The results of a server, with rows of their index."
+        kept, before, around = _distinct(results), self.index.requests, []
+        stats = ExpansionStats(hits=len(kept), duplicates=len(results) - len(kept))
+        if kept:
+            self.index.fields(kept)
+        hits = [self.index.row(hit) for hit in kept]
+        try:
+            read = self._from_documents if self._whole else self._from_numbers
+            around = read(hits[:self.expand_top_k], question, stats) if hits else []
+        except RagnbError as error:
+            if self.on_error == "raise" or isinstance(error, InputError):
+                raise
+            stats.events.append(f"{error}; the results stay without neighbors")
+            warnings.warn(stats.events[-1], stacklevel=3)
+        stats.passed_through, stats.reads = len(hits) - stats.expanded, self.index.requests - before
+        return ExpandedHits(in_order(_merged(hits, around, self.max_results, stats), self.order), stats)
+
+    def _from_numbers(self, hits: Sequence[IndexRow], question: str,
+                      stats: ExpansionStats) -> list[tuple[int, IndexRow]]:
+        "Rows by chunk number, page or document, each with the rank of its hit."
+        wants, situation = wanted_rows(self.index, self.policy, hits, question)
+        stats.expanded = len(wants) - wants.count(None)
+        stats.llm_calls, stats.events = situation.llm_calls, situation.events
+        rows = self.index.fetch(want for want in wants if want)
+        if stats.expanded and not rows:
+            stats.events.append(f"the index {self.index.index_name!r} has no rows of these results: do `fields` name "
+                                "its fields as they are mapped?")
+        return _granted(hits, wants, rows)
+
+    def _from_documents(self, hits: Sequence[IndexRow], question: str,
+                        stats: ExpansionStats) -> list[tuple[int, IndexRow]]:
+        "Rows that a policy wants of whole documents, each with the rank of its hit."
+        store, nodes = ForeignStore(self.index), []
+        for n, hit in enumerate(hits):
+            own = str(value_of(hit.raw, "id") or f"hit {n}")
+            metadata, score = dict(hit.raw.get("_source", hit.raw)), value_of(hit.raw, "score")
+            nodes.append(NodeWithScore(node=TextNode(id_=own, metadata=metadata), score=score))
+        out = Expander(store, self.policy, len(hits), self.max_results).expand(nodes, question)
+        stats.expanded, stats.refused = out.stats.known, out.stats.refused
+        stats.llm_calls, stats.events = out.stats.llm_calls, out.stats.events
+        return [(p.why[i].rank - 1, store.rows[i]) for p in out.passages for i in p.neighbors]
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #87f6b671
 class AdaptiveChunkExpander(NeighborChunkExpander):
@@ -160,7 +424,5 @@ class AdaptiveChunkExpander(NeighborChunkExpander):
     def __init__(self, client: Any, index_name: str | None = None, window: int = 2, max_results: int = 80,
                  **options: Any) -> None:
         check_counts(0, window=window)
-        super().__init__(client, index_name, window, max_results, **options)
-
-    def _policy(self) -> Policy:
-        return adaptive("words", longest=self.window)
+        super().__init__(client, index_name, adaptive("words", longest=window), max_results, **options)
+        self.window = window

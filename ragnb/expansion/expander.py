@@ -139,6 +139,17 @@ class Expansion:
         return (f"Expansion({counted(s.passages, 'passage')}, {counted(s.hits, 'hit')}, "
                 f"{counted(s.neighbors, 'neighbor')}, {counted(s.characters, 'character')})")
 
+# %% ../../nbs/50_expansion/expander.ipynb #e846c780
+def _unknown(stats: ExpansionStats) -> list[str]:
+    "Sentences on hits that the store does not know."
+    out = []
+    if stats.known < stats.hits:
+        out.append(f"{stats.known} of {stats.hits} hits are known to this store")
+    if stats.mismatched:
+        out.append(f"{stats.mismatched} hits have an address that means another text in this store: "
+                   "was it split otherwise?")
+    return out
+
 # %% ../../nbs/50_expansion/expander.ipynb #e0dfbba4
 def _count(out: Expansion, n_expanded: int, n_through: int) -> None:
     "Fill in the statistics."
@@ -236,25 +247,27 @@ class Expander:
         MissingChunkError
             When `missing` is "fail" and something is not in the store.
         """
-        hits = self.store.addressed(hits)
-        inside = [h for h in hits if _through(self.store, h.node)]
-        known, duplicates = _distinct(inside)
-        stats = ExpansionStats(hits=len(known), duplicates=duplicates, outside=len(hits) - len(inside))
+        addressed = self.store.addressed(hits)
+        inside = [h for h in addressed if _through(self.store, h.node)]
+        given, duplicates = _distinct(inside)
+        stats = ExpansionStats(hits=len(given), duplicates=duplicates, outside=len(addressed) - len(inside))
         out = Expansion([], stats, dict(outlines or {}), {})
-        self._read_outlines([h for h in known if h.address], out)
-        reasons = {h.node.node_id: why for h in known if (why := _why_not(h, out.outlines))}
-        mine = {h.node.node_id: h for h in known if h.node.node_id not in reasons}
-        wishes = self._wishes([h.seen() for h in mine.values()], question, out)
-        chunks = self._read_chunks(wishes, mine, out)
-        reasons |= _strangers(mine.values(), chunks)
+        self._read_outlines([h for h in given if h.address], out)
+        reasons = {h.node.node_id: why for h in given if (why := _why_not(h, out.outlines))}
+        known = {h.node.node_id: h for h in given if h.node.node_id not in reasons}
+        wishes = self._wishes([h.seen() for h in known.values()], question, out)
+        chunks = self._read_chunks(wishes, known, out)
+        reasons |= _strangers(known.values(), chunks)
         self._refuse(reasons, [w for w in wishes if w.address not in chunks], out)
-        wishes = [w for w in wishes if not {str(w.address)} & (reasons.keys() | out.dropped.keys())]
-        placed = stitch_wishes(wishes, chunks, out.outlines, policy_name(self.policy), out.dropped,
-                               places)
-        told = {i for p in placed for i in p.passage.hits} | out.dropped.keys()
-        through = [h for h in known if h.node.node_id not in told]
-        placed += [PlacedPassage(h.rank, 0, _as_it_is(h, _passed(reasons.get(h.node.node_id)))) for h in through]
-        out.passages.extend(p.passage for p in sorted(placed, key=lambda p: p[:2]))
+        lost = reasons.keys() | out.dropped.keys()
+        wishes = [w for w in wishes if str(w.address) not in lost]
+        placed = stitch_wishes(wishes, chunks, out.outlines, policy_name(self.policy), out.dropped, places)
+        done = {i for p in placed for i in p.passage.hits} | out.dropped.keys()
+        through = [h for h in given if h.node.node_id not in done]
+        for h in through:
+            placed.append(PlacedPassage(h.rank, 0, _as_it_is(h, _passed(reasons.get(h.node.node_id)))))
+        placed.sort(key=lambda p: p[:2])
+        out.passages.extend(p.passage for p in placed)
         _count(out, sum(w.rank <= self.expand_top_k for w in wishes), len(through))
         logging.getLogger(__name__).info("expanded with %s: %s", policy_name(self.policy), asdict(out.stats))
         return out
@@ -278,11 +291,7 @@ class Expander:
         stats = out.stats
         stats.mismatched = list(reasons.values()).count(_OTHER)
         stats.known = stats.hits - len(reasons)
-        if reasons:
-            stats.events.append(f"{stats.known} of {stats.hits} hits are known to this store")
-        if stats.mismatched:
-            stats.events.append(f"{stats.mismatched} hits have an address that means another text in this store: "
-                                "was it split otherwise?")
+        stats.events += _unknown(stats)
 
     def _wishes(self, hits: Sequence[Seen], question: str, out: Expansion) -> list[Wish]:
         "Ask the policy, and share what the limit allows."
@@ -379,7 +388,7 @@ def warn_unknown(
 ) -> None:
     "Warn when no hit is known to the store, or an address means another text in it."
     if stats.hits and not stats.known or stats.mismatched:
-        warnings.warn("; ".join(e for e in stats.events if "this store" in e), stacklevel=3)
+        warnings.warn("; ".join(_unknown(stats)), stacklevel=3)
 
 
 # %% ../../nbs/50_expansion/expander.ipynb #7e94b48d

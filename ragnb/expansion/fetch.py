@@ -194,18 +194,17 @@ def read_spans(
     return texts
 
 # %% ../../nbs/50_expansion/fetch.ipynb #893efe35
-def _why_passed(passage: Passage, chunk: str) -> str | None:
-    "Why a hit was passed on as it came; None for a chunk of the store."
-    why = passage.why.get(chunk)
-    return why.detail if why is not None and why.role == "passed" else None
-
-
-def _text_in(passage: Passage, outline: Outline | None, address: Address | None) -> str:
-    "The part of a passage that a chunk holds; all of it when the chunk is not in an outline."
-    span = outline.span_of(address) if outline and address else passage.span
-    start = max(span.start, passage.span.start) - passage.span.start
-    end = min(span.end, passage.span.end) - passage.span.start
-    return passage.text[start:end]
+def _values(passage: Passage, chunk: str, outlines: Mapping[str, Outline]) -> dict[str, Any]:
+    "What a hit of a search server says, for a chunk of a passage."
+    address, outline, why = try_address(chunk), outlines.get(passage.doc_id), passage.why.get(chunk)
+    span, pages = passage.span, passage.pages
+    if address and outline is not None and (why is None or why.role != "passed"):
+        span = outline.span_of(address)
+        pages = outline.pages_of(span)
+    start, end = (at - passage.span.start for at in (max(span.start, passage.span.start), span.end))
+    return {"id": chunk, "doc_id": passage.doc_id, "index": address.index if address else None,
+            "text": passage.text[start:end], "page": pages[0] if pages else None,
+            "file_name": field_of(passage.metadata, "file_name", passage.doc_id), "score": None}
 
 # %% ../../nbs/50_expansion/fetch.ipynb #b247965c
 def to_chunks(
@@ -216,12 +215,7 @@ def to_chunks(
     for p in expansion.passages:
         scores = dict(zip(p.hits, p.scores))
         for i in sorted({*p.hits, *p.neighbors}, key=id_key):
-            outline = expansion.outlines.get(p.doc_id)
-            address, known = try_address(i), outline is not None and _why_passed(p, i) is None
-            pages = outline.pages_of(outline.span_of(address)) if known and address else p.pages
-            values = {"id": i, "doc_id": p.doc_id, "index": address.index if address else None,
-                      "text": _text_in(p, outline if known else None, address), "page": pages[0] if pages else None,
-                      "file_name": field_of(p.metadata, "file_name", p.doc_id), "score": scores.get(i)}
+            values = _values(p, i, expansion.outlines) | {"score": scores.get(i)}
             out.append(like_hit(values, {}, p.metadata) | {"is_neighbor": i in p.neighbors})
     return out
 
@@ -281,17 +275,19 @@ def _outlines_of(expander: Expander, hits: Sequence[RawHit]) -> Found[Outline]:
     return expander.store.get_outlines(asked) if asked else Found({}, ())
 
 
-def _like(chunk: dict[str, Any], form: Mapping[str, Any], forms: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    "A neighbor in the form of the hits of its document, its ids of their type."
-    raw, own = raw_hit(chunk), forms.get(raw_hit(chunk).doc_id)
+def _like(values: Mapping[str, Any], more: Mapping[str, Any], form: Mapping[str, Any],
+          forms: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    "A neighbor with more of its document, in the form of the hits of that document, its ids of their type."
+    own = forms.get(values["doc_id"])
     like = form if own is None else own
-    values = raw._asdict() | {"score": None}
-    if isinstance(value_of(like, "index"), str) and raw.index is not None:
-        values["index"] = str(raw.index)
+    typed = {"index": values["index"], "doc_id": values["doc_id"]}
+    if isinstance(value_of(like, "index"), str) and typed["index"] is not None:
+        typed["index"] = str(typed["index"])
     if own is not None:
-        values["doc_id"] = value_of(own, "doc_id") or raw.doc_id
-    more = {k: v for k, v in chunk["_source"].items() if k not in {n for names in FIELDS.values() for n in names}}
-    return like_hit(values, like, more) | {"is_neighbor": True}
+        typed["doc_id"] = value_of(own, "doc_id") or typed["doc_id"]
+    names = {name for some in FIELDS.values() for name in some}
+    more = {k: v for k, v in more.items() if k not in names}
+    return like_hit({**values, **typed}, like, more) | {"is_neighbor": True}
 
 # %% ../../nbs/50_expansion/fetch.ipynb #3e47f553
 class ExpandedHits(list):
@@ -351,9 +347,9 @@ def expand_dicts(
     for hit in (found[0] for key, found in given.hits.items() if try_address(key)):
         forms.setdefault(raw_hit(hit).doc_id, hit)
     out = ExpandedHits(stats=expansion.stats, dropped=expansion.dropped)
-    for chunk in to_chunks(expansion):
-        if chunk["_id"] in given.hits:
-            out += [copy.deepcopy(dict(hit)) | {"is_neighbor": False} for hit in given.hits[chunk["_id"]]]
-        else:
-            out.append(_like(chunk, hits[0], forms))
+    for p in expansion.passages:
+        for i in sorted({*p.hits, *p.neighbors}, key=id_key):
+            out += [copy.deepcopy({**hit, "is_neighbor": False}) for hit in given.hits.get(i, ())]
+            if i not in given.hits:
+                out.append(_like(_values(p, i, expansion.outlines), p.metadata, hits[0], forms))
     return out

@@ -116,24 +116,28 @@ class NodeStore(ChunkReader):
     """
 
     def __init__(self, nodes: BasePydanticVectorStore | Iterable[BaseNode], documents: Iterable[Document] = ()) -> None:
+        self._clear()
         whole = {d.node_id: d for d in documents}
         groups: dict[str, list[BaseNode]] = {}
         for node in _all_nodes(nodes):
             if _text(node).strip():
                 groups.setdefault(node.ref_doc_id or node.node_id, []).append(node)
+        for doc_id, group in groups.items():
+            self._add(doc_id, group, whole.get(doc_id))
+        if not self._chunks:
+            raise InputError("nodes must hold at least one node with text")
+
+    def _clear(self) -> None:
+        "Start without documents."
         self._outlines: dict[str, Outline] = {}
         self._chunks: dict[str, TextNode] = {}
         self._known: dict[str, str] = {}                        # Id of a node -> its address here
         self._placed: dict[tuple[str, int, int], str] = {}      # Document and offsets -> its address here
-        for doc_id, group in groups.items():
-            self._add(doc_id, *_outline(doc_id, group, whole.get(doc_id)))
-        if not self._chunks:
-            raise InputError("nodes must hold at least one node with text")
 
-    def _add(self, doc_id: str, outline: Outline, nodes: Sequence[BaseNode]) -> None:
-        "Hold one document."
-        self._outlines[doc_id] = outline
-        for i, (node, span) in enumerate(zip(nodes, outline.levels["c"])):
+    def _add(self, doc_id: str, nodes: Sequence[BaseNode], document: Document | None = None) -> None:
+        "Add one document."
+        self._outlines[doc_id], nodes = _outline(doc_id, nodes, document)
+        for i, (node, span) in enumerate(zip(nodes, self._outlines[doc_id].levels["c"])):
             address = str(Address(doc_id, "c", i))
             if node.node_id in self._known:
                 raise InputError(f"two nodes have the id {node.node_id!r}")
@@ -155,11 +159,11 @@ class NodeStore(ChunkReader):
 
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
         self.reads += 1
-        return _found(addresses, self._chunks)
+        return Found.of(list(dict.fromkeys(addresses)), self._chunks)
 
     def get_outlines(self, doc_ids: Iterable[str]) -> Found[Outline]:
         self.reads += 1
-        return _found(doc_ids, self._outlines)
+        return Found.of(list(dict.fromkeys(doc_ids)), self._outlines)
 
     def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
         raise InputError("nodes are not searched here: search in the index that they are from")
@@ -169,9 +173,3 @@ class NodeStore(ChunkReader):
 
     def doc_ids(self) -> list[str]:
         return sorted(self._outlines)
-
-# %% ../../nbs/50_expansion/own_nodes.ipynb #12e70452
-def _found(ids: Iterable[str], held: Mapping[str, Any]) -> Found[Any]:
-    "What is held of some ids, and what is not."
-    asked = list(dict.fromkeys(ids))
-    return Found({i: held[i] for i in asked if i in held}, tuple(i for i in asked if i not in held))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import math
 import zlib
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import NodeWithScore
 from strategies import examples
-from test_expand import Counting, check, fill, hit, level, row
+from test_expand import check, chunks_of, Counting, fill, hit, level, outline_of, row
 
 from ragnb.retrieval.bm25 import Bm25
 from ragnb.context.builders import cut_passage
@@ -186,7 +185,7 @@ def test_every_policy_keeps_the_promises(situation, top_k, max_chunks, answer):
 @given(situations(), st.data())
 def test_holes_are_never_glued_over_whatever_the_policy(situation, data):
     store, texts, hits = situation
-    store.lost = set(data.draw(st.lists(st.sampled_from(sorted(store._chunks)), unique=True)))
+    store.lost = set(data.draw(st.lists(st.sampled_from(sorted(chunks_of(store))), unique=True)))
     kept = {h.node_id for h in hits} - store.lost
     for spec in SPECS:
         expansion = Expander(store, make(spec, list(texts)), len(hits), 10_000).expand(hits)
@@ -237,8 +236,8 @@ def test_every_policy_has_its_name_and_works_in_a_postprocessor(spec):
     assert policy_name(policy) and policy_name(resolve_policy(policy)) == policy_name(policy)
     store = MemoryStore()
     _, nodes = row(store, "d")
-    spans = store._outlines["d"].levels["c"]
-    store._outlines["d"].levels.update({"s": spans, "p": [Span(0, spans[-1].end)]})
+    spans = outline_of(store, "d").levels["c"]
+    outline_of(store, "d").levels.update({"s": spans, "p": [Span(0, spans[-1].end)]})
     nodes = ExpandPostprocessor(store=store, policy=policy).postprocess_nodes([hit(nodes["d#c5"])], query_str="며칠?")
     assert nodes and "d#c5" in nodes[0].metadata["hits"]
 
@@ -713,7 +712,7 @@ def test_relevance_of_words_needs_no_read():
 def test_references_follow_citations_to_a_depth_and_each_once():
     store = Counting()
     texts = {d: row(store, d)[0] for d in "abc"}
-    def chunk(d: str, i: int) -> Span: return store._outlines[d].levels["c"][i]
+    def chunk(d: str, i: int) -> Span: return outline_of(store, d).levels["c"][i]
     arrows = {
         ("a", 5): [("b", 3), ("a", 12)],
         ("b", 3): [("c", 0), ("a", 5), ("b", 3)],
@@ -730,14 +729,14 @@ def test_references_follow_citations_to_a_depth_and_each_once():
     found = {}
     for depth in (1, 2, 3):
         store.asked = []
-        expansion = Expander(store, with_citations(cite, depth)).expand([hit(store._chunks["a#c5"], 0.9)])
+        expansion = Expander(store, with_citations(cite, depth)).expand([hit(chunks_of(store)["a#c5"], 0.9)])
         found[depth] = [(p.doc_id, p.hits or p.neighbors) for p in expansion.passages]
         assert len(store.asked) == 2 and all(
             p.text == texts[p.doc_id][p.span.start : p.span.end] for p in expansion.passages
         )
     assert found[1] == [("a", ("a#c5",)), ("b", ("b#c3",)), ("a", ("a#c12",))]
     assert found[2] == [*found[1], ("c", ("c#c0",))] and found[3] == [*found[2], ("c", ("c#c9",))]
-    limited = Expander(store, with_citations(cite, 3, most=2)).expand([hit(store._chunks["a#c5"])])
+    limited = Expander(store, with_citations(cite, 3, most=2)).expand([hit(chunks_of(store)["a#c5"])])
     assert limited.stats.beside == 2
     for bad in ({"depth": 0}, {"most": 0}):
         with pytest.raises(InputError, match="(depth|most) must be >= 1"):
@@ -748,8 +747,8 @@ def test_a_node_that_does_not_say_where_it_stands_brings_what_is_at_hand():
     """Without an offset the other documents are not known before their outlines are read; its own is."""
     store = Counting()
     row(store, "a"), row(store, "b")
-    spans = store._outlines["a"].levels["c"]
-    node = store._chunks["a#c5"].model_copy(update={"start_char_idx": None, "end_char_idx": None})
+    spans = outline_of(store, "a").levels["c"]
+    node = chunks_of(store)["a#c5"].model_copy(update={"start_char_idx": None, "end_char_idx": None})
     policy = with_citations(lambda d, s: [Place("b", spans[2]), Place("a", spans[12])])
     expansion = Expander(store, policy).expand([hit(node)])
     assert [p.doc_id for p in expansion.passages] == ["a", "a"] and list(expansion.dropped.values()) == [
@@ -831,68 +830,16 @@ def test_documents_are_fetched_whole_or_around_a_chunk():
 # --- hits as the OpenSearch design writes them ----------------------------------------------------------------------
 
 
-class DesignExpander:
-    """The OpenSearch design's NeighborChunkExpander over a list of chunks instead of a server."""
-
-    def __init__(self, corpus: list[dict], window: int = 5, max_results: int = 80, fails: bool = False) -> None:
-        self.corpus, self.window, self.max_results, self.fails = corpus, window, max_results, fails
-
-    def search(self, clauses: list[tuple]) -> list[dict]:
-        if self.fails:
-            raise ConnectionError("down")
-
-        def near(c: dict) -> bool:
-            return any(
-                c["_source"]["document_id"] == d and a <= c["_source"]["chunk_index"] <= b for d, a, b in clauses
-            )
-
-        return copy.deepcopy(
-            sorted(filter(near, self.corpus), key=lambda c: (c["_source"]["document_id"], c["_source"]["chunk_index"]))[
-                : self.max_results
-            ]
-        )
-
-    def expand(self, results: list[dict]) -> list[dict]:
-        clauses = []
-        for r in results:
-            doc_id, index = r.get("_source", {}).get("document_id"), r.get("_source", {}).get("chunk_index")
-            if doc_id is not None and index is not None:
-                clauses.append((doc_id, max(0, index - self.window), index + self.window))
-        if not clauses:
-            return results
-        try:
-            found = self.search(clauses)
-        except Exception as e:
-            print(f"failed: {e}")
-            return results
-        seen, merged = set(), []
-        for r, is_neighbor in [*((r, False) for r in results), *((r, True) for r in found)]:
-            if r.get("_id") and r["_id"] not in seen:
-                r["is_neighbor"] = is_neighbor
-                merged.append(r)
-                seen.add(r["_id"])
-        merged.sort(
-            key=lambda x: (x.get("_source", {}).get("document_id", 0), x.get("_source", {}).get("chunk_index", 0))
-        )
-        return merged[:self.max_results]
-
-
-def both(
+def expanded(
     hits: list[dict], window: int = 2, documents: Sequence[Any] = (1, 2), **more: Any
-) -> tuple[Callable[[], list[dict]], list[dict], Counting]:
-    """The design's expander, ready to be called on the same hits, and what ours returns."""
-    store, corpus = Counting(), []
+) -> tuple[list[dict], Counting]:
+    """What comes back for raw hits over documents of thirty chunks, and the store that was read."""
+    store, before = Counting(), copy.deepcopy(hits)
     for d in documents:
-        for node in row(store, str(d), 30)[1].values():
-            corpus.append(
-                {
-                    "_id": f"chunk_{d}_{node.metadata['index']}",
-                    "_source": {"document_id": d, "chunk_index": node.metadata["index"], "text": node.text},
-                    "_score": 0.1,
-                }
-            )
-    ours = expand_dicts(Expander(store, neighbors(window), expand_top_k=len(hits), **more), copy.deepcopy(hits))
-    return lambda: DesignExpander(corpus, window).expand(hits), ours, store
+        row(store, str(d), 30)
+    out = expand_dicts(Expander(store, neighbors(window), expand_top_k=len(hits), **more), hits)
+    assert hits == before and all("is_neighbor" in c for c in out)
+    return out, store
 
 
 def raw(doc_id: Any, index: Any, name: str | None = "c", score: float | None = 0.5) -> dict:
@@ -907,101 +854,51 @@ def places(chunks: list[dict]) -> list[tuple]:
     return [(c["_source"].get("document_id"), c["_source"].get("chunk_index")) for c in chunks]
 
 
-def test_design_case_1_dicts():
-    _, ours, store = both([raw(1, 5, "c1")])
+def test_neighbors_come_in_the_form_of_the_hits():
+    ours, store = expanded([raw(1, 5, "c1")])
     assert places(ours) == [(1, i) for i in (3, 4, 5, 6, 7)] and len(store.asked) == 2
-    assert (
-        [c["is_neighbor"] for c in ours] == [True, True, False, True, True]
-        and ours[2]["_id"] == "c1"
-        and ours[2]["_score"] == 0.5
-    )
-    assert ours[0] == {
-        "_id": "1#c3",
-        "_source": {"document_id": 1, "chunk_index": 3, "text": "3번째 문장이다.", "file_name": "1"},
-        "_score": None,
-        "is_neighbor": True,
-    }
+    assert [c["is_neighbor"] for c in ours] == [True, True, False, True, True] and (ours[2]["_id"], ours[2]["_score"]) == ("c1", 0.5)
+    source = {"document_id": 1, "chunk_index": 3, "text": "3번째 문장이다.", "file_name": "1"}
+    assert ours[0] == {"_id": "1#c3", "_source": source, "_score": None, "is_neighbor": True}
+    bare, _ = expanded([{"_id": f"c{i}", "_source": {"document_id": 1, "chunk_index": i}} for i in (5, 7)])
+    assert [i for _, i in places(bare)] == list(range(3, 10)) and "text" not in bare[2]["_source"]
+    assert places(expanded([raw(2, 10, "c2"), raw(1, 5, "c1")], 1)[0]) == [(2, 9), (2, 10), (2, 11), (1, 4), (1, 5), (1, 6)]
+    assert expanded([])[0] == []
 
 
-def test_design_case_2_dicts_without_text():
-    hits = [
-        {"_id": "c1", "_source": {"document_id": 1, "chunk_index": 5}},
-        {"_id": "c2", "_source": {"document_id": 1, "chunk_index": 7}},
-    ]
-    _, ours, _ = both(hits)
-    assert [i for _, i in places(ours)] == list(range(3, 10)) and "text" not in ours[2]["_source"]
-
-
-def test_design_case_3_dicts_of_two_documents():
-    _, ours, _ = both([raw(2, 10, "c2"), raw(1, 5, "c1")], 1)
-    assert places(ours) == [(2, 9), (2, 10), (2, 11), (1, 4), (1, 5), (1, 6)]
-
-
-def test_design_case_4_no_dicts():
-    assert both([])[1] == []
-
-
-def test_the_design_changes_its_input_and_ours_does_not():
+def test_what_comes_back_is_not_what_was_given():
     hits = [raw(1, 5, "c1")]
-    before = copy.deepcopy(hits)
-    theirs, ours, _ = both(hits)
-    assert hits == before
+    ours, _ = expanded(hits)
     ours[2]["_source"]["text"] = "changed"
-    assert hits == before
-    theirs()
-    assert hits != before and hits[0]["is_neighbor"] is False
+    assert hits == [raw(1, 5, "c1")]
 
 
-def test_the_design_loses_a_hit_without_an_id():
-    hits = [raw(1, 5, "c1"), raw(1, 20, None), {"_source": {"text": "글"}, "_score": 0.1}]
-    theirs, ours, _ = both(hits)
-    assert [(c["_source"].get("chunk_index"), c["is_neighbor"]) for c in ours if not c["is_neighbor"]] == [
-        (5, False),
-        (20, False),
-        (None, False),
-    ]
-    assert not [c for c in theirs() if "_id" not in c]    # chunk 20 comes back as a neighbor, the other text never
-
-
-def test_the_design_returns_early_without_the_mark():
-    hits = [{"_id": "x", "_source": {"text": "글"}}]
-    theirs, ours, _ = both(hits)
-    assert "is_neighbor" not in theirs()[0]
-    assert [c["is_neighbor"] for c in ours] == [False] and ours[0]["_id"] == "x"
-
-
-def test_the_design_cannot_sort_text_ids_with_a_hit_that_has_none():
-    hits = [raw("규정", 5, "c1"), {"_id": "x", "_source": {"text": "글"}}]
-    theirs, ours, _ = both(hits, documents=["규정"])
-    with pytest.raises(TypeError):
-        theirs()
+def test_a_hit_without_an_id_is_not_lost():
+    ours, _ = expanded([raw(1, 5, "c1"), raw(1, 20, None), {"_source": {"text": "글"}, "_score": 0.1}])
+    assert [c["_source"].get("chunk_index") for c in ours if not c["is_neighbor"]] == [5, 20, None]
+    ours, _ = expanded([raw("규정", 5, "c1"), {"_id": "x", "_source": {"text": "글"}}], documents=["규정"])
     assert [c["_id"] for c in ours if not c["is_neighbor"]] == ["c1", "x"]
 
 
-def test_the_design_prints_an_error_and_goes_on(capsys, monkeypatch):
-    hits = [raw(1, 5, "c1")]
-    assert DesignExpander([], fails=True).expand(copy.deepcopy(hits)) == hits and "failed" in capsys.readouterr().out
+def test_a_store_that_fails_is_not_printed(capsys, monkeypatch):
     store = MemoryStore()
     row(store, "1")
     def down(*_: Any) -> None: raise ConnectionError("down")
     monkeypatch.setattr(store, "get_outlines", down)
     with pytest.raises(ConnectionError):
-        expand_dicts(Expander(store), hits)
+        expand_dicts(Expander(store), [raw(1, 5, "c1")])
     assert capsys.readouterr().out == ""
 
 
-def test_the_design_drops_the_best_hit_of_ten():
-    hits = [raw(d, 15, f"c{d}", 1 / (11 - d)) for d in range(10, 0, -1)]
-    theirs, ours, _ = both(hits, 5, range(1, 11))
-    kept = [c["_id"] for c in theirs() if not c["is_neighbor"]]
-    assert len(kept) == 7 and "c10" not in kept
+def test_no_dict_of_ten_is_dropped_for_a_neighbor():
+    ours, _ = expanded([raw(d, 15, f"c{d}", 1 / (11 - d)) for d in range(10, 0, -1)], 5, range(1, 11))
     assert [c["_id"] for c in ours if not c["is_neighbor"]] == [f"c{d}" for d in range(10, 0, -1)] and len(ours) == 80
 
 
 @pytest.mark.parametrize("number", [int, str])
 @pytest.mark.parametrize("name", [int, str])
 def test_ids_may_be_numbers_or_text(number, name):
-    _, ours, _ = both([raw(name(1), number(5), "c1"), raw(name(2), number(0), "c2")], 1)
+    ours, _ = expanded([raw(name(1), number(5), "c1"), raw(name(2), number(0), "c2")], 1)
     assert places(ours) == [(name(d), number(i)) for d, i in ((1, 4), (1, 5), (1, 6), (2, 0), (2, 1))]
 
 
@@ -1022,12 +919,12 @@ def test_ids_may_be_numbers_or_text(number, name):
     ],
 )
 def test_odd_hits_are_kept_as_they_are(odd):
-    _, ours, _ = both([odd, raw(1, 5, "c1")], 1)
+    ours, _ = expanded([odd, raw(1, 5, "c1")], 1)
     assert ours[0] == {**odd, "is_neighbor": False} and places(ours[1:]) == [(1, 4), (1, 5), (1, 6)]
 
 
 def test_a_dict_with_our_own_id_needs_nothing_else():
-    _, ours, _ = both([{"_id": "1#c5", "_score": 1.0}], 1)
+    ours, _ = expanded([{"_id": "1#c5", "_score": 1.0}], 1)
     assert [c["_id"] for c in ours] == ["1#c4", "1#c5", "1#c6"] and ours[1] == {
         "_id": "1#c5",
         "_score": 1.0,
@@ -1039,17 +936,17 @@ def test_dicts_work_with_every_policy():
     for spec in SPECS:
         store = MemoryStore()
         row(store, "1")
-        spans = store._outlines["1"].levels["c"]
-        store._outlines["1"].levels.update({"s": spans, "p": [Span(0, spans[-1].end)]})
+        spans = outline_of(store, "1").levels["c"]
+        outline_of(store, "1").levels.update({"s": spans, "p": [Span(0, spans[-1].end)]})
         ours = expand_dicts(Expander(store, make(spec, ["1"])), [raw(1, 5, "c1"), raw(1, 5, "twin"), raw(1, 9, None)])
         assert [c.get("_id") for c in ours if not c["is_neighbor"]] == ["c1", "twin", None]    # one chunk, two entries
         assert len(ours) - 1 == len(set(places(ours)))
 
 
 def test_the_limit_of_the_design_holds_for_dicts():
-    _, ours, _ = both([raw(1, i, f"c{i}") for i in range(0, 30, 10)], 5, max_chunks=10)
+    ours, _ = expanded([raw(1, i, f"c{i}") for i in range(0, 30, 10)], 5, max_chunks=10)
     assert len(ours) == 10 and sum(not c["is_neighbor"] for c in ours) == 3
-    assert list(itertools.chain(*[[c["_id"]] for c in ours if not c["is_neighbor"]])) == ["c0", "c10", "c20"]
+    assert [c["_id"] for c in ours if not c["is_neighbor"]] == ["c0", "c10", "c20"]
 
 
 def test_none_and_parent_are_where_they_were():
