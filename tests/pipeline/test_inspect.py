@@ -194,17 +194,6 @@ def answer(hr_chunks) -> Answer:
 # --- rows and table ---------------------------------------------------------------------------------------------------
 
 
-def test_rows_say_rank_role_and_reason(answer):
-    rows = trace(answer).rows()
-    assert {r["chunk"] for r in rows if r["role"] == "hit"} == {h.node_id for h in answer.fusion.hits}
-    for r in rows:
-        assert r["why"] and r["start"] < r["end"] and parse_address(r["chunk"])
-        for name, ranks in answer.fusion.members.items():
-            assert r[name] == (ranks[r["chunk"]][0] if r["chunk"] in ranks else None)
-        assert (r["score"] is not None) == (r["role"] == "hit")
-    assert [r["passage"] for r in rows] == sorted(r["passage"] for r in rows)
-
-
 @pytest.mark.parametrize("budget", [60, 160, 300, 440])
 def test_rows_say_what_the_model_does_not_see(budget):
     """A passage is cut to the budget: the chunks beyond the cut are not in the context, the others are."""
@@ -614,20 +603,22 @@ def test_eighty_hits_over_forty_documents():
     assert len(trace(answer).page()) < 600_000
 
 
-def test_the_table_is_the_answer(answer):
-    frame, rows = trace(answer).frame(), trace(answer).rows()
-    assert list(frame["chunk"]) == [r["chunk"] for r in rows] and frame["in_context"].tolist() == [
-        r["in_context"] for r in rows
-    ]
+def test_rows_are_the_answer(answer):
+    """Rank, role, score and reason of every chunk, in a list, a table and a DataFrame."""
+    told = trace(answer)
+    frame, rows = told.frame(), told.rows()
+    assert list(frame["chunk"]) == [r["chunk"] for r in rows] and frame["in_context"].tolist() == [r["in_context"] for r in rows]
+    assert {r["chunk"] for r in rows if r["role"] == "hit"} == {h.node_id for h in answer.fusion.hits}
+    assert [r["passage"] for r in rows] == sorted(r["passage"] for r in rows) and repr(told) == told.table()
+    for r in rows:
+        assert r["why"] and r["start"] < r["end"] and parse_address(r["chunk"]) and (r["score"] is not None) == (r["role"] == "hit")
     for p in answer.expansion.passages:
-        own = [r for r in rows if r["passage"] == trace(answer).numbers[p.id] and r["chunk"] in (*p.hits, *p.neighbors)]
+        own = [r for r in rows if r["passage"] == told.numbers[p.id] and r["chunk"] in (*p.hits, *p.neighbors)]
         assert {r["chunk"]: r["score"] for r in own if r["role"] == "hit"} == dict(zip(p.hits, p.scores))
         assert all(0 < r["characters"] <= len(p.span) for r in own)
     for name, ranks in answer.fusion.members.items():
-        assert {r["chunk"]: (r[name], r[f"{name} score"]) for r in rows if r[name]} == {
-            i: v for i, v in ranks.items() if i in {r["chunk"] for r in rows}
-        }
-    assert repr(trace(answer)) == trace(answer).table()
+        shown = {r["chunk"]: (r[name], r[f"{name} score"]) for r in rows if r[name]}
+        assert shown == {i: v for i, v in ranks.items() if i in {r["chunk"] for r in rows}}
 
 
 def test_a_ranking_without_fusion_and_context():
