@@ -9,6 +9,7 @@ import argparse
 import os
 import random
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tqdm import tqdm
@@ -16,11 +17,20 @@ from tqdm import tqdm
 from ragnb.context.builders import RankedContextBuilder
 from ragnb.evaluation.datasets import load_questions
 from ragnb.documents.files import read_documents
+from ragnb.documents.span import Passage
 from ragnb.indexing.update import update_index
-from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, insert_at_middle, shuffled
+from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, shuffled
 from ragnb.pipeline.pipeline import Pipeline
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def insert_at_middle(passages: Sequence[Passage]) -> list[Passage]:
+    "Insert every second passage at the middle: 1, 3, 5, 7, 2, 4, 6, 8 for eight. Meant to put the best at both ends, and does not."
+    ordered: list[Passage] = []
+    for i, passage in enumerate(passages):
+        ordered.insert(len(ordered) // 2 if i % 2 == 0 else len(ordered), passage)
+    return ordered
 
 
 def main() -> None:

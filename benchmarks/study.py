@@ -20,13 +20,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from context_order import insert_at_middle
 from ragnb import __version__
 from ragnb.evaluation.comparison import Run, RunPlan, paired_test, run_strategies, to_records, write_results
 from ragnb.context.builders import RankedContextBuilder
 from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.expansion.policies import adaptive
 from ragnb.expansion.policy import register_policy
-from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, insert_at_middle, shuffled
+from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, shuffled
 from ragnb.expansion.segments import best_segments
 from ragnb.evaluation.peers import PEERS as ALL_PEERS
 from ragnb.evaluation.strategy import IndexCache, Strategy, build_system, make_grid, resolve_strategies

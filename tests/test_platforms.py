@@ -94,7 +94,7 @@ def test_the_wheel_holds_the_package_its_types_and_the_sample_data(wheel: Path) 
         names = set(archive.namelist())
         (about,) = (n for n in names if n.endswith("METADATA"))
         metadata = Parser().parsestr(archive.read(about).decode())
-    modules = {f"ragnb/{p.relative_to(ROOT / 'ragnb').as_posix()}" for kind in ("*.py", "*.pyi") for p in (ROOT / "ragnb").rglob(kind)}
+    modules = {f"ragnb/{p.relative_to(ROOT / 'ragnb').as_posix()}" for kind in ("*.py", "*.pyi", "*.html", "*.css") for p in (ROOT / "ragnb").rglob(kind)}
     data = {f"ragnb/_sample/{p.relative_to(ROOT / 'data').as_posix()}" for p in (ROOT / "data").rglob("*") if p.is_file()}
     assert modules | data | {"ragnb/py.typed"} <= names and len(data) > 10
     assert not {n for n in names if not n.startswith("ragnb")}

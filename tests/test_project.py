@@ -111,7 +111,7 @@ def test_every_import_is_required() -> None:
 def test_import_is_light_and_names_load_when_used() -> None:
     code = """
 import sys, ragnb
-heavy = {'llama_index', 'chromadb', 'kiwipiepy', 'sklearn', 'scipy', 'numpy'}
+heavy = {'llama_index', 'chromadb', 'kiwipiepy', 'sklearn', 'scipy', 'numpy', 'jinja2'}
 assert not heavy & set(sys.modules), sorted(heavy & set(sys.modules))
 assert ragnb.Span(0, 2).of('연차') == '연차' and 'Span' in dir(ragnb)
 assert not {'llama_index', 'chromadb'} & set(sys.modules)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
 # %% auto #0
-__all__ = ['visible', 'json_visible', 'esc', 'tag', 'fold', 'wide_table', 'themed', 'scoped', 'card', 'short', 'counted',
-           'one_line']
+__all__ = ['visible', 'json_visible', 'counted', 'esc', 'render', 'card', 'short', 'one_line']
 
 # %% ../../nbs/00_documents/markup.ipynb #25ffc7cc
 _ACTING = re.compile(
@@ -38,6 +38,16 @@ def json_visible(
         return "".join(f"\\u{units[at:at + 4]}" for at in range(0, len(units), 4))
     return _ACTING.sub(escaped, text)
 
+# %% ../../nbs/00_documents/markup.ipynb #cb3a1922
+def counted(
+    n: int,
+    word: str,     # In the singular; a plural ends in s, or in ies after y
+) -> str:
+    "Write how many there are of something."
+    if n == 1:
+        return f"1 {word}"
+    return f"{n:,} {word[:-1]}ies" if word.endswith("y") else f"{n:,} {word}s"
+
 # %% ../../nbs/00_documents/markup.ipynb #e893890b
 def esc(
     text: object,
@@ -51,76 +61,39 @@ def esc(
     return html.escape(visible(text)).replace("\n", "&#10;").replace("$", "&#36;")
 
 # %% ../../nbs/00_documents/markup.ipynb #03fb4bdf
-def tag(
-    name: str,               # Of the element
-    inside: str,             # HTML already
-    kind: str = "",          # Its class
-    **attributes: str,       # Escaped here; empty ones are left out
-) -> str:
-    "Write an element."
-    given = {"class": kind, **attributes}
-    said = "".join(f' {key}="{html.escape(visible(value))}"' for key, value in given.items() if value)
-    return f"<{name}{said}>{inside}</{name}>"
+@lru_cache(maxsize=1)
+def _templates() -> Any:  # jinja2.Environment
+    "Read templates of the package, with our escaping of every value."
+    from importlib.resources import files
+
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def read(name: str) -> str:
+        text = files("ragnb").joinpath(name).read_text(encoding="utf-8")
+        return re.sub(r"\n\s*", "", text)   # One line: Markdown would end the HTML at an empty one
+
+    def cut(text: object, most: int = 300) -> Markup:
+        return Markup(esc(text, most))   # noqa: S704 (it is escaped)
+
+    def written(value: object) -> Markup:
+        return value if isinstance(value, Markup) else cut(value, len(str(value)))
+
+    made = Environment(autoescape=True, finalize=written, undefined=StrictUndefined, loader=FunctionLoader(read))
+    made.filters |= {"cut": cut, "counted": counted, "comma": "{:,}".format}
+    return made
 
 
-def fold(
-    summary: str,          # HTML already, and so `inside`
-    inside: str,
-    opened: bool = False,
-    kind: str = "fold",    # Class of the element
-    name: str = "",        # Class of the summary
-) -> str:
-    "Write something that can be opened without a script."
-    return f'<details class="{kind}"{" open" if opened else ""}>{tag("summary", summary, name)}{inside}</details>'
-
-# %% ../../nbs/00_documents/markup.ipynb #2f1d8859
-def wide_table(
-    head: Iterable[str],  # HTML already
-    rows: Iterable[str],  # Elements
-) -> str:
-    "Write a table that scrolls sideways."
-    return tag("div", tag("table", tag("tr", "".join(tag("th", h) for h in head)) + "".join(rows)), "wide")
-
-# %% ../../nbs/00_documents/markup.ipynb #b1a1ee48
-_THEMES = {
-    "light": ('body[data-jp-theme-light="true"]', "body.vscode-light", "body.quarto-light",
-              '[data-md-color-scheme="default"]'),
-    "dark": ('body[data-jp-theme-light="false"]', "body.vscode-dark", "body.quarto-dark",
-             '[data-md-color-scheme="slate"]')}
-
-
-def themed(
-    scope: str,   # A selector, such as `.rt.rt`
-    light: str,   # Declarations of variables, `--bg:#fff;…`
-    dark: str,
-) -> str:
-    "Write the rules that give a class its colours in both themes."
-    rules = [f"{scope}{{{light};color-scheme:light}}",
-             f"@media(prefers-color-scheme:dark){{{scope}{{{dark};color-scheme:dark}}}}"]
-    for name, colours in (("light", light), ("dark", dark)):
-        where = ",".join(f"{theme} {scope}" for theme in _THEMES[name])
-        rules.append(f"{where}{{{colours};color-scheme:{name}}}")
-    return "".join(rules)
-
-# %% ../../nbs/00_documents/markup.ipynb #21647154
-def scoped(
-    scope: str,   # A selector
-    rules: str,   # `h3,h4{…}p{…}`; a rule without a selector is for the class itself
-) -> str:         # On one line
-    "Bind style rules to a class."
-    def bound(m: re.Match[str]) -> str:
-        return ",".join(f"{scope} {s}".rstrip() for s in m[1].split(",")) + m[2]
-    return re.sub(r"(?<![^{}])([^{}]*)(\{[^{}]*\})", bound, rules.replace("\n", ""))
+def render(
+    template: str,   # Its path in the package: `pipeline/trace.html`
+    **values: Any,   # Plain data; every text is escaped where it is written
+) -> str:            # On one line
+    "Fill in a template of the package."
+    return str(_templates().get_template(template).render(values))
 
 # %% ../../nbs/00_documents/markup.ipynb #c2afa35b
-_CARD = ("border:1px solid rgba(128,128,128,.45);border-radius:.4rem;padding:.3rem .7rem .45rem;max-width:52rem;"
-         "overflow-x:auto;line-height:1.5")
-_CELL = ("text-align:left;vertical-align:top;white-space:normal;padding:.1rem .6rem .1rem 0;border:0;background:none;"
-         "word-break:keep-all;overflow-wrap:break-word")   # Korean breaks at spaces too
-
-
 def card(
-    title: str,                               # Text, as all that follows; escaped here
+    title: str,                               # Text, as all that follows; the template escapes it
     facts: Iterable[str] = (),                # Behind the title
     rows: Iterable[Sequence[object]] = (),    # Cells of a table; at most 12 rows are shown
     head: Sequence[str] = (),                 # Names of the columns
@@ -128,17 +101,7 @@ def card(
     most: int = 240,                          # Characters of a cell
 ) -> str:                                     # One `<div>` on one line
     "Show an object in a notebook."
-    rows = list(rows)
-    body = "".join(tag("tr", "".join(tag("td", esc(c, most), style=_CELL) for c in row)) for row in rows[:12])
-    if head and body:
-        body = tag("tr", "".join(tag("th", esc(h, most), style=_CELL) for h in head)) + body
-    table = tag("table", body, style="border-collapse:collapse;table-layout:auto;margin:.2rem 0 0;font-size:.92em")
-    more = tag("div", f"… {len(rows) - 12:,} more", style="opacity:.7") if len(rows) > 12 else ""
-    look = "white-space:pre-wrap;overflow-wrap:anywhere;margin:.2rem 0"
-    said = tag("div", esc(text, 3 * most), style=look) if text else ""
-    known = tag("span", " · ".join(esc(f, most) for f in facts), style="opacity:.75")
-    inside = f"{tag('b', esc(title, most))} {known}{said}{table if body else ''}{more}"
-    return tag("div", inside, "tex2jax_ignore mathjax_ignore", style=_CARD)
+    return render("documents/card.html", title=title, facts=facts, rows=list(rows), head=head, text=text, most=most)
 
 # %% ../../nbs/00_documents/markup.ipynb #2bf6ec91
 def short(
@@ -148,16 +111,6 @@ def short(
     "Write a text on one line, cut where it is long."
     line = visible(" ".join(str(text).split()))
     return line if len(line) <= most else line[:most - 1].rstrip() + "…"
-
-# %% ../../nbs/00_documents/markup.ipynb #cb3a1922
-def counted(
-    n: int,
-    word: str,     # In the singular; a plural ends in s, or in ies after y
-) -> str:
-    "Write how many there are of something."
-    if n == 1:
-        return f"1 {word}"
-    return f"{n:,} {word[:-1]}ies" if word.endswith("y") else f"{n:,} {word}s"
 
 # %% ../../nbs/00_documents/markup.ipynb #017c1749
 def _brief(value: Any) -> str:

@@ -15,7 +15,7 @@ from uuid import uuid4
 __all__ = ['POLICIES', 'BUDGETS', 'Setting', 'make_pipeline', 'answer_card', 'Column', 'Explorer', 'explore']
 
 # %% ../../nbs/90_evaluation/explore.ipynb #215d6ebe
-from ..documents.markup import card, counted, esc, short, tag
+from ..documents.markup import card, counted, render, short
 from ..documents.span import InputError, RagnbError
 from ..context.labels import place_label
 from ..expansion.policy import resolve_policy
@@ -58,7 +58,7 @@ def answer_card(
     for n, p in enumerate(answer.passages[:8], 1):
         shared = any(q.doc_id == p.doc_id and q.span.overlap(p.span) for q in seen)
         mark = "" if other is None or shared else "only here"
-        rows.append((n, place_label(p), short(p.text, 140), mark))
+        rows.append((n, f"{place_label(p)}: {short(p.text, 140)}", mark))
     size = sum(len(p.span) for p in answer.passages)
     return card(f"{counted(len(answer.passages), 'passage')}, {counted(size, 'character')}", rows=rows)
 
@@ -105,7 +105,7 @@ class Column:
         self.budget = w.SelectionSlider(options=[(f"{b:,}", b) for b in budgets], value=budget, description="budget",
                                         continuous_update=False, **wide)
         self.knobs = (self.retriever, self.policy, self.budget)
-        head = w.HTML(tag("b", esc(name)))
+        head = w.Label(name, style={"font_weight": "bold"})
         self.box = w.VBox([head, *self.knobs], layout=w.Layout(flex="1 1 18rem", min_width="16rem"))
 
     @property
@@ -131,10 +131,9 @@ class Column:
         s = self.setting
         return f"{self.name}: {s.retriever}, policy {s.policy}, budget {s.budget:,}"
 
-    def found(self, other: Answer | None) -> str:
-        "HTML: what was found, beside the other side; or what went wrong."
-        inside = tag("p", esc(self.problem)) if self.answer is None else answer_card(self.answer, other)
-        return tag("div", tag("b", esc(self.head)) + inside, style="flex:1 1 18rem;min-width:16rem")
+    def found(self, other: Answer | None) -> tuple[str, str, str]:
+        "Head, problem, and the card of what was found, compared with the other side."
+        return self.head, self.problem, "" if self.answer is None else answer_card(self.answer, other)
 
     def told(self) -> str:
         "Text: the first sources of what was found, one a line."
@@ -199,11 +198,8 @@ class Explorer:
     def found(self) -> str:
         "HTML without knobs: what both sides found, and the trace of one."
         question = self.question.value.strip()
-        if not question:
-            return tag("p", esc(_NOTHING))
-        left, right = self.left.found(self.right.answer), self.right.found(self.left.answer)
-        sides = tag("div", left + right, style="display:flex;flex-wrap:wrap;gap:1rem")
-        return tag("div", tag("p", esc(question)) + sides + self.trace())
+        sides = [self.left.found(self.right.answer), self.right.found(self.left.answer)] if question else []
+        return render("evaluation/explore.html", question=question or _NOTHING, sides=sides, trace=self.trace())
 
     def _show(self, change: Any = None) -> None:
         "Write what was found over the output below the knobs."

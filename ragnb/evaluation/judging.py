@@ -19,9 +19,8 @@ from llama_index.core.llms import LLM, LLMMetadata
 
 # %% auto #0
 __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'FrozenContexts', 'lay_out', 'freeze_contexts', 'shuffled',
-           'insert_at_middle', 'evidence_positions', 'position_summary', 'Calls', 'CountedLLM', 'Answered',
-           'make_evaluators', 'Judgement', 'JudgeReport', 'answer_questions', 'judge_answers', 'AnswerComparison',
-           'compare_prompts', 'compare_orders']
+           'evidence_positions', 'position_summary', 'Calls', 'CountedLLM', 'Answered', 'make_evaluators', 'Judgement',
+           'JudgeReport', 'answer_questions', 'judge_answers', 'AnswerComparison', 'compare_prompts', 'compare_orders']
 
 # %% ../../nbs/90_evaluation/judging.ipynb #409aa499
 from ..documents.span import InputError, Passage, Span, Why
@@ -29,7 +28,7 @@ from ..models.guards import guard_numbers
 from ..models.llm import prompt_template, QA_PROMPT, read_score, read_verdict, resolve_llm, strip_thinking
 from ..context.builders import Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder, Source
 from .comparison import paired_test
-from .datasets import Evidence, Question
+from .datasets import Evidence, Question, question_record
 
 # %% ../../nbs/90_evaluation/judging.ipynb #f2c89441
 @dataclass(frozen=True)
@@ -85,11 +84,9 @@ def _layout(item: FrozenContext) -> list[list[int]]:
 
 def _to_record(item: FrozenContext) -> dict[str, Any]:
     "One line of the file."
-    q, context = item.question, item.context
-    evidence = [{"doc_id": e.doc_id, "start": e.span.start, "end": e.span.end, "text": e.text} for e in q.evidence]
-    return {
-        "query_id": q.query_id, "query": q.query, "answer": q.answer, "kind": q.kind, "evidence_mode": q.mode,
-        "evidence": evidence, "passages": [_passage_record(p) for p in item.passages], "context": context.text,
+    context = item.context
+    return question_record(item.question) | {
+        "passages": [_passage_record(p) for p in item.passages], "context": context.text,
         "layout": _layout(item), "size": context.size, "tokenizer": context.tokenizer,
     }
 
@@ -213,16 +210,6 @@ def shuffled(
         random.Random(f"{seed} " + " ".join(p.id for p in passages)).shuffle(mixed)
         return mixed
     return order
-
-# %% ../../nbs/90_evaluation/judging.ipynb #ec791fd6
-def insert_at_middle(
-    passages: Sequence[Passage],  # Best first
-) -> list[Passage]:               # 1, 3, 5, 7, 2, 4, 6, 8 for eight
-    "Insert every second passage at the middle: meant to put the best at both ends, and does not."
-    ordered: list[Passage] = []
-    for i, passage in enumerate(passages):
-        ordered.insert(len(ordered) // 2 if i % 2 == 0 else len(ordered), passage)
-    return ordered
 
 # %% ../../nbs/90_evaluation/judging.ipynb #bff49a45
 class _Part(NamedTuple):

@@ -190,13 +190,12 @@ def bootstrap_interval(
     values = values[~np.isnan(values)]
     if not 0 < level < 1 or n_samples < 1:
         raise InputError(f"bootstrap needs level in (0, 1) and n_samples >= 1, got {level}, {n_samples}")
-    if not len(values):
-        return 0.0, 0.0
-    rng, means = np.random.default_rng(seed), []
-    for at in range(0, n_samples, 100):  # in blocks: memory stays small
-        means.append(values[rng.integers(0, len(values), (min(100, n_samples - at), len(values)))].mean(axis=1))
-    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    if len(values) < 2:
+        return (float(values[0]),) * 2 if len(values) else (0.0, 0.0)
+    from scipy.stats import bootstrap
+    found = bootstrap((values,), np.mean, n_resamples=n_samples, batch=100, confidence_level=level,
+                      method="percentile", rng=np.random.default_rng(seed)).confidence_interval
+    return float(found.low), float(found.high)
 
 # %% ../../nbs/90_evaluation/measures.ipynb #82c300f6
 def mean_interval(

@@ -35,85 +35,38 @@ def _matplotlib() -> Any:
         raise InputError("plots need matplotlib: pip install 'ragnb[plots]'") from error
     return matplotlib
 
-@lru_cache(maxsize=512)
-def _missing(path: str, characters: frozenset[str]) -> frozenset[str]:
-    "The characters that a font file cannot draw."
-    from matplotlib.font_manager import get_font
-    try:
-        font = get_font(path)
-        return frozenset(c for c in characters if not font.get_char_index(ord(c)))
-    except (OSError, RuntimeError, ValueError):
-        return characters
 
-# %% ../../nbs/90_evaluation/plots.ipynb #a5604521
-_LIKED = re.compile(r"Noto ?Sans ?(?:CJK|KR)|Nanum ?(?:Gothic|BarunGothic)|Malgun|Apple ?SD ?Gothic|Apple ?Gothic"
-                    r"|Source ?Han ?Sans|Pretendard|Un ?Dotum|Baekmuk", re.I)
-_NOT_REGULAR = re.compile("bold|light|thin|black|medium|heavy|italic|oblique|mono", re.I)
+_KOREAN = ("NanumGothic", "Noto Sans CJK KR", "Noto Sans CJK JP", "Noto Sans KR", "Malgun Gothic",
+           "Apple SD Gothic Neo", "AppleGothic", "NanumBarunGothic", "UnDotum")
 
-def _likeness(path: str) -> tuple[bool, bool, str]:
-    "Sort key of font files: known Korean sans-serif ones first, regular weight first."
-    name = Path(path).stem
-    return not _LIKED.search(name), bool(_NOT_REGULAR.search(name)), name
 
-def _bundled_font() -> list[str]:
-    "The font that the extra `plots` brings along."
+@lru_cache(maxsize=1)
+def _fonts() -> tuple[str, ...]:
+    "Families to draw with: matplotlib's own, then the Korean ones that are here, first that of the extra `plots`."
+    from matplotlib.font_manager import fontManager
     spec = find_spec("koreanize_matplotlib")
-    folders = spec.submodule_search_locations if spec else None
-    paths = [Path(folder, "fonts", "NanumGothic.ttf") for folder in folders or ()]
-    return [str(path) for path in paths if path.is_file()]
+    for folder in (spec and spec.submodule_search_locations) or ():
+        fontManager.addfont(Path(folder, "fonts", "NanumGothic.ttf"))
+    installed = {font.name for font in fontManager.ttflist}
+    return ("DejaVu Sans", *(name for name in _KOREAN if name in installed))
 
-# %% ../../nbs/90_evaluation/plots.ipynb #243f7865
-@lru_cache(maxsize=64)
-def _find_font(characters: frozenset[str]) -> tuple[str | None, frozenset[str]]:
-    "Family of the font that misses fewest characters, and those it misses; the bundled font is asked first."
-    from matplotlib.font_manager import findSystemFonts, fontManager
-    known = {f.fname: f.name for f in fontManager.ttflist if "Last Resort" not in f.name}
-    best, missing = None, characters
-    for path in [*_bundled_font(), *sorted({*known, *findSystemFonts()}, key=_likeness)]:
-        absent = _missing(path, characters) if "LastResort" not in path else characters
-        if len(absent) < len(missing):
-            best, missing = path, absent
-        if not missing:
-            break
-    if best is not None and best not in known:
-        fontManager.addfont(best)
-    if missing:
-        some = "".join(sorted(missing))[:20]
-        logging.getLogger(__name__).warning("no font has %s: pip install 'ragnb[plots]' brings one", some)
-    return next((f.name for f in fontManager.ttflist if f.fname == best), None), missing
 
-# %% ../../nbs/90_evaluation/plots.ipynb #92012c7e
-_ONSETS = "g kk n d tt r m b pp s ss  j jj ch k t p h".split(" ")
-_VOWELS = "a ae ya yae eo e yeo ye o wa wae oe yo u wo we wi yu eu ui i".split(" ")
-_CODAS = " k k ks n nj nh t l lk lm lp lt lt lp lh m p ps t t ng t t k t p t".split(" ")
+@lru_cache(maxsize=1)
+def _warn_of_characters() -> None:
+    "Say once that a font is missing."
+    logging.getLogger(__name__).warning("no font here has some characters, which are drawn as '?': "
+                                        "pip install 'ragnb[plots]' installs one for Korean")
 
-def _romanized(text: str) -> str:
-    "Hangul syllables in Latin letters, one by one."
-    out = []
-    for c in unicodedata.normalize("NFC", text):
-        n = ord(c) - 0xAC00
-        out.append(_ONSETS[n // 588] + _VOWELS[n % 588 // 28] + _CODAS[n % 28] if 0 <= n < 11172 else c)
-    return "".join(out)
 
-# %% ../../nbs/90_evaluation/plots.ipynb #00425e06
-class _Script:
-    "How to write some names: the font families to ask for, and what no font can draw."
-    def __init__(self, texts: Iterable[Any]) -> None:
-        base = _matplotlib().get_data_path() + "/fonts/ttf/DejaVuSans.ttf"
-        written = "".join(unicodedata.normalize("NFC", str(t)) for t in texts)
-        needed = _missing(base, frozenset(written) - set("\n\t "))
-        found, self.missing = _find_font(needed) if needed else (None, frozenset())
-        self.family = ["DejaVu Sans"] + ([found] if found else [])
-
-    def __call__(self, text: Any) -> str:
-        text = unicodedata.normalize("NFC", str(text)).replace("$", r"\$")
-        return "".join(map(self._drawable, text))
-
-    def _drawable(self, character: str) -> str:
-        if character.isascii() or character not in self.missing:
-            return character
-        latin = _romanized(character)
-        return latin if latin.isascii() else "?"
+def _written(text: Any) -> str:
+    "A text as matplotlib can draw it."
+    from matplotlib.font_manager import findfont, get_font
+    fonts = [get_font(findfont(name)) for name in _fonts()]
+    text = unicodedata.normalize("NFC", str(text))
+    lost = {c for c in text if not c.isspace() and not any(font.get_char_index(ord(c)) for font in fonts)}
+    if lost:
+        _warn_of_characters()
+    return text.translate({ord(c): "?" for c in lost}).replace("$", r"\$")
 
 # %% ../../nbs/90_evaluation/plots.ipynb #6f73ca53
 _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#8B4C8F", "#B8860B", "#3C8DBC", "#7A7A7A")
@@ -180,70 +133,52 @@ def _saved(figure: Any, save: str | Path | None) -> Any:
 # %% ../../nbs/90_evaluation/plots.ipynb #0a3cd95e
 def _spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
     "Centres nearest to the wanted ones (ascending) at which labels do not touch, inside [low, high] if they fit."
+    from scipy.optimize import isotonic_regression
     steps = np.concatenate([[0.0], np.cumsum([(a + b) / 2 for a, b in zip(heights, heights[1:])])])
-    blocks: list[list[float]] = []  # [mean, size]
-    for value in np.asarray(wanted, float) - steps:
-        blocks.append([value, 1])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            (b, n), (a, m) = blocks.pop(), blocks.pop()
-            blocks.append([(a * m + b * n) / (m + n), m + n])
-    even = np.repeat([b[0] for b in blocks], [int(b[1]) for b in blocks])
+    even = isotonic_regression(np.asarray(wanted, float) - steps).x
     top = max(low + heights[0] / 2, high - heights[-1] / 2 - steps[-1])
     return [float(x) for x in np.clip(even, low + heights[0] / 2, top) + steps]
 
 # %% ../../nbs/90_evaluation/plots.ipynb #4a84dc79
 _BREAKS = re.compile(r"(?<=[\s,|+/&;×→])(?![\s,|+/&;×→])|(?<=[a-z])(?=[A-Z])")
 
+
 def _wrapped(name: str, width: int = 20) -> str:
-    "A long name on several lines, broken after a space or a sign, or inside SuchAName."
+    "A long name on several lines of `width` columns, broken after a space or a sign, or inside SuchAName."
+    def columns(text: str) -> int:
+        return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     lines = [""]
     for part in _BREAKS.split(name):
-        for piece in [part[i:i + width] for i in range(0, len(part), width)]:
-            if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
+        if lines[-1] and columns(lines[-1] + part.rstrip()) > width:
+            lines.append("")
+        for c in part:
+            if columns(lines[-1] + c) > width:
                 lines.append("")
-            lines[-1] += piece
+            lines[-1] += c
     return "\n".join(line.strip() for line in lines if line.strip()) or name
-
-# %% ../../nbs/90_evaluation/plots.ipynb #967fddf8
-def _widen(ax: Any, share: float) -> None:
-    "Leave a share of the axes' width free at the right."
-    low, high = ax.get_xlim()
-    if ax.get_xscale() == "log":
-        ax.set_xlim(low, low * (high / low) ** (1 / (1 - share)))
-    else:
-        ax.set_xlim(low, low + (high - low) / (1 - share))
-
-def _text_sizes(ax: Any, labels: Sequence[str], script: _Script, size: float) -> list[Any]:
-    "The boxes that labels will fill, in dots."
-    renderer = ax.figure.canvas.get_renderer()
-    texts = [ax.text(0, 0, label, fontsize=size, family=script.family, linespacing=1.0) for label in labels]
-    sizes = [t.get_window_extent(renderer) for t in texts]
-    for t in texts:
-        t.remove()
-    return sizes
 
 # %% ../../nbs/90_evaluation/plots.ipynb #ce906882
 _Point = tuple[float, float, str, Mapping[str, Any]]   # x, y, label, style
 
-def _label_right(ax: Any, points: Sequence[_Point], script: _Script, size: float = 10) -> None:
+
+def _label_right(ax: Any, points: Sequence[_Point], size: float = 10) -> None:
     "Write the labels of points at the right, each after its marker, and make room for them."
-    box, dpi = ax.get_window_extent(), ax.figure.dpi
-    points = sorted(points, key=lambda p: (p[1], -p[0]))
-    sizes = _text_sizes(ax, [label for _, _, label, _ in points], script, size)
-    inch = dpi / box.width
+    points, box, dpi = sorted(points, key=lambda p: (p[1], -p[0])), ax.get_window_extent(), ax.figure.dpi
+    inside, look = {"transform": ax.transAxes}, {"fontsize": size, "family": _fonts(), "va": "center"}
+    texts = [ax.text(0, 0, label, linespacing=1.0, **look, **inside) for _, _, label, _ in points]
+    sizes = [text.get_window_extent(ax.figure.canvas.get_renderer()) for text in texts]
+    inch, scale = dpi / box.width, ax.xaxis.get_transform()
     share = min(0.64, max(s.width for s in sizes) / box.width + 0.36 * inch)
-    _widen(ax, share)
-    wanted = ax.transAxes.inverted().transform(ax.transData.transform([(x, y) for x, y, _, _ in points]))[:, 1]
+    low, high = scale.transform(ax.get_xlim())
+    ax.set_xlim(scale.inverted().transform((low, low + (high - low) / (1 - share))))
+    wanted = ax.transAxes.inverted().transform(ax.transData.transform([(x, y) for x, y, *_ in points]))[:, 1]
     heights = [(s.height + 0.03 * dpi) / box.height for s in sizes]
-    mark, inside = 1 - share + 0.22 * inch, {"transform": ax.transAxes}
-    for (x, y, label, style), at in zip(points, _spread(wanted, heights, 0.01, 1.0)):
-        colour = style["color"]
-        arrow = {"arrowstyle": "-", "color": colour, "lw": 0.7, "alpha": 0.7, "shrinkA": 3, "shrinkB": 4}
-        ax.annotate("", (x, y), (mark, at), textcoords="axes fraction", annotation_clip=False, arrowprops=arrow)
-        key = {"marker": style["marker"], "color": colour, "ms": 5, "ls": "none", "clip_on": False, "label": "_key"}
-        ax.plot([mark], [at], **key, **inside)
-        look = {"fontsize": size, "family": script.family, "va": "center", "linespacing": 1.0}
-        ax.text(mark + 0.08 * inch, at, label, **look, **inside)
+    mark = 1 - share + 0.22 * inch
+    for (x, y, _, style), text, at in zip(points, texts, _spread(wanted, heights, 0.01, 1.0)):
+        line = {"arrowstyle": "-", "color": style["color"], "lw": 0.7, "alpha": 0.7, "shrinkA": 3, "shrinkB": 4}
+        ax.annotate("", (x, y), (mark, at), textcoords="axes fraction", annotation_clip=False, arrowprops=line)
+        ax.plot([mark], [at], ms=5, clip_on=False, label="_key", **style | {"linestyle": "none"}, **inside)
+        text.set_position((mark + 0.08 * inch, at))
 
 # %% ../../nbs/90_evaluation/plots.ipynb #a61abadd
 def _load(path: str | Path) -> Any:
@@ -314,7 +249,7 @@ def _log_ticks(ax: Any, ticks: Sequence[float], values: Sequence[float]) -> None
     ax.set_xticks(kept, [f"{t:,.0f}" for t in kept])
     ax.minorticks_off()
 
-def _dress(ax: Any, script: _Script, xlabel: str, ylabel: str, title: str = "") -> None:
+def _dress(ax: Any, xlabel: str, ylabel: str, title: str = "") -> None:
     "Large text, a light grid, no box."
     ax.set_xlabel(xlabel, fontsize=11)
     ax.set_ylabel(ylabel, fontsize=11)
@@ -322,7 +257,7 @@ def _dress(ax: Any, script: _Script, xlabel: str, ylabel: str, title: str = "") 
     ax.grid(alpha=0.3, lw=0.6)
     ax.spines[["top", "right"]].set_visible(False)
     if title:
-        ax.set_title(script(title), fontsize=12, family=script.family, loc="left")
+        ax.set_title(_written(title), fontsize=12, family=_fonts(), loc="left")
 
 # %% ../../nbs/90_evaluation/plots.ipynb #caf92b4d
 def _recall_panel(
@@ -369,17 +304,16 @@ def plot_recall(
     for s, r in sets.items():
         curves[s] = {n: _curve(n, strategy, metric) for n, strategy in r["strategies"].items()}
     names = list(dict.fromkeys(n for c in curves.values() for n in c))
-    script, styles = _Script([*names, *sets]), {n: _style(i) for i, n in enumerate(names)}
-    labels = {n: _wrapped(script(n)) for n in names}
+    styles, labels = {n: _style(i) for i, n in enumerate(names)}, {n: _wrapped(_written(n)) for n in names}
     figure, axes = _axes(ax, len(sets) * _label_height(labels.values()), len(sets))
     xlabel = "characters of context" if x == "characters" else "budget, characters"
     for a, (s, r) in zip(axes, sets.items()):
         _recall_panel(a, curves[s], styles, x)
         n = counted(r["n_questions"], "question") if r.get("n_questions") else ""
-        _dress(a, script, xlabel, metric.replace("_", " "), ", ".join(filter(None, (s, n))))
+        _dress(a, xlabel, metric.replace("_", " "), ", ".join(filter(None, (s, n))))
     _settle(figure, ax)
     for a, s in zip(axes, sets):
-        _label_right(a, [(p[-1][x], p[-1]["value"], labels[n], styles[n]) for n, p in curves[s].items()], script)
+        _label_right(a, [(p[-1][x], p[-1]["value"], labels[n], styles[n]) for n, p in curves[s].items()])
     return _saved(figure, save)
 
 # %% ../../nbs/90_evaluation/plots.ipynb #8a87002c
@@ -474,8 +408,7 @@ def _draw_cost(
     names: Sequence[str], recalls: Sequence[float], costs: Sequence[float], axis_names: tuple[str, str], ax: Any
 ) -> Any:
     "Points, frontier, axes and labels of `plot_cost`."
-    script = _Script(names)
-    labels = [_wrapped(script(n)) for n in names]
+    labels = [_wrapped(_written(n)) for n in names]
     figure, (a,) = _axes(ax, _label_height(labels))
     front = _frontier(list(zip(costs, recalls)))
     a.step(*zip(*front), where="post", color="#999999", ls=(0, (4, 2)), lw=1, zorder=1, label="_frontier")
@@ -485,9 +418,9 @@ def _draw_cost(
     a.set_ylim(max(-0.02, min(recalls) - pad), min(1.02, max(recalls) + pad))
     a.locator_params(axis="y", nbins=6)
     _cost_axis(a, costs)
-    _dress(a, script, *axis_names)
+    _dress(a, *axis_names)
     _settle(figure, ax)
-    _label_right(a, [(c, r, label, _style(i)) for i, (c, r, label) in enumerate(zip(costs, recalls, labels))], script)
+    _label_right(a, [(c, r, label, _style(i)) for i, (c, r, label) in enumerate(zip(costs, recalls, labels))])
     return figure
 
 # %% ../../nbs/90_evaluation/plots.ipynb #bc25aad6
@@ -559,7 +492,7 @@ def _thirds(positions: Sequence[float]) -> tuple[int, int, int]:
 
 # %% ../../nbs/90_evaluation/plots.ipynb #07074b78
 def _position_panel(
-    ax: Any, positions: Sequence[float | None], bins: int, top: float, script: _Script, name: str
+    ax: Any, positions: Sequence[float | None], bins: int, top: float, name: str
 ) -> None:
     "Histogram of one group, and its thirds."
     here = [p for p in positions if p is not None]
@@ -573,8 +506,8 @@ def _position_panel(
     for middle, count in zip((1 / 6, 1 / 2, 5 / 6), _thirds(here)):
         ax.text(middle, 0.9 * top, f"{count / (len(here) or 1):.0%}", bbox=box, **look)
     absent = f", {len(positions) - len(here)} absent" if len(positions) > len(here) else ""
-    pieces = f"{len(here):,} piece{'' if len(here) == 1 else 's'}{absent}"
-    ax.set_title(", ".join(filter(None, (script(name), pieces))), fontsize=11, family=script.family, loc="left")
+    pieces = counted(len(here), "piece") + absent
+    ax.set_title(", ".join(filter(None, (_written(name), pieces))), fontsize=11, family=_fonts(), loc="left")
 
 # %% ../../nbs/90_evaluation/plots.ipynb #9080c7d0
 def plot_position(
@@ -588,11 +521,10 @@ def plot_position(
     groups, _ = _position_groups(rows, budget), _file_kind(save)
     if not isinstance(bins, int) or bins < 1:
         raise InputError(f"bins must be >= 1, got {bins!r}")
-    script = _Script(groups)
     top = max(_histogram(g, bins).max() for g in groups.values()) * 1.25 or 1
     figure, axes = _axes(ax, 1.75 * len(groups) + 0.6, len(groups))
     for a, (name, positions) in zip(axes, groups.items()):
-        _position_panel(a, positions, bins, top, script, name)
+        _position_panel(a, positions, bins, top, name)
         a.set(xlim=(0, 1), ylim=(0, top), xticks=(0, 1 / 3, 2 / 3, 1), xticklabels=("0", "⅓", "⅔", "1"))
         a.yaxis.set_major_formatter("{x:.0%}")
         a.locator_params(axis="y", nbins=3)

@@ -5,131 +5,32 @@
 # %% ../../nbs/90_evaluation/report.ipynb #345ef227
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['recall_svg', 'differences_table', 'cost_table', 'trace_found', 'Report', 'write_report']
+__all__ = ['recall_lines', 'differences', 'costs', 'trace_found', 'Report', 'write_report']
 
 # %% ../../nbs/90_evaluation/report.ipynb #3aca9b61
 from ..documents.atomic import write_atomically
-from ..documents.markup import counted, esc, fold, scoped, short, tag, themed, wide_table
+from ..documents.markup import counted, render, short
 from ..pipeline.trace_data import Trace, trace
-from ..pipeline.trace_page import trace_style
-from .comparison import PairedTest, Run
+from .comparison import Run
 from .datasets import Dataset, Question
 from .delivered import quietly
-from .measures import Evaluation, INTERVAL_NOTE, mean_interval, Row
+from .measures import INTERVAL_NOTE, mean_interval
 from .strategy import build_system, IndexCache, System
 from ragnb.evaluation.tune import (
     choose, enough_budget, INDEX_FOLDER, MADE_NOTE, question_values, shown_ways, told_misses, TunedChoice
 )
 
 # %% ../../nbs/90_evaluation/report.ipynb #f68ad0fd
-_DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 4", "12 4", "6 2 2 2")
-_WIDE, _HIGH, _LEFT, _BELOW = 420, 276, 38, 36   # Units of the drawing, and its margins
-
-
-def _marker(i: int, x: float, y: float, title: str = "") -> str:
-    "The marker of the i-th line: a disc, a square, a triangle or a diamond."
-    said, fill = tag("title", esc(title)) if title else "", f'fill="var(--c{i % 8})"'
-    if i % 4 == 0:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" {fill}>{said}</circle>'
-    corners = {1: ((-4, -4), (4, -4), (4, 4), (-4, 4)), 2: ((0, -5), (5, 4), (-5, 4)),
-               3: ((0, -5), (5, 0), (0, 5), (-5, 0))}[i % 4]
-    points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
-    return f'<polygon points="{points}" {fill}>{said}</polygon>'
-
-# %% ../../nbs/90_evaluation/report.ipynb #313404c6
-@dataclass(frozen=True)
-class _Axes:
-    "Where budgets and recalls lie in the drawing."
-    budgets: Sequence[int]
-    low: float               # Recall at the bottom, in [0, 1)
-
-    def x(self, budget: int) -> float:
-        ends = math.log(self.budgets[0]), math.log(self.budgets[-1])
-        share = (math.log(budget) - ends[0]) / (ends[1] - ends[0]) if ends[1] > ends[0] else 0.5
-        return _LEFT + 14 + share * (_WIDE - _LEFT - 34)
-
-    def y(self, recall: float) -> float:
-        return 8 + (1 - recall) / (1 - self.low) * (_HIGH - _BELOW - 16)
-
-    def grid(self) -> str:
-        "Lines and numbers of the axes."
-        step = 0.1 if self.low >= 0.5 else 0.2
-        levels = [n * step for n in range(round(1 / step) + 1) if n * step >= self.low - 1e-9]
-        out = []
-        for level in levels:
-            y = self.y(level)
-            out.append(f'<line x1="{_LEFT}" x2="{_WIDE}" y1="{y:.1f}" y2="{y:.1f}" stroke="var(--line)"/>'
-                       f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{level:.1f}</text>')
-        for budget in self.budgets:
-            out.append(f'<text x="{self.x(budget):.1f}" y="{_HIGH - 19}" text-anchor="middle">{budget:,}</text>')
-        out.append(f'<text x="{_WIDE / 2:.0f}" y="{_HIGH - 4}" text-anchor="middle">characters of context</text>')
-        return "".join(out)
-
-# %% ../../nbs/90_evaluation/report.ipynb #1da2814a
-def _barred(runs: Sequence[Run]) -> list[Run]:
-    "The first of the runs that are drawn, and the best of the others: their intervals are drawn."
-    best = sorted(runs[1:8], key=lambda r: -sum(r.evaluation.mean(budget=b) for b in r.evaluation.budgets))
-    return [*runs[:1], *best[:1]]
-
-
-def _line(i: int, run: Run, axes: _Axes, barred: bool) -> str:
-    "One strategy: its intervals where they are drawn, its line, its markers."
-    e, out, at, n = run.evaluation, [], [], len(axes.budgets)
-    for budget in e.budgets:
-        mean, (low, high) = e.mean(budget=budget), mean_interval(e.values(budget=budget))
-        x, y = axes.x(budget), axes.y(mean)
-        beside = x + (2.2 if i else -2.2)     # two intervals stand side by side
-        bar = (f'<line class="interval" x1="{beside:.1f}" x2="{beside:.1f}" y1="{axes.y(low):.1f}" '
-               f'y2="{axes.y(high):.1f}" stroke="var(--c{i % 8})" stroke-width="1.4" opacity=".55"/>')
-        out += [bar] * barred
-        at.append((x, y, f"{run.strategy.name} at {budget:,}: {mean:.3f} [{low:.3f}, {high:.3f}]"))
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in at)
-    line = (f'<polyline points="{path}" fill="none" stroke="var(--c{i % 8})" stroke-width="{2.4 if i == 0 else 1.5}" '
-            f'stroke-dasharray="{_DASHES[i % 8]}"/>') if n > 1 else ""
-    return "".join([*out, line, *(_marker(i, *place) for place in at)])
-
-
-def recall_svg(
-    runs: Sequence[Run],    # With budgets; at most 8, the most important first
-) -> str:
-    "Draw delivered recall against the characters of the context; 95 % intervals of the first run and the best other."
-    barred = _barred(runs)
-    lows = [mean_interval(r.evaluation.values(budget=b))[0] for r in barred for b in r.evaluation.budgets]
-    lows += [r.evaluation.mean(budget=b) for r in runs[:8] for b in r.evaluation.budgets]
-    axes = _Axes(runs[0].evaluation.budgets, min(0.9, max(0.0, math.floor(10 * min(lows)) / 10)))
-    lines = [_line(i, run, axes, any(run is b for b in barred)) for i, run in reversed([*enumerate(runs[:8])])]
-    label = "delivered recall against characters of context: " + ", ".join(r.strategy.name for r in runs[:8])
-    return (f'<svg class="plot" viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{html.escape(label)}">'
-            f'{axes.grid()}{"".join(lines)}</svg>')
-
-# %% ../../nbs/90_evaluation/report.ipynb #0a35e29f
 def _curve(run: Run) -> tuple[float, ...]:
     "Its recall at each budget, as precisely as it can be seen."
     return tuple(round(run.evaluation.mean(budget=b), 3) for b in run.evaluation.budgets)
-
-
-def _legend(
-    runs: Sequence[Run],              # Those that are drawn
-    others: Sequence[Run] = (),       # All; those on the line of another one are named with it
-) -> str:
-    "What the lines are."
-    keys, names, barred = [], {run.strategy.name for run in runs}, _barred(runs)
-    for i, run in enumerate(runs):
-        sample = (f'<svg class="key" viewBox="0 0 36 12"><line x1="0" x2="36" y1="6" y2="6" stroke="var(--c{i % 8})" '
-                  f'stroke-width="2" stroke-dasharray="{_DASHES[i % 8]}"/>{_marker(i, 18, 6)}</svg>')
-        same = [o.strategy.name for o in others if o.strategy.name not in names and _curve(o) == _curve(run)]
-        more = tag("span", f" and, on the same line, {esc(', '.join(same), 400)}", "soft") if same else ""
-        bars = tag("span", " (bars: 95 % intervals)", "soft") if any(run is b for b in barred) else ""
-        keys.append(tag("li", f"{sample} {esc(run.strategy.name, 80)}{more}{bars}"))
-    return tag("ul", "".join(keys), "legend")
 
 
 def _drawn(runs: Sequence[Run], choice: TunedChoice, most: int = 6) -> list[Run]:
@@ -142,69 +43,83 @@ def _drawn(runs: Sequence[Run], choice: TunedChoice, most: int = 6) -> list[Run]
         lines.setdefault(_curve(run), run)
     return [*lines.values()][:most]
 
+# %% ../../nbs/90_evaluation/report.ipynb #313404c6
+def _means(run: Run) -> list[tuple[float, float, float]]:
+    "Mean and 95 % interval at each budget."
+    e = run.evaluation
+    return [(e.mean(budget=b), *mean_interval(e.values(budget=b))) for b in e.budgets]
+
+
+def recall_lines(
+    runs: Sequence[Run],           # With budgets; the most important first
+    others: Sequence[Run] = (),    # All; those on the line of a drawn one are named with it
+) -> dict[str, Any]:               # Levels, budgets and lines, in units of the drawing in `curves.html`
+    "Lay out recall by budget, with 95 % intervals of the first run and of the best other one."
+    budgets, means, names = runs[0].evaluation.budgets, [*map(_means, runs)], {r.strategy.name for r in runs}
+    barred = {0, max(range(1, len(runs)), key=lambda i: sum(m for m, *_ in means[i]), default=0)}
+    lowest = min(p[1] if i in barred else p[0] for i, points in enumerate(means) for p in points)
+    bottom = min(0.9, max(0.0, math.floor(10 * lowest) / 10))
+    first, width = math.log(budgets[0]), math.log(budgets[-1]) - math.log(budgets[0])
+    at = [round(52 + 348 * ((math.log(b) - first) / width if width else 0.5), 1) for b in budgets]
+
+    def y(recall: float) -> float:
+        return round(8 + 224 * (1 - recall) / (1 - bottom), 1)
+    lines = []
+    for i, (run, points) in enumerate(zip(runs, means)):
+        name = run.strategy.name
+        same = [o.strategy.name for o in others if o.strategy.name not in names and _curve(o) == _curve(run)]
+        drawn = [{"x": x, "y": y(m), "low": y(low), "high": y(high),
+                  "title": f"{name} at {b:,}: {m:.3f} [{low:.3f}, {high:.3f}]"}
+                 for b, x, (m, low, high) in zip(budgets, at, points)]
+        lines.append({"i": i, "name": name, "points": drawn, "same": same, "barred": i in barred})
+    levels = [n / 10 for n in range(0, 11, 1 if bottom >= 0.5 else 2) if n / 10 >= bottom]
+    return {"levels": [(f"{n:.1f}", y(n)) for n in levels], "budgets": list(zip(budgets, at)), "lines": lines}
+
 # %% ../../nbs/90_evaluation/report.ipynb #4a958ce9
-def _bar(test: PairedTest, reach: float) -> str:
-    "A difference and its interval; the line in the middle is no difference."
-    low, high, at = (60 + 56 * max(-1.0, min(1.0, v / reach)) for v in (*test.ci, test.difference))
-    return (f'<svg class="bar" viewBox="0 0 120 14"><line x1="60" x2="60" y1="0" y2="14" stroke="var(--soft)"/>'
-            f'<line x1="{low:.1f}" x2="{high:.1f}" y1="7" y2="7" stroke="var(--c1)" stroke-width="2"/>'
-            f'<circle cx="{at:.1f}" cy="7" r="3.5" fill="var(--c1)"/></svg>')
-
-
-def differences_table(
+def differences(
     choice: TunedChoice,
-) -> str:            # HTML
-    "Lay out what each strategy gains or loses against the choice."
+) -> dict[str, Any]:   # `rows`, and the names of those that are `equal` to the choice on every question
+    "Lay out what each strategy gains or loses against the choice, with a bar of 120 units."
     tests = {name: t for name, t in choice.tests.items() if name != choice.winner}
     reach = max((abs(x) for t in tests.values() for x in (*t.ci, t.difference)), default=1.0) or 1.0
-    equal = [name for name, t in tests.items() if not t.better and not t.worse]
-    same = (f"equal to {esc(choice.winner, 80)} on every question: {esc(', '.join(equal), 900)}") if equal else ""
-    tests = {name: t for name, t in tests.items() if name not in equal}
-    rows = []
+    equal, rows = [name for name, t in tests.items() if not t.better and not t.worse], []
     for name, t in sorted(tests.items(), key=lambda item: -item[1].difference):
-        verdict = ("better" if t.difference > 0 else "worse") if t.is_real else "may be chance"
-        cells = (esc(name, 80), _bar(t, reach), f"{t.difference:+.3f}", f"{t.ci[0]:+.3f} to {t.ci[1]:+.3f}",
-                 f"{t.p_value:.4f}", f"{t.better} / {t.worse} / {t.equal}", verdict)
-        rows.append(tag("tr", "".join(tag("td", c) for c in cells)))
-    head = ("strategy", "", "difference", "95 % interval", "p", "better / worse / equal", "")
-    if not rows and not same:
-        return tag("p", "only one strategy was run", "soft")
-    return (wide_table(head, rows) if rows else "") + (tag("p", same) if same else "")
+        verdict = ("better" if t.difference > 0 else "worse") if t.is_real else "not significant"
+        bar = [round(60 + 56 * max(-1.0, min(1.0, v / reach)), 1) for v in (*t.ci, t.difference)]
+        cells = (f"{t.difference:+.3f}", f"{t.ci[0]:+.3f} to {t.ci[1]:+.3f}", f"{t.p_value:.4f}",
+                 f"{t.better} / {t.worse} / {t.equal}", verdict)
+        if name not in equal:
+            rows.append((name, *bar, cells))
+    return {"rows": rows, "equal": equal}
 
 # %% ../../nbs/90_evaluation/report.ipynb #2073ffa8
-def _mean_cell(values: Any) -> str:
-    "A mean and its interval."
-    low, high = mean_interval(values)
-    return f"<b>{values.mean() if len(values) else 0:.3f}</b> {tag('span', f'[{low:.3f}, {high:.3f}]', 'soft')}"
+def _cost_row(run: Run, is_delivered: bool) -> dict[str, Any]:
+    "What a strategy finds, and what a question costs."
+    e, n = run.evaluation, max(1, len(run.evaluation.rows))
+    found = [e.values(budget=b) for b in e.budgets] or [e.values(m) for m in run.measures]
+    found += [question_values(e)] if len(e.budgets) > 1 else []
+    means = [(v.mean() if len(v) else 0.0, *mean_interval(v)) for v in found]
+    cells = [f"{e.mean('evidence_recall', b):.3f}" for b in e.budgets] if is_delivered else []
+    cells += [f"{e.mean('context_characters' if is_delivered else 'characters'):,.0f}"] if e.budgets else []
+    cells += [f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}", f"{run.llm_calls / n:.1f}"]
+    return {"name": run.strategy.name, "spec": run.strategy.spec, "means": means, "cells": cells}
 
 
-def cost_table(
+def costs(
     runs: Sequence[Run],
     choice: TunedChoice,
-) -> str:                # HTML
+) -> dict[str, Any]:     # `head`, `rows` and `note`
     "Lay out what each strategy finds, and what a question costs; the best mean comes first."
-    first, rows = runs[0].evaluation, []
-    is_delivered = first.measure == "delivered_recall"
-    for run in sorted(runs, key=lambda r: -choice.means[r.strategy.name]):
-        e, n = run.evaluation, max(1, len(run.evaluation.rows))
-        found = [e.values(budget=b) for b in e.budgets] or [e.values(m) for m in run.measures]
-        spec = run.strategy.spec
-        line = tag("div", tag("code", esc(spec, 200)), "spec") if spec != run.strategy.name else ""
-        found += [question_values(e)] if len(e.budgets) > 1 else []
-        cells = [esc(run.strategy.name, 80) + line, *map(_mean_cell, found)]
-        cells += [f"{e.mean('evidence_recall', b):.3f}" for b in e.budgets] if is_delivered else []
-        cells += [f"{e.mean('context_characters' if is_delivered else 'characters'):,.0f}"] if e.budgets else []
-        cells += [f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}", f"{run.llm_calls / n:.1f}"]
-        kind = "chosen" if run.strategy.name == choice.winner else ""
-        rows.append(tag("tr", "".join(tag("td", c) for c in cells), kind))
+    budgets, is_delivered = runs[0].evaluation.budgets, runs[0].evaluation.measure == "delivered_recall"
     name = "delivered" if is_delivered else "recall"
-    names = [f"{name} at {b:,}" for b in first.budgets] or list(runs[0].measures)
-    names += ["mean of these"] if len(first.budgets) > 1 else []
-    names += [f"spans at {b:,}" for b in first.budgets] if is_delivered else []
-    used = [f"characters at {first.budgets[-1]:,}"] if first.budgets else []
+    head = ["strategy", *([f"{name} at {b:,}" for b in budgets] or runs[0].measures)]
+    head += ["mean of these"] if len(budgets) > 1 else []
+    head += [f"spans at {b:,}" for b in budgets] if is_delivered else []
+    head += [f"characters at {budgets[-1]:,}"] if budgets else []
     told = "; delivered: evidence that is in the context string; spans: the same without labels" if is_delivered else ""
-    note = tag("p", esc(INTERVAL_NOTE + told, 300), "soft")
-    return wide_table(["strategy", *names, *used, "ms", "reads", "model calls"], rows) + note
+    order = sorted(runs, key=lambda r: -choice.means[r.strategy.name])
+    return {"head": [*head, "ms", "reads", "model calls"], "note": INTERVAL_NOTE + told,
+            "rows": [_cost_row(run, is_delivered) for run in order]}
 
 # %% ../../nbs/90_evaluation/report.ipynb #aa216f7e
 def trace_found(
@@ -228,21 +143,21 @@ def _value(run: Run, i: int) -> float:
     recalls = [score.recall for score in row.scores.values()]
     return sum(recalls) / len(recalls) if recalls else row.measures["nDCG@10"]
 
-def _spread(runs: Sequence[Run], i: int) -> float:
-    "How far the strategies are apart on the i-th question."
-    values = [_value(r, i) for r in runs]
-    return max(values) - min(values)
 
 def _missed_at(run: Run, i: int) -> int:
     "The largest budget that did not hold the evidence of the i-th question whole; the largest one when all did."
     scores = run.evaluation.rows[i].scores
     return max((b for b, s in scores.items() if s.recall < 1), default=max(scores, default=0))
 
+
 def _traced(runs: Sequence[Run], chosen: Run, most: int) -> list[int]:
     "Positions of the questions to trace."
-    ids = range(len(chosen.evaluation.rows))
-    missed = sorted((i for i in ids if _value(chosen, i) < 1), key=lambda i: (_value(chosen, i), -_spread(runs, i)))
-    found = sorted((i for i in ids if _value(chosen, i) >= 1), key=lambda i: -_spread(runs, i))
+    def spread(i: int) -> float:
+        values = [_value(r, i) for r in runs]
+        return max(values) - min(values)
+    value = {i: _value(chosen, i) for i in range(len(chosen.evaluation.rows))}
+    missed = sorted((i for i in value if value[i] < 1), key=lambda i: (value[i], -spread(i)))
+    found = sorted((i for i in value if value[i] >= 1), key=lambda i: -spread(i))
     missed = missed[:max(most - len(found), math.ceil(most * 2 / 3))]
     return missed + found[:most - len(missed)]
 
@@ -265,138 +180,78 @@ class Report:
         "The run of the choice."
         return next(r for r in self.runs if r.strategy.name == self.choice.winner)
 
-    def head(self) -> str:
-        "What was measured, and what to use."
+    def head(self) -> dict[str, Any]:
+        "Say what was measured, and what to use."
         d, chosen = self.dataset, self.chosen
         budget, enough = (chosen.evaluation.budgets or (0,))[-1], enough_budget(chosen.evaluation)
         facts = (f"{counted(len(d.documents), 'document')}, {counted(sum(map(len, d.texts.values())), 'character')}, "
                  f"{counted(len(d.questions), 'question')}, {counted(len(self.runs), 'strategy')}")
         ways = shown_ways(self.choice, chosen, self.source or "DOCUMENTS", d.questions[0].query, self.embed,
                           self.index_folder, MADE_NOTE in self.notes)
-        shown = "".join(tag("pre", esc(way, 4_000)) for way in ways if way)
         hint = f"A budget of {enough:,} characters reads almost as much as {budget:,}." if enough < budget else ""
         hint = "" if self.choice.keeps_default else hint
         hint = f"{hint} {self.choice.otherwise[:1].upper()}{self.choice.otherwise[1:]}".strip()
-        missed = told_misses(chosen.evaluation, enough)
-        told = "".join(tag("p", esc(note, 600), "soft") for note in (facts, *self.notes))
-        return (tag("h1", esc(d.name, 80)) + told + tag("div", tag("h2", esc(self.choice.headline, 160))
-                + tag("p", esc(self.choice.reason, 600)) + tag("p", esc(hint, 900)) + shown
-                + tag("p", esc(missed, 600)), "choice"))
+        return {"name": d.name, "notes": [facts, *self.notes], "ways": ways, "hint": hint,
+                "misses": told_misses(chosen.evaluation, enough)}
 
     @property
-    def measured(self) -> str:
+    def compared(self) -> str:
         "What the differences are differences of."
-        over, several = self.choice.over, len(self.choice.by_budget) > 1
-        compared = "; `ragnb eval --compare A B` prints the same in its line mean" if several else ""
+        several = len(self.choice.by_budget) > 1
         measure = "delivered recall" if self.choice.by_budget else "nDCG@10"
-        real = (". A difference is real when its interval leaves out 0 and p < .05: few questions that differ, all one "
-                "way, do the first alone")
-        return f"{'mean ' if several else ''}{measure}{over}{compared}{real}"
+        same = "; `ragnb eval --compare A B` prints the same in its line mean" if several else ""
+        return f"{'mean ' if several else ''}{measure}{self.choice.over}{same}"
 
-    def curves(self) -> str:
-        "Recall against budget; nothing where documents were ranked."
+    def curves(self) -> dict[str, Any]:
+        "Lay out recall against budget; without lines where documents were ranked."
         if not self.chosen.evaluation.budgets:
-            return ""
+            return {"lines": []}
         drawn = _drawn(self.runs, self.choice)
-        curves = {_curve(run) for run in drawn}
-        left = sum(_curve(run) not in curves for run in self.runs)
-        more = tag("p", f"{left} more in the tables below", "soft") if left else ""
-        return tag("h2", "Delivered recall against budget") + recall_svg(drawn) + _legend(drawn, self.runs) + more
+        seen = {_curve(run) for run in drawn}
+        return recall_lines(drawn, self.runs) | {"n_left": sum(_curve(run) not in seen for run in self.runs)}
 
-    def recalls(self, i: int) -> str:
-        "What each strategy read of a question."
+    def recalls(self, i: int) -> list[tuple[str, tuple[str, ...]]]:
+        "List what the strategies read of a question; those that read the same share a row."
         same: dict[tuple[str, ...], list[str]] = {}
         for run in self.runs:
             row = run.evaluation.rows[i]
             values = [s.recall for s in row.scores.values()] or list(row.measures.values())
             same.setdefault(tuple(f"{v:.2f}" for v in values), []).append(run.strategy.name)
-        rows = []
-        for cells, named in same.items():
-            called = "all of them" if len(named) == len(self.runs) > 1 else ", ".join(named)
-            rows.append(tag("tr", "".join(tag("td", c) for c in (esc(called, 600), *cells))))
-        names = [f"{b:,}" for b in self.chosen.evaluation.budgets] or list(self.chosen.measures)
-        return wide_table(["strategy", *names], rows)
+        everyone = len(same) == 1 and len(self.runs) > 1
+        return [("all of them" if everyone else ", ".join(names), cells) for cells, names in same.items()]
 
-    def trace(self, i: int) -> str:
-        "Traces of a question: that of the choice, and of one that found more."
-        if not self.systems or not self.chosen.evaluation.budgets:
-            return ""
+    def traces_of(self, i: int) -> list[tuple[str, str]]:
+        "Trace a question for the choice, and for a strategy that found more."
         question, budget = self.dataset.questions[i], _missed_at(self.chosen, i)
         best = max(self.runs, key=lambda r: _value(r, i))
         names = [self.choice.winner] + ([best.strategy.name] if _value(best, i) > _value(self.chosen, i) else [])
-        out = []
-        for name in names:
-            view = trace_found(self.systems[name], question, budget).fragment(4_000, 1, styled=False)
-            out.append(fold(f"trace of {esc(name, 80)} at {budget:,} characters", view, len(out) == 0, "trace"))
-        return "".join(out)
+        return [(n, trace_found(self.systems[n], question, budget).fragment(4_000, 1, styled=False)) for n in names]
 
-    def question(self, i: int, traced: bool) -> str:
-        "One question, which opens to what became of it."
+    def question(self, i: int, traced: bool) -> dict[str, Any]:
+        "Lay out a question and what became of it."
         q, value = self.dataset.questions[i], _value(self.chosen, i)
-        state = "found" if value >= 1 else "missed" if value <= 0 else "in part"
-        summary = f"{tag('span', f'{state} {value:.2f}', 'state ' + state.replace(' ', '-'))} {esc(q.query, 300)}"
-        gold = "".join(tag("blockquote", esc(e.text, 400) + tag("div", tag("bdi", esc(e.doc_id, 120)), "soft"))
-                       for e in q.evidence[:3])
-        gold += tag("p", f"{len(q.evidence) - 3} more pieces", "soft") if len(q.evidence) > 3 else ""
-        return fold(summary, gold + self.recalls(i) + (self.trace(i) if traced else ""), kind="question")
+        traced = traced and bool(self.systems and self.chosen.evaluation.budgets)
+        return {"query": q.query, "value": value, "evidence": q.evidence, "recalls": self.recalls(i),
+                "state": "found" if value >= 1 else "missed" if value <= 0 else "in part",
+                "traces": self.traces_of(i) if traced else [], "traced_at": _missed_at(self.chosen, i)}
 
-    def questions(self, most: int = 200) -> str:
-        "The questions, what was missed first."
+    def questions(self, most: int = 200) -> dict[str, Any]:
+        "Lay out the questions, what was missed first."
         order = sorted(range(len(self.dataset.questions)), key=lambda i: (_value(self.chosen, i), i))
         traced = set(_traced(self.runs, self.chosen, self.traces))
-        shown = sorted([i for i in order if i in traced] + [i for i in order if i not in traced][:most],
-                       key=order.index)
-        left = len(order) - len(shown)
-        more = tag("p", f"{left:,} more questions are in questions.jsonl", "soft") if left else ""
+        plain = [i for i in order if i not in traced][:most]
+        shown = [i for i in order if i in traced or i in plain]
         told = f"{len(traced)} of them open to a trace" if self.systems and traced else "without traces"
-        return tag("h2", "Questions") + tag("p", f"what was missed first; {told}", "soft") + "".join(
-            self.question(i, i in traced) for i in shown) + more
+        return {"questions": [self.question(i, i in traced) for i in shown], "traced": told,
+                "more_questions": len(order) - len(shown)}
 
     def page(self) -> str:
-        "The page."
-        body = (f"{self.head()}{self.curves()}<h2>Differences from {esc(self.choice.winner, 80)}</h2>"
-                f"{tag('p', esc(self.measured, 400), 'soft')}{differences_table(self.choice)}"
-                "<h2>What is found, and what it costs</h2>"
-                f"{cost_table(self.runs, self.choice)}{self.questions()}")
-        return _document(f"ragnb: {self.dataset.name}", body)
-
-# %% ../../nbs/90_evaluation/report.ipynb #0ca32069
-_LIGHT = ("--bg:#fff;--fg:#1a1d21;--soft:#59636e;--line:#d0d7de;--box:#f2f5f8;--good:#1a7f37;--bad:#b3261e;"
-          "--c0:#1a1d21;--c1:#0072b2;--c2:#c75000;--c3:#00805c;--c4:#8b4c8f;--c5:#8a6500;--c6:#2a7ab0;--c7:#6a6a6a")
-_DARK = ("--bg:#15181c;--fg:#e6e9ec;--soft:#9aa5b1;--line:#3a424b;--box:#1f252b;--good:#57c373;--bad:#ff8a80;"
-         "--c0:#f2f4f6;--c1:#5db4ec;--c2:#ff9a52;--c3:#4fd0a8;--c4:#d39ad8;--c5:#e3b341;--c6:#8cc8f0;--c7:#b5b5b5")
-_RULES = """
-{background:var(--bg);color:var(--fg);font:15px/1.55 system-ui,"Apple SD Gothic Neo","Malgun Gothic","Noto Sans KR",
-"Noto Sans CJK KR",sans-serif;max-width:58rem;margin:0 auto;padding:.6rem .9rem 3rem;overflow-wrap:anywhere}
-h1{font-size:1.5rem;margin:.6rem 0 .2rem}h2{font-size:1.15rem;margin:1.6rem 0 .5rem}p{margin:.3rem 0}
-.soft{color:var(--soft);font-size:.87rem}.choice{background:var(--box);border-radius:.6rem;padding:.2rem 1rem .8rem}
-.choice h2{margin-top:.7rem}pre{background:var(--bg);border:1px solid var(--line);border-radius:.4rem;
-padding:.5rem .7rem;white-space:pre-wrap;font-size:.82rem;line-height:1.5;margin:.5rem 0 0}
-.plot{display:block;width:100%;max-width:40rem;height:auto}.plot text{font-size:11px;fill:var(--soft)}
-.legend{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;list-style:none;padding:0;margin:.3rem 0;font-size:.87rem}
-.key{width:36px;height:12px;vertical-align:middle}.bar{width:120px;height:14px;vertical-align:middle}
-.wide{overflow-x:auto;max-width:100%}table{border-collapse:collapse;font-size:.85rem;margin:.3rem 0}
-td,th{border-bottom:1px solid var(--line);padding:.25rem .6rem .25rem 0;text-align:left;vertical-align:top;
-overflow-wrap:normal;word-break:keep-all}td:first-child{min-width:9rem}td .soft{white-space:nowrap}
-.spec{color:var(--soft);font-size:.75rem;word-break:normal;overflow-wrap:anywhere}.chosen td{background:var(--box)}
-.question{border-bottom:1px solid var(--line);padding:.35rem 0}summary{cursor:pointer}
-.state{display:inline-block;min-width:5.6rem;font-size:.8rem;font-weight:600}.found{color:var(--good)}
-.missed,.in-part{color:var(--bad)}blockquote{border-left:3px solid var(--line);margin:.4rem 0;padding:.1rem .7rem}
-.trace{border:1px solid var(--line);border-radius:.4rem;padding:.3rem .6rem;margin:.5rem 0}
-"""
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-
-
-def _document(title: str, body: str) -> str:
-    "A whole page; the style of the traces comes once."
-    frame = "body{margin:0;background:#fff}@media(prefers-color-scheme:dark){body{background:#15181c}}"
-    style = frame + themed(".rr.rr", _LIGHT, _DARK) + scoped(".rr.rr", _RULES) + trace_style()
-    return ('<!doctype html><html lang="ko"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width,initial-scale=1">'
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-            '<meta name="color-scheme" content="light dark">'
-            f"<title>{html.escape(short(title, 120))}</title><style>{style}</style></head>"
-            f"<body>{tag('div', body, 'rr')}</body></html>\n")
+        "Write the page."
+        measured = [f"{b:,}" for b in self.chosen.evaluation.budgets] or list(self.chosen.measures)
+        return render("evaluation/report.html", title=short(f"ragnb: {self.dataset.name}", 120), choice=self.choice,
+                      winner=self.choice.winner, compared=self.compared, compared_with=differences(self.choice),
+                      found=costs(self.runs, self.choice), measured=measured,
+                      **self.head(), **self.curves(), **self.questions())
 
 # %% ../../nbs/90_evaluation/report.ipynb #5753e9d7
 def write_report(

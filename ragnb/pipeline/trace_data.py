@@ -84,27 +84,22 @@ class Chunk(NamedTuple):
     span: Span
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #01069a09
-def _chunk_spans(p: Passage, outline: Outline | None) -> dict[str, Span]:
-    "Chunks of a passage in reading order; the span of the passage for those that the outline does not know."
-    spans = {}
-    for i in (*p.hits, *p.neighbors):
-        address = try_address(i)
-        at_home = outline is not None and address is not None and address.doc_id == outline.doc_id
-        known = at_home and address.index < len(outline.levels.get(address.level, ()))
-        spans[i] = outline.span_of(address) if known else p.span
-    return dict(sorted(spans.items(), key=lambda item: (item[1], item[0])))
+def _span_of(chunk_id: str, outline: Outline | None) -> Span | None:
+    "The span of a chunk; None for one that the outline of its document does not have."
+    address = try_address(chunk_id)
+    if outline is None or address is None or address.doc_id != outline.doc_id:
+        return None
+    spans = outline.levels.get(address.level, ())
+    return spans[address.index] if address.index < len(spans) else None
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #f6fabc62
-def _in_a_parent(span: Span, hits: Iterable[Span], outline: Outline | None) -> bool:
-    "True when a chunk shares a parent with a hit."
-    parents = [s for s in outline.levels.get("p", ()) if s.overlap(span)] if outline else []
-    return any(s.contains(hit) for s in parents for hit in hits)
-
 def _role(why: Why, span: Span, hits: Sequence[Span], outline: Outline | None) -> str:
-    "Role of a chunk that is no hit."
+    "Role of a chunk that is no hit: `parent` when a policy added it for the parent it shares with a hit."
     policies = {name.partition(":")[0] for name in why.policy.split("+")}
-    if why.role == "neighbor" and policies & {"parent", "auto-merge"} and _in_a_parent(span, hits, outline):
-        return "parent"
+    if outline and why.role == "neighbor" and policies & {"parent", "auto-merge"}:
+        parents = [s for s in outline.levels.get("p", ()) if s.overlap(span)]
+        if any(s.contains(hit) for s in parents for hit in hits):
+            return "parent"
     return why.role
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #188438ce
@@ -113,10 +108,11 @@ def chunks_of(
     outline: Outline | None = None,        # Of its document
     cited: Iterable[str] = (),             # Hits that are there because another hit cites them
 ) -> list[Chunk]:                          # In reading order
-    "List the chunks of a passage with their roles."
-    spans = _chunk_spans(passage, outline)
+    "List the chunks of a passage with their roles; one that the outline does not know has the passage's span."
+    found = {i: _span_of(i, outline) for i in (*passage.hits, *passage.neighbors)}
+    spans = {i: passage.span if span is None else span for i, span in found.items()}
     hits, by_citation, out = [spans[i] for i in passage.hits], set(cited), []
-    for i, span in spans.items():
+    for i, span in sorted(spans.items(), key=lambda item: (item[1], item[0])):
         why = passage.why.get(i, Why("beside"))
         if i in passage.hits:
             role = "cited" if i in by_citation else "beside" if why.role == "beside" else "hit"
@@ -162,19 +158,12 @@ def _fate(span: Span, read: Iterable[Span], made: Iterable[Span]) -> dict[str, A
     return {"read": n_read / size, "state": state}
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #ad8091c1
-def _touches(chunk_id: str, outline: Outline, span: Span) -> bool:
-    "True when a chunk of a document holds some of a span."
-    address = try_address(chunk_id)
-    if address is None or address.doc_id != outline.doc_id:
-        return False
-    spans = outline.levels.get(address.level, ())
-    return address.index < len(spans) and spans[address.index].overlap(span) > 0
-
 def _best_ranks(rankers: Rankers, outline: Outline | None, span: Span) -> dict[str, int]:
-    "Ranker -> rank of its best chunk that holds some of a span."
+    "Ranker -> rank of its best chunk with a part of a span."
     best = {}
-    for name, ranks in rankers.items() if outline else ():
-        if touching := [rank for i, (rank, _) in ranks.items() if _touches(i, outline, span)]:
+    for name, ranks in rankers.items():
+        found = [(rank, _span_of(i, outline)) for i, (rank, _) in ranks.items()]
+        if touching := [rank for rank, s in found if s is not None and s.overlap(span)]:
             best[name] = min(touching)
     return best
 
@@ -272,10 +261,8 @@ class Trace:
         weak = c.role == "filler" and not (why and why.unlike)
         return f"{'weak, read because there is room: ' if weak else ''}{why or ''}"
 
-    def rows(
-        self,
-    ) -> list[dict[str, Any]]:  # Passages by rank, chunks in reading order; what was dropped comes last
-        "List why each chunk is there."
+    def rows(self) -> list[dict[str, Any]]:
+        "List why each chunk is there: passages by rank, chunks in reading order, then what was dropped."
         rows = [self._row(p, c) for p in self.passages for c in self.chunks(p)]
         blank = dict.fromkeys(rows[0]) if rows else {}
         for i, reason in self.dropped.items():
@@ -283,20 +270,16 @@ class Trace:
                          "in_context": False, "why": reason, "dropped": reason})
         return rows
 
-    def table(
-        self,
-    ) -> str:  # Plain text, one line a row
-        "Lay the rows out as a text table."
+    def table(self) -> str:
+        "Lay the rows out as a text table, one line a row."
         head = ["#", "chunk", "role", *self.rankers, "score", "chars", "read", "why"]
         return _text_table([head, *(_cells(row, self.rankers) for row in self.rows())])
 
     def __repr__(self) -> str:
         return self.table()
 
-    def frame(
-        self,
-    ) -> Any:  # pandas.DataFrame, one line a row
-        "Give the rows as a DataFrame."
+    def frame(self) -> Any:
+        "Give the rows as a pandas DataFrame."
         import pandas as pd
         return pd.DataFrame(self.rows())
 
@@ -319,8 +302,8 @@ class Trace:
         styled: bool = True,  # With its style; several views on one page need it once
     ) -> str:                 # One `<div>`, on one line; no script, nothing loaded from outside
         "Show the documents as a part of a page."
-        from ragnb.pipeline.trace_page import TracePage
-        return TracePage(self).fragment(limit, opened, styled)
+        from ragnb.pipeline.trace_page import trace_fragment
+        return trace_fragment(self, limit, opened, styled)
 
     def page(
         self,
@@ -328,17 +311,21 @@ class Trace:
         limit: int = 200_000,  # Characters of documents, about
     ) -> str:                  # HTML
         "Show the documents as a self-contained page."
-        from ragnb.pipeline.trace_page import TracePage
-        return TracePage(self).page(title, limit)
+        from ragnb.pipeline.trace_page import trace_page
+        return trace_page(self, title, limit)
 
     def write(
         self,
-        path: str | Path,  # Its folder is made when it is not there
+        path: str | Path,  # Its folder is made when it is not there; `InputError` for a folder
         title: str = "ragnb trace",
     ) -> Path:
         "Write the page to a file."
-        from ragnb.pipeline.trace_page import TracePage
-        return TracePage(self).write(path, title)
+        path = Path(path)
+        if path.is_dir():
+            raise InputError(f"html path is a folder, give a file: {str(path)!r}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.page(title), encoding="utf-8")
+        return path
 
     def _repr_html_(self) -> str:
         return self.fragment()

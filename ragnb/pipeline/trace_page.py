@@ -5,81 +5,20 @@
 # %% ../../nbs/80_pipeline/trace_page.ipynb #0d6ce35a
 from __future__ import annotations
 
-import html
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['trace_style', 'Mark', 'TracePage']
+__all__ = ['Mark', 'trace_fragment', 'trace_page']
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #5b8675bd
-from ..documents.markup import counted, esc, fold, scoped, tag, themed, wide_table
-from ..documents.span import InputError, Outline, Passage, Span, union
+from ..documents.markup import counted, render, short
+from ..documents.span import Outline, Passage, Span, union
 from ..context.labels import passage_pages
 from .answer import STRONG
-from .trace_data import cell_text, Chunk, is_strong, rank_label, Trace, uncovered
-
-# %% ../../nbs/80_pipeline/trace_page.ipynb #b505b48b
-_LIGHT = ("--bg:#fff;--fg:#1a1d21;--soft:#59636e;--line:#d0d7de;--hit:#ffe08a;--hitl:#9a6700;--near:#e6edf5;"
-          "--nearl:#57738f;--parent:#dcf2e0;--parentl:#1a7f37;--cited:#eadffb;--citedl:#7a3fc4;--gold:#0b6bcb;"
-          "--bar:#e4e9ee;--mark:#8ea2b7")
-_DARK = ("--bg:#15181c;--fg:#e6e9ec;--soft:#9aa5b1;--line:#3a424b;--hit:#5c4700;--hitl:#e3b341;--near:#25303c;"
-         "--nearl:#8aa5c0;--parent:#163d22;--parentl:#57c373;--cited:#3b2a57;--citedl:#c29bf5;--gold:#6cb6ff;"
-         "--bar:#262d35;--mark:#66798d")
-_SCOPE = ".rt.rt"
-
-
-# %% ../../nbs/80_pipeline/trace_page.ipynb #5aeab1df
-_RULES = r"""
-{background:var(--bg);color:var(--fg);font:15px/1.6 system-ui,"Apple SD Gothic Neo","Malgun Gothic","Noto Sans KR",
-"Noto Sans CJK KR",sans-serif;padding:.2rem .8rem .8rem;text-align:left;overflow-wrap:anywhere}
-h3,h4{font-weight:600}h3{font-size:1.25rem;line-height:1.4;margin:.6rem 0 .3rem;color:inherit}
-h4{font-size:1rem;margin:1.4rem 0 .5rem;color:inherit}p{margin:.3rem 0}.soft{color:var(--soft);font-size:.85rem}
-.doc{margin:0 0 1rem;border-top:1px solid var(--line);padding-top:.6rem}summary{cursor:pointer}
-summary.name{font-weight:600}.fold>summary{color:var(--soft);font-size:.85rem}
-.passage{border:1px solid var(--line);border-radius:.5rem;padding:.5rem .8rem .7rem;margin:.5rem 0}
-.passage.out{border-style:dashed}
-.head{display:flex;flex-wrap:wrap;gap:.3rem .4rem;align-items:baseline;font-size:.85rem}.head b{font-size:.95rem}
-.chip{border:1px solid var(--line);border-radius:.8rem;padding:0 .5rem;font-size:.78rem;max-width:100%;
-box-sizing:border-box;overflow-wrap:anywhere}
-.text{white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:plaintext;line-height:1.85;margin:.4rem 0 0;tab-size:4}
-.text.around{color:var(--soft);font-size:.85rem;line-height:1.6;padding:0 .8rem;margin:0}
-.hit,.near,.parent,.cited{color:inherit;border-bottom:2px solid;border-radius:.15rem .15rem 0 0;padding:.1em 0;
--webkit-box-decoration-break:clone;box-decoration-break:clone}
-.hit{background:var(--hit);border-color:var(--hitl)}.hit.low{background:none;border-bottom:1px solid var(--line)}
-.filler{color:var(--soft);border-bottom:1px dotted var(--line)}
-.near{background:var(--near);border-bottom:2px dotted var(--nearl)}
-.parent{background:var(--parent);border-bottom:2px dashed var(--parentl)}
-.cited{background:var(--cited);border-bottom:4px double var(--citedl)}
-.gold{outline:2px solid var(--gold);outline-offset:-1px}
-.unread{opacity:.55}
-[data-k]::before{content:attr(data-k);font-size:.66rem;line-height:1;font-weight:600;background:var(--fg);
-color:var(--bg);border-radius:.2rem;padding:.05rem .25rem;margin:0 .25rem 0 .1rem;vertical-align:.15em;
-white-space:nowrap}
-.low[data-k]::before,.filler[data-k]::before{background:none;color:var(--soft);border:1px solid var(--line)}
-.gold[data-k]::before{background:var(--gold);color:var(--bg)}
-.note{font-style:normal;color:var(--soft);font-size:.85rem;border:1px dashed var(--line);border-radius:.3rem;
-padding:0 .4rem}
-.gap{color:var(--soft);font-size:.82rem;text-align:center;margin:.2rem 0}
-svg{display:block;width:100%;height:26px;margin:.4rem 0}
-.key{font-size:.85rem;margin:.5rem 0}.key div{margin:.15rem 0}.key span{padding:0 .35rem;margin:0 .4rem 0 0}
-.wide{overflow-x:auto;max-width:100%}table{table-layout:auto;width:auto;border-collapse:collapse;
-font-size:.8rem;line-height:1.4;margin:.3rem 0;color:inherit}
-td,th{background:var(--bg);border:0;border-bottom:1px solid var(--line);padding:.2rem .5rem;text-align:left;
-vertical-align:top;overflow-wrap:normal;white-space:nowrap}
-td.why{white-space:normal;min-width:12rem;max-width:24rem;overflow-wrap:break-word;word-break:keep-all}
-td.why div{color:var(--soft)}td.why bdi{overflow-wrap:anywhere}
-.box{background:var(--near);border-radius:.5rem;padding:.6rem .8rem}
-"""
-
-def trace_style() -> str:
-    "Write the rules of the view, each bound to its class, on one line."
-    return themed(_SCOPE, _LIGHT, _DARK) + scoped(_SCOPE, _RULES)
-
+from .trace_data import Chunk, is_strong, rank_label, Trace, uncovered
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #e280c189
 _KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbor": "near",
@@ -106,21 +45,17 @@ def _segments(text: str, span: Span, marks: Sequence[Mark]) -> list[tuple[str, l
     return out
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #464297f1
-def _marked(text: str, span: Span, marks: Sequence[Mark]) -> str:
-    "A text of a document as HTML, its marks as elements."
+def _marked(text: str, span: Span, marks: Sequence[Mark]) -> list[tuple[str, str, str, str]]:
+    "The parts of a text: the space before, the words, their classes, their label."
     out, before = [], set()
     for part, shown in _segments(text, span, [m for m in marks if m.span.overlap(span)]):
-        word = part.lstrip()
-        lead, inside = (esc(t, len(text) + 1) for t in (part[:len(part) - len(word)], word))
+        words = part.lstrip()
         label = " · ".join(m.label for m in shown if m.label and m.label not in before)
-        if inside:
+        if words:
             before = {m.label for m in shown}
-        if shown and inside:
-            is_hit = shown[0].kind == "hit"
-            classes = " ".join(_KINDS.get(m.kind, m.kind) for m in shown)
-            inside = tag("mark" if is_hit else "span", inside, classes, **{"data-k": label})
-        out += [lead, inside]
-    return "".join(out)
+        kinds = " ".join(_KINDS.get(m.kind, m.kind) for m in shown)
+        out.append((part[:len(part) - len(words)], words, kinds, label))
+    return out
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #d77020bb
 def _windows(span: Span, marks: Sequence[Mark], size: int) -> list[Span]:
@@ -141,44 +76,37 @@ def _windows(span: Span, marks: Sequence[Mark], size: int) -> list[Span]:
     return union(out)
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #2092c9eb
-def _folded_text(text: str, span: Span, marks: Sequence[Mark], size: int, kind: str = "text") -> str:
-    "A text with its marks; of long parts between windows three are folded, the others counted."
+def _parts(text: str, span: Span, marks: Sequence[Mark], size: int) -> list[dict[str, Any]]:
+    "Cut a text to windows; of long parts between them three are folded, the others counted."
+    def part(s: Span, folded: bool = False, shown: bool = True) -> dict[str, Any]:
+        runs = _marked(text[s.start - span.start:s.end - span.start], s, marks) if shown else []
+        return {"size": len(s), "folded": folded, "runs": runs}
     out, at, folds = [], span.start, 3
     for window in (*_windows(span, marks, size), Span(span.end, span.end)):
         gap = Span(at, window.start)
-        if gap and len(gap) <= size and folds:
-            folds -= 1
-            hidden = _marked(text[gap.start - span.start:gap.end - span.start], gap, marks)
-            out.append(fold(f"… {len(gap):,} characters …", hidden))
-        elif gap:
-            out.append(tag("i", f"… {len(gap):,} characters are not shown …", "note"))
+        if gap:
+            folded = len(gap) <= size and folds > 0
+            out.append(part(gap, folded, folded))
+            folds -= folded
         if window:
-            out.append(_marked(text[window.start - span.start:window.end - span.start], window, marks))
+            out.append(part(window))
         at = window.end
-    return tag("div", "".join(out), kind, dir="auto")
+    return out
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #baceaa81
-def _rect(span: Span, n_characters: int, colour: str, y: int, height: int, title: str) -> str:
-    "A span on the map of a document."
-    width = max(4.0, 1000 * len(span) / n_characters)
-    x = max(0.0, min(1000 * span.start / n_characters, 1000 - width))
-    return (f'<rect x="{x:.1f}" y="{y}" width="{min(width, 1000):.1f}" height="{height}" fill="var(--{colour})">'
-            f'{tag("title", esc(title))}</rect>')
-
-def _map(n_characters: int, passages: Sequence[tuple[int, Span]], chunks: Iterable[Chunk], gold: Iterable[Mark]) -> str:
-    "The map of a document; passages by their numbers."
-    rects = [_rect(s, n_characters, "mark", 11, 10, f"passage {number}, characters {s.start:,} to {s.end:,}")
-             for number, s in passages]
+def _map(size: int, passages: Mapping[int, Span], chunks: Sequence[Chunk], gold: Sequence[Mark]) -> dict[str, Any]:
+    "Lay out the map of a document of `size` characters; passages by their numbers."
+    def rect(span: Span, y: int, height: int, colour: str, title: str) -> tuple[Any, ...]:
+        width = min(1000, max(4.0, 1000 * len(span) / size))
+        x = max(0.0, min(1000 * span.start / size, 1000 - width))
+        return f"{x:.1f}", f"{width:.1f}", y, height, colour, title
     pins = [c for c in chunks if c.role in ("hit", "cited", "beside")]
-    for c in pins:
-        place = ("hitl", 9, 14) if c.role == "hit" else ("citedl", 13, 6)
-        rects.append(_rect(c.span, n_characters, *place, c.role))
-    boxes = [_rect(m.span, n_characters, "gold", 0, 6, m.label) for m in gold]
-    label = (f"map of {n_characters:,} characters; passages: {len(passages)}, strong hits and citations: {len(pins)}, "
-             f"evidence: {len(boxes)}")
-    return (f'<svg viewBox="0 0 1000 26" preserveAspectRatio="none" role="img" aria-label="{label}">'
-            f'<title>{label}</title><rect width="1000" height="6" y="13" rx="3" fill="var(--bar)"></rect>'
-            f'{"".join([*rects, *boxes])}</svg>')
+    rects = [rect(s, 11, 10, "mark", f"passage {n}, characters {s.start:,} to {s.end:,}") for n, s in passages.items()]
+    rects += [rect(c.span, *((9, 14, "hitl") if c.role == "hit" else (13, 6, "citedl")), c.role) for c in pins]
+    rects += [rect(m.span, 0, 6, "gold", m.label) for m in gold]
+    label = (f"map of {size:,} characters; passages: {len(passages)}, strong hits and citations: {len(pins)}, "
+             f"evidence: {len(gold)}")
+    return {"rects": rects, "label": label}
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #d22caf78
 def _heading(outline: Outline | None, at: int) -> str:
@@ -188,7 +116,7 @@ def _heading(outline: Outline | None, at: int) -> str:
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #e6124fc9
 def _place(p: Passage) -> str:
-    "Why a passage stands before others whose score is better; empty where the score decides."
+    "Why a passage comes before others whose score is better; empty where the score decides."
     why = p.why.get(p.hits[0]) if p.hits else None
     if why and why.role == "cited":
         return "read next: the first passage cites it"
@@ -205,37 +133,31 @@ def _is_best(trace: Trace, p: Passage) -> bool:
     return p is trace.passages[scores.index(max(scores))] and not p.is_unlike
 
 
-def _chips(trace: Trace, p: Passage) -> str:
-    "Why a passage stands where it does, its score, and what is in it."
-    roles, chips = [c.role for c in trace.chunks(p)], [_place(p)]
-    score = p.best_hit[1]
+def _chips(trace: Trace, p: Passage, is_read: bool) -> list[str]:
+    "Why a passage is where it is, its score, and what it is made of."
+    roles, score = [c.role for c in trace.chunks(p)], p.best_hit[1]
+    chips = ["best score" if _is_best(trace, p) else "", "" if is_read else f"not read: {trace.unread}", _place(p)]
     chips.append("" if score is None else f"score {score:.3g}")
     for role in filter(roles.count, _KINDS):
         n = roles.count(role)
         chips.append(counted(n, role) if role in ("hit", "neighbor", "parent") else f"{n} {role}")
-    return "".join(tag("span", chip, "chip") for chip in (*chips, f"{len(p.span):,} characters long") if chip)
-
-
-def _found_by(trace: Trace, p: Passage) -> str:
-    "In words: which signals or rankers found the best hit of a passage, at which rank, with which score."
-    best = p.best_hit[0]
-    found = [f"{esc(name, 40)} {rank_label(*ranks[best])}" for name, ranks in trace.rankers.items() if best in ranks]
-    return tag("div", "rank (score) of its best hit: " + ", ".join(found), "soft") if found else ""
-
+    return [chip for chip in (*chips, f"{len(p.span):,} characters long") if chip]
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #8932c2a4
 def _overlays(trace: Trace, doc_id: str) -> list[Mark]:
     "The evidence in a document."
     return [Mark("gold", e.span, f"evidence {n}") for n, e in enumerate(trace.evidence, 1) if e.doc_id == doc_id]
 
+
 def _label(trace: Trace, p: Passage, c: Chunk) -> str:
-    "What stands before a chunk: a hit's rank by score, or why it has none."
+    "The label of a chunk: a hit's rank by score, or why it has none."
     why, rank = p.why.get(c.id), trace.ranks.get(c.id)
     if c.role != "hit":
         return "header" if why and why.policy == "table" else c.role
     if why and why.is_by_name:
         return "by name"
     return f"hit {rank}" if rank else "hit"
+
 
 def _marks(trace: Trace, p: Passage) -> list[Mark]:
     "The marks of a passage."
@@ -248,6 +170,18 @@ def _marks(trace: Trace, p: Passage) -> list[Mark]:
     return out + _overlays(trace, p.doc_id)
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #eadeedd0
+def _passage(trace: Trace, p: Passage, size: int) -> dict[str, Any]:
+    "A passage under its head; of its text at most about `size` characters are not folded."
+    is_read = any(s.overlap(p.span) for s in trace.read_of(p.doc_id))
+    number, best = trace.numbers[p.id], p.best_hit[0]
+    behind = not p.hits and any(q.hits and trace.numbers[q.id] == number for q in trace.passages)
+    places = (_heading(trace.outlines.get(p.doc_id), (p.focus or p.span).start), passage_pages(p))
+    ranks = [f"{short(name, 40)} {rank_label(*found[best])}" for name, found in trace.rankers.items() if best in found]
+    return {"is_read": is_read, "number": number, "behind": behind, "places": [x for x in places if x],
+            "chips": _chips(trace, p, is_read), "ranks": ranks,
+            "parts": _parts(p.text, p.span, _marks(trace, p), size)}
+
+# %% ../../nbs/80_pipeline/trace_page.ipynb #09856566
 def _runs(trace: Trace, doc_id: str) -> list[tuple[Span, str, Passage | None]]:
     "Spans with their texts, and the passage where it is one."
     runs = [(p.span, p.text, p) for p in trace.passages if p.doc_id == doc_id]
@@ -258,203 +192,75 @@ def _runs(trace: Trace, doc_id: str) -> list[tuple[Span, str, Passage | None]]:
             runs += [(s, e.text[s.start - e.span.start:s.end - e.span.start], None) for s in missing]
     return sorted(runs, key=lambda run: run[0])
 
-# %% ../../nbs/80_pipeline/trace_page.ipynb #09856566
-def _row_view(trace: Trace, row: Mapping[str, Any]) -> str:
-    "A row of the trace as an element."
-    score = row.get("score")
-    why = tag("div", esc(row["why"]))
-    if signals := ", ".join(f"{name} {z:.2f}" for name, z in trace.signals.get(row["chunk"], {}).items()):
-        why += tag("div", esc(signals, 600), "soft")
-    chunk = tag("td", tag("bdi", esc(row["chunk"], 80)) + why, "why")
-    cells = [row["role"], esc(row.get("policy") or "", 60),
-             *(rank_label(row[name], row[f"{name} score"]) for name in trace.rankers),
-             "" if score is None else f"{score:.4f}", row.get("characters") or "", row.get("pages") or "",
-             "yes" if row["in_context"] else "no"]
-    number = tag("td", str(row["passage"] or "–"))
-    return tag("tr", number + chunk + "".join(tag("td", str(cell)) for cell in cells))
-
-
 # %% ../../nbs/80_pipeline/trace_page.ipynb #80b12917
-def _evidence_view(trace: Trace) -> str:
-    "What became of the evidence, as a table; nothing without any."
-    if not trace.evidence:
-        return ""
-    rows = []
-    for row in trace.evidence_rows():
-        best = ", ".join(f"{esc(name, 40)} #{rank}" for name, rank in row["best"].items()) or "none"
-        cells = (str(row["number"]), row["state"], f"{row['read']:.0%}", best, tag("bdi", esc(row["doc_id"], 80)),
-                 f"{row['start']:,}–{row['end']:,}")
-        rows.append(tag("tr", "".join(tag("td", cell) for cell in cells)))
-    head = ("#", "state", "read", "best rank of a chunk that holds some of it", "document", "characters")
-    return "<h4>Evidence</h4>" + wide_table(head, rows)
+def _document(trace: Trace, doc_id: str, size: int) -> dict[str, Any]:
+    "A document: its names, a map, and what is known of its text, each with the gap before it."
+    outline, at, runs = trace.outlines.get(doc_id), 0, []
+    found, gold = [p for p in trace.passages if p.doc_id == doc_id], _overlays(trace, doc_id)
+    for span, text, p in _runs(trace, doc_id):
+        around = _parts(text, span, gold, size) if p is None else []
+        runs.append((max(0, span.start - at), p and _passage(trace, p, size), around))
+        at = max(at, span.end)
+    total = outline.n_characters if outline else 0
+    runs.append((max(0, total - at), None, []))
+    strong = [c for p in found for c in trace.chunks(p) if c.role != "hit" or is_strong(trace, p, c.id)]
+    drawn = _map(total, {trace.numbers[p.id]: p.span for p in found}, strong, gold) if total else {}
+    titles = [p.metadata["title"] for p in found if p.metadata.get("title")]
+    title = titles[0] if titles else outline.metadata.get("title", "") if outline else ""
+    names = [name for name in dict.fromkeys((str(title), doc_id)) if name]
+    return {"names": names, "n_passages": len(found), "size": total, "runs": runs, **drawn}
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #1a4063c4
-_MEANING = {
-    "hit": f"matches the question strongly 질문과 잘 맞는 곳: of the ten best, with {STRONG:.0%} of the best score or more",
-    "low": "matches less 덜 맞는 곳",
-    "cited": "another hit cites it 다른 곳이 인용한 곳",
-    "beside": "your policy asked for it, or it is the header of a table 정책이 더한 곳, 또는 표의 머리행",
-    "parent": "the larger part around a hit 검색된 곳을 담은 큰 부분",
-    "neighbor": "stands beside a hit, and is read with it 앞뒤에서 함께 읽는 곳",
-    "filler": "matches hardly, or shares no word with the question; it fills the room that was left 남은 자리를 채운 곳",
-    "gold": "the evidence 정답 근거: what should be read"}
+def _there(trace: Trace) -> set[str]:
+    "What the legend explains."
+    there = {"evidence"} if trace.evidence else set()
+    for p in trace.passages:
+        for c in trace.chunks(p):
+            there.add("hit low" if c.role == "hit" and not is_strong(trace, p, c.id) else c.role)
+        if uncovered(p.span, trace.read_of(p.doc_id)):
+            there.add("not read")
+    return there
 
 
-def _legend(trace: Trace) -> str:
-    "What the marks mean, in words, and why things stand in their order."
-    chunks = [(p, c) for p in trace.passages for c in trace.chunks(p)]
-    strong = {is_strong(trace, p, c.id) for p, c in chunks if c.role == "hit"}
-    there = {c.role for _, c in chunks if c.role != "hit"} | ({"hit"} if True in strong else set())
-    there |= ({"low"} if False in strong else set()) | ({"gold"} if trace.evidence else set())
-    name = {"low": "hit", "gold": "evidence"}
-    style = {**_KINDS, "low": "hit low", "gold": "gold"}
-    keys = [(style[key], name.get(key, key), told) for key, told in _MEANING.items() if key in there]
-    if any(uncovered(p.span, trace.read_of(p.doc_id)) for p in trace.passages):
-        keys.append(("unread", "not read", f"{trace.unread}; a model does not see it 예산을 넘어 읽지 않은 곳"))
-    return tag("div", "".join(tag("div", tag("span", label, kind) + told) for kind, label, told in keys), "key")
-
-
-# %% ../../nbs/80_pipeline/trace_page.ipynb #d45ba798
-def _summary(doc_id: str, found: Sequence[Passage], outline: Outline | None) -> str:
-    "Name of a document, and how much of it there is."
-    titles = [p.metadata["title"] for p in found if p.metadata.get("title")]
-    if not titles and outline:
-        titles = [outline.metadata.get("title", "")]
-    name = " ".join(tag("bdi", esc(x, 160)) for x in dict.fromkeys((str(titles[0]) if titles else "", doc_id)) if x)
-    counts = counted(len(found), "passage")
-    if outline and outline.n_characters:
-        counts += f", {outline.n_characters:,} characters"
-    return f"{name} {tag('span', counts, 'chip')}"
+def _row(trace: Trace, row: Mapping[str, Any]) -> dict[str, Any]:
+    "A row of the table."
+    score = row.get("score")
+    ranks = [rank_label(row[name], row[f"{name} score"]) for name in trace.rankers]
+    cells = [row["role"], row.get("policy") or "", *ranks, "" if score is None else f"{score:.4f}",
+             row.get("characters") or "", row.get("pages") or "", "yes" if row["in_context"] else "no"]
+    signals = ", ".join(f"{name} {z:.2f}" for name, z in trace.signals.get(row["chunk"], {}).items())
+    return {"number": row["passage"] or "–", "chunk": row["chunk"], "why": row["why"], "signals": signals,
+            "cells": cells}
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #5ea81041
 _MOST_PASSAGES, _MOST_ROWS = 200, 300
-_ORDER = ("Passages are numbered in the order in which they are read: what the question names, what that cites, then "
-          "by the score of their best hit. They stand here as in the document. Hits are numbered by score.")
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_FRAME = ("body{margin:0;background:#fff}@media(prefers-color-scheme:dark){body{background:#15181c}}"
-          "body>.rt.rt{max-width:56rem;margin:0 auto}")
 
 
-@dataclass(frozen=True)
-class TracePage:
-    "A trace as HTML."
-    trace: Trace
+def _page_data(trace: Trace, limit: int, opened: int, styled: bool) -> dict[str, Any]:
+    "What the templates write."
+    shown, rows = replace(trace, passages=trace.passages[:_MOST_PASSAGES]), trace.rows()
+    size = max(600, min(12_000, limit // max(1, len(shown.passages))))
+    ids = dict.fromkeys([*(p.doc_id for p in shown.passages), *(e.doc_id for e in trace.evidence)])
+    return {"trace": trace, "limit": limit, "opened": opened, "styled": styled, "strong": f"{STRONG:.0%}",
+            "there": _there(shown), "documents": [_document(shown, doc_id, size) for doc_id in ids],
+            "rows": [_row(trace, row) for row in rows[:_MOST_ROWS]], "n_rows": len(rows),
+            "more_passages": len(trace.passages) - _MOST_PASSAGES}
 
-    @cached_property
-    def shown(self) -> Trace:
-        "The trace with the passages that are shown."
-        return replace(self.trace, passages=self.trace.passages[:_MOST_PASSAGES])
 
-    def passage(
-        self,
-        p: Passage,
-        size: int,    # Characters of a text that are shown unfolded
-    ) -> str:
-        "One passage under its head."
-        outline = self.trace.outlines.get(p.doc_id)
-        is_read = any(s.overlap(p.span) for s in self.trace.read_of(p.doc_id))
-        places = (_heading(outline, (p.focus or p.span).start), passage_pages(p))
-        where = " · ".join(tag("bdi", esc(x, 160)) for x in places if x)
-        numbers = self.trace.numbers
-        behind = not p.hits and any(q.hits and numbers[q.id] == numbers[p.id] for q in self.trace.passages)
-        number = f"<b>{'behind ' if behind else ''}{numbers[p.id]}.</b>"
-        note = "" if is_read else tag("span", f"not read: {self.trace.unread}", "chip")
-        note = tag("span", "best score", "chip") + note if _is_best(self.trace, p) else note
-        head = tag("div", number + tag("span", where) + note + _chips(self.trace, p), "head")
-        head += _found_by(self.trace, p)
-        text = _folded_text(p.text, p.span, _marks(self.trace, p), size)
-        return tag("div", head + text, "passage" if is_read else "passage out")
+def trace_fragment(
+    trace: Trace,
+    limit: int = 40_000,  # Characters of documents, about
+    opened: int = 3,      # Documents that are not folded
+    styled: bool = True,  # With its style; several views on one page need it once
+) -> str:                 # One `<div>`, on one line; no script, nothing loaded from outside
+    "Write a trace as a part of a page."
+    return render("pipeline/trace.html", **_page_data(trace, limit, opened, styled))
 
-    def document(
-        self,
-        doc_id: str,
-        size: int,      # Characters of a text that are shown unfolded
-        opened: bool,
-    ) -> str:
-        "One document: its name, a map, and what is known of its text."
-        trace, outline, at, out = self.shown, self.trace.outlines.get(doc_id), 0, []
-        total = outline.n_characters if outline else 0
-        for span, text, p in _runs(trace, doc_id):
-            if span.start > at:
-                out.append(tag("p", f"⋯ {span.start - at:,} characters ⋯", "gap"))
-            around = _folded_text(text, span, _overlays(trace, doc_id), size, "text around") if p is None else ""
-            out.append(self.passage(p, size) if p else around)
-            at = max(at, span.end)
-        if total > at:
-            out.append(tag("p", f"⋯ {total - at:,} characters ⋯", "gap"))
-        found = [p for p in trace.passages if p.doc_id == doc_id]
-        if total:
-            gold = [m for m in _overlays(trace, doc_id) if m.kind == "gold"]
-            strong = [c for p in found for c in trace.chunks(p) if c.role != "hit" or is_strong(trace, p, c.id)]
-            out.insert(0, _map(total, [(trace.numbers[p.id], p.span) for p in found], strong, gold))
-        return fold(_summary(doc_id, found, outline), "".join(out), opened, "doc", "name")
 
-    def documents(
-        self,
-        limit: int,    # Characters of all documents, about
-        opened: int,   # Documents that are not folded
-    ) -> str:
-        "All documents, best first."
-        size = max(600, min(12_000, limit // max(1, len(self.shown.passages))))
-        ids = dict.fromkeys([*(p.doc_id for p in self.shown.passages), *(e.doc_id for e in self.trace.evidence)])
-        views = [self.document(doc_id, size, n < opened) for n, doc_id in enumerate(ids)]
-        left = len(self.trace.passages) - _MOST_PASSAGES
-        more = tag("p", f"{left:,} more passages are not shown", "soft") if left > 0 else ""
-        return ("".join(views) or tag("p", "nothing was found", "soft")) + more
-
-    def table(self) -> str:
-        "The rows of the trace, folded when there are many."
-        rows = self.trace.rows()
-        head = ["#", "chunk, and why it is there", "role", "policy", *(esc(name, 40) for name in self.trace.rankers),
-                "score", "characters", "pages", "read"]
-        left = len(rows) - _MOST_ROWS
-        more = tag("p", f"{counted(left, 'more row')}", "soft") if left > 0 else ""
-        table = wide_table(head, [_row_view(self.trace, row) for row in rows[:_MOST_ROWS]])
-        return fold(f"{counted(len(rows), 'row')}: chunks, and what was dropped", table + more, len(rows) <= 12)
-
-    def fragment(
-        self,
-        limit: int = 40_000,  # Characters of documents, about
-        opened: int = 3,      # Documents that are not folded
-        styled: bool = True,  # With its style; several views on one page need it once
-    ) -> str:                 # One `<div>`, on one line; no script, nothing loaded from outside
-        "The view as a part of a page."
-        answer, said, context = self.trace.answer, "", ""
-        if answer and answer.generated:
-            said = "<h4>Answer</h4>" + tag("div", esc(answer.text, 20_000), "text box", dir="auto")
-        if answer:
-            text = tag("div", esc(answer.context.text, limit), "text box", dir="auto")
-            context = fold("the context, as a model reads it", text)
-        head = tag("h3", tag("bdi", esc(self.trace.question, 600)))
-        facts = "".join(tag("p", esc(fact, 400), "soft") for fact in self.trace.facts)
-        documents = f"<h4>Documents, best first</h4>{tag('p', _ORDER, 'soft')}{self.documents(limit, opened)}"
-        style = f"<style>{trace_style()}</style>" if styled else ""
-        body = (f"{style}{head}{facts}{_legend(self.shown)}{said}{_evidence_view(self.trace)}"
-                f"{documents}<h4>Why</h4>{self.table()}{context}")
-        return tag("div", body, "rt tex2jax_ignore mathjax_ignore")
-
-    def page(
-        self,
-        title: str = "ragnb trace",
-        limit: int = 200_000,  # Characters of documents, about
-    ) -> str:
-        "The view as a self-contained page."
-        return ('<!doctype html><html lang="ko"><head><meta charset="utf-8">'
-                '<meta name="viewport" content="width=device-width,initial-scale=1">'
-                f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-                '<meta name="color-scheme" content="light dark">'
-                f"<title>{html.escape(cell_text(title))}</title><style>{_FRAME}</style></head>"
-                f"<body>{self.fragment(limit)}</body></html>\n")
-
-    def write(
-        self,
-        path: str | Path,  # Its folder is made when it is not there; `InputError` for a folder
-        title: str = "ragnb trace",
-    ) -> Path:
-        "Write the page to a file."
-        path = Path(path)
-        if path.is_dir():
-            raise InputError(f"html path is a folder, give a file: {str(path)!r}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.page(title), encoding="utf-8")
-        return path
+def trace_page(
+    trace: Trace,
+    title: str = "ragnb trace",
+    limit: int = 200_000,  # Characters of documents, about
+) -> str:                  # HTML
+    "Write a trace as a self-contained page."
+    return render("pipeline/trace_page.html", title=short(title, 200), **_page_data(trace, limit, 3, True))

@@ -4,10 +4,12 @@ from __future__ import annotations
 import html
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 
-from ragnb.documents.markup import card, esc, short, tag, visible
+from ragnb.documents.markup import card, esc, render, short, visible
 
 ALLOWED = {"div", "b", "span", "table", "tr", "td", "th", "i"}
 
@@ -48,8 +50,16 @@ def test_a_card_is_small_whatever_it_shows():
     assert len(shown) < 30_000 and "488 more" in shown
 
 
-def test_an_attribute_cannot_be_left():
-    assert Elements(tag("i", "", title='"><script>')).names == {"i"}
+@given(st.text(max_size=80))
+def test_a_template_escapes_what_it_is_given(text):
+    shown = render("evaluation/explore.html", question=text, sides=[(text, text, "")], trace="")
+    seen = Elements(shown)
+    assert seen.names == {"div", "p", "b"} and seen.attributes == {"style"} and "\n" not in shown and "$" not in shown
+
+
+def test_a_value_that_is_missing_is_an_error():
+    with pytest.raises(UndefinedError):
+        render("evaluation/explore.html", question="?")
 
 
 @given(st.text(max_size=300), st.integers(2, 80))

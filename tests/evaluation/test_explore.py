@@ -51,7 +51,7 @@ def test_a_column_that_fails_says_why_and_the_other_stays(hr_units, monkeypatch)
     monkeypatch.setattr("ragnb.evaluation.explore.make_pipeline", broken)
     shown.right.retriever.value = "vector"
     assert "&lt;b&gt;no such part" in shown.found() and shown.right.answer is None
-    assert "passages" in shown.left.found(None) and QUESTION in shown.trace()
+    assert "passages" in shown.found() and QUESTION in shown.trace()
     assert "bm25" not in repr(shown) and "B: vector, policy auto, budget 2,000: <b>no such part</b>" in repr(shown)
 
 

@@ -21,7 +21,7 @@ from ragnb.documents.span import InputError, Passage, Span, Why
 from ragnb.evaluation.datasets import Evidence, Question
 from ragnb.evaluation.judging import (
     ORDERS, Answered, CountedLLM, FrozenContext, FrozenContexts, answer_questions, compare_orders,
-    compare_prompts, evidence_positions, freeze_contexts, insert_at_middle, judge_answers, lay_out, make_evaluators,
+    compare_prompts, evidence_positions, freeze_contexts, judge_answers, lay_out, make_evaluators,
     position_summary, shuffled,
 )
 from ragnb.models.llm import QA_PROMPT, read_score, read_verdict, resolve_llm
@@ -180,9 +180,9 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 21])
-@pytest.mark.parametrize("name", [*ORDERS, "shuffled", "inserted"])
+@pytest.mark.parametrize("name", [*ORDERS, "shuffled"])
 def test_orders_keep_every_passage(name: str, n: int) -> None:
-    order = (ORDERS | {"shuffled": shuffled(3), "inserted": insert_at_middle})[name]
+    order = (ORDERS | {"shuffled": shuffled(3)})[name]
     given = passages(*range(n))
     assert sorted(order(given), key=lambda p: p.rank) == given
     assert order(given) == order(given)
@@ -194,10 +194,6 @@ def test_both_ends_is_llama_indexs_order_turned_round() -> None:
         theirs = [int(x.node_id) for x in LongContextReorder().postprocess_nodes(nodes)]
         ours = [p.rank for p in ORDERS["best at both ends"](passages(*range(n)))]
         assert theirs in (ours, ours[::-1])
-
-
-def test_inserting_at_the_middle_is_not_both_ends() -> None:
-    assert [p.rank for p in insert_at_middle(passages(*range(8)))] == [1, 3, 5, 7, 2, 4, 6, 8]
 
 
 def test_layout_changes_the_order_and_nothing_else() -> None:
@@ -566,16 +562,15 @@ def many(n: int = 24, rank: int = 2) -> FrozenContexts:
 
 
 def test_orders_differ_as_they_must() -> None:
-    orders = ORDERS | {"inserted": insert_at_middle}
-    result = compare_orders(many(), orders, None, reads_ends(30), knows(), evaluators=["correctness"])
+    result = compare_orders(many(), ORDERS, None, reads_ends(30), knows(), evaluators=["correctness"])
     by_name = {row["b"]: row for row in result.table()}
     means = {n: by_name[n]["mean_b"] for n in by_name}
-    assert means == {"best at both ends": 5.0, "best last": 1.0, "inserted": 1.0}
+    assert means == {"best at both ends": 5.0, "best last": 1.0}
     assert by_name["best last"]["mean_a"] == 1.0
     both = by_name["best at both ends"]
     assert (both["n"], both["difference"], both["ci"]) == (24, 4.0, (4.0, 4.0))
     assert (both["better"], both["worse"], both["equal"], both["dropped"]) == (24, 0, 0, 0)
-    assert both["p"] < 0.001 and by_name["inserted"]["p"] == 1.0
+    assert both["p"] < 0.001 and by_name["best last"]["p"] == 1.0
     assert all(r.answerer.calls == r.judge.calls == 24 for r in result.reports.values())
 
 

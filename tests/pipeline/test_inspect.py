@@ -23,7 +23,6 @@ from ragnb.retrieval.hybrid import Fusion
 from ragnb.pipeline.answer import Answer
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.pipeline.trace_data import Trace, display_width, trace, uncovered, visible
-from ragnb.pipeline.trace_page import Mark, _windows
 from ragnb.documents.span import InputError, Span, parse_address
 from ragnb.indexing.update import index_documents
 from ragnb.chunking.parent_child import ParentChildNodeParser
@@ -86,53 +85,9 @@ class Page(HTMLParser):
             self.around[-1] += data
 
 
-ALLOWED = {
-    "html",
-    "head",
-    "meta",
-    "title",
-    "style",
-    "body",
-    "p",
-    "h3",
-    "h4",
-    "span",
-    "mark",
-    "bdi",
-    "i",
-    "b",
-    "br",
-    "div",
-    "svg",
-    "rect",
-    "details",
-    "summary",
-    "table",
-    "tr",
-    "td",
-    "th",
-}
-ATTRIBUTES = {
-    "class",
-    "dir",
-    "data-k",
-    "open",
-    "lang",
-    "charset",
-    "name",
-    "content",
-    "http-equiv",
-    "viewbox",
-    "preserveaspectratio",
-    "role",
-    "aria-label",
-    "width",
-    "height",
-    "x",
-    "y",
-    "rx",
-    "fill",
-}
+ALLOWED = set("html head meta title style body p h3 h4 span mark bdi i b br div svg rect details summary table tr td th".split())
+ATTRIBUTES = set("class dir data-k open lang charset name content http-equiv viewbox preserveaspectratio role aria-label width height x y rx "
+                 "fill".split())
 
 
 def in_view(passages) -> list:
@@ -237,17 +192,6 @@ def answer(hr_chunks) -> Answer:
 
 
 # --- rows and table ---------------------------------------------------------------------------------------------------
-
-
-def test_rows_say_rank_role_and_reason(answer):
-    rows = trace(answer).rows()
-    assert {r["chunk"] for r in rows if r["role"] == "hit"} == {h.node_id for h in answer.fusion.hits}
-    for r in rows:
-        assert r["why"] and r["start"] < r["end"] and parse_address(r["chunk"])
-        for name, ranks in answer.fusion.members.items():
-            assert r[name] == (ranks[r["chunk"]][0] if r["chunk"] in ranks else None)
-        assert (r["score"] is not None) == (r["role"] == "hit")
-    assert [r["passage"] for r in rows] == sorted(r["passage"] for r in rows)
 
 
 @pytest.mark.parametrize("budget", [60, 160, 300, 440])
@@ -659,20 +603,22 @@ def test_eighty_hits_over_forty_documents():
     assert len(trace(answer).page()) < 600_000
 
 
-def test_the_table_is_the_answer(answer):
-    frame, rows = trace(answer).frame(), trace(answer).rows()
-    assert list(frame["chunk"]) == [r["chunk"] for r in rows] and frame["in_context"].tolist() == [
-        r["in_context"] for r in rows
-    ]
+def test_rows_are_the_answer(answer):
+    """Rank, role, score and reason of every chunk, in a list, a table and a DataFrame."""
+    told = trace(answer)
+    frame, rows = told.frame(), told.rows()
+    assert list(frame["chunk"]) == [r["chunk"] for r in rows] and frame["in_context"].tolist() == [r["in_context"] for r in rows]
+    assert {r["chunk"] for r in rows if r["role"] == "hit"} == {h.node_id for h in answer.fusion.hits}
+    assert [r["passage"] for r in rows] == sorted(r["passage"] for r in rows) and repr(told) == told.table()
+    for r in rows:
+        assert r["why"] and r["start"] < r["end"] and parse_address(r["chunk"]) and (r["score"] is not None) == (r["role"] == "hit")
     for p in answer.expansion.passages:
-        own = [r for r in rows if r["passage"] == trace(answer).numbers[p.id] and r["chunk"] in (*p.hits, *p.neighbors)]
+        own = [r for r in rows if r["passage"] == told.numbers[p.id] and r["chunk"] in (*p.hits, *p.neighbors)]
         assert {r["chunk"]: r["score"] for r in own if r["role"] == "hit"} == dict(zip(p.hits, p.scores))
         assert all(0 < r["characters"] <= len(p.span) for r in own)
     for name, ranks in answer.fusion.members.items():
-        assert {r["chunk"]: (r[name], r[f"{name} score"]) for r in rows if r[name]} == {
-            i: v for i, v in ranks.items() if i in {r["chunk"] for r in rows}
-        }
-    assert repr(trace(answer)) == trace(answer).table()
+        shown = {r["chunk"]: (r[name], r[f"{name} score"]) for r in rows if r[name]}
+        assert shown == {i: v for i, v in ranks.items() if i in {r["chunk"] for r in rows}}
 
 
 def test_a_ranking_without_fusion_and_context():
@@ -741,21 +687,21 @@ def test_what_trace_refuses(answer):
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=6))
-def test_without_and_windows(a, b, pairs):
+def test_what_is_not_covered(a, b, pairs):
     span, held = Span(min(a, b), max(a, b)), [Span(min(p), max(p)) for p in pairs]
     rest = {i for s in uncovered(span, held) for i in range(s.start, s.end)}
     assert rest == set(range(span.start, span.end)) - {i for s in held for i in range(s.start, s.end)}
-    shown = _windows(span, [Mark("hit", s) for s in held], 20)
-    assert all(span.contains(w) for w in shown) and all(x.end < y.start for x, y in zip(shown, shown[1:]))
 
 
 def test_the_style_stays_in_its_place(answer):
-    """Every rule is bound to our class, so that a notebook or a docs page looks as before."""
-    style = re.search(r"<style>(.*?)</style>", trace(answer).fragment(), re.S)[1].replace(
-        "@media(prefers-color-scheme:dark)", ""
-    )
-    for selectors in re.findall(r"([^{}]+)\{[^{}]*\}", style):
-        assert all(".rt.rt" in s for s in selectors.split(",")), selectors
+    """Every rule is bound to our class or nested in one that is, so that a notebook or a docs page looks as before."""
+    depth, outer, selector = 0, [], ""
+    for c in re.search(r"<style>(.*?)</style>", trace(answer).fragment(), re.S)[1]:
+        if c == "{" and depth == 0:
+            outer.append(selector)
+        depth += (c == "{") - (c == "}")
+        selector = "" if c in "{}" else selector + c
+    assert depth == 0 and outer and all(".rt.rt" in s for selectors in outer for s in selectors.split(","))
 
 
 CANTEEN = ("# 구내식당 안내\n\n구내식당은 본관 지하 1층에 있다.\n\n## 시간\n\n점심은 11시 30분부터 13시까지이다.\n\n"
