@@ -354,7 +354,14 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
             raise InputError(f"num_ctx must be >= 64 tokens, got {self.context_window}")
         headers = {**_given(base_url).header, **(self.headers or {})}
         self._server = _server(self, model, request_timeout or 600, MOST_BYTES, headers)
-        self._client, self._async_client = _Careful(self), _CarefulAsync(self)
+
+    @property
+    def client(self) -> Any:
+        return _Careful(self)
+
+    @property
+    def async_client(self) -> Any:
+        return _CarefulAsync(self)
 
     @property
     def server(self) -> Any:
