@@ -35,7 +35,7 @@ from llama_index.core.embeddings import MockEmbedding
 
 from ragnb.cli import main as command
 from ragnb.documents import text as texts
-from ragnb.documents.memo import TextMemo
+from ragnb.documents.text import TextMemo
 from ragnb.documents.span import RagnbError
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import remove_documents, update_index

@@ -927,7 +927,7 @@ def _mcp(args: argparse.Namespace) -> None:
 # %% ../nbs/99_cli/cli.ipynb #db097d95
 def _records(args: argparse.Namespace) -> None:
     "ragnb records"
-    from ragnb.documents.record_files import write_records
+    from ragnb.documents.kinds import write_records
     problems: list[Any] = []
     written = write_records(args.files, args.out, problems, args.kind, args.domain or "")
     if args.json:

@@ -108,11 +108,13 @@ def _add_clauses(spans: dict[str, tuple[int, int]], path: str, clauses: Sequence
 # %% ../../nbs/00_documents/catalogue.ipynb #fdea5d9d
 def _block_path(block: Block) -> str:
     "Path of a block of a statute; '' for headers and headings."
-    if block.article:
-        return f"부칙{block.article.key}:{block.article.number}" if block.article.part == "부칙" else block.article.number
     if block.kind == "appendix":
-        return ("별표" if block.key[0] == "T" else "별지") + ("" if block.key[1:] == "0" else block.key[1:])
-    return f"부칙{block.key}" if block.kind == "supplement" else ""
+        number = block.key[1:]
+        return ("별표" if block.key[0] == "T" else "별지") + (number if number != "0" else "")
+    top = f"부칙{block.key}" if block.key else ""
+    if not block.article:
+        return top
+    return f"{top}:{block.article.number}" if top else block.article.number
 
 def _fill(holding: Holding, blocks: Iterable[Block]) -> None:
     "Enter the blocks of a statute."
@@ -204,6 +206,7 @@ class NameIndex:
         self.by_name: dict[str, dict[str, None]] = {}                  # Name -> documents
         self.by_number: dict[str, dict[str, None]] = {}                # Path of an article or annex -> documents
         self.by_title: dict[str, dict[tuple[str, str], None]] = {}     # Title -> (document, path)
+        self.by_parent: dict[str, dict[str, None]] = {}                # `parent_id` -> its rows
         self._names: StatuteNames | None = None
         self.as_of = ""   # ISO date; "" for the newest that is not repealed
 
@@ -222,6 +225,8 @@ class NameIndex:
         yield from ((self.by_name, name_key(name), holding.doc_id) for name in holding.names)
         yield from ((self.by_number, path, holding.doc_id) for path in holding.below.get("", ()))
         yield from ((self.by_title, title_key(title), (holding.doc_id, path)) for path, title in holding.titles.items())
+        if holding.parent:
+            yield self.by_parent, holding.parent, holding.doc_id
 
     def enter(
         self,
@@ -344,27 +349,6 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     "Sort key of an id: A9 before A10."
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
-
-class _Rows:
-    "The rows of each `parent_id`."
-
-    def __init__(self) -> None:
-        self.held: dict[str, dict[str, None]] = {}
-
-    def enter(self, holding: Holding) -> None:
-        "Enter a document under its parent, if it has one."
-        if holding.parent:
-            self.held.setdefault(holding.parent, {})[holding.doc_id] = None
-
-    def leave(self, holding: Holding) -> None:
-        "Take a document out."
-        self.held.get(holding.parent, {}).pop(holding.doc_id, None)
-
-    def of(self, parent: str) -> list[str]:
-        "The parent and its rows by number; empty when it has none."
-        rows = self.held.get(parent)
-        return list(dict.fromkeys([parent, *sorted(rows, key=_by_number)])) if rows else []
-
 # %% ../../nbs/00_documents/catalogue.ipynb #c71d8acf
 def _edition(index: NameIndex, holding: Holding) -> str:
     "What marks a statute that is not the edition in force; '' for the one that is."
@@ -417,10 +401,8 @@ class Catalogue:
 
     def __post_init__(self) -> None:
         self.index = NameIndex(self.holdings, self.aliases)
-        self.rows = _Rows()
         for holding in self.holdings.values():
             self.index.enter(holding)
-            self.rows.enter(holding)
 
     def __repr__(self) -> str: return one_line(self, "holdings")
     def __len__(self) -> int: return len(self.holdings)
@@ -437,14 +419,12 @@ class Catalogue:
         "Take one document out."
         if holding := self.holdings.pop(doc_id, None):
             self.index.leave(holding)
-            self.rows.leave(holding)
 
     def _enter(self, document: Any) -> Holding:
         "Enter one document without its citations; a document with its id is replaced."
         self.remove(document.node_id)
         holding = self.holdings[document.node_id] = holding_of(document)
         self.index.enter(holding)
-        self.rows.enter(holding)
         return holding
 
     def _cite(self, holding: Holding, text: str) -> None:
@@ -500,7 +480,9 @@ class Catalogue:
     def family(self, doc_id: str) -> list[str]:  # The parent first, then by number and name
         "The rows of one `parent_id`: core and reason of an interpretation, summary and detail of a ruling."
         held = self.holdings.get(doc_id)
-        return self.rows.of((held.parent if held else "") or doc_id)
+        parent = (held.parent if held else "") or doc_id
+        rows = self.index.by_parent.get(parent)
+        return list(dict.fromkeys([parent, *sorted(rows, key=_by_number)])) if rows else []
 
     def at(
         self,

@@ -24,7 +24,7 @@ __all__ = ['MOST_UNPACKED', 'MOST_RATIO', 'MOST_EMPTY', 'MOST_TEXT', 'MOST_CELLS
            'without_navigation', 'read_converted']
 
 # %% ../../nbs/00_documents/converted.ipynb #aed235f6
-from .encodings import read_text
+from .halves import read_text
 from .span import InputError
 
 # %% ../../nbs/00_documents/converted.ipynb #05b351f3
@@ -37,10 +37,8 @@ def _reasons(path: Path) -> Iterator[None]:
             yield
     except InputError:
         raise
-    except ImportError as error:
-        raise InputError(f"reading {path.name} needs the extra 'files': pip install 'ragnb[files]'") from error
-    except (Exception, RecursionError) as error:
-        if type(error).__name__ == "MissingDependencyException":
+    except Exception as error:
+        if isinstance(error, ImportError) or type(error).__name__ == "MissingDependencyException":
             raise InputError(f"reading {path.name} needs the extra 'files': pip install 'ragnb[files]'") from error
         told = " ".join(str(error).split())[:120]
         raise InputError(f"{path.name} cannot be read as {path.suffix.lower()} "

@@ -11,24 +11,24 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KEYS', 'Problem', 'n_skipped', 'find_files',
-           'record_id', 'keep_metadata', 'record_to_document', 'read_documents', 'sample_data']
+__all__ = ['SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KEYS', 'LONGEST_HEADER', 'Problem', 'n_skipped',
+           'find_files', 'record_id', 'keep_metadata', 'record_to_document', 'YamlHeader', 'read_yaml_header',
+           'read_documents', 'sample_data']
 
 # %% ../../nbs/00_documents/files.ipynb #d6ff9cc1
 from .converted import CONVERTERS, read_converted
-from .encodings import decode_lines, read_text
-from .forms import plain_text
-from .halves import replace_halves, replace_halves_in
+from .forms import plain_text, reading_form
+from .halves import decode_lines, read_text, replace_halves, replace_halves_in
 from .pdf import pdf_text
 from .span import InputError
-from .yaml_header import read_yaml_header
 
 # %% ../../nbs/00_documents/files.ipynb #d6536b7f
 @dataclass(frozen=True)
@@ -230,6 +230,84 @@ def record_to_document(
     hidden = [*metadata]
     return Document(text=text, id_=doc_id, metadata=metadata,
                     excluded_embed_metadata_keys=hidden, excluded_llm_metadata_keys=hidden)
+
+# %% ../../nbs/00_documents/files.ipynb #916a7b77
+LONGEST_HEADER: int = 20_000   # Characters; the YAML parser is slow, and a header is not a book
+
+_OPENING = re.compile(r"---[ \t]*\r?\n")
+_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.M)
+
+def _header(text: str) -> tuple[str, int]:
+    "The lines of a header, and where the text begins; ('', 0) without one."
+    form = reading_form(text[:LONGEST_HEADER + 20])
+    head, more = form.text, text[LONGEST_HEADER + 20:]
+    opening = _OPENING.match(head)
+    closing = opening and _CLOSING.search(head, opening.end(), opening.end() + LONGEST_HEADER)
+    if not closing or more and closing.end() == len(head):
+        return "", 0
+    return head[opening.end():closing.start()], form.start(closing.end())
+
+# %% ../../nbs/00_documents/files.ipynb #471b39d6
+@lru_cache(maxsize=1)
+def _loader() -> Any:
+    "A YAML loader that takes dates for text and knows no aliases."
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        yaml_implicit_resolvers: dict[str, Any] = {}
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.MarkedYAMLError(problem="aliases are not read", problem_mark=self.peek_event().start_mark)
+            return super().compose_node(parent, index)
+
+    for kind, pattern, first in (
+        ("bool", r"(?:true|false|True|False)\Z", "tTfF"), ("null", r"(?:~|null|Null)?\Z", ["~", "n", "N", ""]),
+        ("int", r"[-+]?(?:0|[1-9][0-9]{0,17})\Z", "-+0123456789"),
+        ("float", r"[-+]?[0-9]{1,18}\.[0-9]{1,18}\Z", "-+0123456789"),
+    ):
+        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(pattern), [*first])
+    return Loader
+
+# %% ../../nbs/00_documents/files.ipynb #8a2ee60d
+@dataclass(frozen=True)
+class YamlHeader:
+    "The front matter of a text."
+    metadata: Mapping[str, Any] = field(default_factory=dict)   # Text, numbers, booleans, and lists of them
+    end: int = 0                                                # Offset where the text begins; 0 without a header
+    problem: str = ""                                           # Why what looks like a header stays text
+
+# %% ../../nbs/00_documents/files.ipynb #99361593
+def _loaded(lines: str) -> tuple[Any, str]:
+    "What a header holds, and what is wrong with it."
+    import yaml
+    try:
+        return yaml.load(lines, _loader()), ""
+    except yaml.YAMLError as error:
+        mark, what = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
+        return None, " ".join(f"{what}".split()) + (f" in line {mark.line + 2}" if mark else "")
+    except (RecursionError, ValueError) as error:
+        return None, f"it cannot be read ({type(error).__name__})"
+
+# %% ../../nbs/00_documents/files.ipynb #354438af
+def read_yaml_header(
+    text: str,        # Of a Markdown or text file
+) -> YamlHeader:      # `problem` is set when lines between dashes are not YAML; they stay text then
+    "Read the front matter of a text."
+    lines, end = _header(text)
+    if not end:
+        return YamlHeader()
+    loaded, problem = _loaded(lines)
+    if problem:
+        return YamlHeader(problem=f"the header between dashes is no YAML and stays text: {problem}")
+    if not isinstance(loaded, dict):
+        return YamlHeader(end=end if loaded is None else 0)
+    kept = {}
+    for key, value in loaded.items():
+        items = value if isinstance(value, list) else [value]
+        if all(isinstance(x, (str, int, float, bool)) for x in items):
+            kept[str(key)] = value
+    return YamlHeader(kept, end)
 
 # %% ../../nbs/00_documents/files.ipynb #3418c16a
 def _jsonl_documents(path: Path, name: str, notes: list[str]) -> Iterator[tuple[str, Document | str]]:

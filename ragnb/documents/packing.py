@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 # %% auto #0
 __all__ = ['TextRuler', 'form_ruler', 'cut_long', 'overlap_start', 'pack']

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 # %% auto #0
@@ -171,6 +172,13 @@ def _asked(question: str) -> str:
     "A question as it is read."
     return plain_text(question[:_LONGEST_QUESTION])
 
+def _has_clause(catalogue: Catalogue, ref: Citation, doc_ids: Sequence[str]) -> bool:
+    "False when statutes hold the article of a citation, and none of them its clause."
+    if not doc_ids or not ref.article or not (ref.paragraph or ref.item):
+        return True
+    paths = chain.from_iterable(_paths(catalogue.holdings[doc_id], ref, "") for doc_id in doc_ids)
+    return any(path.count("/") == ref.depth for path in paths)
+
 def look_ups(
     question: str,
     catalogue: Catalogue,
@@ -186,18 +194,13 @@ def look_ups(
             ref = replace(ref, tier="")
         if ref.law:
             docs = [None]
-        elif before:
-            docs = before[-1]
         else:
-            docs = [doc] if doc else _holders(catalogue, ref, question, candidates)
-        targets = [look_up(ref, catalogue, d, place if d == doc else None) for d in docs]
-        targets = [found for found in targets if found]
+            docs = before[-1] if before else [doc] if doc else _holders(catalogue, ref, question, candidates)
+        targets = [found for d in docs if (found := look_up(ref, catalogue, d, place if d == doc else None))]
         if before:
             targets = targets[:1]                       # the newest version of the statute that is named
-        held = [catalogue.holdings[found[0][0]] for found in targets]
-        exact = any(path.count("/") == ref.depth for holding in held for path in _paths(holding, ref, ""))
-        exact = exact or not held or not ref.article or not (ref.paragraph or ref.item)
-        out.append(LookUp(ref, [target for found in targets for target in found], exact))
+        exact = _has_clause(catalogue, ref, [found[0][0] for found in targets])
+        out.append(LookUp(ref, [*chain.from_iterable(targets)], exact))
         if len(targets) == 1:
             doc, span = targets[0][0]
             place = catalogue.place(doc, span.start)

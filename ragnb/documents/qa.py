@@ -25,7 +25,7 @@ from .statutes import front_matter
 from .text import trim_span
 
 # %% ../../nbs/00_documents/qa.ipynb #458e83e5
-_AGAIN = rf"(?:재|추가[ \t]?|(?:제[ \t]?)?\d차[ \t]?)?"
+_AGAIN = r"(?:재|추가[ \t]?|(?:제[ \t]?)?\d차[ \t]?)?"
 
 def _who(group: str) -> str:
     "The words that begin a question or an answer, as the groups `…q` and `…a`."

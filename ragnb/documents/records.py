@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 __all__ = ['Record', 'merge_short', 'cut_lines', 'record_base', 'statute_records', 'to_jsonl']
 
 # %% ../../nbs/00_documents/records.ipynb #f4c431fb
+from .citations import level_word
 from .clauses import Clause
 from .forms import reading_form
 from .packing import cut_long, form_ruler, pack, TextRuler
@@ -259,19 +260,14 @@ def record_base(
     return item if item.startswith(f"{kind}_") else f"{kind}_{item}"
 
 # %% ../../nbs/00_documents/records.ipynb #91dd0b26
-def _cite(number: str) -> str:
-    "제43조의2 from 43-2."
-    main, _, branch = number.partition("-")
-    return f"제{main}조" + (f"의{branch}" if branch else "")
-
 def _draft_title(draft: _Draft, name: str) -> str:
     "근로기준법 제56조 (연장·야간 및 휴일 근로)"
     if not draft.articles:
         return name if draft.blocks[0].kind == "header" else f"{name} {draft.blocks[-1].title}".strip()
     first, last = draft.articles[0], draft.articles[-1]
-    words = [name, "부칙" if first.key else "", _cite(first.number)]
+    words = [name, "부칙" if first.key else "", level_word("article", first.number)]
     if last.last != first.number:
-        words[-1] += f"~{_cite(last.last)}"
+        words[-1] += "~" + level_word("article", last.last)
     elif first.title:
         words.append(f"({first.title})")
     return " ".join(word for word in words if word)

@@ -271,7 +271,21 @@ def id_key(
     return (1, text) if address is None else (0, address)
 
 # %% ../../nbs/00_documents/span.ipynb #cab46eab
-class Spans(Sequence):
+class _Made(Sequence):
+    "Things that are kept as plain values and made into objects on demand."
+
+    def _item(self, i: int) -> Any:
+        raise NotImplementedError
+
+    def __getitem__(self, i: int | slice) -> Any:
+        whole = range(len(self))[i]
+        return [self._item(j) for j in whole] if isinstance(whole, range) else self._item(whole)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+
+class Spans(_Made):
     "The spans of a level, kept as a flat list of numbers and made into `Span` objects on demand."
 
     def __init__(
@@ -283,17 +297,11 @@ class Spans(Sequence):
     def __len__(self) -> int:
         return len(self.flat) // 2
 
-    def __getitem__(self, i: int | slice) -> Any:
-        if isinstance(i, slice):
-            return [self[j] for j in range(*i.indices(len(self)))]
-        j = range(len(self))[i]
-        return Span(self.flat[2 * j], self.flat[2 * j + 1])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
+    def _item(self, i: int) -> Span:
+        return Span(self.flat[2 * i], self.flat[2 * i + 1])
 
 # %% ../../nbs/00_documents/span.ipynb #d184b15f
-class NamedSpans(Sequence):
+class NamedSpans(_Made):
     "Names, or numbers, with their spans, kept as plain rows and made into `Span` objects on demand."
 
     def __init__(
@@ -305,18 +313,8 @@ class NamedSpans(Sequence):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, i: int | slice) -> Any:
-        if isinstance(i, slice):
-            return list(map(self._made, self.rows[i]))
-        return self._made(self.rows[i])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    @staticmethod
-    def _made(row: Sequence[Any]) -> tuple[Any, Span]:
-        "A row as it is read."
-        name, start, end = row
+    def _item(self, i: int) -> tuple[Any, Span]:
+        name, start, end = self.rows[i]
         return name, Span(start, end)
 
 # %% ../../nbs/00_documents/span.ipynb #61e1a07b

@@ -6,22 +6,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from sys import intern
-from typing import Any, NamedTuple
+from threading import Lock
+from typing import Any, Generic, NamedTuple, TypeVar
 
 # %% auto #0
-__all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'KEPT_TAGS', 'analysed', 'trim_span', 'tears', 'whole_cut',
-           'block_spans', 'ends_sentence', 'load_kiwi', 'stem', 'article_tokens', 'Analysis', 'is_korean',
+__all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'KEPT_TAGS', 'Result', 'analysed', 'trim_span', 'tears', 'whole_cut',
+           'block_spans', 'ends_sentence', 'load_kiwi', 'stem', 'article_tokens', 'TextMemo', 'Analysis', 'is_korean',
            'sentence_spans', 'word_cut', 'is_heading', 'first_part', 'readable_cut', 'word_tokens_batch', 'word_tokens',
            'bigram_tokens', 'last_fit', 'last_fit_near', 'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../../nbs/00_documents/text.ipynb #0749a52b
 from .forms import joins_previous, plain_text, reading_form
-from .memo import TextMemo
 from .span import InputError, Span
 
 # %% ../../nbs/00_documents/text.ipynb #80ad998a
@@ -178,6 +180,50 @@ def _morpheme_tokens(morphemes: Iterable[Any]) -> Iterator[str]:
             yield stem(m.form.lower())
         elif tag in KEPT_TAGS or "①" <= m.form <= "⑳":
             yield m.form
+
+# %% ../../nbs/00_documents/text.ipynb #8cbfe69b
+Result = TypeVar("Result")
+
+
+class TextMemo(Generic[Result]):
+    "A function of texts whose results are kept; what was asked for longest ago is forgotten first."
+
+    def __init__(
+        self,
+        function: Callable[[list[str]], Iterable[Result]],  # Texts -> one result each, not changed by its users
+        characters: int = 1_000_000,                        # Of the texts kept, >= 0
+    ) -> None:
+        if characters < 0:
+            raise InputError(f"characters must be >= 0, got {characters}")
+        self.function, self.characters = function, characters
+        self.size = 0        # Characters kept
+        self.computed = 0    # Texts given to the function so far
+        self._kept: OrderedDict[str, Result] = OrderedDict()
+        self._lock = Lock()
+
+    def __call__(
+        self,
+        texts: Sequence[str],
+    ) -> list[Result]:   # In the order of `texts`
+        "The result of each text."
+        with self._lock:
+            found = {text: self._kept[text] for text in texts if text in self._kept}
+        new = [text for text in dict.fromkeys(texts) if text not in found]
+        if new:
+            found.update(zip(new, self.function(new)))
+        with self._lock:
+            self.computed += len(new)
+            self._keep(found)
+        return [found[text] for text in texts]
+
+    def _keep(self, found: dict[str, Result]) -> None:
+        "Put results on top; forget from the bottom what is too much."
+        for text, result in found.items():
+            self.size += 0 if text in self._kept else len(text)
+            self._kept[text] = result
+            self._kept.move_to_end(text)
+        while self.size > self.characters:
+            self.size -= len(self._kept.popitem(last=False)[0])
 
 # %% ../../nbs/00_documents/text.ipynb #7acf6fcc
 _WIDE_END = re.compile(_FULL_WIDTH)
@@ -377,13 +423,7 @@ def last_fit(
     fits: Callable[[int], bool],  # True up to some number, False from there on
 ) -> int:
     "The last number of `low..high` that fits, by halving; `low` when none does."
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return high - bisect_left(range(high, low, -1), True, key=fits)
 
 def last_fit_near(
     guess: int,                   # Within `low..high`

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 __all__ = ['on_cluster', 'MirroredFile', 'ClusterState']
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #d78ce639
-from ..documents.locks import LockedError
+from ..documents.atomic import LockedError
 from ..documents.servers import ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..storage.opensearch import OpenSearchStore, Rows, send_bulk, server_errors

@@ -22,7 +22,7 @@ __all__ = ['LOCK', 'claim_folder', 'leave_folder', 'write_error', 'FileWriter', 
 # %% ../../nbs/70_indexing/commits.ipynb #04dd2612
 from ..documents.atomic import why_not_written, WriteError
 from ..documents.catalogue import Catalogue
-from ..documents.locks import WriteLock
+from ..documents.atomic import WriteLock
 from ..documents.servers import ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.llm import check_model, resolve_llm, shorten

@@ -27,7 +27,7 @@ __all__ = ['MANIFEST', 'PENDING', 'read_manifest', 'generation_name', 'part_name
 # %% ../../nbs/70_indexing/mirror.ipynb #65d675b6
 from ..documents.atomic import write_atomically
 from ..documents.catalogue import Catalogue
-from ..documents.locks import in_use, Lease, WriteLock
+from ..documents.atomic import in_use, Lease, WriteLock
 from ..documents.servers import ServerAddress
 from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, RagnbError, SEARCHED
 from ..documents.text import word_tokens_batch

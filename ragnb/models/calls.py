@@ -20,7 +20,7 @@ from typing import Any
 __all__ = ['clean_answer', 'CallCache', 'Call', 'model_name', 'call_key', 'CallReport', 'ask_all', 'aask_all']
 
 # %% ../../nbs/10_models/calls.ipynb #2b30f2f9
-from ..documents.locks import WriteLock
+from ..documents.atomic import WriteLock
 from ..documents.span import InputError
 from ..documents.text import tokenizer
 from .llm import resolve_llm, strip_thinking

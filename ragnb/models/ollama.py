@@ -9,12 +9,13 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 import httpx
 
@@ -23,17 +24,13 @@ from llama_index.core.bridge.pydantic import Field, PrivateAttr, ValidationError
 from llama_index.embeddings.ollama import OllamaEmbedding as StockEmbedding
 from llama_index.llms.ollama import Ollama as StockOllama
 from ollama import AsyncClient, Client, Options, ResponseError
-from tenacity import (
-    AsyncRetrying, Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
-)
 
 if _HOST is not None:
     os.environ["OLLAMA_HOST"] = _HOST
 
 # %% auto #0
-__all__ = ['ollama_url', 'full_name', 'NotOllamaError', 'ModelFacts', 'model_facts', 'model_digest', 'loaded_window',
-           'estimate_tokens', 'NoAnswerError', 'PromptCutError', 'Ollama', 'TextTooLongError', 'OllamaEmbedding',
-           'make_llm', 'make_embedding']
+__all__ = ['ollama_url', 'NotOllamaError', 'ModelFacts', 'NoAnswerError', 'PromptCutError', 'Ollama', 'TextTooLongError',
+           'OllamaEmbedding', 'make_llm', 'make_embedding']
 
 # %% ../../nbs/10_models/ollama.ipynb #b6893ba4
 from ..documents.arguments import KnownArguments
@@ -69,9 +66,7 @@ def ollama_url(
     return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path}"
 
 # %% ../../nbs/10_models/ollama.ipynb #8e594d37
-def full_name(
-    model: str,
-) -> str:       # With its tag
+def _full_name(model: str) -> str:
     "A model's name as the server lists it: `bge-m3` is `bge-m3:latest`."
     return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
 
@@ -89,87 +84,6 @@ def _is_nonsense(error: Exception) -> bool:
     return isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, NotOllamaError))
 
 
-# %% ../../nbs/10_models/ollama.ipynb #1e8f21f6
-_PASSING = (408, 425, 429, 502, 503, 504)  # Status codes of a server that may answer in a moment
-
-
-def _passes(error: BaseException, reached: bool) -> bool:
-    "True for an error that may be gone in a moment."
-    if isinstance(error, ResponseError):
-        return error.status_code in _PASSING
-    if isinstance(error, (ConnectionError, httpx.ConnectError)):
-        return reached and not isinstance(error, NotOllamaError)
-    return isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError))
-
-# %% ../../nbs/10_models/ollama.ipynb #2540a718
-@dataclass
-class _Line:
-    "The way to a server: it waits where that helps, and its errors name the address."
-    url: str
-    model: str
-    timeout: float | None
-    retries: int
-    wait: float            # Seconds before the second try; the pauses grow
-    reached: bool = False  # The server has answered
-
-    def ends(self) -> float:
-        "When a call that begins now must have ended, by `time.monotonic`."
-        return time.monotonic() + (self.timeout or 600)
-
-    def _patience(self) -> dict[str, Any]:
-        "How tenacity is to wait."
-        pauses = wait_exponential(multiplier=self.wait, max=20 * self.wait) + wait_random(0, self.wait)
-        stop = stop_after_attempt(1 + self.retries)
-        return {"retry": retry_if_exception(lambda error: _passes(error, self.reached)), "reraise": True,
-                "stop": stop | stop_after_delay(self.timeout) if self.timeout else stop, "wait": pauses}
-
-    def ask(self, call: Callable[[], Any]) -> Any:
-        "Call, perhaps several times."
-        try:
-            reply = Retrying(**self._patience())(call)
-        except Exception as error:
-            raise self.told(error) from error
-        self.reached = True
-        return reply
-
-    async def aask(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        "Call, perhaps several times, without blocking."
-        async def called() -> Any:
-            return await call()
-        try:
-            reply = await AsyncRetrying(**self._patience())(called)
-        except Exception as error:
-            raise self.told(error) from error
-        self.reached = True
-        return reply
-
-    def told(self, error: Exception) -> Exception:
-        "The error as a user should read it."
-        if isinstance(error, (TimeoutError, httpx.TimeoutException)):
-            return TimeoutError(f"the Ollama server at {self.url} did not answer within {self.timeout:g} seconds")
-        if _is_nonsense(error):
-            return NotOllamaError(f"the server at {self.url} does not speak Ollama's protocol: its reply is not what "
-                                  "the protocol says; give the address of an Ollama server (base_url, --base-url)")
-        if isinstance(error, ResponseError):
-            missing = error.status_code == 404 and "not found" in error.error
-            remedy = f" (`ollama pull {self.model}`)" if missing else ""
-            reply = " ".join(error.error.split())[:300]
-            return ResponseError(f"{reply}{remedy}, says the Ollama server at {self.url}", error.status_code)
-        if isinstance(error, (ConnectionError, httpx.TransportError)):
-            refused = isinstance(error, ConnectionError) and not self.reached
-            lost = "nobody is there" if refused else "the connection was lost"
-            way_out = "start it, or say where it is (base_url, --base-url or OLLAMA_HOST)"
-            return ConnectionError(f"cannot connect to an Ollama server at {self.url}, {lost}: {way_out}")
-        return error
-
-# %% ../../nbs/10_models/ollama.ipynb #3f647678
-def _limited(kind: type, url: str, seconds: float | None, most: int = MOST_BYTES, **settings: Any) -> Any:
-    "A `Client` or `AsyncClient` of the Ollama library with limits."
-    http = LimitedAsyncClient if issubclass(kind, AsyncClient) else LimitedClient
-    made = kind.__new__(kind)          # its base takes the class of the HTTP client
-    super(kind, made).__init__(partial(http, seconds=seconds or 600, most=most), url, **settings)
-    return made
-
 # %% ../../nbs/10_models/ollama.ipynb #ce8b6220
 @dataclass(frozen=True)
 class ModelFacts:
@@ -177,56 +91,112 @@ class ModelFacts:
     window: int | None = None             # Tokens it can read; None: not said
     capabilities: tuple[str, ...] = ()    # "embedding", "completion", "thinking", …; empty: not said
 
+# %% ../../nbs/10_models/ollama.ipynb #2540a718
+@dataclass
+class _Server:
+    "A server and the model it is asked for: clients with limits, and errors that name the address."
+    url: str
+    model: str
+    limits: dict[str, Any]     # Of `LimitedClient`: seconds, most, retries, wait
+    headers: dict[str, str]
 
-def model_facts(
-    client: Client,
-    model: str,
-) -> ModelFacts:   # `ResponseError` for a model that is not there
-    "Ask a server what a model can do."
-    try:
-        shown = client.show(model)
-    except ResponseError as error:
-        if error.status_code != 404 or "model" in error.error:
+    def _made(self, kind: type, http: type) -> Any:
+        made = kind.__new__(kind)          # its base takes the class of the HTTP client
+        super(kind, made).__init__(partial(http, **self.limits), self.url, headers=self.headers)
+        return made
+
+    @cached_property
+    def client(self) -> Client:
+        "It neither sets windows nor checks."
+        return self._made(Client, LimitedClient)
+
+    @cached_property
+    def async_client(self) -> AsyncClient:
+        "The same for event loops."
+        return self._made(AsyncClient, LimitedAsyncClient)
+
+    def ends(self) -> float:
+        "When a call that begins now must have ended, by `time.monotonic`."
+        return time.monotonic() + self.limits["seconds"]
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        "Raise errors as a user should read them."
+        try:
+            yield
+        except Exception as error:
+            raise self.told(error) from error
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        "The same for requests that share one deadline."
+        with until(self.ends()), self.telling():
+            yield
+
+    def told(self, error: Exception) -> Exception:
+        "The error as a user should read it."
+        if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+            seconds = self.limits["seconds"]
+            return TimeoutError(f"the Ollama server at {self.url} did not answer within {seconds:g} seconds")
+        if _is_nonsense(error):
+            return NotOllamaError(f"the server at {self.url} does not speak Ollama's protocol: its reply is not what "
+                                  "the protocol says; give the address of an Ollama server (base_url, --base-url)")
+        if isinstance(error, ResponseError) and not error.__cause__:   # else it was told already
+            missing = error.status_code == 404 and "not found" in error.error
+            remedy = f" (`ollama pull {self.model}`)" if missing else ""
+            reply = " ".join(error.error.split())[:300]
+            return ResponseError(f"{reply}{remedy}, says the Ollama server at {self.url}", error.status_code)
+        if isinstance(error, (ConnectionError, httpx.TransportError)):
+            refused = isinstance(error, (ConnectionError, httpx.ConnectError)) and not self._reached
+            lost = "nobody is there" if refused else "the connection was lost"
+            way_out = "start it, or say where it is (base_url, --base-url or OLLAMA_HOST)"
+            return ConnectionError(f"cannot connect to an Ollama server at {self.url}, {lost}: {way_out}")
+        return error
+
+    @property
+    def _reached(self) -> bool:
+        "True when the server has answered."
+        made = [vars(self)[name] for name in ("client", "async_client") if name in vars(self)]
+        return any(client._client.reached for client in made)
+
+    def facts(self) -> ModelFacts:
+        "What the server says of the model; `ResponseError` for a model that is not there."
+        try:
+            shown = self.client.show(self.model)
+        except Exception as error:     # some imitate the protocol, and do not know this: asking the model tells
+            unknown = isinstance(error, ResponseError) and error.status_code == 404 and "model" not in error.error
+            if unknown or _is_nonsense(error):
+                return ModelFacts()
             raise
-        return ModelFacts()  # it imitates the protocol, and does not know the question
-    except Exception as error:
-        if not _is_nonsense(error):
+        windows = [int(v) for k, v in (shown.modelinfo or {}).items() if k.endswith("context_length") and v]
+        return ModelFacts(windows[0] if windows else None, tuple(shown.capabilities or ()))
+
+    def digest(self) -> str | None:
+        "The digest of the model's weights, which a new model under the old name does not have; None: not listed."
+        return next((entry.digest for entry in self._of(self.client.list())), None)
+
+    def loaded_window(self) -> int:
+        "Tokens of the window with which the model is loaded now; 0 when it is not, or the server does not say."
+        try:
+            return max([entry.context_length or 0 for entry in self._of(self.client.ps())], default=0)
+        except Exception as error:
+            if isinstance(error, ResponseError) or _is_nonsense(error):
+                return 0
             raise
-        return ModelFacts()  # asking the model will tell
-    windows = [int(v) for k, v in (shown.modelinfo or {}).items() if k.endswith("context_length") and v]
-    return ModelFacts(windows[0] if windows else None, tuple(shown.capabilities or ()))
+
+    def _of(self, reply: Any) -> list[Any]:
+        "What a server lists of the model."
+        return [e for e in reply.models if e.model and _full_name(e.model) == _full_name(self.model)]
 
 
-def model_digest(
-    client: Client,
-    model: str,
-) -> str | None:   # None where the server does not list it
-    "The digest of a model's weights, which a new model under the old name does not have."
-    for entry in client.list().models:
-        if entry.model and full_name(entry.model) == full_name(model):
-            return entry.digest
-    return None
-
-
-def loaded_window(
-    client: Client,
-    model: str,
-) -> int:          # Tokens; 0 when it is not loaded, or the server does not say
-    "The window with which a model is loaded now."
-    try:
-        entries = client.ps().models
-    except Exception as error:
-        if not (isinstance(error, ResponseError) or _is_nonsense(error)):
-            raise
-        return 0
-    ours = [e for e in entries if e.model and full_name(e.model) == full_name(model)]
-    return max([e.context_length or 0 for e in ours], default=0)
+def _server(asked: Any, model: str, seconds: float, most: int, headers: dict[str, str]) -> _Server:
+    "The way to the server of a component."
+    limits = {"seconds": seconds, "most": most, "retries": asked.retries, "wait": asked.retry_wait}
+    return _Server(asked.base_url, model, limits, headers)
 
 # %% ../../nbs/10_models/ollama.ipynb #2eaa5cba
-def estimate_tokens(
-    text: str,
-) -> int:      # Rather too many than too few
-    "Estimate the tokens of a text for a model whose tokenizer is not here."
+def _estimate_tokens(text: str) -> int:
+    "Estimate the tokens of a text for a model whose tokenizer is not here, rather too many."
     n_ascii = len(text.encode("ascii", "ignore"))
     return int(0.35 * n_ascii + (len(text) - n_ascii)) + 1
 
@@ -289,100 +259,61 @@ def _first(piece: Any) -> Any:
 
 
 class _Careful:
-    "The Ollama client that LlamaIndex's class is given."
+    "What LlamaIndex's class asks in place of a client."
 
     def __init__(self, llm: Ollama) -> None:
         self.llm = llm
 
-    def show(self, model: str) -> Any:
-        return self.llm.line.ask(lambda: self.llm.plain_client.show(model))
-
     def chat(self, **request: Any) -> Any:
-        ends = self.llm.line.ends()
-        with until(ends):
+        client = self.llm.server.client
+        with self.llm.server.call():
             request = self.llm.with_window(request)
-            return self._pieces(request, ends) if request.get("stream") else self._whole(request)
+            if request.get("stream"):
+                pieces = iter(client.chat(**request))
+                return self._pieces(request, chain([_first(next(pieces, None))], pieces))
+            while True:
+                reply = client.chat(**request)
+                if (larger := self.llm.ask_again_with(request, reply)) is None:
+                    return reply
+                request = larger
 
-    def _whole(self, request: dict[str, Any]) -> Any:
-        while True:
-            reply = self.llm.line.ask(lambda: self.llm.plain_client.chat(**request))
-            larger = self.llm.ask_again_with(request, reply)
-            if larger is None:
-                return reply
-            request = larger
-
-    def _pieces(self, request: dict[str, Any], ends: float) -> Iterator[Any]:
-        "A stream; it is begun patiently, and checked at its end."
-        def begin() -> tuple[Any, Any]:
-            with until(ends):
-                stream = iter(self.llm.plain_client.chat(**request))
-                return stream, _first(next(stream, None))
-        stream, piece = self.llm.line.ask(begin)
+    def _pieces(self, request: dict[str, Any], pieces: Iterable[Any]) -> Iterator[Any]:
+        "A stream that is checked at its end."
         said = self.llm.said(request)
-        while piece is not None:
-            said.add(piece)
-            yield piece
-            try:
-                piece = next(stream, None)
-            except Exception as error:
-                raise self.llm.line.told(error) from error
-        self.llm.heard(request, said)
-        said.check()
+        with self.llm.server.telling():
+            for piece in pieces:
+                said.add(piece)
+                yield piece
+        self.llm.heard(request, said).check()
 
 
 class _CarefulAsync:
-    "The same for `AsyncClient`, one for each event loop."
+    "The same for `AsyncClient`."
 
     def __init__(self, llm: Ollama) -> None:
         self.llm = llm
 
     async def chat(self, **request: Any) -> Any:
-        ends = self.llm.line.ends()
-        client = self.llm.loop_client()
-        with until(ends):
+        client = self.llm.server.async_client
+        with self.llm.server.call():
             request = await asyncio.to_thread(self.llm.with_window, request)
-            return self._pieces(client, request, ends) if request.get("stream") else await self._whole(client, request)
+            if request.get("stream"):
+                pieces = await client.chat(**request)
+                return self._pieces(request, _first(await anext(pieces, None)), pieces)
+            while True:
+                reply = await client.chat(**request)
+                if (larger := self.llm.ask_again_with(request, reply)) is None:
+                    return reply
+                request = larger
 
-    async def _whole(self, client: AsyncClient, request: dict[str, Any]) -> Any:
-        while True:
-            reply = await self.llm.line.aask(lambda: client.chat(**request))
-            larger = self.llm.ask_again_with(request, reply)
-            if larger is None:
-                return reply
-            request = larger
-
-    async def _pieces(self, client: AsyncClient, request: dict[str, Any], ends: float) -> AsyncIterator[Any]:
-        async def begin() -> tuple[Any, Any]:
-            with until(ends):
-                stream = await client.chat(**request)
-                return stream, _first(await anext(stream, None))
-        stream, piece = await self.llm.line.aask(begin)
+    async def _pieces(self, request: dict[str, Any], piece: Any, pieces: AsyncIterator[Any]) -> AsyncIterator[Any]:
         said = self.llm.said(request)
-        while piece is not None:
-            said.add(piece)
-            yield piece
-            try:
-                piece = await anext(stream, None)
-            except Exception as error:
-                raise self.llm.line.told(error) from error
-        self.llm.heard(request, said)
-        said.check()
-
-# %% ../../nbs/10_models/ollama.ipynb #3e111a9b
-class _LoopClients:
-    "An asynchronous client for each event loop."
-
-    def __init__(self, make: Callable[[], AsyncClient]) -> None:
-        self._make, self._clients = make, WeakKeyDictionary()
-
-    def get(self) -> AsyncClient:
-        loop = asyncio.get_running_loop()
-        if loop not in self._clients:
-            self._clients[loop] = self._make()
-        return self._clients[loop]
-
-    def __deepcopy__(self, memo: Any = None) -> _LoopClients:
-        return _LoopClients(self._make)
+        with self.llm.server.telling():
+            while piece is not None:
+                said.add(piece)
+                yield piece
+                piece = await anext(pieces, None)
+        self.llm.heard(request, said).check()
 
 # %% ../../nbs/10_models/ollama.ipynb #77b43c95
 class Ollama(HidesKeys, KnownArguments, StockOllama):
@@ -411,12 +342,9 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
     retries: int = Field(default=3, ge=0)
     retry_wait: float = Field(default=0.5, ge=0)
     step: ClassVar[int] = 4096    # Tokens; windows are multiples of it
-    _line: Any = PrivateAttr(default=None)
-    _plain: Any = PrivateAttr(default=None)
-    _loops: Any = PrivateAttr(default=None)
+    _server: Any = PrivateAttr(default=None)
     _facts: ModelFacts | None = PrivateAttr(default=None)
     _stalled: tuple[float, str] = PrivateAttr(default=(0.0, ""))    # Until when a server that stalled is not asked
-    _login: dict[str, str] = PrivateAttr(default_factory=dict)      # Header of HTTP
     _window: int = PrivateAttr(default=0)      # The largest one used
     _rate: float = PrivateAttr(default=1.0)    # Tokens of the server for one of the estimate
 
@@ -424,28 +352,8 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
         super().__init__(model=model, base_url=ollama_url(base_url), request_timeout=request_timeout, **fields)
         if self.context_window != -1 and self.context_window < 64:
             raise InputError(f"num_ctx must be >= 64 tokens, got {self.context_window}")
-        self._login = _given(base_url).header
-        self._line = _Line(self.base_url, self.model, self.request_timeout, self.retries, self.retry_wait)
-
-    @property
-    def line(self) -> Any:
-        "The way to the server."
-        return self._line
-
-    @property
-    def plain_client(self) -> Client:
-        "A client that neither waits nor checks."
-        if self._plain is None:
-            headers = {**self._login, **(self.headers or {})}
-            self._plain = _limited(Client, self.base_url, self.request_timeout, headers=headers)
-        return self._plain
-
-    def loop_client(self) -> AsyncClient:
-        "The asynchronous client of the running event loop."
-        if self._loops is None:
-            url, seconds, headers = self.base_url, self.request_timeout, {**self._login, **(self.headers or {})}
-            self._loops = _LoopClients(lambda: _limited(AsyncClient, url, seconds, headers=headers))
-        return self._loops.get()
+        headers = {**_given(base_url).header, **(self.headers or {})}
+        self._server = _server(self, model, request_timeout or 600, MOST_BYTES, headers)
 
     @property
     def client(self) -> Any:
@@ -454,6 +362,11 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
     @property
     def async_client(self) -> Any:
         return _CarefulAsync(self)
+
+    @property
+    def server(self) -> Any:
+        "The way to the server."
+        return self._server
 
     @property
     def _model_kwargs(self) -> dict[str, Any]:
@@ -467,9 +380,10 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
             raise TimeoutError(told)
         if self._facts is None:
             try:
-                self._facts = self.line.ask(lambda: model_facts(self.plain_client, self.model))
+                with self.server.telling():
+                    self._facts = self.server.facts()
             except TimeoutError as error:
-                self._stalled = (self.line.ends(), str(error))
+                self._stalled = (self.server.ends(), str(error))
                 raise
         return self._facts
 
@@ -490,12 +404,12 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
     def count_tokens(self, text: str) -> int:
         "About how many tokens a text has for this model, rather too many."
-        return int(estimate_tokens(text) * self._rate) + 1
+        return int(_estimate_tokens(text) * self._rate) + 1
 
     def with_window(self, request: Mapping[str, Any]) -> dict[str, Any]:
         "A request with the window it needs; `PromptCutError` when no window can hold it."
         most = self.get_context_window()
-        size = sum(estimate_tokens(m.get("content") or "") for m in request["messages"]) * self._rate
+        size = self._estimated(request) * self._rate
         if size > 3 * most:
             raise PromptCutError(f"a prompt of about {int(size):,} tokens does not fit the window of the model "
                                  f"{self.model!r}, {most:,} tokens (num_ctx): it was not sent")
@@ -508,23 +422,16 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
     def _new_window(self, needed: int, most: int) -> int:
         "The window the model is loaded with, when that is enough, else one that is."
-        loaded = self.line.ask(lambda: loaded_window(self.plain_client, self.model))
+        loaded = self.server.loaded_window()
         return loaded if loaded >= needed else min(most, -(-needed // self.step) * self.step)
 
     def ask_again_with(self, request: dict[str, Any], reply: Any) -> dict[str, Any] | None:
-        "The request to send after a reply whose prompt was cut; None when the reply stands, an error when it cannot."
+        "The request with twice the window after a cut prompt; None when the reply stands, an error when it cannot."
         said = self.said(request)
         said.add(reply)
-        self.heard(request, said)
-        larger = self.with_larger_window(request) if said.cut else None
-        if larger is None:
-            said.check()
-        return larger
-
-    def with_larger_window(self, request: Mapping[str, Any]) -> dict[str, Any] | None:
-        "The request again with twice the window, after its prompt was cut; None when there is none."
         window, most = request["options"]["num_ctx"], self.get_context_window()
-        if self.context_window != -1 or window >= most:
+        if not self.heard(request, said).cut or self.context_window != -1 or window >= most:
+            said.check()
             return None
         self._window = min(most, 2 * window)
         return {**request, "options": {**request["options"], "num_ctx": self._window}}
@@ -535,10 +442,13 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
     def heard(self, request: Mapping[str, Any], said: Any) -> Any:
         "Correct the estimate of tokens by what the server has counted."
-        estimate = sum(estimate_tokens(m.get("content") or "") for m in request["messages"])
         if said.read > 500:
-            self._rate = max(self._rate, said.read / estimate * 1.05)
+            self._rate = max(self._rate, said.read / self._estimated(request) * 1.05)
         return said
+
+    def _estimated(self, request: Mapping[str, Any]) -> int:
+        "Tokens of a request's messages."
+        return sum(_estimate_tokens(m.get("content") or "") for m in request["messages"])
 
 # %% ../../nbs/10_models/ollama.ipynb #256cabb2
 class TextTooLongError(InputError):
@@ -593,8 +503,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
     timeout: float = Field(default=120, gt=0)
     retries: int = Field(default=3, ge=0)
     retry_wait: float = Field(default=0.5, ge=0)
-    _line: Any = PrivateAttr(default=None)
-    _loops: Any = PrivateAttr(default=None)
+    _server: Any = PrivateAttr(default=None)
     _expected: dict[str, Any] = PrivateAttr(default_factory=dict)   # Digest and dims of an index
     _same: bool = PrivateAttr(default=False)                        # The digest was compared
 
@@ -602,11 +511,8 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
                  timeout: float = 120, **fields: Any) -> None:
         super().__init__(model_name=model_name, base_url=ollama_url(base_url), embed_batch_size=embed_batch_size,
                          client_kwargs={"timeout": timeout}, timeout=timeout, **fields)
-        self._line = _Line(self.base_url, model_name, timeout, self.retries, self.retry_wait)
-        url, login = self.base_url, _given(base_url).header
-        self._client = _limited(Client, url, timeout, most=MOST_VECTOR_BYTES, headers=login)
-        self._loops = _LoopClients(
-            lambda: _limited(AsyncClient, url, timeout, most=MOST_VECTOR_BYTES, headers=login))
+        self._server = _server(self, model_name, timeout, MOST_VECTOR_BYTES, _given(base_url).header)
+        self._client, self._async_client = self._server.client, self._server.async_client
 
     def expect(self, made: Mapping[str, Any]) -> None:
         "Compare the server's model, before it is first asked, with the one that an index was made with."
@@ -619,7 +525,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
         digest = self._expected.get("digest")
         if digest is None:
             try:
-                digest = self._line.ask(lambda: model_digest(self._client, self.model_name))
+                digest = self._server.digest()
             except Exception:  # nobody is there, or it does not list its models: a call will tell
                 digest = None
         return {"kind": "ollama", "name": self.model_name, "dims": self.dims or self._expected.get("dims"),
@@ -627,7 +533,8 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
 
     def remarks(self) -> list[str]:
         "What somebody who makes an index with this model should know."
-        known = self._line.ask(lambda: model_facts(self._client, self.model_name)).capabilities
+        with self._server.telling():
+            known = self._server.facts().capabilities
         if not known or "embedding" in known:
             return []
         return [f"{self.model_name!r} is no embedding model ({', '.join(known)}, says the server): its vectors are "
@@ -635,25 +542,20 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
 
     def get_general_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         try:
-            with until(self._line.ends()):
+            with self._server.call():
                 self._compare()
-                reply = self._line.ask(lambda: self._client.embed(**self._request(texts)))
+                reply = self._client.embed(**self._request(texts))
         except ResponseError as error:
-            if not _is_too_long(error):
-                raise
-            raise self._too_long(texts, error) from error
+            raise self._named(texts, error) from error
         return self._checked(reply.embeddings, texts)
 
     async def aget_general_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        client = self._loops.get()
         try:
-            with until(self._line.ends()):
+            with self._server.call():
                 await asyncio.to_thread(self._compare)
-                reply = await self._line.aask(lambda: client.embed(**self._request(texts)))
+                reply = await self._async_client.embed(**self._request(texts))
         except ResponseError as error:
-            if not _is_too_long(error):
-                raise
-            raise await asyncio.to_thread(self._too_long, texts, error) from error
+            raise await asyncio.to_thread(self._named, texts, error) from error
         return self._checked(reply.embeddings, texts)
 
     def get_general_text_embedding(self, texts: str) -> list[float]:
@@ -678,7 +580,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
         if wanted is None or self._same:
             return
         try:
-            found = self._line.ask(lambda: model_digest(self._client, self.model_name))
+            found = self._server.digest()
         except ResponseError:  # it does not list its models
             found = None
         if found not in (None, wanted):
@@ -698,12 +600,15 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
                                      f"index has {wanted}: use the model it was made with, or `ragnb index --force`")
         return [list(v) for v in vectors]
 
-    def _too_long(self, texts: Sequence[str], refused: ResponseError) -> TextTooLongError:
-        "Name the text that was refused: of a batch, the longest ones are tried alone."
-        longest = sorted(texts, key=estimate_tokens, reverse=True)
+    def _named(self, texts: Sequence[str], refused: ResponseError) -> Exception:
+        "The refusal, with the text that was too long: of a batch, the longest ones are tried alone."
+        if not _is_too_long(refused):
+            return refused
+        longest = sorted(texts, key=_estimate_tokens, reverse=True)
         for text in longest[:3] if len(texts) > 1 else ():
             try:
-                self._line.ask(lambda: self._client.embed(**self._request([text])))
+                with self._server.telling():
+                    self._client.embed(**self._request([text]))
             except ResponseError as error:
                 longest = [text] if _is_too_long(error) else longest
                 break
@@ -716,26 +621,15 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
 _CALLED: dict[str, str] = {"num_ctx": "context_window", "think": "thinking", "timeout": "request_timeout"}
 
 
-def _sorted_out(kind: type, options: Mapping[str, Any], called: Mapping[str, str], own: str) -> dict[str, Any]:
-    "Fields of a class, with Ollama's own options in the field `own`."
-    out: dict[str, Any] = {}
-    for name, value in options.items():
-        name = called.get(name, name)
-        if name not in kind.model_fields and name in Options.model_fields:
-            out[own] = {**out.get(own, {}), name: value}
-        else:
-            out[name] = value
-    if own in out:
-        try:
-            Options(**out[own])
-        except ValueError as error:
-            raise InputError(f"Ollama does not take these options, {out[own]}: {error}") from error
-    return out
-
-
-def _made(kind: type, model: str, base_url: str | None, options: Mapping[str, Any], fields: Mapping[str, Any]) -> Any:
-    "An object of a class; what pydantic says of an option in one line."
+def _made(kind: type, own: str, model: str, base_url: str | None, options: Mapping[str, Any]) -> Any:
+    "An object of a class, with Ollama's own options in the field `own`; what pydantic says of an option in one line."
+    known = kind.model_fields
+    fields = {_CALLED[n] if _CALLED.get(n) in known else n: value for n, value in options.items()}
+    servers = {n: fields.pop(n) for n in [*fields] if n not in known and n in Options.model_fields}
+    if servers:
+        fields[own] = {**fields.get(own, {}), **servers}
     try:
+        Options(**fields.get(own, {}))
         return kind(model, base_url, **fields)
     except InputError:
         raise
@@ -751,7 +645,7 @@ def make_llm(
     **options: Any,                # Of `Ollama`, or of the server: `num_ctx`, `think`, `timeout`, `seed`, …
 ) -> Ollama:                       # `InputError` for an option that neither has
     "Make a chat model."
-    return _made(Ollama, model, base_url, options, _sorted_out(Ollama, options, _CALLED, "additional_kwargs"))
+    return _made(Ollama, "additional_kwargs", model, base_url, options)
 
 
 def make_embedding(
@@ -760,5 +654,4 @@ def make_embedding(
     **options: Any,                # Of `OllamaEmbedding`, or of the server
 ) -> OllamaEmbedding:
     "Make an embedding."
-    fields = _sorted_out(OllamaEmbedding, options, {}, "ollama_additional_kwargs")
-    return _made(OllamaEmbedding, model, base_url, options, fields)
+    return _made(OllamaEmbedding, "ollama_additional_kwargs", model, base_url, options)

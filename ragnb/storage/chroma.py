@@ -31,7 +31,7 @@ __all__ = ['chroma_errors', 'patiently', 'ChromaStore', 'row_counts', 'settle', 
 # %% ../../nbs/30_storage/chroma.ipynb #73795541
 from ..documents.arguments import checked
 from ..documents.atomic import why_not_written, WriteError
-from ..documents.locks import Lease
+from ..documents.atomic import Lease
 from ..documents.servers import ServerAddress
 from ..documents.span import InputError, Outline, parse_address, RagnbError, SEARCHED, try_address
 from ..models.llm import within

@@ -6,7 +6,7 @@ import random
 import pytest
 from conftest import SAMPLE
 
-from ragnb.documents.encodings import decode_lines, decode_text
+from ragnb.documents.halves import decode_lines, decode_text
 from ragnb.documents.span import InputError
 
 TEXTS = [p.read_text(encoding="utf-8") for p in sorted((SAMPLE / "corpus").rglob("*.md"))]

@@ -9,7 +9,7 @@ from conftest import SAMPLE
 from helpers_ingest import jsonl, read, write
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.documents.encodings import CP949_NOTE, read_text
+from ragnb.documents.halves import CP949_NOTE, read_text
 from ragnb.documents.files import Problem, find_files, n_skipped, read_documents, record_to_document
 from ragnb.documents.span import InputError
 

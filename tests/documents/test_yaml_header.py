@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import documents, examples
 
-from ragnb.documents.yaml_header import LONGEST_HEADER, read_yaml_header
+from ragnb.documents.files import LONGEST_HEADER, read_yaml_header
 
 
 @pytest.mark.parametrize(("text", "metadata", "rest"), [

@@ -9,7 +9,7 @@ import pytest
 from llama_index.core.schema import Document
 
 from ragnb.documents import text
-from ragnb.documents.memo import TextMemo
+from ragnb.documents.text import TextMemo
 from ragnb.indexing.update import index_documents
 
 pytestmark = pytest.mark.heavy

@@ -182,7 +182,7 @@ def test_list_and_remove(tmp_path, capsys):
 
 
 def test_the_command_line_tells_who_writes(tmp_path, capsys):
-    from ragnb.documents.locks import WriteLock
+    from ragnb.documents.atomic import WriteLock
     from ragnb.indexing.commits import LOCK
 
     update(write(tmp_path / "s", {"a.md": text_of(1)}), tmp_path / "i", "ngram")

@@ -14,7 +14,7 @@ import pytest
 from conftest import SAMPLE
 
 from ragnb.cli import main
-from ragnb.documents.locks import LockedError
+from ragnb.documents.atomic import LockedError
 from ragnb.documents.span import IndexMismatchError, InputError
 from ragnb.indexing.cluster_state import ClusterState
 from ragnb.indexing.folder_index import Index

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ragnb.documents.locks import LockedError
+from ragnb.documents.atomic import LockedError
 from ragnb.indexing.cluster_state import ClusterState
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from helpers_ingest import ToyEmbedding, plain_words, state, text_of, update, write
 
-from ragnb.documents.locks import LockedError, WriteLock
+from ragnb.documents.atomic import LockedError, WriteLock
 from ragnb.documents.span import IndexMismatchError, InputError
 from ragnb.indexing.commits import LOCK
 from ragnb.indexing.folder_index import Index

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import copy
+import pickle
 import socket
 
 import numpy as np
@@ -271,6 +273,7 @@ def test_the_parts_of_the_class_stay_llama_indexs(server):
     assert llm.structured_predict(Grade, PromptTemplate("등급?")).grade == "HIGH"
     assert llm.chat([ChatMessage("안녕")]).message.content and llm.metadata.context_window == 131_072
     assert isinstance(resolve_embedding("ollama:embedder", server.url), OllamaEmbedding)
+    assert copy.deepcopy(resolve_llm("ollama:chat", server.url)).complete("?").text == pickle.loads(pickle.dumps(llm)).complete("?").text
 
 
 def every_call(server, **options):

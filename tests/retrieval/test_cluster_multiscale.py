@@ -13,7 +13,7 @@ from conftest import SAMPLE
 
 from ragnb.retrieval.asked_words import question_for
 from ragnb.documents.files import read_documents
-from ragnb.documents.locks import LockedError
+from ragnb.documents.atomic import LockedError
 from ragnb.documents.span import IndexMismatchError, InputError, MissingChunkError
 from ragnb.evaluation.datasets import load_questions
 from ragnb.indexing.cluster_state import ClusterState

@@ -14,7 +14,7 @@ from llama_index.core.schema import Document
 from llama_index.core.vector_stores.types import VectorStoreQuery
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.documents.locks import in_use, Lease
+from ragnb.documents.atomic import in_use, Lease
 from ragnb.documents.span import RagnbError
 from ragnb.storage import chroma
 from ragnb.storage.chroma import ChromaStore, close_unused, keep_lease, open_database, row_counts, settle
