@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import random
+import resource
 import shutil
 import sys
 import tempfile
@@ -75,12 +76,14 @@ def planted(
 
 
 def run_tests(
-    tree: Path,   # A copy of the project with a fault
-    module: str,  # The module that has it, as "room/name.py": the test files that are called like it come first
-    out: Path,    # Where the output goes
+    tree: Path,    # A copy of the project with a fault
+    module: str,   # The module that has it, as "room/name.py": the test files that are called like it come first
+    out: Path,     # Where the output goes
+    seconds: int,  # Of the processor, at most
 ) -> None:
     "Run the tests of a room until one fails, and end this process with their exit code."
     import pytest
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 1)
     os.dup2(file, 2)
@@ -97,15 +100,16 @@ def run_tests(
 def caught(
     tree: Path,
     module: str,
-    seconds: float,  # A fault that makes the tests run longer counts as caught
-) -> str:            # The first test that fails, or nothing
+    seconds: int,  # A fault that makes the tests take more of the processor, or ten times as long, counts as caught
+) -> str:          # The first test that fails, or nothing
     "Run the tests in a process that has imported the libraries already."
     out = tree.parent / "output"
-    process = get_context("fork").Process(target=run_tests, args=(tree, module, out))
+    process = get_context("fork").Process(target=run_tests, args=(tree, module, out, seconds))
     process.start()
-    process.join(seconds)
+    process.join(10 * seconds)
     if process.is_alive():
         process.kill()
+    if process.exitcode is None or process.exitcode < 0:
         return "not finished"
     lines = out.read_text(encoding="utf-8", errors="replace").splitlines()
     failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
@@ -118,7 +122,7 @@ def main() -> None:
     parser.add_argument("rooms", nargs="*")
     parser.add_argument("--faults", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--seconds", type=int, default=300)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--again", type=Path)
     args = parser.parse_args()
