@@ -1,7 +1,6 @@
 """Opening an index: what does not fit is refused, damage is named, other folders are left alone."""
 from __future__ import annotations
 
-import json
 import gc
 import shutil
 import sqlite3
