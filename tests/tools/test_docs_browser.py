@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 import threading
@@ -33,9 +34,16 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("docs")
-    assert docs.build(ROOT, folder / "work", folder / "site", config.Host()) == []
-    return folder / "site"
+    """Built by the process that needs it first, for the others too."""
+    import fcntl
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    with open(folder / "docs.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "docs").exists():
+            assert docs.build(ROOT, folder / "docs-work", folder / "docs-made", config.Host()) == []
+            (folder / "docs-made").rename(folder / "docs")
+    return folder / "docs"
 
 
 @pytest.fixture(scope="module")
