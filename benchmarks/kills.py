@@ -364,6 +364,7 @@ if __name__ == "__main__":
     args = parser.parse_args()
     # loading the analyser would be most of a run
     texts.analysed = TextMemo(lambda given: (texts.Analysis([0], tuple(text.split())) for text in given))
+    texts.load_kiwi().tokenize(QUESTIONS[0])    # it still reads the questions: loaded here, not in every child
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as tmp:
         made = {"kills": lambda: kills(Path(tmp), args.kills, args.seed), "flips": lambda: flips(Path(tmp), args.flips, args.seed),
                 "writers": lambda: writers(Path(tmp), args.pairs), "full": lambda: full(Path(tmp)), "cache": lambda: cache(Path(tmp)),

@@ -24,6 +24,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return mark not in collection_path.read_text(encoding="utf-8") or None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with long tests come first: at the end the workers share short ones."""
+    long = {item.path for item in items if item.get_closest_marker("heavy") or item.get_closest_marker("browser")}
+    items.sort(key=lambda item: item.path not in long)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item):
     """Workers share one cluster: a test marked `cluster(alone=True)`, which changes all of it, waits for the others and they for it."""

@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,16 +19,22 @@ from strategies import SLOW
 ROOT = Path(__file__).resolve().parent.parent
 TUTORIALS = sorted((ROOT / "nbs/tutorials").glob("*.ipynb"))
 RUN = """
-import os, sys
+import json, os, sys
 from pathlib import Path
 from execnb.shell import CaptureShell
-path = Path(sys.argv[1])
-os.chdir(path.parent)
-shell = CaptureShell(path)
-try:
-    shell.execute(path, os.devnull, exc_stop=True)
-except Exception:
-    sys.exit(shell.prettytb(fname=path.name))
+answers, environment = os.fdopen(os.dup(1), "w"), dict(os.environ)
+os.dup2(2, 1)
+for line in sys.stdin:
+    path, more = json.loads(line)
+    os.environ.clear()
+    os.environ.update(environment | more)
+    os.chdir(Path(path).parent)
+    shell, wrong = CaptureShell(Path(path)), ""
+    try:
+        shell.execute(Path(path), os.devnull, exc_stop=True)
+    except Exception:
+        wrong = shell.prettytb(fname=Path(path).name)
+    print(json.dumps(wrong), file=answers, flush=True)
 """
 
 GARDEN = """---
@@ -120,14 +128,25 @@ def folder(tmp_path_factory) -> Path:
     return place
 
 
-def execute(notebook: Path, folder: Path | None, **more: str) -> None:
-    """Run a notebook in a process of its own, slow cells too; nothing is stored."""
+@pytest.fixture(scope="module")
+def execute() -> Iterator[Callable[..., None]]:
+    """Run notebooks, slow cells too, one after another in a process that loads the libraries once; nothing is stored."""
     environment = {k: v for k, v in os.environ.items() if k not in ("RAGNB_TUTORIAL_FOLDER", "RAGNB_TUTORIAL_MODEL", "RAGNB_OPENSEARCH")}
-    environment |= {"PYTHONIOENCODING": "utf-8", "PYTHONPATH": str(ROOT)} | more
-    if folder is not None:
-        environment["RAGNB_TUTORIAL_FOLDER"] = str(folder)
-    done = subprocess.run([sys.executable, "-c", RUN, str(notebook)], env=environment, capture_output=True, timeout=600)
-    assert done.returncode == 0, done.stderr.decode("utf-8", "replace")[-3_000:]
+    environment |= {"PYTHONIOENCODING": "utf-8", "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-c", RUN], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+
+    def run(notebook: Path, folder: Path | None, **more: str) -> None:
+        if folder is not None:
+            more["RAGNB_TUTORIAL_FOLDER"] = str(folder)
+        limit = threading.Timer(600, process.kill)
+        limit.start()
+        process.stdin.write(json.dumps([str(notebook), more]) + "\n")
+        process.stdin.flush()
+        wrong = process.stdout.readline()
+        limit.cancel()
+        assert wrong and not json.loads(wrong), wrong and json.loads(wrong)[-3_000:] or "it took ten minutes, or its process ended"
+    yield run
+    process.communicate()
 
 
 def needs(notebook: Path) -> None:
@@ -138,7 +157,7 @@ def needs(notebook: Path) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("notebook", TUTORIALS, ids=lambda p: p.stem)
-def test_a_tutorial_runs_on_another_folder(notebook, folder):
+def test_a_tutorial_runs_on_another_folder(execute, notebook, folder):
     """Slow cells too; `nbdev_test` runs the others on the folder that the tutorial shows."""
     needs(notebook)
     own, before = notebook.read_bytes(), sorted((p, p.stat().st_mtime_ns) for p in folder.rglob("*"))
@@ -149,7 +168,7 @@ def test_a_tutorial_runs_on_another_folder(notebook, folder):
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("notebook", TUTORIALS if SLOW else TUTORIALS[::3], ids=lambda p: p.stem)
-def test_a_tutorial_runs_on_a_folder_without_structure(notebook, tmp_path):
+def test_a_tutorial_runs_on_a_folder_without_structure(execute, notebook, tmp_path):
     """One short text: no heading, table, law or question can be made of it."""
     needs(notebook)
     (tmp_path / "note.txt").write_text("창고 열쇠는 서랍에 있다.\n", encoding="utf-8")
@@ -158,7 +177,7 @@ def test_a_tutorial_runs_on_a_folder_without_structure(notebook, tmp_path):
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("sensible", [True, False])
-def test_the_agent_tutorial_with_a_model_behind_ollama(sensible):
+def test_the_agent_tutorial_with_a_model_behind_ollama(execute, sensible):
     """One variable changed: a model that follows the prompts, and one that answers beside them."""
     answers = {"바꿔 쓰세요": '["휴가 안내"]', '"route"': '{"route": "general"}', '"grounded"': '{"grounded": true, "answered": true}',
                "": "자료에 있는 대로입니다 [1]."}
@@ -175,7 +194,7 @@ def test_the_agent_tutorial_with_a_model_behind_ollama(sensible):
 
 
 @pytest.mark.cluster
-def test_the_cluster_tutorial_on_a_real_cluster(opensearch_url, opensearch_client, folder):
+def test_the_cluster_tutorial_on_a_real_cluster(execute, opensearch_url, opensearch_client, folder):
     execute(ROOT / "nbs/tutorials/08_opensearch.ipynb", folder, RAGNB_OPENSEARCH=opensearch_url)
     assert not opensearch_client.indices.get(index="tutorial-*", ignore_unavailable=True)
 

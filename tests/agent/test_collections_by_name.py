@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from strategies import SLOW
 
 from ragnb.agent.flow import Agent
 from ragnb.agent.library import Library, library_pipeline
@@ -64,7 +65,8 @@ def library(folder: Path) -> Library:
     return Library.open(folder, budget=600, top_k=5)
 
 
-def named_articles(corpus: Path) -> list[tuple[str, str, Span]]:
+@pytest.fixture(scope="module")
+def asked(corpus: Path) -> list[tuple[str, str, Span]]:
     """Every article of every statute: how it is asked for, the file that holds it, where it is."""
     out = []
     documents = [d for d in read_documents(corpus, []) if "old" not in d.id_]
@@ -81,10 +83,9 @@ def shows(read: Span, article: Span) -> bool:
     return read.start <= article.start < read.end or len(article) > 600 and min(read.end, article.end) - max(read.start, article.start) >= 400
 
 
-@pytest.mark.parametrize("step", [31, pytest.param(4, marks=pytest.mark.heavy)])
-def test_every_named_article_is_in_the_first_passage(library: Library, corpus: Path, step: int) -> None:
-    pipeline, asked = library_pipeline(library, top_k=5), named_articles(corpus)
-    lost = []
+@pytest.mark.parametrize("step", [31, pytest.param(1 if SLOW else 9, marks=pytest.mark.heavy)])
+def test_every_named_article_is_in_the_first_passage(library: Library, asked: list[tuple[str, str, Span]], step: int) -> None:
+    pipeline, lost = library_pipeline(library, top_k=5), []
     for question, doc_id, span in asked[::step]:
         first = pipeline.ask(question).passages[0]
         if not (first.doc_id.endswith(f"/{doc_id}") and shows(first.span, span)):
@@ -92,9 +93,9 @@ def test_every_named_article_is_in_the_first_passage(library: Library, corpus: P
     assert len(asked) > 120 and lost == []
 
 
-def test_the_agent_reads_a_named_article_first(library: Library, corpus: Path) -> None:
+def test_the_agent_reads_a_named_article_first(library: Library, asked: list[tuple[str, str, Span]]) -> None:
     agent, lost = Agent(library, None, {"grade": None}, top_k=5), []
-    for question, doc_id, span in named_articles(corpus)[4::30]:
+    for question, doc_id, span in asked[4::30]:
         state = agent.ask(f"{question}는 무엇을 정하나요?")
         first = agent.read(AgentState.from_json(state.to_json())).passages[0]
         if not (first.doc_id.endswith(f"/{doc_id}") and shows(first.span, span)):

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -114,11 +112,10 @@ def test_an_index_opens_without_its_splitter_and_is_updated_with_it(name, tmp_pa
     assert Index.open(tmp_path / "i").has_units == (name == "own units")
 
 
-def test_the_command_line_asks_an_index_of_any_splitter(tmp_path):
+def test_the_command_line_asks_an_index_of_any_splitter(run, tmp_path):
     index_documents(DOCUMENTS, tmp_path / "i", parser=Lines(), show_progress=False)
-    done = subprocess.run([sys.executable, "-m", "ragnb", "ask", "반차는 몇 시간인가요?", "--index", str(tmp_path / "i"), "--json"],
-                          capture_output=True, text=True)
-    assert done.returncode == 0 and "반차는 4시간이다." in json.loads(done.stdout)["context"]
+    code, out, _ = run("ask", "반차는 몇 시간인가요?", "--index", tmp_path / "i", "--json")
+    assert code == 0 and "반차는 4시간이다." in json.loads(out)["context"]
 
 
 @pytest.mark.parametrize(("first", "then"), [

@@ -49,7 +49,6 @@ def lines(passage: Passage) -> Iterator[str]:
     return (line for line in passage.prefix.split("\n") if line and not line.startswith("|"))
 
 
-@pytest.mark.heavy
 def test_no_other_section_is_named(index: Index, passages: list[Passage]) -> None:
     seen = 0
     for p in passages:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core import Document
 from statute_texts import ACT, DECREE, LEGAL
-from strategies import documents, examples
+from strategies import documents, examples, SLOW
 
 from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.citations import find_citations
@@ -130,7 +130,9 @@ def test_every_reader_finds_the_same_in_every_form(form: str) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("form", FORMS)
 def test_every_reader_finds_the_same_in_every_form_of_the_whole_sample(form: str) -> None:
-    assert all_differences(sample(), form) == {}
+    """A third of the documents in each form, so that each document comes in two or three; all in all with RAGNB_SLOW=1."""
+    first, step = (0, 1) if SLOW else (list(FORMS).index(form) % 3, 3)
+    assert all_differences(sample()[first::step], form) == {}
 
 
 # --- marks --------------------------------------------------------------------------------------------------------------

@@ -116,7 +116,6 @@ def test_eval_delivers_what_ask_sends(sample, cache, runs):
     assert not apart
 
 
-@pytest.mark.heavy
 def test_every_string_is_within_its_budget_and_labels_cost(runs):
     plan, done = runs
     for run in done:

@@ -105,6 +105,7 @@ def test_an_exported_notebook_shows_what_was_found(executed):
     assert "연차는 15일입니다" in page and "No question: give one" in page
 
 
+@pytest.mark.heavy
 def test_a_knob_that_is_turned_writes_over_what_was_found(executed):
     book, page = executed
     outputs = book.cells[0].outputs

@@ -1,15 +1,15 @@
 """Opening an index: what does not fit is refused, damage is named, other folders are left alone."""
 from __future__ import annotations
 
-import json
 import gc
+import shutil
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from helpers_ingest import ToyEmbedding, fresh, many, state, text_of, update, write
+from helpers_ingest import ToyEmbedding, many, state, text_of, update, write
 
 from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
 from ragnb.indexing.folder_index import Index
@@ -131,15 +131,25 @@ DAMAGE = {
 }
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A folder, an index of it that no connection of this process has open, and what it holds."""
+    source = write(tmp_path_factory.mktemp("whole") / "s", {"a.md": text_of(1)})
+    index, _, _ = update(source, source.parent / "i", "ngram")
+    wanted = state(index)
+    del index
+    gc.collect()
+    return source, source.parent / "i", wanted
+
+
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_named_and_force_mends_it(tmp_path, damage):
-    source = write(tmp_path / "s", {"a.md": text_of(1)})
-    update(source, tmp_path / "i", "ngram")
-    gc.collect()     # no connection of this process is open
+def test_damage_is_named_and_force_mends_it(whole, tmp_path, damage):
+    source, undamaged, wanted = whole
+    shutil.copytree(undamaged, tmp_path / "i")
     DAMAGE[damage](tmp_path / "i")
     for call in (lambda: Index.open(tmp_path / "i"), lambda: update_index(source, tmp_path / "i", show_progress=False)):
         with pytest.raises(IndexMismatchError, match="--force|pass `parser`"):
             call()
-    assert (tmp_path / "s/a.md").exists()
+    assert (source / "a.md").exists()
     index, counts, _ = update(source, tmp_path / "i", "ngram", force=True)
-    assert counts == (1, 0, 0, 0) and state(index) == fresh(source, tmp_path / "j", "ngram")
+    assert counts == (1, 0, 0, 0) and state(index) == wanted

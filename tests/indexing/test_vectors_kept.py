@@ -61,7 +61,7 @@ def server_ids(index: Index) -> list[str]:
     return [a for o in index.store.get_outlines(index.doc_ids).found.values() for a in map(str, o.addresses()) if a.rpartition("#")[2][0] in "cu"]
 
 
-@pytest.mark.parametrize("documents", [pytest.param((100, 10), marks=pytest.mark.heavy), (4, 250), pytest.param((1, 1000), marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("documents", [(100, 10), (1, 1000)])
 def test_a_thousand_chunks_are_four_calls(tmp_path, server, documents):
     n = finished(corpus(tmp_path / "docs", *documents), tmp_path / "i", server)
     calls = [len(body["input"]) for body in server.asked("/api/embed")]

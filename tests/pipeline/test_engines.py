@@ -82,8 +82,7 @@ async def streamed(pipeline: Pipeline, question: str) -> tuple[str, list[NodeWit
     return "".join([token async for token in response.async_response_gen()]), response.source_nodes
 
 
-@pytest.mark.parametrize("name", PIPELINES)
-@pytest.mark.parametrize("question", [QUESTION, COMPARES])
+@pytest.mark.parametrize(("name", "question"), [*((name, QUESTION) for name in PIPELINES), ("by the question", COMPARES), ("everything", COMPARES)])
 def test_an_engine_sends_the_prompt_of_ask(index, name, question):
     pipeline, llm = make(index, name)
     answer = pipeline.ask(question)

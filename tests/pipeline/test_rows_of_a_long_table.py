@@ -25,17 +25,17 @@ def index(tmp_path_factory):
     return update_index(folder, folder / "index", embed=NgramEmbedding(dims=64), show_progress=False)[0]
 
 
-@pytest.mark.parametrize("budget, least", [(300, 66), (1_000, 73)])
-def test_every_row_is_found_with_its_header(index, budget, least):
+@pytest.mark.parametrize("budget, step, lost", [(300, 1, 7), (1_000, 4, 0)])
+def test_every_row_is_found_with_its_header(index, budget, step, lost):
     text = (CORPUS / "finance_tax/tax_guide.md").read_text(encoding="utf-8")
     table = max(find_tables(text), key=lambda t: len(t.rows))
     rows, column = [row.of(text).strip() for row in table.rows], table.header.of(text).split("|")[2].strip()
     assert len(rows) == 73 and len(index.catalogue)      # what the first hit cites is followed
     pipeline, found = Pipeline.from_index(index, budget=budget), 0
-    for row in rows:
+    for row in rows[::step]:
         context = pipeline.ask(f"{row.split('|')[1].strip()}의 {column}은 얼마인가요?").context.text
         found += row in context and column in context
-    assert found >= least
+    assert found >= len(rows[::step]) - lost
 
 
 @pytest.fixture(scope="module")
