@@ -13,7 +13,7 @@ export PIP_COMPILE := 0# a module is compiled when it is imported; most never ar
 export PYTHONUTF8 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-heavy test-all test-cluster test-browser opensearch opensearch-stop lab export notebooks readme docs docs-serve check clean
+.PHONY: help demo test test-heavy test-slow test-cluster test-browser opensearch opensearch-stop lab export notebooks readme docs docs-serve check clean
 .DELETE_ON_ERROR:
 
 help:  ## list these chores
@@ -34,11 +34,10 @@ test-heavy: export OPENBLAS_NUM_THREADS := 1
 test-heavy: $(VENV)/.dev  ## the tests that run the tutorials, kill processes, build large indexes and attack every pattern
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m heavy
 
-test-all: export OMP_NUM_THREADS := 1
-test-all: export OPENBLAS_NUM_THREADS := 1
-test-all: $(VENV)/.dev  ## run every notebook, then all tests but those of test-cluster, in one run: less work than one after another
-	$(BIN)/nbdev_test --n_workers $(WORKERS)
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not cluster"
+test-slow: export OMP_NUM_THREADS := 1
+test-slow: export OPENBLAS_NUM_THREADS := 1
+test-slow: $(VENV)/.dev  ## test-heavy and test-browser in one run
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "(heavy or browser) and not cluster"
 
 test-cluster: $(VENV)/.dev  ## the tests against a real OpenSearch: one node, started and stopped (needs Maven)
 	@export RAGNB_OPENSEARCH="$$($(BIN)/python tools/opensearch.py start)"; \
