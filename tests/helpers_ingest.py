@@ -22,7 +22,7 @@ from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
 from ragnb.retrieval import sqlite_units
-from ragnb.retrieval.source_multiscale import SourceRetriever
+from ragnb.retrieval.multiscale import MultiScaleRetriever
 from ragnb.chunking.base import SpanNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 
@@ -89,7 +89,7 @@ def state(index: Index) -> dict[str, Any]:
     }
     answers = {q: [[h.node_id, round(h.score, 6)] for h in HybridRetriever(members).retrieve(q)] for q in QUESTIONS}
     ranked = (
-        SourceRetriever(index.multiscale, index.store, index.embed_model) if index.multiscale is not None else None
+        MultiScaleRetriever(index.multiscale, index.store, index.embed_model) if index.multiscale is not None else None
     )
     held = {
         "passages": (

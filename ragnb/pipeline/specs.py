@@ -31,8 +31,7 @@ from ..retrieval.hierarchical import build_tree, HierarchicalRetriever
 from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever
 from ..retrieval.cluster_multiscale import ClusterMultiScaleRetriever
 from ..retrieval.multiscale import MultiScaleRetriever
-from ..retrieval.source_multiscale import SourceRetriever
-from ..retrieval.unit_source import UnitSource
+from ..retrieval.multiscale_index import ArrayRetriever, MultiScaleIndex
 from ..retrieval.planning import HydeRetriever, MultiQueryRetriever
 from ..retrieval.rerank import resolve_reranker
 from ..expansion.policy import no_expansion, Policy, resolve_policy
@@ -101,8 +100,9 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
     if index.units is not None:
         return ClusterMultiScaleRetriever(index.units, index.store, index.embed_model,
                                           top_k=top_k, leads=leads, follow=follow, cut=cut)
-    held = SourceRetriever if isinstance(index.multiscale, UnitSource) else MultiScaleRetriever   # of a mirror: arrays
-    return held(index.multiscale, index.store, index.embed_model,
+    is_mirror = isinstance(index.multiscale, MultiScaleIndex)    # of a cluster: arrays
+    made = ArrayRetriever if is_mirror else MultiScaleRetriever
+    return made(index.multiscale, index.store, index.embed_model,
                 top_k=top_k, leads=leads, follow=follow, cut=cut)
 
 # %% ../../nbs/80_pipeline/specs.ipynb #8ca5b6f4

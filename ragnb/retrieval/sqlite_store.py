@@ -24,7 +24,7 @@ from ..documents.markup import one_line
 from ..documents.span import Address, Outline, parse_address, SEARCHED, try_address
 from ..storage.filters import Filter, seen_metadata
 from ..storage.store import best_first, ChunkStore, MemoryStore, outline_from_json, outline_to_json
-from .multiscale_index import question_vector
+from .scoring import question_vector
 from .sqlite_units import SqliteUnits, UnitWriter
 from .unit_source import SHIFT
 from .unit_vectors import from_codes
