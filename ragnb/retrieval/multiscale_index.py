@@ -15,7 +15,7 @@ import numpy as np
 from llama_index.core.schema import BaseNode, TextNode
 
 # %% auto #0
-__all__ = ['grown_candidates', 'adjusted_totals', 'UnitEvidence', 'UnitScorer', 'UnitData', 'MultiScaleIndex', 'ArrayRetriever']
+__all__ = ['grown_candidates', 'UnitEvidence', 'UnitScorer', 'UnitData', 'MultiScaleIndex', 'ArrayRetriever']
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #2004090b
 from ..documents.span import Address, IndexMismatchError, InputError, MissingChunkError, Outline
@@ -55,7 +55,7 @@ def grown_candidates(
     return np.unique(np.concatenate([out, *records]))
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #e59e0b5d
-def adjusted_totals(
+def _adjusted_totals(
     corpus: UnitCorpus,
     rows: np.ndarray,    # Units
     total: np.ndarray,   # Sum of their signals
@@ -100,7 +100,7 @@ class UnitEvidence:
         title, name = clipped_z_scores(by_title), clipped_z_scores(by_name)
         plain, total = self._plain(terms, query, rows), words.sum(axis=0) + vectors.sum(axis=0) + title + name
         total, raw = total if total.any() else plain, plain + by_title + by_name
-        total, raw = (adjusted_totals(self.corpus, rows, x, whole) for x in (total, raw))
+        total, raw = (_adjusted_totals(self.corpus, rows, x, whole) for x in (total, raw))
         return UnitScores(rows, total, words, vectors, title, name, raw)
 
     def _plain(self, terms: Sequence[str], query: np.ndarray | None, rows: np.ndarray) -> np.ndarray:

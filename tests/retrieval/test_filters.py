@@ -39,7 +39,8 @@ KINDS = ["manual", "law", None]
 
 
 def chroma() -> ChromaStore:
-    return ChromaStore(client=chromadb.EphemeralClient(), prefix=f"filters{next(_number)}-")
+    name = f"filters{next(_number)}"
+    return ChromaStore(client=chromadb.EphemeralClient(), children=f"{name}-children", parents=f"{name}-parents")
 
 
 def documents(n: int = 9) -> list[Document]:
