@@ -15,7 +15,8 @@ import numpy as np
 # %% auto #0
 __all__ = ['K1', 'B', 'PHRASE', 'lucene_idf', 'saturated', 'Occurrences', 'clipped_z_scores', 'Asked', 'steps_to', 'window_idf',
            'covered', 'word_windows', 'vector_windows', 'field_scores', 'shared_scores', 'UnitScores',
-           'question_vector', 'UnitQuestion', 'ScoredUnits', 'ranges_around', 'grown', 'score_units', 'adjusted_totals']
+           'question_vector', 'UnitQuestion', 'ScoredUnits', 'ranges_around', 'grown', 'score_units', 'word_scores',
+           'adjusted_totals']
 
 # %% ../../nbs/40_retrieval/scoring.ipynb #8a581494
 from ..documents.markup import one_line
@@ -359,6 +360,23 @@ def score_units(
               for name, keys in shared.items()}
     return ScoredUnits(units, _scores(units, rows, question, known, fields, source.scales))
 
+# %% ../../nbs/40_retrieval/scoring.ipynb #992f04aa
+def word_scores(
+    units: Units,
+    rows: np.ndarray,                     # Of them
+    terms: Sequence[str],                 # Tokens of the question
+    known: QuestionCounts,
+    found: Occurrences | None = None,     # Of the words of the question in `units`; None: looked up here
+) -> np.ndarray:                          # Shape (rows,), >= 0
+    "Score units by BM25 of their own words."
+    found, out = found or Occurrences(units, known.numbers), np.zeros(len(rows))
+    lengths = units.table["length"][rows]
+    for word, times in Counter(terms).items():
+        if n := known.units_with.get(word):
+            earned = saturated(found.counts(word)[rows], lengths, known.mean_length)
+            out += times * lucene_idf(n, known.n_units) * earned
+    return out
+
 # %% ../../nbs/40_retrieval/scoring.ipynb #239bbd90
 def adjusted_totals(
     units: Units,
@@ -376,17 +394,6 @@ def adjusted_totals(
     return total
 
 # %% ../../nbs/40_retrieval/scoring.ipynb #3ad6f5d9
-def _own_words(found: Occurrences, units: Units, rows: np.ndarray, terms: Sequence[str],
-               known: QuestionCounts) -> np.ndarray:
-    "BM25 of the units themselves."
-    lengths, out = units.table["length"][rows], np.zeros(len(rows))
-    for word, times in Counter(terms).items():
-        if n := known.units_with.get(word):
-            earned = saturated(found.counts(word)[rows], lengths, known.mean_length)
-            out += times * lucene_idf(n, known.n_units) * earned
-    return out
-
-
 def _scores(units: PlacedUnits, rows: np.ndarray, question: UnitQuestion, known: QuestionCounts,
             fields: Mapping[str, np.ndarray], scales: Sequence[int]) -> UnitScores:
     "Add up the signals of some units."
@@ -396,7 +403,7 @@ def _scores(units: PlacedUnits, rows: np.ndarray, question: UnitQuestion, known:
     words = word_windows(units, asked, rows, known.n_units, scales)
     if scales[0] == 1:
         words[0] /= 1 - B + B * units.table["length"][rows] / max(known.mean_length, 1e-9)
-    plain, vectors = _own_words(found, units, rows, question.terms, known), np.zeros((len(scales), len(rows)))
+    plain, vectors = word_scores(units, rows, question.terms, known, found), np.zeros((len(scales), len(rows)))
     if question.vector is not None:
         cosines, own = vector_windows(units, question.vector, rows, scales)
         vectors, plain = clipped_z_scores(cosines), plain + np.where(own > 1e-6, own, 0)
