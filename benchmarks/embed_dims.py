@@ -10,12 +10,10 @@ points to 1,024 numbers from 16,384 columns. Vectors of the index are rounded to
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 from score_rules import BUDGETS, recalls, SETS
-from scored_set import build, NONE
 
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.text import word_tokens_batch
@@ -23,8 +21,8 @@ from ragnb.evaluation.datasets import load_dataset
 from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval.multiscale import QUESTION_WORDS
-from ragnb.retrieval.multiscale_index import UnitScorer
-from ragnb.retrieval.unit_vectors import UnitVectors
+from ragnb.retrieval.scoring import question_vector, score_units, UnitQuestion
+from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 
 FLOATS, BYTES = ", axes not rounded", ", one byte"
 SIZES = {"1,024 / 16,384": (1_024, 1 << 14), "512 / 16,384": (512, 1 << 14), "512 / 8,192": (512, 1 << 13), "384 / 8,192": (384, 1 << 13), "256 / 8,192": (256, 1 << 13)}
@@ -52,8 +50,9 @@ def measure(name: str, limit: int, sizes: list[str]) -> None:
     """Print one set."""
     dataset = load_dataset(name)
     documents = list(dataset.documents.values())
-    index = build(dataset, NONE, Path()).index
-    texts = [n.get_content(metadata_mode="embed") for d in documents for n in UnitNodeParser().parse(d)[0]]
+    parsed = [UnitNodeParser().parse(d) for d in documents]
+    nodes, outlines = [n for found, _ in parsed for n in found], [o for _, o in parsed]
+    texts = [n.get_content(metadata_mode="embed") for n in nodes]
     chosen = [i for i, q in enumerate(dataset.questions) if q.evidence]
     if limit < len(chosen):
         chosen = sorted(np.random.default_rng(0).choice(chosen, limit, replace=False).tolist())
@@ -62,9 +61,12 @@ def measure(name: str, limit: int, sizes: list[str]) -> None:
     base = None
     for size in sizes:
         model = fitted(size, fit_pieces(documents))
-        vectors = UnitVectors.of(model.embed(texts), index.corpus.n_units, index.scales)
-        scorer = UnitScorer(index.corpus, index.words, index.titles, index.names, vectors)
-        found = np.array([np.array(recalls(index, scorer.score(t, v), q))[AT] for t, v, q in zip(tokens, model.embed([q.query for q in asked]), asked)])
+        for node, vector in zip(nodes, model.embed(texts)):
+            node.embedding = vector
+        source = SqliteUnits()
+        UnitWriter(source).add(nodes, outlines)
+        scored = [score_units(source, UnitQuestion(t, question_vector(v, source.dims))) for t, v in zip(tokens, model.embed([q.query for q in asked]))]
+        found = np.array([np.array(recalls(s, q))[AT] for s, q in zip(scored, asked)])
         base = found if base is None else base
         points, error = 100 * (found - base), 196 * (found - base).mean(axis=1).std() / len(found) ** 0.5
         cells = " ".join(f"{x:+.2f}" for x in points.mean(axis=0))
@@ -74,16 +76,16 @@ def measure(name: str, limit: int, sizes: list[str]) -> None:
 def kept(name: str, limit: int) -> None:
     """Print one set: questions with a unit that overlaps the evidence among the first 5 and 20, by the first numbers of each vector."""
     dataset = load_dataset(name)
-    documents, index = list(dataset.documents.values()), build(dataset, NONE, Path()).index
-    model, corpus = fitted("1,024 / 16,384", fit_pieces(documents)), index.corpus
-    texts = [n.get_content(metadata_mode="embed") for d in documents for n in UnitNodeParser().parse(d)[0]]
+    documents = list(dataset.documents.values())
+    model, nodes = fitted("1,024 / 16,384", fit_pieces(documents)), [n for d in documents for n in UnitNodeParser().parse(d)[0]]
+    texts = [n.get_content(metadata_mode="embed") for n in nodes]
     chosen = [q for q in dataset.questions if q.evidence]
     chosen = [chosen[i] for i in np.random.default_rng(0).permutation(len(chosen))[:limit]]
     units, asked = np.array(model.embed(texts)), np.array(model.embed([q.query for q in chosen]))
     for n in (1_024, 512, 256, 128):
         short = units[:, :n] / np.maximum(np.linalg.norm(units[:, :n], axis=1, keepdims=True), 1e-9)
         best = np.argsort(-(asked[:, :n] @ short.T), axis=1)[:, :20]
-        right = [[any(corpus.ids[corpus.doc[row]] == e.doc_id and corpus.starts[row] < e.span.end and corpus.ends[row] > e.span.start for e in q.evidence) for row in rows]
+        right = [[any(nodes[i].ref_doc_id == e.doc_id and nodes[i].start_char_idx < e.span.end and nodes[i].end_char_idx > e.span.start for e in q.evidence) for i in rows]
                  for q, rows in zip(chosen, best)]
         found = np.array(right)
         print(f"| {name} | {len(chosen)} | {n:,} | {found[:, :5].any(axis=1).mean():.3f} | {found.any(axis=1).mean():.3f} |", flush=True)

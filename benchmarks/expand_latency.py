@@ -28,7 +28,7 @@ from ragnb import __version__
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import neighbors
 from ragnb.documents.span import Address, Outline, Span, parse_address
-from ragnb.storage.chroma import ChromaStore, row_counts
+from ragnb.storage.chroma import ChromaStore
 from ragnb.storage.store import ChunkStore, MemoryStore
 
 PER_DOCUMENT, SIZE = 500, 60
@@ -86,14 +86,14 @@ def batch_query(store: ChromaStore, window: int) -> Way:
     """One `$or` of ranges: seed 000's batch query."""
     def fetch(hits: list[NodeWithScore]) -> tuple[set[str], int]:
         clauses = [clause(h.node_id, window) for h in hits]
-        return set(store._children.collection.get(where={"$or": clauses} if len(clauses) > 1 else clauses[0])["ids"]), 1
+        return set(store.children.client.get(where={"$or": clauses} if len(clauses) > 1 else clauses[0])["ids"]), 1
     return fetch
 
 
 def one_by_one(store: ChromaStore, window: int) -> Way:
     """One filtered read a hit (N+1)."""
     def fetch(hits: list[NodeWithScore]) -> tuple[set[str], int]:
-        return {i for h in hits for i in store._children.collection.get(where=clause(h.node_id, window))["ids"]}, len(hits)
+        return {i for h in hits for i in store.children.client.get(where=clause(h.node_id, window))["ids"]}, len(hits)
     return fetch
 
 
@@ -171,7 +171,7 @@ def table(rows: dict[tuple[int, int], dict[str, tuple[float, int]]], names: list
 
 def ways_of(store: ChromaStore, n_chunks: int, window: int, keyed: bool) -> dict[str, Way]:
     """Fill a store where it is empty; the ways to expand, with `keyed` only those that need nothing but the store."""
-    memory, everything, empty = MemoryStore(), [], not row_counts(store)[0]
+    memory, everything, empty = MemoryStore(), [], not store.row_counts()[0]
     for nodes, outlines in batches(n_chunks) if empty or not keyed else ():
         if empty:
             store.put(nodes, outlines)

@@ -111,25 +111,8 @@ def parts(source: Path, work: Path) -> dict[str, tuple[Callable[[], Any], Callab
     def peer(nodes: list[Any]) -> int:
         return llama_index(nodes, source, work / "llamaindex")
 
-    def rows() -> Any:
-        from ragnb.indexing.commits import KEPT
-        from ragnb.storage.chroma import _metadata_of
-        nodes = units()
-        return [(n.node_id, n.text, _metadata_of(n)) for n in nodes], embed(nodes)[:, :KEPT].copy()
-
-    def chroma(ready: Any) -> int:
-        import chromadb
-        nodes, vectors = ready
-        graph = {"space": "cosine", "ef_construction": 200, "ef_search": 1_000}
-        client = chromadb.PersistentClient(str(work / "alone"), chromadb.Settings(anonymized_telemetry=False))
-        held, most = client.create_collection("units", configuration={"hnsw": graph}), client.get_max_batch_size()
-        for at in range(0, len(nodes), most):
-            ids, texts, facts = map(list, zip(*nodes[at:at + most]))
-            held.add(ids=ids, documents=texts, metadatas=facts, embeddings=vectors[at:at + most])
-        return len(nodes)
-
     return {"kiwi, sentences and words": (lambda: blocks(source), kiwi), "n-grams, fit and embed": (units, lambda nodes: len(embed(nodes))),
-            "Chroma, the same rows in full batches": (rows, chroma), "LlamaIndex": (units, peer)}
+            "LlamaIndex": (units, peer)}
 
 
 def llama_index(nodes: list[Any], source: Path, place: Path) -> int:
@@ -160,7 +143,7 @@ def bytes_of(folder: Path) -> int:
 def growth(sizes: list[int], systems: list[str]) -> None:
     """Note what indexes of so many units cost, ours, its parts alone, and that of LlamaIndex."""
     from ragnb.indexing.update import update_index
-    names = {"kiwi": "kiwi, sentences and words", "embedding": "n-grams, fit and embed", "chroma": "Chroma, the same rows in full batches", "llamaindex": "LlamaIndex"}
+    names = {"kiwi": "kiwi, sentences and words", "embedding": "n-grams, fit and embed", "llamaindex": "LlamaIndex"}
     for size in sizes:
         with tempfile.TemporaryDirectory() as place:
             work = Path(place)
@@ -234,7 +217,7 @@ def main() -> int:
     parser.add_argument("what", choices=("full", "growth", "stream"))
     parser.add_argument("--mb", type=float)
     parser.add_argument("--units", default="10000,30000,100000", help="growth: sizes")
-    parser.add_argument("--systems", default="ragnb,kiwi,embedding,chroma,llamaindex", help="growth: which to measure, in this order")
+    parser.add_argument("--systems", default="ragnb,kiwi,embedding,llamaindex", help="growth: which to measure, in this order")
     args = parser.parse_args()
     if args.what == "growth":
         return growth(list(map(int, args.units.split(","))), args.systems.split(",")) or 0

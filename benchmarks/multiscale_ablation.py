@@ -23,11 +23,12 @@ from ragnb.evaluation.datasets import load_dataset
 from ragnb.models.embedding import resolve_embedding
 from ragnb.evaluation.measures import bootstrap_interval, evaluate
 from ragnb.chunking.units import UnitNodeParser
-from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, Piece, pieces_by_score
-from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores, adjusted_totals
+from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, Piece, pieces_by_score, put_first, with_headers
+from ragnb.retrieval.scoring import adjusted_totals, UnitScores
+from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.provisions import cited_spans, look_up_question
-from ragnb.storage.store import MemoryStore, embed_nodes
+from ragnb.storage.store import embed_nodes
 from ragnb.documents.text import is_korean
 
 ROOT = Path(__file__).resolve().parents[2] / "shared"
@@ -35,46 +36,45 @@ SETS = "korquad,tydiqa_ko,ko_statutes,squad2,covidqa,chroma_chunking"
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
 
 
-def build(dataset: Any, model_spec: str, parser: UnitNodeParser) -> tuple[MultiScaleIndex, MemoryStore, Any]:
-    """Split, embed and index a set; the n-gram embedding is fitted on its units."""
+def build(dataset: Any, model_spec: str, parser: UnitNodeParser) -> tuple[SqliteStore, Any, bool]:
+    """Split, embed and index a set; the n-gram embedding is fitted on its units. The store, the model, and whether it has records."""
     parsed = [parser.parse(d) for d in tqdm(dataset.documents.values(), desc=f"{dataset.name}: split")]
     nodes, outlines = [n for found, _ in parsed for n in found], [o for _, o in parsed]
-    model, index, store = resolve_embedding(model_spec), MultiScaleIndex(), MemoryStore()
+    model, store = resolve_embedding(model_spec), SqliteStore()
     if model_spec == "ngram":
         model.fit([n.text for n in nodes])
     embed_nodes(nodes, model)
-    index.add(nodes, outlines)
     store.put(nodes, outlines)
-    return index, store, model
+    return store, model, any(o.groups for o in outlines)
 
 
 def summed(retriever: MultiScaleRetriever, total: Callable[[UnitScores], np.ndarray]) -> Callable[[str], MultiScaleRanking]:
     """The retriever with another sum of its signals."""
     def ask(question: str) -> MultiScaleRanking:
         ranking = retriever.rank(question)
-        rows, index = ranking.scores.rows, retriever.index
-        new = adjusted_totals(index.corpus, rows, total(ranking.scores), retriever.whole)
-        scores = replace(ranking.scores, total=new)
-        return replace(ranking, pieces=retriever.led(question, pieces_by_score(index.corpus, scores)))
+        rows, units = ranking.scores.rows, ranking.reader.corpus
+        new = adjusted_totals(units, rows, total(ranking.scores), retriever.whole)
+        pieces = with_headers(units, pieces_by_score(units, replace(ranking.scores, total=new)))
+        return replace(ranking, pieces=put_first(units, ranking.places, pieces))
     return ask
 
 
-def variants(index: MultiScaleIndex, store: MemoryStore, model: Any, hooks: dict[str, Any]) -> dict[str, Callable[[str], MultiScaleRanking]]:
+def variants(store: SqliteStore, model: Any, hooks: dict[str, Any]) -> dict[str, Callable[[str], MultiScaleRanking]]:
     """The default, and the default without each of its parts."""
-    full = MultiScaleRetriever(index, store, model, **hooks)
-    def make(**options: Any) -> Callable[[str], MultiScaleRanking]: return MultiScaleRetriever(index, store, model, **(hooks | options)).rank
+    full = MultiScaleRetriever(store.units, store, model, **hooks)
+    def make(**options: Any) -> Callable[[str], MultiScaleRanking]: return MultiScaleRetriever(store.units, store, model, **(hooks | options)).rank
     out = {
         "default": full.rank,
         "whole corpus scored": make(candidates=None),
         "top 20, not 100": make(candidates=20),
         "not grown by 3": make(grow=0),
-        "words only": MultiScaleRetriever(index, store, None, **hooks).rank,
+        "words only": MultiScaleRetriever(store.units, store, None, **hooks).rank,
         "vectors only": summed(full, lambda s: s.vectors.sum(axis=0)),
         "one scale (1 unit)": summed(full, lambda s: s.words[0] + s.vectors[0]),
         "scales 1, 3, 7": summed(full, lambda s: s.words[:3].sum(axis=0) + s.vectors[:3].sum(axis=0) + s.title + s.name),
         "no title, no name": summed(full, lambda s: s.words.sum(axis=0) + s.vectors.sum(axis=0)),
     }
-    if index.corpus.records.any():
+    if hooks:
         out["records not read whole"] = make(whole=0)
     if hooks:
         out |= {"no leads, no follow": make(leads=None, follow=None), "leads only": make(follow=None)}
@@ -88,9 +88,9 @@ def before_gap(pieces: list[Piece], most: int = 30) -> list[Piece]:
     return pieces[:drops.index(min(drops)) + 1] if drops else pieces
 
 
-def cut_variants(index: MultiScaleIndex, store: MemoryStore, model: Any, hooks: dict[str, Any]) -> dict[str, Callable[[str], MultiScaleRanking]]:
+def cut_variants(store: SqliteStore, model: Any, hooks: dict[str, Any]) -> dict[str, Callable[[str], MultiScaleRanking]]:
     """All that fills the budget; what scores a share of the best; what comes before the largest gap."""
-    def make(cut: float | None) -> Callable[[str], MultiScaleRanking]: return MultiScaleRetriever(index, store, model, cut=cut, **hooks).rank
+    def make(cut: float | None) -> Callable[[str], MultiScaleRanking]: return MultiScaleRetriever(store.units, store, model, cut=cut, **hooks).rank
     full = make(None)
     def gap(question: str) -> MultiScaleRanking:
         ranking = full(question)
@@ -120,19 +120,19 @@ def main() -> None:
     for name in args.sets.split(","):
         dataset = load_dataset(args.data / name).limit(args.limit)
         texts = [d.text for d in dataset.documents.values()]
-        index, store, model = build(dataset, args.embed or ("ngram" if is_korean(" ".join(t[:2_000] for t in texts[:50])) else f"onnx:{args.models / 'minilm'}"), UnitNodeParser())
+        store, model, has_records = build(dataset, args.embed or ("ngram" if is_korean(" ".join(t[:2_000] for t in texts[:50])) else f"onnx:{args.models / 'minilm'}"), UnitNodeParser())
         hooks: dict[str, Any] = {}
-        if index.corpus.records.any():
+        if has_records:
             catalogue = Catalogue.from_documents(dataset.documents.values())
             hooks = {"leads": lambda q, c=catalogue: look_up_question(q, c), "follow": lambda d, s, c=catalogue: cited_spans(d, s, c)}
         if args.table == "cut":
-            for label, ask in cut_variants(index, store, model, hooks).items():
+            for label, ask in cut_variants(store, model, hooks).items():
                 found = evaluate(ask, dataset.questions, BUDGETS)
                 cells = [f"{found.mean('evidence_recall', b):.4f}" for b in BUDGETS]
                 cells += [f"{found.mean('characters', BUDGETS[-1]):,.0f}", f"{found.mean('precision', BUDGETS[-1]):.4f}"]
                 print(row(f"{name} ({len(dataset.questions)}) | {label}", cells), flush=True)
             continue
-        made = variants(index, store, model, hooks)
+        made = variants(store, model, hooks)
         for label, ask in (made if args.parts else {"default": made["default"]}).items():
             found = evaluate(ask, dataset.questions, BUDGETS)
             means = [(found.mean("evidence_recall", b), bootstrap_interval(found.values("evidence_recall", b))) for b in BUDGETS]

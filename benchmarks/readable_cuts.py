@@ -19,7 +19,6 @@ from ragnb.documents.span import Span, n_characters, shared
 from ragnb.documents.text import sentence_spans, trim_span, word_tokens_batch
 from ragnb.evaluation.datasets import Dataset, Question, load_dataset
 from ragnb.retrieval.multiscale import QUESTION_WORDS, MultiScaleRanking, UnitReader, pieces_by_score, take_readable, take_units, with_headers
-from ragnb.storage.store import MemoryStore
 from scored_set import build
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,18 +59,18 @@ def torn(corpus, texts: dict[int, str], taken: dict[int, Span]) -> bool:
 def measure(dataset: Dataset, budgets: list[int], limit: int, work: Path) -> np.ndarray:
     """Recall before and now, torn before and now; shape (questions, budgets, 4)."""
     made = build(dataset, "ngram", work)
-    index = made.index
     units = {n.node_id: n for d in dataset.documents.values() for n in UnitNodeParser().parse(d)[0]}
-    corpus, reader = index.corpus, UnitReader(index.corpus, MemoryStore(), units)
-    texts = dict(enumerate(n.text for n in reader.read_units(range(len(corpus)))))
     chosen = [i for i, q in enumerate(dataset.questions) if q.evidence]
     if limit < len(chosen):
         chosen = sorted(np.random.default_rng(0).choice(chosen, limit, replace=False).tolist())
     out = []
     for i, tokens in zip(chosen, word_tokens_batch([dataset.questions[i].query for i in chosen])):
         vector = np.array(made.vectors[dataset.questions[i].query], np.float32)
-        scores = index.score([t for t in tokens if t not in QUESTION_WORDS] or tokens, vector)
-        ranking, row = MultiScaleRanking(index, reader, with_headers(corpus, pieces_by_score(corpus, scores)[:600]), scores), []
+        scored = made.scored([t for t in tokens if t not in QUESTION_WORDS] or tokens, vector)
+        corpus, scores, reader = scored.units, scored.scores, UnitReader(scored.units, made.store, dict(units))
+        pieces = with_headers(corpus, pieces_by_score(corpus, scores)[:600])
+        ranking, row = MultiScaleRanking(made.source, reader, pieces, scores), []
+        texts = {p.row: n.text for p, n in zip(pieces, reader.read_units(p.row for p in pieces))}
         for budget in budgets:
             both = at_words(ranking, texts, budget), take_readable(reader, ranking.pieces, budget)[0]
             read: list[dict[str, list[Span]]] = [{}, {}]

@@ -72,26 +72,22 @@ def tokens(texts: Any) -> list[list[str]]:
 
 
 def ours(n_chunks: int, model: Known, system: str) -> Callable[[str], Any]:
-    """The default, in memory or saved and opened again (vectors and counts stay on disk), or our hybrid; over a store in memory."""
+    """The default, in memory or in a file, or our hybrid over a store in memory."""
     multi_scale = system != "hybrid"
     from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
     from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
     from ragnb.retrieval.multiscale import MultiScaleRetriever
-    from ragnb.retrieval.multiscale_index import MultiScaleIndex
+    from ragnb.retrieval.sqlite_store import SqliteStore
+    from ragnb.retrieval.sqlite_units import SqliteUnits
     from ragnb.storage.store import MemoryStore
-    store, index, words = MemoryStore(), MultiScaleIndex(tokenizer=tokens), Bm25()
+    place = tempfile.mkdtemp() + "/units.db" if system == "multi-scale-saved" else ":memory:"
+    store, words = SqliteStore(SqliteUnits(place, tokenizer=tokens)) if multi_scale else MemoryStore(), Bm25()
     for nodes, outlines in batches(n_chunks, model.vectors):
-        if multi_scale:
-            index.add(nodes, outlines)
-        else:
+        if not multi_scale:
             words.add([n.node_id for n in nodes], tokens(n.text for n in nodes))
         store.put(nodes, outlines)
     if multi_scale:
-        if system == "multi-scale-saved":
-            folder = tempfile.mkdtemp()
-            index.save(folder)
-            index = MultiScaleIndex.load(folder, tokenizer=tokens)
-        retriever = MultiScaleRetriever(index, store, model)
+        retriever = MultiScaleRetriever(store.units, store, model)
         return lambda question: retriever.rank(question).at(2_000)
     hybrid = HybridRetriever({"bm25": Bm25Retriever(words, store, str.split, top_k=40), "vector": VectorRetriever(store, model, 40)}, 20)
     return hybrid.retrieve

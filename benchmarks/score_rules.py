@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,9 @@ from ragnb.documents.span import n_characters, shared
 from ragnb.documents.text import word_tokens_batch
 from ragnb.evaluation.datasets import Question, load_dataset
 from ragnb.retrieval.multiscale import QUESTION_WORDS, pieces_by_score, take_units, with_headers
-from ragnb.retrieval.multiscale_index import MultiScaleIndex, UnitScores, adjusted_totals
-from ragnb.retrieval.signals import Asked, PHRASE, clipped_z_scores, steps_to, window_idf
-from scored_set import build, FIVE, KOREAN, on_scales
+from ragnb.retrieval.scoring import adjusted_totals, Asked, B, clipped_z_scores, Occurrences, PHRASE, ScoredUnits, steps_to, UnitScores, window_idf, word_windows
+from ragnb.retrieval.unit_source import REPEATS, SCALES, UnitSource
+from scored_set import build, FIVE, KOREAN, ScoredSet
 
 ROOT = Path(__file__).resolve().parent.parent
 SETS = {"korquad": None, "tydiqa_ko": None, "ko_statutes": None, "squad2": None, "covidqa": None, "chroma_chunking": None, "tatqa": None}
@@ -38,17 +39,33 @@ ALL = (1, 1, 1, 1, 1)   # Weights of the five scales; the default leaves one out
 @dataclass
 class Asking:
     """One question: its candidates, and every signal of theirs before it is summed."""
-    index: MultiScaleIndex
+    source: UnitSource
     terms: list[str]
-    rows: np.ndarray
-    scores: UnitScores
+    found: ScoredUnits
+
+    @property
+    def scores(self) -> UnitScores:
+        return self.found.scores
+
+    @cached_property
+    def known(self):
+        return self.source.counts(self.terms)
+
+    @cached_property
+    def norms(self) -> np.ndarray:
+        """Of the lengths of the scored units."""
+        return 1 - B + B * self.found.units.table["length"][self.scores.rows] / self.known.mean_length
+
+    def asked(self, phrase: float = PHRASE) -> list[Asked]:
+        """What the question asks for, with another weight for pairs."""
+        held, pairs = Occurrences(self.found.units, self.known.numbers), phrase > 0
+        return [Asked(held.holding(*(t if isinstance(t, tuple) else (t,))), phrase if isinstance(t, tuple) else 1.0, n)
+                for t, n in self.known.units_with.items() if pairs or not isinstance(t, tuple)]
 
     def words(self, phrase: float = PHRASE, norm: float = 1.0) -> np.ndarray:
         """z-scores of the words with another weight for pairs, or another share of the length norm."""
-        by_word = self.index.scorer.by_word
-        asked = [a if a.weight == 1 else Asked(a.rows, phrase) for a in by_word.asked(self.terms) if a.weight == 1 or phrase]
-        z = by_word.scores(asked, self.rows)
-        z[0] *= by_word.norms[self.rows] ** (1 - norm)
+        z = word_windows(self.found.units, self.asked(phrase), self.scores.rows, self.known.n_units, self.source.scales)
+        z[0] /= self.norms**norm
         return z
 
     def total(self, words: np.ndarray | None = None, power: float = 1.0, words_weight: float = 1.0, vector: float = 1.0, title: float = 1.0, name: float = 1.0,
@@ -62,11 +79,11 @@ class Asking:
 
 def spread(a: Asking) -> np.ndarray:
     """z-scores of the words by the spread of coverage itself, not as if words fell independently."""
-    by_word, half = a.index.scorer.by_word, np.array(a.index.scales)[:, None] // 2
-    coverage = sum((x.weight * window_idf(x.n_holding, by_word.n_units, by_word.scales)[:, None] * (steps_to(a.index.corpus, x.rows, a.rows) <= half)
-                    for x in by_word.asked(a.terms)), np.zeros((len(half), len(a.rows))))
+    units, rows, half = a.found.units, a.scores.rows, np.array(a.source.scales)[:, None] // 2
+    coverage = sum((x.weight * window_idf(x.n_holding, a.known.n_units, a.source.scales)[:, None] * (steps_to(units, x.rows, rows) <= half)
+                    for x in a.asked()), np.zeros((len(half), len(rows))))
     z = clipped_z_scores(coverage)
-    z[0] /= by_word.norms[a.rows]
+    z[0] /= a.norms
     return z
 
 
@@ -96,16 +113,15 @@ RULES: dict[str, tuple[Callable[[Asking], np.ndarray], dict[str, Any]]] = {  # n
 }
 
 
-def asking(index: MultiScaleIndex, tokens: list[str], query: np.ndarray) -> Asking:
+def asking(made: ScoredSet, tokens: list[str], query: np.ndarray) -> Asking:
     """Everything about one question that the rules share."""
     terms = [t for t in tokens if t not in QUESTION_WORDS] or tokens
-    scores = index.score(terms, query)
-    return Asking(index, terms, scores.rows, scores)
+    return Asking(made.source, terms, made.scored(terms, query))
 
 
-def recalls(index: MultiScaleIndex, scores: UnitScores, question: Question) -> list[float]:
+def recalls(found: ScoredUnits, question: Question) -> list[float]:
     """Share of the evidence in the best units, at every budget."""
-    corpus, out = index.corpus, []
+    corpus, scores, out = found.units, found.scores, []
     pieces = with_headers(corpus, pieces_by_score(corpus, scores)[:400])
     needed = [question.evidence] if question.mode == "all" else [[e] for e in question.evidence]
     for budget in BUDGETS:
@@ -120,8 +136,7 @@ def recalls(index: MultiScaleIndex, scores: UnitScores, question: Question) -> l
 def measure(name: str, limit: int | None, keep: Path, english: str) -> tuple[str, dict[str, np.ndarray]]:
     """Every rule on one set: rule -> recall, shape (questions, budgets)."""
     dataset = load_dataset(name)
-    made = build(dataset, "ngram" if name in KOREAN else english, keep)
-    index = on_scales(made.index, FIVE)
+    made, plain = (build(dataset, "ngram" if name in KOREAN else english, keep, scales=scales) for scales in (FIVE, SCALES))
     chosen = [i for i, q in enumerate(dataset.questions) if q.evidence]
     if limit and limit < len(chosen):
         chosen = sorted(np.random.default_rng(0).choice(chosen, limit, replace=False).tolist())
@@ -130,18 +145,18 @@ def measure(name: str, limit: int | None, keep: Path, english: str) -> tuple[str
     for i, its in zip(chosen, tokens):
         question = dataset.questions[i]
         vector = np.array(made.vectors[question.query], np.float32)
-        a = asking(index, its, vector)
+        a = asking(made, its, vector)
         for rule, (summed, after) in RULES.items():
-            corpus = index.corpus
+            units, rows, total = a.found.units, a.scores.rows, summed(a)
             if "repeats" in after:
-                corpus = replace(corpus, repeats=np.zeros(len(corpus), bool))
-            total = summed(a)
-            if "repeats" in after:
-                total = total * np.where(index.corpus.repeats[a.rows], after["repeats"], 1.0)
-            total = adjusted_totals(corpus, a.rows, total, after.get("whole", 800))
-            found[rule].append(recalls(index, replace(a.scores, total=total), question))
+                total = total * np.where(units.repeats[rows], after["repeats"], 1.0)
+                table = units.table.copy()
+                table["flags"] &= ~REPEATS
+                units = replace(units, table=table)
+            total = adjusted_totals(units, rows, total, after.get("whole", 800))
+            found[rule].append(recalls(ScoredUnits(a.found.units, replace(a.scores, total=total)), question))
         same = not QUESTION_WORDS & set(its)
-        found["question words kept"].append(found["default"][-1] if same else recalls(index, made.index.score(list(its), vector), question))
+        found["question words kept"].append(found["default"][-1] if same else recalls(plain.scored(list(its), vector), question))
     return name, {rule: np.array(values) for rule, values in found.items()}
 
 

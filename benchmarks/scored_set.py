@@ -21,22 +21,14 @@ from ragnb.evaluation.datasets import Dataset
 from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import describe_embedding, resolve_embedding
 from ragnb.retrieval.multiscale import MultiScaleRetriever
-from ragnb.retrieval.multiscale_index import MultiScaleIndex
-from ragnb.retrieval.unit_vectors import UnitVectors
-from ragnb.storage.store import MemoryStore
+from ragnb.retrieval.scoring import question_vector, score_units, ScoredUnits, UnitQuestion
+from ragnb.retrieval.sqlite_store import SqliteStore
+from ragnb.retrieval.sqlite_units import SqliteUnits
+from ragnb.retrieval.unit_source import SCALES
 
 KOREAN = ("korquad", "tydiqa_ko", "ko_statutes")
 NONE = "none"   # No vectors: words only
 FIVE = (1, 3, 7, 15, 31)   # One scale more than the default
-
-
-def on_scales(index: MultiScaleIndex, scales: Sequence[int]) -> MultiScaleIndex:
-    """The same units, scored on other scales."""
-    other = MultiScaleIndex(scales, tokenizer=index.tokenizer)
-    shared = {name: getattr(index, name) for name in ("corpus", "words", "titles", "names")}
-    vars(other).update(shared)
-    other.unit_vectors = UnitVectors.of(index.unit_vectors.codes, index.corpus.n_units, other.scales)
-    return other
 
 
 def kept_vectors(dataset: Dataset, nodes: Sequence[TextNode], spec: str, keep: Path, base_url: str | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -61,9 +53,17 @@ def kept_vectors(dataset: Dataset, nodes: Sequence[TextNode], spec: str, keep: P
 class ScoredSet:
     """A set in an index, with the vectors of its questions."""
     dataset: Dataset
-    index: MultiScaleIndex
-    store: MemoryStore
+    store: SqliteStore
     vectors: dict[str, list[float]]    # Question -> vector; empty without an embedding
+
+    @property
+    def source(self) -> SqliteUnits:
+        """Where the units are."""
+        return self.store.units
+
+    def scored(self, terms: Sequence[str], vector: Sequence[float] | None, **options: Any) -> ScoredUnits:
+        """The units around the candidates of a question."""
+        return score_units(self.source, UnitQuestion(terms, question_vector(vector, self.source.dims), **options))
 
     def bundle(self, question: str) -> QueryBundle:
         """A question that brings its vector."""
@@ -75,10 +75,11 @@ class ScoredSet:
         if citations:
             catalogue = Catalogue.from_documents(self.dataset.documents.values())
             hooks = {"leads": lambda q: look_up_question(q, catalogue), "follow": lambda d, s: cited_spans(d, s, catalogue)}
-        return MultiScaleRetriever(self.index, self.store, None, **hooks)
+        return MultiScaleRetriever(self.source, self.store, None, **hooks)
 
 
-def build(dataset: Dataset, spec: str, keep: Path, base_url: str | None = None, parser: UnitNodeParser | None = None) -> ScoredSet:
+def build(dataset: Dataset, spec: str, keep: Path, base_url: str | None = None, parser: UnitNodeParser | None = None,
+          scales: Sequence[int] = SCALES) -> ScoredSet:
     """Split, embed and index a set; `spec` as `resolve_embedding` takes it, or `none`."""
     parsed = [(parser or UnitNodeParser()).parse(d) for d in dataset.documents.values()]
     nodes, outlines = [n for found, _ in parsed for n in found], [o for _, o in parsed]
@@ -88,9 +89,8 @@ def build(dataset: Dataset, spec: str, keep: Path, base_url: str | None = None, 
         questions = {q.query: vector.tolist() for q, vector in zip(dataset.questions, asked, strict=True)}
         for node, vector in zip(nodes, units, strict=True):
             node.embedding = vector.tolist()
-    index, store = MultiScaleIndex(), MemoryStore()
-    index.add(nodes, outlines)
+    store = SqliteStore(SqliteUnits(scales=scales))
     for node in nodes if spec == NONE else ():
         node.embedding = [1.0]  # the store wants one; nobody searches it
     store.put(nodes, outlines)
-    return ScoredSet(dataset, index, store, questions)
+    return ScoredSet(dataset, store, questions)

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from ragnb import sample_data
+from ragnb.chunking.units import UnitNodeParser
 from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval.asked_words import SMALL
 from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, cut_pieces
-from ragnb.retrieval.multiscale_index import MultiScaleIndex
-from ragnb.storage.store import MemoryStore
+from ragnb.retrieval.sqlite_store import SqliteStore
 from readable_cuts import recall
 
 BUDGET = 4_000
@@ -29,9 +29,9 @@ BUDGET = 4_000
 
 def asked(documents: list, question: str) -> MultiScaleRanking | None:
     """The ranking of a folder; None for one that is not small."""
-    store, model = MemoryStore(), NgramEmbedding().fit([d.text for d in documents])
-    index = MultiScaleIndex.from_documents(documents, store, model)
-    return MultiScaleRetriever(index, store, model).rank(question) if len(index) <= SMALL else None
+    store, model = SqliteStore(), NgramEmbedding().fit([d.text for d in documents])
+    store.add_documents(documents, UnitNodeParser(), model)
+    return MultiScaleRetriever(store.units, store, model).rank(question) if len(store.units) <= SMALL else None
 
 
 def measure(dataset: Dataset, n_documents: int, limit: int, cut: float) -> dict[tuple[str, str], np.ndarray]:

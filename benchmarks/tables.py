@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from ragnb.documents.span import Outline
 from ragnb.evaluation.comparison import paired_test
 from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions
 from ragnb.evaluation.measures import evaluate
-from scored_set import build, ScoredSet
+from scored_set import build
 
 ROOT = Path(__file__).resolve().parent.parent
 SETS, SAMPLE, BUDGETS = ("tatqa", "ko_tax_tables", "sample"), ROOT / "data", (500, 1_000, 4_000)
@@ -53,10 +52,13 @@ class VariantParser(UnitNodeParser):
     """Units whose headers are searched in another way."""
     searched: str = ""
     part: str = "all"
+    read: bool = True   # The header is read after the best row of its table
 
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
         nodes, outline = super().parse(document)
         for node in nodes:
+            if not self.read:
+                node.metadata.pop("header_unit", None)
             header = part_of_header(node.metadata.pop("table_header", ""), self.part)
             if header and "words" in self.searched:
                 node.metadata["table_header"] = header
@@ -75,18 +77,10 @@ def loaded(name: str) -> Dataset:
     return Dataset(name, documents, [q for q in questions if q.kind == "table"])
 
 
-def unread(made: ScoredSet) -> ScoredSet:
-    """The same index without the places of headers."""
-    corpus = made.index.corpus
-    made.index.corpus = replace(corpus, headers=np.full(len(corpus), -1))
-    return made
-
-
 def measured(dataset: Dataset, variant: str, args: argparse.Namespace) -> list[np.ndarray]:
     """Recall of every question, at each budget."""
     searched, part, read = VARIANTS[variant]
-    made = build(dataset, args.english if dataset.name == "tatqa" else "ngram", args.keep, parser=VariantParser(searched=searched, part=part))
-    made = made if read else unread(made)
+    made = build(dataset, args.english if dataset.name == "tatqa" else "ngram", args.keep, parser=VariantParser(searched=searched, part=part, read=read))
     retriever = made.retriever()
     found = evaluate(lambda q: retriever.rank(made.bundle(q)), [q for q in dataset.questions if q.evidence], BUDGETS)
     return [found.values("evidence_recall", b) for b in BUDGETS]

@@ -1,7 +1,7 @@
-"""Units in one SQLite file beside the arrays: CPU of a question, memory, size of the file, and what replacing one document costs.
+"""Units in one SQLite file: CPU of a question, memory, size of the file, and what replacing one document costs.
 
     python benchmarks/unit_sources.py                      # 3,000, 30,000 and 100,000 units
-    python benchmarks/unit_sources.py --sizes 1000000 --only sqlite
+    python benchmarks/unit_sources.py --sizes 1000000
 
 Units of about 45 words drawn from a Zipf distribution of 200,000, vectors of 384 numbers, documents of 100 units with headings; every size in a process
 of its own. A question has eight words: two frequent ones, four of the middle and two rare ones. Times are CPU, one thread.
@@ -25,7 +25,6 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 from ragnb.documents.span import Outline, Span
-from ragnb.retrieval.multiscale_index import MultiScaleIndex
 from ragnb.retrieval.scoring import score_units, UnitQuestion
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 
@@ -80,22 +79,16 @@ def spent(call: Any) -> float:
     return 1_000 * (time.process_time() - start)
 
 
-def measured(kind: str, n_units: int, folder: Path) -> dict[str, Any]:
+def measured(n_units: int, folder: Path) -> dict[str, Any]:
     "Build an index, ask, and replace one document."
-    arrays, units = MultiScaleIndex(tokenizer=split), SqliteUnits(folder / "units.db", tokenizer=split)
-    writer, build = UnitWriter(units), 0.0
+    writer, build = UnitWriter(SqliteUnits(folder / "units.db", tokenizer=split)), 0.0
     for nodes, outlines in batches(n_units):
-        build += spent(lambda: (writer if kind == "sqlite" else arrays).add(nodes, outlines))
+        build += spent(lambda: writer.add(nodes, outlines))
     gc.freeze()
     asked = questions()
-    if kind == "sqlite":
-        units = SqliteUnits(folder / "units.db", tokenizer=split)
-        opened = spent(lambda: units.held.keys)
-        def ask(terms: list[str], vector: np.ndarray) -> Any: return score_units(units, UnitQuestion(terms, vector))
-    else:
-        arrays.save(folder / "arrays")
-        arrays, opened = MultiScaleIndex.load(folder / "arrays", tokenizer=split), 0.0
-        def ask(terms: list[str], vector: np.ndarray) -> Any: return arrays.score(terms, vector)
+    units = SqliteUnits(folder / "units.db", tokenizer=split)
+    opened = spent(lambda: units.held.keys)
+    def ask(terms: list[str], vector: np.ndarray) -> Any: return score_units(units, UnitQuestion(terms, vector))
     first = spent(lambda: ask(*asked[0]))
     times = [spent(lambda: ask(*q)) for q in asked]
     size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
@@ -104,14 +97,8 @@ def measured(kind: str, n_units: int, folder: Path) -> dict[str, Any]:
     def bytes_written() -> int:
         return int(written.read_text().split("write_bytes: ")[1].split()[0]) if written.exists() else 0
     before, (nodes, outline) = bytes_written(), document(0, np.random.default_rng(9))
-    def replace() -> None:
-        if kind == "sqlite":
-            writer.add(nodes, [outline])
-        else:
-            arrays.add(nodes, [outline])
-            arrays.save(folder / "arrays")
-    change = spent(replace)
-    return {"kind": kind, "units": n_units, "build_s": build / 1_000, "open_ms": opened, "first_ms": first,
+    change = spent(lambda: writer.add(nodes, [outline]))
+    return {"units": n_units, "build_s": build / 1_000, "open_ms": opened, "first_ms": first,
             "p50_ms": float(np.median(times)), "p95_ms": float(np.quantile(times, 0.95)), "rss_mb": rss, "size_mb": size / 1e6,
             "change_ms": change, "change_mb": (bytes_written() - before) / 1e6}
 
@@ -120,21 +107,19 @@ def main() -> None:
     "Measure, each index in a process of its own."
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="3000,30000,100000")
-    parser.add_argument("--only", choices=["sqlite", "arrays"])
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
-        print(json.dumps(measured(args.one[0], int(args.one[1]), Path(args.one[2]))))
+        print(json.dumps(measured(int(args.one[0]), Path(args.one[1]))))
         return
     names = ("build_s", "open_ms", "first_ms", "p50_ms", "p95_ms", "rss_mb", "size_mb", "change_ms", "change_mb")
-    print("| units | index | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 2))
+    print("| units | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1))
     for n in map(int, args.sizes.split(",")):
-        for kind in ("sqlite", "arrays") if args.only is None else (args.only,):
-            with tempfile.TemporaryDirectory() as folder:
-                env = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-                told = subprocess.run([sys.executable, __file__, "--one", kind, str(n), folder], capture_output=True, text=True, env=env, check=True)
-            row = json.loads(told.stdout)
-            print(f"| {n:,} | {kind} | " + " | ".join(f"{row[k]:,.1f}" for k in names) + " |", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            env = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+            told = subprocess.run([sys.executable, __file__, "--one", str(n), folder], capture_output=True, text=True, env=env, check=True)
+        row = json.loads(told.stdout)
+        print(f"| {n:,} | " + " | ".join(f"{row[k]:,.1f}" for k in names) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -228,6 +228,8 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     add("--all", action="store_true", help="make one index for each collection, from the folders of PATH")
     add("--collections", metavar="FILE", help="with --all: JSON of collection names and folders "
         "(default: the four of the sample data)")
+    add("--chroma", metavar="PLACE", help="also write the chunks into Chroma, a folder or http://host:port: "
+        "collections children and parents, with --all NAME and NAME_parents for each collection")
 
 # %% ../nbs/99_cli/cli.ipynb #234398d2
 QUESTION_LINE: str = ('{"query_id": "q1", "query": "연차는 며칠인가?", '
@@ -570,12 +572,20 @@ def _index_settings(args: argparse.Namespace) -> dict[str, Any]:
             "base_url": _embed_url(args), "embed_options": _embed_options(args),
             "show_progress": not args.quiet and sys.stderr.isatty(), "wait": args.wait}
 
+def _fill_chroma(args: argparse.Namespace) -> None:
+    "Write what was indexed into Chroma, where it is asked for."
+    if args.chroma:
+        from ragnb.indexing.collections import fill_chroma
+        _stage(f"write {args.chroma}", args.quiet)
+        fill_chroma(args.index, args.chroma)
+
 def _index_all(args: argparse.Namespace) -> None:
     "ragnb index --all"
     from ragnb.indexing.collections import collection_statistics, index_collections, load_collections
     started = time.perf_counter()
     _stage(f"read {args.path} and index each collection", args.quiet)
     built = index_collections(args.path, args.index, load_collections(args.collections), **_index_settings(args))
+    _fill_chroma(args)
     statistics = collection_statistics(args.index)
     if args.json:
         collections = {name: report.to_dict() | statistics[name] for name, report in built.reports.items()}
@@ -623,6 +633,7 @@ def _index(args: argparse.Namespace) -> None:
     started = time.perf_counter()
     _stage(f"read {args.path}", args.quiet)
     index, report = update_index(args.path, args.index, **_index_settings(args))
+    _fill_chroma(args)
     facts = report.to_dict() | {"documents": len(index.doc_ids), **_cost(started), "index": args.index}
     if args.json:
         _print_json(facts)

@@ -13,16 +13,13 @@ from llama_index.core.schema import MetadataMode
 from ollama_server import toy_vector
 
 import ragnb.documents.text
-import ragnb.retrieval.bm25
 from ragnb.documents.files import read_documents
-from ragnb.indexing import index_file
-from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
+from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever, WordRetriever
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
 from ragnb.retrieval import sqlite_units
-from ragnb.retrieval.source_multiscale import SourceRetriever
+from ragnb.retrieval.multiscale import MultiScaleRetriever
 from ragnb.chunking.base import SpanNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 
@@ -73,8 +70,7 @@ def vectors(index: Index) -> dict[str, list[float]]:
 
 def plain_words(patch: Callable[[Any, str, Any], None] = setattr) -> SpanNodeParser:
     """Tokenise at spaces, where loading the analyser is most of the time; the splitter that goes with it."""
-    for module in (index_file, sqlite_units):
-        patch(module, "word_tokens_batch", lambda texts: map(str.split, texts))
+    patch(sqlite_units, "word_tokens_batch", lambda texts: map(str.split, texts))
     patch(ragnb.documents.text, "word_tokens", str.split)
     return ParentChildNodeParser(sentences="rule")
 
@@ -84,12 +80,12 @@ def state(index: Index) -> dict[str, Any]:
     outlines = index.store.get_outlines(index.store.doc_ids()).all()
     chunks = index.store.get_chunks(a for o in outlines.values() for a in o.addresses()).all()
     members = {
-        "bm25": Bm25Retriever(index.bm25, index.store),
+        "bm25": WordRetriever(index.store),
         "vector": VectorRetriever(index.store, index.embed_model),
     }
     answers = {q: [[h.node_id, round(h.score, 6)] for h in HybridRetriever(members).retrieve(q)] for q in QUESTIONS}
     ranked = (
-        SourceRetriever(index.multiscale, index.store, index.embed_model) if index.multiscale is not None else None
+        MultiScaleRetriever(index.multiscale, index.store, index.embed_model) if index.multiscale is not None else None
     )
     held = {
         "passages": (
@@ -102,8 +98,8 @@ def state(index: Index) -> dict[str, Any]:
         "outlines": {i: [o.n_characters, o.metadata] for i, o in outlines.items()},
         "chunks": {i: [n.text, n.metadata, n.start_char_idx] for i, n in chunks.items()},
         "vectors": vectors(index),
-        "bm25": sorted(index.bm25.ids),
-        "scores": {q: sorted(index.bm25.top_k(q.split(), 50)) for q in ("연차 병가", "travel leave")},
+        "bm25": sorted(index.store.matching()),
+        "scores": {q: [[h.node_id, round(h.score, 6)] for h in index.store.search_words(q.split(), 50)] for q in ("연차 병가", "travel leave")},
         "answers": answers,
     }
     return json.loads(json.dumps(held, sort_keys=True))

@@ -30,7 +30,7 @@ from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.bm25 import Bm25
 from ragnb.retrieval.hierarchical import build_tree
 from ragnb.retrieval.hybrid import Fusion, VectorRetriever
-from ragnb.retrieval.multiscale_index import MultiScaleIndex
+from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.storage.store import MemoryStore
 
 TEXT = "Leave is 15 days.\n\nSick leave is 60 days."
@@ -75,7 +75,7 @@ def _valid() -> dict[str, Any]:
 VALID = _valid()
 SPECIAL = {("NeighborChunkExpander", "client"): SearchServer([]), ("AdaptiveChunkExpander", "client"): SearchServer([]),
            ("NeighborChunkExpander", "index_name"): "rag", ("AdaptiveChunkExpander", "index_name"): "rag",
-           ("MultiScaleRetriever", "index"): MultiScaleIndex(), ("OnnxEmbedding", "folder"): "nowhere", ("resolve_llm", "spec"): None}
+           ("MultiScaleRetriever", "index"): SqliteUnits(), ("OnnxEmbedding", "folder"): "nowhere", ("resolve_llm", "spec"): None}
 MAKERS = ("adaptive", "by_doc_type", "neighbors", "pages", "section", "siblings", "resolve_embedding", "resolve_llm")
 
 

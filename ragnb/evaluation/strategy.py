@@ -276,7 +276,6 @@ class IndexCache:
     folder: str | Path | None = None   # A temporary one when None
     base_url: str | None = None        # Of the Ollama server, for embeddings that need one
     show_progress: bool = False
-    in_memory: bool = True             # Copy an index into memory when it is opened: the same answers, sooner
     embed_options: Mapping[str, Any] = field(default_factory=dict)  # See `resolve_embedding`; not of `ngram`
     models: dict[str, Any] = field(default_factory=dict, repr=False)  # Of peers: share it to fit and embed once
     _open: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -308,8 +307,6 @@ class IndexCache:
                 self._open[key] = make()[0]
             except IndexMismatchError:  # of another version, or damaged: it is only a cache
                 self._open[key] = make(force=True)[0]
-            if self.in_memory:
-                self._open[key].store = self._open[key].store.to_memory()
         return self._open[key]
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #270bbb6a

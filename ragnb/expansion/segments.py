@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 # %% auto #0
-__all__ = ['Relevance', 'best_runs', 'bm25_relevance', 'best_segments']
+__all__ = ['Relevance', 'best_runs', 'bm25_relevance', 'word_relevance', 'best_segments']
 
 # %% ../../nbs/50_expansion/segments.ipynb #9e713275
 from ..documents.span import Address, InputError, Outline
@@ -65,6 +65,17 @@ def bm25_relevance(
             return [0.0] * len(chunks)
         rows = [bm25.rows.get(str(a)) for a in chunks]
         return [0.0 if row is None else max(0.0, float(scores[row]) / best) for row in rows]
+    return relevance
+
+# %% ../../nbs/50_expansion/segments.ipynb #59ea6f0d
+def word_relevance(
+    store: Any,       # Of an index: it has `words_of`
+) -> Relevance:
+    "BM25 as share of the best score in an index."
+    def relevance(question: str, chunks: Sequence[Address]) -> list[float]:
+        ids = [str(a) for a in chunks]
+        scores, best = store.words_of(list(store.units.tokenizer([question]))[0], ids)
+        return [scores.get(i, 0.0) / best if best > 0 else 0.0 for i in ids]
     return relevance
 
 # %% ../../nbs/50_expansion/segments.ipynb #38c72cfa

@@ -14,11 +14,14 @@ from typing import Any
 
 # %% auto #0
 __all__ = ['DEFAULT_COLLECTIONS', 'check_collections', 'load_collections', 'CollectionsReport', 'index_collections',
-           'find_collections', 'list_documents', 'index_statistics', 'collection_statistics']
+           'find_collections', 'chroma_names', 'fill_chroma', 'list_documents', 'index_statistics',
+           'collection_statistics']
 
 # %% ../../nbs/70_indexing/collections.ipynb #9c9c6cb0
 from ..documents.halves import read_json
 from ..documents.span import InputError, SEARCHED
+from ..storage.chroma import ChromaStore
+from ..storage.store import ChunkStore
 from .folder_index import Index
 from .update import IndexReport, update_index
 
@@ -116,6 +119,43 @@ def find_collections(
     "Find the collections in a folder."
     folder = Path(folder)
     return sorted(p.parent for p in folder.glob("*/index.db")) if folder.is_dir() else []
+
+# %% ../../nbs/70_indexing/collections.ipynb #70c12355
+def chroma_names(
+    collection: str = "",      # '' for an index that is no collection
+) -> dict[str, str]:           # `children` and `parents`, as `ChromaStore` takes them
+    "Name the Chroma collections of an index."
+    return {"children": collection or "children", "parents": f"{collection}_parents" if collection else "parents"}
+
+
+def fill_chroma(
+    folder: str | Path,        # An index, or a folder of collections
+    place: str | Path,         # A Chroma folder, or `http://host:port` of a server
+) -> dict[str, ChromaStore]:   # Collection -> its store; '' for an index alone
+    "Write what indexes hold into Chroma; documents that they no longer hold are removed there."
+    place = {"url": place} if "://" in str(place) else {"path": place}
+    out: dict[str, ChromaStore] = {}
+    for path in find_collections(folder) or [Path(folder)]:
+        index, name = Index.open(path), path.name if path != Path(folder) else ""
+        out[name] = store = ChromaStore(**place, **chroma_names(name))
+        with index.store.snapshot():
+            store.delete(set(store.doc_ids()) - set(index.store.doc_ids()))
+            _copy(index.store, store)
+    return out
+
+# %% ../../nbs/70_indexing/collections.ipynb #19fefd1e
+_AT_ONCE = 100   # Documents
+
+
+def _copy(source: ChunkStore, target: ChunkStore) -> None:
+    "Write all documents of a store into another one."
+    ids = source.doc_ids()
+    for at in range(0, len(ids), _AT_ONCE):
+        outlines = source.get_outlines(ids[at:at + _AT_ONCE]).all()
+        nodes = source.get_chunks(a for o in outlines.values() for a in o.addresses()).all()
+        for address, vector in source.get_vectors(nodes).items():
+            nodes[address].embedding = vector
+        target.put(list(nodes.values()), list(outlines.values()))
 
 # %% ../../nbs/70_indexing/collections.ipynb #5e6cb981
 def list_documents(

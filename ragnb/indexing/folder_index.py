@@ -218,7 +218,7 @@ class Index:
 
     @property
     def bm25(self) -> Bm25:
-        "Word counts of the searched chunks."
+        "Word counts of the searched chunks, of the mirror of a cluster."
         return self.parts.bm25
 
     @property

@@ -11,29 +11,27 @@ import sqlite3
 import tempfile
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from llama_index.core.schema import MetadataMode, TextNode
+from llama_index.core.schema import TextNode
 
 # %% auto #0
 __all__ = ['FORMAT', 'ENTRY', 'FILE', 'SUM', 'TABLES', 'Manifest', 'checksum', 'write_sum', 'setting', 'state_of', 'check_sum',
            'stored_manifest', 'is_finished', 'read_catalogue', 'write_state', 'clear_tables', 'write_model',
-           'model_files', 'IndexParts', 'FileParts', 'word_counts']
+           'model_files', 'IndexParts', 'FileParts']
 
 # %% ../../nbs/70_indexing/index_file.ipynb #d5cd161a
 from ..documents.atomic import write_atomically
 from ..documents.catalogue import Catalogue, catalogue_of, catalogue_records
-from ..documents.span import IndexMismatchError, InputError, Outline
-from ..documents.text import word_tokens_batch
+from ..documents.span import IndexMismatchError, Outline
 from ..models.embedding import save_embedding
 from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import makes_units
-from ..retrieval.bm25 import Bm25
 from ..retrieval.sqlite_store import packed, SqliteStore, STORED, unpacked
-from ..retrieval.sqlite_units import Database, read_file, SCHEMA, SqliteUnits
+from ..retrieval.sqlite_units import Database, read_file, SCHEMA
 
 # %% ../../nbs/70_indexing/index_file.ipynb #1ae32217
 FORMAT: int = 6  # Of an index; those of earlier versions are made anew
@@ -233,17 +231,9 @@ class FileParts(IndexParts):
         parser: SpanNodeParser,   # Decides whether there are units
     ) -> None:
         self.store, self.multiscale = store, store.units if makes_units(parser) else None
-        self._lock, self._bm25 = threading.RLock(), (-1, Bm25())
+        self._lock = threading.RLock()
         self._catalogue = -1, Catalogue()
         self.written: Catalogue | None = None     # By an update that has not ended
-
-    @property
-    def bm25(self) -> Bm25:
-        "Word counts of the searched chunks."
-        with self._lock, self.store.snapshot():
-            if self._bm25[0] != self.store.version:
-                self._bm25 = self.store.version, word_counts(self.store)
-            return self._bm25[1]
 
     @property
     def catalogue(self) -> Catalogue:
@@ -269,13 +259,3 @@ class FileParts(IndexParts):
         self.written = self.catalogue
         for doc_id in doc_ids:
             self.written.remove(doc_id)
-
-
-def word_counts(
-    store: SqliteStore,
-) -> Bm25:
-    "Count the words of all searched chunks."
-    out, ids = Bm25(idf="lucene"), [i for own in store.documents.values() for i in own.addresses(searched=True)]
-    found = store.get_chunks(ids).found
-    out.add(list(found), list(word_tokens_batch(n.get_content(MetadataMode.EMBED) for n in found.values())))
-    return out

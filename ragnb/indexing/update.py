@@ -35,7 +35,6 @@ from ..models.vectors import VectorCache, VECTORS
 from ..chunking.base import SpanNodeParser
 from ..chunking.contextual import LlmContextNodeParser
 from ..chunking.parsers import needs_parser
-from ..storage.chroma import ChromaStore
 from ..storage.store import ChunkReader, embed_nodes
 from .commits import FileWriter, open_or_create, write_error
 from .folder_index import check_there, Index, needs_fit

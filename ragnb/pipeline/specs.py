@@ -28,15 +28,14 @@ from ..retrieval.arguments import filtered_retriever
 from ..retrieval.bm25 import Bm25Retriever
 from ..retrieval.by_name import ByNameRetriever
 from ..retrieval.hierarchical import build_tree, HierarchicalRetriever
-from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever
+from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever, WordRetriever
 from ..retrieval.cluster_multiscale import ClusterMultiScaleRetriever
 from ..retrieval.multiscale import MultiScaleRetriever
-from ..retrieval.source_multiscale import SourceRetriever
-from ..retrieval.unit_source import UnitSource
+from ..retrieval.multiscale_index import ArrayRetriever, MultiScaleIndex
 from ..retrieval.planning import HydeRetriever, MultiQueryRetriever
 from ..retrieval.rerank import resolve_reranker
 from ..expansion.policy import no_expansion, Policy, resolve_policy
-from ..expansion.segments import bm25_relevance, Relevance
+from ..expansion.segments import bm25_relevance, Relevance, word_relevance
 from ..context.builders import ContextBuilder, resolve_builder
 from ..context.compress import Compressor, resolve_compressor
 from ..indexing.folder_index import Index
@@ -84,8 +83,10 @@ def parse_retriever(
 def _hybrid(spec: RetrieverSpec, index: Index, top_k: int) -> HybridRetriever:
     "Words, embeddings, or both, as one fused ranking."
     depth = 2 * top_k if spec.kind == "hybrid" else top_k
-    members = {"bm25": Bm25Retriever(lambda: index.bm25, index.store, top_k=depth),
-               "vector": VectorRetriever(index.store, index.embed_model, depth)}
+    counts_words = hasattr(index.store, "search_words")     # not so the mirror of a cluster
+    words = WordRetriever(index.store, depth) if counts_words else Bm25Retriever(
+        lambda: index.bm25, index.store, top_k=depth)
+    members = {"bm25": words, "vector": VectorRetriever(index.store, index.embed_model, depth)}
     if spec.kind != "hybrid":
         return HybridRetriever({spec.kind: members[spec.kind]}, top_k)
     return HybridRetriever(members, top_k, weights=spec.weights, method=spec.method)
@@ -101,8 +102,9 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
     if index.units is not None:
         return ClusterMultiScaleRetriever(index.units, index.store, index.embed_model,
                                           top_k=top_k, leads=leads, follow=follow, cut=cut)
-    held = SourceRetriever if isinstance(index.multiscale, UnitSource) else MultiScaleRetriever   # of a mirror: arrays
-    return held(index.multiscale, index.store, index.embed_model,
+    is_mirror = isinstance(index.multiscale, MultiScaleIndex)    # of a cluster: arrays
+    made = ArrayRetriever if is_mirror else MultiScaleRetriever
+    return made(index.multiscale, index.store, index.embed_model,
                 top_k=top_k, leads=leads, follow=follow, cut=cut)
 
 # %% ../../nbs/80_pipeline/specs.ipynb #8ca5b6f4
@@ -173,6 +175,11 @@ def resolve_retriever(
         retriever = HydeRetriever(retriever, llm, index.embed_model)
     return _by_name(retriever, index) if lookup else retriever
 
+# %% ../../nbs/80_pipeline/specs.ipynb #50572de6
+def _relevance(index: Index) -> Relevance:
+    "What words say of the chunks of a document."
+    return word_relevance(index.store) if hasattr(index.store, "search_words") else bm25_relevance(index.bm25)
+
 # %% ../../nbs/80_pipeline/specs.ipynb #38fe9d04
 @dataclass(frozen=True)
 class Parts:
@@ -233,7 +240,7 @@ def resolve_parts(
     llm, counts = resolve_llm(llm), {} if top_k is None else {"top_k": top_k}
     made = resolve_retriever(retriever, index, llm=llm, cut=cut, lookup=lookup, **counts)
     found = filtered_retriever(made, where)
-    relevance: Relevance = lambda question, chunks: bm25_relevance(index.bm25)(question, chunks)  # read when asked
+    relevance: Relevance = lambda question, chunks: _relevance(index)(question, chunks)  # read when asked
     if policy is None:
         policy = "none" if isinstance(found, MultiScaleRetriever) else "neighbors:1"
     elif policy != "none" and isinstance(retriever, str) and isinstance(found, MultiScaleRetriever) and not counts:

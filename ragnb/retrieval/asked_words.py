@@ -24,8 +24,8 @@ from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
 from ..storage.filtered import FilteredStore
 from .bm25 import Bm25
-from .signals import steps_to
-from .unit_corpus import UnitCorpus
+from .scoring import steps_to
+from .unit_source import Units
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #07281c8e
 _FUNCTION = frozenset((
@@ -265,13 +265,6 @@ class JoinedWords(HeldWords):
         return all(part.is_rare(word, share) for part in self.parts)
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #33ef2f1c
-def _allowed_units(index: Any, counts: Sequence[Bm25], allowed: frozenset[str]) -> list[AllowedCounts]:
-    "The words of units, and of the titles and headings above them."
-    corpus, mask = index.corpus, index.corpus.mask(allowed)
-    of_rows = [np.flatnonzero(mask), np.unique(corpus.doc[mask]), np.unique(corpus.part[mask])]
-    return [AllowedCounts(c, np.isin(np.arange(len(c)), rows)) for c, rows in zip(counts, of_rows)]
-
-
 def _of_allowed(retriever: Any, allowed: frozenset[str], state: Any, make: Callable[[], HeldWords]) -> HeldWords:
     "The words of the chunks that may be told of, counted once for each state of the index and the filter."
     known = getattr(retriever, "_allowed_words", (None, None, None))
@@ -289,13 +282,6 @@ def held_words(
         return own()
     if callable(own := getattr(retriever, "words_within", None)):
         return own(allowed)
-    index = getattr(retriever, "index", None)
-    counts = [c for name in ("words", "titles", "names") if isinstance(c := getattr(index, name, None), Bm25)]
-    if counts and allowed is not None:
-        return _of_allowed(retriever, allowed, index.corpus,
-                           lambda: HeldWords(_allowed_units(index, counts, allowed), index.tokenizer))
-    if counts:
-        return HeldWords(counts, index.tokenizer)
     if isinstance(bm25 := getattr(retriever, "bm25", None), Bm25):
         one = getattr(retriever, "tokenizer", word_tokens)
         if not callable(one):
@@ -429,7 +415,7 @@ class Common(NamedTuple):
 def common_words(
     question: str,
     held: HeldWords | None,   # Its counts are those of units, titles and headings
-    corpus: UnitCorpus,
+    corpus: Units,
     rows: np.ndarray,         # Units, rising
     texts: Callable[[], Sequence[str]] = tuple,   # Their texts: read for a word that is counted in another form only
 ) -> dict[int, Common]:       # By unit; empty for a corpus that is not small, and a question without words of content

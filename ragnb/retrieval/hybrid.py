@@ -13,12 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle', 'VectorRetriever', 'Fusion', 'fuse_hits',
-           'HybridRetriever']
+__all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle', 'VectorRetriever', 'WordRetriever', 'Fusion',
+           'fuse_hits', 'HybridRetriever']
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b77c3115
 from ..documents.arguments import checked
@@ -26,9 +27,10 @@ from ..documents.forms import plain_text
 from ..documents.halves import replace_halves
 from ..documents.markup import one_line
 from ..documents.span import id_key, InputError, Why
-from ..storage.filtered import filtered_store
+from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .asked_words import question_for
+from .source_words import SourceWords
 from .arguments import check_counts, check_weights, filtered_retriever, is_number
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b3c30be7
@@ -159,6 +161,74 @@ class VectorRetriever(BaseRetriever):
                 return []
             embedding = await self.embed_model.aget_query_embedding(shown)
         return await asyncio.to_thread(self.store.search, embedding, self.top_k)
+
+# %% ../../nbs/40_retrieval/hybrid.ipynb #49367aba
+class WordRetriever(BaseRetriever):
+    """The chunks of an index that share words with the question, by BM25.
+
+    Parameters
+    ----------
+    store : ChunkReader
+        Of an index, also behind a filter: it has `search_words`.
+    top_k : int
+        Hits returned, >= 1.
+    where : dict, str or MetadataFilters, optional
+        What the metadata of a chunk must fulfil, see `resolve_where`; `top_k` among those. Words are weighed by the
+        whole index.
+
+    Raises
+    ------
+    InputError
+        For top_k < 1, and for an empty question.
+    """
+
+    @checked
+    def __init__(self, store: ChunkReader, top_k: int = 10, where: Any = None) -> None:
+        super().__init__()
+        check_counts(top_k=top_k)
+        self.store, self.top_k = filtered_store(store, where), top_k
+        self._known: tuple = (None, None)     # Ids of a filter, and the words of what it lets through
+
+    def __repr__(self) -> str:
+        return one_line(self, "store", "top_k")
+
+    def filtered(
+        self,
+        where: Any,           # As of the class; holds besides the filter that is there
+    ) -> WordRetriever:
+        "A copy behind a filter."
+        other = copy.copy(self)
+        other.store = filtered_store(self.store, where)
+        return other
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        question = check_question(query_bundle.query_str)
+        with self.store.snapshot():
+            return self.store.search_words(list(self._held.units.tokenizer([question]))[0], self.top_k)
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await asyncio.to_thread(self._retrieve, query_bundle)
+
+    @property
+    def _held(self) -> Any:
+        "The store itself, without filters."
+        store = self.store
+        while isinstance(store, FilteredStore):
+            store = store.store
+        return store
+
+    def words_within(
+        self,
+        allowed: frozenset[str] | None = None,   # Ids that may be known of; None: what the filter lets through
+    ) -> SourceWords:
+        "The words that may be known of."
+        store, source = self._held, self._held.units
+        if allowed is None and isinstance(self.store, FilteredStore):
+            allowed = self.store.matching()
+        if self._known[0] != (state := (allowed, store.version)):
+            keys = None if allowed is None else np.sort(np.array(list(store.keys_of(allowed).values()), np.int64))
+            self._known = state, SourceWords((), source.tokenizer, source, keys, source.vocabulary(keys))
+        return self._known[1]
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #2fc49ba8
 @dataclass(frozen=True, repr=False)

@@ -21,7 +21,7 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 # %% auto #0
 __all__ = ['QUESTION_WORDS', 'HEADER', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score', 'cut_pieces',
            'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
-           'MultiScaleRanking', 'put_first', 'known_places', 'MultiScaleRetriever']
+           'MultiScaleRanking', 'put_first', 'known_places', 'extended', 'absent_headers', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
@@ -33,10 +33,11 @@ from ..chunking.base import set_prefix, shown_prefix
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number
-from .asked_words import Common, common_words, held_words, question_for
+from .asked_words import Common, common_words, question_for
 from .hybrid import check_question
-from .multiscale_index import MultiScaleSource, UnitScores
-from .unit_corpus import UnitCorpus
+from .scoring import question_vector, score_units, ScoredUnits, UnitQuestion, UnitScores
+from .source_words import keys_of, SourceWords
+from .unit_source import MultiScaleSource, PlacedUnits, SHIFT, Units, UnitSource, WordSource
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #df8bbe25
 QUESTION_WORDS: frozenset[str] = frozenset((  # As tokens
@@ -60,7 +61,7 @@ class Piece(NamedTuple):
 
 
 def pieces_by_score(
-    corpus: UnitCorpus,
+    corpus: PlacedUnits,
     scores: UnitScores,   # Of its units
 ) -> list[Piece]:         # Best first; behind those above 0 what matched at all, by its raw score
     "Put scored units in order: those of a record, scored as one, by their own signals, other ties by address."
@@ -86,7 +87,7 @@ def cut_pieces(
     return [p for p in kept if common[p.row].words] if by_words else kept
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #1e9962a7
-def _gaps(corpus: UnitCorpus, row: int, taken: Mapping[int, Span]) -> tuple[int | None, int | None]:
+def _gaps(corpus: PlacedUnits, row: int, taken: Mapping[int, Span]) -> tuple[int | None, int | None]:
     "White space to the units before and after that were taken whole up to here; None where the neighbor was not."
     starts, ends = corpus.starts, corpus.ends
     before = after = None
@@ -110,7 +111,7 @@ _LEAST = 20  # Characters of a unit that are worth reading alone
 
 
 def take_units(
-    corpus: UnitCorpus,
+    corpus: PlacedUnits,
     pieces: Iterable[Piece],  # Best first
     budget: int,              # Characters, white space between neighbors included
 ) -> dict[int, Span]:         # Position -> span to read, in the order taken
@@ -133,7 +134,7 @@ HEADER: str = "header of the table that a match is in"   # Why a unit is there t
 
 
 def with_headers(
-    corpus: UnitCorpus,
+    corpus: PlacedUnits,
     pieces: Sequence[Piece],          # By score
     among: np.ndarray | None = None,  # Of each unit: True when it may be read; all when None
 ) -> list[Piece]:                     # Each unit once, scores still falling
@@ -152,7 +153,7 @@ def with_headers(
 @dataclass(eq=False)
 class UnitReader:
     "Units and outlines of a store, each read once."
-    corpus: UnitCorpus                                          # Where the units are
+    corpus: PlacedUnits                                          # Where the units are
     store: ChunkReader                                          # Holds the units and the outlines of their documents
     nodes: dict[str, TextNode] = field(default_factory=dict)    # Address -> unit, read so far
     outlines: dict[str, Outline] = field(default_factory=dict)  # Document id -> outline, read so far
@@ -197,7 +198,7 @@ _ALONE = 30  # Characters of a unit cut inside a sentence that are worth reading
 class _Filling:
     "Units taken until the budget is full, the last ones cut to where a reader can follow."
 
-    def __init__(self, corpus: UnitCorpus, texts: Mapping[int, str], budget: int) -> None:
+    def __init__(self, corpus: PlacedUnits, texts: Mapping[int, str], budget: int) -> None:
         self.corpus, self.texts, self.left = corpus, texts, budget
         self.taken: dict[int, Span] = {}   # Position -> span to read, in the order taken
         self.opened: set[int] = set()      # Those whose last sentence goes on
@@ -238,7 +239,7 @@ class _Filling:
             self.opened.add(row)
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #b0a0eaa2
-def _bare_headings(corpus: UnitCorpus, texts: Mapping[int, str], taken: Mapping[int, Span],
+def _bare_headings(corpus: PlacedUnits, texts: Mapping[int, str], taken: Mapping[int, Span],
                    apart: Mapping[int, int]) -> set[int]:
     "Units that are nothing but headings, and whose next unit is not read."
     out: set[int] = set()
@@ -281,7 +282,7 @@ def take_readable(
     return {row: span for row, span in filling.taken.items() if row not in bare}, filling.opened
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #2601eea7
-def _runs(corpus: UnitCorpus, taken: Mapping[int, Span], apart: Mapping[int, int] | None = None) -> list[list[int]]:
+def _runs(corpus: PlacedUnits, taken: Mapping[int, Span], apart: Mapping[int, int] | None = None) -> list[list[int]]:
     "Units side by side, in document order; `apart` (row -> number) keeps those of different numbers apart."
     out: list[list[int]] = []
     apart = apart or {}
@@ -478,7 +479,7 @@ class MultiScaleRanking:
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #fc41206d
 def put_first(
-    corpus: UnitCorpus,
+    corpus: PlacedUnits,
     places: Iterable[KnownPlace],   # In the order of reading
     pieces: Sequence[Piece],        # By score
     among: np.ndarray | None = None,  # Of each unit: True when it may be read; all when None
@@ -498,12 +499,12 @@ def put_first(
     return [*first.values(), *(p for p in pieces if p.row not in first)]
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #31aeb3d8
-def _readable(corpus: UnitCorpus, doc_id: str, span: Span, among: np.ndarray | None) -> list[int]:
+def _readable(corpus: PlacedUnits, doc_id: str, span: Span, among: np.ndarray | None) -> list[int]:
     "The units in a span that may be read."
     return [row for row in corpus.units_in(doc_id, span) if among is None or among[row]]
 
 
-def _told(corpus: UnitCorpus, doc_id: str, span: Span, among: np.ndarray | None) -> list[Span]:
+def _told(corpus: PlacedUnits, doc_id: str, span: Span, among: np.ndarray | None) -> list[Span]:
     "A span, or its units that may be read where there are others: only what is read can cite."
     rows = _readable(corpus, doc_id, span, among)
     every = among is None or corpus.holds(doc_id, span) and len(rows) == len(corpus.units_in(doc_id, span))
@@ -511,7 +512,7 @@ def _told(corpus: UnitCorpus, doc_id: str, span: Span, among: np.ndarray | None)
 
 
 def known_places(
-    corpus: UnitCorpus,
+    corpus: PlacedUnits,
     question: str,
     pieces: Sequence[Piece],                                       # By score
     leads: Callable[[str], Sequence[tuple]] | None = None,         # Question -> (document id, span, …) that it names
@@ -537,6 +538,33 @@ def known_places(
             places.append(KnownPlace(cited_id, cited_span, why))
     return places
 
+# %% ../../nbs/40_retrieval/multiscale.ipynb #4dc4e440
+def extended(
+    source: UnitSource,
+    found: ScoredUnits,
+    ranges: Sequence[np.ndarray],   # Each of shape (n, 2): what to read besides, one unit more on both sides
+    pieces: Sequence[Piece] = (),   # Of `found`
+) -> tuple[ScoredUnits, list[Piece]]:   # With their new positions
+    "Read more units."
+    more = np.concatenate([np.zeros((0, 2), np.int64), *ranges]) + [-1, 1]
+    if not len(more):
+        return found, list(pieces)
+    own = np.stack([found.units.keys, found.units.keys + 1], axis=1)
+    units = source.read(np.concatenate([own, np.maximum(more, 0)]), whole=False)
+    moved = units.rows_of(found.units.keys)
+    scores = replace(found.scores, rows=moved[found.scores.rows])
+    return ScoredUnits(units, scores), [p._replace(row=int(moved[p.row])) for p in pieces]
+
+
+def absent_headers(
+    found: ScoredUnits,
+) -> np.ndarray:         # Shape (n, 2): ranges of one key
+    "Find the headers of tables that were not read with the scored units."
+    rows = found.scores.rows
+    wanted = rows[(found.units.table["header"][rows] >= 0) & (found.units.header[rows] < 0)]
+    keys = np.unique((found.units.doc[wanted] << SHIFT) + found.units.table["header"][wanted])
+    return np.stack([keys, keys + 1], axis=1)
+
 # %% ../../nbs/40_retrieval/multiscale.ipynb #5b091ed2
 def _passage_node(passage: Passage) -> TextNode:
     "A passage as a node for a stock query engine."
@@ -556,18 +584,18 @@ def _text_and_vector(question: str | QueryBundle) -> tuple[str, list[float] | No
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #20204ce7
 class MultiScaleRetriever(BaseRetriever):
-    """Retrieve units scored on every scale, from an index and any store.
+    """Retrieve units scored on every scale, from any source and any store.
 
     It reads units and outlines at most once each for a question.
 
     Parameters
     ----------
-    index : MultiScaleIndex
-        Positions, counts and vectors of the units.
+    index : UnitSource
+        Where the units are, their words and their vectors.
     store : ChunkReader
-        Holds the units (level u) of the index and the outlines of their documents.
+        Holds their texts, and the outlines of their documents.
     embed_model : BaseEmbedding, optional
-        The LlamaIndex embedding that the index was made with. None: words only.
+        The LlamaIndex embedding that the source was filled with. None: words only.
     top_k : int
         Units that `retrieve` returns, >= 1.
     budget : int, optional
@@ -578,8 +606,6 @@ class MultiScaleRetriever(BaseRetriever):
         Neighbors of a candidate that are scored too, on each side, >= 0.
     whole : int
         Characters, >= 0; a shorter record (an article, an answer) is ranked and read as one.
-    search_store : bool
-        Ask the store for the nearest vectors, instead of the index.
     leads : callable, optional
         Question -> (document id, span, …) of the places that it names; they are read ahead of everything.
     follow : callable, optional
@@ -602,7 +628,7 @@ class MultiScaleRetriever(BaseRetriever):
     def __init__(
         self, index: MultiScaleSource, store: ChunkReader, embed_model: Any = None, *, top_k: int = 20,
         budget: int | None = None, candidates: int | None = 100, grow: int = 3, whole: int = 800,
-        search_store: bool = False, leads: Callable[[str], Sequence[tuple]] | None = None,
+        leads: Callable[[str], Sequence[tuple]] | None = None,
         follow: Callable[[str, Span], Sequence[tuple]] | None = None, callback_manager: CallbackManager | None = None,
         where: Any = None, cut: float | None = None,
     ) -> None:
@@ -613,9 +639,10 @@ class MultiScaleRetriever(BaseRetriever):
             raise InputError(f"cut must be in (0, 1), got {cut!r}")
         self.index, self.store, self.embed_model, self.cut = index, filtered_store(store, where), embed_model, cut
         self.top_k, self.budget, self.candidates, self.grow, self.whole = top_k, budget, candidates, grow, whole
-        self.search_store, self.leads, self.follow = search_store, leads, follow
+        self.leads, self.follow = leads, follow
         self.llm_calls = 0
-        self._rows: tuple[Any, Any, np.ndarray] | None = None   # Corpus and ids that the rows were found for
+        self._rows: tuple[Any, Any, np.ndarray] | None = None   # Ids, state of the source, keys of these ids
+        self._known: tuple | None = None     # Filter, state, keys and vocabulary of the last question
 
     def __repr__(self) -> str:
         return one_line(self, "index", "top_k", "budget", "cut")
@@ -626,13 +653,13 @@ class MultiScaleRetriever(BaseRetriever):
         other.store, other._rows = filtered_store(self.store, where), None
         return other
 
-    def _among(self) -> np.ndarray | None:
-        "Of each unit: may it be found? Looked up once for each state of index and store; None for all."
+    def _allowed(self) -> np.ndarray | None:
+        "Keys that a filter lets through; found once for each state of the store."
         if not isinstance(self.store, FilteredStore):
             return None
-        corpus, allowed = self.index.corpus, self.store.matching()
-        if self._rows is None or self._rows[0] is not corpus or self._rows[1] is not allowed:
-            self._rows = corpus, allowed, corpus.mask(allowed)
+        ids = self.store.matching()
+        if self._rows is None or self._rows[0] is not ids or self._rows[1] is not self.index.ids:
+            self._rows = ids, self.index.ids, keys_of(self.index, ids)
         return self._rows[2]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -701,35 +728,55 @@ class MultiScaleRetriever(BaseRetriever):
         return [NodeWithScore(node=n.model_copy(deep=True), score=p.score) for n, p in zip(nodes, pieces)]
 
     def _wants_vector(self, embedding: list[float] | None) -> bool:
-        return embedding is None and self.embed_model is not None and self.index.unit_vectors.dims > 0
+        return embedding is None and self.embed_model is not None and self.index.dims > 0
 
     def _ranked(self, text: str, embedding: Sequence[float] | None) -> MultiScaleRanking:
-        "Score, order, and put first what is asked for by name."
-        nearest, reader = None, UnitReader(self.index.corpus, self.store)
-        if self.search_store and embedding is not None and self.candidates:
-            nearest = [h.node_id for h in self.store.search(embedding, self.candidates, {"level": "u"})]
-        terms = query_terms(text, self.index.tokenizer)
-        scores = self.index.score(terms, embedding, self.candidates, self.grow, self.whole, nearest, self._among())
-        allowed = self.store.matching() if isinstance(self.store, FilteredStore) else None
-        common = common_words(text, held_words(self, allowed), reader.corpus, scores.rows,
-                              lambda: [unit.text for unit in reader.read_units(scores.rows.tolist())])
-        by_spelling = isinstance(self.embed_model, NgramEmbedding)
-        pieces = cut_pieces(pieces_by_score(reader.corpus, scores), self.cut, common, by_spelling)
-        pieces = with_headers(reader.corpus, pieces, self._among())
-        places = self._places(text, pieces)
-        led = put_first(reader.corpus, places, pieces, self._among())
-        return MultiScaleRanking(self.index, reader, led, scores, places_apart(places), common)
+        "Score, order, and put first what is asked for by name; all from one state of the source."
+        source = self.index
+        with self.store.snapshot(), source.snapshot():
+            allowed = self._allowed()
+            terms, vector = query_terms(text, source.tokenizer), question_vector(embedding, source.dims)
+            question = UnitQuestion(terms, vector, self.candidates, self.grow, self.whole, allowed)
+            found = score_units(source, question)
+            named = [KnownPlace(doc_id, span, None) for doc_id, span, *_ in (self.leads(text) if self.leads else ())]
+            wanted = [source.place(p.doc_id, p.span) for p in named]
+            found, _ = extended(source, found, [absent_headers(found), *wanted])
+            common, by_spelling = self._common(text, found), isinstance(self.embed_model, NgramEmbedding)
+            pieces = cut_pieces(pieces_by_score(found.units, found.scores), self.cut, common, by_spelling)
+            among = _may_be_found(found, allowed)
+            pieces = with_headers(found.units, pieces, among)
+            places = known_places(found.units, text, pieces, lambda _: named, self.follow, among, self.whole)
+            cited = [source.place(p.doc_id, p.span) for p in places if not found.units.holds(p.doc_id, p.span)]
+            before, (found, pieces) = found.units.keys, extended(source, found, cited, pieces)
+        common = dict(zip(found.units.rows_of(before[list(common)]).tolist(), common.values())) if common else {}
+        led = put_first(found.units, places, pieces, _may_be_found(found, allowed))
+        reader = UnitReader(found.units, self.store)
+        return MultiScaleRanking(source, reader, led, found.scores, places_apart(places), common)
 
-    def _places(self, question: str, pieces: Sequence[Piece]) -> list[KnownPlace]:
-        "What the question names, and what the first part cites."
-        corpus, among = self.index.corpus, self._among()
-        return known_places(corpus, question, pieces, self.leads, self.follow, among, self.whole)
-
-    def led(
+    def words_within(
         self,
-        question: str,              # For `leads`
-        pieces: Sequence[Piece],    # By score
-    ) -> list[Piece]:               # Each unit once
-        "Bring the headers of tables, and put what the question names, and what the first part cites, ahead of others."
-        pieces = with_headers(self.index.corpus, pieces, self._among())
-        return put_first(self.index.corpus, self._places(question, pieces), pieces, self._among())
+        allowed: frozenset[str] | None = None,   # Ids of units that may be known of; None: what the filter lets through
+        units: Units | None = None,              # That were read for a question
+    ) -> SourceWords | None:                     # None for a source that does not list its words
+        "The words that may be known of."
+        source, known = self.index, self._known
+        if not isinstance(source, WordSource):
+            return None
+        if isinstance(self.store, FilteredStore) and allowed is self.store.matching():
+            allowed = None
+        wanted = self._allowed() if allowed is None else allowed
+        if known is None or known[0] is not wanted or known[1] is not source.ids:    # once for each state and filter
+            keys = wanted if allowed is None else keys_of(source, allowed)
+            known = self._known = wanted, source.ids, keys, source.vocabulary(keys)
+        return SourceWords((), source.tokenizer, source, *known[2:], units)
+
+    def _common(self, text: str, found: ScoredUnits) -> dict[int, Common]:
+        "Words that units of a small corpus share with the question."
+        reader = UnitReader(found.units, self.store)
+        return common_words(text, self.words_within(units=found.units), found.units, found.scores.rows,
+                            lambda: [unit.text for unit in reader.read_units(found.scores.rows.tolist())])
+
+
+def _may_be_found(found: ScoredUnits, allowed: np.ndarray | None) -> np.ndarray | None:
+    "Of each unit that was read: may it be found? None for all."
+    return None if allowed is None else np.isin(found.units.keys, allowed)

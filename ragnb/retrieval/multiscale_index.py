@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,68 +15,28 @@ import numpy as np
 from llama_index.core.schema import BaseNode, TextNode
 
 # %% auto #0
-__all__ = ['UnitScores', 'grown_candidates', 'adjusted_totals', 'question_vector', 'UnitEvidence', 'UnitScorer', 'searched_text',
-           'MultiScaleSource', 'UnitData', 'MultiScaleIndex']
+__all__ = ['grown_candidates', 'UnitEvidence', 'UnitScorer', 'UnitData', 'MultiScaleIndex', 'ArrayRetriever']
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #2004090b
-from ..documents.markup import one_line
 from ..documents.span import Address, IndexMismatchError, InputError, MissingChunkError, Outline
 from ..documents.text import word_tokens_batch
 from ..chunking.base import SpanNodeParser
 from ..chunking.units import UnitNodeParser
+from ..models.embedding import NgramEmbedding
 from ..models.vectors import load_array
+from .asked_words import AllowedCounts, common_words, HeldWords
 from .bm25 import Bm25
-from .signals import clipped_z_scores, SharedField, VectorWindows, WordWindows
-from .unit_corpus import check_scales, SCALES, UnitCorpus, units_by_document, UnitTable
-from .unit_vectors import node_vectors, UnitVectors
-
-# %% ../../nbs/40_retrieval/multiscale_index.ipynb #8aff951b
-@dataclass(frozen=True)
-class UnitScores:
-    "Units scored for one question, and what every signal gave."
-    rows: np.ndarray     # Positions in the index, rising
-    total: np.ndarray    # Score of each: the sum of all signals, after `adjusted_totals`
-    words: np.ndarray    # Shape (scales, rows): z-scores of the question's words, clipped at 0
-    vectors: np.ndarray  # Shape (scales, rows): z-scores of the cosine, clipped at 0
-    title: np.ndarray    # z-scores of the document's title
-    name: np.ndarray     # z-scores of the part's name
-    raw: np.ndarray      # BM25, cosine above 0, title and name as they are; above 0 for what matched at all
-
-    def __repr__(self) -> str:
-        return one_line(self, "rows", "total")
-
-    @classmethod
-    def empty(
-        cls,
-        n: int,          # Scales
-    ) -> UnitScores:
-        "No units."
-        none, by_scale = np.zeros(0), np.zeros((n, 0))
-        return cls(np.zeros(0, np.int64), none, by_scale, by_scale, none, none, none)
-
-    def position(
-        self,
-        row: int | None,  # Position of a unit in the index
-    ) -> int | None:      # None when the unit was not scored
-        "Find a unit among those scored."
-        at = int(np.searchsorted(self.rows, row)) if row is not None else len(self.rows)
-        return at if at < len(self.rows) and self.rows[at] == row else None
-
-    def by_kind(self) -> dict[str, np.ndarray]:
-        "The sum of each kind of signal: words, vector, title, name; each of shape (rows,)."
-        words, vector = self.words.sum(axis=0), self.vectors.sum(axis=0)
-        return {"words": words, "vector": vector, "title": self.title, "name": self.name}
-
-    def signals(
-        self,
-        at: int,                  # From `position`
-        scales: Sequence[int],    # Of the index
-    ) -> dict[str, float]:        # 'words 7', 'vector 31', 'title', 'name' -> z-score; those above 0
-        "What every signal gave one unit."
-        out = {f"words {w}": float(z[at]) for w, z in zip(scales, self.words)}
-        out |= {f"vector {w}": float(z[at]) for w, z in zip(scales, self.vectors)}
-        out |= {"title": float(self.title[at]), "name": float(self.name[at])}
-        return {name: z for name, z in out.items() if z > 0}
+from ragnb.retrieval.multiscale import (
+    cut_pieces, known_places, MultiScaleRanking, MultiScaleRetriever, pieces_by_score, places_apart, put_first,
+    query_terms, UnitReader, with_headers
+)
+from .scoring import clipped_z_scores, question_vector, UnitScores
+from .signals import SharedField, VectorWindows, WordWindows
+from .unit_corpus import UnitCorpus, UnitTable, UnitVectors
+from .unit_source import check_scales, MultiScaleSource, SCALES
+from .unit_table import searched_text, units_by_document
+from .unit_vectors import node_vectors
+from ..storage.filtered import FilteredStore
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #e32c9ba4
 def grown_candidates(
@@ -96,7 +55,7 @@ def grown_candidates(
     return np.unique(np.concatenate([out, *records]))
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #e59e0b5d
-def adjusted_totals(
+def _adjusted_totals(
     corpus: UnitCorpus,
     rows: np.ndarray,    # Units
     total: np.ndarray,   # Sum of their signals
@@ -111,19 +70,6 @@ def adjusted_totals(
     return np.where(inside, best[part], total)
 
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #1f2e0de5
-def question_vector(
-    query: Sequence[float] | None,
-    dims: int,                          # Of the vectors of an index; 0 without an embedding
-) -> np.ndarray | None:                 # Of length 1; None without vectors
-    "The vector of a question; `InputError` when it cannot be one of this index."
-    if query is None or not dims:
-        return None
-    q = np.asarray(query, np.float32)
-    if q.shape != (dims,) or not np.isfinite(q).all():
-        raise InputError(f"query must be {dims} finite numbers like those in the index, got {q.shape}")
-    return q / max(float(np.linalg.norm(q)), 1e-12)
-
-
 class UnitEvidence:
     "What the score of units reads of a corpus, and the score: all units in memory, or those fetched for a question."
 
@@ -154,7 +100,7 @@ class UnitEvidence:
         title, name = clipped_z_scores(by_title), clipped_z_scores(by_name)
         plain, total = self._plain(terms, query, rows), words.sum(axis=0) + vectors.sum(axis=0) + title + name
         total, raw = total if total.any() else plain, plain + by_title + by_name
-        total, raw = (adjusted_totals(self.corpus, rows, x, whole) for x in (total, raw))
+        total, raw = (_adjusted_totals(self.corpus, rows, x, whole) for x in (total, raw))
         return UnitScores(rows, total, words, vectors, title, name, raw)
 
     def _plain(self, terms: Sequence[str], query: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
@@ -247,21 +193,7 @@ def _read_header(folder: Path) -> dict[str, Any]:
         raise ValueError(f"format {(form, version)}, this ragnb reads {_FORMAT!r} of version {_VERSIONS}")
     return header
 
-# %% ../../nbs/40_retrieval/multiscale_index.ipynb #10465da8
-def searched_text(
-    unit: TextNode,
-) -> str:
-    "The text whose words are counted for a unit: with its context and the header of its table."
-    above = (unit.metadata.get(key) for key in ("context", "table_header"))
-    return "\n".join([*(str(text) for text in above if text), unit.text])
-
 # %% ../../nbs/40_retrieval/multiscale_index.ipynb #b08da5db
-class MultiScaleSource:
-    "Units that a multi-scale retriever finds: those of an index in memory, or of one on a cluster."
-    scales: tuple[int, ...]                                           # Units of a window, odd
-    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]]     # Of questions
-
-
 class UnitData(MultiScaleSource):
     "Positions, counts and vectors of the units of documents: what is added, removed and saved."
 
@@ -456,3 +388,49 @@ class MultiScaleIndex(UnitData):
         except (OSError, ValueError, EOFError, KeyError, TypeError, AttributeError, IndexMismatchError) as error:
             raise IndexMismatchError(f"multi-scale index in {str(folder)!r} is damaged: {error}") from error
         return index
+
+# %% ../../nbs/40_retrieval/multiscale_index.ipynb #03323955
+class ArrayRetriever(MultiScaleRetriever):
+    "Multi-scale retrieval over arrays."
+
+    _words: tuple = (None, None, None)    # Filter, state, and the words that it lets through
+
+    def _among(self) -> np.ndarray | None:
+        "Of each unit: may it be found? None for all."
+        if not isinstance(self.store, FilteredStore):
+            return None
+        corpus, allowed = self.index.corpus, self.store.matching()
+        if self._rows is None or self._rows[0] is not corpus or self._rows[1] is not allowed:
+            self._rows = corpus, allowed, corpus.mask(allowed)
+        return self._rows[2]
+
+    def _wants_vector(self, embedding: list[float] | None) -> bool:
+        return embedding is None and self.embed_model is not None and self.index.unit_vectors.dims > 0
+
+    def _ranked(self, text: str, embedding: Sequence[float] | None) -> MultiScaleRanking:
+        "Score, order, and put first what is asked for by name."
+        index, among, reader = self.index, self._among(), UnitReader(self.index.corpus, self.store)
+        terms, corpus = query_terms(text, index.tokenizer), index.corpus
+        scores = index.score(terms, embedding, self.candidates, self.grow, self.whole, None, among)
+        allowed = self.store.matching() if isinstance(self.store, FilteredStore) else None
+        common = common_words(text, self.words_within(allowed), corpus, scores.rows,
+                              lambda: [unit.text for unit in reader.read_units(scores.rows.tolist())])
+        by_spelling = isinstance(self.embed_model, NgramEmbedding)
+        pieces = cut_pieces(pieces_by_score(corpus, scores), self.cut, common, by_spelling)
+        pieces = with_headers(corpus, pieces, among)
+        places = known_places(corpus, text, pieces, self.leads, self.follow, among, self.whole)
+        led = put_first(corpus, places, pieces, among)
+        return MultiScaleRanking(index, reader, led, scores, places_apart(places), common)
+
+    def words_within(self, allowed: frozenset[str] | None = None) -> HeldWords:
+        "The words that may be known of."
+        index, corpus = self.index, self.index.corpus
+        counts = [index.words, index.titles, index.names]
+        if allowed is None:
+            return HeldWords(counts, index.tokenizer)
+        if self._words[0] is not allowed or self._words[1] is not corpus:
+            mask = corpus.mask(allowed)
+            of_rows = [np.flatnonzero(mask), np.unique(corpus.doc[mask]), np.unique(corpus.part[mask])]
+            some = [AllowedCounts(c, np.isin(np.arange(len(c)), rows)) for c, rows in zip(counts, of_rows)]
+            self._words = allowed, corpus, HeldWords(some, index.tokenizer)
+        return self._words[2]

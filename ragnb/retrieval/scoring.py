@@ -6,21 +6,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['K1', 'B', 'lucene_idf', 'saturated', 'Occurrences', 'word_windows', 'vector_windows', 'field_scores', 'shared_scores',
-           'UnitQuestion', 'ScoredUnits', 'ranges_around', 'grown', 'score_units']
+__all__ = ['K1', 'B', 'PHRASE', 'lucene_idf', 'saturated', 'Occurrences', 'clipped_z_scores', 'Asked', 'steps_to', 'window_idf',
+           'covered', 'word_windows', 'vector_windows', 'field_scores', 'shared_scores', 'UnitScores',
+           'question_vector', 'UnitQuestion', 'ScoredUnits', 'ranges_around', 'grown', 'score_units', 'word_scores',
+           'adjusted_totals']
 
 # %% ../../nbs/40_retrieval/scoring.ipynb #8a581494
 from ..documents.markup import one_line
-from .multiscale_index import question_vector, UnitScores
-from .signals import Asked, clipped_z_scores, covered, PHRASE, steps_to, window_idf
+from ..documents.span import InputError
 from .unit_source import FieldCounts, PlacedUnits, QuestionCounts, SHIFT, Units, UnitSource
 from .unit_vectors import code_dots
 
@@ -86,6 +86,70 @@ class Occurrences:
             first = first & np.append(follows, False)
         return np.unique(self.unit[first])
 
+# %% ../../nbs/40_retrieval/scoring.ipynb #28345636
+def clipped_z_scores(
+    scores: np.ndarray,   # Shape (…, units): of the units that are scored for one question
+) -> np.ndarray:          # Of the same shape, >= 0; all 0 where nothing varies
+    "Standardise scores over their last axis, and clip them at 0."
+    if not scores.shape[-1]:
+        return np.zeros(scores.shape)
+    above = scores - scores.mean(axis=-1, keepdims=True)
+    spread = above.std(axis=-1, keepdims=True)
+    return np.where(spread > 3e-5, np.maximum(above, 0) / np.maximum(spread, 3e-5), 0.0)
+
+# %% ../../nbs/40_retrieval/scoring.ipynb #9f87d3ee
+class Asked(NamedTuple):
+    "Something that a question asks for."
+    rows: np.ndarray     # Units that hold it, rising; of a frequent pair those near the units to score
+    weight: float = 1.0  # Beside a word, which has 1
+    n: int = 0           # Units of the corpus that hold it; 0: as many as `rows`
+
+    @property
+    def n_holding(self) -> int:
+        "Units of the corpus that hold it."
+        return self.n or len(self.rows)
+
+# %% ../../nbs/40_retrieval/scoring.ipynb #55333d6e
+_FAR = 1 << 40  # Steps, more than any window has
+
+
+def steps_to(
+    corpus: Units,
+    held: np.ndarray,   # Units, rising
+    rows: np.ndarray,   # Units
+) -> np.ndarray:        # Of the length of `rows`, >= 0; beyond any window where the document has none
+    "How many units away the nearest one of the same document is that is held."
+    if not len(held):
+        return np.full(len(rows), _FAR)
+    at, last = np.searchsorted(held, rows.astype(held.dtype)), len(held) - 1
+    after, before = held[np.minimum(at, last)].astype(np.int64), held[np.maximum(at - 1, 0)].astype(np.int64)
+    to_after = np.where((at <= last) & (after < corpus.last[rows]), after - rows, _FAR)
+    to_before = np.where((at > 0) & (before >= corpus.first[rows]), rows - before, _FAR)
+    return np.minimum(to_after, to_before)
+
+# %% ../../nbs/40_retrieval/scoring.ipynb #8a4c542e
+def window_idf(
+    n_holding: int,          # Units that contain the term, in [1, n_units]
+    n_units: int,            # Of the corpus
+    scales: Sequence[int],   # Units of a window
+) -> np.ndarray:             # Shape (scales,)
+    "Weight a term in windows of each size."
+    p = 1 - (1 - n_holding / n_units) ** np.asarray(scales, float)
+    return np.log1p((n_units * (1 - p) + 0.5) / (n_units * p + 0.5))
+
+# %% ../../nbs/40_retrieval/scoring.ipynb #860b671d
+def covered(
+    low: np.ndarray,     # First units of windows, rising
+    high: np.ndarray,    # One past their last, rising
+) -> np.ndarray:         # Rising, each once
+    "The units in any of some windows."
+    starts = np.maximum(low, np.concatenate([low[:1], high[:-1]]))
+    sizes = np.maximum(high - starts, 0)
+    return np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+
+# %% ../../nbs/40_retrieval/scoring.ipynb #9f2f13b2
+PHRASE: float = 0.15  # Weight of two words in a row, beside one word
+
 # %% ../../nbs/40_retrieval/scoring.ipynb #12a0f5e2
 def word_windows(
     units: Units,
@@ -150,6 +214,67 @@ def shared_scores(
     known = np.array(sorted(scores))
     at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
     return np.where(known[at] == keys, np.array([scores[k] for k in known.tolist()])[at], 0.0)
+
+# %% ../../nbs/40_retrieval/scoring.ipynb #8aff951b
+@dataclass(frozen=True)
+class UnitScores:
+    "Units scored for one question, and what every signal gave."
+    rows: np.ndarray     # Positions in the index, rising
+    total: np.ndarray    # Score of each: the sum of all signals, after `adjusted_totals`
+    words: np.ndarray    # Shape (scales, rows): z-scores of the question's words, clipped at 0
+    vectors: np.ndarray  # Shape (scales, rows): z-scores of the cosine, clipped at 0
+    title: np.ndarray    # z-scores of the document's title
+    name: np.ndarray     # z-scores of the part's name
+    raw: np.ndarray      # BM25, cosine above 0, title and name as they are; above 0 for what matched at all
+
+    def __repr__(self) -> str:
+        return one_line(self, "rows", "total")
+
+    @classmethod
+    def empty(
+        cls,
+        n: int,          # Scales
+    ) -> UnitScores:
+        "No units."
+        none, by_scale = np.zeros(0), np.zeros((n, 0))
+        return cls(np.zeros(0, np.int64), none, by_scale, by_scale, none, none, none)
+
+    def position(
+        self,
+        row: int | None,  # Position of a unit in the index
+    ) -> int | None:      # None when the unit was not scored
+        "Find a unit among those scored."
+        at = int(np.searchsorted(self.rows, row)) if row is not None else len(self.rows)
+        return at if at < len(self.rows) and self.rows[at] == row else None
+
+    def by_kind(self) -> dict[str, np.ndarray]:
+        "The sum of each kind of signal: words, vector, title, name; each of shape (rows,)."
+        words, vector = self.words.sum(axis=0), self.vectors.sum(axis=0)
+        return {"words": words, "vector": vector, "title": self.title, "name": self.name}
+
+    def signals(
+        self,
+        at: int,                  # From `position`
+        scales: Sequence[int],    # Of the index
+    ) -> dict[str, float]:        # 'words 7', 'vector 31', 'title', 'name' -> z-score; those above 0
+        "What every signal gave one unit."
+        out = {f"words {w}": float(z[at]) for w, z in zip(scales, self.words)}
+        out |= {f"vector {w}": float(z[at]) for w, z in zip(scales, self.vectors)}
+        out |= {"title": float(self.title[at]), "name": float(self.name[at])}
+        return {name: z for name, z in out.items() if z > 0}
+
+# %% ../../nbs/40_retrieval/scoring.ipynb #36daa133
+def question_vector(
+    query: Sequence[float] | None,
+    dims: int,                          # Of the vectors of an index; 0 without an embedding
+) -> np.ndarray | None:                 # Of length 1; None without vectors
+    "The vector of a question; `InputError` when it cannot be one of this index."
+    if query is None or not dims:
+        return None
+    q = np.asarray(query, np.float32)
+    if q.shape != (dims,) or not np.isfinite(q).all():
+        raise InputError(f"query must be {dims} finite numbers like those in the index, got {q.shape}")
+    return q / max(float(np.linalg.norm(q)), 1e-12)
 
 # %% ../../nbs/40_retrieval/scoring.ipynb #c9d8f30c
 class UnitQuestion(NamedTuple):
@@ -235,19 +360,30 @@ def score_units(
               for name, keys in shared.items()}
     return ScoredUnits(units, _scores(units, rows, question, known, fields, source.scales))
 
-# %% ../../nbs/40_retrieval/scoring.ipynb #3ad6f5d9
-def _own_words(found: Occurrences, units: Units, rows: np.ndarray, terms: Sequence[str],
-               known: QuestionCounts) -> np.ndarray:
-    "BM25 of the units themselves."
-    lengths, out = units.table["length"][rows], np.zeros(len(rows))
+# %% ../../nbs/40_retrieval/scoring.ipynb #992f04aa
+def word_scores(
+    units: Units,
+    rows: np.ndarray,                     # Of them
+    terms: Sequence[str],                 # Tokens of the question
+    known: QuestionCounts,
+    found: Occurrences | None = None,     # Of the words of the question in `units`; None: looked up here
+) -> np.ndarray:                          # Shape (rows,), >= 0
+    "Score units by BM25 of their own words."
+    found, out = found or Occurrences(units, known.numbers), np.zeros(len(rows))
+    lengths = units.table["length"][rows]
     for word, times in Counter(terms).items():
         if n := known.units_with.get(word):
             earned = saturated(found.counts(word)[rows], lengths, known.mean_length)
             out += times * lucene_idf(n, known.n_units) * earned
     return out
 
-
-def _adjusted(units: Units, rows: np.ndarray, total: np.ndarray, whole: int) -> np.ndarray:
+# %% ../../nbs/40_retrieval/scoring.ipynb #239bbd90
+def adjusted_totals(
+    units: Units,
+    rows: np.ndarray,    # Of them
+    total: np.ndarray,   # Sum of their signals
+    whole: int,          # Characters; a record that is not longer is ranked as one
+) -> np.ndarray:         # Shape (rows,)
     "Halve the score of repeated texts, and give the units of a short record the score of the best one."
     total = total * np.where(units.repeats[rows], 0.5, 1.0)
     inside = np.flatnonzero(units.in_short_records(rows, whole))
@@ -257,7 +393,7 @@ def _adjusted(units: Units, rows: np.ndarray, total: np.ndarray, whole: int) -> 
     total[inside] = best[which]
     return total
 
-
+# %% ../../nbs/40_retrieval/scoring.ipynb #3ad6f5d9
 def _scores(units: PlacedUnits, rows: np.ndarray, question: UnitQuestion, known: QuestionCounts,
             fields: Mapping[str, np.ndarray], scales: Sequence[int]) -> UnitScores:
     "Add up the signals of some units."
@@ -267,12 +403,12 @@ def _scores(units: PlacedUnits, rows: np.ndarray, question: UnitQuestion, known:
     words = word_windows(units, asked, rows, known.n_units, scales)
     if scales[0] == 1:
         words[0] /= 1 - B + B * units.table["length"][rows] / max(known.mean_length, 1e-9)
-    plain, vectors = _own_words(found, units, rows, question.terms, known), np.zeros((len(scales), len(rows)))
+    plain, vectors = word_scores(units, rows, question.terms, known, found), np.zeros((len(scales), len(rows)))
     if question.vector is not None:
         cosines, own = vector_windows(units, question.vector, rows, scales)
         vectors, plain = clipped_z_scores(cosines), plain + np.where(own > 1e-6, own, 0)
     title, name = (clipped_z_scores(fields[field]) for field in ("title", "name"))
     total = words.sum(axis=0) + vectors.sum(axis=0) + title + name
     total, raw = total if total.any() else plain, plain + fields["title"] + fields["name"]
-    total, raw = (_adjusted(units, rows, x, question.whole) for x in (total, raw))
+    total, raw = (adjusted_totals(units, rows, x, question.whole) for x in (total, raw))
     return UnitScores(rows, total, words, vectors, title, name, raw)

@@ -11,77 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['PHRASE', 'clipped_z_scores', 'Asked', 'steps_to', 'window_idf', 'covered', 'WordWindows', 'VectorWindows',
-           'field_values', 'SharedField']
+__all__ = ['WordWindows', 'VectorWindows', 'field_values', 'SharedField']
 
 # %% ../../nbs/40_retrieval/signals.ipynb #a5779504
 from .bm25 import Bm25
-from .unit_corpus import UnitCorpus
-from .unit_vectors import UnitVectors
-
-# %% ../../nbs/40_retrieval/signals.ipynb #28345636
-def clipped_z_scores(
-    scores: np.ndarray,   # Shape (…, units): of the units that are scored for one question
-) -> np.ndarray:          # Of the same shape, >= 0; all 0 where nothing varies
-    "Standardise scores over their last axis, and clip them at 0."
-    if not scores.shape[-1]:
-        return np.zeros(scores.shape)
-    above = scores - scores.mean(axis=-1, keepdims=True)
-    spread = above.std(axis=-1, keepdims=True)
-    return np.where(spread > 3e-5, np.maximum(above, 0) / np.maximum(spread, 3e-5), 0.0)
-
-# %% ../../nbs/40_retrieval/signals.ipynb #9f87d3ee
-class Asked(NamedTuple):
-    "Something that a question asks for."
-    rows: np.ndarray     # Units that hold it, rising; of a frequent pair those near the units to score
-    weight: float = 1.0  # Beside a word, which has 1
-    n: int = 0           # Units of the corpus that hold it; 0: as many as `rows`
-
-    @property
-    def n_holding(self) -> int:
-        "Units of the corpus that hold it."
-        return self.n or len(self.rows)
-
-# %% ../../nbs/40_retrieval/signals.ipynb #55333d6e
-_FAR = 1 << 40  # Steps, more than any window has
-
-
-def steps_to(
-    corpus: UnitCorpus,
-    held: np.ndarray,   # Units, rising
-    rows: np.ndarray,   # Units
-) -> np.ndarray:        # Of the length of `rows`, >= 0; beyond any window where the document has none
-    "How many units away the nearest one of the same document is that is held."
-    if not len(held):
-        return np.full(len(rows), _FAR)
-    at, last = np.searchsorted(held, rows.astype(held.dtype)), len(held) - 1
-    after, before = held[np.minimum(at, last)].astype(np.int64), held[np.maximum(at - 1, 0)].astype(np.int64)
-    to_after = np.where((at <= last) & (after < corpus.last[rows]), after - rows, _FAR)
-    to_before = np.where((at > 0) & (before >= corpus.first[rows]), rows - before, _FAR)
-    return np.minimum(to_after, to_before)
-
-# %% ../../nbs/40_retrieval/signals.ipynb #8a4c542e
-def window_idf(
-    n_holding: int,          # Units that contain the term, in [1, n_units]
-    n_units: int,            # Of the corpus
-    scales: Sequence[int],   # Units of a window
-) -> np.ndarray:             # Shape (scales,)
-    "Weight a term in windows of each size."
-    p = 1 - (1 - n_holding / n_units) ** np.asarray(scales, float)
-    return np.log1p((n_units * (1 - p) + 0.5) / (n_units * p + 0.5))
-
-# %% ../../nbs/40_retrieval/signals.ipynb #860b671d
-def covered(
-    low: np.ndarray,     # First units of windows, rising
-    high: np.ndarray,    # One past their last, rising
-) -> np.ndarray:         # Rising, each once
-    "The units in any of some windows."
-    starts = np.maximum(low, np.concatenate([low[:1], high[:-1]]))
-    sizes = np.maximum(high - starts, 0)
-    return np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
-
-# %% ../../nbs/40_retrieval/signals.ipynb #9f2f13b2
-PHRASE: float = 0.15  # Weight of two words in a row, beside one word
+from .scoring import Asked, clipped_z_scores, covered, PHRASE, steps_to, window_idf
+from .unit_corpus import UnitCorpus, UnitVectors
 
 # %% ../../nbs/40_retrieval/signals.ipynb #55e725c1
 _COUNTED, _ESTIMATED = 32_768, 2_048   # Units that hold the rarer word of a pair

@@ -17,14 +17,15 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_of', 'StoredChunks', 'SqliteStore']
+__all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_of', 'StoredChunks', 'SearchedChunks',
+           'SqliteStore']
 
 # %% ../../nbs/40_retrieval/sqlite_store.ipynb #332a8843
 from ..documents.markup import one_line
 from ..documents.span import Address, Outline, parse_address, SEARCHED, try_address
-from ..storage.filters import Filter, seen_metadata
-from ..storage.store import best_first, ChunkStore, MemoryStore, outline_from_json, outline_to_json
-from .multiscale_index import question_vector
+from ..storage.filters import Filter, resolve_where, seen_metadata
+from ..storage.store import best_first, ChunkStore, outline_from_json, outline_to_json
+from .scoring import question_vector, ranges_around, word_scores
 from .sqlite_units import SqliteUnits, UnitWriter
 from .unit_source import SHIFT
 from .unit_vectors import from_codes
@@ -196,20 +197,59 @@ class StoredChunks(ChunkStore):
         vectors = dict(zip(rising.tolist(), from_codes(self.units.codes_of(rising))))
         return {a: vectors[k].tolist() for a, k in keys.items()}
 
+
+class SearchedChunks(StoredChunks):
+    "What is searched in a `SqliteStore`, by vector and by words."
+
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
         units = self.units
         with units.snapshot():
             query = question_vector(embedding, units.dims)
             if query is None or not len(units):
                 return []
-            allowed = None
-            if where is not None:
-                allowed = np.sort(np.array(list(self.keys_of(self.matching(where)).values()), np.int64))
-            keys = units.nearest(query, top_k, allowed)
-            scores = dict(zip(keys.tolist(), units.cosines(query, keys).tolist()))
-            addresses = {k: a for own in self.documents.values() for a, k in self._own_keys(own, keys).items()}
-            nodes = self._nodes(list(addresses.values()))
-        return best_first([(scores[k], nodes[a]) for k, a in addresses.items()], top_k)
+            keys = units.nearest(query, top_k, self._allowed(where))
+            return self._hits(keys, units.cosines(query, keys), top_k)
+
+    def _allowed(self, where: Filter | None) -> np.ndarray | None:
+        "Keys of the chunks that a filter lets through, rising; None for all."
+        return None if where is None else np.sort(np.array(list(self.keys_of(self.matching(where)).values()), np.int64))
+
+    def _hits(self, keys: np.ndarray, scores: np.ndarray, top_k: int) -> list[NodeWithScore]:
+        "Read scored chunks, best first; keys are rising."
+        by_key = dict(zip(keys.tolist(), scores.tolist()))
+        addresses = {k: a for own in self.documents.values() for a, k in self._own_keys(own, keys).items()}
+        nodes = self._nodes(list(addresses.values()))
+        return best_first([(by_key[k], nodes[a]) for k, a in addresses.items()], top_k)
+
+    def search_words(
+        self,
+        terms: Sequence[str],   # Tokens of a question
+        top_k: int = 10,
+        where: Any = None,      # See `resolve_where`
+    ) -> list[NodeWithScore]:   # Best first, scores above 0
+        "Find the best chunks by BM25."
+        units = self.units
+        with units.snapshot():
+            known = units.counts(terms)
+            keys = units.best_by_words(terms, top_k, known, self._allowed(resolve_where(where)))
+            found = units.read(ranges_around(keys, 0))
+            return self._hits(keys, word_scores(found, found.rows_of(keys), terms, known), top_k)
+
+    def words_of(
+        self,
+        terms: Sequence[str],        # Tokens of a question
+        addresses: Iterable[str],    # Of searched chunks
+    ) -> tuple[dict[str, float], float]:    # Address -> BM25; the best BM25 of all chunks
+        "Score chunks by the words of a question."
+        units, held = self.units, self.keys_of(addresses)
+        with units.snapshot():
+            known, keys = units.counts(terms), np.unique(np.array(list(held.values()), np.int64))
+            best = units.best_by_words(terms, 1, known)
+            found = units.read(ranges_around(np.concatenate([keys, best]), 0))
+            def scores(keys: np.ndarray) -> list[float]:
+                return word_scores(found, found.rows_of(keys), terms, known).tolist()
+            by_key = dict(zip(keys.tolist(), scores(keys)))
+            return {a: by_key[k] for a, k in held.items()}, max(scores(best), default=0.0)
 
     def _own_keys(self, own: StoredDocument, keys: np.ndarray) -> dict[str, int]:
         "Address -> key, for the keys of one document."
@@ -220,7 +260,7 @@ class StoredChunks(ChunkStore):
         return {names[k - (own.doc << SHIFT)]: k for k in keys[low:high].tolist()}
 
 
-class SqliteStore(StoredChunks):
+class SqliteStore(SearchedChunks):
     """Chunks, outlines, words and vectors in one SQLite file.
 
     Parameters
@@ -236,15 +276,6 @@ class SqliteStore(StoredChunks):
     def writer(self) -> UnitWriter:
         "Writes words and vectors."
         return UnitWriter(self.units)
-
-    def to_memory(self) -> MemoryStore:
-        "Copy everything into memory, for many questions over a small corpus."
-        with self.snapshot():
-            outlines = self._read_outlines(self.doc_ids())
-            nodes = self._nodes([a for own in self.documents.values() for a in own.addresses()])
-            for address, vector in self._read_vectors(list(nodes)).items():
-                nodes[address].embedding = vector
-        return MemoryStore.of(nodes.values(), outlines.values())
 
     def _replace(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
         by_id: dict[str, dict[str, TextNode]] = {o.doc_id: {} for o in outlines}

@@ -18,23 +18,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from llama_index.core.schema import MetadataMode, TextNode
+from llama_index.core.schema import TextNode
 
 # %% auto #0
 __all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'Database', 'HeldDocument', 'HeldUnits', 'WordSearch',
-           'SqliteState', 'SqliteUnits', 'UnitWriter', 'stored_units']
+           'SqliteState', 'SqliteUnits', 'UnitWriter']
 
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #b8228da7
 from ..documents.markup import one_line
-from ..documents.span import MissingChunkError, Outline, parse_address, RagnbError, SEARCHED, Span
+from ..documents.span import MissingChunkError, Outline, RagnbError, SEARCHED, Span
 from ..documents.text import word_tokens_batch
-from .multiscale_index import searched_text
 from .scoring import K1, lucene_idf, Occurrences, saturated
-from .unit_corpus import check_scales, SCALES, units_by_document, UnitTable
 from ragnb.retrieval.unit_source import (
-    FieldCounts, PlacedUnits, QuestionCounts, RECORD, REPEATS, SHIFT, UNIT, WordSource
+    check_scales, FieldCounts, PlacedUnits, QuestionCounts, SCALES, SHIFT, UNIT, WordSource
 )
-from .unit_vectors import code_dots, code_steps, different_signs, node_vectors, signs_of, UnitVectors
+from .unit_table import counted_text, stored_units, units_by_document
+from ragnb.retrieval.unit_vectors import (
+    code_dots, code_steps, different_signs, from_codes, node_vectors, signs_of, to_codes, window_norms
+)
 
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #e462e05b
 BLOCK: int = 16   # Units in a row of the table `block`
@@ -585,12 +586,6 @@ class SqliteUnits(SqliteState, WordSource):
 _WORDS_KEPT = 1_000_000
 
 
-def _counted_text(node: TextNode) -> str:
-    "The text whose words are counted: of a unit without the titles above it, which are fields of their own."
-    unit = parse_address(node.node_id).level == "u"
-    return searched_text(node) if unit else node.get_content(MetadataMode.EMBED)
-
-
 class UnitWriter:
     "Adds and removes the units of documents."
 
@@ -622,7 +617,7 @@ class UnitWriter:
         if flat:
             self._tell({"dims": vectors.shape[1], "scales": json.dumps(self.units.scales)})
         texts = [[str(o.metadata.get("title") or "") for o in outlines], [n for o in outlines for n, _ in o.sections],
-                 [_counted_text(n) for n in flat]]
+                 [counted_text(n) for n in flat]]
         numbered = self._numbered([list(self.units.tokenizer(t)) for t in texts])
         titles, names, tokens = map(iter, numbered)
         at = 0
@@ -665,17 +660,18 @@ class UnitWriter:
                title: np.ndarray, names: Sequence[np.ndarray], tokens: Sequence[np.ndarray]) -> None:
         "Write one document."
         table = stored_units(nodes, outline, tokens)
-        near = UnitVectors.of(vectors, np.array([len(nodes)]), self.units.scales)
-        told = title.tobytes(), table["length"].astype(np.uint32).tobytes(), near.signs.tobytes()
+        codes = to_codes(vectors)
+        norms = window_norms(codes, self.units.scales)
+        told = title.tobytes(), table["length"].astype(np.uint32).tobytes(), signs_of(from_codes(codes)).tobytes()
         sql = "INSERT INTO document (id, title, lengths, signs) VALUES (?, ?, ?, ?)"
         base = db.execute(sql, [outline.doc_id, *told]).lastrowid << SHIFT
         db.executemany("INSERT INTO part VALUES (?, ?)", [(base + i, name.tobytes()) for i, name in enumerate(names)])
         db.executemany("INSERT INTO block VALUES (?, ?, ?, ?)", [
             (base + i, table[i:i + BLOCK].tobytes(), b"".join(t.tobytes() for t in tokens[i:i + BLOCK]),
-             near.norms[i:i + BLOCK].tobytes()) for i in range(0, len(nodes), BLOCK)])
-        if near.dims:
+             norms[i:i + BLOCK].tobytes()) for i in range(0, len(nodes), BLOCK)])
+        if codes.shape[1]:
             db.executemany("INSERT INTO vector VALUES (?, ?)",
-                           [(base + i, near.codes[i:i + NEAR].tobytes()) for i in range(0, len(nodes), NEAR)])
+                           [(base + i, codes[i:i + NEAR].tobytes()) for i in range(0, len(nodes), NEAR)])
         db.executemany("INSERT INTO unit_words (rowid, words) VALUES (?, ?)",
                        [(base + i, _written(t)) for i, t in enumerate(tokens)])
 
@@ -722,23 +718,3 @@ def _texts_with(texts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 def _written(tokens: np.ndarray) -> str:
     "Numbers of words as FTS5 reads them."
     return " ".join(map(str, tokens.tolist()))
-
-
-def stored_units(
-    nodes: Sequence[TextNode],       # Units of one document, in its order
-    outline: Outline,
-    tokens: Sequence[np.ndarray],    # Of each unit
-) -> np.ndarray:                     # Of type UNIT
-    "Compute what is stored of the units of a document."
-    known, rows = UnitTable.of_document(nodes, outline), np.zeros(len(nodes), UNIT)
-    inside = known.parts >= 0
-    part, spans = known.parts[inside], known.part_spans[known.parts[inside]]
-    rows["start"], rows["end"], rows["part"], rows["header"] = known.starts, known.ends, known.parts, known.headers
-    rows["part_start"][inside], rows["part_end"][inside] = spans[:, 0], spans[:, 1]
-    _, firsts, which, n = np.unique(part, return_index=True, return_inverse=True, return_counts=True)
-    rows["low"][inside] = np.flatnonzero(inside)[firsts][which]
-    rows["high"][inside] = rows["low"][inside] + n[which]
-    rows["length"] = [len(t) for t in tokens]
-    rows["flags"] = REPEATS * known.repeats
-    rows["flags"][inside] += RECORD * known.records[part]
-    return rows

@@ -7,32 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['SCALES', 'check_scales', 'window_bounds', 'units_by_document', 'UnitTable', 'UnitPositions', 'UnitCorpus']
+__all__ = ['window_bounds', 'UnitTable', 'UnitPositions', 'UnitCorpus', 'UnitVectors']
 
 # %% ../../nbs/40_retrieval/unit_corpus.ipynb #c94b1505
 from ..documents.markup import one_line
-from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, Span, try_address
-from ..chunking.units import part_of
-
-# %% ../../nbs/40_retrieval/unit_corpus.ipynb #0657216d
-SCALES: tuple[int, ...] = (1, 3, 7, 31)  # Units of a window, odd
-
-
-def check_scales(
-    scales: Sequence[int],   # Units of a window; different odd numbers >= 1
-) -> tuple[int, ...]:        # Rising; `InputError` when empty or not odd
-    "Return window sizes in order, or refuse them."
-    odd = all(isinstance(w, int) and w >= 1 and w % 2 == 1 for w in scales)
-    if not scales or not odd or len(set(scales)) < len(scales):
-        raise InputError(f"scales must be different odd numbers >= 1, got {tuple(scales)}")
-    return tuple(sorted(scales))
+from ..documents.span import InputError, Outline, Span, try_address
+from .unit_table import stored_units
+from .unit_source import REPEATS
+from .unit_vectors import code_dots, different_signs, from_codes, signs_of, to_codes, window_norms
 
 # %% ../../nbs/40_retrieval/unit_corpus.ipynb #96e918ff
 def window_bounds(
@@ -44,57 +33,6 @@ def window_bounds(
     "Find the windows around units."
     half = width // 2
     return np.maximum(rows - half, first[rows]), np.minimum(rows + half + 1, last[rows])
-
-# %% ../../nbs/40_retrieval/unit_corpus.ipynb #0d744989
-_SAID = 40  # Characters; a shorter text may be said again
-
-def _said_before(texts: Sequence[str]) -> np.ndarray:
-    "True for a text that is equal, but for white space, to an earlier one of the list."
-    seen: set[str] = set()
-    out = np.zeros(len(texts), bool)
-    for i, text in enumerate(texts):
-        key = " ".join(text.split())
-        out[i] = len(key) >= _SAID and key in seen
-        seen.add(key)
-    return out
-
-# %% ../../nbs/40_retrieval/unit_corpus.ipynb #67907ccc
-def units_by_document(
-    nodes: Iterable[TextNode],     # Those of the levels are taken, others are passed over
-    outlines: Sequence[Outline],   # Of the documents, each once, else `DuplicateIdError`
-    levels: Sequence[str] = ("u",),
-) -> dict[str, list[TextNode]]:    # Document id -> its units, in document order, one level after the other
-    "Group unit nodes by document; `InputError` when one is missing or of an unknown document."
-    units: dict[str, list[TextNode]] = {o.doc_id: [] for o in outlines}
-    if len(units) < len(outlines):
-        raise DuplicateIdError("outlines name a document twice")
-    for node in nodes:
-        address = parse_address(node.node_id)
-        if address.level in levels:
-            if address.doc_id not in units:
-                raise InputError(f"unit {node.node_id!r} comes without the outline of its document")
-            units[address.doc_id].append(node)
-    for outline in outlines:
-        found = sorted(units[outline.doc_id], key=partial(_order, levels))
-        places = [(n.start_char_idx, n.end_char_idx) for n in found]
-        if places != [(s.start, s.end) for level in levels for s in outline.levels.get(level, ())]:
-            whose = f"document {outline.doc_id!r} once, as its outline has them"
-            raise InputError(f"nodes must hold every unit (level {', '.join(levels)}) of {whose}")
-        units[outline.doc_id] = found
-    return units
-
-
-def _order(levels: Sequence[str], node: TextNode) -> tuple[int, int]:
-    "The place of a unit among those of its document."
-    address = parse_address(node.node_id)
-    return levels.index(address.level), address.index
-
-
-# %% ../../nbs/40_retrieval/unit_corpus.ipynb #6247b12f
-def _header_unit(node: TextNode, index: int) -> int:
-    "The unit with the header of the table that a unit begins inside of, or -1."
-    unit = node.metadata.get("header_unit")
-    return unit if isinstance(unit, int) and not isinstance(unit, bool) and 0 <= unit < index else -1
 
 # %% ../../nbs/40_retrieval/unit_corpus.ipynb #e44fbec7
 @dataclass(frozen=True, eq=False)
@@ -133,14 +71,13 @@ class UnitTable:
         outline: Outline,           # Its sections are the parts, those inside a group are records
     ) -> UnitTable:
         "The table of one document."
-        spans, starts = [s for _, s in outline.sections], [n.start_char_idx for n in nodes]
-        groups = [group for _, group in outline.groups]
-        records = [any(group.contains(s) for group in groups) for s in spans]
+        spans, rows = [s for _, s in outline.sections], stored_units(nodes, outline, [()] * len(nodes))
+        records = [any(group.contains(s) for _, group in outline.groups) for s in spans]
         return cls(
             ids=(outline.doc_id,), n_units=np.array([len(nodes)], np.int64), n_parts=np.array([len(spans)], np.int64),
-            starts=np.array(starts, np.int64), ends=np.array([n.end_char_idx for n in nodes], np.int64),
-            parts=np.array(part_of(spans, starts), np.int64), repeats=_said_before([n.text for n in nodes]),
-            headers=np.array([_header_unit(n, i) for i, n in enumerate(nodes)], np.int64),
+            starts=rows["start"].astype(np.int64), ends=rows["end"].astype(np.int64),
+            parts=rows["part"].astype(np.int64), repeats=(rows["flags"] & REPEATS) > 0,
+            headers=rows["header"].astype(np.int64),
             part_spans=np.array([(s.start, s.end) for s in spans], np.int64).reshape(-1, 2),
             records=np.array(records, bool))
 
@@ -331,3 +268,95 @@ class UnitCorpus(UnitPositions):
         part = self.part[row]
         span = Span(*map(int, self.part_spans[part])) if part >= 0 else self.span(row)
         return self.ids[self.doc[row]], span
+
+# %% ../../nbs/40_retrieval/unit_corpus.ipynb #5f7f395b
+_FEW = 1 << 25      # Numbers that are compared without a first choice
+_CHOSEN = 8_192    # Units of the first choice
+
+
+@dataclass(frozen=True, eq=False)
+class UnitVectors:
+    "Vectors of units in one byte a number, lengths of the sums of their windows, and signs to find the nearest."
+    scales: tuple[int, ...]
+    codes: np.ndarray     # Shape (units, dims), int8; dims 0 without an embedding
+    norms: np.ndarray     # Shape (units, scales), float32: length of the sum of a window's vectors
+    signs: np.ndarray     # Shape (units, 8), uint64
+
+    def __repr__(self) -> str:
+        return one_line(self, "scales", "dims")
+
+    @classmethod
+    def of(
+        cls,
+        vectors: np.ndarray,      # Of the units of whole documents
+        n_units: np.ndarray,      # Of each document
+        scales: Sequence[int],    # Units of a window, odd
+    ) -> UnitVectors:
+        "Round vectors, and sum up the windows of documents."
+        codes = vectors if vectors.dtype == np.int8 else to_codes(vectors)
+        parts = [signs_of(from_codes(codes[at:at + 4_096])) for at in range(0, len(codes), 4_096)]
+        signs = np.concatenate([signs_of(np.zeros((0, codes.shape[1]), np.float32)), *parts])
+        ends = np.cumsum(n_units).tolist()
+        norms = [window_norms(codes[end - n:end], scales) for n, end in zip(np.asarray(n_units).tolist(), ends)]
+        none = np.zeros((0, len(scales)), np.float32)
+        return cls(tuple(scales), codes, np.concatenate([none, *norms]), signs)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def dims(self) -> int:
+        "Numbers of a vector; 0 without an embedding."
+        return self.codes.shape[1]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        "What is saved, by name."
+        return {"codes": self.codes, "norms": self.norms, "signs": self.signs}
+
+    def joined(
+        self,
+        *others: UnitVectors,  # Of the units that follow
+    ) -> UnitVectors:
+        "Put other units behind these."
+        held = [v for v in (self, *others) if len(v)]
+        if len(held) < 2:
+            return held[0] if held else self
+        columns = zip(*(v.arrays().items() for v in held))
+        return UnitVectors(self.scales, **{same[0][0]: np.concatenate([a for _, a in same]) for same in columns})
+
+    def without(
+        self,
+        gone: np.ndarray,     # Of each unit: True when it goes; whole documents
+    ) -> UnitVectors:
+        "Take the units of whole documents out."
+        return UnitVectors(self.scales, **{name: array[~gone] for name, array in self.arrays().items()})
+
+    def at(
+        self,
+        rows: np.ndarray | slice,   # Units
+    ) -> np.ndarray:                # Shape (rows, dims), float32, rows of length 1
+        "Vectors of some units."
+        return from_codes(self.codes[rows])
+
+    def dots(
+        self,
+        query: np.ndarray,          # Shape (dims,), float32
+        rows: np.ndarray,           # Units
+    ) -> np.ndarray:                # Shape (rows,), float32
+        "Compare a question with some units."
+        return code_dots(self.codes, query, rows)
+
+    def near(
+        self,
+        query: np.ndarray,                # Shape (dims,), float32
+        k: int,                           # Units wanted, >= 1
+        among: np.ndarray | None = None,  # Of each unit: True when it may be found; all when None
+    ) -> np.ndarray:                      # Positions, rising: all units, or those among which the nearest are
+        "Narrow the search for the nearest units down, where there are very many."
+        rows, most = np.arange(len(self)) if among is None else np.flatnonzero(among), max(_CHOSEN, 64 * k)
+        if len(rows) * self.dims <= _FEW or len(rows) <= most:
+            return rows
+        signs = self.signs if among is None else self.signs[rows]
+        apart = different_signs(signs, signs_of(query[None])[0])
+        limit = int(np.searchsorted(np.cumsum(np.bincount(apart)), most))
+        return rows[apart <= limit]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 
 # %% auto #0
-__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'unit_key', 'Units', 'PlacedUnits', 'QuestionCounts', 'FieldCounts',
-           'UnitSource', 'WordSource']
+__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'SCALES', 'unit_key', 'Units', 'PlacedUnits', 'check_scales', 'QuestionCounts',
+           'FieldCounts', 'MultiScaleSource', 'UnitSource', 'WordSource']
 
 # %% ../../nbs/40_retrieval/unit_source.ipynb #c0137665
 from ..documents.markup import one_line
-from ..documents.span import Span, try_address
-from .multiscale_index import MultiScaleSource
-from .unit_corpus import SCALES
+from ..documents.span import InputError, Span, try_address
 
 # %% ../../nbs/40_retrieval/unit_source.ipynb #5d235073
 SHIFT: int = 20   # Bits of the place of a unit in its document
@@ -225,6 +223,19 @@ class PlacedUnits(Units):
         span = Span(int(at["part_start"]), int(at["part_end"])) if at["part"] >= 0 else self.span(row)
         return self.ids[int(self.doc[row])], span
 
+# %% ../../nbs/40_retrieval/unit_source.ipynb #0657216d
+SCALES: tuple[int, ...] = (1, 3, 7, 31)  # Units of a window, odd
+
+
+def check_scales(
+    scales: Sequence[int],   # Units of a window; different odd numbers >= 1
+) -> tuple[int, ...]:        # Rising; `InputError` when empty or not odd
+    "Return window sizes in order, or refuse them."
+    odd = all(isinstance(w, int) and w >= 1 and w % 2 == 1 for w in scales)
+    if not scales or not odd or len(set(scales)) < len(scales):
+        raise InputError(f"scales must be different odd numbers >= 1, got {tuple(scales)}")
+    return tuple(sorted(scales))
+
 # %% ../../nbs/40_retrieval/unit_source.ipynb #47e85384
 @dataclass(frozen=True)
 class QuestionCounts:
@@ -242,6 +253,12 @@ class FieldCounts:
     n_texts: int
     mean_length: float                            # Tokens of a text
     texts_with: Mapping[str, int]                 # Word -> texts with it; above 0
+
+
+class MultiScaleSource:
+    "Units that a multi-scale retriever finds."
+    scales: tuple[int, ...]                                           # Units of a window, odd
+    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]]     # Of questions
 
 
 class UnitSource(MultiScaleSource, ABC):

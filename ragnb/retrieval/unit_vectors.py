@@ -6,20 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['N_SIGNS', 'node_vectors', 'to_codes', 'from_codes', 'code_dots', 'code_steps', 'signs_of', 'different_signs',
-           'UnitVectors']
+__all__ = ['N_SIGNS', 'node_vectors', 'to_codes', 'from_codes', 'code_dots', 'code_steps', 'window_norms', 'signs_of',
+           'different_signs']
 
 # %% ../../nbs/40_retrieval/unit_vectors.ipynb #df09dbdf
-from ..documents.markup import one_line
 from ..documents.span import InputError
-from .unit_corpus import window_bounds
 
 # %% ../../nbs/40_retrieval/unit_vectors.ipynb #632a7982
 def node_vectors(
@@ -90,29 +87,19 @@ def code_steps(
     parts = [_steps(codes[at:at + 4_096].astype(np.float32)) for at in range(0, len(codes), 4_096)]
     return np.concatenate([np.zeros(0, np.float32), *parts])
 
-# %% ../../nbs/40_retrieval/unit_vectors.ipynb #1124cff1
-def _batches(edges: np.ndarray, size: int) -> list[tuple[int, int]]:
-    "Runs of whole documents of about `size` units."
-    out, start = [], int(edges[0])
-    for end in edges[1:].tolist():
-        if end - start >= size or end == edges[-1] and end > start:
-            out.append((start, end))
-            start = end
-    return out
-
 # %% ../../nbs/40_retrieval/unit_vectors.ipynb #5682fd46
-def _window_norms(codes: np.ndarray, n_units: np.ndarray, scales: Sequence[int]) -> np.ndarray:
-    "The length of the sum of each window's vectors; shape (units, scales)."
-    out, edges = np.zeros((len(codes), len(scales)), np.float32), np.concatenate([[0], np.cumsum(n_units)])
-    for a, b in _batches(edges, 4_096) if codes.shape[1] else ():
-        inside = edges[(edges >= a) & (edges <= b)] - a
-        doc = np.repeat(np.arange(len(inside) - 1), np.diff(inside))
-        running = np.cumsum(np.pad(from_codes(codes[a:b]), ((1, 0), (0, 0))), axis=0, dtype=np.float64)
-        for k, width in enumerate(scales):
-            low, high = window_bounds(np.arange(b - a), width, inside[doc], inside[doc + 1])
-            sums = running[high]
-            sums -= running[low]
-            out[a:b, k] = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+def window_norms(
+    codes: np.ndarray,        # Of the units of one document, in its order
+    scales: Sequence[int],    # Units of a window, odd
+) -> np.ndarray:              # Shape (units, scales), float32
+    "Compute the length of the sum of each window's vectors."
+    rows, n = np.arange(len(codes)), len(codes)
+    out = np.zeros((n, len(scales)), np.float32)
+    running = np.cumsum(np.pad(from_codes(codes), ((1, 0), (0, 0))), axis=0, dtype=np.float64)
+    for k, width in enumerate(scales) if codes.shape[1] else ():
+        sums = running[np.minimum(rows + width // 2 + 1, n)]
+        sums -= running[np.maximum(rows - width // 2, 0)]
+        out[:, k] = np.sqrt(np.einsum("ij,ij->i", sums, sums))
     return out
 
 # %% ../../nbs/40_retrieval/unit_vectors.ipynb #4834fae0
@@ -164,92 +151,3 @@ def different_signs(
         pairs = (counts & _LANES) + ((counts >> _EIGHT) & _LANES)
         out[at:at + 16_384] = (pairs * _ONES) >> _LAST                          # their sum, in the highest lane
     return out
-
-# %% ../../nbs/40_retrieval/unit_vectors.ipynb #5f7f395b
-_FEW = 1 << 25      # Numbers that are compared without a first choice
-_CHOSEN = 8_192    # Units of the first choice
-
-
-@dataclass(frozen=True, eq=False)
-class UnitVectors:
-    "Vectors of units in one byte a number, lengths of the sums of their windows, and signs to find the nearest."
-    scales: tuple[int, ...]
-    codes: np.ndarray     # Shape (units, dims), int8; dims 0 without an embedding
-    norms: np.ndarray     # Shape (units, scales), float32: length of the sum of a window's vectors
-    signs: np.ndarray     # Shape (units, 8), uint64
-
-    def __repr__(self) -> str:
-        return one_line(self, "scales", "dims")
-
-    @classmethod
-    def of(
-        cls,
-        vectors: np.ndarray,      # Of the units of whole documents
-        n_units: np.ndarray,      # Of each document
-        scales: Sequence[int],    # Units of a window, odd
-    ) -> UnitVectors:
-        "Round vectors, and sum up the windows of documents."
-        codes = vectors if vectors.dtype == np.int8 else to_codes(vectors)
-        parts = [signs_of(from_codes(codes[at:at + 4_096])) for at in range(0, len(codes), 4_096)]
-        signs = np.concatenate([signs_of(np.zeros((0, codes.shape[1]), np.float32)), *parts])
-        return cls(tuple(scales), codes, _window_norms(codes, n_units, scales), signs)
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    @property
-    def dims(self) -> int:
-        "Numbers of a vector; 0 without an embedding."
-        return self.codes.shape[1]
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        "What is saved, by name."
-        return {"codes": self.codes, "norms": self.norms, "signs": self.signs}
-
-    def joined(
-        self,
-        *others: UnitVectors,  # Of the units that follow
-    ) -> UnitVectors:
-        "Put other units behind these."
-        held = [v for v in (self, *others) if len(v)]
-        if len(held) < 2:
-            return held[0] if held else self
-        columns = zip(*(v.arrays().items() for v in held))
-        return UnitVectors(self.scales, **{same[0][0]: np.concatenate([a for _, a in same]) for same in columns})
-
-    def without(
-        self,
-        gone: np.ndarray,     # Of each unit: True when it goes; whole documents
-    ) -> UnitVectors:
-        "Take the units of whole documents out."
-        return UnitVectors(self.scales, **{name: array[~gone] for name, array in self.arrays().items()})
-
-    def at(
-        self,
-        rows: np.ndarray | slice,   # Units
-    ) -> np.ndarray:                # Shape (rows, dims), float32, rows of length 1
-        "Vectors of some units."
-        return from_codes(self.codes[rows])
-
-    def dots(
-        self,
-        query: np.ndarray,          # Shape (dims,), float32
-        rows: np.ndarray,           # Units
-    ) -> np.ndarray:                # Shape (rows,), float32
-        "Compare a question with some units."
-        return code_dots(self.codes, query, rows)
-
-    def near(
-        self,
-        query: np.ndarray,                # Shape (dims,), float32
-        k: int,                           # Units wanted, >= 1
-        among: np.ndarray | None = None,  # Of each unit: True when it may be found; all when None
-    ) -> np.ndarray:                      # Positions, rising: all units, or those among which the nearest are
-        "Narrow the search for the nearest units down, where there are very many."
-        rows, most = np.arange(len(self)) if among is None else np.flatnonzero(among), max(_CHOSEN, 64 * k)
-        if len(rows) * self.dims <= _FEW or len(rows) <= most:
-            return rows
-        signs = self.signs if among is None else self.signs[rows]
-        apart = different_signs(signs, signs_of(query[None])[0])
-        limit = int(np.searchsorted(np.cumsum(np.bincount(apart)), most))
-        return rows[apart <= limit]

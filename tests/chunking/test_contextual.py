@@ -226,12 +226,12 @@ def test_an_index_is_made_with_contexts(tmp_path: Path) -> None:
     splitter = LlmContextNodeParser(parser=SPLITTER, llm=(llm := ScriptedLLM(lambda p: "얼룩말이다.")),
                                     cache=tmp_path / "c.jsonl")
     index, report = update_index(tmp_path / "docs", tmp_path / "index", parser=splitter, show_progress=False)
-    assert report.chunks == len(llm.prompts) == len(index.bm25.ids) and index.bm25.top_k(word_tokens("얼룩말"), 9)
+    assert report.chunks == len(llm.prompts) == len(index.store.matching()) and index.store.search_words(word_tokens("얼룩말"), 9)
     (tmp_path / "docs" / "b.md").write_text("하나 더 있다.", encoding="utf-8")
     before = len(llm.prompts)
     _, report = update_index(tmp_path / "docs", tmp_path / "index", parser=splitter, show_progress=False)
     assert (report.added, report.unchanged) == (1, 1)
-    assert len(llm.prompts) == before + 1 == len(index.bm25.ids)   # only the new document's chunk
+    assert len(llm.prompts) == before + 1 == len(index.store.matching())   # only the new document's chunk
 
 
 def run(cache: Path, log: Path, kill_at: int) -> subprocess.CompletedProcess:

@@ -30,5 +30,5 @@ def test_each_text_is_analysed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     index, _ = index_documents(pages, tmp_path / "index", show_progress=False)
     blocks = {b.of(page.text) for page in pages for b in text.block_spans(page.text)}
     units = {b.of(unit) for _, unit in index.store.texts("u") for b in text.block_spans(unit)}
-    assert len(given) >= len(index.bm25.ids) // 2 > 20 and given.most_common(1)[0][1] == 1
+    assert len(given) >= len(index.store.matching()) // 2 > 20 and given.most_common(1)[0][1] == 1
     assert len(blocks & units) > len(units) // 2 and blocks | units <= set(given)

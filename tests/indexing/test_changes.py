@@ -81,7 +81,7 @@ def test_only_new_text_is_embedded(tmp_path, monkeypatch):
     update(source, tmp_path / "i", parser=parser)
     write(source, {"a.md": text_of(1, 200) + "\n\n" + text_of(7)})
     index, counts, report = update(source, tmp_path / "i")
-    searched = sum(i.startswith("a.md") for i in index.bm25.ids)
+    searched = sum(i.startswith("a.md") for i in index.store.matching())
     assert counts == (0, 1, 0, 1) and searched // 2 < report.vectors_kept < searched
     assert state(index) == state(update(source, tmp_path / "j", parser=parser)[0])
 

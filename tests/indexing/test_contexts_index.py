@@ -67,7 +67,7 @@ def docs(tmp_path) -> Path:
 def contexts(folder: Path) -> dict[str, str | None]:
     """Searched chunk -> its context."""
     index = Index.open(folder)
-    return {i: n.metadata.get("context") for i, n in index.store.get_chunks(index.bm25.ids).all().items()}
+    return {i: n.metadata.get("context") for i, n in index.store.get_chunks(index.store.matching()).all().items()}
 
 
 @pytest.mark.heavy

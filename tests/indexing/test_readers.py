@@ -18,8 +18,7 @@ from ragnb.documents.atomic import LockedError, WriteLock
 from ragnb.documents.span import IndexMismatchError, InputError
 from ragnb.indexing.commits import LOCK
 from ragnb.indexing.folder_index import Index
-from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
-from ragnb.retrieval.bm25 import Bm25Retriever
+from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever, WordRetriever
 
 HERE = Path(__file__).resolve().parent
 WRITER = """
@@ -139,7 +138,7 @@ def test_every_answer_is_of_the_old_or_the_new_state(tmp_path, monkeypatch, writ
     def answer(index: Index) -> str:
         with index.store.snapshot():
             members = {
-                "bm25": Bm25Retriever(index.bm25, index.store),
+                "bm25": WordRetriever(index.store),
                 "vector": VectorRetriever(index.store, index.embed_model),
             }
             hits = HybridRetriever(members).retrieve("연차는 며칠인가")

@@ -273,7 +273,7 @@ def test_article_prefixes_end_with_the_article_and_reach_reader_and_bm25(tmp_pat
     index, _ = update_index(
         sample / "corpus/law_common/shared_workshop_act.txt", tmp_path / "i", parser="records", show_progress=False
     )
-    found = index.store.get_chunks([a for a, _ in index.bm25.top_k(["공유작업장", "이용", "안전"], 3)])
+    found = index.store.get_chunks([h.node_id for h in index.store.search_words(["공유작업장", "이용", "안전"], 3)])
     assert all("공유작업장 이용 및 안전에 관한 법률" in n.metadata["prefix"] for n in found.found.values())
     nodes = RecordNodeParser(min_size=1).get_nodes_from_documents(
         [*read_documents(sample / "corpus/law_common/shared_workshop_act.txt", [])]

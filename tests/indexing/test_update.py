@@ -119,7 +119,7 @@ def test_after_any_edits_it_is_as_a_new_index(tmp_path_factory, steps):
             elif (tmp / "s" / f"{name}.md").exists():
                 write(tmp / "s", {f"{name}.md": None})
         index, _, _ = update(tmp / "s", tmp / "i")
-        assert sorted(index.bm25.ids) == sorted(vectors(index))
+        assert sorted(index.store.matching()) == sorted(vectors(index))
     assert state(index) == fresh(tmp / "s", tmp / "fresh")
 
 
@@ -225,7 +225,7 @@ def test_without_being_told_an_update_keeps_embedding_and_splitter(tmp_path):
         and isinstance(index.parser, SentenceWindowNodeParser)
         and index.embed_model.dims == 16
     )
-    assert {a.rpartition("#")[2][0] for a in index.bm25.ids} == {"s"}
+    assert {a.rpartition("#")[2][0] for a in index.store.matching()} == {"s"}
 
 
 def test_refitted_when_the_corpus_has_doubled(tmp_path):

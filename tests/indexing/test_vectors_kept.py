@@ -51,7 +51,7 @@ def finished(docs: Path, folder: Path, server: OllamaServer, *more: str) -> int:
     """Run to the end; the number of searched chunks, all of them with the vector of their text."""
     assert main(command(docs, folder, server, *more)) == 0
     index = Index.open(folder)
-    ids = index.bm25.ids
+    ids = sorted(index.store.matching())
     assert set(index.store.get_vectors(ids)) == set(ids) == set(server_ids(index))
     assert not (folder / VECTORS).exists()
     return len(ids)

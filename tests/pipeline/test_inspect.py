@@ -632,7 +632,7 @@ def test_a_ranking_without_fusion_and_context():
 def test_units_say_what_each_scale_gave_them():
     from ragnb.chunking.units import UnitNodeParser
     from ragnb.retrieval.multiscale import MultiScaleRetriever
-    from ragnb.retrieval.multiscale_index import MultiScaleIndex
+    from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
     documents = [
         Document(
             text="# 휴가\n\n"
@@ -642,9 +642,9 @@ def test_units_say_what_each_scale_gave_them():
         ),
         Document(text="세정장비의 압력을 본다. " * 9, id_="b"),
     ]
-    store, index = MemoryStore(), MultiScaleIndex()
+    store, index = MemoryStore(), SqliteUnits()
     nodes = store.add_documents(documents, UnitNodeParser(sentences="rule"), MockEmbedding(embed_dim=1))
-    index.add(nodes, list(store.get_outlines([d.id_ for d in documents]).all().values()))
+    UnitWriter(index).add(nodes, list(store.get_outlines([d.id_ for d in documents]).all().values()))
     retriever = MultiScaleRetriever(index, store)
     told, ranking = trace(retriever, "7년차 직원의 연차는?", budget=300), retriever.rank("7년차 직원의 연차는?")
     assert told.passages == tuple(ranking.at(300)) and {"multi-scale", "words"} <= set(told.rankers)

@@ -122,7 +122,7 @@ def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents
         ParentChildNodeParser(),
         embedding,
     )
-    stock = VectorStoreIndex.from_vector_store(store.vector_store(), embed_model=embedding)
+    stock = VectorStoreIndex.from_vector_store(store.children, embed_model=embedding)
     hits = stock.as_retriever(similarity_top_k=3).retrieve(QUESTION)
     engine = stock.as_query_engine(
         llm=scripted(), similarity_top_k=3, node_postprocessors=[ExpandPostprocessor(store=store, policy=policy)]

@@ -14,6 +14,7 @@ from llama_index.core.schema import Document, NodeWithScore, TextNode
 from strategies import examples
 from tiny_onnx import field, write_cross_encoder
 
+from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import InputError
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.models.scripted import ScriptedLLM
@@ -23,7 +24,8 @@ from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
 from ragnb.retrieval.hierarchical import HierarchicalRetriever, build_tree
 from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever, fuse_scores, rrf
 from ragnb.retrieval.multiscale import MultiScaleRetriever, Piece, cut_pieces
-from ragnb.retrieval.multiscale_index import MultiScaleIndex
+from ragnb.retrieval.sqlite_store import SqliteStore
+from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever
 from ragnb.retrieval.rerank import OnnxReranker, RerankReport, WrappedReranker, resolve_reranker
 from ragnb.storage.store import MemoryStore
@@ -35,8 +37,9 @@ def offices(n: int) -> list[Document]:
 
 
 def over(documents: list[Document], **options) -> MultiScaleRetriever:
-    model, store = NgramEmbedding(dims=32).fit([d.text for d in documents]), MemoryStore()
-    return MultiScaleRetriever(MultiScaleIndex.from_documents(documents, store, model), store, model, **options)
+    model, store = NgramEmbedding(dims=32).fit([d.text for d in documents]), SqliteStore()
+    store.add_documents(documents, UnitNodeParser(), model)
+    return MultiScaleRetriever(store.units, store, model, **options)
 
 
 # --- what matches stays -----------------------------------------------------------------------------------------------
@@ -113,7 +116,7 @@ def made() -> dict[str, object]:
     tree = build_tree(documents, NgramEmbedding(dims=8).fit([d.text for d in documents]))
     return {
         "bm25": lambda **o: Bm25Retriever(Bm25(), {}, **o), "vector": lambda **o: VectorRetriever(store, model, **o),
-        "hybrid": lambda **o: HybridRetriever({"a": inner, "b": inner}, **o), "multi-scale": lambda **o: MultiScaleRetriever(MultiScaleIndex(), store, **o),
+        "hybrid": lambda **o: HybridRetriever({"a": inner, "b": inner}, **o), "multi-scale": lambda **o: MultiScaleRetriever(SqliteUnits(), store, **o),
         "hierarchical": lambda **o: HierarchicalRetriever(tree, model, **o), "multi-query": lambda **o: MultiQueryRetriever(inner, llm, **o),
         "hyde": lambda **o: HydeRetriever(inner, llm, model, **o), "index": lambda **o: Bm25(**o),
     }

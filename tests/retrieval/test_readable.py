@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from llama_index.core.schema import Document
 
 from ragnb.context.builders import PassageRanking, RankedContextBuilder, cut_passage
+from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import Passage, Span
 from ragnb.documents.text import is_heading, readable_cut, sentence_spans
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval.asked_words import asked_words, content_words, held_words
 from ragnb.retrieval.multiscale import MultiScaleRetriever
-from ragnb.retrieval.multiscale_index import MultiScaleIndex
-from ragnb.storage.store import MemoryStore
+from ragnb.retrieval.sqlite_store import SqliteStore
 
 RULES = """# 휴가규정
 
@@ -43,11 +43,17 @@ ENGLISH = ("The leave year begins in January. An employee earns one day for each
            "Leave that is not taken within the year is lost, unless the manager asked for the work.\n\n## Travel\n\nA flight home is paid every 90 days.")
 
 
+def over(documents: list[Document], dims: int) -> MultiScaleRetriever:
+    """A retriever over some documents."""
+    model, store = NgramEmbedding(dims=dims).fit([d.text for d in documents]), SqliteStore()
+    store.add_documents(documents, UnitNodeParser(), model)
+    return MultiScaleRetriever(store.units, store, model)
+
+
 @pytest.fixture(scope="module")
 def retriever() -> MultiScaleRetriever:
     documents = [Document(text=RULES, id_="leave.md", metadata={"title": "휴가규정"}), Document(text=ENGLISH, id_="handbook.md")]
-    model, store = NgramEmbedding(dims=32).fit([d.text for d in documents]), MemoryStore()
-    return MultiScaleRetriever(MultiScaleIndex.from_documents(documents, store, model), store, model)
+    return over(documents, 32)
 
 
 TEXTS = {"leave.md": RULES, "handbook.md": ENGLISH}
@@ -94,8 +100,7 @@ def test_reasons_are_sentences_without_bare_numbers(retriever):
 def test_a_passage_of_half_a_long_sentence_says_that_it_goes_on():
     long = "휴가는 " + ", ".join(f"{i}번째 부서의 사정과 {i}번째 일정을 살펴" for i in range(20)) + " 정한다."
     documents = [Document(text=long, id_="long.md"), Document(text=ENGLISH, id_="handbook.md")]
-    model, store = NgramEmbedding(dims=16).fit([d.text for d in documents]), MemoryStore()
-    found = MultiScaleRetriever(MultiScaleIndex.from_documents(documents, store, model), store, model).rank("휴가는 어떻게 정하나")
+    found = over(documents, 16).rank("휴가는 어떻게 정하나")
     passages = [p for p in found.at(2_000) if p.doc_id == "long.md"]
     assert passages and all(p.goes_on == (p.span.end < len(long)) for p in passages)
     part = [p for p in found.at(150) if p.doc_id == "long.md"]

@@ -20,8 +20,9 @@ from ragnb.models.embedding import NgramEmbedding
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.pipeline.trace_data import trace
 from ragnb.retrieval.multiscale import HEADER, MultiScaleRetriever, Piece, with_headers
-from ragnb.retrieval.multiscale_index import MultiScaleIndex
-from ragnb.storage.store import MemoryStore
+from ragnb.retrieval.sqlite_store import SqliteStore
+from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
+from ragnb.retrieval.unit_source import PlacedUnits, SHIFT
 
 TAX = ("# 근로소득공제\n\n근로소득이 있는 거주자는 다음 금액을 공제한다. 한도는 2천만원이다.\n\n| 총급여액 | 공제액 |\n|---|---|\n"
        + "".join(f"| {n}천만원 초과 {n + 1}천만원 이하인 거주자와 그 배우자 | 총급여액의 100분의 {70 - n}을 더한 금액 |\n" for n in range(1, 13))
@@ -32,11 +33,17 @@ SALES = ("# Annual report\n\nRevenue grew in every region.\n\n| | 2023 | 2024 |\
          + "\nThe board thanks all employees.\n")
 
 
-def made(**texts: str) -> tuple[MultiScaleIndex, MemoryStore, NgramEmbedding]:
+def made(**texts: str) -> tuple[SqliteUnits, SqliteStore, NgramEmbedding]:
     """An index of some texts."""
     documents = [Document(text=text, id_=f"{name}.md") for name, text in texts.items()]
-    model, store = NgramEmbedding(dims=16, n_columns=256).fit([text[i:i + 80] for text in texts.values() for i in range(0, len(text), 80)]), MemoryStore()
-    return MultiScaleIndex.from_documents(documents, store, model), store, model
+    model, store = NgramEmbedding(dims=16, n_columns=256).fit([text[i:i + 80] for text in texts.values() for i in range(0, len(text), 80)]), SqliteStore()
+    store.add_documents(documents, UnitNodeParser(), model)
+    return store.units, store, model
+
+
+def every_unit(source: SqliteUnits) -> PlacedUnits:
+    """All units, in the order of the documents' numbers."""
+    return source.read(np.array([[n << SHIFT, (n << SHIFT) + size] for n, size in source.sizes.items()], np.int64).reshape(-1, 2))
 
 
 # --- units ------------------------------------------------------------------------------------------------------------
@@ -107,28 +114,19 @@ def test_embedder_and_reader_see_the_header_above_the_row():
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([TAX, SALES, "연차는 15일이다.", ""])), min_size=1, max_size=6), st.sampled_from(["", "a", "b"]))
 @examples(50)
 def test_headers_stay_right_when_documents_come_and_go(steps, gone):
-    index, parser, now = MultiScaleIndex(), UnitNodeParser(sentences="rule"), {}
+    index, parser, now = SqliteUnits(), UnitNodeParser(sentences="rule"), {}
     for name, text in steps:
         nodes, outline = parser.parse(Document(text=text, id_=name))
-        index.add(nodes, [outline])
+        UnitWriter(index).add(nodes, [outline])
         now = {k: v for k, v in now.items() if k != name} | {name: nodes}
     if gone in now:
-        index.remove([gone])
+        UnitWriter(index).remove([gone])
         del now[gone]
     wanted = [n.metadata.get("header_unit", -1) for nodes in now.values() for n in nodes]
-    assert index.corpus.headers.tolist() == wanted
-    for row, header in enumerate(index.corpus.header.tolist()):
-        assert header == (-1 if wanted[row] < 0 else index.corpus.row_of(f"{index.corpus.place(row)[0]}#u{wanted[row]}"))
-
-
-def test_saved_and_loaded(tmp_path):
-    index, _, model = made(tax=TAX, sales=SALES)
-    index.save(tmp_path / "i")
-    again = MultiScaleIndex.load(tmp_path / "i")
-    assert again.corpus.headers.tolist() == index.corpus.headers.tolist() and (again.corpus.headers >= 0).sum() > 4
-    next((tmp_path / "i").rglob("headers.npy")).unlink()
-    with pytest.raises(Exception, match="damaged"):
-        MultiScaleIndex.load(tmp_path / "i")
+    units = every_unit(index)
+    assert units.table["header"].tolist() == wanted
+    for row, header in enumerate(units.header.tolist()):
+        assert header == (-1 if wanted[row] < 0 else units.row_of(f"{units.place(row)[0]}#u{wanted[row]}"))
 
 
 # --- retrieval --------------------------------------------------------------------------------------------------------
@@ -146,7 +144,7 @@ def test_the_row_is_best_and_its_header_is_next(both, name, question, wanted):
     index, store, model = both
     ranking = MultiScaleRetriever(index, store, model).rank(question)
     best, header = ranking.pieces[:2]
-    assert wanted in ranking.reader.read_units([best.row])[0].text and header.row == index.corpus.header[best.row]
+    assert wanted in ranking.reader.read_units([best.row])[0].text and header.row == ranking.reader.corpus.header[best.row]
     assert (header.why.role, header.why.detail, header.why.rank, header.why.source) == ("beside", HEADER, 1, ranking.reader.address(best.row))
     assert len({p.row for p in ranking.pieces}) == len(ranking.pieces)
     assert [p.score for p in ranking.pieces] == sorted((p.score for p in ranking.pieces), reverse=True)
@@ -169,19 +167,24 @@ def test_a_reader_sees_the_header_above_its_rows_whatever_the_room(both, name, q
 
 def test_a_filter_a_cut_and_a_place_that_is_asked_for_keep_their_meaning(both):
     index, store, model = both
-    question, row = ASKED[0][1], index.corpus.row_of("tax.md#u5")
-    header = int(index.corpus.header[row])
-    found = MultiScaleRetriever(index, store, model, where=f"index>{index.corpus.headers[row]}").rank(question)
-    assert header not in {p.row for p in found.pieces}
-    cut = MultiScaleRetriever(index, store, model, cut=0.9).rank(question).pieces
-    assert all(p.score >= 0.9 * cut[0].score for p in cut) and cut[1].row == header
+    question, units = ASKED[0][1], every_unit(index)
+    at = int(units.header[units.row_of("tax.md#u5")])
+    header, span = "{}#u{}".format(*units.place(at)), units.span(at)
+
+    def ranked(**options):
+        ranking = MultiScaleRetriever(index, store, model, **options).rank(question)
+        return ranking, [ranking.reader.address(p.row) for p in ranking.pieces]
+    assert header not in ranked(where=f"index>{units.place(at)[1]}")[1]
+    cut, addresses = ranked(cut=0.9)
+    assert all(p.score >= 0.9 * cut.pieces[0].score for p in cut.pieces) and addresses[1] == header
     place = Span(*TAX_END)
-    led = MultiScaleRetriever(index, store, model, leads=lambda q: [("tax.md", place)]).rank(question).pieces
-    assert led[0].why.policy == "by name" and index.corpus.span(led[0].row).overlap(place)
-    ahead = [p.row for p in led]
-    assert ahead.index(header) == min(ahead.index(r) for r in ahead if index.corpus.header[r] == header) + 1
-    named = MultiScaleRetriever(index, store, model, leads=lambda q: [("tax.md", index.corpus.span(header))]).rank(question).pieces
-    assert named[0].row == header and named[0].why.policy == "by name" and [p.row for p in named].count(header) == 1
+    led, ahead = ranked(leads=lambda q: [("tax.md", place)])
+    corpus = led.reader.corpus
+    assert led.pieces[0].why.policy == "by name" and corpus.span(led.pieces[0].row).overlap(place)
+    rows = [n for n, p in enumerate(led.pieces) if corpus.header[p.row] == corpus.row_of(header)]
+    assert ahead.index(header) == min(rows) + 1
+    named, first = ranked(leads=lambda q: [("tax.md", span)])
+    assert first[0] == header and named.pieces[0].why.policy == "by name" and first.count(header) == 1
 
 
 TAX_END = TAX.index("공제를 받으려는"), len(TAX)
@@ -191,23 +194,24 @@ TAX_END = TAX.index("공제를 받으려는"), len(TAX)
 @examples(100)
 def test_the_order_of_everything_else_stays(both, order, held, n):
     index, _, _ = both
-    first = index.corpus.row_of("tax.md#u0")
+    corpus = every_unit(index)
+    first = corpus.row_of("tax.md#u0")
     rows = [first + i for i in order][:n]
     pieces = [Piece(row, float(len(rows) - i)) for i, row in enumerate(rows)]
-    among = np.ones(len(index.corpus), bool)
+    among = np.ones(len(corpus), bool)
     among[first:first + 12] = held
     pieces = [p for p in pieces if among[p.row]]
-    out = with_headers(index.corpus, pieces, among)
+    out = with_headers(corpus, pieces, among)
     brought = {p.row for p in out if p.why}
     assert [p for p in out if p.row not in brought] == [p for p in pieces if p.row not in brought]
     for at, p in enumerate(out):
         if p.why:
-            assert index.corpus.header[out[at - 1].row] == p.row and p.score == out[at - 1].score and among[p.row]
+            assert corpus.header[out[at - 1].row] == p.row and p.score == out[at - 1].score and among[p.row]
     seen: set[int] = set()
     for p in out:
         assert p.row not in seen
         seen.add(p.row)
-        header = int(index.corpus.header[p.row])
+        header = int(corpus.header[p.row])
         assert header < 0 or header in seen or not among[header] or header == out[out.index(p) + 1].row
 
 

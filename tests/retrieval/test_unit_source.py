@@ -12,25 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from conftest import SAMPLE
 from strategies import examples
 from unit_worlds import BruteUnits, document, question, tokens, vector, world, written
 
-from ragnb.documents.files import read_documents
 from ragnb.documents.span import InputError, MissingChunkError, Span
-from ragnb.evaluation.datasets import load_questions
-from ragnb.indexing.update import update_index
-from ragnb.pipeline.specs import resolve_retriever
-from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval import sqlite_units
-from ragnb.retrieval.asked_words import asked_words, held_words
-from ragnb.retrieval.multiscale import MultiScaleRetriever
-from ragnb.retrieval.multiscale_index import MultiScaleIndex, question_vector
-from ragnb.retrieval.scoring import score_units, UnitQuestion
-from ragnb.retrieval.source_multiscale import SourceRetriever
+from ragnb.retrieval.scoring import question_vector, score_units, UnitQuestion
 from ragnb.retrieval.sqlite_units import Database, SqliteUnits, UnitWriter
 from ragnb.retrieval.unit_source import SHIFT
-from ragnb.storage.store import MemoryStore
 
 
 def filled(documents, path=":memory:", dense=True) -> SqliteUnits:
@@ -124,19 +113,6 @@ def test_what_may_not_be_found_is_not_found(documents, terms, data):
     found, wanted = (answers(s, terms, True, 3, keys(s)) for s in (source, brute))
     assert found.keys() <= allowed
     same(found, wanted)
-
-
-@given(world, question)
-@examples(60)
-def test_the_arrays_give_the_same(documents, terms):
-    documents = {i: d for i, d in documents.items() if d[1]} or {"a.md": ("", [("", ["sun"])], False)}
-    arrays = MultiScaleIndex(tokenizer=tokens)
-    arrays.add(*written(documents))
-    for candidates in (2, None):
-        scores = arrays.score(terms, vector(" ".join(terms)).tolist(), candidates)
-        wanted = {arrays.place(int(r)): float(t) for r, t in zip(scores.rows, scores.total)}
-        found = {place: x[0] for place, x in answers(filled(documents), terms, True, candidates).items()}
-        assert found.keys() == wanted.keys() and all(found[p] == pytest.approx(wanted[p], abs=1e-4) for p in wanted)
 
 
 def many(n: int = 12, units: int = 70) -> dict:
@@ -281,50 +257,3 @@ def test_a_question_reads_few_rows(tmp_path):
     score_units(source, UnitQuestion(["sun", "moon"], vector("sun moon").astype(np.float32), 5))
     assert len(queries) < 40
     assert question_vector([1.0] * 5, source.dims) is not None
-
-
-def passages(ranking) -> list:
-    """What a reader sees, at three budgets."""
-    return [[(p.id, p.text, p.prefix, p.goes_on, round(p.score or 0, 3), {i: str(w) for i, w in p.why.items()}) for p in ranking.at(budget)]
-            for budget in (300, 1_000, 4_000)]
-
-
-@pytest.mark.heavy
-def test_the_sample_gives_the_same_passages_from_a_file_and_from_arrays(tmp_path):
-    index, _ = update_index(SAMPLE / "corpus", tmp_path / "index", show_progress=False)
-    file = resolve_retriever("multi-scale", index)
-    outlines = index.store.get_outlines(index.doc_ids).all()
-    nodes = index.store.get_chunks(a for o in outlines.values() for a in o.addresses() if "#u" in a).all()
-    for address, embedding in index.store.get_vectors(nodes).items():
-        nodes[address].embedding = embedding
-    held = MultiScaleIndex()
-    held.add(list(nodes.values()), list(outlines.values()))
-    arrays = MultiScaleRetriever(held, index.store, index.embed_model, leads=file.leads, follow=file.follow)
-    texts = {d.id_: d.text for d in read_documents(SAMPLE / "corpus", [])}
-    asked = [q.query for q in load_questions(SAMPLE / "questions", texts)] + ["근로기준법 제12조", "취업규칙 제7조와 제9조", "TR-7 조정"]
-    differ = [q for q in asked if passages(file.rank(q)) != passages(arrays.rank(q))]
-    assert len(asked) > 100 and not differ, differ
-    retrieved = [[(h.node.node_id, round(h.score, 3)) for h in r.retrieve(asked[0])] for r in (file, arrays)]
-    assert retrieved[0] == retrieved[1]
-
-
-def test_small_folders_give_the_same_passages_from_a_file_and_from_arrays():
-    asked = ["연차는 며칠인가?", "E-217 조치", "특실 요금은?", "재택근무 신청은 어떻게 하나요?", "공룡은 언제 멸종했나?", "제3조", "전자여권을 시청에서 갱신"]
-    documents = [d for d in read_documents(SAMPLE / "corpus", []) if 300 < len(d.text) < 6_000][:6]
-    for chosen in (documents[:1], documents[1:2], documents[2:6]):
-        store, model = MemoryStore(), NgramEmbedding().fit([d.text for d in chosen])
-        arrays = MultiScaleIndex.from_documents(chosen, store, model)
-        outlines = store.get_outlines(store.doc_ids()).all()
-        nodes = store.get_chunks(a for o in outlines.values() for a in o.addresses()).all()
-        vectors = store.get_vectors(nodes)
-        for address, node in nodes.items():
-            node.embedding = vectors[address]
-        file = SqliteUnits()
-        UnitWriter(file).add(nodes.values(), list(outlines.values()))
-        for options in ({}, {"cut": 0.3}, {"where": "index<12"}, {"where": {"doc_id": chosen[0].id_}}):
-            one, other = (kind(index, store, model, **options) for kind, index in ((MultiScaleRetriever, arrays), (SourceRetriever, file)))
-            for question in asked:
-                assert passages(other.rank(question)) == passages(one.rank(question)), (question, options)
-                held = [held_words(r, r.store.matching() if "where" in options else None) for r in (one, other)]
-                notes = [str(asked_words(question, h, [p.text for p in one.rank(question).at(600)])) for h in held]
-                assert notes[0] == notes[1]

@@ -8,7 +8,7 @@ import pytest
 from llama_index.core import Document
 
 from ragnb import Agent, HierarchicalRetriever, Index, NgramEmbedding, Pipeline, VectorRetriever, index_documents
-from ragnb.retrieval.source_multiscale import SourceRetriever
+from ragnb.retrieval.multiscale import MultiScaleRetriever
 from ragnb.agent.library import Library
 from ragnb.retrieval.hierarchical import build_tree
 from ragnb.serve.access import narrowed
@@ -65,7 +65,7 @@ def test_nor_do_retrievers_by_themselves(folders, cut):
     def told(folder: Path) -> list[int]:
         index = Index.open(folder)
         made = [VectorRetriever(index.store, index.embed_model, where={"folder": "open"}).filtered(None)] if not index.has_units else [
-            SourceRetriever(index.multiscale, index.store, index.embed_model, where={"doc_id": [*OPEN]}, cut=cut)]
+            MultiScaleRetriever(index.multiscale, index.store, index.embed_model, where={"doc_id": [*OPEN]}, cut=cut)]
         return [len(made[0].retrieve(question)) for question in QUESTIONS]
 
     assert not differences(list(map(told, folders)))

@@ -22,6 +22,13 @@ from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.documents.span import (
     Address, DuplicateIdError, InputError, MissingChunkError, Outline, RagnbError, Span, Spans, parse_address,
 )
+from ragnb.cli import main
+from ragnb.expansion.expander import Expander
+from ragnb.expansion.policy import resolve_policy
+from ragnb.indexing.collections import chroma_names, DEFAULT_COLLECTIONS
+from ragnb.indexing.folder_index import Index
+from ragnb.retrieval.bm25 import Bm25Retriever
+from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.storage.chroma import ChromaStore
 from ragnb.retrieval.sqlite_store import SqliteStore, unpacked
 from ragnb.storage.opensearch import OpenSearchStore
@@ -66,6 +73,12 @@ def chroma_url(tmp_path_factory) -> Iterator[str]:
         server.wait(20)
 
 
+def names() -> dict[str, str]:
+    """Names of collections that no other store has."""
+    n = next(_number)
+    return {"children": f"t{n}-children", "parents": f"t{n}-parents"}
+
+
 @pytest.fixture(params=["memory", "sqlite", "folder", "server", "client", pytest.param("opensearch", marks=pytest.mark.cluster)])
 def new_store(request, tmp_path) -> Callable[[], ChunkStore]:
     """Makes an empty store at each call."""
@@ -77,11 +90,11 @@ def new_store(request, tmp_path) -> Callable[[], ChunkStore]:
         return lambda: ChromaStore(tmp_path / f"chroma{next(_number)}")
     if request.param == "server":
         url = request.getfixturevalue("chroma_url")
-        return lambda: ChromaStore(url=url, prefix=f"t{next(_number)}-")
+        return lambda: ChromaStore(url=url, **names())
     if request.param == "opensearch":
         return new_cluster_store(request.getfixturevalue("opensearch_client"), request.addfinalizer)
     import chromadb
-    return lambda: ChromaStore(client=chromadb.EphemeralClient(), prefix=f"t{next(_number)}-")
+    return lambda: ChromaStore(client=chromadb.EphemeralClient(), **names())
 
 
 def new_cluster_store(client, at_end: Callable[[Callable[[], None]], None]) -> Callable[[], ChunkStore]:
@@ -148,7 +161,7 @@ def rows(store: ChunkStore) -> int:
         select = store.database.connection.execute
         n_outlines = select("SELECT count(*) FROM stored").fetchone()[0]
         return n_outlines + sum(len(unpacked(nodes)) for nodes, in select("SELECT nodes FROM chunk"))
-    return sum(c.count() for c in (store._children, store._parents, store._outlines))
+    return sum(store.row_counts())
 
 
 # --- the contract ---------------------------------------------------------------------------------------------------
@@ -443,8 +456,8 @@ def test_a_folder_that_was_deleted_starts_afresh(tmp_path, monkeypatch):
         assert ChromaStore("c").doc_ids() == [name]
 
 
-def test_prefixes_keep_indexes_apart(tmp_path):
-    one, two = (ChromaStore(tmp_path / "c", prefix=p) for p in ("one-", "two-"))
+def test_names_keep_indexes_apart(tmp_path):
+    one, two = (ChromaStore(tmp_path / "c", **names()) for _ in range(2))
     put(one, document("a"))
     assert two.doc_ids() == [] and two.search([1, 0, 0, 0]) == [] and one.doc_ids() == ["a"]
 
@@ -456,7 +469,8 @@ def test_a_put_that_fails_on_the_way_takes_back_what_it_wrote(tmp_path, monkeypa
     def full(rows):
         raise OSError("disk full")
 
-    monkeypatch.setattr(store._parents, "write", full)
+    add = type(store.parents).add
+    monkeypatch.setattr(type(store.parents), "add", lambda self, nodes: full(nodes) if "#p" in nodes[0].node_id else add(self, nodes))
     with pytest.raises(OSError, match="disk full"):
         put(store, document("a"))
     assert store.doc_ids() == ["b"] and rows(store) == 1 + 5 + 3
@@ -497,7 +511,7 @@ def test_plain_llama_index_reads_it(tmp_path):
         async def _aget_query_embedding(self, query):
             return self._get_query_embedding(query)
 
-    vectors = ChromaStore(tmp_path / "c").vector_store()
+    vectors = ChromaStore(tmp_path / "c").children
     index = VectorStoreIndex.from_vector_store(vectors, embed_model=Second(embed_dim=DIMS))
     hit = index.as_retriever(similarity_top_k=1).retrieve("?")[0]
     assert (hit.node_id, hit.text, hit.node.ref_doc_id, hit.node.start_char_idx) == ("a#c1", "1".ljust(SIZE), "a", SIZE)
@@ -505,19 +519,58 @@ def test_plain_llama_index_reads_it(tmp_path):
 
 
 @pytest.mark.parametrize("where", ["folder", "server"])
-def test_a_part_of_each_vector_is_kept_and_filters_hold(where, tmp_path, request):
-    """Opened again by somebody who was told nothing: written, searched and replaced with the same cut."""
-    place = {"path": tmp_path / "c"} if where == "folder" else {"url": request.getfixturevalue("chroma_url"), "prefix": f"k{next(_number)}-"}
-    put(ChromaStore(**place, keep=2), document("a", 3, kind="x"), document("b", 3, lambda i: [float(i), 1.0, 9.0, 9.0], kind="y"))
-    store = ChromaStore(**place)
-    put(store, document("c", 3, kind="x"))
-    assert store._children.collection.peek(9)["embeddings"].shape == (9, 2)
-    for wanted, kept in (({"kind": "y"}, {"b"}), ({"doc_id": "c"}, {"c"}), (["kind=x", "ref_doc_id!=a"], {"c"}), (None, {"a", "b", "c"})):
-        assert {parse_address(h.node_id).doc_id for h in store.search([1.0, 0.0, 5.0, 5.0], 9, wanted)} == kept
-    assert [h.score for h in store.search([1, 0, 7, 7], 9)] == pytest.approx([h.score for h in ChromaStore(**place).search([1, 0], 9)])
-    store.set_vectors([n.model_copy(update={"embedding": [0.0, -1.0, 3.0, 3.0]}) for n in document("c", 3)[0] if n.embedding][:1])
-    assert store.search([0, -1, 0, 0], 1)[0].node_id == "c#c0" and store.get_vectors(["a#c0"]) == {}
-    assert store.delete(["a", "b", "c"]) == 3 and not store.search([1, 0, 0, 0], 3)
+def test_chroma_embeds_nothing_itself_and_reaches_no_network(where, tmp_path, request, monkeypatch):
+    """Parents have no embedding of their own; Chroma's own embedding would download a model."""
+    from chromadb.utils import embedding_functions
+    place = {"path": tmp_path / "c"} if where == "folder" else {"url": request.getfixturevalue("chroma_url")}
+    connect = socket.socket.connect
+
+    def local(self, address):
+        assert self.family == socket.AF_UNIX or address[0] in ("127.0.0.1", "localhost", "::1"), address
+        return connect(self, address)
+
+    def never(*_):
+        raise AssertionError("an embedding of Chroma was called")
+    monkeypatch.setattr(socket.socket, "connect", local)
+    monkeypatch.setattr(embedding_functions.DefaultEmbeddingFunction, "__call__", never)
+    named = names()
+    put(ChromaStore(**place, **named), document("a", 4, kind="x"))
+    store = ChromaStore(**place, **named)
+    assert store.search([1, 0, 0, 0], 1)[0].node_id == "a#c0" and store.get_chunks(["a#p1"]).all()["a#p1"].text
+    assert {len(v) for v in store.parents.client.get(include=["embeddings"])["embeddings"]} == {1}
+    assert store.delete(["a"]) == 1 and rows(store) == 0
+
+
+POLICIES = ("none", "neighbors:2", "siblings:2", "parent", "section", "document", "adaptive", "neighbors:1+section")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("where", ["folder", "server"])
+def test_the_four_collections_in_chroma_answer_as_their_indexes(where, tmp_path, request):
+    """Every retriever of chunks and every expansion, after `ragnb index --all --force --chroma PLACE`, twice."""
+    place = str(tmp_path / "chroma") if where == "folder" else request.getfixturevalue("chroma_url")
+    for name, folders in DEFAULT_COLLECTIONS.items():
+        for i in range(3):
+            page = tmp_path / "corpus" / folders[0] / f"{i}.md"
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text("\n\n".join(f"## {j}. {name}\n\n{i}번 지점의 여비는 하루 {i + j}만원이다. 정산은 {j}일 안에 한다." for j in range(1, 9)), encoding="utf-8")
+    command = ["index", str(tmp_path / "corpus"), "--all", "--force", "--chroma", place, "--index", str(tmp_path / "i"), "--split", "parent-child:120/20,40/10", "--quiet"]
+    assert main(command) == 0
+    (tmp_path / "corpus" / "hr_labor" / "0.md").unlink()
+    assert main(command) == 0
+    for name in DEFAULT_COLLECTIONS:
+        index = Index.open(tmp_path / "i" / name)
+        store = ChromaStore(**({"path": place} if where == "folder" else {"url": place}), **chroma_names(name))
+        assert contents(store) == contents(index.store) and len(store.doc_ids()) == 3 - (name == "hr_labor_db")
+        found = []
+        for own in (index.store, store):
+            nodes = own.get_chunks(sorted(i for i, _ in own.texts("c"))).all()
+            words, vectors = Bm25Retriever.from_nodes(nodes.values(), top_k=9), VectorRetriever(own, index.embed_model, 9)
+            hits = [r.retrieve("2번 지점의 여비는 하루 얼마인가?") for r in (words, vectors, HybridRetriever({"bm25": words, "vector": vectors}, 9))]
+            read = [[(p.id, p.text) for p in Expander(own, resolve_policy(policy)).expand(h).passages] for h in hits for policy in POLICIES]
+            found.append(([{x.node_id for x in h} for h in hits], [sorted(r) for r in read]))
+        assert found[0][1][:len(POLICIES)] == found[1][1][:len(POLICIES)]      # by words
+        assert found[0][0][0] == found[1][0][0] and all(len(a & b) >= 8 for a, b in zip(found[0][0], found[1][0])) and any(found[1][1])
 
 
 # --- outlines as text -----------------------------------------------------------------------------------------------
