@@ -147,14 +147,17 @@ class _Options:
         return [Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(cls, name, Parameter.empty), annotation=hint)
                 for name, hint in hints.items()]
 
-# %% ../nbs/99_cli/cli.ipynb #df7c222e
+# %% ../nbs/99_cli/cli.ipynb #53e72781
 def _checked(ctx: Context, given: dict[str, Any]) -> dict[str, Any]:
     "Refuse options and paths without a value, and hide the logins in addresses."
     for param in ctx.command.params:
         value = given.get(param.name)
+        is_option = param.param_type_name == "option"
+        if param.name == "question" and not is_option:     # its own check has more to say
+            continue
         words = value if isinstance(value, (list, tuple)) else [value]
-        for word in [] if param.name == "question" else [w for w in words if isinstance(w, str)]:
-            if not word.strip() or param.param_type_name == "option" and word.startswith("--"):
+        for word in [w for w in words if isinstance(w, str)]:
+            if not word.strip() or is_option and word.startswith("--"):
                 raise InputError(f"{param.opts[-1]} needs a value, got {word!r}")
             if word is value and "@" in word and ":/" in word:
                 given[param.name] = ServerAddress(word)
@@ -267,7 +270,7 @@ def main(
         return _failed(error)
     return 0
 
-# %% ../nbs/99_cli/cli.ipynb #ea60dc90
+# %% ../nbs/99_cli/cli.ipynb #210e9c18
 _Json = Annotated[bool, Option("--json", help="Print JSON.")]
 _Quiet = Annotated[bool, Option("--quiet", help="Show no progress bar.")]
 _Where = Annotated[list[str] | None, Option(metavar="COND", help="Only chunks whose metadata match: doc_type=manual, "
@@ -275,10 +278,13 @@ _Where = Annotated[list[str] | None, Option(metavar="COND", help="Only chunks wh
 _History = Annotated[str | None, Option(metavar="FILE", help="Continue the conversation in this file. ask and chat add "
     "the new turns, trace only reads.")]
 
-class _Index(_Options):
-    "Where the index is, and how results are printed."
+class _Place(_Options):
+    "Where the index is."
     index: Annotated[str, Option(metavar="DIR", help="Folder of the index, or opensearch://HOST:PORT/NAME. "
         "ask, trace, chat, serve, mcp, info and ls also take a folder of collections.")] = ".ragnb"
+
+class _Index(_Place):
+    "Where the index is, and how results are printed."
     json: _Json = False
 
 class _Wait(_Options):
@@ -794,8 +800,8 @@ def _trace(args: _Asking) -> None:
     if error is not None:
         raise error
 
-# %% ../nbs/99_cli/cli.ipynb #a3217ab0
-class _Agent(_Index, _Model):
+# %% ../nbs/99_cli/cli.ipynb #4fb3d81c
+class _Agent(_Place, _Model):
     "An agent, its models, and what it may read."
     where: _Where = None
     llm: Annotated[str | None, Option(help="ollama:MODEL for every step (default: no model; you see the "
@@ -822,12 +828,14 @@ def _agent_settings(args: _Agent) -> dict[str, Any]:
     from ragnb.agent.routes import DEFAULT_ROUTES, read_routes
     return {"llm": _resolved(args.llm, args), "models": _step_models(args),
             "routes": read_routes(args.routes) if args.routes else DEFAULT_ROUTES, "step_timeout": args.timeout,
-            "max_attempts": args.attempts, "ask_user": not (args.no_choice or args.json)}
+            "max_attempts": args.attempts, "ask_user": not (args.no_choice or getattr(args, "json", False))}
 
-# %% ../nbs/99_cli/cli.ipynb #f5471161
+# %% ../nbs/99_cli/cli.ipynb #2598e1c8
 class _Talk(_Agent):
-    "A conversation with the agent; --json prints one object a question, on a line of its own, and asks nothing back."
+    "A conversation with the agent."
     history: _History = None
+    json: Annotated[bool, Option("--json", help="Print one JSON object a question, on its own line; ask nothing "
+        "back.")] = False
 
 def _turn_facts(state: Any) -> dict[str, Any]:
     "Turn a turn of the chat into JSON values."
@@ -908,23 +916,22 @@ def _serve(args: _Service) -> None:
         _say(f"warning: the filter of {name!r} leaves no document: `ragnb ls` names keys and values", err=True)
     serve_app(create_app(library, **settings), args.host, args.port, ready)
 
-# %% ../nbs/99_cli/cli.ipynb #311ef816
-class _Tools(_Options):
+# %% ../nbs/99_cli/cli.ipynb #01c94f9f
+class _Tools(_Place):
     "What is served, and how much of it."
-    index: Annotated[str, Option(metavar="DIR", help="An index, or a folder of collections.")] = ".ragnb"
     where: _Where = None
     budget: Annotated[int, _count("Characters read for one question.")] = 20_000
 
 
 @_command(_Tools, "ragnb mcp")
 def _mcp(args: _Tools) -> None:
-    "Serve search and reading to agents (Model Context Protocol, stdio)."
+    "Serve search and reading to agents over MCP, on stdio."
     from ragnb.agent.library import Library
     from ragnb.agent.mcp_server import make_mcp_server
     from ragnb.agent.tools import ReadingTools
     make_mcp_server(ReadingTools(Library.open(args.index, where=args.where), args.budget, most_calls=50)).run("stdio")
 
-# %% ../nbs/99_cli/cli.ipynb #cc8c9eaf
+# %% ../nbs/99_cli/cli.ipynb #7981373e
 class _Raw(_Options):
     "Raw texts, and where their records go."
     files: Annotated[list[str], Argument(metavar="FILE", help="Raw texts: files or folders. JSON may hold parts "
@@ -938,7 +945,7 @@ class _Raw(_Options):
 
 @_command(_Raw, "ragnb records law.txt --out records")
 def _records(args: _Raw) -> None:
-    "Turn raw statutes, interpretations, rulings and Q&A into JSONL."
+    "Turn raw statutes, rulings and Q&A into JSONL."
     from ragnb.documents.record_files import write_records
     problems: list[Any] = []
     written = write_records(args.files, args.out, problems, args.kind, args.domain or "")
@@ -1270,7 +1277,7 @@ def _eval(args: _Trial) -> None:
          + f"\n{_result_table(runs, plan.budgets)}\n\npage: {(out / 'report.html').resolve()}")
     _say("\n{}: {seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(written, **_cost(started)))
 
-# %% ../nbs/99_cli/cli.ipynb #c76961da
+# %% ../nbs/99_cli/cli.ipynb #4c060169
 class _Tuning(_Measuring):
     "Documents, questions about them, and where the choice goes."
     folder: Annotated[str, Argument(help="Folder or file of documents, or a data set.")]
@@ -1305,7 +1312,7 @@ def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
 
 @_command(_Tuning, "ragnb tune my-folder")
 def _tune(args: _Tuning) -> None:
-    "Find the settings for a folder, and write a page that explains them."
+    "Find the settings for a folder, and explain them."
     from dataclasses import replace
     from ragnb.evaluation.comparison import write_results
     from ragnb.evaluation.datasets import write_questions
