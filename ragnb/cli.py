@@ -111,7 +111,7 @@ def _failed(error: Exception) -> int:
     _say(f"{called}: {without_logins(told)}", err=True)
     return 3 if is_service or isinstance(error, (ConnectionError, TimeoutError)) else 2
 
-# %% ../nbs/99_cli/cli.ipynb #47c8c5b4
+# %% ../nbs/99_cli/cli.ipynb #e7f741ac
 def _in_range(kind: Callable[[str], float], least: float, most: float) -> Callable[[Any], float]:
     "Make a reader of numbers in a range; it refuses NaN and infinity."
     def number(text: Any) -> float:
@@ -121,7 +121,8 @@ def _in_range(kind: Callable[[str], float], least: float, most: float) -> Callab
             n = float("nan")
         if not least <= n <= most:
             word = "whole number" if kind is int else "number"
-            raise BadParameter(f"must be a {word} from {least:,.0f} to {most:,.0f}, got {str(text)[:40]!r}")
+            where = f"of at most {most:,.0f}" if least < 0 else f"from {least:,.0f} to {most:,.0f}"
+            raise BadParameter(f"must be a {word} {where}, got {str(text)[:40]!r}")
         return n
     return number
 
@@ -443,10 +444,10 @@ def _index_all(args: _Source, settings: Mapping[str, Any], started: float) -> No
             _say(f"{what}: {', '.join(names)}", err=True)
     _say("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(**_cost(started)))
 
-# %% ../nbs/99_cli/cli.ipynb #08b8772f
+# %% ../nbs/99_cli/cli.ipynb #ae9d9c99
 _SPLITTERS = ("units (for multi-scale retrieval), parent-child, parent-child:800/100,200/30 (size/overlap of parents, "
               "then children), chunks:400/0, sentence, records, structure, structure:RULES, titled:SPLITTER or "
-              "contexts:SPLITTER. Sizes count characters, or tokens of the tokenizer after @: chunks:200/20@cl100k_base")
+              "contexts:SPLITTER. Sizes count characters, or tokens of the one after @: chunks:200/20@cl100k_base")
 
 class _Source(_Index, _Embedding, _Model, _Wait):
     "Documents, and how they are indexed."
@@ -1220,7 +1221,7 @@ def _compare_runs(args: _Trial) -> None:
     if args.json:
         _print_json(facts)
 
-# %% ../nbs/99_cli/cli.ipynb #bd489b1c
+# %% ../nbs/99_cli/cli.ipynb #a3190bbc
 def _plot_results(written: Path, runs: Sequence[Any]) -> None:
     "Draw what was found, if matplotlib is installed."
     from ragnb.evaluation.plots import plot_position, plot_recall
@@ -1240,8 +1241,8 @@ def _write_report(args: _Trial | _Tuning, runs: Sequence[Any], dataset: Any, sou
     from ragnb.evaluation.strategy import IndexCache
     cache = IndexCache(args.cache, _embed_url(args), embed_options=_embed_options(args)) if llm is None else None
     known = source if Path(source).exists() else ""
-    more = {"notes": dataset.notes} | more
-    return write_report(runs, dataset, Path(args.out) / "report.html", cache=cache, embed=args.embed, source=known, **more)
+    return write_report(runs, dataset, Path(args.out) / "report.html", cache=cache, embed=args.embed, source=known,
+                        **{"notes": dataset.notes} | more)
 
 def _plan(args: _Trial, dataset: Any) -> Any:
     "Plan the runs over a data set; with qrels alone, whole documents are ranked."
