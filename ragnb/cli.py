@@ -89,7 +89,7 @@ def _one_line(error: BaseException) -> str:
         return "; ".join(e["msg"].removeprefix("Value error, ") for e in errors())
     return " ".join(str(error).split()) or type(error).__name__
 
-# %% ../nbs/99_cli/cli.ipynb #fed26a94
+# %% ../nbs/99_cli/cli.ipynb #e392395f
 _UsageError: Any = BadParameter.__base__   # What typer raises for a word or an option that no command takes
 _SERVICES = ("httpx", "ollama", "openai", "chromadb")
 
@@ -104,8 +104,8 @@ def _failed(error: Exception) -> int:
         told = f"{' '.join(error.format_message().split()).rstrip('.')} (see {called} --help)"
     elif isinstance(error, MemoryError):
         told = f"there is not enough memory ({told})"
-    elif isinstance(error, InputError):
-        told = "\n".join(map(str.rstrip, str(error).splitlines())) or told
+    elif isinstance(error, InputError) and "\n" in str(error):
+        told = "\n".join(map(str.rstrip, str(error).splitlines()))
     elif is_service:
         told = f"a service did not answer as expected: {told}"
     _say(f"{called}: {without_logins(told)}", err=True)
