@@ -89,7 +89,7 @@ def _one_line(error: BaseException) -> str:
         return "; ".join(e["msg"].removeprefix("Value error, ") for e in errors())
     return " ".join(str(error).split()) or type(error).__name__
 
-# %% ../nbs/99_cli/cli.ipynb #e392395f
+# %% ../nbs/99_cli/cli.ipynb #fed26a94
 _UsageError: Any = BadParameter.__base__   # What typer raises for a word or an option that no command takes
 _SERVICES = ("httpx", "ollama", "openai", "chromadb")
 
@@ -104,8 +104,8 @@ def _failed(error: Exception) -> int:
         told = f"{' '.join(error.format_message().split()).rstrip('.')} (see {called} --help)"
     elif isinstance(error, MemoryError):
         told = f"there is not enough memory ({told})"
-    elif isinstance(error, InputError) and "\n" in str(error):
-        told = "\n".join(map(str.rstrip, str(error).splitlines()))
+    elif isinstance(error, InputError):
+        told = "\n".join(map(str.rstrip, str(error).splitlines())) or told
     elif is_service:
         told = f"a service did not answer as expected: {told}"
     _say(f"{called}: {without_logins(told)}", err=True)
@@ -144,9 +144,18 @@ class _Options:
     @classmethod
     def parameters(cls) -> list[Parameter]:
         "Make the parameters of a function from the annotations."
-        hints = {"ctx": Context} | get_type_hints(cls, include_extras=True)
+        hints = get_type_hints(cls, include_extras=True)
         return [Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(cls, name, Parameter.empty), annotation=hint)
                 for name, hint in hints.items()]
+
+
+def _print_help(ctx: Context, value: bool) -> None:
+    "Print the help of a command and end; typer's own would write UTF-8 on a terminal that takes ASCII."
+    if value and not ctx.resilient_parsing:
+        _say(ctx.get_help())
+        raise Exit()
+
+_Help = Annotated[bool, Option("-h", "--help", is_eager=True, callback=_print_help, help="Show this message and exit.")]
 
 # %% ../nbs/99_cli/cli.ipynb #53e72781
 def _checked(ctx: Context, given: dict[str, Any]) -> dict[str, Any]:
@@ -173,10 +182,12 @@ class _Command(NamedTuple):
 
     def callback(self) -> Callable[..., None]:
         "Make the function that typer reads and calls."
-        def run(ctx: Context, **given: Any) -> None:
+        def run(ctx: Context, help: bool, **given: Any) -> None:
             self.function(self.options(**_checked(ctx, given)))
 
-        run.__signature__ = Signature(self.options.parameters())   # type: ignore[attr-defined]
+        first = Parameter("ctx", Parameter.KEYWORD_ONLY, annotation=Context)
+        last = Parameter("help", Parameter.KEYWORD_ONLY, default=False, annotation=_Help)
+        run.__signature__ = Signature([first, *self.options.parameters(), last])   # type: ignore[attr-defined]
         return run
 
 _COMMANDS: dict[str, _Command] = {}
@@ -207,7 +218,8 @@ def _short_help() -> str:
         f"More: {rest}.", "`ragnb --help` describes every command, `ragnb ask --help` the options of one."])
 
 
-def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Print the version.")] = False) -> None:
+def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Print the version.")] = False,
+           help: _Help = False) -> None:
     "Find small, read as much as is needed."
     from ragnb import __version__
     if version:
@@ -219,11 +231,12 @@ def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Prin
 # %% ../nbs/99_cli/cli.ipynb #82e1e600
 def _made(words: Sequence[str]) -> Any:
     "Make typer's command line, with one command if the first word names it, else with all."
-    app = Typer(rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
-    app.callback(invoke_without_command=True)(_start)
+    app = Typer(rich_markup_mode=None)
+    app.callback(invoke_without_command=True, add_help_option=False)(_start)
     for word in _COMMANDS.keys() & words[:1] or _COMMANDS:
         command = _COMMANDS[word]
-        app.command(word, help=command.function.__doc__, epilog=f"example: {command.example}")(command.callback())
+        app.command(word, help=command.function.__doc__, epilog=f"example: {command.example}",
+                    add_help_option=False)(command.callback())
     return get_command(app)
 
 def _repeated(given: Sequence[str], option: str = "--prompts") -> list[str]:
