@@ -157,13 +157,10 @@ def test_an_answer_is_shown_while_it_is_written(run, index, server, monkeypatch)
 
 
 def test_the_budget_share_is_of_the_servers_window(run, index, server):
-    server.window = 100
-    argv = ("ask", QUESTION, "--index", index, "--llm", "ollama:chat", "--base-url", server.url, "--json", "--budget-share", "0.4")
-    from ragnb.cli import _budget, make_parser
-    from ragnb.models.llm import resolve_llm
-    args = make_parser().parse_args([str(a) for a in argv])
-    assert _budget(args, resolve_llm("ollama:chat", server.url))["budget"] == 40
-    assert _budget(args, resolve_llm("ollama:chat", server.url, num_ctx=1000))["budget"] == 400
+    server.window = 1000
+    argv = ("ask", QUESTION, "--index", index, "--llm", "ollama:chat", "--base-url", server.url, "--json", "--budget-share", "0.1", "--tokenizer", "words")
+    sizes = [len(json.loads(run(*argv, *more)[1])["context"].split()) for more in ((), ("--num-ctx", 500))]
+    assert 50 < sizes[0] <= 100 and sizes[1] <= 50
 
 
 def test_contexts_of_a_missing_model_are_refused_at_once(run, index, server, tmp_path):

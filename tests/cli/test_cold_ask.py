@@ -17,7 +17,7 @@ NOT_FOR_A_QUESTION = (
     "matplotlib", "scipy.linalg", "scipy.stats", "openai", "ollama", "httpx", "aiohttp", "urllib3", "mcp", "numpy.f2py.crackfortran",
     "llama_index.core.memory.memory", "llama_index.core.chat_engine.types", "llama_index.core.indices.base",
     "llama_index.core.query_engine.retriever_query_engine", "llama_index.vector_stores.chroma",
-    "ragnb.evaluation.comparison", "ragnb.serve.app", "ragnb.agent.flow", "pypdfium2")
+    "ragnb.evaluation.comparison", "ragnb.serve.app", "ragnb.agent.flow", "pypdfium2", "rich")
 
 PROGRAM = """
 import json, sys
