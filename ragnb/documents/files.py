@@ -11,7 +11,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Problem:
     where: str  # File, with `:line` for a record; `*.png` for several of a kind
     what: str   # What is wrong with it
     n: int = 1  # Files or records
-    kind: str = ""  # "taken": the document id belongs to a document of another folder
+    kind: str = field(default="", repr=False)  # "taken": the document id belongs to a document of another folder
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
