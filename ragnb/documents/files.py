@@ -37,7 +37,7 @@ class Problem:
     where: str  # File, with `:line` for a record; `*.png` for several of a kind
     what: str   # What is wrong with it
     n: int = 1  # Files or records
-    kind: str = ""  # "taken": the document id belongs to a document of another folder
+    kind: str = field(default="", repr=False)  # "taken": the document id belongs to a document of another folder
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
