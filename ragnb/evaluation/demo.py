@@ -131,7 +131,7 @@ def _reason(answer: Answer, passage: Passage) -> str:
     if score is None:
         return f"why: {told}; the question names it"
     rank = 1 + sum(s is not None and s > score for p in answer.passages for s in p.scores)
-    of = f" of {len(ranking.reader.corpus):,} units" if ranking is not None else ""
+    of = f" of {len(ranking.index):,} units" if ranking is not None else ""
     return f"why: {told}; its best unit is number {rank}{of}"
 
 
