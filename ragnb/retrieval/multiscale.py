@@ -366,7 +366,7 @@ class MultiScaleRanking:
 
     def __repr__(self) -> str:
         best = f", best {self.reader.address(self.pieces[0].row)!r}" if self.pieces else ""
-        return f"MultiScaleRanking({len(self.pieces):,} of {len(self.reader.corpus):,} units{best})"
+        return f"MultiScaleRanking({len(self.pieces):,} of {len(self.index):,} units{best})"
 
     @property
     def reads(self) -> int:

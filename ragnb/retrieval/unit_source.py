@@ -266,6 +266,9 @@ class UnitSource(MultiScaleSource, ABC):
     dims: int = 0                         # Numbers of a vector; 0 without an embedding
     scales: tuple[int, ...] = SCALES      # Units of a window
 
+    def __len__(self) -> int:
+        return sum(self.sizes.values())
+
     @property
     @abstractmethod
     def sizes(self) -> Mapping[int, int]:
