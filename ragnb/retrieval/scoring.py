@@ -177,7 +177,7 @@ def vector_windows(
 ) -> tuple[np.ndarray, np.ndarray]:   # Cosines of shape (scales, rows), and those of the units themselves
     "Compare a question with the windows around units."
     inside = covered(*units.windows(rows, scales[-1]))
-    dots = code_dots(units.codes, query, inside)
+    dots = code_dots(units.codes, query, inside) if units.dots is None else units.dots[inside]
     running = np.concatenate([[0], np.cumsum(dots, dtype=np.float64)])
     sums = []
     for width in scales:
@@ -346,6 +346,7 @@ def score_units(
 ) -> ScoredUnits:
     "Score the units around the candidates of a question on every scale."
     with source.snapshot():
+        source.expect(question.terms, question.vector, question.candidates, question.allowed)
         known = source.counts(question.terms)
         keys = _candidates(source, question, known)
         units = source.read(ranges_around(keys, source.scales[-1] // 2))

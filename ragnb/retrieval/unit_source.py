@@ -56,6 +56,7 @@ class Units:
     norms: np.ndarray             # Shape (units, scales), float32: length of the sum of the vectors of each window
     ids: Mapping[int, str]        # Number of a document -> its id
     sizes: Mapping[int, int]      # Number of a document -> how many units it has
+    dots: np.ndarray | None = None    # Products with the question, where the source compares; None: from `codes`
 
     def __repr__(self) -> str:
         return one_line(self, "keys")
@@ -283,6 +284,15 @@ class UnitSource(MultiScaleSource, ABC):
     def snapshot(self) -> Iterator[None]:
         "Answer all calls inside from one state of the index."
         yield
+
+    def expect(
+        self,
+        terms: Sequence[str],                  # Tokens of the question, in their order
+        vector: np.ndarray | None,             # Shape (dims,), of length 1; None for words only
+        k: int | None,                         # Candidates, from words and from the vector; None: every unit
+        allowed: np.ndarray | None = None,     # Keys that may be found, rising; None for all
+    ) -> None:
+        "Hear of a question, inside its snapshot: a source that asks a server can ask for everything at once."
 
     @abstractmethod
     def counts(

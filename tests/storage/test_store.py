@@ -30,6 +30,7 @@ from ragnb.indexing.folder_index import Index
 from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.storage.chroma import ChromaStore
+from ragnb.retrieval.cluster_store import ClusterStore
 from ragnb.retrieval.sqlite_store import SqliteStore, unpacked
 from ragnb.storage.opensearch import OpenSearchStore
 from ragnb.storage.store import ChunkStore, MemoryStore, outline_from_json, outline_to_json
@@ -79,7 +80,8 @@ def names() -> dict[str, str]:
     return {"children": f"t{n}-children", "parents": f"t{n}-parents"}
 
 
-@pytest.fixture(params=["memory", "sqlite", "folder", "server", "client", pytest.param("opensearch", marks=pytest.mark.cluster)])
+@pytest.fixture(params=["memory", "sqlite", "folder", "server", "client", pytest.param("opensearch", marks=pytest.mark.cluster),
+                        pytest.param("cluster", marks=pytest.mark.cluster)])
 def new_store(request, tmp_path) -> Callable[[], ChunkStore]:
     """Makes an empty store at each call."""
     if request.param == "memory":
@@ -91,18 +93,20 @@ def new_store(request, tmp_path) -> Callable[[], ChunkStore]:
     if request.param == "server":
         url = request.getfixturevalue("chroma_url")
         return lambda: ChromaStore(url=url, **names())
-    if request.param == "opensearch":
-        return new_cluster_store(request.getfixturevalue("opensearch_client"), request.addfinalizer)
+    if request.param in ("opensearch", "cluster"):
+        kind = OpenSearchStore if request.param == "opensearch" else ClusterStore
+        return new_cluster_store(request.getfixturevalue("opensearch_client"), request.addfinalizer, kind)
     import chromadb
     return lambda: ChromaStore(client=chromadb.EphemeralClient(), **names())
 
 
-def new_cluster_store(client, at_end: Callable[[Callable[[], None]], None]) -> Callable[[], ChunkStore]:
+def new_cluster_store(client, at_end: Callable[[Callable[[], None]], None], kind: type = OpenSearchStore) -> Callable[[], ChunkStore]:
     """Empty stores on a cluster, removed at the end."""
     def make() -> ChunkStore:
         name = f"contract-{next(_number)}"
         client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
-        made = OpenSearchStore(client=client, name=name, replicas=0, tokenizer=lambda texts: [t.split() for t in texts])
+        options = {"replicas": 0} if kind is OpenSearchStore else {"settings": {"number_of_replicas": 0}}
+        made = kind(client=client, name=name, tokenizer=lambda texts: [t.split() for t in texts], **options)
         at_end(made.drop)
         return made
     return make
@@ -161,6 +165,13 @@ def rows(store: ChunkStore) -> int:
         select = store.database.connection.execute
         n_outlines = select("SELECT count(*) FROM stored").fetchone()[0]
         return n_outlines + sum(len(unpacked(nodes)) for nodes, in select("SELECT nodes FROM chunk"))
+    if isinstance(store, ClusterStore):
+        documents = store.rows.documents().values()
+        state = store.rows.look().state
+        store.refresh(state.rows) if state.rows else None
+        n = store.rows.client.count(index=state.rows)["count"] if state.rows else 0
+        assert n == sum(d.counts["rows"] for d in documents) == state.totals.get("rows", 0)
+        return len(documents) + sum(sum(d.own.levels.values()) for d in documents)
     return sum(store.row_counts())
 
 
@@ -366,7 +377,7 @@ class TestContract:
 
     def test_in_any_order_of_edits_it_is_as_memory_is(self, store):
         rng, memory = random.Random(7), MemoryStore()
-        near = 5e-3 if isinstance(store, SqliteStore) else 1e-5    # there a number of a vector has one byte
+        near = 5e-3 if isinstance(store, (SqliteStore, ClusterStore)) else 1e-5    # there a number of a vector has one byte
         for step in range(25):
             ids = rng.sample(["a", "b#c1", "다", "d"], rng.randint(1, 3))
             if rng.random() < 0.3:
@@ -382,7 +393,7 @@ class TestContract:
             for where in (None, {"level": "c", "index": 1}):
                 mine, other = store.search(query, 4, where), memory.search(query, 4, where)
                 assert [h.score for h in mine] == pytest.approx([h.score for h in other], abs=near)
-                if not isinstance(store, SqliteStore):
+                if not isinstance(store, (SqliteStore, ClusterStore)):
                     assert [h.node_id for h in mine] == [h.node_id for h in other]
 
     def test_documents_in_one_call(self, store):

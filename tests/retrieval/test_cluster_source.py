@@ -1,0 +1,90 @@
+"""Units on a real cluster: the same candidates, scores and passages as from a file, and a document that changes in one step."""
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from test_unit_source import agree, answers, many, same
+from unit_worlds import BruteUnits, question, tokens, vector, world, written
+
+from ragnb.retrieval.cluster_store import ClusterStore
+from ragnb.retrieval.scoring import score_units, UnitQuestion
+from ragnb.retrieval.unit_source import SHIFT
+
+pytestmark = pytest.mark.cluster
+_number = itertools.count()
+
+
+@pytest.fixture
+def new_store(opensearch_client, request):
+    """Makes an empty store that compares every vector."""
+    def make(exact: bool = True, **options) -> ClusterStore:
+        name = f"units-{next(_number)}"
+        store = ClusterStore(client=opensearch_client, name=name, exact=exact, tokenizer=tokens,
+                             settings={"number_of_replicas": 0, "number_of_shards": 2}, **options)
+        store.drop()
+        request.addfinalizer(store.drop)
+        return store
+    return make
+
+
+def held(store: ClusterStore, documents, dense: bool = True):
+    """The units of a store with these documents, written in two batches."""
+    ids = list(documents)
+    for own in (ids[:2], ids[2:]):
+        store.put(*written({i: documents[i] for i in own}, dense))
+    return store.units
+
+
+SOME = settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate], suppress_health_check=list(HealthCheck))
+
+
+@SOME
+@given(world, question)
+def test_a_cluster_gives_what_looking_at_every_unit_gives(new_store, documents, terms):
+    source = held(new_store(), documents)
+    agree(source, BruteUnits(documents), terms, True, 2)
+    same(answers(source, terms, True, None), answers(BruteUnits(documents), terms, True, None))
+
+
+def test_documents_of_many_blocks(new_store):
+    documents = many()
+    source, brute = held(new_store(), documents), BruteUnits(documents)
+    for terms in (["sun", "moon"], ["river", "river", "stone"], ["rain"], ["unknown"]):
+        agree(source, brute, terms, True, 5)
+
+
+def test_what_came_and_went_leaves_no_trace(new_store):
+    documents, store = many(5), new_store()
+    source = held(store, documents)
+    for n, doc_id in enumerate(list(documents) * 2):
+        documents[doc_id] = many(9)[f"d{n % 9:02}"]
+        store.put(*written({doc_id: documents[doc_id]}))
+    store.delete(["d03"])
+    del documents["d03"]
+    agree(source, BruteUnits(documents), ["sun", "moon"], True, 5)
+    state = store.rows.look().state
+    store.refresh(state.rows)
+    assert store.rows.client.count(index=state.rows)["count"] == state.totals["rows"] and state.totals["titles"] == 4
+
+
+def test_what_may_not_be_found_is_not_found(new_store):
+    documents = many(4)
+    source, brute = held(new_store(), documents), BruteUnits(documents)
+    def keys(s):
+        numbers = {i: n for n, i in s.ids.items()}
+        return np.sort(np.concatenate([np.arange(5, 40) + (numbers[i] << SHIFT) for i in ("d01", "d02")]))
+    found, wanted = (answers(s, ["sun", "moon"], True, 3, keys(s)) for s in (source, brute))
+    assert {i for i, _ in found} <= {"d01", "d02"}
+    same(found, wanted)
+
+
+def test_a_question_is_few_requests(new_store):
+    source = held(new_store(), {i: (title, parts, False) for i, (title, parts, _) in many(30).items()})
+    asked = UnitQuestion(["sun", "moon"], vector("sun moon").astype(np.float32), 5)
+    score_units(source, asked)
+    before = source.rows.requests
+    score_units(source, asked)
+    assert source.rows.requests - before == 3      # the state, the candidates, the units around them
