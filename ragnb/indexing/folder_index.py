@@ -39,7 +39,6 @@ from ragnb.chunking.parsers import (
 )
 from ..storage.store import ChunkStore
 from ..retrieval.bm25 import Bm25
-from ..retrieval.cluster_units import ClusterUnits
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
 from .cluster_state import on_cluster
@@ -183,7 +182,6 @@ class Index:
         self.version = 0      # Of the file, when the manifest was read
         self.embed_model, self.parts, self.store = embed_model, parts, store
         self.place: ServerAddress | Path = folder   # What opens it again: the folder, or the address on a cluster
-        self.units: ClusterUnits | None = None   # Of an index that was opened on a cluster: asked there
 
     @property
     def manifest(self) -> Manifest:
@@ -206,9 +204,8 @@ class Index:
     @property
     def _n_chunks(self) -> int:
         "Searched chunks."
-        if self.units is not None:
-            return len(self.units)
-        return len(self.store.units) if isinstance(self.store, SqliteStore) else len(self.bm25)
+        units = getattr(self.store, "units", None)
+        return len(self.bm25) if units is None else len(units)
 
     def __repr__(self) -> str:
         return f"Index({str(self.place)!r}, {', '.join(f'{name}: {fact}' for name, fact in self._facts.items())})"
@@ -229,7 +226,7 @@ class Index:
     @property
     def has_units(self) -> bool:
         "True when the splitter makes units."
-        return self.units is not None or self.multiscale is not None
+        return self.multiscale is not None
 
     @property
     def catalogue(self) -> Catalogue:
@@ -312,8 +309,8 @@ class Index:
         """
         asked = {"parser": parser, "contexts": contexts, "base_url": base_url, "embed_options": embed_options}
         if on_cluster(folder):
-            from ragnb.indexing.mirror import open_mirror
-            return open_mirror(ServerAddress(folder), embed, **asked)
+            from ragnb.indexing.cluster_index import open_cluster
+            return open_cluster(ServerAddress(folder), embed, **asked)
         return _open_folder(Path(folder), embed, **asked)
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #0377f8b0

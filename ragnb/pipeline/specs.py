@@ -29,10 +29,8 @@ from ..retrieval.bm25 import Bm25Retriever
 from ..retrieval.by_name import ByNameRetriever
 from ..retrieval.hierarchical import build_tree, HierarchicalRetriever
 from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever
-from ..retrieval.cluster_multiscale import ClusterMultiScaleRetriever
 from ..retrieval.multiscale import MultiScaleRetriever
 from ..retrieval.source_multiscale import SourceRetriever
-from ..retrieval.unit_source import UnitSource
 from ..retrieval.planning import HydeRetriever, MultiQueryRetriever
 from ..retrieval.rerank import resolve_reranker
 from ..expansion.policy import no_expansion, Policy, resolve_policy
@@ -98,12 +96,8 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
     named = lookup and len(index.catalogue)
     leads = (lambda text: look_up_question(text, catalogue=index.catalogue)) if named else None
     follow = (lambda *place: cited_spans(*place, catalogue=index.catalogue)) if named else None
-    if index.units is not None:
-        return ClusterMultiScaleRetriever(index.units, index.store, index.embed_model,
-                                          top_k=top_k, leads=leads, follow=follow, cut=cut)
-    held = SourceRetriever if isinstance(index.multiscale, UnitSource) else MultiScaleRetriever   # of a mirror: arrays
-    return held(index.multiscale, index.store, index.embed_model,
-                top_k=top_k, leads=leads, follow=follow, cut=cut)
+    return SourceRetriever(index.multiscale, index.store, index.embed_model,
+                           top_k=top_k, leads=leads, follow=follow, cut=cut)
 
 # %% ../../nbs/80_pipeline/specs.ipynb #8ca5b6f4
 def _indexed_documents(index: Index) -> tuple[list[Document], list[TextNode]]:

@@ -19,10 +19,10 @@ import numpy as np
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['rows_body', 'DocumentWords', 'DocumentRows', 'ClusterChunks', 'Pending', 'ClusterStore', 'find_lost', 'write_state',
+__all__ = ['rows_body', 'DocumentWords', 'DocumentRows', 'ClusterChunks', 'Pending', 'ClusterStore', 'find_lost', 'replace_state',
            'make_state']
 
-# %% ../../nbs/40_retrieval/cluster_store.ipynb #864dd6b9
+# %% ../../nbs/40_retrieval/cluster_store.ipynb #c74f9189
 from ..documents.locks import LockedError
 from ..documents.markup import one_line
 from ..documents.span import Address, IndexMismatchError, InputError, Outline, parse_address, SEARCHED, try_address
@@ -32,8 +32,8 @@ from ragnb.storage.opensearch import (
     Action, cluster_place, inner_product, open_client, send_bulk, server_errors, vector_field
 )
 from ..storage.store import best_first, ChunkStore, outline_to_json
-from .cluster_rows import ClusterDocument, ClusterRows, ClusterState
-from .cluster_source import Block, BLOCK, ClusterUnits, joined, keyed, nearest_units_query
+from .cluster_rows import ClusterRows, ClusterState, hits_of
+from .cluster_source import UnitBlock, BLOCK, ClusterUnits, joined, keyed, nearest_units_query
 from .multiscale_index import question_vector, searched_text
 from .sqlite_store import CHUNKS, levels_of, packed, StoredDocument, unpacked
 from .sqlite_units import stored_units
@@ -85,7 +85,7 @@ class DocumentWords(NamedTuple):
         "Different words, sorted."
         return sorted({w for text in (self.title, *self.names, *self.units) for w in text.split(" ") if w})
 
-# %% ../../nbs/40_retrieval/cluster_store.ipynb #75b78768
+# %% ../../nbs/40_retrieval/cluster_store.ipynb #02bc05df
 class DocumentRows:
     "The rows of one document."
 
@@ -126,19 +126,20 @@ class DocumentRows:
         for at in range(0, len(table), BLOCK):
             some = slice(at, at + BLOCK)
             names = {str(p): self.words.names[p] for p in np.unique(table["part"][some]).tolist() if p >= 0}
-            data = Block(table[some], self.vectors.norms[some], self.words.units[some], names).packed()
+            data = UnitBlock(table[some], self.vectors.norms[some], self.words.units[some], names).packed()
             yield self._row("b", at, {"data": data})
 
     def _chunks(self) -> Iterator[dict[str, Any]]:
         names, keep = self.own.addresses(), dict(mode="json", exclude={"embedding"}, exclude_defaults=True)
         for at in range(0, len(names), CHUNKS):
-            found = {i: self.nodes[a].model_dump(**keep) for i, a in enumerate(names[at:at + CHUNKS]) if a in self.nodes}
+            held = {i: self.nodes[a] for i, a in enumerate(names[at:at + CHUNKS]) if a in self.nodes}
+            found = {i: node.model_dump(**keep) for i, node in held.items()}
             yield self._row("c", at, {"data": base64.b64encode(packed(found)).decode()})
 
     def _names(self) -> Iterator[dict[str, Any]]:
         return (self._row("n", i, {"name": name}) for i, name in enumerate(self.words.names))
 
-# %% ../../nbs/40_retrieval/cluster_store.ipynb #192b97aa
+# %% ../../nbs/40_retrieval/cluster_store.ipynb #c13c3e60
 class ClusterChunks(ChunkStore):
     "What is read of a `ClusterStore`."
 
@@ -203,7 +204,7 @@ class ClusterChunks(ChunkStore):
         for outlines in rest:
             self.units.keep_outlines(outlines)
         return {h["_source"]["pos"]: unpacked(base64.b64decode(h["_source"]["data"]))
-                for h in answer.get("hits", {}).get("hits", ())}
+                for h in hits_of(answer)}
 
     def _read_chunks(self, addresses: Sequence[str]) -> dict[str, TextNode]:
         self.reads += bool(addresses)
@@ -238,7 +239,7 @@ class ClusterChunks(ChunkStore):
             while True:
                 answer = self.rows.ask(nearest_units_query(short, n, among, self.units.exact))[0]
                 hits = [(int(h["sort"][1]), inner_product(float(h["sort"][0])))
-                        for h in answer.get("hits", {}).get("hits", ())]
+                        for h in hits_of(answer)]
                 if len(hits) < n or n >= 10_000 or hits[-1][1] < hits[top_k - 1][1] - 1e-6:
                     break
                 n = min(10_000, 4 * n)
@@ -279,59 +280,15 @@ class Pending:
         return ClusterState(before.generation + 1, self.rows, self.next, tuple(self.gone), dict(self.totals),
                             before.told if told is None else told, old)
 
-# %% ../../nbs/40_retrieval/cluster_store.ipynb #589c441a
-class ClusterStore(ClusterChunks):
-    """Chunks, outlines, words and vectors as rows on a search server.
-
-    Parameters
-    ----------
-    url : str, optional
-        `opensearch://host:9200/NAME`, see `cluster_place`; `?exact=yes&shards=3&replicas=0` as below.
-    client : opensearchpy.OpenSearch, optional
-        Instead of a url: a client of your own, with a name.
-    name : str, optional
-        Of the index; that of the url by default.
-    exact : bool, default False
-        Compare a question with every vector, instead of asking the server's graph.
-    settings : mapping, optional
-        Of an index that is made: `{"number_of_shards": 3}` and what else the server takes.
-    vector : mapping, optional
-        In place of parts of the mapping of vectors: another engine, method or encoder.
-    tokenizer : callable, optional
-        From texts to their tokens; Korean morphemes and English stems by default.
-
-    Raises
-    ------
-    InputError
-        For an address that is none, or a missing package.
-    ServerError
-        When no server answers, or it refuses.
-    """
-
-    def __init__(self, url: str | None = None, *, client: Any = None, name: str | None = None, exact: bool = False,
-                 settings: Mapping[str, Any] | None = None, vector: Mapping[str, Any] | None = None,
-                 tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] | None = None) -> None:
-        if (url is None) == (client is None):
-            raise InputError("ClusterStore takes exactly one of url or client")
-        place = None if url is None else cluster_place(url)
-        name = name or (place.name if place is not None else "")
-        if not name:
-            raise InputError(f"the address {place} has no index name: {place}/NAME")
-        where = name if place is None else str(place._replace(name=name))
-        rows = ClusterRows(open_client(place) if client is None else client, name, where)
-        wishes = place.wishes if place is not None else {}
-        super().__init__(ClusterUnits(rows, exact or wishes.get("exact", False), tokenizer))
-        wished = {f"number_of_{n}": wishes[n] for n in ("shards", "replicas") if n in wishes}
-        self.settings, self.vector = {**wished, **(settings or {})}, dict(vector or {})
-        self.pending: Pending | None = None
-        self.deferred = False         # Commit only when told
-        self.lost: frozenset[str] = frozenset()     # Documents without some of their rows, see `find_lost`
-        self.check: Callable[[], None] = lambda: None     # Called before every write: may this process still write?
-
-    def doc_ids(self) -> list[str]:
-        if self.deferred and self.pending is not None and self.pending.fresh:
-            return []                 # an index that is made anew does not look at the one before
-        return [i for i in super().doc_ids() if i not in self.lost]
+# %% ../../nbs/40_retrieval/cluster_store.ipynb #6f101295
+class _ClusterChanges(ClusterChunks):
+    "Changes, and what makes them count."
+    settings: Mapping[str, Any]
+    vector: Mapping[str, Any]
+    pending: Pending | None
+    deferred: bool                   # Commit only when told
+    check: Callable[[], None]        # Called before every write: may this process still write?
+    lost: frozenset[str]             # Documents without some of their rows, see `find_lost`
 
     def begin(
         self,
@@ -406,7 +363,7 @@ class ClusterStore(ClusterChunks):
             self.refresh(change.rows)
         self.check()
         state = change.state(told)
-        write_state(self.rows, change.before, state)
+        replace_state(self.rows, change.before, state)
         self.pending = None
         if state.gone:
             self._delete(state.rows, {"terms": {"doc": list(state.gone)}})
@@ -426,6 +383,71 @@ class ClusterStore(ClusterChunks):
                 field = {"properties": {"vector": {**vector_field(dims), **self.vector}}}
                 client.indices.put_mapping(index=change.rows, body=field)
         change.totals["dims"] = known or dims
+
+    def supersede(
+        self,
+        doc_ids: Iterable[str],   # Those that are not there are passed over
+    ) -> None:
+        "Let documents count no longer after the commit."
+        change = self.begin()
+        for document in self.rows.documents(doc_ids).values() if not change.fresh else ():
+            if document.own.doc not in change.gone:
+                change.gone.append(document.own.doc)
+                change.add(document.counts, -1)
+
+# %% ../../nbs/40_retrieval/cluster_store.ipynb #2d08bae7
+class ClusterStore(_ClusterChanges):
+    """Chunks, outlines, words and vectors as rows on a search server.
+
+    Parameters
+    ----------
+    url : str, optional
+        `opensearch://host:9200/NAME`, see `cluster_place`; `?exact=yes&shards=3&replicas=0` as below.
+    client : opensearchpy.OpenSearch, optional
+        Instead of a url: a client of your own, with a name.
+    name : str, optional
+        Of the index; that of the url by default.
+    exact : bool, default False
+        Compare a question with every vector, instead of asking the server's graph.
+    settings : mapping, optional
+        Of an index that is made: `{"number_of_shards": 3}` and what else the server takes.
+    vector : mapping, optional
+        In place of parts of the mapping of vectors: another engine, method or encoder.
+    tokenizer : callable, optional
+        From texts to their tokens; Korean morphemes and English stems by default.
+
+    Raises
+    ------
+    InputError
+        For an address that is none, or a missing package.
+    ServerError
+        When no server answers, or it refuses.
+    """
+
+    def __init__(self, url: str | None = None, *, client: Any = None, name: str | None = None, exact: bool = False,
+                 settings: Mapping[str, Any] | None = None, vector: Mapping[str, Any] | None = None,
+                 tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] | None = None) -> None:
+        if (url is None) == (client is None):
+            raise InputError("ClusterStore takes exactly one of url or client")
+        place = None if url is None else cluster_place(url)
+        name = name or (place.name if place is not None else "")
+        if not name:
+            raise InputError(f"the address {place} has no index name: {place}/NAME")
+        where = name if place is None else str(place._replace(name=name))
+        rows = ClusterRows(open_client(place) if client is None else client, name, where)
+        wishes = place.wishes if place is not None else {}
+        super().__init__(ClusterUnits(rows, exact or wishes.get("exact", False), tokenizer))
+        wished = {f"number_of_{n}": wishes[n] for n in ("shards", "replicas") if n in wishes}
+        self.settings, self.vector = {**wished, **(settings or {})}, dict(vector or {})
+        self.pending: Pending | None = None
+        self.deferred = False    
+        self.lost: frozenset[str] = frozenset()
+        self.check: Callable[[], None] = lambda: None
+
+    def doc_ids(self) -> list[str]:
+        if self.deferred and self.pending is not None and self.pending.fresh:
+            return []                 # an index that is made anew does not look at the one before
+        return [i for i in super().doc_ids() if i not in self.lost]
 
     def _dims(self) -> int | None:
         if self.pending is not None:
@@ -464,17 +486,6 @@ class ClusterStore(ClusterChunks):
         named = [[next(tokens) for _ in o.sections] for o in outlines]
         return [DocumentWords(t, n, [next(tokens) for _ in found[o.doc_id]])
                 for t, n, o in zip(titled, named, outlines)]
-
-    def supersede(
-        self,
-        doc_ids: Iterable[str],   # Those that are not there are passed over
-    ) -> None:
-        "Let documents count no longer after the commit."
-        change = self.begin()
-        for document in self.rows.documents(doc_ids).values() if not change.fresh else ():
-            if document.own.doc not in change.gone:
-                change.gone.append(document.own.doc)
-                change.add(document.counts, -1)
 
     def _remove(self, outlines: Sequence[Outline]) -> None:
         self.supersede([o.doc_id for o in outlines])
@@ -537,7 +548,7 @@ def _rows_by_document(store: ClusterStore, query: Mapping[str, Any]) -> Iterator
         after = {"after": found["after_key"]}
 
 
-def write_state(
+def replace_state(
     rows: ClusterRows,
     before: ClusterState,
     after: ClusterState,
@@ -566,7 +577,8 @@ def make_state(
 ) -> None:                # `IndexMismatchError` for an index of that name that is something else
     "Make the index of the state, unless it is there."
     from opensearchpy import RequestError
-    body = {"settings": {"number_of_shards": 1}, "mappings": {"dynamic": False, "_meta": {"ragnb": 2}, "properties": {}}}
+    mapping = {"dynamic": False, "_meta": {"ragnb": 2}, "properties": {}}
+    body = {"settings": {"number_of_shards": 1}, "mappings": mapping}
     try:
         rows.client.indices.create(index=f"{rows.name}-state", body=body)
     except RequestError as error:

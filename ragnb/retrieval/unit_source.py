@@ -260,6 +260,11 @@ class UnitSource(MultiScaleSource, ABC):
     def ids(self) -> Mapping[int, str]:
         "Number of a document -> its id."
 
+    @property
+    def n_units(self) -> int:
+        "How many units there are."
+        return sum(self.sizes.values())
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         "Answer all calls inside from one state of the index."

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy as shallow_copy
 from functools import cache
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, SplitResult, urlsplit
 
 import numpy as np
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
@@ -44,6 +44,7 @@ class ClusterPlace(NamedTuple):
     hosts: tuple[str, ...]      # http://host:port, without a user
     name: str                   # Of the index; '' when the address names none
     options: dict[str, Any]     # For the client: credentials and TLS
+    wishes: dict[str, Any] = {}    # For an index: exact, shards, replicas
 
     def __str__(self) -> str:
         return f"{','.join(self.hosts)}/{self.name}".rstrip("/")
@@ -53,20 +54,45 @@ class ClusterPlace(NamedTuple):
 
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")
+_CERTIFICATES = ("ca_certs", "client_cert", "client_key")
+_WISHES = ("exact", "shards", "replicas")
+
+
+def _is_yes(text: str) -> bool:
+    "Read a truth value of an address."
+    return text.strip().lower() not in ("false", "no", "off", "0")
 
 
 def _options(query: str, user: str, password: str) -> dict[str, Any]:
     "Options of a client."
     given = {k: v[-1] for k, v in parse_qs(query).items()}
-    if unknown := sorted(set(given) - {"ca_certs", "verify"}):
-        raise InputError(f"an address takes ca_certs and verify, got {unknown[0]!r}")
+    if unknown := sorted(set(given) - {*_CERTIFICATES, *_WISHES, "verify"}):
+        known = ", ".join((*_CERTIFICATES, *_WISHES))
+        raise InputError(f"an address takes {known} and verify, got {unknown[0]!r}")
     user = user or os.environ.get("RAGNB_OPENSEARCH_USER", "")
     password = password or os.environ.get("RAGNB_OPENSEARCH_PASSWORD", "")
     options: dict[str, Any] = {"http_auth": (user, password)} if user else {}
     if "verify" in given:
-        sure = given["verify"].lower() != "false"
+        sure = _is_yes(given["verify"])
         options |= {"verify_certs": sure, "ssl_show_warn": sure}
-    return options | ({"ca_certs": given["ca_certs"]} if "ca_certs" in given else {})
+    return options | {name: given[name] for name in _CERTIFICATES if name in given}
+
+
+def _wishes(query: str) -> dict[str, Any]:
+    "What an address says of its index."
+    given = {k: v[-1] for k, v in parse_qs(query).items() if k in _WISHES}
+    out: dict[str, Any] = {"exact": _is_yes(given.pop("exact"))} if "exact" in given else {}
+    for name, value in given.items():
+        if not value.isdigit():
+            raise InputError(f"{name} must be a number, got {value!r}")
+        out[name] = int(value)
+    return out
+
+
+def _host(kind: str, given: SplitResult) -> str:
+    "An address for the client: with a port, and brackets around an address of IPv6."
+    name = f"[{given.hostname}]" if ":" in (given.hostname or "") else given.hostname
+    return f"{given.scheme}://{name}:{given.port or (443 if kind == 'https' else 9200)}"
 
 
 def cluster_place(
@@ -76,19 +102,21 @@ def cluster_place(
     address = ServerAddress(url)
     scheme, slashes, rest = address.partition("://")
     kinds = {"opensearch": "http", "opensearchs": "https", "http": "http", "https": "https"}
-    kind = kinds.get(scheme.strip().lower())
+    scheme = scheme.strip().lower()
+    kind = kinds.get(scheme)
     hosts, _, tail = rest.partition("/")
     try:
         parts = [urlsplit(f"{kind}://{host.split('://')[-1]}") for host in hosts.split(",")]
-        made = tuple(f"{kind}://{p.hostname}:{p.port or 9200}" for p in parts if p.hostname)
+        made = tuple(_host(scheme, p) for p in parts if p.hostname)
     except ValueError:
         made = ()
     name, _, query = tail.partition("?")
-    name = name.strip("/")
+    prefix, _, name = name.strip("/").rpartition("/")
     if not slashes or kind is None or len(made) != hosts.count(",") + 1 or name and not _NAME.fullmatch(name):
         raise InputError("a cluster is named like opensearch://host:9200/NAME (small letters, digits, . _ -), "
                          f"got {address!r}")
-    return ClusterPlace(made, name, _options(query, *address.login))
+    options = _options(query, *address.login) | ({"url_prefix": prefix} if prefix else {})
+    return ClusterPlace(made, name, options, _wishes(query))
 
 # %% ../../nbs/30_storage/opensearch.ipynb #6fea1013
 class ServerError(RagnbError, ConnectionError):
@@ -165,7 +193,7 @@ def _patient() -> type:
 # %% ../../nbs/30_storage/opensearch.ipynb #8608e06d
 def open_client(
     place: ClusterPlace,
-    timeout: float = 60,   # Seconds of one request
+    timeout: float = 15,   # Seconds of one request
 ) -> Any:                  # opensearchpy.OpenSearch; `InputError` when the package is not installed
     "A client for a cluster; a node that is gone costs a retry, not an error."
     try:
@@ -173,7 +201,7 @@ def open_client(
     except ImportError:
         raise InputError("OpenSearch needs the package opensearch-py: pip install 'ragnb[opensearch]'") from None
     logging.getLogger("opensearch").addHandler(logging.NullHandler())  # what matters is raised; a log is for who asks
-    return OpenSearch(list(place.hosts), timeout=timeout, max_retries=5, retry_on_timeout=True,
+    return OpenSearch(list(place.hosts), timeout=timeout, http_compress=True, max_retries=5, retry_on_timeout=True,
                       retry_on_status=(502, 503, 504), transport_class=_patient(), **place.options)
 
 # %% ../../nbs/30_storage/opensearch.ipynb #c28c4ff8
