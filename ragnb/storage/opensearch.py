@@ -15,7 +15,6 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy as shallow_copy
 from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, SplitResult, urlsplit
@@ -461,16 +460,6 @@ class Rows:
         if self.there():
             self.client.indices.refresh(index=self.name)
 
-    def clone(self, name: str) -> Rows:
-        "Copy the index to a new name; the two share their files, and this one takes no more writes."
-        rows, indices = Rows(self.client, name, self.where, self.body), self.client.indices
-        if self.there():
-            held = next(iter(indices.get_settings(index=self.name).values()))["settings"]["index"]
-            indices.put_settings(index=self.name, body={"index.blocks.write": True})
-            kept = {"index.blocks.write": None, "index.number_of_replicas": held["number_of_replicas"]}
-            indices.clone(index=self.name, target=name, body={"settings": kept})
-        return rows
-
 # %% ../../nbs/30_storage/opensearch.ipynb #962b5f49
 Tokenizer = Callable[[Iterable[str]], Iterable[Sequence[str]]]
 _SEARCHED_ROWS = {"terms": {"level": list(SEARCHED)}}
@@ -483,38 +472,9 @@ class _ClusterStore(ChunkStore):
     tokenizer: Tokenizer
     refreshes: bool
     name: str
-    copy: str = ""                # What the names of its indexes end with, '' for the first
     _chunks: Rows
     _documents: Rows
     _known_dims: int | None = None
-
-    def use(
-        self,
-        copy: str,
-        filled: bool = False,     # Copy what is there now to it, else take it as it is
-    ) -> None:
-        "Go on with another copy of the indexes: NAME-chunksCOPY and NAME-documentsCOPY."
-        if copy == self.copy:
-            return
-        names = f"{self.name}-chunks{copy}", f"{self.name}-documents{copy}"
-        with server_errors(self.where):
-            self._chunks, self._documents = (
-                rows.clone(name) if filled else Rows(self.client, name, self.where, rows.body)
-                for rows, name in zip((self._chunks, self._documents), names))
-            self._chunks.there(), self._documents.there()      # asked now, so that no question asks it
-        self.copy, self.version = copy, self.version + 1
-        self._known_dims = self._known_dims if filled else None
-
-    def reading(
-        self,
-        copy: str,
-    ) -> _ClusterStore:           # This store, where it reads that copy
-        "The store as it reads a copy, while this one may go on to the next."
-        if copy == self.copy:
-            return self
-        other = shallow_copy(self)
-        other.use(copy)
-        return other
 
     def refresh(self) -> None:
         "Let searches see everything that was put."
