@@ -28,8 +28,9 @@ from typing import Any
 
 import numpy as np
 from cluster_data import document, foreign_body, foreign_lines, kind, own_lines, PER_DOCUMENT, texts, vectors
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from ragnb.expansion.chunk_expanders import NeighborChunkExpander
 from ragnb.expansion.expander import Expander
@@ -322,12 +323,23 @@ def retrieved(args: argparse.Namespace, size: int, index: str, ways: dict[str, C
                            **({"of_ten_nearest": round(recall, 3)} if name == "vectors" else {})} for name, took in times.items()])
 
 
+class ServerWords(BaseRetriever):
+    """The server's BM25."""
+
+    def __init__(self, store: OpenSearchStore) -> None:
+        super().__init__()
+        self.store = store
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self.store.search_words(query_bundle.query_str.split(), 100)
+
+
 def search(args: argparse.Namespace) -> None:
     """The server's BM25, its k-NN, and both fused here."""
-    from ragnb.retrieval.cluster import cluster_hybrid
+    from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
     for size in args.sizes:
         store, model = store_of(args, size), asked(args, size)
-        hybrid = cluster_hybrid(store, model, 10, tokenizer=str.split)
+        hybrid = HybridRetriever({"bm25": ServerWords(store), "vector": VectorRetriever(store, model, 100)}, 10)
         ways = {"words": lambda q: store.search_words(q.split(), 10), "vectors": lambda q: store.search(model.vectors[q], 10), "hybrid": hybrid.retrieve}
         retrieved(args, size, "cluster", ways, model, store.client)
 

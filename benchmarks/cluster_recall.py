@@ -1,42 +1,34 @@
-"""The default retrieval on a cluster beside the one in memory: recall, requests, bytes and time, of the same documents.
+"""An index on a cluster beside the same index in a folder: answers, requests, bytes and time.
 
-Run: make opensearch; python benchmarks/cluster_recall.py recall [--sets squad2 tydiqa_ko] [--questions 300]
-     python benchmarks/cluster_recall.py large [--units 20000 50000] [--questions 60]
-     python benchmarks/cluster_recall.py graph [--reach 100 256 512]
+Run: make opensearch; python benchmarks/cluster_recall.py answers [--sets korquad squad2 ko_statutes] [--questions 150] [--graph]
+     python benchmarks/cluster_recall.py growth [--units 5000 20000] [--questions 40]
 
-`graph` makes an index of the sample corpus three times and tells how many of the units that the folder scores are lost
-when the graph of vectors keeps so many candidates while it looks. `large` repeats the documents of squad2 with changed words until there are so many units.
+`answers` compares passages, labels and notes, question by question. `growth` repeats the documents of squad2 with changed words until
+there are so many units; it counts what a question, a fresh client and an update of one document send and receive.
 """
 from __future__ import annotations
 
 import argparse
 import os
 import random
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import contextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 from llama_index.core import Document
+from opensearchpy import Urllib3HttpConnection
 
-from ragnb.documents.files import read_documents
-from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions
-from ragnb.evaluation.measures import evaluate
-from ragnb.indexing.cluster_state import ClusterState
+from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import index_documents
-from ragnb.pipeline.specs import resolve_retriever
-from ragnb.retrieval import cluster_units
-from ragnb.storage.opensearch import nearest_rows
+from ragnb.pipeline.pipeline import Pipeline
 
 ROOT = Path(__file__).resolve().parent.parent
-BUDGETS = (500, 1_000, 4_000)
 
 
 def server() -> str:
@@ -50,71 +42,67 @@ def server() -> str:
     return url.split(",")[0].partition("://")[2]
 
 
-class Counter:
-    """Requests that a client makes, and the bytes of their answers."""
+class Traffic:
+    """Requests of this process, and bytes as they travel: compressed."""
 
-    def __init__(self, client) -> None:
-        self.requests, self.bytes = 0, 0
-        reader = client.transport.deserializer
-        real = reader.loads
+    def __init__(self) -> None:
+        self.requests = self.sent = self.received = 0
 
-        def loads(text, mimetype=None):
-            self.requests += 1
-            self.bytes += len(text)
-            return real(text, mimetype)
-        reader.loads = loads
+    def __sub__(self, other: Traffic) -> Traffic:
+        out = Traffic()
+        vars(out).update({k: n - vars(other)[k] for k, n in vars(self).items()})
+        return out
 
+    def now(self) -> Traffic:
+        return self - Traffic()
 
-def both(documents: list[Document], name: str, folder: Path) -> tuple[Index, Index, str]:
-    """The same documents in a folder and on the cluster; the latter opened as another machine would."""
-    start = time.perf_counter()
-    local, _ = index_documents(documents, folder, show_progress=False)
-    middle = time.perf_counter()
-    place = f"opensearch://{server()}/{name}"
-    index_documents(documents, place, force=True, show_progress=False)
-    print(f"{name}: {len(documents)} documents, {len(local.multiscale):,} units; indexed in {middle - start:.0f} s in a folder, "
-          f"{time.perf_counter() - middle:.0f} s on the cluster", flush=True)
-    return local, Index.open(place), place
+    def __str__(self) -> str:
+        return f"{self.requests} requests, {self.sent / 1e3:.0f} KB sent, {self.received / 1e3:.0f} KB received"
 
 
-def opening(place: str) -> str:
-    """What an index on the cluster brings here when it is opened, with and without the parts that are searched in memory."""
-    light, full = ClusterState(place, light=True), ClusterState(place)
-    sizes: dict[str, int] = {}
-    for file in filter(Path.is_file, light.folder.rglob("*")):
-        part = file.relative_to(light.folder).parts[0].partition("-")[0]
-        sizes[part] = sizes.get(part, 0) + file.stat().st_size
-    told = ", ".join(f"{part} {size / 1e6:.1f}" for part, size in sorted(sizes.items(), key=lambda x: -x[1])[:3])
-    return f"opened: {light.fetched / 1e6:.1f} MB travelled (on disk {told} MB); a full mirror: {full.fetched / 1e6:.1f} MB"
+@contextmanager
+def counted() -> Iterator[Traffic]:
+    """Count what goes over every connection that is made inside."""
+    import urllib3
+    traffic, perform, urlopen = Traffic(), Urllib3HttpConnection.perform_request, urllib3.HTTPConnectionPool.urlopen
+
+    def opened(self, method, url, body=None, **options):
+        traffic.sent += len(body or b"")
+        answer = urlopen(self, method, url, body, **options)
+        traffic.received += int(answer.headers.get("content-length") or len(answer.data or b""))
+        return answer
+
+    def performed(self, *args, **options):
+        traffic.requests += 1
+        return perform(self, *args, **options)
+    Urllib3HttpConnection.perform_request, urllib3.HTTPConnectionPool.urlopen = performed, opened
+    try:
+        yield traffic
+    finally:
+        Urllib3HttpConnection.perform_request, urllib3.HTTPConnectionPool.urlopen = perform, urlopen
 
 
-def compare(local: Index, there: Index, dataset: Dataset) -> None:
-    """One line of a table for each index."""
-    print("| index | " + " | ".join(f"recall at {b:,}" for b in BUDGETS) + " | requests | KB | p50 ms | p95 ms |")
-    print("|---|" + "---|" * (len(BUDGETS) + 4))
-    for name, index in (("folder", local), ("cluster", there)):
-        retriever = resolve_retriever("multi-scale", index)
-        counter, times, asked, sizes = Counter(index.store.client) if name == "cluster" else None, [], [], []
+def shown(pipeline: Pipeline, question: str) -> list:
+    """What a reader sees of an answer."""
+    answer = pipeline.ask(question)
+    return [[(p.doc_id, p.text, p.hits, p.neighbors, p.pages) for p in answer.passages], answer.context.text, answer.note]
 
-        def rank(question: str):
-            before = (counter.requests, counter.bytes) if counter else (0, 0)
-            start = time.perf_counter()
-            ranking = retriever.rank(question)
-            times.append(1_000 * (time.perf_counter() - start))
-            if counter:
-                asked.append(counter.requests - before[0])
-                sizes.append((counter.bytes - before[1]) / 1e3)
-            return ranking
 
-        for question in dataset.questions[:5]:
-            rank(question.query)       # warms up
-        for held in (times, asked, sizes):
-            held.clear()
-        found = evaluate(rank, dataset.questions, BUDGETS)
-        recalls = " | ".join(f"{found.mean('evidence_recall', b):.3f}" for b in BUDGETS)
-        told = f"{max(asked)} at most | {statistics.median(sizes):.0f}" if counter else "0 | 0"
-        times.sort()
-        print(f"| {name} | {recalls} | {told} | {statistics.median(times):.0f} | {times[int(.95 * len(times))]:.0f} |", flush=True)
+def answers(args: argparse.Namespace) -> None:
+    """A line for each set."""
+    for name in args.sets:
+        dataset = load_dataset(args.data / name)
+        documents, questions = list(dataset.documents.values()), [q.query for q in dataset.questions[:args.questions]]
+        with tempfile.TemporaryDirectory() as folder:
+            local, _ = index_documents(documents, folder, show_progress=False)
+            place = f"opensearch://{server()}/answers-{name.replace('_', '-')}?replicas=0" + ("" if args.graph else "&exact=yes")
+            there, _ = index_documents(documents, place, force=True, show_progress=False)
+            pipelines = [Pipeline.from_index(i) for i in (local, Index.open(place))]
+            differ = [q for q in questions if shown(pipelines[0], q) != shown(pipelines[1], q)]
+            print(f"{name}: {len(local.multiscale):,} units, {len(questions) - len(differ)} of {len(questions)} answers are equal", flush=True)
+            for question in differ[:5]:
+                print(f"  {question}")
+            there.store.drop()
 
 
 def noisy(documents: list[Document], n: int) -> Iterator[Document]:
@@ -127,35 +115,8 @@ def noisy(documents: list[Document], n: int) -> Iterator[Document]:
             yield Document(text=text, id_=f"copy{copy}/{d.id_}", metadata=dict(d.metadata))
 
 
-def graph(reaches: list[int], times: int = 3) -> None:
-    """Units that a question scores in a folder and not on the cluster, for each reach of the graph."""
-    name, folder, corpus = "recall-graph", Path(tempfile.mkdtemp()), ROOT / "data/corpus"
-    documents = list(read_documents(corpus, []))
-    asked = [q.query for q in load_questions(ROOT / "data/questions", {d.id_: d.text for d in documents})]
-    print("| made | " + " | ".join(f"lost at {r}, % | ms" for r in reaches) + " |\n|---|" + "---|" * (2 * len(reaches)))
-    for made in range(1, times + 1):
-        local, there, _ = both(documents, name, folder / str(made))
-        mine, theirs = resolve_retriever("multi-scale", local), resolve_retriever("multi-scale", there)
-        wanted, row = [scored(mine, q) for q in asked], []
-        for reach in reaches:
-            with patch.object(cluster_units, "nearest_rows", lambda v, k, among=None, _=0: nearest_rows(v, k, among, reach)):
-                theirs.rank(asked[0])
-                start = time.perf_counter()
-                lost = sum(len(a - scored(theirs, q)) for a, q in zip(wanted, asked))
-                row += [f"{100 * lost / sum(map(len, wanted)):.2f}", f"{1_000 * (time.perf_counter() - start) / len(asked):.0f}"]
-        print(f"| {made} | " + " | ".join(row) + " |", flush=True)
-        there.store.client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def scored(retriever, question: str) -> set[str]:
-    """The units that get a score."""
-    ranking = retriever.rank(question)
-    return {ranking.reader.address(int(row)) for row in ranking.scores.rows}
-
-
 def sized(dataset: Dataset, units: int) -> list[Document]:
-    """As many documents as make about so many units of 200 characters."""
+    """As many documents as make about so many units of 170 characters."""
     out, size = [], 0
     for document in noisy(list(dataset.documents.values()), units):
         out.append(document)
@@ -165,31 +126,68 @@ def sized(dataset: Dataset, units: int) -> list[Document]:
     return out
 
 
+def growth(args: argparse.Namespace) -> None:
+    """A few lines for each size."""
+    dataset = load_dataset(args.data / "squad2")
+    questions = [q.query for q in dataset.questions[:args.questions + 5]]
+    for units in args.units:
+        documents, place = sized(dataset, units), f"opensearch://{server()}/growth?replicas=0"
+        with tempfile.TemporaryDirectory() as folder, counted() as traffic:
+            local, _ = index_documents(documents, folder, show_progress=False)
+            before, start = traffic.now(), time.perf_counter()
+            there, _ = index_documents(documents, place, force=True, show_progress=False)
+            n, told = len(there.multiscale), traffic - before
+            print(f"{n:,} units in {len(documents):,} documents: indexed in {time.perf_counter() - start:.0f} s, {told.sent / n:.0f} B a unit")
+            before = traffic.now()
+            pipeline = Pipeline.from_index(Index.open(place))
+            opened = traffic.now()
+            pipeline.ask(questions[0])
+            print(f"  opened: {opened - before}; first question: {traffic - opened}")
+            print(f"  a question: {times(Pipeline.from_index(local), pipeline, questions, traffic)}")
+            documents[3] = Document(text=documents[3].text + " One more sentence.", id_=documents[3].id_, metadata=documents[3].metadata)
+            before = traffic.now()
+            index_documents(documents, place, show_progress=False)
+            print(f"  one changed document, the writer: {traffic - before}")
+            before = traffic.now()
+            pipeline.ask(questions[0])
+            print(f"  and a reader that was open: {traffic - before}", flush=True)
+            there.store.drop()
+
+
+def times(local: Pipeline, there: Pipeline, questions: list[str], traffic: Traffic) -> str:
+    """What a question costs on the cluster, and how long it takes in both places."""
+    took: dict[str, list[float]] = {"folder": [], "cluster": []}
+    most, received = 0, []
+    for n, question in enumerate(questions):
+        for name, pipeline in (("folder", local), ("cluster", there)):
+            before, start = traffic.now(), time.perf_counter()
+            pipeline.ask(question)
+            if n >= 5:                    # the first ones warm up
+                took[name].append(1_000 * (time.perf_counter() - start))
+                if name == "cluster":
+                    told = traffic - before
+                    most = max(most, told.requests)
+                    received.append((told.sent + told.received) / 1e3)
+    told = ", ".join(f"{name} p50 {statistics.median(ms):.0f} ms" for name, ms in took.items())
+    return f"{most} requests at most, {statistics.median(received):.0f} KB (most {max(received):.0f}); {told}"
+
+
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["recall", "large", "graph"])
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared/data")))
-    parser.add_argument("--sets", nargs="+", default=["squad2", "tydiqa_ko"])
-    parser.add_argument("--units", type=int, nargs="+", default=[20_000])
-    parser.add_argument("--questions", type=int, default=300)
-    parser.add_argument("--keep", action="store_true", help="leave the indexes on the server")
-    parser.add_argument("--reach", type=int, nargs="+", default=[100, 256, 512], help="candidates that the graph keeps")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared/data")), help="folder with the sets")
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("answers")
+    one.add_argument("--sets", nargs="+", default=["korquad", "squad2", "ko_statutes"])
+    one.add_argument("--questions", type=int, default=150)
+    one.add_argument("--graph", action="store_true", help="find neighbors by the graph instead of comparing every vector")
+    one.set_defaults(run=answers)
+    one = commands.add_parser("growth")
+    one.add_argument("--units", nargs="+", type=int, default=[5_000, 20_000])
+    one.add_argument("--questions", type=int, default=40)
+    one.set_defaults(run=growth)
     args = parser.parse_args()
-    if args.what == "graph":
-        return graph(args.reach)
-    jobs = [(name, name, None) for name in args.sets] if args.what == "recall" else [(f"squad2-{n}", "squad2", n) for n in args.units]
-    for name, data, units in jobs:
-        dataset = load_dataset(args.data / data).limit(args.questions)
-        documents = list(dataset.documents.values()) if units is None else sized(dataset, units)
-        folder = Path(tempfile.mkdtemp())
-        local, there, place = both(documents, f"recall-{name}", folder)
-        print(opening(place))
-        compare(local, there, replace(dataset, documents={d.id_: d for d in documents}))
-        if not args.keep:
-            there.store.client.indices.delete(index=f"recall-{name}-*", ignore_unavailable=True)
-        del local, there
-        shutil.rmtree(folder, ignore_errors=True)
+    args.run(args)
 
 
 if __name__ == "__main__":

@@ -105,7 +105,6 @@ def write_error(
 # %% ../../nbs/70_indexing/commits.ipynb #d3b9b30b
 class FileWriter:
     "Write the file of an index in one transaction; a first run commits as it goes."
-    mirror = None     # Of an index on a cluster
 
     def __init__(
         self,
@@ -272,9 +271,9 @@ def open_or_create(
 ) -> FileWriter | Any:                          # It has the lock of the folder until `release`
     "Open the index of a folder for writing, or start a new one."
     if on_cluster(folder):
-        from ragnb.indexing.mirror import open_on_cluster
+        from ragnb.indexing.cluster_index import open_writer
         asked = dict(embed=embed, parser=parser, contexts=contexts, base_url=base_url, embed_options=embed_options)
-        return open_on_cluster(ServerAddress(folder), force, wait, asked)
+        return open_writer(ServerAddress(folder), force, wait, asked)
     folder = Path(folder)
     made = claim_folder(folder, force)
     lock = _locked(folder, made, wait)

@@ -38,8 +38,6 @@ from ragnb.chunking.parsers import (
     completed, CONTEXTS, DEFAULT_SPLITTER, describe_parser, parser_from, resolve_parser, with_contexts
 )
 from ..storage.store import ChunkStore
-from ..retrieval.bm25 import Bm25
-from ..retrieval.cluster_units import ClusterUnits
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
 from .cluster_state import on_cluster
@@ -183,7 +181,6 @@ class Index:
         self.version = 0      # Of the file, when the manifest was read
         self.embed_model, self.parts, self.store = embed_model, parts, store
         self.place: ServerAddress | Path = folder   # What opens it again: the folder, or the address on a cluster
-        self.units: ClusterUnits | None = None   # Of an index that was opened on a cluster: asked there
 
     @property
     def manifest(self) -> Manifest:
@@ -206,20 +203,13 @@ class Index:
     @property
     def _n_chunks(self) -> int:
         "Searched chunks."
-        if self.units is not None:
-            return len(self.units)
-        return len(self.store.units) if isinstance(self.store, SqliteStore) else len(self.bm25)
+        return len(self.store.units)
 
     def __repr__(self) -> str:
         return f"Index({str(self.place)!r}, {', '.join(f'{name}: {fact}' for name, fact in self._facts.items())})"
 
     def _repr_html_(self) -> str:
         return card(f"Index {self.place}", rows=self._facts.items())
-
-    @property
-    def bm25(self) -> Bm25:
-        "Word counts of the searched chunks, of the mirror of a cluster."
-        return self.parts.bm25
 
     @property
     def multiscale(self) -> SqliteUnits | Any | None:
@@ -229,7 +219,7 @@ class Index:
     @property
     def has_units(self) -> bool:
         "True when the splitter makes units."
-        return self.units is not None or self.multiscale is not None
+        return self.multiscale is not None
 
     @property
     def catalogue(self) -> Catalogue:
@@ -312,8 +302,8 @@ class Index:
         """
         asked = {"parser": parser, "contexts": contexts, "base_url": base_url, "embed_options": embed_options}
         if on_cluster(folder):
-            from ragnb.indexing.mirror import open_mirror
-            return open_mirror(ServerAddress(folder), embed, **asked)
+            from ragnb.indexing.cluster_index import open_cluster
+            return open_cluster(ServerAddress(folder), embed, **asked)
         return _open_folder(Path(folder), embed, **asked)
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #0377f8b0

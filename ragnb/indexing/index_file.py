@@ -19,7 +19,7 @@ from typing import Any
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['FORMAT', 'ENTRY', 'FILE', 'SUM', 'TABLES', 'Manifest', 'checksum', 'write_sum', 'setting', 'state_of', 'check_sum',
+__all__ = ['FORMAT', 'FILE', 'SUM', 'TABLES', 'Manifest', 'checksum', 'write_sum', 'setting', 'state_of', 'check_sum',
            'stored_manifest', 'is_finished', 'read_catalogue', 'write_state', 'clear_tables', 'write_model',
            'model_files', 'IndexParts', 'FileParts']
 
@@ -35,7 +35,6 @@ from ..retrieval.sqlite_units import Database, read_file, SCHEMA
 
 # %% ../../nbs/70_indexing/index_file.ipynb #1ae32217
 FORMAT: int = 6  # Of an index; those of earlier versions are made anew
-ENTRY: dict[str, type] = {"hash": str, "root": str, "file": str, "characters": int, "embedding": str}  # Of a document
 
 
 @dataclass
@@ -43,11 +42,9 @@ class Manifest:
     "What an index holds and how it was made."
     parser: dict[str, Any]              # Kind and parameters of the splitter, from `describe_parser`
     embedding: dict[str, Any] = field(default_factory=dict)             # From `describe_embedding`
-    documents: dict[str, dict[str, Any]] = field(default_factory=dict)  # Document id -> the keys of `ENTRY`
+    documents: dict[str, dict[str, Any]] = field(default_factory=dict)  # Id -> hash, root, file, characters, embedding
     fitted_on: int = 0                  # Characters that the embedding was fitted on; 0 for one that is not fitted
-    generation: int = 0                 # Of an index on a cluster: grows with every commit, names its parts
     embedding_folder: str = ""          # "embedding-1": which embedding the vectors of a document come from
-    base: int = 0                       # Of a pending state on a cluster: the generation it goes on from; -1: from none
     format: int = FORMAT
 
 # %% ../../nbs/70_indexing/index_file.ipynb #f196a527

@@ -169,8 +169,6 @@ def _clear(writer: FileWriter, plan: _Plan) -> None:
     "Mark on disk what is about to be replaced or removed; then take out what is gone."
     index, entries = writer.index, writer.index.manifest.documents
     marked = [*plan.gone, *plan.lost, *(d.id_ for d in plan.todo if d.id_ in entries)]
-    if writer.mirror is not None:    # its readers have a copy of the store: they see what was until the commit
-        marked = plan.lost
     if marked:
         for doc_id in marked:
             entries[doc_id]["hash"] = ""
@@ -328,8 +326,8 @@ def _split(parser: SpanNodeParser, documents: Iterable[Document],
 
 
 def _put(writer: FileWriter, nodes: list[TextNode], outlines: list[Outline]) -> None:
-    "Write documents to the store that readers do not see, where there are two."
-    writer.stage()      # a check-in on a cluster has shown the copy before
+    "Write documents, inside the transaction."
+    writer.stage()
     for outline in outlines:
         writer.index.manifest.documents.get(outline.doc_id, {})["hash"] = ""    # until it is written
     writer.index.store.put(nodes, outlines)
@@ -378,8 +376,8 @@ class IndexUpdate:
         writer, entries = self.writer, self.index.manifest.documents
         if entries.get(self.uncited, {}).get("hash"):
             entries.pop(self.uncited)  # the next run does it again, and notes the citations
-        done = self.report.chunks if writer.mirror is None else writer.staged is False or entries
-        if isinstance(error, (Exception, KeyboardInterrupt)) and not writer.saved and done and not writer.whole:
+        stopped, begun = isinstance(error, (Exception, KeyboardInterrupt)), not writer.saved and self.report.chunks
+        if stopped and begun and not writer.whole:
             with contextlib.suppress(Exception):  # a full disk, for instance: the error to tell is the first one
                 return writer.check_in()
         if not writer.kept:
@@ -399,7 +397,7 @@ class IndexUpdate:
             writer.saved = False
         _clear(writer, plan)
         if outgrown:
-            self.report.refitted, writer.whole = True, writer.mirror is not None
+            self.report.refitted = True
             _fit(writer, self.documents)
             writer.check_in()
         self._write(plan.todo, show_progress)

@@ -690,7 +690,8 @@ class Pipeline(_Shown):
         question : str
             `InputError` when it is empty.
         """
-        return self.reader.read(question, self.find(question)).passages
+        with self.expander.store.snapshot():
+            return self.reader.read(question, self.find(question)).passages
 
     def rank(self, question: str) -> Ranking:
         """Rank what is found, before a budget is set.

@@ -25,17 +25,14 @@ from ..documents.provisions import cited_spans, look_up_question
 from ..documents.span import Address, InputError, Span, stitch
 from ..models.llm import resolve_llm
 from ..retrieval.arguments import filtered_retriever
-from ..retrieval.bm25 import Bm25Retriever
 from ..retrieval.by_name import ByNameRetriever
 from ..retrieval.hierarchical import build_tree, HierarchicalRetriever
 from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever, WordRetriever
-from ..retrieval.cluster_multiscale import ClusterMultiScaleRetriever
 from ..retrieval.multiscale import MultiScaleRetriever
-from ..retrieval.multiscale_index import ArrayRetriever, MultiScaleIndex
 from ..retrieval.planning import HydeRetriever, MultiQueryRetriever
 from ..retrieval.rerank import resolve_reranker
 from ..expansion.policy import no_expansion, Policy, resolve_policy
-from ..expansion.segments import bm25_relevance, Relevance, word_relevance
+from ..expansion.segments import Relevance, word_relevance
 from ..context.builders import ContextBuilder, resolve_builder
 from ..context.compress import Compressor, resolve_compressor
 from ..indexing.folder_index import Index
@@ -83,10 +80,7 @@ def parse_retriever(
 def _hybrid(spec: RetrieverSpec, index: Index, top_k: int) -> HybridRetriever:
     "Words, embeddings, or both, as one fused ranking."
     depth = 2 * top_k if spec.kind == "hybrid" else top_k
-    counts_words = hasattr(index.store, "search_words")     # not so the mirror of a cluster
-    words = WordRetriever(index.store, depth) if counts_words else Bm25Retriever(
-        lambda: index.bm25, index.store, top_k=depth)
-    members = {"bm25": words, "vector": VectorRetriever(index.store, index.embed_model, depth)}
+    members = {"bm25": WordRetriever(index.store, depth), "vector": VectorRetriever(index.store, index.embed_model, depth)}
     if spec.kind != "hybrid":
         return HybridRetriever({spec.kind: members[spec.kind]}, top_k)
     return HybridRetriever(members, top_k, weights=spec.weights, method=spec.method)
@@ -99,13 +93,8 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
     named = lookup and len(index.catalogue)
     leads = (lambda text: look_up_question(text, catalogue=index.catalogue)) if named else None
     follow = (lambda *place: cited_spans(*place, catalogue=index.catalogue)) if named else None
-    if index.units is not None:
-        return ClusterMultiScaleRetriever(index.units, index.store, index.embed_model,
-                                          top_k=top_k, leads=leads, follow=follow, cut=cut)
-    is_mirror = isinstance(index.multiscale, MultiScaleIndex)    # of a cluster: arrays
-    made = ArrayRetriever if is_mirror else MultiScaleRetriever
-    return made(index.multiscale, index.store, index.embed_model,
-                top_k=top_k, leads=leads, follow=follow, cut=cut)
+    return MultiScaleRetriever(index.multiscale, index.store, index.embed_model,
+                               top_k=top_k, leads=leads, follow=follow, cut=cut)
 
 # %% ../../nbs/80_pipeline/specs.ipynb #8ca5b6f4
 def _indexed_documents(index: Index) -> tuple[list[Document], list[TextNode]]:
@@ -178,7 +167,7 @@ def resolve_retriever(
 # %% ../../nbs/80_pipeline/specs.ipynb #50572de6
 def _relevance(index: Index) -> Relevance:
     "What words say of the chunks of a document."
-    return word_relevance(index.store) if hasattr(index.store, "search_words") else bm25_relevance(index.bm25)
+    return word_relevance(index.store)
 
 # %% ../../nbs/80_pipeline/specs.ipynb #38fe9d04
 @dataclass(frozen=True)

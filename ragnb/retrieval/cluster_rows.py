@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['DOCUMENT', 'NOTHING', 'ClusterState', 'ClusterDocument', 'Looked', 'lacking', 'View', 'ClusterRows']
+__all__ = ['DOCUMENT', 'NOTHING', 'ClusterState', 'ClusterDocument', 'Looked', 'hits_of', 'lacking', 'View', 'States',
+           'ClusterRows']
 
 # %% ../../nbs/40_retrieval/cluster_rows.ipynb #01cbaeea
 from ..documents.markup import one_line
@@ -101,9 +102,16 @@ class Looked(Mapping):
     def __len__(self) -> int:
         return self.size
 
-# %% ../../nbs/40_retrieval/cluster_rows.ipynb #f7de6396
+# %% ../../nbs/40_retrieval/cluster_rows.ipynb #117cda76
 _PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # Seconds
 NOTHING: dict[str, Any] = {"hits": {"hits": [], "total": {"value": 0}}, "aggregations": {}}   # Found without an index
+
+
+def hits_of(
+    answer: Mapping[str, Any],   # Of one search; the server leaves out what is empty
+) -> list[dict[str, Any]]:
+    "Return the rows that a search has found."
+    return answer.get("hits", {}).get("hits", [])
 
 
 def lacking(
@@ -119,7 +127,7 @@ def lacking(
     failed = answer.get("_shards", {}).get("failed", 0)
     return f"answered in part only: {failed} shards failed" if failed or answer.get("timed_out") else ""
 
-# %% ../../nbs/40_retrieval/cluster_rows.ipynb #4b90ff64
+# %% ../../nbs/40_retrieval/cluster_rows.ipynb #e4f6f41b
 class View:
     "One state of an index, and where its rows are asked."
 
@@ -135,12 +143,12 @@ class View:
 
 
 _WANTED = ",".join(f"responses.{part}" for part in (
-    "status", "error", "timed_out", "_shards.failed", "hits.total", "hits.hits._id", "hits.hits._score", "hits.hits.sort",
-    "hits.hits.fields", "hits.hits._source", "aggregations"))
+    "status", "error", "timed_out", "_shards.failed", "hits.total", "hits.hits._id", "hits.hits._score",
+    "hits.hits.sort", "hits.hits.fields", "hits.hits._source", "aggregations"))
 
-# %% ../../nbs/40_retrieval/cluster_rows.ipynb #c4eaf5ea
-class ClusterRows:
-    "The rows of an index on a cluster, as of one state."
+# %% ../../nbs/40_retrieval/cluster_rows.ipynb #5f478b38
+class States:
+    "The states of an index on a cluster, each seen as a whole."
 
     def __init__(
         self,
@@ -236,6 +244,10 @@ class ClusterRows:
         "What the callers keep for this snapshot."
         return self._own.kept
 
+# %% ../../nbs/40_retrieval/cluster_rows.ipynb #f34a451e
+class ClusterRows(States):
+    "The rows of an index on a cluster, as of one state."
+
     def ask(
         self,
         *searches: Mapping[str, Any],   # Bodies; those that were asked in this snapshot are not asked again
@@ -254,8 +266,8 @@ class ClusterRows:
         "Send searches, again where an answer is not whole."
         if not view.state.rows:
             return [NOTHING] * len(lines)
-        view.pit = view.pit or self._open(view.state)
         for pause in (*_PAUSES, None):
+            view.pit = view.pit or self._open(view.state)
             at = json.dumps({"pit": {"id": view.pit, "keep_alive": self.keep}})[1:]
             self.requests += 1
             with server_errors(self.where):
@@ -266,8 +278,9 @@ class ClusterRows:
                 return answers
             if pause is None:
                 raise ServerError(f"{self.where} {told}")
+            if not told.startswith("rejected"):
+                self._close(view)                # it has expired, or was on a node that is gone
             time.sleep(pause)
-            view.pit = self._open(view.state)    # it has expired, or was on a node that is gone
         raise AssertionError
 
     def scan(
@@ -281,7 +294,7 @@ class ClusterRows:
                                 "track_total_hits": False}
         with self.snapshot() as view:
             while True:
-                hits = self._answers(view, [json.dumps(body)])[0].get("hits", {}).get("hits", [])
+                hits = hits_of(self._answers(view, [json.dumps(body)])[0])
                 yield from (hit["_source"] for hit in hits)
                 if len(hits) < size:
                     return
@@ -309,6 +322,16 @@ class ClusterRows:
         for row in self.scan(view.state.live(*asked), DOCUMENT):
             view.ids[row["id"]] = self.known[row["doc"]] = ClusterDocument.of(row)
 
+    def note_live(
+        self,
+        numbers: Iterable[int],   # Of documents that were found by their number
+    ) -> None:
+        "Note documents that count, so that they are not looked up by id."
+        with self.snapshot() as view:
+            for n in dict.fromkeys(numbers):
+                if n in self.known and n < view.state.limit and n not in view.state.gone:
+                    view.ids[self.known[n].own.id] = self.known[n]
+
     def numbered(
         self,
         numbers: Iterable[int],
@@ -316,7 +339,7 @@ class ClusterRows:
         "Find documents by number."
         numbers = [int(n) for n in numbers]
         if new := [n for n in numbers if n not in self.known]:
-            self.known.update(self.read_documents(*self.ask(self.documents_query(new))))
+            self.known.update(self.read_documents(hits_of(self.ask(self.documents_query(new))[0])))
         return {n: self.known[n] for n in numbers if n in self.known}
 
     @staticmethod
@@ -329,8 +352,7 @@ class ClusterRows:
 
     @staticmethod
     def read_documents(
-        answer: Mapping[str, Any],
+        hits: Iterable[Mapping[str, Any]],
     ) -> dict[int, ClusterDocument]:
         "Read what that search has found."
-        rows = (hit["_source"] for hit in answer.get("hits", {}).get("hits", ()))
-        return {row["doc"]: ClusterDocument.of(row) for row in rows}
+        return {hit["_source"]["doc"]: ClusterDocument.of(hit["_source"]) for hit in hits}

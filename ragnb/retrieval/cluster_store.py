@@ -16,13 +16,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
+from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['rows_body', 'DocumentWords', 'DocumentRows', 'ClusterChunks', 'Pending', 'ClusterStore', 'find_lost', 'write_state',
+__all__ = ['rows_body', 'DocumentWords', 'DocumentRows', 'ClusterChunks', 'Pending', 'ClusterStore', 'find_lost', 'replace_state',
            'make_state']
 
-# %% ../../nbs/40_retrieval/cluster_store.ipynb #864dd6b9
+# %% ../../nbs/40_retrieval/cluster_store.ipynb #c74f9189
 from ..documents.atomic import LockedError
 from ..documents.markup import one_line
 from ..documents.span import Address, IndexMismatchError, InputError, Outline, parse_address, SEARCHED, try_address
@@ -32,14 +32,13 @@ from ragnb.storage.opensearch import (
     Action, cluster_place, inner_product, open_client, send_bulk, server_errors, vector_field
 )
 from ..storage.store import best_first, ChunkStore, outline_to_json
-from .cluster_rows import ClusterDocument, ClusterRows, ClusterState
-from .cluster_source import Block, BLOCK, ClusterUnits, joined, keyed, nearest_units_query
-from .multiscale_index import question_vector, searched_text
-from .sqlite_store import CHUNKS, levels_of, packed, StoredDocument, unpacked
-from .sqlite_units import stored_units
-from .unit_corpus import units_by_document
+from .cluster_rows import ClusterRows, ClusterState, hits_of
+from .cluster_source import UnitBlock, BLOCK, ClusterUnits, joined, keyed, nearest_units_query
+from .scoring import question_vector
+from .sqlite_store import CHUNKS, levels_of, packed, SearchedByWords, StoredDocument, unpacked
 from .unit_source import SHIFT
-from .unit_vectors import from_codes, node_vectors, UnitVectors
+from .unit_table import counted_text, stored_units, units_by_document
+from .unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/40_retrieval/cluster_store.ipynb #fbea184c
 _FIELDS: dict[str, dict[str, Any]] = {
@@ -63,12 +62,6 @@ def rows_body(
                          "properties": fields}}
 
 
-def _counted_text(node: TextNode) -> str:
-    "The text whose words are counted: of a unit without the titles above it, which are fields of their own."
-    unit = parse_address(node.node_id).level == "u"
-    return searched_text(node) if unit else node.get_content(MetadataMode.EMBED)
-
-
 class DocumentWords(NamedTuple):
     "The tokens of a document, written as the server reads them."
     title: str
@@ -85,7 +78,7 @@ class DocumentWords(NamedTuple):
         "Different words, sorted."
         return sorted({w for text in (self.title, *self.names, *self.units) for w in text.split(" ") if w})
 
-# %% ../../nbs/40_retrieval/cluster_store.ipynb #75b78768
+# %% ../../nbs/40_retrieval/cluster_store.ipynb #02bc05df
 class DocumentRows:
     "The rows of one document."
 
@@ -95,11 +88,12 @@ class DocumentRows:
         outline: Outline,
         units: Sequence[TextNode],       # Searched chunks, in the order of their places
         nodes: Mapping[str, TextNode],   # All chunks, by address
-        vectors: UnitVectors,            # Of the units
+        codes: np.ndarray,               # Shape (units, dims), int8: the vectors of the units
+        norms: np.ndarray,               # Shape (units, scales): length of the sum of the vectors of each window
         words: DocumentWords,
     ) -> None:
         self.own, self.outline, self.units = StoredDocument(doc, outline.doc_id, levels_of(outline)), outline, units
-        self.nodes, self.vectors, self.words = nodes, vectors, words
+        self.nodes, self.codes, self.norms, self.words = nodes, codes, norms, words
 
     def rows(self) -> list[dict[str, Any]]:
         "All rows; that of the document comes last."
@@ -114,7 +108,7 @@ class DocumentRows:
         return {"kind": kind, "doc": self.own.doc, "pos": (self.own.doc << SHIFT) + place, **more}
 
     def _unit_rows(self) -> Iterator[dict[str, Any]]:
-        floats = np.round(from_codes(self.vectors.codes).astype(np.float64), 8).tolist() if self.vectors.dims else []
+        floats = np.round(from_codes(self.codes).astype(np.float64), 8).tolist() if self.codes.shape[1] else []
         for i, (node, words) in enumerate(zip(self.units, self.words.units)):
             row = {"id": self.own.id, "address": node.node_id, "facts": facts_of(seen_metadata(node)), "tokens": words,
                    "said": words, **({"vector": floats[i]} if floats else {})}
@@ -126,20 +120,21 @@ class DocumentRows:
         for at in range(0, len(table), BLOCK):
             some = slice(at, at + BLOCK)
             names = {str(p): self.words.names[p] for p in np.unique(table["part"][some]).tolist() if p >= 0}
-            data = Block(table[some], self.vectors.norms[some], self.words.units[some], names).packed()
+            data = UnitBlock(table[some], self.norms[some], self.words.units[some], names).packed()
             yield self._row("b", at, {"data": data})
 
     def _chunks(self) -> Iterator[dict[str, Any]]:
         names, keep = self.own.addresses(), dict(mode="json", exclude={"embedding"}, exclude_defaults=True)
         for at in range(0, len(names), CHUNKS):
-            found = {i: self.nodes[a].model_dump(**keep) for i, a in enumerate(names[at:at + CHUNKS]) if a in self.nodes}
+            held = {i: self.nodes[a] for i, a in enumerate(names[at:at + CHUNKS]) if a in self.nodes}
+            found = {i: node.model_dump(**keep) for i, node in held.items()}
             yield self._row("c", at, {"data": base64.b64encode(packed(found)).decode()})
 
     def _names(self) -> Iterator[dict[str, Any]]:
         return (self._row("n", i, {"name": name}) for i, name in enumerate(self.words.names))
 
-# %% ../../nbs/40_retrieval/cluster_store.ipynb #192b97aa
-class ClusterChunks(ChunkStore):
+# %% ../../nbs/40_retrieval/cluster_store.ipynb #c13c3e60
+class ClusterChunks(SearchedByWords):
     "What is read of a `ClusterStore`."
 
     def __init__(self, units: ClusterUnits) -> None:
@@ -203,7 +198,12 @@ class ClusterChunks(ChunkStore):
         for outlines in rest:
             self.units.keep_outlines(outlines)
         return {h["_source"]["pos"]: unpacked(base64.b64decode(h["_source"]["data"]))
-                for h in answer.get("hits", {}).get("hits", ())}
+                for h in hits_of(answer)}
+
+    def _addresses(self, keys: np.ndarray) -> dict[int, str]:
+        held = self.rows.numbered(dict.fromkeys((keys >> SHIFT).tolist()))
+        names = {n: d.own.addresses(searched=True) for n, d in held.items()}
+        return {k: names[k >> SHIFT][k & (1 << SHIFT) - 1] for k in keys.tolist()}
 
     def _read_chunks(self, addresses: Sequence[str]) -> dict[str, TextNode]:
         self.reads += bool(addresses)
@@ -238,13 +238,12 @@ class ClusterChunks(ChunkStore):
             while True:
                 answer = self.rows.ask(nearest_units_query(short, n, among, self.units.exact))[0]
                 hits = [(int(h["sort"][1]), inner_product(float(h["sort"][0])))
-                        for h in answer.get("hits", {}).get("hits", ())]
+                        for h in hits_of(answer)]
                 if len(hits) < n or n >= 10_000 or hits[-1][1] < hits[top_k - 1][1] - 1e-6:
                     break
                 n = min(10_000, 4 * n)
-            held = self.rows.numbered(dict.fromkeys(key >> SHIFT for key, _ in hits))
-            names = {n: d.own.addresses(searched=True) for n, d in held.items()}
-            scores = {names[k >> SHIFT][k & (1 << SHIFT) - 1]: score for k, score in hits}
+            addresses = self._addresses(np.array([key for key, _ in hits], np.int64))
+            scores = {addresses[key]: score for key, score in hits}
             nodes = self._nodes(list(scores))
         return best_first([(scores[a], node) for a, node in nodes.items()], top_k)
 
@@ -279,59 +278,15 @@ class Pending:
         return ClusterState(before.generation + 1, self.rows, self.next, tuple(self.gone), dict(self.totals),
                             before.told if told is None else told, old)
 
-# %% ../../nbs/40_retrieval/cluster_store.ipynb #589c441a
-class ClusterStore(ClusterChunks):
-    """Chunks, outlines, words and vectors as rows on a search server.
-
-    Parameters
-    ----------
-    url : str, optional
-        `opensearch://host:9200/NAME`, see `cluster_place`; `?exact=yes&shards=3&replicas=0` as below.
-    client : opensearchpy.OpenSearch, optional
-        Instead of a url: a client of your own, with a name.
-    name : str, optional
-        Of the index; that of the url by default.
-    exact : bool, default False
-        Compare a question with every vector, instead of asking the server's graph.
-    settings : mapping, optional
-        Of an index that is made: `{"number_of_shards": 3}` and what else the server takes.
-    vector : mapping, optional
-        In place of parts of the mapping of vectors: another engine, method or encoder.
-    tokenizer : callable, optional
-        From texts to their tokens; Korean morphemes and English stems by default.
-
-    Raises
-    ------
-    InputError
-        For an address that is none, or a missing package.
-    ServerError
-        When no server answers, or it refuses.
-    """
-
-    def __init__(self, url: str | None = None, *, client: Any = None, name: str | None = None, exact: bool = False,
-                 settings: Mapping[str, Any] | None = None, vector: Mapping[str, Any] | None = None,
-                 tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] | None = None) -> None:
-        if (url is None) == (client is None):
-            raise InputError("ClusterStore takes exactly one of url or client")
-        place = None if url is None else cluster_place(url)
-        name = name or (place.name if place is not None else "")
-        if not name:
-            raise InputError(f"the address {place} has no index name: {place}/NAME")
-        where = name if place is None else str(place._replace(name=name))
-        rows = ClusterRows(open_client(place) if client is None else client, name, where)
-        wishes = place.wishes if place is not None else {}
-        super().__init__(ClusterUnits(rows, exact or wishes.get("exact", False), tokenizer))
-        wished = {f"number_of_{n}": wishes[n] for n in ("shards", "replicas") if n in wishes}
-        self.settings, self.vector = {**wished, **(settings or {})}, dict(vector or {})
-        self.pending: Pending | None = None
-        self.deferred = False         # Commit only when told
-        self.lost: frozenset[str] = frozenset()     # Documents without some of their rows, see `find_lost`
-        self.check: Callable[[], None] = lambda: None     # Called before every write: may this process still write?
-
-    def doc_ids(self) -> list[str]:
-        if self.deferred and self.pending is not None and self.pending.fresh:
-            return []                 # an index that is made anew does not look at the one before
-        return [i for i in super().doc_ids() if i not in self.lost]
+# %% ../../nbs/40_retrieval/cluster_store.ipynb #6f101295
+class _ClusterChanges(ClusterChunks):
+    "Changes, and what makes them count."
+    settings: Mapping[str, Any]
+    vector: Mapping[str, Any]
+    pending: Pending | None
+    deferred: bool                   # Commit only when told
+    check: Callable[[], None]        # Called before every write: may this process still write?
+    lost: frozenset[str]             # Documents without some of their rows, see `find_lost`
 
     def begin(
         self,
@@ -406,7 +361,7 @@ class ClusterStore(ClusterChunks):
             self.refresh(change.rows)
         self.check()
         state = change.state(told)
-        write_state(self.rows, change.before, state)
+        replace_state(self.rows, change.before, state)
         self.pending = None
         if state.gone:
             self._delete(state.rows, {"terms": {"doc": list(state.gone)}})
@@ -427,6 +382,71 @@ class ClusterStore(ClusterChunks):
                 client.indices.put_mapping(index=change.rows, body=field)
         change.totals["dims"] = known or dims
 
+    def supersede(
+        self,
+        doc_ids: Iterable[str],   # Those that are not there are passed over
+    ) -> None:
+        "Let documents count no longer after the commit."
+        change = self.begin()
+        for document in self.rows.documents(doc_ids).values() if not change.fresh else ():
+            if document.own.doc not in change.gone:
+                change.gone.append(document.own.doc)
+                change.add(document.counts, -1)
+
+# %% ../../nbs/40_retrieval/cluster_store.ipynb #2d08bae7
+class ClusterStore(_ClusterChanges):
+    """Chunks, outlines, words and vectors as rows on a search server.
+
+    Parameters
+    ----------
+    url : str, optional
+        `opensearch://host:9200/NAME`, see `cluster_place`; `?exact=yes&shards=3&replicas=0` as below.
+    client : opensearchpy.OpenSearch, optional
+        Instead of a url: a client of your own, with a name.
+    name : str, optional
+        Of the index; that of the url by default.
+    exact : bool, default False
+        Compare a question with every vector, instead of asking the server's graph.
+    settings : mapping, optional
+        Of an index that is made: `{"number_of_shards": 3}` and what else the server takes.
+    vector : mapping, optional
+        In place of parts of the mapping of vectors: another engine, method or encoder.
+    tokenizer : callable, optional
+        From texts to their tokens; Korean morphemes and English stems by default.
+
+    Raises
+    ------
+    InputError
+        For an address that is none, or a missing package.
+    ServerError
+        When no server answers, or it refuses.
+    """
+
+    def __init__(self, url: str | None = None, *, client: Any = None, name: str | None = None, exact: bool = False,
+                 settings: Mapping[str, Any] | None = None, vector: Mapping[str, Any] | None = None,
+                 tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] | None = None) -> None:
+        if (url is None) == (client is None):
+            raise InputError("ClusterStore takes exactly one of url or client")
+        place = None if url is None else cluster_place(url)
+        name = name or (place.name if place is not None else "")
+        if not name:
+            raise InputError(f"the address {place} has no index name: {place}/NAME")
+        where = name if place is None else str(place._replace(name=name))
+        rows = ClusterRows(open_client(place) if client is None else client, name, where)
+        wishes = place.wishes if place is not None else {}
+        super().__init__(ClusterUnits(rows, exact or wishes.get("exact", False), tokenizer))
+        wished = {f"number_of_{n}": wishes[n] for n in ("shards", "replicas") if n in wishes}
+        self.settings, self.vector = {**wished, **(settings or {})}, dict(vector or {})
+        self.pending: Pending | None = None
+        self.deferred = False    
+        self.lost: frozenset[str] = frozenset()
+        self.check: Callable[[], None] = lambda: None
+
+    def doc_ids(self) -> list[str]:
+        if self.deferred and self.pending is not None and self.pending.fresh:
+            return []                 # an index that is made anew does not look at the one before
+        return [i for i in super().doc_ids() if i not in self.lost]
+
     def _dims(self) -> int | None:
         if self.pending is not None:
             totals = self.pending.totals
@@ -445,8 +465,9 @@ class ClusterStore(ClusterChunks):
         self.supersede([o.doc_id for o in outlines])
         for outline, said in zip(outlines, words):
             own = found[outline.doc_id]
-            near = UnitVectors.of(vectors[at:at + len(own)], np.array([len(own)]), self.units.scales)
-            made = DocumentRows(change.next, outline, own, by_id[outline.doc_id], near, said)
+            codes = to_codes(vectors[at:at + len(own)])
+            norms = window_norms(codes, self.units.scales)
+            made = DocumentRows(change.next, outline, own, by_id[outline.doc_id], codes, norms, said)
             rows, at = made.rows(), at + len(own)
             self.write_rows(rows)
             change.add(json.loads(rows[-1]["counts"]))
@@ -458,23 +479,12 @@ class ClusterStore(ClusterChunks):
         "The tokens of documents."
         titles = [str(o.metadata.get("title") or "") for o in outlines]
         names = [name for o in outlines for name, _ in o.sections]
-        texts = [_counted_text(n) for own in found.values() for n in own]
+        texts = [counted_text(n) for own in found.values() for n in own]
         tokens = iter([joined(t) for t in self.units.tokenizer([*titles, *names, *texts])])
         titled = [next(tokens) for _ in outlines]
         named = [[next(tokens) for _ in o.sections] for o in outlines]
         return [DocumentWords(t, n, [next(tokens) for _ in found[o.doc_id]])
                 for t, n, o in zip(titled, named, outlines)]
-
-    def supersede(
-        self,
-        doc_ids: Iterable[str],   # Those that are not there are passed over
-    ) -> None:
-        "Let documents count no longer after the commit."
-        change = self.begin()
-        for document in self.rows.documents(doc_ids).values() if not change.fresh else ():
-            if document.own.doc not in change.gone:
-                change.gone.append(document.own.doc)
-                change.add(document.counts, -1)
 
     def _remove(self, outlines: Sequence[Outline]) -> None:
         self.supersede([o.doc_id for o in outlines])
@@ -537,7 +547,7 @@ def _rows_by_document(store: ClusterStore, query: Mapping[str, Any]) -> Iterator
         after = {"after": found["after_key"]}
 
 
-def write_state(
+def replace_state(
     rows: ClusterRows,
     before: ClusterState,
     after: ClusterState,
@@ -566,7 +576,8 @@ def make_state(
 ) -> None:                # `IndexMismatchError` for an index of that name that is something else
     "Make the index of the state, unless it is there."
     from opensearchpy import RequestError
-    body = {"settings": {"number_of_shards": 1}, "mappings": {"dynamic": False, "_meta": {"ragnb": 2}, "properties": {}}}
+    mapping = {"dynamic": False, "_meta": {"ragnb": 2}, "properties": {}}
+    body = {"settings": {"number_of_shards": 1}, "mappings": mapping}
     try:
         rows.client.indices.create(index=f"{rows.name}-state", body=body)
     except RequestError as error:

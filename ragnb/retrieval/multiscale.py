@@ -37,7 +37,7 @@ from .asked_words import Common, common_words, question_for
 from .hybrid import check_question
 from .scoring import question_vector, score_units, ScoredUnits, UnitQuestion, UnitScores
 from .source_words import keys_of, SourceWords
-from .unit_source import MultiScaleSource, PlacedUnits, SHIFT, Units, UnitSource, WordSource
+from .unit_source import PlacedUnits, SHIFT, Units, UnitSource, WordSource
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #df8bbe25
 QUESTION_WORDS: frozenset[str] = frozenset((  # As tokens
@@ -357,7 +357,7 @@ _KINDS = {"title": "document title", "name": "heading"}   # Signals, as a reader
 @dataclass(frozen=True, eq=False, repr=False)
 class MultiScaleRanking:
     "Units in the order in which they deserve to be read."
-    index: MultiScaleSource
+    index: UnitSource
     reader: UnitReader      # Of the index's corpus at the time of the question
     pieces: list[Piece]     # Best first; each unit once
     scores: UnitScores
@@ -626,7 +626,7 @@ class MultiScaleRetriever(BaseRetriever):
 
     @checked
     def __init__(
-        self, index: MultiScaleSource, store: ChunkReader, embed_model: Any = None, *, top_k: int = 20,
+        self, index: UnitSource, store: ChunkReader, embed_model: Any = None, *, top_k: int = 20,
         budget: int | None = None, candidates: int | None = 100, grow: int = 3, whole: int = 800,
         leads: Callable[[str], Sequence[tuple]] | None = None,
         follow: Callable[[str, Span], Sequence[tuple]] | None = None, callback_manager: CallbackManager | None = None,

@@ -48,7 +48,7 @@ class SourceWords(HeldWords):
     @property
     def n_units(self) -> int:
         "Units that may be known of."
-        return sum(self.source.sizes.values()) if self.allowed is None else len(self.allowed)
+        return len(self.source) if self.allowed is None else len(self.allowed)
 
     @property
     def is_small(self) -> bool:

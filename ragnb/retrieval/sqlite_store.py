@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -17,8 +18,8 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_of', 'StoredChunks', 'SearchedChunks',
-           'SqliteStore']
+__all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_of', 'SearchedByWords', 'StoredChunks',
+           'SearchedChunks', 'SqliteStore']
 
 # %% ../../nbs/40_retrieval/sqlite_store.ipynb #332a8843
 from ..documents.markup import one_line
@@ -27,7 +28,7 @@ from ..storage.filters import Filter, resolve_where, seen_metadata
 from ..storage.store import best_first, ChunkStore, outline_from_json, outline_to_json
 from .scoring import question_vector, ranges_around, word_scores
 from .sqlite_units import SqliteUnits, UnitWriter
-from .unit_source import SHIFT
+from .unit_source import SHIFT, WordSource
 from .unit_vectors import from_codes
 
 # %% ../../nbs/40_retrieval/sqlite_store.ipynb #b945188d
@@ -90,6 +91,67 @@ def levels_of(
     "Order the levels of a document, searched ones first."
     order = [*SEARCHED, *(level for level in outline.levels if level not in SEARCHED)]
     return {level: len(outline.levels[level]) for level in order if level in outline.levels}
+
+# %% ../../nbs/40_retrieval/sqlite_store.ipynb #5e41c0d2
+class SearchedByWords(ChunkStore):
+    "Searches chunks by the words of the source that their units are in."
+    units: WordSource
+
+    @abstractmethod
+    def keys_of(
+        self,
+        addresses: Iterable[str],
+    ) -> dict[str, int]:   # Those of chunks that are held
+        "Find the keys of chunks."
+
+    @abstractmethod
+    def _nodes(self, addresses: Sequence[str]) -> dict[str, TextNode]:
+        "Read chunks that are held."
+
+    @abstractmethod
+    def _addresses(self, keys: np.ndarray) -> dict[int, str]:
+        "Find the addresses of searched chunks; keys are rising."
+
+    def _allowed(self, where: Filter | None) -> np.ndarray | None:
+        "Keys of the chunks that a filter lets through, rising; None for all."
+        return None if where is None else np.sort(np.array(list(self.keys_of(self.matching(where)).values()), np.int64))
+
+    def _hits(self, keys: np.ndarray, scores: np.ndarray, top_k: int) -> list[NodeWithScore]:
+        "Read scored chunks, best first; keys are rising."
+        by_key = dict(zip(keys.tolist(), scores.tolist()))
+        addresses = self._addresses(keys)
+        nodes = self._nodes(list(addresses.values()))
+        return best_first([(by_key[k], nodes[a]) for k, a in addresses.items()], top_k)
+
+    def search_words(
+        self,
+        terms: Sequence[str],   # Tokens of a question
+        top_k: int = 10,
+        where: Any = None,      # See `resolve_where`
+    ) -> list[NodeWithScore]:   # Best first, scores above 0
+        "Find the best chunks by BM25."
+        units = self.units
+        with units.snapshot():
+            known = units.counts(terms)
+            keys = units.best_by_words(terms, top_k, known, self._allowed(resolve_where(where)))
+            found = units.read(ranges_around(keys, 0))
+            return self._hits(keys, word_scores(found, found.rows_of(keys), terms, known), top_k)
+
+    def words_of(
+        self,
+        terms: Sequence[str],        # Tokens of a question
+        addresses: Iterable[str],    # Of searched chunks
+    ) -> tuple[dict[str, float], float]:    # Address -> BM25; the best BM25 of all chunks
+        "Score chunks by the words of a question."
+        units, held = self.units, self.keys_of(addresses)
+        with units.snapshot():
+            known, keys = units.counts(terms), np.unique(np.array(list(held.values()), np.int64))
+            best = units.best_by_words(terms, 1, known)
+            found = units.read(ranges_around(np.concatenate([keys, best]), 0))
+            def scores(keys: np.ndarray) -> list[float]:
+                return word_scores(found, found.rows_of(keys), terms, known).tolist()
+            by_key = dict(zip(keys.tolist(), scores(keys)))
+            return {a: by_key[k] for a, k in held.items()}, max(scores(best), default=0.0)
 
 # %% ../../nbs/40_retrieval/sqlite_store.ipynb #f4635535
 class StoredChunks(ChunkStore):
@@ -198,8 +260,8 @@ class StoredChunks(ChunkStore):
         return {a: vectors[k].tolist() for a, k in keys.items()}
 
 
-class SearchedChunks(StoredChunks):
-    "What is searched in a `SqliteStore`, by vector and by words."
+class SearchedChunks(StoredChunks, SearchedByWords):
+    "What is searched in a `SqliteStore`."
 
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
         units = self.units
@@ -210,46 +272,8 @@ class SearchedChunks(StoredChunks):
             keys = units.nearest(query, top_k, self._allowed(where))
             return self._hits(keys, units.cosines(query, keys), top_k)
 
-    def _allowed(self, where: Filter | None) -> np.ndarray | None:
-        "Keys of the chunks that a filter lets through, rising; None for all."
-        return None if where is None else np.sort(np.array(list(self.keys_of(self.matching(where)).values()), np.int64))
-
-    def _hits(self, keys: np.ndarray, scores: np.ndarray, top_k: int) -> list[NodeWithScore]:
-        "Read scored chunks, best first; keys are rising."
-        by_key = dict(zip(keys.tolist(), scores.tolist()))
-        addresses = {k: a for own in self.documents.values() for a, k in self._own_keys(own, keys).items()}
-        nodes = self._nodes(list(addresses.values()))
-        return best_first([(by_key[k], nodes[a]) for k, a in addresses.items()], top_k)
-
-    def search_words(
-        self,
-        terms: Sequence[str],   # Tokens of a question
-        top_k: int = 10,
-        where: Any = None,      # See `resolve_where`
-    ) -> list[NodeWithScore]:   # Best first, scores above 0
-        "Find the best chunks by BM25."
-        units = self.units
-        with units.snapshot():
-            known = units.counts(terms)
-            keys = units.best_by_words(terms, top_k, known, self._allowed(resolve_where(where)))
-            found = units.read(ranges_around(keys, 0))
-            return self._hits(keys, word_scores(found, found.rows_of(keys), terms, known), top_k)
-
-    def words_of(
-        self,
-        terms: Sequence[str],        # Tokens of a question
-        addresses: Iterable[str],    # Of searched chunks
-    ) -> tuple[dict[str, float], float]:    # Address -> BM25; the best BM25 of all chunks
-        "Score chunks by the words of a question."
-        units, held = self.units, self.keys_of(addresses)
-        with units.snapshot():
-            known, keys = units.counts(terms), np.unique(np.array(list(held.values()), np.int64))
-            best = units.best_by_words(terms, 1, known)
-            found = units.read(ranges_around(np.concatenate([keys, best]), 0))
-            def scores(keys: np.ndarray) -> list[float]:
-                return word_scores(found, found.rows_of(keys), terms, known).tolist()
-            by_key = dict(zip(keys.tolist(), scores(keys)))
-            return {a: by_key[k] for a, k in held.items()}, max(scores(best), default=0.0)
+    def _addresses(self, keys: np.ndarray) -> dict[int, str]:
+        return {k: a for own in self.documents.values() for a, k in self._own_keys(own, keys).items()}
 
     def _own_keys(self, own: StoredDocument, keys: np.ndarray) -> dict[str, int]:
         "Address -> key, for the keys of one document."

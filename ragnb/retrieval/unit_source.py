@@ -16,7 +16,7 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'SCALES', 'unit_key', 'Units', 'PlacedUnits', 'check_scales', 'QuestionCounts',
-           'FieldCounts', 'MultiScaleSource', 'UnitSource', 'WordSource']
+           'FieldCounts', 'UnitSource', 'WordSource']
 
 # %% ../../nbs/40_retrieval/unit_source.ipynb #c0137665
 from ..documents.markup import one_line
@@ -256,16 +256,11 @@ class FieldCounts:
     texts_with: Mapping[str, int]                 # Word -> texts with it; above 0
 
 
-class MultiScaleSource:
-    "Units that a multi-scale retriever finds."
-    scales: tuple[int, ...]                                           # Units of a window, odd
-    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]]     # Of questions
-
-
-class UnitSource(MultiScaleSource, ABC):
+class UnitSource(ABC):
     "An index in which units are found."
     dims: int = 0                         # Numbers of a vector; 0 without an embedding
-    scales: tuple[int, ...] = SCALES      # Units of a window
+    scales: tuple[int, ...] = SCALES      # Units of a window, odd
+    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]]     # Of questions
 
     def __len__(self) -> int:
         return sum(self.sizes.values())

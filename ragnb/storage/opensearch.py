@@ -15,10 +15,9 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy as shallow_copy
 from functools import cache
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, SplitResult, urlsplit
 
 import numpy as np
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
@@ -44,6 +43,7 @@ class ClusterPlace(NamedTuple):
     hosts: tuple[str, ...]      # http://host:port, without a user
     name: str                   # Of the index; '' when the address names none
     options: dict[str, Any]     # For the client: credentials and TLS
+    wishes: dict[str, Any] = {}    # For an index: exact, shards, replicas
 
     def __str__(self) -> str:
         return f"{','.join(self.hosts)}/{self.name}".rstrip("/")
@@ -53,20 +53,45 @@ class ClusterPlace(NamedTuple):
 
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")
+_CERTIFICATES = ("ca_certs", "client_cert", "client_key")
+_WISHES = ("exact", "shards", "replicas")
+
+
+def _is_yes(text: str) -> bool:
+    "Read a truth value of an address."
+    return text.strip().lower() not in ("false", "no", "off", "0")
 
 
 def _options(query: str, user: str, password: str) -> dict[str, Any]:
     "Options of a client."
     given = {k: v[-1] for k, v in parse_qs(query).items()}
-    if unknown := sorted(set(given) - {"ca_certs", "verify"}):
-        raise InputError(f"an address takes ca_certs and verify, got {unknown[0]!r}")
+    if unknown := sorted(set(given) - {*_CERTIFICATES, *_WISHES, "verify"}):
+        known = ", ".join((*_CERTIFICATES, *_WISHES))
+        raise InputError(f"an address takes {known} and verify, got {unknown[0]!r}")
     user = user or os.environ.get("RAGNB_OPENSEARCH_USER", "")
     password = password or os.environ.get("RAGNB_OPENSEARCH_PASSWORD", "")
     options: dict[str, Any] = {"http_auth": (user, password)} if user else {}
     if "verify" in given:
-        sure = given["verify"].lower() != "false"
+        sure = _is_yes(given["verify"])
         options |= {"verify_certs": sure, "ssl_show_warn": sure}
-    return options | ({"ca_certs": given["ca_certs"]} if "ca_certs" in given else {})
+    return options | {name: given[name] for name in _CERTIFICATES if name in given}
+
+
+def _wishes(query: str) -> dict[str, Any]:
+    "What an address says of its index."
+    given = {k: v[-1] for k, v in parse_qs(query).items() if k in _WISHES}
+    out: dict[str, Any] = {"exact": _is_yes(given.pop("exact"))} if "exact" in given else {}
+    for name, value in given.items():
+        if not value.isdigit():
+            raise InputError(f"{name} must be a number, got {value!r}")
+        out[name] = int(value)
+    return out
+
+
+def _host(kind: str, given: SplitResult) -> str:
+    "An address for the client: with a port, and brackets around an address of IPv6."
+    name = f"[{given.hostname}]" if ":" in (given.hostname or "") else given.hostname
+    return f"{given.scheme}://{name}:{given.port or (443 if kind == 'https' else 9200)}"
 
 
 def cluster_place(
@@ -76,19 +101,21 @@ def cluster_place(
     address = ServerAddress(url)
     scheme, slashes, rest = address.partition("://")
     kinds = {"opensearch": "http", "opensearchs": "https", "http": "http", "https": "https"}
-    kind = kinds.get(scheme.strip().lower())
+    scheme = scheme.strip().lower()
+    kind = kinds.get(scheme)
     hosts, _, tail = rest.partition("/")
     try:
         parts = [urlsplit(f"{kind}://{host.split('://')[-1]}") for host in hosts.split(",")]
-        made = tuple(f"{kind}://{p.hostname}:{p.port or 9200}" for p in parts if p.hostname)
+        made = tuple(_host(scheme, p) for p in parts if p.hostname)
     except ValueError:
         made = ()
     name, _, query = tail.partition("?")
-    name = name.strip("/")
+    prefix, _, name = name.strip("/").rpartition("/")
     if not slashes or kind is None or len(made) != hosts.count(",") + 1 or name and not _NAME.fullmatch(name):
         raise InputError("a cluster is named like opensearch://host:9200/NAME (small letters, digits, . _ -), "
                          f"got {address!r}")
-    return ClusterPlace(made, name, _options(query, *address.login))
+    options = _options(query, *address.login) | ({"url_prefix": prefix} if prefix else {})
+    return ClusterPlace(made, name, options, _wishes(query))
 
 # %% ../../nbs/30_storage/opensearch.ipynb #6fea1013
 class ServerError(RagnbError, ConnectionError):
@@ -165,7 +192,7 @@ def _patient() -> type:
 # %% ../../nbs/30_storage/opensearch.ipynb #8608e06d
 def open_client(
     place: ClusterPlace,
-    timeout: float = 60,   # Seconds of one request
+    timeout: float = 15,   # Seconds of one request
 ) -> Any:                  # opensearchpy.OpenSearch; `InputError` when the package is not installed
     "A client for a cluster; a node that is gone costs a retry, not an error."
     try:
@@ -173,7 +200,7 @@ def open_client(
     except ImportError:
         raise InputError("OpenSearch needs the package opensearch-py: pip install 'ragnb[opensearch]'") from None
     logging.getLogger("opensearch").addHandler(logging.NullHandler())  # what matters is raised; a log is for who asks
-    return OpenSearch(list(place.hosts), timeout=timeout, max_retries=5, retry_on_timeout=True,
+    return OpenSearch(list(place.hosts), timeout=timeout, http_compress=True, max_retries=5, retry_on_timeout=True,
                       retry_on_status=(502, 503, 504), transport_class=_patient(), **place.options)
 
 # %% ../../nbs/30_storage/opensearch.ipynb #c28c4ff8
@@ -433,16 +460,6 @@ class Rows:
         if self.there():
             self.client.indices.refresh(index=self.name)
 
-    def clone(self, name: str) -> Rows:
-        "Copy the index to a new name; the two share their files, and this one takes no more writes."
-        rows, indices = Rows(self.client, name, self.where, self.body), self.client.indices
-        if self.there():
-            held = next(iter(indices.get_settings(index=self.name).values()))["settings"]["index"]
-            indices.put_settings(index=self.name, body={"index.blocks.write": True})
-            kept = {"index.blocks.write": None, "index.number_of_replicas": held["number_of_replicas"]}
-            indices.clone(index=self.name, target=name, body={"settings": kept})
-        return rows
-
 # %% ../../nbs/30_storage/opensearch.ipynb #962b5f49
 Tokenizer = Callable[[Iterable[str]], Iterable[Sequence[str]]]
 _SEARCHED_ROWS = {"terms": {"level": list(SEARCHED)}}
@@ -455,38 +472,9 @@ class _ClusterStore(ChunkStore):
     tokenizer: Tokenizer
     refreshes: bool
     name: str
-    copy: str = ""                # What the names of its indexes end with, '' for the first
     _chunks: Rows
     _documents: Rows
     _known_dims: int | None = None
-
-    def use(
-        self,
-        copy: str,
-        filled: bool = False,     # Copy what is there now to it, else take it as it is
-    ) -> None:
-        "Go on with another copy of the indexes: NAME-chunksCOPY and NAME-documentsCOPY."
-        if copy == self.copy:
-            return
-        names = f"{self.name}-chunks{copy}", f"{self.name}-documents{copy}"
-        with server_errors(self.where):
-            self._chunks, self._documents = (
-                rows.clone(name) if filled else Rows(self.client, name, self.where, rows.body)
-                for rows, name in zip((self._chunks, self._documents), names))
-            self._chunks.there(), self._documents.there()      # asked now, so that no question asks it
-        self.copy, self.version = copy, self.version + 1
-        self._known_dims = self._known_dims if filled else None
-
-    def reading(
-        self,
-        copy: str,
-    ) -> _ClusterStore:           # This store, where it reads that copy
-        "The store as it reads a copy, while this one may go on to the next."
-        if copy == self.copy:
-            return self
-        other = shallow_copy(self)
-        other.use(copy)
-        return other
 
     def refresh(self) -> None:
         "Let searches see everything that was put."

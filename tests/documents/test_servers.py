@@ -162,7 +162,7 @@ def test_nothing_that_a_real_index_gives_shows_a_password(run, opensearch_url, o
         index = Index.open(place)
         pipeline = Pipeline.from_index(index)
         answer = pipeline.ask("연차는 며칠인가?")
-        shown = [index, index.store, index.units, pipeline, answer, trace(answer), index.place, index.parts, index.catalogue]
+        shown = [index, index.store, index.multiscale, pipeline, answer, trace(answer), index.place, index.parts, index.catalogue]
         texts = [text for x in shown for text in (repr(x), str(x), getattr(x, "_repr_html_", str)())]
         assert not [t[:300] for t in texts if seen(t)] and not seen(caplog.text)
         assert not [p for p in Path(tmp_path).rglob("*") if p.is_file() and seen(p.read_text(errors="ignore"))]

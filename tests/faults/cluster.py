@@ -113,8 +113,8 @@ class _Busy(BaseHTTPRequestHandler):
         if any(kind in self.path for kind in ("_search", "_msearch", "_mget", "_count")) and self.chance.random() < 0.2:
             status, content = 429, b'{"error": {"type": "rejected_execution_exception", "reason": "queue"}}'
         else:
-            asked = urllib.request.Request(self.real + self.path, body or None, method=self.command,
-                                           headers={"Content-Type": self.headers.get("Content-Type") or "application/json"})
+            kept = {name: self.headers[name] for name in ("Content-Type", "Content-Encoding") if self.headers.get(name)}
+            asked = urllib.request.Request(self.real + self.path, body or None, method=self.command, headers=kept)
             try:
                 with urllib.request.urlopen(asked) as answer:
                     status, content = answer.status, answer.read()

@@ -1,15 +1,19 @@
 """A node that takes a write and dies before it says so: the client asks again, and finds its own write."""
 from __future__ import annotations
 
+import gzip
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from ragnb.documents.atomic import LockedError
-from ragnb.indexing.cluster_state import ClusterState
+from ragnb.indexing.cluster_state import WriterLease
+from ragnb.retrieval.cluster_rows import ClusterState
+from ragnb.retrieval.cluster_store import ClusterStore, replace_state
 
 
 class Forgetful(BaseHTTPRequestHandler):
@@ -36,10 +40,13 @@ class Forgetful(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         kind, own = urlsplit(self.path).path.split("/")[2:], type(self)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
         if self.path.startswith("/_bulk"):
             return self._tell(200, {"errors": False, "items": list(map(own.taken, *[iter(body.decode().splitlines())] * 2))})
         if kind[:1] == ["_mapping"] or not kind:
-            return self._tell(200, {"x": {"mappings": {"_meta": {"ragnb": 1}}}})
+            return self._tell(200, {"x": {"mappings": {"_meta": {"ragnb": 2}}}})
+        if self.path.startswith("/_cat/health"):
+            return self._tell(200, [{"epoch": "1000"}])
         if kind[:1] == ["_mget"]:
             return self._tell(200, {"docs": [{"_id": i, "found": i in own.held, "_source": own.held.get(i, (0, 0))[1]} for i in
                                              (d["_id"] for d in json.loads(body)["docs"])]})
@@ -80,32 +87,55 @@ def forgetful():
 
 def test_a_commit_whose_answer_was_lost_is_a_commit(forgetful):
     handler, place = forgetful
-    state = ClusterState(place, 0)
-    for name in ("one", "two"):                     # the first head is made, the second replaces it
-        (state.folder / name).write_text(name)
+    rows, before = ClusterStore(place).rows, ClusterState()
+    for n in (1, 2):                     # the first state is made, the second replaces it
+        state = ClusterState(n, limit=n)
         handler.lose = 1
-        state.push()
-        assert handler.lose == 0
-        assert ClusterState(place).files == state.files
-    state.release()
-    assert "writer" not in handler.held
+        replace_state(rows, before, state)
+        assert handler.lose == 0 and rows.read_state() == state
+        before = state
 
 
 def test_the_right_to_write_is_taken_when_the_answer_was_lost(forgetful):
     handler, place = forgetful
     handler.lose = 1
-    state = ClusterState(place, 0)
+    lease = WriterLease(ClusterStore(place).rows, 0)
     assert handler.lose == 0 and "writer" in handler.held
     with pytest.raises(LockedError, match="is being written by process"):
-        ClusterState(place, 0)
-    state.release()
+        WriterLease(ClusterStore(place).rows, 0)
+    lease.release()
+    assert "writer" not in handler.held
 
 
 def test_the_write_of_another_is_not_taken_for_ones_own(forgetful):
     handler, place = forgetful
-    state = ClusterState(place, 0)
-    (state.folder / "manifest.json").write_text("mine")
-    handler.held["head"] = 5, {"files": []}
+    rows = ClusterStore(place).rows
+    handler.held["state"] = 5, ClusterState(7).row()
     with pytest.raises(LockedError, match="was written by another process meanwhile"):
-        state.push()
-    state.release()
+        replace_state(rows, ClusterState(6), ClusterState(7, limit=9))
+    assert rows.read_state() == ClusterState(7)
+
+
+def test_the_lease_ends_by_the_clock_of_the_cluster_or_is_renewed(forgetful):
+    """Another machine's clock, and another machine's process ids, say nothing."""
+    handler, place = forgetful
+    rows = ClusterStore(place).rows
+    other = {"pid": 2**22 + 1, "host": "h", "user": "u", "machine": "another", "since": "09:00:00", "key": "k"}
+    handler.held["writer"] = 1, other | {"until": 1010}      # by that clock it is 1000
+    with pytest.raises(LockedError, match="is being written by process 4194305 of u on h"):
+        WriterLease(rows, 0)
+    handler.held["writer"] = 1, other | {"until": 990}
+    lease = WriterLease(rows, 0, seconds=0.3)
+    before = lease.renewed
+    for _ in range(100):
+        time.sleep(0.02)
+        if lease.renewed > before:
+            break
+    assert lease.renewed > before and handler.held["writer"][1]["until"] == 1000.3
+    handler.held["writer"] = 99, other                       # taken by another
+    with pytest.raises(LockedError, match="was lost"):
+        for _ in range(200):
+            time.sleep(0.02)
+            lease.check()
+    lease.release()
+    assert "writer" in handler.held

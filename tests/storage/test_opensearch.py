@@ -14,10 +14,10 @@ from strategies import examples
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
-from ragnb.documents.text import word_tokens_batch
+from ragnb.documents.text import word_tokens, word_tokens_batch
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
-from ragnb.retrieval.cluster import cluster_hybrid, ServerWordRetriever
+from ragnb.retrieval.cluster_rows import ClusterRows, ClusterState
 from ragnb.retrieval.hybrid import VectorRetriever
 from ragnb.storage.facts import facts_of, server_where
 from ragnb.storage.filters import Condition, Group
@@ -123,20 +123,31 @@ def test_a_busy_server_is_asked_again(refusing):
     assert OpenSearchStore(f"opensearch://{refusing(404, {}, busy=2)}/docs").doc_ids() == []
 
 
-def test_searches_that_a_busy_server_refused_are_asked_again_with_the_first():
+def test_searches_that_a_busy_server_refused_are_asked_again_with_the_first(monkeypatch):
     """`msearch` answers 200, and 429 for some of its searches."""
     from types import SimpleNamespace
-
-    from ragnb.retrieval.cluster_units import ClusterUnits
-    asked = []
+    monkeypatch.setattr("ragnb.retrieval.cluster_rows._PAUSES", (0, 0))
+    asked, opened = [], []
 
     def msearch(body, params):
-        asked.append([line["n"] for line in body[1::2]])
+        asked.append([json.loads(line)["n"] for line in body.splitlines()[1::2]])
         busy = {"status": 429, "error": {"type": "rejected_execution_exception", "reason": "queue"}}
         return {"responses": [busy if len(asked) < 3 and n else {"status": 200, "n": n} for n in asked[-1]]}
 
-    units = ClusterUnits(SimpleNamespace(msearch=msearch), "n", "here", lambda: ({}, SimpleNamespace(scales=(1,))))
-    assert [a["n"] for a in units.ask([[{}, {"n": n}] for n in range(3)])] == [0, 1, 2] and asked == [[0, 1, 2]] * 3
+    def create_pit(index, keep_alive):
+        opened.append(index)
+        return {"pit_id": f"pit{len(opened)}"}
+
+    state = {"_source": ClusterState(1, "n-rows-1", 3).row()}
+    rows = ClusterRows(SimpleNamespace(msearch=msearch, create_pit=create_pit, get=lambda **_: state, delete_pit=lambda **_: None), "n", "here")
+    with rows.snapshot():
+        assert [a["n"] for a in rows.ask(*({"n": n} for n in range(3)))] == [0, 1, 2] and asked == [[0, 1, 2]] * 3
+        assert [a["n"] for a in rows.ask({"n": 1}, {"n": 7})] == [1, 7] and asked[3:] == [[7]]      # asked once in a snapshot
+    assert opened == ["n-rows-1"]
+    monkeypatch.setattr("ragnb.retrieval.cluster_rows._PAUSES", ())
+    asked.clear()
+    with pytest.raises(ServerError, match="here rejected_execution_exception: queue"):
+        rows.ask({"n": 3})
 
 
 @pytest.mark.parametrize("url, error, message", [
@@ -144,7 +155,7 @@ def test_searches_that_a_busy_server_refused_are_asked_again_with_the_first():
     ("opensearch://ann:geheim@127.0.0.1:9", InputError, "opensearch://127.0.0.1:9/NAME"),
     ("opensearch://127.0.0.1:9/Docs", InputError, "opensearch://host:9200/NAME"),
     ("localhost:9200/docs", InputError, "opensearch://host:9200/NAME"),
-    ("opensearch://h/docs?cert=x", InputError, "takes ca_certs and verify, got 'cert'"),
+    ("opensearch://h/docs?cert=x", InputError, "takes ca_certs, client_cert, client_key, exact, shards, replicas and verify, got 'cert'"),
 ])
 def test_an_address_that_is_none(url, error, message):
     with pytest.raises(error, match=message):
@@ -253,7 +264,7 @@ def test_words_rank_on_the_server_as_in_memory(filled, question, where):
     bm25 = Bm25(idf="lucene")
     bm25.add([n.node_id for n in children], list(word_tokens_batch(n.get_content(MetadataMode.EMBED) for n in children)))
     local = Bm25Retriever(bm25, memory, where=where, top_k=30).retrieve(question)
-    hits = ServerWordRetriever(store, top_k=30, where=where).retrieve(question)
+    hits = store.search_words(word_tokens(question), 30, where)
     assert {h.node_id for h in hits} == {h.node_id for h in local}
     if local:      # weights are those of the whole index on the server too; only their scale differs
         scale = local[0].score / hits[0].score
@@ -261,18 +272,11 @@ def test_words_rank_on_the_server_as_in_memory(filled, question, where):
 
 
 @pytest.mark.cluster
-def test_both_rankings_are_fused_in_two_searches(filled):
+def test_vectors_rank_on_the_server_as_in_memory(filled):
     store, memory, model, _ = filled
-    calls, whole = [], store._chunks.search
-    store._chunks.search = lambda *args, **kwargs: calls.append(1) or whole(*args, **kwargs)
-    try:
-        hits = cluster_hybrid(store, model, 5, 20, where={"kind": "a"}).retrieve("병가는 며칠인가?")
-    finally:
-        del store._chunks.search
-    assert len(calls) == 2 and len(hits) == 5 and {h.node.metadata["kind"] for h in hits} == {"a"}
     local = VectorRetriever(memory, model, 20, {"kind": "a"}).retrieve("병가는 며칠인가?")
     there = VectorRetriever(store, model, 20, {"kind": "a"}).retrieve("병가는 며칠인가?")
-    assert [h.node_id for h in there] == [h.node_id for h in local]
+    assert [h.node_id for h in there] == [h.node_id for h in local] and {h.node.metadata["kind"] for h in there} == {"a"}
 
 
 @pytest.mark.cluster
