@@ -2,12 +2,15 @@
 
     python benchmarks/balance.py                                # eight sets alone, and in one index with all the others
     python benchmarks/balance.py --sizes 1,10,all --limit 50    # also with other documents up to ten times the set's own text
+    python benchmarks/balance.py --part 30000 --sizes 1,100 --limit 50 --out nbs/studies/results/growth100.json
     python benchmarks/balance.py --out nbs/studies/results/growth.json
 
 Every set of the development data is asked by itself, then with documents of the other sets around it: drawn in a fixed order until the text is so many times as
 long, or all of them (one index for all questions; how many times that is stands in the table). The loss is the delivered recall of the same questions, alone minus
 grown. Beside ragnb's default stand its BM25 and hybrid retrieval over chunks, and the two LlamaIndex retrievers that do best in `benchmarks/peers.py`, with titles and
-Korean morphemes. The n-gram embedding is fitted on each corpus. Sets are looked for below RAGNB_DATA (default ../shared/data); the sample is always there.
+Korean morphemes. The development data have about 5 million characters, so whole sets cannot grow a hundredfold. With `--part` each set is represented by so many characters of
+it, in documents of a fixed order, with the questions whose evidence lies in them; a size of 100 is then one common index of all parts and of other documents, the rest of
+the sets among them, of 100 times as many characters. A document longer than a part is cut at the end of a line, and its rest is left out everywhere. The n-gram embedding is fitted on each corpus. Sets are looked for below RAGNB_DATA (default ../shared/data); the sample is always there.
 """
 from __future__ import annotations
 
@@ -63,6 +66,32 @@ def grown(own: Dataset, all_sets: Sequence[Dataset], times: int) -> Dataset:
     return Dataset(f"{own.name} x {times}", documents, own.questions)
 
 
+def part(own: Dataset, n_characters: int, limit: int) -> Dataset:
+    """Documents of a set in a fixed order, as many as fit; one that is longer than all of it is cut. The first questions whose evidence they hold."""
+    documents, left = {}, n_characters
+    order = list(own.documents.values())
+    random.Random(0).shuffle(order)
+    for doc in order:
+        if len(doc.text) > n_characters and left == n_characters:
+            doc.set_content(doc.text[:doc.text.rfind("\n", 0, n_characters) + 1 or n_characters])
+        if len(doc.text) <= left:
+            documents[doc.id_], left = doc, left - len(doc.text)
+    held = [q for q in own.questions if all(e.doc_id in documents and e.span.end <= len(documents[e.doc_id].text) for e in q.evidence)]
+    return Dataset(own.name, documents, held[:limit])
+
+
+def around(parts: Sequence[Dataset], whole: Sequence[Dataset], n_characters: int) -> Dataset:
+    """One corpus of all parts and of other documents in a fixed order, of so many characters, with the questions of all parts."""
+    documents = {k: d for s in parts for k, d in s.documents.items()}
+    others = [d for s in whole for d in s.documents.values() if d.id_ not in documents]
+    random.Random(1).shuffle(others)
+    left = n_characters - size(documents.values())
+    for doc in others:
+        if len(doc.text) <= left:
+            documents[doc.id_], left = doc, left - len(doc.text)
+    return Dataset("parts and others", documents, [q for s in parts for q in s.questions])
+
+
 def values(run: Run, name: str) -> np.ndarray:
     """Delivered recall of the questions of a set: shape (questions, budgets)."""
     rows = [row for row in run.evaluation.rows if row.query_id.startswith(f"{name}/")]
@@ -74,18 +103,23 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS), help="separated by commas")
     parser.add_argument("--sizes", default="1,all", help="times the text of the set, separated by commas; all: everything in one index")
     parser.add_argument("--strategies", default=";".join(STRATEGIES), help="separated by semicolons")
+    parser.add_argument("--part", type=int, help="characters of each set that are asked about; whole sets by default")
     parser.add_argument("--limit", type=int, default=100, help="questions a set")
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "balance")
     parser.add_argument("--out", type=Path, help="where the JSON goes; balance.json in --work by default")
     args = parser.parse_args()
     strategies = resolve_strategies(args.strategies.split(";"))
-    sets = [named(name, args.limit) for name in args.sets.split(",")]
+    sets = whole_sets = [named(name, 10**9 if args.part else args.limit) for name in args.sets.split(",")]
+    if args.part:
+        sets = [part(s, args.part, args.limit) for s in whole_sets]
     whole = Dataset("all sets", {k: d for s in sets for k, d in s.documents.items()}, [q for s in sets for q in s.questions])
-    total, found = size(whole.documents.values()), {}
+    total, found = 0, {}
     for times in args.sizes.split(","):
         jobs = [(whole, sets)] if times == "all" else [(s if times == "1" else grown(s, sets, int(times)), [s]) for s in sets]
+        if args.part and times not in ("1", "all"):
+            jobs = [(around(sets, whole_sets, int(times) * args.part), sets)]
         for dataset, asked in jobs:
-            started = time.perf_counter()
+            started, total = time.perf_counter(), max(total, size(dataset.documents.values()))
             plan = RunPlan(dataset, BUDGETS, keep=args.work / "runs", contexts=False)
             for run, strategy in zip(run_strategies(plan, strategies, show_progress=False), strategies):
                 for s in asked:
@@ -94,7 +128,7 @@ def main() -> None:
                   f"{time.perf_counter() - started:.0f} s", flush=True)
     times = {s.name: total / size(s.documents.values()) for s in sets}
     report(found, [s.name for s in strategies], args.sizes.split(","), times)
-    facts = {"embed": "ngram", "budgets": BUDGETS, "n": {s.name: len(s.questions) for s in sets}, "times": {k: round(v, 1) for k, v in times.items()}}
+    facts = {"embed": "ngram", "budgets": BUDGETS, "n": {s.name: len(s.questions) for s in sets}, "part": args.part, "times": {k: round(v, 1) for k, v in times.items()}}
     rows = [{"strategy": n, "times": t, "set": s, "delivered": [round(float(x), 4) for x in v]} for (n, t, s), v in found.items()]
     out, body = args.out or args.work / "balance.json", ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +137,7 @@ def main() -> None:
 
 def report(found: dict[tuple[str, str, str], np.ndarray], names: Sequence[str], sizes: Sequence[str], times: dict[str, float]) -> None:
     """The table, set by set and on the mean."""
-    print("\nall sets together are " + ", ".join(f"{n:.0f} times {name}" for name, n in times.items()) + "\n")
+    print("\nthe largest corpus is " + ", ".join(f"{n:.0f} times {name}" for name, n in times.items()) + "\n")
     shown = " / ".join(f"{b:,}" for b in BUDGETS)
     print(f"| set | strategy | alone: {shown} |" + "".join(f" {s}: loss |" for s in sizes[1:]) + "\n|---|---|---|" + "---|" * (len(sizes) - 1))
     for where in [*times, "mean"]:

@@ -4,6 +4,9 @@
     python benchmarks/delivered.py --before FOLDER                             # FOLDER: `git worktree add FOLDER 44e0156`
     python benchmarks/delivered.py --out nbs/studies/results/delivered.json
 
+It also counts what the characters of each context are: text of the documents, the lines with a number, title and file, what else the layout adds (headings, headers of
+tables, separators, `…`), and what is left unused because a cut ends where a reader can follow.
+
 The default strategy with n-grams on every development set, at 500, 1,000 and 4,000 characters. `before` is what `ragnb eval` of that commit gave for the same
 questions, by `--before` in a process of its own, else as --out has it. Finished runs are kept in --work; after a change of retrieval or of the context, name
 another. Sets are looked for below RAGNB_DATA (default ../shared/data).
@@ -13,12 +16,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from ragnb.evaluation.comparison import RunPlan, run_strategies
 from ragnb.evaluation.datasets import load_dataset
+from ragnb.evaluation.measures import Evaluation
 from ragnb.evaluation.strategy import resolve_strategies
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,6 +46,20 @@ def before(name: str, limit: int, package: Path, work: Path) -> list[float]:
     return [next(iter(strategies.values()))["budgets"][str(b)]["evidence_recall"] for b in BUDGETS]
 
 
+def room(found: Evaluation) -> dict[str, list[float]]:
+    """Mean characters of a context, at each budget: what they are used for."""
+    out: dict[str, list[float]] = {}
+    for budget in BUDGETS:
+        used = []
+        for context in (row.contexts[budget] for row in found.rows):
+            texts = sum(len(d.span) for d in context.spans)
+            labels = sum(map(len, re.findall(r"^\[\d+\] \(.*\)\n", context.text, re.M)))
+            used.append((texts, labels, len(context.text) - texts - labels, budget - len(context.text)))
+        for name, mean in zip(("documents", "labels", "other", "unused"), np.mean(used, axis=0)):
+            out.setdefault(name, []).append(round(float(mean), 1))
+    return out
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default=",".join(SETS), help="separated by commas")
@@ -52,7 +73,7 @@ def main() -> None:
     print(f"| set | n | {shown} |\n|---|---|" + "---|" * len(BUDGETS))
     for name in args.sets.split(","):
         dataset = load_dataset(name).limit(args.limit)
-        plan = RunPlan(dataset, BUDGETS, cache=args.work / "cache", keep=args.work / "runs" / f"{name}-ngram", contexts=False)
+        plan = RunPlan(dataset, BUDGETS, cache=args.work / "cache", keep=args.work / "runs" / f"{name}-ngram")
         found = run_strategies(plan, resolve_strategies(["default"]), show_progress=False)[0].evaluation
         delivered, spans = ([found.mean(measure, b) for b in BUDGETS] for measure in ("delivered_recall", "evidence_recall"))
         was = before(name, args.limit, args.before, args.work) if args.before else known[name]
@@ -61,7 +82,7 @@ def main() -> None:
         cells = [f"{old:.3f} {now:.3f} ({s:.3f}){' *' * is_far}" for old, now, s, is_far in zip(was, delivered, spans, far)]
         print(f"| {name} | {len(dataset.questions)} | {' | '.join(cells)} |", flush=True)
         rounded = {k: [round(v, 4) for v in values] for k, values in (("before", was), ("delivered", delivered), ("spans", spans))}
-        sets.append({"dataset": name, "version": dataset.version, "n": len(dataset.questions), **rounded})
+        sets.append({"dataset": name, "version": dataset.version, "n": len(dataset.questions), **rounded, "room": room(found)})
     print(f"\n{n_within} of {len(sets) * len(BUDGETS)} within .01 of the recall of spans at 44e0156; * the others")
     body = ",\n".join("  " + json.dumps(s) for s in sets)
     args.out.write_text(f'{{"embed": "ngram", "budgets": {json.dumps(BUDGETS)}, "sets": [\n{body}\n]}}\n', encoding="utf-8")

@@ -2,6 +2,7 @@
 
     python benchmarks/peers.py                                     # all sets, 100 questions each; goes on where it was interrupted
     python benchmarks/peers.py --sets tydiqa_ko,squad2 --embed ngram --peers llamaindex-fusion,autorag
+    python benchmarks/peers.py --best autorag                      # only this peer at its best, all others as documented
     python benchmarks/peers.py --out nbs/studies/results/peers.json
 
 The first number is delivered recall: evidence that stands verbatim in a context string of so many characters, labels and separators counted, the same layout for all.
@@ -10,7 +11,9 @@ question is reported by the strategy that was chosen on the other half of the qu
 peer with the tuned ragnb, paired by question; a negative difference is a peer behind ragnb. p-values are corrected for all tests of the table (Holm).
 
 Sets are looked for below RAGNB_DATA (default ../shared/data), models below RAGNB_MODELS (default ../shared/models); English sets run with both embeddings. Sets whose qrels name
-whole documents have no evidence to deliver and are left out. Indexes and finished strategies are kept in --work, one file a strategy.
+whole documents have no evidence to deliver and are left out. Indexes and finished strategies are kept in --work, one file a strategy. Tuning runs 13 strategies a peer and
+set; `--best` names the peers to tune. `--add TABLE` takes over the lines of an earlier table that this run does not measure. Where the run has the same set, version and
+questions must be the same, and ragnb must deliver the same to the fourth digit.
 Several processes may share a --work when their --sets differ; the command without --sets then reads what they kept. What is kept belongs to the code that made it: after a change of
 retrieval or of the context, name another --work.
 """
@@ -51,11 +54,14 @@ class Line(NamedTuple):
     evaluation: Evaluation
 
 
-def both_ways(name: str, runs: Sequence[Run]) -> list[Line]:
-    """The first run as it is, and what is chosen of all, by halves."""
+def ways(name: str, runs: Sequence[Run]) -> list[Line]:
+    """The first run as it is; of several runs also what is chosen by halves."""
+    documented = Line(name, "documented", (), runs[0].evaluation)
+    if len(runs) < 2:
+        return [documented]
     best = choose_by_halves(runs)
     chosen = tuple(winner.removeprefix(f"peer:{name}").removeprefix(":") or "documented" for winner in best.winners)
-    return [Line(name, "documented", (), runs[0].evaluation), Line(name, "best", chosen, best.evaluation)]
+    return [documented, Line(name, "best", chosen, best.evaluation)]
 
 
 def measured(line: Line, ours: Line) -> dict[str, Any]:
@@ -74,13 +80,51 @@ def measured(line: Line, ours: Line) -> dict[str, Any]:
 def run_set(name: str, embed: str, peers: Sequence[str], args: argparse.Namespace) -> dict[str, Any]:
     """All lines of a set with one embedding."""
     dataset, started = load_dataset(name).limit(args.limit), time.perf_counter()
+    tuned = [peer for peer in peers if peer in args.best]
     grids: dict[str, list[Strategy]] = {OURS: tuning_grid()} | {peer: peer_grid(peer) for peer in peers}
+    grids = {name: grid if name in [*tuned, OURS] and tuned else grid[:1] for name, grid in grids.items()}
     plan = RunPlan(dataset, BUDGETS, EMBEDS[embed], args.work / "cache", args.work / "runs" / f"{name}-{embed}", contexts=args.contexts)
     runs = {run.strategy.name: run for run in run_strategies(plan, [s for grid in grids.values() for s in grid], show_progress=args.progress)}
-    lines = {key: both_ways(key, [runs[s.name] for s in grid]) for key, grid in grids.items()}
+    lines = {key: ways(key, [runs[s.name] for s in grid]) for key, grid in grids.items()}
     rows = [measured(line, ours) for pair in lines.values() for line, ours in zip(pair, lines[OURS])]
     print(f"{name} {embed}: {len(runs)} strategies in {time.perf_counter() - started:.0f} s", flush=True)
     return {"dataset": name, "version": dataset.version, "embed": embed, "n": len(dataset.questions), "n_documents": len(dataset.documents), "rows": rows}
+
+
+def taken_over(found: dict[str, Any], earlier: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines of an earlier table of the same set that were not measured now."""
+    known = {(row["line"], row["way"]): row for row in found["rows"]}
+    out = []
+    for old in earlier:
+        if (old["dataset"], old["embed"]) != (found["dataset"], found["embed"]):
+            continue
+        if (old["version"], old["n"]) != (found["version"], found["n"]):
+            raise ValueError(f"{old['dataset']}: the earlier table has other questions or documents")
+        for row in old["rows"]:
+            same = known.get((OURS, row["way"])) if row["line"] == OURS else None
+            if same and any(abs(cell["delivered"] - same["budgets"][b]["delivered"]) > 6e-5 for b, cell in row["budgets"].items()):
+                raise ValueError(f"{old['dataset']}: ragnb delivers something else than in the earlier table: measure all lines again")
+            if (row["line"], row["way"]) not in known:
+                out.append(row)
+    return out
+
+
+def place(row: dict[str, Any]) -> tuple[int, bool]:
+    """Where a line stands in its set: ragnb first, each peer as documented before its best."""
+    return [OURS, *PEERS].index(row["line"]), row["way"] == "best"
+
+
+def in_order(sets: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sets as SETS has them, n-grams before MiniLM."""
+    return sorted(sets, key=lambda found: (SETS.index(found["dataset"]), found["embed"] != "ngram"))
+
+
+def as_kept(earlier: dict[str, Any]) -> dict[str, Any]:
+    """An earlier table whose p-values, kept with four digits, are never 0."""
+    for cell in (cell for found in earlier.get("sets", ()) for row in found["rows"] for cell in row["budgets"].values()):
+        if "p" in cell:
+            cell["p"] = cell["p"] or 0.00005
+    return earlier
 
 
 def correct(sets: Sequence[dict[str, Any]]) -> int:
@@ -117,11 +161,28 @@ def markdown(sets: Sequence[dict[str, Any]], n_tests: int) -> str:
     return "\n".join([*out, f"Peers beside ragnb after Holm's correction over {n_tests} tests. " + "; ".join(said) + "."])
 
 
+def write_table(sets: Sequence[dict[str, Any]], commands: Sequence[str], out: Path, args: argparse.Namespace) -> None:
+    """Write the JSON, a row on one line, and the Markdown."""
+    facts = {"ragnb": __version__, "python": platform.python_version(), "libraries": {name: version(name) for name in LIBRARIES}, "budgets": BUDGETS, "limit": args.limit, "commands": commands}
+    n_tests = correct(sets)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    short = json.loads(json.dumps({**facts, "n_tests": n_tests, "sets": sets}), parse_float=lambda x: round(float(x), 4))
+    rows = [found.pop("rows") for found in short["sets"]]
+    text = json.dumps(short, ensure_ascii=False, indent=1)
+    for found in rows:
+        lines = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in found)
+        text = text.replace('\n  }', f',\n   "rows": [\n{lines}\n   ]\n  \x00', 1)
+    out.write_text(text.replace("\x00", "}") + "\n", encoding="utf-8")
+    (args.work / "peers.md").write_text(markdown(sets, n_tests) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default=",".join(SETS), help="separated by commas")
     parser.add_argument("--embed", choices=[*EMBEDS], help="only this one")
     parser.add_argument("--peers", default=",".join(PEERS), help="separated by commas")
+    parser.add_argument("--best", help="the peers that are tuned too, separated by commas, or none; all of --peers by default")
+    parser.add_argument("--add", type=Path, help="a table of this program whose other lines are taken over")
     parser.add_argument("--limit", type=int, default=100, help="questions a set")
     parser.add_argument("--contexts", action="store_true", help="keep the context strings with the rows, below --work")
     parser.add_argument("--progress", action="store_true", help="a bar for each set")
@@ -129,21 +190,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="where the JSON goes; peers.json in --work by default")
     args = parser.parse_args()
     out, sets, wanted = args.out or args.work / "peers.json", [], args.peers.split(",")
+    args.best = wanted if args.best is None else args.best.split(",")
+    earlier = as_kept(json.loads(args.add.read_text(encoding="utf-8")) if args.add else {})
     embeds = [args.embed] if args.embed else [*EMBEDS]
     jobs = [(name, embed) for name in args.sets.split(",") for embed in embeds if embed == "ngram" or name in ENGLISH]
-    facts = {"ragnb": __version__, "python": platform.python_version(), "libraries": {name: version(name) for name in LIBRARIES}, "budgets": BUDGETS, "limit": args.limit}
+    others = [found for found in earlier.get("sets", ()) if (found["dataset"], found["embed"]) not in jobs]
+    asked = {"sets": args.sets, "embed": args.embed, "peers": args.peers, "best": ",".join(args.best), "limit": args.limit}
+    said = " ".join(f"--{key} {value}" for key, value in asked.items() if value)
+    commands = [*earlier.get("commands", ()), f"python benchmarks/peers.py {said}"]
     for name, embed in jobs:   # written set by set: a table that is cut short has what is finished
-        sets.append(run_set(name, embed, wanted, args))
-        n_tests = correct(sets)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        short = json.loads(json.dumps({**facts, "n_tests": n_tests, "sets": sets}), parse_float=lambda x: round(float(x), 4))
-        rows = [found.pop("rows") for found in short["sets"]]   # a row on one line
-        text = json.dumps(short, ensure_ascii=False, indent=1)
-        for found in rows:
-            lines = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in found)
-            text = text.replace('\n  }', f',\n   "rows": [\n{lines}\n   ]\n  \x00', 1)
-        out.write_text(text.replace("\x00", "}") + "\n", encoding="utf-8")
-        (args.work / "peers.md").write_text(markdown(sets, n_tests) + "\n", encoding="utf-8")
+        found = run_set(name, embed, wanted, args)
+        found["rows"] = sorted([*found["rows"], *taken_over(found, earlier.get("sets", ()))], key=place)
+        sets.append(found)
+        write_table(in_order([*sets, *others]), commands, out, args)
+    sets = in_order([*sets, *others])
     print(markdown(sets, correct(sets)))
 
 
