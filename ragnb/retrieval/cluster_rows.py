@@ -185,12 +185,16 @@ class States:
         with server_errors(self.where):
             return self.client.create_pit(index=state.rows, keep_alive=self.keep)["pit_id"]
 
-    def look(self) -> View:
+    def look(
+        self,
+        users: int = 0,    # Snapshots that will ask it, and `_leave` it
+    ) -> View:
         "Find the newest state."
         for _ in range(20):
             state = self.read_state()
             with self._lock:
                 if state == self._view.state:
+                    self._view.users += users
                     return self._view
             try:
                 view = View(state, self._open(state))
@@ -199,16 +203,20 @@ class States:
                     raise
                 continue
             if self.read_state() == state:
+                view.users = users
                 with self._lock:
                     before, self._view = self._view, view
-                self._leave(before)
+                self._leave(before, 0)
                 return view
             self._close(view)
         raise ServerError(f"the index at {self.where} changes faster than it can be read")
 
-    def _leave(self, view: View) -> None:
+    def _leave(self, view: View, users: int = 1) -> None:
         "Close the point in time of a state that is over, once nobody asks it: a server has few."
-        if view is not self._view and not view.users:
+        with self._lock:
+            view.users -= users
+            over = view is not self._view and not view.users
+        if over:
             self._close(view)
 
     def _close(self, view: View) -> None:
@@ -228,15 +236,13 @@ class States:
         if getattr(own, "view", None) is not None:
             yield own.view
             return
-        own.view, own.found, own.kept = self.look(), {}, {}
-        own.view.users += 1
+        own.view, own.found, own.kept = self.look(1), {}, {}
         try:
             if self.at_start is not None:
                 self.at_start()
             yield own.view
         finally:
             view, own.view, own.found, own.kept = own.view, None, {}, {}
-            view.users -= 1
             self._leave(view)
 
     @property
@@ -262,12 +268,19 @@ class ClusterRows(States):
                 found.clear()
             return out
 
+    def _open_again(self, state: ClusterState) -> str:
+        "Open another point in time of a state; it is the same only while the state is in force."
+        pit = self._open(state)
+        if self.read_state() != state:
+            raise ServerError(f"the index at {self.where} was changed while it was read: ask again")
+        return pit
+
     def _answers(self, view: View, lines: Sequence[str]) -> list[dict[str, Any]]:
         "Send searches, again where an answer is not whole."
         if not view.state.rows:
             return [NOTHING] * len(lines)
         for pause in (*_PAUSES, None):
-            view.pit = view.pit or self._open(view.state)
+            view.pit = view.pit or self._open_again(view.state)
             at = json.dumps({"pit": {"id": view.pit, "keep_alive": self.keep}})[1:]
             self.requests += 1
             with server_errors(self.where):

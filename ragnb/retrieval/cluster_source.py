@@ -43,8 +43,10 @@ class UnitBlock(NamedTuple):
     names: dict[str, str]      # Part of the document -> words of its heading
 
     def packed(self) -> str:
-        "Write a block."
-        numbers = (base64.b64encode(x.tobytes()).decode() for x in (self.table, self.norms))
+        "Write a block: numbers of a column are near each other, and small when only their steps are written."
+        columns = np.array([self.table[name] for name in UNIT.names], np.int32)
+        steps = np.diff(columns, axis=1, prepend=np.int32(0))
+        numbers = (base64.b64encode(x.tobytes()).decode() for x in (steps, self.norms))
         return base64.b64encode(packed([*numbers, self.words, self.names])).decode()
 
     @classmethod
@@ -53,8 +55,11 @@ class UnitBlock(NamedTuple):
         text: str,      # From `packed`
     ) -> UnitBlock:
         "Read a block."
-        table, norms, words, names = unpacked(base64.b64decode(text))
-        table = np.frombuffer(base64.b64decode(table), UNIT)
+        steps, norms, words, names = unpacked(base64.b64decode(text))
+        table = np.zeros(len(words), UNIT)
+        columns = np.frombuffer(base64.b64decode(steps), np.int32).reshape(len(UNIT.names), -1)
+        for name, column in zip(UNIT.names, np.cumsum(columns, axis=1, dtype=np.int32)):
+            table[name] = column
         norms = np.frombuffer(base64.b64decode(norms), np.float32)
         return cls(table, norms.reshape(len(table), -1 if len(table) else 0), words, names)
 

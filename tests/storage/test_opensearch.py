@@ -150,6 +150,35 @@ def test_searches_that_a_busy_server_refused_are_asked_again_with_the_first(monk
         rows.ask({"n": 3})
 
 
+def test_a_point_in_time_that_is_lost_is_opened_again_while_its_state_is_in_force(monkeypatch):
+    from types import SimpleNamespace
+    monkeypatch.setattr("ragnb.retrieval.cluster_rows._PAUSES", (0, 0))
+    state, opened, closed = ClusterState(1, "n-rows-1", 3), [], []
+
+    def msearch(body, params):
+        pit = json.loads(body.splitlines()[1])["pit"]["id"]
+        gone = {"status": 404, "error": {"type": "search_context_missing_exception", "reason": "gone"}}
+        return {"responses": [gone if pit == "pit1" else {"status": 200, "pit": pit}]}
+
+    def create_pit(index, keep_alive):
+        opened.append(index)
+        return {"pit_id": f"pit{len(opened)}"}
+
+    client = SimpleNamespace(msearch=msearch, create_pit=create_pit, get=lambda **_: {"_source": state.row()},
+                             delete_pit=lambda body: closed.append(body["pit_id"][0]))
+    rows = ClusterRows(client, "n", "here")
+    assert rows.ask({"n": 1})[0]["pit"] == "pit2" and closed == ["pit1"]
+    with rows.snapshot():
+        state = ClusterState(2, "n-rows-1", 4)
+        assert rows.ask({"n": 2})[0]["pit"] == "pit2"       # the old state, as it was
+        rows.close()
+        with pytest.raises(ServerError, match="was changed while it was read: ask again"):
+            rows.ask({"n": 3})
+    opened.clear()
+    opened += ["", ""]
+    assert rows.ask({"n": 4})[0]["pit"] == "pit3" and rows.look().state == state
+
+
 @pytest.mark.parametrize("url, error, message", [
     ("opensearch://127.0.0.1:9/docs", ServerError, "no OpenSearch answers at http://127.0.0.1:9/docs: "),
     ("opensearch://ann:geheim@127.0.0.1:9", InputError, "opensearch://127.0.0.1:9/NAME"),
