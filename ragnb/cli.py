@@ -487,7 +487,8 @@ class _Source(_Index, _Embedding, _Model, _Wait):
     collections: Annotated[str | None, Option(metavar="FILE", help="With --all: JSON of collection names and folders "
         "(default: the four of the sample data).")] = None
     chroma: Annotated[str | None, Option(metavar="PLACE", help="Also write the chunks into Chroma, a folder or "
-        "http://host:port: collections children and parents, with --all NAME and NAME_parents for each collection.")] = None
+        "http://host:port: collections children and parents, or with --all NAME and NAME_parents for each "
+        "collection.")] = None
 
 
 @_command(_Source, "ragnb index my-folder")

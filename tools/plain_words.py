@@ -1,4 +1,4 @@
-"""Count what an editor would mend in the texts of the project: the words of a dialect, long sentences, two Korean endings.
+"""Count what an editor would mend in the texts of the project: a dialect, long sentences, two Korean endings.
 
     python -m tools.plain_words                 # how often each, and the ceiling that the last change left
     python -m tools.plain_words --show beside   # where one of them stands

@@ -15,7 +15,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
 __all__ = ['ChunkExpander', 'NoopChunkExpander', 'text_window', 'window_policy', 'Ruler', 'needs_documents', 'wanted_rows',
-           'Entry', 'in_order', 'NeighborChunkExpander', 'AdaptiveChunkExpander']
+           'OrderedHit', 'in_order', 'NeighborChunkExpander', 'AdaptiveChunkExpander']
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #e3c05fd6
 from ..documents.arguments import checked
@@ -207,7 +207,7 @@ def _granted(hits: Sequence[IndexRow], wants: Sequence[Want | None],
     return [(rank, row) for rank, _, _, row in sorted(out.values(), key=lambda found: found[:3])]
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #779ec3eb
-class Entry(NamedTuple):
+class OrderedHit(NamedTuple):
     "A result or a neighbor, and its place."
     hit: dict[str, Any]
     row: IndexRow
@@ -224,7 +224,7 @@ def _distinct(results: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _merged(hits: Sequence[IndexRow], around: Sequence[tuple[int, IndexRow]], most: int,
-            stats: ExpansionStats) -> list[Entry]:
+            stats: ExpansionStats) -> list[OrderedHit]:
     "All results, and as many of the rows around them as there is room for; a row in the place of a result is dropped."
     ids = {(hit.raw.get("_index"), str(value_of(hit.raw, "id"))) for hit in hits}
     taken = {(str(hit.doc_id), hit.index) for hit in hits if hit.index is not None}
@@ -232,14 +232,14 @@ def _merged(hits: Sequence[IndexRow], around: Sequence[tuple[int, IndexRow]], mo
     for rank, row in around:
         known = {(None, row.raw["_id"]), (row.raw.get("_index"), row.raw["_id"])}
         if not known & ids and (str(row.doc_id), row.index) not in taken:
-            new.append(Entry({**row.raw, "_score": None, "is_neighbor": True}, row, rank))
+            new.append(OrderedHit({**row.raw, "_score": None, "is_neighbor": True}, row, rank))
     room = max(0, most - len(hits))
     stats.neighbors, stats.refused = min(room, len(new)), stats.refused + max(0, len(new) - room)
-    own = [Entry(copy.deepcopy({**hit.raw, "is_neighbor": False}), hit, rank) for rank, hit in enumerate(hits)]
+    own = [OrderedHit(copy.deepcopy({**hit.raw, "is_neighbor": False}), hit, rank) for rank, hit in enumerate(hits)]
     return own + new[:room]
 
 # %% ../../nbs/50_expansion/chunk_expanders.ipynb #9bc699e7
-def _by_document(entries: Iterable[Entry]) -> list[Entry]:
+def _by_document(entries: Iterable[OrderedHit]) -> list[OrderedHit]:
     "Entries by document and place; numbers come before text, and entries without a document last."
     by_place = sorted(entries, key=lambda entry: entry.row.place)
     keys: dict[str, tuple[Any, ...]] = {}
@@ -257,11 +257,11 @@ def _follows(before: IndexRow, row: IndexRow) -> bool:
 
 
 def in_order(
-    entries: Iterable[Entry],
+    entries: Iterable[OrderedHit],
     order: str,                   # rank or document
 ) -> list[dict[str, Any]]:
     "Sort runs of neighbors by their best hit, or entries by document and number as the design does."
-    runs: list[list[Entry]] = []
+    runs: list[list[OrderedHit]] = []
     for entry in _by_document(entries):
         if runs and _follows(runs[-1][-1].row, entry.row):
             runs[-1].append(entry)
@@ -351,7 +351,7 @@ class NeighborChunkExpander:
         most = len(results) if self.expand_top_k is None else self.expand_top_k
         out = expand_dicts(Expander(self.store, self.policy, most, self.max_results), results, question)
         if self.order == "document":
-            out[:] = in_order([Entry(hit, self.index.row(hit), n) for n, hit in enumerate(out)], self.order)
+            out[:] = in_order([OrderedHit(hit, self.index.row(hit), n) for n, hit in enumerate(out)], self.order)
         return out
 
     def _expanded(self, results: Sequence[Mapping[str, Any]], question: str) -> ExpandedHits:

@@ -80,7 +80,8 @@ def parse_retriever(
 def _hybrid(spec: RetrieverSpec, index: Index, top_k: int) -> HybridRetriever:
     "Words, embeddings, or both, as one fused ranking."
     depth = 2 * top_k if spec.kind == "hybrid" else top_k
-    members = {"bm25": WordRetriever(index.store, depth), "vector": VectorRetriever(index.store, index.embed_model, depth)}
+    members = {"bm25": WordRetriever(index.store, depth),
+               "vector": VectorRetriever(index.store, index.embed_model, depth)}
     if spec.kind != "hybrid":
         return HybridRetriever({spec.kind: members[spec.kind]}, top_k)
     return HybridRetriever(members, top_k, weights=spec.weights, method=spec.method)

@@ -29,7 +29,7 @@ from ..documents.span import Address, IndexMismatchError, InputError, Outline, p
 from ..storage.facts import facts_of, server_where
 from ..storage.filters import Filter, seen_metadata
 from ragnb.storage.opensearch import (
-    Action, cluster_place, inner_product, open_client, send_bulk, server_errors, vector_field
+    Action, checked_name, cluster_place, inner_product, open_client, send_bulk, server_errors, vector_field
 )
 from ..storage.store import best_first, ChunkStore, outline_to_json
 from .cluster_rows import ClusterRows, ClusterState, hits_of
@@ -428,9 +428,7 @@ class ClusterStore(_ClusterChanges):
         if (url is None) == (client is None):
             raise InputError("ClusterStore takes exactly one of url or client")
         place = None if url is None else cluster_place(url)
-        name = name or (place.name if place is not None else "")
-        if not name:
-            raise InputError(f"the address {place} has no index name: {place}/NAME")
+        name = checked_name(url, name or (place.name if place is not None else ""))
         where = name if place is None else str(place._replace(name=name))
         rows = ClusterRows(open_client(place) if client is None else client, name, where)
         wishes = place.wishes if place is not None else {}

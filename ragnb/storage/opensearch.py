@@ -23,8 +23,8 @@ import numpy as np
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['Action', 'Tokenizer', 'ClusterPlace', 'cluster_place', 'ServerError', 'server_errors', 'open_client', 'send_bulk',
-           'written_token', 'row_id', 'vector_field', 'nearest_rows', 'inner_product', 'answered', 'Rows',
+__all__ = ['Action', 'Tokenizer', 'ClusterPlace', 'cluster_place', 'checked_name', 'ServerError', 'server_errors', 'open_client',
+           'send_bulk', 'written_token', 'row_id', 'vector_field', 'nearest_rows', 'inner_product', 'answered', 'Rows',
            'OpenSearchStore']
 
 # %% ../../nbs/30_storage/opensearch.ipynb #f11349cc
@@ -116,6 +116,19 @@ def cluster_place(
                          f"got {address!r}")
     options = _options(query, *address.login) | ({"url_prefix": prefix} if prefix else {})
     return ClusterPlace(made, name, options, _wishes(query))
+
+# %% ../../nbs/30_storage/opensearch.ipynb #7a10c0d2
+def checked_name(
+    url: str | None,   # Address; None where a client was given
+    name: str,         # Of an index
+) -> str:              # The name; `InputError` when it is missing or not allowed
+    "Check the name of an index."
+    if url is not None and not name:
+        bare = ServerAddress(url).partition("?")[0].rstrip("/")
+        raise InputError(f"the address {bare} has no index name: {bare}/NAME")
+    if not _NAME.fullmatch(name):
+        raise InputError(f"name must be small letters, digits, . _ -, got {name!r}")
+    return name
 
 # %% ../../nbs/30_storage/opensearch.ipynb #6fea1013
 class ServerError(RagnbError, ConnectionError):
@@ -602,12 +615,7 @@ class OpenSearchStore(_ClusterStore):
         if (url is None) == (client is None):
             raise InputError("OpenSearchStore takes exactly one of url or client")
         place = ClusterPlace((), name or "", {}) if url is None else cluster_place(url)
-        self.name = name or place.name
-        if url is not None and not self.name:
-            bare = ServerAddress(url).partition("?")[0].rstrip("/")
-            raise InputError(f"the address {bare} has no index name: {bare}/NAME")
-        if not _NAME.fullmatch(self.name):
-            raise InputError(f"name must be small letters, digits, . _ -, got {self.name!r}")
+        self.name = checked_name(url, name or place.name)
         self.client = open_client(place) if client is None else client
         self.where = str(place._replace(name=self.name)).lstrip("/")
         self.tokenizer, self.refreshes = tokenizer or word_tokens_batch, refresh
