@@ -78,6 +78,7 @@ check: $(VENV)/.dev  ## modules exported, notebooks clean, README up to date, im
 	&& { diff $$before $$after || { echo "the files above were not exported or not clean; they are now: look at them and commit" >&2; exit 1; }; }
 	@$(BIN)/python tools/readme.py --check
 	@$(BIN)/python tools/rooms.py
+	@$(BIN)/python -m tools.plain_words > /dev/null
 	@$(BIN)/python benchmarks/ask_functions.py
 	@$(BIN)/python benchmarks/golden.py compare --quick --jobs $(WORKERS)
 	@echo "modules, notebooks, rooms, README and golden file agree"
