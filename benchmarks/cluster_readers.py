@@ -1,0 +1,75 @@
+"""Readers of an index on a cluster beside a writer: questions about what never changes, while everything else does.
+
+    make opensearch                                       # prints the address
+    RAGNB_OPENSEARCH=ADDRESS python benchmarks/cluster_readers.py [--questions 1000] [--out FILE]
+
+Two readers keep an index open, a third opens it for every question. Meanwhile a writer changes half of the documents, renames one, builds the index again with `force`, and is
+killed at a random moment of a change (SIGKILL; stored seed). A question fails when the line that never changes is not in the passages, or when there is an error.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "indexing"))
+
+from test_cluster_readers import N, lost, readers, write   # noqa: E402
+
+from ragnb.indexing.folder_index import Index   # noqa: E402
+from ragnb.indexing.update import update_index   # noqa: E402
+from ragnb.pipeline.pipeline import Pipeline   # noqa: E402
+
+WRITER = "import sys; from ragnb.indexing.update import update_index; update_index(sys.argv[1], sys.argv[2], show_progress=False)"
+
+
+def change(docs: Path, place: str, edition: int, draw: random.Random) -> str:
+    """Make one change of a kind that is drawn; its name."""
+    kind = draw.choice(["half", "half", "force", "rename", "kill"])
+    write(docs, edition)
+    if kind == "half":
+        for n in range(0, N, 2):
+            (docs / f"rule{n}.md").write_text((docs / f"rule{n}.md").read_text(encoding="utf-8").replace(f"{edition}판", f"{edition - 1}판"), encoding="utf-8")
+    if kind == "rename":
+        (docs / "extra.md").rename(docs / "other.md") if (docs / "extra.md").exists() else (docs / "extra.md").write_text("# 별지\n\n덧붙임이다.", encoding="utf-8")
+    if kind == "kill":
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(docs), place], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(draw.uniform(2, 8))
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+    update_index(docs, place, force=kind == "force", show_progress=False)
+    return kind
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=29)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    place, draw, kinds = f"opensearch://{os.environ['RAGNB_OPENSEARCH'].split(',')[0].partition('://')[2]}/readers", random.Random(args.seed), Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        docs = Path(folder) / "docs"
+        update_index(write(docs, 1), place, force=True, show_progress=False)
+        opened = [Pipeline.from_index(Index.open(place)) for _ in range(2)]
+        started = time.perf_counter()
+        with readers(*(lambda p=p: p for p in opened), lambda: Pipeline.from_index(Index.open(place))) as (wrong, asked):
+            while sum(asked) < args.questions:
+                kinds[change(docs, place, 2 + sum(kinds.values()), draw)] += 1
+        facts = {"questions": sum(asked), "failed": len(wrong), "changes": dict(kinds), "seconds": round(time.perf_counter() - started), "seed": args.seed,
+                 "after": sum(bool(lost(opened[0], n)) for n in range(N))}
+    print(json.dumps(facts, ensure_ascii=False), *wrong[:5], sep="\n")
+    if args.out:
+        args.out.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
