@@ -351,17 +351,17 @@ class NoServer:
 
 def local(args: argparse.Namespace) -> None:
     """The same in memory."""
-    from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
+    from ragnb.retrieval.bm25 import Bm25Retriever
     from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
     from ragnb.storage.store import MemoryStore
     for size in args.sizes:
-        store, words, model = MemoryStore(), Bm25(), asked(args, size)
+        store, words, model = MemoryStore(), [], asked(args, size)
         for n in range(size // PER_DOCUMENT):
             nodes, outline = document(n, args.dims)
             store.put(nodes, [outline])
-            words.add([n.node_id for n in nodes], split(n.text for n in nodes))
-        bm25 = Bm25Retriever(words, store, str.split, top_k=10)
-        both = {"bm25": Bm25Retriever(words, store, str.split, top_k=100), "vector": VectorRetriever(store, model, 100)}
+            words += nodes
+        bm25 = Bm25Retriever(words, str.split, top_k=10)
+        both = {"bm25": Bm25Retriever(words, str.split, top_k=100), "vector": VectorRetriever(store, model, 100)}
         ways = {"words": bm25.retrieve, "vectors": lambda q: store.search(model.vectors[q], 10), "hybrid": HybridRetriever(both, 10).retrieve}
         retrieved(args, size, "local", ways, model, NoServer())
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from ragnb.retrieval.bm25 import Bm25
+from ragnb.retrieval.bm25 import PositiveOkapi
 from ragnb.chunking.contextual import enclosing_lines
 from ragnb.models.embedding import resolve_embedding
 from ragnb.retrieval.hybrid import rrf
@@ -77,9 +77,8 @@ def order(scores: np.ndarray) -> list[int]:
 
 def lexical(tokens: Sequence[list[str]], around: Sequence[tuple[int, int]], questions: Sequence[list[str]], k1: float = 1.5, b: float = .75) -> np.ndarray:
     "BM25 of every question and window; shape (questions, chunks)."
-    bm25 = Bm25(k1=k1, b=b, idf="lucene")
-    bm25.add([str(n) for n in range(len(tokens))], [[t for part in tokens[i:j] for t in part] for i, j in around])
-    return np.array([bm25.scores(q) for q in questions])
+    okapi = PositiveOkapi(([t for part in tokens[i:j] for t in part] for i, j in around), k1, b)
+    return np.array([okapi.get_scores(q) for q in questions])
 
 
 def dense(vectors: np.ndarray, around: Sequence[tuple[int, int]], questions: np.ndarray) -> np.ndarray:

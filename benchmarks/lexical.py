@@ -18,21 +18,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from llama_index.core.schema import MetadataMode
+from llama_index.core.schema import MetadataMode, TextNode
 from tqdm import tqdm
 
 from ragnb.chunking.contextual import ContextualNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.context.builders import PassageRanking, SimpleContextBuilder
 from ragnb.documents.files import read_documents
-from ragnb.documents.span import Address, InputError, Passage
+from ragnb.documents.span import InputError, Passage
 from ragnb.documents.text import KEPT_TAGS, article_tokens, bigram_tokens, block_spans, load_kiwi, stem, word_tokens_batch
 from ragnb.evaluation.datasets import Question, load_dataset, load_questions
 from ragnb.evaluation.measures import evaluate, score_passages
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import no_expansion
 from ragnb.models.embedding import resolve_embedding
-from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
+from ragnb.retrieval.bm25 import Bm25Retriever, PositiveOkapi
 from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.storage.store import MemoryStore
 
@@ -106,11 +106,10 @@ def keep(morphemes: list[tuple[str, str]], tags: frozenset[str] | None) -> list[
 
 def recalls(units: Units, tokens: list[list[str]], queries: list[list[str]], budget: int) -> np.ndarray:
     """Shape (questions, 2): evidence recall under the budget, success@5."""
-    index, by_id = Bm25(), {str(Address(p.doc_id, "u", i)): p for i, p in enumerate(units.passages)}
-    index.add(by_id, tokens)
-    out = []
+    score, out = PositiveOkapi(tokens).get_scores, []
     for question, query in zip(units.questions, queries):
-        found = [by_id[i] for i, _ in index.top_k(query, 40)]
+        scores = score(query)
+        found = [units.passages[i] for i in np.argsort(-scores, kind="stable")[:40] if scores[i] > 0]
         five = any(p.doc_id == e.doc_id and p.span.overlap(e.span) for p in found[:5] for e in question.evidence)
         out.append((score_passages(PassageRanking(found).at(budget), question).evidence_recall, float(five)))
     return np.array(out)
@@ -141,20 +140,13 @@ def compare_tokens(names: Sequence[str], n_questions: int, budget: int) -> None:
 # --- fields
 
 
-def scorer(documents: Sequence[Sequence[str]]) -> Scorer:
-    """BM25 scores of all documents for a query."""
-    index = Bm25()
-    index.add([f"d#u{i}" for i in range(len(documents))], documents)
-    return index.scores
-
-
 def title_systems(units: Units) -> dict[str, Scorer]:
     """Ways to count the title of a unit's document."""
     texts, titles = (list(word_tokens_batch(x)) for x in ([p.text for p in units.passages], units.titles))
-    plain, field, document = scorer(texts), scorer(titles), np.array(units.document)
+    plain, field, document = PositiveOkapi(texts).get_scores, PositiveOkapi(titles).get_scores, np.array(units.document)
     out = {}
     for times, label in ((1, "title before the text"), (2, "title before the text, twice")):
-        out[label] = scorer([titles[d] * times + t for d, t in zip(document, texts)])
+        out[label] = PositiveOkapi([titles[d] * times + t for d, t in zip(document, texts)]).get_scores
     out["text alone"] = plain
     for weight in TITLE_WEIGHTS:
         out[f"text + {weight} × title"] = lambda q, w=weight: plain(q) + w * field(q)[document]
@@ -198,9 +190,7 @@ def compare_headers(data: Path, budgets: Sequence[int]) -> None:
         vector = VectorRetriever(store, model, 40)
         rankers = {"vector": vector}
         for kind, mode in (("text", MetadataMode.NONE), ("header and text", MetadataMode.EMBED)):
-            counts = Bm25(idf="lucene")
-            counts.add([n.node_id for n in nodes], list(word_tokens_batch(n.get_content(mode) for n in nodes)))
-            words = Bm25Retriever(counts, store, top_k=40)
+            words = Bm25Retriever((TextNode(id_=n.node_id, text=n.get_content(mode), metadata=n.metadata) for n in nodes), top_k=40)
             rankers[f"BM25 of {kind}"] = words
             rankers[f"hybrid, BM25 of {kind}"] = HybridRetriever({"bm25": words, "vector": vector}, 40)
         for ranker, retriever in rankers.items():

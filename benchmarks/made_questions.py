@@ -12,7 +12,7 @@ from itertools import combinations
 
 from tqdm import tqdm
 
-from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
+from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.context.builders import PassageRanking
 from ragnb.evaluation.datasets import Dataset, Question, load_dataset
 from ragnb.models.embedding import resolve_embedding
@@ -22,7 +22,6 @@ from ragnb.evaluation.questions import make_questions
 from ragnb.documents.span import Passage, Span
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.storage.store import MemoryStore
-from ragnb.documents.text import word_tokens_batch
 
 SIZES = (150, 300, 600, 1_200)  # Characters of a chunk
 HITS = 30
@@ -37,9 +36,7 @@ def rankers(dataset: Dataset) -> dict[str, Callable[[str], PassageRanking]]:
         store = MemoryStore()
         parser = ParentChildNodeParser(parent_size=4 * size, parent_overlap=0, child_size=size, child_overlap=0)
         nodes = [n for n in store.add_documents(documents, parser, model) if n.metadata["level"] == "c"]
-        counts = Bm25(idf="lucene")
-        counts.add([n.node_id for n in nodes], word_tokens_batch(n.text for n in nodes))
-        words, vectors = Bm25Retriever(counts, store, top_k=HITS), VectorRetriever(store, model, HITS)
+        words, vectors = Bm25Retriever(nodes, top_k=HITS), VectorRetriever(store, model, HITS)
         kept = {f"BM25 {size}": words}
         if size == 300:
             kept |= {"vector 300": vectors, "hybrid 300": HybridRetriever({"bm25": words, "vector": vectors}, HITS)}

@@ -74,22 +74,22 @@ def tokens(texts: Any) -> list[list[str]]:
 def ours(n_chunks: int, model: Known, system: str) -> Callable[[str], Any]:
     """The default, in memory or in a file, or our hybrid over a store in memory."""
     multi_scale = system != "hybrid"
-    from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
+    from ragnb.retrieval.bm25 import Bm25Retriever
     from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
     from ragnb.retrieval.multiscale import MultiScaleRetriever
     from ragnb.retrieval.sqlite_store import SqliteStore
     from ragnb.retrieval.sqlite_units import SqliteUnits
     from ragnb.storage.store import MemoryStore
     place = tempfile.mkdtemp() + "/units.db" if system == "multi-scale-saved" else ":memory:"
-    store, words = SqliteStore(SqliteUnits(place, tokenizer=tokens)) if multi_scale else MemoryStore(), Bm25()
+    store, words = SqliteStore(SqliteUnits(place, tokenizer=tokens)) if multi_scale else MemoryStore(), []
     for nodes, outlines in batches(n_chunks, model.vectors):
         if not multi_scale:
-            words.add([n.node_id for n in nodes], tokens(n.text for n in nodes))
+            words += nodes
         store.put(nodes, outlines)
     if multi_scale:
         retriever = MultiScaleRetriever(store.units, store, model)
         return lambda question: retriever.rank(question).at(2_000)
-    hybrid = HybridRetriever({"bm25": Bm25Retriever(words, store, str.split, top_k=40), "vector": VectorRetriever(store, model, 40)}, 20)
+    hybrid = HybridRetriever({"bm25": Bm25Retriever(words, str.split, top_k=40), "vector": VectorRetriever(store, model, 40)}, 20)
     return hybrid.retrieve
 
 

@@ -10,10 +10,11 @@ import argparse
 import os
 from pathlib import Path
 
+import numpy as np
 from llama_index.core.schema import MetadataMode, TextNode
 from tqdm import tqdm
 
-from ragnb.retrieval.bm25 import Bm25
+from ragnb.retrieval.bm25 import PositiveOkapi
 from ragnb.evaluation.datasets import load_questions
 from ragnb.evaluation.measures import evaluate
 from ragnb.context.builders import SimpleContextBuilder
@@ -51,12 +52,11 @@ def parsed(documents: list, parser: object) -> list[TextNode]:
 
 def passages(nodes: list[TextNode], mode: MetadataMode, questions: list, top_k: int) -> dict[str, list[Passage]]:
     """BM25 hits of every question, as passages."""
-    bm25 = Bm25(idf="lucene")
-    bm25.add([n.node_id for n in nodes], list(word_tokens_batch(n.get_content(mode) if mode is not MetadataMode.NONE else n.text for n in nodes)))
-    by_id = {n.node_id: n for n in nodes}
+    okapi = PositiveOkapi(word_tokens_batch(n.get_content(mode) if mode is not MetadataMode.NONE else n.text for n in nodes))
     found = {}
     for q in tqdm(questions, desc="ask", leave=False):
-        hits = [(by_id[i], s) for i, s in bm25.top_k(word_tokens(q.query), top_k)]
+        scores = okapi.get_scores(word_tokens(q.query))
+        hits = [(nodes[i], float(scores[i])) for i in np.argsort(-scores, kind="stable")[:top_k].tolist() if scores[i] > 0]
         found[q.query_id] = [Passage(n.metadata["document"], Span(n.start_char_idx, n.end_char_idx), n.text, s, r) for r, (n, s) in enumerate(hits, 1)]
     return found
 

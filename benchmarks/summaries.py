@@ -18,7 +18,7 @@ from llama_index.core.schema import Document, NodeWithScore, QueryBundle
 from tqdm import tqdm
 
 from ragnb.retrieval import hierarchical
-from ragnb.retrieval.bm25 import Bm25
+from ragnb.retrieval.bm25 import PositiveOkapi
 from ragnb.evaluation.datasets import Question, load_questions
 from ragnb.models.embedding import resolve_embedding
 from ragnb.evaluation.measures import score_passages
@@ -63,9 +63,8 @@ def z(scores: np.ndarray) -> np.ndarray:
 
 def found(texts: Sequence[str], sections: Sequence[Section], questions: Sequence[Question], model: object) -> list[float]:
     "Share of the questions with a gold section among the first k, when sections are searched by the given texts."
-    bm25 = Bm25(idf="lucene")
-    bm25.add([s.id for s in sections], [word_tokens(t) for t in texts])
-    words = np.array([bm25.scores(word_tokens(q.query)) for q in questions])
+    okapi = PositiveOkapi(word_tokens(t) for t in texts)
+    words = np.array([okapi.get_scores(word_tokens(q.query)) for q in questions])
     cosine = model.embed([q.query for q in questions]) @ model.embed(list(texts)).T
     order = np.argsort(-(z(words) + z(cosine)), axis=1, kind="stable")
     gold = [{i for i, s in enumerate(sections) if any(e.doc_id == s.doc_id and e.span.overlap(s.span) for e in q.evidence)} for q in questions]

@@ -41,7 +41,7 @@ def parts(folder: Path, work: Path) -> list[NodeWithScore]:
     print(sample_data() / "corpus")
     documents: list[Document] = list(read_documents(folder, []))
     chunks, _ = index_documents(documents, work / "chunks", parser=ParentChildNodeParser(), show_progress=False)
-    words = Bm25Retriever.from_nodes(list(chunks.store.get_chunks(chunks.store.matching()).all().values()))
+    words = Bm25Retriever(ParentChildNodeParser().get_nodes_from_documents(documents))
     vectors = VectorRetriever(chunks.store, chunks.embed_model)
     hybrid = HybridRetriever({"bm25": words, "vector": vectors})
     pipeline = Pipeline.from_index(

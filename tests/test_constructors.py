@@ -27,7 +27,6 @@ from ragnb.expansion.expander import Expansion, ExpansionStats
 from ragnb.indexing.index_file import FileParts, Manifest
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.retrieval.bm25 import Bm25
 from ragnb.retrieval.hierarchical import build_tree
 from ragnb.retrieval.hybrid import Fusion, VectorRetriever
 from ragnb.retrieval.sqlite_units import SqliteUnits
@@ -62,7 +61,7 @@ def _valid() -> dict[str, Any]:
     span = ragnb.Span(0, 3)
     return {
         "doc_id": "a", "level": "c", "index": 0, "question": "leave", "text": "a", "context": Context("", ()),
-        "expansion": Expansion([], ExpansionStats()), "fusion": Fusion([]), "bm25": Bm25(), "nodes": store, "path": None, "size": 10,
+        "expansion": Expansion([], ExpansionStats()), "fusion": Fusion([]), "nodes": [], "path": None, "size": 10,
         "parser": parser, "store": store, "tree": build_tree([Document(text=TEXT, id_="a")], embed), "embed_model": embed,
         "members": {"v": retriever}, "retriever": retriever, "llm": ScriptedLLM(lambda prompt: "1"), "folder": Path("nowhere"),
         "manifest": Manifest({}), "parts": FileParts(SqliteStore(), parser), "n_characters": 3, "expander": ragnb.Expander(store),

@@ -825,7 +825,7 @@ def _retriever(
 ) -> tuple[Any, Callable[[], int]]:
     "ragnb's retrieval over chunks of another library, and its read counter."
     _check_retriever(kind, None)
-    words = Bm25Retriever.from_nodes(nodes, top_k=top_k)
+    words = Bm25Retriever(nodes, top_k=top_k)
     if kind == "bm25":
         return words, lambda: 0
     vectors = _index(nodes, corpus)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 # %% auto #0
-__all__ = ['Relevance', 'best_runs', 'bm25_relevance', 'word_relevance', 'best_segments']
+__all__ = ['Relevance', 'best_runs', 'word_relevance', 'best_segments']
 
 # %% ../../nbs/50_expansion/segments.ipynb #9e713275
 from ..documents.span import Address, InputError, Outline
@@ -50,22 +50,6 @@ def best_runs(
 
 # %% ../../nbs/50_expansion/segments.ipynb #eb23798b
 Relevance = Callable[[str, Sequence[Address]], Sequence[float]]  # Question, chunks of a document -> values in [0, 1]
-
-
-def bm25_relevance(
-    bm25: Any,                                             # A `ragnb.retrieval.bm25.Bm25` over the chunks
-    tokens: Callable[[str], Sequence[str]] | None = None,  # As when the index was made; None: `word_tokens`
-) -> Relevance:
-    "BM25 as share of the best score in the index."
-    def relevance(question: str, chunks: Sequence[Address]) -> list[float]:
-        from ragnb.documents.text import word_tokens
-        scores = bm25.scores((tokens or word_tokens)(question)) if len(bm25) else []
-        best = float(max(scores, default=0.0))
-        if best <= 0:
-            return [0.0] * len(chunks)
-        rows = [bm25.rows.get(str(a)) for a in chunks]
-        return [0.0 if row is None else max(0.0, float(scores[row]) / best) for row in rows]
-    return relevance
 
 # %% ../../nbs/50_expansion/segments.ipynb #59ea6f0d
 def word_relevance(

@@ -6,24 +6,25 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['SMALL', 'content_words', 'spelled_alike', 'AllowedCounts', 'HeldWords', 'JoinedWords', 'held_words', 'AskedWords',
-           'asked_words', 'TextWords', 'readable_question', 'question_for', 'Common', 'common_words']
+__all__ = ['SMALL', 'content_words', 'spelled_alike', 'HeldWords', 'JoinedWords', 'held_words', 'AskedWords', 'asked_words',
+           'TextWords', 'readable_question', 'question_for', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #28e7d990
 from ..documents.forms import plain_text
 from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
 from ..storage.filtered import FilteredStore
-from .bm25 import Bm25
+from .bm25 import Bm25Retriever
 from .scoring import steps_to
 from .unit_source import Units
 
@@ -90,60 +91,27 @@ def spelled_alike(
                 found.add((-dice, other))
     return [other for _, other in sorted(found)[:most]]
 
-# %% ../../nbs/40_retrieval/asked_words.ipynb #91f79307
-class AllowedCounts:
-    "The words of some texts of an index: of those that a reader may know of."
-
-    def __init__(
-        self,
-        bm25: Bm25,
-        allowed: np.ndarray,   # Of each text: may it be known of?
-    ) -> None:
-        self.vocabulary, self.counts, self.allowed, first = bm25.vocabulary, bm25.counts, allowed, 0
-        self.frequencies = np.zeros(len(bm25.frequencies), np.int64)   # Of each term: texts that hold it
-        for segment in bm25.counts.segments:
-            columns = np.repeat(np.arange(segment.shape[1]), np.diff(segment.indptr))
-            seen = columns[allowed[first + np.asarray(segment.indices)]]
-            self.frequencies += np.bincount(seen, minlength=len(self.frequencies))
-            first += segment.shape[0]
-
-    def __len__(self) -> int:
-        return int(self.allowed.sum())
-
-    def __repr__(self) -> str:
-        return f"AllowedCounts({len(self):,} of {len(self.allowed):,} texts)"
-
-    @cached_property
-    def held(self) -> frozenset[str]:
-        "The terms that one of these texts holds."
-        return frozenset(term for term, column in self.vocabulary.items() if self.frequencies[column])
-
-
-def _side_by_side(counts: Bm25 | AllowedCounts, tokens: Sequence[str], sure: bool) -> np.ndarray:
-    "The texts that hold tokens one behind the other; where their order was not kept those that hold all, or none."
-    columns, kept = [counts.vocabulary.get(t) for t in tokens], counts.counts
-    if None in columns or sure and not kept.ordered:
-        return np.zeros(0, np.int64)
-    by_pair = [kept.adjacent(a, b) for a, b in zip(columns, columns[1:])] if kept.ordered else []
-    rows = reduce(np.intersect1d, by_pair or [kept.posting(column)[0] for column in columns])
-    return rows[counts.allowed[rows]] if isinstance(counts, AllowedCounts) else rows
-
 # %% ../../nbs/40_retrieval/asked_words.ipynb #c6617757
 @dataclass(frozen=True, eq=False)
 class HeldWords:
-    "The words of an index."
-    counts: Sequence[Bm25 | AllowedCounts]   # Of texts, titles, headings
+    "The words of some texts."
+    texts: Sequence[Collection[str]] = ()   # The words of each
     tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] = word_tokens_batch  # They were counted with it
+
+    @cached_property
+    def counted(self) -> Counter[str]:
+        "Word -> texts with it."
+        return Counter(chain.from_iterable(map(set, self.texts)))
 
     @property
     def words(self) -> Iterator[str]:
-        "All words that are counted now, some of them twice; kept with the counts from the first question on."
-        return chain.from_iterable(c.held if isinstance(c, AllowedCounts) else c.scorer.held for c in self.counts)
+        "All words."
+        return iter(self.counted)
 
     @property
     def is_small(self) -> bool:
         "True for a corpus of units in which a score tells little."
-        return len(self.counts) == 3 and len(self.counts[0]) <= SMALL
+        return False
 
     def tokens(
         self,
@@ -157,8 +125,7 @@ class HeldWords:
         token: str,   # Of the tokenizer
     ) -> bool:
         "Say whether a token is counted."
-        columns = ((c, c.vocabulary.get(token)) for c in self.counts)
-        return any(column is not None and c.frequencies[column] > 0 for c, column in columns)
+        return token in self.counted
 
     def is_rare(
         self,
@@ -166,26 +133,8 @@ class HeldWords:
         share: float = 0.01,   # Of the texts, in [0, 1]
     ) -> bool:                 # True for one of three texts or fewer
         "Say whether few texts hold a word."
-        counts = self.counts[0]
-        columns = [counts.vocabulary.get(t) for t in self.tokens(word)]
-        found = [int(counts.frequencies[c]) for c in columns if c is not None]
-        return min(found, default=0) <= max(3, share * len(counts))
-
-    def rows(
-        self,
-        word: str,            # From `content_words`
-    ) -> list[np.ndarray]:    # Of each of `counts`: the texts that hold it, alone or inside another word; rising
-        "Find the texts that hold a word, or one of its parts."
-        wanted = set(self.tokens(word))
-        if _HANGUL.search(word):
-            wanted |= {other for other in self.words if word in other}
-        out = []
-        for c in self.counts:
-            columns = (c.vocabulary.get(w) for w in wanted)
-            held = [c.counts.posting(column)[0] for column in columns if column is not None]
-            found = np.unique(np.concatenate([np.zeros(0, np.int64), *held]))
-            out.append(found[c.allowed[found]] if isinstance(c, AllowedCounts) else found)
-        return out
+        found = [self.counted[t] for t in self.tokens(word) if t in self.counted]
+        return min(found, default=0) <= max(3, share * len(self.texts))
 
     def holds_code(
         self,
@@ -202,8 +151,8 @@ class HeldWords:
         tokens: Sequence[str],   # Two or more
         sure: bool = False,      # Only where the order of words was kept
     ) -> bool:
-        "Say whether a text holds tokens one behind the other."
-        return any(len(_side_by_side(c, tokens, sure)) for c in self.counts)
+        "Say whether a text holds all tokens; their order is not kept here."
+        return not sure and any(all(t in words for t in tokens) for words in self.texts)
 
     def is_itself(
         self,
@@ -265,7 +214,7 @@ class JoinedWords(HeldWords):
         return all(part.is_rare(word, share) for part in self.parts)
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #33ef2f1c
-def _of_allowed(retriever: Any, allowed: frozenset[str], state: Any, make: Callable[[], HeldWords]) -> HeldWords:
+def _of_allowed(retriever: Any, allowed: frozenset[str] | None, state: Any, make: Callable[[], HeldWords]) -> HeldWords:
     "The words of the chunks that may be told of, counted once for each state of the index and the filter."
     known = getattr(retriever, "_allowed_words", (None, None, None))
     if known[0] is not allowed or known[1] is not state:
@@ -282,14 +231,12 @@ def held_words(
         return own()
     if callable(own := getattr(retriever, "words_within", None)):
         return own(allowed)
-    if isinstance(bm25 := getattr(retriever, "bm25", None), Bm25):
-        one = getattr(retriever, "tokenizer", word_tokens)
-        if not callable(one):
-            return None
-        if allowed is None:
-            return HeldWords([bm25], lambda texts: map(one, texts))
-        return _of_allowed(retriever, allowed, bm25.scorer, lambda: HeldWords(
-            [AllowedCounts(bm25, np.array([i in allowed for i in bm25.ids], bool))], lambda texts: map(one, texts)))
+    if isinstance(retriever, Bm25Retriever):
+        words = retriever.okapi.doc_freqs
+        def made() -> HeldWords:
+            held = [w for n, w in zip(retriever.nodes, words) if allowed is None or n.node_id in allowed]
+            return HeldWords(held, lambda texts: map(retriever.tokenizer, texts))
+        return _of_allowed(retriever, allowed, retriever.okapi, made)
     inner = [getattr(retriever, "retriever", None), *getattr(retriever, "members", {}).values()]
     return next((found for r in inner if r is not None and (found := held_words(r, allowed))), None)
 
@@ -414,7 +361,7 @@ class Common(NamedTuple):
 
 def common_words(
     question: str,
-    held: HeldWords | None,   # Its counts are those of units, titles and headings
+    held: Any,                # `HeldWords` with `rows` of units, titles and headings; None: no words are counted
     corpus: Units,
     rows: np.ndarray,         # Units, rising
     texts: Callable[[], Sequence[str]] = tuple,   # Their texts: read for a word that is counted in another form only

@@ -31,7 +31,7 @@ from ..chunking.summaries import Section, summarise_sections
 from ..storage.filters import Filter, resolve_where, seen_metadata
 from .asked_words import readable_question, TextWords
 from .arguments import check_counts, check_weights
-from .bm25 import Bm25
+from .bm25 import PositiveOkapi
 from .hybrid import check_question
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #b2e8cfa9
@@ -54,20 +54,8 @@ def _cosines(vectors: np.ndarray, vector: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True)
 class Layer:
     "One layer of the tree: words and vectors of its members."
-    bm25: Bm25
+    okapi: PositiveOkapi
     vectors: np.ndarray   # Shape (n, dims), rows of length 1
-
-    @classmethod
-    def of(
-        cls,
-        names: Sequence[str],           # Ids of the members
-        tokens: Sequence[list[str]],    # Of each member
-        vectors: np.ndarray,            # Shape (n, dims), rows of length 1
-    ) -> Layer:
-        "Index the members of a layer."
-        bm25 = Bm25(idf="lucene")
-        bm25.add([*names], [*tokens])
-        return cls(bm25, vectors)
 
     def scores(
         self,
@@ -75,7 +63,7 @@ class Layer:
         vector: np.ndarray,      # Of the question
     ) -> np.ndarray:             # Shape (n,), >= 0
         "Add up how far each member stands out for the words and for the vector, in standard deviations."
-        return sum(_standard(s) for s in (self.bm25.scores(tokens), _cosines(self.vectors, vector)))
+        return sum(_standard(s) for s in (self.okapi.get_scores(tokens), _cosines(self.vectors, vector)))
 
     def raw(
         self,
@@ -84,7 +72,7 @@ class Layer:
     ) -> np.ndarray:                  # Shape (n,), >= 0; above 0 for a member that matches at all
         "BM25 and the cosine above 0, as they are."
         cosine = _cosines(self.vectors, _unit_rows(np.asarray(embedding, dtype=np.float32)))
-        return self.bm25.scores(tokens) + np.where(cosine > 1e-6, cosine, 0)
+        return self.okapi.get_scores(tokens) + np.where(cosine > 1e-6, cosine, 0)
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #978c91fb
 def _pooled(vectors: np.ndarray, owner: np.ndarray, n: int) -> np.ndarray:
@@ -146,7 +134,7 @@ def _section_layer(sections: Sequence[Section], units: Layer, words: Sequence[li
     else:
         entries = [s.entry for s in sections]
         own, vectors = list(word_tokens_batch(entries)), _embedded(entry_model, entries)
-    return Layer.of([s.id for s in sections], own, vectors), own
+    return Layer(PositiveOkapi(own), vectors), own
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #f4b8a979
 def _by_address(units: Sequence[TextNode], vectors: np.ndarray | None) -> tuple[list[TextNode], np.ndarray | None]:
@@ -181,12 +169,12 @@ def build_tree(
     document_of = np.array([at[s.doc_id] for s in sections])
     words = list(word_tokens_batch(n.text for n in units))
     known = _embedded(embed_model, [n.text for n in units]) if vectors is None else _unit_rows(vectors)
-    lowest = Layer.of([n.node_id for n in units], words, known.astype(np.float32))
+    lowest = Layer(PositiveOkapi(words), known.astype(np.float32))
     middle, own = _section_layer(sections, lowest, words, section_of, embed_model if search == "entry" else None)
     titles = {d.node_id: str(d.metadata.get("title") or "") for d in documents}
     own_titles = word_tokens_batch(titles.get(d, "") for d in doc_ids)
     above = list(map(add, _gathered(own, document_of, len(doc_ids)), own_titles))
-    top = Layer.of(doc_ids, above, _pooled(middle.vectors, document_of, len(doc_ids)))
+    top = Layer(PositiveOkapi(above), _pooled(middle.vectors, document_of, len(doc_ids)))
     return SectionTree(list(units), sections, doc_ids, section_of, document_of, (lowest, middle, top))
 
 # %% ../../nbs/40_retrieval/hierarchical.ipynb #0c83eaa0

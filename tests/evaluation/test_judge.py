@@ -475,7 +475,7 @@ def pipeline() -> Any:
     store, document = MemoryStore(), Document(text=DOCUMENT[:4_000], id_="d.md")
     nodes = store.add_documents([document], ParentChildNodeParser(), MockEmbedding(embed_dim=2))
     children = [n for n in nodes if "#c" in n.node_id]
-    return Pipeline(Bm25Retriever.from_nodes(children), Expander(store, neighbors(1)), RankedContextBuilder(500))
+    return Pipeline(Bm25Retriever(children), Expander(store, neighbors(1)), RankedContextBuilder(500))
 
 
 def test_a_pipeline_answers_and_is_judged(pipeline: Any) -> None:

@@ -15,7 +15,6 @@ from llama_index.core.schema import NodeWithScore
 from strategies import examples
 from test_expand import check, chunks_of, Counting, fill, hit, level, outline_of, row
 
-from ragnb.retrieval.bm25 import Bm25
 from ragnb.context.builders import cut_passage
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, merge_by_document
 from ragnb.expansion.policies import resolve_policy
@@ -33,9 +32,11 @@ from ragnb.expansion.policies import (
     whole_document,
     with_citations,
 )
-from ragnb.expansion.segments import best_runs, best_segments, bm25_relevance
+from ragnb.expansion.segments import best_runs, best_segments, word_relevance
 from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
+from ragnb.retrieval.sqlite_store import SqliteStore
+from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.storage.store import MemoryStore
 from ragnb.documents.text import count_tokens
 
@@ -692,12 +693,12 @@ def test_segments_of_hits_alone_close_small_gaps():
 def test_relevance_of_words_needs_no_read():
     store = Counting()
     text, nodes = row(store, "d")
-    bm25 = Bm25()
-    bm25.add(list(nodes), [n.text.split() for n in nodes.values()])
-    values = bm25_relevance(bm25, str.split)("7번째", [at(i) for i in range(20)] + [Address("x", "c", 0)])
+    held, empty = (SqliteStore(SqliteUnits(tokenizer=lambda texts: map(str.split, texts))) for _ in range(2))
+    row(held, "d")
+    values = word_relevance(held)("7번째", [at(i) for i in range(20)] + [Address("x", "c", 0)])
     assert values[7] == 1.0 and sum(values) == 1.0
-    assert bm25_relevance(Bm25(), str.split)("7번째", [at(0)]) == [0.0]
-    expansion = Expander(store, best_segments(relevance=bm25_relevance(bm25, str.split))).expand(
+    assert word_relevance(empty)("7번째", [at(0)]) == [0.0]
+    expansion = Expander(store, best_segments(relevance=word_relevance(held))).expand(
         [hit(nodes["d#c5"])], "7번째"
     )
     assert expansion.passages[0].neighbors == ("d#c6", "d#c7") and len(store.asked) == 2

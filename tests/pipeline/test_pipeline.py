@@ -103,7 +103,7 @@ def test_our_retriever_in_a_retriever_query_engine(documents, embedding):
         [Document(text=t, id_=i) for i, t in documents.items()]
     )
     vectors = VectorStoreIndex(nodes, embed_model=embedding).as_retriever(similarity_top_k=8)
-    hybrid = HybridRetriever({"bm25": Bm25Retriever.from_nodes(nodes), "vector": vectors}, top_k=3)
+    hybrid = HybridRetriever({"bm25": Bm25Retriever(nodes), "vector": vectors}, top_k=3)
     llm = scripted()
     response = RetrieverQueryEngine.from_args(hybrid, llm=llm).query(QUESTION)
     assert str(response) == "15일입니다 [1]."

@@ -23,7 +23,7 @@ from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import Place, QuestionPolicy, policy_name, resolve_policy
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
+from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.retrieval.hierarchical import HierarchicalRetriever, build_tree
 from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.retrieval.multiscale import MultiScaleRetriever
@@ -57,16 +57,15 @@ def documents(n: int = 9) -> list[Document]:
     return out
 
 
-def filled(store: ChunkStore, parser) -> tuple[ChunkStore, NgramEmbedding, Bm25]:
-    """A store with the documents, their embedding and word counts."""
+def filled(store: ChunkStore, parser) -> tuple[ChunkStore, NgramEmbedding, list[TextNode]]:
+    """A store with the documents, their embedding and the nodes that are searched."""
     parsed = [parser.parse(d) for d in documents()]
     nodes = [n for found, _ in parsed for n in found]
     searched = [n for n in nodes if n.metadata["level"] in "ucsr"]
     model = NgramEmbedding(dims=16).fit([n.text for n in searched])
     embed_nodes(searched, model)
     store.put(nodes, [o for _, o in parsed])
-    words = Bm25Retriever.from_nodes(searched).bm25
-    return store, model, words
+    return store, model, searched
 
 
 CHILDREN = ParentChildNodeParser(parent_size=120, parent_overlap=0, child_size=40, child_overlap=10)
@@ -168,7 +167,7 @@ def test_filters_that_mean_nothing_are_refused(where, children):
     with pytest.raises(InputError, match="where"):
         children[0].search([1.0] * 16, where=where)
     with pytest.raises(InputError, match="where"):
-        Bm25Retriever(children[2], children[0], where=where)
+        Bm25Retriever(children[2], where=where)
 
 
 # --- nothing lost -----------------------------------------------------------------------------------------------------
@@ -182,11 +181,11 @@ QUESTION = "출장 일비는 하루 얼마인가?"
 def retrievers(store, model, words, where, top_k: int) -> dict[str, BaseRetriever]:
     """Every retriever over a store of chunks."""
     def hybrid(where=None) -> HybridRetriever:
-        members = {"bm25": Bm25Retriever(words, store, top_k=top_k), "vector": VectorRetriever(store, model, top_k)}
+        members = {"bm25": Bm25Retriever(words, top_k=top_k), "vector": VectorRetriever(store, model, top_k)}
         return HybridRetriever(members, top_k, where=where)
     wordings = ScriptedLLM('["하루 일비", "정산 기한"]')
     return {
-        "bm25": Bm25Retriever(words, store, top_k=top_k, where=where),
+        "bm25": Bm25Retriever(words, top_k=top_k, where=where),
         "vector": VectorRetriever(store, model, top_k, where=where),
         "hybrid": hybrid(where),
         "multi-query": MultiQueryRetriever(hybrid(), wordings, top_k=top_k, where=where),
@@ -239,21 +238,15 @@ def test_hierarchical_draws_its_beams_among_what_is_let_through():
         assert found and {h.node_id for h in found} <= allowed and [h.node_id for h in found] == [h.node_id for h in again]
 
 
-def test_filters_add_up_and_follow_changes(children):
+def test_filters_add_up(children):
     store, model, words = children
-    law = Bm25Retriever(words, store, top_k=50, where="doc_type=law")
+    law = Bm25Retriever(words, top_k=50, where="doc_type=law")
     recent = law.filtered("year>=2022")
     ids = {h.node_id for h in recent.retrieve(QUESTION)}
     assert ids == store.matching(["doc_type=law", "year>=2022"]) and ids < {h.node_id for h in law.retrieve(QUESTION)}
     nodes, outline = CHILDREN.parse(documents()[1])
-    mapping = Bm25Retriever.from_nodes([n for n in nodes if n.metadata["level"] == "c"], where="page=2")
+    mapping = Bm25Retriever([n for n in nodes if n.metadata["level"] == "c"], where="page=2")
     assert {h.node.metadata["page"] for h in mapping.retrieve("출장")} == {2}
-    grown = MemoryStore()
-    late, _, counts = filled(grown, CHILDREN)
-    retriever = Bm25Retriever(counts, late, top_k=50, where="doc_type=law", missing="skip")
-    before = retriever.retrieve("출장")
-    late.delete(["d1.md"])
-    assert {h.node.ref_doc_id for h in before} - {h.node.ref_doc_id for h in retriever.retrieve("출장")} == {"d1.md"}
 
 
 def test_a_question_costs_no_read_more(children, units):

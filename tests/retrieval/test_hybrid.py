@@ -251,7 +251,7 @@ def real():
     nodes = store.add_documents(
         [Document(text=t, id_=i) for i, t in TEXTS.items()], SentenceWindowNodeParser(), embedding
     )
-    return store, embedding, Bm25Retriever.from_nodes(nodes, top_k=20), nodes
+    return store, embedding, Bm25Retriever(nodes, top_k=20), nodes
 
 
 def test_bm25_gives_no_credit_without_a_shared_word(real):

@@ -81,10 +81,7 @@ def test_nor_do_collections(folder, tmp_path_factory, question, hidden, absent):
 
 @pytest.mark.parametrize(("retriever", "counted"), [("auto", {"units": 1, "parent-child": 1}), ("bm25", {"units": 1, "parent-child": 1})])
 def test_what_may_be_read_is_counted_once(folder, retriever, counted, monkeypatch):
-    from ragnb.retrieval import asked_words
-    made, plain = [], asked_words.AllowedCounts.__init__
-    monkeypatch.setattr(asked_words.AllowedCounts, "__init__", lambda self, *given: made.append(1) or plain(self, *given))
-    listed = SqliteUnits.vocabulary
+    made, listed = [], SqliteUnits.vocabulary
     monkeypatch.setattr(SqliteUnits, "vocabulary", lambda self, allowed: made.append(1) or listed(self, allowed))
     pipeline = Pipeline.from_index(Index.open(folder), retriever=retriever, where="folder=faq")
     for word in ("낙하산", "휴대폰", "연차"):

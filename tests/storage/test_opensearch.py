@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.embeddings import MockEmbedding
-from llama_index.core.schema import Document, MetadataMode
+from llama_index.core.schema import Document
 from strategies import examples
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
-from ragnb.documents.text import word_tokens, word_tokens_batch
+from ragnb.documents.text import word_tokens
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.bm25 import Bm25, Bm25Retriever
+from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.retrieval.cluster_rows import ClusterRows, ClusterState
 from ragnb.retrieval.hybrid import VectorRetriever
 from ragnb.storage.facts import facts_of, server_where
@@ -290,9 +290,7 @@ def filled(opensearch_client):
 @pytest.mark.parametrize("where", [None, {"kind": "a"}, "kind!=a"])
 def test_words_rank_on_the_server_as_in_memory(filled, question, where):
     store, memory, _, children = filled
-    bm25 = Bm25(idf="lucene")
-    bm25.add([n.node_id for n in children], list(word_tokens_batch(n.get_content(MetadataMode.EMBED) for n in children)))
-    local = Bm25Retriever(bm25, memory, where=where, top_k=30).retrieve(question)
+    local = Bm25Retriever(children, where=where, top_k=30).retrieve(question)
     hits = store.search_words(word_tokens(question), 30, where)
     assert {h.node_id for h in hits} == {h.node_id for h in local}
     if local:      # weights are those of the whole index on the server too; only their scale differs

@@ -576,7 +576,7 @@ def test_the_four_collections_in_chroma_answer_as_their_indexes(where, tmp_path,
         found = []
         for own in (index.store, store):
             nodes = own.get_chunks(sorted(i for i, _ in own.texts("c"))).all()
-            words, vectors = Bm25Retriever.from_nodes(nodes.values(), top_k=9), VectorRetriever(own, index.embed_model, 9)
+            words, vectors = Bm25Retriever(nodes.values(), top_k=9), VectorRetriever(own, index.embed_model, 9)
             hits = [r.retrieve("2번 지점의 여비는 하루 얼마인가?") for r in (words, vectors, HybridRetriever({"bm25": words, "vector": vectors}, 9))]
             read = [[(p.id, p.text) for p in Expander(own, resolve_policy(policy)).expand(h).passages] for h in hits for policy in POLICIES]
             found.append(([{x.node_id for x in h} for h in hits], [sorted(r) for r in read]))
