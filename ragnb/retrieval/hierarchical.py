@@ -268,7 +268,9 @@ class HierarchicalRetriever(BaseRetriever):
     def _ranked(self, question: str, embedding: Sequence[float]) -> list[NodeWithScore]:
         "The best units that take part; scores are >= 0, behind them what matched at all, by its raw score."
         scores, part = self.scores(question, embedding)
-        raw, units = self.tree.layers[0].raw(word_tokens(question), embedding), self.tree.units
+        raw, units = np.zeros(len(scores)), self.tree.units
+        if np.count_nonzero(part & (scores > 0)) < self.top_k:
+            raw = self.tree.layers[0].raw(word_tokens(question), embedding)
         found = np.flatnonzero(part & ((scores > 0) | (raw > 0)))
         if len(found) > self.top_k:
             last = np.partition(scores[found], len(found) - self.top_k)[len(found) - self.top_k]
