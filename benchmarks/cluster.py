@@ -1,9 +1,8 @@
 """Expansion and retrieval on a real OpenSearch at 10,000 chunks and more: our index, one of another program, one query a hit, in one run.
 
     python tools/opensearch.py start --heap 3g --set node.store.allow_mmap=true       (or --url of a server of your own)
-    python benchmarks/cluster.py build --sizes 10000 100000            our index, by OpenSearchStore.put, and the foreign one
-    python benchmarks/cluster.py build --sizes 1000000 --indexes ours --quick --graph 8 32 --part 1 2      (and --part 2 2 beside it)
-                             the same rows made without objects; a graph with fewer edges, for its time
+    python benchmarks/cluster.py build --sizes 10000 100000            our index, by ClusterStore.put, and the foreign one
+    python benchmarks/cluster.py build --sizes 1000000 --indexes ours --graph 8 32      a graph with fewer edges, for its time
     python benchmarks/cluster.py expand --sizes 10000 100000 1000000
     python benchmarks/cluster.py search --sizes 10000 100000 1000000   the server's answers, and how many of the nearest it finds
     python benchmarks/cluster.py local --sizes 10000 100000            the same chunks and questions in memory
@@ -27,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cluster_data import document, foreign_body, foreign_lines, kind, own_lines, PER_DOCUMENT, texts, vectors
+from cluster_data import document, foreign_body, foreign_lines, kind, PER_DOCUMENT, texts, vectors
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
@@ -36,8 +35,8 @@ from ragnb.expansion.chunk_expanders import NeighborChunkExpander
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policies import by_doc_type
 from ragnb.expansion.policy import neighbors
-from ragnb.storage import opensearch
-from ragnb.storage.opensearch import OpenSearchStore
+from ragnb.retrieval.cluster_store import ClusterStore
+from ragnb.storage.opensearch import vector_field
 
 HERE = Path(__file__).resolve().parent.parent
 TOOL, RESULTS = HERE / "tools/opensearch.py", HERE / "nbs/studies/results/one_machine.json"
@@ -49,9 +48,13 @@ def split(batch: Any) -> Iterator[list[str]]:
     return (text.split() for text in batch)
 
 
-def store_of(args: argparse.Namespace, size: int) -> OpenSearchStore:
+def store_of(args: argparse.Namespace, size: int) -> ClusterStore:
     """Our index of a size."""
-    return OpenSearchStore(f"opensearch://{args.url.partition('://')[2]}/bench{size}", replicas=0, refresh=False, tokenizer=split)
+    graph = {}
+    if args.graph:
+        graph = {"method": vector_field(args.dims)["method"] | {"parameters": dict(zip(("m", "ef_construction"), args.graph))}}
+    settings = {"number_of_replicas": 0, "index.translog.flush_threshold_size": "6gb"}
+    return ClusterStore(f"opensearch://{args.url.partition('://')[2]}/bench{size}", settings=settings, vector=graph, tokenizer=split)
 
 
 def theirs(size: int) -> str:
@@ -84,31 +87,20 @@ def send(client: Any, lines: Iterator[Any], **options: Any) -> None:
             raise SystemExit(str(done)[:500])
 
 
-def build_ours(args: argparse.Namespace, size: int) -> OpenSearchStore:
-    """Write our index."""
-    if args.graph:
-        made = opensearch._vector_field
-        parameters = dict(zip(("m", "ef_construction"), args.graph))
-        opensearch._vector_field = lambda dims: made(dims) | {"method": made(dims)["method"] | {"parameters": parameters}}
+def build_ours(args: argparse.Namespace, size: int) -> None:
+    """Write our index; it counts at the end."""
     store, documents = store_of(args, size), size // PER_DOCUMENT
-    part, parts = args.part
-    first, last = documents * (part - 1) // parts, documents * part // parts
-    if part == 1:
-        store.drop()
-    store._prepare(document(0, args.dims)[0])
-    store.client.indices.put_settings(index=f"{store.name}-*", body=LOADING)
-    if args.quick:
-        send(store.client, own_lines(first, last, args.dims, store.name))
-    for at in range(last if args.quick else first, last, 20):
-        batch = [document(n, args.dims) for n in range(at, min(at + 20, last))]
+    store.drop()
+    store.deferred = True
+    for at in range(0, documents, 20):
+        batch = [document(n, args.dims) for n in range(at, min(at + 20, documents))]
         store.put([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
-    store.refresh()
-    return store
+    store.commit()
 
 
 def build_theirs(args: argparse.Namespace, size: int) -> None:
     """Write the foreign index."""
-    client = store_of(args, size).client
+    client = store_of(args, size).rows.client
     client.indices.delete(index=theirs(size), ignore_unavailable=True)
     client.indices.create(index=theirs(size), body=foreign_body(args.dims, {"number_of_shards": 1, "number_of_replicas": 0}))
     client.indices.put_settings(index=theirs(size), body=LOADING)
@@ -118,12 +110,12 @@ def build_theirs(args: argparse.Namespace, size: int) -> None:
 
 def facts_of_index(args: argparse.Namespace, size: int, index: str) -> dict[str, Any]:
     """What a server says of an index."""
-    client = store_of(args, size).client
+    client = store_of(args, size).rows.client
     client.indices.flush(index=index, request_timeout=600)
     stats = client.indices.stats(index=index)["_all"]["primaries"]
     node = next(iter(client.nodes.stats(metric="jvm")["nodes"].values()))
     rows = client.count(index=index)["count"]
-    return {"rows": rows, "bytes_a_chunk": round(stats["store"]["size_in_bytes"] / rows), "segments": stats["segments"]["count"],
+    return {"rows": rows, "bytes_a_chunk": round(stats["store"]["size_in_bytes"] / size), "segments": stats["segments"]["count"],
             "server_index_s": round(stats["indexing"]["index_time_in_millis"] / 1_000),
             "heap_mb": node["jvm"]["mem"]["heap_max_in_bytes"] >> 20}
 
@@ -139,11 +131,11 @@ def build(args: argparse.Namespace) -> None:
         return
     for size, which in itertools.product(args.sizes, args.indexes):
         command = [sys.executable, __file__, "build", "--one", which, "--sizes", str(size), "--url", args.url, "--dims", str(args.dims)]
-        command += ["--part", *map(str, args.part)] + ["--quick"] * args.quick + (["--graph", *map(str, args.graph)] if args.graph else [])
+        command += ["--graph", *map(str, args.graph)] if args.graph else []
         row = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-        name = f"bench{size}-chunks" if which == "ours" else theirs(size)
+        name = store_of(args, size).rows.read_state().rows if which == "ours" else theirs(size)
         row |= {"chunks_a_s": round(size / max(1, row["seconds"])), **facts_of_index(args, size, name)}
-        how = {"how": "rows made without objects" if args.quick else "OpenSearchStore.put"} if which == "ours" else {"how": "bulk"}
+        how = {"how": "ClusterStore.put" if which == "ours" else "bulk"}
         graph = dict(zip(("m", "ef_construction"), args.graph or (16, 128))) if which == "ours" else {}
         save(args, "build", [{"chunks": size, "index": which, **how, **graph, **row}])
 
@@ -176,47 +168,50 @@ def one_query(client: Any, index: str, hits: list[dict], window: int) -> list[di
     return client.search(index=index, body=body)["hits"]["hits"]
 
 
-Hits = tuple[list[NodeWithScore], list[dict], list[dict]]
+Hits = tuple[list[NodeWithScore], list[dict]]
 
 
 def hits_of(size: int, n_hits: int, n: int, seed: int = 7) -> Iterator[Hits]:
-    """Random hits: of our index as nodes and as raw hits, of the foreign one as raw hits; nothing is asked for them."""
+    """Random hits: of our index as nodes, of the foreign one as raw hits; nothing is asked for them."""
     rng, n_documents = random.Random(seed), size // PER_DOCUMENT
     for _ in range(n):
         chosen = [(rng.randrange(n_documents), rng.randrange(PER_DOCUMENT)) for _ in range(n_hits)]
-        nodes, raw, foreign = [], [], []
+        nodes, foreign = [], []
         for d, i in chosen:
             text, doc_id = texts(d)[i], f"d{d:07d}"
             node = TextNode(id_=f"{doc_id}#c{i}", text=text, metadata={"level": "c", "index": i, "doc_type": kind(d), "page": i // 10 + 1})
             nodes.append(NodeWithScore(node=node, score=1.0))
             source = {"chunk_index": i, "text": text, "page": i // 10 + 1, "doc_type": kind(d)}
-            raw.append({"_id": node.node_id, "_score": 1.0, "_source": source | {"document_id": doc_id}})
             foreign.append({"_id": f"{(d * PER_DOCUMENT + i) * 2_654_435_761 % 2**64:016x}", "_score": 1.0, "_source": source | {"document_id": d}})
-        yield nodes, raw, foreign
+        yield nodes, foreign
 
 
-def ways_to_expand(store: OpenSearchStore, foreign: str, args: argparse.Namespace) -> dict[str, tuple[int, Callable[[Hits], Any]]]:
+def requests_of(store: ClusterStore, name: str, way: Callable[[Hits], Any], args: argparse.Namespace) -> int:
+    """Requests of one question: counted for our index, known for the foreign one."""
+    if name.startswith("foreign"):
+        return args.hits if name.endswith("a hit") else 1
+    first, second = hits_of(args.hits * PER_DOCUMENT, args.hits, 2)
+    way(first)
+    before = store.rows.requests
+    way(second)
+    return store.rows.requests - before
+
+
+def ways_to_expand(store: ClusterStore, foreign: str, args: argparse.Namespace) -> dict[str, tuple[int, Callable[[Hits], Any]]]:
     """Name -> requests, and what is timed."""
     keyed, typed = (Expander(store, p, args.hits, 500) for p in (neighbors(args.window), by_doc_type()))
-    client, ours = store.client, f"{store.name}-chunks"
-    without = ("vector", "facts", "tokens", "node")
-    ranges = NeighborChunkExpander(client, ours, args.window, exclude=without, on_error="raise")
-    types = NeighborChunkExpander(client, ours, "doc_type", 500, exclude=without, on_error="raise")
-    own = not client.indices.exists(index=foreign)      # our rows have the fields that a foreign index needs
-    foreign, without, which = (ours, without, 1) if own else (foreign, ("embedding",), 2)
-    others = NeighborChunkExpander(client, foreign, args.window, exclude=without, on_error="raise")
-    rules = NeighborChunkExpander(client, foreign, "doc_type", 500, exclude=without, on_error="raise")
-    return {
-        "ours: keyed reads": (2, lambda hits: keyed.expand(hits[0])),
-        "ours: keyed reads, pages and whole documents": (2, lambda hits: typed.expand(hits[0])),
-        "ours: one query of ranges": (1, lambda hits: ranges.expand(hits[1])),
-        "ours: one request, pages and whole documents": (1, lambda hits: types.expand(hits[1])),
-        "ours: one query a hit": (args.hits, lambda hits: one_query_a_hit(client, ours, hits[1], args.window)),
-        "foreign: one query of ranges": (1, lambda hits: others.expand(hits[which])),
-        "foreign: one request, pages and whole documents": (1, lambda hits: rules.expand(hits[which])),
-        "foreign: the design's own query": (1, lambda hits: one_query(client, foreign, hits[which], args.window)),
-        "foreign: one query a hit": (args.hits, lambda hits: one_query_a_hit(client, foreign, hits[which], args.window)),
+    client = store.rows.client
+    others = NeighborChunkExpander(client, foreign, args.window, exclude=("embedding",), on_error="raise")
+    rules = NeighborChunkExpander(client, foreign, "doc_type", 500, exclude=("embedding",), on_error="raise")
+    ways = {
+        "ours: keyed reads": lambda hits: keyed.expand(hits[0]),
+        "ours: keyed reads, pages and whole documents": lambda hits: typed.expand(hits[0]),
+        "foreign: one query of ranges": lambda hits: others.expand(hits[1]),
+        "foreign: one request, pages and whole documents": lambda hits: rules.expand(hits[1]),
+        "foreign: the design's own query": lambda hits: one_query(client, foreign, hits[1], args.window),
+        "foreign: one query a hit": lambda hits: one_query_a_hit(client, foreign, hits[1], args.window),
     }
+    return {name: (requests_of(store, name, way, args), way) for name, way in ways.items()}
 
 
 def cpu_of(client: Any, way: Callable[[Any], Any], questions: list[Any]) -> float:
@@ -251,7 +246,7 @@ def expand(args: argparse.Namespace) -> None:
                 times[name].append(1_000 * (time.perf_counter() - start))
                 wrong += name == "ours: keyed reads" and any(f"d{int(p.doc_id[1:]):07d}" != p.doc_id or p.text not in "".join(
                     texts(int(p.doc_id[1:]))) for p in found.passages)
-        client = store_of(args, size).client
+        client = store_of(args, size).rows.client
         cpu = {name: cpu_of(client, way, list(hits_of(size, args.hits, 20, 8))) for name, (_, way) in ways.items()}
         save(args, "expand", [{"chunks": size, "index": name.partition(":")[0], "way": name, "requests": ways[name][0], **percentiles(took),
                                "cpu": cpu[name], "questions": len(took), "wrong": wrong} for name, took in times.items()])
@@ -326,7 +321,7 @@ def retrieved(args: argparse.Namespace, size: int, index: str, ways: dict[str, C
 class ServerWords(BaseRetriever):
     """The server's BM25."""
 
-    def __init__(self, store: OpenSearchStore) -> None:
+    def __init__(self, store: ClusterStore) -> None:
         super().__init__()
         self.store = store
 
@@ -341,7 +336,7 @@ def search(args: argparse.Namespace) -> None:
         store, model = store_of(args, size), asked(args, size)
         hybrid = HybridRetriever({"bm25": ServerWords(store), "vector": VectorRetriever(store, model, 100)}, 10)
         ways = {"words": lambda q: store.search_words(q.split(), 10), "vectors": lambda q: store.search(model.vectors[q], 10), "hybrid": hybrid.retrieve}
-        retrieved(args, size, "cluster", ways, model, store.client)
+        retrieved(args, size, "cluster", ways, model, store.rows.client)
 
 
 class NoServer:
@@ -370,7 +365,7 @@ def drop(args: argparse.Namespace) -> None:
     """Remove the indexes of the benchmark."""
     for size in args.sizes:
         store = store_of(args, size)
-        store.client.indices.delete(index=theirs(size), ignore_unavailable=True)
+        store.rows.client.indices.delete(index=theirs(size), ignore_unavailable=True)
         store.drop()
 
 
@@ -386,9 +381,7 @@ def main() -> None:
     parser.add_argument("--hits", type=int, default=5)
     parser.add_argument("--window", type=int, default=5)
     parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument("--quick", action="store_true", help="build: make the rows of our index without objects (needs orjson)")
     parser.add_argument("--graph", type=int, nargs=2, metavar=("M", "EF"), help="build: edges and candidates of the graph of vectors")
-    parser.add_argument("--part", type=int, nargs=2, default=[1, 1], metavar=("K", "N"), help="build: the K-th of N processes; start the first first")
     parser.add_argument("--save", action="store_true", help=f"note what was measured in {RESULTS.relative_to(HERE)}")
     parser.add_argument("--one", choices=["ours", "theirs"], help=argparse.SUPPRESS)
     args = parser.parse_args()

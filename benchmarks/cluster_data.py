@@ -93,38 +93,3 @@ def foreign_lines(first: int, last: int, dims: int) -> Iterator[str]:
             told = json.dumps(row, ensure_ascii=False)[:-1]
             yield f'{{"index":{{"_id":"{(n * PER_DOCUMENT + i) * 2_654_435_761 % 2**64:016x}"}}}}\n'
             yield f'{told},"embedding":{pool[(n * 7 + i) % len(pool)]}}}\n'
-
-
-# --- our own rows, without the objects -------------------------------------------------------------------------------
-
-
-def own_lines(first: int, last: int, dims: int, index: str) -> Iterator[bytes]:
-    """What `OpenSearchStore.put` sends for documents that are not there yet: the same rows, made several times quicker."""
-    import orjson
-    from ragnb.storage.opensearch import _chunk_row
-    from ragnb.storage.store import outline_to_json
-    nodes, outline = document(first, dims)
-    model = _chunk_row(nodes[0], [])
-    for n in range(first, last):
-        doc_id, near = f"d{n:07d}", vectors(n, dims)
-        near /= np.linalg.norm(near, axis=1, keepdims=True)
-        told = outline_to_json(outline).replace(outline.doc_id, doc_id).replace(kind(first), kind(n))
-        yield orjson.dumps({"index": {"_index": f"{index}-documents", "_id": doc_id, "routing": doc_id}}) + b"\n"
-        yield orjson.dumps({"document_id": doc_id, "outline": told}) + b"\n"
-        for i, (text, vector) in enumerate(zip(texts(n), near)):
-            row = {"address": f"{doc_id}#c{i}", "document_id": doc_id, "level": "c", "chunk_index": i, "text": text}
-            changed = {outline.doc_id: doc_id, "#c0": f"#c{i}", '"index":0': f'"index":{i}', kind(first): kind(n),
-                       '"page":1': f'"page":{i // 10 + 1}', f'"end_char_idx":{SIZE}': f'"end_char_idx":{(i + 1) * SIZE}',
-                       '"start_char_idx":0': f'"start_char_idx":{i * SIZE}'}
-            row["node"] = functools.reduce(lambda held, pair: held.replace(*pair), changed.items(), model["node"])
-            facts = _facts(kind(n), i, doc_id)
-            row |= {"page": i // 10 + 1, "facts": facts, "vector": vector, "tokens": " ".join(text.split())}
-            yield orjson.dumps({"index": {"_index": f"{index}-chunks", "_id": row["address"], "routing": doc_id}}) + b"\n"
-            yield orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n"
-
-
-@functools.lru_cache(1_000)
-def _facts(kind: str, i: int, doc_id: str) -> list[str]:
-    """The facts of a chunk."""
-    from ragnb.storage.facts import facts_of
-    return list(facts_of({"level": "c", "index": i, "doc_type": kind, "page": i // 10 + 1} | dict.fromkeys(("doc_id", "document_id", "ref_doc_id"), doc_id)))

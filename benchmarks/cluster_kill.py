@@ -3,7 +3,7 @@
     python tools/opensearch.py fetch
     python benchmarks/cluster_kill.py [--seconds 60] [--kinds store index] [--save]
 
-`store`: OpenSearchStore, and an index of another program, by chunks. `index`: `update_index` and `Pipeline.ask` over the address of an index.
+`store`: ClusterStore, and an index of another program, by chunks. `index`: `update_index` and `Pipeline.ask` over the address of an index.
 Every answer and expansion is compared with the text that was written; every document whose put or update returned must be there at the end.
 Errors are those that reach the caller. Three nodes of its own are started, and stopped at the end.
 """
@@ -35,7 +35,8 @@ from ragnb.expansion.policy import neighbors
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
 from ragnb.pipeline.pipeline import Pipeline
-from ragnb.storage.opensearch import cluster_place, open_client, OpenSearchStore
+from ragnb.retrieval.cluster_store import ClusterStore
+from ragnb.storage.opensearch import cluster_place, open_client
 
 HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE / "tools"))
@@ -115,8 +116,8 @@ def words_of(batch: Any) -> Iterator[list[str]]:
 
 def store_load(hosts: str, args: argparse.Namespace, kill: Callable, again: Callable) -> tuple[Load, int, list[str]]:
     """Puts, searches and expansions over the store."""
-    def made() -> OpenSearchStore:
-        return OpenSearchStore(f"opensearch://{hosts}/kill", shards=3, replicas=1, tokenizer=words_of)
+    def made() -> ClusterStore:
+        return ClusterStore(f"opensearch://{hosts}/kill?shards=3&replicas=1", tokenizer=words_of)
 
     own, load, written = made(), Load(), list(range(STATIC))
     for n in range(STATIC):
@@ -159,7 +160,6 @@ def store_load(hosts: str, args: argparse.Namespace, kill: Callable, again: Call
     load.started = time.perf_counter()
     load.run([("index", index), ("ask", ask), ("ask", ask), ("expand", grow), ("expand theirs", grow_theirs)], args.seconds, kill, again)
     last = made()
-    last.refresh()
     outlines = last.get_outlines(f"d{n:07d}" for n in written)
     chunks = last.get_chunks(str(a) for o in outlines.found.values() for a in o.addresses())
     lost = [*outlines.missing, *chunks.missing]

@@ -20,6 +20,7 @@ __all__ = ['DEFAULT_COLLECTIONS', 'check_collections', 'load_collections', 'Coll
 # %% ../../nbs/70_indexing/collections.ipynb #9c9c6cb0
 from ..documents.halves import read_json
 from ..documents.span import InputError, SEARCHED
+from ..retrieval.cluster_store import ClusterStore
 from ..storage.chroma import ChromaStore
 from ..storage.store import ChunkStore
 from .folder_index import Index
@@ -173,7 +174,7 @@ def list_documents(
 # %% ../../nbs/70_indexing/collections.ipynb #06e78419
 def index_statistics(
     index: Index,
-) -> dict[str, Any]:  # documents, characters, chunks by level, bytes on disk
+) -> dict[str, Any]:  # documents, characters, chunks by level, bytes on the disk or on the server
     "Count what is in an index."
     outlines = index.store.get_outlines(index.doc_ids).all()
     chunks: dict[str, int] = {}
@@ -184,8 +185,15 @@ def index_statistics(
         "documents": len(outlines),
         "characters": sum(o.n_characters for o in outlines.values()),
         "chunks": chunks,
-        "bytes": sum(f.stat().st_size for f in index.folder.rglob("*") if f.is_file()),
+        "bytes": _bytes_of(index),
     }
+
+
+def _bytes_of(index: Index) -> int:
+    "Measure an index: its files, or its rows on a cluster."
+    if isinstance(index.store, ClusterStore):
+        return index.store.n_bytes()
+    return sum(f.stat().st_size for f in index.folder.rglob("*") if f.is_file())
 
 
 def collection_statistics(

@@ -163,6 +163,12 @@ class ClusterChunks(SearchedByWords):
     def doc_ids(self) -> list[str]:
         return list(self.rows.documents())
 
+    def n_bytes(self) -> int:
+        "Ask the server how much disk the rows take, replicas included."
+        with server_errors(self.rows.where):
+            found = self.rows.client.indices.stats(index=f"{self.rows.name}-rows-*", metric="store")
+        return int(found["_all"].get("total", {}).get("store", {}).get("size_in_bytes", 0))
+
     def texts(self, level: str) -> Iterator[tuple[str, str]]:
         for own in self.documents.values():
             ids = [str(Address(own.id, level, i)) for i in range(own.levels.get(level, 0))]
@@ -452,16 +458,36 @@ class ClusterStore(_ClusterChanges):
         with self.rows.snapshot() as view:
             return view.state.totals.get("dims") or None if view.state.totals.get("units") else None
 
+    @contextlib.contextmanager
+    def _change(self) -> Iterator[Pending]:
+        "Make a change count, unless that is deferred; forget it when it fails."
+        try:
+            yield self.begin()
+            if not self.deferred:
+                self.commit()
+        except BaseException:
+            if not self.deferred:
+                self.pending = None
+            raise
+
     def _replace(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
         found = units_by_document(nodes, outlines, SEARCHED)
         vectors = node_vectors([n for own in found.values() for n in own], self._dims())
         by_id: dict[str, dict[str, TextNode]] = {o.doc_id: {} for o in outlines}
         for node in nodes:
             by_id[parse_address(node.node_id).doc_id][node.node_id] = node
-        change, words, at = self.begin(), self._words(outlines, found), 0
-        self.prepare(vectors.shape[1])
-        self.supersede([o.doc_id for o in outlines])
-        for outline, said in zip(outlines, words):
+        words = self._words(outlines, found)
+        with self._change() as change:
+            self.prepare(vectors.shape[1])
+            self.supersede([o.doc_id for o in outlines])
+            self._write(change, zip(outlines, words), found, by_id, vectors)
+
+    def _write(self, change: Pending, documents: Iterable[tuple[Outline, DocumentWords]],
+               found: Mapping[str, Sequence[TextNode]], by_id: Mapping[str, Mapping[str, TextNode]],
+               vectors: np.ndarray) -> None:
+        "Write the rows of documents."
+        at = 0
+        for outline, said in documents:
             own = found[outline.doc_id]
             codes = to_codes(vectors[at:at + len(own)])
             norms = window_norms(codes, self.units.scales)
@@ -470,8 +496,6 @@ class ClusterStore(_ClusterChanges):
             self.write_rows(rows)
             change.add(json.loads(rows[-1]["counts"]))
             change.next += 1
-        if not self.deferred:
-            self.commit()
 
     def _words(self, outlines: Sequence[Outline], found: Mapping[str, Sequence[TextNode]]) -> list[DocumentWords]:
         "The tokens of documents."
@@ -485,9 +509,8 @@ class ClusterStore(_ClusterChanges):
                 for t, n, o in zip(titled, named, outlines)]
 
     def _remove(self, outlines: Sequence[Outline]) -> None:
-        self.supersede([o.doc_id for o in outlines])
-        if not self.deferred:
-            self.commit()
+        with self._change():
+            self.supersede([o.doc_id for o in outlines])
 
     def _held(self, addresses: Sequence[str]) -> list[str]:
         return list(self.keys_of(addresses))

@@ -108,14 +108,15 @@ def test_no_server_of_a_model_shows_its_login(port, tmp_path, caplog, monkeypatc
     from ragnb.models.embedding import resolve_embedding, save_embedding
     from ragnb.models.llm import resolve_llm
     from ragnb.pipeline.pipeline import Pipeline
+    from ragnb.retrieval.cluster_store import ClusterStore
     from ragnb.storage.chroma import ChromaStore
-    from ragnb.storage.opensearch import cluster_place, OpenSearchStore
+    from ragnb.storage.opensearch import cluster_place
     caplog.set_level(logging.DEBUG)
     offenders = []
     for password in PASSWORDS:
         url = f"http://ann:{password}@127.0.0.1:{port}/v1"
         monkeypatch.setenv("OLLAMA_HOST", url)
-        calls = [lambda: ChromaStore(url=url), lambda: cluster_place(url), lambda: OpenSearchStore(url), lambda: IndexCache(tmp_path, url),
+        calls = [lambda: ChromaStore(url=url), lambda: cluster_place(url), lambda: ClusterStore(url).doc_ids(), lambda: IndexCache(tmp_path, url),
                  lambda: resolve_llm("ollama:m"), lambda: resolve_llm("ollama:m", url), lambda: resolve_llm("openai-like:m", url, api_key=password),
                  lambda: resolve_embedding("ollama:m"), lambda: resolve_embedding("openai-like:m", url, api_key=password),
                  lambda: resolve_embedding("openai-like:m", url, api_key=password, max_retries="many"),

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import signal
@@ -237,6 +238,8 @@ def test_the_command_line(place, corpus, capsys):
     assert "규정" in capsys.readouterr().out
     assert main(["ls", "--index", place]) in (None, 0)
     assert "rule2.md" in capsys.readouterr().out
+    assert main(["info", "--index", place, "--json"]) in (None, 0)
+    assert json.loads(capsys.readouterr().out)["bytes"] == ClusterStore(place).n_bytes() > 0
     began = time.monotonic()
     with pytest.raises(SystemExit):
         sys.exit(main(["ask", "연차?", "--index", "opensearch://127.0.0.1:9/none"]))

@@ -1,9 +1,10 @@
-"""The store on a cluster beside its contract: addresses, filters as facts, bulks, refusals; and ranking like in memory."""
+"""The store on a cluster beside its contract: addresses, filters as facts, bulks, refusals; and ranking like in a file."""
 from __future__ import annotations
 
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -16,13 +17,13 @@ from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
 from ragnb.documents.text import word_tokens
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.retrieval.cluster_rows import ClusterRows, ClusterState
+from ragnb.retrieval.cluster_store import ClusterStore
 from ragnb.retrieval.hybrid import VectorRetriever
+from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.storage.facts import facts_of, server_where
 from ragnb.storage.filters import Condition, Group
-from ragnb.storage.opensearch import OpenSearchStore, Rows, send_bulk, ServerError
-from ragnb.storage.store import MemoryStore
+from ragnb.storage.opensearch import send_bulk, ServerError
 
 # --- filters ------------------------------------------------------------------------------------------------------------
 
@@ -113,19 +114,18 @@ BLOCK = {"error": {"root_cause": [{"type": "cluster_block_exception", "reason": 
 def test_a_refusal_is_one_line_without_the_password(refusing, status, told, message):
     place = refusing(status, told)
     with pytest.raises(ServerError, match=message) as error:
-        OpenSearchStore(f"opensearch://ann:geheim@{place}/docs")
+        ClusterStore(f"opensearch://ann:geheim@{place}/docs").doc_ids()
     assert "\n" not in str(error.value) and "geheim" not in str(error.value) and place in str(error.value)
     assert isinstance(error.value, (RagnbError, ConnectionError))
 
 
 def test_a_busy_server_is_asked_again(refusing):
-    """Whatever is asked: whether an index is there, in the first place."""
-    assert OpenSearchStore(f"opensearch://{refusing(404, {}, busy=2)}/docs").doc_ids() == []
+    """Whatever is asked: the state of the index, in the first place."""
+    assert ClusterStore(f"opensearch://{refusing(404, {}, busy=2)}/docs").doc_ids() == []
 
 
 def test_searches_that_a_busy_server_refused_are_asked_again_with_the_first(monkeypatch):
     """`msearch` answers 200, and 429 for some of its searches."""
-    from types import SimpleNamespace
     monkeypatch.setattr("ragnb.retrieval.cluster_rows._PAUSES", (0, 0))
     asked, opened = [], []
 
@@ -151,7 +151,6 @@ def test_searches_that_a_busy_server_refused_are_asked_again_with_the_first(monk
 
 
 def test_a_point_in_time_that_is_lost_is_opened_again_while_its_state_is_in_force(monkeypatch):
-    from types import SimpleNamespace
     monkeypatch.setattr("ragnb.retrieval.cluster_rows._PAUSES", (0, 0))
     state, opened, closed = ClusterState(1, "n-rows-1", 3), [], []
 
@@ -188,7 +187,7 @@ def test_a_point_in_time_that_is_lost_is_opened_again_while_its_state_is_in_forc
 ])
 def test_an_address_that_is_none(url, error, message):
     with pytest.raises(error, match=message):
-        OpenSearchStore(url)
+        ClusterStore(url).doc_ids()
 
 
 class Answers:
@@ -227,42 +226,22 @@ def test_rows_go_in_requests_of_a_size_a_server_likes():
     assert send_bulk(client, (({"index": {}}, {"n": "x" * 3_000_000}) for _ in range(4)), "here") == 4
 
 
-class Dying:
-    """A client of a cluster that loses a node: so many answers lack a shard, then they are whole."""
+@pytest.mark.parametrize("lacking", [{"_shards": {"failed": 1}}, {"timed_out": True, "_shards": {"failed": 0}}])
+def test_an_answer_without_a_shard_is_asked_again(lacking, monkeypatch):
+    """A cluster that loses a node answers in part, for some seconds."""
+    monkeypatch.setattr("ragnb.retrieval.cluster_rows._PAUSES", (0, 0))
+    left, asked = [lacking] * 2, []
 
-    def __init__(self, lacking: int) -> None:
-        self.lacking, self.indices, self.asked = lacking, self, 0
+    def msearch(body, params):
+        asked.append(body)
+        return {"responses": [{"status": 200, **(left.pop() if left else {"_shards": {"failed": 0}, "hits": {"hits": [{"_id": "a"}]}})}]}
 
-    def exists(self, index: str) -> bool:
-        return True
-
-    def get_mapping(self, index: str) -> dict:
-        return {index: {"mappings": {"_meta": {"ragnb": 1}, "properties": {}}}}
-
-    def _whole(self) -> bool:
-        self.asked += 1
-        return self.asked > self.lacking
-
-    def search(self, index: str, body: dict) -> dict:
-        shards = {"total": 3, "failed": int(not self._whole())}
-        return {"_shards": shards, "hits": {"hits": [{"_id": "a"}, {"_id": "b"}][shards["failed"]:]}}
-
-    def mget(self, index: str, body: dict) -> dict:
-        if not self._whole():
-            return {"docs": [{"_id": "a", "error": {"reason": "no shard available"}}]}
-        return {"docs": [{"_id": d["_id"], "found": True, "_source": {}} for d in body["docs"]]}
-
-
-@pytest.mark.parametrize("ask, whole, message", [
-    (lambda rows: [h["_id"] for h in rows.search({})], ["a", "b"], "here answered in part only: 1 of 3 shards failed"),
-    (lambda rows: [name for name, _ in rows.get({"a": "d"}, [])], ["a"], "here cannot read 'a': no shard available"),
-])
-def test_an_answer_without_a_shard_is_asked_again(ask, whole, message, monkeypatch):
-    monkeypatch.setattr("ragnb.storage.opensearch._PAUSES", (0, 0))
-    client = Dying(2)
-    assert ask(Rows(client, "x", "here", dict)) == whole and client.asked == 3
-    with pytest.raises(ServerError, match=message):
-        ask(Rows(Dying(3), "x", "here", dict))
+    state = {"_source": ClusterState(1, "n-rows-1", 3).row()}
+    client = SimpleNamespace(msearch=msearch, create_pit=lambda **_: {"pit_id": "p"}, get=lambda **_: state, delete_pit=lambda **_: None)
+    assert ClusterRows(client, "n", "here").ask({"n": 1})[0]["hits"]["hits"] == [{"_id": "a"}] and len(asked) == 3
+    left += [lacking] * 3
+    with pytest.raises(ServerError, match="here answered in part only: [01] shards failed"):
+        ClusterRows(client, "n", "here").ask({"n": 1})
 
 
 # --- on a real server ---------------------------------------------------------------------------------------------------
@@ -271,84 +250,84 @@ TEXTS = {f"rule{i}.md": f"{w} 규정 제{i}조이다. {w}는 {i}일까지 쓴다
          for i, w in enumerate(("연차", "병가", "휴직", "출장", "교육", "연차 휴가"), 1)}
 
 
+ALONE = {"number_of_replicas": 0}
+
+
 @pytest.fixture(scope="module")
-def filled(opensearch_client):
-    """The same documents on the cluster and in memory."""
-    opensearch_client.indices.delete(index="ranked-*", ignore_unavailable=True)
-    store, memory = OpenSearchStore(client=opensearch_client, name="ranked", replicas=0), MemoryStore()
+def filled(opensearch_client, tmp_path_factory):
+    """The same documents on the cluster and in a file."""
+    there = ClusterStore(client=opensearch_client, name="ranked", exact=True, settings=ALONE)
+    there.drop()
+    local = SqliteStore(tmp_path_factory.mktemp("ranked") / "store.db")
     documents = [Document(text=t, id_=i, metadata={"kind": "a" if n % 2 else "b"}) for n, (i, t) in enumerate(TEXTS.items())]
     model = NgramEmbedding(dims=32)
     model.fit([d.text for d in documents])
     parser = ParentChildNodeParser(parent_size=60, parent_overlap=0, child_size=30, child_overlap=0)
-    nodes = [store.add_documents(documents, parser, model), memory.add_documents(documents, parser, model)][0]
-    yield store, memory, model, [n for n in nodes if "#c" in n.node_id]
-    store.drop()
+    for store in (there, local):
+        store.add_documents(documents, parser, model)
+    yield there, local, model
+    there.drop()
+
+
+def scores(hits) -> dict:
+    """Found chunks, and what they are worth."""
+    return {h.node_id: pytest.approx(h.score, rel=1e-4) for h in hits}
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("question", ["연차는 며칠까지 쓰나?", "프란츠 카프카", "진단서 진단서를 낸다", "없는낱말"])
+@pytest.mark.parametrize("question, found", [("연차는 며칠까지 쓰나?", True), ("프란츠 카프카", True), ("진단서 진단서를 낸다", True), ("없는낱말", False)])
 @pytest.mark.parametrize("where", [None, {"kind": "a"}, "kind!=a"])
-def test_words_rank_on_the_server_as_in_memory(filled, question, where):
-    store, memory, _, children = filled
-    local = Bm25Retriever(children, where=where, top_k=30).retrieve(question)
-    hits = store.search_words(word_tokens(question), 30, where)
-    assert {h.node_id for h in hits} == {h.node_id for h in local}
-    if local:      # weights are those of the whole index on the server too; only their scale differs
-        scale = local[0].score / hits[0].score
-        assert {h.node_id: round(h.score * scale, 3) for h in hits} == {h.node_id: pytest.approx(h.score, rel=1e-3) for h in local}
+def test_words_rank_on_the_server_as_in_a_file(filled, question, found, where):
+    there, local, _ = filled
+    hits = there.search_words(word_tokens(question), 30, where)
+    assert scores(local.search_words(word_tokens(question), 30, where)) == {h.node_id: h.score for h in hits}
+    assert not found or hits
 
 
 @pytest.mark.cluster
-def test_vectors_rank_on_the_server_as_in_memory(filled):
-    store, memory, model, _ = filled
-    local = VectorRetriever(memory, model, 20, {"kind": "a"}).retrieve("병가는 며칠인가?")
-    there = VectorRetriever(store, model, 20, {"kind": "a"}).retrieve("병가는 며칠인가?")
-    assert [h.node_id for h in there] == [h.node_id for h in local] and {h.node.metadata["kind"] for h in there} == {"a"}
+def test_vectors_rank_on_the_server_as_in_a_file(filled):
+    there, local, model = filled
+    hits = {name: VectorRetriever(store, model, 20, {"kind": "a"}).retrieve("병가는 며칠인가?") for name, store in (("there", there), ("local", local))}
+    assert scores(hits["local"]) == {h.node_id: h.score for h in hits["there"]} and {h.node.metadata["kind"] for h in hits["there"]} == {"a"}
 
 
 @pytest.mark.cluster
 def test_tokens_with_a_space_in_them_are_found(opensearch_client):
-    store = OpenSearchStore(client=opensearch_client, name="spaces", replicas=0, tokenizer=lambda texts: [["프란츠 카프카", "a\tb"] for _ in texts])
+    store = ClusterStore(client=opensearch_client, name="spaces", settings=ALONE, tokenizer=lambda texts: [["프란츠 카프카", "a\tb"] for _ in texts])
     store.drop()
     nodes = store.add_documents([Document(text="글이다.", id_="a")], ParentChildNodeParser(), MockEmbedding(embed_dim=2))
     assert nodes and [h.node_id for h in store.search_words(["프란츠 카프카"])] == ["a#c0"] == [h.node_id for h in store.search_words(["a\tb"])]
     assert store.search_words(["프란츠"]) == [] and store.search_words([]) == []
-    assert len(store.search_words([f"t{n}" for n in range(3_000)] + ["프란츠 카프카"] * 2)) == 1     # more than a server takes
     store.drop()
 
 
 @pytest.mark.cluster
 def test_an_index_of_another_program_is_refused(opensearch_client):
     opensearch_client.indices.delete(index="theirs-*", ignore_unavailable=True)
-    opensearch_client.indices.create(index="theirs-chunks", body={"mappings": {"properties": {"text": {"type": "text"}}}})
-    with pytest.raises(IndexMismatchError, match="'theirs-chunks' at theirs was not made by this package"):
-        OpenSearchStore(client=opensearch_client, name="theirs")
-    opensearch_client.indices.delete(index="theirs-chunks")
+    opensearch_client.indices.create(index="theirs-state", body={"mappings": {"properties": {"text": {"type": "text"}}}})
+    store = ClusterStore(client=opensearch_client, name="theirs", settings=ALONE)
+    with pytest.raises(IndexMismatchError, match="'theirs' at theirs was not made by this package"):
+        store.add_documents([Document(text="글이다.", id_="a")], ParentChildNodeParser(), MockEmbedding(embed_dim=2))
+    opensearch_client.indices.delete(index="theirs-*", ignore_unavailable=True)
 
 
 @pytest.mark.cluster(alone=True)
-def test_read_only_other_lengths_and_a_scan_that_dies(opensearch_client, opensearch_url):
-    store = OpenSearchStore(f"{opensearch_url.split(',')[0]}/trouble", replicas=0)
+def test_read_only_and_vectors_of_other_lengths(opensearch_client, opensearch_url):
+    store = ClusterStore(f"{opensearch_url.split(',')[0]}/trouble", settings=ALONE)
     store.drop()
-    documents = [Document(text="글이다. " * 5, id_=i) for i in "ab"]
+    documents = [Document(text="글이다. " * 5, id_=i) for i in "abc"]
     parser = ParentChildNodeParser(parent_size=20, parent_overlap=0, child_size=10, child_overlap=0)
-    store.add_documents(documents, parser, MockEmbedding(embed_dim=2))
+    store.add_documents(documents[:2], parser, MockEmbedding(embed_dim=2))
     with pytest.raises(InputError, match="must be 2 finite numbers, got 3"):
-        OpenSearchStore(f"{opensearch_url.split(',')[0]}/trouble").add_documents(documents, parser, MockEmbedding(embed_dim=3))
-    counts, before = store.row_counts(), store.doc_ids()
+        ClusterStore(f"{opensearch_url.split(',')[0]}/trouble").add_documents(documents, parser, MockEmbedding(embed_dim=3))
     opensearch_client.indices.put_settings(index="trouble-*", body={"index.blocks.write": True})
     for change in (lambda: store.add_documents(documents[:1], parser, MockEmbedding(embed_dim=2)), lambda: store.delete(["a"])):
-        with pytest.raises(ServerError, match="trouble .* is read-only: cluster_block_exception") as error:
+        with pytest.raises(ServerError, match="trouble is read-only: cluster_block_exception") as error:
             change()
-        assert "\n" not in str(error.value) and store.row_counts() == counts and store.doc_ids() == before
+        assert "\n" not in str(error.value) and store.doc_ids() == ["a", "b"]
     opensearch_client.indices.put_settings(index="trouble-*", body={"index.blocks.write": None})
-    rows = store._chunks.scan({"match_all": {}}, ["address"], "address", size=1)
-    next(rows)
-    opensearch_client.delete_all_pits()
-    with pytest.raises(ServerError, match="was ended by the server: run it again"):
-        from ragnb.storage.opensearch import server_errors
-        with server_errors(store.where):
-            list(rows)
+    store.add_documents(documents[2:], parser, MockEmbedding(embed_dim=2))      # what was refused has no effect later
+    assert store.doc_ids() == ["a", "b", "c"] and len(store.search([1, 1], 50)) == sum(len(o.levels["c"]) for o in store.get_outlines(list("abc")).all().values())
     store.drop()
     assert store.doc_ids() == [] and store.search([1, 1]) == []
 
@@ -356,15 +335,13 @@ def test_read_only_other_lengths_and_a_scan_that_dies(opensearch_client, opensea
 @pytest.mark.cluster(alone=True)
 def test_a_busy_server_is_waited_for(opensearch_client):
     """The server's own memory guard answers 429; it is lifted while the put is waiting."""
-    store = OpenSearchStore(client=opensearch_client, name="busy", replicas=0)
-    store.drop()
-    parser, model = ParentChildNodeParser(), MockEmbedding(embed_dim=2)
-    store.add_documents([Document(text="첫 글이다.", id_="a")], parser, model)
+    opensearch_client.indices.delete(index="busy-*", ignore_unavailable=True)
+    opensearch_client.indices.create(index="busy-rows", body={"settings": ALONE})
     limit = "network.breaker.inflight_requests.limit"
     from opensearchpy.exceptions import TransportError
     opensearch_client.cluster.put_settings(body={"transient": {limit: "1kb"}})
     try:
-        actions = [({"index": {"_index": "busy-chunks", "_id": f"x{n}"}}, {"text": "x" * 400}) for n in range(5)]
+        actions = [({"index": {"_index": "busy-rows", "_id": f"x{n}"}}, {"text": "x" * 400}) for n in range(5)]
         pauses = []
 
         def lift(seconds: float) -> None:
@@ -376,4 +353,4 @@ def test_a_busy_server_is_waited_for(opensearch_client):
         pytest.fail(str(error))
     finally:
         opensearch_client.cluster.put_settings(body={"transient": {limit: None}})
-    store.drop()
+    opensearch_client.indices.delete(index="busy-*")

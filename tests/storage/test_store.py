@@ -32,7 +32,6 @@ from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.storage.chroma import ChromaStore
 from ragnb.retrieval.cluster_store import ClusterStore
 from ragnb.retrieval.sqlite_store import SqliteStore, unpacked
-from ragnb.storage.opensearch import OpenSearchStore
 from ragnb.storage.store import ChunkStore, MemoryStore, outline_from_json, outline_to_json
 
 SIZE = 10  # Characters of every chunk made here
@@ -80,8 +79,7 @@ def names() -> dict[str, str]:
     return {"children": f"t{n}-children", "parents": f"t{n}-parents"}
 
 
-@pytest.fixture(params=["memory", "sqlite", "folder", "server", "client", pytest.param("opensearch", marks=pytest.mark.cluster),
-                        pytest.param("cluster", marks=pytest.mark.cluster)])
+@pytest.fixture(params=["memory", "sqlite", "folder", "server", "client", pytest.param("cluster", marks=pytest.mark.cluster)])
 def new_store(request, tmp_path) -> Callable[[], ChunkStore]:
     """Makes an empty store at each call."""
     if request.param == "memory":
@@ -93,20 +91,19 @@ def new_store(request, tmp_path) -> Callable[[], ChunkStore]:
     if request.param == "server":
         url = request.getfixturevalue("chroma_url")
         return lambda: ChromaStore(url=url, **names())
-    if request.param in ("opensearch", "cluster"):
-        kind = OpenSearchStore if request.param == "opensearch" else ClusterStore
-        return new_cluster_store(request.getfixturevalue("opensearch_client"), request.addfinalizer, kind)
+    if request.param == "cluster":
+        return new_cluster_store(request.getfixturevalue("opensearch_client"), request.addfinalizer)
     import chromadb
     return lambda: ChromaStore(client=chromadb.EphemeralClient(), **names())
 
 
-def new_cluster_store(client, at_end: Callable[[Callable[[], None]], None], kind: type = OpenSearchStore) -> Callable[[], ChunkStore]:
+def new_cluster_store(client, at_end: Callable[[Callable[[], None]], None]) -> Callable[[], ChunkStore]:
     """Empty stores on a cluster, removed at the end."""
     def make() -> ChunkStore:
         name = f"contract-{next(_number)}"
         client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
-        options = {"replicas": 0} if kind is OpenSearchStore else {"settings": {"number_of_replicas": 0}}
-        made = kind(client=client, name=name, tokenizer=lambda texts: [t.split() for t in texts], **options)
+        made = ClusterStore(client=client, name=name, tokenizer=lambda texts: [t.split() for t in texts],
+                            settings={"number_of_replicas": 0})
         at_end(made.drop)
         return made
     return make
@@ -159,8 +156,6 @@ def rows(store: ChunkStore) -> int:
     """Rows in all collections of a store."""
     if isinstance(store, MemoryStore):
         return len(store._chunks) + len(store._outlines)
-    if isinstance(store, OpenSearchStore):
-        return sum(store.row_counts())
     if isinstance(store, SqliteStore):
         select = store.database.connection.execute
         n_outlines = select("SELECT count(*) FROM stored").fetchone()[0]
