@@ -750,7 +750,7 @@ def test_ollama_breaks(server: OllamaServer, way: str) -> None:
     assert "failed" in run(Ollama(model="other", base_url=server.url)).report.kinds  # no such model
     gate = threading.Event()
     server.routes["/api/chat"] = lambda body: {} if gate.wait(5) else {}
-    assert run(Ollama(model="chat", base_url=server.url, request_timeout=0.1)).report.kinds == {"timeout": 1}
+    assert run(Ollama(model="chat", base_url=server.url, request_timeout=1.0)).report.kinds == {"timeout": 1}
     gate.set()
     url = server.url
     server.__exit__()
