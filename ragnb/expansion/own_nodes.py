@@ -5,7 +5,7 @@
 # %% ../../nbs/50_expansion/own_nodes.ipynb #4b3d1078
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeWithScore, TextNode

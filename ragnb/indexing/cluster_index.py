@@ -30,9 +30,9 @@ from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ragnb.indexing.cluster_state import (
     Entries, Entry, read_entries, read_files, remove_files, write_files, WriterLease
 )
-from .folder_index import Index, made_anew, open_embedding, open_parser
+from .folder_index import Index, made_anew, open_embedding, open_parser, renew
 from .index_file import FileParts, FORMAT, Manifest
-from ..models.embedding import load_embedding, NgramEmbedding, save_embedding
+from ..models.embedding import save_embedding
 from ..models.llm import check_model, resolve_llm
 from ..retrieval.cluster_rows import ClusterState
 from ..retrieval.cluster_store import ClusterStore, find_lost
@@ -156,21 +156,12 @@ def follow_cluster(
 def _follow(index: Index) -> None:
     "Bring an index up to the state of its cluster; `IndexMismatchError` when it was made otherwise meanwhile."
     with index.store.rows.snapshot() as view:
-        state, held = view.state, index.held
+        state = view.state
         if state.generation == index.version:
             return
         if not state.generation:
             raise InputError(f"the index {index.place} is gone: make one with `ragnb index PATH --index {index.place}`")
-        manifest = told_manifest(state, index.store)
-        refitted = manifest.embedding_folder != held.embedding_folder
-        same = manifest.parser == held.parser and manifest.embedding.get("kind") == held.embedding.get("kind")
-        if not same or refitted and not isinstance(index.embed_model, NgramEmbedding):
-            told = "was made anew, with another splitter or embedding: open it again"
-            raise IndexMismatchError(f"the index {index.place} {told}")
-        if refitted:
-            with model_folder(index.store, state) as files:
-                index.embed_model.become(load_embedding(files))
-        index.manifest, index.version = manifest, state.generation
+        renew(index, told_manifest(state, index.store), state.generation, partial(model_folder, index.store, state))
 
 # %% ../../nbs/70_indexing/cluster_index.ipynb #4ca37eec
 class ClusterWriter:
@@ -200,9 +191,6 @@ class ClusterWriter:
         "Begin to change an index."
         self.store.begin(anew=self.fresh and not self.kept)
         self.staged = True
-
-    def write_state(self) -> None:
-        "Do nothing: readers see what was committed."
 
     def keep_model(
         self,

@@ -130,9 +130,6 @@ class FileWriter:
             self.database.connection.execute("BEGIN IMMEDIATE")
         self.staged = True
 
-    def write_state(self) -> None:
-        "Do nothing: readers see what was committed."
-
     def keep_model(
         self,
         model: Any,    # A LlamaIndex embedding

@@ -9,7 +9,7 @@ import copy
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
 __all__ = ['BROKEN', 'open_part', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'older', 'check_there', 'open_file',
-           'open_index', 'damaged', 'made_anew', 'follow_file']
+           'open_index', 'damaged', 'made_anew', 'renew', 'follow_file']
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #3955ebae
 from ..documents.arguments import checked
@@ -406,6 +406,26 @@ def made_anew(
     return made, resolve_embedding(wanted, base_url, **options_for(wanted, embed_options))
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #bd13f82d
+def renew(
+    index: Index,
+    manifest: Manifest,      # Of its newest state
+    version: int,
+    files: Callable[[], AbstractContextManager[Path]],   # Of its embedding, read when it was fitted again
+) -> None:                   # `IndexMismatchError` when it was made otherwise meanwhile
+    "Bring an open index up to its newest state."
+    held = index.held
+    refitted = manifest.embedding_folder != held.embedding_folder
+    same = manifest.parser == held.parser and manifest.embedding.get("kind") == held.embedding.get("kind")
+    if not same or refitted and not isinstance(index.embed_model, NgramEmbedding):
+        where = index.place if on_cluster(index.place) else f"in {str(index.folder)!r}"
+        told = "was made anew, with another splitter or embedding: open it again"
+        raise IndexMismatchError(f"the index {where} {told}")
+    if refitted:
+        with files() as folder:
+            index.embed_model.become(load_embedding(folder))
+    index.manifest, index.version = manifest, version
+
+
 def follow_file(
     index: Index,   # Of a file; not while it is written
 ) -> None:
@@ -419,14 +439,5 @@ def _follow(index: Index, database: Database) -> None:
     version = index.store.version
     if version == index.version:
         return
-    manifest, held = stored_manifest(database), index.held
-    refitted = manifest.embedding_folder != held.embedding_folder
-    same = manifest.parser == held.parser and manifest.embedding.get("kind") == held.embedding.get("kind")
-    if not same or refitted and not isinstance(index.embed_model, NgramEmbedding):
-        told = "was made anew, with another splitter or embedding: open it again"
-        raise IndexMismatchError(f"the index in {str(index.folder)!r} {told}")
-    if refitted:
-        with model_files(database) as files:
-            index.embed_model.become(load_embedding(files))
-    index.manifest, index.version = manifest, version
+    renew(index, stored_manifest(database), version, partial(model_files, database))
 

@@ -172,7 +172,6 @@ def _clear(writer: FileWriter, plan: _Plan) -> None:
     if marked:
         for doc_id in marked:
             entries[doc_id]["hash"] = ""
-        writer.write_state()
         writer.saved = False
     index.parts.forget(plan.lost)
     if removed := [*plan.gone, *plan.unknown]:

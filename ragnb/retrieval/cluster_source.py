@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -523,7 +522,7 @@ class ClusterUnits(_ClusterWords):
         doc_ids: Sequence[str],
     ) -> dict[str, Outline]:     # Of those that are there
         "Read outlines; those of this snapshot are read once."
-        with self.rows.snapshot() as view:
+        with self.rows.snapshot():
             found, kept = self.rows.documents(doc_ids), self.rows.kept.setdefault("outlines", {})
             if new := [d.own.doc for d in found.values() if d.own.doc not in kept]:
                 self.keep_outlines(self.rows.ask(self.outlines_query(new))[0])

@@ -12,7 +12,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,13 +25,13 @@ __all__ = ['rows_body', 'DocumentWords', 'DocumentRows', 'ClusterChunks', 'Pendi
 # %% ../../nbs/40_retrieval/cluster_store.ipynb #c74f9189
 from ..documents.atomic import LockedError
 from ..documents.markup import one_line
-from ..documents.span import Address, IndexMismatchError, InputError, Outline, parse_address, SEARCHED, try_address
+from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, SEARCHED, try_address
 from ..storage.facts import facts_of, server_where
 from ..storage.filters import Filter, seen_metadata
 from ragnb.storage.opensearch import (
     Action, checked_name, cluster_place, inner_product, open_client, send_bulk, server_errors, vector_field
 )
-from ..storage.store import best_first, ChunkStore, outline_to_json
+from ..storage.store import best_first, outline_to_json
 from .cluster_rows import ClusterRows, ClusterState, hits_of
 from .cluster_source import UnitBlock, BLOCK, ClusterUnits, joined, keyed, nearest_units_query
 from .scoring import question_vector
@@ -168,11 +168,6 @@ class ClusterChunks(SearchedByWords):
         with server_errors(self.rows.where):
             found = self.rows.client.indices.stats(index=f"{self.rows.name}-rows-*", metric="store")
         return int(found["_all"].get("total", {}).get("store", {}).get("size_in_bytes", 0))
-
-    def texts(self, level: str) -> Iterator[tuple[str, str]]:
-        for own in self.documents.values():
-            ids = [str(Address(own.id, level, i)) for i in range(own.levels.get(level, 0))]
-            yield from ((i, node.text) for i, node in self._nodes(ids).items())
 
     def keys_of(
         self,

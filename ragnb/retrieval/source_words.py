@@ -91,7 +91,7 @@ class SourceWords(HeldWords):
         rows = self.units.rows_of(keys if self.allowed is None else np.intersect1d(keys, self.allowed))
         numbers = set(self.source.counts(sorted(wanted)).numbers.values())
         out = [rows[rows >= 0]]
-        for field, of in (("title", self.units.doc), ("name", self.units.part)):
-            texts = self.source.texts(field, np.unique(of).tolist())
+        for kind, of in (("title", self.units.doc), ("name", self.units.part)):
+            texts = self.source.texts(kind, np.unique(of).tolist())
             out.append(np.array(sorted(k for k, words in texts.items() if numbers & set(words.tolist())), np.int64))
         return out

@@ -96,6 +96,12 @@ def levels_of(
 class SearchedByWords(ChunkStore):
     "Searches chunks by the words of the source that their units are in."
     units: WordSource
+    documents: Mapping[str, StoredDocument]   # By id
+
+    def texts(self, level: str) -> Iterator[tuple[str, str]]:
+        for own in list(self.documents.values()):
+            ids = [str(Address(own.id, level, i)) for i in range(own.levels.get(level, 0))]
+            yield from ((i, node.text) for i, node in self._nodes(ids).items())
 
     @abstractmethod
     def keys_of(
@@ -154,7 +160,7 @@ class SearchedByWords(ChunkStore):
             return {a: by_key[k] for a, k in held.items()}, max(scores(best), default=0.0)
 
 # %% ../../nbs/40_retrieval/sqlite_store.ipynb #f4635535
-class StoredChunks(ChunkStore):
+class StoredChunks(SearchedByWords):
     "What is read of a `SqliteStore`."
 
     def __init__(self, units: SqliteUnits | str | Path = ":memory:") -> None:
@@ -192,11 +198,6 @@ class StoredChunks(ChunkStore):
 
     def doc_ids(self) -> list[str]:
         return sorted(self.documents)
-
-    def texts(self, level: str) -> Iterator[tuple[str, str]]:
-        for own in list(self.documents.values()):
-            ids = [str(Address(own.id, level, i)) for i in range(own.levels.get(level, 0))]
-            yield from ((i, node.text) for i, node in self._nodes(ids).items())
 
     def keys_of(
         self,
@@ -260,7 +261,7 @@ class StoredChunks(ChunkStore):
         return {a: vectors[k].tolist() for a, k in keys.items()}
 
 
-class SearchedChunks(StoredChunks, SearchedByWords):
+class SearchedChunks(StoredChunks):
     "What is searched in a `SqliteStore`."
 
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
