@@ -13,7 +13,7 @@ from llama_index.core.schema import BaseNode, Document, NodeWithScore, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
 # %% auto #0
-__all__ = ['Field', 'Want', 'IndexRow', 'ForeignIndex', 'by_document', 'row_node', 'ForeignStore']
+__all__ = ['Field', 'Want', 'IndexRow', 'ForeignIndex', 'by_document', 'text_names', 'search_rows', 'row_node', 'ForeignStore']
 
 # %% ../../nbs/50_expansion/foreign.ipynb #f1dc3ebf
 from ..documents.span import InputError, Outline, RagnbError, Span, try_address
@@ -298,19 +298,6 @@ class ForeignIndex:
         distinct = {(raw.get("_index"), raw["_id"]): raw for raw in rows if raw.get("_id") is not None}
         return sorted(map(self.row, distinct.values()), key=lambda row: (row.place, str(row.raw["_id"])))
 
-    def search(
-        self,
-        query: Mapping[str, Any],   # In the server's language
-        top_k: int = 10,            # Rows at most, >= 1
-    ) -> list[IndexRow]:            # Best first
-        "Find rows."
-        found, = self._send([{"query": query, "size": top_k}])
-        return [self.row(raw) for raw in found["hits"]["hits"]]
-
-    def text_names(self) -> list[str]:
-        "Names under which a row may have its text."
-        return list(self._keys["text"])
-
     def value(
         self,
         raw: Mapping[str, Any],  # A row, or a hit of a search
@@ -345,6 +332,21 @@ def by_document(
     return out
 
 # %% ../../nbs/50_expansion/foreign.ipynb #f0e10002
+def text_names(index: ForeignIndex) -> list[str]:
+    "Names under which a row may have its text."
+    return list(index._keys["text"])
+
+
+def search_rows(
+    index: ForeignIndex,
+    query: Mapping[str, Any],   # In the server's language
+    top_k: int = 10,            # Rows at most, >= 1
+) -> list[IndexRow]:            # Best first
+    "Find rows."
+    found, = index._send([{"query": query, "size": top_k}])
+    return [index.row(raw) for raw in found["hits"]["hits"]]
+
+
 def row_node(
     index: ForeignIndex,
     row: IndexRow,
@@ -355,9 +357,10 @@ def row_node(
     held = inner if isinstance(inner, Mapping) else source
     if "_node_content" in held:
         return metadata_dict_to_node(dict(held), text=text)
-    skipped = {name.split(".")[0] for name in index.text_names()}
+    skipped = {name.split(".")[0] for name in text_names(index)}
     metadata = {k: v for k, v in (source | dict(held)).items() if isinstance(v, (str, int, float)) and k not in skipped}
-    return TextNode(id_=str(row.raw["_id"]), text=text, metadata=metadata | ({} if row.page is None else {"page": row.page}))
+    metadata |= {} if row.page is None else {"page": row.page}
+    return TextNode(id_=str(row.raw["_id"]), text=text, metadata=metadata)
 
 # %% ../../nbs/50_expansion/foreign.ipynb #e24c4e79
 class ForeignStore(NodeStore):

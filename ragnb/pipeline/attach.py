@@ -29,7 +29,7 @@ from ..retrieval.bm25 import Bm25Retriever
 from ..retrieval.hybrid import HybridRetriever
 from ..retrieval.rerank import resolve_reranker
 from ..expansion.expander import Expander
-from ..expansion.foreign import ForeignIndex, ForeignStore, row_node
+from ..expansion.foreign import ForeignIndex, ForeignStore, row_node, search_rows, text_names
 from ..expansion.own_nodes import all_nodes, NodeStore
 from ..expansion.policy import Policy, resolve_policy
 from ..context.builders import ContextBuilder, resolve_builder
@@ -52,7 +52,8 @@ class ForeignRetriever(BaseRetriever):
         The field with the vectors.
     """
 
-    def __init__(self, index: ForeignIndex, top_k: int = 20, embed_model: Any = None, vector: str = "embedding") -> None:
+    def __init__(self, index: ForeignIndex, top_k: int = 20, embed_model: Any = None,
+                 vector: str = "embedding") -> None:
         check_counts(top_k=top_k)
         super().__init__()
         self.index, self.top_k, self.embed_model, self.vector = index, top_k, embed_model, vector
@@ -63,11 +64,11 @@ class ForeignRetriever(BaseRetriever):
     def _query(self, question: str) -> dict[str, Any]:
         "The search for a question."
         if self.embed_model is None:
-            return {"multi_match": {"query": question, "fields": self.index.text_names()}}
+            return {"multi_match": {"query": question, "fields": text_names(self.index)}}
         return {"knn": {self.vector: {"vector": self.embed_model.get_query_embedding(question), "k": self.top_k}}}
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        rows = self.index.search(self._query(query_bundle.query_str), self.top_k)
+        rows = search_rows(self.index, self._query(query_bundle.query_str), self.top_k)
         return [NodeWithScore(node=row_node(self.index, row), score=row.raw.get("_score")) for row in rows]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
