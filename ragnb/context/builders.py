@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import accumulate
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 # %% auto #0
@@ -245,7 +246,7 @@ class Source:
     passage: Passage  # As used, after cutting
     start: int        # Where its text begins in the context
     head: int = 0     # Where its header begins; of a further excerpt, the ellipsis before it
-    alone: str = field(default="", compare=False)   # What would be above its text if it stood alone; '' where the context has just that
+    alone: str = field(default="", compare=False)   # What it has above it where it is shown alone; '' for the same
 
     def __repr__(self) -> str:
         return f"Source([{self.number}] at {self.start}: {self.passage!r})"
@@ -467,15 +468,22 @@ class ContextBuilder:
             text += self.below
         return guard_numbers(text, ours), sources
 
+    def _n_texts(self, passages: Sequence[Passage]) -> int:
+        "At most so many passages have room, labels aside; a header of a table may be in the label of its rows."
+        if self.budget is None or self.tokenizer != "characters":
+            return len(passages)
+        ends = accumulate(0 if p.text.startswith("|") else len(p.text) for p in passages)
+        return sum(end <= self.budget for end in ends)
+
     def _fit(self, passages: Sequence[Passage]) -> dict[int, Passage]:
         "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
-        if self.budget is None or self._size(passages) <= self.budget:
+        budget, most = self.budget, self._n_texts(passages)
+        if budget is None or most == len(passages) and self._size(passages) <= budget:
             return dict(enumerate(passages))
-        budget = self.budget
 
         def fits(passage: Passage) -> bool:
             return self._size([*used.values(), passage]) <= budget
-        whole = last_fit(0, len(passages) - 1, lambda n: self._size(passages[:n]) <= budget)
+        whole = last_fit(0, min(most, len(passages) - 1), lambda n: self._size(passages[:n]) <= budget)
         used = dict(enumerate(passages[:whole]))
         best = passages[whole]   # The first without room as a whole
         longest = max(1, len(best.text))

@@ -442,6 +442,9 @@ class _CountingDocstore(SimpleDocumentStore):
         self.reads += 1
         return super().get_document(doc_id, raise_error)
 
+    def get_ref_doc_info(self, ref_doc_id: str) -> None:
+        "None: only deleting a document needs the list of its nodes, and copying it for each node is quadratic."
+
 # %% ../../nbs/90_evaluation/peers.ipynb #646bfa29
 class _Vectors(NamedTuple):
     "A vector index and what it reads from."
