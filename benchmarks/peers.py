@@ -3,7 +3,7 @@
     python benchmarks/peers.py                                     # all sets, 100 questions each; goes on where it was interrupted
     python benchmarks/peers.py --sets tydiqa_ko,squad2 --embed ngram --peers llamaindex-fusion,autorag
     python benchmarks/peers.py --best autorag                      # only this peer at its best, all others as documented
-    python benchmarks/peers.py --out nbs/studies/results/peers.json
+    python benchmarks/peers.py --kept --out nbs/studies/results/peers.json   # the table of what is finished; nothing is run
 
 The first number is delivered recall: evidence that stands verbatim in a context string of so many characters, labels and separators counted, the same layout for all.
 Four kinds of line: `multi-scale` with its defaults; each peer as documented; and both tuned: 13 trials each (`tuning_grid`, `peer_grid`) over the same questions, and every
@@ -12,8 +12,8 @@ peer with the tuned ragnb, paired by question; a negative difference is a peer b
 
 Sets are looked for below RAGNB_DATA (default ../shared/data), models below RAGNB_MODELS (default ../shared/models); English sets run with both embeddings. Sets whose qrels name
 whole documents have no evidence to deliver and are left out. Indexes and finished strategies are kept in --work, one file a strategy. Tuning runs 13 strategies a peer and
-set; `--best` names the peers to tune. `--add TABLE` takes over the lines of an earlier table that this run does not measure. Where the run has the same set, version and
-questions must be the same, and ragnb must deliver the same to the fourth digit.
+set; `--best` names the peers to tune. `--add TABLE` takes over lines of an earlier table that are not measured now. Where ragnb delivers something else now, they are marked
+`earlier`, and only lines come along whose ragnb, documented or tuned, is of that table too: the two sides of a difference are always of one commit.
 Several processes may share a --work when their --sets differ; the command without --sets then reads what they kept. What is kept belongs to the code that made it: after a change of
 retrieval or of the context, name another --work.
 """
@@ -77,6 +77,12 @@ def measured(line: Line, ours: Line) -> dict[str, Any]:
     return row
 
 
+def finished(plan: RunPlan, grid: Sequence[Strategy]) -> list[Strategy]:
+    """The strategies of a grid if all are kept, else the first if it is."""
+    has = [(Path(plan.keep) / f"{plan.key(strategy)}.json").is_file() for strategy in grid]
+    return list(grid) if all(has) else list(grid[:1]) if has[0] else []
+
+
 def run_set(name: str, embed: str, peers: Sequence[str], args: argparse.Namespace) -> dict[str, Any]:
     """All lines of a set with one embedding."""
     dataset, started = load_dataset(name).limit(args.limit), time.perf_counter()
@@ -84,29 +90,40 @@ def run_set(name: str, embed: str, peers: Sequence[str], args: argparse.Namespac
     grids: dict[str, list[Strategy]] = {OURS: tuning_grid()} | {peer: peer_grid(peer) for peer in peers}
     grids = {name: grid if name in [*tuned, OURS] and tuned else grid[:1] for name, grid in grids.items()}
     plan = RunPlan(dataset, BUDGETS, EMBEDS[embed], args.work / "cache", args.work / "runs" / f"{name}-{embed}", contexts=args.contexts)
+    if args.kept:
+        grids = {key: finished(plan, grid) for key, grid in grids.items()}
+        grids = {key: grid for key, grid in grids.items() if grid and grids[OURS]}
     runs = {run.strategy.name: run for run in run_strategies(plan, [s for grid in grids.values() for s in grid], show_progress=args.progress)}
     lines = {key: ways(key, [runs[s.name] for s in grid]) for key, grid in grids.items()}
-    rows = [measured(line, ours) for pair in lines.values() for line, ours in zip(pair, lines[OURS])]
+    rows = [measured(line, ours) for pair in lines.values() for line, ours in zip(pair, lines.get(OURS, ()))]
     print(f"{name} {embed}: {len(runs)} strategies in {time.perf_counter() - started:.0f} s", flush=True)
     return {"dataset": name, "version": dataset.version, "embed": embed, "n": len(dataset.questions), "n_documents": len(dataset.documents), "rows": rows}
 
 
-def taken_over(found: dict[str, Any], earlier: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines of an earlier table of the same set that were not measured now."""
-    known = {(row["line"], row["way"]): row for row in found["rows"]}
-    out = []
-    for old in earlier:
-        if (old["dataset"], old["embed"]) != (found["dataset"], found["embed"]):
-            continue
-        if (old["version"], old["n"]) != (found["version"], found["n"]):
+def is_same_ragnb(sets: Sequence[dict[str, Any]], earlier: Sequence[dict[str, Any]]) -> bool:
+    """True where ragnb delivers the same as in an earlier table, to the fourth digit, in every line of both."""
+    was = {(s["dataset"], s["embed"], r["way"]): r["budgets"] for s in earlier for r in s["rows"] if r["line"] == OURS}
+    now = {(s["dataset"], s["embed"], r["way"]): r["budgets"] for s in sets for r in s["rows"] if r["line"] == OURS}
+    pairs = [(cell["delivered"], now[key][b]["delivered"]) for key, cells in was.items() if key in now for b, cell in cells.items()]
+    return all(abs(old - new) <= 6e-5 for old, new in pairs)
+
+
+def with_earlier(sets: Sequence[dict[str, Any]], earlier: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The sets of a run, with the lines of an earlier table that it did not measure."""
+    same, old_sets, out = is_same_ragnb(sets, earlier), {(s["dataset"], s["embed"]): s for s in earlier}, []
+    for found in sets:
+        old = old_sets.pop((found["dataset"], found["embed"]), None)
+        if old and (old["version"], old["n"]) != (found["version"], found["n"]):
             raise ValueError(f"{old['dataset']}: the earlier table has other questions or documents")
-        for row in old["rows"]:
-            same = known.get((OURS, row["way"])) if row["line"] == OURS else None
-            if same and any(abs(cell["delivered"] - same["budgets"][b]["delivered"]) > 6e-5 for b, cell in row["budgets"].items()):
-                raise ValueError(f"{old['dataset']}: ragnb delivers something else than in the earlier table: measure all lines again")
-            if (row["line"], row["way"]) not in known:
-                out.append(row)
-    return out
+        known = {(row["line"], row["way"]) for row in found["rows"]}
+        more = [row for row in (old or {"rows": []})["rows"] if (row["line"], row["way"]) not in known and (same or (OURS, row["way"]) not in known)]
+        out.append({**found, "rows": sorted([*found["rows"], *marked(more, same)], key=place)})
+    return in_order([*out, *({**s, "rows": marked(s["rows"], same)} for s in old_sets.values())])
+
+
+def marked(rows: Sequence[dict[str, Any]], same: bool) -> list[dict[str, Any]]:
+    """Lines of an earlier table, marked where ragnb was another one."""
+    return list(rows) if same else [{**row, "earlier": True} for row in rows]
 
 
 def place(row: dict[str, Any]) -> tuple[int, bool]:
@@ -153,7 +170,8 @@ def markdown(sets: Sequence[dict[str, Any]], n_tests: int) -> str:
                 low, high = cell["ci"]
                 cells.append(f"{cell['delivered']:.3f} [{low:.2f}, {high:.2f}] ({cell['spans']:.3f})")
                 cells.append(f"{cell['difference']:+.3f} [{cell['difference_ci'][0]:+.2f}, {cell['difference_ci'][1]:+.2f}] {cell['p_holm']:.3f} {verdict(cell)}" if "p" in cell else "–")
-            chosen = f"best: {' / '.join(dict.fromkeys(row['chosen']))}" if row["chosen"] else "documented"
+            chosen = f"best: {' / '.join(dict.fromkeys(row['chosen']))}" if row["chosen"] else row["way"]
+            chosen += " (earlier)" if row.get("earlier") else ""
             out.append(f"| {row['line']} | {chosen} | {' | '.join(cells)} |")
         out.append("")
     counts = {way: [verdict(c) for s in sets for r in s["rows"] if r["way"] == way for c in r["budgets"].values() if "p" in c] for way in ("documented", "best")}
@@ -182,6 +200,7 @@ def main() -> None:
     parser.add_argument("--embed", choices=[*EMBEDS], help="only this one")
     parser.add_argument("--peers", default=",".join(PEERS), help="separated by commas")
     parser.add_argument("--best", help="the peers that are tuned too, separated by commas, or none; all of --peers by default")
+    parser.add_argument("--kept", action="store_true", help="run nothing: the table of the strategies that are finished in --work")
     parser.add_argument("--add", type=Path, help="a table of this program whose other lines are taken over")
     parser.add_argument("--limit", type=int, default=100, help="questions a set")
     parser.add_argument("--contexts", action="store_true", help="keep the context strings with the rows, below --work")
@@ -194,17 +213,17 @@ def main() -> None:
     earlier = as_kept(json.loads(args.add.read_text(encoding="utf-8")) if args.add else {})
     embeds = [args.embed] if args.embed else [*EMBEDS]
     jobs = [(name, embed) for name in args.sets.split(",") for embed in embeds if embed == "ngram" or name in ENGLISH]
-    others = [found for found in earlier.get("sets", ()) if (found["dataset"], found["embed"]) not in jobs]
     asked = {"sets": args.sets, "embed": args.embed, "peers": args.peers, "best": ",".join(args.best), "limit": args.limit}
     said = " ".join(f"--{key} {value}" for key, value in asked.items() if value)
     commands = [*earlier.get("commands", ()), f"python benchmarks/peers.py {said}"]
+    table: list[dict[str, Any]] = []
     for name, embed in jobs:   # written set by set: a table that is cut short has what is finished
         found = run_set(name, embed, wanted, args)
-        found["rows"] = sorted([*found["rows"], *taken_over(found, earlier.get("sets", ()))], key=place)
-        sets.append(found)
-        write_table(in_order([*sets, *others]), commands, out, args)
-    sets = in_order([*sets, *others])
-    print(markdown(sets, correct(sets)))
+        if found["rows"]:
+            sets.append(found)
+        table = with_earlier(sets, earlier.get("sets", ()))
+        write_table(table, commands, out, args)
+    print(markdown(table, correct(table)))
 
 
 if __name__ == "__main__":

@@ -34,15 +34,23 @@ def table(*rows: dict[str, Any], n: int = 100) -> dict[str, Any]:
 
 
 def test_lines_of_an_earlier_table_are_taken_over_where_ragnb_is_the_same() -> None:
-    """A line that was measured now stays as it is; one of another set is not taken."""
+    """A line that was measured now stays as it is; other sets come along whole."""
     now = table(row("multi-scale", "documented", 0.83334), row("autorag", "documented", 0.5))
     old = table(row("multi-scale", "documented", 0.8333), row("autorag", "documented", 0.4), row("autorag", "best", 0.6))
     other = old | {"dataset": "tatqa"}
-    assert peers.taken_over(now, [other, old]) == [row("autorag", "best", 0.6)]
-    with pytest.raises(ValueError, match="delivers something else"):
-        peers.taken_over(now, [table(row("multi-scale", "documented", 0.8335))])
+    assert peers.with_earlier([now], [other, old]) == [now | {"rows": [*now["rows"], row("autorag", "best", 0.6)]}, other]
     with pytest.raises(ValueError, match="other questions"):
-        peers.taken_over(now, [table(row("multi-scale", "documented", 0.8333), n=50)])
+        peers.with_earlier([now], [table(row("multi-scale", "documented", 0.8333), n=50)])
+
+
+def test_lines_of_another_ragnb_are_marked_and_keep_their_own_side() -> None:
+    """A peer that was compared with the earlier ragnb is not put beside the new one."""
+    now = table(row("multi-scale", "documented", 0.9), row("autorag", "documented", 0.5))
+    old = [row("multi-scale", "documented", 0.8), row("multi-scale", "best", 0.81), row("dsrag-segments", "documented", 0.4), row("autorag", "best", 0.6)]
+    first, other = peers.with_earlier([now], [table(*old), table(*old) | {"dataset": "tatqa"}])
+    kept = [(r["line"], r["way"]) for r in first["rows"] if r.get("earlier")]
+    assert kept == [("multi-scale", "best"), ("autorag", "best")] and len(first["rows"]) == 4
+    assert all(r["earlier"] for r in other["rows"]) and len(other["rows"]) == 4
 
 
 def test_p_values_of_an_earlier_table_are_never_0() -> None:
