@@ -504,7 +504,8 @@ def _labels(builder: ContextBuilder, passages: Sequence[Passage]) -> list[tuple[
     out, seen, above = [("", "")] * len(passages), set(), None
     for p in builder.order(passages):
         n, title = numbers[id(p)], "" if p.doc_id in seen else titles[p.doc_id]
-        own = without_repeats(p, builder.header(n, p), title, given[title] == 1)
+        header = builder.header(n, p) if p.prefix else ""
+        own = without_repeats(p, header, title, given[title] == 1)
         alone, label = builder.above(n, own), ""
         if above is not None and above.doc_id == p.doc_id:
             label = builder.above(n, replace(own, follows=above))
