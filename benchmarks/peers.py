@@ -13,7 +13,7 @@ peer with the tuned ragnb, paired by question; a negative difference is a peer b
 Sets are looked for below RAGNB_DATA (default ../shared/data), models below RAGNB_MODELS (default ../shared/models); English sets run with both embeddings. Sets whose qrels name
 whole documents have no evidence to deliver and are left out. Indexes and finished strategies are kept in --work, one file a strategy. Tuning runs 13 strategies a peer and
 set; `--best` names the peers to tune. `--add TABLE` takes over lines of an earlier table that are not measured now. Where ragnb delivers something else now, they are marked
-`earlier`, and only lines come along whose ragnb, documented or tuned, is of that table too: the two sides of a difference are always of one commit.
+`earlier`: their differences are from the ragnb of that table, so that both sides of a difference are always of one commit.
 Several processes may share a --work when their --sets differ; the command without --sets then reads what they kept. What is kept belongs to the code that made it: after a change of
 retrieval or of the context, name another --work.
 """
@@ -93,7 +93,8 @@ def run_set(name: str, embed: str, peers: Sequence[str], args: argparse.Namespac
     if args.kept:
         grids = {key: finished(plan, grid) for key, grid in grids.items()}
         grids = {key: grid for key, grid in grids.items() if grid and grids[OURS]}
-    runs = {run.strategy.name: run for run in run_strategies(plan, [s for grid in grids.values() for s in grid], show_progress=args.progress)}
+    wanted = [s for grid in grids.values() for s in grid]
+    runs = {run.strategy.name: run for run in (run_strategies(plan, wanted, show_progress=args.progress) if wanted else ())}
     lines = {key: ways(key, [runs[s.name] for s in grid]) for key, grid in grids.items()}
     rows = [measured(line, ours) for pair in lines.values() for line, ours in zip(pair, lines.get(OURS, ()))]
     print(f"{name} {embed}: {len(runs)} strategies in {time.perf_counter() - started:.0f} s", flush=True)
@@ -116,7 +117,7 @@ def with_earlier(sets: Sequence[dict[str, Any]], earlier: Sequence[dict[str, Any
         if old and (old["version"], old["n"]) != (found["version"], found["n"]):
             raise ValueError(f"{old['dataset']}: the earlier table has other questions or documents")
         known = {(row["line"], row["way"]) for row in found["rows"]}
-        more = [row for row in (old or {"rows": []})["rows"] if (row["line"], row["way"]) not in known and (same or (OURS, row["way"]) not in known)]
+        more = [row for row in (old or {"rows": []})["rows"] if (row["line"], row["way"]) not in known]
         out.append({**found, "rows": sorted([*found["rows"], *marked(more, same)], key=place)})
     return in_order([*out, *({**s, "rows": marked(s["rows"], same)} for s in old_sets.values())])
 
@@ -214,8 +215,8 @@ def main() -> None:
     embeds = [args.embed] if args.embed else [*EMBEDS]
     jobs = [(name, embed) for name in args.sets.split(",") for embed in embeds if embed == "ngram" or name in ENGLISH]
     asked = {"sets": args.sets, "embed": args.embed, "peers": args.peers, "best": ",".join(args.best), "limit": args.limit}
-    said = " ".join(f"--{key} {value}" for key, value in asked.items() if value)
-    commands = [*earlier.get("commands", ()), f"python benchmarks/peers.py {said}"]
+    said = "" if args.kept else "".join(f" --{key} {value}" for key, value in asked.items() if value)
+    commands = [*earlier.get("commands", ()), f"python benchmarks/peers.py{said}"]
     table: list[dict[str, Any]] = []
     for name, embed in jobs:   # written set by set: a table that is cut short has what is finished
         found = run_set(name, embed, wanted, args)

@@ -43,13 +43,13 @@ def test_lines_of_an_earlier_table_are_taken_over_where_ragnb_is_the_same() -> N
         peers.with_earlier([now], [table(row("multi-scale", "documented", 0.8333), n=50)])
 
 
-def test_lines_of_another_ragnb_are_marked_and_keep_their_own_side() -> None:
-    """A peer that was compared with the earlier ragnb is not put beside the new one."""
+def test_lines_of_another_ragnb_are_marked() -> None:
+    """Their differences are from the ragnb of the earlier table, and stay as they were."""
     now = table(row("multi-scale", "documented", 0.9), row("autorag", "documented", 0.5))
     old = [row("multi-scale", "documented", 0.8), row("multi-scale", "best", 0.81), row("dsrag-segments", "documented", 0.4), row("autorag", "best", 0.6)]
     first, other = peers.with_earlier([now], [table(*old), table(*old) | {"dataset": "tatqa"}])
     kept = [(r["line"], r["way"]) for r in first["rows"] if r.get("earlier")]
-    assert kept == [("multi-scale", "best"), ("autorag", "best")] and len(first["rows"]) == 4
+    assert kept == [("multi-scale", "best"), ("dsrag-segments", "documented"), ("autorag", "best")] and len(first["rows"]) == 5
     assert all(r["earlier"] for r in other["rows"]) and len(other["rows"]) == 4
 
 
