@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['SMALL', 'content_words', 'spelled_alike', 'HeldWords', 'JoinedWords', 'held_words', 'AskedWords', 'asked_words',
-           'TextWords', 'readable_question', 'question_for', 'Common', 'common_words']
+__all__ = ['SMALL', 'content_words', 'spelled_alike', 'HeldWords', 'JoinedWords', 'held_words', 'Note', 'AskedWords',
+           'asked_words', 'TextWords', 'readable_question', 'question_for', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #28e7d990
 from ..documents.forms import plain_text
@@ -241,9 +241,15 @@ def held_words(
     return next((found for r in inner if r is not None and (found := held_words(r, allowed))), None)
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #3367361c
+class Note(NamedTuple):
+    "Something to know of an answer."
+    kind: str   # "budget", "citation", "missing", "unread", "alike" or "window"
+    text: str   # One line
+
+
 @dataclass(frozen=True)
 class AskedWords:
-    "What became of the words of a question; `str()` is one line, '' where every word was read."
+    "What became of the words of a question."
     asked: tuple[str, ...]                        # Words of content
     missing: tuple[str, ...] = ()                 # Those that no document holds
     unread: tuple[str, ...] = ()                  # Rare ones that documents hold, but no passage that is read
@@ -251,17 +257,19 @@ class AskedWords:
     other: bool = False                           # Passages are there for another reason, or there are none
     filtered: bool = False                        # Only some documents may be read
 
-    def __str__(self) -> str:
-        told, none = [], "no document that may be read holds" if self.filtered else "no document holds"
+    @property
+    def notes(self) -> list[Note]:
+        "What a reader should know; empty where every word was read."
+        out, none = [], "no document that may be read holds" if self.filtered else "no document holds"
         if self.missing and len(self.missing) == len(self.asked):
             near = "" if self.other else "; the passages are near it by vector only"
-            told.append(f"{none} any word of the question ({', '.join(self.missing)}){near}")
+            out.append(Note("missing", f"{none} any word of the question ({', '.join(self.missing)}){near}"))
         elif self.missing:
-            told.append(f"{none} these words of the question: {', '.join(self.missing)}")
+            out.append(Note("missing", f"{none} these words of the question: {', '.join(self.missing)}"))
         if self.unread:
-            told.append(f"in the documents, but in no passage that fits the budget: {', '.join(self.unread)}")
-        told += [f"spelled like {word}: {', '.join(words)}" for word, words in self.alike.items()]
-        return "; ".join(told)
+            what = "in the documents, but in no passage that fits the budget"
+            out.append(Note("unread", f"{what}: {', '.join(self.unread)}"))
+        return [*out, *(Note("alike", f"spelled like {w}: {', '.join(words)}") for w, words in self.alike.items())]
 
 
 def _begins(word: str, text: str) -> bool:

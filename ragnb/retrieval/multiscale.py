@@ -34,7 +34,7 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number
 from .asked_words import Common, common_words, question_for
-from .hybrid import check_question
+from .hybrid import check_question, Hits
 from .scoring import question_vector, score_units, ScoredUnits, UnitQuestion, UnitScores
 from .source_words import keys_of, SourceWords
 from .unit_source import PlacedUnits, SHIFT, Units, UnitSource, WordSource
@@ -355,14 +355,45 @@ _KINDS = {"title": "document title", "name": "heading"}   # Signals, as a reader
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MultiScaleRanking:
-    "Units in the order in which they deserve to be read."
+class MultiScaleRanking(Hits):
+    "Units in the order in which they deserve to be read; their spans at any budget, single hits when they are looked at."
     index: UnitSource
     reader: UnitReader      # Of the index's corpus at the time of the question
     pieces: list[Piece]     # Best first; each unit once
     scores: UnitScores
     places: Sequence[KnownPlace] = ()   # Of `places_apart`: each is a passage of its own
     common: Mapping[int, Common] = field(default_factory=dict)   # Of each unit of a small corpus: from `common_words`
+    top_k: int = 20         # Units that `hits` reads, and all that are asked for by name
+
+    @cached_property
+    def hits(self) -> list[NodeWithScore]:  # type: ignore[override]
+        "The best units, read in one keyed read; an article that is asked for by name stays whole."
+        return self.best(max(self.top_k, sum(p.why is not None and p.why.is_by_name for p in self.pieces)))
+
+    @cached_property
+    def members(self) -> dict[str, dict[str, tuple[int, float]]]:  # type: ignore[override]
+        "What every signal says of `hits`."
+        return self.rankers(h.node_id for h in self.hits)
+
+    @cached_property
+    def reasons(self) -> dict[str, Why]:  # type: ignore[override]
+        "Id -> reason of a hit that is not there by its rank."
+        return {h.node_id: p.why for h, p in zip(self.hits, self.pieces)
+                if p.why and (self.places or p.why.role == "beside")}
+
+    @property
+    def doc_ids(self) -> list[str]:
+        "Documents by their best unit, each once; nothing is read."
+        return list(dict.fromkeys(self.reader.corpus.place(p.row)[0] for p in self.pieces))
+
+    def best(
+        self,
+        n: int,   # Units, at most
+    ) -> list[NodeWithScore]:   # Best first; copies, which may be changed
+        "Read the best units; those that were read already are not read again."
+        pieces = self.pieces[:n]
+        nodes = self.reader.read_units(p.row for p in pieces)
+        return [NodeWithScore(node=n.model_copy(deep=True), score=p.score) for n, p in zip(nodes, pieces)]
 
     def __repr__(self) -> str:
         best = f", best {self.reader.address(self.pieces[0].row)!r}" if self.pieces else ""
@@ -670,7 +701,7 @@ class MultiScaleRetriever(BaseRetriever):
 
     def _results(self, ranking: MultiScaleRanking) -> list[NodeWithScore]:
         if self.budget is None:
-            return self.hits_of(ranking)
+            return ranking.best(self.top_k)
         return [NodeWithScore(node=_passage_node(p), score=p.score) for p in ranking.at(self.budget)]
 
     @property
@@ -708,24 +739,7 @@ class MultiScaleRetriever(BaseRetriever):
             embedding = await self.embed_model.aget_query_embedding(shown)
         return await asyncio.to_thread(self._ranked, text, embedding)
 
-    def hits_of(self, ranking: MultiScaleRanking, top_k: int | None = None) -> list[NodeWithScore]:
-        """Read the best units of a ranking.
-
-        Parameters
-        ----------
-        ranking : MultiScaleRanking
-            From `rank`; units that it has read already are not read again.
-        top_k : int, optional
-            Units, at most. None: that of the retriever.
-
-        Returns
-        -------
-        list of NodeWithScore
-            Best first; copies, which may be changed.
-        """
-        pieces = ranking.pieces[:self.top_k if top_k is None else top_k]
-        nodes = ranking.reader.read_units(p.row for p in pieces)
-        return [NodeWithScore(node=n.model_copy(deep=True), score=p.score) for n, p in zip(nodes, pieces)]
+    fuse, afuse = rank, arank    # As every retriever that keeps what its rankers said
 
     def _wants_vector(self, embedding: list[float] | None) -> bool:
         return embedding is None and self.embed_model is not None and self.index.dims > 0
@@ -751,7 +765,7 @@ class MultiScaleRetriever(BaseRetriever):
         common = dict(zip(found.units.rows_of(before[list(common)]).tolist(), common.values())) if common else {}
         led = put_first(found.units, places, pieces, _may_be_found(found, allowed))
         reader = UnitReader(found.units, self.store)
-        return MultiScaleRanking(source, reader, led, found.scores, places_apart(places), common)
+        return MultiScaleRanking(source, reader, led, found.scores, places_apart(places), common, self.top_k)
 
     def words_within(
         self,
