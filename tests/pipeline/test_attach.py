@@ -234,7 +234,7 @@ def test_an_index_of_another_program_on_a_real_server(corpus, opensearch_client)
         "document_id": {"type": "keyword"}, "chunk_index": {"type": "integer"}, "text": {"type": "text"},
         "vector": vector_field(256)}}})
     rows, numbers = [], dict.fromkeys(corpus.texts, 0)
-    for n in corpus.nodes:
+    for n in SentenceSplitter(chunk_size=96, chunk_overlap=0).get_nodes_from_documents(corpus.documents):
         rows += [{"index": {"_index": "theirs"}}, {
             "document_id": n.ref_doc_id, "chunk_index": numbers[n.ref_doc_id], "text": n.text,
             "vector": corpus.embedding.get_text_embedding(n.text)}]
@@ -246,7 +246,7 @@ def test_an_index_of_another_program_on_a_real_server(corpus, opensearch_client)
             answer = attach(index, vector="vector", policy="neighbors:2", budget=2_000, **settings).ask(QUESTION)
             assert answer.passages and max(len(p.text) for p in answer.passages) > 200
             for p in answer.passages:       # rows without offsets: a line break between two of them
-                assert "".join(p.shown.split()) in "".join(corpus.texts[p.doc_id].split())
+                assert "".join(p.text.split()) in "".join(corpus.texts[p.doc_id].split())
     finally:
         opensearch_client.indices.delete(index="theirs")
 
