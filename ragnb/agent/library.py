@@ -35,7 +35,7 @@ from ..storage.store import ChunkReader, Found
 from ..retrieval.arguments import check_counts, filtered_retriever
 from ..retrieval.asked_words import held_words, HeldWords, JoinedWords
 from ..retrieval.by_name import lead_by_name
-from ..retrieval.hybrid import check_question, fuse_hits, Hits, question_bundle, ranked
+from ..retrieval.hybrid import check_question, fuse_hits, Hits, HitsRetriever, question_bundle, ranked
 from ..indexing.collections import find_collections
 from ..indexing.folder_index import Index
 from ..pipeline.pipeline import Pipeline
@@ -395,11 +395,12 @@ class Library:
             events.append(error_event(error))
         first = [h for (_, query), of_query in results.items() if query == asked[0][1] for h in of_query]
         leader = leading_document(asked[0][1], first) if first else ""
-        return LibraryHits(found.hits, dict(found_by), tuple(events), leader, _shares(results), found.reasons, found.places)
+        return LibraryHits(found.hits, dict(found_by), tuple(events), leader, _shares(results), found.reasons,
+                           found.places)
 
 
 # %% ../../nbs/85_agent/library.ipynb #f8e74a73
-class LibraryRetriever(BaseRetriever):
+class LibraryRetriever(HitsRetriever):
     "All collections of a library as one LlamaIndex retriever."
 
     def __init__(
@@ -414,19 +415,13 @@ class LibraryRetriever(BaseRetriever):
     def __repr__(self) -> str:
         return one_line(self, "top_k")
 
-    def held_words(self) -> HeldWords | None:   # None where one of the collections counts no words
-        "The words of all collections, of each those of what may be read."
+    def words_within(self, allowed: frozenset[str] | None = None) -> HeldWords | None:
+        "The words of all collections, of each those of what may be read; None where one of them counts no words."
         parts = []
         for pipeline in self.library.pipelines.values():
             store = pipeline.expander.store
             parts.append(held_words(pipeline.retriever, store.matching() if isinstance(store, FilteredStore) else None))
         return None if None in parts else JoinedWords.of(parts)
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self.fuse(query_bundle).hits
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return (await self.afuse(query_bundle)).hits
 
     def fuse(
         self,

@@ -436,8 +436,9 @@ class ContextBuilder:
         text, sources = self._lay_out([*used.values()])
         dropped, notes = tuple(p.id for n, p in enumerate(given) if n not in used), ()
         if given and not used:
-            notes = Note("budget", f"the budget ({self.budget}, in {self.tokenizer}) holds none of {len(given)} passages"),
-            warnings.warn(notes[0].text, stacklevel=2)
+            note = f"the budget ({self.budget}, in {self.tokenizer}) holds none of {len(given)} passages"
+            warnings.warn(note, stacklevel=2)
+            notes = (Note("budget", note),)
         return Context(text, tuple(sources), dropped, tokenizer(self.tokenizer).count(text), self.tokenizer, notes)
 
     def _size(self, passages: Sequence[Passage]) -> int:

@@ -248,6 +248,36 @@ def _earlier(pipeline: Pipeline, history: Conversation | None) -> list[Passage]:
     return list(history.passages(pipeline.expander.store).passages) if history is not None and len(history) else []
 
 
+def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversation | None) -> Answer:
+    "Expand, mark editions, add the turn before, compress, and lay out."
+    question = replace_halves(question)
+    builder = layout_for(pipeline.builder, question)
+    expansion, compression = read_hits(pipeline.expander, found, question, builder), None
+    if pipeline.catalogue:
+        marked = [with_edition(p, pipeline.catalogue.edition(p.doc_id)) for p in expansion.passages]
+        expansion = replace(expansion, passages=marked)
+    passages = expansion.passages
+    if earlier := _earlier(pipeline, history):
+        passages = with_earlier(passages, earlier, builder, pipeline.history_share)
+    if pipeline.compressor:
+        compression = pipeline.compressor(passages, question, expansion.outlines)
+        passages = compression.passages
+    if pipeline.document_share:
+        passages = within_share(passages, builder, pipeline.document_share)
+    kept = passages if expansion.fitted else with_focus(question, passages, builder)
+    answer = Answer(question, "", builder.build(kept, question), expansion, found, compression=compression)
+    return replace(answer, text=numbered_passages(answer.passages))
+
+
+def _listed(pipeline: Pipeline, found: Hits, question: str) -> PassageRanking:
+    "Passages around hits as a ranking, compressed where the pipeline compresses."
+    expansion = pipeline.expander.expand(found.hits, question, places=found.places)
+    passages = expansion.passages
+    if pipeline.compressor:
+        passages = pipeline.compressor(passages, question, expansion.outlines).passages
+    return PassageRanking([pipeline.builder.shorten(p) for p in passages])
+
+
 def _chosen(pipeline: Pipeline, hits: Sequence[NodeWithScore | str]) -> Hits:
     "Hits chosen by hand, or chunks named by their address, which are read at once."
     nodes = pipeline.expander.store.get_chunks(h for h in hits if isinstance(h, str)).all()
@@ -482,23 +512,7 @@ class Pipeline(_Shown):
         Answer
             With the numbered passages as its text.
         """
-        question = replace_halves(question)
-        builder = layout_for(self.builder, question)
-        expansion, compression = read_hits(self.expander, found, question, builder), None
-        if self.catalogue:
-            marked = [with_edition(p, self.catalogue.edition(p.doc_id)) for p in expansion.passages]
-            expansion = replace(expansion, passages=marked)
-        passages = expansion.passages
-        if earlier := _earlier(self, history):
-            passages = with_earlier(passages, earlier, builder, self.history_share)
-        if self.compressor:
-            compression = self.compressor(passages, question, expansion.outlines)
-            passages = compression.passages
-        if self.document_share:
-            passages = within_share(passages, builder, self.document_share)
-        kept = passages if expansion.fitted else with_focus(question, passages, builder)
-        answer = Answer(question, "", builder.build(kept, question), expansion, found, compression=compression)
-        return replace(answer, text=numbered_passages(answer.passages))
+        return _laid_out(self, question, found, history)
 
     def ask(self, question: str, history: Conversation | None = None) -> Answer:
         """Answer a question, with the model when there is one.
@@ -617,13 +631,7 @@ class Pipeline(_Shown):
         question : str
             For policies that look at it.
         """
-        if fills(self.expander, found):
-            return found
-        expansion = self.expander.expand(found.hits, question, places=found.places)
-        passages = expansion.passages
-        if self.compressor:
-            passages = self.compressor(passages, question, expansion.outlines).passages
-        return PassageRanking([self.builder.shorten(p) for p in passages])
+        return found if fills(self.expander, found) else _listed(self, found, question)
 
     def context_of(self, found: Hits, question: str) -> Context:
         """Lay out what was found already: the context of `ask`, without its note.

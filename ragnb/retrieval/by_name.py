@@ -22,7 +22,7 @@ from ..documents.span import Address, needed, SEARCHED, Span, Why
 from ..storage.filtered import filtered_store
 from ..storage.store import ChunkReader
 from .arguments import check_counts, filtered_retriever
-from .hybrid import afind_hits, check_question, find_hits, Hits, question_bundle
+from .hybrid import afind_hits, check_question, find_hits, Hits, HitsRetriever, question_bundle
 from .multiscale import BY_NAME, KnownPlace, places_apart
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #da051e07
@@ -83,7 +83,7 @@ def lead_by_name(
     return _led(nodes, found, cited, places)
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #523d85af
-class ByNameRetriever(BaseRetriever):
+class ByNameRetriever(HitsRetriever):
     """Put the chunks that a question names ahead of the hits of another retriever.
 
     Parameters
@@ -133,12 +133,6 @@ class ByNameRetriever(BaseRetriever):
         other = copy.copy(self)
         other.retriever, other.store = filtered_retriever(self.retriever, where), filtered_store(self.store, where)
         return other
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self.fuse(query_bundle).hits
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return (await self.afuse(query_bundle)).hits
 
     def fuse(
         self,

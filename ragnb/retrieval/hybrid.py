@@ -5,8 +5,8 @@
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b9392d99
 from __future__ import annotations
 
-import copy
 import asyncio
+import copy
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
 __all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle', 'VectorRetriever', 'WordRetriever', 'ranked',
-           'Hits', 'find_hits', 'afind_hits', 'fuse_hits', 'HybridRetriever']
+           'Hits', 'find_hits', 'afind_hits', 'fuse_hits', 'HitsRetriever', 'HybridRetriever']
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b77c3115
 from ..documents.arguments import checked
@@ -30,7 +30,7 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .asked_words import question_for
 from .source_words import SourceWords
-from .arguments import check_counts, check_weights, filtered_retriever, is_number
+from .arguments import check_counts, check_weights, filtered_retriever, is_number, StoreRetriever
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b3c30be7
 def _by_score(parts: Mapping[str, Iterable[float]]) -> list[tuple[str, float]]:
@@ -100,7 +100,7 @@ def question_bundle(
     return question if isinstance(question, QueryBundle) else QueryBundle(check_question(question))
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #38608995
-class VectorRetriever(BaseRetriever):
+class VectorRetriever(StoreRetriever):
     """The chunks of a store whose embedding is nearest to the question's.
 
     Parameters
@@ -132,18 +132,6 @@ class VectorRetriever(BaseRetriever):
         check_counts(top_k=top_k)
         self.store, self.embed_model, self.top_k = filtered_store(store, where), embed_model, top_k
 
-    def __repr__(self) -> str:
-        return one_line(self, "store", "top_k")
-
-    def filtered(
-        self,
-        where: Any,           # As of the class; holds besides the filter that is there
-    ) -> VectorRetriever:
-        "A copy behind a filter."
-        other = copy.copy(self)
-        other.store = filtered_store(self.store, where)
-        return other
-
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         embedding = query_bundle.embedding
         if not embedding:
@@ -162,7 +150,7 @@ class VectorRetriever(BaseRetriever):
         return await asyncio.to_thread(self.store.search, embedding, self.top_k)
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #49367aba
-class WordRetriever(BaseRetriever):
+class WordRetriever(StoreRetriever):
     """The chunks of an index that share words with the question, by BM25.
 
     Parameters
@@ -187,18 +175,6 @@ class WordRetriever(BaseRetriever):
         check_counts(top_k=top_k)
         self.store, self.top_k = filtered_store(store, where), top_k
         self._known: tuple = (None, None)     # Ids of a filter, and the words of what it lets through
-
-    def __repr__(self) -> str:
-        return one_line(self, "store", "top_k")
-
-    def filtered(
-        self,
-        where: Any,           # As of the class; holds besides the filter that is there
-    ) -> WordRetriever:
-        "A copy behind a filter."
-        other = copy.copy(self)
-        other.store = filtered_store(self.store, where)
-        return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         question = check_question(query_bundle.query_str)
@@ -323,8 +299,32 @@ def fuse_hits(
         fused = fuse_scores(scores, method, weights)
     return Hits([NodeWithScore(node=nodes[i], score=s) for i, s in fused[:top_k]], members)
 
+# %% ../../nbs/40_retrieval/hybrid.ipynb #aceed2f5
+class HitsRetriever(BaseRetriever):
+    "A retriever that keeps what its rankers said."
+
+    def fuse(
+        self,
+        question: str | QueryBundle,   # `InputError` when empty
+    ) -> Hits:
+        "Retrieve, and keep the rank and score that each ranker gave."
+        raise NotImplementedError
+
+    async def afuse(
+        self,
+        question: str | QueryBundle,   # `InputError` when empty
+    ) -> Hits:                         # That of `fuse`
+        "Retrieve without blocking."
+        raise NotImplementedError
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return list(self.fuse(query_bundle).hits)
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return list((await self.afuse(query_bundle)).hits)
+
 # %% ../../nbs/40_retrieval/hybrid.ipynb #56782ee8
-class HybridRetriever(BaseRetriever):
+class HybridRetriever(HitsRetriever):
     """Several retrievers fused into one ranking.
 
     Parameters
@@ -378,12 +378,6 @@ class HybridRetriever(BaseRetriever):
         other = copy.copy(self)
         other.members = {name: filtered_retriever(m, where) for name, m in self.members.items()}
         return other
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self.fuse(query_bundle).hits
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return (await self.afuse(query_bundle)).hits
 
     def _fuse(self, results: Sequence[Sequence[NodeWithScore]]) -> Hits:
         return fuse_hits(dict(zip(self.members, results)), self.top_k, self.k, self.weights, self.method)

@@ -5,7 +5,6 @@
 # %% ../../nbs/40_retrieval/multiscale.ipynb #8ac010b8
 from __future__ import annotations
 
-import copy
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +13,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
@@ -32,7 +30,7 @@ from ..models.embedding import NgramEmbedding
 from ..chunking.base import set_prefix, shown_prefix
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
-from .arguments import check_counts, is_number
+from .arguments import check_counts, is_number, StoreRetriever
 from .asked_words import Common, common_words, question_for
 from .hybrid import check_question, Hits
 from .scoring import question_vector, score_units, ScoredUnits, UnitQuestion, UnitScores
@@ -354,9 +352,27 @@ def places_apart(
 _KINDS = {"title": "document title", "name": "heading"}   # Signals, as a reader calls them
 
 
+def _unscored(corpus: PlacedUnits, piece: Piece) -> str:
+    "Why a unit is ranked that no signal tells from the others."
+    if not piece.score:
+        return "matches the question, but no better than most texts do"
+    if corpus.in_short_records(np.array([piece.row]), 1 << 30)[0]:
+        return f"in the same article or answer as a match ({piece.score:.1f})"
+    return f"matches the question ({piece.score:.1f}); too few texts to compare it with"
+
+
+def _apart(corpus: PlacedUnits, places: Sequence[KnownPlace]) -> dict[int, int]:
+    "Of the units in a place that is read by itself: the number of the place."
+    out: dict[int, int] = {}
+    for n, place in enumerate(places):
+        for row in corpus.units_in(place.doc_id, place.span):
+            out.setdefault(row, n)
+    return out
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MultiScaleRanking(Hits):
-    "Units in the order in which they deserve to be read; their spans at any budget, single hits when they are looked at."
+    "Units in the order in which they deserve to be read; single `hits` are read when they are looked at."
     index: UnitSource
     reader: UnitReader      # Of the index's corpus at the time of the question
     pieces: list[Piece]     # Best first; each unit once
@@ -429,10 +445,11 @@ class MultiScaleRanking(Hits):
         "The passages that fit into so many characters."
         if budget < 0:
             raise InputError(f"budget must be >= 0, got {budget}")
-        taken, opened = take_readable(self.reader, self.pieces, budget, self._apart())
+        apart = _apart(self.reader.corpus, self.places)
+        taken, opened = take_readable(self.reader, self.pieces, budget, apart)
         self.reader.read_outlines(taken)
         order = {row: n for n, row in enumerate(taken)}
-        runs = [sorted(run, key=order.__getitem__) for run in _runs(self.reader.corpus, taken, self._apart())]
+        runs = [sorted(run, key=order.__getitem__) for run in _runs(self.reader.corpus, taken, apart)]
         passages = []
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
             passage = _passage(self.reader, run, taken, rank)
@@ -449,14 +466,6 @@ class MultiScaleRanking(Hits):
         why, whole = self.why(address), len(self.reader.nodes[address].text)
         cut = f"; cut to fit: {len(span)} of {whole} characters" if len(span) < whole else ""
         return replace(why, detail=(why.detail or str(why)) + cut) if cut else why
-
-    def _apart(self) -> dict[int, int]:
-        "Of the units in a place that is read by itself: the number of the place."
-        out: dict[int, int] = {}
-        for n, place in enumerate(self.places):
-            for row in self.reader.corpus.units_in(place.doc_id, place.span):
-                out.setdefault(row, n)
-        return out
 
     def explain(
         self,
@@ -482,17 +491,8 @@ class MultiScaleRanking(Hits):
         sums = {kind: float(z[at]) for kind, z in self.scores.by_kind().items()}
         given = [f"{_KINDS.get(kind, kind)} {z:.1f}" for kind, z in sums.items() if z > 0]
         common, told = self.common.get(piece.row), ", ".join(given)
-        detail = "; ".join(filter(None, (str(common or ""), told))) or self._unscored(piece)
+        detail = "; ".join(filter(None, (str(common or ""), told))) or _unscored(self.reader.corpus, piece)
         return Why("hit", "multi-scale", self.ranks[piece.row], detail=detail, unlike=bool(common and not common.words))
-
-    def _unscored(self, piece: Piece) -> str:
-        "Why a unit is ranked that no signal tells from the others."
-        corpus = self.reader.corpus
-        if not piece.score:
-            return "matches the question, but no better than most texts do"
-        if corpus.in_short_records(np.array([piece.row]), 1 << 30)[0]:
-            return f"in the same article or answer as a match ({piece.score:.1f})"
-        return f"matches the question ({piece.score:.1f}); too few texts to compare it with"
 
     def rankers(
         self,
@@ -614,7 +614,7 @@ def _text_and_vector(question: str | QueryBundle) -> tuple[str, list[float] | No
     return check_question(question), None
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #20204ce7
-class MultiScaleRetriever(BaseRetriever):
+class MultiScaleRetriever(StoreRetriever):
     """Retrieve units scored on every scale, from any source and any store.
 
     It reads units and outlines at most once each for a question.
@@ -655,6 +655,8 @@ class MultiScaleRetriever(BaseRetriever):
         When a count is below its least value, `cut` not in (0, 1), or `where` means nothing.
     """
 
+    shown = ("index", "top_k", "budget", "cut")
+
     @checked
     def __init__(
         self, index: UnitSource, store: ChunkReader, embed_model: Any = None, *, top_k: int = 20,
@@ -674,15 +676,6 @@ class MultiScaleRetriever(BaseRetriever):
         self.llm_calls = 0
         self._rows: tuple[Any, Any, np.ndarray] | None = None   # Ids, state of the source, keys of these ids
         self._known: tuple | None = None     # Filter, state, keys and vocabulary of the last question
-
-    def __repr__(self) -> str:
-        return one_line(self, "index", "top_k", "budget", "cut")
-
-    def filtered(self, where: Any) -> MultiScaleRetriever:
-        "A copy behind a filter, besides the one that is there."
-        other = copy.copy(self)
-        other.store, other._rows = filtered_store(self.store, where), None
-        return other
 
     def _allowed(self) -> np.ndarray | None:
         "Keys that a filter lets through; found once for each state of the store."
