@@ -246,7 +246,7 @@ class Source:
     passage: Passage  # As used, after cutting
     start: int        # Where its text begins in the context
     head: int = 0     # Where its header begins; of a further excerpt, the ellipsis before it
-    alone: str = field(default="", compare=False)   # What would be above its text if it stood alone; '' where the context has just that
+    alone: str = field(default="", compare=False)   # What would be above its text alone; '' where that is there
 
     def __repr__(self) -> str:
         return f"Source([{self.number}] at {self.start}: {self.passage!r})"
@@ -401,10 +401,7 @@ class ContextBuilder:
         "What comes before a passage's text: the header, and what its first chunk repeats for the reader."
         return f"{self.header(number, passage)}\n" + (f"{passage.prefix}\n" if passage.prefix else "")
 
-    def body(
-        self,
-        text: str,
-    ) -> str:  # As long as `text`
+    def body(self, text: str) -> str:  # As long as `text`
         "A passage's text as it is shown."
         return text
 

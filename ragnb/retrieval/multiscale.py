@@ -402,10 +402,7 @@ class MultiScaleRanking(Hits):
         "Documents by their best unit, each once; nothing is read."
         return list(dict.fromkeys(self.reader.corpus.place(p.row)[0] for p in self.pieces))
 
-    def best(
-        self,
-        n: int,   # Units, at most
-    ) -> list[NodeWithScore]:   # Best first; copies, which may be changed
+    def best(self, n: int) -> list[NodeWithScore]:   # At most `n`, best first; copies, which may be changed
         "Read the best units; those that were read already are not read again."
         pieces = self.pieces[:n]
         nodes = self.reader.read_units(p.row for p in pieces)
