@@ -29,6 +29,7 @@ from ..models.guards import guard_numbers
 from ..models.llm import shorten
 from ..chunking.units import table_headers
 from ..retrieval.arguments import check_counts, is_number
+from ..retrieval.asked_words import Note
 from ..expansion.raw_hits import dict_passages
 from .labels import article_line, InContext, passage_article, passage_pages, place_label, source_name
 from .question_kinds import ask_question_type, question_type
@@ -246,7 +247,7 @@ class Source:
     passage: Passage  # As used, after cutting
     start: int        # Where its text begins in the context
     head: int = 0     # Where its header begins; of a further excerpt, the ellipsis before it
-    alone: str = field(default="", compare=False)   # What it has above it where it is shown alone; '' for the same
+    alone: str = field(default="", compare=False)   # What would be above its text alone; '' where that is there
 
     def __repr__(self) -> str:
         return f"Source([{self.number}] at {self.start}: {self.passage!r})"
@@ -260,7 +261,7 @@ class Context:
     dropped: tuple[str, ...] = ()       # Ids of passages that did not fit
     size: int = 0                       # Of `text`, in tokens of `tokenizer`
     tokenizer: str = "characters"       # See `ragnb.documents.text.tokenizer`
-    note: str = ""                      # What the caller should know: that the budget holds no passage at all
+    notes: tuple[Note, ...] = ()        # What the caller should know: that the budget holds no passage at all
 
     def __repr__(self) -> str:
         facts = [f"{self.size:,} {self.tokenizer}", counted(len(self.sources), "source")]
@@ -269,6 +270,11 @@ class Context:
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def note(self) -> str:
+        "The notes as one line; '' without any."
+        return "; ".join(note.text for note in self.notes)
 
     @property
     def passages(self) -> list[Passage]:
@@ -396,10 +402,7 @@ class ContextBuilder:
         "What comes before a passage's text: the header, and what its first chunk repeats for the reader."
         return f"{self.header(number, passage)}\n" + (f"{passage.prefix}\n" if passage.prefix else "")
 
-    def body(
-        self,
-        text: str,
-    ) -> str:  # As long as `text`
+    def body(self, text: str) -> str:  # As long as `text`
         "A passage's text as it is shown."
         return text
 
@@ -429,11 +432,12 @@ class ContextBuilder:
         given = self.read(passages)
         used = self._fit([self.shorten(p) for p in given])
         text, sources = self._lay_out([*used.values()])
-        dropped, note = tuple(p.id for n, p in enumerate(given) if n not in used), ""
+        dropped, notes = tuple(p.id for n, p in enumerate(given) if n not in used), ()
         if given and not used:
             note = f"the budget ({self.budget}, in {self.tokenizer}) holds none of {len(given)} passages"
             warnings.warn(note, stacklevel=2)
-        return Context(text, tuple(sources), dropped, tokenizer(self.tokenizer).count(text), self.tokenizer, note)
+            notes = (Note("budget", note),)
+        return Context(text, tuple(sources), dropped, tokenizer(self.tokenizer).count(text), self.tokenizer, notes)
 
     def _size(self, passages: Sequence[Passage]) -> int:
         "The size of a context with all of some passages."
@@ -628,7 +632,7 @@ class DebugContextBuilder(RankedContextBuilder):
     include_score : bool, default True
         Show the score of the best hit, with three decimals.
     members : mapping of str to mapping
-        Retriever -> address of a hit -> (its rank from 1, its score), as a `Fusion` has them.
+        Retriever -> address of a hit -> (its rank from 1, its score), as `Hits` have them.
     """
     reorder: bool = False
     include_score: bool = True
