@@ -163,7 +163,7 @@ def _place_names(passage: Passage, article: bool) -> list[str]:
 def _begins_with(passage: Passage, article: str) -> bool:
     "True where the text or the line above it begins with the heading of this article."
     marks, indent = _article_marks(passage.text, passage.prefix), len(passage.text) - len(passage.text.lstrip())
-    return bool(article and marks) and marks[0].at <= indent and marks[0].name == article.partition(" (text ")[0]
+    return bool(marks) and marks[0].at <= indent and marks[0].name == article.partition(" (text ")[0]
 
 
 def _unsaid_names(passage: InContext, names: Sequence[str]) -> list[str]:
@@ -175,7 +175,8 @@ def _unsaid_names(passage: InContext, names: Sequence[str]) -> list[str]:
             out = ["" if name == old else name for name, old in zip(names, above)]
     elif passage.by_title and names[0] and not has_own_file(passage) and not PurePath(names[1]).suffix:
         out[1] = ""
-    out[3] = "" if _begins_with(passage, out[3]) else out[3]
+    if out[3] and _begins_with(passage, out[3]):
+        out[3] = ""
     return out
 
 # %% ../../nbs/60_context/labels.ipynb #98bd64e9
