@@ -472,16 +472,12 @@ class ContextBuilder:
             text += self.below
         return guard_numbers(text, ours), sources
 
-    def _n_texts(self, passages: Sequence[Passage]) -> int:
-        "At most so many passages have room, labels aside; a header of a table may be in the label of its rows."
-        if self.budget is None or self.tokenizer != "characters":
-            return len(passages)
-        ends = accumulate(0 if p.text.startswith("|") else len(p.text) for p in passages)
-        return sum(end <= self.budget for end in ends)
-
     def _fit(self, passages: Sequence[Passage]) -> dict[int, Passage]:
         "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
-        budget, most = self.budget, self._n_texts(passages)
+        budget, most = self.budget, len(passages)
+        if budget is not None and self.tokenizer == "characters":   # labels aside; a header may be in a label
+            ends = accumulate(0 if p.text.startswith("|") else len(p.text) for p in passages)
+            most = sum([end <= budget for end in ends])
         if budget is None or most == len(passages) and self._size(passages) <= budget:
             return dict(enumerate(passages))
 
