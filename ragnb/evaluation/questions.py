@@ -29,7 +29,7 @@ from ..documents.text import block_spans, is_korean, load_kiwi, sentence_spans, 
 from ..models.calls import ask_all, Call, CallCache, CallReport
 from ..models.llm import fill_prompt, json_values, resolve_llm, strip_thinking
 from ..chunking.contextual import article_label
-from .datasets import Dataset, Evidence, find_quotes, Question
+from .datasets import Dataset, Evidence, Question, quote_places
 
 # %% ../../nbs/90_evaluation/questions.ipynb #0d1eddd8
 class Candidate(NamedTuple):
@@ -442,17 +442,15 @@ def _problem(question: Any, quote: Any, asked: set[str]) -> str:
     return "the question holds the quote" if _squeezed(quote) in _squeezed(question) else ""
 
 # %% ../../nbs/90_evaluation/questions.ipynb #81f0d42d
-_NOT_FOUND = {"missing": "the quote is not in the document", "ambiguous": "the quote is in several places"}
-
 def _checked(pair: Mapping[str, Any], doc_id: str, text: str, asked: set[str]) -> Candidate | str:
     "A pair as a candidate, or the reason against it."
     question, quote = pair.get("question"), pair.get("quote")
     if reason := _problem(question, quote, asked):
         return reason
-    found, report = find_quotes({doc_id: text}, [(doc_id, quote.strip())], tolerant=True)
-    if not found:
-        return _NOT_FOUND[report[0].status]
-    return Candidate("generated", (" ".join(question.split()),), doc_id, found[0].span, str(pair.get("answer") or ""))
+    places = quote_places(text, quote.strip(), tolerant=True)
+    if len(places) != 1:
+        return "the quote is in several places" if places else "the quote is not in the document"
+    return Candidate("generated", (" ".join(question.split()),), doc_id, places[0], str(pair.get("answer") or ""))
 
 # %% ../../nbs/90_evaluation/questions.ipynb #10f8f944
 def _take(made: MadeQuestions, passage: tuple[str, str], answer: str, text: str, asked: set[str], n: int) -> None:
