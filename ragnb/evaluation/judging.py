@@ -161,7 +161,7 @@ def lay_out(
     order: Order,                            # Best first -> order of the context; must keep every passage
     builder: ContextBuilder | None = None,   # Its headers and budget; `SimpleContextBuilder()` when None
 ) -> Context:                                # `InputError` when the order loses or repeats a passage
-    "Build a context in an order of one's own."
+    "Build a context in a given order."
     builder = builder or SimpleContextBuilder()
 
     def checked(self: ContextBuilder, items: Sequence[Passage]) -> list[Passage]:
@@ -246,7 +246,7 @@ def evidence_positions(
     contexts: Sequence[Context] | FrozenContexts,  # One for each question
     questions: Sequence[Question] | None = None,   # Those of the frozen contexts when None
 ) -> list[dict[str, Any]]:  # query_id, position in [0, 1] or None, third, rank (from 1), number, passages, characters
-    "Find where in each context its evidence stands."
+    "Find the position of the evidence in each context."
     if isinstance(contexts, FrozenContexts):
         questions = [f.question for f in contexts] if questions is None else questions
         contexts = [f.context for f in contexts]
@@ -265,7 +265,7 @@ def evidence_positions(
 def position_summary(
     rows: Sequence[Mapping[str, Any]],  # Of `evidence_positions`
 ) -> dict[str, Any]:  # Shares of the evidence that is present, in [0, 1]; distance in characters
-    "Say how much of the evidence stands in each third, and how far from the nearer end."
+    "Count the evidence in each third of the context, and its distance from the nearer end."
     here = [r for r in rows if r["position"] is not None]
     n = len(here) or 1
     thirds = Counter(r["third"] for r in here)
