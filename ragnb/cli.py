@@ -200,7 +200,7 @@ def _command(options: type[_Options], example: str) -> Callable[[Callable[[Any],
     return register
 
 # %% ../nbs/99_cli/cli.ipynb #94c17950
-_FIRST = ("demo", "index", "ask", "trace", "chat", "serve", "decide", "tune", "eval")   # What the short help shows
+_FIRST = ("demo", "index", "ask", "trace", "chat", "serve", "decide", "eval")   # What the short help shows
 
 def _short_help() -> str:
     "Write examples to begin with, and the names of the other commands."
