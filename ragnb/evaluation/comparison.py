@@ -308,7 +308,7 @@ class RunPlan:
 # %% ../../nbs/90_evaluation/comparison.ipynb #eadb1085
 def _answer_row(system: System, question: Question, plan: RunPlan, shared: dict[Any, Any],
                 count: Callable[[str], int] | None) -> tuple[Row, Cost]:
-    "Ask a system one question: its context strings, and the spans beside them."
+    "Ask a system one question: its context strings and their spans."
     contexts, most = {}, max(plan.budgets)
     contexts[most], cost = system.deliver(question.query, most, shared)
     contexts |= {b: system.deliver(question.query, b, shared)[0] for b in plan.budgets if b != most}
@@ -428,7 +428,7 @@ def _each_group(
 
 
 def _in_process(plan: RunPlan, strategies: Sequence[Strategy]) -> list[Run]:
-    "Run a group in a process of its own."
+    "Run a group in a separate process."
     return _run_group(plan, strategies, None, tqdm(disable=True), {})
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #b88d5ddf

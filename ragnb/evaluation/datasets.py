@@ -12,15 +12,16 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['Evidence', 'Question', 'find_quote', 'QuoteMatch', 'find_quotes', 'question_record', 'write_questions', 'Dataset',
+__all__ = ['Evidence', 'Question', 'quote_places', 'find_quote', 'question_record', 'write_questions', 'Dataset',
            'load_questions', 'load_qrels', 'load_jsonl', 'load_beir', 'load_squad', 'load_autorag', 'load_dataset']
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #035a9f81
@@ -62,60 +63,35 @@ class Question:
 
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #66e5f76b
+def quote_places(
+    text: str,                # The whole document
+    quote: str,               # In any Unicode form and with any kind of blank
+    tolerant: bool = False,   # Without an exact match, let white space differ
+) -> list[Span]:              # Of `text`, overlapping ones too
+    "Find every place of a quote."
+    form, quote = reading_form(text), plain_text(quote)
+    starts, at = [], form.text.find(quote) if quote else -1
+    while at >= 0:
+        starts.append(at)
+        at = form.text.find(quote, at + 1)
+    places = [(start, start + len(quote)) for start in starts]
+    if tolerant and not places and quote.strip():
+        pattern = r"\s+".join(map(re.escape, quote.split()))
+        places = [m.span(1) for m in re.finditer(f"(?=({pattern}))", form.text)]
+    return [form.span(Span(*place)) for place in places]
+
+# %% ../../nbs/90_evaluation/datasets.ipynb #a28649f9
 def find_quote(
     text: str,    # The whole document
     quote: str,   # Letter by letter as the document has it, in any Unicode form and with any kind of blank
 ) -> Span:        # `InputError` when the quote is not there, or more than once
     "Find the one place of a quote."
-    form, quote = reading_form(text), plain_text(quote)
-    text = form.text
-    start = text.find(quote) if quote else -1
-    if start < 0:
-        raise InputError(f"the quote is not in the document: {quote[:60]!r}")
-    if text.find(quote, start + 1) >= 0:
-        raise InputError(f"the quote is in the document more than once, make it longer: {quote[:60]!r}")
-    return form.span(Span(start, start + len(quote)))
-
-# %% ../../nbs/90_evaluation/datasets.ipynb #a28649f9
-def _places(text: str, quote: str, tolerant: bool) -> list[Span]:
-    "Every place of a quote, overlapping ones too."
-    if not quote.strip():
-        return []
-    pattern = r"\s+".join(map(re.escape, quote.split())) if tolerant else re.escape(quote)
-    return [Span(*m.span(1)) for m in re.finditer(f"(?=({pattern}))", text)]
-
-# %% ../../nbs/90_evaluation/datasets.ipynb #7a2a6aaf
-@dataclass(frozen=True)
-class QuoteMatch:
-    "A quote that has no single exact place."
-    number: int                             # Position in the list of quotes, 0-based
-    quote: str                              # As it was given
-    status: str                             # "missing", "ambiguous", or "spaces": found, but with other white space
-    places: tuple[tuple[str, Span], ...]    # Document id and span of every place it could be
-
-# %% ../../nbs/90_evaluation/datasets.ipynb #4be14ae9
-def find_quotes(
-    texts: Mapping[str, str],                    # Document id -> text
-    quotes: Iterable[tuple[str | None, str]],    # Document id, or None to look in all of them, and quote
-    tolerant: bool = False,                      # Let white space differ
-) -> tuple[list[Evidence], list[QuoteMatch]]:    # What was found, in order; what was not one exact match
-    "Find the places of many quotes, and report those that have none or several."
-    evidence, report = [], []
-    for number, (doc_id, quote) in enumerate(quotes):
-        ids = texts if doc_id is None else [doc_id] if doc_id in texts else []
-        places = [(i, s) for i in ids for s in _places(texts[i], quote, False)]
-        status = "exact"
-        if not places and tolerant:
-            places = [(i, s) for i in ids for s in _places(texts[i], quote, True)]
-            status = "spaces"
-        if len(places) == 1:
-            found_id, span = places[0]
-            evidence.append(Evidence(found_id, span, span.of(texts[found_id])))
-        else:
-            status = "ambiguous" if places else "missing"
-        if status != "exact":
-            report.append(QuoteMatch(number, quote, status, tuple(places)))
-    return evidence, report
+    places = quote_places(text, quote)
+    if not places:
+        raise InputError(f"the quote is not in the document: {plain_text(quote)[:60]!r}")
+    if len(places) > 1:
+        raise InputError(f"the quote is in the document more than once, make it longer: {plain_text(quote)[:60]!r}")
+    return places[0]
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #c57896c8
 def question_record(
@@ -297,36 +273,34 @@ _Records = Iterable[tuple[str, Mapping[str, Any]]]   # Place and record
 
 def _document(record: Mapping[str, Any], file_name: str) -> tuple[str, Document | None]:
     "Id and document of a record; None when the text is blank."
-    doc_id = record_id(record, "")
+    doc_id, title = record_id(record, ""), record.get("title", "")
     if not doc_id:
         raise InputError("a document needs 'doc_id'")
-    if not isinstance(record.get("title", ""), str | None):
-        raise InputError(f"'title' must be a string, got {record['title']!r}")
+    if not isinstance(title, str | None):
+        raise InputError(f"'title' must be a string, got {title!r}")
     text = record.get("text", record.get("content"))
-    if isinstance(text, str) and not text.strip() and not record.get("pages"):
-        return doc_id, None
-    return doc_id, record_to_document(record, "", file_name)
+    is_blank = isinstance(text, str) and not text.strip() and not record.get("pages")
+    return doc_id, None if is_blank else record_to_document(record, "", file_name)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #6d4c3c33
-def _documents(
-    records: _Records, file_name: str, found: list[Problem]
-) -> tuple[dict[str, Document], set[str]]:
-    "Documents by id, and the ids of those without text."
-    documents, places = {}, {}
+_Read = TypeVar("_Read")
+
+def _each_once(
+    records: _Records, read: Callable[[Mapping[str, Any]], tuple[str, _Read]], what: str, found: list[Problem]
+) -> dict[str, _Read]:
+    "Read records that have different ids; `read` returns id and result."
+    out: dict[str, _Read] = {}
+    places: dict[str, str] = {}
     for where, record in records:
         try:
-            doc_id, document = _document(record, file_name)
-            if doc_id in places:
-                raise DuplicateIdError(f"the document id {doc_id!r} was already used in {places[doc_id]}")
+            own_id, result = read(record)
+            if own_id in places:
+                raise DuplicateIdError(f"the {what} id {own_id!r} was already used in {places[own_id]}")
         except ValueError as error:
             found.append(Problem(where, str(error)))
-            continue
-        places[doc_id] = where
-        if document:
-            documents[doc_id] = document
-    if not documents:
-        found.append(Problem(file_name, "holds no document"))
-    return documents, set(places) - set(documents)
+        else:
+            out[own_id], places[own_id] = result, where
+    return out
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #acf1c30d
 def _offsets(item: Mapping[str, Any], text: str, doc_id: str) -> Span:
@@ -398,32 +372,17 @@ def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidenc
     answer = next((a for a in possible if a is not None), "")
     return Question(query_id, query, evidence, mode, str(answer), str(record.get("kind") or ""))
 
-# %% ../../nbs/90_evaluation/datasets.ipynb #28ecfc16
+# %% ../../nbs/90_evaluation/datasets.ipynb #337498c9
 def _questions(
     records: _Records, texts: Mapping[str, str], needs_evidence: bool, found: list[Problem]
 ) -> list[Question]:
     "Read question records."
-    questions, places = {}, {}
-    for where, record in records:
-        try:
-            question = _question(record, texts, needs_evidence)
-            query_id = question.query_id
-            if query_id in places:
-                raise DuplicateIdError(f"the question id {query_id!r} was already used in {places[query_id]}")
-        except ValueError as error:
-            found.append(Problem(where, str(error)))
-        else:
-            questions[query_id], places[query_id] = question, where
-    return list(questions.values())
+    def read(record: Mapping[str, Any]) -> tuple[str, Question]:
+        question = _question(record, texts, needs_evidence)
+        return question.query_id, question
+    return [*_each_once(records, read, "question", found).values()]
 
-def _question_files(path: Path) -> list[Path]:
-    "A question file, or those of a folder."
-    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    if not files or not all(f.is_file() for f in files):
-        raise InputError(f"no question file: {str(path)!r}")
-    return files
 
-# %% ../../nbs/90_evaluation/datasets.ipynb #337498c9
 def load_questions(
     path: str | Path,              # A `.jsonl` file, or a folder of them
     documents: Mapping[str, str],  # Document id -> text
@@ -431,11 +390,14 @@ def load_questions(
     problems: list[Problem] | None = None,  # Bad lines are added here and skipped; None: they are raised
 ) -> list[Question]:               # `InputError` lists every bad line
     "Read questions and turn their quotes into offsets."
-    found: list[Problem] = []
-    records = (r for file in _question_files(Path(path)) for r in _records(file, found))
+    path, found = Path(path), []
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    if not files or not all(f.is_file() for f in files):
+        raise InputError(f"no question file: {str(path)!r}")
+    records = chain.from_iterable(_records(file, found) for file in files)
     questions = _questions(records, documents, needs_evidence, found)
     if not questions:
-        found.append(Problem(Path(path).name, "holds no question"))
+        found.append(Problem(path.name, "holds no question"))
     _settle(found, problems)
     return questions
 
@@ -495,41 +457,48 @@ def load_qrels(
     _settle(found, problems)
     return qrels
 
-# %% ../../nbs/90_evaluation/datasets.ipynb #c68440c8
-def _read_corpus(
-    path: Path, found: list[Problem], adapt: Callable[[dict], dict] = dict
-) -> tuple[dict[str, Document], set[str]]:
-    "Documents of a file, and the ids of those without text."
-    return _documents(((w, adapt(r)) for w, r in _records(path, found)), path.name, found)
-
-def _read_folder(path: Path, skipped: list[Problem]) -> dict[str, Document]:
-    "Documents of a folder; what `ragnb index` skips is skipped here too."
-    return {d.id_: d for d in read_documents(path, skipped)}
-
-def _texts(documents: Mapping[str, Document], blank: Collection[str]) -> dict[str, str]:
-    "Text of every document."
-    return {i: d.text for i, d in documents.items()} | dict.fromkeys(blank, "")
-
 # %% ../../nbs/90_evaluation/datasets.ipynb #90a9dbaa
-def _left_out(what: str, n: int) -> list[str]:
-    "What to say about things that were left out; nothing when there are none."
-    return [f"{what}, left out: {n}"] if n else []
+@dataclass
+class _Reading:
+    "What a loader has read so far, and what it cannot use."
+    documents: dict[str, Document] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)   # Document id -> text, '' where there is none
+    questions: list[Question] = field(default_factory=list)
+    qrels: dict[str, dict[str, int]] | None = None
+    found: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
-def _unusable(found: Sequence[Problem]) -> list[str]:
-    "What to say about the problems that were not raised."
-    return _left_out("lines that cannot be used", len(found))
+    def note(self, what: str, n: int) -> None:
+        "Note how much was left out; nothing when it is none."
+        self.notes += [f"{what}, left out: {n}"] if n else []
 
-def _assemble(
-    name: str, documents: Mapping[str, Document], questions: list[Question],
-    qrels: dict[str, dict[str, int]] | None, notes: Sequence[str],
-) -> Dataset:
-    "Make a data set of what was read; `InputError` when nothing is left to measure."
-    asked = questions if qrels is None else [q for q in questions if q.query_id in qrels]
-    if not documents or not asked:
-        there = f"{counted(len(documents), 'document')} and {counted(len(asked), 'question')}"
-        raise InputError(f"data set {name!r} has {there} that can be used")
-    notes = [*notes, *_left_out("questions without qrels", len(questions) - len(asked))]
-    return Dataset(name, documents, asked, qrels, notes=tuple(notes))
+    def read_corpus(self, records: _Records, file_name: str) -> None:
+        "Read document records."
+        read = _each_once(records, lambda record: _document(record, file_name), "document", self.found)
+        self.documents = {i: d for i, d in read.items() if d}
+        self.texts = {i: d.text if d else "" for i, d in read.items()}
+        if not self.documents:
+            self.found.append(Problem(file_name, "holds no document"))
+
+    def read_questions(self, records: _Records, needs_evidence: bool = True) -> None:
+        "Read question records."
+        self.questions = _questions(records, self.texts, needs_evidence, self.found)
+
+    def read_qrels(self, path: str | Path) -> None:
+        "Read judgements of the questions and documents that are there."
+        self.qrels = load_qrels(path, {q.query_id for q in self.questions}, self.texts, self.found)
+
+    def dataset(self, name: str, problems: list[Problem] | None) -> Dataset:
+        "Make a data set of what was read; `InputError` when nothing is left to measure."
+        _settle(self.found, problems)
+        asked = self.questions if self.qrels is None else [q for q in self.questions if q.query_id in self.qrels]
+        if not self.documents or not asked:
+            there = f"{counted(len(self.documents), 'document')} and {counted(len(asked), 'question')}"
+            raise InputError(f"data set {name!r} has {there} that can be used")
+        self.note("documents without text", len(self.texts) - len(self.documents))
+        self.note("lines that cannot be used", len(self.found))
+        self.note("questions without qrels", len(self.questions) - len(asked))
+        return Dataset(name, self.documents, asked, self.qrels, notes=tuple(self.notes))
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #3d8edb8f
 def load_jsonl(
@@ -540,45 +509,34 @@ def load_jsonl(
     problems: list[Problem] | None = None,  # Bad lines are added here and skipped; None: they are raised
 ) -> Dataset:                         # `InputError` lists every bad line of all files
     "Read a corpus, questions and qrels."
-    found: list[Problem] = []
-    skipped: list[Problem] = []
-    is_folder = Path(corpus).is_dir()
-    documents, blank = (_read_folder(Path(corpus), skipped), set()) if is_folder else _read_corpus(Path(corpus), found)
-    asked = load_questions(questions, _texts(documents, blank), qrels is None, found)
-    judged = None
+    corpus, reading, skipped = Path(corpus), _Reading(), []
+    if corpus.is_dir():   # what `ragnb index` skips is skipped here too
+        reading.documents = {d.id_: d for d in read_documents(corpus, skipped)}
+        reading.texts = {i: d.text for i, d in reading.documents.items()}
+    else:
+        reading.read_corpus(_records(corpus, reading.found), corpus.name)
+    reading.questions = load_questions(questions, reading.texts, qrels is None, reading.found)
     if qrels is not None:
-        judged = load_qrels(qrels, {q.query_id for q in asked}, {*documents, *blank}, found)
-    _settle(found, problems)
+        reading.read_qrels(qrels)
+    reading.note("files and records of the corpus that cannot be read", n_skipped(skipped))
+    place = corpus.resolve()
+    called = place.name if corpus.is_dir() and place.name != "corpus" else place.parent.name
+    data = reading.dataset(name or called, problems)
     if problems is not None:
         problems += skipped
-    notes = _left_out("files and records of the corpus that cannot be read", n_skipped(skipped))
-    notes += _left_out("documents without text", len(blank)) + _unusable(found)
-    place = Path(corpus).resolve()
-    called = place.name if is_folder and place.name != "corpus" else place.parent.name
-    return _assemble(name or called, documents, asked, judged, notes)
+    return data
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #5e4b10eb
-def _beir_document(titles: bool) -> Callable[[dict], dict]:
-    "A reader of one corpus record."
-    def adapt(record: dict) -> dict:
-        title, text = record.get("title"), record.get("text")
-        if titles and isinstance(title, str) and isinstance(text, str) and title.strip():
-            record = record | {"text": f"{title}\n\n{text}" if text.strip() else title}
-        return record
-    return adapt
+def _titled(record: dict[str, Any]) -> dict[str, Any]:
+    "A corpus record with its title in front of its text."
+    title, text = record.get("title"), record.get("text")
+    if isinstance(title, str) and isinstance(text, str) and title.strip():
+        return record | {"text": f"{title}\n\n{text}" if text.strip() else title}
+    return record
 
 def _beir_query(record: Mapping[str, Any]) -> dict[str, Any]:
     "A query, as our own record."
     return {"query_id": record.get("_id", record.get("query_id")), "query": record.get("text", record.get("query"))}
-
-# %% ../../nbs/90_evaluation/datasets.ipynb #4f0e5876
-def _split_file(folder: Path, split: str) -> Path:
-    "The qrels of a split."
-    file = folder / "qrels" / f"{split}.tsv"
-    if not file.is_file():
-        there = ", ".join(sorted(f.stem for f in (folder / "qrels").glob("*.tsv")))
-        raise InputError(f"split {split!r} is not in {str(folder)!r}; it has: {there or 'none'}")
-    return file
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #6effb710
 def load_beir(
@@ -589,15 +547,16 @@ def load_beir(
     problems: list[Problem] | None = None,  # Bad lines are added here and skipped; None: they are raised
 ) -> Dataset:                    # Measured with qrels; questions have no evidence
     "Read one split of a BEIR folder."
-    folder, found = Path(folder), []
-    judged_file = _split_file(folder, split)
-    documents, blank = _read_corpus(folder / "corpus.jsonl", found, _beir_document(titles))
-    records = ((w, _beir_query(r)) for w, r in _records(folder / "queries.jsonl", found))
-    questions = _questions(records, {}, False, found)
-    qrels = load_qrels(judged_file, {q.query_id for q in questions}, {*documents, *blank}, found)
-    _settle(found, problems)
-    notes = _left_out("documents without text", len(blank)) + _unusable(found)
-    return _assemble(name or folder.resolve().name, documents, questions, qrels, notes)
+    folder, reading = Path(folder), _Reading()
+    qrels = folder / "qrels" / f"{split}.tsv"
+    if not qrels.is_file():
+        there = ", ".join(sorted(f.stem for f in qrels.parent.glob("*.tsv")))
+        raise InputError(f"split {split!r} is not in {str(folder)!r}; it has: {there or 'none'}")
+    corpus, queries = (_records(folder / name, reading.found) for name in ("corpus.jsonl", "queries.jsonl"))
+    reading.read_corpus(((w, _titled(r) if titles else r) for w, r in corpus), "corpus.jsonl")
+    reading.read_questions(((w, _beir_query(r)) for w, r in queries), needs_evidence=False)
+    reading.read_qrels(qrels)
+    return reading.dataset(name or folder.resolve().name, problems)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #266b059a
 def _list(parent: Any, key: str, where: str, found: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -617,7 +576,7 @@ def _list(parent: Any, key: str, where: str, found: list[Problem]) -> Iterator[t
 def _squad_evidence(answer: Mapping[str, Any], base: int) -> dict[str, Any]:
     "An answer of a paragraph that begins at `base`, as evidence."
     start, text = answer.get("answer_start"), answer.get("text")
-    if isinstance(start, int) and not isinstance(start, bool) and start >= 0 and isinstance(text, str):
+    if type(start) is int and start >= 0 and isinstance(text, str):
         return {"start": base + start, "end": base + start + len(text), "text": text}
     return {"start": start, "end": -1, "text": text}
 
@@ -626,10 +585,9 @@ def _squad_question(qa: Mapping[str, Any], doc_id: str, base: int) -> dict[str, 
     answers = qa.get("answers")
     if qa.get("is_impossible") or answers == []:
         return None
-    evidence: list[dict] = []
-    if isinstance(answers, list) and all(isinstance(a, dict) for a in answers):
-        for item in (_squad_evidence(a, base) for a in answers):
-            evidence += [item] if item not in evidence else []
+    usable = isinstance(answers, list) and all(isinstance(a, dict) for a in answers)
+    evidence = [_squad_evidence(a, base) for a in (answers if usable else ())]
+    evidence = [e for n, e in enumerate(evidence) if e not in evidence[:n]]
     first = evidence[0]["text"] if evidence else ""
     return {"query_id": qa.get("id"), "query": qa.get("question"), "doc_id": doc_id, "evidence": evidence,
             "answer": first}
@@ -653,11 +611,7 @@ def _squad_article(
 def _free_id(title: Any, taken: Collection[str]) -> str:
     "A document id made of a title."
     name = title.strip() if isinstance(title, str) and title.strip() else "article"
-    free, n = name, 1
-    while free in taken:
-        n += 1
-        free = f"{name}-{n}"
-    return free
+    return next(free for free in chain([name], (f"{name}-{n}" for n in count(2))) if free not in taken)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #ea6b0955
 def load_squad(
@@ -666,22 +620,21 @@ def load_squad(
     problems: list[Problem] | None = None,  # What cannot be used is added here and skipped; None: it is raised
 ) -> Dataset:               # One document an article: its paragraphs, joined by a blank line
     "Read a SQuAD file."
-    path, found, records, articles = Path(path), [], [], {}
+    path, reading, records, articles = Path(path), _Reading(), [], {}
     try:
         data = _loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
     except (InputError, OSError) as error:
         raise InputError(f"{path.name}: {error}") from error
-    for where, article in _list(data, "data", f"{path.name}: $", found):
+    for where, article in _list(data, "data", f"{path.name}: $", reading.found):
         doc_id = _free_id(article.get("title"), articles)
-        text, questions = _squad_article(where, article, doc_id, found)
+        text, questions = _squad_article(where, article, doc_id, reading.found)
         articles[doc_id] = {"doc_id": doc_id, "title": str(article.get("title") or ""), "text": text}
         records += questions
-    documents, _ = _documents(((f"{path.name}: {i}", a) for i, a in articles.items()), path.name, found)
+    reading.read_corpus(((f"{path.name}: {i}", a) for i, a in articles.items()), path.name)
     asked = [(w, r) for w, r in records if r is not None]
-    questions = _questions(asked, _texts(documents, ()), True, found)
-    _settle(found, problems)
-    notes = _left_out("questions without an answer", len(records) - len(asked)) + _unusable(found)
-    return _assemble(name or path.stem, documents, questions, None, notes)
+    reading.read_questions(asked)
+    reading.note("questions without an answer", len(records) - len(asked))
+    return reading.dataset(name or path.stem, problems)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #3880088d
 def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -701,14 +654,11 @@ def _autorag_document(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"doc_id": row.get("doc_id"), "text": row.get("contents"), "metadata": row.get("metadata")}
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #e7063b11
-def _ids(group: Any) -> list[str]:
-    "Ids of a group of passages, one of which is needed."
-    return [str(i) for i in group] if isinstance(group, (list, tuple)) else [str(group)]
-
 def _groups(gold: Any) -> list[list[str]]:
-    "`retrieval_gt` as lists of ids."
+    "`retrieval_gt` as lists of ids; one of each list is needed."
     gold = [[gold]] if isinstance(gold, str) else gold or []
-    return [ids for ids in map(_ids, gold) if ids]
+    groups = [[*map(str, g)] if isinstance(g, (list, tuple)) else [str(g)] for g in gold]
+    return [g for g in groups if g]
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #dc7049df
 def _autorag_question(row: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
@@ -727,23 +677,18 @@ def load_autorag(
     problems: list[Problem] | None = None,  # Bad rows are added here and skipped; None: they are raised
 ) -> Dataset:            # Needs pyarrow: `pip install 'ragnb[parquet]'`
     "Read an AutoRAG folder."
-    folder, found = Path(folder), []
-    corpus = ((w, _autorag_document(r)) for w, r in _parquet(folder / "corpus.parquet"))
-    documents, blank = _documents(corpus, "corpus.parquet", found)
-    texts, rows = _texts(documents, blank), list(_parquet(folder / "qa.parquet"))
+    folder, reading = Path(folder), _Reading()
+    reading.read_corpus(((w, _autorag_document(r)) for w, r in _parquet(folder / "corpus.parquet")), "corpus.parquet")
+    rows = list(_parquet(folder / "qa.parquet"))
     gold = {str(r.get("qid")): _groups(r.get("retrieval_gt")) for _, r in rows}
     asked = [(w, r) for w, r in rows if gold[str(r.get("qid"))]]
-    questions = _questions(((w, _autorag_question(r, texts)) for w, r in asked), texts, True, found)
-    _settle(found, problems)
-    qrels, mixed = {}, 0
-    for q in questions:
-        groups = gold[q.query_id]
-        qrels[q.query_id] = {i: 1 for g in groups for i in g if i in texts}
-        mixed += len(groups) > 1 and max(map(len, groups)) > 1
-    notes = _left_out("documents without text", len(blank)) + _unusable(found)
-    notes += _left_out("questions without gold passages", len(rows) - len(asked))
-    notes += [f"questions of which the first alternatives are the evidence: {mixed}"] if mixed else []
-    return _assemble(name or folder.resolve().name, documents, questions, qrels, notes)
+    reading.read_questions((w, _autorag_question(r, reading.texts)) for w, r in asked)
+    groups = {q.query_id: gold[q.query_id] for q in reading.questions}
+    reading.qrels = {q: {i: 1 for i in chain(*ids) if i in reading.texts} for q, ids in groups.items()}
+    reading.note("questions without gold passages", len(rows) - len(asked))
+    mixed = sum(len(ids) > 1 and max(map(len, ids)) > 1 for ids in groups.values())
+    reading.notes += [f"questions of which the first alternatives are the evidence: {mixed}"] if mixed else []
+    return reading.dataset(name or folder.resolve().name, problems)
 
 # %% ../../nbs/90_evaluation/datasets.ipynb #fc2c0bc4
 _Reader = Callable[[list[Problem] | None, str], Dataset]   # Of problems and split

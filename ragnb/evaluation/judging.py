@@ -10,12 +10,14 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.llms import LLM, LLMMetadata
+from pydantic import TypeAdapter, ValidationError
 
 # %% auto #0
 __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'FrozenContexts', 'lay_out', 'freeze_contexts', 'shuffled',
@@ -54,26 +56,23 @@ def _passage_record(passage: Passage) -> dict[str, Any]:
     return _filled(asdict(passage) | {"why": why})
 
 # %% ../../nbs/90_evaluation/judging.ipynb #bd3e123d
-def _read_span(value: Any) -> Span:
-    "A span from JSON: `[start, end]`, or an object."
-    return Span(value["start"], value["end"]) if isinstance(value, dict) else Span(*value)
+_PASSAGE: TypeAdapter[Passage] = TypeAdapter(Passage)
 
-def _read_why(value: Any) -> Why:
-    "A reason from JSON: the fields of `Why`, or a sentence."
-    return Why("hit", detail=value) if isinstance(value, str) else Why(**value)
+def _span_record(value: Any) -> Any:
+    "A span that is given as `[start, end]`, as an object."
+    return dict(zip(("start", "end"), value)) if isinstance(value, list) else value
 
-# %% ../../nbs/90_evaluation/judging.ipynb #eb0ab69c
 def _read_passage(record: Mapping[str, Any]) -> Passage:
-    "The passage of a record."
-    known = {f.name for f in fields(Passage)}
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items() if k in known}
-    values["span"] = _read_span(record["span"])
-    if record.get("focus"):
-        values["focus"] = _read_span(record["focus"])
-    values["page_spans"] = tuple((n, _read_span(s)) for n, s in record.get("page_spans", ()))
-    values["above"] = tuple((offset, prefix) for offset, prefix in record.get("above", ()))
-    values["why"] = {address: _read_why(reason) for address, reason in record.get("why", {}).items()}
-    return Passage(**values)
+    "The passage of a record; a reason that is a sentence becomes the detail of a hit."
+    places = {name: _span_record(record[name]) for name in ("span", "focus") if record.get(name)}
+    pages = [(page, _span_record(span)) for page, span in record.get("page_spans", ())]
+    why = {address: {"role": "hit", "detail": reason} if isinstance(reason, str) else reason
+           for address, reason in record.get("why", {}).items()}
+    try:
+        return _PASSAGE.validate_json(json.dumps({**record, **places, "page_spans": pages, "why": why}), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"passage: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 # %% ../../nbs/90_evaluation/judging.ipynb #5cc04fc0
 def _layout(item: FrozenContext) -> list[list[int]]:
@@ -91,16 +90,12 @@ def _to_record(item: FrozenContext) -> dict[str, Any]:
     }
 
 # %% ../../nbs/90_evaluation/judging.ipynb #3b510f4b
-def _read_question(record: Mapping[str, Any]) -> Question:
-    "The question of a line; evidence, mode, answer and kind may be missing."
+def _from_record(record: Mapping[str, Any]) -> FrozenContext:
+    "Read one line; evidence, mode, answer, kind, passages and layout may be missing."
+    text, passages = record["context"], tuple(_read_passage(p) for p in record.get("passages", ()))
     evidence = tuple(Evidence(e["doc_id"], Span(e["start"], e["end"]), e["text"]) for e in record.get("evidence", ()))
     mode, answer, kind = record.get("evidence_mode", "any"), record.get("answer", ""), record.get("kind", "")
-    return Question(record["query_id"], record["query"], evidence, mode, answer, kind)
-
-def _from_record(record: Mapping[str, Any]) -> FrozenContext:
-    "Read one line."
-    question, text = _read_question(record), record["context"]
-    passages = tuple(_read_passage(p) for p in record.get("passages", ()))
+    question = Question(record["query_id"], record["query"], evidence, mode, answer, kind)
     layout = enumerate(record.get("layout", ()), 1)
     sources = tuple(Source(*(own[:1] or [n]), passages[i], start, *own[1:]) for n, (i, start, *own) in layout)
     for s in sources:
@@ -166,7 +161,7 @@ def lay_out(
     order: Order,                            # Best first -> order of the context; must keep every passage
     builder: ContextBuilder | None = None,   # Its headers and budget; `SimpleContextBuilder()` when None
 ) -> Context:                                # `InputError` when the order loses or repeats a passage
-    "Build a context in an order of one's own."
+    "Build a context in a given order."
     builder = builder or SimpleContextBuilder()
 
     def checked(self: ContextBuilder, items: Sequence[Passage]) -> list[Passage]:
@@ -251,7 +246,7 @@ def evidence_positions(
     contexts: Sequence[Context] | FrozenContexts,  # One for each question
     questions: Sequence[Question] | None = None,   # Those of the frozen contexts when None
 ) -> list[dict[str, Any]]:  # query_id, position in [0, 1] or None, third, rank (from 1), number, passages, characters
-    "Find where in each context its evidence stands."
+    "Find the position of the evidence in each context."
     if isinstance(contexts, FrozenContexts):
         questions = [f.question for f in contexts] if questions is None else questions
         contexts = [f.context for f in contexts]
@@ -270,7 +265,7 @@ def evidence_positions(
 def position_summary(
     rows: Sequence[Mapping[str, Any]],  # Of `evidence_positions`
 ) -> dict[str, Any]:  # Shares of the evidence that is present, in [0, 1]; distance in characters
-    "Say how much of the evidence stands in each third, and how far from the nearer end."
+    "Count the evidence in each third of the context, and its distance from the nearer end."
     here = [r for r in rows if r["position"] is not None]
     n = len(here) or 1
     thirds = Counter(r["third"] for r in here)
@@ -290,6 +285,20 @@ class Calls:
     characters_out: int = 0   # Of the answers; streams are not counted
 
 # %% ../../nbs/90_evaluation/judging.ipynb #a94e7858
+def _counted(method: str, sent: str) -> Any:
+    "A method of `CountedLLM` that calls the model inside; `sent` is the name of what is sent to it."
+    def ask(self: CountedLLM, *args: Any, **kwargs: Any) -> Any:
+        with self._noted(args[0] if args else kwargs[sent]) as replies:
+            replies.append(getattr(self.inner, method)(*args, **kwargs))
+        return replies[0]
+
+    async def ask_async(self: CountedLLM, *args: Any, **kwargs: Any) -> Any:
+        with self._noted(args[0] if args else kwargs[sent]) as replies:
+            replies.append(await getattr(self.inner, method)(*args, **kwargs))
+        return replies[0]
+    return ask_async if method.startswith("a") else ask
+
+
 class CountedLLM(LLM):
     "An LLM that counts its calls, and the characters in and out."
     inner: Any = Field(description="The LLM that does the work")
@@ -305,52 +314,21 @@ class CountedLLM(LLM):
     def metadata(self) -> LLMMetadata:
         return self.inner.metadata
 
-    def _note(self, sent: Any, reply: Any, failed: bool = False) -> None:
-        size = len(sent) if isinstance(sent, str) else sum(len(m.content or "") for m in sent)
-        said = getattr(reply, "text", None) or getattr(getattr(reply, "message", None), "content", None) or ""
-        self.done.append((size, None if failed else len(said)))
-
-    def _ask(self, method: str, sent: Any, **kwargs: Any) -> Any:
+    @contextmanager
+    def _noted(self, sent: Any) -> Iterator[list[Any]]:
+        "Note what is sent, and the reply that the block adds to the list; none when it raises."
+        size, said = len(sent) if isinstance(sent, str) else sum(len(m.content or "") for m in sent), None
         try:
-            reply = getattr(self.inner, method)(sent, **kwargs)
-        except Exception:
-            self._note(sent, None, failed=True)
-            raise
-        self._note(sent, reply)
-        return reply
+            yield (replies := [])
+            message = getattr(replies[0], "message", None)
+            said = len(getattr(replies[0], "text", None) or getattr(message, "content", None) or "")
+        finally:
+            self.done.append((size, said))
 
-    async def _ask_async(self, method: str, sent: Any, **kwargs: Any) -> Any:
-        try:
-            reply = await getattr(self.inner, method)(sent, **kwargs)
-        except Exception:
-            self._note(sent, None, failed=True)
-            raise
-        self._note(sent, reply)
-        return reply
-
-    def chat(self, messages: Any, **kwargs: Any) -> Any:
-        return self._ask("chat", messages, **kwargs)
-
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        return self._ask("complete", prompt, formatted=formatted, **kwargs)
-
-    def stream_chat(self, messages: Any, **kwargs: Any) -> Any:
-        return self._ask("stream_chat", messages, **kwargs)
-
-    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        return self._ask("stream_complete", prompt, formatted=formatted, **kwargs)
-
-    async def achat(self, messages: Any, **kwargs: Any) -> Any:
-        return await self._ask_async("achat", messages, **kwargs)
-
-    async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        return await self._ask_async("acomplete", prompt, formatted=formatted, **kwargs)
-
-    async def astream_chat(self, messages: Any, **kwargs: Any) -> Any:
-        return await self._ask_async("astream_chat", messages, **kwargs)
-
-    async def astream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        return await self._ask_async("astream_complete", prompt, formatted=formatted, **kwargs)
+    chat, achat = _counted("chat", "messages"), _counted("achat", "messages")
+    complete, acomplete = _counted("complete", "prompt"), _counted("acomplete", "prompt")
+    stream_chat, astream_chat = _counted("stream_chat", "messages"), _counted("astream_chat", "messages")
+    stream_complete, astream_complete = _counted("stream_complete", "prompt"), _counted("astream_complete", "prompt")
 
     def count(self) -> Calls:
         "The calls so far."
@@ -563,18 +541,25 @@ class AnswerComparison:
         return rows
 
 # %% ../../nbs/90_evaluation/judging.ipynb #2f337e4e
-def _answer_all(contexts: Sequence[tuple[Question, str]], template: str, llm: Any,
-                show_progress: bool) -> tuple[list[Answered], Calls]:
-    "Let a model answer from contexts that are given."
+def _compare(
+    frozen: FrozenContexts, variants: Mapping[str, tuple[str, Sequence[str]]], llm: Any, judge: Any,
+    evaluators: Sequence[str] | Mapping[str, Any], show_progress: bool,
+) -> AnswerComparison:
+    "Answer and judge variants: name -> template, and the text of each context."
     from tqdm.auto import tqdm
-    prompt, counted, answers = prompt_template(template), CountedLLM(llm), []
-    for question, context in tqdm(contexts, desc="answer", disable=not show_progress):
-        try:
-            said = counted.predict(prompt, context_str=context, query_str=question.query)
-            answers.append(_answered(question, said, context))
-        except Exception as error:
-            answers.append(_answered(question, "", context, f"{type(error).__name__}: {error}"))
-    return answers, counted.count()
+    questions, reports = [f.question for f in frozen], {}
+    for name, (template, contexts) in variants.items():
+        prompt, model, answers = prompt_template(template), CountedLLM(llm), []
+        for q, context in tqdm([*zip(questions, contexts)], desc="answer", disable=not show_progress):
+            said, error = "", ""
+            try:
+                said = model.predict(prompt, context_str=context, query_str=q.query)
+            except Exception as failed:
+                error = f"{type(failed).__name__}: {failed}"
+            answers.append(_answered(q, said, context, error))
+        report = judge_answers(answers, questions, judge, evaluators, show_progress)
+        reports[name] = replace(report, answerer=model.count())
+    return AnswerComparison(reports, frozen.digest)
 
 # %% ../../nbs/90_evaluation/judging.ipynb #d28505b8
 def compare_prompts(
@@ -591,13 +576,9 @@ def compare_prompts(
         raise InputError(f"compare_prompts needs templates and contexts, got {got}")
     for template in templates.values():
         prompt_template(template)  # refuse a bad one before the first call
-    questions, contexts = [f.question for f in frozen], [(f.question, f.context.text) for f in frozen]
-    answered = {name: _answer_all(contexts, t, llm, show_progress) for name, t in templates.items()}
-    reports = {}
-    for name, (answers, calls) in answered.items():
-        report = judge_answers(answers, questions, judge, evaluators, show_progress)
-        reports[name] = replace(report, answerer=calls)
-    return AnswerComparison(reports, frozen.digest)
+    contexts = [f.context.text for f in frozen]
+    variants = {name: (template, contexts) for name, template in templates.items()}
+    return _compare(frozen, variants, llm, judge, evaluators, show_progress)
 
 # %% ../../nbs/90_evaluation/judging.ipynb #d0c18ffd
 def compare_orders(
@@ -616,10 +597,6 @@ def compare_orders(
         got = f"{len(orders)} orders, {bare} contexts without passages"
         raise InputError(f"compare_orders needs orders and frozen passages, got {got}")
     builder = replace(builder or SimpleContextBuilder(), budget=None, passage_size=None)
-    questions, reports = [f.question for f in frozen], {}
-    for name, order in orders.items():
-        contexts = [(f.question, lay_out(f.passages, order, builder).text) for f in frozen]
-        answers, calls = _answer_all(contexts, template, llm, show_progress)
-        report = judge_answers(answers, questions, judge, evaluators, show_progress)
-        reports[name] = replace(report, answerer=calls)
-    return AnswerComparison(reports, frozen.digest)
+    variants = {name: (template, [lay_out(f.passages, order, builder).text for f in frozen])
+                for name, order in orders.items()}
+    return _compare(frozen, variants, llm, judge, evaluators, show_progress)

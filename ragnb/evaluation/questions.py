@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from llama_index.core.schema import Document
@@ -29,7 +30,7 @@ from ..documents.text import block_spans, is_korean, load_kiwi, sentence_spans, 
 from ..models.calls import ask_all, Call, CallCache, CallReport
 from ..models.llm import fill_prompt, json_values, resolve_llm, strip_thinking
 from ..chunking.contextual import article_label
-from .datasets import Dataset, Evidence, find_quotes, Question
+from .datasets import Dataset, Evidence, Question, quote_places
 
 # %% ../../nbs/90_evaluation/questions.ipynb #0d1eddd8
 class Candidate(NamedTuple):
@@ -177,7 +178,7 @@ def _sentences(document: Document) -> Iterator[_Sentence]:
 
 # %% ../../nbs/90_evaluation/questions.ipynb #142cf898
 class _Corpus:
-    "Sentences, and which of them hold a word."
+    "Sentences, and those in which each word occurs."
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self.sentences = [s for d in documents for s in _sentences(d)]
@@ -227,23 +228,20 @@ def _keyword(corpus: _Corpus, sentence: _Sentence) -> Candidate | None:
     return None
 
 # %% ../../nbs/90_evaluation/questions.ipynb #8490c334
-def _ambiguity(found: Sequence[Candidate]) -> list[Counter[str]]:
-    "For each level of asking, how many candidates ask the same."
-    return [Counter(c.queries[level].lower() for c in found if level < len(c.queries)) for level in range(4)]
-
 def _says_enough(query: str) -> bool:
     "False for one bare word, which asks nothing."
     return len(set(query.lower().split())) > 1 or query.rstrip().endswith(("?", "？"))
 
 def _unambiguous(found: Sequence[Candidate], texts: Mapping[str, str]) -> Iterator[Candidate]:
     "Candidates with the first way of asking that is theirs alone, and evidence that is nowhere else."
-    ways = _ambiguity(found)
+    ways = [Counter(c.queries[level].lower() for c in found if level < len(c.queries)) for level in range(4)]
     places: dict[str, set[tuple[str, Span]]] = defaultdict(set)
-    for c in found:
-        places[" ".join(c.span.of(texts[c.doc_id]).split())].add((c.doc_id, c.span))
-    for c in found:
+    evidence = [" ".join(c.span.of(texts[c.doc_id]).split()) for c in found]
+    for text, c in zip(evidence, found):
+        places[text].add((c.doc_id, c.span))
+    for text, c in zip(evidence, found):
         own = next((q for q, way in zip(c.queries, ways) if way[q.lower()] == 1 and _says_enough(q)), None)
-        if own and len(places[" ".join(c.span.of(texts[c.doc_id]).split())]) == 1:
+        if own and len(places[text]) == 1:
             yield c._replace(queries=(own,))
 
 # %% ../../nbs/90_evaluation/questions.ipynb #3c19146f
@@ -260,12 +258,6 @@ def _shares(n: int, sizes: Mapping[str, int]) -> dict[str, int]:
 # %% ../../nbs/90_evaluation/questions.ipynb #8fe2272a
 KINDS: tuple[str, ...] = ("title", "cite", "table", "cloze", "keyword")
 
-def _structural(documents: Sequence[Document]) -> Iterator[Candidate]:
-    "Candidates from headings, articles and tables."
-    for d in documents:
-        for make in (_titles, _articles, _table_rows):
-            yield from make(d)
-
 # %% ../../nbs/90_evaluation/questions.ipynb #c9b08a73
 def _candidates(
     documents: Sequence[Document], kinds: Sequence[str], keep: int | None
@@ -273,7 +265,7 @@ def _candidates(
     "Kind -> candidates, and how many more were dropped because another sentence fits as well."
     found: dict[str, list[Candidate]] = {k: [] for k in kinds}
     dropped: Counter[str] = Counter()
-    for c in _structural(documents):
+    for c in chain.from_iterable(make(d) for d in documents for make in (_titles, _articles, _table_rows)):
         if c.kind in found:
             found[c.kind].append(c)
     if {"cloze", "keyword"} & set(kinds):
@@ -442,17 +434,15 @@ def _problem(question: Any, quote: Any, asked: set[str]) -> str:
     return "the question holds the quote" if _squeezed(quote) in _squeezed(question) else ""
 
 # %% ../../nbs/90_evaluation/questions.ipynb #81f0d42d
-_NOT_FOUND = {"missing": "the quote is not in the document", "ambiguous": "the quote is in several places"}
-
 def _checked(pair: Mapping[str, Any], doc_id: str, text: str, asked: set[str]) -> Candidate | str:
     "A pair as a candidate, or the reason against it."
     question, quote = pair.get("question"), pair.get("quote")
     if reason := _problem(question, quote, asked):
         return reason
-    found, report = find_quotes({doc_id: text}, [(doc_id, quote.strip())], tolerant=True)
-    if not found:
-        return _NOT_FOUND[report[0].status]
-    return Candidate("generated", (" ".join(question.split()),), doc_id, found[0].span, str(pair.get("answer") or ""))
+    places = quote_places(text, quote.strip(), tolerant=True)
+    if len(places) != 1:
+        return "the quote is in several places" if places else "the quote is not in the document"
+    return Candidate("generated", (" ".join(question.split()),), doc_id, places[0], str(pair.get("answer") or ""))
 
 # %% ../../nbs/90_evaluation/questions.ipynb #10f8f944
 def _take(made: MadeQuestions, passage: tuple[str, str], answer: str, text: str, asked: set[str], n: int) -> None:

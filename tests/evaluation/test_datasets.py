@@ -27,7 +27,7 @@ from ragnb.evaluation.datasets import (
     load_questions,
     load_squad,
     find_quote,
-    find_quotes,
+    quote_places,
     write_questions,
 )
 from ragnb.documents.files import Problem, read_documents
@@ -68,29 +68,21 @@ def test_a_quote_must_have_one_place(text, quote, complaint):
     assert find_quote("xx" + text + quote + "끝", quote + "끝").of("xx" + text + quote + "끝") == quote + "끝"
 
 
-def test_quotes_are_found_or_reported_with_their_places():
-    texts = {"a": "하나 둘  셋\n넷. 다섯.", "b": "하나 둘. 다섯(5)*."}
-    found, report = find_quotes(
-        texts,
-        [("a", "둘 셋 넷"), (None, "다섯(5)*"), (None, "하나 둘"), ("b", "셋"), ("x", "하나"), ("a", ""), ("a", " \n")],
-        tolerant=True,
-    )
-    assert found == [Evidence("a", Span(3, 9), "둘  셋\n넷"), Evidence("b", Span(6, 12), "다섯(5)*")]
-    assert [(m.number, m.status) for m in report] == [
-        (0, "spaces"),
-        (2, "ambiguous"),
-        (3, "missing"),
-        (4, "missing"),
-        (5, "missing"),
-        (6, "missing"),
-    ]
-    assert report[1].places == (("a", Span(0, 4)), ("b", Span(0, 4))) and report[0].places == (("a", Span(3, 9)),)
-    assert [e.text for e in find_quotes(texts, [("a", "둘 셋 넷"), (None, "다섯(5)*")])[0]] == ["다섯(5)*"]
-
-
-def test_an_exact_place_is_preferred_to_a_tolerant_one():
-    found, report = find_quotes({"a": "둘 셋. 둘\n셋."}, [("a", "둘 셋")], tolerant=True)
-    assert found == [Evidence("a", Span(0, 3), "둘 셋")] and report == []
+@pytest.mark.parametrize(
+    ("text", "quote", "exact", "tolerant"),
+    [
+        ("하나 둘  셋\n넷. 다섯.", "둘 셋 넷", [], ["둘  셋\n넷"]),
+        ("하나 둘. 다섯(5)*.", "다섯(5)*", ["다섯(5)*"], ["다섯(5)*"]),
+        ("하나 둘.", "셋", [], []),
+        ("하나", "", [], []),
+        ("하나", " \n", [], []),
+        ("둘 셋. 둘\n셋.", "둘 셋", ["둘 셋"], ["둘 셋"]),  # an exact place is preferred
+        ("aaa", "aa", ["aa", "aa"], ["aa", "aa"]),
+    ],
+)
+def test_every_place_of_a_quote(text, quote, exact, tolerant):
+    assert [s.of(text) for s in quote_places(text, quote)] == exact
+    assert [s.of(text) for s in quote_places(text, quote, tolerant=True)] == tolerant
 
 
 @examples(200)
@@ -103,8 +95,7 @@ def test_a_tolerant_quote_is_its_slice_with_other_white_space(text, data):
     quote = data.draw(st.sampled_from([" ", "\n", " \t "])).join(
         words[first : data.draw(st.integers(first + 1, len(words)))]
     )
-    found, report = find_quotes({"d": text}, [("d", quote)], tolerant=True)
-    places = [e.span for e in found] + [s for m in report for _, s in m.places]
+    places = quote_places(text, quote, tolerant=True)
     assert places and all(s.of(text).split() == quote.split() for s in places)
 
 

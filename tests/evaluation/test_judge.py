@@ -158,7 +158,8 @@ def test_plain_contexts_need_three_fields(tmp_path: Path) -> None:
     (lambda r: r.update(context="x" + r["context"]), "does not stand at character"),
     (lambda r: r["layout"][0].__setitem__(0, 9), "IndexError"),
     (lambda r: r["passages"][0].update(text="short"), "passage text has"),
-    (lambda r: r["passages"][0].update(span={"start": 5}), "KeyError"),
+    (lambda r: r["passages"][0].update(span={"start": 5}), "span.end: Field required"),
+        (lambda r: r["passages"][0].update(rank="1"), "rank: Input should be a valid integer"),
 ])
 def test_damaged_files_are_refused_with_the_line(tmp_path: Path, change: Any, message: str) -> None:
     path = tmp_path / "a.jsonl"
