@@ -41,7 +41,7 @@ def measure(name: str, documents: list[Document], questions: dict[str, list], bu
         found = {q.query: pipeline.find(q.query) for asked in questions.values() for q in asked}
 
         def reading(share: float | None):
-            reader = replace(pipeline, document_share=share).reader
+            reader = replace(pipeline, document_share=share)
 
             def rank(question: str) -> list[Passage]:
                 return reader.read(question, found[question]).passages

@@ -8,7 +8,8 @@ import argparse
 import json
 import os
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -24,9 +25,9 @@ from ragnb.models.embedding import resolve_embedding
 from ragnb.evaluation.measures import score_passages
 from ragnb.retrieval.hybrid import rrf
 from ragnb.documents.span import Passage, Span
-from ragnb.chunking.summaries import METHODS, Section, Summariser, summarise_sections
+from ragnb.chunking.summaries import Section, Summariser, summarise_sections, word_weights
 from ragnb.retrieval.hierarchical import HierarchicalRetriever, Layer, SectionTree, build_tree
-from ragnb.documents.text import word_tokens
+from ragnb.documents.text import sentence_spans, word_tokens, word_tokens_batch
 
 ROOT = Path(__file__).resolve().parent.parent
 CUTOFFS = (1, 5, 20)
@@ -45,7 +46,7 @@ class Remembered(Layer):
 
 def remembering(tree: SectionTree) -> SectionTree:
     "The same tree with layers that remember."
-    return replace(tree, layers=tuple(Remembered(layer.bm25, layer.vectors) for layer in tree.layers))
+    return replace(tree, layers=tuple(Remembered(layer.okapi, layer.vectors) for layer in tree.layers))
 
 
 def load(folder: Path, n: int) -> tuple[list[Document], list[Question]]:
@@ -69,6 +70,69 @@ def found(texts: Sequence[str], sections: Sequence[Section], questions: Sequence
     order = np.argsort(-(z(words) + z(cosine)), axis=1, kind="stable")
     gold = [{i for i, s in enumerate(sections) if any(e.doc_id == s.doc_id and e.span.overlap(s.span) for e in q.evidence)} for q in questions]
     return [float(np.mean([bool(g & set(row[:k].tolist())) for g, row in zip(gold, order)])) for k in CUTOFFS]
+
+
+def ranked(sentences: Sequence[Sequence[str]], weights: Mapping[str, float]) -> np.ndarray:
+    "TextRank of sentences by the cosine of their tf-idf vectors (Mihalcea and Tarau, 2004; Erkan and Radev, 2004)."
+    column = {word: i for i, word in enumerate(dict.fromkeys(w for words in sentences for w in words))}
+    table = np.zeros((len(sentences), len(column)))
+    for row, words in enumerate(sentences):
+        for word, n in Counter(words).items():
+            table[row, column[word]] = n * weights.get(word, 1.0)
+    table /= np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
+    like = table @ table.T
+    np.fill_diagonal(like, 0)
+    like /= np.maximum(like.sum(axis=1, keepdims=True), 1e-12)
+    rank = np.full(len(like), 1 / len(like))
+    for _ in range(50):
+        rank = 0.15 / len(like) + 0.85 * like.T @ rank
+    return rank
+
+
+def others(sections: Sequence[Section], method: str, size: int) -> list[str]:
+    "Summaries of the sentences that are most like the others (`textrank`), or of the first (`lead`)."
+    parts = []
+    for section in sections:
+        spans = sentence_spans(section.text)
+        parts.append([s.of(section.text) for s in [s for s in spans if not section.text.startswith("#", s.start)] or spans])
+    tokens = [list(word_tokens_batch(own)) for own in parts]
+    weights, out = word_weights([w for words in own for w in words] for own in tokens), []
+    for own, words in zip(parts, tokens):
+        order = list(range(len(own)))
+        if method == "textrank":
+            rank = ranked(words, weights)
+            order.sort(key=lambda i: (-round(float(rank[i]), 9), i))
+        chosen, used = order[:1], sum(len(own[i]) for i in order[:1])
+        for i in order[1:]:
+            if used + len(own[i]) <= size:
+                chosen.append(i)
+                used += len(own[i])
+        out.append(" ".join(" ".join(own[i].split()) for i in sorted(chosen)))
+    return out
+
+
+class Beam(HierarchicalRetriever):
+    "Layers weighed apart, and the best units anywhere beside those of the best sections."
+
+    def __init__(self, tree: object, model: object, weights: Sequence[float] = (1, 1, 1), n_free: int = 100, **options: object) -> None:
+        super().__init__(tree, model, **options)
+        self.weights, self.n_free = weights, n_free
+
+    def scores(self, question: str, embedding: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+        tree, tokens, w = self.tree, hierarchical.word_tokens(question), self.weights
+        vector = np.asarray(embedding, np.float32) / max(float(np.linalg.norm(embedding)), 1e-12)
+        unit, section, document = (layer.scores(tokens, vector) for layer in tree.layers)
+        above = w[1] * section + w[2] * document[tree.document_of]
+        inside = best(document, self.n_documents, np.ones(len(document), bool))[tree.document_of]
+        part = best(above, self.n_sections, inside)[tree.section_of]
+        return w[0] * unit + above[tree.section_of], part | best(unit, self.n_free, np.ones(len(unit), bool))
+
+
+def best(scores: np.ndarray, n: int | None, among: np.ndarray) -> np.ndarray:
+    "True for the n best of some."
+    keep = np.zeros(len(scores), bool)
+    keep[np.argsort(np.where(among, -np.round(scores, 6), np.inf), kind="stable")[:n]] = True
+    return keep & among
 
 
 def passages(hits: Sequence[NodeWithScore], budget: int) -> list[Passage]:
@@ -101,9 +165,10 @@ def main() -> None:
         print(f"\n{name}: {len(documents)} documents, {len(plain)} sections, {len(questions)} questions\n")
         print("| a section is searched by | characters | " + " | ".join(f"success@{k}" for k in CUTOFFS) + " |\n|---|---|" + "---|" * len(CUTOFFS))
         variants = {"its text": [s.text for s in plain], "25 heaviest words": [" ".join(s.terms) for s in plain], "its entry": [s.entry for s in plain]}
-        for method in METHODS:
-            for size in (200, 400):
-                variants[f"{method}, {size} characters"] = [s.summary for s in summarise_sections(documents, Summariser(size=size, method=method))[0]]
+        for size in (200, 400):
+            variants[f"coverage, {size} characters"] = [s.summary for s in summarise_sections(documents, Summariser(size=size))[0]]
+            for method in ("textrank", "lead"):
+                variants[f"{method}, {size} characters"] = others(plain, method, size)
         for label, texts in variants.items():
             shares = found(texts, plain, questions, model)
             print(f"| {label} | {np.mean([len(t) for t in texts]):.0f} | " + " | ".join(f"{s:.3f}" for s in shares) + " |", flush=True)
@@ -128,7 +193,7 @@ def recall(tree: object, model: object, questions: Sequence[Question], budget: i
     else:
         options = dict(options)
         only_units = options.pop("beam_weights", False)
-        retriever = HierarchicalRetriever(tree, model, top_k=60, **options)
+        retriever = Beam(tree, model, top_k=60, **options)
         asked = [QueryBundle(q.query, embedding=vector(model, q.query)) for q in questions]
         hits = [beam_only(retriever, b) if only_units else retriever.retrieve(b) for b in asked]
     return float(np.mean([score_passages(passages(h, budget), q).evidence_recall for h, q in zip(hits, questions)]))
@@ -137,7 +202,7 @@ def recall(tree: object, model: object, questions: Sequence[Question], budget: i
 def flat_rrf(tree: object, model: object, question: str, n: int = 100) -> list[NodeWithScore]:
     "Units by reciprocal rank of words and vector."
     layer = tree.layers[0]
-    both = (layer.bm25.scores(hierarchical.word_tokens(question)), layer.vectors @ np.array(vector(model, question)))
+    both = (layer.okapi.get_scores(hierarchical.word_tokens(question)), layer.vectors @ np.array(vector(model, question)))
     ranked = [[tree.units[i].node_id for i in np.argsort(-s, kind="stable")[:n] if s[i] > 0] for s in both]
     by_id = {u.node_id: u for u in tree.units}
     return [NodeWithScore(node=by_id[i], score=s) for i, s in rrf(ranked)]

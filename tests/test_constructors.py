@@ -28,7 +28,7 @@ from ragnb.indexing.index_file import FileParts, Manifest
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.hierarchical import build_tree
-from ragnb.retrieval.hybrid import Fusion, VectorRetriever
+from ragnb.retrieval.hybrid import Hits, VectorRetriever
 from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.storage.store import MemoryStore
 
@@ -61,12 +61,12 @@ def _valid() -> dict[str, Any]:
     span = ragnb.Span(0, 3)
     return {
         "doc_id": "a", "level": "c", "index": 0, "question": "leave", "text": "a", "context": Context("", ()),
-        "expansion": Expansion([], ExpansionStats()), "fusion": Fusion([]), "nodes": [], "path": None, "size": 10,
+        "expansion": Expansion([], ExpansionStats()), "fusion": Hits([]), "nodes": [], "path": None, "size": 10,
         "parser": parser, "store": store, "tree": build_tree([Document(text=TEXT, id_="a")], embed), "embed_model": embed,
         "members": {"v": retriever}, "retriever": retriever, "llm": ScriptedLLM(lambda prompt: "1"), "folder": Path("nowhere"),
         "manifest": Manifest({}), "parts": FileParts(SqliteStore(), parser), "n_characters": 3, "expander": ragnb.Expander(store),
         "library": Library({"": ragnb.Pipeline(retriever, ragnb.Expander(store))}), "prompt": "{context_str} {query_str}",
-        "answer": ragnb.Answer("leave", "", Context("", ()), Expansion([], ExpansionStats()), Fusion([])),
+        "answer": ragnb.Answer("leave", "", Context("", ()), Expansion([], ExpansionStats()), Hits([])),
         "span": span, "start": 0, "end": 3, "hits": (), "outline": ragnb.Outline("a", 3), "hit": ragnb.Address("a", "c", 0),
     }
 

@@ -33,7 +33,7 @@ from ..documents.span import InputError
 from ..models.llm import error_event, resolve_llm, shorten
 from ..retrieval.arguments import check_counts
 from ..retrieval.asked_words import asked_words, held_words
-from ..retrieval.hybrid import Fusion
+from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..pipeline.answer import Answer
@@ -231,9 +231,9 @@ class AgentParts:
 
     def read(self, state: AgentState) -> Answer:
         "Read and expand what was found; deterministic, also after a pause, as long as the index stays."
-        found = Fusion(_read_hits(state, self.library))
+        found = Hits(_read_hits(state, self.library))
         led = self.library.lead(found, [named_text(state)], documents={h.doc_id for h in state.hits})
-        answer = self.library.reader.answer(f"{state.query or state.question} {state.feedback}".strip(), led)
+        answer = self.library.reader.read(f"{state.query or state.question} {state.feedback}".strip(), led)
         return noted(answer, LibraryRetriever(self.library), self.library.store, self.library.catalogue)
 
     def shown(self, state: AgentState) -> Answer:

@@ -35,10 +35,10 @@ from ..storage.store import ChunkReader, Found
 from ..retrieval.arguments import check_counts, filtered_retriever
 from ..retrieval.asked_words import held_words, HeldWords, JoinedWords
 from ..retrieval.by_name import lead_by_name
-from ..retrieval.hybrid import check_question, fuse_hits, Fusion, question_bundle
+from ..retrieval.hybrid import check_question, fuse_hits, Hits, HitsRetriever, question_bundle, ranked
 from ..indexing.collections import find_collections
 from ..indexing.folder_index import Index
-from ..pipeline.pipeline import Pipeline, Reader
+from ..pipeline.pipeline import Pipeline
 
 # %% ../../nbs/85_agent/library.ipynb #304a7087
 def _named_node(node: TextNode, name: str) -> TextNode:
@@ -183,7 +183,7 @@ class LibraryHits:
     leader: str = ""                          # The document that is clearly ahead for the first query; '' for none
     shares: dict[str, float] = field(default_factory=dict)  # Chunk -> share of the best score, in [0, 1]
     why: Mapping[str, Why] = field(default_factory=dict)    # Chunk -> why it is first: named, or cited by what is named
-    places: Sequence[tuple] = ()                            # What is named, and what that cites; see `Fusion`
+    places: Sequence[tuple] = ()                            # What is named, and what that cites; see `Hits`
 
 # %% ../../nbs/85_agent/library.ipynb #46b2af47
 def _shares(results: Mapping[tuple[str, str], Sequence[NodeWithScore]]) -> dict[str, float]:
@@ -290,9 +290,9 @@ class Library:
         return self._catalogue
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> Pipeline:
         "What reads around hits of any collection and lays them out: with the settings of the first."
-        first = next(iter(self.pipelines.values())).reader
+        first = next(iter(self.pipelines.values()))
         return replace(first, expander=replace(first.expander, store=self.store), catalogue=self.catalogue)
 
     @cached_property
@@ -314,13 +314,13 @@ class Library:
         hits = _scored(replace(pipeline, retriever=retriever).find(query).hits)
         return [NodeWithScore(node=_named_node(h.node, name), score=h.score) for h in hits] if name else hits
 
-    def lead(self, found: Fusion, texts: Sequence[str], where: Any = None, documents: Sequence[str] | None = None,
-             collections: Sequence[str] | None = None) -> Fusion:
+    def lead(self, found: Hits, texts: Sequence[str], where: Any = None, documents: Sequence[str] | None = None,
+             collections: Sequence[str] | None = None) -> Hits:
         """Put first what is asked for by name, then what that cites, from any collection.
 
         Parameters
         ----------
-        found : Fusion
+        found : Hits
             Of this library.
         texts : sequence of str
             What a person wrote: what the first one names comes first.
@@ -387,7 +387,7 @@ class Library:
         hits = _fused({key: hits for key, hits in results.items() if key[1] in queries}, top_k)
         if added:
             hits = _in_turn(_fused({key: hits for key, hits in results.items() if key[1] in added}, top_k), hits, top_k)
-        found = Fusion(hits)
+        found = Hits(hits)
         try:
             texts = [*added, *queries[:1]] if named is None else named
             found = await asyncio.to_thread(self.lead, found, texts, where, documents, collections)
@@ -395,11 +395,12 @@ class Library:
             events.append(error_event(error))
         first = [h for (_, query), of_query in results.items() if query == asked[0][1] for h in of_query]
         leader = leading_document(asked[0][1], first) if first else ""
-        return LibraryHits(found.hits, dict(found_by), tuple(events), leader, _shares(results), found.why, found.places)
+        return LibraryHits(found.hits, dict(found_by), tuple(events), leader, _shares(results), found.reasons,
+                           found.places)
 
 
 # %% ../../nbs/85_agent/library.ipynb #f8e74a73
-class LibraryRetriever(BaseRetriever):
+class LibraryRetriever(HitsRetriever):
     "All collections of a library as one LlamaIndex retriever."
 
     def __init__(
@@ -414,37 +415,30 @@ class LibraryRetriever(BaseRetriever):
     def __repr__(self) -> str:
         return one_line(self, "top_k")
 
-    def held_words(self) -> HeldWords | None:   # None where one of the collections counts no words
-        "The words of all collections, of each those of what may be read."
+    def words_within(self, allowed: frozenset[str] | None = None) -> HeldWords | None:
+        "The words of all collections, of each those of what may be read; None where one of them counts no words."
         parts = []
         for pipeline in self.library.pipelines.values():
             store = pipeline.expander.store
             parts.append(held_words(pipeline.retriever, store.matching() if isinstance(store, FilteredStore) else None))
         return None if None in parts else JoinedWords.of(parts)
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self.fuse(query_bundle).hits
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return (await self.afuse(query_bundle)).hits
-
     def fuse(
         self,
         question: str | QueryBundle,   # `InputError` when empty
-    ) -> Fusion:                       # With the places that the question names
+    ) -> Hits:                       # With the places that the question names
         "Search all collections."
         return asyncio_run(self.afuse(question))
 
     async def afuse(
         self,
         question: str | QueryBundle,   # `InputError` when empty
-    ) -> Fusion:                       # That of `fuse`; `ConnectionError` when no collection could be searched
+    ) -> Hits:                       # That of `fuse`; `ConnectionError` when no collection could be searched
         "Search all collections without blocking."
         found = await self.library.search([question_bundle(question).query_str], self.top_k)
         if found.events and not found.hits:
             raise ConnectionError(f"no collection could be searched: {found.events[0]}")
-        ranks = {h.node_id: (rank, h.score or 0.0) for rank, h in enumerate(found.hits, 1)}
-        return Fusion(found.hits, {"retriever": ranks}, why=found.why, places=found.places)
+        return Hits(found.hits, {"retriever": ranked(found.hits)}, found.why, found.places)
 
 
 def library_pipeline(
@@ -453,6 +447,4 @@ def library_pipeline(
     top_k: int = 20,       # Hits, >= 1
 ) -> Pipeline:             # With the settings of the first collection
     "A pipeline over all collections of a library; each reranks its own hits."
-    first, reader = next(iter(library.pipelines.values())), library.reader
-    return replace(first, retriever=LibraryRetriever(library, top_k), expander=reader.expander, reranker=None,
-                   catalogue=library.catalogue, llm=llm)
+    return replace(library.reader, retriever=LibraryRetriever(library, top_k), reranker=None, llm=llm)

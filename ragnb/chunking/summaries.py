@@ -5,7 +5,6 @@
 # %% ../../nbs/20_chunking/summaries.ipynb #617ac77f
 from __future__ import annotations
 
-import asyncio
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,12 +13,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from llama_index.core.schema import BaseNode, IndexNode
+from llama_index.core.schema import BaseNode
 
 # %% auto #0
-__all__ = ['METHODS', 'SUMMARY_PROMPT', 'Section', 'sections_of', 'word_weights', 'key_sentences', 'Summariser',
-           'summarise_sections', 'asummarise_sections']
+__all__ = ['SUMMARY_PROMPT', 'Section', 'sections_of', 'word_weights', 'key_sentences', 'Summariser', 'summarise_sections']
 
 # %% ../../nbs/20_chunking/summaries.ipynb #b815a8a0
 from ..documents.span import Address, InputError, Span
@@ -51,13 +48,6 @@ class Section:
         "What is searched in its place: headings, summary, heaviest words."
         return "\n".join(part for part in (self.path, self.summary, " ".join(self.terms)) if part)
 
-    def index_node(
-        self,
-    ) -> IndexNode:   # `text` is the entry, `index_id` the section's address
-        "This section as LlamaIndex's recursive retrieval wants it."
-        place = {"doc_id": self.doc_id, "start": self.span.start, "end": self.span.end}
-        return IndexNode(id_=f"{self.id}@summary", text=self.entry, index_id=self.id, metadata=place)
-
 # %% ../../nbs/20_chunking/summaries.ipynb #6270c698
 def sections_of(
     document: BaseNode,
@@ -82,26 +72,6 @@ def word_weights(
         n += 1
     return {word: math.log(1 + n / c) for word, c in counts.items()}
 
-# %% ../../nbs/20_chunking/summaries.ipynb #747b66d3
-def _vectors(tokens: Sequence[Sequence[str]], weights: Mapping[str, float]) -> np.ndarray:
-    "tf-idf vectors of length 1, one row for each sentence."
-    column = {word: i for i, word in enumerate(dict.fromkeys(chain.from_iterable(tokens)))}
-    table = np.zeros((len(tokens), len(column)))
-    for row, words in enumerate(tokens):
-        for word, n in Counter(words).items():
-            table[row, column[word]] = n * weights.get(word, 1.0)
-    return table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
-
-def _textrank(like: np.ndarray, damping: float = 0.85, rounds: int = 50) -> np.ndarray:
-    "Rank of each sentence; `like` holds the similarity of every two, of shape (n, n)."
-    like = like.copy()
-    np.fill_diagonal(like, 0)
-    like /= np.maximum(like.sum(axis=1, keepdims=True), 1e-12)
-    rank = np.full(len(like), 1 / len(like))
-    for _ in range(rounds):
-        rank = (1 - damping) / len(like) + damping * like.T @ rank
-    return rank
-
 # %% ../../nbs/20_chunking/summaries.ipynb #11834a10
 def _coverage(
     lengths: Sequence[int], tokens: Sequence[Sequence[str]], weights: Mapping[str, float], size: int
@@ -123,36 +93,18 @@ def _coverage(
     return chosen
 
 # %% ../../nbs/20_chunking/summaries.ipynb #f0f9a6cc
-METHODS: tuple[str, ...] = ("coverage", "textrank", "lead")
-
-
 def key_sentences(
     sentences: Sequence[str],          # Of one section, in order
     tokens: Sequence[Sequence[str]],   # Of each sentence
     weights: Mapping[str, float],      # From `word_weights`; a word that is not in it weighs 1
     size: int = 400,                   # Characters, together at most; one longer first choice is kept whole
-    method: str = "coverage",          # One of `METHODS`
 ) -> list[int]:                        # Which sentences, in document order; at least one when there is any
     "Choose the sentences that represent a section."
-    if method not in METHODS:
-        raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if size < 1:
         raise InputError(f"size must be >= 1, got {size}")
-    lengths, order = [len(s) for s in sentences], [*range(len(sentences))]
-    if not order:
-        return []
-    if method == "coverage":
-        order = _coverage(lengths, tokens, weights, size) or [min(order, key=lambda i: (lengths[i], i))]
-    elif method == "textrank":
-        rows = _vectors(tokens, weights)
-        rank = _textrank(rows @ rows.T)
-        order.sort(key=lambda i: (-round(float(rank[i]), 9), i))
-    chosen, used = [order[0]], lengths[order[0]]
-    for i in order[1:]:
-        if used + lengths[i] <= size:
-            chosen.append(i)
-            used += lengths[i]
-    return sorted(chosen)
+    lengths = [len(s) for s in sentences]
+    shortest = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))[:1]
+    return sorted(_coverage(lengths, tokens, weights, size) or shortest)
 
 # %% ../../nbs/20_chunking/summaries.ipynb #74e01f6e
 def _sentences(text: str) -> list[str]:
@@ -161,7 +113,7 @@ def _sentences(text: str) -> list[str]:
     prose = [s for s in spans if not text.startswith("#", s.start)]
     return [s.of(text) for s in prose or spans]
 
-def _extracted(sections: Sequence[Section], size: int, method: str, n_terms: int) -> list[Section]:
+def _extracted(sections: Sequence[Section], size: int, n_terms: int) -> list[Section]:
     "Sections with their own sentences and heaviest words."
     sentences = [_sentences(s.text) for s in sections]
     flat = word_tokens_batch(chain.from_iterable(sentences))
@@ -169,7 +121,7 @@ def _extracted(sections: Sequence[Section], size: int, method: str, n_terms: int
     words = [list(chain.from_iterable(lists)) for lists in tokens]
     weights, out = word_weights(words), []
     for section, own, lists, together in zip(sections, sentences, tokens, words):
-        chosen = key_sentences(own, lists, weights, size, method)
+        chosen = key_sentences(own, lists, weights, size)
         heavy = sorted(Counter(together).items(), key=lambda c: (-c[1] * weights[c[0]], c[0]))[:n_terms]
         summary = " ".join(" ".join(own[i].split()) for i in chosen)
         out.append(replace(section, summary=summary, terms=tuple(w for w, _ in heavy)))
@@ -193,7 +145,6 @@ class Summariser:
     llm: str | Any | None = None                 # See `resolve_llm`; None: own sentences
     cache: CallCache | str | Path | None = None  # Where answers are kept; None: they are not
     size: int = 400                              # Characters of the sentences chosen
-    method: str = "coverage"                     # One of `METHODS`
     n_terms: int = 25                            # Heaviest words kept
     section_size: int = 1_500                    # Characters of a section, at most
     prompt: str = SUMMARY_PROMPT                 # With {section}, {title} and {path}
@@ -203,8 +154,8 @@ class Summariser:
 
     def __post_init__(self) -> None:
         sizes = (self.size, self.section_size, self.max_tokens, self.workers)
-        if self.method not in METHODS or min(sizes) < 1 or self.n_terms < 0:
-            raise InputError(f"method must be one of {', '.join(METHODS)}, sizes >= 1 and n_terms >= 0, got {self}")
+        if min(sizes) < 1 or self.n_terms < 0:
+            raise InputError(f"sizes must be >= 1 and n_terms >= 0, got {self}")
         if "{section}" not in self.prompt:
             raise InputError("a prompt for summaries needs {section}")
         if not isinstance(self.cache, CallCache):
@@ -216,7 +167,7 @@ class Summariser:
     ) -> list[Section]:   # In document order
         "Cut documents into sections, each with its own sentences and heaviest words."
         sections = [section for d in documents for section in sections_of(d, self.section_size)]
-        return _extracted(sections, self.size, self.method, self.n_terms)
+        return _extracted(sections, self.size, self.n_terms)
 
     def calls(
         self,
@@ -257,12 +208,3 @@ def summarise_sections(
                               model=summariser.model, show_progress=show_progress, total=len(calls))
     done = [replace(s, summary=answers[s.id], written=True) if s.id in answers else s for s in sections]
     return done, report
-
-# %% ../../nbs/20_chunking/summaries.ipynb #c31c0c40
-async def asummarise_sections(
-    documents: Sequence[BaseNode],           # As for `summarise_sections`
-    summariser: Summariser | None = None,
-    show_progress: bool = False,
-) -> tuple[list[Section], CallReport]:
-    "Summarise every section of a corpus without blocking."
-    return await asyncio.to_thread(summarise_sections, documents, summariser, show_progress)

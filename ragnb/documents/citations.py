@@ -77,6 +77,12 @@ class Citation:
         return max([*told, UNITS.index(self.relative) if self.relative else -1])
 
     @property
+    def kind(self) -> str:
+        "What is named: law, tier (법, 시행령), addenda, annex, article (by its number alone), or ''."
+        found = next((kind for kind in ("law", "tier", "part", "article") if getattr(self, kind)), "")
+        return found if found != "part" else "addenda" if self.part == "부칙" else "annex"
+
+    @property
     def label(self) -> str:
         "The citation, written out: 「민법」 제43조의2제1항."
         law = f"「{self.law}」 " if self.law else f"{self.tier} " if self.tier else ""

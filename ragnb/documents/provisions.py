@@ -12,7 +12,7 @@ from itertools import chain
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'unheld_citations', 'provision_label',
+__all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'Unheld', 'unheld_citations', 'provision_label',
            'cited_spans']
 
 # %% ../../nbs/00_documents/provisions.ipynb #e72c484c
@@ -277,11 +277,17 @@ def look_up_question(
 _ARTICLE = re.compile(r"\d\s{0,3}조(?:\s{0,3}의\s{0,3}\d{1,4})?")
 
 
+class Unheld(NamedTuple):
+    "A citation of something that is in no document."
+    text: str    # As it is written; `a 제9항 in 제5조` for a clause
+    kind: str    # Of `Citation.kind`, or "clause"
+
+
 def unheld_citations(
     question: str,
     catalogue: Catalogue,
     among: Collection[str] | None = None,   # Documents that may be told of; None for all
-) -> list[str]:                             # As they are written, each once; `a 제9항 in 제5조` for a clause
+) -> list[Unheld]:                          # Each once
     "The articles that a question cites and that no document holds: of a statute, or of any; and clauses they lack."
     question = _asked(question)
     named = [ids for _, ids in catalogue.mentions(question)]
@@ -293,9 +299,9 @@ def unheld_citations(
         said = ref.span.of(question)
         whole = ref.article or ref.key or ref.part == "부칙"      # 별표 and 이 조 alone name none
         if not targets and whole and (ref.law or known and (named or not ref.tier)):
-            out.append(said)
+            out.append(Unheld(said, ref.kind))
         elif not exact and (ends := [m.end() for m in _ARTICLE.finditer(said)]):
-            out.append(f"a {said[ends[-1]:].strip()} in {said[:ends[-1]]}")
+            out.append(Unheld(f"a {said[ends[-1]:].strip()} in {said[:ends[-1]]}", "clause"))
     return list(dict.fromkeys(out))
 
 # %% ../../nbs/00_documents/provisions.ipynb #ea417911

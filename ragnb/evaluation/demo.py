@@ -127,11 +127,11 @@ def _reason(answer: Answer, passage: Passage) -> str:
     held = set(word_tokens(passage.text))
     words = [w for w in answer.question.split() if (terms := query_terms(w)) and held.issuperset(terms)]
     told = f"the passage holds {', '.join(dict.fromkeys(words)) or 'no word of the question as it is'}"
-    score, ranking = passage.best_hit[1], answer.fusion.ranking
+    score, index = passage.best_hit[1], getattr(answer.fusion, "index", None)
     if score is None:
         return f"why: {told}; the question names it"
     rank = 1 + sum(s is not None and s > score for p in answer.passages for s in p.scores)
-    of = f" of {len(ranking.index):,} units" if ranking is not None else ""
+    of = f" of {len(index):,} units" if index is not None else ""
     return f"why: {told}; its best unit is number {rank}{of}"
 
 

@@ -132,7 +132,7 @@ def trace_found(
         return trace(system.rank(question.query), question.query, evidence=question.evidence, budget=budget)
     pipeline = system.pipeline(budget)
     found = pipeline.find(question.query)
-    answer = quietly(lambda: pipeline.reader.answer(question.query, found))
+    answer = quietly(lambda: pipeline.read(question.query, found))
     told = trace(answer, evidence=question.evidence, store=pipeline.expander.store)
     return told if told.rankers else replace(told, rankers=answer.fusion.members)
 

@@ -469,7 +469,7 @@ def build_system(
         Pipeline.from_index, index, retriever=strategy.retrieve, reranker=strategy.rerank, policy=strategy.policy,
         llm=llm, lookup=strategy.lookup == "on", reorder=strategy.reorder == "on", **given)
     source = make()
-    by_units = isinstance(source.retriever, MultiScaleRetriever) and not source.parts.reads_ranking
+    by_units = isinstance(source.retriever, MultiScaleRetriever) and strategy.policy != "none"
     fills = by_units and strategy.rerank == "none" and "top_k" not in given   # see `units_to_fill`
     return System(strategy, source, unit, make if fills else None)
 

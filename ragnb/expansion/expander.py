@@ -133,6 +133,7 @@ class Expansion:
     stats: ExpansionStats
     outlines: Mapping[str, Outline] = field(default_factory=dict)  # Of the documents that were looked around in
     dropped: dict[str, str] = field(default_factory=dict)          # Id of what is not there -> why
+    fitted: bool = False                                           # Spans that were chosen to fill one context
 
     def __repr__(self) -> str:
         s = self.stats

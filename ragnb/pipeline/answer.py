@@ -26,7 +26,7 @@ from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
-from ..retrieval.hybrid import Fusion
+from ..retrieval.hybrid import Hits
 from ..expansion.expander import Expansion
 from ragnb.context.builders import (
     Context, ContextBuilder, cut_passage, passage_groups, passage_labels, RankedContextBuilder, Source
@@ -113,7 +113,7 @@ class Answer:
         The text for a model, and the sources it numbers.
     expansion : Expansion
         Passages before compression and budget, with what reading them cost.
-    fusion : Fusion
+    fusion : Hits
         What was found: hits, and the rank of each in every ranker.
     generated : bool
         True when a model wrote `text`.
@@ -124,7 +124,7 @@ class Answer:
     text: str
     context: Context
     expansion: Expansion
-    fusion: Fusion
+    fusion: Hits
     generated: bool = False
     compression: Compression | None = None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,21 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['UnitHits', 'with_earlier', 'is_earlier', 'within_share', 'with_edition', 'Reader', 'noted', 'for_window', 'Pipeline']
+__all__ = ['fills', 'read_hits', 'with_earlier', 'is_earlier', 'within_share', 'with_edition', 'noted', 'for_window', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #75241910
 from ..documents.catalogue import Catalogue
 from ..documents.halves import replace_halves
-from ..documents.markup import card, one_line
-from ..documents.provisions import unheld_citations
+from ..documents.markup import card
+from ..documents.provisions import Unheld, unheld_citations
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT, resolve_llm
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
-from ..retrieval.asked_words import asked_words, held_words
-from ..retrieval.hybrid import check_question, Fusion, question_bundle
-from ..retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
+from ..retrieval.asked_words import asked_words, held_words, HeldWords, Note
+from ..retrieval.hybrid import afind_hits, check_question, find_hits, Hits, question_bundle
 from ..expansion.expander import Expander, Expansion, ExpansionStats
-from ..expansion.policy import Policy, policy_name
+from ..expansion.policy import no_expansion, Policy, policy_name
 from ragnb.context.builders import (
     Context, ContextBuilder, cut_passage, fill_context, layout_for, passage_labels, PassageRanking,
     RankedContextBuilder, Ranking
@@ -43,100 +42,33 @@ from .answer import Answer, AnswerStream, awritten, numbered_passages, with_focu
 from ragnb.pipeline.engines import (
     CHAT_SETTINGS, check_engine_settings, ContextRetriever, JoinContextPostprocessor, order_steps
 )
-from .specs import Parts, refuse_unused, resolve_parts
-
-# %% ../../nbs/80_pipeline/pipeline.ipynb #2ba42cc1
-def _ranks(hits: Sequence[NodeWithScore]) -> dict[str, tuple[int, float]]:
-    "Id of each hit, with its rank from 1 and its score."
-    return {h.node_id: (rank, h.score or 0.0) for rank, h in enumerate(hits, 1)}
-
-def _reranked(fusion: Fusion, hits: list[NodeWithScore]) -> Fusion:
-    "A fusion in a reranker's order, with that as one more ranker."
-    members = dict(fusion.members)
-    if len(members) > 1:  # the order before the reranker is not that of any member
-        members["fused"] = _ranks(fusion.hits)
-    if fusion.places:  # what is asked for by name stays first
-        hits = sorted(hits, key=lambda h: h.node_id not in fusion.why)
-    return Fusion(hits, members | {"rerank": _ranks(hits)}, why=fusion.why, places=fusion.places)
-
-# %% ../../nbs/80_pipeline/pipeline.ipynb #c717e4ea
-class UnitHits(Sequence[NodeWithScore]):
-    "The best units of a multi-scale ranking as hits, read when somebody looks at them."
-
-    def __init__(
-        self,
-        retriever: MultiScaleRetriever,
-        ranking: MultiScaleRanking,      # Of this retriever
-    ) -> None:
-        self.retriever, self.ranking = retriever, ranking
-
-    @cached_property
-    def _hits(self) -> list[NodeWithScore]:
-        return self.retriever.hits_of(self.ranking)
-
-    def __len__(self) -> int:
-        return len(self._hits)
-
-    def __getitem__(self, i: Any) -> Any:
-        return self._hits[i]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    def __repr__(self) -> str:
-        return one_line(self, "ranking")
-
-# %% ../../nbs/80_pipeline/pipeline.ipynb #7a0f2ee0
-def _of_units(ranking: MultiScaleRanking, parts: Parts) -> Fusion:
-    "A ranking of units as a fusion; single hits where a reranker or policy wants them."
-    hits = UnitHits(parts.retriever, ranking)
-    if parts.reads_ranking:
-        return Fusion(hits, {}, ranking)
-    n_named = sum(p.why is not None and p.why.is_by_name for p in ranking.pieces)
-    listed = parts.retriever.hits_of(ranking, max(parts.retriever.top_k, n_named))  # a named article stays whole
-    why = {h.node_id: p.why for h, p in zip(listed, ranking.pieces)
-           if p.why and (ranking.places or p.why.role == "beside")}
-    return Fusion(listed, ranking.rankers(h.node_id for h in listed), why=why, places=ranking.places)
-
-# %% ../../nbs/80_pipeline/pipeline.ipynb #3cf7106f
-def _find(parts: Parts, question: str | QueryBundle) -> Fusion:
-    "Retrieve and rerank."
-    retriever, reranker = parts.retriever, parts.reranker
-    if isinstance(retriever, MultiScaleRetriever):
-        found = _of_units(retriever.rank(question), parts)
-    elif hasattr(retriever, "fuse"):
-        found = retriever.fuse(question)
-    else:
-        hits = retriever.retrieve(question)
-        found = Fusion(hits, {"retriever": _ranks(hits)})
-    if reranker is None:
-        return found
-    return _reranked(found, reranker.postprocess_nodes(found.hits, query_bundle=question_bundle(question)))
-
-# %% ../../nbs/80_pipeline/pipeline.ipynb #9887876b
-async def _afind(parts: Parts, question: str | QueryBundle) -> Fusion:
-    "Retrieve and rerank without blocking; hybrid members run together."
-    retriever, reranker = parts.retriever, parts.reranker
-    if isinstance(retriever, MultiScaleRetriever):
-        found = await asyncio.to_thread(_of_units, await retriever.arank(question), parts)
-    elif hasattr(retriever, "afuse"):
-        found = await retriever.afuse(question)
-    else:
-        hits = await retriever.aretrieve(question)
-        found = Fusion(hits, {"retriever": _ranks(hits)})
-    if reranker is None:
-        return found
-    bundle = question_bundle(question)
-    return _reranked(found, await reranker.apostprocess_nodes(found.hits, query_bundle=bundle))
+from .specs import refuse_unused, resolve_parts
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #a057b0b9
-def _read_ranking(ranking: Ranking, builder: ContextBuilder) -> Expansion:
-    "The passages of a ranking that fill a context."
-    before = ranking.reads  # not the store's count: other questions may read at the same time
-    passages = fill_context(builder, ranking)
-    hits, characters = sum(len(p.hits) for p in passages), sum(len(p.span) for p in passages)
-    stats = ExpansionStats(hits, passages=len(passages), reads=ranking.reads - before, characters=characters)
-    return Expansion(passages, stats, getattr(ranking, "outlines", {}))
+def fills(
+    expander: Expander,
+    found: Hits,
+) -> bool:   # False for single hits, and for a policy that reads around them
+    "True for hits that are spans at any budget, and read as they are."
+    return isinstance(found, Ranking) and expander.policy is no_expansion
+
+
+def read_hits(
+    expander: Expander,
+    found: Hits,
+    question: str,
+    builder: ContextBuilder,   # Its budget is the room of spans
+) -> Expansion:
+    "Read hits: spans until a context is full, others with what the policy wants around them."
+    if fills(expander, found):
+        before = found.reads  # not the store's count: other questions may read at the same time
+        passages = fill_context(builder, found)
+        hits, characters = sum(len(p.hits) for p in passages), sum(len(p.span) for p in passages)
+        stats = ExpansionStats(hits, passages=len(passages), reads=found.reads - before, characters=characters)
+        return Expansion(passages, stats, getattr(found, "outlines", {}), fitted=True)
+    expansion, why = expander.expand(found.hits, question, places=found.places), found.reasons
+    passages = [replace(p, why=p.why | {i: why[i] for i in p.hits if i in why}) for p in expansion.passages]
+    return replace(expansion, passages=passages)
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #3f10baf1
 def _room(passages: Sequence[Passage], builder: ContextBuilder) -> int:
@@ -219,113 +151,33 @@ def with_edition(
     why = {i: replace(w, detail=f"{w.detail or w}; {mark}") if w.role == "hit" else w for i, w in passage.why.items()}
     return replace(passage, why=why, metadata=passage.metadata | {"edition": mark})
 
-# %% ../../nbs/80_pipeline/pipeline.ipynb #817d759b
-@dataclass(frozen=True)
-class Reader:
-    "The parts between what is found and the model."
-    expander: Expander
-    builder: ContextBuilder
-    compressor: Compressor | None = None
-    history_share: float = 0.25   # Of the context, in (0, 1)
-    catalogue: Catalogue | None = None             # Marks editions that are not in force
-    document_share: float | None = None            # Of the context, in (0, 1], for one document where others wait
-
-    def __repr__(self) -> str:
-        return one_line(self, "expander", "builder", "compressor")
-
-    def read(
-        self,
-        question: str,
-        found: Fusion,
-        earlier: Sequence[Passage] = (),  # Of the turn before
-    ) -> Answer:                          # Without a text
-        "Expand, compress and lay out."
-        question = replace_halves(question)
-        builder = layout_for(self.builder, question)
-        if found.ranking is None:
-            expansion = self.expander.expand(found.hits, question, places=found.places)
-        else:
-            expansion = _read_ranking(found.ranking, builder)
-        passages, compression = expansion.passages, None
-        if found.why:
-            passages = [replace(p, why=p.why | {i: found.why[i] for i in p.hits if i in found.why}) for p in passages]
-            expansion = replace(expansion, passages=passages)
-        if self.catalogue:
-            passages = [with_edition(p, self.catalogue.edition(p.doc_id)) for p in passages]
-            expansion = replace(expansion, passages=passages)
-        if earlier:
-            passages = with_earlier(passages, earlier, builder, self.history_share)
-        if self.compressor:
-            compression = self.compressor(passages, question, expansion.outlines)
-            passages = compression.passages
-        if self.document_share:
-            passages = within_share(passages, builder, self.document_share)
-        kept = with_focus(question, passages, builder) if found.ranking is None else passages
-        context = builder.build(kept, question)
-        return Answer(question, "", context, expansion, found, compression=compression)
-
-    def answer(
-        self,
-        question: str,
-        found: Fusion,
-        history: Conversation | None = None,  # The passages of its last turn come along
-    ) -> Answer:                              # With the numbered passages as its text
-        "Everything but the model."
-        earlier = history.passages(self.expander.store).passages if history is not None and len(history) else []
-        answer = self.read(question, found, earlier)
-        return replace(answer, text=numbered_passages(answer.passages))
-
-# %% ../../nbs/80_pipeline/pipeline.ipynb #5649ebef
-def _listed(reader: Reader, found: Fusion, question: str) -> PassageRanking:
-    "Passages around hits as a ranking, compressed where the pipeline compresses."
-    expansion = reader.expander.expand(found.hits, question, places=found.places)
-    passages = expansion.passages
-    if reader.compressor:
-        passages = reader.compressor(passages, question, expansion.outlines).passages
-    return PassageRanking([reader.builder.shorten(p) for p in passages])
-
-
-def _document_ids(found: Fusion) -> list[str]:
-    "Documents by their best chunk, each once."
-    if found.ranking is None:
-        ids = [h.node.ref_doc_id for h in found.hits]
-    else:
-        corpus = found.ranking.reader.corpus
-        ids = [corpus.place(piece.row)[0] for piece in found.ranking.pieces]
-    return list(dict.fromkeys(ids))
-
-# %% ../../nbs/80_pipeline/pipeline.ipynb #a2fe7923
-def _context(parts: Parts, reader: Reader, bundle: QueryBundle) -> Context:
-    "The context of a question."
-    return reader.read(check_question(bundle.query_str), _find(parts, bundle)).context
-
-async def _acontext(parts: Parts, reader: Reader, bundle: QueryBundle) -> Context:
-    "The context of a question, without blocking."
-    question = check_question(bundle.query_str)
-    answer = await asyncio.to_thread(reader.read, question, await _afind(parts, bundle))
-    return answer.context
-
 # %% ../../nbs/80_pipeline/pipeline.ipynb #2fb8c103
+def _is_read(cited: Unheld, texts: Sequence[str], held: HeldWords | None) -> bool:
+    "True for addenda that are read as one text, and for a number alone that a text which is no statute has."
+    if cited.kind == "addenda":
+        return any(cited.text in text for text in texts)
+    tokens = article_tokens(cited.text) if cited.kind == "article" and held else []
+    return bool(tokens) and all(map(held.counts_word, tokens))
+
+
 def noted(
     answer: Answer,
     retriever: Any,   # That found it
     store: Any,       # That it was read from
     catalogue: Catalogue | None = None,   # Of all its documents: a question may cite what none of them holds
 ) -> Answer:
-    "An answer whose note names what no document holds: an article, words; and rare words that were not read."
+    "An answer with notes: articles and words that occur in no document, and rare words that were not read."
     own = isinstance(store, FilteredStore)   # What it hides is not told of
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
     held = held_words(retriever, store.matching() if own else None)
     lost = unheld_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
     texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
-    lost = [x for x in lost if not x.startswith("부칙") or not any(x in text for text in texts)]   # addenda as one text
-    if held:   # an article by its number alone, which a text that is no statute may have
-        lost = [x for x in lost if not x.startswith("제") or not all(map(held.counts_word, article_tokens(x)))]
-    notes = [answer.context.note, f"no document holds {', '.join(lost)}" if lost else ""]
+    lost = [x for x in lost if not _is_read(x, texts, held)]
+    notes = [Note("citation", f"no document holds {', '.join(x.text for x in lost)}")] if lost else []
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
-        notes.append(str(asked_words(answer.question, held, texts, by_name or not texts, filtered)))
-    return replace(answer, context=replace(answer.context, note="; ".join(filter(None, notes))))
+        notes += asked_words(answer.question, held, texts, by_name or not texts, filtered).notes
+    return replace(answer, context=replace(answer.context, notes=(*answer.context.notes, *notes)))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #875149a9
 def _shorter(context: Context, passages: Sequence[Passage], question: str, builder: ContextBuilder,
@@ -360,14 +212,13 @@ def for_window(
     def fits(text: str) -> float:
         return max(0.02, room / llm.count_tokens(text))
     context = answer.context
-    short = _shorter(context, answer.passages, answer.question, builder, fits, answer.fusion.ranking is None)
+    short = _shorter(context, answer.passages, answer.question, builder, fits, not answer.expansion.fitted)
     if short is context:
         return answer
     unit = "characters" if context.tokenizer == "characters" else f"tokens ({context.tokenizer})"
-    note = (f"the window of the model {llm.model!r} leaves about {max(0, room):,} tokens for the context: it was "
+    told = (f"the window of the model {llm.model!r} leaves about {max(0, room):,} tokens for the context: it was "
             f"shortened from {context.size:,} to {short.size:,} {unit}")
-    told = "; ".join(filter(None, (context.note, note)))
-    fitted = replace(answer, context=replace(short, note=told))
+    fitted = replace(answer, context=replace(short, notes=(*context.notes, Note("window", told))))
     return replace(fitted, text=numbered_passages(fitted.passages))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #3bd921c9
@@ -392,12 +243,67 @@ def _check_ranges(history_share: float, timeout: float | None, document_share: f
         raise InputError(f"timeout must be > 0 seconds, got {timeout}")
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #8633e873
-def _read_chosen(reader: Reader, question: str, hits: Sequence[NodeWithScore | str],
-                 history: Conversation | None) -> Answer:
-    "Everything but the model, from hits, or chunks named by their address, which are read at once."
-    nodes = reader.expander.store.get_chunks(h for h in hits if isinstance(h, str)).all()
-    found = Fusion([NodeWithScore(node=nodes[h]) if isinstance(h, str) else h for h in hits])
-    return reader.answer(check_question(question), found, history)
+def _earlier(pipeline: Pipeline, history: Conversation | None) -> list[Passage]:
+    "The passages of the last turn of a conversation."
+    return list(history.passages(pipeline.expander.store).passages) if history is not None and len(history) else []
+
+
+def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversation | None) -> Answer:
+    "Expand, mark editions, add the turn before, compress, and lay out."
+    question = replace_halves(question)
+    builder = layout_for(pipeline.builder, question)
+    expansion, compression = read_hits(pipeline.expander, found, question, builder), None
+    if pipeline.catalogue:
+        marked = [with_edition(p, pipeline.catalogue.edition(p.doc_id)) for p in expansion.passages]
+        expansion = replace(expansion, passages=marked)
+    passages = expansion.passages
+    if earlier := _earlier(pipeline, history):
+        passages = with_earlier(passages, earlier, builder, pipeline.history_share)
+    if pipeline.compressor:
+        compression = pipeline.compressor(passages, question, expansion.outlines)
+        passages = compression.passages
+    if pipeline.document_share:
+        passages = within_share(passages, builder, pipeline.document_share)
+    kept = passages if expansion.fitted else with_focus(question, passages, builder)
+    answer = Answer(question, "", builder.build(kept, question), expansion, found, compression=compression)
+    return replace(answer, text=numbered_passages(answer.passages))
+
+
+def _listed(pipeline: Pipeline, found: Hits, question: str) -> PassageRanking:
+    "Passages around hits as a ranking, compressed where the pipeline compresses."
+    expansion = pipeline.expander.expand(found.hits, question, places=found.places)
+    passages = expansion.passages
+    if pipeline.compressor:
+        passages = pipeline.compressor(passages, question, expansion.outlines).passages
+    return PassageRanking([pipeline.builder.shorten(p) for p in passages])
+
+
+def _chosen(pipeline: Pipeline, hits: Sequence[NodeWithScore | str]) -> Hits:
+    "Hits chosen by hand, or chunks named by their address, which are read at once."
+    nodes = pipeline.expander.store.get_chunks(h for h in hits if isinstance(h, str)).all()
+    return Hits([NodeWithScore(node=nodes[h]) if isinstance(h, str) else h for h in hits])
+
+
+def _context(pipeline: Pipeline, bundle: QueryBundle) -> Context:
+    "The context of a question."
+    question = check_question(bundle.query_str)
+    return pipeline.read(question, pipeline.find(bundle)).context
+
+async def _acontext(pipeline: Pipeline, bundle: QueryBundle) -> Context:
+    "The context of a question, without blocking."
+    question = check_question(bundle.query_str)
+    answer = await asyncio.to_thread(pipeline.read, question, await _afind(pipeline, bundle))
+    return answer.context
+
+
+async def _afind(pipeline: Pipeline, question: str | QueryBundle) -> Hits:
+    "Retrieve and rerank without blocking; hybrid members run together."
+    bundle = question_bundle(question)
+    found = await afind_hits(pipeline.retriever, bundle)
+    if pipeline.reranker is None:
+        return found
+    hits = await asyncio.to_thread(lambda: found.hits)
+    return found.reranked(await pipeline.reranker.apostprocess_nodes(hits, query_bundle=bundle))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #81f974a7
 def _engine_parts(pipeline: Pipeline, llm: Any) -> dict[str, Any]:
@@ -420,12 +326,6 @@ def _part_facts(pipeline: Any) -> dict[str, str]:
     parts |= {name: type(part).__name__ for name, part in optional.items() if part is not None}
     llm = pipeline.llm
     return parts | {"model": "none" if llm is None else str(getattr(llm, "model", None) or type(llm).__name__)}
-
-
-def _reader_of(pipeline: Any) -> Reader:
-    "The parts of a pipeline between what is found and the model."
-    p = pipeline
-    return Reader(p.expander, p.builder, p.compressor, p.history_share, p.catalogue, p.document_share)
 
 
 class _Shown:
@@ -566,16 +466,6 @@ class Pipeline(_Shown):
                    compressor=parts.compressor, catalogue=index.catalogue, document_share=document_share)
 
     @property
-    def parts(self) -> Parts:
-        "The parts without store and model."
-        return Parts(self.retriever, self.reranker, self.expander.policy, self.builder, self.compressor)
-
-    @property
-    def reader(self) -> Reader:
-        "The parts between what is found and the model."
-        return _reader_of(self)
-
-    @property
     def reads(self) -> int:
         "Keyed store reads so far."
         return self.expander.store.reads
@@ -585,21 +475,44 @@ class Pipeline(_Shown):
         "Model calls of retriever and reranker so far."
         return sum(getattr(part, "llm_calls", 0) for part in (self.retriever, self.reranker))
 
-    def find(self, question: str) -> Fusion:
+    def find(self, question: str | QueryBundle) -> Hits:
         """Retrieve and rerank.
 
         Parameters
         ----------
-        question : str
+        question : str or QueryBundle
             `InputError` when it is empty.
 
         Returns
         -------
-        Fusion
-            `hits`, best first; `members`, the rank and score of each hit in every ranker. Multi-scale retrieval without
-            policy and reranker gives its `ranking`, and reads the hits only when they are looked at.
+        Hits
+            `hits`, best first; `members`, the rank and score of each hit in every ranker. Multi-scale retrieval gives
+            spans at any budget, and reads the hits only when they are looked at.
         """
-        return _find(self.parts, check_question(question))
+        bundle = question_bundle(question)
+        found = find_hits(self.retriever, bundle)
+        if self.reranker is None:
+            return found
+        return found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
+
+    def read(self, question: str, found: Hits, history: Conversation | None = None) -> Answer:
+        """Read around what was found and lay it out: everything but the notes and the model.
+
+        Parameters
+        ----------
+        question : str
+            The one that was asked.
+        found : Hits
+            Of `find`; pipelines with other budgets may share one.
+        history : Conversation, optional
+            The passages of its last turn come along.
+
+        Returns
+        -------
+        Answer
+            With the numbered passages as its text.
+        """
+        return _laid_out(self, question, found, history)
 
     def ask(self, question: str, history: Conversation | None = None) -> Answer:
         """Answer a question, with the model when there is one.
@@ -618,9 +531,9 @@ class Pipeline(_Shown):
         """
         return written(_from_one_state(self, question, history), self.llm, self.prompt, self.timeout)
 
-    def _read(self, question: str, found: Fusion, history: Conversation | None) -> Answer:
+    def _told(self, question: str, found: Hits, history: Conversation | None) -> Answer:
         "Everything but the model, within the model's window."
-        answer = warned(self.reader.answer(question, found, history), self.expander.store)
+        answer = warned(self.read(question, found, history), self.expander.store)
         answer = noted(answer, self.retriever, self.expander.store, self.catalogue)
         return for_window(answer, self.llm, self.builder, self.prompt)
 
@@ -647,8 +560,8 @@ class Pipeline(_Shown):
         question, history
             Those of `stream`.
         """
-        found = await _afind(self.parts, check_question(question))
-        return AnswerStream(await asyncio.to_thread(self._read, question, found, history), self.llm, self.prompt)
+        found = await _afind(self, question)
+        return AnswerStream(await asyncio.to_thread(self._told, question, found, history), self.llm, self.prompt)
 
     async def aask(self, question: str, history: Conversation | None = None) -> Answer:
         """Answer a question without blocking; the members of hybrid retrieval run together.
@@ -658,8 +571,8 @@ class Pipeline(_Shown):
         question, history
             Those of `ask`, with the same errors.
         """
-        found = await _afind(self.parts, check_question(question))
-        answer = await asyncio.to_thread(self._read, question, found, history)
+        found = await _afind(self, question)
+        answer = await asyncio.to_thread(self._told, question, found, history)
         return await awritten(answer, self.llm, self.prompt, self.timeout)
 
     def answer(self, question: str, hits: Sequence[NodeWithScore | str], history: Conversation | None = None) -> Answer:
@@ -679,8 +592,8 @@ class Pipeline(_Shown):
         ModelError
             When there is a model and it does not answer; the error holds the answer up to there.
         """
-        answer = for_window(_read_chosen(self.reader, question, hits, history), self.llm, self.builder, self.prompt)
-        return written(answer, self.llm, self.prompt, self.timeout)
+        read = self.read(check_question(question), _chosen(self, hits), history)
+        return written(for_window(read, self.llm, self.builder, self.prompt), self.llm, self.prompt, self.timeout)
 
     def passages(self, question: str) -> list[Passage]:
         """Give the passages of the context, best first, without a model.
@@ -691,7 +604,7 @@ class Pipeline(_Shown):
             `InputError` when it is empty.
         """
         with self.expander.store.snapshot():
-            return self.reader.read(question, self.find(question)).passages
+            return self.read(question, self.find(question)).passages
 
     def rank(self, question: str) -> Ranking:
         """Rank what is found, before a budget is set.
@@ -708,29 +621,29 @@ class Pipeline(_Shown):
         """
         return self.rank_found(self.find(question), question)
 
-    def rank_found(self, found: Fusion, question: str = "") -> Ranking:
+    def rank_found(self, found: Hits, question: str = "") -> Ranking:
         """Rank what was found already.
 
         Parameters
         ----------
-        found : Fusion
+        found : Hits
             Of `find`; several pipelines may share one.
         question : str
             For policies that look at it.
         """
-        return _listed(self.reader, found, question) if found.ranking is None else found.ranking
+        return found if fills(self.expander, found) else _listed(self, found, question)
 
-    def context_of(self, found: Fusion, question: str) -> Context:
+    def context_of(self, found: Hits, question: str) -> Context:
         """Lay out what was found already: the context of `ask`, without its note.
 
         Parameters
         ----------
-        found : Fusion
+        found : Hits
             Of `find`; pipelines with other budgets may share one.
         question : str
             The one that was asked.
         """
-        return self.reader.read(question, found).context
+        return self.read(question, found).context
 
     def documents(self, question: str) -> list[str]:
         """Name the documents that are found.
@@ -745,7 +658,7 @@ class Pipeline(_Shown):
         list of str
             Ids by their best chunk, each once.
         """
-        return _document_ids(self.find(question))
+        return self.find(question).doc_ids
 
     def as_retriever(self) -> ContextRetriever:
         """Make a LlamaIndex retriever of everything up to the context.
@@ -756,7 +669,7 @@ class Pipeline(_Shown):
             Its nodes are the passages of the context, best first, with their ids, scores and metadata; what a model
             is shown of each is its part of the context, header included.
         """
-        return ContextRetriever(*(partial(get, self.parts, self.reader) for get in (_context, _acontext)))
+        return ContextRetriever(partial(_context, self), partial(_acontext, self))
 
     def query_engine(self, llm: str | Any | None = None, **kwargs: Any) -> Any:
         """Make a stock LlamaIndex `RetrieverQueryEngine` that sends the model what `ask` sends.
@@ -802,4 +715,4 @@ class Pipeline(_Shown):
 def _from_one_state(pipeline: Pipeline, question: str, history: Conversation | None) -> Answer:
     "Find and read, while the store stays as it is."
     with pipeline.expander.store.snapshot():
-        return pipeline._read(question, pipeline.find(question), history)
+        return pipeline._told(question, pipeline.find(question), history)

@@ -348,7 +348,7 @@ def _size(passages: Iterable[Passage]) -> int:
 
 def _notes(answer: Answer) -> list[str]:
     "What compression left out, and numbers that name no source."
-    notes = [answer.context.note] if answer.context.note else []
+    notes = [answer.context.note] if answer.context.notes else []
     if lost := [str(mark.number) for mark in answer.source_marks if mark.passage is None]:
         notes.append(f"the answer cites [{', '.join(lost)}], which the context does not have")
     if c := answer.compression:
@@ -387,7 +387,7 @@ def _of_signals(ranking: Any, hits: Iterable[str]) -> dict[str, Any]:
 # %% ../../nbs/80_pipeline/trace_data.ipynb #daa8be7f
 def _of_answer(answer: Answer) -> dict[str, Any]:
     "What a trace takes from an answer."
-    e, stats, context, ranking = answer.expansion, answer.expansion.stats, answer.context, answer.fusion.ranking
+    e, stats, context = answer.expansion, answer.expansion.stats, answer.context
     n_sources = len({source.number for source in context.sources})
     beside = f" with {counted(stats.neighbors, 'neighbor')}" if stats.neighbors else ""
     facts = (f"found: {counted(stats.hits, 'hit')}{beside} in {counted(stats.passages, 'passage')} of "
@@ -395,17 +395,18 @@ def _of_answer(answer: Answer) -> dict[str, Any]:
              f"in the context: {n_sources} of {stats.passages}, {context.size:,} {context.tokenizer}")
     earlier = [p for p in answer.passages if is_earlier(p)]
     kept = {"question": answer.question, "passages": (*e.passages, *earlier), "read": tuple(answer.passages),
-            "outlines": e.outlines, "dropped": dict(e.dropped), "rankers": answer.fusion.members,
+            "outlines": e.outlines, "dropped": dict(e.dropped), "rankers": {} if e.fitted else answer.fusion.members,
             "facts": (*facts, *stats.events, *_notes(answer)), "answer": answer}
-    return kept | _of_signals(ranking, [i for p in e.passages for i in p.hits])
+    return kept | (_of_signals(answer.fusion, [i for p in e.passages for i in p.hits]) if e.fitted else {})
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #d492b137
 def _explained(kept: Mapping[str, Any], retriever: Any) -> dict[str, Any]:
     "What a retriever says of hits, where the search that found them kept no ranking."
-    fusion = kept["answer"].fusion
-    if fusion.ranking is not None or not hasattr(retriever, "rank") or hasattr(retriever, "fuse"):
+    found = kept["answer"].fusion
+    if kept["answer"].expansion.fitted or not hasattr(retriever, "rank"):
         return dict(kept)
-    more = _of_signals(retriever.rank(kept["question"]), [h.node_id for h in fusion.hits])
+    ranking = found if hasattr(found, "explain") else retriever.rank(kept["question"])
+    more = _of_signals(ranking, [h.node_id for h in found.hits])
     return {**kept, **more, "rankers": {**more.get("rankers", {}), **kept["rankers"]}}
 
 def _asked(pipeline: Pipeline, question: str) -> dict[str, Any]:
@@ -491,7 +492,7 @@ def trace(
     if around < 0:
         raise InputError(f"around must be >= 0, got {around}")
     if isinstance(source, Answer):
-        kept, store = _explained(_of_answer(source), by), store or _store_of(source.fusion.ranking)
+        kept, store = _explained(_of_answer(source), by), store or _store_of(source.fusion)
     elif isinstance(source, Pipeline):
         kept, store = _asked(source, question), store or _store_of(source)
     else:

@@ -5,18 +5,21 @@
 # %% ../../nbs/40_retrieval/arguments.ipynb #764ed435
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 
 # %% auto #0
-__all__ = ['check_counts', 'is_number', 'check_weights', 'filtered_retriever']
+__all__ = ['R', 'check_counts', 'is_number', 'check_weights', 'filtered_retriever', 'StoreRetriever']
 
 # %% ../../nbs/40_retrieval/arguments.ipynb #c570c37f
+from ..documents.markup import one_line
 from ..documents.span import InputError
+from ..storage.filtered import filtered_store
 from ..storage.filters import resolve_where
 
 # %% ../../nbs/40_retrieval/arguments.ipynb #cbd9e400
@@ -72,3 +75,24 @@ def filtered_retriever(
         raise InputError(f"{type(retriever).__name__} cannot be filtered with where=: give the filter to the "
                          "retriever itself, or a method filtered(where) that returns a filtered copy")
     return make(wanted)
+
+# %% ../../nbs/40_retrieval/arguments.ipynb #342903fb
+R = TypeVar("R", bound="StoreRetriever")
+
+
+class StoreRetriever(BaseRetriever):
+    "A retriever over a store, which may be behind a filter."
+    store: Any
+    shown: ClassVar[tuple[str, ...]] = ("store", "top_k")   # In its `repr`
+
+    def __repr__(self) -> str:
+        return one_line(self, *self.shown)
+
+    def filtered(
+        self: R,
+        where: Any,     # See `resolve_where`; applies in addition to the filter that is there
+    ) -> R:
+        "A copy behind a filter."
+        other = copy.copy(self)
+        other.store = filtered_store(self.store, where)
+        return other

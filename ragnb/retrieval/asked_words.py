@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['SMALL', 'content_words', 'spelled_alike', 'HeldWords', 'JoinedWords', 'held_words', 'AskedWords', 'asked_words',
-           'TextWords', 'readable_question', 'question_for', 'Common', 'common_words']
+__all__ = ['SMALL', 'content_words', 'spelled_alike', 'HeldWords', 'JoinedWords', 'held_words', 'Note', 'AskedWords',
+           'asked_words', 'TextWords', 'readable_question', 'question_for', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #28e7d990
 from ..documents.forms import plain_text
 from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
 from ..storage.filtered import FilteredStore
-from .bm25 import Bm25Retriever
 from .scoring import steps_to
 from .unit_source import Units
 
@@ -214,36 +214,26 @@ class JoinedWords(HeldWords):
         return all(part.is_rare(word, share) for part in self.parts)
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #33ef2f1c
-def _of_allowed(retriever: Any, allowed: frozenset[str] | None, state: Any, make: Callable[[], HeldWords]) -> HeldWords:
-    "The words of the chunks that may be told of, counted once for each state of the index and the filter."
-    known = getattr(retriever, "_allowed_words", (None, None, None))
-    if known[0] is not allowed or known[1] is not state:
-        known = retriever._allowed_words = allowed, state, make()
-    return known[2]
-
-
 def held_words(
     retriever: Any,                          # One of this room, also inside another one
     allowed: frozenset[str] | None = None,   # Ids of the chunks that may be told of; None for all
 ) -> HeldWords | None:                       # None where no words are counted in this process
     "Find the words that a retriever searches."
-    if callable(own := getattr(retriever, "held_words", None)):   # of several indexes, each with what it may tell of
-        return own()
     if callable(own := getattr(retriever, "words_within", None)):
         return own(allowed)
-    if isinstance(retriever, Bm25Retriever):
-        words = retriever.okapi.doc_freqs
-        def made() -> HeldWords:
-            held = [w for n, w in zip(retriever.nodes, words) if allowed is None or n.node_id in allowed]
-            return HeldWords(held, lambda texts: map(retriever.tokenizer, texts))
-        return _of_allowed(retriever, allowed, retriever.okapi, made)
     inner = [getattr(retriever, "retriever", None), *getattr(retriever, "members", {}).values()]
     return next((found for r in inner if r is not None and (found := held_words(r, allowed))), None)
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #3367361c
+class Note(NamedTuple):
+    "Something to know of an answer."
+    kind: str   # "budget", "citation", "missing", "unread", "alike" or "window"
+    text: str   # One line
+
+
 @dataclass(frozen=True)
 class AskedWords:
-    "What became of the words of a question; `str()` is one line, '' where every word was read."
+    "What became of the words of a question."
     asked: tuple[str, ...]                        # Words of content
     missing: tuple[str, ...] = ()                 # Those that no document holds
     unread: tuple[str, ...] = ()                  # Rare ones that documents hold, but no passage that is read
@@ -251,17 +241,19 @@ class AskedWords:
     other: bool = False                           # Passages are there for another reason, or there are none
     filtered: bool = False                        # Only some documents may be read
 
-    def __str__(self) -> str:
-        told, none = [], "no document that may be read holds" if self.filtered else "no document holds"
+    @property
+    def notes(self) -> list[Note]:
+        "What a reader should know; empty where every word was read."
+        out, none = [], "no document that may be read holds" if self.filtered else "no document holds"
         if self.missing and len(self.missing) == len(self.asked):
             near = "" if self.other else "; the passages are near it by vector only"
-            told.append(f"{none} any word of the question ({', '.join(self.missing)}){near}")
+            out.append(Note("missing", f"{none} any word of the question ({', '.join(self.missing)}){near}"))
         elif self.missing:
-            told.append(f"{none} these words of the question: {', '.join(self.missing)}")
+            out.append(Note("missing", f"{none} these words of the question: {', '.join(self.missing)}"))
         if self.unread:
-            told.append(f"in the documents, but in no passage that fits the budget: {', '.join(self.unread)}")
-        told += [f"spelled like {word}: {', '.join(words)}" for word, words in self.alike.items()]
-        return "; ".join(told)
+            what = "in the documents, but in no passage that fits the budget"
+            out.append(Note("unread", f"{what}: {', '.join(self.unread)}"))
+        return [*out, *(Note("alike", f"spelled like {w}: {', '.join(words)}") for w, words in self.alike.items())]
 
 
 def _begins(word: str, text: str) -> bool:
@@ -328,6 +320,19 @@ def readable_question(
     return " ".join(question.split())
 
 
+_READ: WeakKeyDictionary[FilteredStore, tuple[frozenset[str], TextWords]] = WeakKeyDictionary()   # Of the last filter
+
+
+def _text_words(store: FilteredStore) -> TextWords:
+    "The words of what a filter lets through, read once for each state of the store."
+    allowed = store.matching()
+    known = _READ.get(store)
+    if known is None or known[0] is not allowed:
+        texts = (text for level in SEARCHED for _, text in store.texts(level))
+        known = _READ[store] = allowed, TextWords(texts)
+    return known[1]
+
+
 def question_for(
     question: str,
     retriever: Any,     # One of this room: its `store` may be behind a filter, its `embed_model` may have learned
@@ -336,11 +341,7 @@ def question_for(
     store, model = retriever.store, retriever.embed_model
     if not (isinstance(store, FilteredStore) and hasattr(model, "fit")):
         return question
-    allowed = store.matching()
-    if (held := held_words(retriever, allowed)) is None:
-        texts = (text for level in SEARCHED for _, text in store.texts(level))
-        held = _of_allowed(retriever, allowed, None, lambda: TextWords(texts))
-    return readable_question(question, held)
+    return readable_question(question, held_words(retriever, store.matching()) or _text_words(store))
 
 # %% ../../nbs/40_retrieval/asked_words.ipynb #34a231de
 SMALL: int = 200   # Units; in a corpus of as many or fewer a score hardly tells what matches from what does not

@@ -22,7 +22,7 @@ from ..documents.span import Address, needed, SEARCHED, Span, Why
 from ..storage.filtered import filtered_store
 from ..storage.store import ChunkReader
 from .arguments import check_counts, filtered_retriever
-from .hybrid import check_question, Fusion, question_bundle
+from .hybrid import afind_hits, check_question, find_hits, Hits, HitsRetriever, question_bundle
 from .multiscale import BY_NAME, KnownPlace, places_apart
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #da051e07
@@ -46,8 +46,8 @@ def chunks_at(
     return [found[a] for a in addresses if a in found]
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #547f3ad1
-def _led(nodes: Sequence[TextNode], found: Fusion, cited: Sequence[tuple[TextNode, Why]] = (),
-         places: Sequence[KnownPlace] = ()) -> Fusion:
+def _led(nodes: Sequence[TextNode], found: Hits, cited: Sequence[tuple[TextNode, Why]] = (),
+         places: Sequence[KnownPlace] = ()) -> Hits:
     "A fusion with some nodes ahead of its hits: those that are named, then those that these cite."
     if not nodes:
         return found
@@ -58,22 +58,17 @@ def _led(nodes: Sequence[TextNode], found: Fusion, cited: Sequence[tuple[TextNod
     behind = [h for h in found.hits if h.node_id not in named and h.node_id not in more]
     ranks = {i: (rank, top or 0.0) for rank, i in enumerate(named, 1)}
     hits = [*first, *behind][:max(len(first), len(found.hits))]
-    why = found.why | dict.fromkeys(named, BY_NAME) | {i: reason for i, (_, reason) in more.items()}
-    return Fusion(hits, found.members | {"by name": ranks}, why=why, places=places_apart(places))
-
-
-def _as_fusion(hits: list[NodeWithScore]) -> Fusion:
-    "The hits of one retriever, which is its own only ranker."
-    return Fusion(hits, {"retriever": {h.node_id: (rank, h.score or 0.0) for rank, h in enumerate(hits, 1)}})
+    why = found.reasons | dict.fromkeys(named, BY_NAME) | {i: reason for i, (_, reason) in more.items()}
+    return Hits(hits, found.members | {"by name": ranks}, why, places_apart(places))
 
 # %% ../../nbs/40_retrieval/by_name.ipynb #5d1a6c8b
 def lead_by_name(
-    found: Fusion,               # Of any retriever over the same store
+    found: Hits,               # Of any retriever over the same store
     named: Sequence[tuple],      # (document id, span, …) of the places that a question names, in the order asked
     store: ChunkReader,          # Read at most twice for what is named, and twice for each place that is cited
     most: int = 20,              # Chunks put first, at most
     follow: Callable[[str, Span], Sequence[tuple]] | None = None,   # (Document id, span) -> (…, label) that it cites
-) -> Fusion:                     # As it was when nothing is named, or may be read
+) -> Hits:                     # As it was when nothing is named, or may be read
     "Put what a question names ahead of the hits of a fusion, and what that cites behind it."
     nodes = chunks_at(named, store, most)
     read = [(n.ref_doc_id, Span(n.start_char_idx, n.end_char_idx)) for n in nodes]
@@ -87,9 +82,8 @@ def lead_by_name(
             cited += [(node, why) for node in chunks_at([(doc_id, span)], store, most - len(cited))]
     return _led(nodes, found, cited, places)
 
-
 # %% ../../nbs/40_retrieval/by_name.ipynb #523d85af
-class ByNameRetriever(BaseRetriever):
+class ByNameRetriever(HitsRetriever):
     """Put the chunks that a question names ahead of the hits of another retriever.
 
     Parameters
@@ -140,29 +134,22 @@ class ByNameRetriever(BaseRetriever):
         other.retriever, other.store = filtered_retriever(self.retriever, where), filtered_store(self.store, where)
         return other
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self.fuse(query_bundle).hits
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return (await self.afuse(query_bundle)).hits
-
     def fuse(
         self,
         question: str | QueryBundle,   # `InputError` when empty
-    ) -> Fusion:                       # Of the retriever, with one more member where something was named
+    ) -> Hits:                       # Of the retriever, with one more member where something was named
         "Retrieve, and put first what is asked for by name."
         bundle, own = question_bundle(question), self.retriever
         named = self.leads(check_question(bundle.query_str))
-        found = own.fuse(bundle) if hasattr(own, "fuse") else _as_fusion(own.retrieve(bundle))
+        found = find_hits(own, bundle)
         return lead_by_name(found, named, self.store, self.most, self.follow)
 
     async def afuse(
         self,
         question: str | QueryBundle,   # `InputError` when empty
-    ) -> Fusion:                       # That of `fuse`
+    ) -> Hits:                       # That of `fuse`
         "Retrieve without blocking, and put first what is asked for by name."
         bundle, own = question_bundle(question), self.retriever
         named = await asyncio.to_thread(self.leads, check_question(bundle.query_str))
-        found = await own.afuse(bundle) if hasattr(own, "afuse") else _as_fusion(await own.aretrieve(bundle))
+        found = await afind_hits(own, bundle)
         return await asyncio.to_thread(lead_by_name, found, named, self.store, self.most, self.follow)
-

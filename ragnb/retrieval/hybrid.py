@@ -5,12 +5,11 @@
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b9392d99
 from __future__ import annotations
 
-import copy
 import asyncio
+import copy
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,8 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle', 'VectorRetriever', 'WordRetriever', 'Fusion',
-           'fuse_hits', 'HybridRetriever']
+__all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle', 'VectorRetriever', 'WordRetriever', 'ranked',
+           'Hits', 'find_hits', 'afind_hits', 'fuse_hits', 'HitsRetriever', 'HybridRetriever']
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b77c3115
 from ..documents.arguments import checked
@@ -31,7 +30,7 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .asked_words import question_for
 from .source_words import SourceWords
-from .arguments import check_counts, check_weights, filtered_retriever, is_number
+from .arguments import check_counts, check_weights, filtered_retriever, is_number, StoreRetriever
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b3c30be7
 def _by_score(parts: Mapping[str, Iterable[float]]) -> list[tuple[str, float]]:
@@ -101,7 +100,7 @@ def question_bundle(
     return question if isinstance(question, QueryBundle) else QueryBundle(check_question(question))
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #38608995
-class VectorRetriever(BaseRetriever):
+class VectorRetriever(StoreRetriever):
     """The chunks of a store whose embedding is nearest to the question's.
 
     Parameters
@@ -133,18 +132,6 @@ class VectorRetriever(BaseRetriever):
         check_counts(top_k=top_k)
         self.store, self.embed_model, self.top_k = filtered_store(store, where), embed_model, top_k
 
-    def __repr__(self) -> str:
-        return one_line(self, "store", "top_k")
-
-    def filtered(
-        self,
-        where: Any,           # As of the class; holds besides the filter that is there
-    ) -> VectorRetriever:
-        "A copy behind a filter."
-        other = copy.copy(self)
-        other.store = filtered_store(self.store, where)
-        return other
-
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         embedding = query_bundle.embedding
         if not embedding:
@@ -163,7 +150,7 @@ class VectorRetriever(BaseRetriever):
         return await asyncio.to_thread(self.store.search, embedding, self.top_k)
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #49367aba
-class WordRetriever(BaseRetriever):
+class WordRetriever(StoreRetriever):
     """The chunks of an index that share words with the question, by BM25.
 
     Parameters
@@ -188,18 +175,6 @@ class WordRetriever(BaseRetriever):
         check_counts(top_k=top_k)
         self.store, self.top_k = filtered_store(store, where), top_k
         self._known: tuple = (None, None)     # Ids of a filter, and the words of what it lets through
-
-    def __repr__(self) -> str:
-        return one_line(self, "store", "top_k")
-
-    def filtered(
-        self,
-        where: Any,           # As of the class; holds besides the filter that is there
-    ) -> WordRetriever:
-        "A copy behind a filter."
-        other = copy.copy(self)
-        other.store = filtered_store(self.store, where)
-        return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         question = check_question(query_bundle.query_str)
@@ -230,19 +205,74 @@ class WordRetriever(BaseRetriever):
             self._known = state, SourceWords((), source.tokenizer, source, keys, source.vocabulary(keys))
         return self._known[1]
 
+# %% ../../nbs/40_retrieval/hybrid.ipynb #6e6983aa
+def ranked(
+    hits: Sequence[NodeWithScore],   # Best first
+) -> dict[str, tuple[int, float]]:   # Id -> (rank from 1, score)
+    "Number hits."
+    return {h.node_id: (rank, h.score or 0.0) for rank, h in enumerate(hits, 1)}
+
+
 # %% ../../nbs/40_retrieval/hybrid.ipynb #2fc49ba8
-@dataclass(frozen=True, repr=False)
-class Fusion:
-    "A fused ranking and what it was made of."
-    hits: list[NodeWithScore]                            # Best first
-    members: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)  # Member -> id -> (rank, its score)
-    ranking: Any = field(default=None, compare=False)    # A `Ranking` of the retriever's own, where it has one
-    why: Mapping[str, Why] = field(default_factory=dict)  # Id -> reason of a hit that is not there by its rank
-    places: Sequence[tuple] = ()   # (document id, span, reason) of what is read first, each by itself
+class Hits:
+    "What a retriever found, and what every ranker said of it."
+
+    def __init__(
+        self,
+        hits: Sequence[NodeWithScore],                                   # Best first
+        members: Mapping[str, Mapping[str, tuple[int, float]]] | None = None,   # Ranker -> id -> (rank from 1, score)
+        reasons: Mapping[str, Why] | None = None,   # Id -> reason of a hit that is not there by its rank
+        places: Sequence[tuple] = (),               # (document id, span, reason) of what is read first, each by itself
+    ) -> None:
+        self.hits, self.members, self.reasons, self.places = hits, members or {}, reasons or {}, places
 
     def __repr__(self) -> str:
         best = f", best {self.hits[0].node_id!r}" if self.hits else ""
-        return f"Fusion({len(self.hits):,} hits of {', '.join(self.members) or 'one ranking'}{best})"
+        return f"{type(self).__name__}({len(self.hits):,} hits of {', '.join(self.members) or 'one ranking'}{best})"
+
+    def __eq__(self, other: object) -> bool:
+        parts = ("hits", "members", "reasons", "places")
+        return isinstance(other, Hits) and all(getattr(self, name) == getattr(other, name) for name in parts)
+
+    @property
+    def doc_ids(self) -> list[str]:
+        "Documents by their best chunk, each once."
+        return list(dict.fromkeys(h.node.ref_doc_id for h in self.hits))
+
+    def reranked(
+        self,
+        hits: Sequence[NodeWithScore],   # The same ones in the order of a reranker
+    ) -> Hits:
+        "Hits in a reranker's order, with that as one more ranker; what is asked for by name stays first."
+        members = dict(self.members)
+        if len(members) > 1:  # the order before the reranker is not that of any member
+            members["fused"] = ranked(self.hits)
+        if self.places:
+            hits = sorted(hits, key=lambda h: h.node_id not in self.reasons)
+        return Hits(hits, members | {"rerank": ranked(hits)}, self.reasons, self.places)
+
+
+# %% ../../nbs/40_retrieval/hybrid.ipynb #e81cba53
+def find_hits(
+    retriever: BaseRetriever,
+    question: str | QueryBundle,   # `InputError` when empty
+) -> Hits:
+    "Ask any retriever of LlamaIndex; one without `fuse` is its own only ranker."
+    if hasattr(retriever, "fuse"):
+        return retriever.fuse(question)
+    hits = retriever.retrieve(question)
+    return Hits(hits, {"retriever": ranked(hits)})
+
+
+async def afind_hits(
+    retriever: BaseRetriever,
+    question: str | QueryBundle,
+) -> Hits:   # That of `find_hits`
+    "Ask any retriever without blocking."
+    if hasattr(retriever, "afuse"):
+        return await retriever.afuse(question)
+    hits = await retriever.aretrieve(question)
+    return Hits(hits, {"retriever": ranked(hits)})
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #eaaa0f8e
 def fuse_hits(
@@ -251,7 +281,7 @@ def fuse_hits(
     k: float = 60,                                   # RRF constant
     weights: Sequence[float] | None = None,          # One for each member; all 1 when None
     method: str = "rrf",                             # One of `FUSIONS`
-) -> Fusion:
+) -> Hits:
     "Fuse the hits of several retrievers, and keep the rank and score that each gave."
     nodes: dict[str, Any] = {}
     members: dict[str, dict[str, tuple[int, float]]] = {}
@@ -267,10 +297,34 @@ def fuse_hits(
         for found in members.values():
             scores.append({i: score for i, (_, score) in found.items()})
         fused = fuse_scores(scores, method, weights)
-    return Fusion([NodeWithScore(node=nodes[i], score=s) for i, s in fused[:top_k]], members)
+    return Hits([NodeWithScore(node=nodes[i], score=s) for i, s in fused[:top_k]], members)
+
+# %% ../../nbs/40_retrieval/hybrid.ipynb #aceed2f5
+class HitsRetriever(BaseRetriever):
+    "A retriever that keeps what its rankers said."
+
+    def fuse(
+        self,
+        question: str | QueryBundle,   # `InputError` when empty
+    ) -> Hits:
+        "Retrieve, and keep the rank and score that each ranker gave."
+        raise NotImplementedError
+
+    async def afuse(
+        self,
+        question: str | QueryBundle,   # `InputError` when empty
+    ) -> Hits:                         # That of `fuse`
+        "Retrieve without blocking."
+        raise NotImplementedError
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return list(self.fuse(query_bundle).hits)
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return list((await self.afuse(query_bundle)).hits)
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #56782ee8
-class HybridRetriever(BaseRetriever):
+class HybridRetriever(HitsRetriever):
     """Several retrievers fused into one ranking.
 
     Parameters
@@ -325,16 +379,10 @@ class HybridRetriever(BaseRetriever):
         other.members = {name: filtered_retriever(m, where) for name, m in self.members.items()}
         return other
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self.fuse(query_bundle).hits
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return (await self.afuse(query_bundle)).hits
-
-    def _fuse(self, results: Sequence[Sequence[NodeWithScore]]) -> Fusion:
+    def _fuse(self, results: Sequence[Sequence[NodeWithScore]]) -> Hits:
         return fuse_hits(dict(zip(self.members, results)), self.top_k, self.k, self.weights, self.method)
 
-    def fuse(self, question: str | QueryBundle) -> Fusion:
+    def fuse(self, question: str | QueryBundle) -> Hits:
         """Retrieve, and keep the rank and score that each member gave.
 
         Parameters
@@ -344,13 +392,13 @@ class HybridRetriever(BaseRetriever):
 
         Returns
         -------
-        Fusion
+        Hits
             The hits, and for each member the ranks it gave.
         """
         bundle = question_bundle(question)
         return self._fuse([m.retrieve(bundle) for m in self.members.values()])
 
-    async def afuse(self, question: str | QueryBundle) -> Fusion:
+    async def afuse(self, question: str | QueryBundle) -> Hits:
         """Retrieve with all members at once.
 
         Parameters
@@ -360,7 +408,7 @@ class HybridRetriever(BaseRetriever):
 
         Returns
         -------
-        Fusion
+        Hits
             As of `fuse`.
         """
         bundle = question_bundle(question)

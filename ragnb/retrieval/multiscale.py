@@ -5,7 +5,6 @@
 # %% ../../nbs/40_retrieval/multiscale.ipynb #8ac010b8
 from __future__ import annotations
 
-import copy
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +13,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
@@ -32,9 +30,9 @@ from ..models.embedding import NgramEmbedding
 from ..chunking.base import set_prefix, shown_prefix
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
-from .arguments import check_counts, is_number
+from .arguments import check_counts, is_number, StoreRetriever
 from .asked_words import Common, common_words, question_for
-from .hybrid import check_question
+from .hybrid import check_question, Hits
 from .scoring import question_vector, score_units, ScoredUnits, UnitQuestion, UnitScores
 from .source_words import keys_of, SourceWords
 from .unit_source import PlacedUnits, SHIFT, Units, UnitSource, WordSource
@@ -354,15 +352,61 @@ def places_apart(
 _KINDS = {"title": "document title", "name": "heading"}   # Signals, as a reader calls them
 
 
+def _unscored(corpus: PlacedUnits, piece: Piece) -> str:
+    "Why a unit is ranked that no signal tells from the others."
+    if not piece.score:
+        return "matches the question, but no better than most texts do"
+    if corpus.in_short_records(np.array([piece.row]), 1 << 30)[0]:
+        return f"in the same article or answer as a match ({piece.score:.1f})"
+    return f"matches the question ({piece.score:.1f}); too few texts to compare it with"
+
+
+def _apart(corpus: PlacedUnits, places: Sequence[KnownPlace]) -> dict[int, int]:
+    "Of the units in a place that is read by itself: the number of the place."
+    out: dict[int, int] = {}
+    for n, place in enumerate(places):
+        for row in corpus.units_in(place.doc_id, place.span):
+            out.setdefault(row, n)
+    return out
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class MultiScaleRanking:
-    "Units in the order in which they deserve to be read."
+class MultiScaleRanking(Hits):
+    "Units in the order in which they deserve to be read; single `hits` are read when they are looked at."
     index: UnitSource
     reader: UnitReader      # Of the index's corpus at the time of the question
     pieces: list[Piece]     # Best first; each unit once
     scores: UnitScores
     places: Sequence[KnownPlace] = ()   # Of `places_apart`: each is a passage of its own
     common: Mapping[int, Common] = field(default_factory=dict)   # Of each unit of a small corpus: from `common_words`
+    top_k: int = 20         # Units that `hits` reads, and all that are asked for by name
+
+    @cached_property
+    def hits(self) -> list[NodeWithScore]:  # type: ignore[override]
+        "The best units, read in one keyed read; an article that is asked for by name stays whole."
+        return self.best(max(self.top_k, sum(p.why is not None and p.why.is_by_name for p in self.pieces)))
+
+    @cached_property
+    def members(self) -> dict[str, dict[str, tuple[int, float]]]:  # type: ignore[override]
+        "What every signal says of `hits`."
+        return self.rankers(h.node_id for h in self.hits)
+
+    @cached_property
+    def reasons(self) -> dict[str, Why]:  # type: ignore[override]
+        "Id -> reason of a hit that is not there by its rank."
+        return {h.node_id: p.why for h, p in zip(self.hits, self.pieces)
+                if p.why and (self.places or p.why.role == "beside")}
+
+    @property
+    def doc_ids(self) -> list[str]:
+        "Documents by their best unit, each once; nothing is read."
+        return list(dict.fromkeys(self.reader.corpus.place(p.row)[0] for p in self.pieces))
+
+    def best(self, n: int) -> list[NodeWithScore]:   # At most `n`, best first; copies, which may be changed
+        "Read the best units; those that were read already are not read again."
+        pieces = self.pieces[:n]
+        nodes = self.reader.read_units(p.row for p in pieces)
+        return [NodeWithScore(node=n.model_copy(deep=True), score=p.score) for n, p in zip(nodes, pieces)]
 
     def __repr__(self) -> str:
         best = f", best {self.reader.address(self.pieces[0].row)!r}" if self.pieces else ""
@@ -398,10 +442,11 @@ class MultiScaleRanking:
         "The passages that fit into so many characters."
         if budget < 0:
             raise InputError(f"budget must be >= 0, got {budget}")
-        taken, opened = take_readable(self.reader, self.pieces, budget, self._apart())
+        apart = _apart(self.reader.corpus, self.places)
+        taken, opened = take_readable(self.reader, self.pieces, budget, apart)
         self.reader.read_outlines(taken)
         order = {row: n for n, row in enumerate(taken)}
-        runs = [sorted(run, key=order.__getitem__) for run in _runs(self.reader.corpus, taken, self._apart())]
+        runs = [sorted(run, key=order.__getitem__) for run in _runs(self.reader.corpus, taken, apart)]
         passages = []
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
             passage = _passage(self.reader, run, taken, rank)
@@ -418,14 +463,6 @@ class MultiScaleRanking:
         why, whole = self.why(address), len(self.reader.nodes[address].text)
         cut = f"; cut to fit: {len(span)} of {whole} characters" if len(span) < whole else ""
         return replace(why, detail=(why.detail or str(why)) + cut) if cut else why
-
-    def _apart(self) -> dict[int, int]:
-        "Of the units in a place that is read by itself: the number of the place."
-        out: dict[int, int] = {}
-        for n, place in enumerate(self.places):
-            for row in self.reader.corpus.units_in(place.doc_id, place.span):
-                out.setdefault(row, n)
-        return out
 
     def explain(
         self,
@@ -451,17 +488,8 @@ class MultiScaleRanking:
         sums = {kind: float(z[at]) for kind, z in self.scores.by_kind().items()}
         given = [f"{_KINDS.get(kind, kind)} {z:.1f}" for kind, z in sums.items() if z > 0]
         common, told = self.common.get(piece.row), ", ".join(given)
-        detail = "; ".join(filter(None, (str(common or ""), told))) or self._unscored(piece)
+        detail = "; ".join(filter(None, (str(common or ""), told))) or _unscored(self.reader.corpus, piece)
         return Why("hit", "multi-scale", self.ranks[piece.row], detail=detail, unlike=bool(common and not common.words))
-
-    def _unscored(self, piece: Piece) -> str:
-        "Why a unit is ranked that no signal tells from the others."
-        corpus = self.reader.corpus
-        if not piece.score:
-            return "matches the question, but no better than most texts do"
-        if corpus.in_short_records(np.array([piece.row]), 1 << 30)[0]:
-            return f"in the same article or answer as a match ({piece.score:.1f})"
-        return f"matches the question ({piece.score:.1f}); too few texts to compare it with"
 
     def rankers(
         self,
@@ -583,7 +611,7 @@ def _text_and_vector(question: str | QueryBundle) -> tuple[str, list[float] | No
     return check_question(question), None
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #20204ce7
-class MultiScaleRetriever(BaseRetriever):
+class MultiScaleRetriever(StoreRetriever):
     """Retrieve units scored on every scale, from any source and any store.
 
     It reads units and outlines at most once each for a question.
@@ -624,6 +652,8 @@ class MultiScaleRetriever(BaseRetriever):
         When a count is below its least value, `cut` not in (0, 1), or `where` means nothing.
     """
 
+    shown = ("index", "top_k", "budget", "cut")
+
     @checked
     def __init__(
         self, index: UnitSource, store: ChunkReader, embed_model: Any = None, *, top_k: int = 20,
@@ -644,15 +674,6 @@ class MultiScaleRetriever(BaseRetriever):
         self._rows: tuple[Any, Any, np.ndarray] | None = None   # Ids, state of the source, keys of these ids
         self._known: tuple | None = None     # Filter, state, keys and vocabulary of the last question
 
-    def __repr__(self) -> str:
-        return one_line(self, "index", "top_k", "budget", "cut")
-
-    def filtered(self, where: Any) -> MultiScaleRetriever:
-        "A copy behind a filter, besides the one that is there."
-        other = copy.copy(self)
-        other.store, other._rows = filtered_store(self.store, where), None
-        return other
-
     def _allowed(self) -> np.ndarray | None:
         "Keys that a filter lets through; found once for each state of the store."
         if not isinstance(self.store, FilteredStore):
@@ -670,7 +691,7 @@ class MultiScaleRetriever(BaseRetriever):
 
     def _results(self, ranking: MultiScaleRanking) -> list[NodeWithScore]:
         if self.budget is None:
-            return self.hits_of(ranking)
+            return ranking.best(self.top_k)
         return [NodeWithScore(node=_passage_node(p), score=p.score) for p in ranking.at(self.budget)]
 
     @property
@@ -708,24 +729,7 @@ class MultiScaleRetriever(BaseRetriever):
             embedding = await self.embed_model.aget_query_embedding(shown)
         return await asyncio.to_thread(self._ranked, text, embedding)
 
-    def hits_of(self, ranking: MultiScaleRanking, top_k: int | None = None) -> list[NodeWithScore]:
-        """Read the best units of a ranking.
-
-        Parameters
-        ----------
-        ranking : MultiScaleRanking
-            From `rank`; units that it has read already are not read again.
-        top_k : int, optional
-            Units, at most. None: that of the retriever.
-
-        Returns
-        -------
-        list of NodeWithScore
-            Best first; copies, which may be changed.
-        """
-        pieces = ranking.pieces[:self.top_k if top_k is None else top_k]
-        nodes = ranking.reader.read_units(p.row for p in pieces)
-        return [NodeWithScore(node=n.model_copy(deep=True), score=p.score) for n, p in zip(nodes, pieces)]
+    fuse, afuse = rank, arank    # As every retriever that keeps what its rankers said
 
     def _wants_vector(self, embedding: list[float] | None) -> bool:
         return embedding is None and self.embed_model is not None and self.index.dims > 0
@@ -751,7 +755,7 @@ class MultiScaleRetriever(BaseRetriever):
         common = dict(zip(found.units.rows_of(before[list(common)]).tolist(), common.values())) if common else {}
         led = put_first(found.units, places, pieces, _may_be_found(found, allowed))
         reader = UnitReader(found.units, self.store)
-        return MultiScaleRanking(source, reader, led, found.scores, places_apart(places), common)
+        return MultiScaleRanking(source, reader, led, found.scores, places_apart(places), common, self.top_k)
 
     def words_within(
         self,

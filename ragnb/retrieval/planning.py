@@ -33,7 +33,7 @@ from ragnb.models.llm import (
     awithin, error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, within
 )
 from .arguments import check_counts, filtered_retriever, is_number
-from .hybrid import check_question, fuse_hits, Fusion, question_bundle, rrf
+from .hybrid import check_question, fuse_hits, Hits, question_bundle, rrf
 
 # %% ../../nbs/40_retrieval/planning.ipynb #be8d86cf
 @dataclass(frozen=True)
@@ -303,7 +303,7 @@ class MultiQueryRetriever(PlanningRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return (await self.afuse(query_bundle)).hits
 
-    def _fused(self, plan: Plan, results: Sequence[Sequence[NodeWithScore]]) -> Fusion:
+    def _fused(self, plan: Plan, results: Sequence[Sequence[NodeWithScore]]) -> Hits:
         weights = [1.0, *[self.weight] * len(plan.texts)]
         found = dict(zip(plan.queries, results))
         scored = {query: [h for h in hits if h.score != 0] for query, hits in found.items()}
@@ -311,9 +311,9 @@ class MultiQueryRetriever(PlanningRetriever):
         known = {h.node_id for h in first.hits}
         behind = [h for h in fuse_hits(found, self.top_k, self.k, weights).hits if h.node_id not in known]
         unscored = [NodeWithScore(node=h.node, score=0.0) for h in behind]
-        return Fusion([*first.hits, *unscored][:self.top_k], first.members)
+        return Hits([*first.hits, *unscored][:self.top_k], first.members)
 
-    def fuse(self, question: str | QueryBundle) -> Fusion:
+    def fuse(self, question: str | QueryBundle) -> Hits:
         """Retrieve, and keep what each wording found.
 
         Parameters
@@ -323,14 +323,14 @@ class MultiQueryRetriever(PlanningRetriever):
 
         Returns
         -------
-        Fusion
+        Hits
             Its members are the question and its wordings, in order.
         """
         bundle = question_bundle(question)
         plan = self.plan(bundle.query_str)
         return self._fused(plan, [self.retriever.retrieve(q) for q in [bundle, *map(QueryBundle, plan.texts)]])
 
-    async def afuse(self, question: str | QueryBundle) -> Fusion:
+    async def afuse(self, question: str | QueryBundle) -> Hits:
         """Retrieve with all wordings at once.
 
         Parameters
@@ -340,7 +340,7 @@ class MultiQueryRetriever(PlanningRetriever):
 
         Returns
         -------
-        Fusion
+        Hits
             As of `fuse`.
         """
         bundle = question_bundle(question)

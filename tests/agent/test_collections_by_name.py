@@ -123,8 +123,8 @@ def test_a_name_means_the_edition_in_force_wherever_it_is(library: Library, fold
 def test_a_number_alone_brings_the_article_of_every_collection_that_has_it(library: Library) -> None:
     """Several statutes may be meant: all of them come before anything else."""
     found = library_pipeline(library, top_k=20).find("제35조")
-    first = [h.node.ref_doc_id.partition("/")[0] for h in found.hits if h.node_id in found.why]
-    assert {"laws_db", "hr_db"} & set(first) and [h.node_id in found.why for h in found.hits][:len(first)] == [True] * len(first)
+    first = [h.node.ref_doc_id.partition("/")[0] for h in found.hits if h.node_id in found.reasons]
+    assert {"laws_db", "hr_db"} & set(first) and [h.node_id in found.reasons for h in found.hits][:len(first)] == [True] * len(first)
 
 
 def test_an_article_that_no_collection_holds_is_noted(library: Library) -> None:

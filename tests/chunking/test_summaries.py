@@ -1,7 +1,6 @@
 """Sections and their summaries: nothing lost, sentences chosen within a size, models cached and failing well."""
 from __future__ import annotations
 
-import asyncio
 import math
 from collections import Counter
 from pathlib import Path
@@ -18,7 +17,7 @@ from strategies import examples
 from ragnb.models.calls import CallCache
 from ragnb.documents.span import InputError, parse_address
 from ragnb.chunking.summaries import (
-    METHODS, Summariser, asummarise_sections, key_sentences, sections_of, summarise_sections, word_weights,
+    Summariser, key_sentences, sections_of, summarise_sections, word_weights,
 )
 
 WORDS = "연차 휴가 병가 급여 수당 출장 보안 교육 평가 승인".split()
@@ -49,11 +48,10 @@ def test_sections_lose_nothing(text: str, size: int) -> None:
 
 
 @examples(200)
-@given(st.lists(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=6), max_size=8), st.integers(1, 30),
-       st.sampled_from(METHODS))
-def test_sentences_chosen_fit_and_are_in_order(tokens: list[list[str]], size: int, method: str) -> None:
+@given(st.lists(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=6), max_size=8), st.integers(1, 30))
+def test_sentences_chosen_fit_and_are_in_order(tokens: list[list[str]], size: int) -> None:
     sentences = [" ".join(t) for t in tokens]
-    chosen = key_sentences(sentences, tokens, word_weights(tokens), size, method)
+    chosen = key_sentences(sentences, tokens, word_weights(tokens), size)
     assert chosen == sorted(set(chosen)) and bool(chosen) == bool(tokens)
     assert sum(len(sentences[i]) for i in chosen) <= size or len(chosen) == 1
     left = size - sum(len(sentences[i]) for i in chosen)
@@ -68,11 +66,6 @@ def test_coverage_takes_what_adds_most_for_its_length() -> None:
     worth = [sum(1 + math.log(counts[w]) for w in t) / (len(s) + 20) for s, t in zip(sentences, tokens)]
     assert key_sentences(sentences, tokens, weights, 7) == [int(np.argmax(worth))] == [3]
     assert key_sentences(sentences, tokens, weights, 10) == [2, 3]  # the words of 3 are known: 2 adds more than 0 or 1
-
-
-def test_textrank_prefers_the_sentence_that_others_are_like() -> None:
-    sentences = ["x y z", "a b", "a b c", "b c", "q"]
-    assert key_sentences(sentences, [s.split() for s in sentences], {}, 5, "textrank") == [2]
 
 
 def test_weights_fall_with_frequency() -> None:
@@ -103,7 +96,7 @@ def test_a_model_is_asked_once_and_failures_fall_back(tmp_path: Path) -> None:
     assert all(s.summary == ("요약이다." if s.written else p.summary)
                and (s.span, s.text, s.terms) == (p.span, p.text, p.terms) for s, p in zip(sections, plain))
     summariser = Summariser(ScriptedLLM(lambda p: "요약이다."), tmp_path / "s.jsonl")
-    again, report = asyncio.run(asummarise_sections(docs, summariser))
+    again, report = summarise_sections(docs, summariser)
     assert report.calls == 2 and report.cached == len(sections) - 2 and all(s.written for s in again)
     cold, report = summarise_sections(docs, Summariser(model="ScriptedLLM:scripted", cache=tmp_path / "s.jsonl"))
     assert cold == again and report.calls == 0
@@ -124,7 +117,7 @@ def test_over_http() -> None:
 
 
 def test_wrong_input_is_refused() -> None:
-    for bad in ({"method": "best"}, {"size": 0}, {"n_terms": -1}, {"prompt": "{title}"}):
+    for bad in ({"size": 0}, {"n_terms": -1}, {"prompt": "{title}"}):
         with pytest.raises(InputError):
             Summariser(**bad)
 

@@ -41,5 +41,5 @@ def test_a_rank_is_one_among_all_units_of_the_index(tmp_path):
     answer = Pipeline.from_index(index, budget=200).ask("7층 회의실은 몇 명이 쓰나요?")
     outlines = index.store.get_outlines([p.doc_id for p in answer.passages]).found
     ranks = re.findall(r"number (\d+) of ([\d,]+) units", "\n".join(demo_lines(answer, outlines, {})))
-    assert ranks and {total for _, total in ranks} == {f"{len(answer.fusion.ranking.index):,}"}
-    assert len(answer.fusion.ranking.index) >= 400
+    assert ranks and {total for _, total in ranks} == {f"{len(answer.fusion.index):,}"}
+    assert len(answer.fusion.index) >= 400

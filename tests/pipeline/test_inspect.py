@@ -19,7 +19,7 @@ from ragnb.context.builders import PassageRanking, RankedContextBuilder
 from ragnb.evaluation.datasets import Evidence
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import Place, neighbors, no_expansion, parent, together
-from ragnb.retrieval.hybrid import Fusion
+from ragnb.retrieval.hybrid import Hits
 from ragnb.pipeline.answer import Answer
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.pipeline.trace_data import Trace, display_width, trace, uncovered, visible
@@ -182,7 +182,7 @@ def laid_out(hits: list[NodeWithScore], store: MemoryStore) -> Answer:
         "",
         RankedContextBuilder(2_000, passage_size=None).build(expanded.passages),
         expanded,
-        Fusion(hits, {"retriever": {h.node_id: (n, h.score) for n, h in enumerate(hits, 1)}}),
+        Hits(hits, {"retriever": {h.node_id: (n, h.score) for n, h in enumerate(hits, 1)}}),
     )
 
 

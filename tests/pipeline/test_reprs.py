@@ -56,7 +56,7 @@ def test_the_items_of_lists_are_short_too(shown, hr_units):
     made = make_questions(list(read_documents(SAMPLE / "corpus/hr_labor/leave.md", [])), 4)
     question = Question(HOSTILE, long, (Evidence("d", Span(0, 3), "abc"),) * 9)
     items = [*answer.passages, Passage(HOSTILE, Span(0, len(long)), long), question, *tuning_grid(),
-             *shown["evaluation"].rows[:2], answer.expansion, made, *made.questions, answer.fusion, answer.fusion.ranking,
+             *shown["evaluation"].rows[:2], answer.expansion, made, *made.questions, answer.fusion,
              answer.context, *answer.context.sources]
     assert len(items) > 20
     for item in items:
@@ -84,13 +84,13 @@ def test_parts_and_results_show_themselves_on_one_line(hr_units):
     question = "연차는 며칠인가요?"
     pipelines = [Pipeline.from_index(hr_units, **how) for how in ({}, {"retriever": "bm25"}, {"retriever": "hybrid"},
                  {"retriever": "vector"}, {"retriever": "hierarchical"}, {"where": "doc_id!=x"})]
-    things = [part for p in pipelines for part in (p, p.retriever, p.expander, p.reader, p.parts, p.expander.store, p.as_retriever(),
+    things = [part for p in pipelines for part in (p, p.retriever, p.expander, p.expander.store, p.as_retriever(),
                                                    p.find(question), p.rank(question), p.stream(question))]
     found, ranking = pipelines[0].find(question), pipelines[0].rank(question)
     address = found.hits[0].node_id
     found = pipelines[0].find(question)
     read = [hr_units.store.get_chunks([address]), hr_units.store.get_outlines(hr_units.doc_ids), hr_units.catalogue]
-    shown = [*things, *read, *read[1].found.values(), found.hits, ranking.scores, ranking.reader, ranking.reader.corpus]
+    shown = [*things, *read, *read[1].found.values(), ranking.scores, ranking.reader, ranking.reader.corpus]
     for thing in shown:
         line = repr(thing)
         assert len(line) <= 400 and "\n" not in line and " object at 0x" not in line, line

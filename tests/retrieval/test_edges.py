@@ -143,7 +143,7 @@ def test_every_number_of_every_retriever_is_looked_at():
             with pytest.raises(InputError):
                 makers[kind](**{name: bad})
                 pytest.fail(f"{kind} took {name}={bad!r}")
-    for kind, name in (("multi-scale", "grow"), ("multi-scale", "whole"), ("hierarchical", "n_free")):
+    for kind, name in (("multi-scale", "grow"), ("multi-scale", "whole")):
         makers[kind](**{name: 0})
         for bad in NOT_COUNTS[1:]:
             with pytest.raises(InputError):

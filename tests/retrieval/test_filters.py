@@ -230,7 +230,7 @@ def test_multi_scale_finds_all_that_is_let_through_the_best_first(units, where):
 def test_hierarchical_draws_its_beams_among_what_is_let_through():
     model = NgramEmbedding(dims=16).fit([d.text for d in documents()])
     tree = build_tree(documents(), model)
-    for where, beams in itertools.product(["doc_type=law", "doc_type!=law", "year>=2025"], [{}, {"n_documents": 1, "n_sections": 1, "n_free": 0}]):
+    for where, beams in itertools.product(["doc_type=law", "doc_type!=law", "year>=2025"], [{}, {"n_documents": 1, "n_sections": 1}]):
         wanted = resolve_where(where)
         allowed = {n.node_id for n in tree.units if wanted.holds(seen_metadata(n))}
         found = HierarchicalRetriever(tree, model, 5, where=where, **beams).retrieve(QUESTION)

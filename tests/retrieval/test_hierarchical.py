@@ -1,4 +1,4 @@
-"""The three layers of documents, sections and units: against brute force, beams, free units."""
+"""The three layers of documents, sections and units: against brute force, and in the best documents and sections."""
 from __future__ import annotations
 
 import asyncio
@@ -61,40 +61,21 @@ def test_scores_are_the_sum_of_the_layers(model: NgramEmbedding, search: str) ->
     question = "휴가의 병가 규칙 3은?"
     vector = model.get_query_embedding(question)
     layers = [layer.scores(word_tokens(question), np.array(vector)) for layer in tree.layers]
-    weights = (1.0, 0.5, 2.0)
-    scores, part = HierarchicalRetriever(tree, model, weights=weights).scores(question, vector)
+    scores, part = HierarchicalRetriever(tree, model).scores(question, vector)
     assert part.all()
     for u, s in enumerate(tree.section_of):
-        expected = weights[0] * layers[0][u] + weights[1] * layers[1][s] + weights[2] * layers[2][tree.document_of[s]]
+        expected = layers[0][u] + layers[1][s] + layers[2][tree.document_of[s]]
         assert scores[u] == pytest.approx(expected, abs=1e-5)
 
 
-BEAMS = [(1, None, 0), (2, 3, 0), (None, 2, 0), (1, 1, 5), (1, 1, 0)]
-
-
-@pytest.mark.parametrize(("n_documents", "n_sections", "n_free"), BEAMS)
-def test_the_beam_keeps_what_it_says(tree, model, n_documents, n_sections, n_free) -> None:
+@pytest.mark.parametrize(("n_documents", "n_sections"), [(1, None), (2, 3), (None, 2), (1, 1)])
+def test_only_the_best_documents_and_sections_are_searched(tree, model, n_documents, n_sections) -> None:
     question = "병가의 휴가 규칙 4는 숫자 몇인가?"
-    retriever = HierarchicalRetriever(tree, model, 500, n_documents, n_sections, n_free)
-    _, part = retriever.scores(question, model.get_query_embedding(question))
+    _, part = HierarchicalRetriever(tree, model, 500, n_documents, n_sections).scores(question, model.get_query_embedding(question))
     sections = {int(s) for s in tree.section_of[part]}
-    if not n_free:
-        assert len(sections) <= (n_sections or len(tree.sections))
-        assert len({tree.sections[s].doc_id for s in sections}) <= (n_documents or 99)
-        assert all(part[u] for u, s in enumerate(tree.section_of) if s in sections)  # a section is in with all its units
-    else:
-        assert part.sum() >= n_free
-
-
-def test_a_strong_unit_in_a_weak_section_is_not_lost(model) -> None:
-    docs = corpus(4)
-    hidden = Document(text="# 잡다한 것\n\n" + "전혀 다른 이야기가 길게 이어진다. " * 40 + "\n\n사내 얼룩말 동호회는 목요일에 모인다.\n", id_="misc.md")
-    tree = build_tree([*docs, hidden], model)
-    question = "얼룩말 동호회는 무슨 요일에 모이나?"
-    _, beam = HierarchicalRetriever(tree, model, 3, 1, 1, n_free=0).scores(question, model.get_query_embedding(question))
-    free = HierarchicalRetriever(tree, model, 3, 1, 1, n_free=3).retrieve(question)
-    assert any("얼룩말" in h.node.text for h in free)
-    assert free[0].node.ref_doc_id == "misc.md" and beam.sum() < len(tree.units)
+    assert 0 < len(sections) <= (n_sections or len(tree.sections))
+    assert len({tree.sections[s].doc_id for s in sections}) <= (n_documents or 99)
+    assert all(part[u] for u, s in enumerate(tree.section_of) if s in sections)  # a section is in with all its units
 
 
 def test_results_are_deterministic_ordered_and_copies(tree, model) -> None:
@@ -110,8 +91,6 @@ def test_results_are_deterministic_ordered_and_copies(tree, model) -> None:
 
 
 def test_bad_numbers_are_refused(tree, model) -> None:
-    counts = [{"top_k": 0}, {"n_documents": 0}, {"n_sections": -1}, {"n_free": -1}]
-    weights = [{"weights": w} for w in ((0, 0, 0), (1, -1, 0), (1, 1))]
-    for bad in counts + weights:
+    for bad in ({"top_k": 0}, {"n_documents": 0}, {"n_sections": -1}):
         with pytest.raises(InputError):
             HierarchicalRetriever(tree, model, **bad)

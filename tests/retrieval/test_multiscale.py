@@ -461,14 +461,14 @@ def test_hits_of_a_ranking_are_read_once_and_may_be_changed():
     index, store = make(big())
     retriever = MultiScaleRetriever(index, store, Words(), top_k=4)
     ranking = retriever.rank("sun moon n3x4")
-    hits = retriever.hits_of(ranking)
+    hits = ranking.hits
     assert [(h.node_id, h.score) for h in hits] == [(h.node_id, h.score) for h in retriever.retrieve("sun moon n3x4")]
-    assert len(hits) == 4 and len(retriever.hits_of(ranking, 2)) == 2 and ranking.reads == 1
+    assert len(hits) == 4 and len(ranking.best(2)) == 2 and ranking.reads == 1
     hits[0].node.metadata["mine"] = 1
-    assert "mine" not in retriever.hits_of(ranking)[0].node.metadata
+    assert "mine" not in ranking.best(1)[0].node.metadata
     why = [ranking.why(h.node_id) for h in hits]
     assert [(w.role, w.policy, w.rank) for w in why] == [("hit", "multi-scale", rank) for rank in range(1, 5)]
-    assert retriever.hits_of(MultiScaleRetriever(*make({})).rank("sun")) == []
+    assert MultiScaleRetriever(*make({})).rank("sun").hits == []
 
 
 def test_a_ranking_keeps_the_positions_of_its_question():
