@@ -23,7 +23,7 @@ from typer import Argument, BadParameter, Context, Exit, Option, Typer
 from typer.main import get_command
 
 # %% auto #0
-__all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'main']
+__all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'command_line', 'main']
 
 # %% ../nbs/99_cli/cli.ipynb #0e915b38
 from .documents.markup import counted, json_visible, visible
@@ -229,7 +229,7 @@ def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Prin
         _say(_short_help())
 
 # %% ../nbs/99_cli/cli.ipynb #82e1e600
-def _made(words: Sequence[str]) -> Any:
+def command_line(words: Sequence[str]) -> Any:
     "Make typer's command line, with one command if the first word names it, else with all."
     app = Typer(rich_markup_mode=None)
     app.callback(invoke_without_command=True, add_help_option=False)(_start)
@@ -266,7 +266,7 @@ def main(
     atexit.register(gc.freeze)   # or the collector would look at every object once more when the process ends: seconds
     words = _repeated(sys.argv[1:] if argv is None else argv)
     try:
-        command = _made(words)
+        command = command_line(words)
         if "_RAGNB_COMPLETE" in os.environ:      # the Tab key asks
             command.main(prog_name="ragnb")
         with command.make_context("ragnb", words) as ctx:
@@ -474,13 +474,18 @@ _SPLITTERS = ("units (for multi-scale retrieval), parent-child, parent-child:800
 class _Source(_Index, _Embedding, _Model, _Wait):
     "Documents, and how they are indexed."
     path: Annotated[str, Argument(help="Folder or file: .md, .txt, .jsonl, .pdf, .csv; with ragnb[files] also .html, "
-        ".docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8 or CP949. Scanned pages, pictures and encrypted files are "
+        ".docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16 or CP949. Scanned pages, pictures and encrypted files are "
         "listed and skipped.")]
     embed: Annotated[str | None, Option(help="ngram, ollama:MODEL, openai-like:MODEL or onnx:FOLDER (default: that of "
         "the index, ngram for a new one).")] = None
     split: Annotated[str | None, Option(help=f"{_SPLITTERS} (default: that of the index, units for a new one).")] = None
     contexts: Annotated[str | None, Option(metavar="MODEL", help="ollama:MODEL or openai-like:MODEL writes a context "
         "for each chunk; the index folder caches what it wrote.")] = None
+    include: Annotated[list[str] | None, Option(metavar="PATTERN", help="Also read files like this as text, '*.log' "
+        "or 'src/**/*.py'. Patterns are those of .gitignore; a file .ragnbignore in PATH may hold them, ! before those "
+        "to read. Repeatable.")] = None
+    exclude: Annotated[list[str] | None, Option(metavar="PATTERN", help="Leave out files or folders like this, 'old/'. "
+        "Repeatable.")] = None
     force: Annotated[bool, Option("--force", help="Build the index again.")] = False
     quiet: _Quiet = False
     all: Annotated[bool, Option("--all", help="Build one index for each collection, from the folders of PATH.")] = False
@@ -499,6 +504,7 @@ def _index(args: _Source) -> None:
     started = time.perf_counter()
     settings = {"embed": args.embed, "parser": args.split, "force": args.force, "wait": args.wait,
                 "contexts": _resolved(args.contexts, args), "base_url": _embed_url(args),
+                "include": args.include or (), "exclude": args.exclude or (),
                 "embed_options": _embed_options(args), "show_progress": _bars(args.quiet)}
     _stage(f"read {args.path}{' and index each collection' * args.all}", args.quiet)
     if args.all:

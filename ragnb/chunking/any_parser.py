@@ -18,6 +18,7 @@ __all__ = ['chunk_spans', 'AnyNodeParser', 'span_parser', 'AbsentNodeParser']
 # %% ../../nbs/20_chunking/any_parser.ipynb #d7c8e65c
 from .base import KnownSpanNodeParser, SpanNodeParser
 from ..documents.files import keep_metadata
+from ..documents.servers import rebuild
 from ..documents.span import IndexMismatchError, InputError, Outline, Span, union
 
 # %% ../../nbs/20_chunking/any_parser.ipynb #2e4b2a8f
@@ -168,7 +169,7 @@ class AbsentNodeParser(SpanNodeParser):
     def refuse(self) -> NoReturn:
         "Say what to pass."
         name = self.description.get("splitter")
-        how = f"pass the same one, `update_index(…, parser={name}(…))`, or index again with --force"
+        how = f"pass the same one, `update_index(…, parser={name}(…))`, or {rebuild()}"
         raise IndexMismatchError(f"the index was split by {name}, which is no splitter of ragnb: to update it, {how}")
 
     def split(self, text: str) -> dict[str, list[Span]]:

@@ -19,6 +19,7 @@ __all__ = ['CONTEXTS', 'DEFAULT_SPLITTER', 'SPLITTERS', 'with_contexts', 'resolv
 
 # %% ../../nbs/20_chunking/parsers.ipynb #bd19ce76
 from ..documents.files import keep_metadata
+from ..documents.servers import rebuild
 from ..documents.span import IndexMismatchError, InputError
 from ..documents.text import tokenizer
 from .any_parser import AbsentNodeParser, AnyNodeParser, span_parser
@@ -177,7 +178,7 @@ def parser_from(
     "Make the splitter that a manifest describes; `AbsentNodeParser` for one that is not of this package."
     kind = description.get("splitter")
     if not isinstance(kind, str):
-        raise IndexMismatchError(f"the manifest describes no splitter ({dict(description)}): index again with --force")
+        raise IndexMismatchError(f"the manifest describes no splitter ({dict(description)}): {rebuild()}")
     if description.get("own") or kind not in SPLITTERS:
         return AbsentNodeParser(description=dict(description))
     settings = {k: parser_from(v) if k == "parser" else v for k, v in description.items() if k != "splitter"}
@@ -186,7 +187,7 @@ def parser_from(
     try:
         return SPLITTERS[kind](**settings)
     except ValueError as error:
-        raise IndexMismatchError(f"the manifest describes no {kind} ({settings}): index again with --force") from error
+        raise IndexMismatchError(f"the manifest describes no {kind} ({settings}): {rebuild()}") from error
 
 # %% ../../nbs/20_chunking/parsers.ipynb #fa52ff41
 def needs_parser(

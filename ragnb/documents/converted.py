@@ -220,7 +220,8 @@ def _xlsx(path: Path) -> dict[str, Any]:
         tables = {name: _table(rows, most, path.name) for name, rows in _sheet_rows(path, book.worksheets)}
     finally:
         book.close()
-    return {"text": "\n\n".join(f"## {name}\n\n{table}" for name, table in tables.items() if table)}
+    text = "\n\n".join(f"## {name}\n\n{table}" for name, table in tables.items() if table)
+    return {"text": text, "title": path.stem}   # "Sheet1" says nothing of a file
 
 # %% ../../nbs/00_documents/converted.ipynb #0ab6a002
 _NAVIGATION = "nav, [role=navigation], [role=search], [role=menu], [role=menubar], script, style, template, noscript"

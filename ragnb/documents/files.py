@@ -5,12 +5,13 @@
 # %% ../../nbs/00_documents/files.ipynb #bfaaf778
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -19,14 +20,14 @@ from typing import Any
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KEYS', 'LONGEST_HEADER', 'Problem', 'n_skipped',
-           'find_files', 'record_id', 'keep_metadata', 'record_to_document', 'YamlHeader', 'read_yaml_header',
-           'read_documents', 'sample_data']
+__all__ = ['IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KEYS',
+           'LONGEST_HEADER', 'Problem', 'n_skipped', 'by_kind', 'path_rules', 'find_files', 'record_id',
+           'keep_metadata', 'record_to_document', 'YamlHeader', 'read_yaml_header', 'read_documents', 'sample_data']
 
 # %% ../../nbs/00_documents/files.ipynb #d6ff9cc1
 from .converted import CONVERTERS, read_converted
 from .forms import plain_text, reading_form
-from .halves import decode_lines, read_text, replace_halves, replace_halves_in
+from .halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
 from .pdf import pdf_text
 from .span import InputError
 
@@ -49,6 +50,41 @@ def n_skipped(
     "Count what was skipped."
     return sum(p.n for p in problems)
 
+# %% ../../nbs/00_documents/files.ipynb #cc51fbb8
+IGNORE_FILE: str = ".ragnbignore"
+LEFT: str = f"left out by {IGNORE_FILE} or --exclude"
+HIDDEN: str = "hidden folders are not read"
+Rules = Callable[[str], bool | None]   # Path below the folder, `/` at the end of a folder -> left out, read, or by kind
+
+
+def by_kind(name: str) -> bool | None:
+    "Leave it to the kind of a file whether it is read."
+    return None
+
+
+def path_rules(
+    root: Path,                     # Its `.ragnbignore` is read, if there is one
+    include: Sequence[str] = (),    # Patterns of files that are read too, whatever their kind
+    exclude: Sequence[str] = (),    # Patterns of files and folders that are left out
+) -> Rules:                         # `InputError` for a pattern that is none
+    "Make the rules of a folder: which paths are left out, and which are asked for."
+    own = root / IGNORE_FILE
+    lines = read_text(own).splitlines() if own.is_file() else []
+    lines += [*(f"!{pattern}" for pattern in include), *exclude]
+    if not lines:
+        return by_kind
+    from pathspec import GitIgnoreSpec
+    try:
+        spec = GitIgnoreSpec.from_lines(map(composed, lines))
+    except ValueError as error:
+        raise InputError(f"a pattern cannot be read: {error}") from error
+    return lambda name: spec.check_file(composed(name)).include
+
+# %% ../../nbs/00_documents/files.ipynb #65bb2ec7
+def _some(names: Sequence[str], n: int = 5) -> str:
+    "The first of many names."
+    return ", ".join(names[:n]) + (f" and {len(names) - n:,} more" if len(names) > n else "")
+
 # %% ../../nbs/00_documents/files.ipynb #619f1420
 SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", ".pdf", *CONVERTERS)
 
@@ -66,13 +102,17 @@ def _refused(file: Path, root: Path) -> str:
 _OWN_FILES = {"results.json", "questions.jsonl"}   # What `ragnb eval` and `ragnb tune` leave side by side
 
 
-def _walk(path: Path, problems: list[Problem]) -> Iterator[Path]:
-    "Everything below a folder that is not hidden; linked folders are named."
+def _walk(path: Path, problems: list[Problem], rules: Rules = by_kind) -> Iterator[Path]:
+    "Everything below a folder that is neither hidden nor left out by a rule; linked and hidden folders are named."
     def name(place: str | Path) -> str: return Path(place).relative_to(path).as_posix()
+    hidden: list[str] = []
+    left: list[str] = []
     def failed(error: OSError) -> None:
         problems.append(Problem(name(error.filename), f"cannot be opened ({error.strerror})"))
     for folder, folders, names in os.walk(path, onerror=failed):
-        folders[:] = sorted(n for n in folders if not n.startswith("."))
+        hidden += (name(Path(folder, n)) for n in folders if n.startswith(".") and not n.startswith(".ragnb"))
+        left += (name(Path(folder, n)) + "/" for n in folders if rules(name(Path(folder, n)) + "/"))
+        folders[:] = sorted(n for n in folders if not n.startswith(".") and not rules(name(Path(folder, n)) + "/"))
         for link in (Path(folder, n) for n in folders if os.path.islink(os.path.join(folder, n))):
             problems.append(Problem(name(link), "is a link to a folder, which is not followed"))
         if _OWN_FILES <= set(names):
@@ -80,11 +120,16 @@ def _walk(path: Path, problems: list[Problem]) -> Iterator[Path]:
                                     "which are not documents", 0))
             folders.clear()
             continue
-        yield from (Path(folder, n) for n in names if not n.startswith("."))
+        shown = [Path(folder, n) for n in names if not n.startswith(".")]
+        left += (name(file) for file in shown if rules(name(file)))
+        yield from (file for file in shown if not rules(name(file)))
+    problems += (Problem(_some(names), told, 0) for names, told in ((hidden, HIDDEN), (left, LEFT)) if names)
 
 # %% ../../nbs/00_documents/files.ipynb #e9e58472
 _OLDER = {".doc": ".docx", ".rtf": ".docx", ".odt": ".docx", ".xls": ".xlsx", ".ods": ".xlsx", ".ppt": ".pptx",
           ".odp": ".pptx"}
+_AS_TEXT = {".log", ".py", ".sql", ".yaml", ".yml", ".json", ".xml", ".ini", ".cfg", ".conf", ".toml", ".rst", ".tex",
+            ".tsv", ".sh", ".js", ".ts", ".java", ".c", ".h", ".cpp", ".cs", ".go", ".rs"}
 
 
 def _other_kinds(names: Iterable[str]) -> Iterator[Problem]:
@@ -94,32 +139,36 @@ def _other_kinds(names: Iterable[str]) -> Iterator[Problem]:
         kinds.setdefault(Path(name).suffix.lower(), []).append(name)
     for suffix, found in sorted(kinds.items()):
         way = f"; saved as {_OLDER[suffix]} it can be" if suffix in _OLDER else ""
-        what, more = f"a kind of file that is not read{way}", len(found) - 5
+        way = f"; --include '*{suffix}' reads it as text" if suffix in _AS_TEXT else way
+        what = f"a kind of file that is not read{way}"
         if len(found) == 1:
             yield Problem(found[0], what)
         else:
-            listed = ", ".join(found[:5]) + (f" and {more} more" if more > 0 else "")
-            yield Problem(f"*{suffix}" if suffix else "files without a suffix", f"{what}: {len(found)} files, {listed}",
-                          len(found))
+            yield Problem(f"*{suffix}" if suffix else "files without a suffix",
+                          f"{what}: {len(found)} files, {_some(found)}", len(found))
 
 # %% ../../nbs/00_documents/files.ipynb #f64aa9cc
 def find_files(
     path: str | Path,                       # A folder, searched through, or one file
     problems: list[Problem] | None = None,  # What is not read is added here: other kinds, links, folders
     base: str | Path | None = None,         # A linked file may lie anywhere below this folder; `path` when None
+    include: Sequence[str] = (),            # See `path_rules`
+    exclude: Sequence[str] = (),            # See `path_rules`
 ) -> list[Path]:                            # Sorted; `InputError` when there is nothing to read
     "Find the files that can be indexed."
     path, problems = Path(path), [] if problems is None else problems
     if not path.exists():
         raise InputError(f"no such file or folder: {str(path)!r}")
+    rules = path_rules(path.parent if path.is_file() else path, include, exclude)
     if path.is_file():
-        if path.suffix.lower() not in SUFFIXES:
-            raise InputError(f"cannot index {path.name!r}: expected one of {', '.join(SUFFIXES)}")
+        if path.suffix.lower() not in SUFFIXES and rules(path.name) is not False:
+            raise InputError(f"cannot index {path.name!r}: expected one of {', '.join(SUFFIXES)}; "
+                             "other text is read with --include PATTERN")
         return [path]
     root, found, others, seen = Path(base or path).resolve(), [], [], []
-    for file in _walk(path, seen):
+    for file in _walk(path, seen, rules):
         name = file.relative_to(path).as_posix()
-        if file.suffix.lower() not in SUFFIXES:
+        if file.suffix.lower() not in SUFFIXES and rules(name) is not False:
             others.append(name)
         elif reason := _refused(file, root):
             seen.append(Problem(name, reason))
@@ -174,7 +223,8 @@ def _record_text(record: Mapping[str, Any]) -> tuple[str, list[int] | None]:
         raise InputError("a record needs 'text' (a string) or 'pages' (a list of strings)")
     if not text.strip():
         raise InputError("the text is empty")
-    return text, _page_starts(record["pages"]) if text == joined else None
+    is_paged, text = text == joined, composed(replace_halves(text))
+    return text, _page_starts([*map(composed, record["pages"])]) if is_paged else None
 
 # %% ../../nbs/00_documents/files.ipynb #37925aaa
 def keep_metadata(
@@ -222,7 +272,7 @@ def record_to_document(
     if not isinstance(record, Mapping):
         raise InputError(f"a record must be a JSON object, got {type(record).__name__}")
     text, page_starts = _record_text(record)
-    text, doc_id = replace_halves(text), replace_halves(record_id(record, default_id))
+    doc_id = composed(replace_halves(record_id(record, default_id)))
     metadata = replace_halves_in(_record_metadata(record))
     own = next((n for k in FILE_KEYS if isinstance(n := metadata.get(k), str) and n.strip()), replace_halves(file_name))
     metadata["file_name"] = own
@@ -356,6 +406,8 @@ def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
         record = read_converted(path)
         notes += record.pop("notes", [])
         return record | {"title": record.get("title") or _title(record.get("text", ""), path.stem)}
+    if path.suffix.lower() not in SUFFIXES:   # asked for: code, tables, logs
+        return {"text": read_text(path, notes), "title": path.name}
     return _text_record(path, notes)
 
 # %% ../../nbs/00_documents/files.ipynb #4ba0ae8e
@@ -371,6 +423,29 @@ def _file_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str
         yield name, (getattr(error, "strerror", None) or str(error)).removeprefix(f"{path.name} ")
     yield from ((name, Problem(name, note, 0)) for note in notes)
 
+# %% ../../nbs/00_documents/files.ipynb #02fd803b
+_COPIED = re.compile(r"사본|복사본|백업|\bcopy\b|backup|\(\d+\)", re.I)
+
+def _digest(file: Path) -> str:
+    "The hash of a file's bytes; its path where it cannot be read."
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return str(file)
+
+def _copies(files: Sequence[Path], root: Path) -> dict[Path, list[Path]]:
+    "Each file that is read -> the files with the same bytes, which are not."
+    sizes = {file: file.stat().st_size for file in files}
+    many = {size for size, n in Counter(sizes.values()).items() if n > 1 and size}
+    same: dict[str, list[Path]] = {}
+    for file in files:
+        same.setdefault(_digest(file) if sizes[file] in many else str(file), []).append(file)
+
+    def order(file: Path) -> tuple[bool, bool]:
+        return file.is_symlink(), bool(_COPIED.search(composed(file.relative_to(root).as_posix())))
+    kept = {(first := min(group, key=order)): [f for f in group if f is not first] for group in same.values()}
+    return dict(sorted(kept.items(), key=lambda item: item[0].parts))
+
 # %% ../../nbs/00_documents/files.ipynb #e6948c13
 def _used_before(doc_id: str, where: str, first: str) -> str:
     "Why a document is skipped whose id another one has; how pages are written, for lines of one file."
@@ -379,10 +454,23 @@ def _used_before(doc_id: str, where: str, first: str) -> str:
     return f"the document id {doc_id!r} was already used in {first}{way}"
 
 
+def _with_copies(document: Document, names: list[str]) -> Document:
+    "The same document; where its file has copies, with their names."
+    if names:
+        document.metadata["copies"] = names
+        document.excluded_embed_metadata_keys.append("copies")
+        document.excluded_llm_metadata_keys.append("copies")
+    return document
+
+
 def read_documents(
     path: str | Path,
     problems: list[Problem],
     base: str | Path | None = None,
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    once: bool = False,
 ) -> Iterator[Document]:
     """Read every document below a path.
 
@@ -396,6 +484,10 @@ def read_documents(
         folder, damaged files, bad lines. A remark on something that was read has `n == 0`.
     base : str or Path, optional
         Document ids are paths below this folder; default: `path` itself.
+    include, exclude : sequence of str
+        Patterns of `.gitignore`, after those of a `.ragnbignore` in the folder: read as text too, and leave out.
+    once : bool, default False
+        Read files with equal bytes once; `copies` in the metadata names the others.
 
     Returns
     -------
@@ -409,9 +501,14 @@ def read_documents(
         When there is no such path, or nothing in it that can be read.
     """
     root = Path(base if base is not None else path)
-    seen: dict[str, str] = {}
-    for file in find_files(path, problems, base):
-        name = unicodedata.normalize("NFC", file.relative_to(root).as_posix() if root.is_dir() else file.name)
+
+    def name_of(file: Path) -> str:
+        return composed(file.relative_to(root).as_posix() if root.is_dir() else file.name)
+    files, seen = find_files(path, problems, base, include, exclude), {}
+    copies = _copies(files, Path(path)) if once and len(files) > 1 else dict.fromkeys(files, ())
+    for file, others in copies.items():
+        name, same = name_of(file), [*map(name_of, others)]
+        problems += (Problem(other, f"the same file as {name}, read once", 0) for other in same)
         for where, item in _file_documents(file, name):
             if not isinstance(item, Document):
                 problems.append(item if isinstance(item, Problem) else Problem(where, item))
@@ -419,7 +516,8 @@ def read_documents(
                 problems.append(Problem(where, _used_before(item.id_, where, seen[item.id_])))
             else:
                 seen[item.id_] = where
-                yield item
+                yield _with_copies(item, same)
+
 
 # %% ../../nbs/00_documents/files.ipynb #96ba0361
 def sample_data() -> Path:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import base64
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
 # %% auto #0
-__all__ = ['ServerAddress', 'without_logins', 'HidesKeys']
+__all__ = ['ServerAddress', 'rebuild', 'without_logins', 'HidesKeys']
 
 # %% ../../nbs/00_documents/servers.ipynb #a7ff5c80
 _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]+:/+")     # At least two letters: C:/ is a drive
@@ -53,6 +54,13 @@ class ServerAddress(str):
         if not user + password:
             return {}
         return {"Authorization": f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"}
+
+# %% ../../nbs/00_documents/servers.ipynb #fd7be9c3
+def rebuild(
+    place: object = "DIR",   # The index: a folder or an address
+) -> str:                    # In backquotes
+    "Write the command that builds an index again."
+    return f"`ragnb index PATH --index {shlex.quote(str(place))} --force`"
 
 # %% ../../nbs/00_documents/servers.ipynb #180f935c
 _INSIDE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,40}:/+")     # A scheme anywhere in a word

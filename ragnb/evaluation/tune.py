@@ -74,7 +74,7 @@ def _read_folder(path: Path, problems: list[Problem]) -> Dataset:
 MADE_NOTE: str = (
     "The questions were made from the documents: they use their words, so recall is higher than people's questions "
     "would give, and search by words looks better than it is. On two published sets they put chunk sizes in the same "
-    "order as people's questions did. Thirty questions of your own say more: see `ragnb questions`.")
+    "order as people's questions did. Thirty questions of your own say more: see `ragnb questions --help`.")
 
 
 def load_tuning_set(

@@ -25,7 +25,7 @@ __all__ = ['NOWHERE', 'told_manifest', 'model_folder', 'ClusterParts', 'open_clu
 from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import CONTEXTS, describe_parser
 from ..documents.catalogue import Catalogue, catalogue_of, catalogue_records
-from ..documents.servers import ServerAddress
+from ..documents.servers import rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ragnb.indexing.cluster_state import (
     Entries, Entry, read_entries, read_files, remove_files, write_files, WriterLease
@@ -51,7 +51,7 @@ def told_manifest(
     told = state.told["manifest"]
     if told.get("format") != FORMAT:
         found = told.get("format")
-        raise IndexMismatchError(f"index format is {found!r}, this version reads {FORMAT}: index again with --force")
+        raise IndexMismatchError(f"index format is {found!r}, this version reads {FORMAT}: {rebuild(store.rows.where)}")
     return Manifest(**told, documents=Entries(store, state.totals.get("entries", 0)))
 
 

@@ -24,7 +24,7 @@ __all__ = ['Files', 'on_cluster', 'write_files', 'read_files', 'remove_files', '
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #d06e0eab
 from ..documents.atomic import LockedError
-from ..documents.servers import ServerAddress
+from ..documents.servers import rebuild, ServerAddress
 from ..documents.span import InputError, RagnbError
 from ..retrieval.cluster_rows import ClusterRows
 from ..retrieval.cluster_store import ClusterStore, make_state
@@ -82,7 +82,7 @@ def read_files(
             found = rows.client.mget(index=f"{rows.name}-state", body={"ids": ids})["docs"]
         if not all(row.get("found") for row in found):
             told = f"the index at {rows.where} has lost its file {name!r}"
-            raise InputError(f"{told}: `ragnb index --force` makes it anew")
+            raise InputError(f"{told}: {rebuild(rows.where)} builds it again")
         data = b"".join(base64.b64decode(row["_source"]["data"]) for row in found)
         Path(folder, Path(name).name).write_bytes(zlib.decompress(data))
 

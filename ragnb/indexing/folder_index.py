@@ -25,7 +25,7 @@ from ..documents.arguments import checked
 from ..documents.atomic import WriteError
 from ..documents.catalogue import Catalogue
 from ..documents.markup import card
-from ..documents.servers import ServerAddress
+from ..documents.servers import rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.calls import model_name
 from ragnb.models.embedding import (
@@ -57,10 +57,9 @@ def open_part(
     except WriteError:  # no damage
         raise
     except IndexMismatchError as error:
-        raise IndexMismatchError(f"{error}; `ragnb index --force` makes the index anew") from error
+        raise IndexMismatchError(f"{error}; {rebuild()} builds the index again") from error
     except (RagnbError, FileNotFoundError, sqlite3.DatabaseError) as error:
-        message = f"the index is damaged: {error}; `ragnb index --force` makes it anew"
-        raise IndexMismatchError(message) from error
+        raise IndexMismatchError(f"the index is damaged: {error}; {rebuild()} builds it again") from error
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #00a9f69b
 def open_parser(
@@ -76,7 +75,7 @@ def open_parser(
     if llm is not None:
         made = with_contexts(made, llm, cache)
     known, wanted = completed(manifest.parser, made), describe_parser(made)   # an older manifest says less
-    way_out = "use another --index folder or --force"
+    way_out = f"use another index folder, or {rebuild(folder)}"
     if wanted != known:
         raise IndexMismatchError(f"the index was split by {known}, not {wanted}: {way_out}")
     if llm is not None and known["model"].removesuffix(":latest") != model_name(llm):
@@ -150,7 +149,7 @@ def open_embedding(
         called = f"a {type(wanted).__name__} of other parameters"
     raise IndexMismatchError(f"the index was made with the embedding {_short(manifest.embedding)}, "
                              f"not {called if '(' in called or not isinstance(embed, str) else embed}: "
-                             "use another --index folder, or --force to make it anew")
+                             f"use another index folder, or {rebuild()}")
 
 # %% ../../nbs/70_indexing/folder_index.ipynb #e40cb801
 class Index:
@@ -311,7 +310,7 @@ def older(
     folder: str | Path,    # Of an index
 ) -> IndexMismatchError:
     "Say what to do about an index of an earlier version."
-    told = "was made by an earlier version: index again with --force"
+    told = f"was made by an earlier version; {rebuild(folder)} builds it again"
     return IndexMismatchError(f"the index in {str(folder)!r} {told}")
 
 
@@ -387,7 +386,7 @@ def damaged(
     error: Exception,       # What SQLite says
 ) -> IndexMismatchError:
     "Say what to do about an index that cannot be read."
-    return IndexMismatchError(f"the index in {str(folder)!r} is damaged ({error}); `ragnb index --force` makes it anew")
+    return IndexMismatchError(f"the index in {str(folder)!r} is damaged ({error}); {rebuild(folder)} builds it again")
 
 
 def made_anew(

@@ -26,6 +26,7 @@ __all__ = ['FORMAT', 'FILE', 'SUM', 'TABLES', 'Manifest', 'checksum', 'write_sum
 # %% ../../nbs/70_indexing/index_file.ipynb #d5cd161a
 from ..documents.atomic import write_atomically
 from ..documents.catalogue import Catalogue, catalogue_of, catalogue_records
+from ..documents.servers import rebuild
 from ..documents.span import IndexMismatchError, Outline
 from ..models.embedding import save_embedding
 from ..chunking.base import SpanNodeParser
@@ -120,7 +121,7 @@ def check_sum(
             return
         same = told["state"] != state or not _is_alone(path) or told["crc"] == checksum(path)
         if not same or not state:    # a checksum is there: so was a state
-            raise IndexMismatchError(f"{str(path)!r} is damaged: `ragnb index --force` makes it anew")
+            raise IndexMismatchError(f"{str(path)!r} is damaged: {rebuild(path.parent)} builds it again")
 
 # %% ../../nbs/70_indexing/index_file.ipynb #8f8f1b34
 _SETTINGS = ("parser", "embedding", "fitted_on", "embedding_folder", "format")
@@ -137,7 +138,8 @@ def stored_manifest(
     told = json.loads(text)
     if told.get("format") != FORMAT:
         found = told.get("format")
-        raise IndexMismatchError(f"index format is {found!r}, this version reads {FORMAT}: index again with --force")
+        place = rebuild(Path(database.path).parent)
+        raise IndexMismatchError(f"index format is {found!r}, this version reads {FORMAT}: {place}")
     rows = database.connection.execute("SELECT id, told FROM entry ORDER BY id") if documents else ()
     return Manifest(**told, documents={doc_id: json.loads(entry) for doc_id, entry in rows})
 

@@ -470,6 +470,7 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
                  parser: str | NodeParser | None = None, force: bool = False, base: str | Path | None = None,
                  contexts: str | Any | None = None, base_url: str | None = None,
                  embed_options: Mapping[str, Any] | None = None,
+                 include: Sequence[str] = (), exclude: Sequence[str] = (),
                  show_progress: bool = True, wait: float = 10) -> tuple[Index, IndexReport]:
     """Make an index of a path, or bring it up to date.
 
@@ -495,6 +496,9 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         index `OLLAMA_HOST`, else `http://localhost:11434`.
     embed_options : mapping, optional
         Of the embedding, see `resolve_embedding`: `{"query_prefix": "query: ", "num_workers": 2}`.
+    include, exclude : sequence of str
+        Patterns of `.gitignore`, after those of a `.ragnbignore` in the folder: files to read as text whatever their
+        kind, and what to leave out. Files with equal bytes are read once.
     show_progress : bool, default True
         Show a bar of the characters written.
     wait : float, default 10
@@ -516,7 +520,7 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         When another process still writes this index; the message names it.
     """
     report = IndexReport()
-    documents = list(read_documents(path, report.problems, base))
+    documents = list(read_documents(path, report.problems, base, include=include, exclude=exclude, once=True))
     if not documents:
         raise InputError(f"nothing could be read from {str(path)!r}: " + "; ".join(map(str, report.problems[:3])))
     writer = open_or_create(folder, embed, parser, force=force, contexts=contexts,
@@ -596,9 +600,9 @@ def remove_documents(
     writer = open_or_create(folder, embed, wait=wait)
     try:
         if writer.kept or writer.fresh:
-            raise InputError(f"an update of {str(folder)!r} was cut short: run `ragnb index` again first")
+            raise InputError(f"an update of {str(folder)!r} was cut short: run `ragnb index PATH --index {folder}` first")
         if unknown := [i for i in ids if i not in writer.index.manifest.documents]:
-            raise InputError(f"the index has no document {unknown[0]!r}: `ragnb ls` lists those it has")
+            raise InputError(f"the index has no document {unknown[0]!r}: `ragnb ls --index {folder}` lists those it has")
         if ids:
             writer.stage()
             _clear(writer, _Plan([], ids, [], [], []))

@@ -34,7 +34,7 @@ __all__ = ['ollama_url', 'NotOllamaError', 'ModelFacts', 'NoAnswerError', 'Promp
 
 # %% ../../nbs/10_models/ollama.ipynb #b6893ba4
 from ..documents.arguments import KnownArguments
-from ..documents.servers import HidesKeys, ServerAddress
+from ..documents.servers import HidesKeys, rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ragnb.models.replies import (
     LimitedAsyncClient, LimitedClient, MOST_BYTES, MOST_VECTOR_BYTES, ReplyError, until
@@ -586,7 +586,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
         if found not in (None, wanted):
             raise IndexMismatchError(
                 f"the model {self.model_name!r} at {self.base_url} has other weights (digest {found[:12]}) than those "
-                f"the index was made with ({wanted[:12]}): `ragnb index --force` makes the index anew with it")
+                f"the index was made with ({wanted[:12]}): {rebuild()} builds the index again")
         self._same = True
 
     def _checked(self, vectors: Sequence[Sequence[float]], texts: Sequence[str]) -> list[list[float]]:
@@ -597,7 +597,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
         if wanted and any(len(v) != wanted for v in vectors):
             found = next(len(v) for v in vectors if len(v) != wanted)
             raise IndexMismatchError(f"the model {name!r} at {self.base_url} gives vectors of {found} numbers, the "
-                                     f"index has {wanted}: use the model it was made with, or `ragnb index --force`")
+                                     f"index has {wanted}: use the model it was made with, or {rebuild()}")
         return [list(v) for v in vectors]
 
     def _named(self, texts: Sequence[str], refused: ResponseError) -> Exception:

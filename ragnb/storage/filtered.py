@@ -106,9 +106,9 @@ def _held_metadata(store: ChunkReader) -> list[dict[str, Any]]:
     return [{**outline.metadata, "doc_id": i} for i, outline in store.get_outlines(store.doc_ids()).found.items()]
 
 
-def _files(held: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    "The file that each document comes from, else its id."
-    return {d["doc_id"]: str(d.get("file_name") or d["doc_id"]) for d in held}
+def _files(held: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    "The file that each document comes from, else its id; then the copies of the file."
+    return {d["doc_id"]: [str(d.get("file_name") or d["doc_id"]), *(d.get("copies") or ())] for d in held}
 
 
 def located(
@@ -132,7 +132,7 @@ def explain_nothing(
         return ""
     held = _held_metadata(store)
     by_folder = asks_folders(wanted) and not any(k in d for d in held for k in FOLDER_KEYS)
-    folders = {i: path.rpartition("/")[0] or "." for i, path in _files(held).items()} if by_folder else {}
+    folders = {i: paths[0].rpartition("/")[0] or "." for i, paths in _files(held).items()} if by_folder else {}
     return why_nothing(wanted, [d | {k: folders[d["doc_id"]] for k in FOLDER_KEYS if folders} for d in held])
 
 

@@ -10,6 +10,7 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Union
 
 from llama_index.core.schema import BaseNode
@@ -188,7 +189,10 @@ def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]
         return ""
     if condition.key not in keys:
         more = "" if condition.key in FOLDER_KEYS else f"; for a folder: folder=NAME; {how_to_set(condition.key)}"
-        return f"no document has {condition.key!r}; known keys: {', '.join(keys)}{more}"
+        known = keys if condition.key in FOLDER_KEYS else [*keys, *({"folder"} - {*keys})]
+        near = get_close_matches(condition.key, known, 1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        return f"no document has {condition.key!r}{meant}; known keys: {', '.join(sorted(known))}{more}"
     there = list(dict.fromkeys(str(d[condition.key]) for d in documents if _kind(d.get(condition.key))))
     if condition.key in FOLDER_KEYS:
         there = [". (no folder)" if name == "." else name for name in there]
@@ -230,7 +234,7 @@ def where_folders(
     where: Any,                    # See `resolve_where`
     doc_ids: Sequence[str],        # Of all documents
     own: Sequence[str] = (),       # Keys that documents have themselves
-    files: Mapping[str, str] | None = None,   # Document id -> its file, for those whose id says no folder
+    files: Mapping[str, Sequence[str]] | None = None,   # Document id -> its file, and copies of it
 ) -> Filter | None:
     "Write `folder=…` as a filter by ids; a folder that is not there stays as it is."
     wanted = resolve_where(where)
@@ -239,7 +243,7 @@ def where_folders(
     if wanted is None or wanted.key not in FOLDER_KEYS or wanted.key in own or wanted.operator in _ORDERS:
         return wanted
     files, folders = files or {}, [str(v) for v in wanted.values]
-    found = tuple(i for i in doc_ids if any(_in_folder(path, f) for path in (i, files.get(i, i)) for f in folders))
+    found = tuple(i for i in doc_ids if any(_in_folder(path, f) for path in (i, *files.get(i, ())) for f in folders))
     return Condition("doc_id", "in" if wanted.operator in ("==", "in") else "nin", found) if found else wanted
 
 # %% ../../nbs/30_storage/filters.ipynb #9863576d

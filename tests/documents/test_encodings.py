@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import random
+import unicodedata
 
 import pytest
 from conftest import SAMPLE
 
-from ragnb.documents.halves import decode_lines, decode_text
+from ragnb.documents.files import read_documents
+from ragnb.documents.halves import decode_lines, decode_text, UTF16_NOTE
 from ragnb.documents.span import InputError
 
 TEXTS = [p.read_text(encoding="utf-8") for p in sorted((SAMPLE / "corpus").rglob("*.md"))]
@@ -65,7 +67,7 @@ def test_every_sound_cp949_text_is_read():
 
 
 @pytest.mark.parametrize(("data", "told"), [
-    ("한글".encode("utf-16"), "is UTF-16"), (b"a\0b", "NUL bytes, the first at offset 1"),
+    (b"\xff\xfe\x00\xd8", "NUL bytes"), (b"\xff\xfea", "is not a text file in UTF-16"), (b"a\0b", "NUL bytes, the first at offset 1"),
     (b"abc\xff\xff", "byte 0xff at offset 3, line 1"), (b"\xef\xbb\xbf" + "첫째\n둘".encode() + b"\xec", "byte 0xec at offset 13, line 2"),
 ])
 def test_the_reason_names_the_place(data: bytes, told: str):
@@ -77,3 +79,37 @@ def test_lines_of_a_sound_file_are_those_of_its_text():
     text = "첫째\r\n\n둘째"
     for data in (text.encode(), b"\xef\xbb\xbf" + text.encode(), text.encode("cp949")):
         assert decode_lines(data, "x") == [("첫째\r", ""), ("", ""), ("둘째", "")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_every_line_and_text_of_the_sample_is_read_in_utf16(encoding: str):
+    for text in [*TEXTS, *LINES[:300]]:
+        notes: list[str] = []
+        assert decode_text(text.encode(encoding), "x.txt", notes) == text and notes == [UTF16_NOTE]
+
+
+def test_no_picture_or_archive_is_read_as_utf16():
+    rng = random.Random(3)
+    for n in range(400):
+        data = bytes(rng.choice((0, 0, rng.randrange(256))) for _ in range(rng.randrange(20, 400)))
+        with pytest.raises(InputError):
+            decode_text(data, "x.md")
+
+
+def test_a_file_of_lines_in_utf16_is_read():
+    text = '{"id": "a", "text": "첫째"}\n{"id": "b", "text": "둘째"}'
+    assert decode_lines(text.encode("utf-16"), "x") == [(line, "") for line in text.split("\n")]
+
+
+@pytest.mark.parametrize("name", ["rule.md", "rule.html", "rule.csv", "rule.jsonl"])
+def test_letters_are_composed_in_every_kind_of_file(tmp_path, name: str):
+    """The text, the title and the name; page starts count the composed text."""
+    body = {"rule.md": "# 구매규정\n\n제3조", "rule.html": "<h1>구매규정</h1><p>제3조</p>", "rule.csv": "구매규정,제3조\n1,2",
+            "rule.jsonl": '{"id": "규정", "title": "구매규정", "pages": ["구매규정", "제3조"]}'}[name]
+    (tmp_path / unicodedata.normalize("NFD", f"규정-{name}")).write_text(unicodedata.normalize("NFD", body), encoding="utf-8")
+    document, = read_documents(tmp_path, [])
+    for told in (document.text, document.id_, str(document.metadata)):
+        assert unicodedata.is_normalized("NFC", told)
+    assert "구매규정" in document.text
+    if name == "rule.jsonl":
+        assert [document.text[at:][:2] for at in document.metadata["page_starts"]] == ["구매", "제3"]

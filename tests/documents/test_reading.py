@@ -9,7 +9,7 @@ from conftest import SAMPLE
 from helpers_ingest import jsonl, read, write
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.documents.halves import CP949_NOTE, read_text
+from ragnb.documents.halves import CP949_NOTE, UTF16_NOTE, read_text
 from ragnb.documents.files import Problem, find_files, n_skipped, read_documents, record_to_document
 from ragnb.documents.span import InputError
 
@@ -21,18 +21,18 @@ def test_encodings(tmp_path):
             "utf8.md": "한글\r\n둘째 줄\r\n",
             "bom.txt": b"\xef\xbb\xbf" + "한글".encode(),
             "cp949.txt": "휴가 규정 똠방각하".encode("cp949"),
+            "utf16.txt": "휴가 규정".encode("utf-16"),
             "bom.jsonl": b"\xef\xbb\xbf" + jsonl({"id": "j", "text": "a\r\nb"}).replace("\n", "\r\n").encode(),
         },
     )
     documents, problems = read(tmp_path)
     assert (
         documents
-        == {"bom.txt": "한글", "cp949.txt": "휴가 규정 똠방각하", "utf8.md": "한글\r\n둘째 줄\r\n", "j": "a\r\nb"}
-        and problems == [f"cp949.txt: {CP949_NOTE}"]
+        == {"bom.txt": "한글", "cp949.txt": "휴가 규정 똠방각하", "utf16.txt": "휴가 규정", "utf8.md": "한글\r\n둘째 줄\r\n", "j": "a\r\nb"}
+        and problems == [f"cp949.txt: {CP949_NOTE}", f"utf16.txt: {UTF16_NOTE}"]
     )
     for name, data in {
         "photo.md": b"\x89PNG\r\n\x1a\n\0\0\0",
-        "utf16.txt": "한글".encode("utf-16"),
         "noise.txt": b"\xff\xfe\xfd\x80\x81",
     }.items():
         with pytest.raises(InputError, match=name):
@@ -80,7 +80,7 @@ def test_what_is_a_file(tmp_path):
     names = [p.relative_to(root).as_posix() for p in find_files(root, told)]
     assert names == sorted(names) and set(names) == {"a.md", "sub/B.TXT", "e.markdown", "folder.md/f.md", "inside.md"}
     reasons = {p.where: p.what for p in told}
-    assert set(reasons) == {"broken.md", "link.md", "loop", "tree", "files without a suffix", "*.png"}
+    assert set(reasons) == {"broken.md", "link.md", "loop", "tree", "files without a suffix", "*.png", ".git"}
     assert "link to nothing" in reasons["broken.md"] and "outside the folder" in reasons["link.md"]
     assert "link to a folder" in reasons["tree"] and "a kind of file that is not read: 2 files, no.png, sub/no.PNG" == reasons["*.png"]
     assert n_skipped(told) == 8
