@@ -18,7 +18,7 @@ __all__ = ['ForeignRetriever', 'Given', 'attach']
 
 # %% ../../nbs/80_pipeline/attach.ipynb #a77b0005
 from ..documents.markup import one_line
-from ..documents.span import InputError
+from ..documents.span import InputError, RagnbError
 from ..models.embedding import resolve_embedding
 from ..models.llm import resolve_llm
 from ..storage.chroma import open_collection
@@ -159,6 +159,26 @@ def _chosen(kind: str, own: BaseRetriever | None, words: Any, top_k: int) -> Bas
     return words() if own is None or kind == "bm25" else own
 
 # %% ../../nbs/80_pipeline/attach.ipynb #a77b0051
+def _embedding(embed_model: Any) -> Any:
+    "The embedding that a model's name means; one that is still to be fitted is refused."
+    made = None if embed_model is None else resolve_embedding(embed_model)
+    if hasattr(made, "fit"):
+        try:
+            made.describe()
+        except RagnbError:
+            raise InputError("the embedding 'ngram' is fitted to the texts of its index: name the one that the index "
+                             "was made with, or leave it out to search words") from None
+    return made
+
+
+def _check(top_k: int, fields: Mapping[str, str] | None) -> None:
+    "Refuse settings that cannot be used."
+    check_counts(top_k=top_k)
+    known = ("doc_id", "index", "page", "text", "doc_type")
+    if unknown := sorted(set(fields or ()) - {*known}):
+        raise InputError(f"fields may name {', '.join(known)}, got {unknown[0]!r}")
+
+
 def _of_nodes(made: Any, embed_model: Any, nodes: Any, documents: Iterable[Document], fields: Mapping[str, str] | None,
               kind: str, top_k: int) -> tuple[BaseRetriever, ChunkReader]:
     "Retriever and store of an index whose nodes are held."
@@ -233,8 +253,8 @@ def attach(
     InputError
         For anything that is not there, an embedding of another length, or a bad setting.
     """
-    check_counts(top_k=top_k)
-    embed = None if embed_model is None else resolve_embedding(embed_model)
+    _check(top_k, fields)
+    embed = _embedding(embed_model)
     if isinstance(made, str) and made.startswith(("opensearch://", "opensearchs://")):
         place = cluster_place(made)
         made = ForeignIndex(open_client(place), checked_name(made, place.name), fields, exclude=(vector,))
