@@ -7,7 +7,7 @@
 
 The default strategy at 500, 1,000 and 4,000 characters; delivered recall, and in brackets the recall of spans. `centred` takes the mean of the corpus off every vector.
 `ngram+e5` puts both vectors behind each other, so that the cosine is the mean of two cosines. Of the sets below RAGNB_DATA a part is used: documents of at most --most
-units in all, and questions about them. Vectors are kept in --work, and results in --out. Sets are looked for below RAGNB_DATA (default ../shared/data).
+units in all, and questions about them. Vectors are kept in --work and results in --out; what is there is not measured again. Sets are looked for below RAGNB_DATA (default ../shared/data).
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ragnb.chunking.units import UnitNodeParser
 from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions
 from ragnb.evaluation.delivered import spans_within
 from ragnb.evaluation.measures import bootstrap_interval, Evaluation, make_row
-from ragnb.evaluation.strategy import build_system, IndexCache
+from ragnb.evaluation.strategy import build_system, IndexCache, System
 from ragnb.indexing.update import fit_pieces, index_documents
 from ragnb.models.embedding import describe_embedding, NgramEmbedding, resolve_embedding
 from ragnb.models.local import LocalEmbedding
@@ -109,42 +109,41 @@ def candidates(dataset: Dataset, work: Path, onnx: str | None) -> dict[str, Any]
     e5 = kept("e5", work)
     units = [node.get_content(MetadataMode.EMBED) for d in dataset.documents.values() for node in UnitNodeParser().parse(d)[0]]
     centred = e5.model_copy(update={"off": e5.embed(units).mean(axis=0)})
-    made = {"ngram": ngram, "e5": e5, "e5 centred": centred, "ngram+e5": Joined(first=ngram, second=e5),
-            "ngram+e5 centred": Joined(first=ngram, second=centred)}
+    made = {"ngram": ngram, "e5": e5, "ngram+e5 centred": Joined(first=ngram, second=centred), "e5 centred": centred,
+            "ngram+e5": Joined(first=ngram, second=e5)}
     return made | ({Path(onnx).name: kept(f"onnx:{onnx}", work)} if onnx else {})
 
 
-def measured(dataset: Dataset, name: str, model: Any) -> Evaluation:
-    """Ask every question of a set with one embedding."""
+def measured(system: System, dataset: Dataset) -> dict[str, list[Any]]:
+    """Ask every question of a set: delivered recall with its interval, and recall of spans, at each budget."""
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        system = build_system("default", dataset, GivenIndexes(folder, given={name: model}), embed=name)
-        for question in dataset.questions:
-            shared: dict[Any, Any] = {}
-            contexts = {b: system.deliver(question.query, b, shared)[0] for b in reversed(BUDGETS)}
-            ranking, cost = system.rank_shared(question.query, shared)
-            chosen = {b: spans_within(ranking, b, "characters") for b in BUDGETS}
-            rows.append(make_row(question, chosen, cost.milliseconds, None, contexts, dataset.texts, False))
-    return Evaluation(rows, BUDGETS)
+    for question in dataset.questions:
+        shared: dict[Any, Any] = {}
+        contexts = {b: system.deliver(question.query, b, shared)[0] for b in reversed(BUDGETS)}
+        ranking, cost = system.rank_shared(question.query, shared)
+        chosen = {b: spans_within(ranking, b, "characters") for b in BUDGETS}
+        rows.append(make_row(question, chosen, cost.milliseconds, None, contexts, dataset.texts, False))
+    found = Evaluation(rows, BUDGETS)
+    means = {name: [found.mean(f"{name}_recall", b) for b in BUDGETS] for name in ("delivered", "evidence")}
+    between = [bootstrap_interval(found.values("delivered_recall", b)) for b in BUDGETS]
+    return {k: np.round(v, 4).tolist() for k, v in {**means, "interval": between}.items()}
 
 
-def compare(names: Sequence[str], args: argparse.Namespace) -> None:
-    """Print a table of each set, and add its numbers to the results."""
+def compare(sets: dict[str, Dataset], args: argparse.Namespace) -> None:
+    """Measure sets of the same documents with one index an embedding, and add their numbers to the results."""
     known = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else {}
-    print("| set | n | embedding | " + " | ".join(f"{b:,}: delivered (spans)" for b in BUDGETS) + " |\n|---|--:|---|" + "---|" * len(BUDGETS))
-    for name in names:
-        dataset = load(name, args.limit, args.most)
-        for label, model in candidates(dataset, args.work, args.onnx).items():
-            found = measured(dataset, label, model)
-            delivered, spans = ([found.mean(measure, b) for b in BUDGETS] for measure in ("delivered_recall", "evidence_recall"))
-            between = [bootstrap_interval(found.values("delivered_recall", b)) for b in BUDGETS]
-            cells = [f"{d:.3f} ({s:.3f})" for d, s in zip(delivered, spans)]
-            print(f"| {name} | {len(dataset.questions)} | {label} | {' | '.join(cells)} |", flush=True)
-            of_set = known.setdefault(name, {"n": len(dataset.questions), "documents": len(dataset.documents), "embeddings": {}})
-            rounded = {"delivered": delivered, "spans": spans, "interval": between}
-            of_set["embeddings"][label] = {k: np.round(v, 4).tolist() for k, v in rounded.items()}
-        lines = (f'{json.dumps(k)}: {json.dumps(v)}' for k, v in known.items())
-        args.out.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
+    for name, dataset in sets.items():
+        known.setdefault(name, {"n": len(dataset.questions), "documents": len(dataset.documents), "embeddings": {}})
+    for label, model in candidates(next(iter(sets.values())), args.work, args.onnx).items():
+        todo = {name: dataset for name, dataset in sets.items() if label not in known[name]["embeddings"]}
+        with tempfile.TemporaryDirectory() as folder:
+            for name, dataset in todo.items():
+                system = build_system("default", dataset, GivenIndexes(folder, given={label: model}), embed=label)
+                known[name]["embeddings"][label] = found = measured(system, dataset)
+                cells = [f"{d:.3f} ({s:.3f})" for d, s in zip(found["delivered"], found["evidence"])]
+                print(f"| {name} | {len(dataset.questions)} | {label} | {' | '.join(cells)} |", flush=True)
+        body = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in known.items())
+        args.out.write_text(f"{{{body}}}\n", encoding="utf-8")
 
 
 def cost(n: int = 1_000) -> None:
@@ -172,7 +171,15 @@ def main() -> None:
     parser.add_argument("--cost", action="store_true", help="time and size only")
     args = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    cost() if args.cost else compare(args.sets.split(","), args)
+    if args.cost:
+        return cost()
+    print("| set | n | embedding | " + " | ".join(f"{b:,}: delivered (spans)" for b in BUDGETS) + " |\n|---|--:|---|" + "---|" * len(BUDGETS))
+    groups: dict[tuple[str, ...], dict[str, Dataset]] = {}
+    for name in args.sets.split(","):
+        dataset = load(name, args.limit, args.most)
+        groups.setdefault(tuple(dataset.documents), {})[name] = dataset
+    for sets in groups.values():
+        compare(sets, args)
 
 
 if __name__ == "__main__":
