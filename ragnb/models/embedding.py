@@ -544,7 +544,7 @@ def resolve_embedding(
         errors = getattr(e, "errors", None)  # of pydantic, on many lines
         told = "; ".join(f"{'.'.join(map(str, x['loc']))} {x['msg']}".strip() for x in errors()) if errors else e
         raise InputError(f"embedding {spec!r} does not take these options {sorted(options)}: {told}") from e
-    known = "'ngram', 'e5', 'ollama', 'ollama:MODEL', 'openai-like:MODEL', 'onnx:FOLDER' or a BaseEmbedding"
+    known = "'ngram', 'ollama', 'ollama:MODEL', 'openai-like:MODEL', 'onnx:FOLDER', 'e5' or a BaseEmbedding"
     raise InputError(f"spec must be {known}, got {spec!r}")
 
 # %% ../../nbs/10_models/embedding.ipynb #60f8e874
