@@ -133,7 +133,7 @@ def open_embedding(
         if hasattr(model, "expect"):
             model.expect(manifest.embedding)
         return model
-    if kind == "onnx" and isinstance(embed, str) and embed.startswith("onnx:"):
+    if kind in ("onnx", "e5") and isinstance(embed, str) and embed.partition(":")[0] == kind:
         options = {**(manifest.embedding.get("parameters") or {}), **options}
     wanted = resolve_embedding("ngram" if embed is None else embed, base_url, **options)
     if not needs_fit(wanted):

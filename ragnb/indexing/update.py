@@ -30,7 +30,8 @@ from ..documents.catalogue import cited_anew, holding_of, Holding
 from ..documents.files import Problem, read_documents
 from ..documents.halves import replace_halves, replace_halves_in
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
-from ..models.embedding import describe_embedding, LocalEmbedding, NgramEmbedding
+from ..models.embedding import describe_embedding, NgramEmbedding
+from ..models.local import LocalEmbedding
 from ..models.vectors import VectorCache, VECTORS
 from ..chunking.base import SpanNodeParser
 from ..chunking.contextual import LlmContextNodeParser

