@@ -69,7 +69,7 @@ def counted() -> Iterator[Traffic]:
     def opened(self, method, url, body=None, **options):
         traffic.sent += len(body or b"")
         answer = urlopen(self, method, url, body, **options)
-        traffic.received += int(answer.headers.get("content-length") or len(answer.data or b""))
+        traffic.received += answer.tell()      # As it came, before it was unpacked
         return answer
 
     def performed(self, *args, **options):
