@@ -111,6 +111,8 @@ class Looked(Mapping):
 
 # %% ../../nbs/40_retrieval/cluster_rows.ipynb #117cda76
 _PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # Seconds
+_STALLED: float = 5                        # Seconds without an answer, then other nodes are asked; then twice as long
+_PATIENCE: float = 8                       # Seconds after which nothing is asked again: an error comes within 15
 NOTHING: dict[str, Any] = {"hits": {"hits": [], "total": {"value": 0}}, "aggregations": {}}   # Found without an index
 
 
@@ -180,7 +182,7 @@ class States:
         self.requests += 1
         with server_errors(self.where):
             try:
-                found = self.client.get(index=f"{self.name}-state", id="state")
+                found = self.client.get(index=f"{self.name}-state", id="state", request_timeout=_STALLED)
             except NotFoundError:
                 return ClusterState()
         return ClusterState.of(found["_source"])
@@ -191,7 +193,8 @@ class States:
             return ""
         self.requests += 1
         with server_errors(self.where):
-            return self.client.create_pit(index=state.rows, keep_alive=self.keep)["pit_id"]
+            params = {"keep_alive": self.keep, "request_timeout": _STALLED}
+            return self.client.create_pit(index=state.rows, params=params)["pit_id"]
 
     def look(
         self,
@@ -322,6 +325,18 @@ class ClusterRows(States):
             raise ServerError(f"the index at {self.where} was changed while it was read: ask again")
         return pit
 
+    def _sent(self, body: str, seconds: float) -> list[dict[str, Any]] | None:
+        "Send searches; None when no answer came in so many seconds, which is an error in the end."
+        from opensearchpy import ConnectionTimeout
+        try:
+            with server_errors(self.where):
+                params = {"filter_path": _WANTED, "request_timeout": seconds}
+                return self.client.msearch(body=body, params=params)["responses"]
+        except ServerError as error:
+            if seconds > 4 * _STALLED or not isinstance(error.__cause__, ConnectionTimeout):
+                raise
+            return None
+
     def _state_query(self) -> str:
         "Ask which state is in force, as a part of a request."
         body = {"size": 1, "_source": ["generation", "rows"], "query": {"ids": {"values": ["state"]}}}
@@ -341,19 +356,21 @@ class ClusterRows(States):
         "Send searches, again where an answer is not whole."
         if not view.state.rows:
             return [NOTHING] * len(lines)
+        began, seconds = time.monotonic(), _STALLED
         for pause in (*_PAUSES, None):
             view.pit = view.pit or self._open_again(view.state)
             asked = () if self._own.sure else (self._state_query(),)
             at = json.dumps({"pit": {"id": view.pit, "keep_alive": self.keep}})[1:]
             self.requests += 1
-            with server_errors(self.where):
-                body = "".join((*asked, *(f"{{}}\n{line[:-1]}, {at}\n" for line in lines)))
-                answers = self.client.msearch(body=body, params={"filter_path": _WANTED})["responses"]
+            body = "".join((*asked, *(f"{{}}\n{line[:-1]}, {at}\n" for line in lines)))
+            if (answers := self._sent(body, seconds)) is None:
+                view.pit, seconds = "", 2 * seconds      # left behind: its node may not answer for long
+                continue
             told = self._check_state(view, answers.pop(0)) if asked else ""
             told = told or next(filter(None, map(lacking, answers)), "")
             if not told:
                 return answers
-            if pause is None:
+            if pause is None or time.monotonic() - began > _PATIENCE:
                 raise ServerError(f"{self.where} {told}")
             if not told.startswith("rejected"):
                 self._close(view)                # it has expired, or was on a node that is gone
