@@ -53,7 +53,7 @@ def room(found: Evaluation) -> dict[str, list[float]]:
         used = []
         for context in (row.contexts[budget] for row in found.rows):
             texts = sum(len(d.span) for d in context.spans)
-            labels = sum(map(len, re.findall(r"^\[\d+\] \(.*\)\n", context.text, re.M)))
+            labels = sum(map(len, re.findall(r"^\[\d+\](?: \(.*\))?\n", context.text, re.M)))
             used.append((texts, labels, len(context.text) - texts - labels, budget - len(context.text)))
         for name, mean in zip(("documents", "labels", "other", "unused"), np.mean(used, axis=0)):
             out.setdefault(name, []).append(round(float(mean), 1))

@@ -118,6 +118,9 @@ from .indexing.update import (
     index_documents as index_documents,
     update_index as update_index,
 )
+from .pipeline.attach import (
+    attach as attach,
+)
 from .pipeline.answer import (
     Answer as Answer,
     AnswerStream as AnswerStream,

@@ -200,7 +200,7 @@ def _command(options: type[_Options], example: str) -> Callable[[Callable[[Any],
     return register
 
 # %% ../nbs/99_cli/cli.ipynb #94c17950
-_FIRST = ("demo", "index", "ask", "trace", "chat", "serve", "tune", "eval")   # What the short help shows
+_FIRST = ("demo", "index", "ask", "trace", "chat", "serve", "decide", "eval")   # What the short help shows
 
 def _short_help() -> str:
     "Write examples to begin with, and the names of the other commands."
@@ -642,6 +642,11 @@ class _Asking(_Index, _Embedding, _Model, _Retrieval, _Layout):
     question: Annotated[str, Argument(help="Your question, in quotes.")]
     history: _History = None
     html: Annotated[str | None, Option(metavar="FILE", help="Write the trace as a page.")] = None
+    over: Annotated[str | None, Option(metavar="PLACE", help="Instead of --index: an index that another program made, "
+        "chroma:FOLDER#COLLECTION, llama_index:FOLDER or opensearch://HOST:9200/INDEX; --embed names its embedding "
+        "(default: search words).")] = None
+    field: Annotated[list[str] | None, Option(**_KEY_VALUE, help="With --over: what its rows call doc_id, index, page, "
+        "text, or vector: doc_id=source. Repeatable.")] = None
 
 # %% ../nbs/99_cli/cli.ipynb #9593736c
 def _budget(args: _Asking, llm: Any) -> dict[str, Any]:
@@ -668,6 +673,27 @@ def _joined_pipeline(args: _Asking, llm: Any, settings: Mapping[str, Any]) -> An
     settings = {**settings, "policy": args.policy or "doc_type", "top_k": args.top_k or 20}
     return library_pipeline(Library.open(args.index, **settings), llm, settings["top_k"])
 
+def _attached(args: _Asking, llm: Any, given: Mapping[str, int]) -> Any:
+    "Make the pipeline over an index of another program."
+    from ragnb.models.embedding import resolve_embedding
+    from ragnb.pipeline.attach import attach
+    unused = {"--where": args.where, "--as-of": args.as_of, "--cut": args.cut, "--no-lookup": args.no_lookup}
+    for name, value in unused.items():
+        if value not in (None, False):
+            raise InputError(f"{name} needs an index of ragnb: leave it out with --over")
+    names = {k: str(v) for k, v in _key_values("--field", args.field).items()}
+    embed = args.embed and resolve_embedding(args.embed, _embed_url(args), **_embed_options(args))
+    vector = {"vector": names.pop("vector")} if "vector" in names else {}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        made = attach(args.over, embed_model=embed, fields=names, retriever=args.retrieve, reranker=args.rerank,
+                      policy=args.policy or "neighbors:1", builder=args.context, compressor=args.compress, llm=llm,
+                      reorder=not args.no_reorder, **vector, **given, **_budget(args, llm))
+    for warning in told:
+        if issubclass(warning.category, UserWarning):
+            _say(f"note: {warning.message}".replace("fields={'doc_id': NAME}", "--field doc_id=NAME"), err=True)
+    return made
+
 def _pipeline(args: _Asking) -> Any:
     "Make the pipeline that the options describe."
     from ragnb.indexing.folder_index import Index
@@ -680,6 +706,8 @@ def _pipeline(args: _Asking) -> Any:
     llm = _resolved(args.llm, args)
     counts = {name: getattr(args, name) for name in ("top_k", "expand_top_k", "max_chunks", "passage_size")}
     given = {name: n for name, n in counts.items() if n is not None}
+    if args.over:
+        return _attached(args, llm, given)
     settings = {"retriever": args.retrieve, "reranker": args.rerank, "policy": args.policy, "builder": args.context,
                 "compressor": args.compress, "llm": llm, "reorder": not args.no_reorder, "where": args.where,
                 "lookup": not args.no_lookup, "cut": args.cut, "as_of": args.as_of, **given, **_budget(args, llm)}
@@ -1364,6 +1392,48 @@ def _tune(args: _Tuning) -> None:
     if args.json:
         return _print_json(tuned.to_dict() | {"page": str(page)})
     _print_tuned(tuned, page, out)
+
+# %% ../nbs/99_cli/cli.ipynb #c11dec01
+class _Deciding(_Tuning):
+    "What is compared with ragnb."
+    peers: Annotated[str, Option(metavar="NAME,NAME", help="Other libraries, see peer:NAME of ragnb eval; none for "
+        "none.")] = "llamaindex-fusion,llamaindex-sentence-window,llamaindex-auto-merging"
+    as_documented: Annotated[bool, Option("--as-documented", help="Do not tune the other libraries: a quarter of the "
+        "time.")] = False
+    out: Annotated[str, Option(metavar="DIR", help="Folder for decide.html, report.html and results.")] = "out/decide"
+
+
+@_command(_Deciding, "ragnb decide my-folder")
+def _decide(args: _Deciding) -> None:
+    "Compare ragnb, the design documents and other libraries on a folder."
+    from dataclasses import replace
+    from ragnb.evaluation.comparison import write_results
+    from ragnb.evaluation.datasets import write_questions
+    from ragnb.evaluation.decide import decide
+    out, problems = Path(args.out), []
+    names = [] if args.peers == "none" else [name.strip() for name in args.peers.split(",")]
+    try:
+        found = decide(args.folder, args.questions, own=args.strategy or [], peers=names, n=args.n, seed=args.seed,
+                       as_documented=args.as_documented, workers=args.workers, show_progress=_bars(args.quiet),
+                       problems=problems, budgets=_sizes(args.budgets), embed=args.embed, cache=args.cache,
+                       keep=out / "runs", base_url=_embed_url(args), embed_options=_embed_options(args))
+    finally:
+        _print_problems(problems, 20)
+    own = {"index_folder": args.index} if args.index else {}
+    found = replace(found, tuned=replace(found.tuned, **own))
+    tuned = found.tuned
+    write_results(tuned.runs, tuned.dataset, out)
+    if tuned.made:
+        write_questions(out / "made.jsonl", tuned.dataset.questions)
+    page = found.write(out / "decide.html")
+    traces = _write_report(args, tuned.runs, tuned.dataset, args.folder, notes=tuned.notes, **own)
+    if args.json:
+        return _print_json(found.to_dict() | {"page": str(page)})
+    _say(f"{found.to_markdown()}\n\n{found.headline}.\n{found.reason}\n")
+    for way in (tuned.command, tuned.python):
+        _say("".join(f"    {line}\n" for line in way.splitlines()))
+    _say("".join(f"({note})\n" for note in found.notes), end="")
+    _say(f"page: {page.resolve()}\ntraces of ragnb's settings: {traces.resolve()}")
 
 # %% ../nbs/99_cli/cli.ipynb #f74432d1
 class _Making(_Options):

@@ -5,7 +5,7 @@ from typing import Any
 
 from pathlib import Path
 
-from llama_index.core.schema import Document, NodeWithScore
+from llama_index.core.schema import Document, NodeWithScore, TextNode
 
 import ragnb
 from ragnb import (
@@ -14,7 +14,7 @@ from ragnb import (
     InputError, LlmContextNodeParser, LLMReranker, LongContextReorderPostprocessor, MemoryStore, MissingChunkError, ModelError, MultiQueryRetriever, MultiScaleRetriever,
     NeighborChunkExpander, NgramEmbedding, NoopChunkExpander, OnnxEmbedding, Outline, ParentChildNodeParser, Passage, Pipeline, QANodeParser, RagnbError, RankedContextBuilder,
     RecordNodeParser, RoutedNodeParser, SentenceWindowNodeParser, SimpleContextBuilder, Span, Strategy, TableNodeParser, TextNodeParser,
-    UnitNodeParser, VectorRetriever, adaptive, by_doc_type, compare, evaluate, expand_dicts, fetch_doc_chunks, fetch_doc_pages, index_documents, load_dataset, neighbors,
+    UnitNodeParser, VectorRetriever, adaptive, attach, by_doc_type, compare, evaluate, expand_dicts, fetch_doc_chunks, fetch_doc_pages, index_documents, load_dataset, neighbors,
     pages, parent, read_documents, resolve_embedding, resolve_llm, sample_data, section, siblings, trace, update_index,
 )
 from ragnb.agent.tools import ReadingTools
@@ -51,6 +51,12 @@ def parts(folder: Path, work: Path) -> list[NodeWithScore]:
     postprocessor = ExpandPostprocessor(store=chunks.store, policy="neighbors:1")
     wide = postprocessor.postprocess_nodes(hybrid.retrieve("연차"), query_str="연차")
     return LongContextReorderPostprocessor(together="doc_id").postprocess_nodes(wide)
+
+
+def attached(nodes: list[TextNode]) -> str:
+    """An index that is there already."""
+    pipeline: Pipeline = attach(nodes, policy="section", budget=2_000)
+    return pipeline.ask("연차").text
 
 
 def decide(folder: Path) -> str:

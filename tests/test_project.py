@@ -34,6 +34,7 @@ IMPORT_NAMES = {  # Where a distribution is not imported by its own name
     "llama-index-workflows": "workflows",
     "llama-index-llms-openai-like": "llama_index.llms.openai_like",
     "llama-index-embeddings-openai-like": "llama_index.embeddings.openai_like",
+    "llama-index-vector-stores-qdrant": "llama_index.vector_stores.qdrant",
     "rank-bm25": "rank_bm25",
     "opensearch-py": "opensearchpy",
     "ir-measures": "ir_measures",

@@ -24,7 +24,7 @@ from ragnb.models.llm import (
     awithin, error_event, fill_prompt, json_values, prompt_template, shorten, strip_thinking
 )
 from ..retrieval.planning import MULTI_QUERY_PROMPT, read_queries
-from ..context.builders import Context
+from ..context.builders import Context, own_parts
 from .routes import AgentRoute, read_route, route_by_rule, RouteChoice
 from .state import AgentState
 
@@ -314,11 +314,10 @@ def fitted_sources(
     "Shorten a context to whole sources."
     if fits(context.text):
         return context.text, []
-    heads: dict[int, int] = {}
-    for source in context.sources:
-        heads[source.number] = min(source.head, heads.get(source.number, source.head))
-    edges = sorted([*heads.values(), len(context.text)])
-    parts = {n: context.text[at:edges[edges.index(at) + 1]].strip() for n, at in heads.items()}
+    held: dict[int, list[str]] = {}
+    for source, part in zip(context.sources, own_parts(context)):
+        held.setdefault(source.number, []).append(part)
+    parts = {n: "".join(texts).strip() for n, texts in held.items()}
     order, kept = sorted(parts, key=lambda n: (n not in first, n)), []
     for n in order:
         if fits("\n\n".join(parts[i] for i in [*kept, n])):

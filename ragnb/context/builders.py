@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
@@ -14,8 +15,8 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 # %% auto #0
 __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt',
            'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'as_passages', 'unsaid_prefix',
-           'without_repeats', 'ContextBuilder', 'passage_labels', 'fill_context', 'SimpleContextBuilder',
-           'RankedContextBuilder', 'DebugContextBuilder', 'TableContextBuilder', 'DetailedContextBuilder',
+           'label_title', 'without_repeats', 'ContextBuilder', 'passage_labels', 'fill_context', 'SimpleContextBuilder',
+           'RankedContextBuilder', 'own_parts', 'DebugContextBuilder', 'TableContextBuilder', 'DetailedContextBuilder',
            'resolve_builder', 'QuestionContextBuilder', 'layout_for']
 
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
@@ -28,7 +29,7 @@ from ..models.llm import shorten
 from ..chunking.units import table_headers
 from ..retrieval.arguments import check_counts, is_number
 from ..expansion.raw_hits import dict_passages
-from .labels import article_line, passage_article, passage_pages, place_label, source_name
+from .labels import article_line, InContext, passage_article, passage_pages, place_label, source_name
 from .question_kinds import ask_question_type, question_type
 
 # %% ../../nbs/60_context/builders.ipynb #10b753d8
@@ -244,6 +245,7 @@ class Source:
     passage: Passage  # As used, after cutting
     start: int        # Where its text begins in the context
     head: int = 0     # Where its header begins; of a further excerpt, the ellipsis before it
+    alone: str = field(default="", compare=False)   # What would be above its text if it stood alone; '' where the context has just that
 
     def __repr__(self) -> str:
         return f"Source([{self.number}] at {self.start}: {self.passage!r})"
@@ -314,22 +316,29 @@ def unsaid_prefix(
 
 
 # %% ../../nbs/60_context/builders.ipynb #b1a0c006
-_TITLE_SHARE = 25   # A title has at most one in so many characters of the budget, and 8 in any case
+_TITLE_SHARE = 40   # A title has at most one in so many characters of the budget, and 8 in any case
+
+
+def label_title(
+    passage: Passage,
+    budget: int | None,   # Of the context
+) -> str:                 # '' without a title
+    "The title of a document as its label has it: the end of a long one is left out."
+    title = str(passage.metadata.get("title") or "")
+    return title if budget is None else shorten(title, max(8, budget // _TITLE_SHARE))
 
 
 def without_repeats(
     passage: Passage,
-    header: str,           # That it would have alone
-    is_first: bool,        # Of its document in the context
-    budget: int | None,    # Of the context
-) -> Passage:              # For its label only: the same text and place
-    "Leave out of the label of a passage what is said already, and the end of a long title."
-    title = passage.metadata.get("title")
-    metadata = {k: v for k, v in passage.metadata.items() if k != "title"}
-    if is_first and title is not None:
-        metadata["title"] = title if budget is None else shorten(str(title), max(8, budget // _TITLE_SHARE))
-    return replace(passage, metadata=metadata, prefix=unsaid_prefix(passage, header))
-
+    header: str,              # That it would have alone
+    title: str,               # For its label; '' for a passage that is not the first of its document in the context
+    by_title: bool = False,   # See `InContext`
+) -> InContext:               # For its label only: the same text and place
+    "Leave out of the label of a passage what is said already."
+    values = {f.name: getattr(passage, f.name) for f in fields(Passage)}
+    values["metadata"] = {k: v for k, v in passage.metadata.items() if k != "title"} | {"title": title}
+    values["prefix"] = unsaid_prefix(passage, header)
+    return InContext(**values, by_title=by_title)
 
 # %% ../../nbs/60_context/builders.ipynb #b1a0c010
 def _largest(ranking: Ranking, most: int, excess: Callable[[Sequence[Passage]], int]) -> list[Passage]:
@@ -434,7 +443,7 @@ class ContextBuilder:
         groups = {id(group[0]): group for group in passage_groups(passages)}
         heads = [group[0] for group in groups.values()]
         numbers = {id(head): n for n, head in enumerate(heads, 1)}
-        above = dict(zip(numbers.values(), passage_labels(self, [_joint(g) for g in groups.values()])))
+        above = dict(zip(numbers.values(), _labels(self, [_joint(g) for g in groups.values()])))
         sources: list[Source] = []
         ours: list[int] = []
         text = self.top if heads else ""
@@ -442,15 +451,18 @@ class ContextBuilder:
             group, number = groups[id(head)], numbers[id(head)]
             text += self.between if sources else ""
             at = len(text)
-            text += above[number]
+            text += above[number][0]
             ours.append(text.find(f"[{number}]", at))
             held = {id(p): text.find(self.body(p.text), at) for p in group if _is_said(p, head)}
             said = [p for p in group if held.get(id(p), -1) >= 0]
-            sources += [Source(number, p, held[id(p)], at) for p in said]
+            alone = guard_numbers(above[number][1], [above[number][1].find(f"[{number}]")])
+            for part in said:
+                sources.append(Source(number, part, held[id(part)], at, alone))
+                alone = ""
             at = len(text) if said else at
             for n, part in enumerate(sorted((p for p in group if p not in said), key=lambda p: p.span)):
                 at, text = (len(text), text + self.gap) if n else (at, text)
-                sources.append(Source(number, part, len(text), at))
+                sources.append(Source(number, part, len(text), at, "" if n else alone))
                 text += self.body(part.text) + (" …" if part.goes_on else "")
             text += self.below
         return guard_numbers(text, ours), sources
@@ -476,19 +488,30 @@ class ContextBuilder:
         return used | {n: p for n, p in said.items() if fits(p)}
 
 # %% ../../nbs/60_context/builders.ipynb #b1a0c014
+def _labels(builder: ContextBuilder, passages: Sequence[Passage]) -> list[tuple[str, str]]:
+    "What comes before each text, and what would if it stood alone where that is something else."
+    numbers = {id(p): n for n, p in enumerate(passages, 1)}
+    titles = {p.doc_id: label_title(p, builder.budget) for p in passages}
+    given = Counter(titles.values())
+    out, seen, above = [("", "")] * len(passages), set(), None
+    for p in builder.order(passages):
+        n, title = numbers[id(p)], "" if p.doc_id in seen else titles[p.doc_id]
+        own = without_repeats(p, builder.header(n, p), title, given[title] == 1)
+        alone, label = builder.above(n, own), ""
+        if above is not None and above.doc_id == p.doc_id:
+            label = builder.above(n, replace(own, follows=above))
+        out[n - 1] = (label, alone) if label and label != alone else (alone, "")
+        seen.add(p.doc_id)
+        above = p
+    return out
+
+
 def passage_labels(
     builder: ContextBuilder,
     passages: Sequence[Passage],  # Best first, numbered from 1
 ) -> list[str]:
-    "What comes before each text: a title stands once a document, at its first passage in the context."
-    numbers = {id(p): n for n, p in enumerate(passages, 1)}
-    out, seen = [""] * len(passages), set()
-    for p in builder.order(passages):
-        n, is_first = numbers[id(p)], p.doc_id not in seen
-        out[n - 1] = builder.above(n, without_repeats(p, builder.header(n, p), is_first, builder.budget))
-        seen.add(p.doc_id)
-    return out
-
+    "What comes before each text: one label for passages of a document that follow each other."
+    return [label for label, _ in _labels(builder, passages)]
 
 # %% ../../nbs/60_context/builders.ipynb #b1a0c017
 def fill_context(
@@ -564,10 +587,23 @@ class RankedContextBuilder(ContextBuilder):
     def header(self, number: int, passage: Passage) -> str:
         score = f" [score: {passage.score:.3f}]" if self.include_score and passage.score is not None else ""
         mark = " [이웃]" if self.mark_neighbors and passage.neighbors and not passage.hits else ""
-        return f"[{number}] ({place_label(passage)}){mark}{score}"
+        where = place_label(passage, shared=not self.mark_neighbors)
+        return f"[{number}]" + (f" ({where})" if where else "") + mark + score
 
     def order(self, passages: Sequence[Passage]) -> list[Passage]:
         return reorder_for_attention(passages) if self.reorder and not self.mark_neighbors else list(passages)
+
+# %% ../../nbs/60_context/builders.ipynb #79c64547
+def own_parts(
+    context: Context,
+) -> list[str]:   # One for each source, in their order
+    "Cut a context into its sources, each below its full label."
+    starts = [0, *(s.head for s in context.sources[1:])]
+    out = []
+    for source, start, end in zip(context.sources, starts, [*starts[1:], len(context.text)]):
+        text = context.text[source.start:end]
+        out.append(source.alone.removesuffix(text) + text if source.alone else context.text[start:end])
+    return out
 
 # %% ../../nbs/60_context/builders.ipynb #7f58b8fb
 @dataclass(frozen=True)
@@ -639,13 +675,22 @@ class DetailedContextBuilder(RankedContextBuilder):
     fields: tuple[str, ...] = ("doc_type", "device", "date", "effective", "ministry", "law_name", "court",
                                "case_number")  # Metadata shown where they are there
 
-    def header(self, number: int, passage: Passage) -> str:
+    def known(
+        self,
+        passage: Passage,
+    ) -> dict[str, str]:   # Name of a field -> its value; fields without one are left out
+        "The fields of a passage."
         known = {"title": passage.metadata.get("title"), "file": source_name(passage)}
         known |= {"pages": passage_pages(passage), "article": passage_article(passage)}
         known |= {name: passage.metadata.get(name) for name in self.fields}
         if self.include_score and passage.score is not None:
             known["score"] = f"{passage.score:.3f}"
-        lines = [f"{name}: {shorten(str(value))}" for name, value in known.items() if value not in (None, "")]
+        return {name: shorten(str(value)) for name, value in known.items() if value not in (None, "")}
+
+    def header(self, number: int, passage: Passage) -> str:
+        known, follows = self.known(passage), getattr(passage, "follows", None)
+        above = self.known(follows) if follows is not None else {}
+        lines = [f"{name}: {value}" for name, value in known.items() if above.get(name) != value]
         return "\n".join([f"[{number}]", *lines])
 
 # %% ../../nbs/60_context/builders.ipynb #a438ca1c

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePath
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['page_label', 'passage_pages', 'article_line', 'passage_article', 'source_name', 'place_label']
+__all__ = ['page_label', 'passage_pages', 'article_line', 'passage_article', 'InContext', 'has_own_file', 'source_name',
+           'place_label']
 
 # %% ../../nbs/60_context/labels.ipynb #c8861926
 from ..documents.forms import plain_text, reading_form
@@ -135,27 +136,64 @@ def _article_place(passage: Passage) -> str:
     hit, text = map(_first_to_last, (marks, _focus_marks(replace(passage, focus=None))))
     return hit if hit == text else f"{hit} (text {text})"
 
+# %% ../../nbs/60_context/labels.ipynb #898429c1
+@dataclass(frozen=True)
+class InContext(Passage):
+    "A passage as its label in a context sees it."
+    follows: Passage | None = None   # Of the same document, and directly above it
+    by_title: bool = False           # No other document in the context has its title
+
+# %% ../../nbs/60_context/labels.ipynb #294b7967
+def has_own_file(
+    passage: Passage,
+) -> bool:
+    "True for a passage of a file, and not of one of many records in a file."
+    name = passage.metadata.get("file_name")
+    return isinstance(name, str) and bool(name.strip()) and not name.lower().endswith(".jsonl")
+
+
+def _place_names(passage: Passage, article: bool) -> list[str]:
+    "Title, file, pages, article and edition; '' where there is none."
+    title, name = shorten(str(passage.metadata.get("title") or "")), source_name(passage)
+    is_file = title.casefold() in (name.casefold(), PurePath(name).stem.casefold())
+    edition = shorten(str(passage.metadata.get("edition") or ""))    # 폐지 2022-01-01
+    return ["" if is_file else title, name, passage_pages(passage), _article_place(passage) if article else "", edition]
+
+
+def _begins_with(passage: Passage, article: str) -> bool:
+    "True where the text or the line above it begins with the heading of this article."
+    marks, indent = _article_marks(passage.text, passage.prefix), len(passage.text) - len(passage.text.lstrip())
+    return bool(article and marks) and marks[0].at <= indent and marks[0].name == article.partition(" (text ")[0]
+
+
+def _unsaid_names(passage: InContext, names: Sequence[str]) -> list[str]:
+    "Keep of the names what neither the label above, nor the title, nor the text itself says."
+    out = list(names)
+    if passage.follows is not None:
+        above = _place_names(passage.follows, bool(names[3]))
+        if all(name or not old for name, old in zip(names[2:], above[2:])):
+            out = ["" if name == old else name for name, old in zip(names, above)]
+    elif passage.by_title and names[0] and not has_own_file(passage) and not PurePath(names[1]).suffix:
+        out[1] = ""
+    out[3] = "" if _begins_with(passage, out[3]) else out[3]
+    return out
+
 # %% ../../nbs/60_context/labels.ipynb #98bd64e9
 def source_name(
     passage: Passage,
 ) -> str:  # `hr/leave.md`; the id of a record that has no file of its own
     "Name the file that a passage is from."
     name = passage.metadata.get("file_name")
-    own = isinstance(name, str) and name.strip() and not name.lower().endswith(".jsonl")
-    return shorten(name if own else passage.doc_id)
+    return shorten(name if has_own_file(passage) else passage.doc_id)
 
 
 def place_label(
     passage: Passage,
     article: bool = True,  # Name the article too
+    shared: bool = True,   # Of an `InContext`: leave out what is said around it
 ) -> str:  # `휴가규정, hr/leave.md, p.2-3, 제56조`, `…, 제8조 (text 제7조~제8조)`; one line
     "Name where a passage is from."
-    title, name = shorten(str(passage.metadata.get("title") or "")), source_name(passage)
-    names = [
-        "" if title.casefold() in (name.casefold(), PurePath(name).stem.casefold()) else title,
-        name,
-        passage_pages(passage),
-        _article_place(passage) if article else "",
-        shorten(str(passage.metadata.get("edition") or "")),    # 폐지 2022-01-01
-    ]
+    names = _place_names(passage, article)
+    if shared and isinstance(passage, InContext):
+        names = _unsaid_names(passage, names)
     return ", ".join(name for name in names if name)

@@ -5,19 +5,22 @@
 # %% ../../nbs/50_expansion/own_nodes.ipynb #4b3d1078
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 # %% auto #0
-__all__ = ['NodeStore']
+__all__ = ['all_nodes', 'NodeStore']
 
 # %% ../../nbs/50_expansion/own_nodes.ipynb #bfe9c7d4
 from ..chunking.base import KnownSpanNodeParser
 from ..documents.span import Address, InputError, Outline, Span
 from ..storage.store import ChunkReader, Found
+from .raw_hits import field_of, overlap
 
 # %% ../../nbs/50_expansion/own_nodes.ipynb #690b8564
 def _text(node: BaseNode) -> str:
@@ -26,8 +29,10 @@ def _text(node: BaseNode) -> str:
 
 
 def _offsets(nodes: Sequence[BaseNode], document: Document | None) -> list[Span] | None:
-    "The span of each node of one document; None when one of them is not known."
+    "The span of each node of one document; None when one of them is not known, or they count from different texts."
     spans = []
+    if len({n.ref_doc_id for n in nodes}) > 1:
+        return None
     for node in nodes:
         start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
         if start is None or end is None or end - start != len(_text(node)):
@@ -49,10 +54,7 @@ def _linked(nodes: Sequence[BaseNode]) -> list[BaseNode]:
     held = {n.node_id: n for n in nodes}
     before = {n.node_id: n.prev_node.node_id for n in nodes if n.prev_node and n.prev_node.node_id in held}
     after = {previous: following for following, previous in before.items()}
-    firsts = [n for n in nodes if n.node_id not in before]
-    if before:                                                  # Chains; where one was cut, by offsets
-        firsts.sort(key=lambda n: getattr(n, "start_char_idx", None) or 0)
-    out = []
+    firsts, out = [n for n in nodes if n.node_id not in before], []
     for first in firsts:
         at = first.node_id
         while at is not None:
@@ -62,17 +64,61 @@ def _linked(nodes: Sequence[BaseNode]) -> list[BaseNode]:
 
 
 def _laid_out(nodes: Sequence[BaseNode]) -> tuple[list[Span], str]:
-    "Spans of texts one below the other, and the whole text."
-    spans, at = [], 0
+    "Spans of texts one below the other, what two of them share only once, and the whole text."
+    spans, parts, last = [], [], ""
     for node in nodes:
-        spans.append(Span(at, at + len(_text(node))))
-        at = spans[-1].end + 1
-    return spans, "\n".join(map(_text, nodes))
+        text, at = _text(node), spans[-1].end if spans else 0
+        shared = overlap(last, text) if len(last) < len(text) or not last.endswith(text) else 0
+        parts.append(text[shared:] if shared or not spans else "\n" + text)
+        start = at - shared if shared else at + bool(spans)
+        spans.append(Span(start, start + len(text)))
+        last = text
+    return spans, "".join(parts)
+
+# %% ../../nbs/50_expansion/own_nodes.ipynb #a77ac002
+def _value(node: BaseNode, name: str, fields: Mapping[str, str]) -> Any:
+    "What the metadata of a node say; None when they say nothing."
+    return node.metadata.get(fields[name]) if name in fields else field_of(node.metadata, name)
+
+
+def _whole(value: Any) -> int | None:
+    "A whole number, also one written as text."
+    written = isinstance(value, int) and not isinstance(value, bool) or str(value).isdecimal()
+    return int(value) if written else None
+
+
+def _start(node: BaseNode) -> int:
+    "Offset of a node; 0 when it is not known."
+    known = getattr(node, "start_char_idx", None)
+    return known or _whole(node.metadata.get("start_index")) or 0
+
+
+def _page_numbers(nodes: Sequence[BaseNode], fields: Mapping[str, str]) -> list[int]:
+    "The page of each node of a document, from 1; nothing when one of them has none."
+    found = [_whole(_value(node, "page", fields)) for node in nodes]
+    known = [n for n in found if n is not None]
+    return [n + (0 in known) for n in known] if len(known) == len(found) else []
+
+
+def _in_order(nodes: Sequence[BaseNode], fields: Mapping[str, str]) -> list[BaseNode]:
+    "The nodes of a document by page, number and offset, as far as they have them."
+    pages = _page_numbers(nodes, fields) or [0] * len(nodes)
+    numbers = [_whole(_value(node, "index", fields)) or 0 for node in nodes]
+    keyed = sorted(zip(pages, numbers, map(_start, nodes), range(len(nodes))))
+    return [nodes[at] for *_, at in keyed]
+
+# %% ../../nbs/50_expansion/own_nodes.ipynb #a77ac006
+def _pages(numbers: Sequence[int], spans: Sequence[Span]) -> list[tuple[int, Span]]:
+    "The pages of a document, if they rise."
+    out: dict[int, Span] = {}
+    for number, span in zip(numbers, spans):
+        out[number] = out.get(number, span).hull(span)
+    return list(out.items()) if list(numbers) == sorted(numbers) else []
 
 # %% ../../nbs/50_expansion/own_nodes.ipynb #8a417ae2
 def _outline(doc_id: str, nodes: Sequence[BaseNode], document: Document | None) -> tuple[Outline, list[BaseNode]]:
     "The map of one document, and its nodes in the order of their spans."
-    in_order = sorted(nodes, key=lambda n: getattr(n, "start_char_idx", None) or 0)
+    in_order = sorted(nodes, key=_start)
     spans = _offsets(in_order, document)
     if spans is not None and document is None:
         metadata = dict(in_order[0].metadata)
@@ -86,12 +132,15 @@ def _outline(doc_id: str, nodes: Sequence[BaseNode], document: Document | None) 
     return KnownSpanNodeParser(levels={"c": spans}).outline(document), in_order
 
 # %% ../../nbs/50_expansion/own_nodes.ipynb #581150f4
-def _all_nodes(given: Any) -> Iterable[BaseNode]:
-    "The nodes themselves, or those of a vector store."
+def all_nodes(
+    given: Any,   # Iterable of nodes, or a vector store
+) -> Iterable[BaseNode]:
+    "The nodes themselves, or those of a vector store; `InputError` for one that does not give them."
     if not hasattr(given, "get_nodes"):
         return given
+    most = {"limit": 10**8} if "limit" in inspect.signature(given.get_nodes).parameters else {}   # Qdrant's is 9,999
     try:
-        return given.get_nodes(None)
+        return given.get_nodes(None, **most)
     except NotImplementedError as error:
         kind = type(given).__name__
         raise InputError(f"a {kind} does not give its nodes: use index.docstore.docs.values()") from error
@@ -103,11 +152,14 @@ class NodeStore(ChunkReader):
     Parameters
     ----------
     nodes : LlamaIndex vector store, or iterable of BaseNode
-        All nodes of an index: a vector store that keeps texts (Chroma and others; asked for its nodes once),
-        `index.docstore.docs.values()` of one that does not, or what `splitter.get_nodes_from_documents(documents)`
-        gave; in any order when they have offsets or links. Nodes without text are left out.
+        All nodes of an index: a vector store that keeps texts (Chroma and others; asked for its nodes once), or
+        `index.docstore.docs.values()`, or the result of `splitter.get_nodes_from_documents(documents)`. They may come
+        in any order if they have offsets or links. Nodes without text are left out.
     documents : iterable of Document
         Where they are at hand: headings, pages and the text between two nodes are taken from them.
+    fields : mapping of str to str, optional
+        Names in the metadata for `doc_id`, `index` (number of a chunk in its document) and `page`. Without
+        `doc_id`, the document that LlamaIndex has noted counts.
 
     Raises
     ------
@@ -115,28 +167,40 @@ class NodeStore(ChunkReader):
         When there is no node with text, two nodes have one id, or the vector store does not give its nodes.
     """
 
-    def __init__(self, nodes: BasePydanticVectorStore | Iterable[BaseNode], documents: Iterable[Document] = ()) -> None:
-        self._clear()
+    def __init__(
+        self, nodes: BasePydanticVectorStore | Iterable[BaseNode], documents: Iterable[Document] = (),
+        fields: Mapping[str, str] | None = None,
+    ) -> None:
+        self._clear(fields)
         whole = {d.node_id: d for d in documents}
         groups: dict[str, list[BaseNode]] = {}
-        for node in _all_nodes(nodes):
+        for node in all_nodes(nodes):
             if _text(node).strip():
-                groups.setdefault(node.ref_doc_id or node.node_id, []).append(node)
+                groups.setdefault(self._document_of(node), []).append(node)
         for doc_id, group in groups.items():
             self._add(doc_id, group, whole.get(doc_id))
         if not self._chunks:
             raise InputError("nodes must hold at least one node with text")
 
-    def _clear(self) -> None:
+    def _clear(self, fields: Mapping[str, str] | None = None) -> None:
         "Start without documents."
+        self.fields = dict(fields or {})
         self._outlines: dict[str, Outline] = {}
         self._chunks: dict[str, TextNode] = {}
         self._known: dict[str, str] = {}                        # Id of a node -> its address here
         self._placed: dict[tuple[str, int, int], str] = {}      # Document and offsets -> its address here
 
+    def _document_of(self, node: BaseNode) -> str:
+        "The document of a node."
+        noted = None if "doc_id" in self.fields else node.ref_doc_id
+        return str(noted or _value(node, "doc_id", self.fields) or node.node_id)
+
     def _add(self, doc_id: str, nodes: Sequence[BaseNode], document: Document | None = None) -> None:
         "Add one document."
-        self._outlines[doc_id], nodes = _outline(doc_id, nodes, document)
+        outline, nodes = _outline(doc_id, _in_order(nodes, self.fields), document)
+        if not outline.pages:
+            outline = replace(outline, pages=_pages(_page_numbers(nodes, self.fields), outline.levels["c"]))
+        self._outlines[doc_id] = outline
         for i, (node, span) in enumerate(zip(nodes, self._outlines[doc_id].levels["c"])):
             address = str(Address(doc_id, "c", i))
             if node.node_id in self._known:

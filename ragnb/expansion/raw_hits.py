@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['FIELDS', 'field_of', 'RawHit', 'value_of', 'raw_hit', 'like_hit', 'dict_passages']
+__all__ = ['FIELDS', 'field_of', 'RawHit', 'value_of', 'raw_hit', 'like_hit', 'overlap', 'dict_passages']
 
 # %% ../../nbs/50_expansion/raw_hits.ipynb #abdf703d
 from ..documents.span import Passage, Span, Why
@@ -19,8 +19,8 @@ FIELDS: dict[str, list[str]] = {  # Value -> names of the field that may hold it
     "id": ["_id", "id", "chunk_id"],
     "doc_id": ["document_id", "doc_id"],
     "index": ["chunk_index"],
-    "text": ["text", "chunk_text"],
-    "page": ["page", "page_number"],
+    "text": ["text", "chunk_text", "content", "page_content"],
+    "page": ["page_label", "page", "page_number"],
     "file_name": ["file_name", "original_filename"],
     "score": ["_score", "score"],
 }
@@ -118,10 +118,17 @@ def like_hit(
     return out
 
 # %% ../../nbs/50_expansion/raw_hits.ipynb #6c00358c
-def _overlap(before: str, after: str, least: int = 8) -> int:
-    "Characters, at most 2,000, at the end of a text and at the beginning of the next; 0 for fewer than `least`."
-    lengths = range(min(len(before), len(after), 2_000), least - 1, -1)
-    return next((n for n in lengths if before.endswith(after[:n])), 0)
+def overlap(
+    before: str,
+    after: str,
+    least: int = 8,   # Characters; fewer are a coincidence
+) -> int:             # At most 2,000; 0 when nothing is shared
+    "Count the characters that stand at the end of a text and again at the beginning of the next."
+    tail, head = before[-2_000:], after[:least]
+    at = tail.find(head) if len(head) == least else -1
+    while at >= 0 and not after.startswith(tail[at:]):
+        at = tail.find(head, at + 1)
+    return len(tail) - at if at >= 0 else 0
 
 
 def _follows(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
@@ -138,7 +145,7 @@ def _joined(run: list[Mapping[str, Any]], rank: int, at: int) -> Passage:
     for n, entry in enumerate(run):
         raw = raw_hit(entry)
         glue = "\n" if n else ""
-        shared_end = _overlap(text, raw.text) if n else 0
+        shared_end = overlap(text, raw.text) if n else 0
         start = len(text) - shared_end if shared_end else len(text) + len(glue)
         text += raw.text[shared_end:] if shared_end else glue + raw.text
         name = raw.id or f"hit {at + n + 1}"

@@ -21,13 +21,14 @@ __all__ = ['RESPONSE_MODES', 'CHAT_SETTINGS', 'ContextNode', 'context_nodes', 'J
 from ..documents.markup import one_line
 from ..documents.span import InputError
 from ..expansion.expander import passage_node
-from ..context.builders import Context, ContextBuilder, RankedContextBuilder
+from ..context.builders import Context, ContextBuilder, own_parts, RankedContextBuilder
 from ..context.reorder import LongContextReorderPostprocessor
 
 # %% ../../nbs/80_pipeline/engines.ipynb #0c67c357
 class ContextNode(TextNode):
     "A passage as a node: its text is the document's; a model is shown its part of the context."
-    shown: str = Field(default="", description="Its part of the context, header included")
+    shown: str = Field(default="", description="Its part of the context, below its full label")
+    part: str = Field(default="", description="Its part of the context as it was laid out")
 
     @classmethod
     def class_name(cls) -> str:
@@ -46,13 +47,14 @@ def context_nodes(
     starts = [0, *(s.head for s in sources[1:])]
     ends = [*starts[1:], len(context.text)]
     nodes = []
-    for source, start, end in zip(sources, starts, ends):
+    for source, own, start, end in zip(sources, own_parts(context), starts, ends):
         plain = passage_node(source.passage)
         values = {name: getattr(plain.node, name) for name in TextNode.model_fields}
         values["metadata"] = plain.node.metadata | {"source_number": source.number}
         for key in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys"):
             values[key] = [*values[key], "source_number"]
-        nodes.append(NodeWithScore(node=ContextNode(**values, shown=context.text[start:end]), score=plain.score))
+        node = ContextNode(**values, shown=own, part=context.text[start:end])
+        nodes.append(NodeWithScore(node=node, score=plain.score))
     return nodes
 
 # %% ../../nbs/80_pipeline/engines.ipynb #c37553fa
@@ -65,7 +67,7 @@ class JoinContextPostprocessor(BaseNodePostprocessor):
 
     def _postprocess_nodes(self, nodes: list[NodeWithScore],
                            query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
-        whole, out = "".join(n.node.shown for n in nodes if isinstance(n.node, ContextNode)), []
+        whole, out = "".join(n.node.part for n in nodes if isinstance(n.node, ContextNode)), []
         for hit in nodes:
             if isinstance(hit.node, ContextNode):
                 node, whole = hit.node.model_copy(update={"shown": whole}), ""

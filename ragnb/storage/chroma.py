@@ -17,7 +17,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import VectorStoreQuery
 
 # %% auto #0
-__all__ = ['ChromaStore']
+__all__ = ['open_collection', 'ChromaStore']
 
 # %% ../../nbs/30_storage/chroma.ipynb #272eca2b
 from ..documents.arguments import checked
@@ -63,6 +63,24 @@ def _collection(client: Any, name: str, space: str) -> Any:
     graph = {"space": space, "ef_construction": 200, "ef_search": 1_000}
     made = client.get_or_create_collection(name, embedding_function=None, configuration={"hnsw": graph})
     return ChromaVectorStore(chroma_collection=made)
+
+# %% ../../nbs/30_storage/chroma.ipynb #c0111002
+def open_collection(
+    place: str,   # FOLDER#COLLECTION or http://HOST:PORT#COLLECTION; the name may be left out where there is only one
+) -> Any:         # ChromaVectorStore; `InputError` when it is not there
+    "Open a collection that is there, as a vector store of LlamaIndex."
+    from llama_index.vector_stores.chroma import ChromaVectorStore
+    home, _, name = place.partition("#")
+    is_server = home.startswith(("http://", "https://"))
+    if not is_server and not (Path(home) / "chroma.sqlite3").is_file():
+        raise InputError(f"{home!r} is no folder of a Chroma database: it has no chroma.sqlite3")
+    client = _open_server(home) if is_server else _open_folder(Path(home).resolve())
+    names = sorted(c.name for c in client.list_collections())
+    if name not in names and (name or len(names) != 1):
+        raise InputError(f"name a collection of {home!r}, as in {home}#{(names or ['NAME'])[0]}: it has "
+                         f"{', '.join(names) or 'none'}" + (f", not {name!r}" if name else ""))
+    collection = client.get_collection(name or names[0], embedding_function=None)
+    return ChromaVectorStore(chroma_collection=collection)
 
 # %% ../../nbs/30_storage/chroma.ipynb #9e0d75b3
 _WHOLE = "_metadata"   # Key of the whole metadata, as JSON

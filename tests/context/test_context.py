@@ -15,7 +15,7 @@ from ragnb.context.budgets import WINDOWS, budget_for, model_window
 from ragnb.context.builders import (
     BUILDERS, ContextBuilder, DebugContextBuilder, DetailedContextBuilder, Excerpt, PassageRanking,
     QuestionContextBuilder, RankedContextBuilder, SimpleContextBuilder, TableContextBuilder, cut_passage, cut_to_sentences,
-    fill_context, reorder_for_attention, resolve_builder,
+    fill_context, own_parts, passage_labels, reorder_for_attention, resolve_builder,
 )
 from ragnb.context.labels import page_label, passage_article
 from ragnb.context.question_kinds import ask_question_type, question_type
@@ -792,16 +792,57 @@ def of_document(doc_id: str, rank: int, text: str, prefix: str = "", title: str 
 
 @pytest.mark.parametrize("kind", ["ranked", "table", "detailed", "debug"])
 @pytest.mark.parametrize("reorder", [True, False])
-def test_a_title_stands_once_a_document_and_its_file_with_every_passage(kind, reorder):
+def test_passages_of_a_document_that_stand_together_share_a_label(kind, reorder):
     items = [of_document(f"{'ab'[n % 2]}.md", n + 1, f"{n}번째 글이다.", title=f"제목 {'ab'[n % 2]}") for n in range(5)]
     context = resolve_builder(kind, reorder=reorder).build(items)
     for name in "ab":
         assert context.text.count(f"제목 {name}") == 1
-    parts = [context.text[s.head:s.start] for s in context.sources]
-    assert all(f"[{s.number}]" in part and s.passage.doc_id in part for s, part in zip(context.sources, parts))
+    parts, doc_ids = [context.text[s.head:s.start] for s in context.sources], [s.passage.doc_id for s in context.sources]
+    assert all(f"[{s.number}]" in part for s, part in zip(context.sources, parts))
+    assert [i in part for i, part in zip(doc_ids, parts)] == [i != above for i, above in zip(doc_ids, ["", *doc_ids])] or kind == "debug"
+    assert all(s.passage.doc_id in part and s.passage.text in part for s, part in zip(context.sources, own_parts(context)))
     first = {s.passage.doc_id: part for s, part in reversed([*zip(context.sources, parts)])}
     assert all(f"제목 {doc_id[0]}" in part for doc_id, part in first.items())
     assert [s.passage.metadata for s in sorted(context.sources, key=lambda s: s.number)] == [p.metadata for p in items]
+
+
+def of_page(n: int, page: int, doc_id: str = "a.pdf", **rest) -> Passage:
+    """A passage on a page."""
+    text = f"{n}번째 글이다."
+    return Passage(doc_id, Span(100 * n, 100 * n + len(text)), text, rank=n, pages=(page,), **rest)
+
+
+def test_a_page_that_differs_from_the_label_above_is_named():
+    items = [of_page(1, 2), of_page(2, 2), of_page(3, 7), of_page(4, 7), of_page(5, 2), of_page(6, 2, "b.pdf"), of_page(7, 2)]
+    labels = passage_labels(RankedContextBuilder(reorder=False), items)
+    assert labels == ["[1] (a.pdf, p.2)\n", "[2]\n", "[3] (p.7)\n", "[4]\n", "[5] (p.2)\n", "[6] (b.pdf, p.2)\n", "[7] (a.pdf, p.2)\n"]
+    without = [of_page(1, 2), replace(of_page(2, 2), pages=())]   # it would seem to be on page 2
+    assert passage_labels(RankedContextBuilder(), without)[1] == "[2] (a.pdf)\n"
+
+
+def test_chunks_marked_as_neighbors_keep_their_own_labels():
+    labels = passage_labels(RankedContextBuilder(mark_neighbors=True), [of_page(1, 2), of_page(2, 2)])
+    assert labels == ["[1] (a.pdf, p.2)\n", "[2] (a.pdf, p.2)\n"]
+
+
+def test_an_article_that_the_text_begins_with_is_not_in_its_label():
+    act = {"title": "정원법"}
+    begins = Passage("law-1", Span(0, 20), "제2조(관리) 물을 준다. 가지를 친다."[:20], metadata=act)
+    inside = Passage("law-1", Span(40, 48), "가지를 친다. ", prefix="정원법 제3조 (정리)", metadata=act)
+    later = replace(inside, span=Span(60, 68), metadata=act | {"article_number": "9"}, prefix="")
+    labels = passage_labels(RankedContextBuilder(reorder=False), [begins, inside, later])
+    assert labels == ["[1] (정원법)\n", "[2]\n제3조 (정리)\n", "[3] (제9조)\n"]
+
+
+def test_a_record_is_named_by_its_title_where_no_other_document_has_it():
+    def labels(*items: Passage) -> list[str]:
+        return passage_labels(RankedContextBuilder(reorder=False), items)
+    one, two = of_document("r-1", 1, "글", title="점검"), of_document("r-2", 2, "글", title="점검")
+    other, file = of_document("r-3", 3, "글", title="수리"), replace(two, metadata={"title": "점검표", "file_name": "점검.pdf"})
+    assert labels(one, other) == ["[1] (점검)\n", "[2] (수리)\n"]
+    assert labels(one, two) == ["[1] (점검, r-1)\n", "[2] (점검, r-2)\n"]
+    assert labels(one, file, replace(one, span=Span(5, 6))) == ["[1] (점검)\n", "[2] (점검표, 점검.pdf)\n", "[3] (r-1)\n"]
+    assert labels(replace(one, metadata={})) == ["[1] (r-1)\n"]
 
 
 def test_headings_that_the_label_or_the_text_says_are_not_said_again():

@@ -11,7 +11,7 @@ from llama_index.core.evaluation import RetrieverEvaluator
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from ragnb.context.builders import ContextBuilder, QuestionContextBuilder, RankedContextBuilder
+from ragnb.context.builders import ContextBuilder, QuestionContextBuilder, RankedContextBuilder, own_parts
 from ragnb.context.reorder import LongContextReorderPostprocessor
 from ragnb.documents.span import InputError, Passage
 from ragnb.indexing.folder_index import Index
@@ -168,7 +168,7 @@ def test_the_engine_reorders_by_our_postprocessor(index):
     steps = pipeline.query_engine()._node_postprocessors
     assert [type(s).__name__ for s in steps] == ["LongContextReorderPostprocessor", "JoinContextPostprocessor"]
     nodes = pipeline.as_retriever().retrieve(QUESTION)
-    assert "".join(n.node.shown for n in steps[0].postprocess_nodes(nodes)) == pipeline.ask(QUESTION).context.text
+    assert "".join(n.node.part for n in steps[0].postprocess_nodes(nodes)) == pipeline.ask(QUESTION).context.text
     plain, _ = make(index, "best first")
     assert len(plain.query_engine()._node_postprocessors) == 1
 
@@ -179,7 +179,7 @@ def test_the_retriever_in_somebody_elses_engine_and_evaluator(index):
     retriever = pipeline.as_retriever()
     engine = RetrieverQueryEngine.from_args(retriever, llm=llm, node_postprocessors=[LongContextReorderPostprocessor()])
     engine.query(QUESTION)
-    text = pipeline.ask(QUESTION).context.text
+    text = "\n".join(own_parts(pipeline.ask(QUESTION).context))   # its own joining: every node has its own label
     assert [line for line in text.splitlines() if line] == [
         line for line in llm.prompts[0].splitlines() if line and line in text]
     expected = [retriever.retrieve(QUESTION)[0].node_id]

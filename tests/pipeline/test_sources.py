@@ -75,7 +75,8 @@ def test_a_records_own_file_is_kept_and_shown(tmp_path, record, name):
     document, = read_documents(tmp_path / "in", [])
     index, _ = index_documents([document], tmp_path / "i", show_progress=False)
     answer = Pipeline.from_index(index).ask("배기 압력")
-    assert place_label(answer.passages[0]) == f"점검, {name}" and answer.context.text.startswith(f"[1] (점검, {name})\n")
+    named = "점검" if name == "r1" else f"점검, {name}"   # a model needs no id of a record beside its title
+    assert place_label(answer.passages[0]) == f"점검, {name}" and answer.context.text.startswith(f"[1] ({named})\n")
     detailed = Pipeline.from_index(index, builder="detailed").ask("배기 압력").context.text
     assert f"\nfile: {name}\n" in detailed
     if name != "r1":
