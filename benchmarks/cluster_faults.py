@@ -59,7 +59,7 @@ class Readers:
             self.longest, self.asked[name] = max(self.longest, took), self.asked[name] + 1
             if told:
                 self.wrong.append(f"{name}, {took:.1f} s: {told}")
-            elif pipeline.expander.store.version < known:
+            elif pipeline.expander.store.rows.last.generation < known:
                 self.stale.append(name)
 
     def __enter__(self) -> Readers:

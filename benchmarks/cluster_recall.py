@@ -159,6 +159,7 @@ def growth(args: argparse.Namespace) -> None:
             pipeline.ask(questions[0])
             print(f"  opened: {opened - before}; first question: {traffic - opened}")
             print(f"  a question: {times(Pipeline.from_index(local), pipeline, questions, traffic)}")
+            print(f"  CPU of a question: {cpu(pipeline, questions[5:25])}; {disk(pipeline) / n / 1e3:.1f} KB of disk a unit")
             documents[3] = Document(text=documents[3].text + " One more sentence.", id_=documents[3].id_, metadata=documents[3].metadata)
             before = traffic.now()
             index_documents(documents, place, show_progress=False)
@@ -167,6 +168,25 @@ def growth(args: argparse.Namespace) -> None:
             pipeline.ask(questions[0])
             print(f"  and a reader that was open: {traffic - before}", flush=True)
             there.store.drop()
+
+
+def cpu(pipeline: Pipeline, questions: list[str]) -> str:
+    """Milliseconds of the server and of this process: what a busy machine changes less."""
+    def used() -> tuple[float, float]:
+        time.sleep(1.1)     # the server looks once a second
+        nodes = pipeline.expander.store.rows.client.nodes.stats(metric="process")["nodes"].values()
+        return sum(node["process"]["cpu"]["total_in_millis"] for node in nodes), 1_000 * time.process_time()
+
+    before = used()
+    for question in questions:
+        pipeline.ask(question)
+    server, client = ((b - a) / len(questions) for a, b in zip(before, used()))
+    return f"server {server:.0f} ms, client {client:.0f} ms"
+
+
+def disk(pipeline: Pipeline) -> int:
+    """Bytes of the rows."""
+    return pipeline.expander.store.n_bytes()
 
 
 def times(local: Pipeline, there: Pipeline, questions: list[str], traffic: Traffic) -> str:

@@ -182,10 +182,15 @@ class States:
         self.requests += 1
         with server_errors(self.where):
             try:
-                found = self.client.get(index=f"{self.name}-state", id="state", request_timeout=_STALLED)
+                found = self.client.get(index=f"{self.name}-state", id="state")
             except NotFoundError:
                 return ClusterState()
         return ClusterState.of(found["_source"])
+
+    @property
+    def last(self) -> ClusterState:
+        "The state of the last question."
+        return self._view.state
 
     def _open(self, state: ClusterState) -> str:
         "Open a point in time; '' where there is no index."
@@ -193,8 +198,7 @@ class States:
             return ""
         self.requests += 1
         with server_errors(self.where):
-            params = {"keep_alive": self.keep, "request_timeout": _STALLED}
-            return self.client.create_pit(index=state.rows, params=params)["pit_id"]
+            return self.client.create_pit(index=state.rows, keep_alive=self.keep)["pit_id"]
 
     def look(
         self,

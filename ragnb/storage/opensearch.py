@@ -200,7 +200,8 @@ def _patient() -> type:
                     self.mark_dead(self.own.connection)
                     raise
                 except TransportError as error:
-                    if error.status_code not in _BUSY or pause is None or url.endswith("/_bulk"):
+                    moment = error.status_code in _BUSY or str(error.error).startswith("node_")    # it has just died
+                    if not moment or pause is None or url.endswith("/_bulk"):
                         raise                   # `send_bulk` has its own pauses
                     time.sleep(pause * random.uniform(0.5, 1))   # many readers do not come back at one moment
     return Patient
