@@ -150,17 +150,23 @@ def _add_cluster(offsets: _Offsets, text: str, start: int, end: int) -> None:
     if not new.strip():
         offsets.hide(start, end)
 
+@lru_cache(maxsize=1)
+def _composed() -> re.Pattern[str]:
+    "Single characters that NFC writes in another way, such as compatibility ideographs."
+    changed = [c for c in map(chr, range(0xa0, 0x2fa20)) if not unicodedata.is_normalized("NFC", c)]
+    return re.compile(f"[{''.join(c for c in changed if not c.isspace())}]")
+
+
 def _add_run(offsets: _Offsets, text: str, start: int, end: int) -> None:
     "Enter characters that are read one for one; some change in NFC too."
-    new = text[start:end].translate(_TABLE)
-    if unicodedata.is_normalized("NFC", new):
-        offsets.add(new, range(start, end), range(start + 1, end + 1))
-        return
-    for at in range(start, end):
-        if text[at].isspace():
-            offsets.add(new[at - start], [at], [at + 1])
-        else:
-            _add_cluster(offsets, text, at, at + 1)
+    new, at = text[start:end].translate(_TABLE), start
+    changed = () if unicodedata.is_normalized("NFC", new) else _composed().finditer(text, start, end)
+    for begin, stop in (*(m.span() for m in changed), (end, end)):
+        if at < begin:
+            offsets.add(new[at - start:begin - start], range(at, begin), range(at + 1, begin + 1))
+        if begin < stop:
+            _add_cluster(offsets, text, begin, stop)
+        at = stop
 
 def _add_hangul(offsets: _Offsets, text: str, start: int, end: int) -> None:
     "Enter syllables that are stored as two or three letters each."
