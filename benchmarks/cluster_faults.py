@@ -107,7 +107,8 @@ def part(name: str, place: str, docs: Path, nodes: list[Path], again: Any, args:
         for node in broken:
             os.kill(tool.alive(node), signal.SIGCONT) if name == "stop" else again(node)
         during = readers.facts()
-        time.sleep(5 if name in ("follow", "refuse") else 25)
+        tool.wait_for(f"http://{place.partition('://')[2].split(',')[0]}", 3, nodes, 300)
+        time.sleep(5)
         before, start = len(readers.wrong), sum(readers.asked.values())
         time.sleep(5)
         after = {"questions": sum(readers.asked.values()) - start, "failed": len(readers.wrong) - before}
