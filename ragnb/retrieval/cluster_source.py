@@ -105,7 +105,10 @@ if (params.size) { out.add(n); }
 for (int word = 0; word < params.words.size() && i < n; word++) {
   long wanted = ((Number) params.words.get(word)).longValue();
   while (i < n && (((long) held.get(i)) >> 16) < wanted) { i++; }
-  while (i < n && (((long) held.get(i)) >> 16) == wanted) { out.add((word << 16) | (int) (((long) held.get(i)) & 65535)); i++; }
+  while (i < n && (((long) held.get(i)) >> 16) == wanted) {
+    out.add((word << 16) | (int) (((long) held.get(i)) & 65535));
+    i++;
+  }
 }
 return out;
 """
@@ -385,7 +388,8 @@ class _ClusterReads(WordSource):
             wide = self.scales[-1] // 2 if begins else 0
             low = np.maximum(ranges[:, :1] - wide, ranges[:, :1] >> SHIFT << SHIFT)
             around = np.concatenate([low, ranges[:, 1:] + wide], axis=1)
-            self._fetch(held, np.union1d(wanted, self._blocks_of(around)).tolist(), around[:None if whole or begins else 0])
+            blocks = np.union1d(wanted, self._blocks_of(around)).tolist()
+            self._fetch(held, blocks, around if whole or begins else around[:0])
             self.rows.note_live(k >> SHIFT for k in wanted.tolist())
             return self._placed(held, wanted, whole)
 
@@ -452,7 +456,8 @@ class _ClusterFinds(_ClusterReads):
             totals, written = view.state.totals, dict(zip(terms, self._noted(terms)))
             self._question(view).look_for(written.values())
             queries = held_words_queries([written[t] for t in terms], view.state.live) if terms else ()
-            lots = [answer.get("aggregations", {}).get("n", {}).get("buckets", {}) for answer in self.rows.ask(*queries)]
+            answers = self.rows.ask(*queries)
+            lots = [answer.get("aggregations", {}).get("n", {}).get("buckets", {}) for answer in answers]
             found = {key: b["doc_count"] for buckets in lots for key, b in buckets.items()}
             def of(field: str) -> dict[str, int]:
                 return {t: n for t, w in written.items() if (n := found.get(f"{field} {w}"))}

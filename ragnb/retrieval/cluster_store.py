@@ -59,8 +59,8 @@ def rows_body(
     fields = {**_FIELDS, **({"vector": {**vector_field(dims), **vector}} if dims else {})}
     bm25 = {"words": {"type": "BM25", "k1": 0.9, "b": 0.4}}
     return {"settings": {"index.knn": True, "refresh_interval": "-1", "similarity": bm25, **settings},
-            "mappings": {"dynamic": False, "_meta": {"ragnb": FORMAT}, "_source": {"excludes": ["tokens", "heard", "words"]},
-                         "properties": fields}}
+            "mappings": {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": fields,
+                         "_source": {"excludes": ["tokens", "heard", "words"]}}}
 
 
 class DocumentWords(NamedTuple):
