@@ -22,6 +22,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,8 @@ DIMS, PER, STATIC = 32, 20, 40       # Numbers of a vector; chunks of a document
 
 
 @contextmanager
-def cluster(heap: str) -> Iterator[tuple[str, Callable[[], None], Callable[[], None]]]:
-    """Hosts of three nodes; what kills the third, and what starts it again."""
+def cluster(heap: str) -> Iterator[tuple[str, list[Path], Callable[[Path], Any]]]:
+    """Hosts of three nodes, their folders, and what starts one again."""
     unpacked = tool.default_folder()
     server, home = tool.unpacked(unpacked)
     with tempfile.TemporaryDirectory(prefix="ragnb-kill-", ignore_cleanup_errors=True) as place:
@@ -58,10 +59,9 @@ def cluster(heap: str) -> Iterator[tuple[str, Callable[[], None], Callable[[], N
         if home.is_relative_to(unpacked):
             (folder / home.name).symlink_to(home)
         url = tool.start(folder, 3, heap)
-        third = tool.run_folder(folder) / "node-3"
         try:
-            yield (",".join(h.partition("://")[2] for h in url.split(",")), lambda: os.kill(tool.alive(third), signal.SIGKILL),
-                   lambda: tool.start_node(third, server, home, heap))
+            nodes = [tool.run_folder(folder) / f"node-{n}" for n in (1, 2, 3)]
+            yield (",".join(h.partition("://")[2] for h in url.split(",")), nodes, lambda node: tool.start_node(node, server, home, heap))
         finally:
             tool.stop(folder)
 
@@ -237,8 +237,9 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help=f"note what was seen in {RESULTS.relative_to(HERE)}")
     args = parser.parse_args()
     for kind in args.kinds:
-        with cluster(args.heap) as (hosts, kill, again):
-            load, n, lost = (store_load if kind == "store" else index_load)(hosts, args, kill, again)
+        with cluster(args.heap) as (hosts, nodes, again):
+            kill = partial(lambda node: os.kill(tool.alive(node), signal.SIGKILL), nodes[2])
+            load, n, lost = (store_load if kind == "store" else index_load)(hosts, args, kill, partial(again, nodes[2]))
             wait = {"wait_for_nodes": "3", "wait_for_status": "green", "timeout": "180s", "request_timeout": 200}
             health = open_client(cluster_place(f"opensearch://{hosts}")).cluster.health(**wait)
         row = {"kind": kind, "seconds": args.seconds, "calls": dict(load.calls), "errors": len(load.errors), "wrong": len(load.wrong),

@@ -1,9 +1,9 @@
 """An index on a cluster beside the same index in a folder: answers, requests, bytes and time.
 
-Run: make opensearch; python benchmarks/cluster_recall.py answers [--sets korquad squad2 ko_statutes] [--questions 150] [--graph]
+Run: make opensearch; python benchmarks/cluster_recall.py answers [--sets korquad squad2 ko_statutes] [--questions 150]
      python benchmarks/cluster_recall.py growth [--units 5000 20000] [--questions 40]
 
-`answers` compares passages, labels and notes, question by question. `growth` repeats the documents of squad2 with changed words until
+`answers` compares passages, labels and notes, question by question, with every vector compared and by the server's graph. `growth` repeats the documents of squad2 with changed words until
 there are so many units; it counts what a question, a fresh client and an update of one document send and receive.
 """
 from __future__ import annotations
@@ -69,7 +69,7 @@ def counted() -> Iterator[Traffic]:
     def opened(self, method, url, body=None, **options):
         traffic.sent += len(body or b"")
         answer = urlopen(self, method, url, body, **options)
-        traffic.received += int(answer.headers.get("content-length") or len(answer.data or b""))
+        traffic.received += answer.tell()      # As it came, before it was unpacked
         return answer
 
     def performed(self, *args, **options):
@@ -95,14 +95,29 @@ def answers(args: argparse.Namespace) -> None:
         documents, questions = list(dataset.documents.values()), [q.query for q in dataset.questions[:args.questions]]
         with tempfile.TemporaryDirectory() as folder:
             local, _ = index_documents(documents, folder, show_progress=False)
-            place = f"opensearch://{server()}/answers-{name.replace('_', '-')}?replicas=0" + ("" if args.graph else "&exact=yes")
+            place = f"opensearch://{server()}/answers-{name.replace('_', '-')}?replicas=0"
             there, _ = index_documents(documents, place, force=True, show_progress=False)
-            pipelines = [Pipeline.from_index(i) for i in (local, Index.open(place))]
-            differ = [q for q in questions if shown(pipelines[0], q) != shown(pipelines[1], q)]
-            print(f"{name}: {len(local.multiscale):,} units, {len(questions) - len(differ)} of {len(questions)} answers are equal", flush=True)
-            for question in differ[:5]:
-                print(f"  {question}")
+            wanted = Pipeline.from_index(local)
+            print(f"{name}: {len(local.multiscale):,} units", flush=True)
+            for how, end in (("every vector compared", "&exact=yes"), ("by the graph", "")):
+                found = Pipeline.from_index(Index.open(place + end))
+                differ = [q for q in questions if shown(wanted, q) != shown(found, q)]
+                print(f"  {how}: {len(questions) - len(differ)} of {len(questions)} answers are equal", flush=True)
+                for question in differ:
+                    print(f"    {question}: {missed(wanted, found, question)}", flush=True)
             there.store.drop()
+
+
+def missed(local: Pipeline, there: Pipeline, question: str) -> str:
+    """What the cluster did not find among the nearest vectors, and how far the passages are the same."""
+    from ragnb.retrieval.scoring import question_vector
+    near = []
+    for pipeline in (local, there):
+        source, model = pipeline.retriever.index, pipeline.retriever.embed_model
+        vector = question_vector(model.get_query_embedding(question), source.dims)
+        near.append({(source.ids[k >> 20], k & 0xFFFFF) for k in source.nearest(vector, 100).tolist()})
+    passages = [{p.id for p in pipeline.ask(question).passages} for pipeline in (local, there)]
+    return f"{len(near[0] & near[1])} of the 100 nearest, {len(passages[0] & passages[1])} of {len(passages[0])} passages"
 
 
 def noisy(documents: list[Document], n: int) -> Iterator[Document]:
@@ -144,6 +159,7 @@ def growth(args: argparse.Namespace) -> None:
             pipeline.ask(questions[0])
             print(f"  opened: {opened - before}; first question: {traffic - opened}")
             print(f"  a question: {times(Pipeline.from_index(local), pipeline, questions, traffic)}")
+            print(f"  CPU of a question: {cpu(pipeline, questions[5:25])}; {disk(pipeline) / n / 1e3:.1f} KB of disk a unit")
             documents[3] = Document(text=documents[3].text + " One more sentence.", id_=documents[3].id_, metadata=documents[3].metadata)
             before = traffic.now()
             index_documents(documents, place, show_progress=False)
@@ -152,6 +168,25 @@ def growth(args: argparse.Namespace) -> None:
             pipeline.ask(questions[0])
             print(f"  and a reader that was open: {traffic - before}", flush=True)
             there.store.drop()
+
+
+def cpu(pipeline: Pipeline, questions: list[str]) -> str:
+    """Milliseconds of the server and of this process: what a busy machine changes less."""
+    def used() -> tuple[float, float]:
+        time.sleep(1.1)     # the server looks once a second
+        nodes = pipeline.expander.store.rows.client.nodes.stats(metric="process")["nodes"].values()
+        return sum(node["process"]["cpu"]["total_in_millis"] for node in nodes), 1_000 * time.process_time()
+
+    before = used()
+    for question in questions:
+        pipeline.ask(question)
+    server, client = ((b - a) / len(questions) for a, b in zip(before, used()))
+    return f"server {server:.0f} ms, client {client:.0f} ms"
+
+
+def disk(pipeline: Pipeline) -> int:
+    """Bytes of the rows."""
+    return pipeline.expander.store.n_bytes()
 
 
 def times(local: Pipeline, there: Pipeline, questions: list[str], traffic: Traffic) -> str:
@@ -180,7 +215,6 @@ def main() -> None:
     one = commands.add_parser("answers")
     one.add_argument("--sets", nargs="+", default=["korquad", "squad2", "ko_statutes"])
     one.add_argument("--questions", type=int, default=150)
-    one.add_argument("--graph", action="store_true", help="find neighbors by the graph instead of comparing every vector")
     one.set_defaults(run=answers)
     one = commands.add_parser("growth")
     one.add_argument("--units", nargs="+", type=int, default=[5_000, 20_000])

@@ -474,7 +474,8 @@ _SPLITTERS = ("units (for multi-scale retrieval), parent-child, parent-child:800
 class _Source(_Index, _Embedding, _Model, _Wait):
     "Documents, and how they are indexed."
     path: Annotated[str, Argument(help="Folder or file: .md, .txt, .jsonl, .pdf, .csv; with ragnb[files] also .html, "
-        ".docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16 or CP949. Scanned pages, pictures and encrypted files are "
+        ".docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16 or CP949. Scanned pages, pictures and encrypted files "
+        "are "
         "listed and skipped.")]
     embed: Annotated[str | None, Option(help="ngram, e5, ollama:MODEL, openai-like:MODEL or onnx:FOLDER (default: that "
         "of the index, ngram for a new one).")] = None

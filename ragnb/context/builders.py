@@ -449,8 +449,7 @@ class ContextBuilder:
         heads = [group[0] for group in groups.values()]
         numbers = {id(head): n for n, head in enumerate(heads, 1)}
         above = dict(zip(numbers.values(), _labels(self, [_joint(g) for g in groups.values()])))
-        sources: list[Source] = []
-        ours: list[int] = []
+        sources, ours = list[Source](), list[int]()
         text = self.top if heads else ""
         for head in self.order(heads):
             group, number = groups[id(head)], numbers[id(head)]
@@ -480,7 +479,6 @@ class ContextBuilder:
             most = sum([end <= budget for end in ends])
         if budget is None or most == len(passages) and self._size(passages) <= budget:
             return dict(enumerate(passages))
-
         def fits(passage: Passage) -> bool:
             return self._size([*used.values(), passage]) <= budget
         whole = last_fit(0, min(most, len(passages) - 1), lambda n: self._size(passages[:n]) <= budget)

@@ -248,6 +248,11 @@ class Expander:
         MissingChunkError
             When `missing` is "fail" and something is not in the store.
         """
+        return self.store.in_one_state(lambda: self._expansion(hits, question, outlines, places))
+
+    def _expansion(self, hits: Sequence[NodeWithScore], question: str, outlines: Mapping[str, Outline] | None,
+                   places: Sequence[tuple]) -> Expansion:
+        "Expand hits; see `expand`."
         addressed = self.store.addressed(hits)
         inside = [h for h in addressed if _through(self.store, h.node)]
         given, duplicates = _distinct(inside)

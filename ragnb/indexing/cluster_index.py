@@ -28,7 +28,7 @@ from ..documents.catalogue import Catalogue, catalogue_of, catalogue_records
 from ..documents.servers import rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ragnb.indexing.cluster_state import (
-    Entries, Entry, read_entries, read_files, remove_files, write_files, WriterLease
+    Entries, Entry, read_entries, read_files, remove_files, remove_others, write_files, WriterLease
 )
 from .folder_index import Index, made_anew, open_embedding, open_parser, renew
 from .index_file import FileParts, FORMAT, Manifest
@@ -281,6 +281,7 @@ class ClusterWriter:
     def release(self) -> None:
         "Let others write; the index goes on as a reader."
         self.store.pending, self.store.deferred, self.store.check = None, False, lambda: None
+        self.store.rows.steady = False
         self.lock.release()
         self.index.folder = NOWHERE
         self._folder.cleanup()
@@ -289,7 +290,8 @@ class ClusterWriter:
                 follow_cluster(self.index)
 
     def tidy(self) -> None:
-        "Do nothing: the next writer removes what is left."
+        "Remove the files that killed runs have left."
+        remove_others(self.store.rows, self.files)
 
 # %% ../../nbs/70_indexing/cluster_index.ipynb #20ae21df
 def open_writer(
@@ -305,9 +307,11 @@ def open_writer(
         llm = resolve_llm(asked["contexts"], asked["base_url"])
         check_model(llm)
         store.check, store.deferred = lease.check, True
+        store.rows.hold()
         return _begin(url, store, lease, folder, force, llm, asked)
     except BaseException:
         folder.cleanup()
+        store.rows.steady = False
         with contextlib.suppress(RagnbError):
             if not store.rows.look().state.generation:
                 store.drop()

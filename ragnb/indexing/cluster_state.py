@@ -15,12 +15,13 @@ import socket
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['Files', 'on_cluster', 'write_files', 'read_files', 'remove_files', 'Entry', 'read_entries', 'Entries', 'WriterLease']
+__all__ = ['Files', 'on_cluster', 'write_files', 'read_files', 'remove_files', 'remove_others', 'Entry', 'read_entries',
+           'Entries', 'WriterLease']
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #d06e0eab
 from ..documents.atomic import LockedError
@@ -60,7 +61,7 @@ def write_files(
         pieces = [small[at:at + _PIECE] for at in range(0, len(small), _PIECE)]
         out[name] = len(pieces)
         actions += [({"index": {"_index": f"{rows.name}-state", "_id": f"file-{group}-{name}-{n}"}},
-                     {"data": base64.b64encode(piece).decode()}) for n, piece in enumerate(pieces)]
+                     {"group": group, "data": base64.b64encode(piece).decode()}) for n, piece in enumerate(pieces)]
     send_bulk(rows.client, actions, rows.where)
     return out
 
@@ -95,6 +96,18 @@ def remove_files(
     "Remove files that no state has any more."
     actions = [({"delete": {"_index": f"{rows.name}-state", "_id": i}}, None) for i in _names(group, files)]
     send_bulk(rows.client, actions, rows.where)
+
+
+def remove_others(
+    rows: ClusterRows,
+    groups: Iterable[str],   # Those that stay
+) -> None:
+    "Remove the files of all other groups."
+    query = {"bool": {"filter": [{"exists": {"field": "group"}}], "must_not": [{"terms": {"group": list(groups)}}]}}
+    index = f"{rows.name}-state"
+    with server_errors(rows.where):
+        found = rows.client.search(index=index, body={"size": 1_000, "_source": False, "query": query})["hits"]["hits"]
+    send_bulk(rows.client, (({"delete": {"_index": index, "_id": hit["_id"]}}, None) for hit in found), rows.where)
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #355feb45
 class Entry(NamedTuple):

@@ -601,9 +601,11 @@ def remove_documents(
     writer = open_or_create(folder, embed, wait=wait)
     try:
         if writer.kept or writer.fresh:
-            raise InputError(f"an update of {str(folder)!r} was cut short: run `ragnb index PATH --index {folder}` first")
+            raise InputError(f"an update of {str(folder)!r} was cut short: "
+                             f"run `ragnb index PATH --index {folder}` first")
         if unknown := [i for i in ids if i not in writer.index.manifest.documents]:
-            raise InputError(f"the index has no document {unknown[0]!r}: `ragnb ls --index {folder}` lists those it has")
+            raise InputError(f"the index has no document {unknown[0]!r}: "
+                             f"`ragnb ls --index {folder}` lists those it has")
         if ids:
             writer.stage()
             _clear(writer, _Plan([], ids, [], [], []))

@@ -603,8 +603,8 @@ class Pipeline(_Shown):
         question : str
             `InputError` when it is empty.
         """
-        with self.expander.store.snapshot():
-            return self.read(question, self.find(question)).passages
+        store = self.expander.store
+        return store.in_one_state(lambda: self.read(question, self.find(question)).passages)
 
     def rank(self, question: str) -> Ranking:
         """Rank what is found, before a budget is set.
@@ -714,5 +714,4 @@ class Pipeline(_Shown):
 
 def _from_one_state(pipeline: Pipeline, question: str, history: Conversation | None) -> Answer:
     "Find and read, while the store stays as it is."
-    with pipeline.expander.store.snapshot():
-        return pipeline._told(question, pipeline.find(question), history)
+    return pipeline.expander.store.in_one_state(lambda: pipeline._told(question, pipeline.find(question), history))

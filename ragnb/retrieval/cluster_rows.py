@@ -5,17 +5,19 @@
 # %% ../../nbs/40_retrieval/cluster_rows.ipynb #aa8084cb
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['DOCUMENT', 'NOTHING', 'ClusterState', 'ClusterDocument', 'Looked', 'hits_of', 'lacking', 'View', 'States',
-           'ClusterRows']
+__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'Looked', 'hits_of', 'lacking', 'View',
+           'States', 'Snapshots', 'Searches', 'ClusterRows']
 
 # %% ../../nbs/40_retrieval/cluster_rows.ipynb #01cbaeea
 from ..documents.markup import one_line
@@ -23,8 +25,13 @@ from ..documents.span import InputError, RagnbError
 from .sqlite_store import StoredDocument
 from .unit_source import SHIFT
 from ..storage.opensearch import ServerError, server_errors
+from ..storage.store import outline_from_json, T
 
 # %% ../../nbs/40_retrieval/cluster_rows.ipynb #2460acb1
+class StateMoved(RagnbError):
+    "The state of an index is another one by now than the one that was taken for granted."
+
+
 @dataclass(frozen=True)
 class ClusterState:
     "One state of an index on a cluster."
@@ -104,6 +111,8 @@ class Looked(Mapping):
 
 # %% ../../nbs/40_retrieval/cluster_rows.ipynb #117cda76
 _PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # Seconds
+_STALLED: float = 5                        # Seconds without an answer, then other nodes are asked; then twice as long
+_PATIENCE: float = 8                       # Seconds after which nothing is asked again: an error comes within 15
 NOTHING: dict[str, Any] = {"hits": {"hits": [], "total": {"value": 0}}, "aggregations": {}}   # Found without an index
 
 
@@ -143,8 +152,8 @@ class View:
 
 
 _WANTED = ",".join(f"responses.{part}" for part in (
-    "status", "error", "timed_out", "_shards.failed", "hits.total", "hits.hits._id", "hits.hits._score",
-    "hits.hits.sort", "hits.hits.fields", "hits.hits._source", "aggregations"))
+    "status", "error", "timed_out", "_shards.failed", "hits.total", "hits.hits.sort",
+    "hits.hits.fields", "hits.hits._source", "aggregations"))
 
 # %% ../../nbs/40_retrieval/cluster_rows.ipynb #5f478b38
 class States:
@@ -159,6 +168,7 @@ class States:
     ) -> None:
         self.client, self.name, self.where, self.keep = client, name, where, keep
         self.requests = 0                                      # So far
+        self.steady = False      # This process alone writes: the state is read once
         self.at_start: Callable[[], None] | None = None        # Called at the start of a snapshot
         self.known: dict[int, ClusterDocument] = {}            # By number; a number is never given again
         self._own, self._lock, self._view = threading.local(), threading.Lock(), View(ClusterState())
@@ -177,6 +187,11 @@ class States:
                 return ClusterState()
         return ClusterState.of(found["_source"])
 
+    @property
+    def last(self) -> ClusterState:
+        "The state of the last question."
+        return self._view.state
+
     def _open(self, state: ClusterState) -> str:
         "Open a point in time; '' where there is no index."
         if not state.rows:
@@ -190,6 +205,10 @@ class States:
         users: int = 0,    # Snapshots that will ask it, and `_leave` it
     ) -> View:
         "Find the newest state."
+        with self._lock:
+            if self.steady:
+                self._view.users += users
+                return self._view
         for _ in range(20):
             state = self.read_state()
             with self._lock:
@@ -225,18 +244,57 @@ class States:
             with suppress(Exception):      # it has expired, or the server is gone
                 self.client.delete_pit(body={"pit_id": [pit]})
 
+    def hold(self) -> None:
+        "Read the state once, from now on: nobody else writes."
+        self.look()
+        self.steady = True
+
+    def replace(self, state: ClusterState) -> None:
+        "Go on from a state that this process has written."
+        with self._lock:
+            before, self._view = self._view, View(state)
+        self._leave(before, 0)
+
     def close(self) -> None:
         "Close the point in time; the next question opens another one."
         self._close(self._view)
 
+# %% ../../nbs/40_retrieval/cluster_rows.ipynb #5f478b3a
+class Snapshots(States):
+    "Questions of one thread that are answered from one state."
+
+    def _last(self) -> View:
+        "The state as it was when it was last looked at."
+        with self._lock:
+            self._view.users += 1
+            return self._view
+
+    def in_one_state(
+        self,
+        do: Callable[[], T],   # Called again where the state was another one than the last: that is asked on the way
+    ) -> T:
+        "Call a function whose questions are answered from one state."
+        if getattr(self._own, "view", None) is None and self._view.pit:
+            with suppress(StateMoved), self.snapshot(sure=False) as view:
+                done = do()
+                if not self._own.sure and self.read_state() != view.state:
+                    raise StateMoved
+                return done
+        with self.snapshot():
+            return do()
+
     @contextmanager
-    def snapshot(self) -> Iterator[View]:
+    def snapshot(
+        self,
+        sure: bool = True,    # Read the state now, not together with the first search
+    ) -> Iterator[View]:
         "Answer all that is asked inside from one state."
         own = self._own
         if getattr(own, "view", None) is not None:
             yield own.view
             return
-        own.view, own.found, own.kept = self.look(1), {}, {}
+        own.view, own.sure = (self.look(1) if sure else self._last()), sure
+        own.found, own.kept = {}, {}
         try:
             if self.at_start is not None:
                 self.at_start()
@@ -251,8 +309,8 @@ class States:
         return self._own.kept
 
 # %% ../../nbs/40_retrieval/cluster_rows.ipynb #f34a451e
-class ClusterRows(States):
-    "The rows of an index on a cluster, as of one state."
+class Searches(Snapshots):
+    "Searches in the rows of an index on a cluster, as of one state."
 
     def ask(
         self,
@@ -275,21 +333,52 @@ class ClusterRows(States):
             raise ServerError(f"the index at {self.where} was changed while it was read: ask again")
         return pit
 
+    def _sent(self, body: str, seconds: float) -> list[dict[str, Any]] | None:
+        "Send searches; None when no answer came in so many seconds, which is an error in the end."
+        from opensearchpy import ConnectionTimeout
+        try:
+            with server_errors(self.where):
+                params = {"filter_path": _WANTED, "request_timeout": seconds}
+                return self.client.msearch(body=body, params=params)["responses"]
+        except ServerError as error:
+            if seconds > 4 * _STALLED or not isinstance(error.__cause__, ConnectionTimeout):
+                raise
+            return None
+
+    def _state_query(self) -> str:
+        "Ask which state is in force, as a part of a request."
+        body = {"size": 1, "_source": ["generation", "rows"], "query": {"ids": {"values": ["state"]}}}
+        return f"{json.dumps({'index': f'{self.name}-state'})}\n{json.dumps(body)}\n"
+
+    def _check_state(self, view: View, answer: Mapping[str, Any]) -> str:
+        "Say why it is not known that a state is still in force; '' when it is, `StateMoved` when it is over."
+        if (told := lacking(answer)).startswith("rejected"):
+            return told
+        held = {"generation": view.state.generation, "rows": view.state.rows}
+        if [hit["_source"] for hit in hits_of(answer)] != [held]:
+            raise StateMoved
+        self._own.sure = True
+        return ""
+
     def _answers(self, view: View, lines: Sequence[str]) -> list[dict[str, Any]]:
         "Send searches, again where an answer is not whole."
         if not view.state.rows:
             return [NOTHING] * len(lines)
+        began, seconds = time.monotonic(), _STALLED
         for pause in (*_PAUSES, None):
             view.pit = view.pit or self._open_again(view.state)
+            asked = () if self._own.sure else (self._state_query(),)
             at = json.dumps({"pit": {"id": view.pit, "keep_alive": self.keep}})[1:]
             self.requests += 1
-            with server_errors(self.where):
-                answers = self.client.msearch(body="".join(f"{{}}\n{line[:-1]}, {at}\n" for line in lines),
-                                              params={"filter_path": _WANTED})["responses"]
-            told = next(filter(None, map(lacking, answers)), "")
+            body = "".join((*asked, *(f"{{}}\n{line[:-1]}, {at}\n" for line in lines)))
+            if (answers := self._sent(body, seconds)) is None:
+                view.pit, seconds = "", 2 * seconds      # left behind: its node may not answer for long
+                continue
+            told = self._check_state(view, answers.pop(0)) if asked else ""
+            told = told or next(filter(None, map(lacking, answers)), "")
             if not told:
                 return answers
-            if pause is None:
+            if pause is None or time.monotonic() - began > _PATIENCE:
                 raise ServerError(f"{self.where} {told}")
             if not told.startswith("rejected"):
                 self._close(view)                # it has expired, or was on a node that is gone
@@ -313,9 +402,14 @@ class ClusterRows(States):
                     return
                 body["search_after"] = hits[-1]["sort"]
 
+# %% ../../nbs/40_retrieval/cluster_rows.ipynb #f34a451a
+class ClusterRows(Searches):
+    "The rows of an index on a cluster, as of one state."
+
     def documents(
         self,
         ids: Iterable[str] | None = None,        # None: all
+        outlines: bool = False,                  # Keep the outlines of those that are looked up, too
     ) -> dict[str, ClusterDocument]:             # Those that are there, sorted
         "Find documents by id."
         with self.snapshot() as view:
@@ -325,15 +419,25 @@ class ClusterRows(States):
             names = sorted(view.ids) if ids is None else list(dict.fromkeys(ids))
             new = [] if view.whole else [i for i in names if i not in view.ids]
             for at in range(0, len(new), 10_000):
-                self._note(view, new[at:at + 10_000])
+                self._note(view, new[at:at + 10_000], (*DOCUMENT, "data") if outlines else DOCUMENT)
             return {i: found for i in names if (found := view.ids.get(i)) is not None}
 
-    def _note(self, view: View, ids: Sequence[str]) -> None:
+    def _note(self, view: View, ids: Sequence[str], fields: Sequence[str] = DOCUMENT) -> None:
         "Look up documents; all without ids."
         view.ids.update(dict.fromkeys(ids))
         asked = [{"term": {"kind": "d"}}, *([{"terms": {"id": list(ids)}}] if ids else [])]
-        for row in self.scan(view.state.live(*asked), DOCUMENT):
+        for row in self.scan(view.state.live(*asked), fields):
             view.ids[row["id"]] = self.known[row["doc"]] = ClusterDocument.of(row)
+            if "data" in row:
+                self.keep_outline(row)
+
+    def keep_outline(
+        self,
+        row: Mapping[str, Any],   # Of a document
+    ) -> None:
+        "Keep an outline for this snapshot."
+        text = zlib.decompress(base64.b64decode(row["data"])).decode()
+        self.kept.setdefault("outlines", {})[row["doc"]] = outline_from_json(text)
 
     def note_live(
         self,
@@ -352,7 +456,7 @@ class ClusterRows(States):
         "Find documents by number."
         numbers = [int(n) for n in numbers]
         if new := [n for n in numbers if n not in self.known]:
-            self.known.update(self.read_documents(hits_of(self.ask(self.documents_query(new))[0])))
+            self.keep_documents(new, hits_of(self.ask(self.documents_query(new))[0]))
         return {n: self.known[n] for n in numbers if n in self.known}
 
     @staticmethod
@@ -363,9 +467,10 @@ class ClusterRows(States):
         query = {"bool": {"filter": [{"term": {"kind": "d"}}, {"terms": {"doc": list(numbers)}}]}}
         return {"size": 10_000, "_source": list(DOCUMENT), "track_total_hits": False, "query": query}
 
-    @staticmethod
-    def read_documents(
+    def keep_documents(
+        self,
+        _: Sequence[int],                    # That were asked for
         hits: Iterable[Mapping[str, Any]],
-    ) -> dict[int, ClusterDocument]:
-        "Read what that search has found."
-        return {hit["_source"]["doc"]: ClusterDocument.of(hit["_source"]) for hit in hits}
+    ) -> None:
+        "Keep what that search has found."
+        self.known.update({hit["_source"]["doc"]: ClusterDocument.of(hit["_source"]) for hit in hits})

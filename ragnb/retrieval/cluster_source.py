@@ -6,47 +6,59 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['BLOCK', 'UnitBlock', 'joined', 'held_words_query', 'best_units_query', 'nearest_units_query', 'compared', 'keyed',
-           'FoundUnit', 'own_bm25', 'best_candidates', 'Vocabulary', 'ClusterUnits']
+__all__ = ['BLOCK', 'UnitBlock', 'joined', 'heard', 'heard_script', 'ordered_tokens', 'held_words_queries', 'best_units_queries',
+           'nearest_units_query', 'compared', 'keyed', 'FoundUnit', 'own_bm25', 'best_candidates', 'Vocabulary',
+           'ClusterUnits']
 
 # %% ../../nbs/40_retrieval/cluster_source.ipynb #5c1f61ad
 from ..documents.markup import one_line
 from ..documents.span import Outline, SEARCHED, Span
 from ..documents.text import word_tokens_batch
 from .cluster_rows import ClusterDocument, ClusterRows, hits_of, Looked, View
-from .scoring import lucene_idf, saturated
-from .sqlite_store import packed, unpacked
+from .scoring import lucene_idf, ranges_around, saturated
+from .sqlite_store import unpacked
 from .unit_source import FieldCounts, PlacedUnits, QuestionCounts, SCALES, SHIFT, UNIT, WordSource
 from ..storage.opensearch import inner_product, nearest_rows, written_token
-from ..storage.store import outline_from_json
 
 # %% ../../nbs/40_retrieval/cluster_source.ipynb #b181b433
 BLOCK: int = 16   # Units in a row
 
 
+def _by_weight(numbers: np.ndarray) -> bytes:
+    "The first bytes of all numbers of four bytes, then the second ones: alike, so they are compressed well."
+    return np.ascontiguousarray(numbers).view(np.uint8).reshape(-1, 4).T.tobytes()
+
+
+def _numbers(data: bytes, kind: type) -> np.ndarray:
+    "Numbers from `_by_weight`."
+    return np.frombuffer(data, np.uint8).reshape(4, -1).T.copy().view(kind).ravel()
+
+
 class UnitBlock(NamedTuple):
-    "What is read of units in a row."
+    "What is read of units in a row, besides their words and vectors."
     table: np.ndarray          # Of type UNIT
     norms: np.ndarray          # Shape (units, scales), float32
-    words: list[str]           # Of each unit, joined by spaces
     names: dict[str, str]      # Part of the document -> words of its heading
 
     def packed(self) -> str:
         "Write a block: numbers of a column are near each other, and small when only their steps are written."
         columns = np.array([self.table[name] for name in UNIT.names], np.int32)
         steps = np.diff(columns, axis=1, prepend=np.int32(0))
-        numbers = (base64.b64encode(x.tobytes()).decode() for x in (steps, self.norms))
-        return base64.b64encode(packed([*numbers, self.words, self.names])).decode()
+        head = json.dumps([len(self.table), self.names], ensure_ascii=False).encode("utf-8", "surrogatepass")
+        parts = head, b"\n", _by_weight(steps), _by_weight(self.norms.T)
+        return base64.b64encode(zlib.compress(b"".join(parts))).decode()
 
     @classmethod
     def of(
@@ -54,13 +66,13 @@ class UnitBlock(NamedTuple):
         text: str,      # From `packed`
     ) -> UnitBlock:
         "Read a block."
-        steps, norms, words, names = unpacked(base64.b64decode(text))
-        table = np.zeros(len(words), UNIT)
-        columns = np.frombuffer(base64.b64decode(steps), np.int32).reshape(len(UNIT.names), -1)
+        head, _, numbers = zlib.decompress(base64.b64decode(text)).partition(b"\n")
+        n, names = json.loads(head.decode("utf-8", "surrogatepass"))
+        table, size = np.zeros(n, UNIT), 4 * n * len(UNIT.names)
+        columns = _numbers(numbers[:size], np.int32).reshape(len(UNIT.names), n)
         for name, column in zip(UNIT.names, np.cumsum(columns, axis=1, dtype=np.int32)):
             table[name] = column
-        norms = np.frombuffer(base64.b64decode(norms), np.float32)
-        return cls(table, norms.reshape(len(table), -1 if len(table) else 0), words, names)
+        return cls(table, _numbers(numbers[size:], np.float32).reshape(-1, n).T, names)
 
 
 def joined(
@@ -69,32 +81,85 @@ def joined(
     "Write tokens as the server reads them: it takes them apart at spaces."
     return " ".join(map(written_token, tokens))
 
+# %% ../../nbs/40_retrieval/cluster_source.ipynb #3dad3db6
+_PLACES = 16   # Bits of the place of a token in its unit
+
+
+@lru_cache(maxsize=100_000)
+def _token_number(token: str) -> int:
+    "A number of 36 bits."
+    return int.from_bytes(hashlib.blake2b(token.encode("utf-8", "surrogatepass"), digest_size=5).digest(), "big") >> 4
+
+
+def heard(
+    words: str,         # Tokens of a unit, joined by spaces
+) -> list[int]:         # Below 2 ** 53
+    "Write tokens and their places as numbers, which a server compares quickly and keeps twice where they are twice."
+    last = (1 << _PLACES) - 1
+    return [(_token_number(w) << _PLACES) + min(i, last) for i, w in enumerate(words.split(" "))] if words else []
+
+# %% ../../nbs/40_retrieval/cluster_source.ipynb #1d6c4811
+_HEARD = """
+def held = doc['heard']; int n = held.size(); int i = 0; List out = new ArrayList();
+if (params.size) { out.add(n); }
+for (int word = 0; word < params.words.size() && i < n; word++) {
+  long wanted = ((Number) params.words.get(word)).longValue();
+  while (i < n && (((long) held.get(i)) >> 16) < wanted) { i++; }
+  while (i < n && (((long) held.get(i)) >> 16) == wanted) {
+    out.add((word << 16) | (int) (((long) held.get(i)) & 65535));
+    i++;
+  }
+}
+return out;
+"""
+
+
+def heard_script(
+    words: Sequence[str],     # Written tokens, see `ordered_tokens`
+    size: bool = False,       # Also how many tokens a unit has, first
+) -> dict[str, Any]:          # Part of a search; it gives word << 16 | place for each
+    "Find the places of words in units, on the server."
+    params = {"words": [_token_number(w) for w in words], "size": size}
+    return {"heard": {"script": {"lang": "painless", "source": _HEARD, "params": params}}}
+
+# %% ../../nbs/40_retrieval/cluster_source.ipynb #ff6ebcc3
+def ordered_tokens(
+    words: Iterable[str],     # Written tokens
+) -> list[str]:
+    "Put words in the order of their numbers, each once."
+    return sorted(dict.fromkeys(words), key=_token_number)
+
 # %% ../../nbs/40_retrieval/cluster_source.ipynb #8739ea77
 _TITLE, _NAME, _UNIT = "title", "name", "tokens"
+_CLAUSES = 1_000    # Of a query; a server takes 1,024
 
 
-def held_words_query(
+def held_words_queries(
     terms: Sequence[str],      # Written tokens
     live: Callable[..., dict[str, Any]],   # `ClusterState.live`
-) -> dict[str, Any]:
+) -> list[dict[str, Any]]:     # One for each thousand counts
     "Count units with words and with pairs of words in a row, titles with words, and headings with words."
     words, pairs = list(dict.fromkeys(terms)), list(dict.fromkeys(zip(terms, terms[1:])))
-    asked = {f"{field} {w}": {"term": {field: w}} for field in (_UNIT, _TITLE, _NAME) for w in words}
-    any_of = {"bool": {"should": list(asked.values())}}
-    asked |= {f"pair {a} {b}": {"match_phrase": {_UNIT: f"{a} {b}"}} for a, b in pairs}
-    return {"size": 0, "track_total_hits": False, "query": live(any_of), "aggs": {"n": {"filters": {"filters": asked}}}}
+    fields = _UNIT, _TITLE, _NAME
+    asked = [(f"{field} {w}", {"term": {field: w}}) for field in fields for w in words]
+    asked += [(f"pair {a} {b}", {"match_phrase": {_UNIT: f"{a} {b}"}}) for a, b in pairs]
+    any_of = live({"bool": {"should": [{"terms": {field: words}} for field in fields]}})
+    lots = (dict(asked[at:at + _CLAUSES]) for at in range(0, len(asked), _CLAUSES))
+    return [{"size": 0, "track_total_hits": False, "query": any_of, "aggs": {"n": {"filters": {"filters": lot}}}}
+            for lot in lots]
 
 
-def best_units_query(
-    weights: Mapping[str, float],   # Written token -> boost
+def best_units_queries(
+    weights: Mapping[str, float],   # Written token -> boost, see `ordered_tokens`
     n: int,
     live: dict[str, Any],
-) -> dict[str, Any]:
-    "Find units by the server's own BM25, with the words that are in them."
+) -> list[dict[str, Any]]:          # One for each thousand words
+    "Find units by the server's own BM25, with the places of the words in them."
     should = [{"term": {_UNIT: {"value": w, "boost": b}}} for w, b in weights.items()]
-    return {"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-            "docvalue_fields": ["said", "id"], "sort": ["_score", "pos"],
-            "query": {"bool": {"should": should, "minimum_should_match": 1, "filter": live}}}
+    lots = (should[at:at + _CLAUSES] for at in range(0, len(should), _CLAUSES))
+    return [{"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
+             "docvalue_fields": ["id"], "script_fields": heard_script(list(weights), True), "sort": ["_score", "pos"],
+             "query": {"bool": {"should": lot, "minimum_should_match": 1, "filter": live}}} for lot in lots]
 
 
 def nearest_units_query(
@@ -133,7 +198,7 @@ class FoundUnit(NamedTuple):
     key: int
     doc_id: str
     score: float          # Of the server
-    words: str            # '' where they were not asked for
+    heard: Sequence[int] = ()    # Its tokens, then word << 16 | place; nothing where that was not asked for
 
     @classmethod
     def of(
@@ -142,24 +207,23 @@ class FoundUnit(NamedTuple):
     ) -> FoundUnit:
         "Read a hit."
         fields = hit.get("fields", {})
-        return cls(int(hit["sort"][1]), fields.get("id", [""])[0], float(hit["sort"][0]), fields.get("said", [""])[0])
+        return cls(int(hit["sort"][1]), fields.get("id", [""])[0], float(hit["sort"][0]), fields.get("heard", ()))
 
 
 def own_bm25(
     found: Sequence[FoundUnit],
-    terms: Mapping[str, int],        # Written token -> how often the question holds it
+    terms: Mapping[str, int],        # Written token -> how often the question holds it, as it was asked for
     known: Mapping[str, int],        # The same -> units with it
     n_units: int,
     mean_length: float,
 ) -> np.ndarray:                     # Of each
     "Compute BM25 from the words of units."
-    said = [c.words.split(" ") for c in found]
-    lengths, out = np.array([len(s) for s in said], np.int64), np.zeros(len(found))
-    for word, times in terms.items():
-        if n := known.get(word):
-            counts = np.array([s.count(word) for s in said], np.int64)
-            out += times * lucene_idf(n, n_units) * saturated(counts, lengths, mean_length)
-    return out
+    weights = [times * lucene_idf(n, n_units) if (n := known.get(w)) else 0.0 for w, times in terms.items()]
+    pairs = [(i << 32) + (at >> _PLACES) for i, c in enumerate(found) for at in c.heard[1:]]
+    pair, counts = np.unique(np.array(pairs, np.int64), return_counts=True)
+    unit, lengths = pair >> 32, np.array([c.heard[0] for c in found], np.int64)
+    earned = np.array(weights)[pair & 0xFFFFFFFF] * saturated(counts, lengths[unit], mean_length)
+    return np.bincount(unit, earned, len(found))
 
 
 def best_candidates(
@@ -211,7 +275,7 @@ class Vocabulary(Mapping):
 # %% ../../nbs/40_retrieval/cluster_source.ipynb #6e1874c9
 def _asked_for(k: int) -> int:
     "How many units are asked for at first, for k of them."
-    return max(300, 3 * k)
+    return max(400, 4 * k)
 
 
 def _short(vector: np.ndarray) -> list[float]:
@@ -223,18 +287,56 @@ class _Question:
     "What was fetched in a snapshot."
 
     def __init__(self) -> None:
+        self.words: list[str] = []                       # Written tokens that are looked for in units, see `ordered_tokens`
         self.vector: list[float] | None = None
         self.blocks: dict[int, UnitBlock | None] = {}    # By key of the first unit; None: there is none
-        self.dots: dict[int, float] = {}             # By key of a unit
-        self.compared: set[int] = set()              # Keys of blocks whose units were compared
-        self.begins = False                          # The next read is the first of a question
+        self.units: dict[int, tuple[float, Sequence[int]] | None] = {}   # By key: product, places of words
+        self.begins = False                              # The next read is the first of a question
 
-    def begin(self, vector: np.ndarray | None) -> None:
+    def begin(self, words: Iterable[str], vector: np.ndarray | None) -> None:
         "Go on with another question."
-        short = None if vector is None else _short(vector)
-        if short != self.vector:
-            self.vector, self.dots, self.compared = short, {}, set()
+        words, short = ordered_tokens(words), None if vector is None else _short(vector)
+        if (words, short) != (self.words, self.vector):
+            self.words, self.vector, self.units = words, short, {}
         self.begins = True
+
+    def look_for(self, words: Iterable[str]) -> None:
+        "Look for more words."
+        if not set(self.words).issuperset(words := list(words)):
+            self.words, self.units = ordered_tokens([*self.words, *words]), {}
+
+    def heard_query(self, ranges: np.ndarray) -> dict[str, Any]:
+        "Compare units with the question, and find its words in them."
+        inside = [{"range": {"pos": {"gte": a, "lt": b}}} for a, b in ranges.tolist()]
+        among = {"bool": {"filter": [{"term": {"kind": "u"}}, {"bool": {"should": inside}}]}}
+        scored = {"query": among} if self.vector is None else {"query": compared(self.vector, among)}
+        found = {"script_fields": heard_script(self.words)} if self.words else {}
+        return {"size": 10_000, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
+                "sort": ["pos"] if self.vector is None else ["_score", "pos"], **scored, **found}
+
+    def keep_units(self, ranges: np.ndarray, hits: Sequence[Mapping[str, Any]]) -> None:
+        "Keep what that search has found."
+        self.units.update(dict.fromkeys(k for a, b in ranges.tolist() for k in range(a, b)))
+        for hit in hits:
+            *score, key = hit["sort"]
+            found = hit.get("fields", {}).get("heard", ())
+            self.units[int(key)] = inner_product(float(score[0])) if score else 0.0, found
+
+    def keep_blocks(self, keys: Sequence[int], hits: Sequence[Mapping[str, Any]]) -> None:
+        "Keep blocks."
+        self.blocks.update(dict.fromkeys(keys))
+        for hit in hits:
+            self.blocks[hit["_source"]["pos"]] = UnitBlock.of(hit["_source"]["data"])
+
+
+def _lots(ranges: np.ndarray, most: int = 9_000) -> Iterator[np.ndarray]:
+    "Ranges in lots that a search can return."
+    parts = [[at, min(at + most, b)] for a, b in ranges.tolist() for at in range(a, b, most)]
+    while parts:
+        sizes = np.cumsum([b - a for a, b in parts[:_CLAUSES - 100]])
+        n = max(1, int(np.searchsorted(sizes, most, "right")))
+        yield np.array(parts[:n], np.int64)
+        parts = parts[n:]
 
 
 class _ClusterReads(WordSource):
@@ -255,42 +357,28 @@ class _ClusterReads(WordSource):
         known = self._numbers
         return np.array([known.get(w, 0) for w in words.split(" ")] if words else [], np.uint32)
 
-    def _fetch(self, held: _Question, keys: Sequence[int], compare: bool) -> None:
-        "Read blocks that are not here yet, compare their units, and look up their documents."
-        compare = compare and held.vector is not None
-        new = [k for k in keys if k not in held.blocks or compare and k not in held.compared]
-        for at in range(0, len(new), 600):     # 600 blocks have 9,600 units: a search returns 10,000 rows
-            self._fetch_part(held, new[at:at + 600], compare)
-
-    def _fetch_part(self, held: _Question, keys: Sequence[int], compare: bool) -> None:
-        "Do that for some blocks, in one request."
-        new = [k for k in keys if k not in held.blocks]
-        apart = [k for k in keys if k not in held.compared] if compare else []
-        unknown = [n for n in dict.fromkeys(k >> SHIFT for k in keys) if n not in self.rows.known]
-        compared = partial(self._dots_query, held.vector)
-        wanted = (self.blocks_query, new), (compared, apart), (self.rows.documents_query, unknown)
-        searches = [query(asked) for query, asked in wanted if asked]
-        answers = [hits_of(a) for a in self.rows.ask(*searches)]
-        held.blocks.update(dict.fromkeys(new))
-        for hit in answers.pop(0) if new else ():
-            held.blocks[hit["_source"]["pos"]] = UnitBlock.of(hit["_source"]["data"])
-        held.compared.update(apart)
-        for hit in answers.pop(0) if apart else ():
-            held.dots[int(hit["sort"][1])] = inner_product(float(hit["sort"][0]))
-        self.rows.known.update(self.rows.read_documents(answers[0]) if unknown else {})
+    def _fetch(self, held: _Question, blocks: Sequence[int], ranges: np.ndarray) -> None:
+        "Read blocks and units that are not here yet, and look up their documents: in one request where they are few."
+        blocks = [k for k in blocks if k not in held.blocks]
+        keys = np.array([k for a, b in ranges.tolist() for k in range(a, b) if k not in held.units], np.int64)
+        unknown = [n for n in dict.fromkeys(k >> SHIFT for k in blocks) if n not in self.rows.known]
+        asked: list[tuple[Callable, Callable, Any]] = []
+        for at in range(0, len(blocks), 9_000):
+            asked.append((self.blocks_query, held.keep_blocks, blocks[at:at + 9_000]))
+        asked += [(held.heard_query, held.keep_units, lot) for lot in _lots(ranges_around(keys, 0))]
+        for at in range(0, len(unknown), 9_000):
+            asked.append((self.rows.documents_query, self.rows.keep_documents, unknown[at:at + 9_000]))
+        for at in range(0, len(asked), 5):
+            some = asked[at:at + 5]
+            answers = self.rows.ask(*(query(wanted) for query, _, wanted in some))
+            for (_, keep, wanted), answer in zip(some, answers):
+                keep(wanted, hits_of(answer))
 
     @staticmethod
     def blocks_query(keys: Sequence[int]) -> dict[str, Any]:
         "Read blocks."
         query = {"bool": {"filter": [{"term": {"kind": "b"}}, keyed(keys)]}}
         return {"size": 10_000, "_source": ["pos", "data"], "track_total_hits": False, "query": query}
-
-    @staticmethod
-    def _dots_query(vector: Sequence[float], keys: Sequence[int]) -> dict[str, Any]:
-        "Compare the units of blocks with a question."
-        units = keyed([k + i for k in keys for i in range(BLOCK)])
-        return {"size": 10_000, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-                "sort": ["_score", "pos"], "query": compared(vector, units)}
 
     def read(self, ranges: np.ndarray, whole: bool = True) -> PlacedUnits:
         with self.rows.snapshot() as view:
@@ -299,8 +387,9 @@ class _ClusterReads(WordSource):
             begins, held.begins = held.begins, False
             wide = self.scales[-1] // 2 if begins else 0
             low = np.maximum(ranges[:, :1] - wide, ranges[:, :1] >> SHIFT << SHIFT)
-            around = self._blocks_of(np.concatenate([low, ranges[:, 1:] + wide], axis=1))
-            self._fetch(held, np.union1d(wanted, around).tolist(), whole or begins)
+            around = np.concatenate([low, ranges[:, 1:] + wide], axis=1)
+            blocks = np.union1d(wanted, self._blocks_of(around)).tolist()
+            self._fetch(held, blocks, around if whole or begins else around[:0])
             self.rows.note_live(k >> SHIFT for k in wanted.tolist())
             return self._placed(held, wanted, whole)
 
@@ -315,14 +404,25 @@ class _ClusterReads(WordSource):
         found = {k: held.blocks.get(k) for k in wanted.tolist() if k >> SHIFT in self.rows.known}
         blocks = {k: b for k, b in found.items() if b is not None}
         keys = np.concatenate([np.zeros(0, np.int64), *(np.arange(k, k + len(b.table)) for k, b in blocks.items())])
-        tokens = [self._number(w) for b in blocks.values() for w in b.words] if whole else []
         own = {n: self.rows.known[n] for n in dict.fromkeys(k >> SHIFT for k in blocks)}
-        dots = np.array([held.dots.get(k, 0.0) for k in keys.tolist()], np.float32) if whole else None
+        table = np.concatenate([np.zeros(0, UNIT), *(b.table for b in blocks.values())])
+        tokens, dots = self._heard(held, keys, table["length"]) if whole else (np.zeros(0, np.uint32), None)
         return PlacedUnits(
-            keys, np.concatenate([np.zeros(0, UNIT), *(b.table for b in blocks.values())]),
-            np.concatenate([np.zeros(0, np.uint32), *tokens]), np.zeros((len(keys), 0), np.int8),
+            keys, table, tokens, np.zeros((len(keys), 0), np.int8),
             np.concatenate([np.zeros((0, len(self.scales)), np.float32), *(b.norms for b in blocks.values())]),
             {n: d.own.id for n, d in own.items()}, {n: d.n_units for n, d in own.items()}, dots)
+
+    def _heard(self, held: _Question, keys: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        "Numbers of the words in units, 0 for a word that is not looked for; products with the question."
+        ends, dots = np.cumsum(lengths, dtype=np.int64), np.zeros(len(keys), np.float32)
+        tokens, starts = np.zeros(int(lengths.sum()), np.uint32), (ends - lengths).tolist()
+        numbers = [self._numbers[w] for w in held.words]
+        for i, key in enumerate(keys.tolist()):
+            if (found := held.units.get(key)) is not None:
+                dots[i] = found[0]
+                for at in found[1]:
+                    tokens[starts[i] + (at & (1 << _PLACES) - 1)] = numbers[at >> _PLACES]
+        return tokens, dots
 
 # %% ../../nbs/40_retrieval/cluster_source.ipynb #c04acacc
 class _ClusterFinds(_ClusterReads):
@@ -334,28 +434,34 @@ class _ClusterFinds(_ClusterReads):
                allowed: np.ndarray | None = None) -> None:
         "Ask for all that a question begins with, in one request."
         with self.rows.snapshot() as view:
-            searches, written = [], list(map(written_token, terms))
-            self._question(view).begin(vector)
+            searches, written = [], self._noted(terms)
+            self._question(view).begin(written, vector)
             if terms:
-                searches.append(held_words_query(written, view.state.live))
+                searches += held_words_queries(written, view.state.live)
             if k and terms:
-                searches.append(self._words_query(view, written, _asked_for(k), allowed))
+                searches += self._words_queries(view, written, _asked_for(k), allowed)
             if k and vector is not None:
                 searches.append(self._near_query(view, vector, k, allowed))
             self.rows.ask(*searches)
 
+    def _noted(self, terms: Sequence[str]) -> list[str]:
+        "Write tokens as the server keeps them, and give them numbers."
+        written = list(map(written_token, terms))
+        for word in written:
+            self._numbers.setdefault(word, len(self._numbers) + 1)
+        return written
+
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
         with self.rows.snapshot() as view:
-            totals, written = view.state.totals, {t: written_token(t) for t in terms}
-            query = held_words_query([written[t] for t in terms], view.state.live)
-            answer = self.rows.ask(query)[0] if terms else {}
-            buckets = answer.get("aggregations", {}).get("n", {}).get("buckets", {})
-            found = {key: b["doc_count"] for key, b in buckets.items()}
+            totals, written = view.state.totals, dict(zip(terms, self._noted(terms)))
+            self._question(view).look_for(written.values())
+            queries = held_words_queries([written[t] for t in terms], view.state.live) if terms else ()
+            answers = self.rows.ask(*queries)
+            lots = [answer.get("aggregations", {}).get("n", {}).get("buckets", {}) for answer in answers]
+            found = {key: b["doc_count"] for buckets in lots for key, b in buckets.items()}
             def of(field: str) -> dict[str, int]:
                 return {t: n for t, w in written.items() if (n := found.get(f"{field} {w}"))}
             by_field = {field: of(field) for field in (_UNIT, _TITLE, _NAME)}
-            for word in written.values():
-                self._numbers.setdefault(word, len(self._numbers) + 1)
             pairs = {(a, b): n for a, b in zip(terms, terms[1:]) if (n := found.get(f"pair {written[a]} {written[b]}"))}
             held = {t: by_field[_UNIT][t] for t in dict.fromkeys(terms) if t in by_field[_UNIT]}
             known = {t for texts in by_field.values() for t in texts}
@@ -374,24 +480,28 @@ class _ClusterFinds(_ClusterReads):
         "Units that may be found."
         return view.state.live(*(() if allowed is None else (keyed(allowed.tolist()),)))
 
-    def _words_query(self, view: View, written: Sequence[str], n: int, allowed: np.ndarray | None) -> dict[str, Any]:
-        weights = Counter(written)
-        return best_units_query(weights, min(n, 10_000), self._among(view, allowed))
+    def _words_queries(self, view: View, written: Sequence[str], n: int,
+                       allowed: np.ndarray | None) -> list[dict[str, Any]]:
+        counts = Counter(written)
+        return best_units_queries({w: counts[w] for w in ordered_tokens(counts)}, min(n, 10_000), self._among(view, allowed))
 
     def _near_query(self, view: View, vector: np.ndarray, k: int, allowed: np.ndarray | None) -> dict[str, Any]:
         return nearest_units_query(_short(vector), min(k + 20, 10_000), self._among(view, allowed), self.exact)
 
     def best_by_words(self, terms: Sequence[str], k: int, known: QuestionCounts,
                       allowed: np.ndarray | None = None) -> np.ndarray:
-        written, n = list(map(written_token, terms)), _asked_for(k)
-        held = {written_token(t): n for t, n in known.units_with.items() if isinstance(t, str)}
+        written, n = self._noted(terms), _asked_for(k)
+        times, held = Counter(written), {written_token(t): n for t, n in known.units_with.items() if isinstance(t, str)}
+        times = {w: times[w] for w in ordered_tokens(times)}
         with self.rows.snapshot() as view:
             while held:
-                answer = self.rows.ask(self._words_query(view, written, n, allowed))[0]
-                found = [FoundUnit.of(hit) for hit in hits_of(answer)]
-                scores = own_bm25(found, Counter(written), held, known.n_units, known.mean_length)
+                answers = self.rows.ask(*self._words_queries(view, written, n, allowed))
+                lots = [[FoundUnit.of(hit) for hit in hits_of(answer)] for answer in answers]
+                found = list({c.key: c for lot in lots for c in lot}.values())
+                scores, last = (own_bm25(some, times, held, known.n_units, known.mean_length)
+                                for some in (found, [lot[-1] for lot in lots if len(lot) >= min(n, 10_000)]))
                 least = np.partition(scores, len(scores) - k)[len(scores) - k] if len(scores) > k else 0
-                if len(found) < min(n, 10_000) or scores[-1] < 0.9 * least or n >= 10_000:
+                if not len(last) or n >= 10_000 or last.sum() < 0.9 * least:
                     return best_candidates(found, scores, k, 9)
                 n = min(4 * n, 10_000)
         return np.zeros(0, np.int64)
@@ -436,9 +546,9 @@ class _ClusterWords(_ClusterFinds):
             if allowed is None:
                 return self._words(view)
             units = self.read(np.stack([allowed, allowed + 1], axis=1), whole=False)
-            blocks, out = self._question(view).blocks, Counter()
+            blocks, out, words = self._question(view).blocks, Counter(), self._words_in(allowed)
             for key in allowed.tolist():
-                out.update(set(blocks[key // BLOCK * BLOCK].words[key % BLOCK].split(" ")))
+                out.update(set(words[key // BLOCK * BLOCK][key % BLOCK].split(" ")))
             rows = units.rows_of(allowed)
             shared = [d.title for d in self.rows.numbered(np.unique(units.doc[rows]).tolist()).values()]
             parts = {int(p) for p in units.part[rows].tolist() if p >= 0}
@@ -446,6 +556,15 @@ class _ClusterWords(_ClusterFinds):
                        if (k >> SHIFT << SHIFT) + int(part) in parts]
             out.update(dict.fromkeys((w for text in shared for w in text.split(" ")), 0))
             return {w.replace("\u2581", " "): n for w, n in out.items() if w}
+
+    def _words_in(self, keys: np.ndarray) -> dict[int, list[str]]:
+        "Read the words of blocks of units, by key of the first unit."
+        blocks, out = np.unique(keys // BLOCK * BLOCK).tolist(), {}
+        for at in range(0, len(blocks), 1_000):
+            query = {"bool": {"filter": [{"term": {"kind": "w"}}, keyed(blocks[at:at + 1_000])]}}
+            for row in self.rows.scan(query, ["pos", "data"], 1_000):
+                out[row["pos"]] = unpacked(base64.b64decode(row["data"]))
+        return out
 
     def holding(self, words: Sequence[str]) -> np.ndarray:
         with self.rows.snapshot() as view:
@@ -523,9 +642,10 @@ class ClusterUnits(_ClusterWords):
     ) -> dict[str, Outline]:     # Of those that are there
         "Read outlines; those of this snapshot are read once."
         with self.rows.snapshot():
-            found, kept = self.rows.documents(doc_ids), self.rows.kept.setdefault("outlines", {})
+            found, kept = self.rows.documents(doc_ids, outlines=True), self.rows.kept.setdefault("outlines", {})
             if new := [d.own.doc for d in found.values() if d.own.doc not in kept]:
-                self.keep_outlines(self.rows.ask(self.outlines_query(new))[0])
+                for row in hits_of(self.rows.ask(self.outlines_query(new))[0]):
+                    self.rows.keep_outline(row["_source"])
             return {i: kept[d.own.doc] for i, d in found.items() if d.own.doc in kept}
 
     @staticmethod
@@ -535,15 +655,6 @@ class ClusterUnits(_ClusterWords):
         "Read the outlines of documents."
         query = {"bool": {"filter": [{"term": {"kind": "d"}}, {"terms": {"doc": list(numbers)}}]}}
         return {"size": 10_000, "_source": ["doc", "data"], "track_total_hits": False, "query": query}
-
-    def keep_outlines(
-        self,
-        answer: Mapping[str, Any],
-    ) -> None:
-        "Keep outlines for this snapshot."
-        for hit in hits_of(answer):
-            text = zlib.decompress(base64.b64decode(hit["_source"]["data"])).decode()
-            self.rows.kept.setdefault("outlines", {})[hit["_source"]["doc"]] = outline_from_json(text)
 
     def place(self, doc_id: str, span: Span) -> np.ndarray:
         with self.rows.snapshot():

@@ -19,8 +19,8 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['rows_body', 'DocumentWords', 'DocumentRows', 'ClusterChunks', 'Pending', 'ClusterStore', 'find_lost', 'replace_state',
-           'make_state']
+__all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'DocumentRows', 'ClusterChunks', 'Pending', 'ClusterStore', 'find_lost',
+           'replace_state', 'make_state']
 
 # %% ../../nbs/40_retrieval/cluster_store.ipynb #c74f9189
 from ..documents.atomic import LockedError
@@ -31,9 +31,9 @@ from ..storage.filters import Filter, seen_metadata
 from ragnb.storage.opensearch import (
     Action, checked_name, cluster_place, inner_product, open_client, send_bulk, server_errors, vector_field
 )
-from ..storage.store import best_first, outline_to_json
+from ..storage.store import best_first, outline_to_json, T
 from .cluster_rows import ClusterRows, ClusterState, hits_of
-from .cluster_source import UnitBlock, BLOCK, ClusterUnits, joined, keyed, nearest_units_query
+from .cluster_source import UnitBlock, BLOCK, ClusterUnits, heard, joined, keyed, nearest_units_query
 from .scoring import question_vector
 from .sqlite_store import CHUNKS, levels_of, packed, SearchedByWords, StoredDocument, unpacked
 from .unit_source import SHIFT
@@ -41,10 +41,11 @@ from .unit_table import counted_text, stored_units, units_by_document
 from .unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/40_retrieval/cluster_store.ipynb #fbea184c
+FORMAT: int = 3   # Of rows; goes up when they are written in another way
 _FIELDS: dict[str, dict[str, Any]] = {
     "kind": {"type": "keyword"}, "doc": {"type": "long"}, "pos": {"type": "long"}, "id": {"type": "keyword"},
     "facts": {"type": "keyword"}, "words": {"type": "keyword", "index": False},
-    "said": {"type": "keyword", "index": False, "ignore_above": 8_000},
+    "heard": {"type": "long", "index": False},
     **{name: {"type": "text", "analyzer": "whitespace", "similarity": "words"} for name in ("tokens", "title", "name")},
 }
 
@@ -58,8 +59,8 @@ def rows_body(
     fields = {**_FIELDS, **({"vector": {**vector_field(dims), **vector}} if dims else {})}
     bm25 = {"words": {"type": "BM25", "k1": 0.9, "b": 0.4}}
     return {"settings": {"index.knn": True, "refresh_interval": "-1", "similarity": bm25, **settings},
-            "mappings": {"dynamic": False, "_meta": {"ragnb": 2}, "_source": {"excludes": ["tokens", "said", "words"]},
-                         "properties": fields}}
+            "mappings": {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": fields,
+                         "_source": {"excludes": ["tokens", "heard", "words"]}}}
 
 
 class DocumentWords(NamedTuple):
@@ -111,7 +112,7 @@ class DocumentRows:
         floats = np.round(from_codes(self.codes).astype(np.float64), 8).tolist() if self.codes.shape[1] else []
         for i, (node, words) in enumerate(zip(self.units, self.words.units)):
             row = {"id": self.own.id, "address": node.node_id, "facts": facts_of(seen_metadata(node)), "tokens": words,
-                   "said": words, **({"vector": floats[i]} if floats else {})}
+                   "heard": heard(words), **({"vector": floats[i]} if floats else {})}
             yield self._row("u", i, row)
 
     def _blocks(self) -> Iterator[dict[str, Any]]:
@@ -120,8 +121,8 @@ class DocumentRows:
         for at in range(0, len(table), BLOCK):
             some = slice(at, at + BLOCK)
             names = {str(p): self.words.names[p] for p in np.unique(table["part"][some]).tolist() if p >= 0}
-            data = UnitBlock(table[some], self.norms[some], self.words.units[some], names).packed()
-            yield self._row("b", at, {"data": data})
+            yield self._row("b", at, {"data": UnitBlock(table[some], self.norms[some], names).packed()})
+            yield self._row("w", at, {"data": base64.b64encode(packed(self.words.units[some])).decode()})
 
     def _chunks(self) -> Iterator[dict[str, Any]]:
         names, keep = self.own.addresses(), dict(mode="json", exclude={"embedding"}, exclude_defaults=True)
@@ -160,6 +161,9 @@ class ClusterChunks(SearchedByWords):
     def snapshot(self) -> AbstractContextManager[Any]:
         return self.rows.snapshot()
 
+    def in_one_state(self, do: Callable[[], T]) -> T:
+        return self.rows.in_one_state(do)
+
     def doc_ids(self) -> list[str]:
         return list(self.rows.documents())
 
@@ -196,8 +200,8 @@ class ClusterChunks(SearchedByWords):
         body = {"size": 10_000, "_source": ["pos", "data"], "track_total_hits": False, "query": query}
         new = [n for n in dict.fromkeys(documents) if n not in self.rows.kept.get("outlines", ())]
         answer, *rest = self.rows.ask(body, *([self.units.outlines_query(new)] if new else []))
-        for outlines in rest:
-            self.units.keep_outlines(outlines)
+        for row in (hit["_source"] for outlines in rest for hit in hits_of(outlines)):
+            self.rows.keep_outline(row)
         return {h["_source"]["pos"]: unpacked(base64.b64decode(h["_source"]["data"]))
                 for h in hits_of(answer)}
 
@@ -363,6 +367,7 @@ class _ClusterChanges(ClusterChunks):
         self.check()
         state = change.state(told)
         replace_state(self.rows, change.before, state)
+        self.rows.replace(state)
         self.pending = None
         if state.gone:
             self._delete(state.rows, {"terms": {"doc": list(state.gone)}})
@@ -580,7 +585,7 @@ def replace_state(
             held, only = ClusterState(), {"op_type": "create"}
         try:
             if held == before:
-                rows.client.index(index=f"{rows.name}-state", id="state", body=after.row(), **only)
+                rows.client.index(index=f"{rows.name}-state", id="state", body=after.row(), refresh=True, **only)
         except ConflictError:      # also when a node took it and died before it answered
             held = ClusterState.of(rows.client.get(index=f"{rows.name}-state", id="state")["_source"])
         if held not in (before, after):
@@ -592,7 +597,8 @@ def make_state(
 ) -> None:                # `IndexMismatchError` for an index of that name that is something else
     "Make the index of the state, unless it is there."
     from opensearchpy import RequestError
-    mapping = {"dynamic": False, "_meta": {"ragnb": 2}, "properties": {}}
+    group = {"group": {"type": "keyword"}}      # Of files
+    mapping = {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": group}
     body = {"settings": {"number_of_shards": 1}, "mappings": mapping}
     try:
         rows.client.indices.create(index=f"{rows.name}-state", body=body)
@@ -600,7 +606,7 @@ def make_state(
         if error.error != "resource_already_exists_exception":
             raise
         held = next(iter(rows.client.indices.get_mapping(index=f"{rows.name}-state").values()))["mappings"]
-        if (mark := held.get("_meta", {}).get("ragnb")) != 2:
+        if (mark := held.get("_meta", {}).get("ragnb")) != FORMAT:
             told = "was made by an earlier version: use another name" if mark else "was not made by this package"
             raise IndexMismatchError(f"the index {rows.name!r} at {rows.where} {told}") from error
 

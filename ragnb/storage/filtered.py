@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..documents.span import Outline, parse_address, SEARCHED
 from ragnb.storage.filters import (
     all_of, asks_folders, Filter, FOLDER_KEYS, resolve_where, seen_metadata, where_folders, why_nothing
 )
-from .store import ChunkReader, Found
+from .store import ChunkReader, Found, T
 
 # %% ../../nbs/30_storage/filtered.ipynb #1d2b79ac
 class FilteredStore(ChunkReader):
@@ -50,6 +50,9 @@ class FilteredStore(ChunkReader):
 
     def snapshot(self) -> AbstractContextManager[Any]:
         return self.store.snapshot()
+
+    def in_one_state(self, do: Callable[[], T]) -> T:
+        return self.store.in_one_state(do)
 
     def matching(self, where: Any = None) -> frozenset[str]:
         return self.store.matching(all_of(self.where, resolve_where(where)))

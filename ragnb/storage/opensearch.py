@@ -11,6 +11,7 @@ import logging
 import os
 import random
 import re
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -168,21 +169,39 @@ def server_errors(
 
 # %% ../../nbs/30_storage/opensearch.ipynb #5c1f0a77
 _BUSY = (429, 503)                             # Status codes of a server that may answer in a moment
-_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # Seconds
+_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)       # Seconds
 
 
 @cache
 def _patient() -> type:
     "The client's way to the server, which asks a busy server again after a pause."
-    from opensearchpy import Transport, TransportError
+    from opensearchpy import ConnectionTimeout, Transport, TransportError
 
     class Patient(Transport):
+        own = threading.local()
+
+        @property
+        def retry_on_timeout(self) -> bool:     # Not for searches: theirs are at a node, and the caller asks others
+            return not getattr(self.own, "once", False)
+
+        @retry_on_timeout.setter
+        def retry_on_timeout(self, _: bool) -> None: pass
+
+        def get_connection(self) -> Any:
+            self.own.connection = super().get_connection()
+            return self.own.connection
+
         def perform_request(self, method: str, url: str, *args: Any, **options: Any) -> Any:
             for pause in (*_PAUSES, None):
+                self.own.once = url.endswith("/_msearch")
                 try:
                     return super().perform_request(method, url, *args, **options)
+                except ConnectionTimeout:
+                    self.mark_dead(self.own.connection)
+                    raise
                 except TransportError as error:
-                    if error.status_code not in _BUSY or pause is None or url.endswith("/_bulk"):
+                    moment = error.status_code in _BUSY or str(error.error).startswith("node_")    # it has just died
+                    if not moment or pause is None or url.endswith("/_bulk"):
                         raise                   # `send_bulk` has its own pauses
                     time.sleep(pause * random.uniform(0.5, 1))   # many readers do not come back at one moment
     return Patient

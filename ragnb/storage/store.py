@@ -139,6 +139,14 @@ class ChunkReader(ABC):
         "Read all that is read inside from one state, where a store can be changed meanwhile and knows how."
         return nullcontext()
 
+    def in_one_state(
+        self,
+        do: Callable[[], T],   # Changes nothing: a store may call it twice
+    ) -> T:
+        "Call a function that reads from one state."
+        with self.snapshot():
+            return do()
+
     def addressed(
         self,
         hits: Sequence[NodeWithScore],

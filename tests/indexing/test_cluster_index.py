@@ -19,7 +19,9 @@ from conftest import SAMPLE
 from ragnb.cli import main
 from ragnb.documents.atomic import LockedError
 from ragnb.documents.span import IndexMismatchError, InputError
-from ragnb.indexing.cluster_state import WriterLease
+from ragnb.indexing.cluster_state import WriterLease, write_files
+from ragnb.expansion.expander import Expander
+from ragnb.expansion.policy import neighbors
 from ragnb.indexing.commits import open_or_create
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import IndexUpdate, remove_documents, update_index
@@ -83,7 +85,7 @@ def test_the_same_answers_as_from_a_folder(place, tmp_path):
     for question in QUESTIONS[::2]:
         before = rows.requests
         asked.passages(question)
-        assert rows.requests - before <= 4       # the state, the candidates, the units around them, their texts
+        assert rows.requests - before <= 3 + 3 * (question == QUESTIONS[0])   # candidates, units, texts; at first, a point in time
     view = rows.look()
     assert other.manifest.documents.read is None and view.notes["words"].all is None and not view.whole
     for options in ({}, {"where": {"doc_id": local.doc_ids[1]}}, {"retriever": "bm25"}, {"retriever": "vector"}, {"retriever": "hybrid"},
@@ -132,6 +134,34 @@ def test_nothing_is_left_of_what_was_replaced(place, corpus, opensearch_client):
     assert len(index.doc_ids) == 3 and Pipeline.from_index(index).ask("연차는?").passages      # open since the first run
 
 
+def test_a_writer_reads_the_state_once_and_an_expansion_is_two_requests(place, corpus, monkeypatch):
+    from opensearchpy import Urllib3HttpConnection
+    update_index(corpus, place, show_progress=False)
+    (corpus / "rule0.md").write_text("# 규정\n\n연차는 9일이다. 병가는 3일이다.\n")
+    sent, perform = [], Urllib3HttpConnection.perform_request
+    monkeypatch.setattr(Urllib3HttpConnection, "perform_request", lambda self, *args, **o: sent.append(args[:2]) or perform(self, *args, **o))
+    index, _ = update_index(corpus, place, show_progress=False)
+    assert len(sent) <= 40, sent
+    hits = Pipeline.from_index(index).retriever.retrieve("연차는?")
+    for wanted in (6, 2):                # at first, a point in time is opened
+        before = len(sent)
+        assert Expander(index.store, neighbors(2)).expand(hits).passages
+        assert len(sent) - before <= wanted, sent[before:]
+
+
+def test_files_of_a_killed_run_go_with_the_next(place, corpus, opensearch_client):
+    index, _ = update_index(corpus, place, show_progress=False)
+    state = f"{index.store.rows.name}-state"
+    opensearch_client.indices.refresh(index=state)
+    before = opensearch_client.count(index=state)["count"]
+    write_files(index.store.rows, "embedding-9-killed", {"a": b"left behind"})
+    opensearch_client.indices.refresh(index=state)
+    assert opensearch_client.count(index=state)["count"] == before + 1
+    update_index(corpus, place, show_progress=False)
+    opensearch_client.indices.refresh(index=state)
+    assert opensearch_client.count(index=state)["count"] == before and Index.open(place).doc_ids
+
+
 def test_a_second_writer_is_told_who_writes(place, corpus):
     index, _ = update_index(corpus, place, show_progress=False)
     lease = WriterLease(index.store.rows, 0)
@@ -155,7 +185,7 @@ def test_who_lost_the_right_to_write_writes_nothing(place, corpus):
     assert Index.open(place).doc_ids == [*before, "rule9.md"] == index.doc_ids
 
 
-@pytest.mark.parametrize("kind", ["u", "b", "c", "d", "e"])
+@pytest.mark.parametrize("kind", ["u", "b", "w", "c", "d", "e"])
 def test_lost_rows_are_noticed_and_healed_by_the_next_run(place, corpus, kind):
     """A row of one document is gone: the next run writes that document again, and no other."""
     index, _ = update_index(corpus, place, show_progress=False)

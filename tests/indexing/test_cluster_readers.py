@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -120,13 +121,18 @@ def test_a_killed_writer_hides_nothing(place, tmp_path, moment, force, opensearc
 class Busy(BaseHTTPRequestHandler):
     """Hands requests on to the real server, and refuses every fifth search."""
     real, chance, refused = "", random.Random(7), 0
+    kinds, statuses = ("_search", "_msearch", "_mget", "_count"), (429,)
+    stalled, waits = "", 0.0        # Of requests like this, the next one waits so many seconds
 
     def _hand_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        searches = any(kind in self.path for kind in ("_search", "_msearch", "_mget", "_count"))
+        searches = any(kind in self.path for kind in self.kinds)
+        if self.stalled and self.stalled in self.path:
+            type(self).stalled = ""
+            time.sleep(self.waits)
         if searches and self.chance.random() < 0.2:
             type(self).refused += 1
-            status, kind, content = 429, "application/json", b'{"error": {"type": "rejected_execution_exception", "reason": "queue"}}'
+            status, kind, content = self.chance.choice(self.statuses), "application/json", b'{"error": {"type": "rejected_execution_exception", "reason": "queue"}}'
         else:
             kept = {name: self.headers[name] for name in ("Content-Type", "Content-Encoding") if self.headers.get(name)}
             request = urllib.request.Request(self.real + self.path, body or None, method=self.command, headers=kept)
@@ -147,16 +153,53 @@ class Busy(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize("parser", ["units", "parent-child"])
-def test_a_busy_server_loses_no_question(place, tmp_path, opensearch_url, parser):
-    update_index(write(tmp_path / "docs", 1), place, parser=parser, show_progress=False)
-    handler = type("Handler", (Busy,), {"real": opensearch_url.split(",")[0]})
+@contextmanager
+def between(url: str, **settings) -> Iterator[tuple[str, type[Busy]]]:
+    """A server between a reader and the real one; its host and port, and its settings."""
+    handler = type("Handler", (Busy,), {"real": url.split(",")[0], **settings})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     try:
-        pipeline = Pipeline.from_index(Index.open(f"opensearch://127.0.0.1:{server.server_port}/{place.rpartition('/')[2]}"))
-        assert [told for n in [*range(N)] * 3 if (told := lost(pipeline, n))] == []
-        assert handler.refused > 3
+        yield f"127.0.0.1:{server.server_port}", handler
     finally:
         server.shutdown()
         server.server_close()
+
+
+@pytest.mark.parametrize("parser, settings", [("units", {"kinds": ("",), "statuses": (429, 503)}), ("parent-child", {})])
+def test_a_busy_server_loses_no_question(place, tmp_path, opensearch_url, parser, settings):
+    update_index(write(tmp_path / "docs", 1), place, parser=parser, show_progress=False)
+    with between(opensearch_url, **settings) as (host, handler):
+        pipeline = Pipeline.from_index(Index.open(f"opensearch://{host}/{place.rpartition('/')[2]}"))
+        assert [told for n in [*range(N)] * 3 if (told := lost(pipeline, n))] == []
+        assert handler.refused > 3
+
+
+def test_a_node_that_stops_holds_a_question_for_seconds_only(place, tmp_path, opensearch_url):
+    """A search that gets no answer is sent again, with another point in time."""
+    index, _ = update_index(write(tmp_path / "docs", 1), place, show_progress=False)
+    with between(opensearch_url, waits=8.0) as (host, handler):
+        real = opensearch_url.split(",")[0].partition("://")[2]
+        pipeline = Pipeline.from_index(Index.open(f"opensearch://{host},{real}/{place.rpartition('/')[2]}"))
+        assert lost(pipeline, 0) == ""
+        handler.stalled = "_msearch"
+        assert [told for n in range(N) if (told := lost(pipeline, n))] == [] and not handler.stalled
+
+
+def test_a_node_that_is_gone_is_passed_over(place, tmp_path, opensearch_url):
+    host, _, name = place.partition("://")[2].partition("/")
+    shown = f"opensearch://127.0.0.1:9,{host}/{name}"
+    update_index(write(tmp_path / "docs", 1), shown, show_progress=False)
+    pipeline = Pipeline.from_index(Index.open(shown))
+    assert [told for n in range(N) if (told := lost(pipeline, n))] == []
+
+
+def test_every_retriever_follows_another_writer(place, tmp_path):
+    update_index(write(tmp_path / "docs", 1), place, show_progress=False)
+    opened = [Pipeline.from_index(Index.open(place), retriever=r) for r in ("multi-scale", "bm25", "vector", "hybrid")]      # hierarchical reads all when it is made
+    for edition, force in ((2, False), (3, True), (4, False)):
+        update_index(write(tmp_path / "docs", edition), place, force=force, show_progress=False)
+        for pipeline in opened:
+            assert lost(pipeline, edition) == ""
+            found = pipeline.ask("제1조 판에서 연차는 며칠인가?").passages
+            assert found and all(f"{edition}판" in p.text for p in found if "판에서" in p.text)
