@@ -287,7 +287,7 @@ class _Question:
     "What was fetched in a snapshot."
 
     def __init__(self) -> None:
-        self.words: list[str] = []                       # Written tokens that are looked for in units, see `ordered_tokens`
+        self.words: list[str] = []                       # Written tokens that are looked for in units
         self.vector: list[float] | None = None
         self.blocks: dict[int, UnitBlock | None] = {}    # By key of the first unit; None: there is none
         self.units: dict[int, tuple[float, Sequence[int]] | None] = {}   # By key: product, places of words
@@ -483,7 +483,8 @@ class _ClusterFinds(_ClusterReads):
     def _words_queries(self, view: View, written: Sequence[str], n: int,
                        allowed: np.ndarray | None) -> list[dict[str, Any]]:
         counts = Counter(written)
-        return best_units_queries({w: counts[w] for w in ordered_tokens(counts)}, min(n, 10_000), self._among(view, allowed))
+        asked = {w: counts[w] for w in ordered_tokens(counts)}
+        return best_units_queries(asked, min(n, 10_000), self._among(view, allowed))
 
     def _near_query(self, view: View, vector: np.ndarray, k: int, allowed: np.ndarray | None) -> dict[str, Any]:
         return nearest_units_query(_short(vector), min(k + 20, 10_000), self._among(view, allowed), self.exact)
