@@ -65,7 +65,7 @@ def read(path: Path) -> dict[str, Record]:  # Id -> record
 def write(path: Path, records: dict[str, Record]) -> None:
     "Write records, a line each."
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records.values()), encoding="utf-8")
+    path.write_text("".join(json.dumps(r, ensure_ascii=False, separators=(",", ":")) + "\n" for r in records.values()), encoding="utf-8")
 
 
 def original(record: Record) -> Record:

@@ -80,11 +80,16 @@ class HalfJoiner:
         return join_halves(text[:len(text) - len(self._kept)])
 
 # %% ../../nbs/00_documents/halves.ipynb #e25a8c04
+_IN_PIECES = re.compile("[\u1100-\u11ff]+|.[\u0300-\u036f\u3099\u309a]+", re.S)
+
+
 def composed(
     text: str,
 ) -> str:       # `text` itself where every letter is in one piece
-    "Write each letter as one character (NFC)."
-    return unicodedata.normalize("NFC", text)
+    "Write each letter that is stored in pieces as one character (NFC); a single character stays as it is."
+    if unicodedata.is_normalized("NFC", text):
+        return text
+    return _IN_PIECES.sub(lambda found: unicodedata.normalize("NFC", found[0]), text)
 
 # %% ../../nbs/00_documents/halves.ipynb #4ec64bd2
 _ASCII = bytes(range(128))

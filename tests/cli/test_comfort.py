@@ -212,7 +212,7 @@ def test_a_second_folder_with_equal_names_ends_with_an_error(run, tmp_path, n):
     for folder in ("mine", "other"):
         (tmp_path / folder).mkdir()
         for name in "ab"[:n]:
-            (tmp_path / folder / f"{name}.md").write_text(f"# {folder}\n\n연차는 15일이다.", encoding="utf-8")
+            (tmp_path / folder / f"{name}.md").write_text(f"# {folder} {name}\n\n연차는 15일이다.", encoding="utf-8")
     assert run("index", tmp_path / "mine", "--index", tmp_path / "i", "--quiet")[0] == 0
     code, _, err = run("index", tmp_path / "other", "--index", tmp_path / "i", "--quiet")
     last = err.splitlines()[-1]
