@@ -475,8 +475,7 @@ class _Source(_Index, _Embedding, _Model, _Wait):
     "Documents, and how they are indexed."
     path: Annotated[str, Argument(help="Folder or file: .md, .txt, .jsonl, .pdf, .csv; with ragnb[files] also .html, "
         ".docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16 or CP949. Scanned pages, pictures and encrypted files "
-        "are "
-        "listed and skipped.")]
+        "are listed and skipped.")]
     embed: Annotated[str | None, Option(help="ngram, e5, ollama:MODEL, openai-like:MODEL or onnx:FOLDER (default: that "
         "of the index, ngram for a new one).")] = None
     split: Annotated[str | None, Option(help=f"{_SPLITTERS} (default: that of the index, units for a new one).")] = None
@@ -1353,6 +1352,11 @@ class _Tuning(_Measuring):
     out: Annotated[str, Option(metavar="DIR", help="Folder for report.html and results.")] = "out/tune"
 
 
+def _print_ways(tuned: Any) -> None:
+    "Print the choice as commands and as Python."
+    for way in (tuned.command, tuned.python):
+        _say("".join(f"    {line}\n" for line in way.splitlines()))
+
 def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
     "Print what was tried, what to use, and where the rest is."
     kind = "made question" if tuned.made else "question"
@@ -1362,8 +1366,7 @@ def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
     _say(f"\n{tuned.choice.headline}: {tuned.choice.reason}\n")
     if tuned.choice.otherwise:
         _say(f"({tuned.choice.otherwise}; --budgets with one number prints its commands)\n")
-    for way in (tuned.command, tuned.python):
-        _say("".join(f"    {line}\n" for line in way.splitlines()))
+    _print_ways(tuned)
     if tuned.misses:
         _say(f"{tuned.misses} (traces of such questions are on the page)\n")
     _say("".join(f"({note})\n" for note in tuned.notes), end="")
@@ -1372,33 +1375,40 @@ def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
     _say(f"page:      {page.resolve()}")
 
 
-@_command(_Tuning, "ragnb tune my-folder")
-def _tune(args: _Tuning) -> None:
-    "Find the settings for a folder, and explain them."
+def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
+    "Call `tune` or `decide` with the arguments, and list the files that cannot be read."
+    problems: list[Any] = []
+    try:
+        return measure(args.folder, args.questions, n=args.n, seed=args.seed, workers=args.workers,
+                       show_progress=_bars(args.quiet), problems=problems, budgets=_sizes(args.budgets),
+                       embed=args.embed, cache=args.cache, keep=Path(args.out) / "runs",
+                       base_url=_embed_url(args), embed_options=_embed_options(args), **more)
+    finally:
+        _print_problems(problems, 20)
+
+def _write_tuned(args: _Tuning, tuned: Any) -> tuple[Any, Path]:
+    "Write results, made questions and the page; return what was tuned, with the folder of --index, and the page."
     from dataclasses import replace
     from ragnb.evaluation.comparison import write_results
     from ragnb.evaluation.datasets import write_questions
+    own = {"index_folder": args.index} if args.index else {}
+    tuned = replace(tuned, **own)
+    write_results(tuned.runs, tuned.dataset, Path(args.out))
+    if tuned.made:
+        write_questions(Path(args.out) / "made.jsonl", tuned.dataset.questions)
+    return tuned, _write_report(args, tuned.runs, tuned.dataset, args.folder, notes=tuned.notes, **own)
+
+@_command(_Tuning, "ragnb tune my-folder")
+def _tune(args: _Tuning) -> None:
+    "Find the settings for a folder, and explain them."
     from ragnb.evaluation.tune import tune
-    out, problems = Path(args.out), []
     if args.index and (Path(args.index) / "index.db").exists():
         _say(f"note: the index in {args.index!r} is neither used nor changed: each way to split documents that is "
              f"tried has an index of its own, in {args.cache!r}", err=True)
-    try:
-        tuned = tune(args.folder, args.questions, n=args.n, strategies=args.strategy or [], seed=args.seed,
-                     workers=args.workers, show_progress=_bars(args.quiet), problems=problems,
-                     budgets=_sizes(args.budgets), embed=args.embed, cache=args.cache, keep=out / "runs",
-                     base_url=_embed_url(args), embed_options=_embed_options(args))
-    finally:
-        _print_problems(problems, 20)
-    own = {"index_folder": args.index} if args.index else {}
-    tuned = replace(tuned, **own)
-    write_results(tuned.runs, tuned.dataset, out)
-    if tuned.made:
-        write_questions(out / "made.jsonl", tuned.dataset.questions)
-    page = _write_report(args, tuned.runs, tuned.dataset, args.folder, notes=tuned.notes, **own)
+    tuned, page = _write_tuned(args, _measured(args, tune, strategies=args.strategy or []))
     if args.json:
         return _print_json(tuned.to_dict() | {"page": str(page)})
-    _print_tuned(tuned, page, out)
+    _print_tuned(tuned, page, Path(args.out))
 
 # %% ../nbs/99_cli/cli.ipynb #c11dec01
 class _Deciding(_Tuning):
@@ -1414,31 +1424,16 @@ class _Deciding(_Tuning):
 def _decide(args: _Deciding) -> None:
     "Compare ragnb, the design documents and other libraries on a folder."
     from dataclasses import replace
-    from ragnb.evaluation.comparison import write_results
-    from ragnb.evaluation.datasets import write_questions
     from ragnb.evaluation.decide import decide
-    out, problems = Path(args.out), []
     names = [] if args.peers == "none" else [name.strip() for name in args.peers.split(",")]
-    try:
-        found = decide(args.folder, args.questions, own=args.strategy or [], peers=names, n=args.n, seed=args.seed,
-                       as_documented=args.as_documented, workers=args.workers, show_progress=_bars(args.quiet),
-                       problems=problems, budgets=_sizes(args.budgets), embed=args.embed, cache=args.cache,
-                       keep=out / "runs", base_url=_embed_url(args), embed_options=_embed_options(args))
-    finally:
-        _print_problems(problems, 20)
-    own = {"index_folder": args.index} if args.index else {}
-    found = replace(found, tuned=replace(found.tuned, **own))
-    tuned = found.tuned
-    write_results(tuned.runs, tuned.dataset, out)
-    if tuned.made:
-        write_questions(out / "made.jsonl", tuned.dataset.questions)
-    page = found.write(out / "decide.html")
-    traces = _write_report(args, tuned.runs, tuned.dataset, args.folder, notes=tuned.notes, **own)
+    found = _measured(args, decide, own=args.strategy or [], peers=names, as_documented=args.as_documented)
+    tuned, traces = _write_tuned(args, found.tuned)
+    found = replace(found, tuned=tuned)
+    page = found.write(Path(args.out) / "decide.html")
     if args.json:
         return _print_json(found.to_dict() | {"page": str(page)})
     _say(f"{found.to_markdown()}\n\n{found.headline}.\n{found.reason}\n")
-    for way in (tuned.command, tuned.python):
-        _say("".join(f"    {line}\n" for line in way.splitlines()))
+    _print_ways(tuned)
     _say("".join(f"({note})\n" for note in found.notes), end="")
     _say(f"page: {page.resolve()}\ntraces of ragnb's settings: {traces.resolve()}")
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -70,11 +69,6 @@ class DecisionLine:
         if self.test is None:
             return ""
         return "level" if self.p >= 0.05 else "ahead" if self.test.difference > 0 else "behind"
-
-
-def _milliseconds(evaluation: Evaluation) -> float:
-    "Mean time of a question."
-    return sum(row.milliseconds for row in evaluation.rows) / max(1, len(evaluation.rows))
 
 
 def _p(value: float) -> str:

@@ -16,7 +16,7 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node
 __all__ = ['Field', 'Want', 'IndexRow', 'ForeignIndex', 'by_document', 'text_names', 'search_rows', 'row_node', 'ForeignStore']
 
 # %% ../../nbs/50_expansion/foreign.ipynb #f1dc3ebf
-from ..documents.span import InputError, Outline, RagnbError, Span, try_address
+from ..documents.span import InputError, Outline, RagnbError, try_address
 from ..storage.store import Found
 from .own_nodes import NodeStore
 from .raw_hits import FIELDS

@@ -20,7 +20,7 @@ __all__ = ['all_nodes', 'NodeStore']
 from ..chunking.base import KnownSpanNodeParser
 from ..documents.span import Address, InputError, Outline, Span
 from ..storage.store import ChunkReader, Found
-from .raw_hits import field_of, overlap
+from .raw_hits import field_of, overlap, whole_number
 
 # %% ../../nbs/50_expansion/own_nodes.ipynb #690b8564
 def _text(node: BaseNode) -> str:
@@ -81,21 +81,15 @@ def _value(node: BaseNode, name: str, fields: Mapping[str, str]) -> Any:
     return node.metadata.get(fields[name]) if name in fields else field_of(node.metadata, name)
 
 
-def _whole(value: Any) -> int | None:
-    "A whole number, also one written as text."
-    written = isinstance(value, int) and not isinstance(value, bool) or str(value).isdecimal()
-    return int(value) if written else None
-
-
 def _start(node: BaseNode) -> int:
     "Offset of a node; 0 when it is not known."
     known = getattr(node, "start_char_idx", None)
-    return known or _whole(node.metadata.get("start_index")) or 0
+    return known or whole_number(node.metadata.get("start_index")) or 0
 
 
 def _page_numbers(nodes: Sequence[BaseNode], fields: Mapping[str, str]) -> list[int]:
     "The page of each node of a document, from 1; nothing when one of them has none."
-    found = [_whole(_value(node, "page", fields)) for node in nodes]
+    found = [whole_number(_value(node, "page", fields)) for node in nodes]
     known = [n for n in found if n is not None]
     return [n + (0 in known) for n in known] if len(known) == len(found) else []
 
@@ -103,7 +97,7 @@ def _page_numbers(nodes: Sequence[BaseNode], fields: Mapping[str, str]) -> list[
 def _in_order(nodes: Sequence[BaseNode], fields: Mapping[str, str]) -> list[BaseNode]:
     "The nodes of a document by page, number and offset, as far as they have them."
     pages = _page_numbers(nodes, fields) or [0] * len(nodes)
-    numbers = [_whole(_value(node, "index", fields)) or 0 for node in nodes]
+    numbers = [whole_number(_value(node, "index", fields)) or 0 for node in nodes]
     keyed = sorted(zip(pages, numbers, map(_start, nodes), range(len(nodes))))
     return [nodes[at] for *_, at in keyed]
 

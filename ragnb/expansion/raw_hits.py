@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['FIELDS', 'field_of', 'RawHit', 'value_of', 'raw_hit', 'like_hit', 'overlap', 'dict_passages']
+__all__ = ['FIELDS', 'field_of', 'RawHit', 'whole_number', 'value_of', 'raw_hit', 'like_hit', 'overlap', 'dict_passages']
 
 # %% ../../nbs/50_expansion/raw_hits.ipynb #abdf703d
 from ..documents.span import Passage, Span, Why
@@ -58,8 +58,11 @@ class RawHit(NamedTuple):
     score: float | None
 
 
-def _number(value: Any, least: int) -> int | None:
-    "A whole number from a number or a text."
+def whole_number(
+    value: Any,
+    least: int = 0,
+) -> int | None:     # None for anything else
+    "Read a whole number, also one written as text."
     whole = isinstance(value, int) and not isinstance(value, bool) or str(value).isdecimal()
     return int(value) if whole and int(value) >= least else None
 
@@ -81,7 +84,7 @@ def raw_hit(
     told = {name: "" if value is None else str(value) for name, value in held.items()}
     score = held["score"]
     number = isinstance(score, (int, float)) and not isinstance(score, bool)
-    return RawHit(told["id"], told["doc_id"], _number(held["index"], 0), told["text"], _number(held["page"], 1),
+    return RawHit(told["id"], told["doc_id"], whole_number(held["index"]), told["text"], whole_number(held["page"], 1),
                   told["file_name"], score if number else None)
 
 # %% ../../nbs/50_expansion/raw_hits.ipynb #306bcd3a
