@@ -19,7 +19,7 @@ from ragnb import sample_data
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.asked_words import SMALL
+from ragnb.retrieval.missing_words import SMALL
 from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, cut_pieces
 from ragnb.retrieval.sqlite_store import SqliteStore
 from readable_cuts import recall

@@ -32,7 +32,7 @@ from ..documents.markup import counted
 from ..documents.span import InputError
 from ..models.llm import error_event, resolve_llm, shorten
 from ..retrieval.arguments import check_counts
-from ..retrieval.asked_words import asked_words, held_words
+from ..retrieval.missing_words import index_words, missing_words
 from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
@@ -182,8 +182,8 @@ def has_words(
     question: str,
 ) -> bool:   # True also where it is not known
     "False when no document holds any word of a question: then there is nothing to choose between."
-    held = held_words(LibraryRetriever(library))
-    found = asked_words(question, held) if held else None
+    words = index_words(LibraryRetriever(library))
+    found = missing_words(question, words) if words else None
     return found is None or not found.asked or len(found.missing) < len(found.asked)
 
 

@@ -33,7 +33,7 @@ from ..models.llm import error_event, ModelEvent
 from ..storage.filtered import filtered_store, FilteredStore, located
 from ..storage.store import ChunkReader, Found
 from ..retrieval.arguments import check_counts, filtered_retriever
-from ..retrieval.asked_words import held_words, HeldWords, JoinedWords
+from ..retrieval.missing_words import index_words, IndexWords
 from ..retrieval.by_name import lead_by_name
 from ..retrieval.hybrid import check_question, fuse_hits, Hits, HitsRetriever, question_bundle, ranked
 from ..indexing.collections import find_collections
@@ -415,13 +415,13 @@ class LibraryRetriever(HitsRetriever):
     def __repr__(self) -> str:
         return one_line(self, "top_k")
 
-    def words_within(self, allowed: frozenset[str] | None = None) -> HeldWords | None:
+    def words_within(self, allowed: frozenset[str] | None = None) -> IndexWords | None:
         "The words of all collections, of each those of what may be read; None where one of them counts no words."
         parts = []
         for pipeline in self.library.pipelines.values():
             store = pipeline.expander.store
-            parts.append(held_words(pipeline.retriever, store.matching() if isinstance(store, FilteredStore) else None))
-        return None if None in parts else JoinedWords.of(parts)
+            parts.append(index_words(pipeline.retriever, store.matching() if isinstance(store, FilteredStore) else None))
+        return None if None in parts else IndexWords.joined(parts)
 
     def fuse(
         self,

@@ -29,7 +29,7 @@ from ..models.guards import guard_numbers
 from ..models.llm import shorten
 from ..chunking.units import table_headers
 from ..retrieval.arguments import check_counts, is_number
-from ..retrieval.asked_words import Note
+from ..retrieval.missing_words import Note
 from ..expansion.raw_hits import dict_passages
 from .labels import article_line, InContext, passage_article, passage_pages, place_label, source_name
 from .question_kinds import ask_question_type, question_type

@@ -27,7 +27,7 @@ from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT, resolve_llm
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
-from ..retrieval.asked_words import asked_words, held_words, HeldWords, Note
+from ..retrieval.missing_words import index_words, IndexWords, missing_words, Note
 from ..retrieval.hybrid import afind_hits, check_question, find_hits, Hits, question_bundle
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import no_expansion, Policy, policy_name
@@ -152,12 +152,12 @@ def with_edition(
     return replace(passage, why=why, metadata=passage.metadata | {"edition": mark})
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #2fb8c103
-def _is_read(cited: Unheld, texts: Sequence[str], held: HeldWords | None) -> bool:
+def _is_read(cited: Unheld, texts: Sequence[str], held: IndexWords | None) -> bool:
     "True for addenda that are read as one text, and for a number alone that a text which is no statute has."
     if cited.kind == "addenda":
         return any(cited.text in text for text in texts)
     tokens = article_tokens(cited.text) if cited.kind == "article" and held else []
-    return bool(tokens) and all(map(held.counts_word, tokens))
+    return bool(tokens) and all(t in held.counts for t in tokens)
 
 
 def noted(
@@ -169,14 +169,14 @@ def noted(
     "An answer with notes: articles and words that occur in no document, and rare words that were not read."
     own = isinstance(store, FilteredStore)   # What it hides is not told of
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
-    held = held_words(retriever, store.matching() if own else None)
+    held = index_words(retriever, store.matching() if own else None)
     lost = unheld_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
     texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
     lost = [x for x in lost if not _is_read(x, texts, held)]
     notes = [Note("citation", f"no document holds {', '.join(x.text for x in lost)}")] if lost else []
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
-        notes += asked_words(answer.question, held, texts, by_name or not texts, filtered).notes
+        notes += missing_words(answer.question, held, texts, by_name or not texts, filtered).notes
     return replace(answer, context=replace(answer.context, notes=(*answer.context.notes, *notes)))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #875149a9

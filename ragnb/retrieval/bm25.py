@@ -26,7 +26,7 @@ from ..documents.span import DuplicateIdError, id_key, InputError
 from ..documents.text import word_tokens, word_tokens_batch
 from ..storage.filters import all_of, Filter, resolve_where, seen_metadata
 from .arguments import check_counts, is_number
-from .asked_words import HeldWords
+from .missing_words import IndexWords
 
 # %% ../../nbs/40_retrieval/bm25.ipynb #b25c0011
 def _token_list(
@@ -136,7 +136,7 @@ class Bm25Retriever(BaseRetriever):
         self.okapi = PositiveOkapi(map(tokenizer, texts) if tokenizer else word_tokens_batch(texts), k1, b)
         self.where = resolve_where(where)
         self._among = _let_through(self.nodes, self.where)
-        self._known: tuple[frozenset[str] | None, HeldWords | None] = (None, None)
+        self._known: tuple[frozenset[str] | None, IndexWords | None] = (None, None)
         super().__init__(callback_manager=callback_manager)
 
     def __repr__(self) -> str:
@@ -160,13 +160,13 @@ class Bm25Retriever(BaseRetriever):
 
     def words_within(
         self,
-        allowed: frozenset[str] | None = None,   # Ids of nodes that may be told of; None for all
-    ) -> HeldWords:
-        "The words of the nodes; counted once for each filter."
+        allowed: frozenset[str] | None = None,   # Ids of nodes that may be read; None for all
+    ) -> IndexWords:
+        "Return the words of the nodes, counted once for each filter."
         if self._known[1] is None or self._known[0] is not allowed:
             held = [words for node, words in zip(self.nodes, self.okapi.doc_freqs)
                     if allowed is None or node.node_id in allowed]
-            self._known = allowed, HeldWords(held, lambda texts: map(self.tokenizer, texts))
+            self._known = allowed, IndexWords.of_texts(held, lambda texts: map(self.tokenizer, texts))
         return self._known[1]
 
     def _find(self, query: str) -> list[NodeWithScore]:

@@ -29,7 +29,7 @@ from ..chunking.any_parser import span_parser
 from ..chunking.structure import TextNodeParser
 from ..chunking.summaries import Section, summarise_sections
 from ..storage.filters import Filter, resolve_where, seen_metadata
-from .asked_words import readable_question, TextWords
+from .missing_words import readable_question, words_as_written
 from .arguments import check_counts
 from .bm25 import PositiveOkapi
 from .hybrid import check_question
@@ -255,7 +255,7 @@ class HierarchicalRetriever(BaseRetriever):
         if self._among.all() or not hasattr(self.embed_model, "fit"):
             return question
         units = self.tree.units
-        return readable_question(question, TextWords(units[i].text for i in np.flatnonzero(self._among).tolist()))
+        return readable_question(question, words_as_written(units[i].text for i in np.flatnonzero(self._among).tolist()))
 
     def _ranked(self, question: str, embedding: Sequence[float]) -> list[NodeWithScore]:
         "The best units that take part; scores are >= 0, behind them what matched at all, by its raw score."

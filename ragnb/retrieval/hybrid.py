@@ -28,8 +28,7 @@ from ..documents.markup import one_line
 from ..documents.span import id_key, InputError, Why
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
-from .asked_words import question_for
-from .source_words import SourceWords
+from .missing_words import IndexWords, question_for
 from .arguments import check_counts, check_weights, filtered_retriever, is_number, StoreRetriever
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #b3c30be7
@@ -194,15 +193,15 @@ class WordRetriever(StoreRetriever):
 
     def words_within(
         self,
-        allowed: frozenset[str] | None = None,   # Ids that may be known of; None: what the filter lets through
-    ) -> SourceWords:
-        "The words that may be known of."
+        allowed: frozenset[str] | None = None,   # Ids that may be read; None: what the filter lets through
+    ) -> IndexWords:
+        "Return the words of the chunks that may be read."
         store, source = self._held, self._held.units
         if allowed is None and isinstance(self.store, FilteredStore):
             allowed = self.store.matching()
         if self._known[0] != (state := (allowed, store.version)):
             keys = None if allowed is None else np.sort(np.array(list(store.keys_of(allowed).values()), np.int64))
-            self._known = state, SourceWords((), source.tokenizer, source, keys, source.vocabulary(keys))
+            self._known = state, IndexWords.of_source(source, keys)
         return self._known[1]
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #6e6983aa

@@ -24,17 +24,18 @@ __all__ = ['QUESTION_WORDS', 'HEADER', 'BY_NAME', 'WITH_FIRST', 'query_terms', '
 # %% ../../nbs/40_retrieval/multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
 from ..documents.markup import one_line
-from ..documents.span import Address, InputError, MissingChunkError, Outline, Passage, Span, stitch, Why
+from ragnb.documents.span import (
+    Address, InputError, MissingChunkError, Outline, Passage, Span, stitch, try_address, Why
+)
 from ..documents.text import is_heading, readable_cut, trim_span, word_cut, word_tokens_batch
 from ..models.embedding import NgramEmbedding
 from ..chunking.base import set_prefix, shown_prefix
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
-from .asked_words import Common, common_words, question_for
+from .missing_words import Common, common_words, IndexWords, question_for
 from .hybrid import check_question, Hits
 from .scoring import question_vector, score_units, ScoredUnits, UnitQuestion, UnitScores
-from .source_words import keys_of, SourceWords
 from .unit_source import PlacedUnits, SHIFT, Units, UnitSource, WordSource
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #df8bbe25
@@ -604,6 +605,15 @@ def _passage_node(passage: Passage) -> TextNode:
     return node
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #44ab5835
+def _keys_of(source: UnitSource, addresses: Iterable[str]) -> np.ndarray:
+    "Find the keys of the units that a filter lets through, rising; other addresses are left out."
+    numbers, sizes, out = {i: n for n, i in source.ids.items()}, source.sizes, []
+    for a in map(try_address, addresses):
+        if a is not None and a.level == "u" and a.doc_id in numbers and a.index < sizes[numbers[a.doc_id]]:
+            out.append((numbers[a.doc_id] << SHIFT) + a.index)
+    return np.sort(np.array(out, np.int64))
+
+
 def _text_and_vector(question: str | QueryBundle) -> tuple[str, list[float] | None]:
     "The text of a question, and its vector when it comes with one."
     if isinstance(question, QueryBundle):
@@ -672,7 +682,7 @@ class MultiScaleRetriever(StoreRetriever):
         self.leads, self.follow = leads, follow
         self.llm_calls = 0
         self._rows: tuple[Any, Any, np.ndarray] | None = None   # Ids, state of the source, keys of these ids
-        self._known: tuple | None = None     # Filter, state, keys and vocabulary of the last question
+        self._known: tuple | None = None     # Filter, state and words of the last question
 
     def _allowed(self) -> np.ndarray | None:
         "Keys that a filter lets through; found once for each state of the store."
@@ -680,7 +690,7 @@ class MultiScaleRetriever(StoreRetriever):
             return None
         ids = self.store.matching()
         if self._rows is None or self._rows[0] is not ids or self._rows[1] is not self.index.ids:
-            self._rows = ids, self.index.ids, keys_of(self.index, ids)
+            self._rows = ids, self.index.ids, _keys_of(self.index, ids)
         return self._rows[2]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -745,7 +755,7 @@ class MultiScaleRetriever(StoreRetriever):
             named = [KnownPlace(doc_id, span, None) for doc_id, span, *_ in (self.leads(text) if self.leads else ())]
             wanted = [source.place(p.doc_id, p.span) for p in named]
             found, _ = extended(source, found, [absent_headers(found), *wanted])
-            common, by_spelling = self._common(text, found), isinstance(self.embed_model, NgramEmbedding)
+            common, by_spelling = self._common(text, found, allowed), isinstance(self.embed_model, NgramEmbedding)
             pieces = cut_pieces(pieces_by_score(found.units, found.scores), self.cut, common, by_spelling)
             among = _may_be_found(found, allowed)
             pieces = with_headers(found.units, pieces, among)
@@ -759,26 +769,25 @@ class MultiScaleRetriever(StoreRetriever):
 
     def words_within(
         self,
-        allowed: frozenset[str] | None = None,   # Ids of units that may be known of; None: what the filter lets through
-        units: Units | None = None,              # That were read for a question
-    ) -> SourceWords | None:                     # None for a source that does not list its words
-        "The words that may be known of."
-        source, known = self.index, self._known
+        allowed: frozenset[str] | None = None,   # Ids of units that may be read; None: what the filter lets through
+    ) -> IndexWords | None:                      # None for a source that does not list its words
+        "Return the words of the units that may be read."
+        source = self.index
         if not isinstance(source, WordSource):
             return None
         if isinstance(self.store, FilteredStore) and allowed is self.store.matching():
             allowed = None
         wanted = self._allowed() if allowed is None else allowed
-        if known is None or known[0] is not wanted or known[1] is not source.ids:    # once for each state and filter
-            keys = wanted if allowed is None else keys_of(source, allowed)
-            known = self._known = wanted, source.ids, keys, source.vocabulary(keys)
-        return SourceWords((), source.tokenizer, source, *known[2:], units)
+        if self._known is None or self._known[0] is not wanted or self._known[1] is not source.ids:
+            keys = wanted if allowed is None else _keys_of(source, allowed)
+            self._known = wanted, source.ids, IndexWords.of_source(source, keys)
+        return self._known[2]
 
-    def _common(self, text: str, found: ScoredUnits) -> dict[int, Common]:
-        "Words that units of a small corpus share with the question."
-        reader = UnitReader(found.units, self.store)
-        return common_words(text, self.words_within(units=found.units), found.units, found.scores.rows,
-                            lambda: [unit.text for unit in reader.read_units(found.scores.rows.tolist())])
+    def _common(self, text: str, found: ScoredUnits, allowed: np.ndarray | None) -> dict[int, Common]:
+        "Find the words that units of a small corpus share with the question."
+        reader, rows, words = UnitReader(found.units, self.store), found.scores.rows, self.words_within()
+        return common_words(text, self.index, words, found.units, rows, allowed,
+                            lambda: [unit.text for unit in reader.read_units(rows.tolist())]) if words else {}
 
 
 def _may_be_found(found: ScoredUnits, allowed: np.ndarray | None) -> np.ndarray | None:

@@ -17,7 +17,7 @@ from llama_index.core.schema import TextNode
 from unit_worlds import question, tokens, world, written
 
 from ragnb.documents.span import DuplicateIdError, InputError
-from ragnb.retrieval.asked_words import held_words
+from ragnb.retrieval.missing_words import index_words
 from ragnb.retrieval.bm25 import Bm25Retriever, PositiveOkapi
 from ragnb.retrieval.scoring import B, K1
 from ragnb.retrieval.sqlite_store import SqliteStore
@@ -129,10 +129,10 @@ def test_the_best_are_the_head_of_all_ties_in_address_order(documents: list, que
 
 def test_words_of_what_may_be_known_of(nodes: list[TextNode]) -> None:
     retriever = Bm25Retriever(nodes)
-    everything, allowed = held_words(retriever), frozenset(["leave.md#s0"])
-    assert everything.holds("여비") and everything.holds("연차") and not everything.holds("공룡")
-    some = held_words(retriever, allowed)
-    assert some.holds("연차") and not some.holds("여비") and held_words(retriever, allowed) is some
+    everything, allowed = index_words(retriever), frozenset(["leave.md#s0"])
+    assert everything.occurs("여비") and everything.occurs("연차") and not everything.occurs("공룡")
+    some = index_words(retriever, allowed)
+    assert some.occurs("연차") and not some.occurs("여비") and index_words(retriever, allowed) is some
 
 
 def test_bad_retriever_arguments(nodes: list[TextNode]) -> None:

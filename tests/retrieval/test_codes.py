@@ -15,7 +15,7 @@ from ragnb.documents.text import word_tokens_batch
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import index_documents
 from ragnb.pipeline.pipeline import Pipeline
-from ragnb.retrieval.asked_words import asked_words, HeldWords
+from ragnb.retrieval.missing_words import IndexWords, missing_words
 
 LAW = "배달기법\n\n제1조(목적) 이 법은 배달기의 운행을 정한다.\n\n제2조(등록) ① 배달기는 등록한다.\n② 등록은 5년마다 새로 한다.\n\n제3조(보험) 보험은 별표 1을 따른다.\n\n[별표 1] 보험\n1. 대인: 1억원\n"
 LOG = "# 정비 기록\n\nKX-118 장비에서 경보 E-117이 울렸다. 원인은 모터 과열이었다.\n\n냉각수는 C-12 밸브로 뺀다. 부품 번호는 45번이다.\n\n퓨즈는 25 A를 쓴다."
@@ -71,13 +71,12 @@ LETTERS, NUMBERS = st.sampled_from(["a", "e", "kx", "gn"]), st.sampled_from(["1"
 
 
 @given(st.lists(st.tuples(LETTERS, NUMBERS), min_size=1, max_size=6), LETTERS, NUMBERS, st.data())
-def test_a_code_is_held_where_it_stands(there: list[tuple[str, str]], letters: str, number: str, data: st.DataObject) -> None:
+def test_a_code_occurs_in_a_text_with_its_parts_in_a_row(there: list[tuple[str, str]], letters: str, number: str, data: st.DataObject) -> None:
     """Also of the documents that a filter lets through only, each code a text of its own."""
     allowed, texts = [data.draw(st.booleans()) for _ in there], list(word_tokens_batch([f"경보 {a.upper()}-{b} 확인" for a, b in there]))
     code = f"{letters.upper()}-{number}"
     seen = [pair for pair, is_allowed in zip(there, allowed) if is_allowed]
-    assert HeldWords(texts).holds(code) is ((letters, number) in there)
-
-    assert HeldWords([text for text, is_allowed in zip(texts, allowed) if is_allowed]).holds(code) is ((letters, number) in seen)
-    told = asked_words(f"{code} 경보", HeldWords(texts), ["다른 글이다."])
-    assert (code in told.missing) is ((letters, number) not in there) and not (code in told.missing and code in told.unread)
+    readable = IndexWords.of_texts(text for text, is_allowed in zip(texts, allowed) if is_allowed)
+    assert readable.occurs(code) is ((letters, number) in seen)
+    found = missing_words(f"{code} 경보", IndexWords.of_texts(texts), ["다른 글이다."])
+    assert (code in found.missing) is ((letters, number) not in there) and not (code in found.missing and code in found.unread)

@@ -11,7 +11,7 @@ from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import Passage, Span
 from ragnb.documents.text import is_heading, readable_cut, sentence_spans
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.asked_words import asked_words, content_words, held_words
+from ragnb.retrieval.missing_words import content_words, index_words, missing_words
 from ragnb.retrieval.multiscale import MultiScaleRetriever
 from ragnb.retrieval.sqlite_store import SqliteStore
 
@@ -139,27 +139,26 @@ def test_rows_and_items_are_whole_and_headings_are_not_left():
     assert not goes_on and span.of(RULES).endswith("25일을 넘지 못한다.")
 
 
-# --- words that no document holds -------------------------------------------------------------------------------------
+# --- words that occur in no document ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("question", "missing"), [
-    ("공룡은 언제 멸종했나요?", ("공룡", "멸종")), ("연차휴가는 며칠인가?", ()), ("연차와 공룡", ("공룡",)), ("When did the dinosaurs die?", ("dinosaurs", "die")),
-    ("days of leave", ()), ("어떻게 하나요?", ()),
+    ("공룡은 언제 멸종했나요?", ["공룡", "멸종"]), ("연차휴가는 며칠인가?", []), ("연차와 공룡", ["공룡"]), ("When did the dinosaurs die?", ["dinosaurs", "die"]),
+    ("어떻게 하나요?", []),
 ])
-def test_words_that_no_document_holds(retriever, question, missing):
-    held = held_words(retriever)
-    told = asked_words(question, held, [RULES, ENGLISH])
-    assert told.missing == missing and bool(told.notes) == bool(missing)
-    assert any("by vector only" in note.text for note in told.notes) == (bool(missing) and missing == told.asked)
+def test_words_that_occur_in_no_document(retriever, question, missing):
+    found = missing_words(question, index_words(retriever), [RULES, ENGLISH])
+    assert found.missing == missing and [note.kind for note in found.notes][:1] == ["missing"][:len(missing)]
+    assert any("by vector only" in note.text for note in found.notes) == (bool(missing) and missing == found.asked)
 
 
-def test_words_that_are_held_but_were_not_read(retriever):
-    told = asked_words("연차휴가와 flight", held_words(retriever), [RULES])
-    assert told.unread == ("flight",) and "flight" in told.notes[0].text and not told.missing
-    assert asked_words("연차휴가와 flight", held_words(retriever)).unread == ()
+def test_words_that_occur_but_were_not_read(retriever):
+    found = missing_words("연차휴가와 flight", index_words(retriever), [RULES])
+    assert found.unread == ["flight"] and "flight" in found.notes[0].text and not found.missing
+    assert not missing_words("연차휴가와 flight", index_words(retriever)).unread
 
 
 def test_words_spelled_alike_are_named_as_such(retriever):
-    told = asked_words("the emploee", held_words(retriever), [ENGLISH])
-    assert told.missing == ("emploee",) and "spelled like emploee: employe" in told.notes[-1].text
+    found = missing_words("the emploee", index_words(retriever), [ENGLISH])
+    assert found.missing == ["emploee"] and found.notes[-1].kind == "alike" and "employe" in found.notes[-1].text
     assert content_words("the of and") == []
