@@ -420,7 +420,8 @@ class LibraryRetriever(HitsRetriever):
         parts = []
         for pipeline in self.library.pipelines.values():
             store = pipeline.expander.store
-            parts.append(index_words(pipeline.retriever, store.matching() if isinstance(store, FilteredStore) else None))
+            allowed = store.matching() if isinstance(store, FilteredStore) else None
+            parts.append(index_words(pipeline.retriever, allowed))
         return None if None in parts else IndexWords.joined(parts)
 
     def fuse(

@@ -255,7 +255,8 @@ class HierarchicalRetriever(BaseRetriever):
         if self._among.all() or not hasattr(self.embed_model, "fit"):
             return question
         units = self.tree.units
-        return readable_question(question, words_as_written(units[i].text for i in np.flatnonzero(self._among).tolist()))
+        texts = (units[i].text for i in np.flatnonzero(self._among).tolist())
+        return readable_question(question, words_as_written(texts))
 
     def _ranked(self, question: str, embedding: Sequence[float]) -> list[NodeWithScore]:
         "The best units that take part; scores are >= 0, behind them what matched at all, by its raw score."

@@ -173,8 +173,9 @@ class IndexWords:
                     or not surely and any(map(self.in_one_text, forms)))
         if all(t in self.counts for t in tokens) or any(word in other for other in self.counts):
             return True
-        halves = ((word[:i], word[i:]) for i in range(1, len(word) if len(word) > 2 else 1))
-        return not surely and bool(_HANGUL.search(word)) and any(a in self.counts and b in self.counts for a, b in halves)
+        if surely or not _HANGUL.search(word) or len(word) < 3:
+            return False
+        return any(word[:i] in self.counts and word[i:] in self.counts for i in range(1, len(word)))
 
 # %% ../../nbs/40_retrieval/missing_words.ipynb #33ef2f1c
 def index_words(
