@@ -75,7 +75,7 @@ def _pairs(word: str) -> set[str]:
 def spelled_alike(
     word: str,               # Of a question
     words: Iterable[str],    # Of the documents, each once
-) -> list[str]:              # At most three, most alike first; none for a word of fewer than four letters, or with digits
+) -> list[str]:              # At most three, most alike first; none for a short word, or one with digits
     "Find words that are spelled almost like another one."
     if len(word) < 4 or any(map(str.isdigit, word)):
         return []
@@ -162,7 +162,7 @@ class IndexWords:
     def occurs(
         self,
         word: str,             # From `content_words`
-        surely: bool = False,  # Not by two halves of a compound, nor by letters and digits that do not follow each other
+        surely: bool = False,  # Not by two halves of a compound, nor by parts of a code that are apart
     ) -> bool:
         "Check that a text contains a word, alone or inside a longer one."
         if not (tokens := self.tokens(word)):
