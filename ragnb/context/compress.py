@@ -19,7 +19,6 @@ __all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'compress_with
 # %% ../../nbs/60_context/compress.ipynb #c80895ab
 from ..documents.forms import reading_form
 from ..documents.span import check_fields, covering, InputError, Outline, Passage, Span, try_address, union
-from ..documents.span import check_fields, covering, InputError, Outline, Passage, Span, try_address
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.guards import guard_marks
 from ..models.llm import error_event, json_values, ModelEvent, shorten, strip_thinking, within
@@ -168,18 +167,6 @@ def compress_passages(
     order = _priority(sentences, _all_worth(question, passages, sentences), hits_first)
     return _kept(passages, sentences, order, size)
 
-# %% ../../nbs/60_context/compress.ipynb #1b5be5b1
-def _squeezed(text: str) -> tuple[str, list[int]]:
-    "A text with single spaces, and where each of its characters was."
-    chars, at, last, form = [], [], True, reading_form(text)
-    for i, c in enumerate(form.text):
-        blank = c.isspace()
-        if not (blank and last):
-            chars.append(" " if blank else c)
-            at.append(form.start(i))
-        last = blank
-    return "".join(chars), at
-
 # %% ../../nbs/60_context/compress.ipynb #9fdd6404
 def _lines(answer: str) -> list[str]:
     "The sentences that a model gave: strings of JSON lists, or lines."
@@ -203,7 +190,7 @@ class _Lookup:
     "Sentences of the passages, to be found by their words."
 
     def __init__(self, passages: Sequence[Passage], sentences: Sequence[_Sentence]) -> None:
-        self.sentences, self.squeezed = sentences, [_squeezed(p.text) for p in passages]
+        self.sentences, self.forms = sentences, [reading_form(p.text) for p in passages]
         self.bases = [p.span.start for p in passages]
         self.own: list[list[int]] = [[] for _ in passages]  # Passage -> its sentences
         for i, s in enumerate(sentences):
@@ -211,11 +198,12 @@ class _Lookup:
 
     def find(self, line: str) -> list[int] | None:
         "The sentences that a line is made of; None when it is in no passage, [] when it is less than half of them."
-        wanted = _squeezed(line)[0].strip()
-        for n, (text, at) in enumerate(self.squeezed):
-            start = text.find(wanted) if wanted else -1
-            if start >= 0:
-                span = Span(self.bases[n] + at[start], self.bases[n] + at[start + len(wanted) - 1] + 1)
+        words = reading_form(line).text.split()
+        pattern = re.compile(r"\s+".join(map(re.escape, words)))
+        for n, form in enumerate(self.forms):
+            if words and (found := pattern.search(form.text)):
+                at = form.span(Span(*found.span()))
+                span = Span(self.bases[n] + at.start, self.bases[n] + at.end)
                 spans = [self.sentences[i].span for i in self.own[n]]
                 run = covering(spans, span)
                 whole = sum(len(spans[i]) for i in run)

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
 # %% auto #0
 __all__ = ['PassageRef', 'Restored', 'sole_passages', 'ShownPart', 'ShownDoc', 'Turn', 'Conversation']
 
@@ -177,25 +179,13 @@ class Turn:
     "A question, its answer, and what was read for it."
     question: str
     answer: str
-    passages: tuple[PassageRef, ...] = ()                            # Best first
-    pages: dict[str, tuple[int, ...]] = field(default_factory=dict)  # Document -> pages shown
-    shown: tuple[ShownDoc, ...] = ()                                 # What was shown, in its order
-
-# %% ../../nbs/60_context/conversation.ipynb #876413c0
-def _again(doc_id: str, refs: Sequence[PassageRef], numbers: Sequence[int], outline: Outline | None) -> DisplayPlan:
-    "What was shown of a document."
-    held = dict(outline.pages) if outline else {}
-    pages = [(n, held.get(n, Span(0, 0))) for n in numbers]
-    spans = union(r.span for r in refs)
-    parts = pages or [(None, span) for span in spans]
-    found = tuple(union(Span(*r.focus) for r in refs if r.focus))
-    hits = tuple(dict.fromkeys(address for r in refs for address in r.hits))
-    return DisplayPlan(doc_id, tuple(parts), found, refs[0].rank, refs[0].score, hits)
+    passages: tuple[PassageRef, ...] = ()   # Best first
+    shown: tuple[ShownDoc, ...] = ()        # What was shown, in its order
 
 # %% ../../nbs/60_context/conversation.ipynb #34546d7f
 def _shown_again(shown: Sequence[ShownDoc], store: ChunkReader) -> list[DisplayDoc]:
     "Show documents again, in two reads; a part without a page whose text has changed is missing."
-    outlines = store.get_outlines(dict.fromkeys(d.doc_id for d in shown)).found
+    outlines = store.get_outlines(dict.fromkeys(d.doc_id for d in shown)).found if shown else {}
     docs = read_display([d.plan(outlines.get(d.doc_id)) for d in shown], outlines, store)
     out = []
     for doc, kept in zip(docs, shown):
@@ -212,52 +202,34 @@ _LIMITS = ("most_turns", "most_passages", "most_characters")
 
 def _limits_of(row: Mapping[str, Any]) -> dict[str, int]:
     "The limits of a conversation from its first line."
-    if row["ragnb"] != "conversation" or row["version"] not in (1, 2):
-        raise InputError("it is not the head of a conversation of version 1 or 2")
+    if row["ragnb"] != "conversation" or row["version"] != 2:
+        raise InputError("it is not the head of a conversation of version 2")
     limits = {k: row[k] for k in _LIMITS}
     if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 1 for n in limits.values()):
         raise InputError(f"the limits must be whole numbers >= 1, got {limits}")
     return limits
 
-# %% ../../nbs/60_context/conversation.ipynb #d49f69ed
-def _why_of(value: Any) -> Why:
-    "A reason from its JSON: its fields, or a sentence in files of an earlier version."
-    return Why("hit", detail=value) if isinstance(value, str) else Why(**value)
-
-
-def _ref_of(row: Mapping[str, Any]) -> PassageRef:
-    "A passage reference from its JSON."
-    lists = {k: tuple(row[k]) for k in ("hits", "scores", "neighbors")}
-    focus = tuple(row["focus"]) if row["focus"] else None
-    why = {address: _why_of(value) for address, value in row.get("why", {}).items()}
-    ref = PassageRef(**{**row, **lists, "focus": focus, "why": why})
-    numbers = [ref.start, ref.end, ref.check, ref.rank, *(focus or ())]
-    sound = isinstance(ref.doc_id, str) and all(isinstance(n, int) for n in numbers) and ref.span
-    if not sound or focus and not ref.span.overlap(Span(*focus)):
-        raise InputError(f"a passage cannot be at {row['start']}-{row['end']} of {row['doc_id']!r}")
-    return ref
-
 # %% ../../nbs/60_context/conversation.ipynb #896cb967
-def _shown_of(row: Mapping[str, Any]) -> ShownDoc:
-    "What was shown of a document, from its JSON; `InputError` for a place that cannot be."
-    parts = tuple(ShownPart(*part) for part in row["parts"])
-    found = tuple((start, end) for start, end in row["found"])
-    for p in parts:
-        Span(p.start, p.end)
-        if not all(isinstance(x, t) for x, t in zip(p, ((int, type(None)), int, int, int, str))):
-            raise InputError(f"a part cannot be {list(p)!r}")
-        if p.text and (len(p.text) != p.end - p.start):
-            raise InputError(f"a part at {p.start}-{p.end} cannot have {len(p.text)} characters")
-    for place in found:
-        Span(*place)
-    return ShownDoc(**{**row, "parts": parts, "found": found, "hits": tuple(row["hits"])})
+_TURN: TypeAdapter[Turn] = TypeAdapter(Turn)
 
 
-def _turn_of(row: Mapping[str, Any]) -> Turn:
-    "A turn from its JSON."
-    pages = {str(doc_id): tuple(map(int, numbers)) for doc_id, numbers in row["pages"].items()}
-    shown = tuple(_shown_of(r) for r in row.get("shown", ()))
-    return Turn(str(row["question"]), str(row["answer"]), tuple(_ref_of(r) for r in row["passages"]), pages, shown)
+def _turn_of(row: Any) -> Turn:
+    "Read a turn from its JSON; `InputError` for a place that cannot be."
+    try:
+        turn = _TURN.validate_json(json.dumps(row), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    for ref in turn.passages:
+        if not ref.span or ref.focus and not ref.span.overlap(Span(*ref.focus)):
+            raise InputError(f"a passage cannot be at {ref.start}-{ref.end} of {ref.doc_id!r}")
+    for doc in turn.shown:
+        for start, end in doc.found:
+            Span(start, end)
+        for part in doc.parts:
+            if len(Span(part.start, part.end)) != len(part.text) and part.text:
+                raise InputError(f"a part at {part.start}-{part.end} cannot have {len(part.text)} characters")
+    return turn
 
 # %% ../../nbs/60_context/conversation.ipynb #5a32f3c5
 def _read_lines(text: str) -> tuple[dict[str, int], list[Turn]]:
@@ -326,13 +298,10 @@ class Conversation:
         docs : sequence of DisplayDoc
             What was shown, see `display_docs`: kept as places in the documents.
         """
-        pages: dict[str, tuple[int, ...]] = {}
-        for d in docs:
-            pages[d.doc_id] = tuple(sorted({*pages.get(d.doc_id, ()), *d.numbers}))
         kept = tuple(PassageRef.of(p) for p in passages[:self.most_passages])
         passed = {p.doc_id for p in passages for why in p.why.values() if why.role == "passed"}
         shown = tuple(ShownDoc.of(d, d.doc_id in passed) for d in docs)
-        turn = Turn(replace_halves(question), replace_halves(answer)[:self.most_characters], kept, pages, shown)
+        turn = Turn(replace_halves(question), replace_halves(answer)[:self.most_characters], kept, shown)
         self.turns = [*self.turns, turn][-self.most_turns:]
         return turn
 
@@ -370,15 +339,7 @@ class Conversation:
         """
         if not -len(self.turns) <= turn < len(self.turns):
             raise InputError(f"the conversation has {len(self.turns)} turns, got turn={turn}")
-        told, groups = self.turns[turn], {}
-        if told.shown:
-            return _shown_again(told.shown, store)
-        for ref in told.passages:
-            if ref.doc_id in told.pages:
-                groups.setdefault(ref.doc_id, []).append(ref)
-        outlines = store.get_outlines(groups).found if groups else {}
-        plans = [_again(d, refs, told.pages[d], outlines.get(d)) for d, refs in groups.items()]
-        return read_display(plans, outlines, store)
+        return _shown_again(self.turns[turn].shown, store)
 
     def to_jsonl(self) -> str:
         "The conversation as text, a line for each turn."

@@ -18,8 +18,8 @@ import numpy as np
 from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['PairedTest', 'paired_test', 'holm', 'show_context', 'Comparison', 'compare', 'Run', 'RunPlan', 'run_strategies',
-           'to_records', 'records_table', 'write_results', 'compare_results']
+__all__ = ['PairedTest', 'paired_test', 'holm', 'Comparison', 'compare', 'Run', 'RunPlan', 'run_strategies', 'to_records',
+           'records_table', 'write_results', 'compare_results']
 
 # %% ../../nbs/90_evaluation/comparison.ipynb #d0f8e730
 from .. import __version__
@@ -92,25 +92,6 @@ def holm(
     out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
     return out.tolist()
 
-# %% ../../nbs/90_evaluation/comparison.ipynb #bc5a421d
-def show_context(
-    chosen: Sequence[Chosen],
-    question: Question,
-    texts: Mapping[str, str],   # Document id -> text
-    length: int = 600,          # Characters shown, at most
-) -> str:
-    "The text a strategy chose, the evidence marked."
-    parts = []
-    for c in chosen:
-        text, base = texts[c.doc_id][c.span.start:c.span.end], c.span.start
-        gold = [e.span for e in question.evidence if e.doc_id == c.doc_id and e.span.overlap(c.span)]
-        for s in sorted(gold, reverse=True):
-            start, end = max(0, s.start - base), min(len(text), s.end - base)
-            text = f"{text[:start]}▶{text[start:end]}◀{text[end:]}"
-        parts.append(f"[{c.doc_id} {c.span.start}-{c.span.end}] {text}")
-    out = "\n".join(parts)
-    return out if len(out) <= length else out[:length] + " …"
-
 # %% ../../nbs/90_evaluation/comparison.ipynb #d3472454
 @dataclass(frozen=True, repr=False)
 class Comparison:
@@ -180,22 +161,6 @@ class Comparison:
             cells += [f"{t.ci[0]:+.3f} to {t.ci[1]:+.3f}", f"{t.p_value:.4f}", f"{t.better} / {t.worse} / {t.equal}"]
             lines.append(" | ".join([*cells, "yes" if t.is_real else "no"]))
         return "\n".join(f"|{line}|" if line.startswith("-") else f"| {line} |" for line in lines)
-
-    def show(
-        self,
-        dataset: Dataset,
-        n: int = 3,                 # Questions
-        budget: int | None = None,
-        length: int = 400,          # Characters of each context
-    ) -> str:
-        "The questions that differ most, with both contexts."
-        questions, texts, out = {q.query_id: q for q in dataset.questions}, dataset.texts, []
-        for d, a, b in self.differences(budget=budget)[:n]:
-            question = questions[a.query_id]
-            shown = [show_context(row.chosen, question, texts, length) for row in (a, b)]
-            sides = [f"{name}:\n{text}" for name, text in zip(self.names, shown)]
-            out.append("\n".join([f"{a.query_id} ({d:+.2f}) {a.query}", *sides]))
-        return "\n\n".join(out)
 
     def _row(self, budget: int | str) -> tuple[str, str, str, str, str]:
         "Budget, difference, interval, p-value and verdict."

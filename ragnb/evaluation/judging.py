@@ -5,32 +5,27 @@
 # %% ../../nbs/90_evaluation/judging.ipynb #7037c1f2
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.llms import LLM, LLMMetadata
-from pydantic import TypeAdapter, ValidationError
 
 # %% auto #0
-__all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'FrozenContexts', 'lay_out', 'freeze_contexts', 'shuffled',
-           'evidence_positions', 'position_summary', 'Calls', 'CountedLLM', 'Answered', 'make_evaluators', 'Judgement',
-           'JudgeReport', 'answer_questions', 'judge_answers', 'AnswerComparison', 'compare_prompts', 'compare_orders']
+__all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'lay_out', 'freeze_contexts', 'shuffled', 'evidence_positions',
+           'position_summary', 'Calls', 'CountedLLM', 'Answered', 'make_evaluators', 'Judgement', 'JudgeReport',
+           'answer_questions', 'judge_answers', 'AnswerComparison', 'compare_prompts', 'compare_orders']
 
 # %% ../../nbs/90_evaluation/judging.ipynb #409aa499
-from ..documents.span import InputError, Passage, Span, Why
-from ..models.guards import guard_numbers
+from ..documents.span import InputError, Passage
 from ..models.llm import prompt_template, QA_PROMPT, read_score, read_verdict, resolve_llm, strip_thinking
 from ..context.builders import Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder, Source
 from .comparison import paired_test
-from .datasets import Evidence, Question, question_record
+from .datasets import Evidence, Question
 
 # %% ../../nbs/90_evaluation/judging.ipynb #f2c89441
 @dataclass(frozen=True)
@@ -39,118 +34,6 @@ class FrozenContext:
     question: Question
     passages: tuple[Passage, ...]  # Best first, as used: cut to the budget
     context: Context               # The same passages in the builder's order
-
-    @property
-    def query_id(self) -> str:
-        "Id of the question."
-        return self.question.query_id
-
-# %% ../../nbs/90_evaluation/judging.ipynb #b29031e4
-def _filled(record: Mapping[str, Any]) -> dict[str, Any]:
-    "The fields that hold something."
-    return {name: value for name, value in record.items() if value is not False and value not in (None, "", (), [], {})}
-
-def _passage_record(passage: Passage) -> dict[str, Any]:
-    "A passage as JSON, without what is empty."
-    why = {address: _filled(asdict(reason)) for address, reason in passage.why.items()}
-    return _filled(asdict(passage) | {"why": why})
-
-# %% ../../nbs/90_evaluation/judging.ipynb #bd3e123d
-_PASSAGE: TypeAdapter[Passage] = TypeAdapter(Passage)
-
-def _span_record(value: Any) -> Any:
-    "A span that is given as `[start, end]`, as an object."
-    return dict(zip(("start", "end"), value)) if isinstance(value, list) else value
-
-def _read_passage(record: Mapping[str, Any]) -> Passage:
-    "The passage of a record; a reason that is a sentence becomes the detail of a hit."
-    places = {name: _span_record(record[name]) for name in ("span", "focus") if record.get(name)}
-    pages = [(page, _span_record(span)) for page, span in record.get("page_spans", ())]
-    why = {address: {"role": "hit", "detail": reason} if isinstance(reason, str) else reason
-           for address, reason in record.get("why", {}).items()}
-    try:
-        return _PASSAGE.validate_json(json.dumps({**record, **places, "page_spans": pages, "why": why}), strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(f"passage: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-
-# %% ../../nbs/90_evaluation/judging.ipynb #5cc04fc0
-def _layout(item: FrozenContext) -> list[list[int]]:
-    "For each source: position of its passage, first character in the context, number, first of its header."
-    places = {id(p): n for n, p in enumerate(item.passages)}
-    ids = {p.id: n for n, p in enumerate(item.passages)}
-    return [[places.get(id(c.passage), ids[c.passage.id]), c.start, c.number, c.head] for c in item.context.sources]
-
-def _to_record(item: FrozenContext) -> dict[str, Any]:
-    "One line of the file."
-    context = item.context
-    return question_record(item.question) | {
-        "passages": [_passage_record(p) for p in item.passages], "context": context.text,
-        "layout": _layout(item), "size": context.size, "tokenizer": context.tokenizer,
-    }
-
-# %% ../../nbs/90_evaluation/judging.ipynb #3b510f4b
-def _from_record(record: Mapping[str, Any]) -> FrozenContext:
-    "Read one line; evidence, mode, answer, kind, passages and layout may be missing."
-    text, passages = record["context"], tuple(_read_passage(p) for p in record.get("passages", ()))
-    evidence = tuple(Evidence(e["doc_id"], Span(e["start"], e["end"]), e["text"]) for e in record.get("evidence", ()))
-    mode, answer, kind = record.get("evidence_mode", "any"), record.get("answer", ""), record.get("kind", "")
-    question = Question(record["query_id"], record["query"], evidence, mode, answer, kind)
-    layout = enumerate(record.get("layout", ()), 1)
-    sources = tuple(Source(*(own[:1] or [n]), passages[i], start, *own[1:]) for n, (i, start, *own) in layout)
-    for s in sources:
-        shown = text[s.start:s.start + len(s.passage.text)]
-        if guard_numbers(shown) != guard_numbers(s.passage.text):  # numbers in it may be guarded
-            where = f"character {s.start} of the context of {question.query_id!r}"
-            raise InputError(f"passage {s.passage.id} does not stand at {where}")
-    size, tokenizer = record.get("size", len(text)), record.get("tokenizer", "characters")
-    return FrozenContext(question, passages, Context(text, sources, (), size, tokenizer))
-
-# %% ../../nbs/90_evaluation/judging.ipynb #c75ebe0e
-@dataclass(frozen=True)
-class FrozenContexts:
-    "Contexts that stay the same while something else is compared."
-    items: tuple[FrozenContext, ...]
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __iter__(self) -> Iterator[FrozenContext]:
-        return iter(self.items)
-
-    def save(
-        self,
-        path: str | Path,  # JSONL, one question a line; replaced when it is there
-    ) -> None:
-        "Write the contexts to a file."
-        lines = (json.dumps(_to_record(item), ensure_ascii=False) + "\n" for item in self.items)
-        Path(path).write_text("".join(lines), encoding="utf-8", newline="\n")
-
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,  # JSONL, as `save` writes it
-    ) -> FrozenContexts:   # `InputError` names file and line
-        "Read contexts from a file; `query_id`, `query` and `context` are enough for a line."
-        name = Path(path).name
-        if not Path(path).is_file():
-            raise InputError(f"no file of frozen contexts: {name!r}")
-        items = []
-        for number, line in enumerate(Path(path).read_bytes().split(b"\n"), 1):
-            if not line.strip():
-                continue
-            try:
-                items.append(_from_record(json.loads(line)))
-            except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-                reason = f"{type(error).__name__}: {error}"
-                raise InputError(f"{name}:{number}: not a frozen context ({reason})") from error
-        return cls(tuple(items))
-
-    @property
-    def digest(self) -> str:
-        "A hash of questions and contexts: two runs with the same digest read the same."
-        lines = (json.dumps(_to_record(item), ensure_ascii=False, sort_keys=True) for item in self.items)
-        return hashlib.blake2b("".join(lines).encode(), digest_size=6).hexdigest()
 
 # %% ../../nbs/90_evaluation/judging.ipynb #e744fe4e
 Order = Callable[[Sequence[Passage]], Sequence[Passage]]
@@ -179,14 +62,14 @@ def freeze_contexts(
     questions: Sequence[Question],            # Each is asked once
     builder: ContextBuilder | None = None,    # Lays them out within its budget; `SimpleContextBuilder()` when None
     show_progress: bool = False,              # Show a bar
-) -> FrozenContexts:                          # One for each question, in their order
+) -> list[FrozenContext]:                     # One for each question, in their order
     "Retrieve once, for every question."
     from tqdm.auto import tqdm
     builder, items = builder or SimpleContextBuilder(), []
     for q in tqdm(questions, desc="freeze", disable=not show_progress):
         used = lay_out(ask(q.query), list, builder).passages
         items.append(FrozenContext(q, tuple(used), builder.build(used)))
-    return FrozenContexts(tuple(items))
+    return items
 
 # %% ../../nbs/90_evaluation/judging.ipynb #5f180196
 ORDERS: dict[str, Order] = {
@@ -243,15 +126,12 @@ def _position_row(question: Question, context: Context, part: _Part | None) -> d
 
 # %% ../../nbs/90_evaluation/judging.ipynb #c58e5f05
 def evidence_positions(
-    contexts: Sequence[Context] | FrozenContexts,  # One for each question
-    questions: Sequence[Question] | None = None,   # Those of the frozen contexts when None
+    contexts: Sequence[Context],     # One for each question
+    questions: Sequence[Question],
 ) -> list[dict[str, Any]]:  # query_id, position in [0, 1] or None, third, rank (from 1), number, passages, characters
     "Find the position of the evidence in each context."
-    if isinstance(contexts, FrozenContexts):
-        questions = [f.question for f in contexts] if questions is None else questions
-        contexts = [f.context for f in contexts]
-    if questions is None or len(questions) != len(contexts):
-        got = f"{len(contexts)} contexts, {len(questions or ())} questions"
+    if len(questions) != len(contexts):
+        got = f"{len(contexts)} contexts, {len(questions)} questions"
         raise InputError(f"evidence_positions needs one context for each question, got {got}")
     rows = []
     for question, context in zip(questions, contexts):
@@ -515,7 +395,6 @@ def _paired_row(pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 class AnswerComparison:
     "Reports of variants that answered the same questions."
     reports: dict[str, JudgeReport]  # The first is the baseline
-    digest: str = ""                 # Of the frozen contexts
 
     def differences(
         self,
@@ -542,7 +421,7 @@ class AnswerComparison:
 
 # %% ../../nbs/90_evaluation/judging.ipynb #2f337e4e
 def _compare(
-    frozen: FrozenContexts, variants: Mapping[str, tuple[str, Sequence[str]]], llm: Any, judge: Any,
+    frozen: Sequence[FrozenContext], variants: Mapping[str, tuple[str, Sequence[str]]], llm: Any, judge: Any,
     evaluators: Sequence[str] | Mapping[str, Any], show_progress: bool,
 ) -> AnswerComparison:
     "Answer and judge variants: name -> template, and the text of each context."
@@ -559,19 +438,19 @@ def _compare(
             answers.append(_answered(q, said, context, error))
         report = judge_answers(answers, questions, judge, evaluators, show_progress)
         reports[name] = replace(report, answerer=model.count())
-    return AnswerComparison(reports, frozen.digest)
+    return AnswerComparison(reports)
 
 # %% ../../nbs/90_evaluation/judging.ipynb #d28505b8
 def compare_prompts(
-    frozen: FrozenContexts,
+    frozen: Sequence[FrozenContext],
     templates: Mapping[str, str],  # Name -> template with {context_str} and {query_str}; the first is the baseline
     llm: str | Any,                # Answers, see `resolve_llm`; temperature 0 if it can
     judge: str | Any,                    # Judges
     evaluators: Sequence[str] | Mapping[str, Any] = EVALUATORS,  # As in `judge_answers`
     show_progress: bool = False,   # Show bars
-) -> AnswerComparison:             # Its digest is that of `frozen`
+) -> AnswerComparison:
     "Answer the same contexts under several prompts."
-    if not templates or not len(frozen):
+    if not templates or not frozen:
         got = f"{len(templates)} templates, {len(frozen)} contexts"
         raise InputError(f"compare_prompts needs templates and contexts, got {got}")
     for template in templates.values():
@@ -582,7 +461,7 @@ def compare_prompts(
 
 # %% ../../nbs/90_evaluation/judging.ipynb #d0c18ffd
 def compare_orders(
-    frozen: FrozenContexts,
+    frozen: Sequence[FrozenContext],
     orders: Mapping[str, Order],      # Name -> order, as in `ORDERS`; the first is the baseline
     builder: ContextBuilder | None,   # Headers; its budget is not applied again: every order holds the same passages
     llm: str | Any,                   # Answers, see `resolve_llm`
@@ -590,7 +469,7 @@ def compare_orders(
     template: str = QA_PROMPT,        # With {context_str} and {query_str}
     evaluators: Sequence[str] | Mapping[str, Any] = EVALUATORS,  # As in `judge_answers`
     show_progress: bool = False,      # Show bars
-) -> AnswerComparison:                # Its digest is that of `frozen`
+) -> AnswerComparison:
     "Answer from the same passages in several orders."
     bare = sum(not f.passages for f in frozen)
     if not orders or bare:

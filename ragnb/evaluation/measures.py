@@ -303,23 +303,6 @@ class Evaluation:
         values, kinds = self.values(name, budget), np.array([r.kind for r in self.rows])
         return {str(k): float(np.nanmean(values[kinds == k])) for k in sorted(set(kinds.tolist()))}
 
-    def curve(
-        self,
-        unit: str = "characters",      # Or "tokens", when a tokenizer was named
-        name: str | None = None,       # `measure` when None
-    ) -> list[dict[str, float]]:  # budget, the recall, what was used, and the recall gained for 1,000 more
-        "Recall against size, budget by budget."
-        out: list[dict[str, float]] = []
-        name = name or self.measure
-        size = f"context_{unit}" if name == "delivered_recall" else unit
-        for budget in self.budgets:
-            recall, used = self.mean(name, budget), self.mean(size, budget)
-            more = used - out[-1][unit] if out else used
-            gained = recall - out[-1][name] if out else recall
-            marginal = 1000 * gained / more if more > 0 else 0.0
-            out.append({"budget": budget, name: recall, unit: used, "marginal": marginal})
-        return out
-
     def to_dict(
         self,
     ) -> dict[str, Any]:   # {"budgets": {"1000": {"delivered_recall": …, "delivered_ci": …, "evidence_recall": …, …}}}
@@ -435,7 +418,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        One row a question; `mean(measure, budget)`, `summary(budget)`, `curve()`.
+        One row a question; `mean(measure, budget)`, `summary(budget)`.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 # %% auto #0
-__all__ = ['plot_recall', 'plot_cost', 'plot_position']
+__all__ = ['plot_recall', 'plot_position']
 
 # %% ../../nbs/90_evaluation/plots.ipynb #48d18d6f
 from ..documents.markup import counted
@@ -314,133 +314,6 @@ def plot_recall(
     _settle(figure, ax)
     for a, s in zip(axes, sets):
         _label_right(a, [(p[-1][x], p[-1]["value"], labels[n], styles[n]) for n, p in curves[s].items()])
-    return _saved(figure, save)
-
-# %% ../../nbs/90_evaluation/plots.ipynb #8a87002c
-_OTHER_NAMES = {
-    "milliseconds": ("ms", "milliseconds_per_question"), "reads": ("store_reads", "n_reads"), "llm_calls": ("calls",),
-    "name": ("strategy", "spec"), "evidence_recall": ("recall",),
-}
-
-def _get(record: Mapping[str, Any], key: str, where: str) -> Any:
-    "A value under its name or one of its other names."
-    for name in (key, *_OTHER_NAMES.get(key, ())):
-        if record.get(name) is not None:
-            return record[name]
-    raise InputError(f"{where} has no {key!r}; it has {', '.join(map(str, record))}")
-
-# %% ../../nbs/90_evaluation/plots.ipynb #5ec2194f
-def _recall_key(records: Sequence[Mapping[str, Any]], budget: int | None) -> tuple[str, int | None]:
-    "Column of the recall and its budget: `delivered@BUDGET` or `recall@BUDGET` of the one asked for or the largest."
-    columns = {str(k) for r in records for k in r}
-    name = "delivered" if all(any(str(k).startswith("delivered@") for k in r) for r in records) else "recall"
-    at = sorted(int(k.partition("@")[2]) for k in columns if re.fullmatch(name + r"@\d+", k))
-    for plain in ("delivered_recall", "evidence_recall"):
-        if not at and plain in columns or plain in columns and budget is None:
-            return plain, budget
-    if not at:
-        return "evidence_recall", budget
-    if budget is not None and int(budget) not in at:
-        raise InputError(f"budget must be one of {', '.join(map(str, at))}, got {budget}")
-    return f"{name}@{budget or at[-1]}", budget or at[-1]
-
-# %% ../../nbs/90_evaluation/plots.ipynb #220004a5
-_SUMS = {"milliseconds": ("seconds", 1000), "reads": ("store_reads", 1), "llm_calls": ("llm_calls", 1)}
-
-def _result_record(name: str, strategy: Mapping[str, Any], budget: int | None, n_questions: int) -> dict[str, Any]:
-    "Name, recall and costs of one strategy of a results object."
-    measure = _first_measure({name: strategy})
-    points = {p["budget"]: p for p in _curve(name, strategy, measure)}
-    if budget is None or int(budget) not in points:
-        raise InputError(f"budget must be one of {', '.join(map(str, points))}, got {budget}")
-    p = points[int(budget)]
-    record = {"name": name, measure: p["value"], "characters": p["characters"]}
-    for cost, (key, factor) in _SUMS.items():
-        if strategy.get(key) is not None:
-            record[cost] = strategy[key] * factor / n_questions
-    return record
-
-# %% ../../nbs/90_evaluation/plots.ipynb #c6744c16
-def _cost_records(source: Any, budget: int | None) -> list[dict[str, Any]]:
-    "Records with name, evidence_recall and costs, from a DataFrame, a list, or one results object."
-    if hasattr(source, "to_dict") and hasattr(source, "columns"):
-        return source.to_dict("records")
-    if isinstance(source, Sequence) and not isinstance(source, str):
-        return list(source)
-    records = []
-    for s, r in (sets := _sets(source)).items():
-        for name, strategy in r["strategies"].items():
-            record = _result_record(name, strategy, budget, r.get("n_questions") or 1)
-            records.append(record if len(sets) == 1 else record | {"name": f"{s}: {name}"})
-    return records
-
-# %% ../../nbs/90_evaluation/plots.ipynb #78c8b316
-def _frontier(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    "The points (cost, recall) that no other beats in both, cheapest first."
-    best, front = -math.inf, []
-    for cost, value in sorted(points, key=lambda p: (p[0], -p[1])):
-        if value > best:
-            best = value
-            front.append((cost, value))
-    return front
-
-# %% ../../nbs/90_evaluation/plots.ipynb #5996e39d
-def _cost_axis(ax: Any, costs: Sequence[float]) -> None:
-    "A logarithmic axis where costs differ by more than four times, else a linear one from their lowest."
-    from matplotlib.ticker import MaxNLocator
-    lowest, highest = min(costs), max(costs)
-    if lowest > 0 and highest > 4 * lowest:
-        nice = [m * 10.0 ** e for e in range(-6, 12) for m in (1, 2, 5)]
-        _log_ticks(ax, nice, costs)
-        kept = list(ax.get_xticks())
-        ax.set_xticks(kept, [f"{t:,.0f}" if t >= 1 else f"{t:g}" for t in kept])
-    else:
-        pad = 0.08 * (highest - lowest) or 0.1 * abs(costs[0]) or 1
-        ax.set_xlim(lowest - pad, highest + pad)
-        ticks = [t for t in MaxNLocator(4).tick_values(lowest, highest) if lowest - pad <= t <= highest + pad]
-        ax.set_xticks(ticks, [f"{t:,.6g}" for t in ticks])
-
-# %% ../../nbs/90_evaluation/plots.ipynb #ef56c39f
-_COSTS = {"milliseconds": "milliseconds a question", "characters": "characters of context",
-          "reads": "store reads a question", "llm_calls": "LLM calls a question"}
-
-def _draw_cost(
-    names: Sequence[str], recalls: Sequence[float], costs: Sequence[float], axis_names: tuple[str, str], ax: Any
-) -> Any:
-    "Points, frontier, axes and labels of `plot_cost`."
-    labels = [_wrapped(_written(n)) for n in names]
-    figure, (a,) = _axes(ax, _label_height(labels))
-    front = _frontier(list(zip(costs, recalls)))
-    a.step(*zip(*front), where="post", color="#999999", ls=(0, (4, 2)), lw=1, zorder=1, label="_frontier")
-    for i, (c, r, n) in enumerate(zip(costs, recalls, names)):
-        a.plot([c], [r], ms=8, label=n, **_style(i) | {"linestyle": "none"})
-    pad = 0.08 * (max(recalls) - min(recalls)) or 0.05
-    a.set_ylim(max(-0.02, min(recalls) - pad), min(1.02, max(recalls) + pad))
-    a.locator_params(axis="y", nbins=6)
-    _cost_axis(a, costs)
-    _dress(a, *axis_names)
-    _settle(figure, ax)
-    _label_right(a, [(c, r, label, _style(i)) for i, (c, r, label) in enumerate(zip(costs, recalls, labels))])
-    return figure
-
-# %% ../../nbs/90_evaluation/plots.ipynb #bc25aad6
-def plot_cost(
-    records: Any,                    # Table or list with name, evidence_recall (or recall@BUDGET), cost; or results
-    cost: str = "milliseconds",      # Also characters, reads, llm_calls, or any numeric column
-    budget: int | None = None,       # Needed with results of `ragnb eval`
-    ax: Any = None,                  # matplotlib axes; a new figure when None
-    save: str | Path | None = None,  # .png, .svg or .pdf
-) -> Any:                            # matplotlib `Figure`
-    "Draw recall against what it costs."
-    rows, _ = _cost_records(records, budget), _file_kind(save)
-    if not rows:
-        raise InputError("records are empty: nothing to draw")
-    names = [str(_get(r, "name", f"record {i}")) for i, r in enumerate(rows)]
-    key, budget = _recall_key(rows, budget)
-    recalls = [_share(_get(r, key, f"{n!r}"), f"{n!r}: {key}") for n, r in zip(names, rows)]
-    costs = [float(_get(r, cost, f"{n!r}")) for n, r in zip(names, rows)]
-    ylabel = f"evidence recall at {int(budget):,} characters" if budget else "evidence recall"
-    figure = _draw_cost(names, recalls, costs, (_COSTS.get(cost, cost.replace("_", " ")), ylabel), ax)
     return _saved(figure, save)
 
 # %% ../../nbs/90_evaluation/plots.ipynb #c062accf

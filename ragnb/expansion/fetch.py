@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['fetch_pages', 'fetch_chunks', 'fetch_doc_pages', 'fetch_doc_chunks', 'read_spans', 'to_chunks', 'ExpandedHits',
-           'expand_dicts']
+__all__ = ['fetch_pages', 'fetch_chunks', 'fetch_doc_pages', 'fetch_doc_chunks', 'read_spans', 'ExpandedHits', 'expand_dicts']
 
 # %% ../../nbs/50_expansion/fetch.ipynb #330e1dc4
 from ragnb.documents.span import (
@@ -23,7 +22,7 @@ from ragnb.documents.span import (
 )
 from ..storage.store import ChunkReader, Found
 from ..retrieval.arguments import check_counts
-from .expander import Expander, Expansion, ExpansionStats, warn_unknown
+from .expander import Expander, ExpansionStats, warn_unknown
 from .policy import Seen, wanted_documents
 from .raw_hits import field_of, FIELDS, like_hit, raw_hit, RawHit, value_of
 
@@ -205,19 +204,6 @@ def _values(passage: Passage, chunk: str, outlines: Mapping[str, Outline]) -> di
     return {"id": chunk, "doc_id": passage.doc_id, "index": address.index if address else None,
             "text": passage.text[start:end], "page": pages[0] if pages else None,
             "file_name": field_of(passage.metadata, "file_name", passage.doc_id), "score": None}
-
-# %% ../../nbs/50_expansion/fetch.ipynb #b247965c
-def to_chunks(
-    expansion: Expansion,
-) -> list[dict[str, Any]]:  # Passages by relevance, chunks in reading order; `_score` is None for a neighbor
-    "List the chunks of an expansion as dicts of a search server."
-    out = []
-    for p in expansion.passages:
-        scores = dict(zip(p.hits, p.scores))
-        for i in sorted({*p.hits, *p.neighbors}, key=id_key):
-            values = _values(p, i, expansion.outlines) | {"score": scores.get(i)}
-            out.append(like_hit(values, {}, p.metadata) | {"is_neighbor": i in p.neighbors})
-    return out
 
 # %% ../../nbs/50_expansion/fetch.ipynb #934dec4c
 def _address_of(raw: RawHit, outlines: Mapping[str, Outline], level: str | None) -> str | None:

@@ -136,16 +136,10 @@ def test_texts_of_the_store_are_not_in_the_file():
     assert changed.pages[0].missing and changed.pages[0].text == "" and other.pages[0].text == "남의"
 
 
-def test_files_of_the_first_version_are_read():
-    text = ('{"ragnb": "conversation", "version": 1, "most_turns": 5, "most_passages": 5, "most_characters": 5}\n'
-            '{"question": "q", "answer": "a", "passages": [], "pages": {"d": [1]}}\n')
-    assert Conversation.from_jsonl(text).turns[0].shown == ()
-
-
 @pytest.mark.parametrize("part", ["[1, 5, 2, 0]", "[1, -1, 2, 0]", '["1", 0, 2, 0]', "[1, 0, 2]", '[1, 0, 2, 0, "abc"]', "[1.5, 0, 2, 0]", "3"])
 def test_a_part_that_cannot_be_names_its_line(part):
     text = ('{"ragnb": "conversation", "version": 2, "most_turns": 5, "most_passages": 5, "most_characters": 5}\n'
-            '{"question": "q", "answer": "a", "passages": [], "pages": {}, "shown": [{"doc_id": "d", "parts": [%s], "found": [],'
+            '{"question": "q", "answer": "a", "passages": [], "shown": [{"doc_id": "d", "parts": [%s], "found": [],'
             ' "rank": 1, "score": null, "hits": [], "metadata": {}}]}\n')
     with pytest.raises(InputError, match="line 2"):
         Conversation.from_jsonl(text % part)

@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from ragnb.evaluation.comparison import Comparison, RunPlan, compare_results, holm, paired_test, run_strategies, show_context, to_records, write_results
+from ragnb.evaluation.comparison import Comparison, RunPlan, compare_results, holm, paired_test, run_strategies, to_records, write_results
 from ragnb.evaluation.datasets import Dataset, Question
-from ragnb.evaluation.measures import Chosen, Evaluation, Row, Score
-from ragnb.documents.span import InputError, Span
+from ragnb.evaluation.measures import Evaluation, Row, Score
+from ragnb.documents.span import InputError
 from ragnb.evaluation.strategy import make_grid
 
 pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
@@ -86,14 +86,6 @@ def test_the_questions_that_decide_come_first():
 def test_runs_that_cannot_be_compared(a, b, complaint):
     with pytest.raises(InputError, match=complaint):
         Comparison(a, b)
-
-
-def test_a_context_is_shown_with_its_evidence(dataset):
-    question = next(q for q in dataset.questions if q.evidence)
-    e = question.evidence[0]
-    shown = show_context([Chosen(e.doc_id, Span(max(0, e.span.start - 5), e.span.end + 5))], question, dataset.texts)
-    assert f"▶{e.text}◀" in shown and shown.startswith(f"[{e.doc_id} ")
-    assert len(show_context([Chosen(e.doc_id, Span(0, 900))], question, dataset.texts, 100)) <= 102
 
 
 # --- runs -----------------------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import pytest
 matplotlib = pytest.importorskip("matplotlib")
 
 from ragnb.evaluation import plots
-from ragnb.evaluation.plots import plot_cost, plot_position, plot_recall
+from ragnb.evaluation.plots import plot_position, plot_recall
 from ragnb.documents.span import InputError
 
 NAMES = [
@@ -215,7 +215,6 @@ def test_korean_names_have_no_boxes(caplog: pytest.LogCaptureFixture, tmp_path: 
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
         warnings.simplefilter("error")
         plot_recall(sets, save=tmp_path / "a.png")
-        plot_cost(results(some), budget=2_000, save=tmp_path / "c.png")
         plot_position({"이웃": [0.1, 0.9], "없음": [0.5]}, save=tmp_path / "d.png")
     assert not caplog.records
     assert all(f.stat().st_size > 5_000 for f in tmp_path.iterdir())
@@ -256,65 +255,6 @@ def test_composed_and_decomposed_hangul_read_the_same() -> None:
 def test_names_are_not_read_as_formulas(name: str, tmp_path: Path) -> None:
     plot_recall({name: results([name])}, save=tmp_path / "a.png")
     plot_position({name: [0.5]}, save=tmp_path / "c.png")
-
-
-# --- cost
-
-
-def test_cost_from_results() -> None:
-    r = results()
-    for cost, key in (("milliseconds", "seconds"), ("reads", "store_reads")):
-        points = lines(plot_cost(r, cost, budget=1_000).axes[0])
-        for name, point in points.items():
-            s = r["strategies"][name]
-            assert point.get_ydata()[0] == s["budgets"]["1000"]["evidence_recall"]
-            assert point.get_xdata()[0] == pytest.approx(s[key] * (1_000 if cost == "milliseconds" else 1) / 146)
-    with pytest.raises(InputError, match="budget must be one of 500, 1000, 2000, got None"):
-        plot_cost(r)
-    with pytest.raises(InputError, match="has no 'llm_calls'"):
-        plot_cost(r, "llm_calls", budget=500)
-
-
-def test_cost_from_records_and_frames() -> None:
-    pandas = pytest.importorskip("pandas")
-    records = [
-        {
-            "strategy": n,
-            "recall@500": 0.4 + 0.05 * i,
-            "recall@2000": 0.5 + 0.04 * i,
-            "milliseconds": 3.0 * 2**i,
-            "tokens": 7 * i,
-        }
-        for i, n in enumerate(NAMES)
-    ]
-    for source in (records, pandas.DataFrame(records)):
-        figure = plot_cost(source)
-        (ax,) = figure.axes
-        assert [p.get_ydata()[0] for p in lines(ax).values()] == [r["recall@2000"] for r in records]
-        assert ax.get_ylabel() == "evidence recall at 2,000 characters" and ax.get_xscale() == "log"
-        assert not overlaps(figure, ax)
-    ax = plot_cost(records, "tokens", budget=500).axes[0]  # a cost of 0 has no logarithm
-    assert ax.get_xscale() == "linear" and [p.get_ydata()[0] for p in lines(ax).values()] == [
-        r["recall@500"] for r in records
-    ]
-    with pytest.raises(InputError, match="budget must be one of 500, 2000, got 700"):
-        plot_cost(records, budget=700)
-
-
-def test_cost_of_points_on_one_spot() -> None:
-    figure = plot_cost([{"name": n, "recall": 0.8, "ms": 5} for n in NAMES])
-    assert not overlaps(figure, figure.axes[0])
-    assert len(lines(figure.axes[0])) == 12
-
-
-def test_frontier_is_what_nothing_beats() -> None:
-    rng = np.random.default_rng(1)
-    for _ in range(6):
-        points = [(float(c), r / 10) for c, r in rng.integers(1, 6, (8, 2))]
-        beaten = {p for p in points for q in points if q[0] <= p[0] and q[1] >= p[1] and q != p}
-        ax = plot_cost([{"name": f"{i}", "recall": r, "ms": c} for i, (c, r) in enumerate(points)]).axes[0]
-        front = next(line for line in ax.lines if line.get_label() == "_frontier")
-        assert [tuple(p) for p in front.get_xydata()] == sorted(set(points) - beaten)
 
 
 # --- positions
@@ -375,7 +315,6 @@ def test_bad_positions_are_named(rows: object, message: str) -> None:
 
 CALLS = {
     "recall": lambda **kw: plot_recall(results(NAMES[:4]), **kw),
-    "cost": lambda **kw: plot_cost(results(NAMES[:4]), budget=500, **kw),
     "position": lambda **kw: plot_position([0.1, 0.5, 0.9], **kw),
 }
 

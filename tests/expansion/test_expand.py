@@ -15,7 +15,7 @@ from llama_index.core.schema import Document, ImageNode, NodeWithScore, TextNode
 from strategies import examples
 
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, merge_by_document, passage_node
-from ragnb.expansion.fetch import to_chunks
+from ragnb.expansion.fetch import expand_dicts
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import (
     Place,
@@ -307,7 +307,6 @@ def test_the_cases_of_the_design(found, window, expected):
     nodes = {**row(store, "1")[1], **row(store, "2")[1]}
     expansion = Expander(store, neighbors(window)).expand([hit(nodes[f"{d}#c{i}"]) for d, i in found])
     assert indices(expansion) == expected
-    assert [(c["_source"]["document_id"], c["_source"]["chunk_index"]) for c in to_chunks(expansion)] == expected
     assert len(ExpandPostprocessor(store=store).postprocess_nodes([hit(nodes[f"{d}#c{i}"]) for d, i in found])) <= len(found)
 
 
@@ -317,15 +316,9 @@ def test_no_hit_of_ten_is_dropped_for_a_neighbor():
     for d in range(10):
         nodes |= row(store, f"d{d}")[1]
     hits = [hit(nodes[f"d{d}#c10"], 1 / (10 - d)) for d in reversed(range(10))]
-    chunks = to_chunks(Expander(store, neighbors(5), 10, 80).expand(hits))
-    assert [c["_id"] for c in chunks if not c["is_neighbor"]] == [h.node_id for h in hits] and len(chunks) == 80
-
-
-def test_results_that_are_not_expanded_say_so_too():
-    """The design's early returns lack `is_neighbor`."""
-    store = MemoryStore()
-    for hits in ([hit(TextNode(id_="x", text="글"))], [hit(row(store)[1]["1#c3"])]):
-        assert all(c["is_neighbor"] is False for c in to_chunks(Expander(store, no_expansion).expand(hits)))
+    passages = Expander(store, neighbors(5), 10, 80).expand(hits).passages
+    assert [i for p in passages for i in p.hits] == [h.node_id for h in hits]
+    assert sum(len(p.hits) + len(p.neighbors) for p in passages) == 80
 
 
 def test_inputs_are_not_changed_deeply():
@@ -334,7 +327,6 @@ def test_inputs_are_not_changed_deeply():
     hits = [hit(nodes["1#c5"], 0.85), hit(nodes["1#c5"], 0.5), hit(TextNode(id_="x", text="글", metadata={"k": "v"}))]
     before = copy.deepcopy([h.model_dump() for h in hits])
     ExpandPostprocessor(store=store).postprocess_nodes(hits)
-    to_chunks(Expander(store).expand(hits))[0]["_source"]["text"] = "changed"
     passage_node(Expander(store).expand(hits).passages[0]).node.metadata["file_name"] = "changed"
     assert [h.model_dump() for h in hits] == before
     assert store.get_outlines(["1"]).found["1"].metadata == {"file_name": "휴가정책.md"}
@@ -354,28 +346,22 @@ def test_a_store_that_fails_is_heard(verb, capsys, monkeypatch):
     assert capsys.readouterr().out == ""
 
 
-def test_chunk_list_has_the_designs_shape():
+def test_neighbors_in_the_form_of_the_design():
     store = MemoryStore()
     _, nodes = row(store, "7", file_name="휴가정책.md")
-    chunks = to_chunks(Expander(store, neighbors(1)).expand([hit(nodes["7#c4"], 0.85)]))
-    assert chunks == [
-        {
-            "_id": f"7#c{i}",
-            "_source": {"document_id": "7", "chunk_index": i, "text": f"{i}번째 문장이다.", "file_name": "휴가정책.md"},
-            "_score": 0.85 if i == 4 else None,
-            "is_neighbor": i != 4,
-        }
-        for i in (3, 4, 5)
-    ]
-    assert all(type(c["_source"]["chunk_index"]) is int and type(c["is_neighbor"]) is bool for c in chunks)
+    given = {"_id": "7#c4", "_source": {"document_id": "7", "chunk_index": 4, "text": nodes["7#c4"].text}, "_score": 0.85}
+    before, found, after = expand_dicts(Expander(store, neighbors(1)), [given])
+    assert found == given | {"is_neighbor": False}
+    for i, chunk in ((3, before), (5, after)):
+        source = {"document_id": "7", "chunk_index": i, "text": f"{i}번째 문장이다.", "file_name": "휴가정책.md"}
+        assert chunk == {"_id": f"7#c{i}", "_source": source, "_score": None, "is_neighbor": True}
 
 
-def test_chunk_list_keeps_overlap_in_the_chunks_as_they_are_stored():
+def test_an_overlap_stays_in_the_neighbor_as_it_is_stored():
     store, text = MemoryStore(), "가나다라 마바사아 자차카타"
     nodes = fill(store, "d", text, {"c": [Span(0, 9), Span(5, 14)]})
-    chunks = to_chunks(Expander(store, neighbors(1)).expand([hit(nodes["d#c0"])]))
-    assert [c["_source"]["text"] for c in chunks] == [nodes["d#c0"].text, nodes["d#c1"].text]
-    assert [c["_source"]["file_name"] for c in chunks] == ["d", "d"]
+    _, after = expand_dicts(Expander(store, neighbors(1)), [{"_id": "d#c0"}])
+    assert (after["_source"]["text"], after["_source"]["file_name"]) == (nodes["d#c1"].text, "d")
 
 
 # --- limits ---------------------------------------------------------------------------------------------------------
@@ -546,9 +532,6 @@ def test_nodes_of_others_pass_through_in_their_place():
     assert (expansion.stats.passed_through, expansion.stats.expanded) == (4, 1)
     assert expansion.passages[0].text == "남의 글" and expansion.passages[0].metadata == {"file_name": "x.md"}
     assert expansion.passages[0].why["uuid-1"] == Why("passed", rank=1, detail="not in the index")
-    chunks = to_chunks(expansion)
-    assert [c["_source"]["chunk_index"] for c in chunks] == [None, 4, 5, 6, 3, 99, 0]
-    assert [c["_source"]["text"] for c in chunks][0] == "남의 글"
 
 
 def test_nodes_of_others_only_need_no_read():
@@ -730,12 +713,6 @@ def test_a_place_in_another_document_is_a_passage_behind_its_hit():
     assert expansion.passages[1].why == {"b#c0": Why("beside", "brings", 1, "a#c5", "is cited")}
     assert {i: str(w) for i, w in expansion.passages[2].why.items()} == {"b#c4": "brings: brought along (rank 1)"}
     assert store.asked == [("outlines", ("a", "b")), ("chunks", ("b#c0", "b#c4"))]
-    assert [(c["_id"], c["is_neighbor"]) for c in to_chunks(expansion)] == [
-        ("a#c5", False),
-        ("b#c0", True),
-        ("b#c4", True),
-        ("a#c9", False),
-    ]
     check(expansion, {"a": text, "b": other}, [hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
 
 

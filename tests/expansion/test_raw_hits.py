@@ -14,7 +14,7 @@ from ragnb.chunking.base import SpanNodeParser
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import InputError, MissingChunkError, Span
 from ragnb.expansion.expander import Expander, ExpandPostprocessor
-from ragnb.expansion.fetch import expand_dicts, to_chunks
+from ragnb.expansion.fetch import expand_dicts
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import neighbors
 from ragnb.expansion.raw_hits import FIELDS, dict_passages, field_of, like_hit, raw_hit
@@ -199,14 +199,13 @@ def test_a_level_may_be_named():
 
 
 def test_chunks_know_their_page_and_file():
-    store, nodes = MemoryStore(), {}
+    store = MemoryStore()
     found, outline = Every().parse(Document(text=TEXT, id_="m", metadata={"page_starts": [0, 200], "original_filename": "설명서.hwp"}))
     for node in found:
         node.embedding = [1.0]
     store.put(found, [outline])
-    nodes = {n.node_id: n for n in found}
-    chunks = to_chunks(Expander(store, neighbors(1)).expand([NodeWithScore(node=nodes["m#c9"], score=1.0)]))
-    assert [c["_source"]["page_number"] for c in chunks] == [1, 1, 2] and chunks[0]["_source"]["file_name"] == "설명서.hwp"
+    before, _, after = expand_dicts(Expander(store, neighbors(1)), [{"_id": "m#c9"}])
+    assert [c["_source"]["page_number"] for c in (before, after)] == [1, 2] and before["_source"]["file_name"] == "설명서.hwp"
 
 
 # --- dicts as passages ------------------------------------------------------------------------------------------------
