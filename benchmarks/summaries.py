@@ -25,7 +25,7 @@ from ragnb.models.embedding import resolve_embedding
 from ragnb.evaluation.measures import score_passages
 from ragnb.retrieval.hybrid import rrf
 from ragnb.documents.span import Passage, Span
-from ragnb.chunking.summaries import Section, Summariser, summarise_sections, word_weights
+from ragnb.chunking.summaries import Section, summarise_sections, word_weights
 from ragnb.retrieval.hierarchical import HierarchicalRetriever, Layer, SectionTree, build_tree
 from ragnb.documents.text import sentence_spans, word_tokens, word_tokens_batch
 
@@ -166,7 +166,7 @@ def main() -> None:
         print("| a section is searched by | characters | " + " | ".join(f"success@{k}" for k in CUTOFFS) + " |\n|---|---|" + "---|" * len(CUTOFFS))
         variants = {"its text": [s.text for s in plain], "25 heaviest words": [" ".join(s.terms) for s in plain], "its entry": [s.entry for s in plain]}
         for size in (200, 400):
-            variants[f"coverage, {size} characters"] = [s.summary for s in summarise_sections(documents, Summariser(size=size))[0]]
+            variants[f"coverage, {size} characters"] = [s.summary for s in summarise_sections(documents, size=size)[0]]
             for method in ("textrank", "lead"):
                 variants[f"{method}, {size} characters"] = others(plain, method, size)
         for label, texts in variants.items():
@@ -175,8 +175,9 @@ def main() -> None:
         print(f"\n| retrieval, {args.budget:,} characters | searched by text | by entry | by 400 characters |\n|---|---|---|---|")
         bare = [replace(s, terms=()) for s in plain]
         trees = [remembering(build_tree(documents, model, s, search=by)) for s, by in ((plain, "text"), (plain, "entry"), (bare, "entry"))]
-        flat = {"weights": (1, 0, 0)}
-        rows = {"flat, RRF": None, "flat, z-scores": flat, "sum of the layers, no beam": {}, "unit + section, no beam": {"weights": (1, 1, 0)}}
+        every = {"n_documents": None, "n_sections": None}
+        flat = {"weights": (1, 0, 0)} | every
+        rows = {"flat, RRF": None, "flat, z-scores": flat, "sum of the layers, no beam": every, "unit + section, no beam": {"weights": (1, 1, 0)} | every}
         for d, s in ((3, 5), (5, 20), (10, 50)):
             rows[f"beam {d}/{s}, unit scores only"] = {"n_documents": d, "n_sections": s, "n_free": 0, "beam_weights": True}
             rows[f"beam {d}/{s}, sum"] = {"n_documents": d, "n_sections": s, "n_free": 0}

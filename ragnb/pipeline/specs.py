@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ from ..context.compress import Compressor, resolve_compressor
 from ..indexing.folder_index import Index
 
 # %% ../../nbs/80_pipeline/specs.ipynb #67fed0d0
-RETRIEVERS: tuple[str, ...] = ("multi-scale", "bm25", "vector", "hybrid", "hierarchical")
+RETRIEVERS: tuple[str, ...] = ("multi-scale", "bm25", "vector", "hybrid", "hierarchical", "tree")
 PLANS: tuple[str, ...] = ("multi-query", "hyde")
 
 _NUMBER = r"\d+(?:\.\d+)?"
@@ -115,15 +114,15 @@ def _indexed_documents(index: Index) -> tuple[list[Document], list[TextNode]]:
     return documents, units
 
 
-def _hierarchical(index: Index, top_k: int) -> HierarchicalRetriever:
-    "Hierarchical retrieval over the units of an index; reads all of them now."
+def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:
+    "Hierarchical retrieval over the units of an index; reads all of them now. In a tree, sections have summaries."
     if not index.has_units or index.embed_model is None or not index.store.doc_ids():
-        raise InputError("hierarchical retrieval needs an index of units with their vectors: "
-                         "make it with `--split units`")
+        raise InputError(f"{kind} retrieval needs an index of units with their vectors: make it with `--split units`")
     documents, units = _indexed_documents(index)
     held = index.store.get_vectors(n.node_id for n in units)
     vectors = np.array([held[n.node_id] for n in units], np.float32)
-    tree = build_tree(documents, index.embed_model, units=units, vectors=vectors)
+    search = "entry" if kind == "tree" else "text"
+    tree = build_tree(documents, index.embed_model, units=units, vectors=vectors, search=search)
     return HierarchicalRetriever(tree, index.embed_model, top_k)
 
 # %% ../../nbs/80_pipeline/specs.ipynb #8bf5a88a
@@ -158,7 +157,8 @@ def resolve_retriever(
     if over_units:
         retriever = _multiscale(index, top_k, cut, lookup)
     else:
-        retriever = (_hierarchical if kind.kind == "hierarchical" else partial(_hybrid, kind))(index, top_k)
+        layered = kind.kind in ("hierarchical", "tree")
+        retriever = _hierarchical(kind.kind, index, top_k) if layered else _hybrid(kind, index, top_k)
     if read.plan == "multi-query":
         retriever = MultiQueryRetriever(retriever, llm, top_k=top_k)
     elif read.plan:

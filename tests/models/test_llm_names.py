@@ -12,7 +12,7 @@ from ragnb.agent.library import Library, library_pipeline
 from ragnb.chunking.contextual import ContextWriter, LlmContextNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.parsers import with_contexts
-from ragnb.chunking.summaries import Summariser, summarise_sections
+from ragnb.chunking.summaries import summarise_sections
 from ragnb.evaluation.datasets import Question
 from ragnb.evaluation.judging import judge_answers, make_evaluators
 from ragnb.evaluation.questions import generate_questions
@@ -105,7 +105,7 @@ def test_contexts_summaries_and_questions(server, index, tmp_path):
     before = asked(server)
     written, report = ContextWriter(NAME).write(ParentChildNodeParser().parse(DOCUMENT)[0], [DOCUMENT])
     assert report.calls == asked(server) - before > 0
-    sections, report = summarise_sections([DOCUMENT], Summariser(NAME))
+    sections, report = summarise_sections([DOCUMENT], NAME)
     assert report.calls == len(sections) > 0 and all(s.written for s in sections)
     assert generate_questions([DOCUMENT], NAME, 1).report.calls >= 1
     made, _ = update_index(index.folder.parent / "docs", tmp_path / "i", parser="parent-child", contexts=NAME, show_progress=False)

@@ -74,7 +74,7 @@ def test_nothing_is_found_where_nothing_matches():
 def test_hierarchical_keeps_what_matches_too():
     documents = offices(6)
     tree = build_tree(documents, NgramEmbedding(dims=32).fit([d.text for d in documents]))
-    found = HierarchicalRetriever(tree, NgramEmbedding(dims=32).fit([d.text for d in documents]), top_k=50).retrieve("출장 일비는 하루 얼마인가?")
+    found = HierarchicalRetriever(tree, NgramEmbedding(dims=32).fit([d.text for d in documents]), top_k=50, n_sections=None).retrieve("출장 일비는 하루 얼마인가?")
     assert {h.node.ref_doc_id for h in found} == {d.id_ for d in documents}
     assert [h.score for h in found] == sorted([h.score for h in found], reverse=True)
 

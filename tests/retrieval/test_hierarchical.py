@@ -10,7 +10,7 @@ from llama_index.core.schema import Document
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.summaries import summarise_sections
 from ragnb.documents.span import InputError
-from ragnb.documents.text import word_tokens
+from ragnb.documents.text import tokenizer, word_tokens
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval.hierarchical import HierarchicalRetriever, build_tree
 from ragnb.retrieval.hybrid import HybridRetriever
@@ -61,7 +61,7 @@ def test_scores_are_the_sum_of_the_layers(model: NgramEmbedding, search: str) ->
     question = "휴가의 병가 규칙 3은?"
     vector = model.get_query_embedding(question)
     layers = [layer.scores(word_tokens(question), np.array(vector)) for layer in tree.layers]
-    scores, part = HierarchicalRetriever(tree, model).scores(question, vector)
+    scores, part = HierarchicalRetriever(tree, model, n_sections=None).scores(question, vector)
     assert part.all()
     for u, s in enumerate(tree.section_of):
         expected = layers[0][u] + layers[1][s] + layers[2][tree.document_of[s]]
@@ -78,6 +78,29 @@ def test_only_the_best_documents_and_sections_are_searched(tree, model, n_docume
     assert all(part[u] for u, s in enumerate(tree.section_of) if s in sections)  # a section is in with all its units
 
 
+def test_twenty_documents_ten_sections_five_units(model: NgramEmbedding) -> None:
+    """The design documents' numbers, in 30 documents of six sections each."""
+    documents = [Document(text=d.text, id_=f"{n}-{d.id_}") for n in range(5) for d in corpus()]
+    tree = build_tree(documents, model)
+    retriever = HierarchicalRetriever(tree, model)
+    question = "휴가 규칙"
+    _, part = retriever.scores(question, model.get_query_embedding(question))
+    _, wide = HierarchicalRetriever(tree, model, n_sections=None).scores(question, model.get_query_embedding(question))
+    found = retriever.retrieve(question)
+    assert len({u.ref_doc_id for u, is_in in zip(tree.units, wide) if is_in}) == 20
+    assert len({int(s) for s in tree.section_of[part]}) == 10 and len(found) == 5
+    assert all(part[[u.node_id for u in tree.units].index(h.node_id)] for h in found)
+
+
+def test_a_tree_is_searched_by_summaries_of_sections_of_2000_tokens(model: NgramEmbedding) -> None:
+    long = " ".join(f"연차의 병가 규칙 {k}은 숫자 {k}이다." for k in range(400))
+    tree = build_tree([*corpus(2), Document(text=long, id_="long.md")], model, search="entry")
+    tokens = [tokenizer("cl100k_base").count(s.text) for s in tree.sections]
+    assert 1_500 < max(tokens) <= 2_000 and all(s.summary for s in tree.sections)
+    hits = HierarchicalRetriever(tree, model).retrieve("병가의 휴가 규칙 4")
+    assert len(hits) == 5 and "병가" in hits[0].node.text
+
+
 def test_results_are_deterministic_ordered_and_copies(tree, model) -> None:
     retriever = HierarchicalRetriever(tree, model, top_k=7)
     one, two = retriever.retrieve("출장 규칙"), asyncio.run(retriever.aretrieve("출장 규칙"))
@@ -88,9 +111,3 @@ def test_results_are_deterministic_ordered_and_copies(tree, model) -> None:
     with pytest.raises(InputError):
         retriever.retrieve(" ")
     assert HybridRetriever({"tree": retriever}, 3).retrieve("출장 규칙")
-
-
-def test_bad_numbers_are_refused(tree, model) -> None:
-    for bad in ({"top_k": 0}, {"n_documents": 0}, {"n_sections": -1}):
-        with pytest.raises(InputError):
-            HierarchicalRetriever(tree, model, **bad)
