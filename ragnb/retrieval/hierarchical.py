@@ -73,7 +73,7 @@ def _pooled(vectors: np.ndarray, owner: np.ndarray, n: int) -> np.ndarray:
 
 
 def _gathered(tokens: Sequence[list[str]], owner: np.ndarray, more: Iterable[list[str]]) -> list[list[str]]:
-    "Collect the words of what each owner has, and more of its own behind them."
+    "Collect the words of what each owner has, and append its other words."
     more = list(more)
     out: list[list[str]] = [[] for _ in more]
     for words, i in zip(tokens, owner):
