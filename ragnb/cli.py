@@ -598,8 +598,8 @@ def _remove(args: _Removal) -> None:
     _say(f"{args.index}: {len(removed)} removed, {left} left")
 
 # %% ../nbs/99_cli/cli.ipynb #2a84bd0a
-_RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], hierarchical or tree (over units), or multi-query: "
-               "or hyde: before one of them, which ask --llm. "
+_RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], hierarchical or tree (over units), or "
+               "multi-query: or hyde: before one of them, which ask --llm. "
                "auto is multi-scale if the index has units, else hybrid.")
 _POLICIES = ("none; neighbors:N and siblings:N, N chunks on each side; pages:N, N pages on each side; document:N, at "
              "most N chunks of the document; parent, adaptive, doc_type, section, segments, citations, auto-merge; "
