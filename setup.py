@@ -42,7 +42,7 @@ setup(
     url=where(),
     packages=[*find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]), *([] if is_clone else [sample])],
     package_dir={"": "."} if is_clone else {sample: "data"},   # so that `ragnb demo` runs where nothing but the wheel is
-    package_data={cfg["lib_path"]: ["py.typed", "*.pyi", "*/*.html", "*/*.css"], sample: [f"**/*.{kind}" for kind in ("md", "txt", "jsonl")]},
+    package_data={cfg["lib_path"]: ["py.typed", "*.pyi", "*/*.html", "*/*.css", "*/*.json"], sample: [f"**/*.{kind}" for kind in ("md", "txt", "jsonl")]},
     python_requires=f">={cfg['min_python']}",
     install_requires=lines("requirements"),
     extras_require={key.removesuffix("_requirements"): lines(key) for key in cfg if key.endswith("_requirements")},

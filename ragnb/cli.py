@@ -27,6 +27,7 @@ __all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'command_line', 'm
 
 # %% ../nbs/99_cli/cli.ipynb #0e915b38
 from .documents.markup import counted, json_visible, visible
+from .documents.messages import say, use_language
 from .documents.servers import ServerAddress, without_logins
 from .documents.span import InputError, RagnbError
 
@@ -206,19 +207,21 @@ def _short_help() -> str:
     "Write examples to begin with, and the names of the other commands."
     from unicodedata import east_asian_width
     from ragnb import __version__
-    rows = [(c.example, c.function.__doc__) for word in _FIRST for c in [_COMMANDS.get(word)] if c]
+    rows = [(c.example, say(c.function.__doc__)) for word in _FIRST for c in [_COMMANDS.get(word)] if c]
     widths = [sum(1 + (east_asian_width(c) in "WF") for c in example) for example, _ in rows]
     width, rest = max(widths, default=0), ", ".join(word for word in _COMMANDS if word not in _FIRST)
     return "\n".join([
-        f"ragnb {__version__}: find small, read as much as is needed.", "",
+        f"ragnb {__version__}: " + say("Find small, read as much as is needed."), "",
         *(f"  {example}{' ' * (width - n)}  # {told}" for (example, told), n in zip(rows, widths)), "",
-        "Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.2 drops weak ones. Scanned pages",
-        "are not read. --where folder=faq asks one folder, doc_type=manual the files that begin with ---, "
-        "doc_type: manual, ---.",
-        f"More: {rest}.", "`ragnb --help` describes every command, `ragnb ask --help` the options of one."])
+        say("Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.2 drops weak ones."),
+        say("Scanned pages are skipped. --where folder=faq asks one folder; `ragnb ls` lists the other keys."),
+        say("More: {commands}.", commands=rest),
+        say("`ragnb --help` describes every command, `ragnb ask --help` the options of one.")])
 
 
 def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Print the version.")] = False,
+           lang: Annotated[str, Option(metavar="en|ko", help="Language of messages and of this help (default: "
+                                       "RAGNB_LANG, else the language of your machine).")] = "",
            help: _Help = False) -> None:
     "Find small, read as much as is needed."
     from ragnb import __version__
@@ -233,11 +236,34 @@ def command_line(words: Sequence[str]) -> Any:
     "Make typer's command line, with one command if the first word names it, else with all."
     app = Typer(rich_markup_mode=None)
     app.callback(invoke_without_command=True, add_help_option=False)(_start)
-    for word in _COMMANDS.keys() & words[:1] or _COMMANDS:
+    named = words[2:3] if words[:1] == ["--lang"] else words[:1]
+    for word in _COMMANDS.keys() & named or _COMMANDS:
         command = _COMMANDS[word]
         app.command(word, help=command.function.__doc__, epilog=f"example: {command.example}",
                     add_help_option=False)(command.callback())
-    return get_command(app)
+    return _in_language(get_command(app))
+
+
+def _in_language(command: Any) -> Any:
+    "Translate the help of a command, of its options, and of the commands below it."
+    for item in (command, *command.params):
+        if text := getattr(item, "help", None):
+            item.help = say(text)
+    for inner in getattr(command, "commands", {}).values():
+        _in_language(inner)
+    return command
+
+
+def _language_first(given: Sequence[str]) -> list[str]:
+    "Choose the language that `--lang` names, and move the option before the command."
+    words = [part for word in given for part in (word.split("=", 1) if word.startswith("--lang=") else [word])]
+    if "--lang" not in words[:-1]:
+        use_language("")
+        return words
+    at = words.index("--lang")
+    use_language(words[at + 1])
+    return [*words[at:at + 2], *words[:at], *words[at + 2:]]
+
 
 def _repeated(given: Sequence[str], option: str = "--prompts") -> list[str]:
     "Write `--prompts A B` as `--prompts A --prompts B`."
@@ -266,6 +292,7 @@ def main(
     atexit.register(gc.freeze)   # or the collector would look at every object once more when the process ends: seconds
     words = _repeated(sys.argv[1:] if argv is None else argv)
     try:
+        words = _language_first(words)
         command = command_line(words)
         if "_RAGNB_COMPLETE" in os.environ:      # the Tab key asks
             command.main(prog_name="ragnb")
@@ -390,21 +417,25 @@ def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
 
 def _print_report(report: Any) -> None:
     "Print what an update did, and what it skipped."
-    refitted = "; the corpus has doubled: all was embedded again" if report.refitted else ""
-    _say(f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged; "
-         f"{counted(report.chunks, 'chunk')} ({counted(report.characters, 'character')}) written{refitted}")
+    counts = {name: getattr(report, name) for name in ("added", "changed", "removed", "unchanged")}
+    documents = say("documents: {added:,} added, {changed:,} changed, {removed:,} removed, {unchanged:,} unchanged", **counts)
+    chunks = say("chunks: {n:,} written ({size:,} characters)", n=report.chunks, size=report.characters)
+    _say(f"{documents}; {chunks}")
+    if report.refitted:
+        _say(say("the corpus has doubled, so every chunk was embedded again"))
     if kept := report.vectors_kept:
-        _say(f"{counted(kept, 'chunk')} kept {'its vector' if kept == 1 else 'their vectors'}")
+        _say(say("chunks: {n:,} kept their vectors", n=kept))
     for old in report.moved:
-        _say(f"moved here from {old}")
+        _say(say("moved here from {place}", place=old))
     missing = report.contexts_missing
     if report.contexts_written or report.contexts_cached or missing:
-        again = ", asked for again at the next update with --contexts" if missing else ""
-        _say(f"contexts: {report.contexts_written:,} written, {report.contexts_cached:,} from the cache, "
-             f"{len(missing):,} missing{again}")
+        _say(say("contexts: {new:,} written, {old:,} from the cache, {n:,} missing", new=report.contexts_written,
+                 old=report.contexts_cached, n=len(missing)))
+        if missing:
+            _say(say("run the command again with --contexts to ask for the missing ones"))
     _print_problems(report.problems)
     for line in missing[:10]:
-        _say(f"no context for {line}", err=True)
+        _say(say("no context for {place}", place=line), err=True)
 
 # %% ../nbs/99_cli/cli.ipynb #d4f9c4bb
 def _note_others(args: _Source, report: Any) -> None:
@@ -518,9 +549,10 @@ def _index(args: _Source) -> None:
         _print_json(report.to_dict() | {"documents": n, **cost, "index": args.index})
     else:
         _print_report(report)
-        skipped = f", {n_skipped(report.problems):,} skipped" if n_skipped(report.problems) else ""
-        _say(f"{args.index}: {counted(n, 'document')}, {cost['seconds']:.1f} s, "
-             f"peak memory {cost['peak_memory_mib']:,} MiB{skipped}")
+        n_left = n_skipped(report.problems)
+        skipped = ", " + say("{n:,} skipped", n=n_left) if n_left else ""
+        _say(say("{place}: {n:,} documents, {seconds:.1f} s, peak memory {memory:,} MiB", place=args.index, n=n,
+                 seconds=cost["seconds"], memory=cost["peak_memory_mib"]) + skipped)
     _note_others(args, report)
     _refuse_lost(args, report)
 
@@ -595,7 +627,7 @@ def _remove(args: _Removal) -> None:
     removed = list(dict.fromkeys(args.id))
     if args.json:
         return _print_json({"removed": removed, "documents": left, "index": args.index})
-    _say(f"{args.index}: {len(removed)} removed, {left} left")
+    _say(say("{place}: {n:,} removed, {left:,} left", place=args.index, n=len(removed), left=left))
 
 # %% ../nbs/99_cli/cli.ipynb #2a84bd0a
 _RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], hierarchical or tree (over units), or "
@@ -805,16 +837,16 @@ def _print_sources(answer: Any) -> None:
     _say("\n" + "\n".join(f"[{n}] {place_label(sources[n])}" for n in sorted(sources)))
     for mark in answer.source_marks:
         if mark.passage is None:
-            _say(f"[{mark.number}] is cited, but the context does not have it", err=True)
+            _say(say("[{n}] is cited, but the context does not have it", n=mark.number), err=True)
 
 def _print_answer(answer: Any, shown: bool = False, cut: float | None = None) -> None:
     "Print the text of an answer, its notes, and its sources."
     if answer.context.note:
-        _say(f"note: {answer.context.note}", err=True, flush=True)
+        _say(say("note: {text}", text=answer.context.note), err=True, flush=True)
     if not shown and answer.passages and not answer.generated and _is_colored(sys.stdout):
         print(_colored(answer))
     elif not shown:
-        none = "nothing that was found fits the budget" if answer.context.dropped else "nothing was found"
+        none = say("no match fits the budget" if answer.context.dropped else "nothing was found")
         _say(answer.text if answer.text or answer.passages else none)
     if answer.weak and not answer.generated and not cut and 1 not in answer.weak:
         some = _runs_of(answer.weak)
@@ -1091,8 +1123,8 @@ def _demo(args: _Show) -> None:
     outlines = index.store.get_outlines({p.doc_id: None for p in answer.passages}).found
     known, colored = _demo_question(args.question, texts), _is_colored(sys.stdout)
     print("\n".join(demo_lines(answer, outlines, found, known, colored)))   # its colours must act
-    _say(f"\nindex: {counted(len(index.doc_ids), 'document')} in {out / 'index'}")
-    _say(f"page:  {page}  (every passage, and why it is there)")
+    _say("\n" + say("index: {n:,} documents in {place}", n=len(index.doc_ids), place=out / "index"))
+    _say(say("page:  {page}  (every passage, and why it is there)", page=page))
 
 # %% ../nbs/99_cli/cli.ipynb #d6b6bdd3
 QUESTION_LINE: str = ('{"query_id": "q1", "query": "연차는 며칠인가?", '

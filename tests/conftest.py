@@ -12,6 +12,7 @@ from strategies import examples
 settings.register_profile("ragnb", examples(500))   # no deadline: the first example of a test may load a model
 settings.load_profile("ragnb")
 
+os.environ["RAGNB_LANG"] = "en"   # on any machine
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "data"
 

@@ -16,7 +16,7 @@ from llama_index.core.schema import Document
 __all__ = ['passage_lines', 'fixed_chunks', 'fixed_size', 'demo_lines']
 
 # %% ../../nbs/90_evaluation/demo.ipynb #baa7ebd3
-from ..documents.markup import counted
+from ..documents.messages import say
 from ..documents.span import Outline, parse_address, Passage, Span
 from ..documents.text import word_tokens
 from ..chunking.parsers import resolve_parser
@@ -75,7 +75,9 @@ def _held(context: Context, known: Question | None) -> str:
     if known is None:
         return ""
     recall = score_context(context, known)[0].recall
-    return "all of the answer" if recall == 1 else f"{recall:.0%} of the answer" if recall else "nothing of the answer"
+    if recall == 1:
+        return say("contains the whole gold answer")
+    return say("contains {share:.0%} of the gold answer", share=recall) if recall else say("contains nothing of the gold answer")
 
 
 def _best(answer: Answer) -> Passage | None:
@@ -126,13 +128,15 @@ def _reason(answer: Answer, passage: Passage) -> str:
     "One plain line: the question's words in a passage, as they were written, and the rank of its best unit."
     held = set(word_tokens(passage.text))
     words = [w for w in answer.question.split() if (terms := query_terms(w)) and held.issuperset(terms)]
-    told = f"the passage holds {', '.join(dict.fromkeys(words)) or 'no word of the question as it is'}"
+    shared = ", ".join(dict.fromkeys(words))
+    first = say("contains {words}", words=shared) if words else say("contains no word of the question as written")
     score, index = passage.best_hit[1], getattr(answer.fusion, "index", None)
     if score is None:
-        return f"why: {told}; the question names it"
+        return say("why: {parts}", parts=f"{first}; {say('the question names it')}")
     rank = 1 + sum(s is not None and s > score for p in answer.passages for s in p.scores)
-    of = f" of {len(index):,} units" if index is not None else ""
-    return f"why: {told}; its best unit is number {rank}{of}"
+    of = {} if index is None else {"n": len(index)}
+    second = say("its best unit ranks {rank} of {n:,} units" if of else "its best unit ranks {rank}", rank=rank, **of)
+    return say("why: {parts}", parts=f"{first}; {second}")
 
 
 def _interval(found: Mapping[str, Evaluation], budget: int) -> list[str]:
@@ -141,20 +145,22 @@ def _interval(found: Mapping[str, Evaluation], budget: int) -> list[str]:
         return []
     first, second = list(found.values())[:2]
     test = paired_test(second.values(budget=budget), first.values(budget=budget))
-    return [f"      difference {test.difference:+.3f}, 95 % interval {test.ci[0]:+.3f} to {test.ci[1]:+.3f}"]
+    told = say("difference {mean:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}",
+               mean=test.difference, low=test.ci[0], high=test.ci[1])
+    return [f"      {told}"]
 
 
 # %% ../../nbs/90_evaluation/demo.ipynb #c1c490e9
 def _gold_lines(found: Mapping[str, Evaluation]) -> list[str]:
     "What each way to search delivers of the evidence, budget by budget."
-    first, widest = next(iter(found.values())), max(map(len, found))
-    asked = counted(len(first.rows), "gold question")
-    lines = [f"정답 근거 (delivered recall over {asked}, labels counted; in brackets: recall of spans)"]
+    first, names = next(iter(found.values())), {name: say(name) for name in found}
+    widest = max(map(display_width, names.values()))
+    lines = [say("Share of the known answers in the context, over {n} test questions (delivered recall)", n=len(first.rows))]
     for budget in first.budgets:
-        lines.append(f"   in {budget:,} characters")
+        lines.append("   " + say("in {n:,} characters", n=budget))
         for name, result in found.items():
-            delivered, spans = result.mean(budget=budget), result.mean("evidence_recall", budget)
-            lines.append(f"      {name:<{widest}}  {delivered:.3f} ({spans:.3f})  {'█' * round(30 * delivered)}")
+            delivered, fill = result.mean(budget=budget), " " * (widest - display_width(names[name]))
+            lines.append(f"      {names[name]}{fill}  {delivered:.3f}  {'█' * round(30 * delivered)}")
         lines += _interval(found, budget)
     return lines
 
@@ -168,9 +174,6 @@ def _one_line(passage: Passage, outlines: Mapping[str, Outline]) -> Passage:
 
 
 # %% ../../nbs/90_evaluation/demo.ipynb #23eae758
-_KEY = "▌ 질문과 잘 맞는 곳 (matches strongly); a unit is a sentence or a few, a heading or a row"
-
-
 def demo_lines(
     answer: Answer,                    # Of the demo's pipeline, without a model
     outlines: Mapping[str, Outline],   # Of the documents of its passages
@@ -180,7 +183,8 @@ def demo_lines(
     columns: int = 100,                # Width of the lines, >= 40
 ) -> list[str]:
     "Lay the demo out, line by line."
-    lines = [f"질문  {visible(answer.question)}", f"      {_KEY}", ""]
+    key = say("▌ marks a strong match. A unit is a sentence or two, a heading or a table row.")
+    lines = [f"{say('Question')}  {visible(answer.question)}", f"   {key}", ""]
     top = max((s for p in answer.passages for s in p.scores if s is not None), default=0.0)
     for n, passage in enumerate(answer.passages[:3], 1):
         lines.append(f"{n}  {_cut(f'{_title(passage, outlines)} ({passage.id})', columns - 3)}")
@@ -188,11 +192,11 @@ def demo_lines(
         lines += passage_lines(shown, outlines, colored, columns, top)[:12]
         lines.append("   " + _cut(_reason(answer, passage), columns - 3))
     size = answer.context.size
-    held, read = _held(answer.context, known), counted(len(answer.passages), "passage")
-    lines += [f"… {read} in all, {size:,} characters with their sources: {held}", ""]
+    read = say("… {n} passages, {size:,} characters with their sources", n=len(answer.passages), size=size)
+    lines += [": ".join(filter(None, (read, _held(answer.context, known)))), ""]
     if best := _best(answer):
         hit = _alone(best, outlines)
-        lines += ["확장하지 않으면 (without expansion): the best unit alone, nothing around it",
+        lines += [say("Without expansion you get the best unit alone:"),
                   f"   {_cut(hit.text, columns - 4)}", f"   {_held(context_builder(0).build([hit]), known)}", ""]
     return lines + (_gold_lines(found) if found else [])
 

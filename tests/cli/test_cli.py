@@ -79,7 +79,7 @@ def found(run, *argv: object) -> dict:
 def test_index_then_again(run, docs, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     code, out, err = run("index", docs, "--index", tmp_path / "i")
-    assert code == 0 and out.startswith("3 added, 0 changed, 0 removed, 0 unchanged; ") and "index: split, embed, store" in err   # the bar
+    assert code == 0 and out.startswith("documents: 3 added, 0 changed, 0 removed, 0 unchanged; ") and "index: split, embed, store" in err   # the bar
     assert "skipped bad.jsonl:2: not JSON" in err and "3 documents, " in out and " MiB, 1 skipped" in out
     before = tree(tmp_path / "i")
     facts = found(run, "index", docs, "--index", tmp_path / "i", "--quiet")
@@ -227,7 +227,7 @@ def test_demo(run, tmp_path):
     (data / "questions/hr.jsonl").write_text("\n".join(lines), encoding="utf-8")
     for _ in range(2):
         code, out, err = run("demo", "--data", data, "--out", tmp_path / "out")
-        assert code == 0 and "▌연차는 15일입니다" in out and f"{len(lines)} gold questions" in out
+        assert code == 0 and "▌연차는 15일입니다" in out and f"over {len(lines)} test questions" in out
         assert len(out.splitlines()) <= 45 and "\x1b" not in out and "chunks of 500" in out
     assert (tmp_path / "out/demo.html").stat().st_size > 1000 and (tmp_path / "out/index/index.db").exists()
     assert repr(str(tmp_path / "nothing")) in one_line(run("demo", "--data", tmp_path / "nothing", "--out", tmp_path / "x"))
@@ -255,7 +255,7 @@ def test_ollama_embeds(run, docs, ollama, nobody, tmp_path):
     ollama.requests.clear()
     code, out, err = run("ask", "병가는 며칠인가", *where[:2])   # it is remembered where the server was
     assert (code, err) == (0, "") and "60일" in out and len(ollama.asked("/api/embed")) == 1
-    assert run("index", docs, "--quiet", *where)[1].startswith("0 added") and len(ollama.asked("/api/embed")) == 1
+    assert run("index", docs, "--quiet", *where)[1].startswith("documents: 0 added") and len(ollama.asked("/api/embed")) == 1
     assert found(run, "info", *where[:2])["embedding"]["name"] == MODEL
     for spec in ((), ("--embed", f"ollama:{MODEL}")):
         one_line(run("ask", "병가", *where[:2], "--base-url", nobody, *spec), 3)

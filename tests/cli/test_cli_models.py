@@ -169,7 +169,7 @@ def test_contexts_of_a_missing_model_are_refused_at_once(run, index, server, tmp
     assert (code, out) == (3, "") and "ollama pull missing" in err and server.url in err and not (tmp_path / "i").exists()
     server.thinks = server.forever = True
     code, out, err = run(*argv, "ollama:chat")
-    assert code == 0 and "the model 'chat' only thought" in err and "missing, asked for again" in out
+    assert code == 0 and "the model 'chat' only thought" in err and "again with --contexts" in out
     assert run(*argv, "ollama:chat:latest", "--no-think")[0] == 0 and server.asked("/api/chat")[-1]["think"] is False
 
 

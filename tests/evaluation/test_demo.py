@@ -29,9 +29,8 @@ def test_the_first_number_of_the_demo_is_delivered_recall(index):
     found = evaluate(pipeline, [WHOLE], (len(TEXT), 1_000))   # the text has room, with its label it has none
     outlines = index.store.get_outlines({"a.md": None}).found
     lines = demo_lines(pipeline.ask(WHOLE.query), outlines, {"ways": found}, WHOLE)
-    told = re.findall(r"ways +(\S+) \((\S+)\)", "\n".join(lines))
-    pairs = [tuple(map(float, pair)) for pair in told]
-    assert pairs == [(round(found.mean("delivered_recall", len(TEXT)), 3), 1.0), (1.0, 1.0)] and pairs[0][0] < 1
+    told = [float(mean) for mean in re.findall(r"ways +(\S+)", "\n".join(lines))]
+    assert told == [round(found.mean("delivered_recall", len(TEXT)), 3), 1.0] and told[0] < 1
 
 
 def test_a_rank_is_one_among_all_units_of_the_index(tmp_path):
@@ -40,6 +39,6 @@ def test_a_rank_is_one_among_all_units_of_the_index(tmp_path):
     index = update_index(tmp_path, tmp_path / "index", show_progress=False)[0]
     answer = Pipeline.from_index(index, budget=200).ask("7층 회의실은 몇 명이 쓰나요?")
     outlines = index.store.get_outlines([p.doc_id for p in answer.passages]).found
-    ranks = re.findall(r"number (\d+) of ([\d,]+) units", "\n".join(demo_lines(answer, outlines, {})))
+    ranks = re.findall(r"ranks (\d+) of ([\d,]+) units", "\n".join(demo_lines(answer, outlines, {})))
     assert ranks and {total for _, total in ranks} == {f"{len(answer.fusion.index):,}"}
     assert len(answer.fusion.index) >= 400
