@@ -60,7 +60,7 @@ def jobs() -> dict[str, Callable[[Document], object]]:
     from ragnb.documents.kinds import detect_kind, records_of
     from ragnb.documents.markdown import find_headings, find_tables
     from ragnb.documents.provisions import look_up_question
-    from ragnb.documents.qa import qa_pairs
+    from ragnb.documents.rulings import qa_pairs
     from ragnb.documents.statutes import front_matter, parse_statute
     from ragnb.documents.text import sentence_spans
     return {

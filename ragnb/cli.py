@@ -214,7 +214,8 @@ def _short_help() -> str:
         f"ragnb {__version__}: " + say("Find small, read as much as is needed."), "",
         *(f"  {example}{' ' * (width - n)}  # {told}" for (example, told), n in zip(rows, widths)), "",
         say("Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.2 drops weak ones."),
-        say("Scanned pages are skipped. --where folder=faq asks one folder; `ragnb ls` lists the other keys."),
+        say("Scanned pages are skipped. --where folder=faq asks one folder; --where doc_type=manual asks the files"),
+        say("that begin with the lines ---, doc_type: manual, ---. `ragnb ls` lists all keys."),
         say("More: {commands}.", commands=rest),
         say("`ragnb --help` describes every command, `ragnb ask --help` the options of one.")])
 
@@ -418,7 +419,8 @@ def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
 def _print_report(report: Any) -> None:
     "Print what an update did, and what it skipped."
     counts = {name: getattr(report, name) for name in ("added", "changed", "removed", "unchanged")}
-    documents = say("documents: {added:,} added, {changed:,} changed, {removed:,} removed, {unchanged:,} unchanged", **counts)
+    documents = say("documents: {added:,} added, {changed:,} changed, {removed:,} removed, {unchanged:,} unchanged",
+                    **counts)
     chunks = say("chunks: {n:,} written ({size:,} characters)", n=report.chunks, size=report.characters)
     _say(f"{documents}; {chunks}")
     if report.refitted:
@@ -551,8 +553,8 @@ def _index(args: _Source) -> None:
         _print_report(report)
         n_left = n_skipped(report.problems)
         skipped = ", " + say("{n:,} skipped", n=n_left) if n_left else ""
-        _say(say("{place}: {n:,} documents, {seconds:.1f} s, peak memory {memory:,} MiB", place=args.index, n=n,
-                 seconds=cost["seconds"], memory=cost["peak_memory_mib"]) + skipped)
+        _say(say("{place}: {documents}, {seconds:.1f} s, peak memory {memory:,} MiB", place=args.index, n=n,
+                 documents=counted(n, "document"), seconds=cost["seconds"], memory=cost["peak_memory_mib"]) + skipped)
     _note_others(args, report)
     _refuse_lost(args, report)
 
@@ -1123,7 +1125,8 @@ def _demo(args: _Show) -> None:
     outlines = index.store.get_outlines({p.doc_id: None for p in answer.passages}).found
     known, colored = _demo_question(args.question, texts), _is_colored(sys.stdout)
     print("\n".join(demo_lines(answer, outlines, found, known, colored)))   # its colours must act
-    _say("\n" + say("index: {n:,} documents in {place}", n=len(index.doc_ids), place=out / "index"))
+    _say("\n" + say("index: {documents} in {place}", documents=counted(len(index.doc_ids), "document"),
+                      n=len(index.doc_ids), place=out / "index"))
     _say(say("page:  {page}  (every passage, and why it is there)", page=page))
 
 # %% ../nbs/99_cli/cli.ipynb #d6b6bdd3

@@ -23,7 +23,7 @@ __all__ = ['TextBlock', 'PrefixedChunk', 'StructureNodeParser', 'TextNodeParser'
 from ..documents.kinds import records_of
 from ..documents.markdown import find_headings, find_tables, Table
 from ..documents.packing import pack, TextRuler
-from ..documents.qa import qa_pairs
+from ..documents.rulings import qa_pairs
 from ..documents.records import Record
 from ..documents.span import InputError, Outline, Span
 from ..documents.text import is_korean, Tokenizer, tokenizer, trim_span, whole_cut

@@ -25,13 +25,12 @@ __all__ = ['COMMON_NAMES', 'REPEALED_KEYS', 'parent_path', 'Holding', 'holding_o
 
 # %% ../../nbs/00_documents/catalogue.ipynb #ae8c525a
 from .citations import Citation, find_citations, name_key, short_names, StatuteNames
-from .clauses import Clause
 from .forms import plain_text, reading_form
 from .headings import find_contents
 from .kinds import detect_kind
 from .markup import one_line
 from .span import IndexMismatchError, InputError, Span
-from .statutes import Block, EFFECTIVE_KEYS, iso_date, parse_statute, Statute
+from .statutes import Block, Clause, EFFECTIVE_KEYS, iso_date, parse_statute, Statute
 
 # %% ../../nbs/00_documents/catalogue.ipynb #bdb98ec4
 def parent_path(

@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
+from unicodedata import numeric
 
 # %% auto #0
 __all__ = ['LEVELS', 'UNITS', 'PARTICLE', 'level_word', 'part_word', 'Citation', 'name_key', 'short_names', 'StatuteNames',
            'find_citations']
 
 # %% ../../nbs/00_documents/citations.ipynb #9733c2ef
-from .clauses import circled_number, SUBITEM_LETTERS
+from .statutes import SUBITEM_LETTERS
 from .forms import plain_text, reading_form
 from .headings import CIRCLED
 from .span import Span
@@ -487,7 +488,7 @@ class _Reader:
             elif m["which"] or m["way"]:
                 self._relative(m)
             elif m["circled"]:
-                self.found.add_clause(_span_of(m), "paragraph", str(circled_number(m["circled"])), True)
+                self.found.add_clause(_span_of(m), "paragraph", str(int(numeric(m["circled"]))), True)
             elif m["sub"]:
                 self.found.add_clause(_span_of(m), "subitem", m["sub"], True)
             elif m["annex"]:

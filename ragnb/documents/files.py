@@ -25,10 +25,9 @@ __all__ = ['IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'SUFFIXES', 'TEXT_KEYS', 'I
            'keep_metadata', 'record_to_document', 'YamlHeader', 'read_yaml_header', 'read_documents', 'sample_data']
 
 # %% ../../nbs/00_documents/files.ipynb #d6ff9cc1
-from .converted import CONVERTERS, read_converted
+from .converted import CONVERTERS, pdf_text, read_converted
 from .forms import plain_text, reading_form
 from .halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
-from .pdf import pdf_text
 from .span import InputError
 
 # %% ../../nbs/00_documents/files.ipynb #d6536b7f

@@ -24,10 +24,9 @@ from .forms import plain_text
 from .halves import read_text
 from .headings import article_headings
 from .packing import TextRuler
-from .qa import qa_pairs, qa_records
 from .records import Record, statute_records, to_jsonl
 from ragnb.documents.rulings import (
-    INTERPRETATION_PARTS, interpretation_records, named_parts, RULING_PARTS, ruling_records
+    INTERPRETATION_PARTS, interpretation_records, named_parts, qa_pairs, qa_records, RULING_PARTS, ruling_records
 )
 from .span import InputError
 from .statutes import EFFECTIVE_KEYS, iso_date

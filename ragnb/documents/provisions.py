@@ -18,7 +18,7 @@ __all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question',
 # %% ../../nbs/00_documents/provisions.ipynb #e72c484c
 from .catalogue import Catalogue, Holding, in_force, title_key
 from .citations import Citation, find_citations, level_word, LEVELS, part_word, PARTICLE, UNITS
-from .clauses import SUBITEM_LETTERS
+from .statutes import SUBITEM_LETTERS
 from .forms import plain_text
 from .span import Span
 

@@ -19,11 +19,10 @@ __all__ = ['Record', 'merge_short', 'cut_lines', 'record_base', 'statute_records
 
 # %% ../../nbs/00_documents/records.ipynb #f4c431fb
 from .citations import level_word
-from .clauses import Clause
 from .forms import reading_form
 from .packing import cut_long, form_ruler, pack, TextRuler
 from .span import covering, InputError, Span
-from .statutes import Article, Block, iso_date, parse_statute, Statute
+from .statutes import Article, Block, Clause, iso_date, parse_statute, Statute
 from .text import sentence_spans, trim_span
 
 # %% ../../nbs/00_documents/records.ipynb #00a3741f

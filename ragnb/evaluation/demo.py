@@ -77,7 +77,8 @@ def _held(context: Context, known: Question | None) -> str:
     recall = score_context(context, known)[0].recall
     if recall == 1:
         return say("contains the whole gold answer")
-    return say("contains {share:.0%} of the gold answer", share=recall) if recall else say("contains nothing of the gold answer")
+    told = "contains {share:.0%} of the gold answer" if recall else "contains nothing of the gold answer"
+    return say(told, share=recall)
 
 
 def _best(answer: Answer) -> Passage | None:
@@ -155,7 +156,8 @@ def _gold_lines(found: Mapping[str, Evaluation]) -> list[str]:
     "What each way to search delivers of the evidence, budget by budget."
     first, names = next(iter(found.values())), {name: say(name) for name in found}
     widest = max(map(display_width, names.values()))
-    lines = [say("Share of the known answers in the context, over {n} test questions (delivered recall)", n=len(first.rows))]
+    told = "Share of the known answers in the context, over {n} test questions (delivered recall)"
+    lines = [say(told, n=len(first.rows))]
     for budget in first.budgets:
         lines.append("   " + say("in {n:,} characters", n=budget))
         for name, result in found.items():

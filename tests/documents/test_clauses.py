@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from statute_texts import TEXTS
 
-from ragnb.documents.clauses import parse_clauses
+from ragnb.documents.statutes import parse_clauses, parse_statute
 from ragnb.documents.span import Span
-from ragnb.documents.statutes import parse_statute
 
 CIRCLED = [*map(chr, range(0x2460, 0x2474)), *map(chr, range(0x3251, 0x3260)), *map(chr, range(0x32B1, 0x32C0))]
 

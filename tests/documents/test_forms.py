@@ -19,7 +19,7 @@ from ragnb.documents.files import read_documents, sample_data
 from ragnb.documents.forms import plain_text, reading_form
 from ragnb.documents.kinds import detect_kind, records_of
 from ragnb.documents.markdown import find_headings, find_tables
-from ragnb.documents.qa import qa_pairs
+from ragnb.documents.rulings import qa_pairs
 from ragnb.documents.span import Span
 from ragnb.documents.statutes import parse_statute
 from ragnb.documents.text import sentence_spans, word_tokens

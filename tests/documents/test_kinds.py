@@ -10,9 +10,8 @@ from llama_index.core.schema import Document
 from statute_texts import check
 
 from ragnb.documents.kinds import detect_kind, records_of, text_of
-from ragnb.documents.qa import qa_records
+from ragnb.documents.rulings import interpretation_records, qa_records, ruling_records
 from ragnb.documents.records import statute_records, to_jsonl
-from ragnb.documents.rulings import interpretation_records, ruling_records
 from ragnb.documents.span import InputError
 from ragnb.documents.statutes import parse_statute
 

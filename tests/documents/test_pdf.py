@@ -7,7 +7,7 @@ import pytest
 from helpers_ingest import write
 
 from ragnb.documents.files import read_documents
-from ragnb.documents.pdf import pdf_text, read_pdf
+from ragnb.documents.converted import pdf_text, read_pdf
 from ragnb.documents.span import InputError
 
 

@@ -7,7 +7,7 @@ from llama_index.core import Document
 from statute_texts import check
 
 from ragnb.chunking.structure import QANodeParser
-from ragnb.documents.qa import qa_pairs, qa_records
+from ragnb.documents.rulings import qa_pairs, qa_records
 
 
 @pytest.mark.parametrize(

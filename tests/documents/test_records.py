@@ -10,9 +10,8 @@ from statute_texts import TEXTS, check
 
 from ragnb.chunking.structure import RecordNodeParser
 from ragnb.documents.forms import plain_text
-from ragnb.documents.qa import qa_pairs, qa_records
+from ragnb.documents.rulings import interpretation_records, qa_pairs, qa_records, ruling_records
 from ragnb.documents.records import merge_short, statute_records
-from ragnb.documents.rulings import interpretation_records, ruling_records
 from ragnb.documents.span import Span
 
 

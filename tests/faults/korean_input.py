@@ -87,7 +87,7 @@ def statute_with_framed_heads() -> str:
 
 def labels_set_apart() -> str:
     "`【질 의】`, `질 의 :` and `【이   유】`: pairs and reasons found"
-    from ragnb.documents.qa import qa_pairs
+    from ragnb.documents.rulings import qa_pairs
     from ragnb.documents.rulings import interpretation_records
     marked, plain = "【질 의】 연차는?\n【회 시】 15일이다.", "질 의 : 연차는?\n회 시 : 15일이다."
     opinion = "【질의요지】\n연차는?\n\n【회답】\n15일이다.\n\n【이   유】\n" + "정관에 따른다. " * 60

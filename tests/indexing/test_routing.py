@@ -17,7 +17,7 @@ from ragnb.chunking.parsers import describe_parser, resolve_parser
 from ragnb.documents.files import read_documents
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
-from ragnb.documents.pdf import read_pdf
+from ragnb.documents.converted import read_pdf
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.indexing.collections import (
     DEFAULT_COLLECTIONS,
