@@ -215,9 +215,8 @@ def _short_help() -> str:
         *(f"  {example}{' ' * (width - n)}  # {told}" for (example, told), n in zip(rows, widths)), "",
         say("Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.2 drops weak ones."),
         say("Scanned pages are skipped. --where folder=faq asks one folder; --where doc_type=manual asks the files"),
-        say("that begin with the lines ---, doc_type: manual, ---. `ragnb ls` lists all keys."),
-        say("More: {commands}.", commands=rest),
-        say("`ragnb --help` describes every command, `ragnb ask --help` the options of one.")])
+        say("that begin with the lines ---, doc_type: manual, ---. `ragnb ask --help` describes the options of ask."),
+        say("More commands, see `ragnb --help`: {commands}.", commands=rest)])
 
 
 def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Print the version.")] = False,
@@ -232,6 +231,27 @@ def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Prin
     if ctx.invoked_subcommand is None:
         _say(_short_help())
 
+# %% ../nbs/99_cli/cli.ipynb #73e5f384
+def _in_language(command: Any) -> Any:
+    "Translate the help of a command, of its options, and of the commands below it."
+    for item in (command, *command.params):
+        if text := getattr(item, "help", None):
+            item.help = say(text)
+    for inner in getattr(command, "commands", {}).values():
+        _in_language(inner)
+    return command
+
+# %% ../nbs/99_cli/cli.ipynb #b2d02ea7
+def _language_first(given: Sequence[str]) -> list[str]:
+    "Choose the language that `--lang` names, and move the option before the command."
+    words = [part for word in given for part in (word.split("=", 1) if word.startswith("--lang=") else [word])]
+    if "--lang" not in words[:-1]:
+        use_language("")
+        return words
+    at = words.index("--lang")
+    use_language(words[at + 1])
+    return [*words[at:at + 2], *words[:at], *words[at + 2:]]
+
 # %% ../nbs/99_cli/cli.ipynb #82e1e600
 def command_line(words: Sequence[str]) -> Any:
     "Make typer's command line, with one command if the first word names it, else with all."
@@ -243,28 +263,6 @@ def command_line(words: Sequence[str]) -> Any:
         app.command(word, help=command.function.__doc__, epilog=f"example: {command.example}",
                     add_help_option=False)(command.callback())
     return _in_language(get_command(app))
-
-
-def _in_language(command: Any) -> Any:
-    "Translate the help of a command, of its options, and of the commands below it."
-    for item in (command, *command.params):
-        if text := getattr(item, "help", None):
-            item.help = say(text)
-    for inner in getattr(command, "commands", {}).values():
-        _in_language(inner)
-    return command
-
-
-def _language_first(given: Sequence[str]) -> list[str]:
-    "Choose the language that `--lang` names, and move the option before the command."
-    words = [part for word in given for part in (word.split("=", 1) if word.startswith("--lang=") else [word])]
-    if "--lang" not in words[:-1]:
-        use_language("")
-        return words
-    at = words.index("--lang")
-    use_language(words[at + 1])
-    return [*words[at:at + 2], *words[:at], *words[at + 2:]]
-
 
 def _repeated(given: Sequence[str], option: str = "--prompts") -> list[str]:
     "Write `--prompts A B` as `--prompts A --prompts B`."
