@@ -15,10 +15,9 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 # %% auto #0
 __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt',
-           'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'as_passages', 'unsaid_prefix',
-           'label_title', 'without_repeats', 'ContextBuilder', 'passage_labels', 'fill_context', 'SimpleContextBuilder',
-           'RankedContextBuilder', 'own_parts', 'DebugContextBuilder', 'TableContextBuilder', 'DetailedContextBuilder',
-           'resolve_builder', 'QuestionContextBuilder', 'layout_for']
+           'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'ContextBuilder', 'passage_labels',
+           'fill_context', 'SimpleContextBuilder', 'RankedContextBuilder', 'own_parts', 'DebugContextBuilder',
+           'TableContextBuilder', 'DetailedContextBuilder', 'resolve_builder', 'QuestionContextBuilder', 'layout_for']
 
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
 from ..documents.markdown import find_tables
@@ -282,11 +281,8 @@ class Context:
         return [s.passage for s in self.sources]
 
 # %% ../../nbs/60_context/builders.ipynb #608bc326
-def as_passages(
-    passages: Sequence[Passage | Mapping[str, Any]],  # Best first; all of one kind
-    joined: bool = True,                              # Dicts of chunks in a row become one passage
-) -> list[Passage]:                                   # `InputError` for a mixture, and for anything else
-    "Passages as they are; dicts of a search server as passages."
+def _as_passages(passages: Sequence[Passage | Mapping[str, Any]], joined: bool = True) -> list[Passage]:
+    "Passages as they are; dicts of a search server as passages, chunks in a row `joined`."
     dicts = [isinstance(p, Mapping) for p in passages]
     if dicts and all(dicts):
         return dict_passages(list(passages), joined)
@@ -305,11 +301,8 @@ def _is_heading_of(name: str, line: str) -> bool:
     return heading == shown or name.endswith((")", "）")) and shown.startswith(heading)
 
 
-def unsaid_prefix(
-    passage: Passage,
-    header: str = "",   # The line above it
-) -> str:               # Without the title that the header has, and a heading that the text begins with
-    "Keep of the prefix of a passage what is not said beside it."
+def _unsaid_prefix(passage: Passage, header: str = "") -> str:
+    "The prefix of a passage without the title that its header has, and without a heading that its text begins with."
     out, first = [], passage.text.lstrip().partition("\n")[0]
     title = " ".join(str(passage.metadata.get("title") or "").split())
     for line in passage.prefix.split("\n"):
@@ -321,21 +314,17 @@ def unsaid_prefix(
         out.append(line)
     return "\n".join(line for line in out if line)
 
-
 # %% ../../nbs/60_context/builders.ipynb #b1a0c006
 _TITLE_SHARE = 40   # A title has at most one in so many characters of the budget, and 8 in any case
 
 
-def label_title(
-    passage: Passage,
-    budget: int | None,   # Of the context
-) -> str:                 # '' without a title
+def _label_title(passage: Passage, budget: int | None) -> str:
     "The title of a document as its label has it: the end of a long one is left out."
     title = str(passage.metadata.get("title") or "")
     return title if budget is None else shorten(title, max(8, budget // _TITLE_SHARE))
 
 
-def without_repeats(
+def _without_repeats(
     passage: Passage,
     header: str,              # That it would have alone
     title: str,               # For its label; '' for a passage that is not the first of its document in the context
@@ -344,7 +333,7 @@ def without_repeats(
     "Leave out of the label of a passage what is said already."
     values = {f.name: getattr(passage, f.name) for f in fields(Passage)}
     values["metadata"] = {k: v for k, v in passage.metadata.items() if k != "title"} | {"title": title}
-    values["prefix"] = unsaid_prefix(passage, header)
+    values["prefix"] = _unsaid_prefix(passage, header)
     return InContext(**values, by_title=by_title)
 
 # %% ../../nbs/60_context/builders.ipynb #b1a0c010
@@ -411,7 +400,7 @@ class ContextBuilder:
         passages: Sequence[Passage | Mapping[str, Any]],  # As they were given
     ) -> list[Passage]:
         "The passages of what was given."
-        return as_passages(passages)
+        return _as_passages(passages)
 
     def shorten(
         self,
@@ -497,13 +486,13 @@ class ContextBuilder:
 def _labels(builder: ContextBuilder, passages: Sequence[Passage]) -> list[tuple[str, str]]:
     "What comes before each text, and what would if it stood alone where that is something else."
     numbers = {id(p): n for n, p in enumerate(passages, 1)}
-    titles = {p.doc_id: label_title(p, builder.budget) for p in passages}
+    titles = {p.doc_id: _label_title(p, builder.budget) for p in passages}
     given = Counter(titles.values())
     out, seen, above = [("", "")] * len(passages), set(), None
     for p in builder.order(passages):
         n, title = numbers[id(p)], "" if p.doc_id in seen else titles[p.doc_id]
         header = builder.header(n, p) if p.prefix else ""
-        own = without_repeats(p, header, title, given[title] == 1)
+        own = _without_repeats(p, header, title, given[title] == 1)
         alone, label = builder.above(n, own), ""
         if above is not None and above.doc_id == p.doc_id:
             label = builder.above(n, replace(own, follows=above))
@@ -589,7 +578,7 @@ class RankedContextBuilder(ContextBuilder):
     mark_neighbors: bool = False
 
     def read(self, passages: Sequence[Passage | Mapping[str, Any]]) -> list[Passage]:
-        return as_passages(passages, joined=not self.mark_neighbors)
+        return _as_passages(passages, joined=not self.mark_neighbors)
 
     def header(self, number: int, passage: Passage) -> str:
         score = f" [score: {passage.score:.3f}]" if self.include_score and passage.score is not None else ""

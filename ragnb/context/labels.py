@@ -13,8 +13,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['page_label', 'passage_pages', 'article_line', 'passage_article', 'InContext', 'has_own_file', 'source_name',
-           'place_label']
+__all__ = ['page_label', 'passage_pages', 'article_line', 'passage_article', 'InContext', 'source_name', 'place_label']
 
 # %% ../../nbs/60_context/labels.ipynb #c8861926
 from ..documents.forms import plain_text, reading_form
@@ -144,9 +143,7 @@ class InContext(Passage):
     by_title: bool = False           # No other document in the context has its title
 
 # %% ../../nbs/60_context/labels.ipynb #294b7967
-def has_own_file(
-    passage: Passage,
-) -> bool:
+def _has_own_file(passage: Passage) -> bool:
     "True for a passage of a file, and not of one of many records in a file."
     name = passage.metadata.get("file_name")
     return isinstance(name, str) and bool(name.strip()) and not name.lower().endswith(".jsonl")
@@ -173,7 +170,7 @@ def _unsaid_names(passage: InContext, names: Sequence[str]) -> list[str]:
         above = _place_names(passage.follows, bool(names[3]))
         if all(name or not old for name, old in zip(names[2:], above[2:])):
             out = ["" if name == old else name for name, old in zip(names, above)]
-    elif passage.by_title and names[0] and not has_own_file(passage) and not PurePath(names[1]).suffix:
+    elif passage.by_title and names[0] and not _has_own_file(passage) and not PurePath(names[1]).suffix:
         out[1] = ""
     if out[3] and _begins_with(passage, out[3]):
         out[3] = ""
@@ -185,7 +182,7 @@ def source_name(
 ) -> str:  # `hr/leave.md`; the id of a record that has no file of its own
     "Name the file that a passage is from."
     name = passage.metadata.get("file_name")
-    return shorten(name if has_own_file(passage) else passage.doc_id)
+    return shorten(name if _has_own_file(passage) else passage.doc_id)
 
 
 def place_label(

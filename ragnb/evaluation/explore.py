@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 # %% auto #0
-__all__ = ['POLICIES', 'BUDGETS', 'Setting', 'make_pipeline', 'answer_card', 'Column', 'Explorer', 'explore']
+__all__ = ['POLICIES', 'BUDGETS', 'Setting', 'make_pipeline', 'Column', 'Explorer', 'explore']
 
 # %% ../../nbs/90_evaluation/explore.ipynb #215d6ebe
 from ..documents.markup import card, counted, render, short
@@ -48,11 +48,8 @@ def make_pipeline(
     return replace(source, expander=expander, builder=builder, llm=None)
 
 # %% ../../nbs/90_evaluation/explore.ipynb #382693ee
-def answer_card(
-    answer: Answer,
-    other: Answer | None = None,   # Of the other column
-) -> str:                          # HTML
-    "Show the passages of an answer, and which of them only it has."
+def _answer_card(answer: Answer, other: Answer | None = None) -> str:
+    "Show the passages of an answer as HTML, and which of them the other column does not have."
     seen = [] if other is None else other.passages
     rows = []
     for n, p in enumerate(answer.passages[:8], 1):
@@ -133,7 +130,7 @@ class Column:
 
     def found(self, other: Answer | None) -> tuple[str, str, str]:
         "Head, problem, and the card of what was found, compared with the other side."
-        return self.head, self.problem, "" if self.answer is None else answer_card(self.answer, other)
+        return self.head, self.problem, "" if self.answer is None else _answer_card(self.answer, other)
 
     def told(self) -> str:
         "Text: the first sources of what was found, one a line."

@@ -18,9 +18,9 @@ import numpy as np
 from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['INTERVAL_NOTE', 'ID_MEASURES', 'Score', 'evidence_shares', 'score_passages', 'score_context', 'Chosen', 'Row',
-           'bootstrap_interval', 'mean_interval', 'difference_interval', 'Evaluation', 'make_row', 'evaluate',
-           'measure_ids', 'write_rows', 'read_rows']
+__all__ = ['INTERVAL_NOTE', 'ID_MEASURES', 'Score', 'score_passages', 'score_context', 'Chosen', 'Row', 'bootstrap_interval',
+           'mean_interval', 'difference_interval', 'Evaluation', 'make_row', 'evaluate', 'measure_ids', 'write_rows',
+           'read_rows']
 
 # %% ../../nbs/90_evaluation/measures.ipynb #56a779e9
 from ..documents.markup import card, counted
@@ -78,7 +78,7 @@ def _first(passages: Sequence[Passage], gold: Mapping[str, Sequence[Span]]) -> i
     return None
 
 # %% ../../nbs/90_evaluation/measures.ipynb #4208042d
-def evidence_shares(
+def _evidence_shares(
     places: Iterable[tuple[str, Span]],   # Documents and spans that are there
     question: Question,                   # With evidence
 ) -> list[tuple[int, int]]:               # For each way to answer: evidence characters that are there, and in all
@@ -97,7 +97,7 @@ def score_passages(
     count: Callable[[str], int] | None = None,    # Tokens of a text
 ) -> Score:
     "Compare a context with a question's evidence."
-    parts = evidence_shares(((p.doc_id, p.span) for p in passages), question)
+    parts = _evidence_shares(((p.doc_id, p.span) for p in passages), question)
     context = _by_document((p.doc_id, p.span) for p in passages)
     gold = _by_document((e.doc_id, e.span) for e in question.evidence)
     distinct = sum(map(n_characters, context.values()))
@@ -124,7 +124,7 @@ def score_context(
 ) -> tuple[Score, list[DeliveredSpan]]:           # With the spans that are verbatim
     "Compare a context string with a question's evidence."
     spans = delivered_spans(context, texts)
-    shares = evidence_shares(((d.doc_id, d.span) for d in spans), question)
+    shares = _evidence_shares(((d.doc_id, d.span) for d in spans), question)
     return replace(score, delivered_recall=max(inside / wanted for inside, wanted in shares),
                    context_characters=len(context.text),
                    context_tokens=count(context.text) if count else 0), spans

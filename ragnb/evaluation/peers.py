@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from statistics import median
 from typing import Any, NamedTuple
@@ -503,33 +503,6 @@ def _bm25(
     settings |= {"skip_stemming": True, "token_pattern": r"\S+"}
     return _WordRetriever(nodes, lambda spaced: BM25Retriever.from_defaults(nodes=spaced, **settings))
 
-# %% ../../nbs/90_evaluation/peers.ipynb #8eeb5a13
-_SIZES = [f"chunk_size={size},chunk_overlap=20" for size in (128, 256, 512)]
-
-@_peer("llamaindex-bm25", "llama-index-retrievers-bm25", "Retrievers / BM25 Retriever",
-       "BM25Retriever over SentenceSplitter chunks", (_SIZES, ("titles", ""), ("words", "")),
-       chunk_size=None, chunk_overlap=None, language=None, words=None)
-def _build_bm25(
-    corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None, language: str | None,
-    words: bool | None,
-) -> _Built:
-    nodes, pieces, lengths = _split(corpus, chunk_size, chunk_overlap)
-    k = _enough(top_k, lengths, corpus.fill, 2)
-    retriever = _bm25(corpus, nodes, k, language, words)
-    return _Built(pieces, lambda question: _found(retriever.retrieve(question)), k)
-
-# %% ../../nbs/90_evaluation/peers.ipynb #185c9c44
-@_peer("llamaindex-vector", "llama-index-core", "Indexing / VectorStoreIndex",
-       "VectorStoreIndex's default retriever over SentenceSplitter chunks",
-       ([f"chunk_size={size},chunk_overlap=20" for size in (96, 128, 192, 256, 384, 512)], ("titles", "")),
-       chunk_size=None, chunk_overlap=None)
-def _build_vector(corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None) -> _Built:
-    nodes, pieces, lengths = _split(corpus, chunk_size, chunk_overlap)
-    k = _enough(top_k, lengths, corpus.fill, 2)
-    vectors = _index(nodes, corpus)
-    retriever = vectors.index.as_retriever(similarity_top_k=k)
-    return _Built(pieces, lambda question: _found(retriever.retrieve(question)), k, vectors.reads)
-
 # %% ../../nbs/90_evaluation/peers.ipynb #063036f5
 _SEARCHES = ("retriever=vector", "retriever=hybrid", "retriever=hybrid,words")
 _RETRIEVERS = ("vector", "bm25", "hybrid")
@@ -569,20 +542,38 @@ class _Search(NamedTuple):
                     "use_async": False, "retriever_weights": self.weights}
         return QueryFusionRetriever([by_vector, by_words], **settings), vectors
 
-# %% ../../nbs/90_evaluation/peers.ipynb #94753668
-@_peer("llamaindex-fusion", "llama-index-retrievers-bm25", "Retrievers / Reciprocal Rerank Fusion Retriever",
-       "QueryFusionRetriever of vector and BM25, num_queries=1",
-       (_SIZES, ("titles",), ("words", ""), ("mode=reciprocal_rerank", "mode=relative_score")),
-       chunk_size=None, chunk_overlap=None, language=None, mode="reciprocal_rerank", words=None)
-def _build_fusion(
-    corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None, language: str | None,
-    mode: str, words: bool | None,
+# %% ../../nbs/90_evaluation/peers.ipynb #8eeb5a13
+_SIZES = [f"chunk_size={size},chunk_overlap=20" for size in (128, 256, 512)]
+_CHUNKS = {"chunk_size": None, "chunk_overlap": None}
+
+
+def _build_chunks(
+    corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None, retriever: str = "vector",
+    **how: Any,
 ) -> _Built:
+    "LlamaIndex's retriever over chunks of its default splitter."
     nodes, pieces, lengths = _split(corpus, chunk_size, chunk_overlap)
-    how = _Search("hybrid", words, mode, language)
-    k = _enough(top_k, lengths, corpus.fill, how.least())
-    retriever, vectors = how.over(nodes, corpus, k)
-    return _Built(pieces, lambda question: _found(retriever.retrieve(question)), k, vectors.reads)
+    search, reads = _Search(retriever, **how), lambda: 0
+    k = _enough(top_k, lengths, corpus.fill, search.least())
+    if retriever == "bm25":   # needs no vectors
+        found = _bm25(corpus, nodes, k, search.language, search.words)
+    else:
+        found, vectors = search.over(nodes, corpus, k)
+        reads = vectors.reads
+    return _Built(pieces, lambda question: _found(found.retrieve(question)), k, reads)
+
+
+_peer("llamaindex-bm25", "llama-index-retrievers-bm25", "Retrievers / BM25 Retriever",
+      "BM25Retriever over SentenceSplitter chunks", (_SIZES, ("titles", ""), ("words", "")),
+      **_CHUNKS, language=None, words=None)(partial(_build_chunks, retriever="bm25"))
+_peer("llamaindex-vector", "llama-index-core", "Indexing / VectorStoreIndex",
+      "VectorStoreIndex's default retriever over SentenceSplitter chunks",
+      ([f"chunk_size={size},chunk_overlap=20" for size in (96, 128, 192, 256, 384, 512)], ("titles", "")),
+      **_CHUNKS)(_build_chunks)
+_peer("llamaindex-fusion", "llama-index-retrievers-bm25", "Retrievers / Reciprocal Rerank Fusion Retriever",
+      "QueryFusionRetriever of vector and BM25, num_queries=1",
+      (_SIZES, ("titles",), ("words", ""), ("mode=reciprocal_rerank", "mode=relative_score")),
+      **_CHUNKS, language=None, mode="reciprocal_rerank", words=None)(partial(_build_chunks, retriever="hybrid"))
 
 # %% ../../nbs/90_evaluation/peers.ipynb #9565f760
 def _window(pieces: Sequence[PeerPiece], text: str, said: str | None) -> tuple[str, Span | None]:

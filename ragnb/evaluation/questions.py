@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['KINDS', 'QUESTION_PROMPT', 'Candidate', 'Rejection', 'MadeQuestions', 'make_questions', 'generate_questions']
+__all__ = ['KINDS', 'QUESTION_PROMPT', 'Rejection', 'MadeQuestions', 'make_questions', 'generate_questions']
 
 # %% ../../nbs/90_evaluation/questions.ipynb #ebab1d2c
 from ..documents.forms import plain_text
@@ -33,7 +33,7 @@ from ..chunking.contextual import article_label
 from .datasets import Dataset, Evidence, Question, quote_places
 
 # %% ../../nbs/90_evaluation/questions.ipynb #0d1eddd8
-class Candidate(NamedTuple):
+class _Candidate(NamedTuple):
     "A question that could be asked."
     kind: str                  # One of `KINDS`, or "generated"
     queries: tuple[str, ...]   # Ways to ask it, the preferred one first
@@ -71,26 +71,26 @@ def _bodies(text: str) -> Iterator[tuple[Heading, Span]]:
             yield heading, body
 
 # %% ../../nbs/90_evaluation/questions.ipynb #2bc1fbc7
-def _titles(document: Document) -> Iterator[Candidate]:
+def _titles(document: Document) -> Iterator[_Candidate]:
     "Questions from the headings of a document."
     name = _title_of(document)
     for heading, body in _bodies(document.text):
         title, path = _bare_title(heading.path[-1]), " ".join(map(_bare_title, heading.path))
         if len(title) > 1 and not re.match(r"제\s*\d+\s*조", title):    # articles have their own
             queries = title, f"{name} {title}".strip(), f"{name} {path}".strip()
-            yield Candidate("title", queries, document.id_, body)
+            yield _Candidate("title", queries, document.id_, body)
 
 # %% ../../nbs/90_evaluation/questions.ipynb #f66ea82a
-def _articles(document: Document) -> Iterator[Candidate]:
+def _articles(document: Document) -> Iterator[_Candidate]:
     "Questions from the articles of a statute."
     if not re.search(r"제\s*\d+\s*조", plain_text(document.text)) or detect_kind(document.text) != "statute":
         return
     statute = parse_statute(document.text)
     for a in statute.articles:
         if statute.name and a.part == "본칙" and not a.deleted and a.number == a.last and not a.effective:
-            yield Candidate("cite", (f"{statute.name} {article_label(a.number)}",), document.id_, a.span)
+            yield _Candidate("cite", (f"{statute.name} {article_label(a.number)}",), document.id_, a.span)
             if a.title:
-                yield Candidate("title", (f"{statute.name} {a.title}",), document.id_, a.span)
+                yield _Candidate("title", (f"{statute.name} {a.title}",), document.id_, a.span)
 
 # %% ../../nbs/90_evaluation/questions.ipynb #63c77d80
 def _cells(row: str) -> list[str]:
@@ -106,7 +106,7 @@ def _row_column(cells: Sequence[str], names: Sequence[str], n: int) -> int | Non
     return columns[n % len(columns)]
 
 # %% ../../nbs/90_evaluation/questions.ipynb #e02d0eec
-def _table_rows(document: Document) -> Iterator[Candidate]:
+def _table_rows(document: Document) -> Iterator[_Candidate]:
     "Questions from the rows of the tables of a document."
     text, headings, title = document.text, find_headings(document.text), _title_of(document)
     for table in find_tables(text):
@@ -120,7 +120,7 @@ def _table_rows(document: Document) -> Iterator[Candidate]:
                 continue
             short, long = f"{cells[0]} {names[column]}", f"{names[0]} {cells[0]} {names[column]}"
             ways = short, long, f"{section} {long}".strip(), f"{title} {section} {long}".strip()
-            yield Candidate("table", ways, document.id_, row, cells[column])
+            yield _Candidate("table", ways, document.id_, row, cells[column])
 
 # %% ../../nbs/90_evaluation/questions.ipynb #0c076e7c
 _CORE = frozenset("NNG NNP NR SN SL SH XR".split())    # kiwipiepy's tags: a word has one of these ...
@@ -198,7 +198,7 @@ class _Corpus:
         return bool(sets) and len(set.intersection(*sets)) == 1
 
 # %% ../../nbs/90_evaluation/questions.ipynb #24a95b72
-def _cloze(corpus: _Corpus, sentence: _Sentence, keep: int | None) -> Candidate | None:
+def _cloze(corpus: _Corpus, sentence: _Sentence, keep: int | None) -> _Candidate | None:
     "A sentence without its rarest word; None when another one fits as well."
     blank, *others = corpus.rarity(sentence)
     key, others = sentence.keys[blank], sorted(others[:keep])
@@ -210,21 +210,21 @@ def _cloze(corpus: _Corpus, sentence: _Sentence, keep: int | None) -> Candidate 
         query = query[:word.start] + "____" + query[word.end:] if k == key else query
     if keep is not None:
         query = " ".join(sentence.words[i].of(sentence.text) for i in others)
-    return Candidate("cloze", (" ".join(query.split()),), sentence.doc_id, sentence.span, answer)
+    return _Candidate("cloze", (" ".join(query.split()),), sentence.doc_id, sentence.span, answer)
 
 # %% ../../nbs/90_evaluation/questions.ipynb #d9f1aae5
 def _hash(*parts: object) -> str:
     "A number for a choice that is the same everywhere."
     return hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()
 
-def _keyword(corpus: _Corpus, sentence: _Sentence) -> Candidate | None:
+def _keyword(corpus: _Corpus, sentence: _Sentence) -> _Candidate | None:
     "Words that only this sentence has together; None when there are none."
     shared = [i for i in corpus.rarity(sentence) if len(corpus.holders[sentence.keys[i]]) > 1][:4]
     least = 2 + int(_hash(sentence.text), 16) % 3
     for n in range(min(least, max(2, len(shared))), len(shared) + 1):
         if corpus.only_one(sentence.keys[i] for i in shared[:n]):
             query = " ".join(sentence.words[i].of(sentence.text) for i in sorted(shared[:n]))
-            return Candidate("keyword", (query,), sentence.doc_id, sentence.span)
+            return _Candidate("keyword", (query,), sentence.doc_id, sentence.span)
     return None
 
 # %% ../../nbs/90_evaluation/questions.ipynb #8490c334
@@ -232,7 +232,7 @@ def _says_enough(query: str) -> bool:
     "False for one bare word, which asks nothing."
     return len(set(query.lower().split())) > 1 or query.rstrip().endswith(("?", "？"))
 
-def _unambiguous(found: Sequence[Candidate], texts: Mapping[str, str]) -> Iterator[Candidate]:
+def _unambiguous(found: Sequence[_Candidate], texts: Mapping[str, str]) -> Iterator[_Candidate]:
     "Candidates with the first way of asking that is theirs alone, and evidence that is nowhere else."
     ways = [Counter(c.queries[level].lower() for c in found if level < len(c.queries)) for level in range(4)]
     places: dict[str, set[tuple[str, Span]]] = defaultdict(set)
@@ -261,9 +261,9 @@ KINDS: tuple[str, ...] = ("title", "cite", "table", "cloze", "keyword")
 # %% ../../nbs/90_evaluation/questions.ipynb #c9b08a73
 def _candidates(
     documents: Sequence[Document], kinds: Sequence[str], keep: int | None
-) -> dict[str, tuple[list[Candidate], int]]:
+) -> dict[str, tuple[list[_Candidate], int]]:
     "Kind -> candidates, and how many more were dropped because another sentence fits as well."
-    found: dict[str, list[Candidate]] = {k: [] for k in kinds}
+    found: dict[str, list[_Candidate]] = {k: [] for k in kinds}
     dropped: Counter[str] = Counter()
     for c in chain.from_iterable(make(d) for d in documents for make in (_titles, _articles, _table_rows)):
         if c.kind in found:
@@ -278,7 +278,7 @@ def _candidates(
     return {k: (found[k], dropped[k]) for k in kinds}
 
 # %% ../../nbs/90_evaluation/questions.ipynb #e9a00b67
-def _as_question(c: Candidate, texts: Mapping[str, str]) -> Question:
+def _as_question(c: _Candidate, texts: Mapping[str, str]) -> Question:
     "The question of a candidate; its id is made of what it asks and where the answer is."
     name = f"{c.kind}-{_hash(c.queries[0], c.doc_id, c.span.start, c.span.end)[:10]}"
     evidence = Evidence(c.doc_id, c.span, c.span.of(texts[c.doc_id]))
@@ -328,10 +328,10 @@ class MadeQuestions:
 
 # %% ../../nbs/90_evaluation/questions.ipynb #f5cd415f
 def _choose(
-    usable: Mapping[str, Sequence[Candidate]], n: int, order: Mapping[str, int]
-) -> dict[str, list[Candidate]]:
+    usable: Mapping[str, Sequence[_Candidate]], n: int, order: Mapping[str, int]
+) -> dict[str, list[_Candidate]]:
     "Kind -> the first candidates of its share, in the order of documents and places; no two kinds ask the same."
-    chosen: dict[str, list[Candidate]] = {}
+    chosen: dict[str, list[_Candidate]] = {}
     asked: set[str] = set()
     for kind, share in _shares(n, {k: len(v) for k, v in usable.items()}).items():
         taken = []
@@ -434,7 +434,7 @@ def _problem(question: Any, quote: Any, asked: set[str]) -> str:
     return "the question holds the quote" if _squeezed(quote) in _squeezed(question) else ""
 
 # %% ../../nbs/90_evaluation/questions.ipynb #81f0d42d
-def _checked(pair: Mapping[str, Any], doc_id: str, text: str, asked: set[str]) -> Candidate | str:
+def _checked(pair: Mapping[str, Any], doc_id: str, text: str, asked: set[str]) -> _Candidate | str:
     "A pair as a candidate, or the reason against it."
     question, quote = pair.get("question"), pair.get("quote")
     if reason := _problem(question, quote, asked):
@@ -442,7 +442,7 @@ def _checked(pair: Mapping[str, Any], doc_id: str, text: str, asked: set[str]) -
     places = quote_places(text, quote.strip(), tolerant=True)
     if len(places) != 1:
         return "the quote is in several places" if places else "the quote is not in the document"
-    return Candidate("generated", (" ".join(question.split()),), doc_id, places[0], str(pair.get("answer") or ""))
+    return _Candidate("generated", (" ".join(question.split()),), doc_id, places[0], str(pair.get("answer") or ""))
 
 # %% ../../nbs/90_evaluation/questions.ipynb #10f8f944
 def _take(made: MadeQuestions, passage: tuple[str, str], answer: str, text: str, asked: set[str], n: int) -> None:

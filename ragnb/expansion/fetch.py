@@ -23,7 +23,7 @@ from ragnb.documents.span import (
 from ..storage.store import ChunkReader, Found
 from ..retrieval.arguments import check_counts
 from .expander import Expander, ExpansionStats, warn_unknown
-from .policy import Seen, wanted_documents
+from .policy import run_around, Seen, wanted_documents
 from .raw_hits import field_of, FIELDS, like_hit, raw_hit, RawHit, value_of
 
 # %% ../../nbs/50_expansion/fetch.ipynb #67810235
@@ -71,9 +71,8 @@ def _chunks_around(outline: Outline, around: str | Address | int | None, max_chu
     at = try_address(around) if isinstance(around, str) else around
     letter = at.level if isinstance(at, Address) else level or _searched_level(outline) or "c"
     index = at.index if isinstance(at, Address) else at or 0
-    n = len(outline.levels.get(letter, ()))
-    first = max(0, min(index - max_chunks // 2, n - max_chunks))
-    return [Address(outline.doc_id, letter, i) for i in range(first, min(n, first + max_chunks))]
+    run = run_around(index, max_chunks, range(len(outline.levels.get(letter, ()))))
+    return [Address(outline.doc_id, letter, i) for i in run]
 
 # %% ../../nbs/50_expansion/fetch.ipynb #27a780f9
 def fetch_chunks(

@@ -24,8 +24,8 @@ from ..documents.text import tokenizer as named_tokenizer
 from ..chunking.base import parent_index
 from ..retrieval.arguments import check_counts, is_number
 from ragnb.expansion.policy import (
-    combined, no_expansion, Place, Policy, QuestionPolicy, register_policy, resolve_policy, Seen, Situation,
-    span_around, wanted_list
+    combined, no_expansion, Place, Policy, QuestionPolicy, register_policy, resolve_policy, run_around,
+    Seen, Situation, span_around, wanted_list
 )
 from .segments import best_segments
 
@@ -128,8 +128,8 @@ def whole_document(
 
     def document_policy(outline: Outline, hit: Address) -> Span:
         spans = outline.levels[hit.level]
-        first = max(0, min(hit.index - max_chunks // 2, len(spans) - max_chunks))
-        return spans[first].hull(spans[min(len(spans), first + max_chunks) - 1])
+        run = run_around(hit.index, max_chunks, range(len(spans)))
+        return spans[run[0]].hull(spans[run[-1]])
 
     document_policy.name = f"document:{max_chunks}"
     return document_policy
@@ -164,8 +164,8 @@ def _around(outline: Outline, hit: Address, want: Any, most: int) -> Any:
     run = covering(spans, want)
     if len(run) <= most:
         return want
-    first = max(run[0], min(hit.index - most // 2, run[-1] + 1 - most))
-    return spans[first].hull(spans[first + most - 1])
+    near = run_around(hit.index, most, run)
+    return spans[near[0]].hull(spans[near[-1]])
 
 # %% ../../nbs/50_expansion/policies.ipynb #ce8acf14
 @checked

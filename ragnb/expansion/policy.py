@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['Policy', 'Place', 'no_expansion', 'span_around', 'neighbors', 'parent', 'siblings', 'Seen', 'Situation',
+__all__ = ['Policy', 'Place', 'no_expansion', 'span_around', 'run_around', 'neighbors', 'parent', 'siblings', 'Seen', 'Situation',
            'QuestionPolicy', 'prepared', 'wanted_documents', 'policy_name', 'wanted_list', 'combined', 'together',
            'register_policy', 'resolve_policy']
 
@@ -47,6 +47,16 @@ def span_around(
     "The span of a hit and its neighbors, clipped to the document."
     run = hit.around(window, len(outline.levels[hit.level]))
     return outline.span_of(run[0]).hull(outline.span_of(run[-1]))
+
+# %% ../../nbs/50_expansion/policy.ipynb #43d3133d
+def run_around(
+    at: int,      # Index to stay around
+    most: int,    # Indices at most, >= 1
+    run: range,   # To take them from
+) -> range:
+    "Take at most so many indices of a run, around one of them."
+    first = max(run.start, min(at - most // 2, run.stop - most))
+    return range(first, min(run.stop, first + most))
 
 # %% ../../nbs/50_expansion/policy.ipynb #b437e515
 @checked

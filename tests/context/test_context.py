@@ -85,16 +85,6 @@ def test_best_at_both_ends_worst_in_the_middle(n):
         assert abs(2 * worst - (n - 1)) <= 1, "the worst is not in the middle"
 
 
-def test_the_order_of_another_design_is_not_ours():
-    def other(items):
-        out = []
-        for i, item in enumerate(items):
-            out.insert(len(out) // 2, item) if i % 2 == 0 else out.append(item)
-        return out
-    assert 2 not in (other(range(1, 9))[0], other(range(1, 9))[-1])
-    assert reorder_for_attention(list(range(1, 9))) == [1, 3, 5, 7, 8, 6, 4, 2]
-
-
 @examples(100)
 @given(passages())
 def test_the_inside_of_a_passage_is_never_touched(items):
@@ -245,7 +235,6 @@ def test_the_outputs_of_the_context_builder_design():
     "score, shown", [(0.85, " [score: 0.850]"), (-0.2, " [score: -0.200]"), (0.0, " [score: 0.000]"), (None, "")]
 )
 def test_a_passage_without_score_shows_none(score, shown):
-    """The context builder design formats None and raises."""
     text = RankedContextBuilder(include_score=True).build([passage(score=score)]).text
     assert text.split("\n")[0] == f"[1] (규정1.md){shown}"
     assert "score" not in RankedContextBuilder().build([passage(score=score)]).text
@@ -268,12 +257,7 @@ def test_a_header_is_one_line_of_a_sensible_length():
 
 @pytest.mark.parametrize(
     "title, header",
-    [
-        (None, "[1] (규정1.md)"),
-        ("", "[1] (규정1.md)"),
-        ("휴가규정", "[1] (휴가규정, 규정1.md)"),
-        (2024, "[1] (2024, 규정1.md)"),
-    ],
+    [(None, "[1] (규정1.md)"), ("", "[1] (규정1.md)"), ("휴가규정", "[1] (휴가규정, 규정1.md)"), (2024, "[1] (2024, 규정1.md)")],
 )
 def test_titles_of_any_kind(title, header):
     assert RankedContextBuilder().header(1, passage(metadata={"title": title})) == header
@@ -392,47 +376,8 @@ def test_the_limit_of_a_passage_counts_its_hits():
         SimpleContextBuilder(passage_size=0)
 
 
-# --- what the context builder design's own code does wrong (a faithful transcription) --------------------------------
-
-
-def design_reorder(results: list) -> list:
-    """`_reorder_for_attention` of the context builder design, word for word."""
-    reordered: list = []
-    for i, doc in enumerate(results):
-        if i % 2 == 0:
-            reordered.insert(len(reordered) // 2, doc)
-        else:
-            reordered.append(doc)
-    return reordered
-
-
-def design_header(i: int, doc: dict, include_score: bool) -> str:
-    """The header of the context builder design, word for word."""
-    source = doc["_source"]
-    header = f"[{i}] ({source.get('file_name', 'unknown')}, p.{source.get('page_number', '?')})"
-    if include_score and "_score" in doc:
-        header += f" [score: {doc['_score']:.3f}]"
-    return header
-
-
-def ends_hold_the_best(order: list[int]) -> bool:
-    """Best first, second best last, and no rank better than both of its neighbors."""
-    inner = all(not (order[i] < order[i - 1] and order[i] < order[i + 1]) for i in range(1, len(order) - 1))
-    return order[0] == 1 and order[-1] == 2 and inner
-
-
-def test_the_order_of_the_design_is_the_wrong_one():
-    eight = list(range(1, 9))
-    assert not ends_hold_the_best(design_reorder(eight)) and design_reorder(eight)[-1] == 8
-    assert ends_hold_the_best(reorder_for_attention(eight))
-    laid = RankedContextBuilder().build([passage(r) for r in eight])
-    assert [c.passage.rank for c in laid.sources] == reorder_for_attention(eight) != [1, 3, 5, 7, 2, 4, 6, 8]
-
-
 @pytest.mark.parametrize("kind", ["ranked", "table", "detailed", "debug"])
 def test_a_neighbor_without_score_does_not_raise(kind):
-    with pytest.raises(TypeError):
-        design_header(1, {"_source": {}, "_score": None}, True)
     text = resolve_builder(kind, include_score=True).build([passage(score=None), passage(2, score=0.25)]).text
     assert "None" not in text and text.count("0.250") >= 1
 
@@ -479,10 +424,7 @@ def test_the_debug_builder_tells_everything():
         (0.5, None),
         neighbors=("규정.md#c2",),
         pages=(3,),
-        why={
-            "규정.md#c1": Why("hit", rank=2),
-            "규정.md#c2": Why("neighbor", "neighbors:1", 2, "규정.md#c1", "1 after"),
-        },
+        why={"규정.md#c1": Why("hit", rank=2), "규정.md#c2": Why("neighbor", "neighbors:1", 2, "규정.md#c1", "1 after")},
     )
     text = DebugContextBuilder(members={"bm25": {"규정.md#c1": (4, 7.25)}}).build([p]).text
     for words in (

@@ -116,13 +116,6 @@ def test_references_of_a_context_have_its_numbers():
 # --- display documents -----------------------------------------------------------------------------------------------
 
 
-def design_merges(docs: list[dict]) -> bool:
-    """The loop of the maintenance design: what decides whether the shown documents are merged."""
-    for doc in docs:
-        doc_type = doc["doc_type"].lower()
-    return doc_type in {"gcb", "myservice"}
-
-
 def test_each_document_is_judged_by_its_own_type():
     store = stored(
         manual("g", word="gee", doc_type=" GCB "), manual("m", word="emm", doc_type="manual"), manual("n", word="enn")
@@ -135,10 +128,6 @@ def test_each_document_is_judged_by_its_own_type():
             order[0][0].replace("e", "m") if order[0][0] == "e" else "g",
             "m" if order[0][0] == "g" else "g",
         ]
-    types = [{"doc_type": "GCB"}, {"doc_type": "manual"}]
-    assert design_merges(types) != design_merges(
-        types[::-1]
-    ), "that design's answer depends on which document comes last"
 
 
 def test_merging_is_decided_by_document():

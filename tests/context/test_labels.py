@@ -60,8 +60,7 @@ def test_a_hit_is_named_by_the_part_that_it_is_in():
         start = ACT.index(words)
         return passage_article(Passage("act", Span(0, len(ACT)), ACT, focus=Span(start, start + len(words))))
     words = ("총칙", "공정한", "제2장", "9개월", "과목을 적는다", "부칙 <", "역학", "9개월이 지난 날부터 시행한다.\n\n제2조(")
-    assert [at(w) for w in words] == [
-        "제1장 총칙", "제1조", "제2장 시행", "부칙 제1조", "제3조", "부칙", "[별표 1]", "부칙 제1조~제2조"]
+    assert [at(w) for w in words] == ["제1장 총칙", "제1조", "제2장 시행", "부칙 제1조", "제3조", "부칙", "[별표 1]", "부칙 제1조~제2조"]
 
 
 @pytest.mark.parametrize(("prefix", "label"), [

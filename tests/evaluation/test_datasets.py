@@ -117,10 +117,7 @@ BAD = {
     "document missing": (GOOD | {"evidence": [{"text": "15일"}]}, "evidence names no document"),
     "quote absent": (GOOD | {"evidence": [{"doc_id": "d", "text": "16일"}]}, "not in the document: '16일'"),
     "quote empty": (GOOD | {"evidence": [{"doc_id": "d"}]}, "evidence needs 'text' (a quote) or 'start' and 'end', it has 'doc_id'"),
-    "quote ambiguous": (
-        GOOD | {"evidence": [{"doc_id": "d", "text": "차는"}]},
-        "more than once, make it longer: '차는'",
-    ),
+    "quote ambiguous": (GOOD | {"evidence": [{"doc_id": "d", "text": "차는"}]}, "more than once, make it longer: '차는'"),
     "quote is a number": (
         GOOD | {"evidence": [{"doc_id": "d", "text": 15}]},
         "evidence 'text' must be a string, got 15",
@@ -216,11 +213,7 @@ def test_a_record_in_full(tmp_path):
         "answer": "15일, 4시간",
         "kind": "two-places",
         "evidence_mode": "all",
-        "evidence": [
-            {"text": "15일"},
-            {"start": 15, "end": 18, "text": "4시간"},
-            {"doc_id": "e", "start": 0, "end": 2},
-        ],
+        "evidence": [{"text": "15일"}, {"start": 15, "end": 18, "text": "4시간"}, {"doc_id": "e", "start": 0, "end": 2}],
     }
     (q,) = load_questions(write(tmp_path / "q.jsonl", record), DOCUMENTS)
     assert q == Question(
@@ -761,9 +754,7 @@ def parquet(folder: Path, corpus: list[dict], qa: list[dict]) -> Path:
     return folder
 
 
-CORPUS = [
-    {"doc_id": f"p{n}", "contents": f"{n}번 단락이다.", "metadata": {"page": n, "prev_id": None}} for n in range(4)
-]
+CORPUS = [{"doc_id": f"p{n}", "contents": f"{n}번 단락이다.", "metadata": {"page": n, "prev_id": None}} for n in range(4)]
 
 
 def test_autorag(tmp_path):

@@ -113,13 +113,7 @@ def test_align_takes_the_chain_that_reaches_the_end() -> None:
 
 def test_align_goes_on_behind_a_piece_that_is_not_there() -> None:
     text = "하나. 둘. 셋. 둘."
-    assert align(text, ["하나.", "없는 글", "둘.", "셋.", "둘."]) == [
-        Span(0, 3),
-        None,
-        Span(4, 6),
-        Span(7, 9),
-        Span(10, 12),
-    ]
+    assert align(text, ["하나.", "없는 글", "둘.", "셋.", "둘."]) == [Span(0, 3), None, Span(4, 6), Span(7, 9), Span(10, 12)]
     assert align(text, []) == [] and align("", ["가"]) == [None] and align(text, [""]) == [None]
 
 
@@ -281,12 +275,8 @@ def test_odd_questions(name: str, question: str, on_repeated: Callable[[str], Pe
 
 @pytest.mark.parametrize("name", PEERS)
 def test_one_short_document(name: str, model: NgramEmbedding) -> None:
-    system = build_peer(
-        name, [Document(text="연차휴가는 15일이다.", id_="d"), Document(text=" \n", id_="blank")], model
-    )
-    assert [p.id for p in system.rank("연차휴가는 며칠?").passages][:1] in (["d@0-12"], []) and list(system.texts) == [
-        "d"
-    ]
+    system = build_peer(name, [Document(text="연차휴가는 15일이다.", id_="d"), Document(text=" \n", id_="blank")], model)
+    assert [p.id for p in system.rank("연차휴가는 며칠?").passages][:1] in (["d@0-12"], []) and list(system.texts) == ["d"]
 
 
 def test_metadata_that_is_not_to_be_embedded_is_not(model: NgramEmbedding) -> None:

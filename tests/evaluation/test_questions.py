@@ -61,10 +61,7 @@ def test_a_heading_asks_for_what_stands_below_it():
 
 def test_a_heading_that_stands_twice_is_asked_with_its_document():
     a, b = f"# 가\n\n## 목적\n\n{LONG}\n", f"# 나\n\n## 목적\n\n{LONG}!\n"
-    assert [q for q, _ in titles(doc(a, "a", title="휴가규정"), doc(b, "b", title="출장규정"))] == [
-        "휴가규정 목적",
-        "출장규정 목적",
-    ]
+    assert [q for q, _ in titles(doc(a, "a", title="휴가규정"), doc(b, "b", title="출장규정"))] == ["휴가규정 목적", "출장규정 목적"]
     assert [q for q, _ in titles(doc(a, "a"), doc(b, "b"))] == ["가 목적", "나 목적"]
     made = make_questions([doc(a, "a"), doc(a.replace(LONG, LONG + "!"), "b")], 50, kinds=["title"])
     assert made.questions == [] and made.counts == {"title": {"candidates": 2, "ambiguous": 2, "made": 0}}
@@ -98,9 +95,7 @@ STATUTE = """공유부엌법
 def test_a_statute_is_asked_by_number_and_by_title():
     made = make_questions([doc(STATUTE)], 50, kinds=["cite", "title"])
     asked = {q.query: q.evidence[0].text for q in made.questions}
-    assert list(asked) == [
-        f"공유부엌법 {x}" for x in ("제1조", "제2조", "제3조의2", "제4조", "목적", "정의", "청소", "벌칙")
-    ]
+    assert list(asked) == [f"공유부엌법 {x}" for x in ("제1조", "제2조", "제3조의2", "제4조", "목적", "정의", "청소", "벌칙")]
     assert (
         asked["공유부엌법 제3조의2"] == asked["공유부엌법 청소"]
         and asked["공유부엌법 제3조의2"].startswith("제3조의2(청소)")
@@ -285,11 +280,7 @@ def test_made_questions_of_evaluation_sets(name):
 # --- a model
 
 
-BRIDGE = doc(
-    "물푸레다리는 1402년에 놓였다.\n길이는  31미터다. 등불이 있다. 등불이 있다. 그는 “네.”라고 답했다.",
-    "다리",
-    title="마을 안내",
-)
+BRIDGE = doc("물푸레다리는 1402년에 놓였다.\n길이는  31미터다. 등불이 있다. 등불이 있다. 그는 “네.”라고 답했다.", "다리", title="마을 안내")
 
 
 def pair(question: Any = "다리는 언제 지어졌나?", quote: Any = "1402년에 놓였다.", **more: Any) -> dict:
@@ -310,12 +301,7 @@ def pair(question: Any = "다리는 언제 지어졌나?", quote: Any = "1402년
 def test_an_answer_in_many_shapes(answer):
     made = generate_questions([BRIDGE], ScriptedLLM({"물푸레": answer, "": "모릅니다."}), 1)
     (q,) = made.questions
-    assert (q.query, q.answer, q.kind, q.evidence[0].text) == (
-        "다리는 언제 지어졌나?",
-        "1402년",
-        "generated",
-        "1402년에 놓였다.",
-    )
+    assert (q.query, q.answer, q.kind, q.evidence[0].text) == ("다리는 언제 지어졌나?", "1402년", "generated", "1402년에 놓였다.")
     check(made, [BRIDGE])
 
 
