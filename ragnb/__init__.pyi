@@ -129,6 +129,9 @@ from .pipeline.answer import (
 from .pipeline.pipeline import (
     Pipeline as Pipeline,
 )
+from .pipeline.settings import (
+    read_settings as read_settings,
+)
 from .pipeline.trace_data import (
     trace as trace,
 )

@@ -9,6 +9,8 @@ import atexit
 import gc
 import json
 import os
+import re
+import shlex
 import sys
 import time
 import warnings
@@ -139,8 +141,17 @@ def _amount(help: str, metavar: str = "X", least: float = -1e9, most: float = 1e
 class _Options:
     "What a command takes: annotations declare its options, attributes their defaults."
 
+    is_filled = False   # Whether a settings file fills in what this class declares
+
     def __init__(self, **given: Any) -> None:
         vars(self).update(given)
+
+    @classmethod
+    def from_file(cls) -> list[str]:
+        "Name the options that a settings file may fill in."
+        from ragnb.pipeline.settings import SETTINGS
+        names = {name for kind in cls.__mro__ if vars(kind).get("is_filled") for name in kind.__annotations__}
+        return [key for key in SETTINGS if key in names]
 
     @classmethod
     def parameters(cls) -> list[Parameter]:
@@ -175,6 +186,13 @@ def _checked(ctx: Context, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+def _with_file(error: InputError, file: str, keys: Sequence[str]) -> InputError:
+    "Name the settings file in an error about something that it sets."
+    if named := [key for key in keys if re.search(rf"\b{key}\b", str(error).replace("-", "_"))]:
+        error.args = (f"{error} ({file} sets {', '.join(named)})",)
+    return error
+
+
 class _Command(NamedTuple):
     "A word of the command line; the docstring of its function is the help."
     function: Callable[[Any], None]
@@ -184,7 +202,11 @@ class _Command(NamedTuple):
     def callback(self) -> Callable[..., None]:
         "Make the function that typer reads and calls."
         def run(ctx: Context, help: bool, **given: Any) -> None:
-            self.function(self.options(**_checked(ctx, given)))
+            file, found = _found_settings(ctx, self.options, _checked(ctx, given))
+            try:
+                self.function(self.options(**{**given, **found}))
+            except InputError as error:
+                raise _with_file(error, file, [*found])
 
         first = Parameter("ctx", Parameter.KEYWORD_ONLY, annotation=Context)
         last = Parameter("help", Parameter.KEYWORD_ONLY, default=False, annotation=_Help)
@@ -327,10 +349,57 @@ class _Index(_Place):
     "Where the index is, and how results are printed."
     json: _Json = False
 
+class _Settings(_Options):
+    "Which settings file is read."
+    settings: Annotated[str | None, Option(metavar="FILE", help="Read the settings that you leave out from this .toml "
+        "file, or from the folder of another index; none: from no file (default: ragnb.toml in the folder of "
+        "--index).")] = None
+
 class _Wait(_Options):
     "How long to wait for another writer."
     wait: Annotated[float, _amount("Wait so long for another process that writes the index; then its number is "
                                    "printed.", "SECONDS", 0, 1e6)] = 10
+
+# %% ../nbs/99_cli/cli.ipynb #5e771461
+_SIZE = {"budget", "budget_share", "model"}
+
+def _settings_place(given: Mapping[str, Any]) -> str:
+    "Find the settings file that a command reads; '' for none."
+    from ragnb.indexing.index_file import SETTINGS_FILE
+    named, index = given.get("settings"), "" if given.get("over") else given.get("index") or ""
+    if named in (None, "none"):
+        file = Path(index, SETTINGS_FILE)
+        return str(file) if index and named is None and file.is_file() else ""
+    return str(Path(named, SETTINGS_FILE)) if Path(named).is_dir() else named
+
+
+def _found_settings(ctx: Context, options: type[_Options], given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    "Find the settings file, and what it says of options that were not typed."
+    if "question" in given and given.get("llm", "") is None:   # before the first import: a model needs LlamaIndex anyway
+        from ragnb.documents.deferred import defer_for_question
+        defer_for_question()
+    if not issubclass(options, _Settings) or not (place := _settings_place(given)):
+        return "", {}
+    from ragnb.pipeline.settings import load_settings
+    values, keys = load_settings(place), options.from_file()
+    typed = {name for name in given if getattr(ctx.get_parameter_source(name), "name", "") != "DEFAULT"}
+    if "split" in values and "split" not in keys:
+        _check_splitter(place, values["split"], str(given.get("index") or ""))
+    typed |= _SIZE if typed & {"budget", "budget_share"} else set()
+    found = {key: value for key, value in values.items() if key in keys and key not in typed}
+    return place, found | ({"where": [found["where"]]} if isinstance(found.get("where"), str) else {})
+
+
+def _check_splitter(file: str, split: str, index: str) -> None:
+    "Refuse settings that were found for another splitter than that of the index."
+    from ragnb.chunking.parsers import completed, describe_parser, resolve_parser
+    from ragnb.indexing.folder_index import Index
+    wanted = None if split.startswith("contexts:") else resolve_parser(split)
+    for folder in (_collections_in(index) or [Path(index)]) if wanted and index else []:
+        made = Index.open(folder).manifest.parser if (folder / "index.db").exists() else None
+        if made and completed(made, wanted) != describe_parser(wanted):
+            raise InputError(f"{file} is for an index with split = {split!r}, and {str(folder)!r} was made with another "
+                             f"splitter: ragnb index PATH --index {index} --force makes it again")
 
 # %% ../nbs/99_cli/cli.ipynb #1867239d
 _KEY_VALUE: dict[str, str] = {"metavar": "KEY=VALUE"}
@@ -381,6 +450,7 @@ def _resolved(spec: str | None, args: _Model) -> Any:
     from ragnb.models.llm import resolve_llm
     named = {"think": args.think, "num_ctx": args.num_ctx, "timeout": args.timeout}
     more = _key_values("--llm-option", args.llm_option)
+    spec = None if spec == "none" else spec
     return resolve_llm(spec, args.base_url, **{k: v for k, v in named.items() if v is not None} | more)
 
 def _embed_options(args: _Embedding) -> dict[str, Any]:
@@ -460,8 +530,8 @@ def _refuse_lost(args: _Source, report: Any) -> None:
                          f"its own index, ragnb index {args.path} --index OTHER, or index the folder above both")
 
 # %% ../nbs/99_cli/cli.ipynb #fa6dd7f1
-def _print_collections(statistics: Mapping[str, Mapping[str, Any]]) -> None:
-    "Print a line for each collection, and their sum."
+def _print_collections(statistics: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any] | None = None) -> None:
+    "Print a line for each collection, their sum, and settings if there are any."
     rows = {name: (s["documents"], s["characters"], sum(s["chunks"].values()), s["bytes"] / 2**20)
             for name, s in statistics.items()}
     rows["all"] = tuple(map(sum, zip(*rows.values())))
@@ -469,6 +539,8 @@ def _print_collections(statistics: Mapping[str, Mapping[str, Any]]) -> None:
     _say(f"{'collection':<{width}}  {'documents':>9}  {'characters':>10}  {'chunks':>8}  {'MiB':>7}")
     for name, (documents, characters, chunks, size) in rows.items():
         _say(f"{name:<{width}}  {documents:>9,}  {characters:>10,}  {chunks:>8,}  {size:>7.1f}")
+    if settings:
+        _say(f"settings: {json.dumps(settings, ensure_ascii=False)}")
 
 def _fill_chroma(args: _Source) -> None:
     "Write what was indexed into Chroma, if a place is given."
@@ -502,8 +574,9 @@ _SPLITTERS = ("units (for multi-scale retrieval), parent-child, parent-child:800
               "then children), chunks:400/0, sentence, records, structure, structure:RULES, titled:SPLITTER or "
               "contexts:SPLITTER. Sizes count characters, or tokens of the one after @: chunks:200/20@cl100k_base")
 
-class _Source(_Index, _Embedding, _Model, _Wait):
+class _Source(_Index, _Embedding, _Model, _Wait, _Settings):
     "Documents, and how they are indexed."
+    is_filled = True
     path: Annotated[str, Argument(help="Folder or file: .md, .txt, .jsonl, .pdf, .csv; with ragnb[files] also .html, "
         ".docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16 or CP949. Scanned pages, pictures and encrypted files "
         "are listed and skipped.")]
@@ -568,12 +641,14 @@ def _info(args: _Index) -> None:
     "Describe an index, or each collection of a folder."
     from ragnb.indexing.folder_index import Index
     from ragnb.indexing.collections import collection_statistics, index_statistics
+    from ragnb.pipeline.settings import load_settings
     if _collections_in(args.index):
         statistics = collection_statistics(args.index)
-        return _print_json(statistics) if args.json else _print_collections(statistics)
+        return _print_json(statistics) if args.json else _print_collections(statistics, load_settings(args.index))
     index = Index.open(args.index)
     facts = {"index": args.index, **index_statistics(index), "unfinished": len(index.unfinished),
-             "embedding": index.manifest.embedding, "splitter": index.manifest.parser}
+             "embedding": index.manifest.embedding, "splitter": index.manifest.parser,
+             "settings": load_settings(args.index)}
     if args.json:
         return _print_json(facts)
     for key, value in facts.items():
@@ -637,18 +712,18 @@ _POLICIES = ("none; neighbors:N and siblings:N, N chunks on each side; pages:N, 
              "most N chunks of the document; parent, adaptive, doc_type, section, segments, citations, auto-merge; "
              "several with + (default: none over units, which are chosen as spans already, else neighbors:1).")
 
-class _Retrieval(_Options):
+class _Retrieval(_Settings):
     "What is retrieved, and how much around it."
-    embed: Annotated[str | None, Option(help="The embedding that the index was built with; checked.")] = None
+    is_filled = True
     retrieve: Annotated[str, Option(help=_RETRIEVERS)] = "auto"
     where: _Where = None
     as_of: Annotated[str | None, Option(metavar="DATE", help="Use each statute in its edition in force on this date, "
         "2024-01-01 or today (default: the newest that is not repealed). Other editions are marked.")] = None
     cut: Annotated[float | None, _amount("Over units: drop what scores less than X times the best (0.1 to 0.5), even "
-        "if there is room, and in a small folder what shares no word with the question (default: fill the "
+        "if there is room, and in a small folder what shares no word with the question (default, and 0: fill the "
         "budget).")] = None
-    no_lookup: Annotated[bool, Option("--no-lookup", help="Do not put first what the question cites, such as "
-        "제56조.")] = False
+    lookup: Annotated[bool, Option("--lookup/--no-lookup", help="Put first what the question cites, such as 제56조, or "
+        "not.")] = True
     rerank: Annotated[str, Option(help="none; llm or llm:N, N passages in one call of --llm; onnx:FOLDER, a "
         "cross-encoder.")] = "none"
     policy: Annotated[str | None, Option(help=f"What to read around a hit: {_POLICIES}")] = None
@@ -657,10 +732,14 @@ class _Retrieval(_Options):
     max_chunks: Annotated[int | None, _count("Hits and neighbors together (default: 80; likewise).")] = None
     passage_size: Annotated[int | None, _count("Characters of a passage for each hit in it (default: 2000; "
                                                "likewise).")] = None
+    llm: Annotated[str | None, Option(help="ollama:MODEL or openai-like:MODEL writes the answer; chat and serve ask it "
+        "in every step, mcp only for reranking (default, and none: no model; you see the passages with their "
+        "sources).")] = None
 
 # %% ../nbs/99_cli/cli.ipynb #80f37766
 class _Layout(_Options):
     "What the context contains, and for which model."
+    is_filled = True
     budget: Annotated[int | None, _count("Size of the context, in the unit of --tokenizer (default: 4000).")] = None
     budget_share: Annotated[float | None, _amount("Instead of --budget: this part of the model's window; 0.3 to 0.4 is "
                                                   "advised.")] = None
@@ -672,13 +751,13 @@ class _Layout(_Options):
         "the kind of question.")] = "ranked"
     compress: Annotated[str | None, Option(metavar="N", help="Keep only the sentences that matter, N characters in "
         "all; with llm:N the model chooses them.")] = None
-    no_reorder: Annotated[bool, Option("--no-reorder", help="Keep the context best first.")] = False
-    llm: Annotated[str | None, Option(help="ollama:MODEL or openai-like:MODEL writes the answer (default: no model; "
-        "you see the passages with their sources).")] = None
+    reorder: Annotated[bool, Option("--reorder/--no-reorder", help="Put the best passages at both ends of the context, "
+        "or keep it best first.")] = True
 
 class _Asking(_Index, _Embedding, _Model, _Retrieval, _Layout):
     "A question, and the pipeline that answers it."
     question: Annotated[str, Argument(help="Your question, in quotes.")]
+    embed: Annotated[str | None, Option(help="The embedding that the index was built with; checked.")] = None
     history: _History = None
     html: Annotated[str | None, Option(metavar="FILE", help="Write the trace as a page.")] = None
     over: Annotated[str | None, Option(metavar="PLACE", help="Instead of --index: an index that another program made, "
@@ -688,19 +767,12 @@ class _Asking(_Index, _Embedding, _Model, _Retrieval, _Layout):
         "text, or vector: doc_id=source. Repeatable.")] = None
 
 # %% ../nbs/99_cli/cli.ipynb #9593736c
-def _budget(args: _Asking, llm: Any) -> dict[str, Any]:
-    "Work out the size of the context and its unit."
-    if args.budget_share is None:
-        if args.model:
-            raise InputError("--model goes with --budget-share")
-        return {"budget": 4_000 if args.budget is None else args.budget, "tokenizer": args.tokenizer or "characters"}
-    from ragnb.context.budgets import budget_for
-    if args.budget is not None or args.tokenizer == "characters":
-        raise InputError("--budget-share gives the budget in tokens: leave out --budget, and --tokenizer characters")
-    if not (args.model or args.llm):
-        raise InputError("--budget-share needs a model: --llm ollama:MODEL or --model NAME")
-    return {"budget": budget_for(args.model or llm, args.budget_share),
-            "tokenizer": args.tokenizer or "cl100k_base"}
+def _arguments(args: _Retrieval, llm: Any) -> dict[str, Any]:
+    "Turn the options into arguments of `Pipeline.from_index`."
+    from ragnb.pipeline.settings import pipeline_arguments
+    values = {name: getattr(args, name) for name in args.from_file() if name != "llm"}
+    given = {name: value for name, value in values.items() if value is not None and (name, value) != ("cut", 0)}
+    return pipeline_arguments(given, llm)
 
 # %% ../nbs/99_cli/cli.ipynb #822110f0
 def _joined_pipeline(args: _Asking, llm: Any, settings: Mapping[str, Any]) -> Any:
@@ -709,25 +781,22 @@ def _joined_pipeline(args: _Asking, llm: Any, settings: Mapping[str, Any]) -> An
     if any((args.embed, args.embed_base_url, args.query_prefix, args.document_prefix, args.embed_option)):
         raise InputError("each collection is asked with the embedding that it was made with: leave out --embed and "
                          "what belongs to it")
-    settings = {**settings, "policy": args.policy or "doc_type", "top_k": args.top_k or 20}
-    return library_pipeline(Library.open(args.index, **settings), llm, settings["top_k"])
+    return library_pipeline(Library.open(args.index, **settings), llm, settings.get("top_k", 20))
 
-def _attached(args: _Asking, llm: Any, given: Mapping[str, int]) -> Any:
+def _attached(args: _Asking, settings: dict[str, Any]) -> Any:
     "Make the pipeline over an index of another program."
     from ragnb.models.embedding import resolve_embedding
     from ragnb.pipeline.attach import attach
-    unused = {"--where": args.where, "--as-of": args.as_of, "--cut": args.cut, "--no-lookup": args.no_lookup}
-    for name, value in unused.items():
-        if value not in (None, False):
-            raise InputError(f"{name} needs an index of ragnb: leave it out with --over")
+    unused = {"--where": "where", "--as-of": "as_of", "--cut": "cut", "--no-lookup": "lookup"}
+    for option, name in unused.items():
+        if settings.pop(name, True) is not True:
+            raise InputError(f"{option} needs an index of ragnb: leave it out with --over")
     names = {k: str(v) for k, v in _key_values("--field", args.field).items()}
     embed = args.embed and resolve_embedding(args.embed, _embed_url(args), **_embed_options(args))
     vector = {"vector": names.pop("vector")} if "vector" in names else {}
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)
-        made = attach(args.over, embed_model=embed, fields=names, retriever=args.retrieve, reranker=args.rerank,
-                      policy=args.policy or "neighbors:1", builder=args.context, compressor=args.compress, llm=llm,
-                      reorder=not args.no_reorder, **vector, **given, **_budget(args, llm))
+        made = attach(args.over, embed_model=embed, fields=names, **vector, **settings)
     for warning in told:
         if issubclass(warning.category, UserWarning):
             _say(f"note: {warning.message}".replace("fields={'doc_id': NAME}", "--field doc_id=NAME"), err=True)
@@ -743,13 +812,9 @@ def _pipeline(args: _Asking) -> Any:
     if any("\udc80" <= c <= "\udcff" for c in args.question):
         raise InputError(f"question must be UTF-8 text, got {args.question!r}")
     llm = _resolved(args.llm, args)
-    counts = {name: getattr(args, name) for name in ("top_k", "expand_top_k", "max_chunks", "passage_size")}
-    given = {name: n for name, n in counts.items() if n is not None}
+    settings = _arguments(args, llm)
     if args.over:
-        return _attached(args, llm, given)
-    settings = {"retriever": args.retrieve, "reranker": args.rerank, "policy": args.policy, "builder": args.context,
-                "compressor": args.compress, "llm": llm, "reorder": not args.no_reorder, "where": args.where,
-                "lookup": not args.no_lookup, "cut": args.cut, "as_of": args.as_of, **given, **_budget(args, llm)}
+        return _attached(args, settings)
     if _collections_in(args.index):
         return _joined_pipeline(args, llm, settings)
     index = Index.open(args.index, args.embed, base_url=_embed_url(args), embed_options=_embed_options(args))
@@ -860,9 +925,6 @@ def _print_answer(answer: Any, shown: bool = False, cut: float | None = None) ->
 @_command(_Asking, 'ragnb ask "2년차 연차는 며칠인가요?"')
 def _ask(args: _Asking) -> None:
     "Answer a question."
-    if args.llm is None:  # a model brings the rest of LlamaIndex anyway
-        from ragnb.documents.deferred import defer_for_question
-        defer_for_question()
     pipeline, history = _pipeline(args), _conversation(args)
     live = pipeline.llm is not None and sys.stdout.isatty() and not args.json
     answer, error = _asked(pipeline, args, history, live)
@@ -895,11 +957,8 @@ def _trace(args: _Asking) -> None:
         raise error
 
 # %% ../nbs/99_cli/cli.ipynb #4fb3d81c
-class _Agent(_Place, _Model):
+class _Agent(_Place, _Model, _Retrieval, _Layout):
     "An agent, its models, and what it may read."
-    where: _Where = None
-    llm: Annotated[str | None, Option(help="ollama:MODEL for every step (default: no model; you see the "
-        "passages).")] = None
     step: Annotated[list[str] | None, Option(metavar="STEP=MODEL", help="Another model for one step: rewrite, route, "
         "plan, grade, answer or judge; STEP=none leaves it to its rule. Repeatable (default: grade=none).")] = None
     routes: Annotated[str | None, Option(metavar="FILE", help="JSON of the routes (default: setup, troubleshooting, "
@@ -914,13 +973,14 @@ def _step_models(args: _Agent) -> dict[str, Any]:
         name, equals, spec = given.partition("=")
         if not equals or not spec:
             raise InputError(f"--step needs STEP=MODEL, got {given!r}")
-        models[name] = None if spec == "none" else _resolved(spec, args)
+        models[name] = _resolved(spec, args)
     return models
 
 def _agent_settings(args: _Agent) -> dict[str, Any]:
     "Collect the arguments of `Agent` besides the library."
     from ragnb.agent.routes import DEFAULT_ROUTES, read_routes
-    return {"llm": _resolved(args.llm, args), "models": _step_models(args),
+    hits = {} if args.top_k is None else {"top_k": args.top_k}
+    return {"llm": _resolved(args.llm, args), "models": _step_models(args), **hits,
             "routes": read_routes(args.routes) if args.routes else DEFAULT_ROUTES, "step_timeout": args.timeout,
             "max_attempts": args.attempts, "ask_user": not (args.no_choice or getattr(args, "json", False))}
 
@@ -943,7 +1003,8 @@ def _chat(args: _Talk) -> None:
     from ragnb.agent.chat import Chat
     from ragnb.agent.flow import Agent
     from ragnb.agent.library import Library
-    agent = Agent(Library.open(args.index, where=args.where), **_agent_settings(args))
+    settings = _agent_settings(args)
+    agent = Agent(Library.open(args.index, **_arguments(args, settings["llm"])), **settings)
 
     def show(text: str) -> None:
         if not args.json:
@@ -1005,15 +1066,14 @@ def _serve(args: _Service) -> None:
     settings = _serve_settings(args)
     for problem in settings["talks"].problems:
         _say(_line(f"skipped {problem}"), err=True)
-    library = Library.open(args.index)
+    library = Library.open(args.index, **_arguments(args, settings["llm"]) | {"where": None})
     for name in shut_out(library, settings["access"]):
         _say(f"warning: the filter of {name!r} leaves no document: `ragnb ls` names keys and values", err=True)
     serve_app(create_app(library, **settings), args.host, args.port, ready)
 
 # %% ../nbs/99_cli/cli.ipynb #01c94f9f
-class _Tools(_Place):
+class _Tools(_Place, _Model, _Retrieval):
     "What is served, and how much of it."
-    where: _Where = None
     budget: Annotated[int, _count("Characters read for one question.")] = 20_000
 
 
@@ -1023,7 +1083,9 @@ def _mcp(args: _Tools) -> None:
     from ragnb.agent.library import Library
     from ragnb.agent.mcp_server import make_mcp_server
     from ragnb.agent.tools import ReadingTools
-    make_mcp_server(ReadingTools(Library.open(args.index, where=args.where), args.budget, most_calls=50)).run("stdio")
+    library = Library.open(args.index, **_arguments(args, _resolved(args.llm, args)))
+    tools = ReadingTools(library, args.budget, most_calls=50, expand=args.policy is not None)
+    make_mcp_server(tools).run("stdio")
 
 # %% ../nbs/99_cli/cli.ipynb #7981373e
 class _Raw(_Options):
@@ -1133,8 +1195,8 @@ QUESTION_LINE: str = ('{"query_id": "q1", "query": "연차는 며칠인가?", '
 
 class _Measuring(_Embedding):
     "What is tried, at which sizes of the context, and where indexes are cached."
-    strategy: Annotated[list[str] | None, Option(metavar="SPEC", help="A preset, 'key=value …', peer:NAME or a .yaml "
-        "file. Repeatable (default: for eval the recommended strategy; for tune multi-scale, hybrid of three sizes "
+    strategy: Annotated[list[str] | None, Option(metavar="SPEC", help="A preset, 'key=value …', peer:NAME, a .yaml "
+        "file, or a ragnb.toml. Repeatable (default: for eval the recommended strategy; for tune multi-scale, hybrid of three sizes "
         "and policies, and BM25).")] = None
     budgets: Annotated[str, Option(metavar="N,N", help="Sizes of the context, labels included; tune chooses by the "
         "mean over all of them.")] = "500,1000,2000,4000"
@@ -1159,7 +1221,7 @@ class _Comparing(_Options):
     measure: Annotated[str | None, Option(help="With --compare: the measure (default: delivered_recall, or nDCG@10 for "
         "ranked documents; evidence_recall is that of spans).")] = None
 
-class _Trial(_Measuring, _Model, _Comparing):
+class _Trial(_Measuring, _Model, _Comparing, _Settings):
     "Data sets, strategies, and where results go."
     corpus: Annotated[str | None, Argument(help="corpus.jsonl (doc_id, title, text), a folder of documents, or, alone, "
         "a data set: its folder, its file, or its name below RAGNB_DATA.")] = None
@@ -1353,6 +1415,8 @@ def _eval(args: _Trial) -> None:
     "Measure strategies on questions with gold evidence."
     if args.compare:
         return _compare_runs(args)
+    if not args.strategy and args.settings:
+        args.strategy = [_settings_place(vars(args))]
     if args.prompts or args.orders:
         return _compare_answers(args)
     from ragnb.evaluation.comparison import run_strategies, write_results
@@ -1381,17 +1445,24 @@ class _Tuning(_Measuring):
     index: Annotated[str | None, Option(metavar="DIR", help="Where the commands that are printed make the index "
         "(default: .ragnb for the default settings, else .ragnb-tuned). tune does not use an index that is there: it "
         "tries other splitters, see --cache.")] = None
+    save: Annotated[bool, Option("--save", help="Write the choice as ragnb.toml into that folder, where every command "
+        "reads it (it is in --out in any case).")] = False
     n: Annotated[int, _count("Questions to make, if you give none.")] = 30
     seed: Annotated[int, _count("Another number makes other questions.")] = 0
     out: Annotated[str, Option(metavar="DIR", help="Folder for report.html and results.")] = "out/tune"
 
 
-def _print_ways(tuned: Any) -> None:
-    "Print the choice as commands and as Python."
-    for way in (tuned.command, tuned.python):
+def _print_ways(tuned: Any, saved: Path | None) -> None:
+    "Print the choice as commands and as Python; where it was saved, the commands that read it."
+    ways = [tuned.command, tuned.python]
+    if saved is not None:
+        at = "" if str(saved.parent) == ".ragnb" else f" --index {shlex.quote(str(saved.parent))}"
+        asked = shlex.quote(tuned.dataset.questions[0].query)
+        ways = [f"ragnb index {shlex.quote(tuned.source)}{at}\nragnb ask {asked}{at}\nragnb serve{at}"]
+    for way in ways:
         _say("".join(f"    {line}\n" for line in way.splitlines()))
 
-def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
+def _print_tuned(tuned: Any, page: Path, out: Path, saved: Path | None) -> None:
     "Print what was tried, what to use, and where the rest is."
     kind = "made question" if tuned.made else "question"
     d = tuned.dataset
@@ -1400,13 +1471,13 @@ def _print_tuned(tuned: Any, page: Path, out: Path) -> None:
     _say(f"\n{tuned.choice.headline}: {tuned.choice.reason}\n")
     if tuned.choice.otherwise:
         _say(f"({tuned.choice.otherwise}; --budgets with one number prints its commands)\n")
-    _print_ways(tuned)
+    _print_ways(tuned, saved)
     if tuned.misses:
         _say(f"{tuned.misses} (traces of such questions are on the page)\n")
     _say("".join(f"({note})\n" for note in tuned.notes), end="")
     if tuned.made:
         _say(f"questions: {out / 'made.jsonl'}  (throw out the poor ones, and give the rest to ragnb tune)")
-    _say(f"page:      {page.resolve()}")
+    _say(f"page:      {page.resolve()}\nsettings:  {saved or out / 'ragnb.toml'}")
 
 
 def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
@@ -1420,8 +1491,8 @@ def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
     finally:
         _print_problems(problems, 20)
 
-def _write_tuned(args: _Tuning, tuned: Any) -> tuple[Any, Path]:
-    "Write results, made questions and the page; return what was tuned, with the folder of --index, and the page."
+def _write_tuned(args: _Tuning, tuned: Any) -> tuple[Any, Path, Path | None]:
+    "Write results, made questions, settings and the page; return what was tuned, the page, and what --save wrote."
     from dataclasses import replace
     from ragnb.evaluation.comparison import write_results
     from ragnb.evaluation.datasets import write_questions
@@ -1430,7 +1501,10 @@ def _write_tuned(args: _Tuning, tuned: Any) -> tuple[Any, Path]:
     write_results(tuned.runs, tuned.dataset, Path(args.out))
     if tuned.made:
         write_questions(Path(args.out) / "made.jsonl", tuned.dataset.questions)
-    return tuned, _write_report(args, tuned.runs, tuned.dataset, args.folder, notes=tuned.notes, **own)
+    if args.save or not tuned.winner.strategy.peer:
+        tuned.save(args.out)
+    page = _write_report(args, tuned.runs, tuned.dataset, args.folder, notes=tuned.notes, **own)
+    return tuned, page, tuned.save() if args.save else None
 
 @_command(_Tuning, "ragnb tune my-folder")
 def _tune(args: _Tuning) -> None:
@@ -1439,10 +1513,10 @@ def _tune(args: _Tuning) -> None:
     if args.index and (Path(args.index) / "index.db").exists():
         _say(f"note: the index in {args.index!r} is neither used nor changed: each way to split documents that is "
              f"tried has an index of its own, in {args.cache!r}", err=True)
-    tuned, page = _write_tuned(args, _measured(args, tune, strategies=args.strategy or []))
+    tuned, page, saved = _write_tuned(args, _measured(args, tune, strategies=args.strategy or []))
     if args.json:
-        return _print_json(tuned.to_dict() | {"page": str(page)})
-    _print_tuned(tuned, page, Path(args.out))
+        return _print_json(tuned.to_dict() | {"page": str(page), "saved": saved and str(saved)})
+    _print_tuned(tuned, page, Path(args.out), saved)
 
 # %% ../nbs/99_cli/cli.ipynb #c11dec01
 class _Deciding(_Tuning):
@@ -1461,15 +1535,17 @@ def _decide(args: _Deciding) -> None:
     from ragnb.evaluation.decide import decide
     names = [] if args.peers == "none" else [name.strip() for name in args.peers.split(",")]
     found = _measured(args, decide, own=args.strategy or [], peers=names, as_documented=args.as_documented)
-    tuned, traces = _write_tuned(args, found.tuned)
+    tuned, traces, saved = _write_tuned(args, found.tuned)
     found = replace(found, tuned=tuned)
     page = found.write(Path(args.out) / "decide.html")
     if args.json:
-        return _print_json(found.to_dict() | {"page": str(page)})
+        return _print_json(found.to_dict() | {"page": str(page), "saved": saved and str(saved)})
     _say(f"{found.to_markdown()}\n\n{found.headline}.\n{found.reason}\n")
-    _print_ways(tuned)
+    _print_ways(tuned, saved)
     _say("".join(f"({note})\n" for note in found.notes), end="")
     _say(f"page: {page.resolve()}\ntraces of ragnb's settings: {traces.resolve()}")
+    _say(f"settings: {saved or Path(args.out) / 'ragnb.toml'}  (read by ask, chat, serve and mcp: --settings FILE, or in "
+         "the folder of the index, where --save writes it)")
 
 # %% ../nbs/99_cli/cli.ipynb #f74432d1
 class _Making(_Options):

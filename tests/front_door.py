@@ -15,7 +15,7 @@ from ragnb import (
     NeighborChunkExpander, NgramEmbedding, NoopChunkExpander, OnnxEmbedding, Outline, ParentChildNodeParser, Passage, Pipeline, QANodeParser, RagnbError, RankedContextBuilder,
     RecordNodeParser, RoutedNodeParser, SentenceWindowNodeParser, SimpleContextBuilder, Span, Strategy, TableNodeParser, TextNodeParser,
     UnitNodeParser, VectorRetriever, adaptive, attach, by_doc_type, compare, evaluate, expand_dicts, fetch_doc_chunks, fetch_doc_pages, index_documents, load_dataset, neighbors,
-    pages, parent, read_documents, resolve_embedding, resolve_llm, sample_data, section, siblings, trace, update_index,
+    pages, parent, read_documents, read_settings, resolve_embedding, resolve_llm, sample_data, section, siblings, trace, update_index,
 )
 from ragnb.agent.tools import ReadingTools
 
@@ -72,6 +72,11 @@ def choose(folder: Path) -> str:
     data = load_dataset(folder)
     first, second = (evaluate(lambda question: [], data.questions, (500,)) for _ in range(2))
     return compare(first, second, names=("a", "b")).to_markdown() + Strategy().spec
+
+
+def from_file(folder: Path) -> Pipeline:
+    """With the settings in the index folder."""
+    return Pipeline.from_index(folder, **read_settings(folder))
 
 
 def spans() -> tuple[Span, Address, Outline]:

@@ -246,7 +246,7 @@ class Library:
         self.store: ChunkReader = stores[""] if set(stores) == {""} else JoinedStore(stores)
 
     @classmethod
-    def open(cls, folder: str | Path, *, where: Any = None, top_k: int = 20, **settings: Any) -> Library:
+    def open(cls, folder: str | Path, *, where: Any = None, top_k: int | None = None, **settings: Any) -> Library:
         """Open an index, or the folder of collections that `ragnb index --all` makes.
 
         Parameters
@@ -255,8 +255,8 @@ class Library:
             An index, or a folder whose sub-folders are indexes.
         where : dict, str, list or MetadataFilters, optional
             What the metadata of a chunk must fulfil; no caller can widen it.
-        top_k : int
-            Hits of each search, >= 1.
+        top_k : int, optional
+            Hits of each search, >= 1; 20 by default, and with the policy "none" those of `Pipeline.from_index`.
         **settings
             For `Pipeline.from_index`; `policy` is "doc_type" and `document_share` is `DOCUMENT_SHARE` by default.
 
@@ -265,7 +265,8 @@ class Library:
         InputError
             When there is no index, and for bad settings.
         """
-        settings = {"policy": "doc_type", "document_share": DOCUMENT_SHARE, **settings, "where": where, "top_k": top_k}
+        settings = {"policy": "doc_type", "document_share": DOCUMENT_SHARE, **settings, "where": where}
+        settings["top_k"] = 20 if top_k is None and settings["policy"] != "none" else top_k
         inner = find_collections(folder)
         if inner and not (Path(folder) / "index.db").exists():
             return cls({p.name: Pipeline.from_index(Index.open(p), **settings) for p in inner})
@@ -397,7 +398,6 @@ class Library:
         leader = leading_document(asked[0][1], first) if first else ""
         return LibraryHits(found.hits, dict(found_by), tuple(events), leader, _shares(results), found.reasons,
                            found.places)
-
 
 # %% ../../nbs/85_agent/library.ipynb #f8e74a73
 class LibraryRetriever(HitsRetriever):

@@ -56,10 +56,11 @@ class ReadRecord:
     "What was read for one question, within a budget; the base of `ReadingTools`."
 
     def __init__(self, library: Library | str | Path, budget: int = 8_000, most_calls: int = 20,
-                 most_chunks: int = 10) -> None:
+                 most_chunks: int = 10, expand: bool = False) -> None:
         check_counts(1, budget=budget, most_calls=most_calls, most_chunks=most_chunks)
         self.library = library if isinstance(library, Library) else Library.open(library)
         self.budget, self.most_calls, self.most_chunks = budget, most_calls, most_chunks
+        self.expand = expand
         self._lock = threading.RLock()  # an agent may call several tools at once
         self.reset()
 
@@ -159,6 +160,8 @@ class ReadingTools(ReadRecord):
         Calls of all tools together, >= 1.
     most_chunks : int
         Chunks of one call, at most, >= 1.
+    expand : bool
+        Let `search` also read what the policy of the library reads around a hit.
 
     Raises
     ------
@@ -173,7 +176,11 @@ class ReadingTools(ReadRecord):
                 return "The query is empty."
             n = max(1, min(_number(top_k) or 5, self.most_chunks))
             found = asyncio_run(self.library.search([replace_halves(query)[:1_000]], n + len(self.read)))
-            hits = [a for h in found.hits if (a := try_address(h.node_id))]
+            ids = [h.node_id for h in found.hits]
+            if self.expand:
+                passages = self.library.reader.expander.expand(found.hits, query, places=found.places).passages
+                ids = [i for p in passages for i in (*p.hits, *p.neighbors)]
+            hits = [a for i in ids if (a := try_address(i))]
             fresh = [a for a in hits if str(a) not in self.read][:n]
             return self._give(fresh) if fresh else "Nothing new was found: try other words."
         return self._tool(run)

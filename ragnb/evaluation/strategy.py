@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['PRESETS', 'DEFAULT_STRATEGY', 'DOCUMENT_STRATEGY', 'Strategy', 'parse_strategy', 'load_strategies',
-           'resolve_strategies', 'make_grid', 'IndexCache', 'Cost', 'System', 'build_system', 'as_document_strategy']
+__all__ = ['PRESETS', 'DEFAULT_STRATEGY', 'DOCUMENT_STRATEGY', 'Strategy', 'parse_strategy', 'settings_strategy',
+           'load_strategies', 'resolve_strategies', 'make_grid', 'IndexCache', 'Cost', 'System', 'build_system',
+           'as_document_strategy']
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #79562691
 from ..documents.halves import replace_halves_in
@@ -189,11 +190,31 @@ def _line_of(
     return " ".join([str(entry["base"]), *words] if "base" in entry else words)
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #a52b0c6c
+def settings_strategy(
+    path: str | Path,       # A `.toml` file, see `ragnb.pipeline.settings`
+) -> Strategy:              # `InputError` for a setting that is not measured
+    "Make the strategy of a settings file."
+    from ragnb.chunking.parsers import makes_units, resolve_parser
+    from ragnb.pipeline.settings import load_settings
+    values = load_settings(path)
+    if lost := [key for key in values if key in ("cut", "where", "as_of", "passage_size", "context")]:
+        raise InputError(f"{path}: an evaluation does not measure {', '.join(lost)}: give a file without")
+    split = values.get("split", "units")
+    over_units = values.get("retrieve", "auto") in ("auto", "multi-scale") and makes_units(resolve_parser(split))
+    made = {"retrieve": "multi-scale", "policy": "none"} if over_units else {}
+    given = {key: value for key, value in values.items() if key in _KEYS and (key, value) != ("retrieve", "auto")}
+    given |= {key: "on" if given[key] else "off" for key in ("lookup", "reorder") if key in given}
+    given |= {"compress": str(given["compress"])} if "compress" in given else {}
+    return Strategy(str(path), **{"split": split, **made, **given})
+
+
 def load_strategies(
-    path: str | Path,       # YAML: {NAME: "line" or {key: value}}
+    path: str | Path,       # YAML: {NAME: "line" or {key: value}}; or a settings file
 ) -> list[Strategy]:        # `InputError` names the entry that is wrong
     "Read strategies from a file."
     import yaml
+    if str(path).endswith(".toml"):
+        return [settings_strategy(path)]
     try:
         entries = replace_halves_in(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -211,12 +232,12 @@ def load_strategies(
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #0273d892
 def resolve_strategies(
-    lines: Iterable[str | Strategy],  # Lines, names of `.yaml` files, or strategies; the default when there are none
+    lines: Iterable[str | Strategy],  # Lines, names of `.yaml` or `.toml` files, or strategies; the default when there are none
 ) -> list[Strategy]:                  # With different names
     "Read all the strategies of a run."
     out: list[Strategy] = []
     for line in lines:
-        is_file = isinstance(line, str) and line.endswith((".yaml", ".yml")) and "=" not in line
+        is_file = isinstance(line, str) and line.endswith((".yaml", ".yml", ".toml")) and "=" not in line
         out += load_strategies(line) if is_file else [parse_strategy(line)]
     out = out or [PRESETS[DEFAULT_STRATEGY]]
     names = [s.name for s in out]

@@ -19,13 +19,14 @@ from tqdm.auto import tqdm
 
 # %% auto #0
 __all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'peer_grid', 'load_tuning_set', 'question_values', 'TunedChoice', 'choose',
-           'HalvedChoice', 'choose_by_halves', 'fitting_budgets', 'enough_budget', 'told_misses', 'as_command',
-           'as_python', 'shown_ways', 'Tuned', 'tune']
+           'HalvedChoice', 'choose_by_halves', 'fitting_budgets', 'enough_budget', 'told_misses', 'strategy_settings',
+           'as_command', 'as_python', 'shown_choice', 'shown_ways', 'Tuned', 'tune']
 
 # %% ../../nbs/90_evaluation/tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
 from ..documents.markup import counted, short
 from ..documents.span import InputError
+from ..pipeline.settings import SETTINGS, write_settings
 from .comparison import paired_test, PairedTest, Run, run_strategies, RunPlan
 from .datasets import Dataset, load_dataset, load_jsonl
 from .measures import Evaluation, Row
@@ -329,21 +330,22 @@ def told_misses(
             + (", …" if len(missed) > quoted else ""))
 
 # %% ../../nbs/90_evaluation/tune.ipynb #b4ecb1d1
-_OPTIONS = {"top_k": "--top-k", "expand_top_k": "--expand-top-k", "max_chunks": "--max-chunks"}   # Key -> option
-_NAMES = {"retriever": "--retrieve", "policy": "--policy", "reranker": "--rerank", "compressor": "--compress",
-          "budget": "--budget", **_OPTIONS}   # Argument of `Pipeline.from_index` -> option
-_SWITCHES = {"lookup": "--no-lookup", "reorder": "--no-reorder"}   # The same, for what is on by default
-
-def _settings(strategy: Strategy | None, budget: int) -> dict[str, Any]:
-    "Arguments of `Pipeline.from_index` that differ from what it does by itself."
-    if strategy is None:
-        return {"budget": budget} if budget else {}
-    default = Strategy()
-    given = {"retriever": strategy.retrieve, "policy": strategy.policy}
-    given |= {"reranker": strategy.rerank} if strategy.rerank != "none" else {}
-    given |= {"compressor": strategy.compress} if strategy.compress != "none" else {}
-    given |= {key: False for key in _SWITCHES if getattr(strategy, key) == "off"}
-    given |= {k: getattr(strategy, k) for k in _OPTIONS if getattr(strategy, k) != getattr(default, k)}
+def strategy_settings(
+    strategy: Strategy | None,    # None: what ragnb does by itself
+    budget: int = 0,              # Characters; 0 leaves it out
+    embed: str = "ngram",         # Of the run, for a strategy that names none
+) -> dict[str, Any]:              # Keys of a settings file; `InputError` for a peer, which ragnb cannot run by itself
+    "Write a strategy as settings: what differs from what ragnb does by itself."
+    if strategy and strategy.peer:
+        raise InputError(f"{strategy.name!r} is another library: it has no settings of ragnb")
+    model = strategy and strategy.embed or embed
+    given: dict[str, Any] = {} if model == "ngram" else {"embed": model}
+    if strategy is not None:
+        default, always = Strategy(), ("split", "retrieve", "policy")
+        told = {key: getattr(strategy, key) for key in (*always, "rerank", "compress", "top_k", "expand_top_k",
+                                                        "max_chunks", "lookup", "reorder")}
+        told = {key: value for key, value in told.items() if key in always or value != getattr(default, key)}
+        given = {key: value if value != "off" else False for key, value in told.items()} | given
     return given | ({"budget": budget} if budget else {})
 
 # %% ../../nbs/90_evaluation/tune.ipynb #ae2a9eb0
@@ -366,13 +368,13 @@ def as_command(
     "Write a strategy as commands."
     if strategy and strategy.peer:
         return ""
-    model, folder = strategy and strategy.embed or embed, _folder(strategy, index_folder)
+    folder = _folder(strategy, index_folder)
     at = ["--index", folder] if folder != ".ragnb" else []
-    index = ["ragnb", "index", str(source), *at, *(["--split", strategy.split] if strategy else [])]
-    index += ["--embed", model] if model != "ngram" else []
-    ask = ["ragnb", "ask", question, *at]
-    for key, value in _settings(strategy, budget).items():
-        ask += [_SWITCHES[key]] if key in _SWITCHES else [_NAMES[key], str(value)]
+    index, ask = ["ragnb", "index", str(source), *at], ["ragnb", "ask", question, *at]
+    for key, value in strategy_settings(strategy, budget, embed).items():
+        name = key.replace("_", "-")
+        words = [f"--no-{name}"] if value is False else [f"--{name}", str(value)]
+        (index if key in ("split", "embed") else ask).extend(words)
     return f"{shlex.join(index)}\n{shlex.join(ask)}"
 
 # %% ../../nbs/90_evaluation/tune.ipynb #55b530d8
@@ -387,17 +389,27 @@ def as_python(
     "Write a strategy as a few lines of Python; the parameters are those of `as_command`."
     if strategy and strategy.peer:
         return ""
-    model, folder = strategy and strategy.embed or embed, _folder(strategy, index_folder)
-    more = f", embed={model!r}" if model != "ngram" else ""
-    split = f", parser={strategy.split!r}" if strategy else ""
-    settings = "".join(f", {k}={v!r}" for k, v in _settings(strategy, budget).items())
+    folder, given = _folder(strategy, index_folder), strategy_settings(strategy, budget, embed)
+    made = {"parser" if key == "split" else key: given.pop(key) for key in ("split", "embed") if key in given}
+    more, settings = ("".join(f", {k}={v!r}" for k, v in part.items())
+                      for part in (made, {SETTINGS[key].argument or key: value for key, value in given.items()}))
     return "\n".join([
         "from ragnb import Pipeline, update_index", "",
-        f"index, _ = update_index({str(source)!r}, {folder!r}{split}{more})",
+        f"index, _ = update_index({str(source)!r}, {folder!r}{more})",
         f"pipeline = Pipeline.from_index(index{settings})",
         f"print(pipeline.ask({question!r}).text)"])
 
 # %% ../../nbs/90_evaluation/tune.ipynb #3e557745
+def shown_choice(
+    choice: TunedChoice,
+    winner: Run,                   # The run of the choice
+    made: bool = False,            # The questions were made: they are too easy to advise a budget by
+) -> tuple[Strategy | None, int]:  # None for what ragnb does by itself; characters, 0 for no advice
+    "Find what to show of a choice: the default without its settings, and alone where nothing can be told."
+    budget = 0 if choice.keeps_default or made else enough_budget(winner.evaluation)
+    return None if choice.keeps_default or winner.strategy == PRESETS[DEFAULT_STRATEGY] else winner.strategy, budget
+
+
 def shown_ways(
     choice: TunedChoice,
     winner: Run,          # The run of the choice
@@ -405,11 +417,10 @@ def shown_ways(
     question: str,
     embed: str = "ngram",
     index_folder: str = INDEX_FOLDER,
-    made: bool = False,   # The questions were made: they are too easy to advise a budget by
+    made: bool = False,   # The questions were made
 ) -> tuple[str, str]:     # Those of `as_command` and `as_python`
-    "Write what was chosen; the default without its settings, and alone where nothing can be told."
-    strategy, budget = winner.strategy, 0 if choice.keeps_default or made else enough_budget(winner.evaluation)
-    strategy = None if choice.keeps_default or strategy == PRESETS[DEFAULT_STRATEGY] else strategy
+    "Write what was chosen."
+    strategy, budget = shown_choice(choice, winner, made)
     return tuple(write(strategy, source, question, budget, embed, index_folder) for write in (as_command, as_python))
 
 # %% ../../nbs/90_evaluation/tune.ipynb #407a5400
@@ -432,6 +443,20 @@ class Tuned:
     def _ways(self) -> tuple[str, str]:
         return shown_ways(self.choice, self.winner, self.source, self.dataset.questions[0].query, self.embed,
                           self.index_folder, bool(self.made))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        "The choice as keys of a settings file; `InputError` for a peer."
+        return strategy_settings(*shown_choice(self.choice, self.winner, bool(self.made)), self.embed)
+
+    def save(
+        self,
+        place: str | Path = "",   # Folder of an index, or a `.toml` file; '' for the folder that `command` names
+    ) -> Path:                    # The file
+        "Write the choice where `ragnb ask`, `chat`, `serve` and the others read it."
+        strategy = shown_choice(self.choice, self.winner, bool(self.made))[0]
+        note = f"ragnb tune {self.source}: {self.choice.headline}\n{self.choice.reason}"
+        return write_settings(place or _folder(strategy, self.index_folder), self.settings, note)
 
     @property
     def command(self) -> str:
@@ -478,6 +503,7 @@ class Tuned:
                 "spec": self.winner.strategy.spec, "best": c.best, "default": c.default, "means": dict(c.means),
                 "by_budget": {str(b): name for b, name in self.choice.by_budget.items()},
                 "enough_budget": enough_budget(self.winner.evaluation), "tests": tests, "command": self.command,
+                "settings": {} if self.winner.strategy.peer else self.settings,
                 "python": self.python, "misses": self.misses, "questions_made": bool(self.made),
                 "n_questions": len(self.dataset.questions), "n_documents": len(self.dataset.documents),
                 "notes": self.notes,

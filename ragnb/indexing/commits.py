@@ -32,8 +32,8 @@ from ..retrieval.sqlite_units import Database, SqliteUnits
 from .cluster_state import on_cluster
 from .folder_index import BROKEN, damaged, follow_file, Index, made_anew, older, open_file, open_index
 from ragnb.indexing.index_file import (
-    clear_tables, FILE, FileParts, is_finished, Manifest, stored_manifest, SUM, TABLES, write_model, write_state,
-    write_sum
+    clear_tables, FILE, FileParts, is_finished, Manifest, SETTINGS_FILE, stored_manifest, SUM, TABLES, write_model,
+    write_state, write_sum
 )
 
 # %% ../../nbs/70_indexing/commits.ipynb #d155b19a
@@ -59,7 +59,7 @@ def claim_folder(
     if folder.exists() and not folder.is_dir():
         raise InputError(f"the index needs a folder, {str(folder)!r} is a file")
     names = [p.name for p in folder.iterdir()] if folder.exists() and not (folder / FILE).exists() else []
-    if not all(n == CONTEXTS or _OWN.fullmatch(n) or _OLDER.fullmatch(n) for n in names):
+    if not all(n in (CONTEXTS, SETTINGS_FILE) or _OWN.fullmatch(n) or _OLDER.fullmatch(n) for n in names):
         raise InputError(f"{str(folder)!r} is not empty and is not an index")
     if "manifest.json" in names and not force:
         raise older(folder)

@@ -19,9 +19,9 @@ from typing import Any
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['FORMAT', 'FILE', 'SUM', 'TABLES', 'Manifest', 'checksum', 'write_sum', 'setting', 'state_of', 'check_sum',
-           'stored_manifest', 'is_finished', 'read_catalogue', 'write_state', 'clear_tables', 'write_model',
-           'model_files', 'IndexParts', 'FileParts']
+__all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'SUM', 'TABLES', 'Manifest', 'checksum', 'write_sum', 'setting', 'state_of',
+           'check_sum', 'stored_manifest', 'is_finished', 'read_catalogue', 'write_state', 'clear_tables',
+           'write_model', 'model_files', 'IndexParts', 'FileParts']
 
 # %% ../../nbs/70_indexing/index_file.ipynb #d5cd161a
 from ..documents.atomic import write_atomically
@@ -50,6 +50,7 @@ class Manifest:
 
 # %% ../../nbs/70_indexing/index_file.ipynb #f196a527
 FILE: str = "index.db"    # In the folder of an index
+SETTINGS_FILE: str = "ragnb.toml"  # Of people, not of the index: see `ragnb.pipeline.settings`
 SUM: str = "index.sum"    # Beside it: its checksum
 
 TABLES: str = SCHEMA + STORED + """

@@ -57,7 +57,7 @@ def test_a_value_that_no_option_can_use_is_refused_by_the_name_of_its_option(run
 
 
 def test_a_switch_takes_no_value_and_the_right_one_is_named(run) -> None:
-    for argv, told in ((("ask", "q", "--lookup=off"), ("--lookup", "--no-lookup")), (("eval", "x", "--orders=x"), ("--orders",)), (("ask", "q", "--nothing=off"), ("--nothing",))):
+    for argv, told in ((("ask", "q", "--lookup=off"), ("--lookup", "does not take a value")), (("eval", "x", "--orders=x"), ("--orders",)), (("ask", "q", "--nothing=off"), ("--nothing",))):
         code, out, err = run(*argv)
         assert (code, out, err.count("\n")) == (2, "", 1) and all(word in err for word in told)
 
