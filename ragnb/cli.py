@@ -375,7 +375,7 @@ def _settings_place(given: Mapping[str, Any]) -> str:
 
 def _found_settings(ctx: Context, options: type[_Options], given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     "Find the settings file, and what it says of options that were not typed."
-    if "question" in given and given.get("llm", "") is None:   # before the first import: a model needs LlamaIndex anyway
+    if "question" in given and given.get("llm", "") is None:   # a model needs all of LlamaIndex anyway
         from ragnb.documents.deferred import defer_for_question
         defer_for_question()
     if not issubclass(options, _Settings) or not (place := _settings_place(given)):
@@ -398,8 +398,8 @@ def _check_splitter(file: str, split: str, index: str) -> None:
     for folder in (_collections_in(index) or [Path(index)]) if wanted and index else []:
         made = Index.open(folder).manifest.parser if (folder / "index.db").exists() else None
         if made and completed(made, wanted) != describe_parser(wanted):
-            raise InputError(f"{file} is for an index with split = {split!r}, and {str(folder)!r} was made with another "
-                             f"splitter: ragnb index PATH --index {index} --force makes it again")
+            raise InputError(f"{file} is for an index with split = {split!r}, and {str(folder)!r} was made with "
+                             f"another splitter: ragnb index PATH --index {index} --force makes it again")
 
 # %% ../nbs/99_cli/cli.ipynb #1867239d
 _KEY_VALUE: dict[str, str] = {"metavar": "KEY=VALUE"}
@@ -1196,8 +1196,8 @@ QUESTION_LINE: str = ('{"query_id": "q1", "query": "연차는 며칠인가?", '
 class _Measuring(_Embedding):
     "What is tried, at which sizes of the context, and where indexes are cached."
     strategy: Annotated[list[str] | None, Option(metavar="SPEC", help="A preset, 'key=value …', peer:NAME, a .yaml "
-        "file, or a ragnb.toml. Repeatable (default: for eval the recommended strategy; for tune multi-scale, hybrid of three sizes "
-        "and policies, and BM25).")] = None
+        "file, or a ragnb.toml. Repeatable (default: for eval the recommended strategy; for tune multi-scale, hybrid "
+        "of three sizes and policies, and BM25).")] = None
     budgets: Annotated[str, Option(metavar="N,N", help="Sizes of the context, labels included; tune chooses by the "
         "mean over all of them.")] = "500,1000,2000,4000"
     embed: Annotated[str, Option(help="ngram, e5, ollama:MODEL, openai-like:MODEL or onnx:FOLDER.")] = "ngram"
@@ -1544,8 +1544,8 @@ def _decide(args: _Deciding) -> None:
     _print_ways(tuned, saved)
     _say("".join(f"({note})\n" for note in found.notes), end="")
     _say(f"page: {page.resolve()}\ntraces of ragnb's settings: {traces.resolve()}")
-    _say(f"settings: {saved or Path(args.out) / 'ragnb.toml'}  (read by ask, chat, serve and mcp: --settings FILE, or in "
-         "the folder of the index, where --save writes it)")
+    _say(f"settings: {saved or Path(args.out) / 'ragnb.toml'}  (for ask, chat, serve and mcp: --settings FILE, or "
+         "--save, which writes it beside the index)")
 
 # %% ../nbs/99_cli/cli.ipynb #f74432d1
 class _Making(_Options):

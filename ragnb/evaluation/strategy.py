@@ -232,7 +232,7 @@ def load_strategies(
 
 # %% ../../nbs/90_evaluation/strategy.ipynb #0273d892
 def resolve_strategies(
-    lines: Iterable[str | Strategy],  # Lines, names of `.yaml` or `.toml` files, or strategies; the default when there are none
+    lines: Iterable[str | Strategy],  # Lines, `.yaml` or `.toml` files, or strategies; the default when there are none
 ) -> list[Strategy]:                  # With different names
     "Read all the strategies of a run."
     out: list[Strategy] = []

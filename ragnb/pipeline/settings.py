@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['SETTINGS', 'Setting', 'check_settings', 'settings_file', 'load_settings', 'write_settings', 'pipeline_arguments',
+__all__ = ['SETTINGS', 'SettingsKey', 'check_settings', 'settings_file', 'load_settings', 'write_settings', 'pipeline_arguments',
            'read_settings']
 
 # %% ../../nbs/80_pipeline/settings.ipynb #f20d35c9
@@ -30,7 +30,7 @@ from ..indexing.index_file import SETTINGS_FILE
 from .specs import parse_retriever
 
 # %% ../../nbs/80_pipeline/settings.ipynb #d59b99e8
-class Setting(NamedTuple):
+class SettingsKey(NamedTuple):
     "What a key of the file takes."
     kind: Any = str             # Annotation of its value
     argument: str = ""          # Its name in `Pipeline.from_index`, where that is another one
@@ -65,28 +65,28 @@ def _share(key: str, value: float) -> None:
         raise InputError(f"{key} must be in (0, 1), got {value}")
 
 # %% ../../nbs/80_pipeline/settings.ipynb #e343ccf0
-SETTINGS: dict[str, Setting] = {
-    "split": Setting(check=_split),      # Of a new index; a question checks that the index was made with it
-    "embed": Setting(),                  # Of a new index
-    "retrieve": Setting(argument="retriever", check=lambda key, value: parse_retriever(value)),
-    "rerank": Setting(argument="reranker", check=_without_model(resolve_reranker)),
-    "policy": Setting(check=lambda key, value: resolve_policy(value, catalogue=Catalogue())),
-    "where": Setting(str | list),
-    "as_of": Setting(),
-    "cut": Setting(float, check=_share),
-    "lookup": Setting(bool),
-    "top_k": Setting(int, check=_at_least(1)),
-    "expand_top_k": Setting(int, check=_at_least(0)),
-    "max_chunks": Setting(int, check=_at_least(1)),
-    "passage_size": Setting(int, check=_at_least(1)),
-    "budget": Setting(int, check=_at_least(1)),
-    "budget_share": Setting(float, check=_share),
-    "model": Setting(),                  # Whose window `budget_share` is a part of
-    "tokenizer": Setting(),
-    "context": Setting(argument="builder", check=lambda key, value: resolve_builder(value)),
-    "compress": Setting(str | int, "compressor", _without_model(resolve_compressor)),
-    "reorder": Setting(bool),
-    "llm": Setting(),
+SETTINGS: dict[str, SettingsKey] = {
+    "split": SettingsKey(check=_split),      # Of a new index; a question checks that the index was made with it
+    "embed": SettingsKey(),                  # Of a new index
+    "retrieve": SettingsKey(argument="retriever", check=lambda key, value: parse_retriever(value)),
+    "rerank": SettingsKey(argument="reranker", check=_without_model(resolve_reranker)),
+    "policy": SettingsKey(check=lambda key, value: resolve_policy(value, catalogue=Catalogue())),
+    "where": SettingsKey(str | list),
+    "as_of": SettingsKey(),
+    "cut": SettingsKey(float, check=_share),
+    "lookup": SettingsKey(bool),
+    "top_k": SettingsKey(int, check=_at_least(1)),
+    "expand_top_k": SettingsKey(int, check=_at_least(0)),
+    "max_chunks": SettingsKey(int, check=_at_least(1)),
+    "passage_size": SettingsKey(int, check=_at_least(1)),
+    "budget": SettingsKey(int, check=_at_least(1)),
+    "budget_share": SettingsKey(float, check=_share),
+    "model": SettingsKey(),                  # Whose window `budget_share` is a part of
+    "tokenizer": SettingsKey(),
+    "context": SettingsKey(argument="builder", check=lambda key, value: resolve_builder(value)),
+    "compress": SettingsKey(str | int, "compressor", _without_model(resolve_compressor)),
+    "reorder": SettingsKey(bool),
+    "llm": SettingsKey(),
 }
 
 # %% ../../nbs/80_pipeline/settings.ipynb #d54862b4
