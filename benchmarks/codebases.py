@@ -17,7 +17,6 @@ import numpy as np
 from tqdm import tqdm
 
 from ragnb.retrieval.bm25 import PositiveOkapi
-from ragnb.chunking.contextual import enclosing_lines
 from ragnb.models.embedding import resolve_embedding
 from ragnb.retrieval.hybrid import rrf
 from ragnb.documents.span import Span
@@ -40,6 +39,21 @@ def load(folder: Path) -> tuple[list[dict], list[tuple[int, Span]], list[tuple[s
     chunks = [(f, Span(*c)) for f, d in enumerate(read[0]) for c in d["chunks"]]
     place = {(read[0][f]["doc_id"], s.start, s.end): n for n, (f, s) in enumerate(chunks)}
     return read[0], chunks, [(q["query"], {place[q["doc_id"], e["start"], e["end"]] for e in q["evidence"]}) for q in read[1]]
+
+
+def enclosing_lines(text: str, span: Span, most: int = 3, width: int = 100) -> list[str]:
+    "The nearest lines before a chunk that are indented less than all lines after them, the outermost first."
+    def depth(line: str) -> int:
+        return len(line) - len(line.lstrip())
+
+    begin = text.rfind("\n", 0, span.start) + 1
+    least = next((depth(line) for line in text[begin:span.end].expandtabs(4).splitlines() if line.strip()), 0)
+    out: list[str] = []
+    for line in reversed(text[:begin].expandtabs(4).splitlines()):
+        if least and len(out) < most and depth(line) < least and re.search(r"\w\w", line):  # not a closing bracket
+            out.insert(0, " ".join(line.split())[:width])
+            least = depth(line)
+    return out
 
 
 def headers(files: Sequence[dict], chunks: Sequence[tuple[int, Span]], kind: str) -> list[str]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from llama_index.core.schema import BaseNode, TextNode
 
 # %% auto #0
 __all__ = ['CONTEXT_PROMPT', 'heading_path', 'article_label', 'held_article', 'contextual_header', 'ContextualNodeParser',
-           'enclosing_lines', 'document_window', 'ContextWriter', 'LlmContextNodeParser']
+           'document_window', 'ContextWriter', 'LlmContextNodeParser']
 
 # %% ../../nbs/20_chunking/contextual.ipynb #ebe8c2bf
 from ..documents.span import InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
@@ -117,37 +116,6 @@ class ContextualNodeParser(SpanNodeParser):
             hidden = [k for k in node.metadata if k not in _READ]
             node.excluded_embed_metadata_keys = [*dict.fromkeys([*node.excluded_embed_metadata_keys, *hidden])]
         return nodes, outline
-
-# %% ../../nbs/20_chunking/contextual.ipynb #fa0b3080
-def _lines_before(text: str, end: int) -> Iterator[str]:
-    "The lines before an offset, the last first; only as many as are asked for."
-    while end > 0:
-        start = text.rfind("\n", 0, end - 1) + 1
-        yield from reversed(text[start:end].splitlines())
-        end = start
-
-def enclosing_lines(
-    text: str,          # The whole file
-    span: Span,         # A chunk of it
-    most: int = 3,      # The nearest so many, >= 1
-    width: int = 100,   # Characters of a line, at most
-) -> list[str]:         # Outermost first; empty for a chunk that is not indented
-    "The lines that enclose a chunk, by indentation."
-    if most < 1 or width < 1:
-        raise InputError(f"most and width must be >= 1, got most={most}, width={width}")
-    def depth(line: str) -> int:
-        return len(line) - len(line.lstrip())
-    body = text[text.rfind("\n", 0, span.start) + 1:span.end].expandtabs(4).splitlines()
-    least = next((depth(line) for line in body if line.strip()), 0)
-    out: list[str] = []
-    for line in _lines_before(text, span.start):
-        if not least or len(out) == most:
-            break
-        line = line.expandtabs(4)
-        if depth(line) < least and re.search(r"\w\w", line):  # not a closing bracket
-            out.append(" ".join(line.split())[:width])
-            least = depth(line)
-    return out[::-1]
 
 # %% ../../nbs/20_chunking/contextual.ipynb #19320e8a
 def document_window(

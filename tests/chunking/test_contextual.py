@@ -18,7 +18,7 @@ from strategies import examples
 from ragnb.retrieval.bm25 import PositiveOkapi
 from ragnb.models.calls import CallCache
 from ragnb.chunking.contextual import (
-    CONTEXT_PROMPT, ContextualNodeParser, ContextWriter, LlmContextNodeParser, document_window, enclosing_lines,
+    CONTEXT_PROMPT, ContextualNodeParser, ContextWriter, LlmContextNodeParser, document_window,
 )
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.documents.span import InputError, MissingChunkError, Span
@@ -58,18 +58,6 @@ def test_neighbors_share_their_window() -> None:
     assert len(set(windows)) <= 2 * len(text) / 4_000 + 1
     inner = [(w, i) for w, i in zip(windows, range(0, len(text), 200)) if w.start and w.end < len(text)]
     assert all(i - w.start > 500 and w.end - i - 200 > 500 for w, i in inner)
-
-
-def test_enclosing_lines_of_several_languages() -> None:
-    rust = ("impl<A> Executor<A> {\n    /// Doc.\n    pub fn run(&mut self) {\n"
-            "        if x {\n            go();\n        }\n        stop();\n    }\n}\n")
-    at = rust.index("go()")
-    assert enclosing_lines(rust, Span(at, at + 5)) == ["impl<A> Executor<A> {", "pub fn run(&mut self) {", "if x {"]
-    at = rust.index("stop()")
-    assert enclosing_lines(rust, Span(at, at + 5), most=1, width=8) == ["pub fn r"]
-    tabs = "class A {\n\tvoid b()\n\t{\n\t\treturn;\n\t}\n}\n"
-    assert enclosing_lines(tabs, Span(tabs.index("return"), len(tabs))) == ["class A {", "void b()"][:1] + ["void b()"]
-    assert enclosing_lines("", Span(0, 0)) == [] == enclosing_lines("a\n\nb\n", Span(3, 4))
 
 
 # --- contexts

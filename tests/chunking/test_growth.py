@@ -11,7 +11,7 @@ import pytest
 from llama_index.core.schema import Document
 from strategies import SLOW
 
-from ragnb.chunking.contextual import ContextualNodeParser, enclosing_lines
+from ragnb.chunking.contextual import ContextualNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.rules import DEFAULT_RULES, RoutedNodeParser, parse_rules
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
@@ -97,12 +97,6 @@ def test_merging_grows_with_the_number_of_spans(length: int) -> None:
         spans = [Span(i * 160, i * 160 + length + i % 7) for i in range(n)]
         return lambda: merge_short(spans)
     check_linear(made, 400)
-
-
-def test_the_lines_around_a_chunk_are_looked_for_from_the_chunk_back() -> None:
-    source = "class A:\n" + "    x = 1\n" * 20_000 + "    def f():\n        return 1\n"
-    at = source.index("return")
-    assert steps(lambda: enclosing_lines(source, Span(at, at + 8), most=1)) < 60
 
 
 @pytest.mark.skipif(not SLOW, reason="minutes; RAGNB_SLOW=1")
