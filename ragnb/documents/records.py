@@ -43,50 +43,6 @@ class Record:
         "What embedder and LLM read."
         return f"{self.prefix}\n\n{self.span.of(text)}" if self.prefix else self.span.of(text)
 
-# %% ../../nbs/00_documents/records.ipynb #db906bb2
-class _Runs:
-    "Runs of neighboring spans, and a queue of the pairs that may be merged."
-
-    def __init__(self, spans: Sequence[Span], min_size: int, max_size: int, ruler: TextRuler | None = None) -> None:
-        self.spans, self.min_size, self.max_size = spans, min_size, max_size
-        self.ruler = ruler or TextRuler("")        # of characters: needs no text
-        self.ends = [*range(1, len(spans) + 1)]    # First position of a run -> one past its last; 0 for no first one
-        self.starts = [*range(-1, len(spans))]     # One past the last position of a run -> its first
-        self.queue: list[tuple[int, ...]] = []     # Sizes of a short run and its neighbor; first, middle, end of both
-        for low in range(len(spans)):
-            self.offer(low)
-
-    def size(self, first: int, end: int) -> int:
-        "Length of a run, with the white space inside it."
-        return self.ruler.about(self.spans[first].start, self.spans[end - 1].end)
-
-    def fits(self, first: int, end: int) -> bool:
-        "Is a run short enough?"
-        return self.ruler.fits(self.spans[first].start, self.spans[end - 1].end, self.max_size)
-
-    def offer(self, low: int) -> None:
-        "Put a run and the one behind it into the queue."
-        middle = self.ends[low]
-        if middle < len(self.spans) and self.fits(low, self.ends[middle]):
-            end = self.ends[middle]
-            left, right = self.size(low, middle), self.size(middle, end)
-            if left < self.min_size:
-                heappush(self.queue, (left, right, low, middle, end))
-            if right < self.min_size:
-                heappush(self.queue, (right, left, low, middle, end))
-
-    def merge_next(self) -> bool:
-        "Merge the shortest run with its shorter neighbor; False when nothing is left to merge."
-        while self.queue:
-            *_, low, middle, end = heappop(self.queue)
-            if self.ends[low] == middle and self.ends[middle] == end:      # neither was merged meanwhile
-                self.ends[low], self.ends[middle], self.starts[end] = end, 0, low
-                self.offer(low)
-                if low:
-                    self.offer(self.starts[low])
-                return True
-        return False
-
 # %% ../../nbs/00_documents/records.ipynb #e99cdd87
 def merge_short(
     spans: Sequence[Span],           # In document order, of one section
@@ -95,10 +51,30 @@ def merge_short(
     ruler: TextRuler | None = None,  # Of the whole document; characters when None
 ) -> list[range]:                    # Runs of positions; every position is in exactly one
     "Merge short spans with their shorter neighbors."
-    runs = _Runs(spans, min_size, max_size, ruler)
-    while runs.merge_next():
-        pass
-    return [range(first, end) for first, end in enumerate(runs.ends) if end]
+    ruler = ruler or TextRuler("")
+    ends = [*range(1, len(spans) + 1)]     # First position of a run -> one past its last; 0 for no first one
+    starts = [*range(-1, len(spans))]      # One past the last position of a run -> its first
+    queue: list[tuple[int, ...]] = []      # Sizes of a short run and its neighbor; first, middle, end of both
+
+    def offer(low: int) -> None:
+        "Put a run and the one behind it into the queue, where one of them is short and both fit together."
+        middle = ends[low]
+        end = ends[middle] if middle < len(spans) else 0
+        if end and ruler.fits(spans[low].start, spans[end - 1].end, max_size):
+            left, right = (ruler.about(spans[a].start, spans[b - 1].end) for a, b in ((low, middle), (middle, end)))
+            for short, other in ((left, right), (right, left)):
+                if short < min_size:
+                    heappush(queue, (short, other, low, middle, end))
+
+    for low in range(len(spans)):
+        offer(low)
+    while queue:
+        *_, low, middle, end = heappop(queue)
+        if ends[low] == middle and ends[middle] == end:      # neither was merged meanwhile
+            ends[low], ends[middle], starts[end] = end, 0, low
+            for run in (low, starts[low]) if low else (low,):
+                offer(run)
+    return [range(first, end) for first, end in enumerate(ends) if end]
 
 # %% ../../nbs/00_documents/records.ipynb #2994213f
 def cut_lines(
