@@ -53,19 +53,10 @@ def rrf(
             parts.setdefault(i, []).append(weight / (k + rank))
     return _by_score(parts)
 
-# %% ../../nbs/40_retrieval/hybrid.ipynb #828324ee
+# %% ../../nbs/40_retrieval/hybrid.ipynb #66b33be1
 FUSIONS: tuple[str, ...] = ("rrf", "weighted", "zscore")
 
 
-def _scale(scores: Sequence[float], method: str) -> tuple[float, float]:
-    "Lowest score, and the unit to measure in; a unit of 0 when all are equal."
-    if not scores:
-        return 0.0, 0.0
-    if not all(map(math.isfinite, scores)):
-        raise InputError("scores to fuse must be finite")
-    return min(scores), max(scores) - min(scores) if method == "weighted" else statistics.pstdev(scores)
-
-# %% ../../nbs/40_retrieval/hybrid.ipynb #66b33be1
 def fuse_scores(
     lists: Sequence[Mapping[str, float]],     # Id -> score, higher is better; one mapping for each member
     method: str = "zscore",                   # "weighted" or "zscore"
@@ -77,7 +68,10 @@ def fuse_scores(
         raise InputError(f"fuse_scores needs method weighted or zscore, got {method!r}")
     parts: dict[str, list[float]] = {}
     for scores, weight in zip(lists, weights):
-        low, size = _scale(list(scores.values()), method)
+        if not all(map(math.isfinite, scores.values())):
+            raise InputError("scores to fuse must be finite")
+        low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
+        size = high - low if method == "weighted" or not scores else statistics.pstdev(scores.values())
         for i, score in scores.items():
             parts.setdefault(i, []).append(weight * ((score - low) / size if size else 1.0))
     return _by_score(parts)
@@ -139,14 +133,6 @@ class VectorRetriever(StoreRetriever):
             embedding = self.embed_model.get_query_embedding(shown)
         return self.store.search(embedding, self.top_k)
 
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        embedding = query_bundle.embedding
-        if not embedding:
-            question = check_question(query_bundle.query_str)
-            if not (shown := await asyncio.to_thread(question_for, question, self)):
-                return []
-            embedding = await self.embed_model.aget_query_embedding(shown)
-        return await asyncio.to_thread(self.store.search, embedding, self.top_k)
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #49367aba
 class WordRetriever(StoreRetriever):
@@ -179,9 +165,6 @@ class WordRetriever(StoreRetriever):
         question = check_question(query_bundle.query_str)
         with self.store.snapshot():
             return self.store.search_words(list(self._held.units.tokenizer([question]))[0], self.top_k)
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await asyncio.to_thread(self._retrieve, query_bundle)
 
     @property
     def _held(self) -> Any:
@@ -314,7 +297,7 @@ class HitsRetriever(BaseRetriever):
         question: str | QueryBundle,   # `InputError` when empty
     ) -> Hits:                         # That of `fuse`
         "Retrieve without blocking."
-        raise NotImplementedError
+        return await asyncio.to_thread(self.fuse, question)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return list(self.fuse(query_bundle).hits)
@@ -398,17 +381,6 @@ class HybridRetriever(HitsRetriever):
         return self._fuse([m.retrieve(bundle) for m in self.members.values()])
 
     async def afuse(self, question: str | QueryBundle) -> Hits:
-        """Retrieve with all members at once.
-
-        Parameters
-        ----------
-        question : str or QueryBundle
-            Not empty; passed to every member.
-
-        Returns
-        -------
-        Hits
-            As of `fuse`.
-        """
+        "Ask all members at once; see `fuse`."
         bundle = question_bundle(question)
         return self._fuse(await asyncio.gather(*(m.aretrieve(bundle) for m in self.members.values())))

@@ -34,7 +34,7 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
 from .missing_words import Common, common_words, IndexWords, question_for
-from .hybrid import check_question, Hits
+from .hybrid import check_question, Hits, question_bundle
 from .scoring import question_vector, score_units, ScoredUnits, UnitQuestion, UnitScores
 from .unit_source import PlacedUnits, SHIFT, Units, UnitSource, WordSource
 
@@ -613,13 +613,6 @@ def _keys_of(source: UnitSource, addresses: Iterable[str]) -> np.ndarray:
             out.append((numbers[a.doc_id] << SHIFT) + a.index)
     return np.sort(np.array(out, np.int64))
 
-
-def _text_and_vector(question: str | QueryBundle) -> tuple[str, list[float] | None]:
-    "The text of a question, and its vector when it comes with one."
-    if isinstance(question, QueryBundle):
-        return check_question(question.query_str), question.embedding
-    return check_question(question), None
-
 # %% ../../nbs/40_retrieval/multiscale.ipynb #20204ce7
 class MultiScaleRetriever(StoreRetriever):
     """Retrieve units scored on every scale, from any source and any store.
@@ -694,12 +687,7 @@ class MultiScaleRetriever(StoreRetriever):
         return self._rows[2]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._results(self.rank(query_bundle))
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await asyncio.to_thread(self._results, await self.arank(query_bundle))
-
-    def _results(self, ranking: MultiScaleRanking) -> list[NodeWithScore]:
+        ranking = self.rank(query_bundle)
         if self.budget is None:
             return ranking.best(self.top_k)
         return [NodeWithScore(node=_passage_node(p), score=p.score) for p in ranking.at(self.budget)]
@@ -727,22 +715,18 @@ class MultiScaleRetriever(StoreRetriever):
         InputError
             When the question is empty.
         """
-        text, embedding = _text_and_vector(question)
-        if self._wants_vector(embedding) and (shown := question_for(text, self)):
-            embedding = self.embed_model.get_query_embedding(shown)
+        bundle = question_bundle(question)
+        text, embedding = check_question(bundle.query_str), bundle.embedding
+        if embedding is None and self.embed_model is not None and self.index.dims > 0:
+            if shown := question_for(text, self):
+                embedding = self.embed_model.get_query_embedding(shown)
         return self._ranked(text, embedding)
 
     async def arank(self, question: str | QueryBundle) -> MultiScaleRanking:
         "Rank without blocking; see `rank`."
-        text, embedding = _text_and_vector(question)
-        if self._wants_vector(embedding) and (shown := await asyncio.to_thread(question_for, text, self)):
-            embedding = await self.embed_model.aget_query_embedding(shown)
-        return await asyncio.to_thread(self._ranked, text, embedding)
+        return await asyncio.to_thread(self.rank, question)
 
     fuse, afuse = rank, arank    # As every retriever that keeps what its rankers said
-
-    def _wants_vector(self, embedding: list[float] | None) -> bool:
-        return embedding is None and self.embed_model is not None and self.index.dims > 0
 
     def _ranked(self, text: str, embedding: Sequence[float] | None) -> MultiScaleRanking:
         "Score, order, and put first what is asked for by name; all from one state of the source."

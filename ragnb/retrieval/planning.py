@@ -12,7 +12,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from ragnb.models.llm import (
     awithin, error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, within
 )
 from .arguments import check_counts, filtered_retriever, is_number
-from .hybrid import check_question, fuse_hits, Hits, question_bundle, rrf
+from .hybrid import check_question, fuse_hits, Hits, HitsRetriever, question_bundle, rrf
 
 # %% ../../nbs/40_retrieval/planning.ipynb #be8d86cf
 @dataclass(frozen=True)
@@ -130,26 +130,9 @@ def _checked(text: str, name: str) -> PromptTemplate:
         raise InputError(f"{name} needs {{query_str}}, got {shorten(text)!r}")
     return PromptTemplate(text)
 
-def _words(question: str, n: int) -> dict[str, str]:
-    "What goes into the prompt."
-    return {"query_str": guard_marks(question, "질문"), "count": str(n)}
-
-# %% ../../nbs/40_retrieval/planning.ipynb #d8629814
-_log = logging.getLogger(__name__)
-
-def _planned(question: str, texts: Sequence[str], answer: Any) -> Plan:
-    "A plan from what was read; an event when there is nothing."
-    if texts:
-        return Plan(question, tuple(texts), 1)
-    if isinstance(answer, Exception):
-        event = error_event(answer, 1)
-    else:
-        event = ModelEvent("unreadable", shorten(repr(answer)), 1)
-    _log.warning("query planning: %s; the question is asked alone", event)
-    return Plan(question, (), 1, (event,))
-
 # %% ../../nbs/40_retrieval/planning.ipynb #78b5069f
 _COUNTING = threading.Lock()
+_log = logging.getLogger(__name__)
 
 
 class PlanningRetriever(BaseRetriever):
@@ -203,15 +186,19 @@ class PlanningRetriever(BaseRetriever):
 
     def _begin(self, question: str) -> dict[str, str]:
         "Count a call; what goes into its prompt."
-        words = _words(check_question(question), self.n)
+        words = {"query_str": guard_marks(check_question(question), "질문"), "count": str(self.n)}
         with _COUNTING:
             self._calls += 1
         return words
 
     def _read(self, question: str, answer: Any) -> Plan:
-        "A plan from an answer or an exception."
-        texts = [] if isinstance(answer, Exception) else self.read(answer, question)
-        plan = _planned(question, texts, answer)
+        "Make a plan from an answer or an exception, with an event where there is nothing usable."
+        failed = isinstance(answer, Exception)
+        plan = Plan(question, () if failed else tuple(self.read(answer, question)), 1)
+        if not plan.texts:
+            event = error_event(answer, 1) if failed else ModelEvent("unreadable", shorten(repr(answer)), 1)
+            _log.warning("query planning: %s; the question is asked alone", event)
+            plan = replace(plan, events=(event,))
         if self.on_plan is not None:
             self.on_plan(plan)
         return plan
@@ -241,7 +228,7 @@ class PlanningRetriever(BaseRetriever):
         return self._read(question, answer)
 
 # %% ../../nbs/40_retrieval/planning.ipynb #a8fc3838
-class MultiQueryRetriever(PlanningRetriever):
+class MultiQueryRetriever(PlanningRetriever, HitsRetriever):
     """A question in several wordings, the rankings fused.
 
     Parameters
@@ -297,12 +284,6 @@ class MultiQueryRetriever(PlanningRetriever):
         "The wordings in an answer."
         return read_queries(answer, question, self.n)
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self.fuse(query_bundle).hits
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return (await self.afuse(query_bundle)).hits
-
     def _fused(self, plan: Plan, results: Sequence[Sequence[NodeWithScore]]) -> Hits:
         weights = [1.0, *[self.weight] * len(plan.texts)]
         found = dict(zip(plan.queries, results))
@@ -331,18 +312,7 @@ class MultiQueryRetriever(PlanningRetriever):
         return self._fused(plan, [self.retriever.retrieve(q) for q in [bundle, *map(QueryBundle, plan.texts)]])
 
     async def afuse(self, question: str | QueryBundle) -> Hits:
-        """Retrieve with all wordings at once.
-
-        Parameters
-        ----------
-        question : str or QueryBundle
-            Not empty.
-
-        Returns
-        -------
-        Hits
-            As of `fuse`.
-        """
+        "Ask with all wordings at once; see `fuse`."
         bundle = question_bundle(question)
         plan = await self.aplan(bundle.query_str)
         found = await asyncio.gather(*(self.retriever.aretrieve(q) for q in [bundle, *map(QueryBundle, plan.texts)]))
@@ -447,18 +417,7 @@ class HydeRetriever(PlanningRetriever):
         return _with_vector(bundle, _mean(passage, own, self.question_share))
 
     async def abundle(self, question: str | QueryBundle) -> QueryBundle:
-        """The question with the vector that is searched for, without blocking.
-
-        Parameters
-        ----------
-        question : str or QueryBundle
-            As for `bundle`.
-
-        Returns
-        -------
-        QueryBundle
-            As of `bundle`.
-        """
+        "Make the vector without blocking; see `bundle`."
         bundle = question_bundle(question)
         texts = (await self.aplan(bundle.query_str)).texts
         if not texts:

@@ -70,12 +70,6 @@ class Reranked:
 # %% ../../nbs/40_retrieval/rerank.ipynb #e1311017
 _log = logging.getLogger(__name__)
 
-def _logged(report: RerankReport) -> RerankReport:
-    "Log the events of a report."
-    for event in report.events:
-        level = logging.INFO if event.kind == "dropped" else logging.WARNING
-        _log.log(level, "reranking, call %d: %s", event.call, event)
-    return report
 
 # %% ../../nbs/40_retrieval/rerank.ipynb #43ec3bd5
 def _placed(nodes: Sequence[NodeWithScore], grades: Sequence[str | None]) -> list[RerankedNode]:
@@ -131,8 +125,10 @@ class Reranker(KnownArguments, BaseNodePostprocessor):
         return (await self.arerank(nodes, query_bundle.query_str if query_bundle else "")).nodes
 
     def _done(self, nodes: list[NodeWithScore], report: RerankReport) -> Reranked:
-        "Cut, log and hand over."
-        report = _logged(report)
+        "Log what went wrong, report, and cut."
+        for event in report.events:
+            level = logging.INFO if event.kind == "dropped" else logging.WARNING
+            _log.log(level, "reranking, call %d: %s", event.call, event)
         if self.on_report is not None:
             self.on_report(report)
         return Reranked(nodes[:self.top_n], report)
@@ -395,20 +391,7 @@ class LLMReranker(Reranker):
         return self._done(*run.finished())
 
     async def arerank(self, nodes: Sequence[NodeWithScore], question: str) -> Reranked:
-        """Grade nodes with up to `workers` calls at once.
-
-        Parameters
-        ----------
-        nodes : sequence of NodeWithScore
-            Best first; not changed.
-        question : str
-            Not empty.
-
-        Returns
-        -------
-        Reranked
-            Every node once, or the first `top_n`, and the report.
-        """
+        "Grade nodes with up to `workers` calls at once; see `rerank`."
         run = await asyncio.to_thread(self._begin, nodes, question)
         turn = asyncio.Semaphore(self.workers)
         await asyncio.gather(*(self._agrade(run, pool, turn) for pool in run.pools))
@@ -468,15 +451,6 @@ class WrappedReranker(Reranker):
         nodes, query = list(nodes), QueryBundle(check_question(question))
         try:
             out = self.inner.postprocess_nodes(_copies(nodes), query_bundle=query) if nodes else []
-        except Exception as error:
-            out = error
-        return self._take(nodes, out)
-
-    async def arerank(self, nodes: Sequence[NodeWithScore], question: str) -> Reranked:
-        "Order nodes without blocking."
-        nodes, query = list(nodes), QueryBundle(check_question(question))
-        try:
-            out = await self.inner.apostprocess_nodes(_copies(nodes), query_bundle=query) if nodes else []
         except Exception as error:
             out = error
         return self._take(nodes, out)
