@@ -38,7 +38,7 @@ from ..context.sources import answer_refs, display_docs, DisplayDoc
 
 # %% ../../nbs/80_pipeline/answer.ipynb #8ccbe7ae
 def _shared_words(question: str, texts: Sequence[str]) -> list[float]:
-    "For each text: the words it shares with the question, rare ones counting more."
+    "Score each text by the words it shares with the question; rare words count more."
     wanted, *found = [set(tokens) for tokens in word_tokens_batch([question, *texts])]
     df = Counter(word for words in found for word in words & wanted)
     return [sum(math.log(1 + len(texts) / df[w]) for w in words & wanted) for words in found]
@@ -50,7 +50,7 @@ _ASKS_NUMBER = re.compile(r"며칠|몇|얼마|언제|각각|how (?:many|much|lon
 def best_sentence(
     question: str,
     passages: Sequence[Passage],  # Best first
-) -> tuple[int, Span] | None:     # (index of the passage, span in document offsets); None when no word is shared
+) -> tuple[int, Span] | None:     # (index of the passage, span in document offsets); None if no word is shared
     "Find the sentence that fits a question best."
     question = plain_text(question)
     places = [(i, span) for i, p in enumerate(passages) for span in sentence_spans(p.text)]
@@ -73,8 +73,8 @@ def with_focus(
     question: str,
     passages: Sequence[Passage],   # Best first
     builder: ContextBuilder,       # Its budget is the room
-) -> list[Passage]:                # Where the room ends inside one, `focus` is the sentence or row that fits best
-    "Say which part of a passage is to be kept when it is longer than the room."
+) -> list[Passage]:                # A passage that does not fit gets the best sentence or row as `focus`
+    "Choose the part to keep of a passage that is longer than its room."
     count, out = tokenizer(builder.tokenizer).count, list(passages)
     left = builder.budget if builder.budget is not None else math.inf
     for n, (p, label) in enumerate(zip(passages, passage_labels(builder, passages))):
@@ -83,7 +83,7 @@ def with_focus(
             continue
         focus = p.focus or p.span
         inside = replace(p, span=focus, text=p.text[focus.start - p.span.start:focus.end - p.span.start])
-        best = best_sentence(question, [inside, p])   # the best hit first, then what is beside it
+        best = best_sentence(question, [inside, p])   # the best hit first, then the whole passage
         if best and p.hits:
             out[n] = replace(p, focus=best[1])
         break
@@ -91,12 +91,12 @@ def with_focus(
 
 # %% ../../nbs/80_pipeline/answer.ipynb #4c25f714
 def _by_number(source: Source) -> tuple[int, bool, int]:
-    "Sort key of sources: their number, the part with a hit of its own first, rows before their header."
+    "Return a sort key of sources: their number, parts with a hit first, rows before their header."
     return source.number, not source.passage.hits, source.passage.rank
 
 # %% ../../nbs/80_pipeline/answer.ipynb #59e5fd1e
-STRONG: float = 0.75   # Share of the best score; a hit from here on is shown as a strong match
-WEAK: float = 0.05     # Share of the best score; a hit below it fills the budget
+STRONG: float = 0.75   # Share of the best score, at least, for a strong match
+WEAK: float = 0.05     # Share of the best score; a hit below it only fills the budget
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,19 +106,19 @@ class Answer:
     Parameters
     ----------
     question : str
-        As it was asked.
+        The question, unchanged.
     text : str
-        Written by the model, or the numbered passages when there is no model.
+        Written by the model; without a model, the numbered passages.
     context : Context
-        The text for a model, and the sources it numbers.
+        The text for a model, and its numbered sources.
     expansion : Expansion
-        Passages before compression and budget, with what reading them cost.
+        Passages before compression and budget, with the cost of reading them.
     fusion : Hits
-        What was found: hits, and the rank of each in every ranker.
+        The hits, and the rank of each in every ranker.
     generated : bool
-        True when a model wrote `text`.
+        True if a model wrote `text`.
     compression : Compression, optional
-        What was left out of the passages, where there was a compressor.
+        What the compressor left out of the passages, if there was one.
     """
     question: str
     text: str
@@ -133,33 +133,33 @@ class Answer:
 
     @property
     def passages(self) -> list[Passage]:
-        "The passages in the context, best first."
+        "Return the passages in the context, best first."
         return [source.passage for source in sorted(self.context.sources, key=_by_number)]
 
     @property
     def note(self) -> str:
-        "What the reader should know: words and articles that no document holds, a budget that holds nothing."
+        "Return the note: words and articles that occur in no document, a budget too small for any text."
         return self.context.note
 
     @property
     def weak(self) -> list[int]:
-        "Numbers of the passages that score less than `WEAK` of the best, or share no word with the question."
+        "Return the numbers of passages that score less than `WEAK` of the best, or share no word with the question."
         found = {s.number: s.passage for s in self.context.sources if s.passage.score is not None}
         least = WEAK * max((p.score for p in found.values()), default=0.0)
         return sorted(n for n, p in found.items() if p.score < least or p.is_unlike)
 
     @property
     def source_marks(self) -> list[SourceMark]:
-        "The `[n]` in a model's answer, also those that name no source; empty without a model."
+        "Return the `[n]` in a model's answer, also those without a source; empty without a model."
         return read_marks(self.text, self.context) if self.generated else []
 
     def sources(self, length: int = 500) -> list[dict[str, Any]]:
-        """Short sources to show with an answer, cut around the hit and at sentence ends.
+        """Return short sources to show with an answer, cut around the hit and at sentence ends.
 
         Parameters
         ----------
         length : int
-            Characters of one source's text, at most; a longer hit stays whole.
+            Most characters of a source's text; a longer hit stays whole.
 
         Returns
         -------
@@ -174,46 +174,46 @@ class Answer:
         return [ref.as_dict() for ref in answer_refs(self.context, length, mark)]
 
     def refs(self, n: int = 5, size: int = 1_200) -> list[dict[str, Any]]:
-        """References for a model and a judge: the first sources, each cut around its hit.
+        """Return references for a model and a judge: the first sources, each cut around its hit.
 
         Parameters
         ----------
         n : int
-            Sources, at most, >= 1.
+            Most sources, >= 1.
         size : int
-            Characters of one source's text, at most, >= 1; a longer hit stays whole.
+            Most characters of a source's text, >= 1; a longer hit stays whole.
 
         Returns
         -------
         list of dict
-            As of `sources`.
+            As in `sources`.
         """
         check_counts(1, n=n, size=size)
         return [ref.as_dict() for ref in answer_refs(self.context, size)[:n]]
 
     def display(self, store: ChunkReader, page_window: int = 0, n_shown: int | None = 5) -> list[DisplayDoc]:
-        """What the reader sees below the answer: whole pages, merged by document.
+        """Return the whole pages to show below the answer, merged by document.
 
         Parameters
         ----------
         store : ChunkReader
-            Asked at most twice.
+            Read at most twice.
         page_window : int
-            Pages before and after those that were read, >= 0.
+            Pages to add before and after, >= 0.
         n_shown : int, optional
-            Passages with a rank up to this are shown; all when None.
+            Show passages up to this rank; all when None.
 
         Returns
         -------
         list of DisplayDoc
-            In the order of their best passage; `image` of each draws a page of a PDF. `Conversation.add` keeps them
-            as places, so that a later turn shows the same.
+            In the order of their best passage; `image` of each draws a page of a PDF. `Conversation.add` stores their
+            places, so that a later turn shows the same pages.
         """
         return display_docs(self.passages, store, page_window, n_shown=n_shown)
 
     @property
     def _facts(self) -> list[str]:
-        "What was read, and who wrote the text."
+        "Return how much was read, and whether a model wrote the text."
         found = self.passages
         return [f"{counted(len(found), 'passage')} of {counted(len({p.doc_id for p in found}), 'document')}",
                 f"{self.context.size:,} {self.context.tokenizer}",
@@ -223,7 +223,7 @@ class Answer:
         return f"Answer({short(self.question)!r}, {', '.join(self._facts)})\n  {short(self.text, 160)}"
 
     def _at_best(self, p: Passage) -> Passage:
-        "A passage whose focus is the hit with the best score, so that it stays when the passage is shortened."
+        "Focus a passage on the hit with the best score, so that shortening keeps it."
         address, outline = try_address(p.best_hit[0]), self.expansion.outlines.get(p.doc_id)
         if address is None or outline is None or address.index >= len(outline.levels.get(address.level, ())):
             return p
@@ -239,8 +239,8 @@ class Answer:
 # %% ../../nbs/80_pipeline/answer.ipynb #554e0cd1
 def strong_spans(
     answer: Answer,
-    passage: Passage,   # Of it
-) -> list[Span]:        # Rising, disjoint, within the passage; none where hits have no scores
+    passage: Passage,   # A passage of the answer
+) -> list[Span]:        # Rising, disjoint, within the passage; empty if hits have no scores
     "Find where a passage matches the question strongly."
     outline, spans = answer.expansion.outlines.get(passage.doc_id), []
     best = max((s for p in answer.passages for s in p.scores if s is not None), default=math.inf)
@@ -248,16 +248,16 @@ def strong_spans(
         address = try_address(hit) if score is not None and score >= STRONG * best else None
         if address and outline and address.index < len(outline.levels.get(address.level, ())):
             spans.append(outline.span_of(address))
-    at = passage.span    # a passage that was shortened keeps the addresses of all its hits
+    at = passage.span    # a shortened passage still has the addresses of all its hits
     return union(Span(max(s.start, at.start), min(s.end, at.end)) for s in spans if s.overlap(at))
 
 # %% ../../nbs/80_pipeline/answer.ipynb #12b8348d
 def strong_offsets(
     answer: Answer,
-    passage: Passage,           # Of it
-    shown: Span | None = None,  # The part that is shown, in document offsets; all of the passage when None
-) -> list[list[int]]:           # [start, end) in the text that is shown, in characters; rising, disjoint
-    "Find where a text that is shown matches the question strongly."
+    passage: Passage,           # A passage of the answer
+    shown: Span | None = None,  # The shown part, in document offsets; None for the whole passage
+) -> list[list[int]]:           # [start, end) in the shown text, in characters; rising, disjoint
+    "Find where a shown text matches the question strongly."
     at = shown or passage.span
     inside = [s for s in strong_spans(answer, passage) if s.overlap(at)]
     return [[max(s.start, at.start) - at.start, min(s.end, at.end) - at.start] for s in inside]
@@ -265,9 +265,9 @@ def strong_offsets(
 # %% ../../nbs/80_pipeline/answer.ipynb #33fdde38
 def numbered_passages(
     passages: Sequence[Passage],   # Best first
-    shown: Callable[[Passage], str] = lambda p: p.shown,   # How the text of one is written
+    shown: Callable[[Passage], str] = lambda p: p.shown,   # Returns the text of a passage
 ) -> str:
-    "Lay passages out for a reader, numbered as their sources are."
+    "Lay out passages for a reader, with the numbers of their sources."
     parts = []
     for number, (best, *more) in enumerate(passage_groups(passages), 1):
         header = RankedContextBuilder().header(number, best)
@@ -283,7 +283,7 @@ class ModelError(RagnbError, ConnectionError):
     Parameters
     ----------
     message : str
-        Which model, and why.
+        The model, and the reason.
     answer : Answer
         Everything up to the model, with the numbered passages as its text.
     """
@@ -298,14 +298,14 @@ def _name(llm: Any) -> str:
 
 
 def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
-    "Say which model failed, and why."
-    where = f" at {llm.api_base}" if getattr(llm, "api_base", None) else ""  # Ollama's errors name it themselves
+    "Build the error with the model's name and the reason."
+    where = f" at {llm.api_base}" if getattr(llm, "api_base", None) else ""  # Ollama's errors include it
     told = f"{type(error).__name__}: {shorten(str(error), 300)}"
     return ModelError(f"the model {_name(llm)!r}{where} did not answer ({told})", answer)
 
 # %% ../../nbs/80_pipeline/answer.ipynb #090dacf3
 def _answered(llm: Any, said: str, answer: Answer) -> Answer:
-    "An answer with what a model said, without its thoughts; `ModelError` when nothing is left."
+    "Add a model's text to an answer, without its thoughts; `ModelError` when nothing is left."
     text = strip_thinking(said)
     if not text:
         what = "it only thought (think=False or --no-think turns that off)" if said.strip() else "its text is empty"
@@ -314,11 +314,11 @@ def _answered(llm: Any, said: str, answer: Answer) -> Answer:
 
 # %% ../../nbs/80_pipeline/answer.ipynb #a1c048c0
 def written(
-    answer: Answer,    # Everything but the model's text
-    llm: Any,          # A LlamaIndex LLM; the answer stays as it is when None
+    answer: Answer,    # Complete except for the model's text
+    llm: Any,          # A LlamaIndex LLM; None leaves the answer unchanged
     prompt: str,       # With {context_str} and {query_str}
-    timeout: float | None = None,  # Seconds, > 0; None waits as long as it takes
-) -> Answer:           # `ModelError` when the model does not answer, or not in time
+    timeout: float | None = None,  # Seconds, > 0; None for no limit
+) -> Answer:           # `ModelError` if the model does not answer in time
     "Let a model write the text of an answer."
     template = prompt_template(prompt)
     if llm is None:
@@ -336,7 +336,7 @@ async def awritten(
     llm: Any,
     prompt: str,
     timeout: float | None = None,
-) -> Answer:    # That of `written`
+) -> Answer:    # As from `written`
     "Let a model write the text of an answer, without blocking."
     template = prompt_template(prompt)
     if llm is None:
@@ -355,16 +355,16 @@ class AnswerStream:
     Parameters
     ----------
     answer : Answer
-        Everything but the model's text. When the stream has ended, the whole answer.
+        Complete except for the model's text; after the end of the stream, the whole answer.
     llm : LLM or None
-        Without one the numbered passages are the only piece.
+        Without one, the numbered passages are the only piece.
     prompt : str
         With `{context_str}` and `{query_str}`.
 
     Raises
     ------
     ModelError
-        While it is read, when the model does not answer; the error holds the answer up to there.
+        While you read it, if the model does not answer; the error contains the answer up to that point.
     """
 
     @checked
@@ -380,12 +380,12 @@ class AnswerStream:
         return {"context_str": self.answer.context.text, "query_str": self.answer.question}
 
     def _piece(self, piece: str) -> str:
-        "What can be shown of a piece."
+        "Return the visible part of a piece."
         self._said += piece or ""
         return self._shown.feed(piece or "")
 
     def _end(self) -> str:
-        "The last piece; the answer is whole now."
+        "Complete the answer and return the last piece."
         self.answer = _answered(self._llm, self._said, self.answer)
         return self._shown.feed("", last=True)
 

@@ -49,7 +49,7 @@ def fills(
     expander: Expander,
     found: Hits,
 ) -> bool:   # False for single hits, and for a policy that reads around them
-    "True for hits that are spans at any budget, and read as they are."
+    "Check whether hits are spans at any budget, to be read unchanged."
     return isinstance(found, Ranking) and expander.policy is no_expansion
 
 
@@ -57,11 +57,11 @@ def read_hits(
     expander: Expander,
     found: Hits,
     question: str,
-    builder: ContextBuilder,   # Its budget is the room of spans
+    builder: ContextBuilder,   # Its budget limits the spans
 ) -> Expansion:
-    "Read hits: spans until a context is full, others with what the policy wants around them."
+    "Read hits: spans until the context is full, single hits with the text that the policy adds."
     if fills(expander, found):
-        before = found.reads  # not the store's count: other questions may read at the same time
+        before = found.reads  # the store's count may include other questions
         passages = fill_context(builder, found)
         hits, characters = sum(len(p.hits) for p in passages), sum(len(p.span) for p in passages)
         stats = ExpansionStats(hits, passages=len(passages), reads=found.reads - before, characters=characters)
@@ -72,7 +72,7 @@ def read_hits(
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #3f10baf1
 def _room(passages: Sequence[Passage], builder: ContextBuilder) -> int:
-    "About how many characters of these passages fit the context, headers aside."
+    "Estimate how many characters of these passages fit the context, without headers."
     texts = "".join(p.text for p in passages)
     per_token = len(texts) / max(1, tokenizer_of(builder.tokenizer).count(texts))
     headers = sum(len(label) + len(builder.between) for label in passage_labels(builder, passages))
@@ -80,11 +80,11 @@ def _room(passages: Sequence[Passage], builder: ContextBuilder) -> int:
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #eb65b568
 def with_earlier(
-    new: Sequence[Passage],       # For the question of now, best first
-    earlier: Sequence[Passage],   # Of the turn before
+    new: Sequence[Passage],       # For the current question, best first
+    earlier: Sequence[Passage],   # From the turn before
     builder: ContextBuilder,      # Its budget is shared
-    share: float = 0.25,          # Of the context, in (0, 1): room for `earlier`
-) -> list[Passage]:               # What is in both stays with `new`; the others have the role "history"
+    share: float = 0.25,          # Share of the context for `earlier`, in (0, 1)
+) -> list[Passage]:               # Text in both stays with `new`; earlier passages get the role "history"
     "Add the passages of the turn before to new ones."
     kept = sole_passages([*new, *earlier])[len(new):]
     if builder.budget is not None and kept:
@@ -99,12 +99,12 @@ def with_earlier(
 def is_earlier(
     passage: Passage,
 ) -> bool:
-    "True for a passage that came along from the turn before."
+    "Check whether a passage comes from the turn before."
     return any(why.role == "history" for why in passage.why.values() if isinstance(why, Why))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #d0c5a002
 def _allowances(sizes: Sequence[tuple[str, int]], room: int, share: float) -> dict[str, int]:
-    "Document -> characters it may have: at most its share, and what the others leave of the room, best first."
+    "Map each document to its characters: at most its share, plus what the others leave, best first."
     wanted: dict[str, int] = {}
     for doc_id, size in sizes:
         wanted[doc_id] = wanted.get(doc_id, 0) + size
@@ -120,9 +120,9 @@ def _allowances(sizes: Sequence[tuple[str, int]], room: int, share: float) -> di
 def within_share(
     passages: Sequence[Passage],  # Best first
     builder: ContextBuilder,      # Its budget is shared
-    share: float,                 # Of the context, in (0, 1]: for one document as long as others wait
-) -> list[Passage]:               # Those beyond the share of their document come last
-    "Keep one document from filling a context."
+    share: float,                 # Share of the context for one document while others wait, in (0, 1]
+) -> list[Passage]:               # Passages beyond the share of their document come last
+    "Limit one document to its share of a context."
     if builder.budget is None or len({p.doc_id for p in passages}) < 2:
         return list(passages)
     own, texts = [builder.shorten(p) for p in passages], "".join(p.text for p in passages)
@@ -143,7 +143,7 @@ def within_share(
 # %% ../../nbs/80_pipeline/pipeline.ipynb #b440f868
 def with_edition(
     passage: Passage,
-    mark: str,         # From `Catalogue.edition`; "" changes nothing
+    mark: str,         # From `Catalogue.edition`; "" for no mark
 ) -> Passage:
     "Mark a passage of an edition that is not in force."
     if not mark:
@@ -153,7 +153,7 @@ def with_edition(
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #2fb8c103
 def _is_read(cited: Unheld, texts: Sequence[str], held: IndexWords | None) -> bool:
-    "True for addenda that are read as one text, and for a number alone that a text which is no statute has."
+    "Check for addenda read as one text, or a bare number found in a text that is not a statute."
     if cited.kind == "addenda":
         return any(cited.text in text for text in texts)
     tokens = article_tokens(cited.text) if cited.kind == "article" and held else []
@@ -162,12 +162,12 @@ def _is_read(cited: Unheld, texts: Sequence[str], held: IndexWords | None) -> bo
 
 def noted(
     answer: Answer,
-    retriever: Any,   # That found it
-    store: Any,       # That it was read from
-    catalogue: Catalogue | None = None,   # Of all its documents: a question may cite what none of them holds
+    retriever: Any,   # It found the passages
+    store: Any,       # The passages were read from it
+    catalogue: Catalogue | None = None,   # Covers all documents: finds citations of missing articles
 ) -> Answer:
-    "An answer with notes: articles and words that occur in no document, and rare words that were not read."
-    own = isinstance(store, FilteredStore)   # What it hides is not told of
+    "Add notes to an answer: articles and words that occur in no document, and rare words that were not read."
+    own = isinstance(store, FilteredStore)   # Notes never mention hidden documents
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
     held = index_words(retriever, store.matching() if own else None)
     lost = unheld_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
@@ -182,7 +182,7 @@ def noted(
 # %% ../../nbs/80_pipeline/pipeline.ipynb #875149a9
 def _shorter(context: Context, passages: Sequence[Passage], question: str, builder: ContextBuilder,
              fits: Callable[[str], float], focused: bool) -> Context:
-    "A context that fits; `fits` says which part of a text has room, >= 1 for all of it."
+    "Shorten a context until it fits; `fits` returns the part of a text that fits, >= 1 for all of it."
     size, short = context.size, context
     for _ in range(8):
         share = fits(short.text)
@@ -196,16 +196,16 @@ def _shorter(context: Context, passages: Sequence[Passage], question: str, build
 
 def for_window(
     answer: Answer,
-    llm: Any,                  # Whose window is known where it has a `prompt_room`, in tokens
-    builder: ContextBuilder,   # That laid the context out
-    prompt: str,               # That the context goes into
-) -> Answer:                   # The same where the window is not known, or large enough
-    "An answer whose context fits the window of the model, where that is known; its note says what was done."
+    llm: Any,                  # Its window is known if it has a `prompt_room`, in tokens
+    builder: ContextBuilder,   # It laid out the context
+    prompt: str,               # The context goes into it
+) -> Answer:                   # Unchanged if the window is unknown or large enough
+    "Shorten the context of an answer to the model's window, if known, and add a note."
     if not hasattr(type(llm), "prompt_room"):
         return answer
     try:
         room = llm.prompt_room
-    except Exception:  # no server: asking the model will tell
+    except Exception:  # no server: the call of the model will fail
         return answer
     room -= llm.count_tokens(prompt + answer.question)
 
@@ -223,18 +223,18 @@ def for_window(
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #3bd921c9
 def _opened(index: Index | str | Path, as_of: str | None) -> Index:
-    "An index, as of a date where one is given."
+    "Open an index, as of a date if one is given."
     index = index if isinstance(index, Index) else Index.open(index)
     return index if as_of is None else index.at(as_of)
 
 
 def _given(**settings: Any) -> dict[str, Any]:
-    "The settings that have a value."
+    "Return the settings that have a value."
     return {name: value for name, value in settings.items() if value is not None}
 
 
 def _check_ranges(history_share: float, timeout: float | None, document_share: float | None = None) -> None:
-    "Refuse a share or a time-out that means nothing."
+    "Refuse a share or a time-out outside its range."
     if document_share is not None and not 0 < document_share <= 1:
         raise InputError(f"document_share must be in (0, 1], got {document_share}")
     if not 0 < history_share < 1:
@@ -244,7 +244,7 @@ def _check_ranges(history_share: float, timeout: float | None, document_share: f
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #8633e873
 def _earlier(pipeline: Pipeline, history: Conversation | None) -> list[Passage]:
-    "The passages of the last turn of a conversation."
+    "Return the passages of the last turn of a conversation."
     return list(history.passages(pipeline.expander.store).passages) if history is not None and len(history) else []
 
 
@@ -270,7 +270,7 @@ def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversat
 
 
 def _listed(pipeline: Pipeline, found: Hits, question: str) -> PassageRanking:
-    "Passages around hits as a ranking, compressed where the pipeline compresses."
+    "Return the passages around hits as a ranking, compressed if the pipeline has a compressor."
     expansion = pipeline.expander.expand(found.hits, question, places=found.places)
     passages = expansion.passages
     if pipeline.compressor:
@@ -279,18 +279,18 @@ def _listed(pipeline: Pipeline, found: Hits, question: str) -> PassageRanking:
 
 
 def _chosen(pipeline: Pipeline, hits: Sequence[NodeWithScore | str]) -> Hits:
-    "Hits chosen by hand, or chunks named by their address, which are read at once."
+    "Return the chosen hits; chunks given by address are read in one call."
     nodes = pipeline.expander.store.get_chunks(h for h in hits if isinstance(h, str)).all()
     return Hits([NodeWithScore(node=nodes[h]) if isinstance(h, str) else h for h in hits])
 
 
 def _context(pipeline: Pipeline, bundle: QueryBundle) -> Context:
-    "The context of a question."
+    "Build the context of a question."
     question = check_question(bundle.query_str)
     return pipeline.read(question, pipeline.find(bundle)).context
 
 async def _acontext(pipeline: Pipeline, bundle: QueryBundle) -> Context:
-    "The context of a question, without blocking."
+    "Build the context of a question without blocking."
     question = check_question(bundle.query_str)
     answer = await asyncio.to_thread(pipeline.read, question, await _afind(pipeline, bundle))
     return answer.context
@@ -307,7 +307,7 @@ async def _afind(pipeline: Pipeline, question: str | QueryBundle) -> Hits:
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #81f974a7
 def _engine_parts(pipeline: Pipeline, llm: Any) -> dict[str, Any]:
-    "Model, retriever and postprocessors for a stock engine."
+    "Return model, retriever and postprocessors for a stock engine."
     model = resolve_llm(llm) or pipeline.llm
     if model is None:
         raise InputError("an engine needs a model: pass llm")
@@ -317,7 +317,7 @@ def _engine_parts(pipeline: Pipeline, llm: Any) -> dict[str, Any]:
 
 
 def _part_facts(pipeline: Any) -> dict[str, str]:
-    "What a pipeline is made of, in words."
+    "Describe the parts of a pipeline."
     b = pipeline.builder
     room = "no limit" if b.budget is None else f"{b.budget:,} {b.tokenizer}"
     optional = {"reranker": pipeline.reranker, "compressor": pipeline.compressor}
@@ -329,7 +329,7 @@ def _part_facts(pipeline: Any) -> dict[str, str]:
 
 
 class _Shown:
-    "What a pipeline shows of itself."
+    "Display a pipeline as text and as HTML."
 
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(f'{name}: {part}' for name, part in _part_facts(self).items())})"
@@ -349,23 +349,23 @@ class Pipeline(_Shown):
     expander : Expander
         Reads around the hits, with its store, policy and limits.
     builder : ContextBuilder
-        Lays the context out within its budget.
+        Lays out the context within its budget.
     llm : str or LLM, optional
-        See `resolve_llm`: `"ollama:qwen3:8b"`, or a LlamaIndex LLM; without one the answer is the numbered passages.
+        See `resolve_llm`: `"ollama:qwen3:8b"`, or a LlamaIndex LLM. Without one, the answer is the numbered passages.
     prompt : str
         With `{context_str}` and `{query_str}`.
     reranker : BaseNodePostprocessor, optional
-        Between retrieval and expansion.
+        Runs between retrieval and expansion.
     compressor : Compressor, optional
-        Between expansion and context.
+        Runs between expansion and context.
     history_share : float
-        Of the context, in (0, 1): room for the passages of the turn before, where there is one.
+        Share of the context for the passages of the turn before, in (0, 1).
     catalogue : Catalogue, optional
-        Of the documents: it marks editions that are not in force, and finds articles that no document holds.
+        Marks editions that are not in force, and finds cited articles that occur in no document.
     document_share : float, optional
-        Of the context, in (0, 1]: room for one document as long as others wait; no ceiling when None.
+        Share of the context for one document while others wait, in (0, 1]; None for no ceiling.
     timeout : float, optional
-        Seconds that the model may take for an answer, 600 by default; None waits as long as it takes.
+        Seconds that the model may take for an answer, 600 by default; None for no limit.
     """
     retriever: BaseRetriever
     expander: Expander
@@ -402,7 +402,7 @@ class Pipeline(_Shown):
         where: Any = None, cut: float | None = None, as_of: str | None = None,
         document_share: float | None = None, lookup: bool = True,
     ) -> Pipeline:
-        """Make a pipeline over an index.
+        """Create a pipeline over an index.
 
         Parameters
         ----------
@@ -410,24 +410,24 @@ class Pipeline(_Shown):
             An index, or its folder.
         retriever : str or BaseRetriever
             `"multi-scale"`, `"bm25"`, `"vector"`, `"hybrid:rrf:2/1"` and more, see `resolve_retriever`; `"auto"` is
-            `"multi-scale"` where the index has units, else `"hybrid"`.
+            `"multi-scale"` if the index has units, else `"hybrid"`.
         reranker : str or BaseNodePostprocessor
             `"none"`, `"llm"`, `"llm:POOL"`, or any LlamaIndex postprocessor.
         policy : str or function, optional
-            What is read around a hit, see `resolve_policy`. By default `"none"` for multi-scale retrieval, which
+            What to read around a hit, see `resolve_policy`. By default `"none"` for multi-scale retrieval, which
             chooses spans itself, else `"neighbors:1"`.
         builder : str or ContextBuilder
-            A name of `BUILDERS`; a builder of your own keeps its own budget, tokenizer and order.
+            A name of `BUILDERS`; a builder object keeps its budget, tokenizer and order.
         compressor : str, int or Compressor, optional
-            Characters kept of all passages, by rule, or by the model with `"llm:N"`.
+            Characters to keep of all passages; a rule chooses them, with `"llm:N"` the model.
         llm : str or LLM, optional
-            `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM. It writes the answer, and is asked by the parts
-            that need a model.
+            `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM. It writes the answer and serves the parts that
+            need a model.
         top_k, expand_top_k, max_chunks : int, optional
             Hits retrieved, >= 1 (20 by default; of units with a policy, as many as the budget can hold); hits expanded,
             >= 0 (5); hits and neighbors together, >= 1 (80).
         budget : int or None
-            Of the context, in tokens of `tokenizer`; None for no limit.
+            Size of the context in tokens of `tokenizer`; None for no limit.
         tokenizer : str
             `"characters"`, or an encoding of tiktoken.
         passage_size : int, "auto" or None
@@ -435,24 +435,24 @@ class Pipeline(_Shown):
         reorder : bool
             Put the best passages at both ends of the context.
         where : dict, str, list or MetadataFilters, optional
-            What the metadata of a chunk must fulfil, see `resolve_where`. Nothing else is found, read around a hit,
-            cited, or brought back from a conversation.
+            Condition on the metadata of a chunk, see `resolve_where`. Other chunks are never found, read around a hit,
+            cited, or reused from a conversation.
         cut : float, optional
-            Of multi-scale retrieval, in (0, 1): units that score less than this share of the best one are left out,
-            even when the budget has room.
+            For multi-scale retrieval, in (0, 1): leave out units that score less than this share of the best one, even
+            if the budget has room.
         as_of : str, optional
-            A date, or `"today"`: a statute's name means the edition in force then, and the others are marked. By
-            default the newest that is not repealed.
+            A date, or `"today"`: a statute's name means the edition in force then, and others are marked. By
+            default it means the newest edition that is not repealed.
         document_share : float, optional
-            Of the context, in (0, 1]: room for one document as long as others wait; no ceiling by default.
+            Share of the context for one document while others wait, in (0, 1]; no ceiling by default.
         lookup : bool
             Put first what a question names, such as 제56조; False searches by words and vectors only.
 
         Raises
         ------
         InputError
-            When a name is unknown, a value out of range, or a setting was given that these parts cannot use:
-            multi-scale retrieval without policy and reranker uses neither the three counts nor `passage_size`.
+            If a name is unknown, a value is out of range, or these parts cannot use a setting: multi-scale
+            retrieval without policy and reranker uses neither the three counts nor `passage_size`.
         """
         index, llm = _opened(index, as_of), resolve_llm(llm)
         counts, where = _given(expand_top_k=expand_top_k, max_chunks=max_chunks), located(index.store, where)
@@ -467,12 +467,12 @@ class Pipeline(_Shown):
 
     @property
     def reads(self) -> int:
-        "Keyed store reads so far."
+        "Count the keyed reads of the store so far."
         return self.expander.store.reads
 
     @property
     def llm_calls(self) -> int:
-        "Model calls of retriever and reranker so far."
+        "Count the model calls of retriever and reranker so far."
         return sum(getattr(part, "llm_calls", 0) for part in (self.retriever, self.reranker))
 
     def find(self, question: str | QueryBundle) -> Hits:
@@ -481,13 +481,13 @@ class Pipeline(_Shown):
         Parameters
         ----------
         question : str or QueryBundle
-            `InputError` when it is empty.
+            `InputError` if it is empty.
 
         Returns
         -------
         Hits
-            `hits`, best first; `members`, the rank and score of each hit in every ranker. Multi-scale retrieval gives
-            spans at any budget, and reads the hits only when they are looked at.
+            `hits`, best first; `members`, the rank and score of each hit in every ranker. Multi-scale retrieval returns
+            spans at any budget and reads the hits on first access.
         """
         bundle = question_bundle(question)
         found = find_hits(self.retriever, bundle)
@@ -496,16 +496,16 @@ class Pipeline(_Shown):
         return found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
 
     def read(self, question: str, found: Hits, history: Conversation | None = None) -> Answer:
-        """Read around what was found and lay it out: everything but the notes and the model.
+        """Read around the hits and lay out the context, without notes and model.
 
         Parameters
         ----------
         question : str
-            The one that was asked.
+            The question behind the hits.
         found : Hits
-            Of `find`; pipelines with other budgets may share one.
+            From `find`; pipelines with other budgets may share it.
         history : Conversation, optional
-            The passages of its last turn come along.
+            The passages of its last turn are added.
 
         Returns
         -------
@@ -515,40 +515,40 @@ class Pipeline(_Shown):
         return _laid_out(self, question, found, history)
 
     def ask(self, question: str, history: Conversation | None = None) -> Answer:
-        """Answer a question, with the model when there is one.
+        """Answer a question, with the model if there is one.
 
         Parameters
         ----------
         question : str
-            `InputError` when it is empty.
+            `InputError` if it is empty.
         history : Conversation, optional
-            The passages of its last turn come along, without a search. This turn is not added to it.
+            The passages of its last turn are added, without a search. This turn is not added to it.
 
         Raises
         ------
         ModelError
-            When there is a model and it does not answer; the error holds the answer up to there.
+            If the model does not answer; the error contains the answer up to that point.
         """
         return written(_from_one_state(self, question, history), self.llm, self.prompt, self.timeout)
 
     def _told(self, question: str, found: Hits, history: Conversation | None) -> Answer:
-        "Everything but the model, within the model's window."
+        "Prepare the answer up to the model, within the model's window."
         answer = warned(self.read(question, found, history), self.expander.store)
         answer = noted(answer, self.retriever, self.expander.store, self.catalogue)
         return for_window(answer, self.llm, self.builder, self.prompt)
 
     def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:
-        """Answer a question piece by piece: search now, ask the model while the result is read.
+        """Answer a question piece by piece: search now, ask the model while you read the stream.
 
         Parameters
         ----------
         question, history
-            Those of `ask`, with the same errors; that of a model comes while the stream is read.
+            As in `ask`, with the same errors; a model's error is raised while you read the stream.
 
         Returns
         -------
         AnswerStream
-            Iterate over it; afterwards its `answer` is that of `ask`.
+            Iterate over it; afterwards its `answer` equals that of `ask`.
         """
         return AnswerStream(_from_one_state(self, question, history), self.llm, self.prompt)
 
@@ -558,7 +558,7 @@ class Pipeline(_Shown):
         Parameters
         ----------
         question, history
-            Those of `stream`.
+            As in `stream`.
         """
         found = await _afind(self, question)
         return AnswerStream(await asyncio.to_thread(self._told, question, found, history), self.llm, self.prompt)
@@ -569,122 +569,122 @@ class Pipeline(_Shown):
         Parameters
         ----------
         question, history
-            Those of `ask`, with the same errors.
+            As in `ask`, with the same errors.
         """
         found = await _afind(self, question)
         answer = await asyncio.to_thread(self._told, question, found, history)
         return await awritten(answer, self.llm, self.prompt, self.timeout)
 
     def answer(self, question: str, hits: Sequence[NodeWithScore | str], history: Conversation | None = None) -> Answer:
-        """Answer from hits that were chosen by hand, without a search.
+        """Answer from hits that you choose, without a search.
 
         Parameters
         ----------
         question : str
-            `InputError` when it is empty.
+            `InputError` if it is empty.
         hits : sequence of NodeWithScore or str
-            Best first; a text is the address of a chunk of the store, `MissingChunkError` when it is not held.
+            Best first; a text is the address of a chunk. `MissingChunkError` if it is not in the store.
         history : Conversation, optional
-            As of `ask`.
+            As in `ask`.
 
         Raises
         ------
         ModelError
-            When there is a model and it does not answer; the error holds the answer up to there.
+            If the model does not answer; the error contains the answer up to that point.
         """
         read = self.read(check_question(question), _chosen(self, hits), history)
         return written(for_window(read, self.llm, self.builder, self.prompt), self.llm, self.prompt, self.timeout)
 
     def passages(self, question: str) -> list[Passage]:
-        """Give the passages of the context, best first, without a model.
+        """Return the passages of the context, best first, without a model.
 
         Parameters
         ----------
         question : str
-            `InputError` when it is empty.
+            `InputError` if it is empty.
         """
         store = self.expander.store
         return store.in_one_state(lambda: self.read(question, self.find(question)).passages)
 
     def rank(self, question: str) -> Ranking:
-        """Rank what is found, before a budget is set.
+        """Rank the passages of a question, before a budget is set.
 
         Parameters
         ----------
         question : str
-            `InputError` when it is empty.
+            `InputError` if it is empty.
 
         Returns
         -------
         Ranking
-            `.at(budget)` gives the passages for so many characters.
+            `.at(budget)` returns the passages for a number of characters.
         """
         return self.rank_found(self.find(question), question)
 
     def rank_found(self, found: Hits, question: str = "") -> Ranking:
-        """Rank what was found already.
+        """Rank the passages of existing hits.
 
         Parameters
         ----------
         found : Hits
-            Of `find`; several pipelines may share one.
+            From `find`; several pipelines may share it.
         question : str
-            For policies that look at it.
+            For policies that use it.
         """
         return found if fills(self.expander, found) else _listed(self, found, question)
 
     def context_of(self, found: Hits, question: str) -> Context:
-        """Lay out what was found already: the context of `ask`, without its note.
+        """Lay out the context of existing hits: that of `ask`, without its note.
 
         Parameters
         ----------
         found : Hits
-            Of `find`; pipelines with other budgets may share one.
+            From `find`; pipelines with other budgets may share it.
         question : str
-            The one that was asked.
+            The question behind the hits.
         """
         return self.read(question, found).context
 
     def documents(self, question: str) -> list[str]:
-        """Name the documents that are found.
+        """List the documents that are found.
 
         Parameters
         ----------
         question : str
-            `InputError` when it is empty.
+            `InputError` if it is empty.
 
         Returns
         -------
         list of str
-            Ids by their best chunk, each once.
+            Ids in the order of their best chunk, each once.
         """
         return self.find(question).doc_ids
 
     def as_retriever(self) -> ContextRetriever:
-        """Make a LlamaIndex retriever of everything up to the context.
+        """Create a LlamaIndex retriever that does everything up to the context.
 
         Returns
         -------
         ContextRetriever
-            Its nodes are the passages of the context, best first, with their ids, scores and metadata; what a model
-            is shown of each is its part of the context, header included.
+            Its nodes are the passages of the context, best first, with their ids, scores and metadata. A model sees
+            each node as its part of the context, header included.
         """
         return ContextRetriever(partial(_context, self), partial(_acontext, self))
 
     def query_engine(self, llm: str | Any | None = None, **kwargs: Any) -> Any:
-        """Make a stock LlamaIndex `RetrieverQueryEngine` that sends the model what `ask` sends.
+        """Create a stock LlamaIndex `RetrieverQueryEngine` that sends the model the prompt of `ask`.
 
         Parameters
         ----------
         llm : str or LLM, optional
-            Instead of the pipeline's; `InputError` when there is neither.
+            Replaces the pipeline's model; `InputError` if there is neither.
         **kwargs
-            For `RetrieverQueryEngine.from_args`, for example `streaming`.
+            Passed to `RetrieverQueryEngine.from_args`, for example `streaming`.
 
         Raises
         ------
         InputError
-            Without a model, and for a setting that would leave a part of the pipeline out.
+            Without a model, or for a setting that would bypass a part of the pipeline.
         """
         from llama_index.core.query_engine import RetrieverQueryEngine
         check_engine_settings(kwargs)
@@ -692,19 +692,19 @@ class Pipeline(_Shown):
                                               text_qa_template=prompt_template(self.prompt), **kwargs)
 
     def chat_engine(self, llm: str | Any | None = None, **kwargs: Any) -> Any:
-        """Make a stock LlamaIndex `ContextChatEngine`: each message is searched, its context laid out as for `ask`.
+        """Create a stock LlamaIndex `ContextChatEngine`: each message is searched, its context laid out as by `ask`.
 
         Parameters
         ----------
         llm : str or LLM, optional
-            Instead of the pipeline's; `InputError` when there is neither.
+            Replaces the pipeline's model; `InputError` if there is neither.
         **kwargs
             `chat_history`, `memory`, `system_prompt`, `prefix_messages` or `context_refine_template`.
 
         Raises
         ------
         InputError
-            Without a model, and for a setting that would leave a part of the pipeline out.
+            Without a model, or for a setting that would bypass a part of the pipeline.
         """
         from llama_index.core.chat_engine import ContextChatEngine
         check_engine_settings(kwargs, CHAT_SETTINGS)
@@ -713,5 +713,5 @@ class Pipeline(_Shown):
 
 
 def _from_one_state(pipeline: Pipeline, question: str, history: Conversation | None) -> Answer:
-    "Find and read, while the store stays as it is."
+    "Find and read from one state of the store."
     return pipeline.expander.store.in_one_state(lambda: pipeline._told(question, pipeline.find(question), history))

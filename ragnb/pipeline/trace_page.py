@@ -23,7 +23,7 @@ from .trace_data import Chunk, is_strong, rank_label, Trace, uncovered
 # %% ../../nbs/80_pipeline/trace_page.ipynb #e280c189
 _KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbor": "near",
           "filler": "filler"}  # Strongest first
-_EXTRA = ("low", "gold", "unread")  # Shown together with a role
+_EXTRA = ("low", "gold", "unread")  # Shown in addition to a role
 
 
 class Mark(NamedTuple):
@@ -34,7 +34,7 @@ class Mark(NamedTuple):
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #5616a722
 def _segments(text: str, span: Span, marks: Sequence[Mark]) -> list[tuple[str, list[Mark]]]:
-    "The parts of a text, and the marks of each: the strongest role first, then what is shown with it."
+    "Split a text into parts with their marks: the strongest role first, then the additional marks."
     inner = {x for m in marks for x in (m.span.start, m.span.end) if span.start < x < span.end}
     whole = {x + (text[x - span.start - 1:x - span.start + 1] == "\r\n") for x in inner}
     edges, out = sorted({span.start, span.end} | {x for x in whole if x < span.end}), []
@@ -46,7 +46,7 @@ def _segments(text: str, span: Span, marks: Sequence[Mark]) -> list[tuple[str, l
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #464297f1
 def _marked(text: str, span: Span, marks: Sequence[Mark]) -> list[tuple[str, str, str, str]]:
-    "The parts of a text: the space before, the words, their classes, their label."
+    "Split a text into parts: leading space, words, classes, label."
     out, before = [], set()
     for part, shown in _segments(text, span, [m for m in marks if m.span.overlap(span)]):
         words = part.lstrip()
@@ -59,7 +59,7 @@ def _marked(text: str, span: Span, marks: Sequence[Mark]) -> list[tuple[str, str
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #d77020bb
 def _windows(span: Span, marks: Sequence[Mark], size: int) -> list[Span]:
-    "The parts of a long passage that are shown."
+    "Return the parts of a long passage to show."
     if len(span) <= size:
         return [span]
     inside = [m for m in marks if m.span.overlap(span)]
@@ -77,7 +77,7 @@ def _windows(span: Span, marks: Sequence[Mark], size: int) -> list[Span]:
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #2092c9eb
 def _parts(text: str, span: Span, marks: Sequence[Mark], size: int) -> list[dict[str, Any]]:
-    "Cut a text to windows; of long parts between them three are folded, the others counted."
+    "Cut a text to windows; fold up to three parts between them and count the others."
     def part(s: Span, folded: bool = False, shown: bool = True) -> dict[str, Any]:
         runs = _marked(text[s.start - span.start:s.end - span.start], s, marks) if shown else []
         return {"size": len(s), "folded": folded, "runs": runs}
@@ -110,13 +110,13 @@ def _map(size: int, passages: Mapping[int, Span], chunks: Sequence[Chunk], gold:
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #d22caf78
 def _heading(outline: Outline | None, at: int) -> str:
-    "The heading path of an offset."
+    "Return the heading path of an offset."
     i = bisect_right([s.start for _, s in outline.sections], at) - 1 if outline else -1
     return outline.sections[i][0] if i >= 0 and at < outline.sections[i][1].end else ""
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #e6124fc9
 def _place(p: Passage) -> str:
-    "Why a passage comes before others whose score is better; empty where the score decides."
+    "Explain why a passage comes before better scores; empty if the score decides."
     why = p.why.get(p.hits[0]) if p.hits else None
     if why and why.role == "cited":
         return "read next: the first passage cites it"
@@ -128,13 +128,13 @@ def _place(p: Passage) -> str:
 
 
 def _is_best(trace: Trace, p: Passage) -> bool:
-    "True for the passage whose hit has the best score, when it shares a word; the first of several, or of all."
+    "Check for the passage with the best score that shares a word; the first if scores are equal or missing."
     scores = [q.best_hit[1] or 0.0 for q in trace.passages]
     return p is trace.passages[scores.index(max(scores))] and not p.is_unlike
 
 
 def _chips(trace: Trace, p: Passage, is_read: bool) -> list[str]:
-    "Why a passage is where it is, its score, and what it is made of."
+    "Return the labels of a passage: its place, its score and its chunks."
     roles, score = [c.role for c in trace.chunks(p)], p.best_hit[1]
     chips = ["best score" if _is_best(trace, p) else "", "" if is_read else f"not read: {trace.unread}", _place(p)]
     chips.append("" if score is None else f"score {score:.3g}")
@@ -145,12 +145,12 @@ def _chips(trace: Trace, p: Passage, is_read: bool) -> list[str]:
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #8932c2a4
 def _overlays(trace: Trace, doc_id: str) -> list[Mark]:
-    "The evidence in a document."
+    "Return the marks of the evidence in a document."
     return [Mark("gold", e.span, f"evidence {n}") for n, e in enumerate(trace.evidence, 1) if e.doc_id == doc_id]
 
 
 def _label(trace: Trace, p: Passage, c: Chunk) -> str:
-    "The label of a chunk: a hit's rank by score, or why it has none."
+    "Return the label of a chunk: a hit's rank by score, or why it has no rank."
     why, rank = p.why.get(c.id), trace.ranks.get(c.id)
     if c.role != "hit":
         return "header" if why and why.policy == "table" else c.role
@@ -160,7 +160,7 @@ def _label(trace: Trace, p: Passage, c: Chunk) -> str:
 
 
 def _marks(trace: Trace, p: Passage) -> list[Mark]:
-    "The marks of a passage."
+    "Return the marks of a passage."
     out = []
     for c in trace.chunks(p):
         out.append(Mark(c.role, c.span, _label(trace, p, c)))
@@ -171,7 +171,7 @@ def _marks(trace: Trace, p: Passage) -> list[Mark]:
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #eadeedd0
 def _passage(trace: Trace, p: Passage, size: int) -> dict[str, Any]:
-    "A passage under its head; of its text at most about `size` characters are not folded."
+    "Prepare a passage with its head; about `size` characters of its text stay unfolded."
     is_read = any(s.overlap(p.span) for s in trace.read_of(p.doc_id))
     number, best = trace.numbers[p.id], p.best_hit[0]
     behind = not p.hits and any(q.hits and trace.numbers[q.id] == number for q in trace.passages)
@@ -183,7 +183,7 @@ def _passage(trace: Trace, p: Passage, size: int) -> dict[str, Any]:
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #09856566
 def _runs(trace: Trace, doc_id: str) -> list[tuple[Span, str, Passage | None]]:
-    "Spans with their texts, and the passage where it is one."
+    "Return spans with their texts, and the passage if the span is one."
     runs = [(p.span, p.text, p) for p in trace.passages if p.doc_id == doc_id]
     runs += [(span, text, None) for span, text in trace.around.get(doc_id, {}).items()]
     for e in trace.evidence:
@@ -194,7 +194,7 @@ def _runs(trace: Trace, doc_id: str) -> list[tuple[Span, str, Passage | None]]:
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #80b12917
 def _document(trace: Trace, doc_id: str, size: int) -> dict[str, Any]:
-    "A document: its names, a map, and what is known of its text, each with the gap before it."
+    "Prepare a document: its names, a map, and its known text with the gaps between."
     outline, at, runs = trace.outlines.get(doc_id), 0, []
     found, gold = [p for p in trace.passages if p.doc_id == doc_id], _overlays(trace, doc_id)
     for span, text, p in _runs(trace, doc_id):
@@ -212,7 +212,7 @@ def _document(trace: Trace, doc_id: str, size: int) -> dict[str, Any]:
 
 # %% ../../nbs/80_pipeline/trace_page.ipynb #1a4063c4
 def _there(trace: Trace) -> set[str]:
-    "What the legend explains."
+    "Return the marks that the legend explains."
     there = {"evidence"} if trace.evidence else set()
     for p in trace.passages:
         for c in trace.chunks(p):
@@ -223,7 +223,7 @@ def _there(trace: Trace) -> set[str]:
 
 
 def _row(trace: Trace, row: Mapping[str, Any]) -> dict[str, Any]:
-    "A row of the table."
+    "Prepare a row of the table."
     score = row.get("score")
     ranks = [rank_label(row[name], row[f"{name} score"]) for name in trace.rankers]
     cells = [row["role"], row.get("policy") or "", *ranks, "" if score is None else f"{score:.4f}",
@@ -237,7 +237,7 @@ _MOST_PASSAGES, _MOST_ROWS = 200, 300
 
 
 def _page_data(trace: Trace, limit: int, opened: int, styled: bool) -> dict[str, Any]:
-    "What the templates write."
+    "Prepare the data of the templates."
     shown, rows = replace(trace, passages=trace.passages[:_MOST_PASSAGES]), trace.rows()
     size = max(600, min(12_000, limit // max(1, len(shown.passages))))
     ids = dict.fromkeys([*(p.doc_id for p in shown.passages), *(e.doc_id for e in trace.evidence)])
@@ -249,18 +249,18 @@ def _page_data(trace: Trace, limit: int, opened: int, styled: bool) -> dict[str,
 
 def trace_fragment(
     trace: Trace,
-    limit: int = 40_000,  # Characters of documents, about
+    limit: int = 40_000,  # Approximate number of characters of documents
     opened: int = 3,      # Documents that are not folded
-    styled: bool = True,  # With its style; several views on one page need it once
+    styled: bool = True,  # Include the style; several views on one page need it once
 ) -> str:                 # One `<div>`, on one line; no script, nothing loaded from outside
-    "Write a trace as a part of a page."
+    "Render a trace as a part of a page."
     return render("pipeline/trace.html", **_page_data(trace, limit, opened, styled))
 
 
 def trace_page(
     trace: Trace,
     title: str = "ragnb trace",
-    limit: int = 200_000,  # Characters of documents, about
+    limit: int = 200_000,  # Approximate number of characters of documents
 ) -> str:                  # HTML
-    "Write a trace as a self-contained page."
+    "Render a trace as a self-contained page."
     return render("pipeline/trace_page.html", title=short(title, 200), **_page_data(trace, limit, 3, True))

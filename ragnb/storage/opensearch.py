@@ -28,11 +28,11 @@ from ..documents.span import InputError, RagnbError
 
 # %% ../../nbs/30_storage/opensearch.ipynb #035a897d
 class ClusterPlace(NamedTuple):
-    "Where an index is on a cluster."
+    "The address of an index on a cluster."
     hosts: tuple[str, ...]      # http://host:port, without a user
-    name: str                   # Of the index; '' when the address names none
-    options: dict[str, Any]     # For the client: credentials and TLS
-    wishes: dict[str, Any] = {}    # For an index: exact, shards, replicas
+    name: str                   # Name of the index; '' if the address has none
+    options: dict[str, Any]     # Options of the client: credentials and TLS
+    wishes: dict[str, Any] = {}    # Options of a new index: exact, shards, replicas
 
     def __str__(self) -> str:
         return f"{','.join(self.hosts)}/{self.name}".rstrip("/")
@@ -47,12 +47,12 @@ _WISHES = ("exact", "shards", "replicas")
 
 
 def _is_yes(text: str) -> bool:
-    "Read a truth value of an address."
+    "Parse a truth value of an address."
     return text.strip().lower() not in ("false", "no", "off", "0")
 
 
 def _options(query: str, user: str, password: str) -> dict[str, Any]:
-    "Options of a client."
+    "Return the options of a client."
     given = {k: v[-1] for k, v in parse_qs(query).items()}
     if unknown := sorted(set(given) - {*_CERTIFICATES, *_WISHES, "verify"}):
         known = ", ".join((*_CERTIFICATES, *_WISHES))
@@ -67,7 +67,7 @@ def _options(query: str, user: str, password: str) -> dict[str, Any]:
 
 
 def _wishes(query: str) -> dict[str, Any]:
-    "What an address says of its index."
+    "Return the index options of an address."
     given = {k: v[-1] for k, v in parse_qs(query).items() if k in _WISHES}
     out: dict[str, Any] = {"exact": _is_yes(given.pop("exact"))} if "exact" in given else {}
     for name, value in given.items():
@@ -78,7 +78,7 @@ def _wishes(query: str) -> dict[str, Any]:
 
 
 def _host(kind: str, given: SplitResult) -> str:
-    "An address for the client: with a port, and brackets around an address of IPv6."
+    "Return an address for the client, with a port, and with brackets around IPv6."
     name = f"[{given.hostname}]" if ":" in (given.hostname or "") else given.hostname
     return f"{given.scheme}://{name}:{given.port or (443 if kind == 'https' else 9200)}"
 
@@ -86,7 +86,7 @@ def _host(kind: str, given: SplitResult) -> str:
 def cluster_place(
     url: str,                   # opensearch://user:password@host:port/NAME, or http(s)://
 ) -> ClusterPlace:              # `InputError` for anything else
-    "Read an address."
+    "Parse an address."
     address = ServerAddress(url)
     scheme, slashes, rest = address.partition("://")
     kinds = {"opensearch": "http", "opensearchs": "https", "http": "http", "https": "https"}
@@ -108,9 +108,9 @@ def cluster_place(
 
 # %% ../../nbs/30_storage/opensearch.ipynb #7a10c0d2
 def checked_name(
-    url: str | None,   # Address; None where a client was given
-    name: str,         # Of an index
-) -> str:              # The name; `InputError` when it is missing or not allowed
+    url: str | None,   # Address; None if a client was given
+    name: str,         # Name of an index
+) -> str:              # The name; `InputError` if it is missing or not allowed
     "Check the name of an index."
     if url is not None and not name:
         bare = ServerAddress(url).partition("?")[0].rstrip("/")
@@ -121,11 +121,11 @@ def checked_name(
 
 # %% ../../nbs/30_storage/opensearch.ipynb #6fea1013
 class ServerError(RagnbError, ConnectionError):
-    "A search server that does not answer, or refuses."
+    "A search server does not answer, or refuses a request."
 
 
 def _one_line(error: Any) -> str:
-    "What a server said, in one line."
+    "Return the server's error in one line."
     told = getattr(error, "info", None)
     cause = told.get("error", told) if isinstance(told, Mapping) else told
     if isinstance(cause, Mapping):
@@ -135,7 +135,7 @@ def _one_line(error: Any) -> str:
 
 
 def _plain(error: Any, where: str) -> RagnbError:
-    "An error of the client as one of ours."
+    "Convert an error of the client to one of ours."
     status = getattr(error, "status_code", None)
     told = _one_line(error)
     if status == 401:
@@ -159,8 +159,8 @@ def _plain(error: Any, where: str) -> RagnbError:
 @contextlib.contextmanager
 def server_errors(
     where: str,              # The cluster, without a password
-) -> Iterator[None]:         # `ServerError`, or `InputError` for what the server does not take
-    "Turn the client's errors into ours."
+) -> Iterator[None]:         # `ServerError`, or `InputError` if the server rejects the input
+    "Convert the client's errors to ours."
     from opensearchpy import OpenSearchException
     try:
         yield
@@ -168,20 +168,20 @@ def server_errors(
         raise _plain(error, where) from error
 
 # %% ../../nbs/30_storage/opensearch.ipynb #5c1f0a77
-_BUSY = (429, 503)                             # Status codes of a server that may answer in a moment
+_BUSY = (429, 503)                             # Status codes of a busy server: try again
 _PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)       # Seconds
 
 
 @cache
 def _patient() -> type:
-    "The client's way to the server, which asks a busy server again after a pause."
+    "A transport for the client that retries a busy server after a pause."
     from opensearchpy import ConnectionTimeout, Transport, TransportError
 
     class Patient(Transport):
         own = threading.local()
 
         @property
-        def retry_on_timeout(self) -> bool:     # Not for searches: theirs are at a node, and the caller asks others
+        def retry_on_timeout(self) -> bool:     # Not for searches on one node: the caller asks other nodes
             return not getattr(self.own, "once", False)
 
         @retry_on_timeout.setter
@@ -200,32 +200,32 @@ def _patient() -> type:
                     self.mark_dead(self.own.connection)
                     raise
                 except TransportError as error:
-                    moment = error.status_code in _BUSY or str(error.error).startswith("node_")    # it has just died
+                    moment = error.status_code in _BUSY or str(error.error).startswith("node_")    # it just died
                     if not moment or pause is None or url.endswith("/_bulk"):
                         raise                   # `send_bulk` has its own pauses
-                    time.sleep(pause * random.uniform(0.5, 1))   # many readers do not come back at one moment
+                    time.sleep(pause * random.uniform(0.5, 1))   # so that readers do not all retry at once
     return Patient
 
 # %% ../../nbs/30_storage/opensearch.ipynb #8608e06d
 def open_client(
     place: ClusterPlace,
     timeout: float = 15,   # Seconds of one request
-) -> Any:                  # opensearchpy.OpenSearch; `InputError` when the package is not installed
-    "A client for a cluster; a node that is gone costs a retry, not an error."
+) -> Any:                  # opensearchpy.OpenSearch; `InputError` if the package is not installed
+    "Create a client for a cluster; a lost node costs a retry, not an error."
     try:
         from opensearchpy import OpenSearch
     except ImportError:
         raise InputError("OpenSearch needs the package opensearch-py: pip install 'ragnb[opensearch]'") from None
-    logging.getLogger("opensearch").addHandler(logging.NullHandler())  # what matters is raised; a log is for who asks
+    logging.getLogger("opensearch").addHandler(logging.NullHandler())  # failures are raised; no log unless configured
     return OpenSearch(list(place.hosts), timeout=timeout, http_compress=True, max_retries=5, retry_on_timeout=True,
                       retry_on_status=(502, 503, 504), transport_class=_patient(), **place.options)
 
 # %% ../../nbs/30_storage/opensearch.ipynb #c28c4ff8
-Action = tuple[dict[str, Any], "dict[str, Any] | None"]  # What to do, and the row; None for a deletion
+Action = tuple[dict[str, Any], "dict[str, Any] | None"]  # Action, and the row; None for a deletion
 
 
 def _parts(actions: Iterable[Action], rows: int = 500, size: int = 5_000_000) -> Iterator[list[tuple[str, str]]]:
-    "Actions as lines of JSON, in requests of a size a server likes."
+    "Group actions, as lines of JSON, into requests of limited size."
     part: list[tuple[str, str]] = []
     n = 0
     for head, row in actions:
@@ -240,7 +240,7 @@ def _parts(actions: Iterable[Action], rows: int = 500, size: int = 5_000_000) ->
 
 
 def _refused(answer: Mapping[str, Any], part: Sequence[tuple[str, str]], where: str) -> list[tuple[str, str]]:
-    "The rows that a busy server did not take; an error for any other refusal."
+    "Return the rows that a busy server refused; raise an error for any other refusal."
     busy = []
     for lines, item in zip(part, answer["items"]):
         done, = item.values()
@@ -259,10 +259,10 @@ def send_bulk(
     client: Any,
     actions: Iterable[Action],
     where: str,                                   # For messages
-    patience: float = 60,                         # Seconds of refusals in a row, then `ServerError`
+    patience: float = 60,                         # Seconds of continuous refusals before `ServerError`
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:                                         # Requests sent
-    "Send rows, again where the server was busy."
+    "Send rows, and send rows again that a busy server refused."
     requests = 0
     for part in _parts(actions):
         waited, pause = 0.0, 0.1
@@ -285,15 +285,15 @@ def send_bulk(
 # %% ../../nbs/30_storage/opensearch.ipynb #4282a488
 def written_token(
     token: str,
-) -> str:       # Without white space; at most 120 characters, as many as the server keeps whole
-    "A token as it stands in the index and in a query."
+) -> str:       # Without white space; at most 120 characters, the server's limit for a token
+    "Write a token as the index and a query use it."
     return re.sub(r"\s", "\u2581", token)[:120]
 
 # %% ../../nbs/30_storage/opensearch.ipynb #694697d6
 def vector_field(
     dims: int,
 ) -> dict[str, Any]:
-    "The mapping of vectors: a graph, compared by inner product."
+    "Return the mapping of vectors: a graph, compared by inner product."
     method = {"name": "hnsw", "engine": "lucene", "space_type": "innerproduct",
               "parameters": {"ef_construction": 128, "m": 16}}
     return {"type": "knn_vector", "dimension": dims, "method": method}
@@ -302,16 +302,16 @@ def vector_field(
 def nearest_rows(
     vector: Sequence[float],    # Length 1
     k: int,                     # Rows wanted
-    among: Any = None,          # Query that they fit
-    reach: int = 512,           # Rows that the graph keeps while it looks, k where that is more
+    among: Any = None,          # Query that the rows must match
+    reach: int = 512,           # Candidates that the graph keeps during the search; at least k
 ) -> dict[str, Any]:            # Query
-    "Find the rows nearest to a vector."
+    "Write a query for the rows nearest to a vector."
     only = {} if among is None else {"filter": among}
     return {"knn": {"vector": {"vector": vector, "k": k, "method_parameters": {"ef_search": max(reach, k)}, **only}}}
 
 
 def inner_product(
-    score: float,   # Of the engine, above 0
+    score: float,   # Score of the engine, above 0
 ) -> float:
-    "The inner product behind a score."
+    "Convert a score to the inner product."
     return score - 1 if score >= 1 else 1 - 1 / score
