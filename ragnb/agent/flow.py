@@ -29,6 +29,7 @@ __all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Gating'
 # %% ../../nbs/85_agent/flow.ipynb #f18a7d93
 from ..documents.arguments import checked
 from ..documents.markup import counted
+from ..documents.messages import say
 from ..documents.span import InputError
 from ..models.llm import error_event, resolve_llm, shorten
 from ..retrieval.arguments import check_counts
@@ -274,8 +275,9 @@ class AgentParts:
         state.searched = list(dict.fromkeys([*state.searched, *person["added"], *state.queries]))
         state.leader, new = found.leader, [FoundChunk.of(h, found.shares.get(h.node_id)) for h in found.hits]
         state.hits = [*new, *(h for i, h in old.items() if i not in {n.id for n in new})]
-        told = ", ".join(f"{n} for {q!r}" for q, n in found.found_by.items())
-        state.record("retrieve", "done" if state.hits else "nothing", f"{counted(len(state.hits), 'hit')}: {told}")
+        told = ", ".join(say("{n} for {query!r}", n=n, query=q) for q, n in found.found_by.items())
+        told = say("{hits}: {queries}", hits=counted(len(state.hits), "hit"), n=len(state.hits), queries=told)
+        state.record("retrieve", "done" if state.hits else "nothing", told)
 
     async def grade(self, state: AgentState) -> bool:
         "Order the best hits by grade; False when the model finds none of them of use."
@@ -309,7 +311,7 @@ class AgentParts:
             return False
         state.answer = said
         state.citations = _citations(replace(read, text=said, generated=True))
-        state.record("answer", "not_found" if is_not_found(said) else "done", f"{len(said)} characters")
+        state.record("answer", "not_found" if is_not_found(said) else "done", say("{n} characters", n=len(said)))
         return True
 
     def give_up(self, state: AgentState, status: str, step_name: str, kind: str, detail: str) -> None:
@@ -470,7 +472,7 @@ class AgentFlow(Workflow):
         state.options = document_options(state.hits)
         if not self.parts.ask_user or state.confirmed or await _needs_nobody(ctx, state, self.parts.library):
             return Expanding(state=state)
-        state.record("ask", "waiting", f"{len(state.options)} documents")
+        state.record("ask", "waiting", say("{n} documents", n=len(state.options)))
         _tell(ctx, state)
         return await _waiting(ctx, state)
 

@@ -19,6 +19,7 @@ __all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT'
 # %% ../../nbs/85_agent/steps.ipynb #763ee0b5
 from ..documents.forms import plain_text
 from ..documents.halves import HalfJoiner
+from ..documents.messages import say
 from ..documents.text import last_fit
 from ragnb.models.llm import (
     awithin, error_event, fill_prompt, json_values, prompt_template, shorten, strip_thinking
@@ -193,7 +194,7 @@ async def plan_queries(
     if said is not None and not texts:
         state.record(step, "unreadable", said)
     state.queries = list(dict.fromkeys([*wanted, *state.queries, *texts]))
-    state.record(step, "model" if texts else "rule", f"{len(state.queries)} queries")
+    state.record(step, "model" if texts else "rule", say("{n} queries", n=len(state.queries)))
 
 # %% ../../nbs/85_agent/steps.ipynb #31177fdb
 def _plain(text: str) -> str:

@@ -22,6 +22,7 @@ __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passag
 # %% ../../nbs/60_context/builders.ipynb #328f31cb
 from ..documents.markdown import find_tables
 from ..documents.markup import counted, one_line, short
+from ..documents.messages import say
 from ..documents.span import check_fields, covering, InputError, Passage, Span
 from ..documents.text import first_part, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, word_cut
 from ..models.guards import guard_numbers
@@ -423,7 +424,8 @@ class ContextBuilder:
         text, sources = self._lay_out([*used.values()])
         dropped, notes = tuple(p.id for n, p in enumerate(given) if n not in used), ()
         if given and not used:
-            note = f"the budget ({self.budget}, in {self.tokenizer}) holds none of {len(given)} passages"
+            note = say("the budget ({size}, in {unit}) holds none of {n} passages", size=self.budget,
+                       unit=self.tokenizer, n=len(given))
             warnings.warn(note, stacklevel=2)
             notes = (Note("budget", note),)
         return Context(text, tuple(sources), dropped, tokenizer(self.tokenizer).count(text), self.tokenizer, notes)

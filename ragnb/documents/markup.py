@@ -15,6 +15,9 @@ from typing import Any
 # %% auto #0
 __all__ = ['visible', 'json_visible', 'counted', 'esc', 'render', 'card', 'short', 'one_line']
 
+# %% ../../nbs/00_documents/markup.ipynb #74440a30
+from .messages import say
+
 # %% ../../nbs/00_documents/markup.ipynb #25ffc7cc
 _ACTING = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200e\u200f\u2028-\u202e\u2060\u2066-\u206f\ufeff\ufff9-\ufffb"
@@ -81,6 +84,7 @@ def _templates() -> Any:  # jinja2.Environment
 
     made = Environment(autoescape=True, finalize=written, undefined=StrictUndefined, loader=FunctionLoader(read))
     made.filters |= {"cut": cut, "counted": counted, "comma": "{:,}".format}
+    made.globals["say"] = say
     return made
 
 

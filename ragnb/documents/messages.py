@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 # %% auto #0
-__all__ = ['LANGUAGES', 'use_language', 'language', 'korean', 'say']
+__all__ = ['LANGUAGES', 'use_language', 'language', 'accepted_language', 'korean', 'say']
 
 # %% ../../nbs/00_documents/messages.ipynb #dcda3b21
 from .span import InputError
@@ -36,6 +36,16 @@ def language() -> str:  # "en" or "ko"
     machine = (os.environ.get(name, "") for name in ("RAGNB_LANG", "LC_ALL", "LC_MESSAGES", "LANG"))
     name = _CHOSEN.get() or next(filter(None, machine), "")
     return "ko" if name.lower().startswith("ko") else "en"
+
+# %% ../../nbs/00_documents/messages.ipynb #43e5593f
+def accepted_language(
+    header: str,  # Accept-Language of a request, such as "ko-KR,ko;q=0.9,en"
+) -> str:         # "en" or "ko"; "" without the header, to follow the machine
+    "Read the language that a browser asks for."
+    first = header.split(",")[0].strip().lower()
+    if not first or first.startswith("*"):
+        return ""
+    return "ko" if first.startswith("ko") else "en"
 
 # %% ../../nbs/00_documents/messages.ipynb #af3d2b40
 @cache

@@ -22,6 +22,7 @@ __all__ = ['fills', 'read_hits', 'with_earlier', 'is_earlier', 'within_share', '
 from ..documents.catalogue import Catalogue
 from ..documents.halves import replace_halves
 from ..documents.markup import card
+from ..documents.messages import say
 from ..documents.provisions import Unheld, unheld_citations
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
@@ -173,7 +174,8 @@ def noted(
     lost = unheld_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
     texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
     lost = [x for x in lost if not _is_read(x, texts, held)]
-    notes = [Note("citation", f"no document holds {', '.join(x.text for x in lost)}")] if lost else []
+    told = say("no document holds {citations}", citations=", ".join(x.text for x in lost))
+    notes = [Note("citation", told)] if lost else []
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         notes += missing_words(answer.question, held, texts, by_name or not texts, filtered).notes
@@ -215,9 +217,10 @@ def for_window(
     short = _shorter(context, answer.passages, answer.question, builder, fits, not answer.expansion.fitted)
     if short is context:
         return answer
-    unit = "characters" if context.tokenizer == "characters" else f"tokens ({context.tokenizer})"
-    told = (f"the window of the model {llm.model!r} leaves about {max(0, room):,} tokens for the context: it was "
-            f"shortened from {context.size:,} to {short.size:,} {unit}")
+    unit = say("characters") if context.tokenizer == "characters" else f"{say('tokens')} ({context.tokenizer})"
+    told = say("the window of the model {model!r} leaves about {room:,} tokens for the context: it was shortened from "
+               "{before:,} to {after:,} {unit}", model=llm.model, room=max(0, room), before=context.size,
+               after=short.size, unit=unit)
     fitted = replace(answer, context=replace(short, notes=(*context.notes, Note("window", told))))
     return replace(fitted, text=numbered_passages(fitted.passages))
 

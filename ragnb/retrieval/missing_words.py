@@ -22,6 +22,7 @@ __all__ = ['SMALL', 'content_words', 'spelled_alike', 'IndexWords', 'index_words
 
 # %% ../../nbs/40_retrieval/missing_words.ipynb #28e7d990
 from ..documents.forms import plain_text
+from ..documents.messages import say
 from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
 from ..storage.filtered import FilteredStore
@@ -236,17 +237,21 @@ def missing_words(
 def _notes(asked: list[str], missing: list[str], unread: list[str], words: IndexWords, other: bool,
            filtered: bool) -> list[Note]:
     notes, listed = [], ", ".join(missing)
-    none = "no document that may be read holds" if filtered else "no document holds"
     if missing and len(missing) == len(asked):
-        near = "" if other else "; the passages are near it by vector only"
-        notes.append(Note("missing", f"{none} any word of the question ({listed}){near}"))
+        told = say("no document that may be read holds any word of the question ({words})" if filtered
+                   else "no document holds any word of the question ({words})", words=listed)
+        near = "" if other else say("; the passages are near it by vector only")
+        notes.append(Note("missing", told + near))
     elif missing:
-        notes.append(Note("missing", f"{none} these words of the question: {listed}"))
+        told = say("no document that may be read holds these words of the question: {words}" if filtered
+                   else "no document holds these words of the question: {words}", words=listed)
+        notes.append(Note("missing", told))
     if unread:
-        what = "in the documents, but in no passage that fits the budget"
-        notes.append(Note("unread", f"{what}: {', '.join(unread)}"))
+        told = say("in the documents, but in no passage that fits the budget: {words}", words=", ".join(unread))
+        notes.append(Note("unread", told))
     alike = {w: found for w in missing if (found := spelled_alike(w, words.counts))}
-    return [*notes, *(Note("alike", f"spelled like {w}: {', '.join(found)}") for w, found in alike.items())]
+    told = "spelled like {word}: {words}"
+    return [*notes, *(Note("alike", say(told, word=w, words=", ".join(found))) for w, found in alike.items())]
 
 # %% ../../nbs/40_retrieval/missing_words.ipynb #14c1adff
 def readable_question(

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ __all__ = ['LOCAL_HOSTS', 'digests', 'page_policy', 'page_html', 'event_text', '
 
 # %% ../../nbs/87_serve/app.ipynb #465b53c6
 from ..documents.halves import replace_halves_in
+from ..documents.messages import language, say
 from ..documents.span import InputError
 from ..pipeline.trace_data import Trace
 from ..agent.library import Library
@@ -49,8 +50,9 @@ def page_policy(
 
 
 def page_html() -> str:
-    "The page."
-    return (files("ragnb.serve") / "page.html").read_text(encoding="utf-8")
+    "Read the page, its texts in the language of the reader."
+    page = (files("ragnb.serve") / "page.html").read_text(encoding="utf-8")
+    return re.sub("«([^«»]+)»", lambda text: say(text[1]), page)
 
 # %% ../../nbs/87_serve/app.ipynb #5a5d5a6a
 def event_text(
@@ -209,12 +211,16 @@ def _add_refusals(app: Any) -> None:
 def _add_page(app: Any, service: Service, who: Any) -> None:
     "The page, and what it asks first."
     from fastapi.responses import HTMLResponse
-    html = page_html()
-    policy = page_policy(html)
+
+    @cache
+    def in_language(name: str) -> tuple[str, dict[str, str]]:
+        html = page_html()
+        return html, {"content-security-policy": page_policy(html), "vary": "accept-language"}
 
     @app.get("/", response_model=None, include_in_schema=False)
     async def page() -> Any:
-        return HTMLResponse(html, headers={"content-security-policy": policy})
+        html, headers = in_language(language())
+        return HTMLResponse(html, headers=headers)
 
     @app.get("/api/about", tags=["documents"])
     def about(visitor: Visitor = who) -> dict[str, Any]:

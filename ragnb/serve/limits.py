@@ -16,6 +16,7 @@ from typing import Any
 __all__ = ['Scope', 'Receive', 'Send', 'SECURITY_HEADERS', 'QueuePlace', 'Places', 'Guard']
 
 # %% ../../nbs/87_serve/limits.ipynb #d6ef0d3f
+from ..documents.messages import accepted_language, use_language
 from ..retrieval.arguments import check_counts
 from .access import check_origin, HttpRefusal
 
@@ -134,6 +135,8 @@ class Guard:
             body = await self._checked(scope, receive)
         except HttpRefusal as refusal:
             return await self._refuse(refusal, secured)
+        accepted = dict(scope["headers"]).get(b"accept-language", b"").decode("latin-1")
+        use_language(accepted_language(accepted))   # of this request's context
         await self.app(scope, _first(body, receive), secured)
 
     async def _checked(self, scope: Scope, receive: Receive) -> bytes:
