@@ -34,7 +34,7 @@ def said(tree: ast.AST) -> set[str]:
 def in_source() -> set[str]:
     texts = [said(ast.parse(path.read_text(encoding="utf-8"))) for path in PACKAGE.rglob("*.py")]
     page = (PACKAGE / "serve" / "page.html").read_text(encoding="utf-8")
-    templates = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.html")]
+    templates = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.html") if path.name != "page.html"]
     return set().union(*texts, re.findall("«([^«»]+)»", page), *(re.findall(r'\bsay\("([^"]+)"', text) for text in templates))
 
 
