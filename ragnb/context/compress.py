@@ -18,7 +18,7 @@ __all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'compress_with
 
 # %% ../../nbs/60_context/compress.ipynb #c80895ab
 from ..documents.forms import reading_form
-from ..documents.span import check_fields, covering, InputError, Outline, Passage, Span, try_address, union
+from ..documents.span import check_fields, covering, InputError, Outline, Passage, shared, Span, try_address, union
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.guards import guard_marks
 from ..models.llm import error_event, json_values, ModelEvent, shorten, strip_thinking, within
@@ -346,7 +346,7 @@ class HeadCompressor(Compressor):
         for p in passages:
             chunks = _hit_spans(replace(p, hits=(*p.hits, *p.neighbors), focus=None), outlines or {}) or [p.span]
             heads = union(Span(s.start, min(s.end, s.start + self.size)) for s in chunks)
-            inside = [Span(max(s.start, p.span.start), min(s.end, p.span.end)) for s in heads if s.overlap(p.span)]
+            inside = shared(heads, [p.span])
             first = p.focus or p.span
             out += _excerpts(p, inside, Span(first.start, first.start))
         return Compression(out)

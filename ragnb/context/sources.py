@@ -15,7 +15,7 @@ __all__ = ['Mark', 'AnswerRef', 'answer_refs', 'DisplayPage', 'DisplayDoc', 'Dis
 
 # %% ../../nbs/60_context/sources.ipynb #1fbcaa97
 from ..documents.markup import one_line
-from ..documents.span import InputError, Outline, Passage, Span, union
+from ..documents.span import InputError, Outline, Passage, shared, Span, union
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
 from ..expansion.expander import DocumentPassages, merge_by_document
@@ -177,11 +177,6 @@ def _plan(group: DocumentPassages, outline: Outline | None, window: int, whole: 
         parts = _parts(group, outline, window, whole, most)
     return DisplayPlan(group.doc_id, tuple(parts), found, group.rank, group.score, hits, group.passages)
 
-# %% ../../nbs/60_context/sources.ipynb #715a9f98
-def _clipped(spans: Iterable[Span], span: Span) -> list[Span]:
-    "The parts of spans that are inside another."
-    return [Span(max(s.start, span.start), min(s.end, span.end)) for s in spans if s.overlap(span)]
-
 # %% ../../nbs/60_context/sources.ipynb #821b929e
 def _told(outline: Outline | None, span: Span) -> Span:
     "The part of a span that chunks hold, and the white space that the outline knows; empty where neither is."
@@ -214,7 +209,7 @@ def read_display(
         for number, part in plan.parts:
             span = part if part in held else _told(outlines.get(plan.doc_id), part)
             blank = bool(part) and not span  # nothing but white space
-            marked = tuple(_clipped(plan.found, span))
+            marked = tuple(shared(plan.found, [span]))
             pages.append(DisplayPage(number, span, held.get(span, ""), marked, span not in held and not blank))
         own: Mapping[str, Any] = plan.passages[0].metadata if plan.passages else {}
         if plan.doc_id in outlines:

@@ -317,10 +317,6 @@ def plot_recall(
     return _saved(figure, save)
 
 # %% ../../nbs/90_evaluation/plots.ipynb #c062accf
-def _plain(rows: Any) -> list[Any]:
-    "Rows as plain values; those of an `Evaluation` as they are written."
-    return [r.to_json() if hasattr(r, "to_json") else r for r in getattr(rows, "rows", rows)]
-
 def _position(row: Any, where: str, budget: int | None) -> float | None:
     "One position, or None when the evidence is absent."
     value = row
@@ -343,9 +339,9 @@ def _position_groups(rows: Any, budget: int | None) -> dict[str, list[float | No
     groups: dict[str, list[float | None]] = {}
     if isinstance(rows, Mapping):
         for name, group in rows.items():
-            groups[str(name)] = [_position(r, str(name), budget) for r in _plain(group)]
+            groups[str(name)] = [_position(r, str(name), budget) for r in group]
     else:
-        for i, r in enumerate(_plain(rows)):
+        for i, r in enumerate(rows):
             name = str(r.get("strategy", r.get("order", ""))) if isinstance(r, Mapping) else ""
             groups.setdefault(name, []).append(_position(r, f"row {i}", budget))
     if not any(groups.values()):

@@ -15,7 +15,7 @@ from llama_index.core.schema import TextNode
 __all__ = ['ChunkText', 'chunk_texts', 'PlacedPassage', 'stitch_wishes']
 
 # %% ../../nbs/50_expansion/passages.ipynb #db312a5f
-from ..documents.span import Address, Outline, Passage, Span, stitch, union, Why
+from ..documents.span import Address, Outline, Passage, shared, Span, stitch, union, Why
 from ..documents.text import trim_span
 from ..chunking.base import prefix_places, shown_prefix
 from .wishes import WantedPiece, Wish
@@ -56,10 +56,8 @@ def _closed(outline: Outline, spans: Iterable[Span]) -> list[Span]:
 def _without_holes(outline: Outline, span: Span, held: Iterable[Span]) -> list[Span]:
     "The parts of a span that the chunks at hand hold; one part, the span itself, when none is missing."
     blanks = [Span(i, i + len(b)) for i, b in outline.blanks.items() if i < span.end and i + len(b) > span.start]
-    def clip(spans: Iterable[Span]) -> list[Span]:
-        return [Span(max(span.start, s.start), min(span.end, s.end)) for s in spans if span.overlap(s)]
-    told = clip(held)
-    return [span] if union([*told, *clip(blanks)]) == [span] else _closed(outline, told)
+    told = shared(held, [span])
+    return [span] if union([*told, *shared(blanks, [span])]) == [span] else _closed(outline, told)
 
 # %% ../../nbs/50_expansion/passages.ipynb #e05b6e59
 class _Asked(NamedTuple):

@@ -465,10 +465,6 @@ def _citations(depth: int = 1, catalogue: Any = None) -> Policy:
         return [Place(*p) for p in cited_spans(doc_id, span, catalogue)]
     return with_citations(cite, depth)
 
-def _doc_type(max_chunks: int = 50) -> Policy:
-    "The document type policy of the design, with another limit."
-    return by_doc_type(max_chunks=max_chunks)
-
 
 def _llm(default: int = 5, llm: Any = None) -> Policy:
     "The policy of a model."
@@ -480,7 +476,7 @@ def _llm(default: int = 5, llm: Any = None) -> Policy:
 register_policy("adaptive", adaptive, str, "TOKENIZER")
 register_policy("pages", pages, int)
 register_policy("document", whole_document, int)
-register_policy("doc_type", _doc_type, int, "CHUNKS")
+register_policy("doc_type", lambda max_chunks=50: by_doc_type(max_chunks=max_chunks), int, "CHUNKS")
 register_policy("auto-merge", auto_merge, float, "RATIO")
 register_policy("window", sentence_window, int)
 register_policy("section", section, int, "LEVEL")

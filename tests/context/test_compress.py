@@ -19,20 +19,12 @@ SENTENCES = ["이 규정은 휴가를 정한다.", "연차는 15일이 아니다
 
 
 def passage(
-    rank: int = 1,
-    text: str = " ".join(SENTENCES),
-    start: int = 0,
-    focus: Span | None = None,
-    doc_id: str = "",
+    rank: int = 1, text: str = " ".join(SENTENCES), start: int = 0, focus: Span | None = None, doc_id: str = "",
     hits: tuple[str, ...] = (),
 ) -> Passage:
     doc_id = doc_id or f"규정{rank}.md"
     return Passage(
-        doc_id,
-        Span(start, start + len(text)),
-        text,
-        1 / rank,
-        rank,
+        doc_id, Span(start, start + len(text)), text, 1 / rank, rank,
         hits or (f"{doc_id}#c0",),
         (1 / rank,) * max(1, len(hits)),
         focus,
@@ -72,9 +64,7 @@ def check(kept: list[Passage], items: list[Passage], size: int) -> None:
 
 @examples(50)
 @given(
-    found(),
-    st.sampled_from(["연차는 며칠인가?", "What is out?", "", "금연 병가 leave 15", "제43조의2"]),
-    st.integers(1, 500),
+    found(), st.sampled_from(["연차는 며칠인가?", "What is out?", "", "금연 병가 leave 15", "제43조의2"]), st.integers(1, 500),
     st.booleans(),
 )
 def test_compression_keeps_offsets_true(items, question, size, hits_first):
@@ -167,18 +157,9 @@ def ask(said, size: int = 60, items: list[Passage] | None = None, **rest):
 @pytest.mark.parametrize(
     "said",
     [
-        "연차는 15일이 아니다.",
-        "- 연차는 15일이 아니다.",
-        "1. 연차는 15일이 아니다.",
-        "[1] 연차는 15일이 아니다.",
-        '"연차는 15일이 아니다."',
-        "연차는\t15일이\n",
-        "  연차는   15일이  아니다. ",
-        '["연차는 15일이 아니다."]',
-        '{"sentences": ["연차는 15일이 아니다."]}',
-        "```json\n[\"연차는 15일이 아니다.\"]\n```",
-        "<think>음 30일?</think>연차는 15일이 아니다.",
-        "연차는 15일이",
+        "연차는 15일이 아니다.", "- 연차는 15일이 아니다.", "1. 연차는 15일이 아니다.", "[1] 연차는 15일이 아니다.", '"연차는 15일이 아니다."', "연차는\t15일이\n",
+        "  연차는   15일이  아니다. ", '["연차는 15일이 아니다."]', '{"sentences": ["연차는 15일이 아니다."]}',
+        "```json\n[\"연차는 15일이 아니다.\"]\n```", "<think>음 30일?</think>연차는 15일이 아니다.", "연차는 15일이",
     ],
 )
 def test_a_sentence_is_kept_in_the_documents_words(said):
@@ -257,10 +238,8 @@ def test_a_model_that_keeps_too_much_is_held_to_the_size():
 
 @examples(40)
 @given(
-    found(),
-    st.lists(st.sampled_from([*SENTENCES, *PIECES, "지어낸 문장이다.", "연차는 99일이다."]), max_size=8),
-    st.sampled_from(["\n", " ", "\n- "]),
-    st.integers(1, 300),
+    found(), st.lists(st.sampled_from([*SENTENCES, *PIECES, "지어낸 문장이다.", "연차는 99일이다."]), max_size=8),
+    st.sampled_from(["\n", " ", "\n- "]), st.integers(1, 300),
 )
 def test_no_answer_brings_anything_that_is_not_in_the_source(items, said, glue, size):
     out = compress_with_llm(items, "연차는 며칠인가?", size, ScriptedLLM(lambda prompt: glue.join(said)))

@@ -26,13 +26,8 @@ from ragnb.documents.text import tokenizer
 
 
 def passage(
-    rank: int = 1,
-    text: str = "연차는 15일이다.",
-    start: int = 0,
-    doc_id: str = "",
-    focus: Span | None = None,
-    score: float | None = 0.5,
-    **rest,
+    rank: int = 1, text: str = "연차는 15일이다.", start: int = 0, doc_id: str = "", focus: Span | None = None,
+    score: float | None = 0.5, **rest,
 ) -> Passage:
     doc_id = doc_id or f"규정{rank}.md"
     return Passage(
@@ -41,8 +36,7 @@ def passage(
 
 
 texts = st.one_of(
-    st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join),
-    st.text(max_size=60),
+    st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join), st.text(max_size=60),
     st.sampled_from(["가" * 300, "a b " * 100, ""]),
 )
 
@@ -58,11 +52,7 @@ def passages(draw: st.DrawFn, most: int = 5) -> list[Passage]:
         title = draw(st.one_of(st.none(), st.text(max_size=30), st.just("아주 긴 제목 " * 300)))
         out.append(
             passage(
-                rank,
-                text,
-                start,
-                focus=focus,
-                score=draw(st.one_of(st.none(), st.floats(-1, 1))),
+                rank, text, start, focus=focus, score=draw(st.one_of(st.none(), st.floats(-1, 1))),
                 pages=draw(st.sampled_from([(), (3,), (3, 4, 7)])),
                 metadata={"title": title} if title is not None else {},
             )
@@ -101,10 +91,7 @@ def test_the_inside_of_a_passage_is_never_touched(items):
 
 builders = st.sampled_from(
     [
-        ContextBuilder,
-        SimpleContextBuilder,
-        RankedContextBuilder,
-        partial(RankedContextBuilder, reorder=False),
+        ContextBuilder, SimpleContextBuilder, RankedContextBuilder, partial(RankedContextBuilder, reorder=False),
         partial(RankedContextBuilder, include_score=True),
     ]
 )
@@ -112,10 +99,7 @@ builders = st.sampled_from(
 
 @examples(150)
 @given(
-    passages(),
-    builders,
-    st.integers(1, 400),
-    st.sampled_from(["characters", "characters", "words", "cl100k_base"]),
+    passages(), builders, st.integers(1, 400), st.sampled_from(["characters", "characters", "words", "cl100k_base"]),
     st.sampled_from([1, 40, 100]),
 )
 def test_a_budget_is_never_overrun(items, builder, budget, unit, least):
@@ -395,9 +379,7 @@ def check_offsets(context) -> None:
 
 @examples(60)
 @given(
-    passages(),
-    st.sampled_from(sorted(BUILDERS)),
-    st.integers(1, 900),
+    passages(), st.sampled_from(sorted(BUILDERS)), st.integers(1, 900),
     st.sampled_from(["연차는 며칠?", "a와 b의 차이", "왜?"]),
 )
 def test_no_layout_exceeds_its_budget_or_moves_a_text(items, kind, budget, question):
@@ -415,11 +397,7 @@ def test_a_table_has_one_line_for_each_passage():
 
 def test_the_debug_builder_tells_everything():
     p = Passage(
-        "규정.md",
-        Span(10, 14),
-        "가나다라",
-        0.5,
-        2,
+        "규정.md", Span(10, 14), "가나다라", 0.5, 2,
         ("규정.md#c1", "규정.md#c4"),
         (0.5, None),
         neighbors=("규정.md#c2",),
@@ -428,10 +406,7 @@ def test_the_debug_builder_tells_everything():
     )
     text = DebugContextBuilder(members={"bm25": {"규정.md#c1": (4, 7.25)}}).build([p]).text
     for words in (
-        "규정.md, p.3",
-        "[score: 0.500]",
-        "rank 2",
-        "span 10-14",
+        "규정.md, p.3", "[score: 0.500]", "rank 2", "span 10-14",
         "hit 규정.md#c1 0.500: hit, rank 2; bm25 #4 7.250",
         "hit 규정.md#c4: no reason given",
         "neighbor 규정.md#c2: neighbors:1: 1 after #c1 (rank 2)",
@@ -485,50 +460,20 @@ def test_the_layout_follows_the_question():
 
 KINDS = {
     "fact": [
-        "1년차 연차는 며칠인가?",
-        "경조사 휴가는 어떻게 되나요?",
-        "GN300의 기준 배기 압력은 얼마인가?",
-        "신청서는 누구에게 제출하나?",
-        "정리해고의 요건 조문은?",
-        "취업규칙 제15조",
-        "How many days of leave are there?",
-        "When does the contract end?",
-        "Who approves travel?",
-        "How long is sick leave?",
-        "What is the exhaust pressure?",
-        "",
-        "???",
-        "인사평가 기간은 언제부터인가?",
-        "다음 회의 장소는 어디인가?",
-        "whoever",
-        "다르푸르에 파견된 부대의 수는?",
-        "인도차이나의 수도는?",
-        "전투는 어느 쪽의 승리로 끝났는가?",
+        "1년차 연차는 며칠인가?", "경조사 휴가는 어떻게 되나요?", "GN300의 기준 배기 압력은 얼마인가?", "신청서는 누구에게 제출하나?", "정리해고의 요건 조문은?",
+        "취업규칙 제15조", "How many days of leave are there?", "When does the contract end?", "Who approves travel?",
+        "How long is sick leave?", "What is the exhaust pressure?", "", "???", "인사평가 기간은 언제부터인가?", "다음 회의 장소는 어디인가?",
+        "whoever", "다르푸르에 파견된 부대의 수는?", "인도차이나의 수도는?", "전투는 어느 쪽의 승리로 끝났는가?",
         "What language other than English is used?",
     ],
     "comparison": [
-        "연차와 반차의 차이는?",
-        "연차와 병가를 비교해줘",
-        "정규직과 계약직은 무엇이 다른가?",
-        "GN300과 GN500 중 어느 것이 유리한가?",
-        "1년차와 2년차 연차는 각각 며칠인가?",
-        "두 제도의 장단점은?",
-        "What is the difference between annual and sick leave?",
-        "Compare GN300 and GN500",
-        "Is annual leave longer than sick leave?",
-        "GN300 vs GN500",
-        "Which is better, A or B?",
+        "연차와 반차의 차이는?", "연차와 병가를 비교해줘", "정규직과 계약직은 무엇이 다른가?", "GN300과 GN500 중 어느 것이 유리한가?", "1년차와 2년차 연차는 각각 며칠인가?",
+        "두 제도의 장단점은?", "What is the difference between annual and sick leave?", "Compare GN300 and GN500",
+        "Is annual leave longer than sick leave?", "GN300 vs GN500", "Which is better, A or B?",
     ],
     "analysis": [
-        "배기 압력 경보는 왜 울리나?",
-        "매출이 줄어든 원인을 분석해줘",
-        "퇴직 절차를 설명해줘",
-        "개정이 근로자에게 미치는 영향은?",
-        "펌프를 어떻게 교체하나?",
-        "규정을 요약해줘",
-        "Why does the alarm ring?",
-        "Explain the appeal procedure",
-        "How do I reset the pump?",
+        "배기 압력 경보는 왜 울리나?", "매출이 줄어든 원인을 분석해줘", "퇴직 절차를 설명해줘", "개정이 근로자에게 미치는 영향은?", "펌프를 어떻게 교체하나?", "규정을 요약해줘",
+        "Why does the alarm ring?", "Explain the appeal procedure", "How do I reset the pump?",
         "What caused the failure and what was its impact?",
     ],
 }

@@ -93,11 +93,7 @@ def test_references_of_a_context_have_its_numbers():
     text = " ".join(["머리말이다.", "연차는 15일이다.", "점심은 자유다.", "연차는 3월까지 쓴다."])
     items = [
         Passage(
-            f"규정{r}.md",
-            Span(0, len(text)),
-            text,
-            1 / r,
-            r,
+            f"규정{r}.md", Span(0, len(text)), text, 1 / r, r,
             (f"규정{r}.md#c0",),
             (1 / r,),
             Span(7, 17),
@@ -125,8 +121,7 @@ def test_each_document_is_judged_by_its_own_type():
         shown = {d.doc_id: (d.doc_type, d.numbers) for d in display_docs(passages, store)}
         assert shown["g"] == ("gcb", tuple(range(1, 10))) and shown["m"][0] == "manual" and len(shown["m"][1]) < 9
         assert [d.doc_id for d in display_docs(passages, store)] == [
-            order[0][0].replace("e", "m") if order[0][0] == "e" else "g",
-            "m" if order[0][0] == "g" else "g",
+            order[0][0].replace("e", "m") if order[0][0] == "e" else "g", "m" if order[0][0] == "g" else "g",
         ]
 
 
@@ -293,8 +288,7 @@ def test_an_image_stays_in_the_corpus(pdf, tmp_path):
 @pytest.fixture
 def talk():
     store = stored(
-        manual("a.pdf", word="aaa"),
-        manual("b.pdf", word="bbb", doc_type="gcb"),
+        manual("a.pdf", word="aaa"), manual("b.pdf", word="bbb", doc_type="gcb"),
         document("c.md", ["첫째. ccc1표.", "둘째."], pages=False),
     )
     history = Conversation()
@@ -347,8 +341,7 @@ def test_no_character_comes_back_twice(turns):
     for wanted in turns:
         spans = [Span(a, min(len(document.text), a + n)) for a, n in wanted]
         history.add(
-            "?",
-            "!",
+            "?", "!",
             [Passage("a.pdf", s, document.text[s.start : s.end], None, r, focus=s) for r, s in enumerate(spans, 1)],
         )
     back = history.passages(store, None)
@@ -371,9 +364,7 @@ def test_changed_and_deleted_documents_are_reported(talk):
     back = history.passages(store, None)
     assert {p.doc_id for p in back.passages} == {"b.pdf"}
     assert sorted(back.lost.values()) == [
-        "its document has changed",
-        "its document has changed",
-        "its document is not in the store",
+        "its document has changed", "its document has changed", "its document is not in the store",
     ]
     shown = {d.doc_id: d for d in history.display(store)}
     assert shown["a.pdf"].numbers == (4, 5, 6) and all(
@@ -451,8 +442,7 @@ def test_reasons_stay_data(talk):
 def test_odd_characters_survive(tmp_path):
     history = Conversation()
     history.add(
-        "줄\n바꿈\u2028\x85 \"인용\" <b>",
-        "답 \x00 😀",
+        "줄\n바꿈\u2028\x85 \"인용\" <b>", "답 \x00 😀",
         [Passage("a\n#c1.md", Span(0, 1), "가", float("0.1"), why={"x": Why("hit", detail="y\nz")})],
     )
     history.save(tmp_path / "t.jsonl")

@@ -16,19 +16,8 @@ from llama_index.core.schema import Document
 from strategies import examples
 
 from ragnb.evaluation.datasets import (
-    Dataset,
-    Evidence,
-    Question,
-    load_autorag,
-    load_beir,
-    load_dataset,
-    load_jsonl,
-    load_qrels,
-    load_questions,
-    load_squad,
-    find_quote,
-    quote_places,
-    write_questions,
+    Dataset, Evidence, Question, load_autorag, load_beir, load_dataset, load_jsonl, load_qrels, load_questions,
+    load_squad, find_quote, quote_places, write_questions,
 )
 from ragnb.documents.files import Problem, read_documents
 from ragnb.documents.forms import plain_text
@@ -119,8 +108,7 @@ BAD = {
     "quote empty": (GOOD | {"evidence": [{"doc_id": "d"}]}, "evidence needs 'text' (a quote) or 'start' and 'end', it has 'doc_id'"),
     "quote ambiguous": (GOOD | {"evidence": [{"doc_id": "d", "text": "차는"}]}, "more than once, make it longer: '차는'"),
     "quote is a number": (
-        GOOD | {"evidence": [{"doc_id": "d", "text": 15}]},
-        "evidence 'text' must be a string, got 15",
+        GOOD | {"evidence": [{"doc_id": "d", "text": 15}]}, "evidence 'text' must be a string, got 15",
     ),
     "offsets outside": (evidence(end=99), "offsets 4 to 99 are outside the text of 'd' (24 characters)"),
     "offsets one too far": (evidence(end=25), "offsets 4 to 25 are outside the text of 'd' (24 characters)"),
@@ -128,8 +116,7 @@ BAD = {
     "offsets reversed": (evidence(start=3, end=1), "offsets 3 to 1 are outside"),
     "offsets negative": (evidence(start=-3), "offsets -3 to 7 are outside"),
     "offsets against the quote": (
-        evidence(start=0, end=3, text="15일"),
-        "offsets 0 to 3 of 'd' do not hold '15일' but '연차는'",
+        evidence(start=0, end=3, text="15일"), "offsets 0 to 3 of 'd' do not hold '15일' but '연차는'",
     ),
     "no end": (
         {k: v for k, v in GOOD.items()} | {"evidence": [{"doc_id": "d", "start": 0, "text": "15일"}]},
@@ -165,11 +152,7 @@ def test_all_bad_lines_of_all_files_are_named_at_once(tmp_path):
     with pytest.raises(InputError) as caught:
         load_questions(tmp_path, DOCUMENTS)
     assert [line.split(": ")[0] for line in str(caught.value).splitlines()] == [
-        "4 problems in the data:",
-        "a.jsonl:1",
-        "a.jsonl:3",
-        "b.jsonl:2",
-        "b.jsonl:3",
+        "4 problems in the data:", "a.jsonl:1", "a.jsonl:3", "b.jsonl:2", "b.jsonl:3",
     ]
 
 
@@ -192,8 +175,7 @@ def test_good_files_however_they_were_saved(tmp_path):
     expected = None
     for n, data in enumerate(
         (
-            "\n".join(lines).encode(),
-            "\r\n".join(lines).encode() + b"\r\n",
+            "\n".join(lines).encode(), "\r\n".join(lines).encode() + b"\r\n",
             b"\xef\xbb\xbf" + "\n\n".join(lines).encode(),
             json.dumps(GOOD | {"query_id": 1}).encode() + b"\n" + lines[1].encode(),
         )
@@ -207,18 +189,13 @@ def test_good_files_however_they_were_saved(tmp_path):
 
 def test_a_record_in_full(tmp_path):
     record = {
-        "query_id": "x",
-        "query": "둘 다?",
-        "doc_id": "d",
-        "answer": "15일, 4시간",
-        "kind": "two-places",
+        "query_id": "x", "query": "둘 다?", "doc_id": "d", "answer": "15일, 4시간", "kind": "two-places",
         "evidence_mode": "all",
         "evidence": [{"text": "15일"}, {"start": 15, "end": 18, "text": "4시간"}, {"doc_id": "e", "start": 0, "end": 2}],
     }
     (q,) = load_questions(write(tmp_path / "q.jsonl", record), DOCUMENTS)
     assert q == Question(
-        "x",
-        "둘 다?",
+        "x", "둘 다?",
         (Evidence("d", Span(4, 7), "15일"), Evidence("d", Span(15, 18), "4시간"), Evidence("e", Span(0, 2), "다른")),
         "all",
         "15일, 4시간",
@@ -296,23 +273,15 @@ def test_problems_of_all_three_files_come_together(tmp_path):
     lines = str(caught.value).splitlines()
     assert lines[0] == "12 problems in the data:"
     assert [line.split(": ")[0] for line in lines[1:]] == [
-        "corpus.jsonl:2",
-        "corpus.jsonl:3",
-        "queries.jsonl:2",
-        "queries.jsonl:3",
+        "corpus.jsonl:2", "corpus.jsonl:3", "queries.jsonl:2", "queries.jsonl:3",
         *(f"qrels.tsv:{n}" for n in range(3, 11)),
     ]
     for line, complaint in zip(
         lines[5:],
         (
-            "a document that is not there: 'x'",
-            "a question that is not there: '7'",
-            "judged twice for question '1': 1 and 2",
-            "expected a question id, a document id and a score",
-            "whole number, got '1.5'",
-            "whole number, got 'NaN'",
-            "expected a question id",
-            "whole number, got 'inf'",
+            "a document that is not there: 'x'", "a question that is not there: '7'",
+            "judged twice for question '1': 1 and 2", "expected a question id, a document id and a score",
+            "whole number, got '1.5'", "whole number, got 'NaN'", "expected a question id", "whole number, got 'inf'",
         ),
         strict=True,
     ):
@@ -349,9 +318,7 @@ def test_a_huge_line_is_one_document(tmp_path):
         write(
             tmp_path / "q.jsonl",
             {
-                "query_id": "1",
-                "query": "?",
-                "doc_id": "d",
+                "query_id": "1", "query": "?", "doc_id": "d",
                 "evidence": [{"start": len(text), "end": len(text) + 1, "text": "끝"}],
             },
         ),
@@ -378,22 +345,12 @@ def test_documents_without_text_are_left_out_and_counted(tmp_path):
 
 def test_metadata_are_scalars(tmp_path):
     record = RECORD | {
-        "year": 2024,
-        "public": True,
-        "tags": ["a"],
-        "chunks": [[0, 1]],
-        "nothing": None,
-        "long": "x" * 501,
+        "year": 2024, "public": True, "tags": ["a"], "chunks": [[0, 1]], "nothing": None, "long": "x" * 501,
         "metadata": {"team": "인사", "deep": {}},
     }
     data = load_jsonl(write(tmp_path / "corpus.jsonl", record), write(tmp_path / "q.jsonl", GOOD))
     assert data.documents["d"].metadata == {
-        "title": "휴가",
-        "year": 2024,
-        "public": True,
-        "team": "인사",
-        "tags": ["a"],
-        "file_name": "corpus.jsonl",
+        "title": "휴가", "year": 2024, "public": True, "team": "인사", "tags": ["a"], "file_name": "corpus.jsonl",
     }
 
 
@@ -405,8 +362,7 @@ def test_metadata_are_scalars(tmp_path):
     [
         b"query-id\tcorpus-id\tscore\n1\td one\t2\n2\te\t-1\n",
         b"\xef\xbb\xbfquery-id\tcorpus-id\tscore\r\n1\td one\t2\r\n2\te\t-1",
-        b"1\td one\t2.0\n\n1\td one\t2\n2\te\t-1\n",
-        b"1\t0\td one\t2\n2\tQ0\te\t-1\n",
+        b"1\td one\t2.0\n\n1\td one\t2\n2\te\t-1\n", b"1\t0\td one\t2\n2\tQ0\te\t-1\n",
     ],
 )
 def test_qrels_however_they_were_saved(tmp_path, data):
@@ -450,12 +406,8 @@ def datasets(draw: st.DrawFn, judged: bool) -> Dataset:
             pieces.append(Evidence(i, span, span.of(documents[i].text)))
         questions.append(
             Question(
-                query_id,
-                draw(texts),
-                tuple(pieces),
-                draw(st.sampled_from(["any", "all"])),
-                draw(st.text(alphabet=st.characters(codec="utf-8"), max_size=5)),
-                draw(words),
+                query_id, draw(texts), tuple(pieces), draw(st.sampled_from(["any", "all"])),
+                draw(st.text(alphabet=st.characters(codec="utf-8"), max_size=5)), draw(words),
             )
         )
     grades = st.dictionaries(st.sampled_from(ids), st.integers(-1, 3), min_size=1)
@@ -495,8 +447,7 @@ def test_the_version_is_of_the_content_and_not_of_the_order():
         == data.version
     )
     changed = [
-        replace(data, questions=data.questions[1:]),
-        replace(data, qrels=None),
+        replace(data, questions=data.questions[1:]), replace(data, qrels=None),
         replace(data, qrels=data.qrels | {"0": {"d": 2}}),
         replace(data, documents=data.documents | {"f": Document(text="새", id_="f")}),
         replace(data, questions=[replace(data.questions[0], mode="all"), *data.questions[1:]]),
@@ -522,16 +473,8 @@ def test_summary_and_kinds():
     data = small()
     assert data.kinds == {"a": 20, "b": 20} and data.texts == DOCUMENTS
     assert data.summary() == {
-        "name": "small",
-        "version": data.version,
-        "documents": 2,
-        "characters": 31,
-        "questions": 40,
-        "kinds": {"a": 20, "b": 20},
-        "all_needed": 0,
-        "evidence_characters": 3,
-        "judgements": 40,
-        "notes": [],
+        "name": "small", "version": data.version, "documents": 2, "characters": 31, "questions": 40,
+        "kinds": {"a": 20, "b": 20}, "all_needed": 0, "evidence_characters": 3, "judgements": 40, "notes": [],
     }
     assert json.loads(json.dumps(data.summary())) == data.summary()
 
@@ -582,9 +525,7 @@ def beir(tmp_path) -> Path:
 def test_beir(beir):
     data = load_dataset(beir)
     assert data.name == "hill" and data.texts == {
-        "d1": "Hill\n\nThe hill is 90 m high.",
-        "d2": "A mill.",
-        "d3": "Empty",
+        "d1": "Hill\n\nThe hill is 90 m high.", "d2": "A mill.", "d3": "Empty",
     }
     assert data.questions == [Question("q1", "How high?", ())] and data.qrels == {"q1": {"d1": 2, "d4": 0}}
     assert data.notes == ("documents without text, left out: 1", "questions without qrels, left out: 1")
@@ -605,11 +546,7 @@ def test_a_beir_folder_with_mistakes(beir):
     problems: list[Problem] = []
     assert len(load_beir(beir, problems=problems).questions) == 1
     assert [p.where for p in problems] == [
-        "corpus.jsonl:5",
-        "queries.jsonl:3",
-        "queries.jsonl:4",
-        "test.tsv:4",
-        "test.tsv:5",
+        "corpus.jsonl:5", "queries.jsonl:3", "queries.jsonl:4", "test.tsv:4", "test.tsv:5",
     ]
     with pytest.raises(InputError, match="5 problems"):
         load_beir(beir)
@@ -635,8 +572,7 @@ def squad(**changes: object) -> dict:
                         "context": ONE,
                         "qas": [
                             {
-                                "id": "a",
-                                "question": "언제?",
+                                "id": "a", "question": "언제?",
                                 "answers": [answer(ONE, "1402년"), answer(ONE, "1402년에"), answer(ONE, "1402년")],
                             }
                         ],
@@ -646,10 +582,7 @@ def squad(**changes: object) -> dict:
                         "qas": [
                             {"id": "b", "question": "몇 사람?", "answers": [answer(TWO, "둘")], "is_impossible": False},
                             {
-                                "id": "c",
-                                "question": "누가?",
-                                "answers": [],
-                                "is_impossible": True,
+                                "id": "c", "question": "누가?", "answers": [], "is_impossible": True,
                                 "plausible_answers": [answer(TWO, "등불지기")],
                             },
                         ],
@@ -663,9 +596,7 @@ def squad(**changes: object) -> dict:
                         "context": "다른 다리.",
                         "qas": [
                             {
-                                "id": "d",
-                                "question": "무슨 다리?",
-                                "answers": [{"text": "다른", "answer_start": 0}],
+                                "id": "d", "question": "무슨 다리?", "answers": [{"text": "다른", "answer_start": 0}],
                                 **changes,
                             }
                         ],
@@ -762,14 +693,10 @@ def test_autorag(tmp_path):
         return {"qid": qid, "query": f"{qid}?", "retrieval_gt": gold, "generation_gt": [f"답 {qid}", "다른 답"]}
 
     folder = parquet(
-        tmp_path / "rag",
-        CORPUS,
+        tmp_path / "rag", CORPUS,
         [
-            qa("one", [["p0"]]),
-            qa("or", [["p0", "p1"]]),
-            qa("and", [["p2"], ["p3"]]),
-            qa("both", [["p0", "p1"], ["p3"]]),
-            qa("none", [[]]),
+            qa("one", [["p0"]]), qa("or", [["p0", "p1"]]), qa("and", [["p2"], ["p3"]]),
+            qa("both", [["p0", "p1"], ["p3"]]), qa("none", [[]]),
         ],
     )
     data = load_dataset(folder)
@@ -780,10 +707,7 @@ def test_autorag(tmp_path):
         ("both", "all", ["p0", "p3"]),
     ]
     assert data.qrels == {
-        "one": {"p0": 1},
-        "or": {"p0": 1, "p1": 1},
-        "and": {"p2": 1, "p3": 1},
-        "both": {"p0": 1, "p1": 1, "p3": 1},
+        "one": {"p0": 1}, "or": {"p0": 1, "p1": 1}, "and": {"p2": 1, "p3": 1}, "both": {"p0": 1, "p1": 1, "p3": 1},
     }
     assert (
         data.questions[0].answer == "답 one"
@@ -806,9 +730,7 @@ def test_an_autorag_folder_with_mistakes(tmp_path):
     with pytest.raises(InputError) as caught:
         load_autorag(folder)
     assert [line.split(": ")[0] for line in str(caught.value).splitlines()[1:]] == [
-        "corpus.parquet:5",
-        "qa.parquet:2",
-        "qa.parquet:3",
+        "corpus.parquet:5", "qa.parquet:2", "qa.parquet:3",
     ]
     (folder / "qa.parquet").write_bytes(b"no parquet")
     with pytest.raises(InputError, match="cannot read qa.parquet"):

@@ -65,8 +65,7 @@ def question(i: int, mode: str = "any", evidence: tuple[int, ...] | None = None)
 
 QUESTIONS = [question(i) for i in (3, 50, 7)]
 FOUND = {
-    QUESTIONS[0].query: passages(3, 4, 5, 6),
-    QUESTIONS[1].query: passages(51, 49, 50),
+    QUESTIONS[0].query: passages(3, 4, 5, 6), QUESTIONS[1].query: passages(51, 49, 50),
     QUESTIONS[2].query: passages(1, 2),
 }
 
@@ -211,8 +210,7 @@ def test_failed_calls_are_counted_and_raised() -> None:
 
     counted = CountedLLM(scripted(fail))
     asks = (
-        lambda: counted.complete("abc"),
-        lambda: counted.chat([ChatMessage(content="x")]),
+        lambda: counted.complete("abc"), lambda: counted.chat([ChatMessage(content="x")]),
         lambda: asyncio.run(counted.acomplete("abc")),
     )
     for ask in asks:
@@ -323,8 +321,7 @@ def test_answers_that_failed_or_read_nothing() -> None:
     blind = answered(query_id="q50", query=QUESTIONS[1].query, context=" ")
     report = judge_answers([answered("", error="TimeoutError: late"), blind], QUESTIONS[:2], good_judge())
     assert report.failures() == [
-        "q3: answer: TimeoutError: late",
-        "q50: faithfulness: ValueError: there was no context to judge by",
+        "q3: answer: TimeoutError: late", "q50: faithfulness: ValueError: there was no context to judge by",
         "q50: relevancy: ValueError: there was no context to judge by",
     ]
     assert report.scores("correctness") == {"q50": 5.0}

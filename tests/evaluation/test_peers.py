@@ -64,10 +64,8 @@ def model(documents: list[Document]) -> NgramEmbedding:
 @pytest.fixture(scope="module")
 def repeated() -> list[Document]:
     return [
-        Document(text=REPEATED, id_="a"),
-        Document(text=REPEATED[::-1] + REPEATED, id_="a/1.0"),
-        Document(text=ENGLISH, id_="0"),
-        Document(text="삭제.", id_="0.0"),
+        Document(text=REPEATED, id_="a"), Document(text=REPEATED[::-1] + REPEATED, id_="a/1.0"),
+        Document(text=ENGLISH, id_="0"), Document(text="삭제.", id_="0.0"),
     ]
 
 
@@ -104,9 +102,7 @@ def test_align_takes_the_chain_that_reaches_the_end() -> None:
     text = "가 가 나 가 가 나 가 가 다"
     assert [s.start for s in align(text, ["가 가 나", "가 가 나", "가 가 다"])] == [0, 6, 12]
     assert [s.start for s in align(text, ["가 가 나 가", "가 가 나 가", "가 가 다"])] == [
-        0,
-        6,
-        12,
+        0, 6, 12,
     ]  # cut with an overlap of one word
     assert [s.start for s in align("aaaa", ["aa", "aa"])] == [0, 2]
 
@@ -152,8 +148,7 @@ def test_locate_bears_other_white_space_and_broken_edges(piece: str, expected: s
 @examples(150)
 @given(
     st.lists(st.sampled_from(PIECES + ["삭제", "삭제.", "가"]), min_size=1, max_size=30),
-    st.lists(st.integers(1, 25), min_size=1, max_size=8),
-    st.integers(0, 8),
+    st.lists(st.integers(1, 25), min_size=1, max_size=8), st.integers(0, 8),
 )
 def test_align_restores_any_cut(parts: list[str], sizes: list[int], overlap: int) -> None:
     text = " ".join(parts)
@@ -289,9 +284,7 @@ def test_metadata_that_is_not_to_be_embedded_is_not(model: NgramEmbedding) -> No
 
     spy = Spy(dims=64).fit(["휴가"])
     document = Document(
-        text="연차휴가",
-        id_="d",
-        metadata={"title": "휴가규정", "page_starts": [0]},
+        text="연차휴가", id_="d", metadata={"title": "휴가규정", "page_starts": [0]},
         excluded_embed_metadata_keys=["page_starts"],
     )
     build_peer("llamaindex-vector", [document], spy)
@@ -500,10 +493,7 @@ def test_evaluation_data(model: NgramEmbedding) -> None:
     row = json.loads((folder / "corpus.jsonl").open(encoding="utf-8").readline())
     document = Document(text=row["text"][:12_000], id_=row["doc_id"])
     for name in (
-        "llamaindex-sentence-window",
-        "llamaindex-auto-merging",
-        "haystack-sentence-window",
-        "chonkie-recursive",
+        "llamaindex-sentence-window", "llamaindex-auto-merging", "haystack-sentence-window", "chonkie-recursive",
     ):
         system = build_peer(name, [document], model)
         check(system, "제5조는 무엇을 정하는가?")

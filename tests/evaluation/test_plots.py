@@ -19,18 +19,9 @@ from ragnb.evaluation.plots import plot_position, plot_recall
 from ragnb.documents.span import InputError
 
 NAMES = [
-    "none",
-    "neighbors:1",
-    "neighbors:5",
-    "parent",
-    "이웃 한 개씩 넓히기",
-    "hybrid+rerank+neighbors:1, header=title",
-    "LlamaIndex SentenceWindow (3)",
-    "LlamaIndex AutoMerging",
-    "Haystack SentenceWindowRetriever",
-    "chonkie/semantic+bm25",
-    "multiscale:u,c,p budget",
-    "법령 조문 단위 recursive|800/100|langchain",
+    "none", "neighbors:1", "neighbors:5", "parent", "이웃 한 개씩 넓히기", "hybrid+rerank+neighbors:1, header=title",
+    "LlamaIndex SentenceWindow (3)", "LlamaIndex AutoMerging", "Haystack SentenceWindowRetriever",
+    "chonkie/semantic+bm25", "multiscale:u,c,p budget", "법령 조문 단위 recursive|800/100|langchain",
 ]
 
 
@@ -42,18 +33,11 @@ def results(names=("none", "parent"), budgets=(500, 1_000, 2_000), dataset="samp
         for budget in budgets:
             recall = min(0.98, recall + rng.uniform(0, 0.12))
             rows[str(budget)] = {
-                "evidence_recall": recall,
-                "ci": [recall - 0.02, min(1, recall + 0.02)],
-                "precision": 0.1,
-                "iou": 0.1,
-                "containment": 0.9 * recall,
-                "characters": 0.95 * budget,
-                "first": 10,
+                "evidence_recall": recall, "ci": [recall - 0.02, min(1, recall + 0.02)], "precision": 0.1, "iou": 0.1,
+                "containment": 0.9 * recall, "characters": 0.95 * budget, "first": 10,
             }
         strategies[name] = {
-            "budgets": rows,
-            "measures": {},
-            "seconds": float(rng.uniform(1, 50)),
+            "budgets": rows, "measures": {}, "seconds": float(rng.uniform(1, 50)),
             "store_reads": int(rng.integers(100, 900)),
         }
     return {"dataset": dataset, "n_questions": 146, "strategies": strategies}
@@ -272,8 +256,7 @@ def test_positions_are_counted() -> None:
     assert [b.get_height() for b in first.containers[0]] == pytest.approx([2 / 3, 0, 1 / 3])
     assert [t.get_text() for t in first.texts] == ["67%", "0%", "33%"]
     assert (first.get_title(loc="left"), second.get_title(loc="left")) == (
-        "best first, 3 pieces",
-        "other, 1 piece, 1 absent",
+        "best first, 3 pieces", "other, 1 piece, 1 absent",
     )
     assert len(plot_position([0.1, 0.2]).axes) == 1
     assert len(plot_position({"a": [math.nan, 0.2], "b": []}).axes) == 2

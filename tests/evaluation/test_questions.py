@@ -20,12 +20,7 @@ from ragnb.models.calls import CallCache
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions, write_questions
 from ragnb.evaluation.questions import (
-    KINDS,
-    QUESTION_PROMPT,
-    MadeQuestions,
-    _shares,
-    generate_questions,
-    make_questions,
+    KINDS, QUESTION_PROMPT, MadeQuestions, _shares, generate_questions, make_questions,
 )
 from ragnb.documents.span import InputError
 
@@ -71,9 +66,7 @@ def test_the_same_text_in_two_places_answers_nothing():
     text = f"# 가\n\n## 첫째\n\n{LONG}\n\n## 둘째\n\n{LONG}\n\n## 셋째\n\n{LONG}!"
     made = make_questions([doc(text)], 50, kinds=["title"])
     assert [q.query for q in made.questions] == ["가 셋째"] and made.counts["title"] == {
-        "candidates": 3,
-        "ambiguous": 2,
-        "made": 1,
+        "candidates": 3, "ambiguous": 2, "made": 1,
     }
 
 
@@ -128,8 +121,7 @@ def test_rows_that_read_the_same_are_asked_with_their_section_or_not_at_all():
     other = TABLE.replace("숙박비", "교통비").replace("7만원", "5만원")
     made = make_questions([doc(TABLE + "\n" + other)], 50, kinds=["table"])
     assert [q.query for q in made.questions] == [
-        "숙박비 지역 그 밖 하루 한도",
-        "교통비 지역 그 밖 하루 한도",
+        "숙박비 지역 그 밖 하루 한도", "교통비 지역 그 밖 하루 한도",
     ]  # the other rows are equal in both
     assert made.counts["table"] == {"candidates": 6, "ambiguous": 4, "made": 2}
 
@@ -385,8 +377,7 @@ def test_failed_calls_are_in_the_report_and_are_asked_again(tmp_path):
     script = answers(12) | {"\n3번": RuntimeError("busy"), "\n7번": TimeoutError("slow")}
     first = generate_questions(village(12), ScriptedLLM(script), 12, cache=CallCache(tmp_path / "calls.jsonl"))
     assert len(first.questions) == 10 and first.report.failures == {
-        "d3 0-18": "RuntimeError: busy",
-        "d7 0-18": "TimeoutError: slow",
+        "d3 0-18": "RuntimeError: busy", "d7 0-18": "TimeoutError: slow",
     }
     llm = ScriptedLLM(answers(12))
     second = generate_questions(village(12), llm, 12, cache=CallCache(tmp_path / "calls.jsonl"))

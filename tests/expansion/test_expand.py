@@ -18,15 +18,7 @@ from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, m
 from ragnb.expansion.fetch import expand_dicts
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import (
-    Place,
-    QuestionPolicy,
-    Situation,
-    neighbors,
-    no_expansion,
-    parent,
-    policy_name,
-    register_policy,
-    together,
+    Place, QuestionPolicy, Situation, neighbors, no_expansion, parent, policy_name, register_policy, together,
 )
 from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span, Why, n_characters, parse_address
 from ragnb.chunking.base import SpanNodeParser
@@ -135,8 +127,7 @@ def a_document(draw: st.DrawFn) -> tuple[str, dict[str, list[Span]]]:
 
 
 policies = st.one_of(
-    st.sampled_from([no_expansion, parent]),
-    st.integers(0, 8).map(neighbors),
+    st.sampled_from([no_expansion, parent]), st.integers(0, 8).map(neighbors),
     st.just(lambda outline, hit: Span(0, outline.n_characters)),
     st.just(lambda outline, hit: Span(max(0, outline.span_of(hit).start - 3), outline.span_of(hit).end + 5)),
 )
@@ -178,9 +169,7 @@ def check(expansion: Expansion, texts: dict[str, str], hits: list[NodeWithScore]
         assert sum(map(len, spans)) == n_characters(spans), "a character stands in two passages"
     s = expansion.stats
     assert (s.hits, s.passages, s.merged) == (
-        len(hits),
-        len(expansion.passages),
-        len(hits) - sum(bool(p.hits) for p in expansion.passages),
+        len(hits), len(expansion.passages), len(hits) - sum(bool(p.hits) for p in expansion.passages),
     )
     assert s.beside == sum(not p.hits for p in expansion.passages)
     assert s.neighbors == sum(len(p.neighbors) for p in expansion.passages)
@@ -734,8 +723,7 @@ def test_a_place_nobody_knows_is_told_and_costs_no_read():
         brings(Place("b", Span(0, 9)), Place("c", Span(0, 9)), Place("a", Span(10**6, 10**6 + 5)), documents=("b",)),
     ).expand([hit(nodes["a#c5"])])
     assert expansion.dropped == {
-        "b@0-9": "its document is not in the index",
-        "c@0-9": "its document is not in the index",
+        "b@0-9": "its document is not in the index", "c@0-9": "its document is not in the index",
     }
     assert expansion.stats.dropped == {"its document is not in the index": 2}
     assert [k for k, _ in store.asked] == ["outlines"] and len(expansion.passages) == 1

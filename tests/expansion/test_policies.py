@@ -21,15 +21,7 @@ from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import Place, neighbors, policy_name
 from ragnb.expansion.fetch import expand_dicts, fetch_chunks, fetch_doc_chunks, fetch_doc_pages, fetch_pages
 from ragnb.expansion.policies import (
-    adaptive,
-    auto_merge,
-    by_doc_type,
-    llm_window,
-    pages,
-    read_windows,
-    section,
-    sentence_window,
-    whole_document,
+    adaptive, auto_merge, by_doc_type, llm_window, pages, read_windows, section, sentence_window, whole_document,
     with_citations,
 )
 from ragnb.expansion.segments import best_runs, best_segments, word_relevance
@@ -90,34 +82,16 @@ def cite_next(doc_ids: Sequence[str]) -> Callable[[str, Span], list[Place]]:
             return []
         following = doc_ids[(doc_ids.index(doc_id) + 1) % len(doc_ids)]
         return [
-            Place(following, Span(0, 7), "next"),
-            Place(doc_id, Span(span.end // 2, span.end // 2 + 9), "own"),
-            Place("nowhere", Span(0, 5)),
-            Place(doc_id, Span(3, 3)),
+            Place(following, Span(0, 7), "next"), Place(doc_id, Span(span.end // 2, span.end // 2 + 9), "own"),
+            Place("nowhere", Span(0, 5)), Place(doc_id, Span(3, 3)),
         ]
     return cite
 
 
 SPECS = [
-    "none",
-    "neighbors:2",
-    "siblings",
-    "adaptive",
-    "adaptive:words",
-    "pages:1",
-    "document:7",
-    "doc_type",
-    "parent",
-    "auto-merge:0.3",
-    "window:1",
-    "section",
-    "section:1",
-    "llm:2",
-    "segments",
-    "citations",
-    "citations:2",
-    "neighbors:1+citations:2",
-    "doc_type+segments",
+    "none", "neighbors:2", "siblings", "adaptive", "adaptive:words", "pages:1", "document:7", "doc_type", "parent",
+    "auto-merge:0.3", "window:1", "section", "section:1", "llm:2", "segments", "citations", "citations:2",
+    "neighbors:1+citations:2", "doc_type+segments",
 ]
 
 
@@ -149,8 +123,7 @@ def situations(draw: st.DrawFn) -> tuple[Counting, dict[str, str], list[NodeWith
         nodes += fill(store, doc_id, texts[doc_id], cuts, doc_type=kind, page_starts=starts or None).values()
     chosen = draw(
         st.lists(
-            st.sampled_from([n for n in nodes if n.metadata["level"] in "cs"]),
-            max_size=8,
+            st.sampled_from([n for n in nodes if n.metadata["level"] in "cs"]), max_size=8,
             unique_by=lambda n: n.node_id,
         )
     )
@@ -212,9 +185,7 @@ def test_two_reads_for_every_policy(spec, n_documents):
             start += len(part) + 1
         wide = [a.hull(b) for a, b in zip(spans[::3], [*spans[2::3], spans[-1]])]
         filled = fill(
-            store,
-            d,
-            text,
+            store, d, text,
             {"c": spans, "s": spans, "p": wide},
             doc_type="gcb" if d.endswith("1") else "manual",
             page_starts=[s.start for s in spans[::4]],
@@ -247,19 +218,8 @@ def test_an_unknown_name_is_answered_with_all_of_them():
     with pytest.raises(InputError) as error:
         resolve_policy("everything")
     for name in (
-        "none",
-        "neighbors[:N]",
-        "siblings[:N]",
-        "parent",
-        "adaptive[:TOKENIZER]",
-        "pages[:N]",
-        "document[:N]",
-        "doc_type",
-        "auto-merge[:RATIO]",
-        "window[:N]",
-        "section[:LEVEL]",
-        "segments[:PENALTY]",
-        "citations[:DEPTH]",
+        "none", "neighbors[:N]", "siblings[:N]", "parent", "adaptive[:TOKENIZER]", "pages[:N]", "document[:N]",
+        "doc_type", "auto-merge[:RATIO]", "window[:N]", "section[:LEVEL]", "segments[:PENALTY]", "citations[:DEPTH]",
         "llm[:N]",
     ):
         assert name in str(error.value)
@@ -339,8 +299,7 @@ def test_pages_that_cannot_be_are_never_asked_for():
 
 def test_a_chunk_on_several_pages_keeps_them_all():
     outline = Outline(
-        "d",
-        100,
+        "d", 100,
         {"c": [Span(0, 35), Span(35, 90), Span(90, 100)]},
         pages=[(n + 1, Span(10 * n, 10 * n + 10)) for n in range(10)],
     )
@@ -350,8 +309,7 @@ def test_a_chunk_on_several_pages_keeps_them_all():
 
 def test_empty_pages_and_other_numbers():
     outline = Outline(
-        "d",
-        30,
+        "d", 30,
         {"c": [Span(0, 10), Span(10, 20), Span(20, 30)]},
         pages=[(1, Span(0, 10)), (2, Span(10, 10)), (3, Span(10, 20)), (7, Span(20, 30))],
     )
@@ -424,9 +382,7 @@ def merged(hits: Sequence[int], ratio: float = 0.5, **more: Any) -> list[Span]:
     store = MemoryStore()
     text = "가나다라마바사아자" * 10
     nodes = fill(
-        store,
-        "d",
-        text,
+        store, "d", text,
         {"c": [Span(9 * i, 9 * i + 9) for i in range(10)], "p": [Span(0, 36), Span(36, 72), Span(72, 81)]},
     )
     return spans_of(Expander(store, auto_merge(ratio, **more)).expand([hit(nodes[f"d#c{i}"], None) for i in hits]))
@@ -481,8 +437,7 @@ def test_a_window_of_sentences_works_for_any_level():
 
 
 BOOK = even(
-    10,
-    10,
+    10, 10,
     sections=[
         ("A", Span(10, 20)),
         ("A > B", Span(20, 40)),
@@ -518,8 +473,7 @@ def test_sections_of_a_level_and_their_cap():
         300, 400
     )
     implied = even(
-        10,
-        10,
+        10, 10,
         sections=[
             ("A > B > C", Span(10, 20)),
             ("A > B > D", Span(20, 40)),
@@ -798,8 +752,7 @@ def expanded(
 def raw(doc_id: Any, index: Any, name: str | None = "c", score: float | None = 0.5) -> dict:
     return {
         **({} if name is None else {"_id": name}),
-        "_source": {"document_id": doc_id, "chunk_index": index, "text": "…"},
-        "_score": score,
+        "_source": {"document_id": doc_id, "chunk_index": index, "text": "…"}, "_score": score,
     }
 
 
