@@ -21,7 +21,7 @@ from ragnb.expansion.expander import Expander
 from ragnb.expansion.policies import by_doc_type
 from ragnb.documents.span import InputError, Passage, Span, Why
 from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.storage.store import MemoryStore
+from ragnb.storage.store import Found, MemoryStore
 
 PARSER = ParentChildNodeParser(parent_size=200, parent_overlap=0, child_size=30, child_overlap=10, sentences="rule")
 
@@ -370,6 +370,13 @@ def test_changed_and_deleted_documents_are_reported(talk):
     assert shown["a.pdf"].numbers == (4, 5, 6) and all(
         p.missing and p.text == "" for d in shown.values() for p in d.pages
     )
+
+
+def test_a_text_that_the_store_has_lost_is_not_a_change(talk, monkeypatch):
+    store, history = talk
+    monkeypatch.setattr(store, "get_chunks", lambda addresses: Found({}, tuple(addresses)))
+    back = history.passages(store, None)
+    assert not back.passages and set(back.lost.values()) == {"its text is not in the store"}
 
 
 def test_a_conversation_is_bounded():
