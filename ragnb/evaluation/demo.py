@@ -76,8 +76,8 @@ def _held(context: Context, known: Question | None) -> str:
         return ""
     recall = score_context(context, known)[0].recall
     if recall == 1:
-        return say("contains the whole gold answer")
-    told = "contains {share:.0%} of the gold answer" if recall else "contains nothing of the gold answer"
+        return say("contains the whole known answer")
+    told = "contains {share:.0%} of the known answer" if recall else "contains nothing of the known answer"
     return say(told, share=recall)
 
 

@@ -13,7 +13,7 @@ from ragnb.documents.messages import korean, language, say, use_language
 
 PACKAGE = Path(ragnb.__file__).parent
 # Texts that reach `say` through a variable
-BY_NAME = {"vectors over chunks of 500 characters", "contains {share:.0%} of the gold answer", "contains nothing of the gold answer",
+BY_NAME = {"vectors over chunks of 500 characters", "contains {share:.0%} of the known answer", "contains nothing of the known answer",
            "Share of the known answers in the context, over {n} test questions (delivered recall)", "spelled like {word}: {words}"}
 
 
