@@ -69,10 +69,10 @@ def _text(node: BaseNode) -> str:
 
 def _by_level(nodes: Sequence[BaseNode]) -> dict[str, list[BaseNode]]:
     "The smallest chunks as level c, those directly above as level p; blank ones are left out."
-    told = [n for n in nodes if _text(n).strip()]
-    smallest = [n for n in told if not n.child_nodes]
+    visible = [n for n in nodes if _text(n).strip()]
+    smallest = [n for n in visible if not n.child_nodes]
     above = {n.parent_node.node_id for n in smallest if n.parent_node}
-    parents = [n for n in told if n.node_id in above]
+    parents = [n for n in visible if n.node_id in above]
     return ({"p": parents} if parents else {}) | {"c": smallest}
 
 

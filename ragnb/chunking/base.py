@@ -244,10 +244,10 @@ def set_prefix(
     header: str = "",            # Of the table that the chunk begins inside of; '' for none
 ) -> None:
     "Give a node its prefix and the header of its table, the only metadata that embedder and LLM read."
-    told = {"prefix": prefix} | ({"table_header": header} if header else {})
-    node.metadata |= keep_metadata(metadata) | told
+    shown = {"prefix": prefix} | ({"table_header": header} if header else {})
+    node.metadata |= keep_metadata(metadata) | shown
     keys = dict.fromkeys((*BOOKKEEPING, *node.excluded_embed_metadata_keys, *node.metadata))
-    hidden = [k for k in keys if not told.get(k)]
+    hidden = [k for k in keys if not shown.get(k)]
     node.excluded_embed_metadata_keys = [*hidden]
     node.excluded_llm_metadata_keys = [*hidden]
     node.metadata_template = "{value}"
@@ -258,8 +258,8 @@ def shown_prefix(
 ) -> str:               # Lines; '' for none
     "What stands above the text of a chunk for a reader: its prefix, and the header of its table."
     is_hidden = "table_header" in node.excluded_llm_metadata_keys
-    told = node.metadata.get("prefix"), "" if is_hidden else node.metadata.get("table_header")
-    return "\n".join(str(text) for text in told if text)
+    parts = node.metadata.get("prefix"), "" if is_hidden else node.metadata.get("table_header")
+    return "\n".join(str(text) for text in parts if text)
 
 # %% ../../nbs/20_chunking/base.ipynb #c584001a
 def prefix_places(

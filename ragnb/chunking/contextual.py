@@ -16,7 +16,7 @@ from llama_index.core.bridge.pydantic import Field, field_validator, PrivateAttr
 from llama_index.core.schema import BaseNode, TextNode
 
 # %% auto #0
-__all__ = ['CONTEXT_PROMPT', 'heading_path', 'article_label', 'held_article', 'contextual_header', 'ContextualNodeParser',
+__all__ = ['CONTEXT_PROMPT', 'heading_path', 'article_label', 'chunk_article', 'contextual_header', 'ContextualNodeParser',
            'document_window', 'ContextWriter', 'LlmContextNodeParser']
 
 # %% ../../nbs/20_chunking/contextual.ipynb #ebe8c2bf
@@ -47,7 +47,7 @@ def article_label(
     return "~".join(one(n) for n in article.split("~"))
 
 
-def held_article(
+def chunk_article(
     metadata: Mapping[str, Any],   # Of a chunk
 ) -> str:                          # `제56조`, `부칙 제1조`; '' without an article
     "Name the article, or the articles, that the metadata of a chunk say it is in."
@@ -66,7 +66,7 @@ def contextual_header(
     parent = node.metadata.get("parent")
     at, level = (parent, "p") if parent is not None else (address.index, address.level)
     parts = [f"출처: {node.metadata.get(name) or outline.doc_id}", f"섹션 {at + 1}/{len(outline.levels[level])}"]
-    if article := held_article(node.metadata):
+    if article := chunk_article(node.metadata):
         parts.append(article)
     if headings and (path := heading_path(outline, outline.span_of(address))):
         parts.append(path)
@@ -321,7 +321,7 @@ class LlmContextNodeParser(ContextualNodeParser):
         return self._noted(written, document, report), outline
 
     async def _aparse_nodes(self, nodes: Sequence[BaseNode], *args: Any, **kwargs: Any) -> list[BaseNode]:
-        "LlamaIndex's asynchronous way in; the event loop is not held up."
+        "LlamaIndex's asynchronous way in; the event loop is not blocked."
         return await asyncio.to_thread(self._parse_nodes, nodes, *args, **kwargs)
 
     def _asker(self) -> ContextWriter:

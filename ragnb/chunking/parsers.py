@@ -152,9 +152,9 @@ def _describe_own(parser: SpanNodeParser) -> dict[str, Any]:
     "Name and plain parameters of a splitter that is not of this package."
     own = parser.parser if isinstance(parser, AnyNodeParser) else parser
     inner = getattr(own, "parser", None)
-    held = {"parser": describe_parser(inner)} if isinstance(inner, SpanNodeParser) else {}
-    told = {"splitter": type(own).__name__, "own": True, "units": makes_units(parser)}
-    return told | _plain({name: getattr(own, name, None) for name in type(own).model_fields}) | held
+    inside = {"parser": describe_parser(inner)} if isinstance(inner, SpanNodeParser) else {}
+    described = {"splitter": type(own).__name__, "own": True, "units": makes_units(parser)}
+    return described | _plain({name: getattr(own, name, None) for name in type(own).model_fields}) | inside
 
 # %% ../../nbs/20_chunking/parsers.ipynb #190606b9
 def describe_parser(
@@ -209,8 +209,8 @@ def completed(
         return dict(description)
     if is_known(parser):
         inner = description.get("parser")
-        told = {"parser": completed(inner, parser.parser)} if inner and hasattr(parser, "parser") else {}
-        return describe_parser(parser_from({**description, **told}))   # without keys that are no parameters any more
+        inside = {"parser": completed(inner, parser.parser)} if inner and hasattr(parser, "parser") else {}
+        return describe_parser(parser_from({**description, **inside}))   # without keys that are no parameters any more
     own = parser.parser if isinstance(parser, AnyNodeParser) else parser
     defaults = {name: field.default for name, field in type(own).model_fields.items()}
     return {"own": True, "units": makes_units(parser)} | _plain(defaults) | description

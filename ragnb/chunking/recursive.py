@@ -57,9 +57,9 @@ def recursive_spans(
 ) -> list[Span]:
     "Split as LangChain's `RecursiveCharacterTextSplitter` does."
     span = Span(0, len(text)) if span is None else span
-    held = [i for i, s in enumerate(separators) if not s or text.find(s, span.start, span.end) >= 0]
-    chosen = held[0] if held else len(separators) - 1
-    left = [] if not separators[chosen] or not held else separators[chosen + 1:]
+    found = [i for i, s in enumerate(separators) if not s or text.find(s, span.start, span.end) >= 0]
+    chosen = found[0] if found else len(separators) - 1
+    left = [] if not separators[chosen] or not found else separators[chosen + 1:]
     out: list[Span] = []
     short: list[Span] = []
     for piece in _at_separator(text, span, separators[chosen]):

@@ -94,14 +94,14 @@ _LONGEST_HEADER = 300                # Characters
 
 def _header_lines(text: str, table: Table) -> list[tuple[int, str]]:
     "Where each line of a header ends, and the line: header row, delimiter row, and nameless rows right below."
-    at, held, out = table.header.start, 0, []
+    at, n_characters, out = table.header.start, 0, []
     head = (Span(at + m.start(), at + m.end()) for m in re.finditer(r"[^\r\n]+", table.header.of(text)))
     below = takewhile(lambda row: _NAMELESS.match(bare_line(text, row)), table.rows)
     for span in chain(head, below):
         line = re.sub(r"-{4,}", "---", " ".join(bare_line(text, span).split()))
         line = (line if line.startswith("|") else f"| {line} |")[:_LONGEST_HEADER]
-        held += len(line) + bool(out)
-        if held > _LONGEST_HEADER:
+        n_characters += len(line) + bool(out)
+        if n_characters > _LONGEST_HEADER:
             break
         out.append((span.end, line))
     return out
@@ -186,8 +186,8 @@ class UnitNodeParser(SizedNodeParser):
         "Give a unit its prefix and its header; keys of the document that have the same names are taken out."
         for key in ("header_unit", "table_header"):
             node.metadata.pop(key, None)
-        told = {} if header is None else {"header_unit": header.unit}
-        set_prefix(node, prefix, told, "" if header is None else header.text)
+        metadata = {} if header is None else {"header_unit": header.unit}
+        set_prefix(node, prefix, metadata, "" if header is None else header.text)
 
     def _size(self, text: str) -> int:
         "Length of a unit of this text."

@@ -19,7 +19,7 @@ __all__ = ['page_label', 'passage_pages', 'article_line', 'passage_article', 'In
 from ..documents.forms import plain_text, reading_form
 from ..documents.span import Passage
 from ..models.llm import shorten
-from ..chunking.contextual import held_article
+from ..chunking.contextual import chunk_article
 
 # %% ../../nbs/60_context/labels.ipynb #7c637e3c
 def page_label(
@@ -122,14 +122,14 @@ def passage_article(
     passage: Passage,
 ) -> str:  # `제56조`, `제5조~제7조`, `부칙 제1조`, `[별표 1]`; '' outside statutes; at most 40 characters
     "Name the article that the hit of a passage is in."
-    if known := held_article(passage.metadata):
+    if known := chunk_article(passage.metadata):
         return shorten(known, 40)
     return _first_to_last(_focus_marks(passage))
 
 # %% ../../nbs/60_context/labels.ipynb #3fc59fe2
 def _article_place(passage: Passage) -> str:
     "The article of the hit, and those of the text where it has others."
-    marks = [] if held_article(passage.metadata) else _focus_marks(passage)
+    marks = [] if chunk_article(passage.metadata) else _focus_marks(passage)
     if all(m.weak for m in marks):
         return passage_article(passage)
     hit, text = map(_first_to_last, (marks, _focus_marks(replace(passage, focus=None))))

@@ -68,7 +68,7 @@ def why_not_written(
 
 # %% ../../nbs/00_documents/atomic.ipynb #6779eae6
 def _note(path: Path) -> Path:
-    "Where the holder of a lock is noted."
+    "Return where the record of a lock is."
     return path.with_suffix(".json")
 
 
@@ -92,7 +92,7 @@ class LockedError(RagnbError):
 
 
 class WriteLock:
-    "The right to write, of one process at a time; held from the moment it is made until `release`."
+    "The right to write, of one process at a time; from the moment it is made until `release`."
 
     def __init__(
         self,
@@ -106,8 +106,8 @@ class WriteLock:
             self._lock.acquire(timeout=wait, poll_interval=0.05)
         except Timeout:
             waited = f" (waited {wait:g} s)" if wait else ""
-            told = f"{what} is being written by {_holder(path)}{waited}"
-            raise LockedError(f"{told}: try again when it is done") from None
+            message = f"{what} is being written by {_holder(path)}{waited}"
+            raise LockedError(f"{message}: try again when it is done") from None
         try:
             _write_note(path)
         except BaseException:

@@ -21,7 +21,7 @@ from typing import Any
 
 # %% auto #0
 __all__ = ['COMMON_NAMES', 'REPEALED_KEYS', 'parent_path', 'Holding', 'holding_of', 'title_key', 'NameIndex', 'names_key',
-           'Catalogue', 'catalogue_records', 'catalogue_of', 'cited_anew', 'in_force']
+           'Catalogue', 'catalogue_records', 'catalogue_of', 'updated_catalogue', 'in_force']
 
 # %% ../../nbs/00_documents/catalogue.ipynb #ae8c525a
 from .citations import Citation, find_citations, name_key, short_names, StatuteNames
@@ -147,17 +147,17 @@ _REPEALED = re.compile(rf"(?:타법)?폐지\s?[\])]|폐지(?:일자?)?\s?[:：]\
 
 def _dates(statute: Statute, text: str, metadata: Mapping[str, Any]) -> tuple[str, str]:
     "Since when a statute is in force, and since when it is not: ISO dates or ''."
-    told = (iso_date(str(metadata[key])) for key in EFFECTIVE_KEYS if metadata.get(key))
+    given_dates = (iso_date(str(metadata[key])) for key in EFFECTIVE_KEYS if metadata.get(key))
     ends = (block.span for block in statute.blocks if block.key[:1].isdigit())             # 부칙
     since = [iso_date(m[1]) for span in ends for m in _SINCE.finditer(text, span.start, span.end)]
-    effective = next(filter(None, told), "") or statute.effective or max(since, default="")
+    effective = next(filter(None, given_dates), "") or statute.effective or max(since, default="")
     given = next((metadata[key] for key in REPEALED_KEYS if metadata.get(key)), "")
     header = statute.blocks[0].span.of(text)[:1_000] if statute.blocks and statute.blocks[0].kind == "header" else ""
     found = _REPEALED.search(header)
     if not given and found is None:
         return effective, ""
     ended = iso_date(str(given) if given else found["after"] or found["before"] or effective) or "0001-01-01"
-    return "" if effective >= ended else effective, ended     # [시행 2015. 1. 1.] [법률 제12호, 폐지]: only the end is told
+    return "" if effective >= ended else effective, ended     # [시행 2015. 1. 1.] [법률 제12호, 폐지]: only the end is given
 
 # %% ../../nbs/00_documents/catalogue.ipynb #8f281f63
 _ALIAS = re.compile(r"약칭\s*(?:[:：]\s*)?([^)\]\r\n]+)")              # 약칭: 정원법
@@ -303,8 +303,8 @@ def _citations_of(holding: Holding, text: str, names: StatuteNames) -> Iterator[
         for ref in find_citations(text, known, start=start, end=end, follow=not holding.spans):
             at = ref.span.start
             heading = holding.spans and at <= first
-            noted = at < covered[bisect_right(notes, (at, len(text)))]
-            if not (heading or noted or at in contents or _FORMER.search(text, max(start, at - 12), at)):
+            in_note = at < covered[bisect_right(notes, (at, len(text)))]
+            if not (heading or in_note or at in contents or _FORMER.search(text, max(start, at - 12), at)):
                 found = form.span(ref.span)
                 yield found.start, len(found), ref.label
 
@@ -375,7 +375,7 @@ def _dated(index: NameIndex, date: str) -> NameIndex:
     return dated
 
 def _same_family(index: NameIndex, holding: Holding, tier: str) -> list[str]:
-    "The documents of 법, 시행령 or 시행규칙 beside a statute."
+    "The documents of 법, 시행령 or 시행규칙 next to a statute."
     acts = dict.fromkeys(re.sub(r"(?<!\s)\s*(?:시행령|시행규칙)\Z", "", name) for name in holding.names)
     wanted = [act if tier == "법" else f"{act} {tier}" for act in acts]
     return list(dict.fromkeys(doc_id for name in wanted for doc_id in index.documents(name)))
@@ -385,8 +385,8 @@ def names_key(
     names: StatuteNames,
 ) -> str:   # The same for the same names, in any order
     "Tell whether names have changed."
-    told = json.dumps([sorted(names.keys), sorted(names.short.items())], ensure_ascii=False)
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    text = json.dumps([sorted(names.keys), sorted(names.short.items())], ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 # %% ../../nbs/00_documents/catalogue.ipynb #ab9cdffa
@@ -446,7 +446,7 @@ class Catalogue:
         aliases: Mapping[str, str] | None = None,    # Further short names -> names
     ) -> Catalogue:
         "Read a corpus: all names first, so that every citation is read with all of them known."
-        return cited_anew(cls(aliases=dict(aliases or {})), documents, {}, "")
+        return updated_catalogue(cls(aliases=dict(aliases or {})), documents, {}, "")
 
     def save(
         self,
@@ -478,8 +478,8 @@ class Catalogue:
 
     def family(self, doc_id: str) -> list[str]:  # The parent first, then by number and name
         "The rows of one `parent_id`: core and reason of an interpretation, summary and detail of a ruling."
-        held = self.holdings.get(doc_id)
-        parent = (held.parent if held else "") or doc_id
+        holding = self.holdings.get(doc_id)
+        parent = (holding.parent if holding else "") or doc_id
         rows = self.index.by_parent.get(parent)
         return list(dict.fromkeys([parent, *sorted(rows, key=_by_number)])) if rows else []
 
@@ -536,16 +536,16 @@ def catalogue_of(
     return Catalogue({row["doc_id"]: _holding_from(row) for row in records}, dict(aliases), cited_with)
 
 # %% ../../nbs/00_documents/catalogue.ipynb #8202ed6c
-def cited_anew(
+def updated_catalogue(
     catalogue: Catalogue,
     documents: Iterable[Any],         # LlamaIndex documents: all of a folder, or those of them that are new
     read: Mapping[str, Holding],      # Those of them that are new or changed, from `holding_of`
     cited_with: str,                  # `names_key` of the citations of the others; "" when it is not known
-) -> Catalogue:                       # Documents of other folders are held as they were
+) -> Catalogue:                       # Documents of other folders stay as they are
     "Enter documents, and read what they cite: the new ones, or all of them where the names have changed."
-    given, held = {d.node_id: d for d in documents}, catalogue.holdings
-    own = {i: found for i in given if (found := read.get(i) or held.get(i))}    # others hold nothing
-    new = Catalogue({**{i: h for i, h in held.items() if i not in given}, **own}, catalogue.aliases)
+    given, before = {d.node_id: d for d in documents}, catalogue.holdings
+    own = {i: found for i in given if (found := read.get(i) or before.get(i))}    # others have nothing
+    new = Catalogue({**{i: h for i, h in before.items() if i not in given}, **own}, catalogue.aliases)
     again = names_key(new.names) != cited_with
     for doc_id in given if again else ():       # all names first, so that every citation is read with all of them
         if doc_id not in own:

@@ -73,9 +73,9 @@ class Citation:
 
     @property
     def depth(self) -> int:
-        "Position in `LEVELS` of the deepest level that is told; -1 when none is."
-        told = [i for i, level in enumerate(LEVELS) if getattr(self, level)]
-        return max([*told, UNITS.index(self.relative) if self.relative else -1])
+        "Position in `LEVELS` of the deepest level that is given; -1 when none is."
+        given = [i for i, level in enumerate(LEVELS) if getattr(self, level)]
+        return max([*given, UNITS.index(self.relative) if self.relative else -1])
 
     @property
     def kind(self) -> str:
@@ -503,11 +503,11 @@ class _Reader:
 
     def _numbered(self, m: re.Match[str]) -> None:
         "제N조, 제N항, 제N호, or 제1, 2항."
-        span, told = _span_of(m), bool(m["je"] or m["many"])
+        span, marked = _span_of(m), bool(m["je"] or m["many"])
         unit = m["each"] or ("항" if m["p"] else "호" if m["i"] else "조")
-        if not told and not _reads_bare(self.text, m, unit, self.end):
+        if not marked and not _reads_bare(self.text, m, unit, self.end):
             return
-        alone = told or self.loose and _stands_alone(self.text, self.start, span.start)
+        alone = marked or self.loose and _stands_alone(self.text, self.start, span.start)
         for n in re.findall(r"\d+", m["many"]) if m["many"] else [m["n"]]:
             if unit == "조":
                 self._article(span, _number(n, m["m"] or m["m2"]), alone)
@@ -515,7 +515,7 @@ class _Reader:
                 self.found.add_clause(span, "paragraph", _number(n), alone)
             elif int(n) < 1000:
                 issued = _ISSUED.search(self.text, max(self.start, span.start - 8), span.start)
-                self.found.add_clause(span, "item", _number(n, m["im"]), told and not issued)
+                self.found.add_clause(span, "item", _number(n, m["im"]), marked and not issued)
 
     def _article(self, span: Span, number: str, alone: bool) -> None:
         "제N조; `alone` where no statute is named before it."

@@ -42,9 +42,9 @@ def _reasons(path: Path) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, ImportError) or type(error).__name__ == "MissingDependencyException":
             raise InputError(f"reading {path.name} needs the extra 'files': pip install 'ragnb[files]'") from error
-        told = " ".join(str(error).split())[:120]
+        reason = " ".join(str(error).split())[:120]
         raise InputError(f"{path.name} cannot be read as {path.suffix.lower()} "
-                         f"({type(error).__name__}{': ' if told else ''}{told})") from error
+                         f"({type(error).__name__}{': ' if reason else ''}{reason})") from error
 
 # %% ../../nbs/00_documents/converted.ipynb #6d28be57
 MOST_UNPACKED: int = 500 * 2**20   # Bytes of all parts of an archive, as its table of contents states them
@@ -415,11 +415,11 @@ def _open(path: Path, password: str | None) -> Any:
     try:
         return pypdfium2.PdfDocument(path, password=password)
     except pypdfium2.PdfiumError as error:
-        told = " ".join(str(error).split())
-    if "password" in told.lower():
+        reason = " ".join(str(error).split())
+    if "password" in reason.lower():
         given = "another password than the one given" if password else "a password"
         raise InputError(f"{path.name} is encrypted and needs {given}: save it without one, or read it with `read_pdf`")
-    raise InputError(f"{path.name} cannot be read as a PDF ({told})")
+    raise InputError(f"{path.name} cannot be read as a PDF ({reason})")
 
 def _page(pdf: Any, number: int) -> tuple[str, bool]:
     "The text of a page, and whether it is a picture without text."

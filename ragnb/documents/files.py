@@ -122,7 +122,7 @@ def _walk(path: Path, problems: list[Problem], rules: Rules = by_kind) -> Iterat
         shown = [Path(folder, n) for n in names if not n.startswith(".")]
         left += (name(file) for file in shown if rules(name(file)))
         yield from (file for file in shown if not rules(name(file)))
-    problems += (Problem(_some(names), told, 0) for names, told in ((hidden, HIDDEN), (left, LEFT)) if names)
+    problems += (Problem(_some(names), reason, 0) for names, reason in ((hidden, HIDDEN), (left, LEFT)) if names)
 
 # %% ../../nbs/00_documents/files.ipynb #e9e58472
 _OLDER = {".doc": ".docx", ".rtf": ".docx", ".odt": ".docx", ".xls": ".xlsx", ".ods": ".xlsx", ".ppt": ".pptx",

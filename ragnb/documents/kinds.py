@@ -95,8 +95,8 @@ _NUMBER = re.compile(r"(?:제\s*)?(\d{1,4})(?:\s*조)?(?:\s*(?:의|-)\s*(\d{1,3}
 
 def _article_lines(row: Any) -> Iterator[str]:
     "The lines of one article."
-    told = _first(row, ("조문번호", "number", "article_number")) if isinstance(row, Mapping) else ""
-    number = _NUMBER.fullmatch(plain_text(str(told)).strip())
+    given = _first(row, ("조문번호", "number", "article_number")) if isinstance(row, Mapping) else ""
+    number = _NUMBER.fullmatch(plain_text(str(given)).strip())
     if number is None:
         raise InputError(f"an article needs a number such as 43-2, got {row!r:.200}")
     branch = number[2] or str(_first(row, ("조문가지번호", "branch"))).strip().lstrip("0")

@@ -135,6 +135,6 @@ def one_line(
     *names: str,    # Attributes; those that are None are left out
 ) -> str:
     "Show an object by its class and some of its attributes."
-    told = ((name, getattr(thing, name, None)) for name in names)
-    facts = ", ".join(f"{name}={_brief(value)}" for name, value in told if value is not None)
+    values = ((name, getattr(thing, name, None)) for name in names)
+    facts = ", ".join(f"{name}={_brief(value)}" for name, value in values if value is not None)
     return f"{type(thing).__name__}({facts})"

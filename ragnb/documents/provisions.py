@@ -12,8 +12,8 @@ from itertools import chain
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'Unheld', 'unheld_citations', 'provision_label',
-           'cited_spans']
+__all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'MissingCitation', 'missing_citations',
+           'provision_label', 'cited_spans']
 
 # %% ../../nbs/00_documents/provisions.ipynb #e72c484c
 from .catalogue import Catalogue, Holding, in_force, title_key
@@ -24,12 +24,12 @@ from .span import Span
 
 # %% ../../nbs/00_documents/provisions.ipynb #f4186dce
 def _siblings(holding: Holding, path: str) -> list[str]:
-    "The articles of the same part, or the clauses beside a clause, in document order; no later versions."
-    beside = [p for p in holding.below.get(path.rpartition("/")[0], ()) if "@" not in p]
+    "The articles of the same part, or the clauses next to a clause, in document order; no later versions."
+    siblings = [p for p in holding.below.get(path.rpartition("/")[0], ()) if "@" not in p]
     if "/" in path:
-        return beside
+        return siblings
     part = path.rpartition(":")[0]
-    return [p for p in beside if p.rpartition(":")[0] == part and (part or p[0].isdigit())]
+    return [p for p in siblings if p.rpartition(":")[0] == part and (part or p[0].isdigit())]
 
 # %% ../../nbs/00_documents/provisions.ipynb #7279bd03
 def _counted(holding: Holding, path: str, step: int) -> list[str]:
@@ -37,11 +37,11 @@ def _counted(holding: Holding, path: str, step: int) -> list[str]:
     if not step:
         return [path]
     path = path.partition("@")[0] if "/" not in path else path
-    beside = _siblings(holding, path)
-    if path not in beside:
+    siblings = _siblings(holding, path)
+    if path not in siblings:
         return []
-    at = beside.index(path)
-    return beside[max(0, at + step):at] if step < 0 else beside[at + 1:at + 1 + step]
+    at = siblings.index(path)
+    return siblings[max(0, at + step):at] if step < 0 else siblings[at + 1:at + 1 + step]
 
 # %% ../../nbs/00_documents/provisions.ipynb #2e33eb6c
 def _supplements(holding: Holding, ref: Citation, top: str) -> list[str]:
@@ -127,7 +127,7 @@ def look_up(
     catalogue: Catalogue,
     context_doc: str | None = None,       # Where the citation is, for 이 법, 전조 and articles without a statute
     context_article: str | None = None,   # Number or path of the article at hand: "56", "56/2"
-) -> list[tuple[str, Span]]:              # (document id, span); a clause before its article; empty when not held
+) -> list[tuple[str, Span]]:              # (document id, span); a clause before its article; may be empty
     "Find the spans that a citation means, in the newest version that holds them."
     for doc_id in catalogue.documents_of(citation, context_doc):
         holding = catalogue.holdings[doc_id]
@@ -153,9 +153,9 @@ def _holders(catalogue: Catalogue, ref: Citation, question: str, candidates: int
     asked = title_key(question)
     titles = {d: title_key(catalogue.holdings[d].titles.get(path.partition("/")[0], "")) for d, path in first.items()}
     longest = max((len(title) for title in titles.values() if title in asked), default=0)
-    told = [d for d, title in titles.items() if longest and len(title) == longest and title in asked]
+    titled = [d for d, title in titles.items() if longest and len(title) == longest and title in asked]
     exact = [d for d, path in first.items() if path.count("/") == ref.depth]
-    found = told or exact or list(first)
+    found = titled or exact or list(first)
     return found if len(found) <= candidates else []
 
 # %% ../../nbs/00_documents/provisions.ipynb #98f40aac
@@ -163,7 +163,7 @@ class LookUp(NamedTuple):
     "A citation of a question with what it means."
     citation: Citation                # Its span is one of the question's reading form
     targets: list[tuple[str, Span]]   # Empty: the corpus does not hold it, or it is not clear which statute is meant
-    exact: bool = True                # False: the article is held, and has no such clause
+    exact: bool = True                # False: the article is there, and has no such clause
 
 # %% ../../nbs/00_documents/provisions.ipynb #82b68e14
 _LONGEST_QUESTION = 4_000  # Characters that are looked at; a longer one is no question
@@ -277,31 +277,31 @@ def look_up_question(
 _ARTICLE = re.compile(r"\d\s{0,3}조(?:\s{0,3}의\s{0,3}\d{1,4})?")
 
 
-class Unheld(NamedTuple):
+class MissingCitation(NamedTuple):
     "A citation of something that is in no document."
     text: str    # As it is written; `a 제9항 in 제5조` for a clause
     kind: str    # Of `Citation.kind`, or "clause"
 
 
-def unheld_citations(
+def missing_citations(
     question: str,
     catalogue: Catalogue,
-    among: Collection[str] | None = None,   # Documents that may be told of; None for all
-) -> list[Unheld]:                          # Each once
-    "The articles that a question cites and that no document holds: of a statute, or of any; and clauses they lack."
+    among: Collection[str] | None = None,   # Documents that may be mentioned; None for all
+) -> list[MissingCitation]:                 # Each once
+    "The articles that a question cites and that are in no document, and clauses that an article lacks."
     question = _asked(question)
     named = [ids for _, ids in catalogue.mentions(question)]
     if among is not None and (not named or not set(among).issuperset(i for ids in named for i in ids)):
-        return []   # what is said would tell of a statute that may not be read
-    known = named or any(held.spans for held in catalogue.holdings.values())
+        return []   # what is said would reveal a statute that may not be read
+    known = named or any(holding.spans for holding in catalogue.holdings.values())
     out = []
     for ref, targets, exact in look_ups(question, catalogue):
         said = ref.span.of(question)
         whole = ref.article or ref.key or ref.part == "부칙"      # 별표 and 이 조 alone name none
         if not targets and whole and (ref.law or known and (named or not ref.tier)):
-            out.append(Unheld(said, ref.kind))
+            out.append(MissingCitation(said, ref.kind))
         elif not exact and (ends := [m.end() for m in _ARTICLE.finditer(said)]):
-            out.append(Unheld(f"a {said[ends[-1]:].strip()} in {said[:ends[-1]]}", "clause"))
+            out.append(MissingCitation(f"a {said[ends[-1]:].strip()} in {said[:ends[-1]]}", "clause"))
     return list(dict.fromkeys(out))
 
 # %% ../../nbs/00_documents/provisions.ipynb #ea417911
@@ -350,12 +350,12 @@ def cited_spans(
 ) -> list[tuple[str, Span, str]]:     # (document id, span, why): nearest first, then in the order of citation
     "Find what a part of a document cites; no span lies in another one or in `span`."
     out: list[tuple[str, Span, str]] = []
-    held, sources = {doc_id: [span]}, [(doc_id, span)]
+    found_in, sources = {doc_id: [span]}, [(doc_id, span)]
     for _ in range(depth):
         before = len(out)
         for source in sources:
             for target, found, why in _reached(*source, catalogue, whole):
-                spans = held.setdefault(target, [])
+                spans = found_in.setdefault(target, [])
                 if len(out) < limit and not any(s.contains(found) for s in spans):
                     spans.append(found)
                     out.append((target, found, why))

@@ -65,7 +65,7 @@ def named_parts(
 # %% ../../nbs/00_documents/rulings.ipynb #ded50a10
 def document_title(
     text: str,
-    given: str,                # "" when nobody told
+    given: str,                # "" when there is none
     front: Mapping[str, str],  # From `front_matter`
 ) -> str:
     "Title of a document: given, in front matter, or its first heading or line."
@@ -221,7 +221,7 @@ def _wall(text: str, headings: Sequence[Heading], depth: int, question: int) -> 
     return wall
 
 def _topics(text: str, pairs: Sequence[QAPair]) -> list[QAPair]:
-    "Pairs whose headings are told from the answers before them."
+    "Separate headings from the answers before them."
     headings, marks = find_headings(text), {span.start for pair in pairs for span in pair[:2]}
     starts, out = [h.start for h in headings], [pairs[0]]
     for pair in pairs[1:]:

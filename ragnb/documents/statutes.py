@@ -169,7 +169,7 @@ class Article:
     deleted: bool               # True for 삭제
     part: str                   # 본칙 or 부칙
     key: str                    # "" in 본칙; the law number or the position of its 부칙
-    effective: str              # ISO date of a later version that is printed beside the present one, or ""
+    effective: str              # ISO date of a later version that is printed next to the present one, or ""
 
     @property
     def paragraphs(self) -> tuple[Clause, ...]:
@@ -323,7 +323,7 @@ def iso_date(
     return f"{int(m[1]):04}-{int(m[2]):02}-{int(m[3]):02}" if m else ""
 
 # %% ../../nbs/00_documents/statutes.ipynb #ebe9b7d5
-EFFECTIVE_KEYS = ("effective", "effective_date", "enforcement_date", "시행일", "시행일자")  # Of metadata; the first told
+EFFECTIVE_KEYS = ("effective", "effective_date", "enforcement_date", "시행일", "시행일자")  # Of metadata; the first one given counts
 _FENCE = re.compile(r"^---[^\S\n]*$", re.M)
 
 def front_matter(

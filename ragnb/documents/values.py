@@ -40,7 +40,7 @@ _TESTS: dict[Any, Callable[[Any], bool]] = {
 def fits(
     value: Any,
     kind: Any,   # An annotation, evaluated
-) -> bool:       # True also when it cannot be told
+) -> bool:       # True also when it cannot be checked
     "Check a value against an annotation."
     if isinstance(kind, type) and kind in _TESTS:
         return _TESTS[kind](value)

@@ -26,7 +26,7 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate',
            'remove_documents']
 
 # %% ../../nbs/70_indexing/update.ipynb #85fac133
-from ..documents.catalogue import cited_anew, holding_of, Holding
+from ..documents.catalogue import updated_catalogue, holding_of, Holding
 from ..documents.files import Problem, read_documents
 from ..documents.halves import replace_halves, replace_halves_in
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
@@ -445,7 +445,7 @@ class IndexUpdate:
     def _cite(self, known: str) -> None:
         "Note what can be cited, and what cites it, in this root; citations were read with the names of `known` before."
         own = [d for d in self.documents if self.index.manifest.documents[d.id_]["root"] == self.root]
-        self.index.parts.catalogue = cited_anew(self.index.parts.catalogue, own, self.read, known)
+        self.index.parts.catalogue = updated_catalogue(self.index.parts.catalogue, own, self.read, known)
         self.writer.saved, self.uncited = False, ""
 
     def _in_turn(self, batches: Iterable[Batch], n_documents: int, save: Callable[..., None], bar: Any,

@@ -23,7 +23,7 @@ from ..documents.catalogue import Catalogue
 from ..documents.halves import replace_halves
 from ..documents.markup import card
 from ..documents.messages import say
-from ..documents.provisions import Unheld, unheld_citations
+from ..documents.provisions import MissingCitation, missing_citations
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT, resolve_llm
@@ -153,7 +153,7 @@ def with_edition(
     return replace(passage, why=why, metadata=passage.metadata | {"edition": mark})
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #2fb8c103
-def _is_read(cited: Unheld, texts: Sequence[str], held: IndexWords | None) -> bool:
+def _is_read(cited: MissingCitation, texts: Sequence[str], held: IndexWords | None) -> bool:
     "Check for addenda read as one text, or a bare number found in a text that is not a statute."
     if cited.kind == "addenda":
         return any(cited.text in text for text in texts)
@@ -171,7 +171,7 @@ def noted(
     own = isinstance(store, FilteredStore)   # Notes never mention hidden documents
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
     held = index_words(retriever, store.matching() if own else None)
-    lost = unheld_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
+    lost = missing_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
     texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
     lost = [x for x in lost if not _is_read(x, texts, held)]
     told = say("no document holds {citations}", citations=", ".join(x.text for x in lost))
