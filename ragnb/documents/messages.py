@@ -15,7 +15,7 @@ from pathlib import Path
 __all__ = ['LANGUAGES', 'use_language', 'language', 'accepted_language', 'korean', 'say']
 
 # %% ../../nbs/00_documents/messages.ipynb #dcda3b21
-from .span import InputError
+from .values import InputError
 
 # %% ../../nbs/00_documents/messages.ipynb #d937e75f
 LANGUAGES: tuple[str, ...] = ("en", "ko")

@@ -13,27 +13,12 @@ from functools import lru_cache
 from typing import Any
 
 # %% auto #0
-__all__ = ['LEVELS', 'SEARCHED', 'ROLES', 'RagnbError', 'InputError', 'DuplicateIdError', 'MissingChunkError',
-           'IndexMismatchError', 'check_fields', 'Span', 'union', 'n_characters', 'shared', 'Address', 'parse_address',
-           'try_address', 'id_key', 'Spans', 'NamedSpans', 'n_before', 'covering', 'needed', 'Outline', 'stitch', 'Why',
-           'Passage']
+__all__ = ['LEVELS', 'SEARCHED', 'ROLES', 'DuplicateIdError', 'MissingChunkError', 'IndexMismatchError', 'check_fields', 'Span',
+           'union', 'n_characters', 'shared', 'Address', 'parse_address', 'try_address', 'id_key', 'Spans',
+           'NamedSpans', 'n_before', 'covering', 'needed', 'Outline', 'stitch', 'Why', 'Passage']
 
 # %% ../../nbs/00_documents/span.ipynb #2d25ef51
-from .values import first_complaint
-
-# %% ../../nbs/00_documents/span.ipynb #1ea1c574
-class RagnbError(Exception):
-    """Base of every error that ragnb raises on purpose.
-
-    Catch it to handle wrong input, missing chunks and unusable indexes together; any other exception is a defect.
-    """
-
-# %% ../../nbs/00_documents/span.ipynb #b8059bcd
-class InputError(RagnbError, ValueError):
-    """An argument, file or record that cannot be used.
-
-    The message names the argument (or the file and line) and the value received.
-    """
+from .values import first_complaint, InputError, RagnbError
 
 # %% ../../nbs/00_documents/span.ipynb #bcb7fedb
 class DuplicateIdError(InputError):

@@ -17,7 +17,21 @@ from numbers import Integral, Real
 from typing import Any
 
 # %% auto #0
-__all__ = ['OFFERS', 'fits', 'complaint', 'kinds_of', 'first_complaint']
+__all__ = ['OFFERS', 'RagnbError', 'InputError', 'fits', 'complaint', 'kinds_of', 'first_complaint']
+
+# %% ../../nbs/00_documents/values.ipynb #1ea1c574
+class RagnbError(Exception):
+    """Base of every error that ragnb raises on purpose.
+
+    Catch it to handle wrong input, missing chunks and unusable indexes together; any other exception is a defect.
+    """
+
+# %% ../../nbs/00_documents/values.ipynb #b8059bcd
+class InputError(RagnbError, ValueError):
+    """An argument, file or record that cannot be used.
+
+    The message names the argument (or the file and line) and the value received.
+    """
 
 # %% ../../nbs/00_documents/values.ipynb #723c7ffd
 def _is_whole(value: Any) -> bool:
