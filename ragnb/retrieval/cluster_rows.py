@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'Looked', 'hits_of', 'lacking', 'View',
-           'States', 'Snapshots', 'Searches', 'ClusterRows']
+__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'Looked', 'rows_query', 'hits_of', 'lacking',
+           'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
 
 # %% ../../nbs/40_retrieval/cluster_rows.ipynb #01cbaeea
 from ..documents.markup import one_line
@@ -114,6 +114,17 @@ _PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # Seconds
 _STALLED: float = 5                        # Seconds without an answer, then other nodes are asked; then twice as long
 _PATIENCE: float = 8                       # Seconds after which nothing is asked again: an error comes within 15
 NOTHING: dict[str, Any] = {"hits": {"hits": [], "total": {"value": 0}}, "aggregations": {}}   # Found without an index
+
+
+def rows_query(
+    kind: str,                 # Of rows: d, u, b, w, c or n
+    field: str,                # doc or pos
+    values: Sequence[int],     # Up to 10,000
+    source: Sequence[str],     # Fields to read
+) -> dict[str, Any]:
+    "Search the rows of one kind that have one of some numbers."
+    query = {"bool": {"filter": [{"term": {"kind": kind}}, {"terms": {field: list(map(int, values))}}]}}
+    return {"size": 10_000, "_source": list(source), "track_total_hits": False, "query": query}
 
 
 def hits_of(
@@ -385,6 +396,22 @@ class Searches(Snapshots):
             time.sleep(pause)
         raise AssertionError
 
+    def counts(
+        self,
+        field: str,                     # With numbers or keywords
+        query: Mapping[str, Any],       # From `ClusterState.live`
+    ) -> Iterator[tuple[Any, int]]:
+        "Read all values of a field in the rows that a query finds, and how many rows have each."
+        after: dict[str, Any] = {}
+        while True:
+            pages = {"size": 10_000, "sources": [{"of": {"terms": {"field": field}}}], **after}
+            body = {"size": 0, "track_total_hits": False, "query": query, "aggs": {"of": {"composite": pages}}}
+            found = self.ask(body)[0].get("aggregations", {}).get("of", {})
+            yield from ((b["key"]["of"], b["doc_count"]) for b in found.get("buckets", ()))
+            if len(found.get("buckets", ())) < 10_000:
+                return
+            after = {"after": found["after_key"]}
+
     def scan(
         self,
         query: Mapping[str, Any],       # From `ClusterState.live`
@@ -456,21 +483,12 @@ class ClusterRows(Searches):
         "Find documents by number."
         numbers = [int(n) for n in numbers]
         if new := [n for n in numbers if n not in self.known]:
-            self.keep_documents(new, hits_of(self.ask(self.documents_query(new))[0]))
+            self.keep_documents(hits_of(self.ask(rows_query("d", "doc", new, DOCUMENT))[0]))
         return {n: self.known[n] for n in numbers if n in self.known}
-
-    @staticmethod
-    def documents_query(
-        numbers: Sequence[int],    # Up to 10,000
-    ) -> dict[str, Any]:
-        "Search the rows of documents."
-        query = {"bool": {"filter": [{"term": {"kind": "d"}}, {"terms": {"doc": list(numbers)}}]}}
-        return {"size": 10_000, "_source": list(DOCUMENT), "track_total_hits": False, "query": query}
 
     def keep_documents(
         self,
-        _: Sequence[int],                    # That were asked for
-        hits: Iterable[Mapping[str, Any]],
+        hits: Iterable[Mapping[str, Any]],   # With the fields of `DOCUMENT`
     ) -> None:
-        "Keep what that search has found."
+        "Keep what a search has found."
         self.known.update({hit["_source"]["doc"]: ClusterDocument.of(hit["_source"]) for hit in hits})

@@ -12,7 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache, partial, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ __all__ = ['BLOCK', 'UnitBlock', 'joined', 'heard', 'heard_script', 'ordered_tok
 from ..documents.markup import one_line
 from ..documents.span import Outline, SEARCHED, Span
 from ..documents.text import word_tokens_batch
-from .cluster_rows import ClusterDocument, ClusterRows, hits_of, Looked, View
+from .cluster_rows import ClusterDocument, ClusterRows, DOCUMENT, hits_of, Looked, rows_query, View
 from .scoring import lucene_idf, ranges_around, saturated
 from .sqlite_store import unpacked
 from .unit_source import FieldCounts, PlacedUnits, QuestionCounts, SCALES, SHIFT, UNIT, WordSource
@@ -362,23 +362,17 @@ class _ClusterReads(WordSource):
         blocks = [k for k in blocks if k not in held.blocks]
         keys = np.array([k for a, b in ranges.tolist() for k in range(a, b) if k not in held.units], np.int64)
         unknown = [n for n in dict.fromkeys(k >> SHIFT for k in blocks) if n not in self.rows.known]
-        asked: list[tuple[Callable, Callable, Any]] = []
+        asked: list[tuple[dict[str, Any], Callable]] = []
         for at in range(0, len(blocks), 9_000):
-            asked.append((self.blocks_query, held.keep_blocks, blocks[at:at + 9_000]))
-        asked += [(held.heard_query, held.keep_units, lot) for lot in _lots(ranges_around(keys, 0))]
+            some = blocks[at:at + 9_000]
+            asked.append((rows_query("b", "pos", some, ("pos", "data")), partial(held.keep_blocks, some)))
+        asked += [(held.heard_query(lot), partial(held.keep_units, lot)) for lot in _lots(ranges_around(keys, 0))]
         for at in range(0, len(unknown), 9_000):
-            asked.append((self.rows.documents_query, self.rows.keep_documents, unknown[at:at + 9_000]))
+            asked.append((rows_query("d", "doc", unknown[at:at + 9_000], DOCUMENT), self.rows.keep_documents))
         for at in range(0, len(asked), 5):
             some = asked[at:at + 5]
-            answers = self.rows.ask(*(query(wanted) for query, _, wanted in some))
-            for (_, keep, wanted), answer in zip(some, answers):
-                keep(wanted, hits_of(answer))
-
-    @staticmethod
-    def blocks_query(keys: Sequence[int]) -> dict[str, Any]:
-        "Read blocks."
-        query = {"bool": {"filter": [{"term": {"kind": "b"}}, keyed(keys)]}}
-        return {"size": 10_000, "_source": ["pos", "data"], "track_total_hits": False, "query": query}
+            for (_, keep), answer in zip(some, self.rows.ask(*(query for query, _ in some))):
+                keep(hits_of(answer))
 
     def read(self, ranges: np.ndarray, whole: bool = True) -> PlacedUnits:
         with self.rows.snapshot() as view:
@@ -529,18 +523,10 @@ class _ClusterWords(_ClusterFinds):
         return view.notes["words"]
 
     def _every_word(self) -> Iterator[str]:
-        "Read all words, from the documents that hold them."
+        "Read all words, from the documents that contain them."
         with self.rows.snapshot() as view:
-            after: dict[str, Any] = {}
-            while True:
-                pages = {"size": 10_000, "sources": [{"w": {"terms": {"field": "words"}}}], **after}
-                body = {"size": 0, "track_total_hits": False, "query": view.state.live({"term": {"kind": "d"}}),
-                        "aggs": {"w": {"composite": pages}}}
-                found = self.rows.ask(body)[0].get("aggregations", {}).get("w", {})
-                yield from (b["key"]["w"].replace("\u2581", " ") for b in found.get("buckets", ()))
-                if len(found.get("buckets", ())) < 10_000:
-                    return
-                after = {"after": found["after_key"]}
+            words = self.rows.counts("words", view.state.live({"term": {"kind": "d"}}))
+            yield from (word.replace("\u2581", " ") for word, _ in words)
 
     def vocabulary(self, allowed: np.ndarray | None = None) -> Mapping[str, int]:
         with self.rows.snapshot() as view:
@@ -645,17 +631,9 @@ class ClusterUnits(_ClusterWords):
         with self.rows.snapshot():
             found, kept = self.rows.documents(doc_ids, outlines=True), self.rows.kept.setdefault("outlines", {})
             if new := [d.own.doc for d in found.values() if d.own.doc not in kept]:
-                for row in hits_of(self.rows.ask(self.outlines_query(new))[0]):
+                for row in hits_of(self.rows.ask(rows_query("d", "doc", new, ("doc", "data")))[0]):
                     self.rows.keep_outline(row["_source"])
             return {i: kept[d.own.doc] for i, d in found.items() if d.own.doc in kept}
-
-    @staticmethod
-    def outlines_query(
-        numbers: Sequence[int],
-    ) -> dict[str, Any]:
-        "Read the outlines of documents."
-        query = {"bool": {"filter": [{"term": {"kind": "d"}}, {"terms": {"doc": list(numbers)}}]}}
-        return {"size": 10_000, "_source": ["doc", "data"], "track_total_hits": False, "query": query}
 
     def place(self, doc_id: str, span: Span) -> np.ndarray:
         with self.rows.snapshot():
@@ -675,8 +653,6 @@ class ClusterUnits(_ClusterWords):
             known = {(k >> SHIFT << SHIFT) + int(part): words for k, block in self._question(view).blocks.items()
                      if block is not None for part, words in block.names.items()}
             if new := [k for k in keys if k >= 0 and k not in known]:
-                query = {"bool": {"filter": [{"term": {"kind": "n"}}, keyed(new)]}}
-                body = {"size": 10_000, "_source": ["pos", "name"], "track_total_hits": False, "query": query}
-                hits = hits_of(self.rows.ask(body)[0])
+                hits = hits_of(self.rows.ask(rows_query("n", "pos", new, ("pos", "name")))[0])
                 known |= {h["_source"]["pos"]: h["_source"]["name"] for h in hits}
             return {k: self._number(known[k]) for k in keys if k in known}

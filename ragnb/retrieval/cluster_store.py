@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ from ragnb.storage.opensearch import (
     Action, checked_name, cluster_place, inner_product, open_client, send_bulk, server_errors, vector_field
 )
 from ..storage.store import best_first, outline_to_json, T
-from .cluster_rows import ClusterRows, ClusterState, hits_of
+from .cluster_rows import ClusterRows, ClusterState, hits_of, rows_query
 from .cluster_source import UnitBlock, BLOCK, ClusterUnits, heard, joined, keyed, nearest_units_query
 from .scoring import question_vector
 from .sqlite_store import CHUNKS, levels_of, packed, SearchedByWords, StoredDocument, unpacked
@@ -80,21 +81,21 @@ class DocumentWords(NamedTuple):
         return sorted({w for text in (self.title, *self.names, *self.units) for w in text.split(" ") if w})
 
 # %% ../../nbs/40_retrieval/cluster_store.ipynb #02bc05df
+@dataclass(frozen=True, eq=False)
 class DocumentRows:
     "The rows of one document."
+    doc: int                        # Its number
+    outline: Outline
+    units: Sequence[TextNode]       # Searched chunks, in the order of their places
+    nodes: Mapping[str, TextNode]   # All chunks, by address
+    codes: np.ndarray               # Shape (units, dims), int8: the vectors of the units
+    norms: np.ndarray               # Shape (units, scales): length of the sum of the vectors of each window
+    words: DocumentWords
 
-    def __init__(
-        self,
-        doc: int,                        # Its number
-        outline: Outline,
-        units: Sequence[TextNode],       # Searched chunks, in the order of their places
-        nodes: Mapping[str, TextNode],   # All chunks, by address
-        codes: np.ndarray,               # Shape (units, dims), int8: the vectors of the units
-        norms: np.ndarray,               # Shape (units, scales): length of the sum of the vectors of each window
-        words: DocumentWords,
-    ) -> None:
-        self.own, self.outline, self.units = StoredDocument(doc, outline.doc_id, levels_of(outline)), outline, units
-        self.nodes, self.codes, self.norms, self.words = nodes, codes, norms, words
+    @cached_property
+    def own(self) -> StoredDocument:
+        "Where the chunks of the document are."
+        return StoredDocument(self.doc, self.outline.doc_id, levels_of(self.outline))
 
     def rows(self) -> list[dict[str, Any]]:
         "All rows; that of the document comes last."
@@ -196,14 +197,16 @@ class ClusterChunks(SearchedByWords):
 
     def _blocks(self, keys: Sequence[int], documents: Sequence[int]) -> dict[int, dict[str, Any]]:
         "Read rows of chunks, and the outlines of documents."
-        query = {"bool": {"filter": [{"term": {"kind": "c"}}, keyed(keys)]}}
-        body = {"size": 10_000, "_source": ["pos", "data"], "track_total_hits": False, "query": query}
         new = [n for n in dict.fromkeys(documents) if n not in self.rows.kept.get("outlines", ())]
-        answer, *rest = self.rows.ask(body, *([self.units.outlines_query(new)] if new else []))
+        more = [rows_query("d", "doc", new, ("doc", "data"))] if new else []
+        answer, *rest = self.rows.ask(rows_query("c", "pos", keys, ("pos", "data")), *more)
         for row in (hit["_source"] for outlines in rest for hit in hits_of(outlines)):
             self.rows.keep_outline(row)
         return {h["_source"]["pos"]: unpacked(base64.b64decode(h["_source"]["data"]))
                 for h in hits_of(answer)}
+
+    def _document(self, doc_id: str) -> StoredDocument:
+        return self.rows.documents([doc_id])[doc_id].own
 
     def _addresses(self, keys: np.ndarray) -> dict[int, str]:
         held = self.rows.numbered(dict.fromkeys((keys >> SHIFT).tolist()))
@@ -326,16 +329,9 @@ class _ClusterChanges(ClusterChunks):
 
     def _delete(self, index: str, query: Mapping[str, Any]) -> None:
         "Delete the rows that a query finds now."
-        body = {"size": 5_000, "query": query, "_source": False, "sort": ["pos", "kind"], "track_total_hits": False}
-        while True:
-            self.check()
-            with server_errors(self.rows.where):
-                hits = self.rows.client.search(index=index, body=body)["hits"]["hits"]
-            if hits:
-                self._send(({"delete": {"_index": index, "_id": h["_id"]}}, None) for h in hits)
-                body["search_after"] = hits[-1]["sort"]
-            if len(hits) < body["size"]:
-                return
+        from opensearchpy.helpers import scan
+        found = scan(self.rows.client, query={"query": query, "_source": False}, index=index, size=5_000)
+        self._send(({"delete": {"_index": index, "_id": hit["_id"]}}, None) for hit in found)
 
     def _send(self, actions: Iterable[Action]) -> None:
         def checked() -> Iterator[Action]:
@@ -512,20 +508,6 @@ class ClusterStore(_ClusterChanges):
         with self._change():
             self.supersede([o.doc_id for o in outlines])
 
-    def _held(self, addresses: Sequence[str]) -> list[str]:
-        return list(self.keys_of(addresses))
-
-    def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
-        given = {n.node_id: n.embedding for n in nodes}
-        for doc_id in dict.fromkeys(parse_address(i).doc_id for i in given):
-            with self.rows.snapshot():
-                own, outline = self.rows.documents([doc_id])[doc_id].own, self.units.outlines([doc_id])[doc_id]
-                held = self._nodes(own.addresses())
-                vectors = self._read_vectors(own.addresses(searched=True)) | given
-            for address, node in held.items():
-                node.embedding = vectors.get(address)
-            self._replace(list(held.values()), [outline])
-
     def drop(self) -> None:
         "Remove the index from the cluster."
         self.pending = None
@@ -545,7 +527,7 @@ def find_lost(
         counted = store.rows.ask({"size": 0, "track_total_hits": True, "query": live(*others)})[0]
         if counted.get("hits", {}).get("total", {}).get("value", 0) == state.totals.get("rows", 0):
             return
-        documents, rows = store.rows.documents(), dict(_rows_by_document(store, live(*others)))
+        documents, rows = store.rows.documents(), dict(store.rows.counts("doc", live(*others)))
     known = {d.own.doc for d in documents.values()}
     store.lost = frozenset(i for i, d in documents.items() if rows.get(d.own.doc) != d.counts["rows"])
     change = store.begin()
@@ -553,19 +535,6 @@ def find_lost(
     change.totals = {k: n for k, n in change.totals.items() if k in ("dims", "entries")}
     for document in documents.values():
         change.add(document.counts)
-
-
-def _rows_by_document(store: ClusterStore, query: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
-    "Count the rows of each document."
-    after: dict[str, Any] = {}
-    while True:
-        pages = {"size": 10_000, "sources": [{"d": {"terms": {"field": "doc"}}}], **after}
-        body = {"size": 0, "track_total_hits": False, "query": query, "aggs": {"d": {"composite": pages}}}
-        found = store.rows.ask(body)[0].get("aggregations", {}).get("d", {})
-        yield from ((int(b["key"]["d"]), b["doc_count"]) for b in found.get("buckets", ()))
-        if len(found.get("buckets", ())) < 10_000:
-            return
-        after = {"after": found["after_key"]}
 
 
 def replace_state(

@@ -122,6 +122,24 @@ class SearchedByWords(ChunkStore):
         "Keys of the chunks that a filter lets through, rising; None for all."
         return None if where is None else np.sort(np.array(list(self.keys_of(self.matching(where)).values()), np.int64))
 
+    def _document(self, doc_id: str) -> StoredDocument:
+        "Return where the chunks of a document are."
+        return self.documents[doc_id]
+
+    def _held(self, addresses: Sequence[str]) -> list[str]:
+        return list(self.keys_of(addresses))
+
+    def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
+        given = {n.node_id: n.embedding for n in nodes}
+        for doc_id in dict.fromkeys(parse_address(i).doc_id for i in given):
+            with self.units.snapshot():
+                own, outline = self._document(doc_id), self._read_outlines([doc_id])[doc_id]
+                held = self._nodes(own.addresses())
+                vectors = self._read_vectors(own.addresses(searched=True)) | given
+            for address, node in held.items():
+                node.embedding = vectors.get(address)
+            self._replace(list(held.values()), [outline])
+
     def _hits(self, keys: np.ndarray, scores: np.ndarray, top_k: int) -> list[NodeWithScore]:
         "Read scored chunks, best first; keys are rising."
         by_key = dict(zip(keys.tolist(), scores.tolist()))
@@ -332,19 +350,9 @@ class SqliteStore(SearchedChunks):
             db.execute("DELETE FROM chunk WHERE key >= ? AND key < ?", [doc << SHIFT, doc + 1 << SHIFT])
             db.execute("DELETE FROM stored WHERE doc = ?", [doc])
 
-    def _held(self, addresses: Sequence[str]) -> list[str]:
-        return list(self.keys_of(addresses))
-
     def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
-        given = {n.node_id: n.embedding for n in nodes}
         with self.database.transaction(write=True):
-            for doc_id in dict.fromkeys(parse_address(i).doc_id for i in given):
-                own, outline = self.documents[doc_id], self._read_outlines([doc_id])[doc_id]
-                held = self._nodes(own.addresses())
-                vectors = self._read_vectors(own.addresses(searched=True)) | given
-                for address, node in held.items():
-                    node.embedding = vectors.get(address)
-                self._replace(list(held.values()), [outline])
+            super()._write_vectors(nodes)
 
     def _remove(self, outlines: Sequence[Outline]) -> None:
         ids = [o.doc_id for o in outlines]

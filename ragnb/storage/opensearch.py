@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, SplitResult, urlsplit
@@ -201,8 +200,10 @@ def _patient() -> type:
                     raise
                 except TransportError as error:
                     moment = error.status_code in _BUSY or str(error.error).startswith("node_")    # it just died
+                    if url.endswith("/_bulk") and error.status_code == 503:
+                        raise TransportError(429, *error.args[1:]) from error    # `streaming_bulk` pauses at 429 only
                     if not moment or pause is None or url.endswith("/_bulk"):
-                        raise                   # `send_bulk` has its own pauses
+                        raise
                     time.sleep(pause * random.uniform(0.5, 1))   # so that readers do not all retry at once
     return Patient
 
@@ -221,66 +222,31 @@ def open_client(
                       retry_on_status=(502, 503, 504), transport_class=_patient(), **place.options)
 
 # %% ../../nbs/30_storage/opensearch.ipynb #c28c4ff8
-Action = tuple[dict[str, Any], "dict[str, Any] | None"]  # Action, and the row; None for a deletion
-
-
-def _parts(actions: Iterable[Action], rows: int = 500, size: int = 5_000_000) -> Iterator[list[tuple[str, str]]]:
-    "Group actions, as lines of JSON, into requests of limited size."
-    part: list[tuple[str, str]] = []
-    n = 0
-    for head, row in actions:
-        lines = json.dumps(head), "" if row is None else json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-        if part and (len(part) >= rows or n + len(lines[1]) > size):
-            yield part
-            part, n = [], 0
-        part.append(lines)
-        n += len(lines[1])
-    if part:
-        yield part
-
-
-def _refused(answer: Mapping[str, Any], part: Sequence[tuple[str, str]], where: str) -> list[tuple[str, str]]:
-    "Return the rows that a busy server refused; raise an error for any other refusal."
-    busy = []
-    for lines, item in zip(part, answer["items"]):
-        done, = item.values()
-        error = done.get("error")
-        if done["status"] == 429:
-            busy.append(lines)
-        elif error and not (done["status"] == 404 and "delete" in item):
-            told = f"{error.get('type')}: {error.get('reason')}" if isinstance(error, Mapping) else str(error)
-            kind = InputError if done["status"] == 400 else ServerError
-            state = "is read-only" if "block" in told else f"does not take {done.get('_id')!r}"
-            raise kind(f"{where} {state}: {' '.join(told.split())[:300]}")
-    return busy
+Action = tuple[dict[str, Any], "dict[str, Any] | None"]  # What to do, and the row; None for a deletion
 
 
 def send_bulk(
-    client: Any,
+    client: Any,                   # opensearchpy.OpenSearch
     actions: Iterable[Action],
-    where: str,                                   # For messages
-    patience: float = 60,                         # Seconds of continuous refusals before `ServerError`
-    sleep: Callable[[float], None] = time.sleep,
-) -> int:                                         # Requests sent
-    "Send rows, and send rows again that a busy server refused."
-    requests = 0
-    for part in _parts(actions):
-        waited, pause = 0.0, 0.1
-        while part:
-            requests += 1
-            try:
-                with server_errors(where):
-                    answer = client.bulk(body="".join(f"{head}\n{row}\n" if row else f"{head}\n" for head, row in part))
-                part = _refused(answer, part, where)
-            except ServerError as error:
-                if getattr(error.__cause__, "status_code", None) not in (429, 503) or waited >= patience:
-                    raise
-            if part and waited >= patience:
-                raise ServerError(f"{where} is too busy (429): {len(part)} rows were refused for {waited:.0f} seconds")
-            if part:
-                sleep(pause)
-                waited, pause = waited + pause, min(10.0, 2 * pause)
-    return requests
+    where: str,                    # For messages
+    retries: int = 12,             # Of refused rows, after pauses of 0.1 to 10 seconds: about a minute; then `ServerError`
+) -> None:
+    "Send rows in requests of at most 500 rows and 5 MB, again where the server was busy."
+    from opensearchpy.helpers import streaming_bulk
+    limits = {"chunk_size": 500, "max_chunk_bytes": 5_000_000, "max_retries": retries, "initial_backoff": 0.1,
+              "max_backoff": 10}
+    with server_errors(where):
+        for _, item in streaming_bulk(client, actions, expand_action_callback=lambda action: action,
+                                      raise_on_error=False, yield_ok=False, **limits):
+            (kind, done), = item.items()
+            error = done.get("error") or {}
+            told = f"{error.get('type')}: {error.get('reason')}" if isinstance(error, Mapping) else str(error)
+            if done["status"] == 429:
+                raise ServerError(f"{where} is too busy (429) and was asked for long enough: {told}"[:300])
+            if done["status"] != 404 or kind != "delete":
+                state = "is read-only" if "block" in told else f"does not take {done.get('_id')!r}"
+                refusal = InputError if done["status"] == 400 else ServerError
+                raise refusal(f"{where} {state}: {' '.join(told.split())[:300]}")
 
 # %% ../../nbs/30_storage/opensearch.ipynb #4282a488
 def written_token(
