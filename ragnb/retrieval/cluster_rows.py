@@ -490,5 +490,5 @@ class ClusterRows(Searches):
         self,
         hits: Iterable[Mapping[str, Any]],   # With the fields of `DOCUMENT`
     ) -> None:
-        "Keep what a search has found."
+        "Keep the documents that a search has found."
         self.known.update({hit["_source"]["doc"]: ClusterDocument.of(hit["_source"]) for hit in hits})
