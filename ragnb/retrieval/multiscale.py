@@ -362,15 +362,6 @@ def _unscored(corpus: PlacedUnits, piece: Piece) -> str:
     return f"matches the question ({piece.score:.1f}); too few texts to compare it with"
 
 
-def _apart(corpus: PlacedUnits, places: Sequence[KnownPlace]) -> dict[int, int]:
-    "Of the units in a place that is read by itself: the number of the place."
-    out: dict[int, int] = {}
-    for n, place in enumerate(places):
-        for row in corpus.units_in(place.doc_id, place.span):
-            out.setdefault(row, n)
-    return out
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class MultiScaleRanking(Hits):
     "Units in the order in which they deserve to be read; single `hits` are read when they are looked at."
@@ -443,7 +434,9 @@ class MultiScaleRanking(Hits):
         "The passages that fit into so many characters."
         if budget < 0:
             raise InputError(f"budget must be >= 0, got {budget}")
-        apart = _apart(self.reader.corpus, self.places)
+        apart: dict[int, int] = {}    # Unit -> number of its place
+        for n, place in enumerate(self.places):
+            apart = dict.fromkeys(self.reader.corpus.units_in(place.doc_id, place.span), n) | apart
         taken, opened = take_readable(self.reader, self.pieces, budget, apart)
         self.reader.read_outlines(taken)
         order = {row: n for n, row in enumerate(taken)}
@@ -741,13 +734,14 @@ class MultiScaleRetriever(StoreRetriever):
             found, _ = extended(source, found, [absent_headers(found), *wanted])
             common, by_spelling = self._common(text, found, allowed), isinstance(self.embed_model, NgramEmbedding)
             pieces = cut_pieces(pieces_by_score(found.units, found.scores), self.cut, common, by_spelling)
-            among = _may_be_found(found, allowed)
+            among = None if allowed is None else np.isin(found.units.keys, allowed)
             pieces = with_headers(found.units, pieces, among)
             places = known_places(found.units, text, pieces, lambda _: named, self.follow, among, self.whole)
             cited = [source.place(p.doc_id, p.span) for p in places if not found.units.holds(p.doc_id, p.span)]
             before, (found, pieces) = found.units.keys, extended(source, found, cited, pieces)
         common = dict(zip(found.units.rows_of(before[list(common)]).tolist(), common.values())) if common else {}
-        led = put_first(found.units, places, pieces, _may_be_found(found, allowed))
+        among = None if allowed is None else np.isin(found.units.keys, allowed)
+        led = put_first(found.units, places, pieces, among)
         reader = UnitReader(found.units, self.store)
         return MultiScaleRanking(source, reader, led, found.scores, places_apart(places), common, self.top_k)
 
@@ -773,7 +767,3 @@ class MultiScaleRetriever(StoreRetriever):
         return common_words(text, self.index, words, found.units, rows, allowed,
                             lambda: [unit.text for unit in reader.read_units(rows.tolist())]) if words else {}
 
-
-def _may_be_found(found: ScoredUnits, allowed: np.ndarray | None) -> np.ndarray | None:
-    "Of each unit that was read: may it be found? None for all."
-    return None if allowed is None else np.isin(found.units.keys, allowed)

@@ -101,13 +101,8 @@ def clipped_z_scores(
 class Asked(NamedTuple):
     "Something that a question asks for."
     rows: np.ndarray     # Units that hold it, rising; of a frequent pair those near the units to score
-    weight: float = 1.0  # Beside a word, which has 1
-    n: int = 0           # Units of the corpus that hold it; 0: as many as `rows`
-
-    @property
-    def n_holding(self) -> int:
-        "Units of the corpus that hold it."
-        return self.n or len(self.rows)
+    weight: float        # Compared with a word, which has 1
+    n_holding: int       # Units of the corpus that contain it
 
 # %% ../../nbs/40_retrieval/scoring.ipynb #55333d6e
 _FAR = 1 << 40  # Steps, more than any window has

@@ -21,8 +21,8 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'Database', 'HeldDocument', 'HeldUnits', 'WordSearch',
-           'SqliteState', 'SqliteUnits', 'UnitWriter']
+__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'Database', 'HeldDocument', 'HeldUnits', 'SqliteState',
+           'WordSearch', 'SqliteUnits', 'UnitWriter']
 
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #b8228da7
 from ..documents.markup import one_line
@@ -299,60 +299,6 @@ class HeldUnits:
         order = np.lexsort((keys, self._ranks[keys >> SHIFT], -np.round(scores.astype(np.float64), digits)))
         return np.sort(keys[order[:k]])
 
-# %% ../../nbs/40_retrieval/sqlite_units.ipynb #d9344eb7
-_WORTH = 20_000   # Postings that are left: fewer are simply read
-_LOOKED = 25      # Reading the tokens of one unit costs as much as reading so many postings
-
-
-class WordSearch:
-    "The search for the best units by words in one state of an index."
-
-    def __init__(
-        self,
-        held: HeldUnits,
-        postings: Callable[[int], np.ndarray],   # Number of a word -> keys of its occurrences, rising
-        counts: Callable[[np.ndarray, Sequence[int]], np.ndarray],   # (Keys, words) -> how often each occurs in each
-    ) -> None:
-        self.held, self.postings, self.counts = held, postings, counts
-
-    def best(
-        self,
-        terms: Sequence[str],            # Tokens of the question
-        k: int,                          # Units, at most
-        known: QuestionCounts,
-        allowed: np.ndarray | None,      # Keys that may be found; None for all
-    ) -> np.ndarray:                     # Keys, rising
-        "Find the k best."
-        held, times = self.held, Counter(terms)
-        words = sorted((known.units_with[w], known.numbers[w], times[w]) for w in times if known.units_with.get(w))
-        weights = {number: n * lucene_idf(with_it, known.n_units) for with_it, number, n in words}
-        scores, left = np.zeros(len(held.keys)), sum(n for n, *_ in words)
-        may = None if allowed is None else np.isin(held.keys, allowed)
-        for at, (with_it, number, _) in enumerate(words):
-            if left > _WORTH and at:
-                rest = [n for _, n, _ in words[at:]]
-                found = self._above(scores, may, k, (K1 + 1) * sum(weights[n] for n in rest))
-                if found is not None and _LOOKED * len(found) <= left:
-                    for n, counts in zip(rest, self.counts(held.keys[found], rest)):
-                        scores[found] += weights[n] * saturated(counts, held.lengths[found], known.mean_length)
-                    return held.best(found, scores[found], k)
-            keys = self.postings(number)
-            firsts = np.flatnonzero(np.diff(keys, prepend=-1))
-            rows, counts = held.rows_of(keys[firsts]), np.diff(firsts, append=len(keys))
-            scores[rows] += weights[number] * saturated(counts, held.lengths[rows], known.mean_length)
-            left -= with_it
-        found = np.flatnonzero(scores > 0 if may is None else (scores > 0) & may)
-        return held.best(found, scores[found], k)
-
-    def _above(self, scores: np.ndarray, may: np.ndarray | None, k: int, rest: float) -> np.ndarray | None:
-        "Units that can be among the k best when every word that is left adds at most `rest`; None when not yet known."
-        found = np.flatnonzero(scores > 0 if may is None else (scores > 0) & may)
-        if len(found) < k:
-            return None
-        least = np.partition(scores[found], len(found) - k)[len(found) - k] - rest
-        found = found[scores[found] >= least - 1e-9]
-        return found if least > 0 else None
-
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #1873721d
 class SqliteState:
     "A SQLite file of units, and what is kept in memory of it."
@@ -469,11 +415,63 @@ class SqliteState:
         return flat[begins[at] + keys % NEAR] if held.dims else np.zeros((len(keys), 0), np.int8)
 
 
+# %% ../../nbs/40_retrieval/sqlite_units.ipynb #d9344eb7
+_WORTH = 20_000   # Postings that are left: fewer are simply read
+_LOOKED = 25      # Reading the tokens of one unit costs as much as reading so many postings
+
+
+class WordSearch(SqliteState):
+    "Finds the best units by words."
+
+    def best_by_words(
+        self,
+        terms: Sequence[str],                # Tokens of the question
+        k: int,                              # Units, at most
+        known: QuestionCounts,
+        allowed: np.ndarray | None = None,   # Keys that may be found; None for all
+    ) -> np.ndarray:                         # Keys, rising
+        "Find the k best units by BM25, in as few postings as are needed."
+        held, times = self.held, Counter(terms)
+        words = sorted((known.units_with[w], known.numbers[w], times[w]) for w in times if known.units_with.get(w))
+        weights = {number: n * lucene_idf(with_it, known.n_units) for with_it, number, n in words}
+        scores, left = np.zeros(len(held.keys)), sum(n for n, *_ in words)
+        may = None if allowed is None else np.isin(held.keys, allowed)
+        for at, (with_it, number, _) in enumerate(words):
+            if left > _WORTH and at:
+                rest = [n for _, n, _ in words[at:]]
+                found = self._above(scores, may, k, (K1 + 1) * sum(weights[n] for n in rest))
+                if found is not None and _LOOKED * len(found) <= left:
+                    for n, counts in zip(rest, self._counts_in(held.keys[found], rest)):
+                        scores[found] += weights[n] * saturated(counts, held.lengths[found], known.mean_length)
+                    return held.best(found, scores[found], k)
+            keys = self.postings(number)
+            firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+            rows, counts = held.rows_of(keys[firsts]), np.diff(firsts, append=len(keys))
+            scores[rows] += weights[number] * saturated(counts, held.lengths[rows], known.mean_length)
+            left -= with_it
+        found = np.flatnonzero(scores > 0 if may is None else (scores > 0) & may)
+        return held.best(found, scores[found], k)
+
+    def _above(self, scores: np.ndarray, may: np.ndarray | None, k: int, rest: float) -> np.ndarray | None:
+        "Units that can be among the k best when every word that is left adds at most `rest`; None when not yet known."
+        found = np.flatnonzero(scores > 0 if may is None else (scores > 0) & may)
+        if len(found) < k:
+            return None
+        least = np.partition(scores[found], len(found) - k)[len(found) - k] - rest
+        found = found[scores[found] >= least - 1e-9]
+        return found if least > 0 else None
+
+    def _counts_in(self, keys: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
+        "Count words in units; shape (words, units)."
+        units = self.read(np.stack([keys, keys + 1], axis=1))
+        found = Occurrences(units, {str(n): n for n in numbers})
+        return np.array([found.counts(str(n)) for n in numbers])[:, units.rows_of(keys)]
+
 # %% ../../nbs/40_retrieval/sqlite_units.ipynb #df8a5116
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
 
 
-class SqliteUnits(SqliteState, WordSource):
+class SqliteUnits(WordSearch, WordSource):
     "Units in one SQLite file."
 
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
@@ -485,13 +483,12 @@ class SqliteUnits(SqliteState, WordSource):
         for a, b in dict.fromkeys(zip(terms, terms[1:])):
             if a in held and b in held and (n := self._with_pair(numbers[a], numbers[b], min(held[a], held[b]))):
                 held[a, b] = n
-        def of(field: str, column: int) -> FieldCounts:
-            n = about.get(f"{field}s", 0)
-            texts_with = {r[0]: r[column] for r in rows if r[column]}
-            return FieldCounts(n, about.get(f"{field}_tokens", 0) / max(n, 1), texts_with)
+        fields = {}
+        for column, field in enumerate(("title", "name"), 3):
+            n, texts_with = about.get(f"{field}s", 0), {r[0]: r[column] for r in rows if r[column]}
+            fields[field] = FieldCounts(n, about.get(f"{field}_tokens", 0) / max(n, 1), texts_with)
         n_units = about.get("units", 0)
-        return QuestionCounts(n_units, about.get("tokens", 0) / max(n_units, 1), numbers, held,
-                              {"title": of("title", 3), "name": of("name", 4)})
+        return QuestionCounts(n_units, about.get("tokens", 0) / max(n_units, 1), numbers, held, fields)
 
     def vocabulary(self, allowed: np.ndarray | None = None) -> Mapping[str, int]:
         if allowed is None:
@@ -527,29 +524,15 @@ class SqliteUnits(SqliteState, WordSource):
         found = count(sql, [f'"{a} {b}"', int(keys[-last])]).fetchone()[0]
         return max(1, min(most, round(found * len(keys) / last)))
 
-    def best_by_words(self, terms: Sequence[str], k: int, known: QuestionCounts,
-                      allowed: np.ndarray | None = None) -> np.ndarray:
-        return WordSearch(self.held, self.postings, self._counts_in).best(terms, k, known, allowed)
-
-    def _counts_in(self, keys: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
-        "Count words in units; shape (words, units)."
-        units = self.read(np.stack([keys, keys + 1], axis=1))
-        found = Occurrences(units, {str(n): n for n in numbers})
-        return np.array([found.counts(str(n)) for n in numbers])[:, units.rows_of(keys)]
-
     def nearest(self, vector: np.ndarray, k: int, allowed: np.ndarray | None = None) -> np.ndarray:
         held = self.held
         rows = np.arange(len(held.keys)) if allowed is None else np.flatnonzero(np.isin(held.keys, allowed))
         if held.keeps[1] and len(rows) > (most := max(8_192, 64 * k)):
             apart = different_signs(held.signs if allowed is None else held.signs[rows], signs_of(vector[None])[0])
             rows = rows[apart <= int(np.searchsorted(np.cumsum(np.bincount(apart)), most))]
-        return held.best(rows, self._cosines(vector, held, rows), k, 6)
-
-    def _cosines(self, vector: np.ndarray, held: HeldUnits, rows: np.ndarray) -> np.ndarray:
-        "Compare a question with units at positions, rising."
         if held.keeps[0]:
-            return code_dots(held.codes, vector, rows, held.steps)
-        return self.cosines(vector, held.keys[rows])
+            return held.best(rows, code_dots(held.codes, vector, rows, held.steps), k, 6)
+        return held.best(rows, self.cosines(vector, held.keys[rows]), k, 6)
 
     def read(self, ranges: np.ndarray, whole: bool = True) -> PlacedUnits:
         blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)

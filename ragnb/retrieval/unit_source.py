@@ -176,7 +176,7 @@ class PlacedUnits(Units):
         a = try_address(address)
         if a is None or a.level != "u" or a.doc_id not in self.numbers:
             return None
-        row = int(self.rows_of(np.array([unit_key(self.numbers[a.doc_id], a.index)]))[0])
+        row = int(self.rows_of(np.array([(self.numbers[a.doc_id] << SHIFT) + a.index]))[0])
         return None if row < 0 else row
 
     def _between(self, doc_id: str) -> tuple[int, int]:
