@@ -200,10 +200,9 @@ def _patient() -> type:
                     raise
                 except TransportError as error:
                     moment = error.status_code in _BUSY or str(error.error).startswith("node_")    # it just died
-                    if url.endswith("/_bulk") and error.status_code == 503:
-                        raise TransportError(429, *error.args[1:]) from error    # `streaming_bulk` pauses at 429 only
-                    if not moment or pause is None or url.endswith("/_bulk"):
-                        raise
+                    bulk = url.endswith("/_bulk")    # `streaming_bulk` has its own pauses, at 429 only
+                    if not moment or pause is None or bulk:
+                        raise TransportError(429, *error.args[1:]) if bulk and error.status_code == 503 else error
                     time.sleep(pause * random.uniform(0.5, 1))   # so that readers do not all retry at once
     return Patient
 
@@ -229,7 +228,7 @@ def send_bulk(
     client: Any,                   # opensearchpy.OpenSearch
     actions: Iterable[Action],
     where: str,                    # For messages
-    retries: int = 12,             # Of refused rows, after pauses of 0.1 to 10 seconds: about a minute; then `ServerError`
+    retries: int = 12,             # After pauses of 0.1 to 10 seconds: about a minute; then `ServerError`
 ) -> None:
     "Send rows in requests of at most 500 rows and 5 MB, again where the server was busy."
     from opensearchpy.helpers import streaming_bulk
