@@ -478,8 +478,7 @@ class ContextBuilder:
         longest = max(1, len(best.text))
         near = max(1, longest - max(0, self._size([*used.values(), best]) - budget))
         size = last_fit_near(near, 1, longest, lambda size: fits(cut_passage(best, size)))
-        cut = cut_passage(best, size) if size else None
-        if cut and (len(cut.text) >= self.least or not used):
+        if size and (len((cut := cut_passage(best, size)).text) >= self.least or not used):
             used[whole] = cut
         said = {n: p for n, p in enumerate(passages) if n not in used and any(_is_said(p, u) for u in used.values())}
         return used | {n: p for n, p in said.items() if fits(p)}
