@@ -71,9 +71,7 @@ def brute_force(rankings, k, weights) -> dict[str, Fraction]:
 @examples(200)
 @given(rankings, st.sampled_from([60, 1, 0.5, 1000]), st.data())
 def test_rrf_is_the_formula(rankings, k, data):
-    weights = data.draw(
-        st.one_of(st.none(), st.lists(st.sampled_from([0, 0.5, 1, 3]), min_size=len(rankings), max_size=len(rankings)))
-    )
+    weights = data.draw(st.one_of(st.none(), st.lists(st.sampled_from([0, 0.5, 1, 3]), min_size=len(rankings), max_size=len(rankings))))
     weights = weights if weights is None or any(weights) else None  # zeros alone are refused
     fused = rrf(rankings, k, weights)
     expected = brute_force(rankings, k, weights or [1] * len(rankings))
@@ -97,9 +95,7 @@ def test_ties_do_not_depend_on_the_order_of_the_members(rankings, data):
 def test_sums_that_differ_in_the_last_bit_only_are_ties():
     """a is ranked 1, 6, 7 and b is ranked 7, 1, 6: the same score, though floats added in order differ."""
     a, b, rest = "d#c9", "d#c1", [f"x#c{n}" for n in range(20)]
-    members = [
-        [b if n == rb else a if n == ra else rest[n] for n in range(1, 8)] for ra, rb in ((1, 7), (6, 1), (7, 6))
-    ]
+    members = [[b if n == rb else a if n == ra else rest[n] for n in range(1, 8)] for ra, rb in ((1, 7), (6, 1), (7, 6))]
     scores = dict(rrf(members))
     assert scores[a] == scores[b] and list(scores).index(b) < list(scores).index(a)
 
@@ -166,15 +162,8 @@ def test_a_question_must_hold_text(question):
 def test_members_vote_by_rank_and_the_trace_says_how():
     words, vectors = Fixed([hit("d#c1", 12.0), hit("d#c2", 3.0)]), Fixed([hit("d#c2", 0.9), hit("d#c3", None)])
     fusion = HybridRetriever({"words": words, "vectors": vectors}).fuse("q")
-    assert [(h.node_id, h.score) for h in fusion.hits] == [
-        ("d#c2", 1 / 62 + 1 / 61),
-        ("d#c1", 1 / 61),
-        ("d#c3", 1 / 62),
-    ]
-    assert fusion.members == {
-        "words": {"d#c1": (1, 12.0), "d#c2": (2, 3.0)},
-        "vectors": {"d#c2": (1, 0.9), "d#c3": (2, 0.0)},
-    }
+    assert [(h.node_id, h.score) for h in fusion.hits] == [("d#c2", 1 / 62 + 1 / 61), ("d#c1", 1 / 61), ("d#c3", 1 / 62)]
+    assert fusion.members == {"words": {"d#c1": (1, 12.0), "d#c2": (2, 3.0)}, "vectors": {"d#c2": (1, 0.9), "d#c3": (2, 0.0)}}
     assert words.asked == vectors.asked == ["q"]
 
 
@@ -248,17 +237,13 @@ def real():
     from llama_index.core.schema import Document
     embedding = NgramEmbedding(dims=32).fit(list(TEXTS.values()))
     store = MemoryStore()
-    nodes = store.add_documents(
-        [Document(text=t, id_=i) for i, t in TEXTS.items()], SentenceWindowNodeParser(), embedding
-    )
+    nodes = store.add_documents([Document(text=t, id_=i) for i, t in TEXTS.items()], SentenceWindowNodeParser(), embedding)
     return store, embedding, Bm25Retriever(nodes, top_k=20), nodes
 
 
 def test_bm25_gives_no_credit_without_a_shared_word(real):
     store, embedding, bm25, nodes = real
-    fusion = HybridRetriever({"bm25": bm25, "vector": VectorRetriever(store, embedding, 20)}, top_k=20).fuse(
-        "연차는 며칠인가요?"
-    )
+    fusion = HybridRetriever({"bm25": bm25, "vector": VectorRetriever(store, embedding, 20)}, top_k=20).fuse("연차는 며칠인가요?")
     assert 0 < len(fusion.members["bm25"]) < len(nodes) == len(fusion.members["vector"])
     assert all(score > 0 for _, score in fusion.members["bm25"].values())
     for h in fusion.hits:
@@ -318,16 +303,12 @@ def test_where_keeps_what_matches(real):
 
 def test_any_llama_index_retriever_can_be_a_member(real):
     store, embedding, bm25, nodes = real
-    stock = VectorStoreIndex(nodes=[n.model_copy() for n in nodes], embed_model=embedding).as_retriever(
-        similarity_top_k=3
-    )
+    stock = VectorStoreIndex(nodes=[n.model_copy() for n in nodes], embed_model=embedding).as_retriever(similarity_top_k=3)
     fusion = HybridRetriever({"ours": bm25, "stock": stock}, top_k=3).fuse("남은 연차는 언제까지")
     assert len(fusion.members["stock"]) == 3
     expected = rrf([[h.node_id for h in m.retrieve("남은 연차는 언제까지")] for m in (bm25, stock)])[:3]
     assert [(h.node_id, h.score) for h in fusion.hits] == expected
-    nested = HybridRetriever({"hybrid": HybridRetriever({"ours": bm25, "stock": stock}, top_k=3)}).retrieve(
-        "남은 연차는 언제까지"
-    )
+    nested = HybridRetriever({"hybrid": HybridRetriever({"ours": bm25, "stock": stock}, top_k=3)}).retrieve("남은 연차는 언제까지")
     assert [h.node_id for h in nested] == [h.node_id for h in fusion.hits]
 
 

@@ -16,15 +16,7 @@ from ragnb.retrieval.scoring import question_vector, score_units, UnitQuestion, 
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 from ragnb.retrieval.unit_source import SCALES, check_scales
-from ragnb.documents.span import (
-    DuplicateIdError,
-    InputError,
-    MissingChunkError,
-    Outline,
-    Span,
-    Why,
-    n_characters,
-)
+from ragnb.documents.span import (DuplicateIdError, InputError, MissingChunkError, Outline, Span, Why, n_characters)
 
 WORDS = ["sun", "moon", "star", "rain", "wind", "leaf", "stone", "river"]
 

@@ -122,20 +122,12 @@ def test_of_some_answers_nothing_is_left(answer: Any) -> None:
 
 @examples(200)
 @given(
-    st.one_of(
-        st.text(max_size=200),
-        st.lists(st.text(max_size=20), max_size=8).map(lambda v: json.dumps(v, ensure_ascii=False)),
-    ),
+    st.one_of(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=8).map(lambda v: json.dumps(v, ensure_ascii=False))),
     st.integers(1, 5),
 )
 def test_wordings_are_few_distinct_and_never_the_question(answer: str, n: int) -> None:
     found = read_queries(answer, QUESTION, n)
-    assert (
-        len(found) <= n
-        and len(set(found)) == len(found)
-        and QUESTION not in found
-        and all(q.strip() and len(q) <= 300 for q in found)
-    )
+    assert (len(found) <= n and len(set(found)) == len(found) and QUESTION not in found and all(q.strip() and len(q) <= 300 for q in found))
 
 
 # --- multi-query ----------------------------------------------------------------------------------------------------
@@ -151,10 +143,7 @@ def test_rankings_are_fused_and_the_question_comes_first() -> None:
     assert [q.query_str for q in inner.asked] == [QUESTION, "나", "다", "라"] * 2
     assert retriever.llm_calls == 2 and told == [Plan(QUESTION, ("나", "다", "라"), 1)] * 2
     fusion = retriever.fuse(QUESTION)
-    assert list(fusion.members) == [QUESTION, "나", "다", "라"] and fusion.members[QUESTION] == {
-        "d#c1": (1, 1.0),
-        "d#c2": (2, 0.9),
-    }
+    assert list(fusion.members) == [QUESTION, "나", "다", "라"] and fusion.members[QUESTION] == {"d#c1": (1, 1.0), "d#c2": (2, 0.9)}
 
 
 def test_weight_top_k_and_n() -> None:
@@ -186,15 +175,8 @@ def test_without_help_the_question_is_asked_alone(answer: Any, caplog: pytest.Lo
     retriever = MultiQueryRetriever(inner, ScriptedLLM(answer), on_plan=told.append)
     assert both(retriever) == rrf([TABLE[QUESTION]])
     assert [q.query_str for q in inner.asked] == [QUESTION] * 2 and retriever.llm_calls == 2
-    assert (
-        [len(p.events) for p in told] == [1, 1]
-        and told[0].texts == ()
-        and told[0].queries == [QUESTION]
-        and len(caplog.records) == 2
-    )
-    assert told[0].events[0].kind == (
-        "timeout" if isinstance(answer, TimeoutError) else "failed" if isinstance(answer, Exception) else "unreadable"
-    )
+    assert ([len(p.events) for p in told] == [1, 1] and told[0].texts == () and told[0].queries == [QUESTION] and len(caplog.records) == 2)
+    assert told[0].events[0].kind == ("timeout" if isinstance(answer, TimeoutError) else "failed" if isinstance(answer, Exception) else "unreadable")
 
 
 @pytest.mark.parametrize("answer", [None, 42, b"x", object(), ["나"], {"a": "나"}])
@@ -224,9 +206,7 @@ def test_patience() -> None:
             return '["나"]'
 
     told: list[Plan] = []
-    assert both(MultiQueryRetriever(Recorder(TABLE), Slow(""), timeout=0.03, on_plan=told.append)) == rrf(
-        [TABLE[QUESTION]]
-    )
+    assert both(MultiQueryRetriever(Recorder(TABLE), Slow(""), timeout=0.03, on_plan=told.append)) == rrf([TABLE[QUESTION]])
     gate.set()
     assert [p.events[0].kind for p in told] == ["timeout", "timeout"]
 
@@ -265,16 +245,7 @@ def test_the_question_stays_between_its_marks() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        {"n_queries": 0},
-        {"top_k": 0},
-        {"k": 0},
-        {"weight": -1},
-        {"weight": math.inf},
-        {"timeout": 0},
-        {"prompt": "x"},
-        {"llm": None},
-    ],
+    [{"n_queries": 0}, {"top_k": 0}, {"k": 0}, {"weight": -1}, {"weight": math.inf}, {"timeout": 0}, {"prompt": "x"}, {"llm": None}],
 )
 def test_bad_parameters(settings: dict) -> None:
     with pytest.raises(InputError):
@@ -282,15 +253,8 @@ def test_bad_parameters(settings: dict) -> None:
 
 
 def test_an_empty_question() -> None:
-    for retriever in (
-        MultiQueryRetriever(Recorder(), ScriptedLLM("")),
-        HydeRetriever(Recorder(), ScriptedLLM(""), EMBED),
-    ):
-        for ask in (
-            lambda: retriever.retrieve(" "),
-            lambda: retriever.plan(""),
-            lambda: asyncio.run(retriever.aretrieve("\n")),
-        ):
+    for retriever in (MultiQueryRetriever(Recorder(), ScriptedLLM("")), HydeRetriever(Recorder(), ScriptedLLM(""), EMBED)):
+        for ask in (lambda: retriever.retrieve(" "), lambda: retriever.plan(""), lambda: asyncio.run(retriever.aretrieve("\n"))):
             with pytest.raises(InputError, match="question must not be empty"):
                 ask()
         assert retriever.llm_calls == 0
@@ -320,9 +284,7 @@ def test_the_vector_is_of_the_passage_and_the_words_are_the_questions(share: flo
     embed, inner = EMBED, Recorder()
     retriever = HydeRetriever(inner, ScriptedLLM(f"<think>음</think>\n{PASSAGE}\n"), embed, question_share=share)
     both(retriever)
-    expected = unit(
-        (1 - share) * unit(embed.get_text_embedding(PASSAGE)) + share * unit(embed.get_query_embedding(QUESTION))
-    )
+    expected = unit((1 - share) * unit(embed.get_text_embedding(PASSAGE)) + share * unit(embed.get_query_embedding(QUESTION)))
     for asked in inner.asked:
         assert asked.query_str == QUESTION and np.allclose(asked.embedding, expected, atol=1e-6)
     assert retriever.llm_calls == 2 and retriever.plan(QUESTION).texts == (PASSAGE,)
@@ -360,22 +322,13 @@ def test_a_passage_without_direction_is_not_used() -> None:
 
 
 def test_a_long_passage_is_cut() -> None:
-    assert (
-        len(HydeRetriever(Recorder(), ScriptedLLM("가나 " * 5_000), EMBED, text_size=50).plan(QUESTION).texts[0])
-        == 50
-    )
+    assert (len(HydeRetriever(Recorder(), ScriptedLLM("가나 " * 5_000), EMBED, text_size=50).plan(QUESTION).texts[0]) == 50)
 
 
 def test_inside_a_hybrid_and_a_stock_retriever() -> None:
     """LlamaIndex's own vector retriever honours the vector too; a member that reads words gets the question."""
     embed, words = EMBED, Recorder({QUESTION: ["a"]})
-    index = VectorStoreIndex(
-        [
-            TextNode(id_="a", text="구내식당은 11시에 연다."),
-            TextNode(id_="b", text="신규 입사자에게 연차휴가 15일을 부여한다."),
-        ],
-        embed_model=embed,
-    )
+    index = VectorStoreIndex([TextNode(id_="a", text="구내식당은 11시에 연다."), TextNode(id_="b", text="신규 입사자에게 연차휴가 15일을 부여한다.")], embed_model=embed)
     hybrid = HybridRetriever({"words": words, "vectors": index.as_retriever(similarity_top_k=1)})
     retriever = HydeRetriever(hybrid, ScriptedLLM(PASSAGE), embed, question_share=0)
     assert {i for i, _ in both(retriever)} == {"a", "b"}
@@ -442,28 +395,20 @@ def test_with_ollama() -> None:
 
 # --- by name, from an index -----------------------------------------------------------------------------------------
 
-TEXTS = {
-    "leave": "연차는 15일을 부여한다.\n\n병가는 60일까지 쓴다.",
-    "travel": "숙박비는 7만 원이다.\n\n출장비는 열흘 안에 정산한다.",
-    "parking": "주차는 지하 2층에 한다.",
-}
+TEXTS = {"leave": "연차는 15일을 부여한다.\n\n병가는 60일까지 쓴다.", "travel": "숙박비는 7만 원이다.\n\n출장비는 열흘 안에 정산한다.", "parking": "주차는 지하 2층에 한다."}
 WORDS = '["숙박비 얼마", "출장 숙박비"]'
 
 
 @pytest.fixture(scope="module")
 def named_index(tmp_path_factory):
     from ragnb.indexing.update import index_documents
-    return index_documents(
-        [Document(text=t, id_=i) for i, t in TEXTS.items()], tmp_path_factory.mktemp("named") / "i", show_progress=False
-    )[0]
+    return index_documents([Document(text=t, id_=i) for i, t in TEXTS.items()], tmp_path_factory.mktemp("named") / "i", show_progress=False)[0]
 
 
 @pytest.mark.parametrize("inner", ["hybrid", "bm25", "vector", "multi-scale", "hybrid:zscore", ""])
 def test_a_plan_before_any_retriever(named_index, inner):
     llm = ScriptedLLM(lambda p: WORDS)
-    line = Pipeline.from_index(
-        named_index, retriever=f"multi-query:{inner}".rstrip(":"), policy="none", llm=llm, top_k=3
-    )
+    line = Pipeline.from_index(named_index, retriever=f"multi-query:{inner}".rstrip(":"), policy="none", llm=llm, top_k=3)
     fusion = line.find("자는 데 드는 돈은?")
     assert list(fusion.members) == ["자는 데 드는 돈은?", "숙박비 얼마", "출장 숙박비"] and (line.llm_calls, len(llm.prompts)) == (1, 1)
     assert fusion.hits[0].node.ref_doc_id == "travel" and len(fusion.hits) <= 3
@@ -479,9 +424,7 @@ def test_a_model_that_is_gone_leaves_the_question_alone(named_index):
     for plan in ("multi-query", "hyde"):
         llm = ScriptedLLM(lambda p: ConnectionError("server went away"))
         line = Pipeline.from_index(named_index, retriever=f"{plan}:hybrid", policy="none", llm=llm)
-        assert [p.id for p in line.passages("출장비 정산")] == [p.id for p in plain.passages("출장비 정산")] and len(
-            llm.prompts
-        ) == 1
+        assert [p.id for p in line.passages("출장비 정산")] == [p.id for p in plain.passages("출장비 정산")] and len(llm.prompts) == 1
 
 
 @pytest.mark.parametrize(

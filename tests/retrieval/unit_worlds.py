@@ -96,8 +96,7 @@ class BruteUnits(UnitSource):
         return np.array([[min(keys), max(keys) + 1]] if keys else np.zeros((0, 2)), np.int64)
 
     def _headings(self):
-        return {unit_key(n, i): h for n, (_, _, parts, _) in self.documents.items()
-                for i, h in enumerate(h for h, _ in parts if h)}
+        return {unit_key(n, i): h for n, (_, _, parts, _) in self.documents.items() for i, h in enumerate(h for h, _ in parts if h)}
 
     def _fields(self):
         return {"title": {n: d[1] for n, d in self.documents.items()}, "name": self._headings()}
