@@ -323,7 +323,7 @@ def iso_date(
     return f"{int(m[1]):04}-{int(m[2]):02}-{int(m[3]):02}" if m else ""
 
 # %% ../../nbs/00_documents/statutes.ipynb #ebe9b7d5
-EFFECTIVE_KEYS = ("effective", "effective_date", "enforcement_date", "시행일", "시행일자")  # Of metadata; the first one given counts
+EFFECTIVE_KEYS = ("effective", "effective_date", "enforcement_date", "시행일", "시행일자")  # Of metadata; the first counts
 _FENCE = re.compile(r"^---[^\S\n]*$", re.M)
 
 def front_matter(
