@@ -88,6 +88,14 @@ def test_every_line_and_text_of_the_sample_is_read_in_utf16(encoding: str):
         assert decode_text(text.encode(encoding), "x.txt", notes) == text and notes == [UTF16_NOTE]
 
 
+@pytest.mark.parametrize("text", ["大韓民國 憲法", "こんにちは", "Привет, мир", "가", "第一條\r\n目的"])
+def test_a_byte_order_mark_is_believed_in_every_script(text: str):
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        assert decode_text(mark + text.encode(encoding), "x.txt") == text
+    with pytest.raises(InputError, match="not a text file"):
+        decode_text(b"\xff\xfe" + (text + "\0").encode("utf-16-le"), "x.txt")
+
+
 def test_no_picture_or_archive_is_read_as_utf16():
     rng = random.Random(3)
     for n in range(400):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from ragnb.documents.servers import ServerAddress, without_logins
+from ragnb.documents.servers import HidesKeys, ServerAddress, without_logins
 from ragnb.documents.span import RagnbError
 
 HEAD, TAIL = "Xhead7", "Xtail7"     # of a password; what is between the two is what parsers of URLs stumble over
@@ -27,6 +27,15 @@ def seen(text: str) -> list[str]:
     import base64
     pieces = [HEAD, TAIL, *(base64.b64encode(f"ann:{p}".encode()).decode()[:12] for p in RAW[:1])]
     return [p for p in pieces if p in text]
+
+
+def test_a_model_shows_stars_for_its_keys_only() -> None:
+    from pydantic import BaseModel
+
+    class Model(HidesKeys, BaseModel):
+        name: str
+        api_key: str = ""
+    assert repr(Model(name="m", api_key=HEAD)).endswith("(name='m', api_key='***')") and "api_key=''" in repr(Model(name="m"))
 
 
 class Refuses(BaseHTTPRequestHandler):
