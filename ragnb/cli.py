@@ -826,6 +826,7 @@ def _pipeline(args: _Asking) -> Any:
 def _answer_facts(answer: Any, error: Exception | None = None) -> dict[str, Any]:
     "Turn an answer into JSON values, with the reason if the model failed."
     from ragnb.pipeline.answer import strong_offsets
+    from ragnb.pipeline.chance import chance_facts
     passages = [{"id": p.id, "rank": p.rank, "score": p.score, "pages": list(p.pages), "hits": list(p.hits),
                  "neighbors": list(p.neighbors), "text": p.text,
                  "strong": strong_offsets(answer, p)} for p in answer.passages]
@@ -836,6 +837,7 @@ def _answer_facts(answer: Any, error: Exception | None = None) -> dict[str, Any]
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated,
             "passages": passages, "citations": marks,
             "context": answer.context.text, "dropped": list(answer.context.dropped), "note": answer.context.note,
+            "chance": chance_facts(answer.chance),
             "stats": asdict(answer.expansion.stats)} | ({} if error is None else {"error": str(error)})
 
 # %% ../nbs/99_cli/cli.ipynb #7f3cfba0
@@ -884,16 +886,6 @@ def _colored(answer: Any) -> str:
     text = visible(numbered_passages(answer.passages, shown))
     return text.replace("\ue000", "\x1b[1;32m").replace("\ue001", "\x1b[0m")
 
-def _runs_of(numbers: Sequence[int]) -> str:
-    "Write rising numbers in words: `2 to 4, 7`."
-    runs: list[list[int]] = []
-    for n in numbers:
-        if runs and n == runs[-1][-1] + 1:
-            runs[-1].append(n)
-        else:
-            runs.append([n])
-    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
-
 # %% ../nbs/99_cli/cli.ipynb #9796f053
 def _print_sources(answer: Any) -> None:
     "Print the sources of a model's answer."
@@ -904,7 +896,7 @@ def _print_sources(answer: Any) -> None:
         if mark.passage is None:
             _say(say("[{n}] is cited, but the context does not have it", n=mark.number), err=True)
 
-def _print_answer(answer: Any, shown: bool = False, cut: float | None = None) -> None:
+def _print_answer(answer: Any, shown: bool = False) -> None:
     "Print the text of an answer, its notes, and its sources."
     if answer.context.note:
         _say(say("note: {text}", text=answer.context.note), err=True, flush=True)
@@ -913,11 +905,6 @@ def _print_answer(answer: Any, shown: bool = False, cut: float | None = None) ->
     elif not shown:
         none = say("no match fits the budget" if answer.context.dropped else "nothing was found")
         _say(answer.text if answer.text or answer.passages else none)
-    if answer.weak and not answer.generated and not cut and 1 not in answer.weak:
-        some = _runs_of(answer.weak)
-        which = f"passage {some} matches" if len(answer.weak) == 1 else f"passages {some} match"
-        _say(f"note: {which} weakly (less than .05 of the best score, or no word of the question); --cut 0.2 leaves "
-             "out what is weak", err=True)
     if answer.generated:
         _print_sources(answer)
 
@@ -937,7 +924,7 @@ def _ask(args: _Asking) -> None:
     if args.json:
         _print_json(_answer_facts(answer, error))
     else:
-        _print_answer(answer, shown=live and error is None, cut=args.cut)
+        _print_answer(answer, shown=live and error is None)
     if error is not None:
         raise error
 

@@ -23,8 +23,8 @@ from workflows.representation import get_workflow_representation
 # %% auto #0
 __all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Gating', 'RoutePlanning', 'Searching', 'Grading',
            'Asking', 'PersonAsked', 'PersonAnswered', 'Choosing', 'Expanding', 'Answering', 'Judging', 'Finished',
-           'StepEvent', 'AnswerPart', 'take_choice', 'grade_hits', 'has_words', 'AgentParts', 'AgentFlow',
-           'flow_diagram', 'Agent']
+           'StepEvent', 'AnswerPart', 'take_choice', 'grade_hits', 'has_words', 'is_unlikely', 'AgentParts',
+           'AgentFlow', 'flow_diagram', 'Agent']
 
 # %% ../../nbs/85_agent/flow.ipynb #f18a7d93
 from ..documents.arguments import checked
@@ -38,6 +38,7 @@ from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..pipeline.answer import Answer
+from ..pipeline.chance import absent_notes, chance_of
 from ..pipeline.pipeline import for_window, noted
 from .library import Library, LibraryRetriever
 from .routes import AgentRoute, check_routes, DEFAULT_ROUTES
@@ -188,6 +189,13 @@ def has_words(
     return found is None or not found.asked or len(found.missing) < len(found.asked)
 
 
+def is_unlikely(
+    state: AgentState,
+) -> bool:   # False also where the chance is not known
+    "True when the documents probably do not answer the question, by the scores of every search so far."
+    return bool(absent_notes(chance_of(state.signs)))
+
+
 def _read_hits(state: AgentState, library: Library) -> list[NodeWithScore]:
     "The chunks of a state's hits; those that are no longer held are recorded and left out."
     found, missing = library.store.get_chunks(h.id for h in state.hits)
@@ -232,7 +240,7 @@ class AgentParts:
 
     def read(self, state: AgentState) -> Answer:
         "Read and expand what was found; deterministic, also after a pause, as long as the index stays."
-        found = Hits(_read_hits(state, self.library))
+        found = Hits(_read_hits(state, self.library), signs=state.signs)
         led = self.library.lead(found, [named_text(state)], documents={h.doc_id for h in state.hits})
         answer = self.library.reader.read(f"{state.query or state.question} {state.feedback}".strip(), led)
         return noted(answer, LibraryRetriever(self.library), self.library.store, self.library.catalogue)
@@ -273,8 +281,12 @@ class AgentParts:
             state.record("retrieve", event.kind, event.detail)
         old = {h.id: h for h in state.hits}
         state.searched = list(dict.fromkeys([*state.searched, *person["added"], *state.queries]))
+        if not found.places:
+            state.signs = max(state.signs, found.signs, key=lambda s: chance_of(s) or 0.0)
         state.leader, new = found.leader, [FoundChunk.of(h, found.shares.get(h.node_id)) for h in found.hits]
         state.hits = [*new, *(h for i, h in old.items() if i not in {n.id for n in new})]
+        if is_unlikely(state):
+            state.record("retrieve", "unlikely", say("chance of an answer {chance:.2f}", chance=chance_of(state.signs)))
         told = ", ".join(say("{n} for {query!r}", n=n, query=q) for q, n in found.found_by.items())
         told = say("{hits}: {queries}", hits=counted(len(state.hits), "hit"), n=len(state.hits), queries=told)
         state.record("retrieve", "done" if state.hits else "nothing", told)
@@ -364,12 +376,14 @@ async def _judged(parts: AgentParts, state: AgentState) -> bool:
 
 
 async def _needs_nobody(ctx: RunContext, state: AgentState, library: Library) -> bool:
-    "True, and told, when one document is there or clearly ahead, or none has a word of the question."
+    "True, and told, when one document is there or clearly ahead, or none probably answers the question."
     if len(state.options) < 2 or _is_clear(ctx, state):
         return True
-    if await asyncio.to_thread(has_words, library, state.question):
+    has = await asyncio.to_thread(has_words, library, state.question)
+    if has and not is_unlikely(state):
         return False
-    state.record("ask", "nothing", "no document holds a word of the question")
+    told = "the answer is probably not in the documents" if has else "no document holds a word of the question"
+    state.record("ask", "nothing", told)
     _tell(ctx, state)
     return True
 

@@ -36,8 +36,10 @@ from ..retrieval.arguments import check_counts, filtered_retriever
 from ..retrieval.missing_words import index_words, IndexWords
 from ..retrieval.by_name import lead_by_name
 from ..retrieval.hybrid import check_question, fuse_hits, Hits, HitsRetriever, question_bundle, ranked
+from ..retrieval.scoring import Signs
 from ..indexing.collections import find_collections
 from ..indexing.folder_index import Index
+from ..pipeline.chance import chance_of
 from ..pipeline.pipeline import Pipeline
 
 # %% ../../nbs/85_agent/library.ipynb #304a7087
@@ -184,6 +186,7 @@ class LibraryHits:
     shares: dict[str, float] = field(default_factory=dict)  # Chunk -> share of the best score, in [0, 1]
     why: Mapping[str, Why] = field(default_factory=dict)    # Chunk -> why it is first: named, or cited by what is named
     places: Sequence[tuple] = ()                            # What is named, and what that cites; see `Hits`
+    signs: Signs | None = None                              # Of the search with the best chance of an answer
 
 # %% ../../nbs/85_agent/library.ipynb #46b2af47
 def _shares(results: Mapping[tuple[str, str], Sequence[NodeWithScore]]) -> dict[str, float]:
@@ -304,16 +307,19 @@ class Library:
         return [{"id": i} | {f: str(o.metadata.get(f) or "") for f in fields} for i, o in outlines.items()]
 
     def _find(self, name: str, query: str, top_k: int, where: Any,
-              documents: Sequence[str] | None) -> list[NodeWithScore]:
+              documents: Sequence[str] | None) -> Hits:
         "Search one collection."
         pipeline, inner = self.pipelines[name], _inner(documents, name)
         if inner == []:
-            return []
+            return Hits([])
         wanted = [w for w in (where, None if inner is None else {"doc_id": inner}) if w is not None]
         wanted = located(pipeline.expander.store, wanted or None)
         retriever = _wider(filtered_retriever(pipeline.retriever, wanted), top_k)
-        hits = _scored(replace(pipeline, retriever=retriever).find(query).hits)
-        return [NodeWithScore(node=_named_node(h.node, name), score=h.score) for h in hits] if name else hits
+        found = replace(pipeline, retriever=retriever).find(query)
+        hits = _scored(found.hits)
+        if name:
+            hits = [NodeWithScore(node=_named_node(h.node, name), score=h.score) for h in hits]
+        return Hits(hits, signs=found.signs)
 
     def lead(self, found: Hits, texts: Sequence[str], where: Any = None, documents: Sequence[str] | None = None,
              collections: Sequence[str] | None = None) -> Hits:
@@ -380,7 +386,8 @@ class Library:
         asked = [(name, check_question(q)) for q in dict.fromkeys([*queries, *added]) for name in names]
         searches = [asyncio.to_thread(self._find, name, q, top_k, where, documents) for name, q in asked]
         done = await asyncio.gather(*searches, return_exceptions=True)
-        results = {key: hits for key, hits in zip(asked, done) if isinstance(hits, list)}
+        results = {key: of.hits for key, of in zip(asked, done) if isinstance(of, Hits)}
+        signs = max((of.signs for of in done if isinstance(of, Hits)), key=lambda s: chance_of(s) or 0.0, default=None)
         events = [error_event(e) for e in done if isinstance(e, Exception)]
         found_by = Counter({q: 0 for _, q in asked})
         for (_, query), hits in results.items():
@@ -397,7 +404,7 @@ class Library:
         first = [h for (_, query), of_query in results.items() if query == asked[0][1] for h in of_query]
         leader = leading_document(asked[0][1], first) if first else ""
         return LibraryHits(found.hits, dict(found_by), tuple(events), leader, _shares(results), found.reasons,
-                           found.places)
+                           found.places, signs)
 
 # %% ../../nbs/85_agent/library.ipynb #f8e74a73
 class LibraryRetriever(HitsRetriever):
@@ -439,7 +446,7 @@ class LibraryRetriever(HitsRetriever):
         found = await self.library.search([question_bundle(question).query_str], self.top_k)
         if found.events and not found.hits:
             raise ConnectionError(f"no collection could be searched: {found.events[0]}")
-        return Hits(found.hits, {"retriever": ranked(found.hits)}, found.why, found.places)
+        return Hits(found.hits, {"retriever": ranked(found.hits)}, found.why, found.places, found.signs)
 
 
 def library_pipeline(

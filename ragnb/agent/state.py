@@ -20,6 +20,7 @@ from ..documents.atomic import write_atomically
 from ..documents.halves import read_json, replace_halves_in
 from ..documents.span import InputError
 from ..models.llm import shorten
+from ..retrieval.scoring import Signs
 from ..context.conversation import Conversation
 
 # %% ../../nbs/85_agent/state.ipynb #32a130f3
@@ -106,6 +107,7 @@ class AgentState(WholeText):
     doc_types: list[str] = Field(default_factory=list)             # Only these, when there are any
     hits: list[FoundChunk] = Field(default_factory=list)           # Best first
     leader: str = ""                                               # A document that is clearly ahead; '' for none
+    signs: Signs | None = None                                     # Of the search with the best chance of an answer
     options: list[FoundChunk] = Field(default_factory=list)        # What a person may choose from, a document each
     feedback: str = ""                                             # What a person wrote
     confirmed: bool = False                                        # A person has been asked

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 # %% auto #0
-__all__ = ['STRONG', 'WEAK', 'best_sentence', 'with_focus', 'Answer', 'strong_spans', 'strong_offsets', 'numbered_passages',
-           'ModelError', 'written', 'awritten', 'AnswerStream']
+__all__ = ['STRONG', 'best_sentence', 'with_focus', 'Answer', 'strong_spans', 'strong_offsets', 'numbered_passages', 'ModelError',
+           'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/answer.ipynb #3a9de00b
 from ..documents.arguments import checked
@@ -35,6 +35,7 @@ from ..context.compress import Compression
 from ..context.labels import place_label
 from ..context.source_marks import read_marks, SourceMark
 from ..context.sources import answer_refs, display_docs, DisplayDoc
+from .chance import chance_of
 
 # %% ../../nbs/80_pipeline/answer.ipynb #8ccbe7ae
 def _shared_words(question: str, texts: Sequence[str]) -> list[float]:
@@ -96,7 +97,6 @@ def _by_number(source: Source) -> tuple[int, bool, int]:
 
 # %% ../../nbs/80_pipeline/answer.ipynb #59e5fd1e
 STRONG: float = 0.75   # Share of the best score, at least, for a strong match
-WEAK: float = 0.05     # Share of the best score; a hit below it only fills the budget
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,11 +142,9 @@ class Answer:
         return self.context.note
 
     @property
-    def weak(self) -> list[int]:
-        "Return the numbers of passages that score less than `WEAK` of the best, or share no word with the question."
-        found = {s.number: s.passage for s in self.context.sources if s.passage.score is not None}
-        least = WEAK * max((p.score for p in found.values()), default=0.0)
-        return sorted(n for n, p in found.items() if p.score < least or p.is_unlike)
+    def chance(self) -> float | None:
+        "Chance that the context has the answer, in [0, 1]; None where it is not known, and for what is named."
+        return None if self.fusion.places else chance_of(self.fusion.signs)
 
     @property
     def source_marks(self) -> list[SourceMark]:

@@ -40,6 +40,7 @@ from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
 from ..indexing.folder_index import Index
 from .answer import Answer, AnswerStream, awritten, numbered_passages, with_focus, written
+from .chance import absent_notes
 from ragnb.pipeline.engines import (
     CHAT_SETTINGS, check_engine_settings, ContextRetriever, JoinContextPostprocessor, order_steps
 )
@@ -167,7 +168,7 @@ def noted(
     store: Any,       # The passages were read from it
     catalogue: Catalogue | None = None,   # Covers all documents: finds citations of missing articles
 ) -> Answer:
-    "Add notes to an answer: articles and words that occur in no document, and rare words that were not read."
+    "Add notes to an answer: articles and words in no document, rare words that were not read, an unlikely answer."
     own = isinstance(store, FilteredStore)   # Notes never mention hidden documents
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
     held = index_words(retriever, store.matching() if own else None)
@@ -179,6 +180,7 @@ def noted(
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         notes += missing_words(answer.question, held, texts, by_name or not texts, filtered).notes
+    notes += absent_notes(answer.chance)
     return replace(answer, context=replace(answer.context, notes=(*answer.context.notes, *notes)))
 
 # %% ../../nbs/80_pipeline/pipeline.ipynb #875149a9

@@ -25,7 +25,7 @@ from ragnb.documents.span import (
 from ..storage.store import ChunkReader
 from ..expansion.fetch import read_spans
 from ..context.labels import passage_pages
-from .answer import Answer, ModelError, STRONG, WEAK
+from .answer import Answer, ModelError, STRONG
 from .pipeline import is_earlier, Pipeline
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #866e7c4e
@@ -194,6 +194,9 @@ def passage_numbers(
     return out
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #ca19da1d
+_WEAK = 0.05   # Share of the best score; a hit below it fills the budget
+
+
 @dataclass(frozen=True, repr=False)
 class Trace:
     "The reasons for every chunk of an answer."
@@ -232,7 +235,7 @@ class Trace:
     def chunks(self, passage: Passage) -> list[Chunk]:
         "Return the chunks of a passage in reading order, with their roles; `filler` for a very weak hit."
         found = chunks_of(passage, self.outlines.get(passage.doc_id), self.cited)
-        scores, least = dict(zip(passage.hits, passage.scores)), WEAK * self.best_score
+        scores, least = dict(zip(passage.hits, passage.scores)), _WEAK * self.best_score
         weak = {i for i, score in scores.items() if score is not None and score < least}
         weak |= {i for i in passage.hits if i in passage.why and passage.why[i].unlike}
         return [c._replace(role="filler") if c.role == "hit" and c.id in weak else c for c in found]

@@ -205,8 +205,10 @@ class Hits:
         members: Mapping[str, Mapping[str, tuple[int, float]]] | None = None,   # Ranker -> id -> (rank from 1, score)
         reasons: Mapping[str, Why] | None = None,   # Id -> reason of a hit that is not there by its rank
         places: Sequence[tuple] = (),               # (document id, span, reason) of what is read first, each by itself
+        signs: Any = None,                          # `Signs` of the scores, where the retriever measures them
     ) -> None:
         self.hits, self.members, self.reasons, self.places = hits, members or {}, reasons or {}, places
+        self.signs = signs
 
     def __repr__(self) -> str:
         best = f", best {self.hits[0].node_id!r}" if self.hits else ""
@@ -231,7 +233,7 @@ class Hits:
             members["fused"] = ranked(self.hits)
         if self.places:
             hits = sorted(hits, key=lambda h: h.node_id not in self.reasons)
-        return Hits(hits, members | {"rerank": ranked(hits)}, self.reasons, self.places)
+        return Hits(hits, members | {"rerank": ranked(hits)}, self.reasons, self.places, self.signs)
 
 
 # %% ../../nbs/40_retrieval/hybrid.ipynb #e81cba53

@@ -33,9 +33,9 @@ from ..chunking.base import set_prefix, shown_prefix
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
-from .missing_words import Common, common_words, IndexWords, question_for
+from .missing_words import Common, common_words, IndexWords, missing_words, question_for
 from .hybrid import check_question, Hits, question_bundle
-from .scoring import question_vector, score_units, ScoredUnits, UnitQuestion, UnitScores
+from .scoring import question_vector, score_units, ScoredUnits, Signs, UnitQuestion, UnitScores
 from .unit_source import PlacedUnits, SHIFT, Units, UnitSource, WordSource
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #df8bbe25
@@ -372,6 +372,7 @@ class MultiScaleRanking(Hits):
     places: Sequence[KnownPlace] = ()   # Of `places_apart`: each is a passage of its own
     common: Mapping[int, Common] = field(default_factory=dict)   # Of each unit of a small corpus: from `common_words`
     top_k: int = 20         # Units that `hits` reads, and all that are asked for by name
+    signs: Signs | None = None   # Of n-gram vectors and all documents: others have another scale
 
     @cached_property
     def hits(self) -> list[NodeWithScore]:  # type: ignore[override]
@@ -640,7 +641,8 @@ class MultiScaleRetriever(StoreRetriever):
         What the metadata of a unit must fulfil, see `resolve_where`; candidates, leads and citations among those.
     cut : float, optional
         In (0, 1): units that score less than this share of the best one are left out, even when there is room; in a
-        corpus of 200 units or fewer also those that share no word with the question, where the best one does.
+        corpus of 200 units or fewer also those that share no word with the question, where the best one does. With
+        n-gram vectors nothing is left where no word of the question is in any document.
 
     Raises
     ------
@@ -734,6 +736,8 @@ class MultiScaleRetriever(StoreRetriever):
             found, _ = extended(source, found, [absent_headers(found), *wanted])
             common, by_spelling = self._common(text, found, allowed), isinstance(self.embed_model, NgramEmbedding)
             pieces = cut_pieces(pieces_by_score(found.units, found.scores), self.cut, common, by_spelling)
+            if self.cut and by_spelling and not common and not self._has_words(text, found, pieces):
+                pieces = []
             among = None if allowed is None else np.isin(found.units.keys, allowed)
             pieces = with_headers(found.units, pieces, among)
             places = known_places(found.units, text, pieces, lambda _: named, self.follow, among, self.whole)
@@ -743,7 +747,17 @@ class MultiScaleRetriever(StoreRetriever):
         among = None if allowed is None else np.isin(found.units.keys, allowed)
         led = put_first(found.units, places, pieces, among)
         reader = UnitReader(found.units, self.store)
-        return MultiScaleRanking(source, reader, led, found.scores, places_apart(places), common, self.top_k)
+        signs = found.scores.signs if by_spelling and allowed is None else None   # Hidden documents must not show
+        return MultiScaleRanking(source, reader, led, found.scores, places_apart(places), common, self.top_k, signs)
+
+    def _has_words(self, text: str, found: ScoredUnits, pieces: Sequence[Piece]) -> bool:
+        "Check that a word of the question occurs in a document; True also where that is not known."
+        words, reader = self.words_within(), UnitReader(found.units, self.store)
+        if not words:
+            return True
+        texts = [unit.text for unit in reader.read_units(p.row for p in pieces[:20])]
+        own = missing_words(text, words, texts)
+        return not own.asked or len(own.missing) < len(own.asked)
 
     def words_within(
         self,

@@ -14,9 +14,9 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['K1', 'B', 'PHRASE', 'lucene_idf', 'saturated', 'Occurrences', 'clipped_z_scores', 'Asked', 'steps_to', 'window_idf',
-           'covered', 'word_windows', 'vector_windows', 'field_scores', 'shared_scores', 'UnitScores',
-           'question_vector', 'UnitQuestion', 'ScoredUnits', 'ranges_around', 'grown', 'score_units', 'word_scores',
-           'adjusted_totals']
+           'covered', 'word_windows', 'vector_windows', 'field_scores', 'shared_scores', 'Signs', 'best_signs',
+           'UnitScores', 'question_vector', 'UnitQuestion', 'ScoredUnits', 'ranges_around', 'grown', 'score_units',
+           'word_scores', 'adjusted_totals']
 
 # %% ../../nbs/40_retrieval/scoring.ipynb #8a581494
 from ..documents.markup import one_line
@@ -210,6 +210,32 @@ def shared_scores(
     at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
     return np.where(known[at] == keys, np.array([scores[k] for k in known.tolist()])[at], 0.0)
 
+# %% ../../nbs/40_retrieval/scoring.ipynb #5c1a0b02
+class Signs(NamedTuple):
+    "What the scores of a question show of its answer: is it in the documents at all?"
+    known: float    # Share of the weight of the question's words in words that a scored unit has, in [0, 1]
+    near: float     # The same within three units of the best one, in [0, 1]
+    cosine: float   # The largest of a unit, in [-1, 1]; 0 without vectors
+    agree: float    # Share of the rankings, by words or vector on each scale, that begin near the best unit
+
+
+_NEAR = 3   # Units, on each side
+
+
+def best_signs(
+    weights: np.ndarray,   # Shape (words,): idf of each word of the question
+    steps: np.ndarray,     # Shape (words, rows): units to the nearest one with the word
+    total: np.ndarray,     # Shape (rows,): scores
+    own: np.ndarray,       # Shape (rows,): cosines
+    ranks: np.ndarray,     # Shape (rankings, rows): the z-scores that rank the units
+) -> Signs:
+    "Measure how much the best unit differs from the other units that were scored."
+    best, weight = int(total.argmax()), max(float(weights.sum()), 1e-9)
+    known, near = (steps == 0).any(axis=1), steps[:, best] <= _NEAR
+    begin = ranks.argmax(axis=1)[ranks.any(axis=1)]
+    return Signs(float(weights[known].sum()) / weight, float(weights[near].sum()) / weight, float(own.max()),
+                 float((np.abs(begin - best) <= _NEAR).sum()) / max(len(ranks), 1))
+
 # %% ../../nbs/40_retrieval/scoring.ipynb #8aff951b
 @dataclass(frozen=True)
 class UnitScores:
@@ -221,6 +247,7 @@ class UnitScores:
     title: np.ndarray    # z-scores of the document's title
     name: np.ndarray     # z-scores of the part's name
     raw: np.ndarray      # BM25, cosine above 0, title and name as they are; above 0 for what matched at all
+    signs: Signs | None = None   # Of all of them together; None without units
 
     def __repr__(self) -> str:
         return one_line(self, "rows", "total")
@@ -400,6 +427,7 @@ def _scores(units: PlacedUnits, rows: np.ndarray, question: UnitQuestion, known:
     if scales[0] == 1:
         words[0] /= 1 - B + B * units.table["length"][rows] / max(known.mean_length, 1e-9)
     plain, vectors = word_scores(units, rows, question.terms, known, found), np.zeros((len(scales), len(rows)))
+    own = np.zeros(len(rows))
     if question.vector is not None:
         cosines, own = vector_windows(units, question.vector, rows, scales)
         vectors, plain = clipped_z_scores(cosines), plain + np.where(own > 1e-6, own, 0)
@@ -407,4 +435,9 @@ def _scores(units: PlacedUnits, rows: np.ndarray, question: UnitQuestion, known:
     total = words.sum(axis=0) + vectors.sum(axis=0) + title + name
     total, raw = total if total.any() else plain, plain + fields["title"] + fields["name"]
     total, raw = (adjusted_totals(units, rows, x, question.whole) for x in (total, raw))
-    return UnitScores(rows, total, words, vectors, title, name, raw)
+    terms = dict.fromkeys(question.terms)
+    steps = np.array([steps_to(units, found.holding(t), rows) for t in terms]).reshape(len(terms), len(rows))
+    held = [known.units_with.get(t, 0) if near else 0 for t, near in zip(terms, (steps == 0).any(axis=1))]
+    weights = np.array([lucene_idf(n, known.n_units) for n in held])   # A word of no scored unit weighs the most
+    signs = best_signs(weights, steps, total, own, np.concatenate([words, vectors]))
+    return UnitScores(rows, total, words, vectors, title, name, raw, signs)

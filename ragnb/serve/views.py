@@ -23,6 +23,7 @@ from ..expansion.fetch import read_spans
 from ..context.labels import place_label
 from ..context.sources import DisplayDoc
 from ..pipeline.answer import Answer, strong_offsets
+from ..pipeline.chance import chance_facts
 from ..pipeline.trace_data import trace
 from ..agent.state import AgentState, FoundChunk, WholeText
 
@@ -115,7 +116,8 @@ def turn_view(
     cited = [c for c in state.citations if c["doc_id"] is not None] if written else []
     return {"number": number, "question": state.question, "answer": state.answer, "status": state.status,
             "written": written, "trouble": trouble(state), "verdict": state.verdict if written else "",
-            "note": answer.context.note, "events": [e.model_dump() for e in state.events],
+            "note": answer.context.note, "chance": chance_facts(answer.chance),
+            "events": [e.model_dump() for e in state.events],
             "citations": cited, "unknown": [c["number"] for c in state.citations if c["doc_id"] is None],
             "sources": sources}
 

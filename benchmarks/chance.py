@@ -1,0 +1,272 @@
+"""The chance that a context has the answer: signs of the scores, a logistic model, and the cut-offs of others.
+
+    python benchmarks/chance.py                  # asks what was not asked yet, fits, prints all tables; --out stores them
+    python benchmarks/chance.py --held-out       # adds the 50 held-out Korean questions: once, at the end
+
+Of each set below RAGNB_DATA (default ../shared/data) about 400,000 characters are used. By the hash of their names half of the documents are indexed as they are; a quarter
+is left out; of the last quarter only the paragraphs with the evidence are. `sample` has questions of its own that no document answers, and 30 in laymen's words that one does.
+A question is answered when the context of 4,000 characters has its evidence (with mode "all": half of it or more). Both classes of a set weigh the same.
+AURC: area under the risk-coverage curve; the share of unanswered questions among those above a cut-off, over all cut-offs. Answers are kept in --work.
+"""
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from llama_index.core import Document, VectorStoreIndex
+from llama_index.core.node_parser import SentenceSplitter
+
+from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions, Question
+from ragnb.indexing.update import index_documents
+from ragnb.models.embedding import resolve_embedding
+from ragnb.pipeline.answer import Answer
+from ragnb.pipeline.chance import absent_notes, chance_of
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.retrieval.hybrid import WordRetriever
+from ragnb.retrieval.scoring import Signs
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data"))
+MODELS = Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models"))
+QUESTIONS = ROOT / "benchmarks/questions"
+SETS = ("sample", "korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "tatqa", "chroma_chunking", "anthropic_codebases")
+HELD = ("kept", "lay")   # What became of the documents of a question that can be answered
+RIVALS = ("LlamaIndex, n-grams", "LlamaIndex, MiniLM", "BM25")
+ROOM, LIMIT, BUDGET, COSTS = 400_000, 100, 4_000, (.02, .05, .1)
+Row = dict[str, Any]
+
+
+def order(names: Sequence[str]) -> list[str]:
+    """Names in the order of a hash."""
+    return sorted(names, key=lambda i: hashlib.sha256(i.encode()).digest())
+
+
+def without(document: Document, spans: Sequence[tuple[int, int]]) -> Document:
+    """A document without the paragraphs around some spans."""
+    text = document.text
+    for start, end in sorted(spans, reverse=True):
+        low, high = text.rfind("\n\n", 0, start + 1), text.find("\n\n", min(end, len(text)))
+        text = text[:max(low, 0)] + (text[high:] if high >= 0 else "")
+    return Document(id_=document.id_, text=text.strip() or "-", metadata=document.metadata)
+
+
+def parted(dataset: Dataset) -> tuple[list[Document], dict[str, list[Question]]]:
+    """What is indexed of a set, and questions by what became of their documents: kept, gone, or cut."""
+    about, room, part = {e.doc_id for q in dataset.questions for e in q.evidence}, ROOM, dict[str, str]()
+    for n, i in enumerate(order([i for i in dataset.documents if i in about])):
+        room -= len(dataset.documents[i].text)
+        if n < 3 or room >= 0:
+            part[i] = ("kept", "gone", "kept", "cut")[n % 4]
+    asked: dict[str, list[Question]] = {"kept": [], "gone": [], "cut": []}
+    by_id = {q.query_id: q for q in dataset.questions}
+    for q in (by_id[i] for i in order(list(by_id))):
+        parts = {part.get(e.doc_id) for e in q.evidence}
+        if len(parts) == 1 and (of := parts.pop()):
+            asked[of].append(q)
+    asked = {of: found[:LIMIT if of == "kept" else LIMIT // 2] for of, found in asked.items()}
+    documents = []
+    for i, of in part.items():
+        spans = [(e.span.start, e.span.end) for q in asked["cut"] for e in q.evidence if e.doc_id == i]
+        if of != "gone":
+            documents.append(without(dataset.documents[i], spans) if of == "cut" else dataset.documents[i])
+    return documents, asked
+
+
+def is_answered(answer: Answer, question: Question) -> bool:
+    """Is the evidence in the context?"""
+    spans = [(p.doc_id, p.span) for p in answer.passages]
+    found = [any(d == e.doc_id and s.contains(e.span) for d, s in spans) for e in question.evidence]
+    return any(found) if question.mode == "any" else bool(found) and 2 * sum(found) >= len(found)
+
+
+def others(documents: Sequence[Document], index: Any) -> dict[str, Any]:
+    """Rivals: name -> question -> its score. LlamaIndex with its default chunks; BM25 of units."""
+    words = WordRetriever(index.store, top_k=1)
+    found = {"BM25": lambda q: next((h.score for h in words.retrieve(q)), 0.0)}
+    nodes = SentenceSplitter().get_nodes_from_documents(list(documents))
+    for name, model in {"LlamaIndex, n-grams": index.embed_model, "LlamaIndex, MiniLM": resolve_embedding(f"onnx:{MODELS / 'minilm'}")}.items():
+        retriever = VectorStoreIndex([n.model_copy() for n in nodes], embed_model=model).as_retriever(similarity_top_k=1)
+        found[name] = lambda q, retriever=retriever: retriever.retrieve(q)[0].score
+    return found
+
+
+def asked_rows(documents: Sequence[Document], asked: dict[str, list[Question]]) -> list[Row]:
+    """Ask questions of an index of some documents."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        index = index_documents(list(documents), Path(folder) / "index", show_progress=False)[0]
+        pipeline, rivals = Pipeline.from_index(index, budget=BUDGET), others(documents, index)
+        for of, questions in asked.items():
+            for q in questions:
+                answer = pipeline.ask(q.query)
+                signs, units = answer.fusion.scores.signs, len(answer.fusion.index)
+                rows.append({"id": q.query_id, "of": of, "y": int(of in HELD and is_answered(answer, q)), "units": units,
+                             "signs": [round(x, 4) for x in signs] if signs else None,
+                             **{name: round(float(score(q.query)), 4) for name, score in rivals.items()}})
+    return rows
+
+
+def unanswerable(part: str = "") -> list[Question]:
+    """Our own questions that no document of the sample answers."""
+    lines = (QUESTIONS / f"unanswerable{part}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [Question(q["query_id"], q["query"], ()) for q in map(json.loads, lines)]
+
+
+def rows_of(name: str, work: Path) -> list[Row]:
+    """The questions of a set, asked or kept."""
+    path = work / f"{name}.json"
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))
+    dataset = load_dataset(ROOT / "data" if name.startswith("sample") else DATA / name)
+    if name == "sample_held_out":
+        documents, asked = list(dataset.documents.values()), {"none": unanswerable("_held_out")}
+        asked["lay"] = load_questions(QUESTIONS / "lay_held_out.jsonl", dataset.texts)
+    elif name == "sample":
+        documents, asked = list(dataset.documents.values()), {"kept": list(dataset.limit(LIMIT).questions)}
+        asked |= {"lay": load_questions(QUESTIONS / "lay.jsonl", dataset.texts), "none": unanswerable()}
+    else:
+        documents, asked = parted(dataset)
+    rows = asked_rows(documents, asked)
+    work.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return rows
+
+
+def weights(y: np.ndarray) -> np.ndarray:
+    """Both classes of a set weigh the same; in all 1."""
+    return np.where(y == 1, .5 / max((y == 1).sum(), 1), .5 / max((y == 0).sum(), 1))
+
+
+def fitted(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Logistic regression by Newton's method on standardised signs, with a ridge of 1 for 100 questions: intercept, then a weight for each sign."""
+    mean, spread = x.mean(axis=0), x.std(axis=0)
+    z = np.column_stack([np.ones(len(x)), (x - mean) / spread])
+    w, ridge, beta = w / w.mean(), np.diag([0.0] + [len(x) / 100] * x.shape[1]), np.zeros(x.shape[1] + 1)
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-z @ beta))
+        beta += np.linalg.solve(z.T @ (z * (w * p * (1 - p))[:, None]) + ridge, z.T @ (w * (y - p)) - ridge @ beta)
+    slopes = beta[1:] / spread
+    return np.concatenate([[beta[0] - slopes @ mean], slopes])
+
+
+def chances(x: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """The chance of each question."""
+    return 1 / (1 + np.exp(-(beta[0] + x @ beta[1:])))
+
+
+def aurc(score: np.ndarray, y: np.ndarray) -> float:
+    """Area under the risk-coverage curve; questions with equal scores share their risk."""
+    w = weights(y)
+    value, at = np.unique(-score, return_inverse=True)
+    size, wrong = np.bincount(at, w), np.bincount(at, w * (1 - y))
+    return float((np.cumsum(wrong) / np.cumsum(size) * size).sum())
+
+
+def cut_off(scores: Sequence[np.ndarray], ys: Sequence[np.ndarray], cost: float) -> float:
+    """The largest cut-off at which, in the mean of sets, no more than a share of the answered questions is below it."""
+    values = np.unique(np.concatenate([s[y == 1] for s, y in zip(scores, ys)]))
+    means = np.array([np.mean([(s[y == 1] < v).mean() for s, y in zip(scores, ys)]) for v in values])
+    return float(values[np.flatnonzero(means <= cost).max()])
+
+
+def left_out(data: dict[str, dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The chances of each set by a model of the other sets."""
+    found = {}
+    for name in data:
+        rest = [d for other, d in data.items() if other != name]
+        beta = fitted(*(np.concatenate([d[key] for d in rest]) for key in ("x", "y", "w")))
+        found[name] = chances(data[name]["x"], beta)
+    return found
+
+
+def costs(scores: dict[str, np.ndarray], data: dict[str, dict[str, np.ndarray]], cost: float) -> dict[str, list[float]]:
+    """Set -> at the cut-off of the other sets: answered questions below it, and unanswered ones below it."""
+    out = {}
+    for name, d in data.items():
+        rest = [other for other in data if other != name]
+        at = cut_off([scores[o] for o in rest], [data[o]["y"] for o in rest], cost)
+        out[name] = [round(float((scores[name][d["y"] == y] < at).mean()), 3) for y in (1, 0)]
+    return out
+
+
+def calibration(p: np.ndarray, y: np.ndarray, w: np.ndarray, bins: int = 10) -> list[list[float]]:
+    """Of tenths of the chances: their mean, the share that was answered, and its weight."""
+    at = np.minimum((p * bins).astype(int), bins - 1)
+    return [[round(float(np.average(v[at == b], weights=w[at == b])), 3) for v in (p, y)] + [int((at == b).sum())] for b in range(bins) if (at == b).any()]
+
+
+def report(sets: dict[str, list[Row]]) -> dict[str, Any]:
+    """Fit, compare with the cut-offs of others, and choose the cut-off."""
+    data = {}
+    for name, rows in sets.items():
+        y = np.array([r["y"] for r in rows], float)
+        data[name] = {"x": np.array([r["signs"] or [0] * 4 for r in rows]), "y": y, "w": weights(y)}
+    x, y, w = (np.concatenate([d[key] for d in data.values()]) for key in ("x", "y", "w"))
+    scores = {"chance": left_out(data), "cosine of the best unit": {name: d["x"][:, 2] for name, d in data.items()}}
+    scores |= {label: {name: np.array([r[label] for r in rows]) for name, rows in sets.items()} for label in RIVALS}
+    out: dict[str, Any] = {"n": len(y), "coefficients": [round(float(b), 4) for b in fitted(x, y, w)]}
+    out["sets"] = {name: {"questions": len(d["y"]), "answered": int(d["y"].sum())} for name, d in data.items()}
+    out["aurc"] = {label: {name: round(aurc(s, data[name]["y"]), 4) for name, s in of.items()} for label, of in scores.items()}
+    for n, sign in enumerate(Signs._fields):
+        fewer = {name: d | {"x": np.delete(d["x"], n, axis=1)} for name, d in data.items()}
+        out.setdefault("without", {})[sign] = round(float(np.mean([aurc(p, data[name]["y"]) for name, p in left_out(fewer).items()])), 4)
+    out["costs"] = {label: {str(c): costs(of, data, c) for c in COSTS} for label, of in scores.items()}
+    out["cut_offs"] = {str(c): round(cut_off(list(scores["chance"].values()), [d["y"] for d in data.values()], c), 3) for c in COSTS}
+    out["calibration"] = calibration(np.concatenate(list(scores["chance"].values())), y, w)
+    out["scores"] = {label: {name: np.round(s, 4).tolist() for name, s in of.items()} for label, of in scores.items()}
+    out["answered"] = {name: d["y"].astype(int).tolist() for name, d in data.items()}
+    out["of"] = {name: [r["of"] for r in rows] for name, rows in sets.items()}
+    return out
+
+
+def print_tables(found: dict[str, Any]) -> None:
+    """Print what `report` found."""
+    names = list(found["sets"])
+    print(f"{found['n']} questions; intercept and weights: {found['coefficients']}; cut-offs: {found['cut_offs']}\n")
+    print("| AURC | " + " | ".join([*names, "mean"]) + " |\n|---|" + "--:|" * (len(names) + 1))
+    for label, of in found["aurc"].items():
+        print(f"| {label} | " + " | ".join(f"{v:.3f}" for v in [*of.values(), np.mean(list(of.values()))]) + " |")
+    print(f"\nmean AURC of the chance without one sign: {found['without']}")
+    for cost in map(str, COSTS):
+        print(f"\n| wrongly called absent / rightly, cut-off for {cost} | " + " | ".join([*names, "mean"]) + " |\n|---|" + "--:|" * (len(names) + 1))
+        for label, of in found["costs"].items():
+            pairs = [*of[cost].values(), np.mean(list(of[cost].values()), axis=0)]
+            print(f"| {label} | " + " | ".join(f"{a:.2f} / {b:.2f}" for a, b in pairs) + " |")
+    print("\ncalibration (mean chance, share answered, questions):", found["calibration"])
+
+
+def of_package(rows: list[Row]) -> dict[str, list[Any]]:
+    """What the package says of questions: by what became of their documents, how many there are, were answered, and get the note among those answered and those not."""
+    out: dict[str, list[Any]] = {}
+    for of in dict.fromkeys(r["of"] for r in rows):
+        told = [(r["y"], bool(absent_notes(chance_of(Signs(*r["signs"]))))) for r in rows if r["of"] == of]
+        out[of] = [len(told), sum(y for y, _ in told), *(sum(t for y, t in told if y == which) for which in (1, 0))]
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=",".join(SETS), help="separated by commas")
+    parser.add_argument("--work", type=Path, default=ROOT / "out" / "chance")
+    parser.add_argument("--out", type=Path, help="store the results as JSON")
+    parser.add_argument("--held-out", action="store_true", help="the held-out questions over the sample, with the model and cut-off of the package")
+    args = parser.parse_args()
+    if args.held_out:
+        return print("documents: questions, answered, note though answered, note and not answered:", of_package(rows_of("sample_held_out", args.work)))
+    sets = {name: rows_of(name, args.work) for name in args.sets.split(",")}
+    found = report(sets)
+    print_tables(found)
+    if args.out:
+        args.out.write_text("{" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in found.items()) + "}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
