@@ -446,9 +446,8 @@ class MultiScaleRanking(Hits):
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
             passage = _passage(self.reader, run, taken, rank)
             scores = tuple(self.pieces[self.ranks[row] - 1].score for row in run)
-            last = max(run)
-            cut = taken[last].end < self.reader.corpus.ends[last]
-            goes_on = last in opened or not cut and _runs_on(self.reader, last)
+            last, ends = max(run), self.reader.corpus.ends
+            goes_on = last in opened or taken[last].end >= ends[last] and _runs_on(self.reader, last)
             why = {hit: self._read_why(hit, taken[row]) for hit, row in zip(passage.hits, run)}
             passages.append(replace(passage, score=scores[0], scores=scores, why=why, goes_on=goes_on))
         return passages
