@@ -36,7 +36,7 @@ from ..storage.opensearch import send_bulk, server_errors
 def on_cluster(
     folder: str | Path,
 ) -> bool:
-    "True for the address of an index on a cluster; `InputError` for any other address, which is no folder either."
+    "Check for the address of an index on a cluster; `InputError` for another kind of address."
     text = str(folder).strip()
     if isinstance(folder, str) and re.match("opensearchs?://", text, re.I):
         return True
@@ -51,7 +51,7 @@ Files = dict[str, int]   # Name -> pieces
 
 def write_files(
     rows: ClusterRows,
-    group: str,                    # A new one for other contents
+    group: str,                    # A new name for new contents
     files: Mapping[str, bytes],
 ) -> Files:
     "Write files in pieces."
@@ -75,7 +75,7 @@ def read_files(
     group: str,
     files: Files,
     folder: Path,
-) -> None:             # `InputError` when a piece is gone
+) -> None:             # `InputError` if a piece is missing
     "Read files into a folder."
     for name, n in files.items():
         ids = _names(group, {name: n})
@@ -93,14 +93,14 @@ def remove_files(
     group: str,
     files: Files,
 ) -> None:
-    "Remove files that no state has any more."
+    "Remove files that are in no state any more."
     actions = [({"delete": {"_index": f"{rows.name}-state", "_id": i}}, None) for i in _names(group, files)]
     send_bulk(rows.client, actions, rows.where)
 
 
 def remove_others(
     rows: ClusterRows,
-    groups: Iterable[str],   # Those that stay
+    groups: Iterable[str],   # Groups to keep
 ) -> None:
     "Remove the files of all other groups."
     query = {"bool": {"filter": [{"exists": {"field": "group"}}], "must_not": [{"terms": {"group": list(groups)}}]}}
@@ -111,8 +111,8 @@ def remove_others(
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #355feb45
 class Entry(NamedTuple):
-    "What an index keeps of a document, besides its rows."
-    number: int       # Of its row
+    "An index's data about a document, apart from its rows."
+    number: int       # Number of its row
     told: str         # JSON
     holding: str      # Packed; '' for a document that is not cited and cites nothing
 
@@ -120,14 +120,14 @@ class Entry(NamedTuple):
         self,
         doc_id: str,
     ) -> dict[str, Any]:
-        "Write the row."
+        "Return the row."
         row = {"kind": "e", "doc": self.number, "pos": self.number << SHIFT, "id": doc_id, "told": self.told}
         return row | ({"data": self.holding, "facts": ["holding"]} if self.holding else {})
 
 
 def read_entries(
     store: ClusterStore,
-    holdings: bool = False,     # With the packed holdings
+    holdings: bool = False,     # Include the packed holdings
 ) -> dict[str, Entry]:          # By document id, sorted
     "Read all entries."
     with store.rows.snapshot() as view:
@@ -137,7 +137,7 @@ def read_entries(
 
 
 class Entries(Mapping):
-    "The entries of a state, read when they are first asked for."
+    "The entries of a state, read on first access."
 
     def __init__(self, store: ClusterStore, size: int) -> None:
         self.store, self.size = store, size
@@ -159,7 +159,7 @@ class Entries(Mapping):
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #11d0d8b7
 def _machine() -> str:
-    "Where process ids mean the same; '' where that is not known."
+    "Identify the boot and the namespace of process ids; '' if unknown."
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"
@@ -168,9 +168,9 @@ def _machine() -> str:
 
 
 def _note(
-    until: float,    # By the clock of the cluster
+    until: float,    # End of the lease by the clock of the cluster
 ) -> dict[str, Any]:
-    "Say which process writes."
+    "Describe the process that writes."
     try:
         user = getpass.getuser()
     except (KeyError, OSError, ImportError):  # a user without a name
@@ -180,15 +180,15 @@ def _note(
 
 
 def _holder(note: Mapping[str, Any]) -> str:
-    "A writer in words."
+    "Describe a writer in words."
     return f"process {note['pid']} of {note['user']} on {note['host']}, since {note['since']} UTC"
 
 
 def _alive(
     note: Mapping[str, Any],
-    now: float,      # By the clock of the cluster
+    now: float,      # Time by the clock of the cluster
 ) -> bool:
-    "Say whether a writer still holds its lease."
+    "Check whether a writer's lease is still valid."
     if note["machine"] and note["machine"] == _machine():
         try:
             os.kill(note["pid"], 0)
@@ -200,13 +200,13 @@ def _alive(
 
 # %% ../../nbs/70_indexing/cluster_state.ipynb #5168a2be
 class WriterLease:
-    "The right to write an index on a cluster, from the moment it is made until `release`."
+    "The right to write an index on a cluster, from its creation until `release`."
 
     def __init__(
         self,
         rows: ClusterRows,
-        wait: float = 10,        # Seconds for another writer; then `LockedError`
-        seconds: float = 60,     # How long it holds without being renewed
+        wait: float = 10,        # Seconds to wait for another writer; then `LockedError`
+        seconds: float = 60,     # Seconds of validity without renewal
     ) -> None:
         self.rows, self.seconds, self.versions = rows, seconds, {}
         self._stop, self._guard, self._lost = threading.Event(), threading.Lock(), False
@@ -216,12 +216,12 @@ class WriterLease:
         threading.Thread(target=self._beat, daemon=True).start()
 
     def _now(self) -> float:
-        "The clock of the cluster."
+        "Return the time by the clock of the cluster."
         with server_errors(self.rows.where):
             return float(self.rows.client.cat.health(format="json")[0]["epoch"])
 
     def _read(self) -> dict[str, Any] | None:
-        "The note that is there."
+        "Read the current lease."
         from opensearchpy import NotFoundError
         with server_errors(self.rows.where):
             try:
@@ -233,12 +233,12 @@ class WriterLease:
         return found["_source"]
 
     def _write(self, note: Mapping[str, Any]) -> bool:
-        "Replace the note that was read; False when it is another one by now."
+        "Replace the lease that was read; False if it has changed since."
         from opensearchpy import ConflictError
         with server_errors(self.rows.where):
             try:
                 done = self.rows.client.index(index=f"{self.rows.name}-state", id="writer", body=note, **self.versions)
-            except ConflictError:     # also when a node took it and died before it answered
+            except ConflictError:     # also if a node wrote it and died before its answer
                 return self._read() == note
         self.versions = {"if_seq_no": done["_seq_no"], "if_primary_term": done["_primary_term"]}
         return True
@@ -272,12 +272,12 @@ class WriterLease:
                 self.renewed = began
 
     def check(self) -> None:
-        "Raise `LockedError` when the lease was lost."
+        "Raise `LockedError` if the lease was lost."
         if self._lost or time.monotonic() - self.renewed > self.seconds:
             raise LockedError(f"the right to write the index {self.rows.where} was lost: it was not renewed in time")
 
     def release(self) -> None:
-        "Let others write."
+        "End the lease so that other processes can write."
         from opensearchpy import ConflictError, NotFoundError
         self._stop.set()
         with self._guard, contextlib.suppress(RagnbError), server_errors(self.rows.where):

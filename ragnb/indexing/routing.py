@@ -25,18 +25,18 @@ MINISTRIES: dict[str, str] = {
     "금융위원회": "finance_tax",
     "중소벤처기업부": "startup_support", "중소기업청": "startup_support", "창업진흥원": "startup_support",
     "법무부": "law_common", "법제처": "law_common", "대법원": "law_common", "행정안전부": "law_common",
-}  # Ministry or office -> domain, which is the name of a folder of `DEFAULT_COLLECTIONS`
+}  # Ministry or office -> domain, a folder of `DEFAULT_COLLECTIONS`
 
 # %% ../../nbs/70_indexing/routing.ipynb #5252f864
 def _offices(field: str) -> list[str]:
-    "The offices that a field names, without departments in brackets and white space."
+    "List the offices in a field, without departments in brackets and white space."
     bare = re.sub(r"[(\[][^()\[\]]*[)\]]", " ", unicodedata.normalize("NFKC", field))
     parts = (re.sub(r"\s+", "", part) for part in re.split(r"[,;/·ㆍ]", bare))
     return [part for part in parts if part]
 
 # %% ../../nbs/70_indexing/routing.ipynb #c1b0a421
 class Route(NamedTuple):
-    "Where a record belongs, and why."
+    "The collection and domain of a record, and the reason."
     collection: str
     domain: str
     method: str    # domain, ministry or default
@@ -44,13 +44,13 @@ class Route(NamedTuple):
 
 
 def route_record(
-    ministry: str = "",   # 소관부처, as the record has it
-    domain: str = "",     # As the record has it
-    ministries: Mapping[str, str] | None = None,             # Office -> domain; `MINISTRIES` when None
-    collections: Mapping[str, Sequence[str]] | None = None,  # Collection -> folders; `DEFAULT_COLLECTIONS` when None
-    otherwise: str = "law_common",                           # Domain of a record that says neither
-) -> Route:               # `InputError` when no collection holds `otherwise`, or a domain of the table
-    "Decide where a record belongs."
+    ministry: str = "",   # 소관부처 of the record
+    domain: str = "",     # Domain of the record
+    ministries: Mapping[str, str] | None = None,             # Office -> domain; None for `MINISTRIES`
+    collections: Mapping[str, Sequence[str]] | None = None,  # Collection -> folders; None for `DEFAULT_COLLECTIONS`
+    otherwise: str = "law_common",                           # Domain of a record with neither
+) -> Route:               # `InputError` if `otherwise` or a domain of the table is in no collection
+    "Choose the collection and domain of a record."
     table = {"".join(k.split()): v for k, v in (MINISTRIES if ministries is None else ministries).items()}
     held = check_collections(DEFAULT_COLLECTIONS if collections is None else collections)
     homes = {Path(folder).name: name for name, folders in held.items() for folder in folders}

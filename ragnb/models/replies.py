@@ -29,7 +29,7 @@ from ..documents.span import RagnbError
 
 # %% ../../nbs/10_models/replies.ipynb #a376077a
 class ReplyError(RagnbError):
-    "A reply that is not read: it is too long, compressed, or a redirect."
+    "A reply is too long, compressed, or a redirect, so it is not read."
 
 # %% ../../nbs/10_models/replies.ipynb #ac69fe9f
 _ENDS: ContextVar[float] = ContextVar("ends", default=math.inf)
@@ -37,9 +37,9 @@ _ENDS: ContextVar[float] = ContextVar("ends", default=math.inf)
 
 @contextlib.contextmanager
 def until(
-    ends: float,   # On the clock of `time.monotonic`
+    ends: float,   # Deadline on the clock of `time.monotonic`
 ) -> Iterator[None]:
-    "Let every request of a block end by a moment, or earlier by its own deadline."
+    "End every request of a block by a deadline, or earlier by its own."
     token = _ENDS.set(min(ends, _ENDS.get()))
     try:
         yield
@@ -78,25 +78,25 @@ class _Call:
             raise self.refused("sends a compressed reply, though none was asked for")
 
     def counted(self, piece: bytes) -> bytes:
-        "A piece of the reply; raise when there are too many bytes."
+        "Return a piece of the reply; raise an error after too many bytes."
         self.n += len(piece)
         if self.n > self.most:
             raise self.refused(f"sends more than {self.most:,} bytes in one reply")
         return piece
 
 # %% ../../nbs/10_models/replies.ipynb #50c0ec2d
-_PASSING = (408, 425, 429, 502, 503, 504)  # Status codes of a server that may answer in a moment
+_PASSING = (408, 425, 429, 502, 503, 504)  # Status codes of temporary errors
 
 
 def _passes(error: BaseException, reached: bool) -> bool:
-    "True for an error that may be gone in a moment."
+    "Check for a temporary error."
     if isinstance(error, (ConnectionError, httpx.ConnectError)):
         return reached and not isinstance(error, ReplyError)
     return isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError))
 
 
 def _patience(client: Any) -> dict[str, Any]:
-    "How tenacity waits for a client; its last reply or error is the caller's."
+    "Return the options of tenacity for a client; the caller gets the last reply or error."
     return {
         "retry": retry_if_exception(lambda error: _passes(error, client.reached))
         | retry_if_result(lambda reply: reply.status_code in _PASSING),
@@ -106,7 +106,7 @@ def _patience(client: Any) -> dict[str, Any]:
 
 # %% ../../nbs/10_models/replies.ipynb #32d14747
 def _watch(call: _Call, request: httpx.Request) -> threading.Timer:
-    "Start a timer that shuts the connection down at the deadline."
+    "Start a timer that shuts down the connection at the deadline."
     streams: list[Any] = []
 
     def trace(name: str, info: Any) -> None:
@@ -129,12 +129,12 @@ def _watch(call: _Call, request: httpx.Request) -> threading.Timer:
 
 # %% ../../nbs/10_models/replies.ipynb #6830ef45
 class _Pieces(httpx.SyncByteStream):
-    "The body of a reply, within the limits of its call."
+    "Read the body of a reply within the limits of its call."
 
     def __init__(self, stream: Any, call: _Call, timer: threading.Timer) -> None:
         self._stream, self._call, self._timer = stream, call, timer
         self._pieces = iter(stream)
-        self._first = next(self._pieces, b"")   # what fails before it can be asked for again
+        self._first = next(self._pieces, b"")   # a failure here can still be retried
 
     def __iter__(self) -> Iterator[bytes]:
         yield self._call.counted(self._first)
@@ -143,7 +143,7 @@ class _Pieces(httpx.SyncByteStream):
                 yield self._call.counted(piece)
         except (httpx.TransportError, OSError) as error:
             raise self._call.late() if self._call.cut or isinstance(error, httpx.TimeoutException) else error from error
-        if self._call.cut:               # the end of the body is that of the connection
+        if self._call.cut:               # the connection ended, not the body
             raise self._call.late()
 
     def close(self) -> None:
@@ -151,12 +151,12 @@ class _Pieces(httpx.SyncByteStream):
         self._stream.close()
 
 # %% ../../nbs/10_models/replies.ipynb #c6ac3c90
-MOST_BYTES: int = 32 * 2**20           # Of a chat model's reply; a streamed word takes about 300
-MOST_VECTOR_BYTES: int = 256 * 2**20   # Of a batch of vectors; 1,000 of 4,096 numbers take less than 100 MB
+MOST_BYTES: int = 32 * 2**20           # Bytes of a chat model's reply; a streamed word takes about 300
+MOST_VECTOR_BYTES: int = 256 * 2**20   # Bytes of a batch of vectors; 1,000 of 4,096 numbers take less than 100 MB
 
 
 def _fixed(seconds: float) -> dict[str, Any]:
-    "Settings of both clients that no caller changes."
+    "Return the fixed settings of both clients."
     return {"follow_redirects": False, "limits": httpx.Limits(max_keepalive_connections=0),
             "timeout": httpx.Timeout(seconds, connect=min(seconds, 20))}
 
@@ -167,22 +167,22 @@ class LimitedClient(httpx.Client):
     def __init__(
         self,
         *,
-        seconds: float = 600,                       # For a whole call, > 0
+        seconds: float = 600,                       # Time limit of a whole call, > 0
         most: int = MOST_BYTES,                     # Bytes of a reply
-        told: Callable[[Exception], Exception] = lambda error: error,   # What is raised instead
-        retries: int = 0,                           # How often a busy server is asked again
+        told: Callable[[Exception], Exception] = lambda error: error,   # Converts the exception to raise
+        retries: int = 0,                           # Retries of a busy server
         wait: float = 0.5,                          # Seconds before the second try; the pauses grow
-        **settings: Any,                            # Of `httpx.Client`
+        **settings: Any,                            # Settings of `httpx.Client`
     ) -> None:
         self.seconds, self.most, self.told = seconds, most, told
         self.retries, self.wait, self.reached = retries, wait, False
         super().__init__(**settings | _fixed(seconds))
 
     def close(self) -> None:
-        "Keep the client usable: a reply that ends closes its connection, so there is nothing to close."
+        "Keep the client usable; each reply closes its own connection."
 
     def send(self, request: httpx.Request, *, stream: bool = False, **how: Any) -> httpx.Response:
-        "Send a request, perhaps several times; `TimeoutError` or `ReplyError` beyond the limits."
+        "Send a request, with retries; `TimeoutError` or `ReplyError` beyond the limits."
         return Retrying(**_patience(self))(self._sent, request, stream, **how)
 
     def _sent(self, request: httpx.Request, stream: bool, **how: Any) -> httpx.Response:
@@ -209,13 +209,13 @@ class LimitedClient(httpx.Client):
 
 # %% ../../nbs/10_models/replies.ipynb #b02242de
 class _AsyncPieces(httpx.AsyncByteStream):
-    "The body of a reply, within the limits of its call."
+    "Read the body of a reply within the limits of its call."
 
     def __init__(self, stream: Any, call: _Call) -> None:
         self._stream, self._call, self._pieces = stream, call, aiter(stream)
 
     async def begun(self) -> _AsyncPieces:
-        "Wait for the first piece: what fails before it can be asked for again."
+        "Wait for the first piece; a failure before it can still be retried."
         self._first = await self._next()
         return self
 
@@ -241,22 +241,22 @@ class LimitedAsyncClient(httpx.AsyncClient):
     def __init__(
         self,
         *,
-        seconds: float = 600,                       # For a whole call, > 0
+        seconds: float = 600,                       # Time limit of a whole call, > 0
         most: int = MOST_BYTES,                     # Bytes of a reply
-        told: Callable[[Exception], Exception] = lambda error: error,   # What is raised instead
-        retries: int = 0,                           # How often a busy server is asked again
+        told: Callable[[Exception], Exception] = lambda error: error,   # Converts the exception to raise
+        retries: int = 0,                           # Retries of a busy server
         wait: float = 0.5,                          # Seconds before the second try; the pauses grow
-        **settings: Any,                            # Of `httpx.AsyncClient`
+        **settings: Any,                            # Settings of `httpx.AsyncClient`
     ) -> None:
         self.seconds, self.most, self.told = seconds, most, told
         self.retries, self.wait, self.reached = retries, wait, False
         super().__init__(**settings | _fixed(seconds))
 
     async def aclose(self) -> None:
-        "Keep the client usable: a reply that ends closes its connection, so there is nothing to close."
+        "Keep the client usable; each reply closes its own connection."
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **how: Any) -> httpx.Response:
-        "Send a request, perhaps several times; `TimeoutError` or `ReplyError` beyond the limits."
+        "Send a request, with retries; `TimeoutError` or `ReplyError` beyond the limits."
         return await AsyncRetrying(**_patience(self))(self._sent, request, stream, **how)
 
     async def _sent(self, request: httpx.Request, stream: bool, **how: Any) -> httpx.Response:
@@ -274,17 +274,17 @@ class LimitedAsyncClient(httpx.AsyncClient):
         except BaseException as error:
             if reply is not None:
                 await reply.aclose()
-            ended = isinstance(error, asyncio.TimeoutError) and not str(error)   # of `wait_for`, without a message
+            ended = isinstance(error, asyncio.TimeoutError) and not str(error)   # from `wait_for`, without a message
             if ended or isinstance(error, httpx.TimeoutException):
                 raise call.late() from error
             raise
 
 # %% ../../nbs/10_models/replies.ipynb #80aa2040
 def openai_clients(
-    seconds: float,            # For a whole call, > 0
+    seconds: float,            # Time limit of a whole call, > 0
     most: int = MOST_BYTES,    # Bytes of a reply
-) -> dict[str, Any]:           # For LlamaIndex's classes of servers with OpenAI's interface
-    "Make the HTTP clients of the OpenAI library."
+) -> dict[str, Any]:           # Arguments of LlamaIndex's classes for servers with OpenAI's interface
+    "Create the HTTP clients of the OpenAI library."
     from openai import OpenAIError
 
     def told(error: Exception) -> Exception:
