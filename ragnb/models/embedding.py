@@ -155,8 +155,8 @@ class _Learned:
 
     @classmethod
     def read(cls, folder: Path, n_texts: int, shape: tuple[int, int], overlap: str | None = None) -> _Learned:
-        """Read the arrays back, the axes when they are used; `InputError` for a missing or damaged file, or axes of
-        another shape. The overlap is compared with its hash, or with the axes where none is known."""
+        """Load the arrays; the axes are lazy. `InputError` for a missing or damaged file, or axes of another shape.
+        The overlap is compared with its hash, or with the axes if there is no hash."""
         file = folder / "ngram_steps.npy"
         steps = _read_array(file, (None,), np.float32) if file.exists() else 1.0
         kinds = (np.float16,) if isinstance(steps, float) else (np.uint8, np.int8)
