@@ -45,12 +45,12 @@ class Manifest:
     embedding: dict[str, Any] = field(default_factory=dict)             # From `describe_embedding`
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)  # Id -> hash, root, file, characters, embedding
     fitted_on: int = 0                  # Characters that the embedding was fitted on; 0 if it needs no fit
-    embedding_folder: str = ""          # "embedding-1": which embedding the vectors of a document come from
+    embedding_folder: str = ""          # "embedding-1": the current embedding of the vectors
     format: int = FORMAT
 
 # %% ../../nbs/70_indexing/index_file.ipynb #f196a527
 FILE: str = "index.db"    # In the folder of an index
-SETTINGS_FILE: str = "ragnb.toml"  # Of people, not of the index: see `ragnb.pipeline.settings`
+SETTINGS_FILE: str = "ragnb.toml"  # Your settings, not those of the index: see `ragnb.pipeline.settings`
 SUM: str = "index.sum"    # Next to it: its checksum
 
 TABLES: str = SCHEMA + STORED + """

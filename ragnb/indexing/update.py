@@ -484,8 +484,8 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     embed : str or BaseEmbedding, optional
         See `resolve_embedding`. By default that of the index, `ngram` for a new one.
     parser : str or NodeParser, optional
-        A name, see `resolve_parser`, or a splitter of this package or of LlamaIndex whose chunks occur verbatim in the
-        text. By default that of the index, `units` for a new one. Pass your own object again for every update.
+        A name, see `resolve_parser`, or a splitter object. The chunks of a LlamaIndex splitter must occur verbatim in
+        the text. By default that of the index, `units` for a new one. Pass your own object again for every update.
     force : bool, default False
         Rebuild the index; the old one stays until the new one is committed.
     base : str or Path, optional
@@ -498,8 +498,8 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     embed_options : mapping, optional
         Options of the embedding, see `resolve_embedding`: `{"query_prefix": "query: ", "num_workers": 2}`.
     include, exclude : sequence of str
-        Patterns of `.gitignore`, after those of a `.ragnbignore` in the folder: files of any kind to read as text, and
-        files to leave out. Files with equal bytes are read once.
+        Patterns of `.gitignore`: files of any kind to read as text, and files to leave out. They apply after those of
+        a `.ragnbignore` in the folder. Files with equal bytes are read once.
     show_progress : bool, default True
         Show a bar of the characters written.
     wait : float, default 10
@@ -515,8 +515,8 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     InputError
         If nothing can be read from `path`, or `folder` has other contents.
     IndexMismatchError
-        If the index was made with another embedding or splitter, or is damaged, and `force` is False; or if documents
-        must be split and your own splitter was not passed.
+        If the index was made with another embedding or splitter, or is damaged, and `force` is False. Also if
+        documents must be split and your own splitter was not passed.
     LockedError
         If another process is still writing this index; the message identifies it.
     """
@@ -572,8 +572,8 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
     DuplicateIdError
         If two documents have the same id.
     IndexMismatchError
-        If the index was made with another embedding or splitter, or is damaged, and `force` is False; or if documents
-        must be split and your own splitter was not passed.
+        If the index was made with another embedding or splitter, or is damaged, and `force` is False. Also if
+        documents must be split and your own splitter was not passed.
     LockedError
         If another process is still writing this index; the message identifies it.
     """

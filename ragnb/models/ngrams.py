@@ -216,7 +216,7 @@ def in_steps(
 
 def from_steps(
     stored: np.ndarray,          # From `in_steps`, or plain numbers
-    steps: np.ndarray | float,   # Of each axis, shape (n,); or of all
+    steps: np.ndarray | float,   # Steps of each axis, shape (n,); or of all axes
 ) -> np.ndarray:                 # Shape (rows, n), float32
     "Convert stored axes to numbers."
     if stored.dtype == np.uint8:

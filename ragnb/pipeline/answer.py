@@ -297,7 +297,7 @@ def _name(llm: Any) -> str:
 
 def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
     "Build the error with the model's name and the reason."
-    where = f" at {llm.api_base}" if getattr(llm, "api_base", None) else ""  # Ollama's errors include it
+    where = f" at {llm.api_base}" if getattr(llm, "api_base", None) else ""  # Ollama's errors include the address
     told = f"{type(error).__name__}: {shorten(str(error), 300)}"
     return ModelError(f"the model {_name(llm)!r}{where} did not answer ({told})", answer)
 

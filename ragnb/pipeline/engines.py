@@ -120,7 +120,7 @@ class ContextRetriever(BaseRetriever):
 # %% ../../nbs/80_pipeline/engines.ipynb #3582b47e
 RESPONSE_MODES: tuple[str, ...] = ("compact", "tree_summarize")  # These send the whole context
 CHAT_SETTINGS: tuple[str, ...] = ("chat_history", "memory", "system_prompt", "prefix_messages",
-                                  "context_refine_template")  # Of a `ContextChatEngine`
+                                  "context_refine_template")  # Options of a `ContextChatEngine`
 _OWN: tuple[str, ...] = ("retriever", "node_postprocessors", "response_synthesizer", "text_qa_template", "multimodal",
                          "context_template", "context_prompt")
 

@@ -135,7 +135,7 @@ def _by_name(retriever: BaseRetriever, index: Index) -> BaseRetriever:
 
 # %% ../../nbs/80_pipeline/specs.ipynb #3fea39b2
 def resolve_retriever(
-    spec: str | BaseRetriever,   # A form of the grammar above, or a LlamaIndex retriever (returned as it is)
+    spec: str | BaseRetriever,   # A form of the grammar above, or a LlamaIndex retriever (returned unchanged)
     index: Index,
     top_k: int = 20,             # Hits, >= 1
     llm: str | Any | None = None,  # For plans, see `resolve_llm`
@@ -230,7 +230,7 @@ def resolve_parts(
     llm, counts = resolve_llm(llm), {} if top_k is None else {"top_k": top_k}
     made = resolve_retriever(retriever, index, llm=llm, cut=cut, lookup=lookup, **counts)
     found = filtered_retriever(made, where)
-    relevance: Relevance = lambda question, chunks: _relevance(index)(question, chunks)  # read when asked
+    relevance: Relevance = lambda question, chunks: _relevance(index)(question, chunks)  # lazy
     if policy is None:
         policy = "none" if isinstance(found, MultiScaleRetriever) else "neighbors:1"
     elif policy != "none" and isinstance(retriever, str) and isinstance(found, MultiScaleRetriever) and not counts:

@@ -41,7 +41,7 @@ def _cut(text: str) -> str:
 
 
 def _prefix(key: str) -> str:
-    "Return the common prefix of a key's facts; no prefix begins another."
+    "Return the common prefix of a key's facts; no prefix is the beginning of another."
     return f"{len(key)}:{_cut(key)}\x1f"
 
 # %% ../../nbs/30_storage/facts.ipynb #e67c8bf3

@@ -266,7 +266,7 @@ def vector_field(
 
 def nearest_rows(
     vector: Sequence[float],    # Length 1
-    k: int,                     # Rows wanted
+    k: int,                     # Rows to find
     among: Any = None,          # Query that the rows must match
     reach: int = 512,           # Candidates that the graph keeps during the search; at least k
 ) -> dict[str, Any]:            # Query

@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 class Found(NamedTuple):  # not Generic: Python 3.10 does not allow both
     "The values that a keyed read returned, and the ids it did not find."
-    found: dict[str, T]        # Id -> value, in the order asked for, each id once
+    found: dict[str, T]        # Id -> value, in the requested order, each id once
     missing: tuple[str, ...]   # Ids that are not in the store
 
     def __repr__(self) -> str:
@@ -51,10 +51,10 @@ class Found(NamedTuple):  # not Generic: Python 3.10 does not allow both
     @classmethod
     def of(
         cls,
-        ids: Sequence[str],       # As asked for, each once
+        ids: Sequence[str],       # Requested ids, each once
         held: Mapping[str, T],    # What was read, in any order
     ) -> Found[T]:
-        "Put values in the order asked for and list the missing ids."
+        "Put values in the requested order and list the missing ids."
         return cls({i: held[i] for i in ids if i in held}, tuple(i for i in ids if i not in held))
 
     def all(self) -> dict[str, T]:
@@ -84,7 +84,7 @@ class ChunkReader(ABC):
         Returns
         -------
         Found
-            `found`: address -> node, in the order asked for; `missing`: addresses that are not in the store.
+            `found`: address -> node, in the requested order; `missing`: addresses that are not in the store.
         """
 
     @abstractmethod
@@ -99,7 +99,7 @@ class ChunkReader(ABC):
         Returns
         -------
         Found
-            `found`: document id -> outline, in the order asked for; `missing`: ids that are not in the store.
+            `found`: document id -> outline, in the requested order; `missing`: ids that are not in the store.
         """
 
     @abstractmethod
@@ -443,7 +443,7 @@ class MemoryStore(ChunkStore):
         self._outlines: dict[str, Outline] = {}
         self._vector: dict[str, np.ndarray] = {}   # Searched chunks only: float32, length 1
         self._matrix: tuple[list[TextNode], np.ndarray] | None = None
-        self._rows: tuple[frozenset[str], np.ndarray] | None = None   # Of the last filter
+        self._rows: tuple[frozenset[str], np.ndarray] | None = None   # The last filter and its rows
 
     @classmethod
     def of(
