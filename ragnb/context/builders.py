@@ -408,7 +408,8 @@ class ContextBuilder:
         passage: Passage,
     ) -> Passage:
         "A passage within its own limit; what a question names stays whole."
-        if self.passage_size is None or any(why.is_by_name for why in passage.why.values()):
+        named = any(why.is_by_name for why in passage.why.values())
+        if self.passage_size is None or named:
             return passage
         return cut_to_sentences(passage, self.passage_size * max(1, len(passage.hits)))
 

@@ -231,7 +231,8 @@ def attach(
     documents : iterable of Document, optional
         The original documents: a source of headings, pages and the text between two nodes.
     fields : mapping of str to str, optional
-        Names in the rows for `doc_id`, `index` (number of the chunk in its document) and `page`; `text` for a server.
+        The rows' names for `doc_id`, `index` (number of the chunk in its document) and `page`. On a server also for
+        `text`.
     vector : str
         On a server, the field with the vectors.
     retriever : str
