@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "benchmarks"
 
 LINES: dict[str, dict[str, Any]] = {
-    "sample/hr-001": {"spans": "leave.md 0-44 76-90", "label": ["[1] (Leave)", "[2] (Leave)"], "note": "no document holds 공룡", "recall": 1.0, "recall@500": 0.5, "recall@4000": 1.0},
+    "sample/hr-001": {"spans": "leave.md 0-44 76-90", "label": ["[1] (Leave)", "[2] (Leave)"], "note": "no document contains 공룡", "recall": 1.0, "recall@500": 0.5, "recall@4000": 1.0},
     "sample/hr-002": {"spans": "travel.md 5-9", "label": ["[1] (Travel)"], "recall": 0.5, "recall@500": 0.0, "recall@4000": 1.0},
     "ragnb ask --index nowhere": {"exit": 2, "error": "ragnb: no index in 'nowhere'"},
 }
@@ -72,7 +72,7 @@ def test_nothing_differs(run: Run) -> None:
     ("sample/hr-001", {"spans": "leave.md 0-44 76-91"}, "spans"),
     ("sample/hr-001", {"spans": "leave.md 76-90 0-44"}, "spans"),
     ("sample/hr-001", {"note": None}, "note"),
-    ("sample/hr-001", {"note": "no document holds 용"}, "note"),
+    ("sample/hr-001", {"note": "no document contains 용"}, "note"),
     ("sample/hr-002", {"label": ["[1] (Journeys)"]}, "label"),
     ("sample/hr-002", {"text": ["not that of the document"]}, "text"),
     ("sample/hr-002", {"source": ["1 travel.md@5-9"]}, "source"),
@@ -109,7 +109,7 @@ def test_what_is_accepted_keeps_what_it_was(run: Run, golden: ModuleType) -> Non
     assert "whole sentences" in (golden.GOLDEN / "CHANGES.md").read_text(encoding="utf-8")
     run("compare", found=changed("sample/hr-001", spans="leave.md 0-60", note=None, text=["x"]))
     assert run("accept", "--reason", "longer still")[0] == 0
-    assert line()["was"] == {"spans": "leave.md 0-44 76-90", "note": "no document holds 공룡", "text": None} and "note" not in line()
+    assert line()["was"] == {"spans": "leave.md 0-44 76-90", "note": "no document contains 공룡", "text": None} and "note" not in line()
     run("compare", found=LINES)
     assert run("accept", "--reason", "back again")[0] == 0
     assert "was" not in line() and line() == {"id": "sample/hr-001"} | LINES["sample/hr-001"]

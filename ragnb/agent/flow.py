@@ -183,7 +183,7 @@ def has_words(
     library: Library,
     question: str,
 ) -> bool:   # True also where it is not known
-    "False when no document holds any word of a question: then there is nothing to choose between."
+    "False when no document contains any word of a question: then there is nothing to choose between."
     words = index_words(LibraryRetriever(library))
     found = missing_words(question, words) if words else None
     return found is None or not found.asked or len(found.missing) < len(found.asked)
@@ -382,7 +382,7 @@ async def _needs_nobody(ctx: RunContext, state: AgentState, library: Library) ->
     has = await asyncio.to_thread(has_words, library, state.question)
     if has and not is_unlikely(state):
         return False
-    told = "the answer is probably not in the documents" if has else "no document holds a word of the question"
+    told = "the answer is probably not in the documents" if has else "no document contains a word of the question"
     state.record("ask", "nothing", told)
     _tell(ctx, state)
     return True

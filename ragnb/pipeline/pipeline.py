@@ -175,7 +175,7 @@ def noted(
     lost = missing_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
     texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
     lost = [x for x in lost if not _is_read(x, texts, held)]
-    told = say("no document holds {citations}", citations=", ".join(x.text for x in lost))
+    told = say("no document contains {citations}", citations=", ".join(x.text for x in lost))
     notes = [Note("citation", told)] if lost else []
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())

@@ -238,13 +238,13 @@ def _notes(asked: list[str], missing: list[str], unread: list[str], words: Index
            filtered: bool) -> list[Note]:
     notes, listed = [], ", ".join(missing)
     if missing and len(missing) == len(asked):
-        told = say("no document that may be read holds any word of the question ({words})" if filtered
-                   else "no document holds any word of the question ({words})", words=listed)
-        near = "" if other else say("; the passages are near it by vector only")
+        told = say("no document that may be read contains any word of the question ({words})" if filtered
+                   else "no document contains any word of the question ({words})", words=listed)
+        near = "" if other else say("; the passages were found by vector similarity only")
         notes.append(Note("missing", told + near))
     elif missing:
-        told = say("no document that may be read holds these words of the question: {words}" if filtered
-                   else "no document holds these words of the question: {words}", words=listed)
+        told = say("no document that may be read contains these words of the question: {words}" if filtered
+                   else "no document contains these words of the question: {words}", words=listed)
         notes.append(Note("missing", told))
     if unread:
         told = say("in the documents, but in no passage that fits the budget: {words}", words=", ".join(unread))

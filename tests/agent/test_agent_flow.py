@@ -229,7 +229,7 @@ def test_nobody_is_asked_where_no_document_holds_a_word(library: Library) -> Non
     """There is nothing to choose between; and whoever asks is told, as by `ragnb ask`."""
     state = Agent(library, ask_user=True).ask(LOST)
     assert state.status == "passages" and state.kinds("ask") == ["nothing"] and len(state.options) > 1
-    assert state.note.startswith("no document holds any word of the question (화성, 탐사선, 연료)")
+    assert state.note.startswith("no document contains any word of the question (화성, 탐사선, 연료)")
     assert AgentState.from_json(state.to_json()).note == state.note
     assert Agent(library).ask(QUESTION).note == ""
 
@@ -238,7 +238,7 @@ def test_a_chat_says_what_is_not_there(library: Library) -> None:
     shown: list[str] = []
     lines = iter([LOST])
     Chat(Agent(library, ask_user=True), lambda prompt: next(lines), shown.append).ask(LOST)
-    assert "(note: no document holds any word of the question (화성, 탐사선, 연료)" in "".join(shown)
+    assert "(note: no document contains any word of the question (화성, 탐사선, 연료)" in "".join(shown)
 
 
 def test_a_person_chooses_documents(library: Library) -> None:

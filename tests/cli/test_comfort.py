@@ -236,12 +236,12 @@ def test_a_question_about_something_else(run, tmp_path):
     assert run("index", tmp_path / "docs", "--index", index)[0] == 0
     for question in ("휴대폰은 몇 개인가요?", "Where is the zeppelin?"):
         code, out, err = run("ask", question, "--index", index)
-        assert code == 0 and "no document holds any word of the question" in err and "--cut" not in err
+        assert code == 0 and "no document contains any word of the question" in err and "--cut" not in err
         code, out, err = run("ask", question, "--index", index, "--cut", 0.05)
-        assert (code, out) == (0, "nothing was found\n") and "no document holds any word" in err and "--cut" not in err
+        assert (code, out) == (0, "nothing was found\n") and "no document contains any word" in err and "--cut" not in err
     assert "연차는 15일이다" in run("ask", "연차는 며칠인가요?", "--index", index, "--cut", 0.05)[1]
     answer = Pipeline.from_index(Index.open(index)).ask("휴대폰은 몇 개인가요?")
-    assert "no document holds any word" in answer.note and answer.note in repr(answer) and "휴대폰" in answer._repr_html_()
+    assert "no document contains any word" in answer.note and answer.note in repr(answer) and "휴대폰" in answer._repr_html_()
 
 
 def test_a_cluster_without_the_name_of_an_index_is_told_what_is_missing(run, tmp_path):

@@ -1,4 +1,4 @@
-"""What is told of codes, half words, articles and clauses that no document holds: nothing untrue, and nothing in silence."""
+"""What is told of codes, half words, articles and clauses that no document contains: nothing untrue, and nothing in silence."""
 from __future__ import annotations
 
 import re
@@ -39,7 +39,7 @@ def test_a_code_that_no_document_holds(folder: Path, code: str) -> None:
         note = Pipeline.from_index(index, budget=budget).ask(f"{code}의 원인은?").note
         assert "in the documents" not in note
         if folder.name == "units":      # the order of words is kept there
-            assert re.search(rf"no document holds [^;]*{code}", note), note
+            assert re.search(rf"no document contains [^;]*{code}", note), note
     if folder.name == "units":
         assert code in Agent(Library.open(folder)).ask(f"{code}의 원인은?").note
 
@@ -60,7 +60,7 @@ def test_halves_of_a_word_are_no_word(folder: Path) -> None:
     ("배달기법 제2조제9항은?", "a 제9항 in 배달기법 제2조"), ("제2조제7항은?", "a 제7항 in 제2조"), ("배달기법 제9조는?", "배달기법 제9조")])
 def test_articles_and_clauses(folder: Path, question: str, told: str) -> None:
     note = Pipeline.from_index(Index.open(folder)).ask(question).note
-    assert (f"no document holds {told}" in note) if told else ("조" not in note and "별표" not in note), note
+    assert (f"no document contains {told}" in note) if told else ("조" not in note and "별표" not in note), note
 
 
 def test_an_article_named_by_the_tier_alone_comes_first(folder: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_question_that_the_folder_says_nothing_about(folder, question):
     """Nothing is called a strong match; vectors of spelling alone are no reason to read on where a cut was asked for."""
     answer, cut = (Pipeline.from_index(folder, cut=share).ask(question) for share in (None, 0.3))
     assert answer.passages and all(p.is_unlike for p in answer.passages) and not cut.passages
-    assert all("no document holds any word of the question" in one.note for one in (answer, cut))
+    assert all("no document contains any word of the question" in one.note for one in (answer, cut))
     told = trace(Pipeline.from_index(folder), question)
     assert {row["role"] for row in told.rows()} == {"filler"} and 'class="hit' not in told.page().partition("</style>")[2]
 
@@ -83,7 +83,7 @@ def test_the_command_line_says_when_the_answer_is_probably_not_there(folder, cap
     assert {p["id"].partition("@")[0] for p in told["passages"]} == {"travel.md"} and told["chance"]["value"] > 0.5
     assert main(["ask", NOTHING[0], "--index", at]) == 0
     told = capsys.readouterr()
-    assert "probably not in these documents" in told.err and "no document holds any word" in told.err
+    assert "probably not in these documents" in told.err and "no document contains any word" in told.err
 
 
 @pytest.mark.parametrize(("question", "word"), [("특실은 누가 탈 수 있나요?", "특실"), ("충전기는 얼마인가요?", "충전기"), ("충전기 CH-48", "충전기"),
@@ -99,7 +99,7 @@ def test_a_word_that_is_counted_in_another_form_is_there(tmp_path, question, wor
     for cut in (None, 0.2):
         answer = Pipeline.from_index(index, cut=cut).ask(question)
         assert answer.passages and word in answer.passages[0].text and not answer.passages[0].is_unlike
-        assert "no document holds" not in answer.note and word not in answer.note
+        assert "no document contains" not in answer.note and word not in answer.note
 
 
 def test_a_small_budget_reads_what_was_asked_for_in_an_article_not_its_beginning(tmp_path):
