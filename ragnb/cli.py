@@ -186,6 +186,16 @@ def _checked(ctx: Context, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+def _import_plugins(places: Sequence[str]) -> None:
+    "Run the files of --import, here and in the processes of --workers."
+    if places:
+        from ragnb.documents.plugins import import_plugins, IMPORTED
+        files = [str(Path(place).resolve()) if place.endswith(".py") else place for place in places]
+        os.environ[IMPORTED] = os.pathsep.join(dict.fromkeys([*filter(None, [os.environ.get(IMPORTED)]), *files]))
+        for place in places:
+            import_plugins(place)
+
+
 def _with_file(error: InputError, file: str, keys: Sequence[str]) -> InputError:
     "Name the settings file in an error about something that it sets."
     if named := [key for key in keys if re.search(rf"\b{key}\b", str(error).replace("-", "_"))]:
@@ -202,7 +212,9 @@ class _Command(NamedTuple):
     def callback(self) -> Callable[..., None]:
         "Make the function that typer reads and calls."
         def run(ctx: Context, help: bool, **given: Any) -> None:
-            file, found = _found_settings(ctx, self.options, _checked(ctx, given))
+            given = _checked(ctx, given)
+            _import_plugins(given.get("imported") or ())
+            file, found = _found_settings(ctx, self.options, given)
             try:
                 self.function(self.options(**{**given, **found}))
             except InputError as error:
@@ -349,7 +361,12 @@ class _Index(_Place):
     "Where the index is, and how results are printed."
     json: _Json = False
 
-class _Settings(_Options):
+class _Plugins(_Options):
+    "Which plugins are there."
+    imported: Annotated[list[str] | None, Option("--import", metavar="FILE", help="Run this .py file or module first: "
+        "it registers your own splitters, embeddings, retrievers, rerankers or policies. Repeatable.")] = None
+
+class _Settings(_Plugins):
     "Which settings file is read."
     settings: Annotated[str | None, Option(metavar="FILE", help="Read the settings that you leave out from this .toml "
         "file, or from the folder of another index; none: from no file (default: ragnb.toml in the folder of "
@@ -835,7 +852,7 @@ def _answer_facts(answer: Any, error: Exception | None = None) -> dict[str, Any]
         spans = [[s.start, s.end] for s in mark.spans]
         marks.append({"number": mark.number, "id": mark.passage and mark.passage.id, "spans": spans})
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated,
-            "passages": passages, "citations": marks,
+            "sources": answer.sources(), "passages": passages, "citations": marks,
             "context": answer.context.text, "dropped": list(answer.context.dropped), "note": answer.context.note,
             "chance": chance_facts(answer.chance),
             "stats": asdict(answer.expansion.stats)} | ({} if error is None else {"error": str(error)})
@@ -1180,7 +1197,7 @@ def _demo(args: _Show) -> None:
 QUESTION_LINE: str = ('{"query_id": "q1", "query": "연차는 며칠인가?", '
                       '"evidence": [{"doc_id": "hr/leave.md", "text": "연차는 15일이다."}]}')
 
-class _Measuring(_Embedding):
+class _Measuring(_Embedding, _Plugins):
     "What is tried, at which sizes of the context, and where indexes are cached."
     strategy: Annotated[list[str] | None, Option(metavar="SPEC", help="A preset, 'key=value …', peer:NAME, a .yaml "
         "file, or a ragnb.toml. Repeatable (default: for eval the recommended strategy; for tune multi-scale, hybrid "

@@ -301,10 +301,11 @@ class Library:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        "The documents that can be found: id, and what the metadata says of title, doc_type, equipment, collection."
+        "The documents that can be found: id, title and doc_type; equipment and collection where there are any."
         outlines = self.store.get_outlines(self.store.doc_ids()).found
-        fields = ("title", "doc_type", "equipment", "collection")
-        return [{"id": i} | {f: str(o.metadata.get(f) or "") for f in fields} for i, o in outlines.items()]
+        always, some = ("title", "doc_type"), ("equipment", "collection")
+        return [{"id": i} | {f: str(o.metadata.get(f) or "") for f in always}
+                | {f: str(o.metadata[f]) for f in some if o.metadata.get(f)} for i, o in outlines.items()]
 
     def _find(self, name: str, query: str, top_k: int, where: Any,
               documents: Sequence[str] | None) -> Hits:

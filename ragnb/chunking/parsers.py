@@ -19,6 +19,7 @@ __all__ = ['CONTEXTS', 'DEFAULT_SPLITTER', 'SPLITTERS', 'with_contexts', 'resolv
 
 # %% ../../nbs/20_chunking/parsers.ipynb #bd19ce76
 from ..documents.files import keep_metadata
+from ..documents.plugins import make_plugin, plugin_spec, told_plugins
 from ..documents.servers import rebuild
 from ..documents.span import IndexMismatchError, InputError
 from ..documents.text import tokenizer
@@ -109,10 +110,13 @@ def resolve_parser(
         pattern, make = _NAMED[name]
         if match := re.fullmatch(pattern, spec[len(name):], re.DOTALL):
             return make(*match.groups())
+    if (made := make_plugin("splitter", spec)) is not None:
+        return span_parser(made)
     raise InputError(f"unknown splitter {spec!r}: use units, parent-child, parent-child:800/100,200/30, chunks:400/0, "
                      "recursive:800/100, fixed:500/0, whole, sentence, records, structure, structure:RULES, "
                      "titled:SPLITTER or contexts:SPLITTER; "
-                     "with sizes in tokens chunks:200/20@cl100k_base, as well units, parent-child, sentence, records")
+                     "with sizes in tokens chunks:200/20@cl100k_base, as well units, parent-child, sentence, "
+                     f"records{told_plugins('splitter')}")
 
 # %% ../../nbs/20_chunking/parsers.ipynb #ac15f5e3
 def makes_units(
@@ -154,6 +158,7 @@ def _describe_own(parser: SpanNodeParser) -> dict[str, Any]:
     inner = getattr(own, "parser", None)
     inside = {"parser": describe_parser(inner)} if isinstance(inner, SpanNodeParser) else {}
     described = {"splitter": type(own).__name__, "own": True, "units": makes_units(parser)}
+    described |= {"plugin": spec} if (spec := plugin_spec(own)) else {}
     return described | _plain({name: getattr(own, name, None) for name in type(own).model_fields}) | inside
 
 # %% ../../nbs/20_chunking/parsers.ipynb #190606b9
@@ -180,7 +185,8 @@ def parser_from(
     if not isinstance(kind, str):
         raise IndexMismatchError(f"the manifest describes no splitter ({dict(description)}): {rebuild()}")
     if description.get("own") or kind not in SPLITTERS:
-        return AbsentNodeParser(description=dict(description))
+        made = make_plugin("splitter", description["plugin"]) if "plugin" in description else None
+        return AbsentNodeParser(description=dict(description)) if made is None else span_parser(made)
     settings = {k: parser_from(v) if k == "parser" else v for k, v in description.items() if k != "splitter"}
     if kind == "LlmContextNodeParser":
         settings |= model

@@ -22,7 +22,7 @@ from ..expansion.expander import DocumentPassages, merge_by_document
 from ..expansion.fetch import read_spans
 from ..expansion.raw_hits import field_of
 from .builders import Context, cut_to_sentences, passage_part
-from .labels import passage_article
+from .labels import passage_article, place_label
 from .page_images import page_image
 
 # %% ../../nbs/60_context/sources.ipynb #43d55633
@@ -41,6 +41,7 @@ class AnswerRef:
     end: int
     text: str                  # The snippet; the hit is in it
     score: float | None = None  # Of the passage's best hit
+    label: str = ""            # The place in words, as in the context
 
     def as_dict(self) -> dict[str, Any]:
         "For JSON."
@@ -64,7 +65,7 @@ def _ref(number: int, passage: Passage, size: int, mark: Mark | None = None) -> 
     return AnswerRef(number, passage.id, passage.doc_id, file, _text_of(metadata, "title"),
                      _text_of(metadata, "doc_type").strip().casefold(), passage_part(cut, at).pages,
                      passage_article(passage), cut.span.start,
-                     cut.span.end, cut.text, passage.score)
+                     cut.span.end, cut.text, passage.score, place_label(passage))
 
 # %% ../../nbs/60_context/sources.ipynb #5d98e539
 def answer_refs(

@@ -16,6 +16,7 @@ __all__ = ['Policy', 'Place', 'no_expansion', 'span_around', 'run_around', 'neig
 
 # %% ../../nbs/50_expansion/policy.ipynb #1c4e6e11
 from ..documents.arguments import checked
+from ..documents.plugins import make_plugin, told_plugins
 from ..documents.span import Address, covering, InputError, Outline, Span
 from ..retrieval.arguments import check_counts
 
@@ -348,9 +349,11 @@ def resolve_policy(
         return together(*(resolve_policy(s.strip(), **parts) for s in spec.split("+")))
     name, colon, argument = spec.partition(":")
     maker = _MAKERS.get(name)
+    if maker is None and (made := make_plugin("policy", spec, **parts)) is not None:
+        return made
     if maker is None or colon and (maker.argument is None or not _reads(maker.argument, argument)):
         usages = ", ".join(m.usage for m in _MAKERS.values())
-        raise InputError(f"unknown policy {spec!r}: use {usages}, or several joined by '+'")
+        raise InputError(f"unknown policy {spec!r}: use {usages}, or several joined by '+'{told_plugins('policy')}")
     given = {k: v for k, v in parts.items() if k in maker.parts and v is not None}
     arguments = [maker.argument(argument)] if argument else []
     return maker.make(*arguments, **given)

@@ -28,6 +28,7 @@ __all__ = ['DEFAULT_OLLAMA_MODEL', 'NgramEmbedding', 'token_limit', 'open_onnx',
            'load_embedding']
 
 # %% ../../nbs/10_models/embedding.ipynb #e185949e
+from ..documents.plugins import make_plugin, plugin_spec, told_plugins
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..documents.servers import HidesKeys
 from ..documents.values import complaint
@@ -538,6 +539,8 @@ def resolve_embedding(
             return _openai_like(rest, base_url, **options)
         if kind == "onnx" and rest:
             return OnnxEmbedding(folder=rest, **options)
+        if (made := make_plugin("embedding", spec, base_url=base_url)) is not None:
+            return made
     except InputError:
         raise
     except (TypeError, ValueError) as e:
@@ -545,7 +548,7 @@ def resolve_embedding(
         told = "; ".join(f"{'.'.join(map(str, x['loc']))} {x['msg']}".strip() for x in errors()) if errors else e
         raise InputError(f"embedding {spec!r} does not take these options {sorted(options)}: {told}") from e
     known = "'ngram', 'ollama', 'ollama:MODEL', 'openai-like:MODEL', 'onnx:FOLDER', 'e5' or a BaseEmbedding"
-    raise InputError(f"spec must be {known}, got {spec!r}")
+    raise InputError(f"spec must be {known}, got {spec!r}{told_plugins('embedding')}")
 
 # %% ../../nbs/10_models/embedding.ipynb #60f8e874
 def describe_embedding(
@@ -614,6 +617,8 @@ def save_embedding(
         record["where"] = {"base_url": getattr(emb, "base_url", None) or emb.api_base, **calling}
     elif record["kind"] == "onnx":
         record["where"] = {"folder": str(Path(emb.folder).resolve())}
+    elif spec := plugin_spec(emb):
+        record["where"] = {"plugin": spec}
     _write_json(folder / "embedding.json", record)
     return record
 
@@ -635,6 +640,8 @@ def _rebuild(
         return OnnxEmbedding(**{**given, **parameters, **options})
     if kind == "e5":
         return _e5(model_name=str(record.get("name")), **{**parameters, **options})
+    if where.get("plugin") and (made := make_plugin("embedding", where["plugin"], base_url=base_url)) is not None:
+        return made
     own = f"your own {record.get('name')!r} ({parameters})"
     raise IndexMismatchError(f"the index was made with {own}: pass it as embedding=...")
 

@@ -20,6 +20,7 @@ __all__ = ['RETRIEVERS', 'PLANS', 'RetrieverSpec', 'parse_retriever', 'resolve_r
 
 # %% ../../nbs/80_pipeline/specs.ipynb #a22b497d
 from ..documents.markup import one_line
+from ..documents.plugins import has_plugin, make_plugin, told_plugins
 from ..documents.provisions import cited_spans, look_up_question
 from ..documents.span import Address, InputError, Span, stitch
 from ..models.llm import resolve_llm
@@ -55,7 +56,7 @@ _GRAMMAR = re.compile(rf"""
 @dataclass(frozen=True)
 class RetrieverSpec:
     "The parsed string form of a retriever."
-    kind: str = "auto"                           # One of `RETRIEVERS`, or "auto"
+    kind: str = "auto"                           # One of `RETRIEVERS`, "auto", or "plugin"
     plan: str = ""                               # One of `PLANS`; '' for none
     method: str = "rrf"                          # One of `FUSIONS`; used by hybrid retrieval
     weights: tuple[float, float] | None = None   # Words, embeddings; equal when None
@@ -68,10 +69,13 @@ def parse_retriever(
     if sum(word in PLANS for word in spec.split(":")) > 1:
         raise InputError(f"one plan at a time, got {spec!r}")
     match = _GRAMMAR.fullmatch(spec)
+    if match is None and has_plugin("retriever", spec):
+        return RetrieverSpec("plugin")
     if match is None or not spec:
         plans = " or ".join(f"{plan}:" for plan in PLANS)
         raise InputError(f"unknown retriever {spec!r}: use {', '.join(RETRIEVERS)} or "
-                         f"hybrid:{'|'.join(FUSIONS)}[:W/W], with {plans} before one of them if a model may plan")
+                         f"hybrid:{'|'.join(FUSIONS)}[:W/W], with {plans} before one of them if a model may plan"
+                         f"{told_plugins('retriever')}")
     weights = match["weights"] and tuple(float(w) for w in match["weights"].split("/"))
     return RetrieverSpec(match["kind"] or "auto", match["plan"] or "", match["method"] or "rrf", weights)
 
@@ -154,7 +158,9 @@ def resolve_retriever(
     if cut is not None and not over_units:
         raise InputError(f"cut goes with multi-scale retrieval, got cut={cut} and {spec!r}")
     kind = replace(read, kind="hybrid") if read.kind == "auto" else read
-    if over_units:
+    if read.kind == "plugin":
+        retriever = make_plugin("retriever", spec, index=index, top_k=top_k, llm=llm)
+    elif over_units:
         retriever = _multiscale(index, top_k, cut, lookup)
     else:
         layered = kind.kind in ("hierarchical", "tree")

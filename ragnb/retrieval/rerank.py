@@ -29,6 +29,7 @@ __all__ = ['RERANK_PROMPT', 'RerankedNode', 'RerankReport', 'Reranked', 'Reranke
 
 # %% ../../nbs/40_retrieval/rerank.ipynb #98d3a58d
 from ..documents.arguments import KnownArguments
+from ..documents.plugins import make_plugin, told_plugins
 from ..documents.span import InputError
 from ..models.embedding import open_onnx, token_limit
 from ..models.guards import guard_marks
@@ -577,9 +578,11 @@ def resolve_reranker(
     kind, colon, size = spec.partition(":")
     if kind == "onnx" and size:
         return OnnxReranker(folder=size, **settings)
+    if kind != "llm" and (made := make_plugin("reranker", spec, llm=llm)) is not None:
+        return resolve_reranker(made)
     if kind != "llm" or (colon and not (size.isascii() and size.isdigit() and int(size) > 0)):
         raise InputError(f"unknown reranker {spec!r}: use none, llm, llm:POOL with the passages of one call, "
-                         "for example llm:10, or onnx:FOLDER with a cross-encoder")
+                         f"for example llm:10, or onnx:FOLDER with a cross-encoder{told_plugins('reranker')}")
     if llm is None:
         raise InputError(f"reranker {spec!r} needs a model: pass llm")
     if colon:

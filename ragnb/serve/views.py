@@ -139,7 +139,8 @@ def document_view(
     pages = [{"number": p.number, "start": p.span.start, "end": p.span.end, "text": p.text, "missing": p.missing,
               "hits": [[s.start, s.end] for s in p.hits], "picture": is_pdf and p.number is not None}
              for p in doc.pages]
-    told = {f: str(doc.metadata.get(f) or "") for f in ("title", "doc_type", "equipment", "collection")}
+    told = {f: str(doc.metadata.get(f) or "") for f in ("title", "doc_type")}
+    told |= {f: str(doc.metadata[f]) for f in ("equipment", "collection") if doc.metadata.get(f)}
     return {"doc_id": doc.doc_id, "rank": doc.rank, **told, "pages": pages}
 
 # %% ../../nbs/87_serve/views.ipynb #57956ba8

@@ -1,0 +1,92 @@
+"""`--json` of `ask` and `trace`: its schema over several indexes, and the sources."""
+from __future__ import annotations
+
+import json
+import shutil
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from conftest import SAMPLE
+from jsonschema import Draft202012Validator
+from llama_index.core.llms import MockLLM
+
+from ragnb import Pipeline, ModelError
+from ragnb.cli import main, _answer_facts
+
+SCHEMA = json.loads((files("ragnb") / "pipeline" / "answer.schema.json").read_text(encoding="utf-8"))
+CASES = {   # Index -> splitter, and questions with their options
+    "units": ("units", [("경조휴가는 며칠인가요?",), ("공유작업장법 제17조의2는?", "--budget", "700"), ("공룡은 언제 멸종했나요?", "--budget", "20"), ("GN-300 점검 주기", "--policy", "doc_type")]),
+    "children": ("parent-child", [("경조휴가는 며칠인가요?", "--policy", "parent"), ("E-117 조치", "--compress", "200"), ("반차", "--retrieve", "bm25", "--context", "table")]),
+    "articles": ("structure", [("제2조", "--policy", "citations+neighbors:1"), ("반차는 몇 시간인가요?", "--no-reorder")]),
+}
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory) -> Path:
+    """One corpus with laws, rows, pages and a table, split in three ways."""
+    folder = tmp_path_factory.mktemp("schema")
+    for name in ("hr_labor/leave.md", "hr_labor/labor_qa.jsonl", "maintenance", "law_common"):
+        source, target = SAMPLE / "corpus" / name, folder / "docs" / name
+        if source.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+    (folder / "docs/pages.jsonl").write_text('{"id": "pages", "title": "안내", "pages": ["첫 장이다.", "셋째 주에는 소풍을 간다."]}\n', encoding="utf-8")
+    for name, (split, _) in CASES.items():
+        assert main(["index", str(folder / "docs"), "--index", str(folder / name), "--split", split, "--quiet"]) == 0
+    return folder
+
+
+def checked(facts: dict) -> dict:
+    """The facts, which the schema must allow, and whose sources must be places of their passages."""
+    errors = [f"{'/'.join(map(str, e.absolute_path))}: {e.message[:200]}" for e in Draft202012Validator(SCHEMA).iter_errors(facts)]
+    assert errors == []
+    texts = {p["id"]: p["text"] for p in facts["passages"]}
+    for source in facts["sources"]:
+        assert source["end"] - source["start"] == len(source["text"]) and source["text"] in texts[source["id"]]
+        assert source["doc_id"] in source["id"] and f"({source['label']})" in facts["answer"] + facts["context"]
+    return facts
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_printed_follows_the_schema(run, indexes, name):
+    for question, *options in CASES[name][1]:
+        code, out, err = run("ask", question, *options, "--index", indexes / name, "--json")
+        assert code == 0, err
+        checked(json.loads(out))
+        code, out, _ = run("trace", question, *options, "--index", indexes / name, "--json")
+        traced = json.loads(out)
+        assert code == 0 and checked(traced)["trace"] is not None
+
+
+def test_a_source_names_document_title_article_and_pages(run, indexes):
+    def first(question: str) -> dict:
+        return json.loads(run("ask", question, "--index", indexes / "units", "--json")[1])["sources"][0]
+
+    law, paged = first("공유작업장법 제17조의2"), first("소풍은 언제 가나요?")
+    assert law["article"] == "제17조의2" and law["article"] in law["label"] and law["title"]
+    assert (paged["doc_id"], paged["title"], paged["pages"]) == ("pages", "안내", [2]) or paged["pages"] == [2]
+
+
+def test_an_answer_of_a_model_and_a_failure_follow_it_too(indexes):
+    written = Pipeline.from_index(indexes / "units", llm=MockLLM()).ask("경조휴가는 며칠인가요?")
+    facts = _answer_facts(written)
+    Draft202012Validator(SCHEMA).validate(facts)
+    assert facts["generated"] and facts["sources"] == written.sources()
+    failed = _answer_facts(written, ModelError("no server", written))
+    Draft202012Validator(SCHEMA).validate(failed)
+    assert failed["error"] == "no server"
+
+
+def test_the_schema_refuses_other_objects(run, indexes):
+    facts = json.loads(run("ask", "반차", "--index", indexes / "units", "--json")[1])
+    for change in ({"sources": [{"number": 1}]}, {"equipment": ""}, {"passages": "none"}, {"question": None}):
+        assert not Draft202012Validator(SCHEMA).is_valid(facts | change)
+    assert not Draft202012Validator(SCHEMA).is_valid({k: v for k, v in facts.items() if k != "sources"})
+
+
+def test_documents_have_no_keys_without_values(indexes):
+    from ragnb.agent.library import Library
+    rows = Library.open(indexes / "units").rows
+    assert all(value or key in ("title", "doc_type") for row in rows for key, value in row.items())
+    assert any("equipment" in row for row in rows) and not all("equipment" in row for row in rows)
