@@ -237,12 +237,16 @@ def _command(options: type[_Options], example: str) -> Callable[[Callable[[Any],
 # %% ../nbs/99_cli/cli.ipynb #94c17950
 _FIRST = ("demo", "index", "ask", "trace", "chat", "serve", "decide", "eval")   # What the short help shows
 
+def _columns(text: str) -> int:
+    "Count the columns of a terminal that a text takes; a Korean letter takes two."
+    from unicodedata import east_asian_width
+    return sum(1 + (east_asian_width(c) in "WF") for c in text)
+
 def _short_help() -> str:
     "Write examples to begin with, and the names of the other commands."
-    from unicodedata import east_asian_width
     from ragnb import __version__
     rows = [(c.example, say(c.function.__doc__)) for word in _FIRST for c in [_COMMANDS.get(word)] if c]
-    widths = [sum(1 + (east_asian_width(c) in "WF") for c in example) for example, _ in rows]
+    widths = [_columns(example) for example, _ in rows]
     width, rest = max(widths, default=0), ", ".join(word for word in _COMMANDS if word not in _FIRST)
     return "\n".join([
         f"ragnb {__version__}: " + say("Find small, read as much as is needed."), "",
@@ -525,6 +529,10 @@ def _print_report(report: Any) -> None:
         _say(say("no context for {place}", place=line), err=True)
 
 # %% ../nbs/99_cli/cli.ipynb #d4f9c4bb
+def _typed(*words: str) -> str:
+    "Write a command as it can be typed."
+    return shlex.join(["ragnb", *words])
+
 def _note_others(args: _Source, report: Any) -> None:
     "Name documents of other folders that stay in the index, or that these have replaced."
     for root, ids in report.replaced.items():
@@ -535,8 +543,9 @@ def _note_others(args: _Source, report: Any) -> None:
         gone = ", which is not there" if Path(root).is_absolute() and not Path(root).exists() else ""
         n = counted(len(ids), "document")
         _say(f"note: {args.index} also holds {n} of {root}{gone}, such as {ids[0]!r}. This run leaves "
-             f"them. To have them out: `ragnb remove ID --index {args.index}`, or the same again with "
-             "--force, which keeps this folder alone; to keep both apart: --index OTHER", err=True)
+             f"them. To remove them: `{_typed('remove', *ids, '--index', args.index)}`. To keep this folder alone: "
+             f"`{_typed('index', args.path, '--index', args.index, '--force')}`. To keep both apart: "
+             f"`{_typed('index', args.path, '--index', args.index + '-2')}`", err=True)
 
 def _refuse_lost(args: _Source, report: Any) -> None:
     "Raise an error if documents of another folder have the ids of these."
@@ -544,7 +553,7 @@ def _refuse_lost(args: _Source, report: Any) -> None:
     if lost:
         n = f"{counted(len(lost), 'document')} of {args.path!r} {'is' if len(lost) == 1 else 'are'}"
         raise InputError(f"{n} not in {args.index!r}: documents of another folder have the same ids. Give this folder "
-                         f"its own index, ragnb index {args.path} --index OTHER, or index the folder above both")
+                         f"its own index, `{_typed('index', args.path, '--index', args.index + '-2')}`, or index the folder above both")
 
 # %% ../nbs/99_cli/cli.ipynb #fa6dd7f1
 def _print_collections(statistics: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any] | None = None) -> None:
@@ -680,11 +689,12 @@ _DOC_TYPE = ("a .md or .txt file says it in its first three lines, ---, doc_type
 def _print_documents(rows: Sequence[Mapping[str, Any]]) -> None:
     "Print a line for each document."
     ids = [_line(row["id"]) for row in rows]
-    width = max(map(len, ids), default=2)
+    width = max(map(_columns, ids), default=2)
     _say(f"{'id':<{width}}  {'chunks':>7}  {'characters':>10}  doc_type  title")
     for doc_id, row in zip(ids, rows):
         kind, title = _line(row["doc_type"] or "-"), _line(row["title"] or "-")
-        _say(f"{doc_id:<{width}}  {row['chunks']:>7,}  {row['characters']:>10,}  {kind:<8}  {title}")
+        doc_id, kind = doc_id + " " * (width - _columns(doc_id)), kind + " " * (8 - _columns(kind))
+        _say(f"{doc_id}  {row['chunks']:>7,}  {row['characters']:>10,}  {kind}  {title}")
 
 
 @_command(_Index, "ragnb ls")
@@ -720,14 +730,18 @@ def _remove(args: _Removal) -> None:
     if args.json:
         return _print_json({"removed": removed, "documents": left, "index": args.index})
     _say(say("{place}: {n:,} removed, {left:,} left", place=args.index, n=len(removed), left=left))
+    _say(say("The files stay. The next `ragnb index` of their folder adds them again, unless --exclude leaves them out."),
+         err=True)
 
 # %% ../nbs/99_cli/cli.ipynb #2a84bd0a
 _RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], hierarchical or tree (over units), or "
                "multi-query: or hyde: before one of them, which ask --llm. "
                "auto is multi-scale if the index has units, else hybrid.")
-_POLICIES = ("none; neighbors:N and siblings:N, N chunks on each side; pages:N, N pages on each side; document:N, at "
-             "most N chunks of the document; parent, adaptive, doc_type, section, segments, citations, auto-merge; "
-             "several with + (default: none over units, which are chosen as spans already, else neighbors:1).")
+_POLICIES = ("none; neighbors:N and siblings:N, N chunks on each side; window:N, N sentences on each side; pages:N, N "
+             "pages on each side; document:N and doc_type:N, at most N chunks of the document; section:N, the section of "
+             "heading level N; citations:N, what is cited, N steps far; auto-merge:X, the parent when a share X of its "
+             "chunks was found; segments:X, a weight X against irrelevant chunks; adaptive:UNIT, counted in characters or "
+             "tokens; parent; llm:N, as many as the model says, N if it says nothing; several with + (default: none over units, which are chosen as spans already, else neighbors:1).")
 
 class _Retrieval(_Settings):
     "What is retrieved, and how much around it."

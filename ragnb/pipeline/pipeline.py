@@ -313,7 +313,8 @@ async def _afind(pipeline: Pipeline, question: str | QueryBundle) -> Hits:
 # %% ../../nbs/80_pipeline/pipeline.ipynb #81f974a7
 def _engine_parts(pipeline: Pipeline, llm: Any) -> dict[str, Any]:
     "Return model, retriever and postprocessors for a stock engine."
-    model = resolve_llm(llm) or pipeline.llm
+    from llama_index.core import Settings
+    model = resolve_llm(llm) or pipeline.llm or Settings._llm   # `Settings.llm` would make one of OpenAI
     if model is None:
         raise InputError("an engine needs a model: pass llm")
     retriever = pipeline.as_retriever()

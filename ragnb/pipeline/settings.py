@@ -70,7 +70,7 @@ SETTINGS: dict[str, SettingsKey] = {
     "embed": SettingsKey(),                  # Of a new index
     "retrieve": SettingsKey(argument="retriever", check=lambda key, value: parse_retriever(value)),
     "rerank": SettingsKey(argument="reranker", check=_without_model(resolve_reranker)),
-    "policy": SettingsKey(check=lambda key, value: resolve_policy(value, catalogue=Catalogue())),
+    "policy": SettingsKey(check=lambda key, value: "llm" in value or resolve_policy(value, catalogue=Catalogue())),
     "where": SettingsKey(str | list),
     "as_of": SettingsKey(),
     "cut": SettingsKey(float, check=_share),

@@ -222,6 +222,11 @@ def _add_page(app: Any, service: Service, who: Any) -> None:
         html, headers = in_language(language())
         return HTMLResponse(html, headers=headers)
 
+    @app.get("/health", tags=["documents"])
+    async def health() -> dict[str, str]:
+        "For a load balancer: the service listens. Needs no token, and says nothing of the documents."
+        return {"status": "ok", "version": app.version}
+
     @app.get("/api/about", tags=["documents"])
     def about(visitor: Visitor = who) -> dict[str, Any]:
         "Who is asking, and what there is."
