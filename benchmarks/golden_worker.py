@@ -76,10 +76,11 @@ def source_lines(
 ) -> list[str]:  # Number, place, pages and article; then a hash of all that it shows, its score aside
     "Write the sources of an answer."
     out = []
+    apart = ("score", "label")   # Labels are compared by themselves
     for source in answer.sources():
         pages = f" p.{','.join(map(str, source['pages']))}" if source.get("pages") else ""
         article = f" {source['article']}" if source.get("article") else ""
-        out.append(f"{source['number']} {source['id']}{pages}{article} #{sha({k: v for k, v in source.items() if k != 'score'})}")
+        out.append(f"{source['number']} {source['id']}{pages}{article} #{sha({k: v for k, v in source.items() if k not in apart})}")
     return out
 
 
