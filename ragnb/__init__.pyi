@@ -4,9 +4,6 @@ from .documents.files import (
     read_documents as read_documents,
     sample_data as sample_data,
 )
-from .documents.plugins import (
-    register as register,
-)
 from .documents.span import (
     Address as Address,
     DuplicateIdError as DuplicateIdError,

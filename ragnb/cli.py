@@ -553,7 +553,8 @@ def _refuse_lost(args: _Source, report: Any) -> None:
     if lost:
         n = f"{counted(len(lost), 'document')} of {args.path!r} {'is' if len(lost) == 1 else 'are'}"
         raise InputError(f"{n} not in {args.index!r}: documents of another folder have the same ids. Give this folder "
-                         f"its own index, `{_typed('index', args.path, '--index', args.index + '-2')}`, or index the folder above both")
+                         "its own index, "
+                         f"`{_typed('index', args.path, '--index', args.index + '-2')}`, or index the folder above both")
 
 # %% ../nbs/99_cli/cli.ipynb #fa6dd7f1
 def _print_collections(statistics: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any] | None = None) -> None:
@@ -730,18 +731,20 @@ def _remove(args: _Removal) -> None:
     if args.json:
         return _print_json({"removed": removed, "documents": left, "index": args.index})
     _say(say("{place}: {n:,} removed, {left:,} left", place=args.index, n=len(removed), left=left))
-    _say(say("The files stay. The next `ragnb index` of their folder adds them again, unless --exclude leaves them out."),
-         err=True)
+    _say(say("The files stay. The next `ragnb index` of their folder adds them again, "
+             "unless --exclude leaves them out."), err=True)
 
 # %% ../nbs/99_cli/cli.ipynb #2a84bd0a
 _RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], hierarchical or tree (over units), or "
                "multi-query: or hyde: before one of them, which ask --llm. "
                "auto is multi-scale if the index has units, else hybrid.")
-_POLICIES = ("none; neighbors:N and siblings:N, N chunks on each side; window:N, N sentences on each side; pages:N, N "
-             "pages on each side; document:N and doc_type:N, at most N chunks of the document; section:N, the section of "
-             "heading level N; citations:N, what is cited, N steps far; auto-merge:X, the parent when a share X of its "
-             "chunks was found; segments:X, a weight X against irrelevant chunks; adaptive:UNIT, counted in characters or "
-             "tokens; parent; llm:N, as many as the model says, N if it says nothing; several with + (default: none over units, which are chosen as spans already, else neighbors:1).")
+_POLICIES = ("none; neighbors:N and siblings:N, N chunks on each side; window:N, N sentences on each side; "
+             "pages:N, N pages on each side; document:N and doc_type:N, at most N chunks of the document; "
+             "section:N, the section of heading level N; citations:N, what is cited, N steps far; "
+             "auto-merge:X, the parent when a share X of its chunks was found; segments:X, a weight X against "
+             "irrelevant chunks; adaptive:UNIT, counted in characters or tokens; parent; llm:N, as many as the "
+             "model says, N if it says nothing; several with + (default: none over units, which are chosen as "
+             "spans already, else neighbors:1).")
 
 class _Retrieval(_Settings):
     "What is retrieved, and how much around it."

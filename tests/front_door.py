@@ -15,9 +15,10 @@ from ragnb import (
     NeighborChunkExpander, NgramEmbedding, NoopChunkExpander, OnnxEmbedding, Outline, ParentChildNodeParser, Passage, Pipeline, QANodeParser, RagnbError, RankedContextBuilder,
     RecordNodeParser, RoutedNodeParser, SentenceWindowNodeParser, SimpleContextBuilder, Span, Strategy, TableNodeParser, TextNodeParser,
     UnitNodeParser, VectorRetriever, adaptive, attach, by_doc_type, compare, evaluate, expand_dicts, fetch_doc_chunks, fetch_doc_pages, index_documents, load_dataset, neighbors,
-    pages, parent, read_documents, read_settings, register, resolve_embedding, resolve_llm, sample_data, section, siblings, trace, update_index,
+    pages, parent, read_documents, read_settings, resolve_embedding, resolve_llm, sample_data, section, siblings, trace, update_index,
 )
 from ragnb.agent.tools import ReadingTools
+from ragnb.documents.plugins import register
 
 
 def ask(folder: Path, work: Path) -> Answer:

@@ -18,7 +18,7 @@ MINE = '''
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from ragnb import Bm25Retriever, register
+from ragnb.documents.plugins import register
 
 
 class Reversed(BaseNodePostprocessor):
