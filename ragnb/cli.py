@@ -554,7 +554,8 @@ def _refuse_lost(args: _Source, report: Any) -> None:
         n = f"{counted(len(lost), 'document')} of {args.path!r} {'is' if len(lost) == 1 else 'are'}"
         raise InputError(f"{n} not in {args.index!r}: documents of another folder have the same ids. Give this folder "
                          "its own index, "
-                         f"`{_typed('index', args.path, '--index', args.index + '-2')}`, or index the folder above both")
+                         f"`{_typed('index', args.path, '--index', args.index + '-2')}`, "
+                         "or index the folder above both")
 
 # %% ../nbs/99_cli/cli.ipynb #fa6dd7f1
 def _print_collections(statistics: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any] | None = None) -> None:
