@@ -111,14 +111,16 @@ def is_same_ragnb(sets: Sequence[dict[str, Any]], earlier: Sequence[dict[str, An
 
 def with_earlier(sets: Sequence[dict[str, Any]], earlier: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The sets of a run, with the lines of an earlier table that it did not measure."""
-    same, old_sets, out = is_same_ragnb(sets, earlier), {(s["dataset"], s["embed"]): s for s in earlier}, []
+    old_sets, out = {(s["dataset"], s["embed"]): s for s in earlier}, []
     for found in sets:
         old = old_sets.pop((found["dataset"], found["embed"]), None)
         if old and (old["version"], old["n"]) != (found["version"], found["n"]):
             raise ValueError(f"{old['dataset']}: the earlier table has other questions or documents")
         known = {(row["line"], row["way"]) for row in found["rows"]}
         more = [row for row in (old or {"rows": []})["rows"] if (row["line"], row["way"]) not in known]
+        same = old is None or is_same_ragnb([found], [old])
         out.append({**found, "rows": sorted([*found["rows"], *marked(more, same)], key=place)})
+    same = is_same_ragnb(sets, earlier)
     return in_order([*out, *({**s, "rows": marked(s["rows"], same)} for s in old_sets.values())])
 
 

@@ -191,9 +191,9 @@ def _import_plugins(places: Sequence[str]) -> None:
     if places:
         from ragnb.documents.plugins import import_plugins, IMPORTED
         files = [str(Path(place).resolve()) if place.endswith(".py") else place for place in places]
-        os.environ[IMPORTED] = os.pathsep.join(dict.fromkeys([*filter(None, [os.environ.get(IMPORTED)]), *files]))
         for place in places:
             import_plugins(place)
+        os.environ[IMPORTED] = os.pathsep.join(dict.fromkeys([*filter(None, [os.environ.get(IMPORTED)]), *files]))
 
 
 def _with_file(error: InputError, file: str, keys: Sequence[str]) -> InputError:
@@ -542,8 +542,9 @@ def _note_others(args: _Source, report: Any) -> None:
     for root, ids in report.others.items():
         gone = ", which is not there" if Path(root).is_absolute() and not Path(root).exists() else ""
         n = counted(len(ids), "document")
-        _say(f"note: {args.index} also holds {n} of {root}{gone}, such as {ids[0]!r}. This run leaves "
-             f"them. To remove them: `{_typed('remove', *ids, '--index', args.index)}`. To keep this folder alone: "
+        some = "them" if len(ids) <= 3 else "the first three"
+        _say(f"note: {args.index} also holds {n} of {root}{gone}, such as {ids[0]!r}. This run leaves them. "
+             f"To remove {some}: `{_typed('remove', *ids[:3], '--index', args.index)}`. To keep this folder alone: "
              f"`{_typed('index', args.path, '--index', args.index, '--force')}`. To keep both apart: "
              f"`{_typed('index', args.path, '--index', args.index + '-2')}`", err=True)
 
@@ -732,8 +733,8 @@ def _remove(args: _Removal) -> None:
     if args.json:
         return _print_json({"removed": removed, "documents": left, "index": args.index})
     _say(say("{place}: {n:,} removed, {left:,} left", place=args.index, n=len(removed), left=left))
-    _say(say("The files stay. The next `ragnb index` of their folder adds them again, "
-             "unless --exclude leaves them out."), err=True)
+    _say(say("The files stay. If you index their folder again, they come back, unless --exclude leaves them out."),
+         err=True)
 
 # %% ../nbs/99_cli/cli.ipynb #2a84bd0a
 _RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], hierarchical or tree (over units), or "

@@ -500,3 +500,9 @@ def test_no_chore_calls_what_would_install_quarto() -> None:
     places = [ROOT / "Makefile", *(p for folder in (".ci", ".github", "tools") for p in (ROOT / folder).rglob("*") if p.suffix != ".pyc")]
     for path in filter(Path.is_file, places):
         assert not re.search(r"nbdev_(docs|preview|proc_nbs|prepare|readme|install)", path.read_text(encoding="utf-8")), path
+
+
+def test_workflows_run_tests_that_exist() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / ".github" / "workflows").glob("*.yml")]
+    named = {name for text in texts for name in re.findall(r"\btests/[\w/]+(?:\.py)?", text)}
+    assert named and [name for name in sorted(named) if not (ROOT / name).exists()] == []

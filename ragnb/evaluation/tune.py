@@ -10,7 +10,6 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from .datasets import Dataset, load_dataset, load_jsonl
 from .measures import Evaluation, Row
 from .questions import make_questions, MadeQuestions
 from ragnb.evaluation.strategy import (
-    as_document_strategy, DEFAULT_STRATEGY, DOCUMENT_STRATEGY, make_grid, parse_strategy, PRESETS, resolve_strategies,
+    DEFAULT_STRATEGY, DOCUMENT_STRATEGY, make_grid, parse_strategy, PRESETS, resolve_strategies,
     Strategy
 )
 

@@ -12,7 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, partial, partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -36,7 +36,7 @@ from .arguments import check_counts, is_number, StoreRetriever
 from .missing_words import Common, common_words, IndexWords, missing_words, question_for
 from .hybrid import check_question, Hits, question_bundle
 from .scoring import question_vector, score_units, ScoredUnits, Signs, UnitQuestion, UnitScores
-from .unit_source import PlacedUnits, SHIFT, Units, UnitSource, WordSource
+from .unit_source import PlacedUnits, SHIFT, UnitSource, WordSource
 
 # %% ../../nbs/40_retrieval/multiscale.ipynb #df8bbe25
 QUESTION_WORDS: frozenset[str] = frozenset((  # As tokens
@@ -449,7 +449,7 @@ class MultiScaleRanking(Hits):
             last, ends = max(run), self.reader.corpus.ends
             goes_on = last in opened or taken[last].end >= ends[last] and _runs_on(self.reader, last)
             why = {hit: self._read_why(hit, taken[row]) for hit, row in zip(passage.hits, run)}
-            passages.append(replace(passage, score=scores[0], scores=scores, why=why, goes_on=goes_on))
+            passages.append(replace(passage, score=scores[0], scores=scores, why=why, goes_on=bool(goes_on)))
         return passages
 
     def _read_why(self, address: str, span: Span) -> Why:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any

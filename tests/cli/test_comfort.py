@@ -198,7 +198,7 @@ def test_an_index_that_holds_documents_of_another_folder_says_so(run, tmp_path):
     assert f"also holds 2 documents of {tmp_path / 'mine'}, such as 'a.md'" in err
     code, out, err = run("index", tmp_path / "mine", *place)
     assert code == 0 and "2 unchanged" in out and f"also holds 1 document of {tmp_path / 'other'}, such as 'x.md'" in err
-    assert f"ragnb remove ID --index {tmp_path / 'i'}" in err and "--index OTHER" in err
+    assert f"`ragnb remove x.md --index {tmp_path / 'i'}`" in err and f"--index {tmp_path / 'i-2'}`" in err
     out, err = run("index", tmp_path / "mine", *place, "--json")[1:]
     assert json.loads(out)["others"] == {str(tmp_path / "other"): 1} and "also holds 1 document" in err
     assert run("remove", "x.md", *place)[0] == 0 and "note:" not in run("index", tmp_path / "mine", *place)[2]
@@ -216,7 +216,7 @@ def test_a_second_folder_with_equal_names_ends_with_an_error(run, tmp_path, n):
     assert run("index", tmp_path / "mine", "--index", tmp_path / "i", "--quiet")[0] == 0
     code, _, err = run("index", tmp_path / "other", "--index", tmp_path / "i", "--quiet")
     last = err.splitlines()[-1]
-    assert code == 2 and "skipped a.md" in err and "--index OTHER" in last and f"{n} document{'s' * (n > 1)} of " in last
+    assert code == 2 and "skipped a.md" in err and f"--index {tmp_path / 'i-2'}`" in last and f"{n} document{'s' * (n > 1)} of " in last
 
 
 def test_one_of_a_thing_is_not_told_as_several(run, tmp_path):

@@ -39,10 +39,10 @@ def test_ls_aligns_korean(run, index):
 
 
 def test_remove_says_that_the_file_comes_back(run, index, tmp_path):
-    """`1 removed, 1 left` and nothing more → a line on the next `ragnb index`."""
+    """`1 removed, 1 left` and nothing more → a line on what the next run of index does."""
     copied = shutil.copytree(index, tmp_path / "index")
     code, out, err = run("remove", "trip.md", "--index", copied)
-    assert code == 0 and "1 removed, 1 left" in out and "The next `ragnb index` of their folder adds them again" in err
+    assert code == 0 and "1 removed, 1 left" in out and "If you index their folder again, they come back" in err
 
 
 def test_help_says_what_follows_every_colon(run):

@@ -115,7 +115,7 @@ def test_failures_are_named_and_asked_again(run, docs, server, tmp_path):
     assert (
         code == 0
         and len(failed) == 1
-        and "1 missing, asked for again" in out
+        and "1 missing\n" in out and "again with --contexts" in out
         and f"no context for {failed[0]}: ResponseError" in err
         and "out of memory" in err
     )

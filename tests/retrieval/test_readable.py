@@ -149,7 +149,7 @@ def test_rows_and_items_are_whole_and_headings_are_not_left():
 def test_words_that_occur_in_no_document(retriever, question, missing):
     found = missing_words(question, index_words(retriever), [RULES, ENGLISH])
     assert found.missing == missing and [note.kind for note in found.notes][:1] == ["missing"][:len(missing)]
-    assert any("by vector only" in note.text for note in found.notes) == (bool(missing) and missing == found.asked)
+    assert any("by vector similarity only" in note.text for note in found.notes) == (bool(missing) and missing == found.asked)
 
 
 def test_words_that_occur_but_were_not_read(retriever):
