@@ -48,7 +48,7 @@ from llama_index.core import Document
 from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.kinds import detect_kind, records_of
 from ragnb.documents.markdown import find_headings
-from ragnb.documents.rulings import interpretation_records, qa_pairs, ruling_records
+from ragnb.documents.rulings import qa_pairs
 from ragnb.documents.statutes import front_matter, parse_statute
 marks = ["*", "_", "*_", "> ", "# ", "\n", "\r\n", "\n ", " ", "\t", "[", "]", "<", "(", "「", "제1조", "제1장 ", ".", "-", "---\n", "|", "①", "부칙\n", "\n[", "■",
          "제1조(", "질의", "질의 ", "Q1 ", "별표 1 ", "[시행일:", "제1조 및 ", "> 제1장 가<"]
@@ -76,6 +76,7 @@ resource.setrlimit(resource.RLIMIT_CPU, (40, 40))
 from llama_index.core import Document
 from ragnb.chunking.rules import RoutedNodeParser
 from ragnb.documents.kinds import records_of
+from ragnb.documents.rulings import interpretation_records, ruling_records
 for mark in ("판시사항\n", "【판결요지】\n", "판례내용\n", "【이유】\n", "판결요지\n판례내용\n"):
     text = mark * (192_000 // len(mark))
     interpretation_records(text, "1"), ruling_records(text, "1"), records_of(Document(text=text, id_="a"), "ruling")

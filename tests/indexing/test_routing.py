@@ -194,7 +194,7 @@ def test_all_collections_from_the_command_line(tmp_path, capsys):
     ]
     assert main(command) == 0
     out, err = capsys.readouterr()
-    assert "hr_db: 2 added" in out and "no collection takes: other" in err and "the corpus has no folder: law" in err
+    assert "hr_db: documents: 2 added" in out and "no collection takes: other" in err and "the corpus has no folder: law" in err
     assert main([*command, "--force", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["collections"]["hr_db"]["documents"] == 2 and facts["not_routed"] == ["other"]
