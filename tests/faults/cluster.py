@@ -83,14 +83,16 @@ def index_made_anew() -> str:
 
 def writer_that_was_killed() -> str:
     "Questions after an update was killed at its third bulk"
-    code = ("import sys, os, signal, ragnb.storage.opensearch as o\n"
+    code = ("import sys, os, signal\n"
+            "from opensearchpy import OpenSearch\n"
             "from ragnb.indexing.update import update_index\n"
-            "real, calls = o._refused, []\n"
-            "def refused(*args):\n"
+            "real, calls = OpenSearch.bulk, []\n"
+            "def bulk(*args, **options):\n"
+            "    answer = real(*args, **options)\n"
             "    calls.append(1)\n"
             "    if len(calls) == 3: os.kill(os.getpid(), signal.SIGKILL)\n"
-            "    return real(*args)\n"
-            "o._refused = refused\n"
+            "    return answer\n"
+            "OpenSearch.bulk = bulk\n"
             "update_index(sys.argv[1], sys.argv[2], show_progress=False)\n")
 
     def probe(place: str, folder: str, url: str) -> str:

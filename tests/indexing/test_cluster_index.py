@@ -226,14 +226,16 @@ def test_a_first_run_that_was_killed_goes_on_and_is_not_readable_before(place, t
 @pytest.mark.parametrize("moment", [2, 5])
 def test_a_killed_update_is_finished_by_the_next(place, corpus, moment):
     """SIGKILL at the n-th bulk; the same machine sees that the process is gone."""
-    code = ("import sys, os, signal, ragnb.storage.opensearch as o\n"
+    code = ("import sys, os, signal\n"
+            "from opensearchpy import OpenSearch\n"
             "from ragnb.indexing.update import update_index\n"
-            "real, calls = o._refused, []\n"
-            "def refused(*args):\n"
+            "real, calls = OpenSearch.bulk, []\n"
+            "def bulk(*args, **options):\n"
+            "    answer = real(*args, **options)\n"
             "    calls.append(1)\n"
             "    if len(calls) == int(sys.argv[3]): os.kill(os.getpid(), signal.SIGKILL)\n"
-            "    return real(*args)\n"
-            "o._refused = refused\n"
+            "    return answer\n"
+            "OpenSearch.bulk = bulk\n"
             "update_index(sys.argv[1], sys.argv[2], show_progress=False)\n")
     update_index(corpus, place, show_progress=False)
     for n in range(3):

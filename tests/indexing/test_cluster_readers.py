@@ -92,14 +92,16 @@ def test_readers_lose_nothing_while_all_documents_change(place, tmp_path, parser
 
 @pytest.mark.parametrize("moment, force", [(1, False), (3, False), (2, True)])
 def test_a_killed_writer_hides_nothing(place, tmp_path, moment, force, opensearch_client):
-    code = ("import sys, os, signal, ragnb.storage.opensearch as o\n"
+    code = ("import sys, os, signal\n"
+            "from opensearchpy import OpenSearch\n"
             "from ragnb.indexing.update import update_index\n"
-            "real, calls = o._refused, []\n"
-            "def refused(*args):\n"
+            "real, calls = OpenSearch.bulk, []\n"
+            "def bulk(*args, **options):\n"
+            "    answer = real(*args, **options)\n"
             "    calls.append(1)\n"
             "    if len(calls) == int(sys.argv[3]): os.kill(os.getpid(), signal.SIGKILL)\n"
-            "    return real(*args)\n"
-            "o._refused = refused\n"
+            "    return answer\n"
+            "OpenSearch.bulk = bulk\n"
             "update_index(sys.argv[1], sys.argv[2], force=bool(sys.argv[4]), show_progress=False)\n")
     update_index(write(tmp_path / "docs", 1), place, show_progress=False)
     before = Pipeline.from_index(Index.open(place))
