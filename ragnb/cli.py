@@ -28,7 +28,7 @@ from typer.main import get_command
 __all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'command_line', 'main']
 
 # %% ../nbs/99_cli/cli.ipynb #0e915b38
-from .documents.markup import counted, json_visible, visible
+from .documents.markup import counted, display_width, json_visible, visible
 from .documents.messages import say, use_language
 from .documents.servers import ServerAddress, without_logins
 from .documents.span import InputError, RagnbError
@@ -237,16 +237,11 @@ def _command(options: type[_Options], example: str) -> Callable[[Callable[[Any],
 # %% ../nbs/99_cli/cli.ipynb #94c17950
 _FIRST = ("demo", "index", "ask", "trace", "chat", "serve", "decide", "eval")   # What the short help shows
 
-def _columns(text: str) -> int:
-    "Count the columns of a terminal that a text takes; a Korean letter takes two."
-    from unicodedata import east_asian_width
-    return sum(1 + (east_asian_width(c) in "WF") for c in text)
-
 def _short_help() -> str:
     "Write examples to begin with, and the names of the other commands."
     from ragnb import __version__
     rows = [(c.example, say(c.function.__doc__)) for word in _FIRST for c in [_COMMANDS.get(word)] if c]
-    widths = [_columns(example) for example, _ in rows]
+    widths = [display_width(example) for example, _ in rows]
     width, rest = max(widths, default=0), ", ".join(word for word in _COMMANDS if word not in _FIRST)
     return "\n".join([
         f"ragnb {__version__}: " + say("Find small, read as much as is needed."), "",
@@ -692,11 +687,11 @@ _DOC_TYPE = ("a .md or .txt file says it in its first three lines, ---, doc_type
 def _print_documents(rows: Sequence[Mapping[str, Any]]) -> None:
     "Print a line for each document."
     ids = [_line(row["id"]) for row in rows]
-    width = max(map(_columns, ids), default=2)
+    width = max(map(display_width, ids), default=2)
     _say(f"{'id':<{width}}  {'chunks':>7}  {'characters':>10}  doc_type  title")
     for doc_id, row in zip(ids, rows):
         kind, title = _line(row["doc_type"] or "-"), _line(row["title"] or "-")
-        doc_id, kind = doc_id + " " * (width - _columns(doc_id)), kind + " " * (8 - _columns(kind))
+        doc_id, kind = doc_id + " " * (width - display_width(doc_id)), kind + " " * (8 - display_width(kind))
         _say(f"{doc_id}  {row['chunks']:>7,}  {row['characters']:>10,}  {kind}  {title}")
 
 
@@ -1485,7 +1480,7 @@ def _print_ways(tuned: Any, saved: Path | None) -> None:
     for way in ways:
         _say("".join(f"    {line}\n" for line in way.splitlines()))
 
-def _print_tuned(tuned: Any, page: Path, out: Path, saved: Path | None) -> None:
+def _print_tuned(args: _Tuning, tuned: Any, page: Path, settings: Path | None) -> None:
     "Print what was tried, what to use, and where the rest is."
     kind = "made question" if tuned.made else "question"
     d = tuned.dataset
@@ -1494,13 +1489,15 @@ def _print_tuned(tuned: Any, page: Path, out: Path, saved: Path | None) -> None:
     _say(f"\n{tuned.choice.headline}: {tuned.choice.reason}\n")
     if tuned.choice.otherwise:
         _say(f"({tuned.choice.otherwise}; --budgets with one number prints its commands)\n")
-    _print_ways(tuned, saved)
+    _print_ways(tuned, settings if args.save else None)
     if tuned.misses:
         _say(f"{tuned.misses} (traces of such questions are on the page)\n")
     _say("".join(f"({note})\n" for note in tuned.notes), end="")
     if tuned.made:
-        _say(f"questions: {out / 'made.jsonl'}  (throw out the poor ones, and give the rest to ragnb tune)")
-    _say(f"page:      {page.resolve()}\nsettings:  {saved or out / 'ragnb.toml'}")
+        _say(f"questions: {Path(args.out) / 'made.jsonl'}  (throw out the poor ones, and give the rest to ragnb tune)")
+    _say(f"page:      {page.resolve()}")
+    if settings is not None:
+        _say(f"settings:  {settings}")
 
 
 def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
@@ -1515,7 +1512,7 @@ def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
         _print_problems(problems, 20)
 
 def _write_tuned(args: _Tuning, tuned: Any) -> tuple[Any, Path, Path | None]:
-    "Write results, made questions, settings and the page; return what was tuned, the page, and what --save wrote."
+    "Write results, made questions, settings and the page; return what was tuned, the page, and the settings file."
     from dataclasses import replace
     from ragnb.evaluation.comparison import write_results
     from ragnb.evaluation.datasets import write_questions
@@ -1524,10 +1521,9 @@ def _write_tuned(args: _Tuning, tuned: Any) -> tuple[Any, Path, Path | None]:
     write_results(tuned.runs, tuned.dataset, Path(args.out))
     if tuned.made:
         write_questions(Path(args.out) / "made.jsonl", tuned.dataset.questions)
-    if args.save or not tuned.winner.strategy.peer:
-        tuned.save(args.out)
+    kept = tuned.save(args.out) if args.save or not tuned.winner.strategy.peer else None
     page = _write_report(args, tuned.runs, tuned.dataset, args.folder, notes=tuned.notes, **own)
-    return tuned, page, tuned.save() if args.save else None
+    return tuned, page, tuned.save() if args.save else kept
 
 @_command(_Tuning, "ragnb tune my-folder")
 def _tune(args: _Tuning) -> None:
@@ -1536,10 +1532,11 @@ def _tune(args: _Tuning) -> None:
     if args.index and (Path(args.index) / "index.db").exists():
         _say(f"note: the index in {args.index!r} is neither used nor changed: each way to split documents that is "
              f"tried has an index of its own, in {args.cache!r}", err=True)
-    tuned, page, saved = _write_tuned(args, _measured(args, tune, strategies=args.strategy or []))
+    tuned, page, settings = _write_tuned(args, _measured(args, tune, strategies=args.strategy or []))
     if args.json:
-        return _print_json(tuned.to_dict() | {"page": str(page), "saved": saved and str(saved)})
-    _print_tuned(tuned, page, Path(args.out), saved)
+        saved = str(settings) if args.save else None
+        return _print_json(tuned.to_dict() | {"page": str(page), "saved": saved})
+    _print_tuned(args, tuned, page, settings)
 
 # %% ../nbs/99_cli/cli.ipynb #c11dec01
 class _Deciding(_Tuning):
@@ -1558,17 +1555,19 @@ def _decide(args: _Deciding) -> None:
     from ragnb.evaluation.decide import decide
     names = [] if args.peers == "none" else [name.strip() for name in args.peers.split(",")]
     found = _measured(args, decide, own=args.strategy or [], peers=names, as_documented=args.as_documented)
-    tuned, traces, saved = _write_tuned(args, found.tuned)
+    tuned, traces, settings = _write_tuned(args, found.tuned)
     found = replace(found, tuned=tuned)
     page = found.write(Path(args.out) / "decide.html")
     if args.json:
-        return _print_json(found.to_dict() | {"page": str(page), "saved": saved and str(saved)})
+        saved = str(settings) if args.save else None
+        return _print_json(found.to_dict() | {"page": str(page), "saved": saved})
     _say(f"{found.to_markdown()}\n\n{found.headline}.\n{found.reason}\n")
-    _print_ways(tuned, saved)
+    _print_ways(tuned, settings if args.save else None)
     _say("".join(f"({note})\n" for note in found.notes), end="")
     _say(f"page: {page.resolve()}\ntraces of ragnb's settings: {traces.resolve()}")
-    _say(f"settings: {saved or Path(args.out) / 'ragnb.toml'}  (for ask, chat, serve and mcp: --settings FILE, or "
-         "--save, which writes it beside the index)")
+    if settings is not None:
+        _say(f"settings: {settings}  (for ask, chat, serve and mcp: --settings FILE, or --save, which writes it beside "
+             "the index)")
 
 # %% ../nbs/99_cli/cli.ipynb #f74432d1
 class _Making(_Options):

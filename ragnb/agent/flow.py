@@ -38,7 +38,7 @@ from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..pipeline.answer import Answer
-from ..pipeline.chance import absent_notes, chance_of
+from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
 from .library import Library, LibraryRetriever
 from .routes import AgentRoute, check_routes, DEFAULT_ROUTES
@@ -282,7 +282,7 @@ class AgentParts:
         old = {h.id: h for h in state.hits}
         state.searched = list(dict.fromkeys([*state.searched, *person["added"], *state.queries]))
         if not found.places:
-            state.signs = max(state.signs, found.signs, key=lambda s: chance_of(s) or 0.0)
+            state.signs = likeliest([state.signs, found.signs])
         state.leader, new = found.leader, [FoundChunk.of(h, found.shares.get(h.node_id)) for h in found.hits]
         state.hits = [*new, *(h for i, h in old.items() if i not in {n.id for n in new})]
         if is_unlikely(state):

@@ -39,7 +39,7 @@ from ..retrieval.hybrid import check_question, fuse_hits, Hits, HitsRetriever, q
 from ..retrieval.scoring import Signs
 from ..indexing.collections import find_collections
 from ..indexing.folder_index import Index
-from ..pipeline.chance import chance_of
+from ..pipeline.chance import likeliest
 from ..pipeline.pipeline import Pipeline
 
 # %% ../../nbs/85_agent/library.ipynb #304a7087
@@ -388,7 +388,7 @@ class Library:
         searches = [asyncio.to_thread(self._find, name, q, top_k, where, documents) for name, q in asked]
         done = await asyncio.gather(*searches, return_exceptions=True)
         results = {key: of.hits for key, of in zip(asked, done) if isinstance(of, Hits)}
-        signs = max((of.signs for of in done if isinstance(of, Hits)), key=lambda s: chance_of(s) or 0.0, default=None)
+        signs = likeliest(of.signs for of in done if isinstance(of, Hits))
         events = [error_event(e) for e in done if isinstance(e, Exception)]
         found_by = Counter({q: 0 for _, q in asked})
         for (_, query), hits in results.items():

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
 # %% auto #0
-__all__ = ['visible', 'json_visible', 'counted', 'esc', 'render', 'card', 'short', 'one_line']
+__all__ = ['visible', 'json_visible', 'display_width', 'counted', 'esc', 'render', 'card', 'short', 'one_line']
 
 # %% ../../nbs/00_documents/markup.ipynb #74440a30
 from .messages import say
@@ -40,6 +41,17 @@ def json_visible(
         units = match[0].encode("utf-16-be", "surrogatepass").hex()
         return "".join(f"\\u{units[at:at + 4]}" for at in range(0, len(units), 4))
     return _ACTING.sub(escaped, text)
+
+# %% ../../nbs/00_documents/markup.ipynb #866e7c4e
+def display_width(
+    text: str,
+) -> int:  # Columns, >= 0
+    "Count the columns that a text takes in a terminal."
+    def columns(c: str) -> int:
+        if unicodedata.category(c) in ("Mn", "Me", "Cf"):
+            return 0
+        return 2 if unicodedata.east_asian_width(c) in "WF" else 1
+    return sum(map(columns, unicodedata.normalize("NFC", text)))
 
 # %% ../../nbs/00_documents/markup.ipynb #cb3a1922
 def counted(

@@ -16,6 +16,7 @@ from llama_index.core.schema import Document
 __all__ = ['passage_lines', 'fixed_chunks', 'fixed_size', 'demo_lines']
 
 # %% ../../nbs/90_evaluation/demo.ipynb #baa7ebd3
+from ..documents.markup import display_width, visible
 from ..documents.messages import say
 from ..documents.span import Outline, parse_address, Passage, Span
 from ..documents.text import word_tokens
@@ -28,7 +29,6 @@ from ..expansion.policy import neighbors
 from ..context.builders import Context, RankedContextBuilder
 from ..pipeline.answer import Answer, STRONG
 from ..pipeline.pipeline import Pipeline
-from ..pipeline.trace_data import display_width, visible
 from .comparison import paired_test
 from .datasets import Question
 from .delivered import context_builder

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 # %% auto #0
-__all__ = ['WEIGHTS', 'INTERCEPT', 'ABSENT_BELOW', 'N_CALIBRATION', 'WRONGLY_ABSENT', 'chance_of', 'absent_notes', 'chance_facts']
+__all__ = ['WEIGHTS', 'INTERCEPT', 'ABSENT_BELOW', 'N_CALIBRATION', 'WRONGLY_ABSENT', 'chance_of', 'likeliest', 'absent_notes',
+           'chance_facts']
 
 # %% ../../nbs/80_pipeline/chance.ipynb #c4a1ce04
 from ..documents.messages import say
@@ -31,6 +33,13 @@ def chance_of(
     if signs is None:
         return None
     return 1 / (1 + math.exp(-INTERCEPT - sum(w * s for w, s in zip(WEIGHTS, signs))))
+
+# %% ../../nbs/80_pipeline/chance.ipynb #db321926
+def likeliest(
+    found: Iterable[Signs | None],   # Of several searches
+) -> Signs | None:                   # None without any
+    "Choose the signs with the best chance; the first of equal ones."
+    return max(found, key=lambda signs: chance_of(signs) or 0.0, default=None)
 
 # %% ../../nbs/80_pipeline/chance.ipynb #c4a1ce14
 def absent_notes(

@@ -5,7 +5,6 @@
 # %% ../../nbs/80_pipeline/trace_data.ipynb #227b4e67
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,11 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 # %% auto #0
-__all__ = ['Rankers', 'display_width', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered',
-           'passage_numbers', 'Trace', 'is_strong', 'trace']
+__all__ = ['Rankers', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered', 'passage_numbers', 'Trace',
+           'is_strong', 'trace']
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #db9c0cfd
-from ..documents.markup import counted, visible
+from ..documents.markup import counted, display_width, visible
 from ragnb.documents.span import (
     InputError, MissingChunkError, n_characters, Outline, Passage, shared, Span, try_address, union, Why
 )
@@ -27,17 +26,6 @@ from ..expansion.fetch import read_spans
 from ..context.labels import passage_pages
 from .answer import Answer, ModelError, STRONG
 from .pipeline import is_earlier, Pipeline
-
-# %% ../../nbs/80_pipeline/trace_data.ipynb #866e7c4e
-def display_width(
-    text: str,
-) -> int:  # Columns, >= 0
-    "Count the columns that a text takes in a terminal."
-    def columns(c: str) -> int:
-        if unicodedata.category(c) in ("Mn", "Me", "Cf"):
-            return 0
-        return 2 if unicodedata.east_asian_width(c) in "WF" else 1
-    return sum(map(columns, unicodedata.normalize("NFC", text)))
 
 # %% ../../nbs/80_pipeline/trace_data.ipynb #74877f11
 def cell_text(

@@ -192,7 +192,7 @@ def index_words(
 # %% ../../nbs/40_retrieval/missing_words.ipynb #3367361c
 class Note(NamedTuple):
     "Something that a reader should know of an answer."
-    kind: str   # "budget", "citation", "missing", "unread", "alike" or "window"
+    kind: str   # "absent", "alike", "budget", "citation", "missing", "unread" or "window"
     text: str   # One line
 
 

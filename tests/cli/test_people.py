@@ -17,7 +17,8 @@ from llama_index.core import Settings
 from llama_index.core.llms import MockLLM
 
 from ragnb import InputError, Pipeline, __version__
-from ragnb.cli import _columns, main
+from ragnb.cli import main
+from ragnb.documents.markup import display_width
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +35,8 @@ def index(tmp_path_factory) -> Path:
 def test_ls_aligns_korean(run, index):
     """A Korean name moved the columns behind it to the right → they stand below each other."""
     lines = run("ls", "--index", index)[1].splitlines()[:3]
-    assert {_columns(re.match(r".*?\s+\d+  +[\d,]+  ", line).group()) for line in lines[1:]} == {_columns(lines[0].partition("doc_type")[0])}
-    assert len({_columns(re.match(r".*?[\d,]+  +[\d,]+  \S+ +", line).group()) for line in lines[1:]}) == 1
+    assert {display_width(re.match(r".*?\s+\d+  +[\d,]+  ", line).group()) for line in lines[1:]} == {display_width(lines[0].partition("doc_type")[0])}
+    assert len({display_width(re.match(r".*?[\d,]+  +[\d,]+  \S+ +", line).group()) for line in lines[1:]}) == 1
 
 
 def test_remove_says_that_the_file_comes_back(run, index, tmp_path):
