@@ -60,7 +60,7 @@ lab: $(VENV)/.dev  ## open the notebooks in JupyterLab
 export: $(VENV)/.dev  ## write ragnb/*.py from the notebooks
 	$(BIN)/nbdev_export
 
-notebooks: export  ## run the notebooks and store their outputs (some: make notebooks NB="00_span 01_text")
+notebooks: export  ## run the notebooks and store their outputs (some: make notebooks NB="span text")
 	$(BIN)/python tools/notebooks.py $(NB)
 
 readme: $(VENV)/.dev  ## write README.md from nbs/index.ipynb

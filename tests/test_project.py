@@ -255,6 +255,19 @@ def test_modules_have_their_notebooks() -> None:
     assert not [module for module, source in sources.items() if not (source and (NBS / source[1]).is_file())]
 
 
+@pytest.mark.parametrize("name, said", [("01_span", None), ("span", "needs a number"), ("1_span", "needs a number"), ("02_text", "another name")])
+def test_a_notebook_has_its_place_in_the_room_in_its_name(name: str, said: str | None, tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("rooms", ROOT / "tools/rooms.py")
+    rooms = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(rooms)
+    notebook, module = tmp_path / f"nbs/00_documents/{name}.ipynb", tmp_path / "ragnb/documents/span.py"
+    for path, content in ((notebook, {"cells": [{"source": ["#| default_exp documents.span"]}]}), (module, "")):
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(content) if content else "", encoding="utf-8")
+    found = rooms.misplaced(tmp_path)
+    assert found == [] if said is None else len(found) == 1 and said in found[0]
+
+
 def test_notebooks_show_in_jupyter_as_on_the_site() -> None:
     quarto = [f"{name}: {line}" for name, cell in cells("markdown") for line in text(cell).splitlines() if re.match(r":::|`{3,}\{", line)]
     assert not quarto, "JupyterLab shows these as text: write ```mermaid, and `> **Note.** …` (Note, Tip, Important, Warning, Caution)"

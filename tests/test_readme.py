@@ -63,7 +63,7 @@ def test_models_are_named_alike_and_can_be_fetched():
     from ragnb.models.embedding import DEFAULT_OLLAMA_MODEL
     known = {"qwen3:8b", DEFAULT_OLLAMA_MODEL, "MODEL", "chat", "not-there"}   # a placeholder, and two of a toy server
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *sorted((ROOT / "nbs").glob("*.ipynb")),
-             *sorted((ROOT / "nbs/tutorials").glob("*.ipynb")), ROOT / "nbs/99_cli/cli.ipynb", ROOT / "ragnb/cli.py"]
+             *sorted((ROOT / "nbs/tutorials").glob("*.ipynb")), ROOT / "nbs/99_cli/01_cli.ipynb", ROOT / "ragnb/cli.py"]
     for page in pages:
         text = page.read_text(encoding="utf-8")
         if page.suffix == ".ipynb":

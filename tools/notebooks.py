@@ -44,20 +44,21 @@ def run(
 
 
 def notebooks(
-    names: list[str],  # Stems such as `00_span`; empty means all
+    names: list[str],  # Stems such as `01_span`, or `span` without the number; empty means all
 ) -> list[Path]:       # In reading order
     "Find the notebooks to run."
     found = sorted(p for p in NBS.rglob("*.ipynb")
                    if not any(part.startswith((".", "_")) for part in p.relative_to(NBS).parts))
-    if unknown := set(names) - {p.stem for p in found}:
+    known = {p: {p.stem, re.sub(r"^\d+_", "", p.stem)} for p in found}
+    if unknown := set(names).difference(*known.values()):
         sys.exit(f"no such notebook: {', '.join(sorted(unknown))}")
-    return [p for p in found if not names or p.stem in names]
+    return [p for p in found if not names or known[p] & set(names)]
 
 
 def main() -> None:
     "Run each notebook in a process of its own; stop at the first that fails."
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="stems such as 00_span; all when none is given")
+    parser.add_argument("names", nargs="*", help="stems such as 01_span or span; all when none is given")
     parser.add_argument("--slow", action="store_true", help="run the cells marked slow too")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()

@@ -59,7 +59,9 @@ def misplaced(
         room = notebook.parent.name.partition("_")[2]
         if not name.startswith(f"{room}.") and name != room:
             problems.append(f"{notebook.relative_to(root)}: writes {name}, which is in another room")
-        elif notebook.stem != name.rpartition(".")[2]:
+        elif not (found := re.fullmatch(r"\d\d_(\w+)", notebook.stem)):
+            problems.append(f"{notebook.relative_to(root)}: needs a number, its place in the room: 03_{notebook.stem}")
+        elif found[1] != name.rpartition(".")[2]:
             problems.append(f"{notebook.relative_to(root)}: writes {name}, which has another name")
     left_over = sorted(listed(package / "_modidx.py") - notebooks.keys())
     return problems + [f"ragnb/_modidx.py: names {name}, which no notebook writes" for name in left_over]

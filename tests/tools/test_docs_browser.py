@@ -168,7 +168,7 @@ def test_the_search_speaks_the_language_of_page_or_reader(name: str, locale: str
     context.close()
 
 
-LOOKS = ["index.html", "ko.html", "glossary.html", "40_retrieval/bm25.html", "80_pipeline/trace_page.html", "api/retrieval.bm25.html",
+LOOKS = ["index.html", "ko.html", "glossary.html", "40_retrieval/01_bm25.html", "80_pipeline/09_trace_page.html", "api/retrieval.bm25.html",
          "studies/from_design.html"]
 
 
@@ -187,7 +187,7 @@ def test_looks(width: int, scheme: str, base: str, opened: object, tmp_path: Pat
     page.goto(base + "api/retrieval.bm25.html")
     display = page.evaluate("getComputedStyle(document.querySelector('.params td')).display")
     assert display == ("block" if width == 390 else "table-cell")
-    page.goto(base + "90_evaluation/plots.html")
+    page.goto(base + "90_evaluation/06_plots.html")
     plot = page.evaluate("getComputedStyle(document.querySelector('img.plot')).backgroundColor")
     assert (plot == "rgb(255, 255, 255)") == (scheme == "dark")
     assert page.wrong == []
@@ -195,7 +195,7 @@ def test_looks(width: int, scheme: str, base: str, opened: object, tmp_path: Pat
 
 def test_colours_change_with_the_button_and_diagrams_follow(base: str, opened: object) -> None:
     page = opened(1440, "light")
-    page.goto(base + "85_agent/library.html")
+    page.goto(base + "85_agent/01_library.html")
     page.wait_for_function(DRAWN)
     fill = "() => getComputedStyle(document.querySelector('div.diagram svg .node rect')).fill"
     before = page.evaluate(fill)
@@ -206,9 +206,9 @@ def test_colours_change_with_the_button_and_diagrams_follow(base: str, opened: o
 
 def test_languages_lead_to_each_other(base: str, opened: object) -> None:
     page = opened()
-    page.goto(base + "85_agent/library.html")
+    page.goto(base + "85_agent/01_library.html")
     links = {a.get_attribute("hreflang"): a.get_attribute("href") for a in page.locator("a[hreflang]").all()}
     for language, wanted in (("ko", "ragnb 한국어 안내"), ("en", "ragnb")):
-        page.goto(base + "85_agent/library.html")
+        page.goto(base + "85_agent/01_library.html")
         page.goto(page.evaluate("href => new URL(href, location.href).href", links[language]))
         assert page.locator("h1").inner_text().startswith(wanted)

@@ -366,4 +366,4 @@ def test_the_site_of_a_hosted_repository_has_no_broken_link(tmp_path: Path) -> N
     assert '<html lang="ko"' in (tmp_path / "site" / "ko.html").read_text(encoding="utf-8")[:300]
     page = (tmp_path / "site" / "api" / "documents.span.html").read_text(encoding="utf-8")
     assert "https://github.com/owner/ragnb/blob/0123abc/ragnb/documents/span.py" in page
-    assert "github.com/owner/ragnb/blob/0123abc/nbs/00_documents/span.ipynb" in (tmp_path / "site/00_documents/span.html").read_text(encoding="utf-8")
+    assert "github.com/owner/ragnb/blob/0123abc/nbs/00_documents/01_span.ipynb" in (tmp_path / "site/00_documents/01_span.html").read_text(encoding="utf-8")

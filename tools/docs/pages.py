@@ -21,7 +21,7 @@ OTHER_PAGES = ("ko.md", "glossary.md", "changelog.md", "api/index.md")
 @dataclass
 class Notebook:
     "A notebook of the project, and what is known of it before any page is written."
-    path: str                 # Below the folder of notebooks: `40_retrieval/bm25.ipynb`
+    path: str                 # Below the folder of notebooks: `40_retrieval/01_bm25.ipynb`
     cells: list[dict]
     title: str = ""
     gain: str = ""            # The sentence under the title
