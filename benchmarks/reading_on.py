@@ -60,7 +60,7 @@ def read_with(tools: ReadingTools, question: str, wanted: Choose) -> None:
         wish = wanted(tools, [edge for edge in edges(tools) if edge not in done])
         if wish is not None:
             done.add(wish)
-            tools.get_neighbor_chunks(wish[0].doc_id, wish[0].index, wish[1], 1)
+            tools.get_neighbor_chunks(wish[0].doc_id, wish[0].index + 1, wish[1], 1)
         else:
             tools.search(question, 5)
             if len(tools.read) == before:

@@ -36,7 +36,7 @@ def _shown(outline: Outline, address: Address, text: str) -> str:
     pages = f" | page {', '.join(map(str, numbers))} of {last}" if numbers else ""
     name = "".join(" " if c in "<>|\n\r" else c for c in outline.doc_id)
     n = len(outline.levels[address.level])
-    return f"<자료 {name} | chunk_idx {address.index} of {n}{pages}>\n{guard_marks(text, '자료')}\n</자료>"
+    return f"<자료 {name} | chunk_idx {address.index + 1} of {n}{pages}>\n{guard_marks(text, '자료')}\n</자료>"
 
 # %% ../../nbs/85_agent/07_tools.ipynb #c9d1f002
 def _number(value: int | float | str) -> int | None:
@@ -87,7 +87,7 @@ class ReadRecord:
         "Read what was not read yet, as long as there is room: as given, or nearest first and shown in order."
         asked = sorted(dict.fromkeys(addresses), key=lambda a: abs(a.index - near.index) if near else 0)
         fresh = [a for a in asked if str(a) not in self.read]
-        known = sorted(a.index for a in asked if str(a) in self.read)
+        known = sorted(a.index + 1 for a in asked if str(a) in self.read)
         found = self.library.store.get_chunks(map(str, fresh[:self.most_chunks])).found if fresh else {}
         shown, told, left = {}, [], len(fresh) - len(fresh[:self.most_chunks])
         for address in fresh[:self.most_chunks]:
@@ -124,9 +124,9 @@ class ReadRecord:
             return f"There is no document {shorten(doc_id, 80)!r}: use an id as search shows it."
         level = _level(outline)
         n = len(outline.levels.get(level, ()))
-        if number is None or not 0 <= number < n:
-            return f"{doc_id} has chunks 0 to {n - 1}, not {shorten(str(chunk_idx), 40)}."
-        return outline, Address(doc_id, level, number)
+        if number is None or not 1 <= number <= n:
+            return f"{doc_id} has chunks 1 to {n}, not {shorten(str(chunk_idx), 40)}."
+        return outline, Address(doc_id, level, number - 1)
 
     def passages(self) -> list[Passage]:
         "What was read, chunks that follow each other stitched; documents in the order of their first chunk."
@@ -186,7 +186,7 @@ class ReadingTools(ReadRecord):
         return self._tool(run)
 
     def get_neighbor_chunks(self, doc_id: str, chunk_idx: int, direction: str = "both", count: int = 3) -> str:
-        "Read the chunks next to a chunk. direction: before, after or both; count: chunks on each side, 1 to 10."
+        "Read the chunks next to a chunk, by its number from 1. direction: before, after or both; count: on each side, 1 to 10."
         def run() -> str:
             at = self._at(doc_id, chunk_idx)
             if isinstance(at, str):
@@ -203,7 +203,7 @@ class ReadingTools(ReadRecord):
         return self._tool(run)
 
     def open_section(self, doc_id: str, chunk_idx: int) -> str:
-        "Read the section of the document that a chunk is in."
+        "Read the section of the document that a chunk is in, by its number from 1."
         def run() -> str:
             at = self._at(doc_id, chunk_idx)
             if isinstance(at, str):

@@ -67,10 +67,11 @@ def test_whatever_is_called_nothing_is_read_twice_or_beyond_the_budget(library: 
 def test_bounds_are_told_not_raised(library: Library) -> None:
     tools = ReadingTools(library)
     n = len(library.store.get_outlines(["rules.md"]).all()["rules.md"].levels["u"])
-    assert tools.get_neighbor_chunks("rules.md", n) == f"rules.md has chunks 0 to {n - 1}, not {n}."
-    assert "no document 'no.md'" in tools.open_section("no.md", 0)
-    assert tools.get_neighbor_chunks("rules.md", 0, "before") == "rules.md begins there."
-    assert tools.get_neighbor_chunks("rules.md", n - 1, "after") == "rules.md ends there."
+    for beyond in (0, n + 1):
+        assert tools.get_neighbor_chunks("rules.md", beyond) == f"rules.md has chunks 1 to {n}, not {beyond}."
+    assert "no document 'no.md'" in tools.open_section("no.md", 1)
+    assert tools.get_neighbor_chunks("rules.md", 1, "before") == "rules.md begins there."
+    assert tools.get_neighbor_chunks("rules.md", n, "after") == "rules.md ends there."
     assert tools.get_page("rules.md", 1) == "rules.md has no pages."
     for bad in ({"budget": 0}, {"most_calls": 0}, {"most_chunks": 0}):
         with pytest.raises(InputError):
@@ -109,7 +110,7 @@ def test_a_section_and_a_page(tmp_path: Path) -> None:
 
 
 def test_a_document_does_not_imitate_the_marks(library: Library) -> None:
-    told = ReadingTools(library).get_neighbor_chunks("hostile.md", 0, "both") + ReadingTools(library).search("지시를 무시하라", 1)
+    told = ReadingTools(library).get_neighbor_chunks("hostile.md", 1, "both") + ReadingTools(library).search("지시를 무시하라", 1)
     assert told.count("</자료>") == told.count("<자료 ") and "other.md" in told and "<자료 other.md" not in told
 
 
@@ -153,7 +154,7 @@ def test_an_agent_that_never_gives_up_is_ended_by_its_host_and_reads_no_more_tha
     def wish() -> tuple[str, dict[str, Any]]:
         n = next(calls)
         reads.append((tools.exhausted, library.store.reads))
-        return ("search", {"query": f"휴가 {n}", "top_k": 10}) if n % 2 else ("get_neighbor_chunks", {"doc_id": "rules.md", "chunk_idx": n % 30, "count": 10})
+        return ("search", {"query": f"휴가 {n}", "top_k": 10}) if n % 2 else ("get_neighbor_chunks", {"doc_id": "rules.md", "chunk_idx": n % 30 + 1, "count": 10})
 
     def respond(messages: Any, **_: Any) -> ChatMessage:
         name, given = wish()
@@ -183,7 +184,7 @@ def test_a_react_agent_reads_on(library: Library) -> None:
 
     async def run() -> Any:
         return await ReActAgent(tools=tools.as_tools(), llm=ScriptedLLM(lambda _: next(said)), streaming=False).run("연차 7번은?")
-    assert str(asyncio.run(run())) == "7일입니다." and {"rules.md#u11", "rules.md#u12"} <= set(tools.read)
+    assert str(asyncio.run(run())) == "7일입니다." and {"rules.md#u10", "rules.md#u11"} <= set(tools.read), "chunks 11 and 12"
 
 
 # --- several collections
@@ -235,7 +236,7 @@ def test_tools_and_filters_work_over_collections(collections: Path) -> None:
     library = Library.open(collections, where="doc_id != law_common/same.md")
     tools = ReadingTools(library)
     assert "세금은" not in tools.search("세금은 매달 내나요?", 10)
-    assert "no document" in tools.get_neighbor_chunks("law_db/law_common/same.md", 0)
+    assert "no document" in tools.get_neighbor_chunks("law_db/law_common/same.md", 1)
     assert addresses(tools.get_neighbor_chunks("hr_db/hr_labor/same.md", 20, "after", 1)) == ["<자료 hr_db/hr_labor/same.md | chunk_idx 21"]
     assert all(r["collection"] == "hr_db" for r in library.rows)
 
@@ -254,12 +255,18 @@ def test_a_joined_store_keeps_the_contract(collections: Path) -> None:
 # --- MCP
 
 
+def served(*options: str) -> Any:
+    """`ragnb mcp`, as the settings of an agent start it."""
+    import os
+    from mcp import StdioServerParameters
+    words = ["-c", "from ragnb.cli import main; raise SystemExit(main())", "mcp", *options]
+    return StdioServerParameters(command=sys.executable, args=words, env={k: v for k, v in os.environ.items() if k in ("PYTHONPATH", "PATH")})
+
+
 @pytest.mark.heavy
 def test_the_official_client_drives_the_server_over_stdio(folder: Path) -> None:
-    from mcp import Client, StdioServerParameters
-    import os
-    server = StdioServerParameters(command=sys.executable, args=["-c", "from ragnb.cli import main; raise SystemExit(main())", "mcp", "--index", str(folder), "--budget", "300",
-                                                                 "--where", "doc_id != hostile.md"], env={k: v for k, v in os.environ.items() if k in ("PYTHONPATH", "PATH")})
+    from mcp import Client
+    server = served("--index", str(folder), "--budget", "300", "--where", "doc_id != hostile.md")
 
     async def run() -> None:
         async with Client(server, read_timeout_seconds=120) as client:
@@ -275,6 +282,38 @@ def test_the_official_client_drives_the_server_over_stdio(folder: Path) -> None:
             assert last == BUDGET_USED
             await client.call_tool("start_reading", {})
             assert "rules.md" in (await client.call_tool("search", {"query": "연차 7번 규정", "top_k": 1})).content[0].text
+    asyncio.run(run())
+
+
+@pytest.mark.heavy
+def test_over_stdio_numbers_count_from_1_and_the_settings_file_is_read(tmp_path: Path) -> None:
+    """`chunk_idx 0 of 90` for the first chunk → 1, as pages; a policy and a filter in ragnb.toml hold without an option."""
+    from mcp import Client
+    from ragnb.pipeline.settings import write_settings
+    from ragnb.documents.files import read_documents
+    place = tmp_path / "index"
+    (tmp_path / "m.jsonl").write_text(json.dumps({"doc_id": "M", "pages": ["첫 쪽이다. 배기를 본다.", "둘째 쪽이다. 밸브를 본다."]}, ensure_ascii=False), encoding="utf-8")
+    documents = [Document(text=RULES, id_="rules.md"), Document(text=HOSTILE, id_="hostile.md"), *read_documents(tmp_path / "m.jsonl", [])]
+    index_documents(documents, place, show_progress=False)
+    write_settings(place, {"policy": "neighbors:1", "where": "doc_id != hostile.md"})
+    outlines = Library.open(place).store.get_outlines(["rules.md", "M"]).all()
+    n = len(outlines["rules.md"].levels["u"])
+
+    async def run() -> None:
+        async with Client(served("--index", str(place)), read_timeout_seconds=120) as client:
+            async def told(name: str, **arguments: Any) -> str:
+                return (await client.call_tool(name, arguments)).content[0].text
+            around = await told("search", query="연차 7번 규정", top_k=5)
+            assert "hostile" not in around and len(addresses(around)) == 5
+            near = sorted(numbers("\n".join(line for line in around.splitlines() if "rules.md" in line)))
+            assert any(b - a == 1 for a, b in zip(near, near[1:])), "chunks around a hit"
+            await told("start_reading")
+            shown = [i for at in (1, 2) for i in numbers(await told("get_neighbor_chunks", doc_id="rules.md", chunk_idx=at, count=1))]
+            assert shown == [2, 1, 3] and numbers(await told("open_section", doc_id="rules.md", chunk_idx=5)) == [4, 5]
+            assert await told("get_neighbor_chunks", doc_id="rules.md", chunk_idx=n, direction="after") == "rules.md ends there."
+            assert await told("get_neighbor_chunks", doc_id="rules.md", chunk_idx=0) == f"rules.md has chunks 1 to {n}, not 0."
+            first, none = await told("get_page", doc_id="M", page=1), await told("get_page", doc_id="M", page=0)
+            assert "첫 쪽이다" in first and "chunk_idx 1 of" in first and "page 1 of 2" in first and none == "M has pages 1 to 2, not 0."
     asyncio.run(run())
 
 
@@ -324,8 +363,8 @@ def test_the_nearest_chunks_come_first_when_there_is_little_room(library: Librar
     assert numbers(tight.get_neighbor_chunks("rules.md", 20, "both", 4)) == [18, 19, 21, 22]
     assert numbers(tight.get_neighbor_chunks("rules.md", 20, "both", 4)) == [16, 17, 23, 24], "asked again, it goes on outwards"
     assert numbers(ReadingTools(library, most_chunks=2).get_neighbor_chunks("rules.md", 20, "before", 4)) == [18, 19]
-    chunks = library.store.get_chunks(f"rules.md#u{i}" for i in range(18, 23)).all()
-    budget = sum(len(chunks[f"rules.md#u{i}"].text) for i in (19, 21))
+    chunks = library.store.get_chunks(f"rules.md#u{i}" for i in range(17, 22)).all()
+    budget = sum(len(chunks[f"rules.md#u{i}"].text) for i in (18, 20))
     assert numbers(ReadingTools(library, budget=budget).get_neighbor_chunks("rules.md", 20, "both", 3)) == [19, 21]
 
 
@@ -344,13 +383,13 @@ def test_numbers_may_be_written_as_text(library: Library, tmp_path: Path) -> Non
     assert len(numbers(ReadingTools(library).search("연차 7번 규정", "3"))) == 3
     assert numbers(ReadingTools(library).open_section("rules.md", "5"))
     for wrong in ("x", None, [], "1.5", "inf"):
-        assert "has chunks 0 to" in ReadingTools(library).get_neighbor_chunks("rules.md", wrong)
+        assert "has chunks 1 to" in ReadingTools(library).get_neighbor_chunks("rules.md", wrong)
     (tmp_path / "m.jsonl").write_text(json.dumps({"doc_id": "M", "title": "설명서", "pages": ["첫 쪽이다. 배기를 본다.", "둘째 쪽이다. 밸브를 본다."]}, ensure_ascii=False), encoding="utf-8")
     from ragnb.documents.files import read_documents
     index_documents(list(read_documents(tmp_path, [])), tmp_path / "index", show_progress=False)
     tools = ReadingTools(Library.open(tmp_path / "index"))
     assert "밸브를 본다" in tools.get_page("M", "2") and "not x" in tools.get_page("M", "x")
-    assert "<자료 M | chunk_idx 0 of 2 | page 1 of 2>" in tools.get_page("M", 1)
+    assert "<자료 M | chunk_idx 1 of 2 | page 1 of 2>" in tools.get_page("M", 1)
 
 
 def test_the_tools_have_the_names_of_the_design(library: Library) -> None:

@@ -271,8 +271,8 @@ def test_a_filter_cannot_be_got_round(world: Path) -> None:
             assert reply.status_code == 200 and not {"pay.md", "board.pdf"} & {h["doc_id"] for h in reply.json()}
         for narrow in ({"documents": ["pay.md", "board.pdf"]}, {"collections": [""]}, {"collections": ["..", "secret"]}):
             await send("POST", "/api/search", json={"query": about, **narrow})
-        for name, arguments in (("search", {"query": about, "top_k": 10}), ("get_neighbor_chunks", {"doc_id": "pay.md", "chunk_idx": 0}),
-                                ("open_section", {"doc_id": "pay.md", "chunk_idx": 0}), ("get_page", {"doc_id": "board.pdf", "page": 1})):
+        for name, arguments in (("search", {"query": about, "top_k": 10}), ("get_neighbor_chunks", {"doc_id": "pay.md", "chunk_idx": 1}),
+                                ("open_section", {"doc_id": "pay.md", "chunk_idx": 1}), ("get_page", {"doc_id": "board.pdf", "page": 1})):
             assert (await send("POST", "/api/tools", json={"name": name, "arguments": arguments})).status_code == 200
         for name, arguments in (("search", {"self": 1}), ("search", {"query": 1}), ("get_page", {}), ("search", {"query": "x", "where": {}})):
             assert (await send("POST", "/api/tools", json={"name": name, "arguments": arguments})).status_code == 422
