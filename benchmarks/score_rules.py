@@ -26,7 +26,7 @@ from ragnb.documents.span import n_characters, shared
 from ragnb.documents.text import word_tokens_batch
 from ragnb.evaluation.datasets import Question, load_dataset
 from ragnb.retrieval.multiscale import QUESTION_WORDS, pieces_by_score, take_units, with_headers
-from ragnb.retrieval.scoring import adjusted_totals, Asked, B, clipped_z_scores, Occurrences, PHRASE, ScoredUnits, steps_to, UnitScores, window_idf, word_windows
+from ragnb.retrieval.scoring import adjusted_totals, B, clipped_z_scores, occurrences, PHRASE, ScoredUnits, steps_to, UnitScores, window_idf, word_windows
 from ragnb.retrieval.unit_source import REPEATS, SCALES, UnitSource
 from scored_set import build, FIVE, KOREAN, ScoredSet
 
@@ -56,15 +56,15 @@ class Asking:
         """Of the lengths of the scored units."""
         return 1 - B + B * self.found.units.table["length"][self.scores.rows] / self.known.mean_length
 
-    def asked(self, phrase: float = PHRASE) -> list[Asked]:
-        """What the question asks for, with another weight for pairs."""
-        held, pairs = Occurrences(self.found.units, self.known.numbers), phrase > 0
-        return [Asked(held.holding(*(t if isinstance(t, tuple) else (t,))), phrase if isinstance(t, tuple) else 1.0, n)
-                for t, n in self.known.units_with.items() if pairs or not isinstance(t, tuple)]
+    @cached_property
+    def held(self) -> dict[Any, np.ndarray]:
+        """What the question asks for, and the units that hold it."""
+        found = occurrences(self.found.units, self.known.numbers, self.known.units_with)
+        return {term: np.unique(rows) for term, rows in found.items()}
 
     def words(self, phrase: float = PHRASE, norm: float = 1.0) -> np.ndarray:
         """z-scores of the words with another weight for pairs, or another share of the length norm."""
-        z = word_windows(self.found.units, self.asked(phrase), self.scores.rows, self.known.n_units, self.source.scales)
+        z = word_windows(self.found.units, self.held, self.known, self.scores.rows, self.source.scales, phrase)
         z[0] /= self.norms**norm
         return z
 
@@ -80,8 +80,10 @@ class Asking:
 def spread(a: Asking) -> np.ndarray:
     """z-scores of the words by the spread of coverage itself, not as if words fell independently."""
     units, rows, half = a.found.units, a.scores.rows, np.array(a.source.scales)[:, None] // 2
-    coverage = sum((x.weight * window_idf(x.n_holding, a.known.n_units, a.source.scales)[:, None] * (steps_to(units, x.rows, rows) <= half)
-                    for x in a.asked()), np.zeros((len(half), len(rows))))
+    coverage = np.zeros((len(half), len(rows)))
+    for term, n in a.known.units_with.items():
+        weight = PHRASE if isinstance(term, tuple) else 1.0
+        coverage += weight * window_idf(n, a.known.n_units, a.source.scales)[:, None] * (steps_to(units, a.held[term], rows) <= half)
     z = clipped_z_scores(coverage)
     z[0] /= a.norms
     return z
@@ -149,7 +151,7 @@ def measure(name: str, limit: int | None, keep: Path, english: str) -> tuple[str
         for rule, (summed, after) in RULES.items():
             units, rows, total = a.found.units, a.scores.rows, summed(a)
             if "repeats" in after:
-                total = total * np.where(units.repeats[rows], after["repeats"], 1.0)
+                total = total * np.where(units.table["flags"][rows] & REPEATS, after["repeats"], 1.0)
                 table = units.table.copy()
                 table["flags"] &= ~REPEATS
                 units = replace(units, table=table)

@@ -63,11 +63,12 @@ def read_hits(
 ) -> Expansion:
     "Read hits: spans until the context is full, single hits with the text that the policy adds."
     if fills(expander, found):
-        before = found.reads  # the store's count may include other questions
+        reader = found.reader
+        before = reader.reads  # the store's count may include other questions
         passages = fill_context(builder, found)
         hits, characters = sum(len(p.hits) for p in passages), sum(len(p.span) for p in passages)
-        stats = ExpansionStats(hits, passages=len(passages), reads=found.reads - before, characters=characters)
-        return Expansion(passages, stats, getattr(found, "outlines", {}), fitted=True)
+        stats = ExpansionStats(hits, passages=len(passages), reads=reader.reads - before, characters=characters)
+        return Expansion(passages, stats, reader.outlines, fitted=True)
     expansion, why = expander.expand(found.hits, question, places=found.places), found.reasons
     passages = [replace(p, why=p.why | {i: why[i] for i in p.hits if i in why}) for p in expansion.passages]
     return replace(expansion, passages=passages)

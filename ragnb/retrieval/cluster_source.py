@@ -29,7 +29,7 @@ from ..documents.text import word_tokens_batch
 from .cluster_rows import ClusterDocument, ClusterRows, DOCUMENT, hits_of, Looked, rows_query, View
 from .scoring import lucene_idf, ranges_around, saturated
 from .sqlite_store import unpacked
-from .unit_source import FieldCounts, PlacedUnits, QuestionCounts, SCALES, SHIFT, UNIT, WordSource
+from .unit_source import FieldCounts, QuestionCounts, SCALES, SHIFT, UNIT, Units, WordSource
 from ..storage.opensearch import inner_product, nearest_rows, written_token
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #b181b433
@@ -374,7 +374,7 @@ class _ClusterReads(WordSource):
             for (_, keep), answer in zip(some, self.rows.ask(*(query for query, _ in some))):
                 keep(hits_of(answer))
 
-    def read(self, ranges: np.ndarray, whole: bool = True) -> PlacedUnits:
+    def read(self, ranges: np.ndarray, whole: bool = True) -> Units:
         with self.rows.snapshot() as view:
             held, ranges = self._question(view), np.asarray(ranges, np.int64).reshape(-1, 2)
             wanted = self._blocks_of(ranges)
@@ -393,7 +393,7 @@ class _ClusterReads(WordSource):
         runs = [np.arange(a // BLOCK, (b - 1) // BLOCK + 1) for a, b in ranges.tolist()]
         return np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
 
-    def _placed(self, held: _Question, wanted: np.ndarray, whole: bool) -> PlacedUnits:
+    def _placed(self, held: _Question, wanted: np.ndarray, whole: bool) -> Units:
         "Put blocks together."
         found = {k: held.blocks.get(k) for k in wanted.tolist() if k >> SHIFT in self.rows.known}
         blocks = {k: b for k, b in found.items() if b is not None}
@@ -401,7 +401,7 @@ class _ClusterReads(WordSource):
         own = {n: self.rows.known[n] for n in dict.fromkeys(k >> SHIFT for k in blocks)}
         table = np.concatenate([np.zeros(0, UNIT), *(b.table for b in blocks.values())])
         tokens, dots = self._heard(held, keys, table["length"]) if whole else (np.zeros(0, np.uint32), None)
-        return PlacedUnits(
+        return Units(
             keys, table, tokens, np.zeros((len(keys), 0), np.int8),
             np.concatenate([np.zeros((0, len(self.scales)), np.float32), *(b.norms for b in blocks.values())]),
             {n: d.own.id for n, d in own.items()}, {n: d.n_units for n, d in own.items()}, dots)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,13 +19,13 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 # %% auto #0
 __all__ = ['QUESTION_WORDS', 'HEADER', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score', 'cut_pieces',
            'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
-           'MultiScaleRanking', 'put_first', 'known_places', 'extended', 'absent_headers', 'MultiScaleRetriever']
+           'MultiScaleRanking', 'put_first', 'known_places', 'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
 from ..documents.markup import one_line
 from ragnb.documents.span import (
-    Address, InputError, MissingChunkError, Outline, Passage, Span, stitch, try_address, Why
+    InputError, MissingChunkError, Outline, Passage, Span, stitch, try_address, Why
 )
 from ..documents.text import is_heading, readable_cut, trim_span, word_cut, word_tokens_batch
 from ..models.embedding import NgramEmbedding
@@ -36,7 +36,7 @@ from .arguments import check_counts, is_number, StoreRetriever
 from .missing_words import Common, common_words, IndexWords, missing_words, question_for
 from .hybrid import check_question, Hits, question_bundle
 from .scoring import question_vector, score_units, ScoredUnits, Signs, UnitQuestion, UnitScores
-from .unit_source import PlacedUnits, SHIFT, UnitSource, WordSource
+from .unit_source import SHIFT, Units, UnitSource, WordSource
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #df8bbe25
 QUESTION_WORDS: frozenset[str] = frozenset((  # As tokens
@@ -60,7 +60,7 @@ class Piece(NamedTuple):
 
 
 def pieces_by_score(
-    corpus: PlacedUnits,
+    corpus: Units,
     scores: UnitScores,   # Of its units
 ) -> list[Piece]:         # Best first; behind those above 0 what matched at all, by its raw score
     "Put scored units in order: those of a record, scored as one, by their own signals, other ties by address."
@@ -68,7 +68,9 @@ def pieces_by_score(
     keep = np.flatnonzero((total > 0) | (scores.raw > 0))
     rows, behind = scores.rows[keep], np.where(total > 0, 0, scores.raw)[keep]
     own = (scores.words.sum(axis=0) + scores.vectors.sum(axis=0) + scores.title + scores.name)[keep].round(6)
-    order = np.lexsort((rows, corpus.address_ranks[rows], -own, -behind, -total[keep]))
+    numbers, which = np.unique(corpus.doc[rows], return_inverse=True)
+    ranks = np.argsort(np.argsort(np.array([corpus.ids[n] for n in numbers.tolist()], object)))
+    order = np.lexsort((rows, ranks[which], -own, -behind, -total[keep]))
     return [Piece(int(scores.rows[i]), float(total[i])) for i in keep[order].tolist()]
 
 
@@ -86,7 +88,7 @@ def cut_pieces(
     return [p for p in kept if common[p.row].words] if by_words else kept
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #1e9962a7
-def _gaps(corpus: PlacedUnits, row: int, taken: Mapping[int, Span]) -> tuple[int | None, int | None]:
+def _gaps(corpus: Units, row: int, taken: Mapping[int, Span]) -> tuple[int | None, int | None]:
     "White space to the units before and after that were taken whole up to here; None where the neighbor was not."
     starts, ends = corpus.starts, corpus.ends
     before = after = None
@@ -110,7 +112,7 @@ _LEAST = 20  # Characters of a unit that are worth reading alone
 
 
 def take_units(
-    corpus: PlacedUnits,
+    corpus: Units,
     pieces: Iterable[Piece],  # Best first
     budget: int,              # Characters, white space between neighbors included
 ) -> dict[int, Span]:         # Position -> span to read, in the order taken
@@ -133,7 +135,7 @@ HEADER: str = "header of the table that a match is in"   # Why a unit is there t
 
 
 def with_headers(
-    corpus: PlacedUnits,
+    corpus: Units,
     pieces: Sequence[Piece],          # By score
     among: np.ndarray | None = None,  # Of each unit: True when it may be read; all when None
 ) -> list[Piece]:                     # Each unit once, scores still falling
@@ -143,8 +145,7 @@ def with_headers(
         out.setdefault(piece.row, piece)
         header = int(corpus.header[piece.row])
         if header >= 0 and header not in out and (among is None or among[header]):
-            doc_id, unit = corpus.place(piece.row)
-            why = Why("beside", "table", rank, str(Address(doc_id, "u", unit)), HEADER)
+            why = Why("beside", "table", rank, corpus.address(piece.row), HEADER)
             out[header] = Piece(header, piece.score, why)
     return list(out.values())
 
@@ -152,7 +153,7 @@ def with_headers(
 @dataclass(eq=False)
 class UnitReader:
     "Units and outlines of a store, each read once."
-    corpus: PlacedUnits                                          # Where the units are
+    corpus: Units                                          # Where the units are
     store: ChunkReader                                          # Holds the units and the outlines of their documents
     nodes: dict[str, TextNode] = field(default_factory=dict)    # Address -> unit, read so far
     outlines: dict[str, Outline] = field(default_factory=dict)  # Document id -> outline, read so far
@@ -161,20 +162,12 @@ class UnitReader:
     def __repr__(self) -> str:
         return one_line(self, "store", "reads")
 
-    def address(
-        self,
-        row: int,  # Position of a unit
-    ) -> str:      # For example `hr/leave.md#u12`
-        "The address of a unit."
-        doc_id, i = self.corpus.place(row)
-        return str(Address(doc_id, "u", i))
-
     def read_units(
         self,
         rows: Iterable[int],  # Positions; `MissingChunkError` when the store does not hold one
     ) -> list[TextNode]:      # In the order asked
         "Read units; those known already are not read again."
-        addresses = [self.address(row) for row in rows]
+        addresses = [self.corpus.address(row) for row in rows]
         if missing := [a for a in addresses if a not in self.nodes]:
             self.reads += 1
             self.nodes |= self.store.get_chunks(missing).all()
@@ -194,51 +187,38 @@ class UnitReader:
 _ALONE = 30  # Characters of a unit cut inside a sentence that are worth reading alone
 
 
+@dataclass
 class _Filling:
     "Units taken until the budget is full, the last ones cut to where a reader can follow."
+    corpus: Units
+    texts: Mapping[int, str]    # Position of a unit -> text
+    left: int                   # Characters of the budget
+    taken: dict[int, Span] = field(default_factory=dict)    # Position -> span to read, in the order taken
+    opened: set[int] = field(default_factory=set)           # Those whose last sentence goes on
+    beyond: list[int] = field(default_factory=list)         # Those that did not fit whole
 
-    def __init__(self, corpus: PlacedUnits, texts: Mapping[int, str], budget: int) -> None:
-        self.corpus, self.texts, self.left = corpus, texts, budget
-        self.taken: dict[int, Span] = {}   # Position -> span to read, in the order taken
-        self.opened: set[int] = set()      # Those whose last sentence goes on
-        self.beyond: list[int] = []        # Those that did not fit whole
-
-    def take(self, row: int) -> None:
-        "Take a unit, or what can be read of it."
-        whole, gaps = self.corpus.span(row), _gaps(self.corpus, row, self.taken)
-        if len(whole) + sum(g for g in gaps if g) <= self.left:
-            self._add(row, whole, gaps)
-            return
-        self.beyond.append(row)
-        self._add_part(row, _cut(whole, gaps, self.left), gaps, len(self.beyond) == 1)
-
-    def take_head(self, row: int) -> None:
-        "Take the beginning of a unit; where nothing else is read, even if it ends inside the first word."
-        whole, gaps = self.corpus.span(row), (_gaps(self.corpus, row, self.taken)[0], None)
-        span = _cut(whole, gaps, min(self.left, len(whole) - 1))
-        self._add_part(row, span, gaps, True)
-        if not self.taken and span:
-            cut = trim_span(self.texts[row], 0, word_cut(self.texts[row], 0, len(span)))
-            self._add(row, Span(whole.start, whole.start + cut.end), gaps, True)
-
-    def _add_part(self, row: int, span: Span, gaps: tuple[int | None, int | None], words: bool) -> None:
-        at = self.corpus.span(row).start
-        cut, goes_on = readable_cut(self.texts[row], span.start - at, span.end - at, words=words)
-        joined = gaps[0] is not None and cut.start == 0 or gaps[1] is not None and cut.end == len(self.texts[row])
-        if joined or len(cut) >= (_ALONE if goes_on else _LEAST):
-            self._add(row, Span(at + cut.start, at + cut.end), gaps, goes_on)
-
-    def _add(self, row: int, span: Span, gaps: tuple[int | None, int | None], goes_on: bool = False) -> None:
-        if not span:
-            return
-        whole = self.corpus.span(row)
-        before, after = (gaps[0] or 0) * (span.start == whole.start), (gaps[1] or 0) * (span.end == whole.end)
-        self.taken[row], self.left = span, self.left - len(span) - before - after
-        if goes_on:
+    def take(self, row: int, head: bool = False) -> None:
+        "Take a unit, or what can be read of it; its `head` even inside a word where nothing else is read."
+        whole, text, (before, after) = self.corpus.span(row), self.texts[row], _gaps(self.corpus, row, self.taken)
+        cut, goes_on, after = Span(0, len(whole)), False, None if head else after
+        if head or len(whole) + (before or 0) + (after or 0) > self.left:
+            room = _cut(whole, (before, after), min(self.left, len(whole) - 1) if head else self.left)
+            start, end = room.start - whole.start, room.end - whole.start
+            cut, goes_on = readable_cut(text, start, end, words=head or not self.beyond)
+            joined = before is not None and cut.start == 0 or after is not None and cut.end == len(text)
+            if not cut or not joined and len(cut) < (_ALONE if goes_on else _LEAST):
+                first = head and room and not self.taken
+                cut, goes_on = (trim_span(text, 0, word_cut(text, 0, end)), True) if first else (Span(0, 0), False)
+            self.beyond.append(row)
+        if cut:
+            self.taken[row] = Span(whole.start + cut.start, whole.start + cut.end)
+            gaps = (before or 0) * (cut.start == 0) + (after or 0) * (cut.end == len(whole))
+            self.left -= len(cut) + gaps
+        if cut and goes_on:
             self.opened.add(row)
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #b0a0eaa2
-def _bare_headings(corpus: PlacedUnits, texts: Mapping[int, str], taken: Mapping[int, Span],
+def _bare_headings(corpus: Units, texts: Mapping[int, str], taken: Mapping[int, Span],
                    apart: Mapping[int, int]) -> set[int]:
     "Units that are nothing but headings, and whose next unit is not read."
     out: set[int] = set()
@@ -273,7 +253,7 @@ def take_readable(
                 filling.take(row)
         rest = next((row for row in filling.beyond if row not in filling.taken), None)
         if rest is not None and (filling.left >= _ALONE or not filling.taken):
-            filling.take_head(rest)
+            filling.take(rest, head=True)
         bare = _bare_headings(corpus, texts, filling.taken, apart or {}) - named
         if not bare or not filling.taken.keys() - bare:
             return filling.taken, filling.opened
@@ -281,7 +261,7 @@ def take_readable(
     return {row: span for row, span in filling.taken.items() if row not in bare}, filling.opened
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #2601eea7
-def _runs(corpus: PlacedUnits, taken: Mapping[int, Span], apart: Mapping[int, int] | None = None) -> list[list[int]]:
+def _runs(corpus: Units, taken: Mapping[int, Span], apart: Mapping[int, int] | None = None) -> list[list[int]]:
     "Units side by side, in document order; `apart` (row -> number) keeps those of different numbers apart."
     out: list[list[int]] = []
     apart = apart or {}
@@ -298,28 +278,22 @@ def _runs(corpus: PlacedUnits, taken: Mapping[int, Span], apart: Mapping[int, in
 _CLOSED = re.compile(r"[.!?…。！？:;|]['\"”’»)\]〉》」』]*\Z")
 
 
-def _runs_on(reader: UnitReader, row: int) -> bool:
-    "True for a unit that ends inside a sentence, because the sentence is longer than a unit."
-    corpus, end = reader.corpus, int(reader.corpus.ends[row])
-    if row + 1 >= corpus.last[row]:
-        return False
-    gap = reader.outlines[corpus.place(row)[0]].blanks.get(end, "" if corpus.starts[row + 1] == end else "\n")
-    return "\n" not in gap and not _CLOSED.search(reader.read_units([row])[0].text)
-
-
-def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], rank: int) -> Passage:
-    "The passage of units side by side, given best first; without scores and reasons."
-    rows = sorted(run)
-    nodes, span = reader.read_units(rows), taken[rows[0]].hull(taken[rows[-1]])
-    outline = reader.outlines[reader.corpus.place(rows[0])[0]]
-    prefix = shown_prefix(nodes[0])
+def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], opened: Collection[int] = (),
+             **evidence: Any) -> Passage:
+    "The passage of units side by side, given best first; rank, scores and reasons are its `evidence`."
+    rows, corpus = sorted(run), reader.corpus
+    nodes, span, last = reader.read_units(rows), taken[rows[0]].hull(taken[rows[-1]]), rows[-1]
+    outline, goes_on, end = reader.outlines[corpus.place(last)[0]], last in opened, int(corpus.ends[last])
+    if not goes_on and taken[last].end >= end and last + 1 < corpus.last[last]:   # a sentence longer than a unit
+        gap = outline.blanks.get(end, "" if corpus.starts[last + 1] == end else "\n")
+        goes_on = "\n" not in gap and not _CLOSED.search(nodes[-1].text)
     held = [(Span(n.start_char_idx, n.end_char_idx), n.text) for n in nodes]
     pages = tuple((n, s) for n, s in outline.pages if s.overlap(span))
     return Passage(
-        doc_id=outline.doc_id, span=span, text=stitch(span, held, outline.blanks), rank=rank,
-        hits=tuple(reader.address(r) for r in run), focus=taken[run[0]], pages=tuple(n for n, _ in pages),
-        metadata=outline.metadata, page_spans=pages, prefix=prefix,
-        above=tuple((n.start_char_idx, shown_prefix(n)) for n in nodes[1:]))
+        doc_id=outline.doc_id, span=span, text=stitch(span, held, outline.blanks),
+        hits=tuple(map(corpus.address, run)), focus=taken[run[0]], pages=tuple(n for n, _ in pages),
+        metadata=outline.metadata, page_spans=pages, prefix=shown_prefix(nodes[0]),
+        above=tuple((n.start_char_idx, shown_prefix(n)) for n in nodes[1:]), goes_on=goes_on, **evidence)
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #50616d28
 BY_NAME: Why = Why("hit", "by name", detail="asked for by name")   # Why a unit is there that a question names
@@ -353,7 +327,7 @@ def places_apart(
 _KINDS = {"title": "document title", "name": "heading"}   # Signals, as a reader calls them
 
 
-def _unscored(corpus: PlacedUnits, piece: Piece) -> str:
+def _unscored(corpus: Units, piece: Piece) -> str:
     "Why a unit is ranked that no signal tells from the others."
     if not piece.score:
         return "matches the question, but no better than most texts do"
@@ -402,18 +376,8 @@ class MultiScaleRanking(Hits):
         return [NodeWithScore(node=n.model_copy(deep=True), score=p.score) for n, p in zip(nodes, pieces)]
 
     def __repr__(self) -> str:
-        best = f", best {self.reader.address(self.pieces[0].row)!r}" if self.pieces else ""
+        best = f", best {self.reader.corpus.address(self.pieces[0].row)!r}" if self.pieces else ""
         return f"MultiScaleRanking({len(self.pieces):,} of {len(self.index):,} units{best})"
-
-    @property
-    def reads(self) -> int:
-        "Keyed reads of the store so far."
-        return self.reader.reads
-
-    @property
-    def outlines(self) -> dict[str, Outline]:
-        "Document id -> outline, for the documents read so far."
-        return self.reader.outlines
 
     @cached_property
     def ranks(self) -> dict[int, int]:
@@ -444,19 +408,10 @@ class MultiScaleRanking(Hits):
         runs = [sorted(run, key=order.__getitem__) for run in _runs(self.reader.corpus, taken, apart)]
         passages = []
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
-            passage = _passage(self.reader, run, taken, rank)
             scores = tuple(self.pieces[self.ranks[row] - 1].score for row in run)
-            last, ends = max(run), self.reader.corpus.ends
-            goes_on = last in opened or taken[last].end >= ends[last] and _runs_on(self.reader, last)
-            why = {hit: self._read_why(hit, taken[row]) for hit, row in zip(passage.hits, run)}
-            passages.append(replace(passage, score=scores[0], scores=scores, why=why, goes_on=bool(goes_on)))
+            why = {self.reader.corpus.address(row): self._why(row, taken[row]) for row in run}
+            passages.append(_passage(self.reader, run, taken, opened, rank=rank, score=scores[0], scores=scores, why=why))
         return passages
-
-    def _read_why(self, address: str, span: Span) -> Why:
-        "Why a unit is there, and how much of it is read where it was cut."
-        why, whole = self.why(address), len(self.reader.nodes[address].text)
-        cut = f"; cut to fit: {len(span)} of {whole} characters" if len(span) < whole else ""
-        return replace(why, detail=(why.detail or str(why)) + cut) if cut else why
 
     def explain(
         self,
@@ -473,17 +428,24 @@ class MultiScaleRanking(Hits):
         address: str,   # Of a unit that is ranked, else `MissingChunkError`
     ) -> Why:           # Its detail: 'words 14.2, vector 9.1, heading 1.0', or what led here
         "Why a unit is in the ranking."
-        piece = self.piece_of(address)
-        if piece is None:
+        if (row := self.reader.corpus.row_of(address)) not in self.ranks:
             raise MissingChunkError(f"the unit {address!r} is not ranked for this question")
-        if piece.why:
-            return piece.why
-        at = self.scores.position(piece.row)
-        sums = {kind: float(z[at]) for kind, z in self.scores.by_kind().items()}
-        given = [f"{_KINDS.get(kind, kind)} {z:.1f}" for kind, z in sums.items() if z > 0]
-        common, told = self.common.get(piece.row), ", ".join(given)
-        detail = "; ".join(filter(None, (str(common or ""), told))) or _unscored(self.reader.corpus, piece)
-        return Why("hit", "multi-scale", self.ranks[piece.row], detail=detail, unlike=bool(common and not common.words))
+        return self._why(row)
+
+    def _why(self, row: int, span: Span | None = None) -> Why:
+        "Why a unit is in the ranking, and how much of it is read where it is cut to a span."
+        piece, corpus = self.pieces[self.ranks[row] - 1], self.reader.corpus
+        why = piece.why
+        if not why:
+            at, common = np.searchsorted(self.scores.rows, row), self.common.get(row)
+            sums = {_KINDS.get(kind, kind): float(z[at]) for kind, z in self.scores.by_kind.items()}
+            told = ", ".join(f"{kind} {z:.1f}" for kind, z in sums.items() if z > 0)
+            detail = "; ".join(filter(None, (str(common or ""), told))) or _unscored(corpus, piece)
+            why = Why("hit", "multi-scale", self.ranks[row], detail=detail, unlike=bool(common and not common.words))
+        if span is None or len(span) == len(corpus.span(row)):
+            return why
+        cut = f"; cut to fit: {len(span)} of {len(corpus.span(row))} characters"
+        return replace(why, detail=(why.detail or str(why)) + cut)
 
     def rankers(
         self,
@@ -494,14 +456,14 @@ class MultiScaleRanking(Hits):
         places = {i: at for i, row in rows.items() if (at := self.scores.position(row)) is not None}
         ranked = {i: self.ranks[row] for i, row in rows.items() if row in self.ranks}
         out = {"multi-scale": {i: (rank, self.pieces[rank - 1].score) for i, rank in ranked.items()}}
-        for name, z in self.scores.by_kind().items():
+        for name, z in self.scores.by_kind.items():
             own = {i: float(z[at]) for i, at in places.items() if z[at] > 0}
             out[name] = {i: (1 + int((z > score).sum()), score) for i, score in own.items()}
         return {name: found for name, found in out.items() if found}
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #fc41206d
 def put_first(
-    corpus: PlacedUnits,
+    corpus: Units,
     places: Iterable[KnownPlace],   # In the order of reading
     pieces: Sequence[Piece],        # By score
     among: np.ndarray | None = None,  # Of each unit: True when it may be read; all when None
@@ -521,12 +483,12 @@ def put_first(
     return [*first.values(), *(p for p in pieces if p.row not in first)]
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #31aeb3d8
-def _readable(corpus: PlacedUnits, doc_id: str, span: Span, among: np.ndarray | None) -> list[int]:
+def _readable(corpus: Units, doc_id: str, span: Span, among: np.ndarray | None) -> list[int]:
     "The units in a span that may be read."
     return [row for row in corpus.units_in(doc_id, span) if among is None or among[row]]
 
 
-def _told(corpus: PlacedUnits, doc_id: str, span: Span, among: np.ndarray | None) -> list[Span]:
+def _told(corpus: Units, doc_id: str, span: Span, among: np.ndarray | None) -> list[Span]:
     "A span, or its units that may be read where there are others: only what is read can cite."
     rows = _readable(corpus, doc_id, span, among)
     every = among is None or corpus.holds(doc_id, span) and len(rows) == len(corpus.units_in(doc_id, span))
@@ -534,7 +496,7 @@ def _told(corpus: PlacedUnits, doc_id: str, span: Span, among: np.ndarray | None
 
 
 def known_places(
-    corpus: PlacedUnits,
+    corpus: Units,
     question: str,
     pieces: Sequence[Piece],                                       # By score
     leads: Callable[[str], Sequence[tuple]] | None = None,         # Question -> (document id, span, …) that it names
@@ -553,7 +515,7 @@ def known_places(
             return []
         places.append(KnownPlace(*corpus.part_span(row), Why("hit", "part", detail=WITH_FIRST)))
     doc_id, span, _ = places[0]
-    source = str(Address(doc_id, "u", corpus.place(row)[1]))
+    source = corpus.address(row)
     for part in _told(corpus, doc_id, span, among):
         for cited_id, cited_span, *label in follow(doc_id, part):
             why = Why("cited", "citations", 1, source, label[0] if label else "cited by the first hit")
@@ -567,25 +529,18 @@ def extended(
     ranges: Sequence[np.ndarray],   # Each of shape (n, 2): what to read besides, one unit more on both sides
     pieces: Sequence[Piece] = (),   # Of `found`
 ) -> tuple[ScoredUnits, list[Piece]]:   # With their new positions
-    "Read more units."
-    more = np.concatenate([np.zeros((0, 2), np.int64), *ranges]) + [-1, 1]
+    "Read more units: ranges, and the headers of tables that were not read with the scored units."
+    units, rows = found.units, found.scores.rows
+    wanted = rows[(units.table["header"][rows] >= 0) & (units.header[rows] < 0)]
+    headers = np.unique((units.doc[wanted] << SHIFT) + units.table["header"][wanted])
+    more = np.concatenate([np.stack([headers, headers + 1], axis=1), *ranges]) + [-1, 1]
     if not len(more):
         return found, list(pieces)
-    own = np.stack([found.units.keys, found.units.keys + 1], axis=1)
-    units = source.read(np.concatenate([own, np.maximum(more, 0)]), whole=False)
-    moved = units.rows_of(found.units.keys)
-    scores = replace(found.scores, rows=moved[found.scores.rows])
-    return ScoredUnits(units, scores), [p._replace(row=int(moved[p.row])) for p in pieces]
-
-
-def absent_headers(
-    found: ScoredUnits,
-) -> np.ndarray:         # Shape (n, 2): ranges of one key
-    "Find the headers of tables that were not read with the scored units."
-    rows = found.scores.rows
-    wanted = rows[(found.units.table["header"][rows] >= 0) & (found.units.header[rows] < 0)]
-    keys = np.unique((found.units.doc[wanted] << SHIFT) + found.units.table["header"][wanted])
-    return np.stack([keys, keys + 1], axis=1)
+    own = np.stack([units.keys, units.keys + 1], axis=1)
+    read = source.read(np.concatenate([own, np.maximum(more, 0)]), whole=False)
+    moved = read.rows_of(units.keys)
+    scores = replace(found.scores, rows=moved[rows])
+    return ScoredUnits(read, scores), [p._replace(row=int(moved[p.row])) for p in pieces]
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #5b091ed2
 def _passage_node(passage: Passage) -> TextNode:
@@ -732,7 +687,7 @@ class MultiScaleRetriever(StoreRetriever):
             found = score_units(source, question)
             named = [KnownPlace(doc_id, span, None) for doc_id, span, *_ in (self.leads(text) if self.leads else ())]
             wanted = [source.place(p.doc_id, p.span) for p in named]
-            found, _ = extended(source, found, [absent_headers(found), *wanted])
+            found, _ = extended(source, found, wanted)
             common, by_spelling = self._common(text, found, allowed), isinstance(self.embed_model, NgramEmbedding)
             pieces = cut_pieces(pieces_by_score(found.units, found.scores), self.cut, common, by_spelling)
             if self.cut and by_spelling and not common and not self._has_words(text, found, pieces):

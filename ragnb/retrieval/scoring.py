@@ -6,22 +6,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['K1', 'B', 'PHRASE', 'lucene_idf', 'saturated', 'Occurrences', 'clipped_z_scores', 'Asked', 'steps_to', 'window_idf',
-           'covered', 'word_windows', 'vector_windows', 'field_scores', 'shared_scores', 'Signs', 'best_signs',
-           'UnitScores', 'question_vector', 'UnitQuestion', 'ScoredUnits', 'ranges_around', 'grown', 'score_units',
-           'word_scores', 'adjusted_totals']
+__all__ = ['K1', 'B', 'PHRASE', 'lucene_idf', 'saturated', 'occurrences', 'clipped_z_scores', 'steps_to', 'window_idf', 'covered',
+           'word_windows', 'vector_windows', 'field_scores', 'Signs', 'best_signs', 'UnitScores', 'question_vector',
+           'UnitQuestion', 'ScoredUnits', 'ranges_around', 'score_units', 'word_scores', 'adjusted_totals']
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #8a581494
 from ..documents.markup import one_line
 from ..documents.span import InputError
-from .unit_source import FieldCounts, PlacedUnits, QuestionCounts, SHIFT, Units, UnitSource
+from .unit_source import FieldCounts, QuestionCounts, REPEATS, SHIFT, Units, UnitSource
 from .unit_vectors import code_dots
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #24c2aba6
@@ -47,44 +47,29 @@ def saturated(
     return counts * (K1 + 1) / (counts + K1 * norms)
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #d4bee013
-class Occurrences:
-    "Where the words of a question occur in some units."
-
-    def __init__(
-        self,
-        units: Units,
-        numbers: Mapping[str, int],   # Word -> its number
-    ) -> None:
-        self.n_units = len(units)
-        self.words = {word: i for i, word in enumerate(numbers, 1)}
-        table = np.zeros(int(units.tokens.max(initial=0)) + 1, np.uint16)
-        for word, number in numbers.items():
-            if number < len(table):
-                table[number] = self.words[word]
-        found = table[units.tokens]
-        self.at = np.flatnonzero(found)
-        self.which = found[self.at]
-        ends = np.cumsum(units.table["length"], dtype=np.int64)
-        self.unit = np.searchsorted(ends, self.at, "right")
-
-    def counts(
-        self,
-        word: str,
-    ) -> np.ndarray:     # Shape (units,)
-        "Count a word in every unit."
-        return np.bincount(self.unit[self.which == self.words.get(word, 0)], minlength=self.n_units)
-
-    def holding(
-        self,
-        *words: str,     # One, or two
-    ) -> np.ndarray:     # Positions of units, rising
-        "Find the units that hold a word, or two words in a row."
-        first = self.which == self.words.get(words[0], 0)
-        if len(words) == 2:
-            after = (self.at[1:] == self.at[:-1] + 1) & (self.unit[1:] == self.unit[:-1])
-            follows = after & (self.which[1:] == self.words.get(words[1], 0))
-            first = first & np.append(follows, False)
-        return np.unique(self.unit[first])
+def occurrences(
+    units: Units,
+    numbers: Mapping[str, int],   # Word -> its number
+    terms: Iterable[Any],         # Words, and pairs of words in a row
+) -> dict[Any, np.ndarray]:       # Each -> positions of the units that contain it, rising, as often as they do
+    "Find where the words of a question occur in some units."
+    words = {word: i for i, word in enumerate(numbers, 1)}
+    table = np.zeros(int(units.tokens.max(initial=0)) + 1, np.uint16)
+    for word, number in numbers.items():
+        if number < len(table):
+            table[number] = words[word]
+    found = table[units.tokens]
+    at = np.flatnonzero(found)
+    unit, which = np.searchsorted(np.cumsum(units.table["length"], dtype=np.int64), at, "right"), found[at]
+    follows = np.append((at[1:] == at[:-1] + 1) & (unit[1:] == unit[:-1]), False)
+    after, out = np.append(which[1:], 0), {}
+    for term in terms:
+        first, *second = term if isinstance(term, tuple) else (term,)
+        here = which == words.get(first, 0)
+        if second:
+            here &= follows & (after == words.get(second[0], 0))
+        out[term] = unit[here]
+    return out
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #28345636
 def clipped_z_scores(
@@ -96,13 +81,6 @@ def clipped_z_scores(
     above = scores - scores.mean(axis=-1, keepdims=True)
     spread = above.std(axis=-1, keepdims=True)
     return np.where(spread > 3e-5, np.maximum(above, 0) / np.maximum(spread, 3e-5), 0.0)
-
-# %% ../../nbs/40_retrieval/09_scoring.ipynb #9f87d3ee
-class Asked(NamedTuple):
-    "Something that a question asks for."
-    rows: np.ndarray     # Units that hold it, rising; of a frequent pair those near the units to score
-    weight: float        # Compared with a word, which has 1
-    n_holding: int       # Units of the corpus that contain it
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #55333d6e
 _FAR = 1 << 40  # Steps, more than any window has
@@ -148,17 +126,19 @@ PHRASE: float = 0.15  # Weight of two words in a row, beside one word
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #12a0f5e2
 def word_windows(
     units: Units,
-    asked: Sequence[Asked],     # By the question: units that hold each word, and the count in the whole index
-    rows: np.ndarray,           # Units to score
-    n_units: int,               # Of the whole index
-    scales: Sequence[int],      # Units of a window
-) -> np.ndarray:                # Shape (scales, rows): z-scores, clipped at 0
+    held: Mapping[Any, np.ndarray],   # Word or pair of words -> units that contain it, rising
+    known: QuestionCounts,
+    rows: np.ndarray,                 # Units to score
+    scales: Sequence[int],            # Units of a window
+    phrase: float = PHRASE,           # Weight of a pair compared with a word
+) -> np.ndarray:                      # Shape (scales, rows): z-scores, clipped at 0
     "Score the windows around units by the words that they cover."
     half = np.array(scales)[:, None] // 2
     above, variance = np.zeros((len(half), len(rows))), np.zeros((len(half), 1))
-    for a in asked:
-        idf = a.weight * window_idf(a.n_holding, n_units, scales)[:, None]
-        inside = steps_to(units, a.rows, rows) <= half
+    for term, n_holding in known.units_with.items():
+        weight = phrase if isinstance(term, tuple) else 1.0
+        idf = weight * window_idf(n_holding, known.n_units, scales)[:, None]
+        inside = steps_to(units, held[term], rows) <= half
         share = inside.mean(axis=1, keepdims=True)
         above, variance = above + idf * (inside - share), variance + idf**2 * share * (1 - share)
     return np.maximum(above, 0) / np.sqrt(np.maximum(variance, 1e-9))
@@ -184,31 +164,21 @@ def vector_windows(
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #ac4ceefc
 def field_scores(
     terms: Sequence[str],              # Tokens of the question
-    texts: Mapping[int, np.ndarray],   # Key of a text -> numbers of its words
+    texts: Mapping[int, np.ndarray],   # Key of a title or heading -> numbers of its words
     known: FieldCounts,
     numbers: Mapping[str, int],        # Word -> its number
-) -> dict[int, float]:                 # Key -> BM25; texts without a word of the question are left out
-    "Score titles or headings by the words of a question."
-    keys, lengths = list(texts), np.array([len(words) for words in texts.values()], np.int64)
+    keys: np.ndarray,                  # Of each unit the key of its title or heading, or -1
+) -> np.ndarray:                       # Of the same length: BM25; 0 for a text without a word of the question
+    "Score units by the words of the title or heading that they share."
+    lengths = np.array([len(words) for words in texts.values()], np.int64)
     flat, scores = np.concatenate([np.zeros(0, np.uint32), *texts.values()]), np.zeros(len(texts))
     of = np.repeat(np.arange(len(texts)), lengths)
     for word, times in Counter(terms).items():
         if n := known.texts_with.get(word):
             counts = np.bincount(of[flat == numbers[word]], minlength=len(texts))
             scores += times * lucene_idf(n, known.n_texts) * saturated(counts, lengths, known.mean_length)
-    return {keys[i]: float(scores[i]) for i in np.flatnonzero(scores).tolist()}
-
-
-def shared_scores(
-    scores: Mapping[int, float],   # Key of a title or heading -> score
-    keys: np.ndarray,              # Of each unit the key of its title or heading, or -1
-) -> np.ndarray:                   # Of the same length
-    "Give units the score of the text that they share."
-    if not scores:
-        return np.zeros(len(keys))
-    known = np.array(sorted(scores))
-    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return np.where(known[at] == keys, np.array([scores[k] for k in known.tolist()])[at], 0.0)
+    by_key = dict(zip(texts, scores.tolist()))
+    return np.array([by_key.get(key, 0.0) for key in keys.tolist()])
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #5c1a0b02
 class Signs(NamedTuple):
@@ -269,6 +239,7 @@ class UnitScores:
         at = int(np.searchsorted(self.rows, row)) if row is not None else len(self.rows)
         return at if at < len(self.rows) and self.rows[at] == row else None
 
+    @cached_property
     def by_kind(self) -> dict[str, np.ndarray]:
         "The sum of each kind of signal: words, vector, title, name; each of shape (rows,)."
         words, vector = self.words.sum(axis=0), self.vectors.sum(axis=0)
@@ -312,7 +283,7 @@ class UnitQuestion(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class ScoredUnits:
     "Units that were read for a question, and the scores of those around its candidates."
-    units: PlacedUnits
+    units: Units
     scores: UnitScores     # Its rows are positions in `units`
 
     def __repr__(self) -> str:
@@ -333,23 +304,8 @@ def ranges_around(
     return np.stack([low[starts], high[ends]], axis=1) if len(keys) else np.zeros((0, 2), np.int64)
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #d7acdddb
-def grown(
-    units: Units,
-    rows: np.ndarray,    # Candidates
-    grow: int,           # Neighbors of each, each side
-    whole: int,          # Characters; all units of a record that is not longer are added
-) -> np.ndarray:         # Keys, rising
-    "Add to candidates their neighbors, and the units of their short records."
-    low, high = units.windows(rows, 2 * grow + 1)
-    near = covered(low, high)
-    inside = near[units.in_short_records(near, whole)]
-    base, at = units.doc[inside] << SHIFT, units.table[inside]
-    records = np.unique(np.stack([base + at["low"], base + at["high"]], axis=1), axis=0)
-    return np.unique(np.concatenate([units.keys[near], *(np.arange(a, b) for a, b in records.tolist())]))
-
-
 def _candidates(source: UnitSource, question: UnitQuestion, known: QuestionCounts) -> np.ndarray:
-    "Keys of the units to score."
+    "Keys of the units to score, rising: the best ones, their neighbors, and the other units of their short records."
     if question.candidates is None:
         every = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in sorted(source.sizes.items())]
         keys = np.concatenate([np.zeros(0, np.int64), *every])
@@ -357,8 +313,12 @@ def _candidates(source: UnitSource, question: UnitQuestion, known: QuestionCount
         keys = source.best_by_words(question.terms, question.candidates, known, question.allowed)
         if question.vector is not None:
             keys = np.union1d(keys, source.nearest(question.vector, question.candidates, question.allowed))
-        near = source.read(ranges_around(keys, question.grow), whole=False)
-        keys = grown(near, near.rows_of(np.sort(keys)), question.grow, question.whole)
+        units = source.read(ranges_around(keys, question.grow), whole=False)
+        near = covered(*units.windows(units.rows_of(np.sort(keys)), 2 * question.grow + 1))
+        inside = near[units.in_short_records(near, question.whole)]
+        records = [(units.doc[inside] << SHIFT) + units.table[side][inside] for side in ("low", "high")]
+        runs = [np.arange(a, b) for a, b in np.unique(np.stack(records, axis=1), axis=0).tolist()]
+        keys = np.unique(np.concatenate([units.keys[near], *runs]))
     return keys if question.allowed is None else keys[np.isin(keys, question.allowed)]
 
 
@@ -379,7 +339,7 @@ def score_units(
         texts = {"title": source.texts("title", np.unique(units.doc[rows]).tolist()),
                  "name": source.texts("name", np.unique(part_keys[part_keys >= 0]).tolist())}
     shared = {"title": units.doc[rows], "name": part_keys}
-    fields = {name: shared_scores(field_scores(question.terms, texts[name], known.fields[name], known.numbers), keys)
+    fields = {name: field_scores(question.terms, texts[name], known.fields[name], known.numbers, keys)
               for name, keys in shared.items()}
     return ScoredUnits(units, _scores(units, rows, question, known, fields, source.scales))
 
@@ -389,14 +349,14 @@ def word_scores(
     rows: np.ndarray,                     # Of them
     terms: Sequence[str],                 # Tokens of the question
     known: QuestionCounts,
-    found: Occurrences | None = None,     # Of the words of the question in `units`; None: looked up here
+    found: Mapping[Any, np.ndarray] | None = None,   # From `occurrences` of the words in `units`; None: looked up here
 ) -> np.ndarray:                          # Shape (rows,), >= 0
     "Score units by BM25 of their own words."
-    found, out = found or Occurrences(units, known.numbers), np.zeros(len(rows))
+    found, out = found or occurrences(units, known.numbers, known.units_with), np.zeros(len(rows))
     lengths = units.table["length"][rows]
     for word, times in Counter(terms).items():
         if n := known.units_with.get(word):
-            earned = saturated(found.counts(word)[rows], lengths, known.mean_length)
+            earned = saturated(np.bincount(found[word], minlength=len(units))[rows], lengths, known.mean_length)
             out += times * lucene_idf(n, known.n_units) * earned
     return out
 
@@ -408,7 +368,7 @@ def adjusted_totals(
     whole: int,          # Characters; a record that is not longer is ranked as one
 ) -> np.ndarray:         # Shape (rows,)
     "Halve the score of repeated texts, and give the units of a short record the score of the best one."
-    total = total * np.where(units.repeats[rows], 0.5, 1.0)
+    total = total * np.where(units.table["flags"][rows] & REPEATS, 0.5, 1.0)
     inside = np.flatnonzero(units.in_short_records(rows, whole))
     keys, which = np.unique((units.doc[rows] << SHIFT)[inside] + units.table["part"][rows][inside], return_inverse=True)
     best = np.full(len(keys), -np.inf)
@@ -417,13 +377,13 @@ def adjusted_totals(
     return total
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #3ad6f5d9
-def _scores(units: PlacedUnits, rows: np.ndarray, question: UnitQuestion, known: QuestionCounts,
+def _scores(units: Units, rows: np.ndarray, question: UnitQuestion, known: QuestionCounts,
             fields: Mapping[str, np.ndarray], scales: Sequence[int]) -> UnitScores:
     "Add up the signals of some units."
-    found = Occurrences(units, known.numbers)
-    asked = [Asked(found.holding(*(t if isinstance(t, tuple) else (t,))), PHRASE if isinstance(t, tuple) else 1.0, n)
-             for t, n in known.units_with.items()]
-    words = word_windows(units, asked, rows, known.n_units, scales)
+    terms = dict.fromkeys(question.terms)
+    found = occurrences(units, known.numbers, {**terms, **known.units_with})
+    held = {term: np.unique(at) for term, at in found.items()}
+    words = word_windows(units, held, known, rows, scales)
     if scales[0] == 1:
         words[0] /= 1 - B + B * units.table["length"][rows] / max(known.mean_length, 1e-9)
     plain, vectors = word_scores(units, rows, question.terms, known, found), np.zeros((len(scales), len(rows)))
@@ -435,9 +395,8 @@ def _scores(units: PlacedUnits, rows: np.ndarray, question: UnitQuestion, known:
     total = words.sum(axis=0) + vectors.sum(axis=0) + title + name
     total, raw = total if total.any() else plain, plain + fields["title"] + fields["name"]
     total, raw = (adjusted_totals(units, rows, x, question.whole) for x in (total, raw))
-    terms = dict.fromkeys(question.terms)
-    steps = np.array([steps_to(units, found.holding(t), rows) for t in terms]).reshape(len(terms), len(rows))
-    held = [known.units_with.get(t, 0) if near else 0 for t, near in zip(terms, (steps == 0).any(axis=1))]
-    weights = np.array([lucene_idf(n, known.n_units) for n in held])   # A word of no scored unit weighs the most
+    steps = np.array([steps_to(units, held[t], rows) for t in terms]).reshape(len(terms), len(rows))
+    n_with = [known.units_with.get(t, 0) if near else 0 for t, near in zip(terms, (steps == 0).any(axis=1))]
+    weights = np.array([lucene_idf(n, known.n_units) for n in n_with])   # A word of no scored unit weighs the most
     signs = best_signs(weights, steps, total, own, np.concatenate([words, vectors]))
     return UnitScores(rows, total, words, vectors, title, name, raw, signs)

@@ -13,7 +13,6 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,9 +27,9 @@ __all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'Database', 'H
 from ..documents.markup import one_line
 from ..documents.span import MissingChunkError, Outline, RagnbError, SEARCHED, Span
 from ..documents.text import word_tokens_batch
-from .scoring import K1, lucene_idf, Occurrences, saturated
+from .scoring import K1, lucene_idf, occurrences, saturated
 from ragnb.retrieval.unit_source import (
-    check_scales, FieldCounts, PlacedUnits, QuestionCounts, SCALES, SHIFT, UNIT, WordSource
+    check_scales, FieldCounts, QuestionCounts, SCALES, SHIFT, UNIT, Units, WordSource
 )
 from .unit_table import counted_text, stored_units, units_by_document
 from ragnb.retrieval.unit_vectors import (
@@ -224,65 +223,28 @@ class HeldUnits:
         dims: int,                               # Of the vectors of the index
         keeps: tuple[bool, bool],                # Codes, signs
     ) -> None:
-        self.documents, self.dims, self.keeps = dict(sorted(documents.items())), dims, keeps
-        self.words: Mapping[str, int] | None = None     # Read when they are first asked for
-
-    @cached_property
-    def ids(self) -> dict[int, str]:
-        "Number of a document -> id."
-        return {n: d.id for n, d in self.documents.items()}
-
-    @cached_property
-    def sizes(self) -> dict[int, int]:
-        "Number of a document -> how many units it has."
-        return {n: len(d.lengths) for n, d in self.documents.items()}
-
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        "Tokens of every unit."
-        return np.concatenate([np.zeros(0, np.uint32), *(d.lengths for d in self.documents.values())])
-
-    @cached_property
-    def codes(self) -> np.ndarray:
-        "The vector of every unit, int8."
-        kept = [d.codes for d in self.documents.values()]
-        return np.concatenate([np.zeros((0, self.dims if self.keeps[0] else 0), np.int8), *kept])
-
-    @cached_property
-    def steps(self) -> np.ndarray:
-        "What the vector of every unit is multiplied with."
-        return code_steps(self.codes)
-
-    @cached_property
-    def signs(self) -> np.ndarray:
-        "The signs of every unit, uint64."
-        kept = [d.signs for d in self.documents.values()]
-        return np.concatenate([np.zeros((0, 8 if self.keeps[1] else 0), np.uint64), *kept])
-
-    @cached_property
-    def keys(self) -> np.ndarray:
-        "Key of every unit, rising."
+        self.dims, self.keeps, own = dims, keeps, dict(sorted(documents.items()))
+        self.ids = {n: d.id for n, d in own.items()}
+        self.sizes = {n: len(d.lengths) for n, d in own.items()}
+        none = np.zeros(0, np.uint32), np.zeros((0, dims * keeps[0]), np.int8), np.zeros((0, 8 * keeps[1]), np.uint64)
+        parts = zip(none, *((d.lengths, d.codes, d.signs) for d in own.values()))
+        self.lengths, self.codes, self.signs = map(np.concatenate, parts)    # Of every unit
+        self.steps = code_steps(self.codes)                                  # What its vector is multiplied with
         runs = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in self.sizes.items()]
-        return np.concatenate([np.zeros(0, np.int64), *runs])
+        self.keys = np.concatenate([np.zeros(0, np.int64), *runs])           # Rising
+        self.firsts, self.ranks = np.zeros((2, max(own, default=0) + 1), np.int64)   # By number of a document:
+        self.firsts[list(own)] = np.cumsum([0, *self.sizes.values()])[:-1]           # position of its first unit, place
+        self.ranks[sorted(self.ids, key=self.ids.__getitem__)] = np.arange(len(own))   # of its id
+        self.words: Mapping[str, int] | None = None     # And how many units contain each: read when first asked for
 
-    @cached_property
-    def _firsts(self) -> np.ndarray:
-        "By number of a document, the position of its first unit."
-        out = np.zeros(max(self.sizes, default=0) + 1, np.int64)
-        numbers, sizes = list(self.sizes), list(self.sizes.values())
-        out[numbers] = np.cumsum([0, *sizes])[:-1]
-        return out
+    def document(self, n: int) -> HeldDocument:
+        "What is kept of a document: parts of the arrays."
+        own = slice(self.firsts[n], self.firsts[n] + self.sizes[n])
+        return HeldDocument(self.ids[n], self.lengths[own], self.codes[own], self.signs[own])
 
     def rows_of(self, keys: np.ndarray) -> np.ndarray:
         "Positions of units that are here."
-        return self._firsts[keys >> SHIFT] + (keys & ((1 << SHIFT) - 1))
-
-    @cached_property
-    def _ranks(self) -> np.ndarray:
-        "By number of a document, its place among the sorted ids."
-        out = np.zeros(max(self.sizes, default=0) + 1, np.int64)
-        out[sorted(self.ids, key=self.ids.__getitem__)] = np.arange(len(self.ids))
-        return out
+        return self.firsts[keys >> SHIFT] + (keys & ((1 << SHIFT) - 1))
 
     def best(
         self,
@@ -296,7 +258,7 @@ class HeldUnits:
             kept = scores >= np.partition(scores, len(rows) - k)[len(rows) - k] - 10.0 ** -digits
             rows, scores = rows[kept], scores[kept]
         keys = self.keys[rows]
-        order = np.lexsort((keys, self._ranks[keys >> SHIFT], -np.round(scores.astype(np.float64), digits)))
+        order = np.lexsort((keys, self.ranks[keys >> SHIFT], -np.round(scores.astype(np.float64), digits)))
         return np.sort(keys[order[:k]])
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #1873721d
@@ -346,40 +308,26 @@ class SqliteState:
             yield
 
     @property
-    def words(self) -> Mapping[str, int]:
-        "All words, and how many units hold each; kept for the state that this transaction sees."
-        held = self.held
-        if held.words is None:
-            sql = "SELECT word, units FROM word WHERE units + titles + names > 0"
-            held.words = dict(self.database.connection.execute(sql))
-        return held.words
-
-    def postings(self, number: int) -> np.ndarray:
-        "Keys of the units with a word, each as often as it occurs."
-        sql = "SELECT group_concat(doc) FROM unit_terms WHERE term = ?"
-        found = self.database.connection.execute(sql, [str(number)]).fetchone()[0]
-        return np.fromstring(found or "", np.int64, sep=",")
-
-    @property
     def held(self) -> HeldUnits:
         "What is kept in memory, of the state that this transaction sees."
         now = self.database.connection.execute("SELECT value FROM about WHERE key = 'generation'").fetchone()
         with self._lock:
             if self._state is None or self._state[0] != now:
                 known = None if self._state is None else self._state[1]
-                self._state = now, self._read_held(known, self.about())
+                self._state = now, self._read_held(known)
             return self._state[1]
 
-    def _read_held(self, known: HeldUnits | None, about: Mapping[str, Any]) -> HeldUnits:
+    def _read_held(self, known: HeldUnits | None) -> HeldUnits:
         "Read the documents that are new since an earlier state."
-        dims, db = int(about.get("dims", 0)), self.database.connection
+        about, db = self.about(), self.database.connection
+        dims = int(about.get("dims", 0))
         numbers = int(about.get("units", 0)) * dims
         keeps = 0 < numbers <= KEPT, numbers > FEW
-        kept = known.documents if known is not None and (known.keeps, known.dims) == (keeps, dims) else {}
+        kept = known if known is not None and (known.keeps, known.dims) == (keeps, dims) else HeldUnits({}, dims, keeps)
         now = [n for n, in db.execute("SELECT doc FROM document")]
-        out = {n: kept[n] for n in now if n in kept}
+        out = {n: kept.document(n) for n in now if n in kept.ids}
         columns, by_document = "doc, id, lengths, signs", "WHERE key >= ? AND key < ? ORDER BY key"
-        new = self.database.rows(columns, "document", "doc", [n for n in now if n not in kept])
+        new = self.database.rows(columns, "document", "doc", [n for n in now if n not in out])
         for doc, doc_id, lengths, signs in new:
             own, codes = np.frombuffer(lengths, np.uint32), b""
             if keeps[0]:
@@ -436,17 +384,19 @@ class WordSearch(SqliteState):
         weights = {number: n * lucene_idf(with_it, known.n_units) for with_it, number, n in words}
         scores, left = np.zeros(len(held.keys)), sum(n for n, *_ in words)
         may = None if allowed is None else np.isin(held.keys, allowed)
-        for at, (with_it, number, _) in enumerate(words):
-            if left > _WORTH and at:
-                rest = [n for _, n, _ in words[at:]]
+        for done, (with_it, number, _) in enumerate(words):
+            if left > _WORTH and done:
+                rest = [n for _, n, _ in words[done:]]
                 found = self._above(scores, may, k, (K1 + 1) * sum(weights[n] for n in rest))
                 if found is not None and _LOOKED * len(found) <= left:
                     for n, counts in zip(rest, self._counts_in(held.keys[found], rest)):
                         scores[found] += weights[n] * saturated(counts, held.lengths[found], known.mean_length)
                     return held.best(found, scores[found], k)
-            keys = self.postings(number)
-            firsts = np.flatnonzero(np.diff(keys, prepend=-1))
-            rows, counts = held.rows_of(keys[firsts]), np.diff(firsts, append=len(keys))
+            sql = "SELECT group_concat(doc) FROM unit_terms WHERE term = ?"
+            listed = self.database.connection.execute(sql, [str(number)]).fetchone()[0]
+            keys = np.fromstring(listed or "", np.int64, sep=",")
+            at = np.flatnonzero(np.diff(keys, prepend=-1))
+            rows, counts = held.rows_of(keys[at]), np.diff(at, append=len(keys))
             scores[rows] += weights[number] * saturated(counts, held.lengths[rows], known.mean_length)
             left -= with_it
         found = np.flatnonzero(scores > 0 if may is None else (scores > 0) & may)
@@ -464,8 +414,8 @@ class WordSearch(SqliteState):
     def _counts_in(self, keys: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
         "Count words in units; shape (words, units)."
         units = self.read(np.stack([keys, keys + 1], axis=1))
-        found = Occurrences(units, {str(n): n for n in numbers})
-        return np.array([found.counts(str(n)) for n in numbers])[:, units.rows_of(keys)]
+        found = occurrences(units, {str(n): n for n in numbers}, map(str, numbers))
+        return np.array([np.bincount(at, minlength=len(units)) for at in found.values()])[:, units.rows_of(keys)]
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #df8a5116
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
@@ -492,7 +442,11 @@ class SqliteUnits(WordSearch, WordSource):
 
     def vocabulary(self, allowed: np.ndarray | None = None) -> Mapping[str, int]:
         if allowed is None:
-            return self.words
+            held = self.held
+            if held.words is None:
+                sql = "SELECT word, units FROM word WHERE units + titles + names > 0"
+                held.words = dict(self.database.connection.execute(sql))
+            return held.words
         units = self.read(np.stack([allowed, allowed + 1], axis=1))
         rows = units.rows_of(allowed)
         ends = np.cumsum(units.table["length"], dtype=np.int64)[rows]
@@ -534,7 +488,7 @@ class SqliteUnits(WordSearch, WordSource):
             return held.best(rows, code_dots(held.codes, vector, rows, held.steps), k, 6)
         return held.best(rows, self.cosines(vector, held.keys[rows]), k, 6)
 
-    def read(self, ranges: np.ndarray, whole: bool = True) -> PlacedUnits:
+    def read(self, ranges: np.ndarray, whole: bool = True) -> Units:
         blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)
         runs = [np.arange(a, b) for a, b in blocks.tolist()]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
@@ -544,7 +498,7 @@ class SqliteUnits(WordSearch, WordSource):
         sizes = np.array([len(t) // UNIT.itemsize for t in tables], np.int64)
         offsets = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         keys, held = np.repeat(np.array(keys, np.int64), sizes) + offsets, self.held
-        return PlacedUnits(
+        return Units(
             keys, np.frombuffer(b"".join(tables), UNIT), np.frombuffer(b"".join(tokens), np.uint32),
             self.codes_of(keys if whole else keys[:0]),
             np.frombuffer(b"".join(norms), np.float32).reshape(-1, len(self.scales)), held.ids, held.sizes)

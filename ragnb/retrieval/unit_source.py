@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 # %% auto #0
-__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'SCALES', 'unit_key', 'Units', 'PlacedUnits', 'check_scales', 'QuestionCounts',
-           'FieldCounts', 'UnitSource', 'WordSource']
+__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'SCALES', 'unit_key', 'Units', 'check_scales', 'QuestionCounts', 'FieldCounts',
+           'UnitSource', 'WordSource']
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #c0137665
 from ..documents.markup import one_line
@@ -46,7 +46,7 @@ REPEATS: int = 1   # The text occurred earlier in the document
 RECORD: int = 2    # The part is a record
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #e87a241e
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Units:
     "Units of a source in the order of their keys, and what lies next to what."
     keys: np.ndarray              # int64, rising
@@ -58,6 +58,15 @@ class Units:
     sizes: Mapping[int, int]      # Number of a document -> how many units it has
     dots: np.ndarray | None = None    # Products with the question, where the source compares; None: from `codes`
 
+    def __post_init__(self) -> None:
+        self.doc = self.keys >> SHIFT                # Number of the document of each unit
+        self.starts, self.ends = (self.table[name].astype(np.int64) for name in ("start", "end"))
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(self.keys) != 1) + 1, [len(self.keys)]])
+        self.first, self.last = (np.repeat(some, np.diff(edges)) for some in (edges[:-1], edges[1:]))   # Of its run
+        part, header = ((self.doc << SHIFT) + self.table[name] for name in ("part", "header"))
+        self.part = np.where(self.table["part"] >= 0, part, -1)       # Key of the part that it begins in, or -1
+        self.header = np.where(self.table["header"] >= 0, self.rows_of(header), -1)   # Its table's header, or -1
+
     def __repr__(self) -> str:
         return one_line(self, "keys")
 
@@ -65,62 +74,9 @@ class Units:
         return len(self.keys)
 
     @cached_property
-    def doc(self) -> np.ndarray:
-        "Number of the document of each unit."
-        return self.keys >> SHIFT
-
-    @cached_property
-    def starts(self) -> np.ndarray:
-        "First character of each unit."
-        return self.table["start"].astype(np.int64)
-
-    @cached_property
-    def ends(self) -> np.ndarray:
-        "One past the last character of each unit."
-        return self.table["end"].astype(np.int64)
-
-    @cached_property
-    def edges(self) -> np.ndarray:
-        "Where runs begin, and the number of units."
-        breaks = np.flatnonzero(np.diff(self.keys) != 1) + 1
-        return np.concatenate([[0] if len(self) else [], breaks, [len(self)]]).astype(np.int64)
-
-    @cached_property
-    def run(self) -> np.ndarray:
-        "The run of each unit."
-        return np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
-
-    @cached_property
-    def first(self) -> np.ndarray:
-        "First unit of the run of each unit."
-        return self.edges[self.run]
-
-    @cached_property
-    def last(self) -> np.ndarray:
-        "One past the last unit of the run of each unit."
-        return self.edges[self.run + 1]
-
-    @cached_property
-    def repeats(self) -> np.ndarray:
-        "True for a unit whose text occurred earlier in its document."
-        return (self.table["flags"] & REPEATS) > 0
-
-    @cached_property
-    def part(self) -> np.ndarray:
-        "Key of the part that each unit begins in, or -1."
-        return np.where(self.table["part"] >= 0, (self.doc << SHIFT) + self.table["part"], -1)
-
-    @cached_property
-    def header(self) -> np.ndarray:
-        "Position of the unit with the header of its table; -1 where there is none here."
-        return np.where(self.table["header"] >= 0, self.rows_of((self.doc << SHIFT) + self.table["header"]), -1)
-
-    @cached_property
-    def address_ranks(self) -> np.ndarray:
-        "Of each unit, the place of its document among the sorted ids."
-        numbers, which = np.unique(self.doc, return_inverse=True)
-        order = np.argsort(np.argsort(np.array([self.ids[n] for n in numbers.tolist()], object)))
-        return order[which] if len(self) else np.zeros(0, np.int64)
+    def numbers(self) -> dict[str, int]:
+        "Document id -> number."
+        return {i: n for n, i in self.ids.items()}
 
     def in_short_records(
         self,
@@ -155,18 +111,12 @@ class Units:
         key = int(self.keys[row])
         return self.ids[key >> SHIFT], key & ((1 << SHIFT) - 1)
 
-# %% ../../nbs/40_retrieval/08_unit_source.ipynb #5a0492fd
-@dataclass(frozen=True, eq=False)
-class PlacedUnits(Units):
-    "Units that are found by address and by characters."
-
-    def __repr__(self) -> str:
-        return one_line(self, "keys")
-
-    @cached_property
-    def numbers(self) -> dict[str, int]:
-        "Document id -> number."
-        return {i: n for n, i in self.ids.items()}
+    def address(
+        self,
+        row: int,           # Position of a unit
+    ) -> str:               # For example `hr/leave.md#u12`
+        "Return the address of a unit."
+        return "{}#u{}".format(*self.place(row))
 
     def row_of(
         self,
@@ -179,19 +129,14 @@ class PlacedUnits(Units):
         row = int(self.rows_of(np.array([(self.numbers[a.doc_id] << SHIFT) + a.index]))[0])
         return None if row < 0 else row
 
-    def _between(self, doc_id: str) -> tuple[int, int]:
-        "First unit of a document that is here, and one past the last."
-        n = self.numbers.get(doc_id, -1)
-        low, high = np.searchsorted(self.keys, [n << SHIFT, (n + 1) << SHIFT]) if n >= 0 else (0, 0)
-        return int(low), int(high)
-
     def units_in(
         self,
         doc_id: str,
         span: Span,         # Characters of the document
     ) -> range:             # Positions
         "Find the units that a span touches."
-        low, high = self._between(doc_id)
+        n = self.numbers.get(doc_id, -1)
+        low, high = np.searchsorted(self.keys, [n << SHIFT, n + 1 << SHIFT]).tolist() if n >= 0 else (0, 0)
         first = low + int(np.searchsorted(self.ends[low:high], span.start, "right"))
         return range(first, low + int(np.searchsorted(self.starts[low:high], span.end, "left")))
 
@@ -202,7 +147,7 @@ class PlacedUnits(Units):
     ) -> bool:
         "Check that every unit that a span touches is here."
         rows = self.units_in(doc_id, span)
-        if not rows or self.run[rows[0]] != self.run[rows[-1]]:
+        if not rows or self.first[rows[0]] != self.first[rows[-1]]:
             return False
         key, size = int(self.keys[rows[-1]]), self.sizes[self.numbers[doc_id]]
         begins = self.starts[rows[0]] <= span.start or not int(self.keys[rows[0]]) & ((1 << SHIFT) - 1)
@@ -320,7 +265,7 @@ class UnitSource(ABC):
         self,
         ranges: np.ndarray,     # Shape (n, 2): first key, and one past the last; they may overlap
         whole: bool = True,     # False: without tokens, vectors and norms
-    ) -> PlacedUnits:           # Those that exist, and possibly their neighbors
+    ) -> Units:           # Those that exist, and possibly their neighbors
         "Read units by key."
 
     @abstractmethod

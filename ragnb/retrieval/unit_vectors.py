@@ -12,7 +12,7 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['N_SIGNS', 'node_vectors', 'to_codes', 'from_codes', 'code_dots', 'code_steps', 'window_norms', 'signs_of',
+__all__ = ['N_SIGNS', 'node_vectors', 'to_codes', 'from_codes', 'code_steps', 'code_dots', 'window_norms', 'signs_of',
            'different_signs']
 
 # %% ../../nbs/40_retrieval/11_unit_vectors.ipynb #df09dbdf
@@ -56,14 +56,20 @@ def from_codes(
 ) -> np.ndarray:           # float32 of the same shape, rows of length 1, or of zeros
     "The vectors that codes stand for."
     out = codes.astype(np.float32)
-    out *= _steps(out)[:, None]
+    out *= code_steps(out)[:, None]
     return out
 
 
-def _steps(codes: np.ndarray) -> np.ndarray:
-    "What each row of codes, as floats, is multiplied with."
-    norm = np.sqrt(np.einsum("ij,ij->i", codes, codes))
-    return 1 / np.where(norm == 0, 1, norm)
+def code_steps(
+    codes: np.ndarray,     # Shape (units, dims), int8, or the same as float32
+) -> np.ndarray:           # Shape (units,), float32
+    "Compute what each row of codes is multiplied with to have length 1."
+    out = np.ones(len(codes), np.float32)
+    for at in range(0, len(codes), 4_096):
+        part = codes[at:at + 4_096].astype(np.float32, copy=False)
+        norm = np.sqrt(np.einsum("ij,ij->i", part, part))
+        out[at:at + 4_096] = 1 / np.where(norm == 0, 1, norm)
+    return out
 
 
 def code_dots(
@@ -76,16 +82,8 @@ def code_dots(
     out = np.zeros(len(rows), np.float32)
     for at in range(0, len(rows), 256):
         block = codes[rows[at:at + 256]].astype(np.float32)
-        out[at:at + 256] = (block @ query) * (_steps(block) if steps is None else steps[rows[at:at + 256]])
+        out[at:at + 256] = (block @ query) * (code_steps(block) if steps is None else steps[rows[at:at + 256]])
     return out
-
-
-def code_steps(
-    codes: np.ndarray,     # Shape (units, dims), int8
-) -> np.ndarray:           # Shape (units,), float32
-    "Compute what each row of codes is multiplied with to have length 1."
-    parts = [_steps(codes[at:at + 4_096].astype(np.float32)) for at in range(0, len(codes), 4_096)]
-    return np.concatenate([np.zeros(0, np.float32), *parts])
 
 # %% ../../nbs/40_retrieval/11_unit_vectors.ipynb #5682fd46
 def window_norms(

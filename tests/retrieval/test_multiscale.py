@@ -15,7 +15,7 @@ from ragnb.retrieval.multiscale import KnownPlace, MultiScaleRanking, MultiScale
 from ragnb.retrieval.scoring import question_vector, score_units, UnitQuestion, UnitScores
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
-from ragnb.retrieval.unit_source import SCALES, check_scales
+from ragnb.retrieval.unit_source import REPEATS, SCALES, check_scales
 from ragnb.documents.span import (DuplicateIdError, InputError, MissingChunkError, Outline, Span, Why, n_characters)
 
 WORDS = ["sun", "moon", "star", "rain", "wind", "leaf", "stone", "river"]
@@ -213,8 +213,8 @@ def test_the_balance_of_signals_does_not_depend_on_the_size_of_the_corpus():
         UnitWriter(index).add(*corpus(units, titles={i: f"about {i}" for i in units}))
         return scored(index, ["base3", "n3x4", "sun"], vector("n3x4 sun"))
     few, many = asked(20), asked(400)
-    for kind, z in few.by_kind().items():
-        assert many.by_kind()[kind].max() == pytest.approx(z.max(), rel=0.5), kind
+    for kind, z in few.by_kind.items():
+        assert many.by_kind[kind].max() == pytest.approx(z.max(), rel=0.5), kind
 
 
 def test_one_read_of_chunks_and_one_of_outlines():
@@ -244,7 +244,7 @@ def test_empty_one_unit_and_unknown_words():
     ranking = MultiScaleRetriever(index, store, Words()).rank(bundle)
     assert not ranking.scores.words.any()                      # vectors alone
     best = ranking.scores.rows[ranking.scores.vectors[0].argmax()]
-    assert ranking.reader.address(best) == "a#u1" and ranking.at(9)
+    assert ranking.reader.corpus.address(best) == "a#u1" and ranking.at(9)
 
 
 def test_without_an_embedding_words_alone_rank():
@@ -269,10 +269,10 @@ def test_said_again_counts_half():
     docs = {"a": [long, "rain", long, "leaf", "rain"], "b": [long]}
     index, store = make(docs)
     ranking = MultiScaleRetriever(index, store, Words()).rank("sun moon rain")
-    assert ranking.reader.corpus.repeats.tolist() == [False, False, True, False, False, False]
-    totals = {ranking.reader.address(r): t for r, t in zip(ranking.scores.rows, ranking.scores.total)}
+    assert (ranking.reader.corpus.table["flags"] & REPEATS > 0).tolist() == [False, False, True, False, False, False]
+    totals = {ranking.reader.corpus.address(r): t for r, t in zip(ranking.scores.rows, ranking.scores.total)}
     assert sum(ranking.explain("a#u2").values()) == pytest.approx(2 * totals["a#u2"])
-    order = [ranking.reader.address(p.row) for p in ranking.pieces]
+    order = [ranking.reader.corpus.address(p.row) for p in ranking.pieces]
     assert order.index("a#u0") < order.index("a#u2")
     assert ranking.explain("a#u2")
     with pytest.raises(MissingChunkError, match="was not scored"):
@@ -455,7 +455,7 @@ def test_hits_of_a_ranking_are_read_once_and_may_be_changed():
     ranking = retriever.rank("sun moon n3x4")
     hits = ranking.hits
     assert [(h.node_id, h.score) for h in hits] == [(h.node_id, h.score) for h in retriever.retrieve("sun moon n3x4")]
-    assert len(hits) == 4 and len(ranking.best(2)) == 2 and ranking.reads == 1
+    assert len(hits) == 4 and len(ranking.best(2)) == 2 and ranking.reader.reads == 1
     hits[0].node.metadata["mine"] = 1
     assert "mine" not in ranking.best(1)[0].node.metadata
     why = [ranking.why(h.node_id) for h in hits]

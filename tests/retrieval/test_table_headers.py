@@ -22,7 +22,7 @@ from ragnb.pipeline.trace_data import trace
 from ragnb.retrieval.multiscale import HEADER, MultiScaleRetriever, Piece, with_headers
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
-from ragnb.retrieval.unit_source import PlacedUnits, SHIFT
+from ragnb.retrieval.unit_source import SHIFT, Units
 
 TAX = ("# 근로소득공제\n\n근로소득이 있는 거주자는 다음 금액을 공제한다. 한도는 2천만원이다.\n\n| 총급여액 | 공제액 |\n|---|---|\n"
        + "".join(f"| {n}천만원 초과 {n + 1}천만원 이하인 거주자와 그 배우자 | 총급여액의 100분의 {70 - n}을 더한 금액 |\n" for n in range(1, 13))
@@ -41,7 +41,7 @@ def made(**texts: str) -> tuple[SqliteUnits, SqliteStore, NgramEmbedding]:
     return store.units, store, model
 
 
-def every_unit(source: SqliteUnits) -> PlacedUnits:
+def every_unit(source: SqliteUnits) -> Units:
     """All units, in the order of the documents' numbers."""
     return source.read(np.array([[n << SHIFT, (n << SHIFT) + size] for n, size in source.sizes.items()], np.int64).reshape(-1, 2))
 
@@ -145,10 +145,10 @@ def test_the_row_is_best_and_its_header_is_next(both, name, question, wanted):
     ranking = MultiScaleRetriever(index, store, model).rank(question)
     best, header = ranking.pieces[:2]
     assert wanted in ranking.reader.read_units([best.row])[0].text and header.row == ranking.reader.corpus.header[best.row]
-    assert (header.why.role, header.why.detail, header.why.rank, header.why.source) == ("beside", HEADER, 1, ranking.reader.address(best.row))
+    assert (header.why.role, header.why.detail, header.why.rank, header.why.source) == ("beside", HEADER, 1, ranking.reader.corpus.address(best.row))
     assert len({p.row for p in ranking.pieces}) == len(ranking.pieces)
     assert [p.score for p in ranking.pieces] == sorted((p.score for p in ranking.pieces), reverse=True)
-    assert str(ranking.why(ranking.reader.address(header.row))) == f"table: {HEADER} (rank 1)"
+    assert str(ranking.why(ranking.reader.corpus.address(header.row))) == f"table: {HEADER} (rank 1)"
 
 
 @pytest.mark.parametrize(("name", "question", "wanted"), ASKED)
@@ -173,7 +173,7 @@ def test_a_filter_a_cut_and_a_place_that_is_asked_for_keep_their_meaning(both):
 
     def ranked(**options):
         ranking = MultiScaleRetriever(index, store, model, **options).rank(question)
-        return ranking, [ranking.reader.address(p.row) for p in ranking.pieces]
+        return ranking, [ranking.reader.corpus.address(p.row) for p in ranking.pieces]
     assert header not in ranked(where=f"index>{units.place(at)[1]}")[1]
     cut, addresses = ranked(cut=0.9)
     assert all(p.score >= 0.9 * cut.pieces[0].score for p in cut.pieces) and addresses[1] == header
@@ -229,7 +229,7 @@ def test_single_hits_of_a_table_are_expanded_below_its_header(both):
 def test_the_trace_says_in_words_why_a_header_is_there(both):
     index, store, model = both
     retriever = MultiScaleRetriever(index, store, model)
-    header = retriever.rank(ASKED[0][1]).reader.address(retriever.rank(ASKED[0][1]).pieces[1].row)
+    header = retriever.rank(ASKED[0][1]).reader.corpus.address(retriever.rank(ASKED[0][1]).pieces[1].row)
     for told in (trace(retriever.rank(ASKED[0][1]), store=store), trace(Pipeline(retriever, Expander(store, neighbors(0)), RankedContextBuilder(budget=700)), ASKED[0][1])):
         row = next(r for r in told.rows() if r["chunk"] == header)
         assert (row["role"], row["policy"], row["score"], row["why"]) == ("beside", "table", None, f"table: {HEADER} (rank 1)")

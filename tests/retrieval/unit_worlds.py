@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from llama_index.core.schema import TextNode
 
 from ragnb.documents.span import Outline, Span
-from ragnb.retrieval.unit_source import FieldCounts, PlacedUnits, QuestionCounts, RECORD, REPEATS, UNIT, UnitSource, unit_key
+from ragnb.retrieval.unit_source import FieldCounts, QuestionCounts, RECORD, REPEATS, UNIT, unit_key, Units, UnitSource
 
 WORDS = ["sun", "moon", "star", "rain", "wind", "leaf", "stone", "river"]
 
@@ -140,7 +140,7 @@ class BruteUnits(UnitSource):
         table = np.array([self.units[k][1] for k in keys], UNIT)
         words = [WORDS.index(w) + 1 for k in keys for w in self.units[k][0].split()]
         codes = np.array([codes_of(self.units[k][0], self.dense) for k in keys], np.int8).reshape(len(keys), self.dims)
-        return PlacedUnits(np.array(keys, np.int64), table, np.array(words, np.uint32), codes, self._norms(keys),
+        return Units(np.array(keys, np.int64), table, np.array(words, np.uint32), codes, self._norms(keys),
                            {n: d[0] for n, d in self.documents.items()}, self.sizes)
 
     def _norms(self, keys):
