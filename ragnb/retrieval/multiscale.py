@@ -410,7 +410,8 @@ class MultiScaleRanking(Hits):
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
             scores = tuple(self.pieces[self.ranks[row] - 1].score for row in run)
             why = {self.reader.corpus.address(row): self._why(row, taken[row]) for row in run}
-            passages.append(_passage(self.reader, run, taken, opened, rank=rank, score=scores[0], scores=scores, why=why))
+            evidence = {"rank": rank, "score": scores[0], "scores": scores, "why": why}
+            passages.append(_passage(self.reader, run, taken, opened, **evidence))
         return passages
 
     def explain(
