@@ -1,7 +1,6 @@
 """The names of the design documents: chunk expanders, builders of dicts, rows of one parent, and numbers that are none."""
 from __future__ import annotations
 
-import inspect
 import warnings
 
 import pytest
@@ -204,14 +203,13 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("value", [True, False, "3", float("nan"), -1])
-def test_what_is_no_number_is_refused(name, value):
-    call, argument = NUMBERS[name]
-    if not inspect.signature(call).parameters:
-        raise AssertionError(name)
-    with pytest.raises(ValueError):
-        call(**{argument: value})
-    if not name.startswith("postprocessor"):
-        with pytest.raises(InputError):
-            call(**{argument: value})
+def test_what_is_no_number_is_refused():
+    taken = []
+    for name, (call, argument) in NUMBERS.items():
+        for value in (True, False, "3", float("nan"), -1):
+            try:
+                call(**{argument: value})
+                taken.append((name, value))
+            except ValueError as error:
+                taken += [] if isinstance(error, InputError) or name.startswith("postprocessor") else [(name, value, error)]
+    assert not taken
