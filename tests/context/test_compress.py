@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ragnb.models.scripted import ScriptedLLM
 from strategies import ENGLISH, KOREAN, PIECES, examples
 
-from ragnb.context.compress import compress_passages, compress_with_llm, Compressor
+from ragnb.context.compress import compress_passages, compress_with_llm
 from ragnb.context.builders import Excerpt, RankedContextBuilder, cut_passage
 from ragnb.context.source_marks import read_marks
 from ragnb.documents.span import InputError, Outline, Passage, Span, union
@@ -103,12 +103,6 @@ def test_what_matters_is_kept_and_the_rest_is_not():
     kept = compress_passages([passage()], "연차는 언제까지 쓸 수 있나?", 40)
     text = " ".join(p.text for p in kept)
     assert "3월 말까지" in text and "창립일" not in text
-
-
-def test_a_compressor_asks_no_model_unless_it_has_one():
-    short = compress_passages([passage()], "연차는 언제까지 쓸 수 있나?", 40)
-    found = Compressor(40)([passage()], "연차는 언제까지 쓸 수 있나?")
-    assert (found.passages, found.llm_calls) == (short, 0)
 
 
 def test_hits_first():

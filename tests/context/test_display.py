@@ -62,24 +62,6 @@ def manual(doc_id: str = "manual.pdf", n: int = 9, word: str = "manual", **metad
 # --- references ------------------------------------------------------------------------------------------------------
 
 
-def test_a_reference_always_holds_its_hit():
-    """The maintenance design keeps the first 1,200 characters."""
-    text = "머리말이다. " * 300 + "연차는 15일이다. " + "꼬리말이다. " * 300
-    start = text.index("연차")
-    p = Passage(
-        "규정.md", Span(40, 40 + len(text)), text, 0.5, 1, ("규정.md#c9",), (0.5,), Span(40 + start, 40 + start + 10)
-    )
-    assert "연차는 15일이다." not in text[:1_200]
-    for size in (1, 10, 100, 1_200, 10_000):
-        ref = answer_refs([p], size)[0]
-        assert (
-            "연차는 15일이다." in ref.text
-            and len(ref.text) <= max(size, 10)
-            and text[ref.start - 40 : ref.end - 40] == ref.text
-        )
-    assert json.loads(json.dumps(ref.as_dict()))["number"] == 1
-
-
 @examples(60)
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map(" ".join), st.data())
 def test_references_of_anything(text, data):
@@ -311,10 +293,6 @@ def test_what_was_shown_is_shown_again(talk, tmp_path):
     assert len(again.display(store, 0)) == 2 and again.display(store, -2) == again.display(store, 0)
     with pytest.raises(InputError, match="has 2 turns, got turn=2"):
         again.display(store, 2)
-
-
-def test_texts_are_not_copied(talk):
-    assert "첫 문장이다" not in talk[1].to_jsonl() and len(talk[1].to_jsonl().splitlines()) == 3
 
 
 def test_follow_ups_get_earlier_pages(talk):

@@ -3,10 +3,8 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.postprocessor import LongContextReorder
 from llama_index.core.schema import NodeWithScore, TextNode
 from strategies import examples
 
@@ -32,14 +30,6 @@ def test_order_is_by_rank_and_nothing_is_touched(scores):
     assert sorted(map(id, out)) == sorted(map(id, nodes))
     assert ranks(out) == [*range(1, len(nodes) + 1, 2), *reversed(range(2, len(nodes) + 1, 2))]
     assert asyncio.run(LongContextReorderPostprocessor().apostprocess_nodes(nodes)) == out
-
-
-@pytest.mark.parametrize("n", range(1, 9))
-def test_llama_indexs_own_mirrors_it_for_even_numbers(n):
-    nodes = [node(rank, 1 / rank) for rank in range(1, n + 1)]
-    ours = ranks(LongContextReorderPostprocessor().postprocess_nodes(nodes))
-    theirs = ranks(LongContextReorder().postprocess_nodes(nodes))
-    assert ours[0] == 1 and theirs == (ours if n % 2 else ours[::-1])
 
 
 def test_parts_of_a_source_move_as_one():
