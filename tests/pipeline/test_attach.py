@@ -105,23 +105,23 @@ class Rows:
 MADE = ("in memory", "persisted", "chroma", "chroma folder", "qdrant", "retriever", "server", "nodes")
 
 
-@pytest.fixture(params=MADE)
-def made(request, corpus, tmp_path) -> tuple[Any, dict[str, Any]]:
+@pytest.fixture(scope="module", params=MADE)
+def made(request, corpus, tmp_path_factory) -> tuple[Any, dict[str, Any]]:
     """What is passed to `attach`, and the settings it needs."""
-    kind, embed = request.param, {"embed_model": corpus.embedding}
+    kind, embed, folder = request.param, {"embed_model": corpus.embedding}, tmp_path_factory.mktemp("made")
     if kind == "in memory":
         return vectors_over(SimpleVectorStore(), corpus), {}
     if kind == "persisted":
-        vectors_over(SimpleVectorStore(), corpus).storage_context.persist(str(tmp_path / "stored"))
-        return f"llama_index:{tmp_path / 'stored'}", embed
+        vectors_over(SimpleVectorStore(), corpus).storage_context.persist(str(folder / "stored"))
+        return f"llama_index:{folder / 'stored'}", embed
     if kind == "chroma":
         store = ChromaVectorStore(chroma_collection=chromadb.EphemeralClient().get_or_create_collection(f"c{id(request)}"))
         vectors_over(store, corpus)
         return store, embed
     if kind == "chroma folder":
-        client = chromadb.PersistentClient(str(tmp_path / "db"), chromadb.Settings(anonymized_telemetry=False))
+        client = chromadb.PersistentClient(str(folder / "db"), chromadb.Settings(anonymized_telemetry=False))
         vectors_over(ChromaVectorStore(chroma_collection=client.create_collection("mine")), corpus)
-        return f"chroma:{tmp_path / 'db'}#mine", embed
+        return f"chroma:{folder / 'db'}#mine", embed
     if kind == "qdrant":
         store = QdrantVectorStore("mine", client=QdrantClient(location=":memory:"))
         vectors_over(store, corpus)

@@ -23,9 +23,9 @@ from ragnb.retrieval.sqlite_store import SqliteStore
 HELD, ABSENT = "경조휴가는 며칠인가요?", "공룡은 언제 멸종했나요?"
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory):
-    return update_index(sample_data() / "corpus" / "hr_labor", tmp_path_factory.mktemp("chance") / "i", show_progress=False)[0]
+@pytest.fixture
+def index(hr_units):
+    return hr_units
 
 
 def test_the_chance_parts_a_question_that_is_answered_from_one_that_is_not(index):

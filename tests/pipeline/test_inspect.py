@@ -29,6 +29,7 @@ from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.storage.store import MemoryStore
 
 VOID = {"meta", "br"}
+SMALL = ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule")
 ACTING = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff\\ud800-\\udfff"
     "\U000e0001\U000e0020-\U000e007f]"
@@ -161,9 +162,7 @@ def ask(
 ) -> Answer:
     """An answer over some documents, every third chunk a hit."""
     store = MemoryStore()
-    parser = ParentChildNodeParser(
-        parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"
-    )
+    parser = SMALL
     nodes = store.add_documents(
         [Document(text=t, id_=i, metadata=metadata) for i, t in texts.items()], parser, MockEmbedding(embed_dim=1)
     )
@@ -225,24 +224,6 @@ def test_rows_have_the_numbers_of_the_answer(answer):
     numbers = list(told.numbers.values())
     assert sorted(set(numbers)) == list(range(1, max(numbers) + 1))
     assert f"<b>{sources[0].number}.</b>" in told.fragment() and f"<b>{7 * max(p.rank for p in hits)}.</b>" not in told.fragment()
-
-
-@pytest.mark.parametrize(
-    "text, columns",
-    [
-        ("", 0),
-        ("abc", 3),
-        ("연차", 4),
-        ("휴가a", 5),
-        ("e\u0301", 1),
-        (unicodedata.normalize("NFD", "휴가"), 4),
-        ("①", 1),
-        ("\u200d", 0),
-        ("＃", 2),
-    ],
-)
-def test_width_in_a_terminal(text, columns):
-    assert display_width(text) == columns
 
 
 def test_columns_are_straight_where_hangul_is_two_wide():
@@ -388,9 +369,7 @@ def test_page_says_what_is_beyond_the_budget(answer):
 
 def test_the_map_of_a_long_document_stays_in_its_frame():
     """A hit at the very end of 100,000 characters is widened to be seen, and must not stick out."""
-    store, parser = MemoryStore(), ParentChildNodeParser(
-        parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"
-    )
+    store, parser = MemoryStore(), SMALL
     nodes = store.add_documents([Document(text="연차는 15일이다. " * 10_000, id_="d")], parser, MockEmbedding(embed_dim=1))
     last = max(nodes, key=lambda n: (n.metadata["level"] == "c", n.metadata["index"]))
     page = check_page(Pipeline(Fixed([NodeWithScore(node=last, score=1.0)]), Expander(store)).ask("연차"))
@@ -444,12 +423,6 @@ def test_an_answer_with_nothing_in_it():
         "read",
         "why",
     ]
-
-
-def test_half_a_surrogate_pair_does_not_stop_the_writing(answer, tmp_path):
-    from dataclasses import replace
-    path = trace(replace(answer, question="연차 \ud800 끝")).write(tmp_path / "page.html")
-    assert "<bdi>연차 ⟨U+D800⟩ 끝</bdi>" in path.read_text(encoding="utf-8")
 
 
 def test_half_surrogates_of_a_foreign_retriever(tmp_path):
@@ -508,7 +481,7 @@ def test_what_was_brought_from_elsewhere():
     store = MemoryStore()
     nodes = store.add_documents(
         [Document(text=t, id_=i) for i, t in texts.items()],
-        ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"),
+        SMALL,
         MockEmbedding(embed_dim=1),
     )
     hit = next(n for n in nodes if n.node_id == "a#c1")
@@ -586,7 +559,7 @@ def _store_of(texts: dict[str, str]) -> MemoryStore:
     store = MemoryStore()
     store.add_documents(
         [Document(text=t, id_=i) for i, t in texts.items()],
-        ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule"),
+        SMALL,
         MockEmbedding(embed_dim=1),
     )
     return store

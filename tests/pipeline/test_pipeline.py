@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from pathlib import Path
 
 import chromadb
@@ -13,18 +12,16 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
-from ollama_server import OllamaServer
 
 from ragnb.retrieval.bm25 import Bm25Retriever
-from ragnb.context.builders import RankedContextBuilder, SimpleContextBuilder
+from ragnb.context.builders import SimpleContextBuilder
 from ragnb.context.conversation import Conversation
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, passage_node
 from ragnb.expansion.policy import neighbors
-from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
+from ragnb.retrieval.hybrid import HybridRetriever
 from ragnb.indexing.folder_index import Index
 from ragnb.pipeline.trace_data import trace
-from ragnb.models.llm import resolve_llm
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.answer import ModelError, best_sentence
 from ragnb.pipeline.pipeline import Pipeline, is_earlier
@@ -183,7 +180,7 @@ def test_a_policy_over_units_keeps_what_ranked_them(index):
 
 
 @pytest.mark.parametrize("made", ["index", "chunks"])
-@pytest.mark.parametrize("question", [QUESTION, "출장 여비는 며칠 안에 정산하나요?", "반차", "zzz", "?!"])
+@pytest.mark.parametrize("question", [QUESTION, "zzz", "?!"])
 def test_async_is_sync(request, made, question):
     index = request.getfixturevalue(made)
     pipeline = Pipeline.from_index(index, llm=scripted())
@@ -396,77 +393,6 @@ def test_a_query_engine_needs_a_model(index):
         Pipeline.from_index(index).query_engine()
 
 
-@pytest.mark.parametrize("spec", ["gpt-9", "ollama", "ollama:", "openai:gpt-9", ""])
-def test_unknown_models_are_named(spec):
-    with pytest.raises(InputError, match="use ollama:MODEL"):
-        resolve_llm(spec)
-
-
-def test_a_model_of_ones_own_is_taken_as_it_is():
-    llm = scripted()
-    assert resolve_llm(llm) is llm and resolve_llm(None) is None
-
-
-# --- Ollama, over HTTP ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_ollama_answers_over_http(index, way):
-    with OllamaServer(models=("qwen3:8b",)) as server:
-        pipeline = Pipeline.from_index(index, budget=900, llm=resolve_llm("ollama:qwen3:8b", server.url, timeout=20))
-        answer = pipeline.ask(QUESTION) if way == "sync" else asyncio.run(pipeline.aask(QUESTION))
-        (body,) = [b for path, b in server.requests if path == "/api/chat"]
-    assert answer.generated and answer.text == server.said(body["messages"])
-    assert body["model"] == "qwen3:8b" and answer.context.text in body["messages"][-1]["content"]
-
-
-def test_ollama_in_the_stock_engine(index):
-    with OllamaServer(models=("qwen3:8b",)) as server:
-        pipeline = Pipeline.from_index(index, llm=resolve_llm("ollama:qwen3:8b", server.url, timeout=20))
-        response = pipeline.query_engine().query(QUESTION)
-        assert str(response).startswith("echo ") and len(response.source_nodes) == len(
-            pipeline.ask(QUESTION).passages
-        )
-
-
-def closed_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_an_ollama_that_is_not_there(index, way):
-    pipeline = Pipeline.from_index(
-        index, llm=resolve_llm("ollama:qwen3:8b", f"http://127.0.0.1:{closed_port()}", timeout=5)
-    )
-    with pytest.raises(ModelError, match="the model 'qwen3:8b' did not answer.*Connect") as caught:
-        pipeline.ask(QUESTION) if way == "sync" else asyncio.run(pipeline.aask(QUESTION))
-    assert "15일" in caught.value.answer.text
-
-
-def test_a_model_that_ollama_does_not_have(index):
-    with OllamaServer(models=("other",)) as server:
-        pipeline = Pipeline.from_index(index, llm=resolve_llm("ollama:qwen3:8b", server.url, timeout=20))
-        with pytest.raises(ModelError, match="not found, try pulling it first"):
-            pipeline.ask(QUESTION)
-
-
-def test_the_parts_are_llama_index_components(index, chunks):
-    from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    assert isinstance(Pipeline.from_index(index).retriever, BaseRetriever) and isinstance(
-        Pipeline.from_index(index).query_engine(scripted()), RetrieverQueryEngine
-    )
-    pipeline = Pipeline.from_index(chunks)
-    assert isinstance(pipeline.retriever, BaseRetriever) and isinstance(pipeline.builder, RankedContextBuilder)
-    members = pipeline.retriever.retriever.members
-    assert all(isinstance(m, BaseRetriever) for m in members.values()) and isinstance(members["vector"], VectorRetriever)
-    engine = pipeline.query_engine(scripted())
-    assert isinstance(engine, RetrieverQueryEngine) and all(
-        isinstance(p, BaseNodePostprocessor) for p in engine._node_postprocessors
-    )
-
-
 # --- layouts, compression, conversations ------------------------------------------------------------------------------
 
 
@@ -495,7 +421,7 @@ def test_the_layout_that_looks_at_the_question_is_given_it(index):
     assert asyncio.run(pipeline.aask("연차와 병가를 비교해 주세요")).context.text.startswith("| 번호 |")
 
 
-@pytest.mark.parametrize("size", [1, 50, 150, 400, 100_000])
+@pytest.mark.parametrize("size", [1, 150, 100_000])
 def test_compression_keeps_sentences_of_what_was_read(index, size):
     whole, answer = Pipeline.from_index(index, budget=2_000).ask(QUESTION), Pipeline.from_index(
         index, budget=2_000, compressor=size
@@ -607,8 +533,8 @@ def test_budget_in_tokens_leaves_room_for_history(index):
 # --- where and cut ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("retriever", ["auto", "bm25", "vector", "hybrid", "multi-query:hybrid", "hyde:hybrid"])
-@pytest.mark.parametrize("policy", [None, "neighbors:3", "section"])
+@pytest.mark.parametrize(("retriever", "policy"), [("auto", None), ("auto", "section"), ("bm25", "neighbors:3"), ("vector", "section"),
+                                                   ("hybrid", None), ("multi-query:hybrid", "neighbors:3"), ("hyde:hybrid", None)])
 def test_where_reaches_every_part(index, retriever, policy):
     from ragnb.context.sources import display_docs
     from ragnb.pipeline.trace_data import trace
