@@ -6,7 +6,6 @@ import copy
 import math
 from collections import Counter
 
-import numpy as np
 import pytest
 import rank_bm25
 from hypothesis import given, settings
@@ -61,14 +60,6 @@ def test_only_the_weights_differ_from_rank_bm25(documents: list, query: list) ->
     theirs, ours = rank_bm25.BM25Okapi(documents), PositiveOkapi(documents)
     theirs.idf = ours.idf
     assert ours.get_scores(query).tolist() == pytest.approx(theirs.get_scores(query).tolist())
-
-
-@pytest.mark.parametrize("documents", [[], [[]], [[], []], [["가"]], [["가"], []], [["가"], ["나"]]])
-def test_degenerate_corpora(documents: list) -> None:
-    nodes = [TextNode(id_=f"d#c{i}", text=" ".join(words)) for i, words in enumerate(documents)]
-    with np.errstate(all="raise"):
-        found = Bm25Retriever(nodes, str.split).retrieve("가 없는말")
-    assert [h.node_id for h in found] == [n.node_id for n in nodes if n.text == "가"]
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core import MockEmbedding
 from llama_index.core.bridge.pydantic import ValidationError
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import Document, NodeWithScore, TextNode
 from strategies import examples
 from tiny_onnx import field, write_cross_encoder
@@ -27,7 +26,7 @@ from ragnb.retrieval.multiscale import MultiScaleRetriever, Piece, cut_pieces
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever
-from ragnb.retrieval.rerank import OnnxReranker, RerankReport, WrappedReranker, resolve_reranker
+from ragnb.retrieval.rerank import OnnxReranker, RerankReport, resolve_reranker
 from ragnb.storage.store import MemoryStore
 
 
@@ -221,13 +220,3 @@ def test_folders_that_hold_no_cross_encoder(tmp_path):
     for settings in ({"max_length": True}, {"max_length": 2}, {"run_batch_size": 0}, {"threads": math.nan}):
         with pytest.raises(ValidationError):
             OnnxReranker(folder=good, **settings)
-
-
-def test_any_llama_index_reranker_by_object():
-    class Backwards(BaseNodePostprocessor):
-        def _postprocess_nodes(self, nodes, query_bundle=None):
-            assert query_bundle.query_str == "연차"
-            return nodes[::-1][:3]
-    reranker = resolve_reranker(Backwards())
-    assert isinstance(reranker, WrappedReranker)
-    assert [h.node_id for h in reranker.postprocess_nodes(hits(), query_str="연차")] == ["d#c3", "d#c2", "d#c1", "d#c0"]

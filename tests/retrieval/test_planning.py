@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +14,6 @@ from hypothesis import strategies as st
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
-from llama_index.llms.ollama import Ollama
-from ollama_server import OllamaServer, Refused
 from ragnb.models.scripted import ScriptedLLM
 from strategies import examples
 
@@ -243,15 +240,6 @@ def test_the_question_stays_between_its_marks() -> None:
     assert inner.asked[0].query_str == evil
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"n_queries": 0}, {"top_k": 0}, {"k": 0}, {"weight": -1}, {"weight": math.inf}, {"timeout": 0}, {"prompt": "x"}, {"llm": None}],
-)
-def test_bad_parameters(settings: dict) -> None:
-    with pytest.raises(InputError):
-        MultiQueryRetriever(**({"retriever": Recorder(), "llm": ScriptedLLM("")} | settings))
-
-
 def test_an_empty_question() -> None:
     for retriever in (MultiQueryRetriever(Recorder(), ScriptedLLM("")), HydeRetriever(Recorder(), ScriptedLLM(""), EMBED)):
         for ask in (lambda: retriever.retrieve(" "), lambda: retriever.plan(""), lambda: asyncio.run(retriever.aretrieve("\n"))):
@@ -335,62 +323,12 @@ def test_inside_a_hybrid_and_a_stock_retriever() -> None:
     assert [q.query_str for q in words.asked] == [QUESTION] * 2
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"question_share": 1},
-        {"question_share": -0.1},
-        {"question_share": math.nan},
-        {"text_size": 0},
-        {"timeout": -1},
-        {"prompt": "x"},
-        {"llm": "gpt"},
-    ],
-)
-def test_bad_hyde_parameters(settings: dict) -> None:
-    with pytest.raises(InputError):
-        HydeRetriever(**({"retriever": Recorder(), "llm": ScriptedLLM(""), "embed_model": EMBED} | settings))
-
-
-def test_plans_nest() -> None:
-    inner, told = Recorder(), []
-    hyde = HydeRetriever(inner, ScriptedLLM(PASSAGE), EMBED, on_plan=told.append)
-    MultiQueryRetriever(hyde, ScriptedLLM('["나", "다"]')).retrieve(QUESTION)
-    assert [p.question for p in told] == [QUESTION, "나", "다"] and all(q.embedding for q in inner.asked)
-
-
 def test_the_base_reads_nothing_by_itself() -> None:
     class Base(PlanningRetriever, Recorder):
         pass
 
     with pytest.raises(NotImplementedError):
         Base(Recorder(), ScriptedLLM("x"), "{query_str}").plan(QUESTION)
-
-
-# --- over HTTP ------------------------------------------------------------------------------------------------------
-
-
-def test_with_ollama() -> None:
-    with OllamaServer(models=("chat",)) as server:
-        echo = server.routes["/api/chat"]
-        model = Ollama(model="chat", base_url=server.url, request_timeout=20)
-        assert (
-            read_queries(model.complete("x").text, QUESTION) != []
-        )  # the helper echoes a digest: a line, so a wording
-        server.routes["/api/chat"] = lambda body: {
-            **next(iter([echo({**body, "stream": False})])),
-            "message": {"role": "assistant", "content": '["나", "다"]'},
-        }
-        inner = Recorder(TABLE)
-        assert both(MultiQueryRetriever(inner, model)) == rrf([TABLE[q] for q in (QUESTION, "나", "다")])
-
-        def refuse(body: dict[str, Any]) -> Any:
-            raise Refused(500, "out of memory")
-
-        server.routes["/api/chat"] = refuse
-        told: list[Plan] = []
-        assert both(MultiQueryRetriever(inner, model, on_plan=told.append)) == rrf([TABLE[QUESTION]])
-        assert ["out of memory" in p.events[0].detail for p in told] == [True, True]
 
 
 # --- by name, from an index -----------------------------------------------------------------------------------------
@@ -417,14 +355,6 @@ def test_a_plan_before_any_retriever(named_index, inner):
     hyde = Pipeline.from_index(named_index, retriever=f"hyde:{inner}".rstrip(":"), policy="none", llm=passage, top_k=3)
     found = hyde.find("자는 데 드는 돈은?").hits
     assert hyde.llm_calls == 1 and (inner == "bm25" or found[0].node.ref_doc_id == "travel")
-
-
-def test_a_model_that_is_gone_leaves_the_question_alone(named_index):
-    plain = Pipeline.from_index(named_index, retriever="hybrid", policy="none")
-    for plan in ("multi-query", "hyde"):
-        llm = ScriptedLLM(lambda p: ConnectionError("server went away"))
-        line = Pipeline.from_index(named_index, retriever=f"{plan}:hybrid", policy="none", llm=llm)
-        assert [p.id for p in line.passages("출장비 정산")] == [p.id for p in plain.passages("출장비 정산")] and len(llm.prompts) == 1
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.base.llms.types import ChatMessage, LLMMetadata, ToolCallBlock
 from llama_index.core.llms.mock import MockFunctionCallingLLM, MockLLM
-from llama_index.core.postprocessor import LLMRerank, LongContextReorder, SimilarityPostprocessor
+from llama_index.core.postprocessor import LongContextReorder, SimilarityPostprocessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -636,30 +636,6 @@ def test_ollama(server: OllamaServer, kind: str, way: str) -> None:
     assert set(kinds) <= set(result.report.kinds)
 
 
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_ollama_breaks(server: OllamaServer, way: str) -> None:
-    def run(model: Ollama) -> Reranked:
-        given, reranker = hits(), LLMReranker(llm=model)
-        result = reranker.rerank(given, QUESTION) if way == "sync" else asyncio.run(reranker.arerank(given, QUESTION))
-        check(given, result)
-        assert [h.given_rank for h in result.nodes] == [1, 2, 3, 4, 5]
-        return result
-
-    says(server, Refused(500, "out of memory"), Refused(500, "out of memory"))
-    assert run(Ollama(model="chat", base_url=server.url)).report.kinds == {"unstructured": 1, "failed": 1}
-    assert "failed" in run(Ollama(model="other", base_url=server.url)).report.kinds  # no such model
-    gate = threading.Event()
-    server.routes["/api/chat"] = lambda body: {} if gate.wait(5) else {}
-    assert run(Ollama(model="chat", base_url=server.url, request_timeout=1.0)).report.kinds == {"timeout": 1}
-    gate.set()
-    url = server.url
-    server.__exit__()
-    try:
-        assert run(Ollama(model="chat", base_url=url)).report.kinds == {"failed": 1, "skipped": 1}
-    finally:
-        server.__enter__()
-
-
 # --- parameters and LlamaIndex --------------------------------------------------------------------------------------
 
 
@@ -789,17 +765,6 @@ def test_wrapping_repeated_ids() -> None:
     given = [NodeWithScore(node=node, score=0.5), NodeWithScore(node=node, score=0.4)]
     assert [h.given_rank for h in wrap_reranker(Inner(act=lambda n: n)).rerank(given, QUESTION).nodes] == [1, 2]
     assert wrap_reranker(Inner(act=lambda n: n / 0)).rerank([], QUESTION).nodes == []
-
-
-def test_stock_llm_rerank_is_mended() -> None:
-    """The three things the stock reranker does to a list, and what is left of them."""
-    given = hits()
-    for answer, order in {
-        "죄송합니다": [1, 2, 3, 4, 5],
-        "Doc: 2, Relevance: 9\nDoc: 2, Relevance: 8": [2, 1, 3, 4, 5],
-        "Doc: 9, Relevance: 9": [1, 2, 3, 4, 5],
-    }.items():
-        assert [h.given_rank for h in wrap_reranker(LLMRerank(llm=ScriptedLLM(answer))).rerank(given, QUESTION).nodes] == order
 
 
 @examples(150)
