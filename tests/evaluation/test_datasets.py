@@ -219,13 +219,6 @@ def test_no_question_file(tmp_path, name):
         load_questions(tmp_path / name, DOCUMENTS)
 
 
-def test_half_a_character_is_replaced(tmp_path):
-    corpus = write(tmp_path / "corpus.jsonl", '{"doc_id": "x", "text": "가\\ud800 15일"}')
-    questions = write(tmp_path / "q.jsonl", '{"query_id": "1", "query": "\\ud800?", "evidence": [{"doc_id": "x", "text": "15일"}]}')
-    data = load_jsonl(corpus, questions)
-    assert data.documents["x"].text == "가\ufffd 15일" and data.questions[0].query == "\ufffd?"
-
-
 # --- broken corpora
 
 RECORD = {"doc_id": "d", "title": "휴가", "text": DOCUMENTS["d"]}
@@ -310,22 +303,6 @@ def test_an_absent_file_is_named(tmp_path, absent):
         load_jsonl(*(tmp_path / n for n in ("corpus.jsonl", "queries.jsonl", "qrels.tsv")))
 
 
-def test_a_huge_line_is_one_document(tmp_path):
-    text = "연차는 15일이다. " * 300_000
-    corpus = write(tmp_path / "corpus.jsonl", {"doc_id": "d", "text": text + "끝"})
-    data = load_jsonl(
-        corpus,
-        write(
-            tmp_path / "q.jsonl",
-            {
-                "query_id": "1", "query": "?", "doc_id": "d",
-                "evidence": [{"start": len(text), "end": len(text) + 1, "text": "끝"}],
-            },
-        ),
-    )
-    assert data.questions[0].evidence[0].text == "끝" and data.summary()["characters"] == len(text) + 1
-
-
 def test_documents_without_text_are_left_out_and_counted(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", RECORD, {"doc_id": "b", "text": " \n"}, {"doc_id": "c", "text": ""})
     questions, qrels = (
@@ -341,17 +318,6 @@ def test_documents_without_text_are_left_out_and_counted(tmp_path):
     assert data.notes == ("documents without text, left out: 2", "questions without qrels, left out: 1")
     with pytest.raises(InputError, match="outside the text of 'b'"):
         load_jsonl(corpus, write(tmp_path / "r.jsonl", evidence(doc_id="b")))
-
-
-def test_metadata_are_scalars(tmp_path):
-    record = RECORD | {
-        "year": 2024, "public": True, "tags": ["a"], "chunks": [[0, 1]], "nothing": None, "long": "x" * 501,
-        "metadata": {"team": "인사", "deep": {}},
-    }
-    data = load_jsonl(write(tmp_path / "corpus.jsonl", record), write(tmp_path / "q.jsonl", GOOD))
-    assert data.documents["d"].metadata == {
-        "title": "휴가", "year": 2024, "public": True, "team": "인사", "tags": ["a"], "file_name": "corpus.jsonl",
-    }
 
 
 # --- qrels
@@ -477,25 +443,6 @@ def test_summary_and_kinds():
         "kinds": {"a": 20, "b": 20}, "all_needed": 0, "evidence_characters": 3, "judgements": 40, "notes": [],
     }
     assert json.loads(json.dumps(data.summary())) == data.summary()
-
-
-def test_pages_survive_saving(tmp_path):
-    corpus = write(tmp_path / "corpus.jsonl", {"doc_id": "m", "pages": ["첫 쪽.", "", "셋째 쪽."]})
-    data = load_jsonl(
-        corpus,
-        write(tmp_path / "q.jsonl", {"query_id": "1", "query": "?", "doc_id": "m", "evidence": [{"text": "셋째"}]}),
-    )
-    again = load_dataset(data.save(tmp_path / "copy"))
-    assert (
-        again.documents["m"].metadata["page_starts"] == data.documents["m"].metadata["page_starts"] == [0, 6, 8]
-        and again.version == data.version
-    )
-
-
-def test_qrels_that_would_not_read_back_are_not_written(tmp_path):
-    data = Dataset("x", {"a\tb": Document(text="가", id_="a\tb")}, [Question("1", "?", ())], {"1": {"a\tb": 1}})
-    with pytest.raises(InputError, match=r"qrels cannot hold the id 'a\\tb'"):
-        data.save(tmp_path)
 
 
 # --- BEIR
@@ -627,17 +574,11 @@ def test_squad(tmp_path):
     "changes, complaint",
     [
         ({"answers": [{"text": "다른", "answer_start": 1}]}, "do not hold '다른' but '른 '"),
-        ({"answers": [{"text": "다른", "answer_start": -1}]}, "offsets -1 to -1 are outside"),
-        ({"answers": [{"text": "다른", "answer_start": 99}]}, "offsets 99 to 101 are outside"),
-        ({"answers": [{"text": "다른", "answer_start": True}]}, "whole number, got True"),
         ({"answers": [{"text": "다른", "answer_start": "0"}]}, "whole number, got '0'"),
         ({"answers": [{"text": "다른"}]}, "need both"),
-        ({"answers": [{"text": "", "answer_start": 0}]}, "hold nothing"),
-        ({"answers": [{"text": 5, "answer_start": 0}]}, "must be a string, got 5"),
         ({"answers": "다른"}, "needs 'evidence'"),
         ({"answers": None}, "needs 'evidence'"),
         ({"question": ""}, "needs 'query'"),
-        ({"id": None}, "needs 'query_id'"),
         ({"id": "a"}, r"the question id 'a' was already used in bridges.json: \$.data\[0\].paragraphs\[0\].qas\[0\]"),
     ],
 )

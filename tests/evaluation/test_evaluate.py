@@ -55,35 +55,6 @@ def test_measures_are_those_of_character_sets(context, evidence, mode):
     assert score.first == next((n for n, c in enumerate(read) if c in wanted), None)
 
 
-def test_an_empty_context_scores_zero():
-    for mode in ("any", "all"):
-        assert score_passages([], question(("a", 0, 5), mode=mode)) == Score()
-    for budgets in (None, (100,)):
-        assert evaluate(lambda q: [], [question(("a", 0, 5))], budgets).mean() == 0
-
-
-def test_what_stands_twice_costs_twice_and_is_found_once():
-    once, thrice = (score_passages([passage("a", 0, 10)] * n, question(("a", 5, 15))) for n in (1, 3))
-    assert (once.evidence_recall, once.iou, once.containment) == (thrice.evidence_recall, thrice.iou, thrice.containment)
-    assert (thrice.characters, thrice.duplicated) == (30, pytest.approx(2 / 3)) and thrice.precision == pytest.approx(once.precision / 3)
-
-
-def test_evidence_that_overlaps_is_no_way_to_a_precision_above_one():
-    score = score_passages([passage("a", 0, 10)], question(("a", 0, 10), ("a", 5, 10), mode="all"))
-    assert (score.evidence_recall, score.precision, score.iou) == (1.0, 1.0, 1.0)
-
-
-def test_any_and_all():
-    context = [passage("a", 0, 5)]
-    assert score_passages(context, question(("a", 0, 5), ("b", 0, 15))).evidence_recall == 1
-    both = score_passages(context, question(("a", 0, 5), ("b", 0, 15), mode="all"))
-    assert (both.evidence_recall, both.containment) == (0.25, 0)
-
-
-def test_the_same_offsets_of_another_document_are_another_place():
-    assert score_passages([passage("b", 0, 5)], question(("a", 0, 5))) == Score(characters=5)
-
-
 def test_a_question_without_evidence_is_refused():
     with pytest.raises(InputError, match="'q' has no evidence"):
         score_passages([], Question("q", "?", ()))

@@ -7,10 +7,9 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import groupby
-from pathlib import Path
 
 import pytest
-from conftest import SAMPLE, shared_data
+from conftest import SAMPLE
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import Document
@@ -90,21 +89,6 @@ def check(system: PeerSystem, question: str) -> None:
 
 
 # --- where a text stands
-
-
-def test_align_follows_the_order_of_the_document() -> None:
-    text = "신청서를 낸다. 낸다. 확인한다. 낸다."
-    pieces = ["신청서를 낸다. ", "낸다. ", "확인한다. ", "낸다."]
-    assert [text.find(p) for p in pieces] != [s.start for s in align(text, pieces)] == [0, 9, 13, 19]
-
-
-def test_align_takes_the_chain_that_reaches_the_end() -> None:
-    text = "가 가 나 가 가 나 가 가 다"
-    assert [s.start for s in align(text, ["가 가 나", "가 가 나", "가 가 다"])] == [0, 6, 12]
-    assert [s.start for s in align(text, ["가 가 나 가", "가 가 나 가", "가 가 다"])] == [
-        0, 6, 12,
-    ]  # cut with an overlap of one word
-    assert [s.start for s in align("aaaa", ["aa", "aa"])] == [0, 2]
 
 
 def test_align_goes_on_behind_a_piece_that_is_not_there() -> None:
@@ -484,17 +468,3 @@ def test_every_peer_says_what_it_is() -> None:
     for name, peer in PEERS.items():
         assert peer.name == name and peer.library and peer.topic and peer.description and "top_k" in peer.settings
         assert name in SMALL and SMALL[name].keys() <= peer.settings.keys()
-
-
-def test_evaluation_data(model: NgramEmbedding) -> None:
-    import json
-
-    folder: Path = shared_data("ko_statutes")
-    row = json.loads((folder / "corpus.jsonl").open(encoding="utf-8").readline())
-    document = Document(text=row["text"][:12_000], id_=row["doc_id"])
-    for name in (
-        "llamaindex-sentence-window", "llamaindex-auto-merging", "haystack-sentence-window", "chonkie-recursive",
-    ):
-        system = build_peer(name, [document], model)
-        check(system, "제5조는 무엇을 정하는가?")
-        assert system.unmapped == 0 and all(p.span for p in system.pieces.values())

@@ -118,15 +118,6 @@ def test_labels_are_there_do_not_overlap_and_stay_inside(names: list[str], budge
     assert max(ends) < min(t.get_window_extent(renderer).x0 for t in ax.texts if t.get_text())
 
 
-def test_equal_recalls_keep_their_labels_apart() -> None:
-    r = results(NAMES)
-    for s in r["strategies"].values():
-        for row in s["budgets"].values():
-            row["evidence_recall"], row["ci"] = 0.8, [0.8, 0.8]
-    figure = plot_recall(r)
-    assert not overlaps(figure, figure.axes[0])
-
-
 def test_sets_stand_one_below_the_other() -> None:
     sets = {"korquad": results(), "표본": results(seed=1)}
     figure = plot_recall(sets)
