@@ -123,35 +123,6 @@ def test_pages():
             record_to_document({"pages": bad}, "d", "f")
 
 
-def test_the_shape_of_legal_records():
-    record = {
-        "id": "LAW_010719_A56",
-        "type": "law_article",
-        "domain": "hr_labor",
-        "title": "근로기준법 제56조",
-        "content": "제56조(연장근로)\n① 사용자는",
-        "metadata": {
-            "law_id": "010719",
-            "law_name": "근로기준법",
-            "article_number": "56",
-            "parent_id": "LAW_010719",
-            "deep": {"x": 1},
-        },
-    }
-    document = record_to_document(record, "x", "laws_full.jsonl")
-    assert (document.id_, document.text) == ("LAW_010719_A56", record["content"])
-    assert document.metadata == {
-        "type": "law_article",
-        "domain": "hr_labor",
-        "title": "근로기준법 제56조",
-        "law_id": "010719",
-        "law_name": "근로기준법",
-        "article_number": "56",
-        "parent_id": "LAW_010719",
-        "file_name": "laws_full.jsonl",
-    }
-
-
 def test_metadata_are_scalars_that_every_store_holds():
     keep = {"s": "x", "i": 2**63 - 1, "f": 0.5, "b": False, "": "odd", "$ref": "y", "list": [1, "x"]}
     drop = {
