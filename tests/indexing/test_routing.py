@@ -17,7 +17,6 @@ from ragnb.chunking.parsers import describe_parser, resolve_parser
 from ragnb.documents.files import read_documents
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
-from ragnb.documents.converted import read_pdf
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.indexing.collections import (
     DEFAULT_COLLECTIONS,
@@ -33,14 +32,13 @@ from ragnb.chunking.rules import RoutedNodeParser
 from ragnb.chunking.structure import HeadingNodeParser, QANodeParser, RecordNodeParser, TableNodeParser, TextNodeParser
 
 
-def print_pdf(pages: list[str], path: Path, width: int = 38, password: str | None = None) -> Path:
+def print_pdf(pages: list[str], path: Path, width: int = 38) -> Path:
     """A PDF with one text a page, in a Korean font that readers bring along."""
-    from reportlab.lib.pdfencrypt import StandardEncryption
     from reportlab.pdfbase import pdfmetrics
     from reportlab.pdfbase.cidfonts import UnicodeCIDFont
     from reportlab.pdfgen import canvas
     pdfmetrics.registerFont(UnicodeCIDFont("HYGothic-Medium"))
-    out = canvas.Canvas(str(path), encrypt=StandardEncryption(password) if password else None)
+    out = canvas.Canvas(str(path))
     for page in pages:
         out.setFont("HYGothic-Medium", 9)
         lines = [line[i:i + width] for line in page.split("\n") for i in range(0, max(1, len(line)), width)]
@@ -57,12 +55,6 @@ def manual(tmp_path_factory) -> tuple[list[str], Path]:
     source = Path(__file__).resolve().parents[2] / "data/corpus/maintenance/gn300_manual.jsonl"
     pages = json.loads(source.read_text(encoding="utf-8"))["pages"]
     return pages, print_pdf(pages, tmp_path_factory.mktemp("pdf") / "manual.pdf")
-
-
-def test_every_page_of_a_pdf_is_read_in_order(manual):
-    pages, path = manual
-    letters = [re.sub(r"\s", "", p) for p in read_pdf(path)]
-    assert letters == [re.sub(r"\s", "", p) for p in pages] and len(letters) == 24
 
 
 @pytest.mark.heavy
@@ -85,28 +77,6 @@ def test_hits_of_a_pdf_know_their_pages(manual, tmp_path, splitter):
                 )
             seen.update(passage.pages)
     assert len(seen) >= 15
-
-
-@pytest.mark.parametrize(
-    "make, message",
-    [
-        (lambda p: p.write_bytes(b"%PDF-1.7 nothing"), "cannot be read as a PDF"),
-        (lambda p: p.write_bytes(b""), "cannot be read as a PDF"),
-        (lambda p: print_pdf(["", ""], p), "2 pages but no text.*OCR"),
-        (lambda p: print_pdf(["연차"], p, password="x"), "is encrypted and needs a password"),
-    ],
-)
-def test_a_pdf_that_cannot_be_read_says_why(tmp_path, make, message):
-    make(tmp_path / "a.pdf")
-    with pytest.raises(InputError, match=f"a.pdf.*{message}"):
-        read_pdf(tmp_path / "a.pdf")
-    (tmp_path / "b.md").write_text("연차는 15일이다.", encoding="utf-8")
-    problems: list = []
-    assert [d.id_ for d in read_documents(tmp_path, problems)] == ["b.md"] and [p.where for p in problems] == ["a.pdf"]
-
-
-def test_a_pdf_opens_with_its_password(tmp_path):
-    assert read_pdf(print_pdf(["연차는 15일"], tmp_path / "a.pdf", password="열쇠x"[-1:]), password="x") == ["연차는 15일"]
 
 
 # --- collections ----------------------------------------------------------------------------------------------------

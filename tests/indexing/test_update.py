@@ -3,10 +3,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 
 import pytest
-from conftest import shared_data
 from helpers_ingest import (
     ToyEmbedding,
     all_vectors_are_the_embeddings,
@@ -23,7 +21,7 @@ from helpers_ingest import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import SLOW, examples
+from strategies import examples
 
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.documents.files import find_files
@@ -32,8 +30,6 @@ from ragnb.indexing.folder_index import Index
 from ragnb.indexing import update as ingest
 from ragnb.indexing.update import IndexUpdate, remove_documents, update_index
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.pipeline.pipeline import Pipeline
-from ragnb.storage.store import MemoryStore
 
 
 @pytest.mark.parametrize(
@@ -201,18 +197,6 @@ def test_a_refused_document_does_not_change_what_is_cited(tmp_path):
     ]
 
 
-def test_a_moved_folder_is_taken_over(tmp_path):
-    source = write(tmp_path / "one", {"a.md": text_of(1), "b.md": text_of(2)})
-    update(source, tmp_path / "i")
-    source.rename(tmp_path / "two")
-    index, counts, report = update(tmp_path / "two", tmp_path / "i")
-    assert counts == (0, 0, 0, 2) and not report.problems and report.moved == [str(source)]
-    again = update(tmp_path / "two", tmp_path / "i")
-    assert again[1] == (0, 0, 0, 2) and not again[2].moved
-    (tmp_path / "two/b.md").unlink()
-    assert update(tmp_path / "two", tmp_path / "i")[1] == (0, 0, 1, 1)
-
-
 def test_without_being_told_an_update_keeps_embedding_and_splitter(tmp_path):
     source = write(tmp_path / "s", {"a.md": text_of(1)})
     update_index(
@@ -330,26 +314,3 @@ def test_force_replaces_only_when_it_succeeds(tmp_path):
     assert (tmp_path / "i/notes.txt").read_text() == "mine"
     shutil.rmtree(tmp_path / "i")
     assert update(source, tmp_path / "i")[1] == (5, 0, 0, 0)  # deleted by hand, made again in the same process
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(
-    "name, question, answer",
-    [("squad2", "Who was the architect of the Scottish Parliament building?", "Enric Miralles")],
-)
-def test_whole_documents(tmp_path, name, question, answer):
-    index, counts, report = update_and_ask(tmp_path, name)
-    assert counts[0] == len(index.doc_ids) > 5 and not report.problems
-    passages = Pipeline.from_index(index).ask(question).passages
-    assert any(answer in p.text for p in passages)
-
-
-@pytest.mark.skipif(not SLOW, reason="about twenty seconds; set RAGNB_SLOW=1")
-def test_whole_statutes(tmp_path):
-    index, counts, report = update_and_ask(tmp_path, "ko_statutes")
-    assert counts[0] == len(index.doc_ids) > 5 and not report.problems
-    assert any("100분의" in p.text for p in Pipeline.from_index(index).ask("연금소득에 대한 원천징수세율").passages)
-
-
-def update_and_ask(tmp_path: Path, name: str):
-    return update(shared_data(name) / "corpus.jsonl", tmp_path / "i", NgramEmbedding(dims=256, max_fit=512))
