@@ -11,21 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import Document, MetadataMode
-from ollama_server import OllamaServer, Refused
 from ragnb.models.scripted import ScriptedLLM
 from strategies import examples
 
-from ragnb.retrieval.bm25 import PositiveOkapi
 from ragnb.models.calls import CallCache
 from ragnb.chunking.contextual import (
     CONTEXT_PROMPT, ContextualNodeParser, ContextWriter, LlmContextNodeParser, document_window,
 )
-from ragnb.models.embedding import NgramEmbedding
 from ragnb.documents.span import InputError, MissingChunkError, Span
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
-from ragnb.storage.store import MemoryStore
-from ragnb.documents.text import word_tokens, word_tokens_batch
 
 TEXT = "# 규정\n\n## 연차\n\n열다섯 날을 준다. 이월할 수 없다.\n\n## 반차\n\n삭제\n\n## 병가\n\n삭제\n\n"
 SPLITTER = SentenceWindowNodeParser(sentences="rule")
@@ -76,19 +71,6 @@ def test_a_context_changes_what_is_searched_and_nothing_else() -> None:
         header, context, blank, text = after.get_content(MetadataMode.EMBED).split("\n", 3)
         assert (header, context, blank, text) == (before.metadata["header"], "얼룩말 맥락.", "", before.text)
         assert {k: v for k, v in after.metadata.items() if k != "context"} == before.metadata
-
-
-def test_bm25_and_store_see_the_context() -> None:
-    doc = document()
-    llm = ScriptedLLM(lambda p: "얼룩말 이야기." if p.split("<조각>\n")[1].startswith("이월") else "다른 이야기.")
-    store, model = MemoryStore(), NgramEmbedding(dims=32).fit([TEXT, "얼룩말"])
-    nodes = store.add_documents([doc], LlmContextNodeParser(parser=SPLITTER, llm=llm), model)
-    scores = PositiveOkapi(word_tokens_batch(n.get_content(MetadataMode.EMBED) for n in nodes)).get_scores(word_tokens("얼룩말"))
-    best = [n.node_id for n, score in zip(nodes, scores) if score > 0]
-    assert len(best) == 1
-    held = store.get_chunks(best).all()[best[0]]
-    assert held.text == "이월할 수 없다." and held.metadata["context"] == "얼룩말 이야기."
-    assert store.search(model.get_query_embedding("얼룩말 이야기"), 1)[0].node_id == best[0]
 
 
 def test_equal_chunks_at_two_places_are_two_calls() -> None:
@@ -206,21 +188,6 @@ def test_the_splitter_is_described_without_model_and_cache(tmp_path: Path) -> No
     assert describe_parser(LlmContextNodeParser(parser=SPLITTER, **settings)) == told
 
 
-def test_an_index_is_made_with_contexts(tmp_path: Path) -> None:
-    from ragnb.indexing.update import update_index
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").write_text(TEXT, encoding="utf-8")
-    splitter = LlmContextNodeParser(parser=SPLITTER, llm=(llm := ScriptedLLM(lambda p: "얼룩말이다.")),
-                                    cache=tmp_path / "c.jsonl")
-    index, report = update_index(tmp_path / "docs", tmp_path / "index", parser=splitter, show_progress=False)
-    assert report.chunks == len(llm.prompts) == len(index.store.matching()) and index.store.search_words(word_tokens("얼룩말"), 9)
-    (tmp_path / "docs" / "b.md").write_text("하나 더 있다.", encoding="utf-8")
-    before = len(llm.prompts)
-    _, report = update_index(tmp_path / "docs", tmp_path / "index", parser=splitter, show_progress=False)
-    assert (report.added, report.unchanged) == (1, 1)
-    assert len(llm.prompts) == before + 1 == len(index.store.matching())   # only the new document's chunk
-
-
 def run(cache: Path, log: Path, kill_at: int) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "scripted_llm.py", str(cache), str(log), str(kill_at)],
                           cwd=Path(__file__).resolve().parents[1], capture_output=True, text=True)
@@ -238,34 +205,3 @@ def test_a_killed_run_repeats_no_finished_call(tmp_path: Path) -> None:
     asked = log.read_text().split()
     assert (cached, incomplete) == (7, 0) and calls + cached == contexts
     assert len(asked) == contexts + 1 and len(set(asked)) == contexts
-
-
-def test_over_http() -> None:
-    from llama_index.llms.ollama import Ollama
-    with OllamaServer(models=("writer",)) as server:
-        plain, seen = server.chat, []
-
-        def said(messages: list[dict]) -> str:
-            seen.append(messages[-1]["content"])
-            return "<think>음\n</think>\n\n맥락:\n휴가규정의 한 조항이다.\n"
-
-        def chat(body: dict) -> dict:
-            if "이월" in body["messages"][-1]["content"].split("<조각>")[1]:
-                raise Refused(500, "out of memory")
-            return plain(body)
-        server.said, server.routes["/api/chat"] = said, chat
-        doc, cache = document(), CallCache()
-        llm = Ollama(model="writer", base_url=server.url, request_timeout=10)
-        splitter = LlmContextNodeParser(parser=SPLITTER, llm=llm, cache=cache)
-        nodes, _ = splitter.parse(doc)
-        assert splitter.model == "Ollama:writer" and len(splitter.report.failures) == 1
-        assert "out of memory" in next(iter(splitter.report.failures.values()))
-        assert {n.metadata.get("context") for n in nodes} == {"휴가규정의 한 조항이다.", None} and len(seen) == len(nodes) - 1
-        server.routes["/api/chat"] = plain
-        nodes, _ = asyncio.run(splitter.aparse(doc))
-        assert len(seen) == len(nodes) and all(n.metadata["context"] for n in nodes)
-    with_gone = LlmContextNodeParser(parser=SPLITTER,
-                                     llm=Ollama(model="writer", base_url=server.url, request_timeout=2), workers=1)
-    nodes, _ = with_gone.parse(doc)
-    assert len(with_gone.report.failures) == 5 and len(with_gone.report.not_asked) == len(nodes) - 5
-    assert all("header" in n.metadata for n in nodes)

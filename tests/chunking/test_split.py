@@ -11,7 +11,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter
 from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeRelationship
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 from strategies import cluster_length, doc_ids, documents, examples, huge, joins_previous, scalar_metadata
@@ -257,26 +256,6 @@ def test_repeated_text_gets_its_own_offsets(parser: SpanNodeParser) -> None:
     same = [n.start_char_idx for n in nodes if n.metadata["level"] == "s" and n.text == "이 조의 규정은 다른 법률에 따른다."]
     if isinstance(parser, SentenceWindowNodeParser):
         assert same == [i for i in range(len(text)) if text.startswith("이 조의 규정은", i)]
-
-
-@pytest.mark.heavy
-def test_llama_index_loses_repeated_text_where_spans_do_not() -> None:
-    """Why these splitters: the stock ones look for their texts afterwards, or count from the parent's start."""
-    text = "이 조의 규정은 다른 법률에 따른다. 다른 법률에서 정하는 바에 따른다. " * 40
-    document = Document(text=text, id_="d")
-    stock = SentenceSplitter(chunk_size=60, chunk_overlap=0).get_nodes_from_documents([document])
-    assert n_characters([Span(n.start_char_idx, n.end_char_idx) for n in stock]) < 0.5 * len(text)
-    stock_parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 64], chunk_overlap=0)
-    nested = stock_parser.get_nodes_from_documents([document])
-    assert any(n.text != text[n.start_char_idx:n.end_char_idx] for n in nested)
-
-    parser = ParentChildNodeParser(parent_size=120, parent_overlap=0, child_size=60, child_overlap=0)
-    ours = parser.get_nodes_from_documents([document])
-    assert all(n.text == text[n.start_char_idx:n.end_char_idx] for n in ours)
-    for level in "pc":
-        spans = [Span(n.start_char_idx, n.end_char_idx) for n in ours if n.metadata["level"] == level]
-        assert stitch(Span(0, len(text) - 1), [(s, s.of(text)) for s in spans],
-                      {s.end: " " for s in spans}) == text[:-1]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\r\n\t\f\u00a0\u3000\u2028\x85\x1c"])
