@@ -285,20 +285,6 @@ def test_ollama_speaks_the_protocol(tmp_path):
         check_embedding(load_embedding(tmp_path, base_url="http://elsewhere:1"), describe_embedding(emb))
 
 
-def test_ollama_retrieves():
-    with OllamaServer() as server:
-        nodes = [TextNode(id_=f"d#c{i}", text=t) for i, t in enumerate(TEXTS)]
-        index = VectorStoreIndex(nodes, embed_model=resolve_embedding("ollama", base_url=server.url))
-        assert index.as_retriever(similarity_top_k=1).retrieve("진공펌프는 매월 점검")[0].node_id == "d#c2"
-
-
-def test_ollama_errors_reach_the_caller():
-    with OllamaServer(models=("other",)) as server, pytest.raises(Exception, match="not found, try pulling"):
-        resolve_embedding("ollama", base_url=server.url).get_text_embedding("연차")
-    with pytest.raises(Exception, match="(?i)connect"):
-        resolve_embedding("ollama", base_url=server.url).get_text_embedding("연차")
-
-
 # --- ONNX -------------------------------------------------------------------------------------------------------------
 
 
