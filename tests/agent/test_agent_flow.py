@@ -418,18 +418,6 @@ def test_a_turn_is_remembered_and_shown_the_same_again(library: Library) -> None
     assert [p.text for d in again.display(library.store) for p in d.pages] == [p.text for d in shown for p in d.pages]
 
 
-def test_the_same_flow_over_http(library: Library) -> None:
-    from ollama_server import OllamaServer
-    from ragnb.models.llm import resolve_llm
-    said = {ROUTE: '{"route": "general"}', PLAN: '["유급 휴가"]', JUDGE: YES, "": "15일입니다 [1]."}
-    with OllamaServer(models=("small", "large")) as server:
-        server.said = lambda messages: next(v for k, v in said.items() if k in messages[-1]["content"])
-        small, large = (resolve_llm(f"ollama:{name}", server.url, retries=0) for name in ("small", "large"))
-        state = ask(library, small, models={"answer": large})
-        assert (state.status, state.answer, state.calls) == ("answered", "15일입니다 [1].", 4)
-    assert ask(library, small).status == "passages", "the server is gone"
-
-
 @pytest.mark.parametrize("fault", ["half", "undone"])
 def test_an_answer_that_breaks_off_leaves_the_passages_and_is_recorded(library: Library, fault: str) -> None:
     with OllamaServer(models=("chat",)) as server:
