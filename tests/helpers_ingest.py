@@ -24,13 +24,8 @@ from ragnb.chunking.base import SpanNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 
 WORDS = [
-    "연차는 15일이다.",
-    "병가는 60일까지 쓴다.",
-    "진단서를 낸다.",
-    "Travel expense is 한도 내에서 쓴다.",
-    "Annual leave starts now.",
-    "회의는 매주 월요일이다.",
-    "반차는 4시간이다.",
+    "연차는 15일이다.", "병가는 60일까지 쓴다.", "진단서를 낸다.", "Travel expense is 한도 내에서 쓴다.", "Annual leave starts now.",
+    "회의는 매주 월요일이다.", "반차는 4시간이다.",
 ]
 QUESTIONS = ("연차는 며칠인가", "병가와 진단서", "travel expense 한도", "Annual leave")
 
@@ -79,25 +74,20 @@ def state(index: Index) -> dict[str, Any]:
     """What an index holds and answers, without the names of folders."""
     outlines = index.store.get_outlines(index.store.doc_ids()).all()
     chunks = index.store.get_chunks(a for o in outlines.values() for a in o.addresses()).all()
-    members = {
-        "bm25": WordRetriever(index.store),
-        "vector": VectorRetriever(index.store, index.embed_model),
-    }
+    members = {"bm25": WordRetriever(index.store), "vector": VectorRetriever(index.store, index.embed_model)}
     answers = {q: [[h.node_id, round(h.score, 6)] for h in HybridRetriever(members).retrieve(q)] for q in QUESTIONS}
     ranked = (
         MultiScaleRetriever(index.multiscale, index.store, index.embed_model) if index.multiscale is not None else None
     )
     held = {
         "passages": (
-            {q: [[p.id, p.text, round(p.score, 3)] for p in ranked.rank(q).at(300)] for q in QUESTIONS}
-            if ranked
+            {q: [[p.id, p.text, round(p.score, 3)] for p in ranked.rank(q).at(300)] for q in QUESTIONS} if ranked
             else {}
         ),
         "documents": {i: [e["hash"], e["file"], e["characters"]] for i, e in index.manifest.documents.items()},
         "stale": [i for i, e in index.manifest.documents.items() if e["embedding"] != index.manifest.embedding_folder],
         "outlines": {i: [o.n_characters, o.metadata] for i, o in outlines.items()},
-        "chunks": {i: [n.text, n.metadata, n.start_char_idx] for i, n in chunks.items()},
-        "vectors": vectors(index),
+        "chunks": {i: [n.text, n.metadata, n.start_char_idx] for i, n in chunks.items()}, "vectors": vectors(index),
         "bm25": sorted(index.store.matching()),
         "scores": {q: [[h.node_id, round(h.score, 6)] for h in index.store.search_words(q.split(), 50)] for q in ("연차 병가", "travel leave")},
         "answers": answers,

@@ -107,12 +107,8 @@ class OllamaServer:
         self.answered: list[str] = []                 # Texts whose vectors were sent whole
         self.stopped = threading.Event()
         self.routes: dict[str, Callable[[dict[str, Any]], Reply]] = {
-            "/api/embed": self.embed,
-            "/api/chat": self.chat,
-            "/api/show": self.show,
-            "/api/tags": self.tags,
-            "/api/ps": self.ps,
-            "/api/version": lambda body: {"version": "0.0.0-test"},
+            "/api/embed": self.embed, "/api/chat": self.chat, "/api/show": self.show, "/api/tags": self.tags,
+            "/api/ps": self.ps, "/api/version": lambda body: {"version": "0.0.0-test"},
         }
 
     def asked(self, path: str) -> list[dict[str, Any]]:

@@ -19,12 +19,8 @@ def examples(
 ) -> settings:                # To be used as a decorator
     """Settings of one property test."""
     return settings(
-        max_examples=(slow or 20 * quick) if SLOW else max(5, quick // 5),
-        derandomize=not SLOW,
-        database=None,
-        deadline=None,
-        print_blob=True,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        max_examples=(slow or 20 * quick) if SLOW else max(5, quick // 5), derandomize=not SLOW, database=None,
+        deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
 
 
@@ -132,11 +128,8 @@ def joins_previous(text: str, at: int) -> bool:
         return False
     char = text[at]
     return (
-        unicodedata.category(char)[0] == "M"
-        or "HANGUL JUNGSEONG" in unicodedata.name(char, "")
-        or "HANGUL JONGSEONG" in unicodedata.name(char, "")
-        or 0x1F3FB <= ord(char) <= 0x1F3FF
-        or char == "\u200d"
+        unicodedata.category(char)[0] == "M" or "HANGUL JUNGSEONG" in unicodedata.name(char, "")
+        or "HANGUL JONGSEONG" in unicodedata.name(char, "") or 0x1F3FB <= ord(char) <= 0x1F3FF or char == "\u200d"
         or text[at - 1] == "\u200d"
     )
 

@@ -26,26 +26,16 @@ PACKAGE = ROOT / "ragnb"
 MODULES = {".".join(p.relative_to(PACKAGE).with_suffix("").parts): p for p in sorted(PACKAGE.rglob("*.py")) if not p.stem.startswith("_")}
 NOTEBOOKS = sorted(p for p in NBS.rglob("*.ipynb") if not any(part.startswith((".", "_")) for part in p.relative_to(NBS).parts))
 IMPORT_NAMES = {  # Where a distribution is not imported by its own name
-    "llama-index": "llama_index.core",
-    "llama-index-core": "llama_index.core",
+    "llama-index": "llama_index.core", "llama-index-core": "llama_index.core",
     "llama-index-vector-stores-chroma": "llama_index.vector_stores.chroma",
     "llama-index-embeddings-ollama": "llama_index.embeddings.ollama",
-    "llama-index-llms-ollama": "llama_index.llms.ollama",
-    "llama-index-workflows": "workflows",
+    "llama-index-llms-ollama": "llama_index.llms.ollama", "llama-index-workflows": "workflows",
     "llama-index-llms-openai-like": "llama_index.llms.openai_like",
     "llama-index-embeddings-openai-like": "llama_index.embeddings.openai_like",
-    "llama-index-vector-stores-qdrant": "llama_index.vector_stores.qdrant",
-    "rank-bm25": "rank_bm25",
-    "opensearch-py": "opensearchpy",
-    "ir-measures": "ir_measures",
-    "pyyaml": "yaml",
-    "llama-index-retrievers-bm25": "llama_index.retrievers.bm25",
-    "haystack-ai": "haystack",
-    "pystemmer": "Stemmer",
-    "ipython": "IPython",
-    "beautifulsoup4": "bs4",
-    "scikit-learn": "sklearn",
-    "markdown-it-py": "markdown_it",
+    "llama-index-vector-stores-qdrant": "llama_index.vector_stores.qdrant", "rank-bm25": "rank_bm25",
+    "opensearch-py": "opensearchpy", "ir-measures": "ir_measures", "pyyaml": "yaml",
+    "llama-index-retrievers-bm25": "llama_index.retrievers.bm25", "haystack-ai": "haystack", "pystemmer": "Stemmer",
+    "ipython": "IPython", "beautifulsoup4": "bs4", "scikit-learn": "sklearn", "markdown-it-py": "markdown_it",
 }
 
 
@@ -200,9 +190,7 @@ def relative(
     return path.relative_to(NBS).as_posix()
 
 
-def module_of(
-    notebook: dict,
-) -> str | None:
+def module_of(notebook: dict) -> str | None:
     "The module it writes, if any."
     found = re.search(r"^#\| *default_exp +(\S+)", "\n".join(map(text, notebook["cells"])), flags=re.M)
     return found and found[1]
@@ -442,11 +430,9 @@ flowchart LR
 def test_readme_honours_directives_and_outputs(tool: object) -> None:
     printed = {"output_type": "stream", "name": "stdout", "text": ["one\n", "two\n"]}
     cells = [
-        {"cell_type": "markdown", "source": ["# T\n", "\n", "> gain"]},
-        code("#| hide\nimport nbdev"),
+        {"cell_type": "markdown", "source": ["# T\n", "\n", "> gain"]}, code("#| hide\nimport nbdev"),
         code("#| echo: false\nfigure()", shown(image_png="YWJj", text_plain="<Figure>")),
-        code("#| eval: false\nrun()"),
-        code("#| output: false\nquiet()", printed),
+        code("#| eval: false\nrun()"), code("#| output: false\nquiet()", printed),
         code("show()", printed, shown(text_plain="'`x`'", text_html="<b>x</b>")),
     ]
     text, figures = tool.readme({"cells": cells})

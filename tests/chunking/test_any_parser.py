@@ -61,10 +61,8 @@ PARSERS = {
     "sentences": lambda: SentenceSplitter(chunk_size=60, chunk_overlap=10),
     "sentences apart": lambda: SentenceSplitter(chunk_size=60, chunk_overlap=0),
     "tokens": lambda: TokenTextSplitter(chunk_size=60, chunk_overlap=10),
-    "windows": lambda: SentenceWindowNodeParser.from_defaults(),
-    "markdown": lambda: MarkdownNodeParser(),
-    "levels": lambda: HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 64], chunk_overlap=5),
-    "own": Lines,
+    "windows": lambda: SentenceWindowNodeParser.from_defaults(), "markdown": lambda: MarkdownNodeParser(),
+    "levels": lambda: HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 64], chunk_overlap=5), "own": Lines,
     "own units": UnitNodeParserOfOurs,
 }
 

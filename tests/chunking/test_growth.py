@@ -38,16 +38,14 @@ def articles(n: int, same: bool = False) -> str:
 
 
 DOCUMENTS: dict[str, Callable[[int], str]] = {
-    "articles": articles,
-    "one article again and again": lambda n: articles(n, same=True),
+    "articles": articles, "one article again and again": lambda n: articles(n, same=True),
     "items of one article": lambda n: "가온법\n\n제1조(목적) 다음과 같다.\n" + "\n".join(f"{i}. 호의 내용은 이렇다." for i in range(8 * n)),
     "an appendix of rows": lambda n: ("가온법\n\n제1조(목적) 이 법은 이렇다.\n\n[별표 1] 표\n| 가 | 나 |\n|---|---|\n"
                                       + "\n".join(f"| {i} | 값 |" for i in range(4 * n))),
     "rows without a name": lambda n: "| 가 | 나 |\n|---|---|\n" + "\n".join(f"| | {i}번째 값 |" for i in range(4 * n)),
     "headings and tables": lambda n: "\n\n".join(f"## {i}\n\n| 가 | 나 |\n|---|---|\n| {i} | {'값 ' * 9}|" for i in range(n)),
     "questions": lambda n: "\n\n".join(f"질의 : {i}일은?\n\n회시 : 뺄 수 없음." for i in range(n)),
-    "one line": lambda n: "연차는 열다섯 날이다 " * 3 * n,
-    "blank lines": lambda n: "글이다." + "\n" * 20 * n + "끝이다.",
+    "one line": lambda n: "연차는 열다섯 날이다 " * 3 * n, "blank lines": lambda n: "글이다." + "\n" * 20 * n + "끝이다.",
 }
 
 

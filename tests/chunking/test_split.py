@@ -42,8 +42,7 @@ def parent_child(draw: st.DrawFn, largest: int = 300) -> ParentChildNodeParser:
 def sentence_window(draw: st.DrawFn) -> SentenceWindowNodeParser:
     return SentenceWindowNodeParser(
         window_size=draw(st.integers(0, 4)), store_window=draw(st.booleans()),
-        max_size=draw(st.one_of(st.integers(1, 12), st.integers(1, 300))),
-        sentences=draw(st.sampled_from(METHODS)),
+        max_size=draw(st.one_of(st.integers(1, 12), st.integers(1, 300))), sentences=draw(st.sampled_from(METHODS)),
     )
 
 
@@ -224,8 +223,7 @@ def test_pack_fills_chunks_and_bounds_the_overlap(text: str, size: int, data: st
 
 
 @pytest.mark.parametrize(("text", "size", "pieces"), [
-    ("aaaa bbbb cccc", 9, ["aaaa bbbb", "cccc"]),
-    ("aaaabbbb", 3, ["aaa", "abb", "bb"]),
+    ("aaaa bbbb cccc", 9, ["aaaa bbbb", "cccc"]), ("aaaabbbb", 3, ["aaa", "abb", "bb"]),
     ("ae\u0301\u0301\u0301b", 4, ["a", "e\u0301\u0301\u0301", "b"]),      # a character exactly as long as the size
     ("ae\u0301\u0301\u0301\u0301", 3, ["a", "e\u0301\u0301", "\u0301\u0301"]),  # one that cannot stay whole
     ("ab1\ufe0f\u20e3", 4, ["ab", "1\ufe0f\u20e3"]),                         # a keycap

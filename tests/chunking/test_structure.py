@@ -222,8 +222,7 @@ CASES = {
     "escaped pipe": ("| a | b |\n|---|---|\n| 1 | x \\| y |", ["| 1 | x \\| y |"]),
     "windows lines": ("| a | b |\r\n|---|---|\r\n| 1 | 2 |\r\n", ["| 1 | 2 |"]),
     "two tables": ("| a | b |\n|---|---|\n| 1 | 2 |\n\n| c | d |\n|---|---|\n| 3 | 4 |", ["| 1 | 2 |", "| 3 | 4 |"]),
-    "setext is no table": ("제목 | 둘\n======", []),
-    "code": ("```\n| a | b |\n|---|---|\n| 1 | 2 |\n```", []),
+    "setext is no table": ("제목 | 둘\n======", []), "code": ("```\n| a | b |\n|---|---|\n| 1 | 2 |\n```", []),
     "behind a stray fence": ("```\n글\n\n| a | b |\n|---|---|\n| 1 | 2 |", ["| 1 | 2 |"]),
     "a pipe in text": ("A | B 중 하나를 고른다.", []),
 }
@@ -553,8 +552,7 @@ def test_a_document_is_routed_by_name_type_and_kind() -> None:
 @pytest.mark.parametrize(("text", "message"), [
     ("", "no rules"), ("match = a", "line: 1"), ("[a]\nmatch", "parsing errors"),
     ("[a]\nsplit = sometimes", r"rule \[a\]: split: .*'sometimes'"),
-    ("[a]\nsplitter = x", r"rule \[a\]: splitter: .*'x'"),
-    ("[a]\nsize = 0", r"rule \[a\]: size: .*'0'"),
+    ("[a]\nsplitter = x", r"rule \[a\]: splitter: .*'x'"), ("[a]\nsize = 0", r"rule \[a\]: size: .*'0'"),
     ("[a]\n[b]\nsize = 9\noverlap = 9", r"rule \[b\]: .*overlap=9, size=9"),
     ("[a]\nthreshold = -1", "threshold"), ("[a]\nchunk = 3", r"rule \[a\]: chunk: Extra"),
     ("[a]\nsize = 5\nsize = 6", "size"), ("[a]\n[a]", "already exists"), ("[a]\nkind = poem", "kind"),

@@ -15,9 +15,7 @@ from strategies import examples
 
 from ragnb.models.calls import CallCache
 from ragnb.documents.span import InputError, parse_address
-from ragnb.chunking.summaries import (
-    key_sentences, sections_of, summarise_sections, word_weights,
-)
+from ragnb.chunking.summaries import (key_sentences, sections_of, summarise_sections, word_weights)
 
 WORDS = "연차 휴가 병가 급여 수당 출장 보안 교육 평가 승인".split()
 

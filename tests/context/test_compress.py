@@ -24,10 +24,8 @@ def passage(
 ) -> Passage:
     doc_id = doc_id or f"규정{rank}.md"
     return Passage(
-        doc_id, Span(start, start + len(text)), text, 1 / rank, rank,
-        hits or (f"{doc_id}#c0",),
-        (1 / rank,) * max(1, len(hits)),
-        focus,
+        doc_id, Span(start, start + len(text)), text, 1 / rank, rank, hits or (f"{doc_id}#c0",),
+        (1 / rank,) * max(1, len(hits)), focus,
     )
 
 
@@ -165,9 +163,7 @@ def ask(said, size: int = 60, items: list[Passage] | None = None, **rest):
 def test_a_sentence_is_kept_in_the_documents_words(said):
     out = ask(said)
     assert (
-        [p.text for p in out.passages] == ["연차는 15일이 아니다."]
-        and not out.extractive
-        and out.dropped == 0
+        [p.text for p in out.passages] == ["연차는 15일이 아니다."] and not out.extractive and out.dropped == 0
         and out.llm_calls == 1
     )
 
@@ -175,17 +171,8 @@ def test_a_sentence_is_kept_in_the_documents_words(said):
 @pytest.mark.parametrize(
     ("said", "dropped"),
     [
-        ("연차는 15일이다.", 1),
-        ("연차는 30일입니다.\n병가는 61일까지다.", 2),
-        ("연차", 1),
-        ("다.", 1),
-        ("연 차 는 1 5 일", 1),
-        ("답변을 드리겠습니다", 1),
-        ("", 0),
-        ("없음", 0),
-        ("[1, 2, 3]", 1),
-        ("<think>계속 생각", 0),
-        ("﻿\x00", 1),
+        ("연차는 15일이다.", 1), ("연차는 30일입니다.\n병가는 61일까지다.", 2), ("연차", 1), ("다.", 1), ("연 차 는 1 5 일", 1),
+        ("답변을 드리겠습니다", 1), ("", 0), ("없음", 0), ("[1, 2, 3]", 1), ("<think>계속 생각", 0), ("﻿\x00", 1),
     ],
 )
 def test_what_is_not_in_the_source_is_dropped_and_the_rules_do_the_work(said, dropped):
@@ -198,8 +185,7 @@ def test_true_and_invented_in_one_line():
     out = ask("병가는 60일까지다. 연차는 30일이다. 사무실은 금연이다.")
     assert (
         [p.text for p in sorted(out.passages, key=lambda p: p.span)] == ["병가는 60일까지다. 사무실은 금연이다."]
-        and out.dropped == 1
-        and out.kept == 2
+        and out.dropped == 1 and out.kept == 2
     )
     assert [e.kind for e in out.events] == ["unfaithful"]
 

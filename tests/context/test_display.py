@@ -75,11 +75,7 @@ def test_references_of_a_context_have_its_numbers():
     text = " ".join(["머리말이다.", "연차는 15일이다.", "점심은 자유다.", "연차는 3월까지 쓴다."])
     items = [
         Passage(
-            f"규정{r}.md", Span(0, len(text)), text, 1 / r, r,
-            (f"규정{r}.md#c0",),
-            (1 / r,),
-            Span(7, 17),
-            pages=(r,),
+            f"규정{r}.md", Span(0, len(text)), text, 1 / r, r, (f"규정{r}.md#c0",), (1 / r,), Span(7, 17), pages=(r,),
             metadata={"title": "T", "file_name": "f", "doc_type": 3},
         )
         for r in (1, 2, 3)
@@ -138,14 +134,12 @@ def test_two_reads_for_any_number_of_documents(n_documents):
     store = stored(*documents)
     passages = (
         Expander(store, lambda o, h: o.span_of(h), expand_top_k=80)
-        .expand(hits(store, *(f"word{i}q2표" for i in range(n_documents))))
-        .passages
+        .expand(hits(store, *(f"word{i}q2표" for i in range(n_documents)))) .passages
     )
     before = store.reads
     docs = display_docs(passages, store, 1, n_shown=None)
     assert (
-        store.reads - before == 2
-        and len(docs) == n_documents
+        store.reads - before == 2 and len(docs) == n_documents
         and [d.rank for d in docs] == sorted(d.rank for d in docs)
     )
     assert len(display_docs(passages, store)) == min(5, n_documents)
@@ -242,14 +236,10 @@ def test_colours_are_where_they_belong(tmp_path):
 def test_typed_errors_of_page_images(pdf, tmp_path):
     (tmp_path / "no.pdf").write_bytes(b"not a PDF")
     for path, page, width, words in (
-        (pdf, 4, 100, "has 3 pages, got page=4"),
-        (pdf, 0, 100, "page must be >= 1, got 0"),
-        (pdf, -1, 100, "page must be >= 1, got -1"),
-        (pdf, 1, 15, "between 16 and 4000"),
-        (pdf, 1, 9_999, "between 16 and 4000"),
-        (tmp_path / "no.pdf", 1, 100, "cannot be read as a PDF"),
-        (tmp_path / "gone.pdf", 1, 100, "no file 'gone.pdf'"),
-        (tmp_path, 1, 100, "no file"),
+        (pdf, 4, 100, "has 3 pages, got page=4"), (pdf, 0, 100, "page must be >= 1, got 0"),
+        (pdf, -1, 100, "page must be >= 1, got -1"), (pdf, 1, 15, "between 16 and 4000"),
+        (pdf, 1, 9_999, "between 16 and 4000"), (tmp_path / "no.pdf", 1, 100, "cannot be read as a PDF"),
+        (tmp_path / "gone.pdf", 1, 100, "no file 'gone.pdf'"), (tmp_path, 1, 100, "no file"),
     ):
         with pytest.raises(InputError, match=words):
             page_image(path, page, width)
@@ -301,8 +291,7 @@ def test_follow_ups_get_earlier_pages(talk):
     back = history.passages(store, last=None)
     assert store.reads - before == 2 and back.lost == {}
     assert (
-        [p.rank for p in back.passages] == [1, 2, 3, 4]
-        and back.passages[0].doc_id == "a.pdf"
+        [p.rank for p in back.passages] == [1, 2, 3, 4] and back.passages[0].doc_id == "a.pdf"
         and "aaa5표" in back.passages[0].text
     )
     assert sum(len(p.text) for p in history.passages(store, None, budget=25).passages) <= 25
@@ -324,8 +313,7 @@ def test_no_character_comes_back_twice(turns):
         )
     back = history.passages(store, None)
     assert not back.lost and all(
-        p.text == document.text[p.span.start : p.span.end] and p.span.contains(p.focus)
-        for p in back.passages
+        p.text == document.text[p.span.start : p.span.end] and p.span.contains(p.focus) for p in back.passages
         if p.focus
     )
     spans = sorted(p.span for p in back.passages)
@@ -364,8 +352,7 @@ def test_a_conversation_is_bounded():
         history.add(f"질문 {i}", "답" * 99, items)
     assert (
         [t.question for t in history.turns] == ["질문 17", "질문 18", "질문 19"]
-        and {len(t.passages) for t in history.turns} == {2}
-        and len(history.turns[0].answer) == 10
+        and {len(t.passages) for t in history.turns} == {2} and len(history.turns[0].answer) == 10
     )
     assert Conversation.from_jsonl(history.to_jsonl()) == history
     with pytest.raises(InputError, match="must be >= 1, got 0"):
@@ -378,23 +365,14 @@ HEAD = '{"ragnb": "conversation", "version": 2, "most_turns": 5, "most_passages"
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "empty"),
-        ("\n \n", "empty"),
-        ("{}", "line 1"),
-        ("[]", "line 1"),
-        ("null\n", "line 1"),
-        ('{"ragnb": "conversation", "version": 3}', "line 1.*version 2"),
-        (HEAD + "{", "line 2"),
-        (HEAD + "[" * 100_000, "line 2"),
-        (HEAD + "3\n", "line 2"),
-        (HEAD + '{"question": "q"}', "line 2"),
+        ("", "empty"), ("\n \n", "empty"), ("{}", "line 1"), ("[]", "line 1"), ("null\n", "line 1"),
+        ('{"ragnb": "conversation", "version": 3}', "line 1.*version 2"), (HEAD + "{", "line 2"),
+        (HEAD + "[" * 100_000, "line 2"), (HEAD + "3\n", "line 2"), (HEAD + '{"question": "q"}', "line 2"),
         (HEAD + '{"question": "q", "answer": "a", "passages": [{"doc_id": "d"}]}', "line 2"),
         (HEAD + '{"question": "q", "answer": "a", "shown": [{"doc_id": "d"}]}', "line 2"),
         (
-            HEAD
-            + '{"question":"q","answer":"a","passages":[{"doc_id":"d","start":5,"end":2,"check":1,'
-            + '"hits":[],"scores":[],"neighbors":[],"focus":null}]}',
-            "line 2",
+            HEAD + '{"question":"q","answer":"a","passages":[{"doc_id":"d","start":5,"end":2,"check":1,'
+            + '"hits":[],"scores":[],"neighbors":[],"focus":null}]}', "line 2",
         ),
         (
             '{"ragnb": "conversation", "version": 2, "most_turns": "x", "most_passages": 5, "most_characters": 5}',
@@ -413,8 +391,7 @@ def test_reasons_stay_data(talk):
     again = Conversation.from_jsonl(history.to_jsonl())
     reasons = [w for t in again.turns for ref in t.passages for w in ref.why.values()]
     assert (
-        reasons
-        and all(isinstance(w, Why) for w in reasons)
+        reasons and all(isinstance(w, Why) for w in reasons)
         and again.passages(store, None) == history.passages(store, None)
     )
     rows = [json.loads(line) for line in history.to_jsonl().splitlines()]

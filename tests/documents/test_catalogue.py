@@ -23,25 +23,10 @@ def garden() -> tuple[Catalogue, dict[str, str]]:
 def test_paths(garden) -> None:
     spans = garden[0].holdings["act"].spans
     assert list(spans)[:11] == [
-        "1",
-        "2",
-        "2/1",
-        "2/2",
-        "2/2/1",
-        "2/2/1-2",
-        "2/2/2",
-        "2/2/2/가",
-        "2/2/2/나",
-        "2/2/2/다",
-        "2/3",
+        "1", "2", "2/1", "2/2", "2/2/1", "2/2/1-2", "2/2/2", "2/2/2/가", "2/2/2/나", "2/2/2/다", "2/3",
     ]
     assert [p for p in spans if p.startswith("부칙")] == [
-        "부칙29001",
-        "부칙29001:1",
-        "부칙29001:2",
-        "부칙30001",
-        "부칙30001:1",
-        "부칙30001:2",
+        "부칙29001", "부칙29001:1", "부칙29001:2", "부칙30001", "부칙30001:1", "부칙30001:2",
     ]
     assert "별표" in garden[0].holdings["decree"].spans
     assert garden[0].holdings["decree"].titles["2"] == "나무의 종류"
@@ -55,12 +40,7 @@ def test_citations_of_a_statute(garden) -> None:
 
     assert cited("act", "2") == ["제1호의2", "전항", "제2항제2호가목"]
     assert cited("act", "5") == ["전조", "제3조제2호"]  # not the former text, not the note
-    assert cited("act", "5-2") == [
-        "「꽃밭법」 제2조부터 제4조까지",
-        "「꽃밭법」 제3조제1항",
-        "「꽃밭법」 제7조",
-        "「정원관리법」 제1조",
-    ]
+    assert cited("act", "5-2") == ["「꽃밭법」 제2조부터 제4조까지", "「꽃밭법」 제3조제1항", "「꽃밭법」 제7조", "「정원관리법」 제1조"]
     assert cited("act", "부칙30001:2") == []  # what an amendment says of another act
     assert cited("decree", "3") == ["법 제3조", "제2조"]
     for doc, holding in catalogue.holdings.items():
@@ -91,8 +71,7 @@ def test_documents_come_and_go(garden, tmp_path) -> None:
 
 def test_names_and_aliases() -> None:
     document = Document(
-        id_="a",
-        text=ACT.replace("정원관리법", "정원의 관리에 관한 법률 (약칭: 정원법)", 1),
+        id_="a", text=ACT.replace("정원관리법", "정원의 관리에 관한 법률 (약칭: 정원법)", 1),
         metadata={"title": "정원의 관리에 관한 법률(법률)(제30001호)(20310101)"},
     )
     catalogue = Catalogue.from_documents([document], aliases={"우리법": "정원법", "남의법": "없는법"})
@@ -107,12 +86,7 @@ def test_names_and_aliases() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        "",
-        "{",
-        "[]",
-        "3",
-        '{"format": 1}',
-        '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "what": 1}]}',
+        "", "{", "[]", "3", '{"format": 1}', '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "what": 1}]}',
         '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "spans": {"1": [5, 2]}, "citations": []}]}',
         '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "spans": {"1": ["x", 2]}, "citations": []}]}',
         "\x00",
@@ -143,8 +117,7 @@ def test_catalogue_of_any_text(text: str, question: str) -> None:
     ]
     assert all(0 <= s.start < s.end <= sizes[d] for d, s in found)
     assert all(
-        catalogue.place(d, at) == "" or catalogue.place(d, at) in catalogue.holdings[d].spans
-        for d in sizes
+        catalogue.place(d, at) == "" or catalogue.place(d, at) in catalogue.holdings[d].spans for d in sizes
         for at in range(0, sizes[d], 97)
     )
 
@@ -156,15 +129,9 @@ def test_place(garden) -> None:
         return catalogue.place("act", ACT.index(quote))
 
     assert (at("이름이 없는"), at("전항에도"), at("전조와"), at("이동, 종전"), at("[시행"), at("경과조치")) == (
-        "2/2/2/나",
-        "2/3",
-        "5",
-        "5",
-        "",
-        "부칙29001:2",
+        "2/2/2/나", "2/3", "5", "5", "", "부칙29001:2",
     )
     assert catalogue.place("act", 10**9) == catalogue.place("nobody", 3) == ""
     assert [
-        provision_label(p)
-        for p in ("2/2/2/나", "5-2", "3//2", "부칙29001:2", "부칙29001", "별표1-2", "별표", "별지2", "")
+        provision_label(p) for p in ("2/2/2/나", "5-2", "3//2", "부칙29001:2", "부칙29001", "별표1-2", "별표", "별지2", "")
     ] == ["제2조제2항제2호나목", "제5조의2", "제3조제2호", "부칙 제2조", "부칙", "별표 1의2", "별표", "별지 제2호서식", ""]

@@ -39,12 +39,9 @@ def test_a_name_means_the_edition_in_force(stated: str, order: tuple[int, ...]) 
 
 @pytest.mark.parametrize("header, metadata, mark", [
     ("[시행 2022. 1. 1.] [법률 제9호, 2021. 12. 30., 폐지]", {}, "폐지 2022-01-01"),
-    ("[시행 2022. 1. 1.] [법률 제9호, 2021. 12. 30., 타법폐지]", {}, "폐지 2022-01-01"),
-    ("(폐지)", {}, "폐지"),
-    ("폐지일: 2022. 1. 1.", {}, "폐지 2022-01-01"),
-    ("[시행 2018. 7. 1.]", {"repealed": "2022-01-01"}, "폐지 2022-01-01"),
-    ("", {"repealed": True}, "폐지"),
-    ("[시행 2018. 7. 1.] [법률 제9호, 폐지제정]", {}, ""),
+    ("[시행 2022. 1. 1.] [법률 제9호, 2021. 12. 30., 타법폐지]", {}, "폐지 2022-01-01"), ("(폐지)", {}, "폐지"),
+    ("폐지일: 2022. 1. 1.", {}, "폐지 2022-01-01"), ("[시행 2018. 7. 1.]", {"repealed": "2022-01-01"}, "폐지 2022-01-01"),
+    ("", {"repealed": True}, "폐지"), ("[시행 2018. 7. 1.] [법률 제9호, 폐지제정]", {}, ""),
 ])
 def test_a_repealed_statute_comes_last_and_says_so(header: str, metadata: dict, mark: str) -> None:
     catalogue = Catalogue.from_documents([Document(text=LAW.format(header=header, hours=8), id_="gone", metadata=metadata)])

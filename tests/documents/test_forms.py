@@ -25,10 +25,8 @@ from ragnb.documents.statutes import parse_statute
 from ragnb.documents.text import sentence_spans, word_tokens
 
 FORMS: dict[str, Callable[[str], str]] = {   # One character -> how it is stored
-    "NFD": lambda c: unicodedata.normalize("NFD", c),
-    "no-break spaces": lambda c: "\xa0" if c == " " else c,
-    "ideographic spaces": lambda c: "\u3000" if c == " " else c,
-    "fillers": lambda c: "\u3164" if c == " " else c,
+    "NFD": lambda c: unicodedata.normalize("NFD", c), "no-break spaces": lambda c: "\xa0" if c == " " else c,
+    "ideographic spaces": lambda c: "\u3000" if c == " " else c, "fillers": lambda c: "\u3164" if c == " " else c,
     "zero-width between words": lambda c: {" ": "\u200b \u2060", "\n": "\n\ufeff"}.get(c, c),
     "zero-width in words": lambda c: c + "\u200c" if "가" <= c <= "힣" else c,
     "line separators": lambda c: "\u2028" if c == "\n" else c,
@@ -85,16 +83,11 @@ def holding(document: Document) -> list:
 
 
 READERS: dict[str, Callable[[Document], object]] = {
-    "kind": lambda d: detect_kind(d.text),
-    "statute": lambda d: parse_statute(d.text),
-    "records": records_of,
-    "pairs": lambda d: qa_pairs(d.text),
-    "tables": lambda d: find_tables(d.text),
+    "kind": lambda d: detect_kind(d.text), "statute": lambda d: parse_statute(d.text), "records": records_of,
+    "pairs": lambda d: qa_pairs(d.text), "tables": lambda d: find_tables(d.text),
     "headings": lambda d: [(Span(h.start, h.start + 1), h.path, h.depth) for h in find_headings(d.text)],
-    "citations": lambda d: find_citations(d.text),
-    "catalogue": holding,
-    "sentences": lambda d: sentence_spans(d.text),
-    "words": lambda d: word_tokens(d.text),
+    "citations": lambda d: find_citations(d.text), "catalogue": holding,
+    "sentences": lambda d: sentence_spans(d.text), "words": lambda d: word_tokens(d.text),
 }
 
 

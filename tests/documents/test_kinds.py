@@ -20,17 +20,13 @@ def test_content_line_of_a_record() -> None:
     text = text_of(
         {
             "id": "LAW_010719_A56",
-            "content": (
-                "[가온기준법]\n소관부처: 생활기술부\n시행일: 2024-02-09\n\n제56조(연장 근로)\n① 더 준다.\n② 휴일도 같다."
-            ),
+            "content": ("[가온기준법]\n소관부처: 생활기술부\n시행일: 2024-02-09\n\n제56조(연장 근로)\n① 더 준다.\n② 휴일도 같다."),
         }
     )
     assert detect_kind(text) == "statute"
     record = statute_records(text, "010719")[-1]
     assert (
-        record.id == "LAW_010719_A56"
-        and "시행일: 2024-02-09" in record.prefix
-        and record.title == "가온기준법 제56조 (연장 근로)"
+        record.id == "LAW_010719_A56" and "시행일: 2024-02-09" in record.prefix and record.title == "가온기준법 제56조 (연장 근로)"
     )
 
 
@@ -42,8 +38,7 @@ def test_sample_corpus() -> None:
         assert len([a for a in statute.articles if a.part == "본칙"]) == n
         check(text, statute_records(text, name))
     for path, kind in (
-        (law / "interpretations.jsonl", "interpretation"),
-        (law / "rulings.jsonl", "ruling"),
+        (law / "interpretations.jsonl", "interpretation"), (law / "rulings.jsonl", "ruling"),
         (SAMPLE / "corpus" / "hr_labor" / "labor_qa.jsonl", "qa"),
     ):
         for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
@@ -71,9 +66,7 @@ def test_errors() -> None:
     with pytest.raises(InputError, match="fields"):
         text_of({"title": "가"})
     assert (
-        statute_records("", "1") == []
-        and interpretation_records(" \n", "1") == []
-        and ruling_records("", "1") == []
+        statute_records("", "1") == [] and interpretation_records(" \n", "1") == [] and ruling_records("", "1") == []
         and qa_records("", "1") == []
     )
 
@@ -85,10 +78,7 @@ def test_a_code_of_procedure_is_a_statute_although_it_names_the_parts_of_a_rulin
         " 당사자\n2. 주문\n3. 청구의 취지\n4. 이유\n\n제21조(송달) 판결서를 송달한다."
     )
     assert detect_kind(text) == "statute"
-    quoting = (
-        f"【판시사항】\n\n[1] 심리의 기간\n\n【참조조문】\n\n{articles}\n\n【주 문】\n\n상고를 기각한다.\n\n【이"
-        " 유】\n\n상고이유를 본다."
-    )
+    quoting = (f"【판시사항】\n\n[1] 심리의 기간\n\n【참조조문】\n\n{articles}\n\n【주 문】\n\n상고를 기각한다.\n\n【이" " 유】\n\n상고이유를 본다.")
     assert detect_kind(quoting) == "ruling"
 
 

@@ -18,10 +18,8 @@ def test_encodings(tmp_path):
     write(
         tmp_path,
         {
-            "utf8.md": "한글\r\n둘째 줄\r\n",
-            "bom.txt": b"\xef\xbb\xbf" + "한글".encode(),
-            "cp949.txt": "휴가 규정 똠방각하".encode("cp949"),
-            "utf16.txt": "휴가 규정".encode("utf-16"),
+            "utf8.md": "한글\r\n둘째 줄\r\n", "bom.txt": b"\xef\xbb\xbf" + "한글".encode(),
+            "cp949.txt": "휴가 규정 똠방각하".encode("cp949"), "utf16.txt": "휴가 규정".encode("utf-16"),
             "bom.jsonl": b"\xef\xbb\xbf" + jsonl({"id": "j", "text": "a\r\nb"}).replace("\n", "\r\n").encode(),
         },
     )
@@ -31,10 +29,7 @@ def test_encodings(tmp_path):
         == {"bom.txt": "한글", "cp949.txt": "휴가 규정 똠방각하", "utf16.txt": "휴가 규정", "utf8.md": "한글\r\n둘째 줄\r\n", "j": "a\r\nb"}
         and problems == [f"cp949.txt: {CP949_NOTE}", f"utf16.txt: {UTF16_NOTE}"]
     )
-    for name, data in {
-        "photo.md": b"\x89PNG\r\n\x1a\n\0\0\0",
-        "noise.txt": b"\xff\xfe\xfd\x80\x81",
-    }.items():
+    for name, data in {"photo.md": b"\x89PNG\r\n\x1a\n\0\0\0", "noise.txt": b"\xff\xfe\xfd\x80\x81"}.items():
         with pytest.raises(InputError, match=name):
             read_text(write(tmp_path, {name: data}) / name)
 
@@ -58,17 +53,8 @@ def test_what_is_a_file(tmp_path):
     root = write(
         tmp_path / "root",
         {
-            "a.md": "가",
-            "sub/B.TXT": "나",
-            ".hidden.md": "x",
-            ".git/c.md": "x",
-            "sub/.ragnb/d.md": "x",
-            "no.png": "x",
-            "sub/no.PNG": "x",
-            "noend": "x",
-            "Makefile": "x",
-            "e.markdown": "다",
-            "folder.md/f.md": "라",
+            "a.md": "가", "sub/B.TXT": "나", ".hidden.md": "x", ".git/c.md": "x", "sub/.ragnb/d.md": "x", "no.png": "x",
+            "sub/no.PNG": "x", "noend": "x", "Makefile": "x", "e.markdown": "다", "folder.md/f.md": "라",
         },
     )
     (root / "link.md").symlink_to(outside / "linked.md")
@@ -95,12 +81,9 @@ def test_what_is_a_file(tmp_path):
 
 def test_record_keys():
     for record, want in [
-        ({"text": "t", "doc_id": "d", "id": "i"}, ("d", "t")),
-        ({"content": "c", "id": 7}, ("7", "c")),
-        ({"text": "t", "_id": "u"}, ("u", "t")),
-        ({"text": "t", "doc_id": None, "id": ""}, ("f:1", "t")),
-        ({"text": None, "content": "c"}, ("f:1", "c")),
-        ({"text": "t", "id": 0}, ("0", "t")),
+        ({"text": "t", "doc_id": "d", "id": "i"}, ("d", "t")), ({"content": "c", "id": 7}, ("7", "c")),
+        ({"text": "t", "_id": "u"}, ("u", "t")), ({"text": "t", "doc_id": None, "id": ""}, ("f:1", "t")),
+        ({"text": None, "content": "c"}, ("f:1", "c")), ({"text": "t", "id": 0}, ("0", "t")),
     ]:
         document = record_to_document(record, "f:1", "f")
         assert (document.id_, document.text) == want and document.metadata == {"file_name": "f"}
@@ -125,14 +108,7 @@ def test_pages():
 
 def test_metadata_are_scalars_that_every_store_holds():
     keep = {"s": "x", "i": 2**63 - 1, "f": 0.5, "b": False, "": "odd", "$ref": "y", "list": [1, "x"]}
-    drop = {
-        "n": None,
-        "dict": {"a": {}},
-        "long": "x" * 501,
-        "huge": 2**63,
-        "nan": float("nan"),
-        "inf": float("inf"),
-    }
+    drop = {"n": None, "dict": {"a": {}}, "long": "x" * 501, "huge": 2**63, "nan": float("nan"), "inf": float("inf")}
     assert record_to_document({"text": "t", **keep, **drop}, "d", "f").metadata == {**keep, "file_name": "f"}
     own = {"text": "t", "file_name": "theirs"}   # a record says which file it is from
     assert record_to_document(own, "d", "f").metadata == {"file_name": "theirs"}
@@ -141,52 +117,33 @@ def test_metadata_are_scalars_that_every_store_holds():
 def test_bad_lines_are_named_one_by_one(tmp_path):
     deep, digits = "[" * 100_000 + "]" * 100_000, "1" * 5000
     lines = [
-        '{"id": "a", "text": "첫째"}',
-        "",
-        "{",
-        '{"id": "b"}',
-        '{"id": "c", "text": " "}',
-        "[1]",
-        '"text"',
-        '{"id": [1], "text": "t"}',
-        '{"id": "d", "text": 5}',
-        '{"id": "e", "text": "\\ud800"}',
-        '{"id": "\\udfff", "text": "t"}',
-        deep,
-        f'{{"id": "n", "text": "t", "n": {digits}}}',
-        '{"id": "a", "text": "둘째"}',
-        '{"id": "z", "text": "끝"}',
+        '{"id": "a", "text": "첫째"}', "", "{", '{"id": "b"}', '{"id": "c", "text": " "}', "[1]", '"text"',
+        '{"id": [1], "text": "t"}', '{"id": "d", "text": 5}', '{"id": "e", "text": "\\ud800"}',
+        '{"id": "\\udfff", "text": "t"}', deep, f'{{"id": "n", "text": "t", "n": {digits}}}',
+        '{"id": "a", "text": "둘째"}', '{"id": "z", "text": "끝"}',
     ]
     write(
         tmp_path,
         {
-            "x.jsonl": "\n".join(lines),
-            "blank.md": " \n",
-            "empty.txt": "",
-            "z.jsonl": jsonl({"id": "z", "text": "또"}),
-            "z": "no",
+            "x.jsonl": "\n".join(lines), "blank.md": " \n", "empty.txt": "",
+            "z.jsonl": jsonl({"id": "z", "text": "또"}), "z": "no",
         },
     )
     documents, problems = read(tmp_path)
     where = [p.split(": ")[0] for p in problems]
     bad = (
-        [3, 4, 5, 6, 7, 8, 9, 12, 13, 14]
-        if hasattr(sys, "get_int_max_str_digits")
-        else [3, 4, 5, 6, 7, 8, 9, 12, 14]
+        [3, 4, 5, 6, 7, 8, 9, 12, 13, 14] if hasattr(sys, "get_int_max_str_digits") else [3, 4, 5, 6, 7, 8, 9, 12, 14]
     )
     assert where == ["z", "blank.md", "empty.txt", *(f"x.jsonl:{n}" for n in bad), "z.jsonl:1"]
     assert documents["a"] == "첫째" and documents["z"] == "끝" and {"a", "z", "e", "\ufffd"} <= set(documents) <= {"a", "z", "n", "e", "\ufffd"}
     assert documents["e"] == "\ufffd", "half a character is replaced"
     told = dict(zip(where, problems))
     assert (
-        "not JSON" in told["x.jsonl:3"]
-        and "needs 'text'" in told["x.jsonl:4"]
-        and "is empty" in told["x.jsonl:5"]
+        "not JSON" in told["x.jsonl:3"] and "needs 'text'" in told["x.jsonl:4"] and "is empty" in told["x.jsonl:5"]
         and "JSON object, got list" in told["x.jsonl:6"]
     )
     assert (
-        "id must be" in told["x.jsonl:8"]
-        and "nested too deeply" in told["x.jsonl:12"]
+        "id must be" in told["x.jsonl:8"] and "nested too deeply" in told["x.jsonl:12"]
         and "'a' was already used in x.jsonl:1" in told["x.jsonl:14"]
     )
     assert "'z' was already used in x.jsonl:15" in told["z.jsonl:1"] and all("\n" not in p for p in problems)
@@ -224,10 +181,8 @@ def test_front_matter_becomes_metadata(tmp_path):
         tmp_path,
         {
             "rule.md": "---\ntitle: 여비 규정\ndate: 2030-01-02\ndoc_type: rule\ntags: [출장, 일비]\nid: mine\npage_starts: [0, 3]\n---\n# 제1장\n본문",
-            "dashes.md": "---\n\n휴가규정\n\n---\n둘째",
-            "damaged.md": "---\ntitle: [여비\n---\n본문이다.",
-            "plain.txt": "---\r\n제목: 취업규칙\r\n...\r\n제1조 목적",
-            "only.md": "---\ntitle: x\n---\n",
+            "dashes.md": "---\n\n휴가규정\n\n---\n둘째", "damaged.md": "---\ntitle: [여비\n---\n본문이다.",
+            "plain.txt": "---\r\n제목: 취업규칙\r\n...\r\n제1조 목적", "only.md": "---\ntitle: x\n---\n",
         },
     )
     problems: list[Problem] = []

@@ -143,12 +143,9 @@ def test_what_is_not_an_address(text: str) -> None:
 
 
 @pytest.mark.parametrize(("make", "message"), [
-    (lambda: Span(5, 3), "start=5, end=3"),
-    (lambda: Span(-1, 3), "start=-1"),
-    (lambda: Address("", "c", 0), "document id"),
-    (lambda: Address("d", "x", 0), "level must be one of .* got 'x'"),
-    (lambda: Address("d", "", 0), "level"),
-    (lambda: Address("d", "cp", 0), "level"),
+    (lambda: Span(5, 3), "start=5, end=3"), (lambda: Span(-1, 3), "start=-1"),
+    (lambda: Address("", "c", 0), "document id"), (lambda: Address("d", "x", 0), "level must be one of .* got 'x'"),
+    (lambda: Address("d", "", 0), "level"), (lambda: Address("d", "cp", 0), "level"),
     (lambda: Address("d", "c", -1), "index must be >= 0, got -1"),
     (lambda: Address("d", "c", 0).around(-1, 3), "window must be >= 0, got -1"),
     (lambda: Passage("d", Span(0, 3), "ab"), "2 characters, its span 3"),
@@ -207,15 +204,13 @@ def test_passage_id_is_made_of_offsets() -> None:
 
 
 @pytest.mark.parametrize(("why", "sentence"), [
-    (Why("hit", rank=2), "hit, rank 2"),
-    (Why("hit"), "hit"),
+    (Why("hit", rank=2), "hit, rank 2"), (Why("hit"), "hit"),
     (Why("hit", "multi-scale", 1, detail="words 14.2, vector 9.1"), "words 14.2, vector 9.1"),
     (Why("neighbor", "neighbors:1", 2, "hr/C#교육.md#c3", "1 after"), "neighbors:1: 1 after #c3 (rank 2)"),
     (Why("cited", "citations", 1, "law.txt#r4", "제17조의2"), "citations: 제17조의2 (rank 1)"),
     (Why("cited", "brings", 1, "a#c1", "is cited"), "brings: is cited (rank 1)"),
     (Why("beside", "brings", 3, "a#c1", "beside #c3"), "brings: beside #c3 (rank 3)"),
-    (Why("beside", detail="brought along"), "brought along"),
-    (Why("history"), "history"),
+    (Why("beside", detail="brought along"), "brought along"), (Why("history"), "history"),
     (Why("passed", rank=1, detail="not in the index"), "hit, rank 1; passed through (not in the index)"),
 ])
 def test_sentence_of_a_reason(why: Why, sentence: str) -> None:

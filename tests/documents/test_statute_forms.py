@@ -49,8 +49,7 @@ def test_a_table_of_contents_is_no_article(leader: str, end: str, between: str) 
 @pytest.mark.parametrize("text", [
     "시험법\n" + "\n".join(lines("제{}조({})", text=" {}호를 정한다.")),                                   # no contents
     "시험법\n" + "\n".join(f"제{n}조 삭제 <2020. 1. 1.>" for n in range(1, 9)) + "\n제9조(목적) 정한다.",    # deleted articles
-    "시험법\n제1조(목적)\n정한다.\n제2조(정의)\n정한다.\n제3조(기준)\n정한다.\n부칙\n제1조(시행일) 오늘.",
-    "",
+    "시험법\n제1조(목적)\n정한다.\n제2조(정의)\n정한다.\n제3조(기준)\n정한다.\n부칙\n제1조(시행일) 오늘.", "",
 ])
 def test_no_table_of_contents(text: str) -> None:
     assert find_contents(text) is None

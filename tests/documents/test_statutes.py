@@ -18,8 +18,7 @@ from ragnb.documents.text import trim_span
 def test_lost_newlines() -> None:
     text = (
         "가온법\n[시행 2031. 3. 1.] [법률 제7호, 2030. 8. 20., 일부개정]\n생활기술부 (정비과) 02-2110-3164제1편"
-        " 총칙\n제1장 통칙\n\n제1조(목적) 목적이다.제2조(정의) 뜻이다.\n제3조(등록) 등록한다.부칙 <제7호,2030. 8."
-        " 20.>\n이 법은 공포한 날부터 시행한다."
+        " 총칙\n제1장 통칙\n\n제1조(목적) 목적이다.제2조(정의) 뜻이다.\n제3조(등록) 등록한다.부칙 <제7호,2030. 8." " 20.>\n이 법은 공포한 날부터 시행한다."
     )
     statute = parse_statute(text)
     assert [a.number for a in statute.articles] == ["1", "2", "3"]
@@ -32,30 +31,16 @@ def test_supplements_do_not_collide() -> None:
     text = (
         "가온법\n제1조(목적) 목적이다.\n제2조(정의) 뜻이다.\n부 칙 <법률 제7호, 2029. 3. 5.>\n제1조(시행일)"
         " 시행한다.\n제2조(적용례) 적용한다.\n부칙 <법률 제9호, 2030. 8. 20.>(물결법)\n제1조(시행일)"
-        " 시행한다.\n제2조부터 제48조까지 생략\n제49조(다른 법률의 개정) 개정한다.\n부칙\n이 법은 공포한 날부터"
-        " 시행한다."
+        " 시행한다.\n제2조부터 제48조까지 생략\n제49조(다른 법률의 개정) 개정한다.\n부칙\n이 법은 공포한 날부터" " 시행한다."
     )
     records = statute_records(text, "1", min_size=0)
     assert [r.id for r in records] == [
-        "LAW_1_H",
-        "LAW_1_A1",
-        "LAW_1_A2",
-        "LAW_1_S7_A1",
-        "LAW_1_S7_A2",
-        "LAW_1_S9_A1",
-        "LAW_1_S9_A2",
-        "LAW_1_S9_A49",
+        "LAW_1_H", "LAW_1_A1", "LAW_1_A2", "LAW_1_S7_A1", "LAW_1_S7_A2", "LAW_1_S9_A1", "LAW_1_S9_A2", "LAW_1_S9_A49",
         "LAW_1_S3",
     ]
     statute = parse_statute(text)
-    assert statute.find(1).of(text).startswith("제1조(목적)") and statute.find(49, key="9").of(text).startswith(
-        "제49조"
-    )
-    assert numbers("제1조(목적) 목적이다.\n제2조(적용) 종전의\n부칙 제4조에 따라 적용한다.\n제3조(벌칙) 벌한다.") == [
-        "1",
-        "2",
-        "3",
-    ]
+    assert statute.find(1).of(text).startswith("제1조(목적)") and statute.find(49, key="9").of(text).startswith("제49조")
+    assert numbers("제1조(목적) 목적이다.\n제2조(적용) 종전의\n부칙 제4조에 따라 적용한다.\n제3조(벌칙) 벌한다.") == ["1", "2", "3"]
 
 
 def test_appendices() -> None:
@@ -93,28 +78,14 @@ def test_markdown_with_front_matter() -> None:
 
 def test_carriage_returns_and_indents() -> None:
     lines = [
-        "가온법",
-        "",
-        "제1장 총칙",
-        "",
-        "  제1조(목적) 목적이다.",
-        "",
-        "  제2조(정의) ① 뜻이다.",
-        "    1. 정비",
-        "    2. 점검",
-        "  ② 같다.",
-        "",
-        "제2장 벌칙",
-        "",
-        "제3조(벌칙) 벌한다.",
+        "가온법", "", "제1장 총칙", "", "  제1조(목적) 목적이다.", "", "  제2조(정의) ① 뜻이다.", "    1. 정비", "    2. 점검", "  ② 같다.", "",
+        "제2장 벌칙", "", "제3조(벌칙) 벌한다.",
     ]
     plain, dos = "\n".join(lines), "\r\n".join(lines)
     for text in (plain, dos):
         statute = parse_statute(text)
         assert [(a.number, a.path) for a in statute.articles] == [
-            ("1", ("제1장 총칙",)),
-            ("2", ("제1장 총칙",)),
-            ("3", ("제2장 벌칙",)),
+            ("1", ("제1장 총칙",)), ("2", ("제1장 총칙",)), ("3", ("제2장 벌칙",)),
         ]
         assert statute.find(2, 1, 2).of(text) == "2. 점검"
         check(text, statute_records(text, "1"))
@@ -142,10 +113,8 @@ def test_transcribed_statute_is_covered() -> None:
 def test_benchmark_of_articles_runs() -> None:
     folder = shared_data("ko_statutes")
     done = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "statute_articles.py", folder / "corpus.jsonl"],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, ROOT / "benchmarks" / "statute_articles.py", folder / "corpus.jsonl"], capture_output=True,
+        text=True, check=True,
     )
     assert done.stdout.count("\n| ") == 7
 

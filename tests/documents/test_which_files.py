@@ -23,8 +23,7 @@ FILES = {"rule.md": "연차는 15일이다.", "old/rule2.md": "연차는 12일�
 
 @pytest.mark.parametrize(("include", "exclude", "ignore", "wanted"), [
     ((), (), "", {"rule.md", "old/rule2.md"}),
-    (("*.log", "*.sql"), (), "", {"rule.md", "old/rule2.md", "line.log", "q.sql"}),
-    ((), ("old/",), "", {"rule.md"}),
+    (("*.log", "*.sql"), (), "", {"rule.md", "old/rule2.md", "line.log", "q.sql"}), ((), ("old/",), "", {"rule.md"}),
     ((), ("**/rule2.md",), "", {"rule.md"}),
     ((), (), "# not these\nold\n!*.yaml\n!*.py\n", {"rule.md", "a.yaml", "run.py"}),
     (("old/rule2.md",), (), "old/*\n", {"rule.md", "old/rule2.md"}),   # the last pattern that matches decides

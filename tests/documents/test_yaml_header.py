@@ -10,8 +10,7 @@ from ragnb.documents.files import LONGEST_HEADER, read_yaml_header
 
 
 @pytest.mark.parametrize(("text", "metadata", "rest"), [
-    ("---\ntitle: 휴가\n---\n본문", {"title": "휴가"}, "본문"),
-    ("---\r\na: 1\r\n...\r\n본문", {"a": 1}, "본문"),
+    ("---\ntitle: 휴가\n---\n본문", {"title": "휴가"}, "본문"), ("---\r\na: 1\r\n...\r\n본문", {"a": 1}, "본문"),
     ("---\n---\n본문", {}, "본문"),
     ("---\na: 2030-01-02\nb: no\nc: 12:30\nd: 0o7\ne: 1e5\nf: .5\n---", {"a": "2030-01-02", "b": "no", "c": "12:30", "d": "0o7", "e": "1e5", "f": ".5"}, ""),
     ("---\na: [x, 1, true]\nb: {c: 1}\nd: [[1]]\ne:\n7: n\n---\n", {"a": ["x", 1, True], "7": "n"}, ""),

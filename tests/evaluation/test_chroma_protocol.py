@@ -53,9 +53,7 @@ def chunks(*spans: tuple[int, int], doc_id: str = "a") -> list:
 @pytest.mark.parametrize(("size", "overlap", "expected"), [
     (4, 0, ["abcd", "efgh", "ij"]),
     (4, 2, ["abcd", "cdef", "efgh", "ghij"]),     # the window that reaches the end is the last
-    (5, 0, ["abcde", "fghij"]),
-    (10, 5, ["abcdefghij"]),
-    (20, 5, ["abcdefghij"]),
+    (5, 0, ["abcde", "fghij"]), (10, 5, ["abcdefghij"]), (20, 5, ["abcdefghij"]),
 ])
 def test_fixed_chunks(size: int, overlap: int, expected: list[str]) -> None:
     assert cut("abcdefghij", protocol.fixed_chunks("abcdefghij", size, overlap, LETTERS)) == expected

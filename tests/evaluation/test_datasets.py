@@ -45,9 +45,7 @@ def evidence(**changes: object) -> dict:
 @pytest.mark.parametrize(
     "text, quote, complaint",
     [
-        ("가나", "다", "not in the document"),
-        ("가나", "", "not in the document"),
-        ("가나가나", "가나", "more than once"),
+        ("가나", "다", "not in the document"), ("가나", "", "not in the document"), ("가나가나", "가나", "more than once"),
         ("aaa", "aa", "more than once"),
     ],
 )
@@ -60,11 +58,8 @@ def test_a_quote_must_have_one_place(text, quote, complaint):
 @pytest.mark.parametrize(
     ("text", "quote", "exact", "tolerant"),
     [
-        ("하나 둘  셋\n넷. 다섯.", "둘 셋 넷", [], ["둘  셋\n넷"]),
-        ("하나 둘. 다섯(5)*.", "다섯(5)*", ["다섯(5)*"], ["다섯(5)*"]),
-        ("하나 둘.", "셋", [], []),
-        ("하나", "", [], []),
-        ("하나", " \n", [], []),
+        ("하나 둘  셋\n넷. 다섯.", "둘 셋 넷", [], ["둘  셋\n넷"]), ("하나 둘. 다섯(5)*.", "다섯(5)*", ["다섯(5)*"], ["다섯(5)*"]),
+        ("하나 둘.", "셋", [], []), ("하나", "", [], []), ("하나", " \n", [], []),
         ("둘 셋. 둘\n셋.", "둘 셋", ["둘 셋"], ["둘 셋"]),  # an exact place is preferred
         ("aaa", "aa", ["aa", "aa"], ["aa", "aa"]),
     ],
@@ -159,8 +154,7 @@ def test_all_bad_lines_of_all_files_are_named_at_once(tmp_path):
 def test_a_line_that_is_not_utf8_is_named(tmp_path):
     path = tmp_path / "q.jsonl"
     path.write_bytes(
-        json.dumps(GOOD).encode()
-        + b"\n"
+        json.dumps(GOOD).encode() + b"\n"
         + json.dumps(GOOD | {"query_id": "2", "query": "연차"}, ensure_ascii=False).encode("cp949")
     )
     with pytest.raises(InputError, match=r"q.jsonl:2: not UTF-8 \(byte \d+ of the line\)"):
@@ -197,9 +191,7 @@ def test_a_record_in_full(tmp_path):
     assert q == Question(
         "x", "둘 다?",
         (Evidence("d", Span(4, 7), "15일"), Evidence("d", Span(15, 18), "4시간"), Evidence("e", Span(0, 2), "다른")),
-        "all",
-        "15일, 4시간",
-        "two-places",
+        "all", "15일, 4시간", "two-places",
     )
 
 
@@ -229,8 +221,7 @@ BAD_DOCUMENT = {
     "empty id": ({"doc_id": "", "text": "가"}, "a document needs 'doc_id'"),
     "id is a list": ({"doc_id": [1], "text": "가"}, "the id must be text or a number, got [1]"),
     "id is a truth value": ({"doc_id": True, "text": "가"}, "the id must be text or a number, got True"),
-    "no text": ({"doc_id": "x"}, "needs 'text'"),
-    "text is a number": ({"doc_id": "x", "text": 5}, "needs 'text'"),
+    "no text": ({"doc_id": "x"}, "needs 'text'"), "text is a number": ({"doc_id": "x", "text": 5}, "needs 'text'"),
     "text is a list": ({"doc_id": "x", "text": ["가"]}, "needs 'text'"),
     "title is a number": ({"doc_id": "x", "text": "가", "title": 5}, "'title' must be a string, got 5"),
     "id used twice": ({"doc_id": "d", "text": "가"}, "the document id 'd' was already used in corpus.jsonl:1"),
@@ -250,16 +241,13 @@ def test_a_bad_document_is_named(tmp_path, name):
 def test_problems_of_all_three_files_come_together(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", RECORD, "{", RECORD)
     questions = write(
-        tmp_path / "queries.jsonl",
-        {"query_id": 1, "query": "가?"},
-        {"query_id": 1, "query": "나?"},
+        tmp_path / "queries.jsonl", {"query_id": 1, "query": "가?"}, {"query_id": 1, "query": "나?"},
         evidence(start=-1) | {"query_id": 3},
     )
     qrels = tmp_path / "qrels.tsv"
     qrels.write_text(
         "query-id\tcorpus-id\tscore\n1\td\t1\n1\tx\t1\n7\td\t1\n1\td\t2\n1\td\n1\td\t1.5\n1\te\tNaN\n"
-        "1\t\t1\n1\td\tinf\n1\td\t1.0\n",
-        encoding="utf-8",
+        "1\t\t1\n1\td\tinf\n1\td\t1.0\n", encoding="utf-8",
     )
     with pytest.raises(InputError) as caught:
         load_jsonl(corpus, questions, qrels)
@@ -311,8 +299,7 @@ def test_documents_without_text_are_left_out_and_counted(tmp_path):
     )
     data = load_jsonl(corpus, questions, qrels)
     assert (
-        list(data.documents) == ["d"]
-        and data.qrels == {"1": {"d": 1, "b": 2}}
+        list(data.documents) == ["d"] and data.qrels == {"1": {"d": 1, "b": 2}}
         and [q.query_id for q in data.questions] == ["1"]
     )
     assert data.notes == ("documents without text, left out: 2", "questions without qrels, left out: 1")
@@ -455,13 +442,11 @@ def beir(tmp_path) -> Path:
     write(
         folder / "corpus.jsonl",
         {"_id": "d1", "title": "Hill", "text": "The hill is 90 m high.", "metadata": {"year": 1990}},
-        {"_id": "d2", "title": "", "text": "A mill."},
-        {"_id": "d3", "title": "Empty", "text": ""},
+        {"_id": "d2", "title": "", "text": "A mill."}, {"_id": "d3", "title": "Empty", "text": ""},
         {"_id": "d4", "title": "", "text": ""},
     )
     write(
-        folder / "queries.jsonl",
-        {"_id": "q1", "text": "How high?", "metadata": {}},
+        folder / "queries.jsonl", {"_id": "q1", "text": "How high?", "metadata": {}},
         {"_id": "q2", "text": "Which mill?"},
     )
     write(folder / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore", "q1\td1\t2", "q1\td4\t0")
@@ -542,10 +527,7 @@ def squad(**changes: object) -> dict:
                     {
                         "context": "다른 다리.",
                         "qas": [
-                            {
-                                "id": "d", "question": "무슨 다리?", "answers": [{"text": "다른", "answer_start": 0}],
-                                **changes,
-                            }
+                            {"id": "d", "question": "무슨 다리?", "answers": [{"text": "다른", "answer_start": 0}], **changes}
                         ],
                     }
                 ],
@@ -559,9 +541,7 @@ def test_squad(tmp_path):
     data = load_dataset(path)
     assert data.name == "bridges" and data.texts == {"다리": f"{ONE}\n\n{TWO}", "다리-2": "다른 다리."}
     assert [(q.query_id, q.answer, q.mode, [e.text for e in q.evidence]) for q in data.questions] == [
-        ("a", "1402년", "any", ["1402년", "1402년에"]),
-        ("b", "둘", "any", ["둘"]),
-        ("d", "다른", "any", ["다른"]),
+        ("a", "1402년", "any", ["1402년", "1402년에"]), ("b", "둘", "any", ["둘"]), ("d", "다른", "any", ["다른"]),
     ]
     assert all(e.span.of(data.texts[e.doc_id]) == e.text for q in data.questions for e in q.evidence)
     assert (
@@ -575,10 +555,8 @@ def test_squad(tmp_path):
     [
         ({"answers": [{"text": "다른", "answer_start": 1}]}, "do not hold '다른' but '른 '"),
         ({"answers": [{"text": "다른", "answer_start": "0"}]}, "whole number, got '0'"),
-        ({"answers": [{"text": "다른"}]}, "need both"),
-        ({"answers": "다른"}, "needs 'evidence'"),
-        ({"answers": None}, "needs 'evidence'"),
-        ({"question": ""}, "needs 'query'"),
+        ({"answers": [{"text": "다른"}]}, "need both"), ({"answers": "다른"}, "needs 'evidence'"),
+        ({"answers": None}, "needs 'evidence'"), ({"question": ""}, "needs 'query'"),
         ({"id": "a"}, r"the question id 'a' was already used in bridges.json: \$.data\[0\].paragraphs\[0\].qas\[0\]"),
     ],
 )
@@ -595,10 +573,8 @@ def test_a_bad_squad_question_has_its_place(tmp_path, changes, complaint):
 @pytest.mark.parametrize(
     "data, complaint",
     [
-        ("", "b.json: not JSON"),
-        ('{"data": [\n{]}', "b.json: not JSON .* at line 2, column 2"),
-        ("[]", "b.json: a JSON object is needed, got list"),
-        ("{}", r"b.json: \$: needs 'data' \(a list\)"),
+        ("", "b.json: not JSON"), ('{"data": [\n{]}', "b.json: not JSON .* at line 2, column 2"),
+        ("[]", "b.json: a JSON object is needed, got list"), ("{}", r"b.json: \$: needs 'data' \(a list\)"),
         ({"data": [5]}, r"\$.data\[0\]: must be an object, got int"),
         ({"data": [{"title": "x"}]}, r"\$.data\[0\]: needs 'paragraphs'"),
         ({"data": [{"paragraphs": [{"context": 5}]}]}, r"\$.data\[0\].paragraphs\[0\]: needs 'context'"),
@@ -642,17 +618,14 @@ def test_autorag(tmp_path):
     )
     data = load_dataset(folder)
     assert [(q.query_id, q.mode, [e.doc_id for e in q.evidence]) for q in data.questions] == [
-        ("one", "any", ["p0"]),
-        ("or", "any", ["p0", "p1"]),
-        ("and", "all", ["p2", "p3"]),
+        ("one", "any", ["p0"]), ("or", "any", ["p0", "p1"]), ("and", "all", ["p2", "p3"]),
         ("both", "all", ["p0", "p3"]),
     ]
     assert data.qrels == {
         "one": {"p0": 1}, "or": {"p0": 1, "p1": 1}, "and": {"p2": 1, "p3": 1}, "both": {"p0": 1, "p1": 1, "p3": 1},
     }
     assert (
-        data.questions[0].answer == "답 one"
-        and data.questions[0].evidence[0].text == data.texts["p0"]
+        data.questions[0].answer == "답 one" and data.questions[0].evidence[0].text == data.texts["p0"]
         and data.documents["p3"].metadata["page"] == 3
     )
     assert data.notes == (
@@ -743,8 +716,7 @@ def test_the_numbers_of_the_data_readme_are_true(corpus):
     readme = (SAMPLE / "README.md").read_text(encoding="utf-8")
     characters, documents, n, near, two = re.search(
         r"About ([\d,]+) characters in (\d+) documents, and (\d+) questions\. "
-        r"Of these, (\d+) are of kind `neighbor` .* and (\d+) need two places",
-        readme,
+        r"Of these, (\d+) are of kind `neighbor` .* and (\d+) need two places", readme,
     ).groups()
     questions = load_questions(SAMPLE / "questions", corpus)
     assert (int(documents), int(n)) == (len(corpus), len(questions))
@@ -756,17 +728,9 @@ def test_the_numbers_of_the_data_readme_are_true(corpus):
 
 
 SETS = {
-    "korquad": (84, 3_926),
-    "tydiqa_ko": (636, 1_134),
-    "ko_statutes": (7, 915),
-    "ko_tax_tables": (1, 80),
-    "ko_rulings_sample": (2, 3),
-    "squad2": (10, 1_726),
-    "covidqa": (59, 770),
-    "chroma_chunking": (3, 317),
-    "anthropic_codebases": (60, 167),
-    "cranfield": (1_398, 135),
-    "vaswani_npl": (11_429, 56),
+    "korquad": (84, 3_926), "tydiqa_ko": (636, 1_134), "ko_statutes": (7, 915), "ko_tax_tables": (1, 80),
+    "ko_rulings_sample": (2, 3), "squad2": (10, 1_726), "covidqa": (59, 770), "chroma_chunking": (3, 317),
+    "anthropic_codebases": (60, 167), "cranfield": (1_398, 135), "vaswani_npl": (11_429, 56),
 }
 
 

@@ -27,23 +27,15 @@ QUESTION = "연차휴가는 며칠인가요?"
 SMALL = {  # Settings that make several pieces of a short document
     "llamaindex-bm25": {"chunk_size": 64, "chunk_overlap": 16},
     "llamaindex-vector": {"chunk_size": 64, "chunk_overlap": 16},
-    "llamaindex-fusion": {"chunk_size": 64, "chunk_overlap": 16},
-    "llamaindex-sentence-window": {},
+    "llamaindex-fusion": {"chunk_size": 64, "chunk_overlap": 16}, "llamaindex-sentence-window": {},
     "llamaindex-auto-merging": {"chunk_sizes": [256, 96, 32]},
-    "llamaindex-prev-next": {"chunk_size": 64, "chunk_overlap": 16},
-    "haystack-sentence-window": {},
-    "haystack-auto-merging": {"block_sizes": [20, 5]},
-    "chonkie-recursive": {"chunk_size": 60},
-    "chonkie-sentence": {"chunk_size": 60},
-    "chonkie-token": {"chunk_size": 60, "chunk_overlap": 13},
-    "chonkie-fast": {"chunk_size": 600},
-    "dsrag-segments": {"chunk_size": 60, "minimum": 0.1},
+    "llamaindex-prev-next": {"chunk_size": 64, "chunk_overlap": 16}, "haystack-sentence-window": {},
+    "haystack-auto-merging": {"block_sizes": [20, 5]}, "chonkie-recursive": {"chunk_size": 60},
+    "chonkie-sentence": {"chunk_size": 60}, "chonkie-token": {"chunk_size": 60, "chunk_overlap": 13},
+    "chonkie-fast": {"chunk_size": 600}, "dsrag-segments": {"chunk_size": 60, "minimum": 0.1},
     "autorag": {"chunk_size": 64, "chunk_overlap": 16},
 }
-REPEATED = (
-    "\n".join(f"제{i}조(휴가) 연차휴가는 15일이다. 삭제. 신청서를 낸다. 낸다. 삭제." for i in range(1, 30))
-    + "\n\n부칙. 삭제. 삭제.  삭제.\n"
-)
+REPEATED = ("\n".join(f"제{i}조(휴가) 연차휴가는 15일이다. 삭제. 신청서를 낸다. 낸다. 삭제." for i in range(1, 30)) + "\n\n부칙. 삭제. 삭제.  삭제.\n")
 ENGLISH = "Leave is 15 days. Yes. " * 12 + "Leave is 16 days in the second year. Yes. No.\n\n\nYes. " * 6
 
 
@@ -113,14 +105,8 @@ def test_locate_takes_the_nearest_place() -> None:
 @pytest.mark.parametrize(
     ("piece", "expected"),
     [
-        ("가  나\n다", "가 나 다"),
-        ("  나   다", "나 다"),
-        ("\ufffd나 다\ufffd", "나 다"),
-        ("라", None),
-        ("", None),
-        ("  ", None),
-        ("\ufffd", None),
-        ("가 나 다", "가 나 다"),
+        ("가  나\n다", "가 나 다"), ("  나   다", "나 다"), ("\ufffd나 다\ufffd", "나 다"), ("라", None), ("", None), ("  ", None),
+        ("\ufffd", None), ("가 나 다", "가 나 다"),
     ],
 )
 def test_locate_bears_other_white_space_and_broken_edges(piece: str, expected: str | None) -> None:
@@ -354,16 +340,11 @@ def test_all_that_is_tried_of_a_peer_runs(name: str, documents: list[Document], 
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("llamaindex-fusin", "llamaindex-fusion"),
-        ("llamaindex-fusion:titels", "titles"),
-        ("llamaindex-fusion:title,words", "titles"),
-        ("llamaindex-fusion:words=yes", "words"),
-        ("llamaindex-fusion:titles+words", "words"),
-        ("llamaindex-fusion:128", "chunk_size"),
-        ("llamaindex-fusion:chunk_size", "chunk_size=…"),
-        ("llamaindex-vector:words", "titles"),
-        ("chonkie-token:words", "chunker"),
-        ("haystack-auto-merging:window_size=2", "block_sizes"),
+        ("llamaindex-fusin", "llamaindex-fusion"), ("llamaindex-fusion:titels", "titles"),
+        ("llamaindex-fusion:title,words", "titles"), ("llamaindex-fusion:words=yes", "words"),
+        ("llamaindex-fusion:titles+words", "words"), ("llamaindex-fusion:128", "chunk_size"),
+        ("llamaindex-fusion:chunk_size", "chunk_size=…"), ("llamaindex-vector:words", "titles"),
+        ("chonkie-token:words", "chunker"), ("haystack-auto-merging:window_size=2", "block_sizes"),
     ],
 )
 def test_bad_spellings_are_one_line_with_the_valid_names(spec: str, said: str) -> None:
@@ -381,8 +362,7 @@ def test_bad_spellings_are_one_line_with_the_valid_names(spec: str, said: str) -
         ("llamaindex-prev-next:retriever=hybird", {}, "hybrid"),
         ("haystack-sentence-window:retriever=hybird", {}, "hybrid"),
         ("haystack-auto-merging:retriever=vector,words", {}, "retriever=hybrid"),
-        ("autorag:retriever=hybrid", {}, "hybrid-rrf"),
-        ("dsrag-segments:retriever=rrf", {}, "hybrid"),
+        ("autorag:retriever=hybrid", {}, "hybrid-rrf"), ("dsrag-segments:retriever=rrf", {}, "hybrid"),
         ("llamaindex-fusion", {"titles": "no"}, "titles"),
     ],
 )
@@ -400,8 +380,7 @@ def test_every_switch_is_told_of() -> None:
 
 def test_specs_and_settings(documents: list[Document], model: NgramEmbedding) -> None:
     assert parse_peer("llamaindex-bm25:chunk_size=64,chunk_overlap=8") == (
-        "llamaindex-bm25",
-        {"chunk_size": 64, "chunk_overlap": 8},
+        "llamaindex-bm25", {"chunk_size": 64, "chunk_overlap": 8},
     )
     system = build_peer("llamaindex-bm25:chunk_size=64,chunk_overlap=8,top_k=3", documents[:3])
     assert (
@@ -417,19 +396,15 @@ def test_specs_and_settings(documents: list[Document], model: NgramEmbedding) ->
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("bm25", {}, "not a peer"),
-        ("llamaindex-bm25:chunk_size", {}, "not a peer"),
+        ("bm25", {}, "not a peer"), ("llamaindex-bm25:chunk_size", {}, "not a peer"),
         ("llamaindex-bm25", {"size": 3}, "no setting 'size'"),
-        ("llamaindex-bm25", {"top_k": 0}, "top_k must be >= 1"),
-        ("llamaindex-bm25", {"chunk_size": 64}, "overlap"),
-        ("llamaindex-bm25", {"chunk_size": 0}, "chunk_size"),
-        ("llamaindex-vector", {}, "embed_model"),
+        ("llamaindex-bm25", {"top_k": 0}, "top_k must be >= 1"), ("llamaindex-bm25", {"chunk_size": 64}, "overlap"),
+        ("llamaindex-bm25", {"chunk_size": 0}, "chunk_size"), ("llamaindex-vector", {}, "embed_model"),
         ("haystack-auto-merging", {"block_sizes": []}, "block_sizes"),
         ("haystack-sentence-window", {"window_size": 0}, "window_size"),
         ("chonkie-token", {"chunk_size": 5, "chunk_overlap": 5}, "chunk_overlap"),
         ("chonkie-token", {"retriever": "grep"}, "retriever must be"),
-        ("llamaindex-prev-next", {"mode": "sideways"}, "embed_model"),
-        ("llamaindex-bm25", {"fill": 0}, "fill"),
+        ("llamaindex-prev-next", {"mode": "sideways"}, "embed_model"), ("llamaindex-bm25", {"fill": 0}, "fill"),
     ],
 )
 def test_wrong_settings_are_named(name: str, settings: dict, message: str) -> None:
@@ -449,8 +424,7 @@ def test_wrong_documents_are_named() -> None:
     [
         ("llamaindex-bm25", "llama_index.retrievers.bm25", "llama-index-retrievers-bm25"),
         ("llamaindex-fusion", "llama_index.retrievers.bm25", "llama-index-retrievers-bm25"),
-        ("haystack-sentence-window", "haystack", "haystack-ai"),
-        ("haystack-auto-merging", "haystack", "haystack-ai"),
+        ("haystack-sentence-window", "haystack", "haystack-ai"), ("haystack-auto-merging", "haystack", "haystack-ai"),
         ("chonkie-token", "chonkie", "chonkie"),
     ],
 )

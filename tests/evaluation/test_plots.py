@@ -60,9 +60,7 @@ def overlaps(figure, ax) -> list[tuple[str, str]]:
     renderer = figure.canvas.get_renderer()
     boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in ax.texts if t.get_text()]
     return [
-        (a, b)
-        for i, (a, x) in enumerate(boxes)
-        for b, y in boxes[:i]
+        (a, b) for i, (a, x) in enumerate(boxes) for b, y in boxes[:i]
         if x.x0 < y.x1 and y.x0 < x.x1 and x.y0 + 1 < y.y1 and y.y0 + 1 < x.y1
     ]
 
@@ -151,9 +149,7 @@ def test_other_measures_have_no_interval() -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({}, "results must be"),
-        (3, "results must be"),
-        ({"strategies": {}}, "have no 'strategies'"),
+        ({}, "results must be"), (3, "results must be"), ({"strategies": {}}, "have no 'strategies'"),
         ({"a": {"scores": 1}}, "results of 'a' have no 'strategies'"),
         ({"strategies": {"x": {"measures": {"nDCG@10": 0.3}}}}, "strategy 'x' has no 'budgets'"),
         (
@@ -237,10 +233,8 @@ def test_names_are_not_read_as_formulas(name: str, tmp_path: Path) -> None:
 
 def test_positions_are_counted() -> None:
     rows = [
-        {"order": "best first", "position": 0.0},
-        {"order": "best first", "position": 0.05},
-        {"order": "best first", "position": 1.0},
-        {"order": "other", "position": 0.5},
+        {"order": "best first", "position": 0.0}, {"order": "best first", "position": 0.05},
+        {"order": "best first", "position": 1.0}, {"order": "other", "position": 0.5},
         {"order": "other", "position": None},
     ]
     first, second = plot_position(rows, bins=3).axes
@@ -271,9 +265,7 @@ def test_positions_from_rows_of_an_evaluation() -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "rows are empty"),
-        ({}, "rows are empty"),
-        ({"a": []}, "rows are empty"),
+        ([], "rows are empty"), ({}, "rows are empty"), ({"a": []}, "rows are empty"),
         ({"a": [2.0]}, "a: position must be a number from 0 to 1, got 2.0"),
     ],
 )

@@ -470,8 +470,7 @@ def test_postprocessor_sync_is_async():
     assert (first.node_id, out[0].score, first.ref_doc_id) == ("1@40-69", 0.9, "1") and first.text == text[40:69]
     assert first.metadata == {"file_name": "휴가.md", "hits": "1#c5", "neighbors": "1#c4 1#c6", "pages": ""}
     assert (
-        "neighbors" not in first.get_content("llm")
-        and "휴가.md" in first.get_content("llm")
+        "neighbors" not in first.get_content("llm") and "휴가.md" in first.get_content("llm")
         and first.get_content("embed") == first.text
     )
 
@@ -529,9 +528,7 @@ def test_a_place_in_another_document_is_a_passage_behind_its_hit():
     policy = brings(Place("b", Span(0, 9), "is cited"), ("b", Span(40, 49)), documents=("b",))
     expansion = Expander(store, policy, expand_top_k=1).expand([hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
     assert [(p.doc_id, p.rank, p.hits, p.score, p.text) for p in expansion.passages] == [
-        ("a", 1, ("a#c5",), 0.9, nodes["a#c5"].text),
-        ("b", 1, (), None, other[:9]),
-        ("b", 1, (), None, other[40:49]),
+        ("a", 1, ("a#c5",), 0.9, nodes["a#c5"].text), ("b", 1, (), None, other[:9]), ("b", 1, (), None, other[40:49]),
         ("a", 2, ("a#c9",), 0.8, nodes["a#c9"].text),
     ]
     assert expansion.passages[1].why == {"b#c0": Why("beside", "brings", 1, "a#c5", "is cited")}
@@ -573,8 +570,7 @@ def test_places_are_cut_from_the_end_and_come_after_the_neighbors_of_their_hit()
     )
     expansion = Expander(store, policy, max_chunks=5).expand([hit(nodes["a#c5"])])
     assert [(p.hits, p.neighbors) for p in expansion.passages] == [
-        (("a#c5",), ("a#c4", "a#c6")),
-        ((), ("a#c12", "a#c13")),
+        (("a#c5",), ("a#c4", "a#c6")), ((), ("a#c12", "a#c13")),
     ]
     assert expansion.stats.dropped == {"beyond max_chunks": 2} and set(expansion.dropped) == {"a#c14", "a#c15"}
     assert Expander(store, policy, max_chunks=3).expand([hit(nodes["a#c5"])]).stats.beside == 0
@@ -627,9 +623,7 @@ def test_deleted_hits_are_kept_dropped_or_refused():
     text, nodes = row(store, "a")
     store.lost = {"a#c5"}
     hits = [
-        hit(nodes["a#c5"], 0.9),
-        hit(TextNode(id_="gone#c1", text="지운 글")),
-        hit(TextNode(id_="uuid", text="남의 글")),
+        hit(nodes["a#c5"], 0.9), hit(TextNode(id_="gone#c1", text="지운 글")), hit(TextNode(id_="uuid", text="남의 글")),
         hit(nodes["a#c9"]),
     ]
     kept = Expander(store, neighbors(1)).expand(hits)

@@ -148,8 +148,7 @@ def test_every_policy_keeps_the_promises(situation, top_k, max_chunks, answer):
         assert (again.passages, again.stats, again.dropped) == (expansion.passages, expansion.stats, expansion.dropped)
         for h in hits:
             assert any(
-                p.span.contains(Span(h.node.start_char_idx, h.node.end_char_idx))
-                for p in expansion.passages
+                p.span.contains(Span(h.node.start_char_idx, h.node.end_char_idx)) for p in expansion.passages
                 if p.doc_id == h.node.ref_doc_id
             )
 
@@ -184,9 +183,7 @@ def test_two_reads_for_every_policy(spec, n_documents):
             start += len(part) + 1
         wide = [a.hull(b) for a, b in zip(spans[::3], [*spans[2::3], spans[-1]])]
         filled = fill(
-            store, d, text,
-            {"c": spans, "s": spans, "p": wide},
-            doc_type="gcb" if d.endswith("1") else "manual",
+            store, d, text, {"c": spans, "s": spans, "p": wide}, doc_type="gcb" if d.endswith("1") else "manual",
             page_starts=[s.start for s in spans[::4]],
         )
         nodes.append([n for n in filled.values() if n.metadata["level"] == "c"])
@@ -227,23 +224,13 @@ def test_an_unknown_name_is_answered_with_all_of_them():
 @pytest.mark.parametrize(
     "bad, message",
     [
-        ("pages:-1", "window must be >= 0, got -1"),
-        ("document:0", "max_chunks must be >= 1, got 0"),
-        ("auto-merge:1.5", r"ratio must be in \[0, 1\], got 1.5"),
-        ("auto-merge:nan", "ratio"),
-        ("window:-2", "got -2"),
-        ("section:0", "level must be >= 1"),
-        ("segments:0", "penalty > 0"),
-        ("adaptive:klingon", "unknown tokenizer"),
-        ("pages:x", "unknown policy"),
-        ("", "unknown policy"),
-        ("neighbors:1.5", "unknown policy"),
-        ("none:1", "unknown policy"),
-        ("neighbors:-1", "window must be >= 0, got -1"),
-        ("doc_type:x", "unknown policy"),
-        ("doc_type:0", "max_chunks must be >= 1"),
-        ("document:", "unknown policy"),
-        ("llm", "needs a model"),
+        ("pages:-1", "window must be >= 0, got -1"), ("document:0", "max_chunks must be >= 1, got 0"),
+        ("auto-merge:1.5", r"ratio must be in \[0, 1\], got 1.5"), ("auto-merge:nan", "ratio"),
+        ("window:-2", "got -2"), ("section:0", "level must be >= 1"), ("segments:0", "penalty > 0"),
+        ("adaptive:klingon", "unknown tokenizer"), ("pages:x", "unknown policy"), ("", "unknown policy"),
+        ("neighbors:1.5", "unknown policy"), ("none:1", "unknown policy"),
+        ("neighbors:-1", "window must be >= 0, got -1"), ("doc_type:x", "unknown policy"),
+        ("doc_type:0", "max_chunks must be >= 1"), ("document:", "unknown policy"), ("llm", "needs a model"),
         ("citations", "needs a catalogue"),
     ],
 )
@@ -284,8 +271,7 @@ def test_pages_that_cannot_be_are_never_asked_for():
 
 def test_a_chunk_on_several_pages_keeps_them_all():
     outline = Outline(
-        "d", 100,
-        {"c": [Span(0, 35), Span(35, 90), Span(90, 100)]},
+        "d", 100, {"c": [Span(0, 35), Span(35, 90), Span(90, 100)]},
         pages=[(n + 1, Span(10 * n, 10 * n + 10)) for n in range(10)],
     )
     assert outline.pages_of(Span(35, 90)) == (4, 5, 6, 7, 8, 9)
@@ -294,8 +280,7 @@ def test_a_chunk_on_several_pages_keeps_them_all():
 
 def test_empty_pages_and_other_numbers():
     outline = Outline(
-        "d", 30,
-        {"c": [Span(0, 10), Span(10, 20), Span(20, 30)]},
+        "d", 30, {"c": [Span(0, 10), Span(10, 20), Span(20, 30)]},
         pages=[(1, Span(0, 10)), (2, Span(10, 10)), (3, Span(10, 20)), (7, Span(20, 30))],
     )
     assert pages(1)(outline, at(1)) == Span(10, 20)    # page 2 holds nothing, there is no page 4
@@ -319,10 +304,7 @@ def test_each_document_is_asked_its_own_type():
 
 def test_types_are_compared_without_case_and_the_rest_goes_by_pages():
     for kind, policy in (
-        ("GCB", whole_document()),
-        (" MyService ", whole_document()),
-        ("manual", pages(2)),
-        (None, pages(2)),
+        ("GCB", whole_document()), (" MyService ", whole_document()), ("manual", pages(2)), (None, pages(2)),
         (7, pages(2)),
     ):
         outline = Outline("d", 400, PAGES.levels, pages=PAGES.pages, metadata={"doc_type": kind})
@@ -354,8 +336,7 @@ def test_auto_merge_takes_more_than_its_share():
     assert merged([8]) == [Span(72, 81)] and merged([9]) == [Span(81, 90)]       # an only child, an orphan
     assert merged([5, 0, 1, 2]) == [Span(45, 54), Span(0, 36)]
     assert (
-        merged([0], 0.25) == [Span(0, 9)]
-        and merged([0], 0.25, inclusive=True) == [Span(0, 36)]
+        merged([0], 0.25) == [Span(0, 9)] and merged([0], 0.25, inclusive=True) == [Span(0, 36)]
         and merged([0], 0) == [Span(0, 36)]
     )
     assert merged([0, 1, 2, 3], 1) == [Span(0, 36)] and merged([0, 2, 3], 1) == [Span(0, 9), Span(18, 36)]
@@ -397,12 +378,8 @@ def test_a_window_of_sentences_works_for_any_level():
 BOOK = even(
     10, 10,
     sections=[
-        ("A", Span(10, 20)),
-        ("A > B", Span(20, 40)),
-        ("A > B > C", Span(40, 60)),
-        ("A > D", Span(60, 70)),
-        ("E", Span(70, 80)),
-        ("E", Span(80, 100)),
+        ("A", Span(10, 20)), ("A > B", Span(20, 40)), ("A > B > C", Span(40, 60)), ("A > D", Span(60, 70)),
+        ("E", Span(70, 80)), ("E", Span(80, 100)),
     ],
 )
 
@@ -410,12 +387,8 @@ BOOK = even(
 @pytest.mark.parametrize(
     "i, smallest, outermost",
     [
-        (0, Span(0, 10), Span(0, 10)),
-        (1, Span(10, 20), Span(10, 70)),
-        (2, Span(20, 40), Span(10, 70)),
-        (5, Span(40, 60), Span(10, 70)),
-        (6, Span(60, 70), Span(10, 70)),
-        (7, Span(70, 80), Span(70, 80)),
+        (0, Span(0, 10), Span(0, 10)), (1, Span(10, 20), Span(10, 70)), (2, Span(20, 40), Span(10, 70)),
+        (5, Span(40, 60), Span(10, 70)), (6, Span(60, 70), Span(10, 70)), (7, Span(70, 80), Span(70, 80)),
         (9, Span(80, 100), Span(80, 100)),
     ],
 )
@@ -433,17 +406,13 @@ def test_sections_of_a_level_and_their_cap():
     implied = even(
         10, 10,
         sections=[
-            ("A > B > C", Span(10, 20)),
-            ("A > B > D", Span(20, 40)),
-            ("A > E", Span(40, 60)),
+            ("A > B > C", Span(10, 20)), ("A > B > D", Span(20, 40)), ("A > E", Span(40, 60)),
             ("AB > F", Span(60, 100)),
         ],
     )  # 장 without text of its own
     assert [[section(k)(implied, at(i)) for k in (1, 2, 3)] for i in (1, 3, 5, 6)] == [
-        [Span(10, 60), Span(10, 40), Span(10, 20)],
-        [Span(10, 60), Span(10, 40), Span(20, 40)],
-        [Span(10, 60), Span(40, 60), Span(40, 60)],
-        3 * [Span(60, 100)],
+        [Span(10, 60), Span(10, 40), Span(10, 20)], [Span(10, 60), Span(10, 40), Span(20, 40)],
+        [Span(10, 60), Span(40, 60), Span(40, 60)], 3 * [Span(60, 100)],
     ]
     across = Outline("d", 100, {"c": [Span(0, 25), Span(25, 45), Span(45, 75), Span(75, 100)]}, sections=BOOK.sections)
     assert section()(across, at(1)) == Span(20, 60)    # from B into C: B with what is below it holds both
@@ -456,18 +425,9 @@ def test_sections_of_a_level_and_their_cap():
 @pytest.mark.parametrize(
     "answer, expected",
     [
-        ("[1, 0, 5]", [1, 0, 5]),
-        ("답: [1,0,99] 입니다", [1, 0, 10]),
-        ("[a] 그리고 [2, 2, 2]", [2, 2, 2]),
-        ("```json\n[0, 0, 0]\n```", [0, 0, 0]),
-        ("[1, 2]", None),
-        ("[1, 2, 3, 4]", None),
-        ("[-1, 0, 1]", None),
-        ("[true, 1, 1]", None),
-        ("[1.5, 1, 1]", None),
-        ("", None),
-        ("[[1, 2, 3", None),
-        ("{\"1\": 2}", None),
+        ("[1, 0, 5]", [1, 0, 5]), ("답: [1,0,99] 입니다", [1, 0, 10]), ("[a] 그리고 [2, 2, 2]", [2, 2, 2]),
+        ("```json\n[0, 0, 0]\n```", [0, 0, 0]), ("[1, 2]", None), ("[1, 2, 3, 4]", None), ("[-1, 0, 1]", None),
+        ("[true, 1, 1]", None), ("[1.5, 1, 1]", None), ("", None), ("[[1, 2, 3", None), ("{\"1\": 2}", None),
     ],
 )
 def test_windows_are_read_strictly(answer, expected):
@@ -488,8 +448,7 @@ def test_a_model_that_fails_costs_the_choice_not_the_passages(answer):
     )
     assert [len(p.neighbors) for p in expansion.passages] == [2, 2, 0]
     assert (
-        len(llm.prompts) == expansion.stats.llm_calls == 1
-        and len(expansion.stats.events) == 1
+        len(llm.prompts) == expansion.stats.llm_calls == 1 and len(expansion.stats.events) == 1
         and "window 1 for all" in expansion.stats.events[0]
     )
 
@@ -501,10 +460,7 @@ def test_the_model_is_asked_once_about_all_hits_and_no_text_breaks_out():
     Expander(store, llm_window(llm)).expand([hit(nodes["d#c0"]), hit(nodes["d#c1"])], "며칠 {n}?")
     (prompt,) = llm.prompts
     assert (
-        prompt.count("</자료>") == 1
-        and "[1] 가나 ‹/자료>" in prompt
-        and "정수 2개" in prompt
-        and "며칠 {n}?" in prompt
+        prompt.count("</자료>") == 1 and "[1] 가나 ‹/자료>" in prompt and "정수 2개" in prompt and "며칠 {n}?" in prompt
         and "10까지" in prompt
     )
     for bad in ({"default": -1}, {"most": -1}, {"size": 0}):
@@ -534,8 +490,7 @@ def test_segments_go_beyond_the_last_retrieved_chunk():
     def relevance(question, chunks): return [0.9 if a.index in good else 0.0 for a in chunks]
     expansion = Expander(store, best_segments(relevance=relevance)).expand([hit(nodes["d#c5"])], "?")
     assert [(p.hits, p.neighbors) for p in expansion.passages] == [
-        (("d#c5",), ("d#c3", "d#c4", "d#c6")),
-        ((), ("d#c17", "d#c18")),
+        (("d#c5",), ("d#c3", "d#c4", "d#c6")), ((), ("d#c17", "d#c18")),
     ]
     assert "segment, mean value 0.90 (rank 1)" in str(expansion.passages[1].why["d#c17"])
     assert Expander(store, best_segments(relevance=relevance, extra=0)).expand([hit(nodes["d#c5"])]).stats.beside == 0
@@ -571,17 +526,13 @@ def test_references_follow_citations_to_a_depth_and_each_once():
     texts = {d: row(store, d)[0] for d in "abc"}
     def chunk(d: str, i: int) -> Span: return outline_of(store, d).levels["c"][i]
     arrows = {
-        ("a", 5): [("b", 3), ("a", 12)],
-        ("b", 3): [("c", 0), ("a", 5), ("b", 3)],
-        ("a", 12): [("b", 3)],
+        ("a", 5): [("b", 3), ("a", 12)], ("b", 3): [("c", 0), ("a", 5), ("b", 3)], ("a", 12): [("b", 3)],
         ("c", 0): [("c", 9)],
     }
     def cite(doc_id: str, span: Span) -> list[Place]:
         return [
-            Place(d, chunk(d, i), f"→{d}{i}")
-            for (s, j), to in arrows.items()
-            if s == doc_id and chunk(s, j).overlap(span)
-            for d, i in to
+            Place(d, chunk(d, i), f"→{d}{i}") for (s, j), to in arrows.items()
+            if s == doc_id and chunk(s, j).overlap(span) for d, i in to
         ]
     found = {}
     for depth in (1, 2, 3):
@@ -623,9 +574,7 @@ def test_a_catalogue_of_statutes_cites():
         f"제{i}조({t}) {b}"
         for i, (t, b) in enumerate(
             [
-                ("목적", "이 법은 휴가를 정한다."),
-                ("정의", "휴가란 쉬는 날을 말한다."),
-                ("기간", "휴가는 15일로 한다."),
+                ("목적", "이 법은 휴가를 정한다."), ("정의", "휴가란 쉬는 날을 말한다."), ("기간", "휴가는 15일로 한다."),
                 ("예외", "제2조에 따른 휴가가 아닌 날은 제외한다."),
             ],
             1,
@@ -664,8 +613,7 @@ def test_documents_are_fetched_whole_or_around_a_chunk():
     def numbers(**more: Any) -> list[int]: return [n.metadata["index"] for n in fetch_doc_chunks(store, "d", **more)]
     assert numbers() == list(range(50)) and numbers(max_chunks=500) == list(range(120))
     assert (
-        numbers(around="d#c100") == list(range(70, 120))
-        and numbers(around=60, max_chunks=3) == [59, 60, 61]
+        numbers(around="d#c100") == list(range(70, 120)) and numbers(around=60, max_chunks=3) == [59, 60, 61]
         and numbers(around=at(119), max_chunks=2) == [118, 119]
     )
     assert [n.metadata["index"] for n in fetch_doc_pages(store, "d", [1])] == []    # no pages
@@ -720,17 +668,8 @@ def test_what_comes_back_is_not_what_was_given():
 @pytest.mark.parametrize(
     "odd",
     [
-        {"_id": "a"},
-        {"_id": "a", "_source": None},
-        raw(1, -1, "a"),
-        raw(1, 4.5, "a"),
-        raw(1, None, "a"),
-        raw(None, 3, "a"),
-        raw("", 3, "a"),
-        raw(1, 99, "a"),
-        raw("unknown", 3, "a"),
-        raw(1, "x", "a"),
-        {},
+        {"_id": "a"}, {"_id": "a", "_source": None}, raw(1, -1, "a"), raw(1, 4.5, "a"), raw(1, None, "a"),
+        raw(None, 3, "a"), raw("", 3, "a"), raw(1, 99, "a"), raw("unknown", 3, "a"), raw(1, "x", "a"), {},
     ],
 )
 def test_odd_hits_are_kept_as_they_are(odd):

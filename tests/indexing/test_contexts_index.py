@@ -78,19 +78,12 @@ def test_each_chunk_is_asked_about_once(run, docs, server, tmp_path, split):
     held = contexts(tmp_path / "i")
     n = len(held)
     assert (
-        code == 0
-        and n >= 2
-        and all(held.values())
-        and server.asked() == n
-        and f"contexts: {n} written, 0 from the cache, 0 missing\n" in out
-        and err == ""
+        code == 0 and n >= 2 and all(held.values()) and server.asked() == n
+        and f"contexts: {n} written, 0 from the cache, 0 missing\n" in out and err == ""
     )
     facts = json.loads(run(*command, "--json")[1])
     assert (
-        facts["unchanged"],
-        facts["contexts_written"],
-        facts["contexts_cached"],
-        facts["contexts_missing"],
+        facts["unchanged"], facts["contexts_written"], facts["contexts_cached"], facts["contexts_missing"],
         server.asked(),
     ) == (2, 0, 0, [], 0)
     (docs / "b.md").write_text(B + "\n## 끝\n\n이 규정은 내년에 시행한다.\n", encoding="utf-8")
@@ -99,10 +92,7 @@ def test_each_chunk_is_asked_about_once(run, docs, server, tmp_path, split):
     assert (facts["changed"], facts["unchanged"], facts["contexts_written"], server.asked()) == (1, 1, of_b, of_b)
     facts = json.loads(run(*command, "--json", "--force")[1])
     assert (facts["added"], facts["contexts_written"], facts["contexts_cached"], server.asked()) == (
-        2,
-        0,
-        len(contexts(tmp_path / "i")),
-        0,
+        2, 0, len(contexts(tmp_path / "i")), 0,
     )
 
 
@@ -113,11 +103,8 @@ def test_failures_are_named_and_asked_again(run, docs, server, tmp_path):
     held = contexts(tmp_path / "i")
     failed = [i for i, c in held.items() if c is None]
     assert (
-        code == 0
-        and len(failed) == 1
-        and "1 missing\n" in out and "again with --contexts" in out
-        and f"no context for {failed[0]}: ResponseError" in err
-        and "out of memory" in err
+        code == 0 and len(failed) == 1 and "1 missing\n" in out and "again with --contexts" in out
+        and f"no context for {failed[0]}: ResponseError" in err and "out of memory" in err
     )
     server.refuses, n = None, server.asked()
     code, out, err = run(
@@ -126,10 +113,7 @@ def test_failures_are_named_and_asked_again(run, docs, server, tmp_path):
     assert code == 0 and "2 unchanged" in out and n == len(held) and server.asked() == 0
     code, out, err = run(*command)
     assert (
-        code == 0
-        and "1 changed" in out
-        and server.asked() == 1
-        and "contexts: 1 written, " in out
+        code == 0 and "1 changed" in out and server.asked() == 1 and "contexts: 1 written, " in out
         and all(contexts(tmp_path / "i").values())
     )
 
@@ -145,9 +129,7 @@ def test_a_server_that_is_gone_is_not_asked_about_every_chunk(run, tmp_path, ser
     facts = json.loads(run(*command)[1])
     n = len(contexts(tmp_path / "i"))
     assert (
-        facts["documents"] == 5
-        and 5 <= server.asked() <= 5 + 4
-        and facts["contexts_written"] == 0
+        facts["documents"] == 5 and 5 <= server.asked() <= 5 + 4 and facts["contexts_written"] == 0
         and len(facts["contexts_missing"]) == n
     )
     assert any("too many failures" in line for line in facts["contexts_missing"])
@@ -172,15 +154,13 @@ def test_a_killed_run_pays_only_for_what_is_new(run, docs, server, tmp_path):
     before = server.asked()
     kept = (
         sum(1 for line in (tmp_path / "i/contexts.jsonl").read_bytes().split(b"\n") if line.endswith(b"}"))
-        if (tmp_path / "i/contexts.jsonl").exists()
-        else 0
+        if (tmp_path / "i/contexts.jsonl").exists() else 0
     )
     server.at_request.clear()
     facts = json.loads(run(*command, "--json")[1])
     held = contexts(tmp_path / "i")
     assert (
-        all(held.values())
-        and facts["contexts_cached"] == kept
+        all(held.values()) and facts["contexts_cached"] == kept
         and server.asked() == facts["contexts_written"] == len(held) - kept
     )
     assert before - kept <= 4, "only what was under way is asked again"

@@ -24,8 +24,7 @@ def test_another_embedding_or_splitter_is_refused_with_the_way_out(tmp_path):
     before = state(index)
     for options, message in [
         ({"embed": "ollama:nomic"}, "ngram:ragnb-ngram, not ollama:nomic"),
-        ({"embed": ToyEmbedding(embed_dim=32)}, "not object:ToyEmbedding"),
-        ({"embed": "ngram"}, None),
+        ({"embed": ToyEmbedding(embed_dim=32)}, "not object:ToyEmbedding"), ({"embed": "ngram"}, None),
         ({"embed": NgramEmbedding(dims=32)}, "other parameters"),
         ({"parser": "sentence"}, "split by.*not.*SentenceWindowNodeParser"),
         ({"parser": "parent-child:700/0,100/0"}, "700"),
@@ -114,19 +113,16 @@ def _bytes(change):
 
 
 DAMAGE = {
-    "cut": _bytes(lambda data: data[:20_000]),
-    "empty": _bytes(lambda data: b""),
+    "cut": _bytes(lambda data: data[:20_000]), "empty": _bytes(lambda data: b""),
     "noise": _bytes(lambda data: b"\xff\xfe\0" * 1_000),
     "a bit": _bytes(lambda data: data[:-100] + bytes([data[-100] ^ 1]) + data[-99:]),
-    "no table": _sql("DROP TABLE chunk"),
-    "no units": _sql("DROP TABLE block"),
+    "no table": _sql("DROP TABLE chunk"), "no units": _sql("DROP TABLE block"),
     "list": _sql("UPDATE about SET value = '[]' WHERE key = 'manifest'"),
     "format": _sql("""UPDATE about SET value = '{"format": 99}' WHERE key = 'manifest'"""),
     "key": _sql("""UPDATE about SET value = json_set(value, '$.unknown', 1) WHERE key = 'manifest'"""),
     "parser": _sql("""UPDATE about SET value = json_set(value, '$.parser', json('{"child_size": 200}')) WHERE key = 'manifest'"""),
     "settings": _sql("""UPDATE about SET value = json_set(value, '$.parser.max_size', -1) WHERE key = 'manifest'"""),
-    "entry": _sql("UPDATE entry SET told = 'x'"),
-    "no embedding": _sql("DELETE FROM model"),
+    "entry": _sql("UPDATE entry SET told = 'x'"), "no embedding": _sql("DELETE FROM model"),
     "earlier": lambda f: [(f / "index.db").unlink(), (f / "manifest.json").write_text("{}")],
 }
 

@@ -137,10 +137,7 @@ def test_every_answer_is_of_the_old_or_the_new_state(tmp_path, monkeypatch, writ
 
     def answer(index: Index) -> str:
         with index.store.snapshot():
-            members = {
-                "bm25": WordRetriever(index.store),
-                "vector": VectorRetriever(index.store, index.embed_model),
-            }
+            members = {"bm25": WordRetriever(index.store), "vector": VectorRetriever(index.store, index.embed_model)}
             hits = HybridRetriever(members).retrieve("연차는 며칠인가")
         return json.dumps([[h.node_id, h.text, round(h.score, 6)] for h in hits], ensure_ascii=False)
 

@@ -19,11 +19,7 @@ from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.indexing.collections import (
-    DEFAULT_COLLECTIONS,
-    check_collections,
-    collection_statistics,
-    index_collections,
-    load_collections,
+    DEFAULT_COLLECTIONS, check_collections, collection_statistics, index_collections, load_collections,
 )
 from ragnb.documents.span import InputError, Outline, Span, parse_address
 from ragnb.chunking.parent_child import ParentChildNodeParser
@@ -84,10 +80,7 @@ def test_hits_of_a_pdf_know_their_pages(manual, tmp_path, splitter):
 
 def corpus(root: Path) -> Path:
     for name, text in {
-        "hr/a.md": "연차는 15일이다.",
-        "hr2/b.md": "반차는 4시간이다.",
-        "tax/c.md": "세율은 3퍼센트다.",
-        "other/d.md": "그 밖의 글이다.",
+        "hr/a.md": "연차는 15일이다.", "hr2/b.md": "반차는 4시간이다.", "tax/c.md": "세율은 3퍼센트다.", "other/d.md": "그 밖의 글이다.",
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
@@ -112,24 +105,17 @@ def test_folders_go_to_their_collections_and_nothing_is_silent(tmp_path):
     assert Index.open(tmp_path / "out/hr_db").doc_ids == ["hr/a.md", "hr2/e.md"]
     statistics = collection_statistics(tmp_path / "out")
     assert {n: (s["documents"], s["characters"]) for n, s in statistics.items()} == {
-        "hr_db": (2, 20),
-        "tax_db": (1, 10),
+        "hr_db": (2, 20), "tax_db": (1, 10),
     }
 
 
 @pytest.mark.parametrize(
     "table, message",
     [
-        ({}, "expected an object"),
-        ([1], "expected an object"),
-        ({"ab": ["x"]}, "'ab' needs 3 to 63"),
-        ({"한글 이름": ["x"]}, "needs 3 to 63"),
-        ({"abc": "x"}, "needs a list"),
-        ({"abc": []}, "needs a list"),
-        ({"abc": [1]}, "needs a list"),
-        ({"abc": ["/etc"]}, "must lie in the corpus"),
-        ({"abc": ["../x"]}, "must lie in the corpus"),
-        ({"abc": ["x"], "abd": ["x"]}, "in 'abc' and in 'abd'"),
+        ({}, "expected an object"), ([1], "expected an object"), ({"ab": ["x"]}, "'ab' needs 3 to 63"),
+        ({"한글 이름": ["x"]}, "needs 3 to 63"), ({"abc": "x"}, "needs a list"), ({"abc": []}, "needs a list"),
+        ({"abc": [1]}, "needs a list"), ({"abc": ["/etc"]}, "must lie in the corpus"),
+        ({"abc": ["../x"]}, "must lie in the corpus"), ({"abc": ["x"], "abd": ["x"]}, "in 'abc' and in 'abd'"),
     ],
 )
 def test_a_bad_table_is_named(table, message, tmp_path):
@@ -153,13 +139,7 @@ def test_all_collections_from_the_command_line(tmp_path, capsys):
     root = corpus(tmp_path / "corpus")
     (tmp_path / "t.json").write_text(json.dumps(TABLE), encoding="utf-8")
     command = [
-        "index",
-        str(root),
-        "--all",
-        "--collections",
-        str(tmp_path / "t.json"),
-        "--index",
-        str(tmp_path / "out"),
+        "index", str(root), "--all", "--collections", str(tmp_path / "t.json"), "--index", str(tmp_path / "out"),
         "--quiet",
     ]
     assert main(command) == 0
@@ -183,20 +163,13 @@ def test_all_collections_from_the_command_line(tmp_path, capsys):
 @pytest.mark.parametrize(
     "spec",
     [
-        "parent-child",
-        "parent-child:300/30,90/9",
-        "sentence",
-        "records",
-        "structure",
-        "titled:parent-child",
-        "titled:structure",
-        "titled:titled:sentence",
+        "parent-child", "parent-child:300/30,90/9", "sentence", "records", "structure", "titled:parent-child",
+        "titled:structure", "titled:titled:sentence",
     ],
 )
 def test_an_index_reopens_with_the_splitter_that_made_it(tmp_path, spec):
     (tmp_path / "a.md").write_text(
-        "# 휴가규정\n\n## 1. 연차\n\n연차는 15일이다. 2년차부터 16일이다.\n\n## 2. 반차\n\n반차는 4시간이다.",
-        encoding="utf-8",
+        "# 휴가규정\n\n## 1. 연차\n\n연차는 15일이다. 2년차부터 16일이다.\n\n## 2. 반차\n\n반차는 4시간이다.", encoding="utf-8",
     )
     made, _ = update_index(tmp_path / "a.md", tmp_path / "i", parser=spec, show_progress=False)
     opened = Index.open(tmp_path / "i")
@@ -217,9 +190,7 @@ def test_an_index_reopens_with_a_splitter_given_as_an_object(tmp_path, parser):
 def test_headers_change_what_is_embedded_and_nothing_else():
     text = "# 휴가규정\n\n## 1. 연차\n\n" + "연차는 15일이다. " * 40 + "\n\n## 2. 반차\n\n" + "반차는 4시간이다. " * 40
     document = Document(
-        text=text,
-        id_="a.md",
-        metadata={"file_name": "a.md", "title": "휴가규정"},
+        text=text, id_="a.md", metadata={"file_name": "a.md", "title": "휴가규정"},
         excluded_embed_metadata_keys=["file_name", "title"],
     )
     plain, outline = ParentChildNodeParser().parse(document)

@@ -67,8 +67,7 @@ def test_awithin_cancels() -> None:
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5))
 values = st.recursive(
-    scalars,
-    lambda v: st.one_of(st.lists(v, max_size=3), st.dictionaries(st.text(max_size=4), v, max_size=3)),
+    scalars, lambda v: st.one_of(st.lists(v, max_size=3), st.dictionaries(st.text(max_size=4), v, max_size=3)),
     max_leaves=8)
 
 

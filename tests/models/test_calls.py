@@ -50,8 +50,7 @@ def test_an_answer_is_one_short_paragraph(answer: str, limit: int) -> None:
 @pytest.mark.parametrize(("answer", "cleaned"), [
     ("", ""), ("  \n ", ""), ("<think>a</think>", ""), ("<thinking>\na\n</thinking>\nb", "b"),
     ("<THINK>a</THINK>b", "b"), ("```\na\n```", "a"), ("Here is the context:\n\na b.", "a b."),
-    ("한 줄뿐:", "한 줄뿐:"), ('"따옴표"', "따옴표"),
-    ("a\n\nb\tc", "a b c"), ("x</think>y", "y"),
+    ("한 줄뿐:", "한 줄뿐:"), ('"따옴표"', "따옴표"), ("a\n\nb\tc", "a b c"), ("x</think>y", "y"),
 ])
 def test_answers_of_models_are_cleaned(answer: str, cleaned: str) -> None:
     assert clean_answer(answer) == cleaned

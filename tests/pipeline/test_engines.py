@@ -48,18 +48,13 @@ class ByDocument(RankedContextBuilder):
 
 
 PIPELINES: dict[str, dict[str, Any]] = {
-    "default": {},
-    "best first": {"reorder": False},
-    "a small budget": {"budget": 700},
-    "tokens": {"budget": 300, "tokenizer": "cl100k_base"},
-    "reranker": {"reranker": "backwards", "budget": 1_500},
+    "default": {}, "best first": {"reorder": False}, "a small budget": {"budget": 700},
+    "tokens": {"budget": 300, "tokenizer": "cl100k_base"}, "reranker": {"reranker": "backwards", "budget": 1_500},
     "compressor": {"compressor": 400},
     "excerpts": {"policy": "document:20", "top_k": 4, "compressor": 500, "passage_size": None},
     "table": {"builder": "table", "compressor": 500, "policy": "document:20", "top_k": 4},
-    "debug": {"builder": "debug", "budget": 1_200},
-    "simple": {"builder": "simple"},
-    "detailed": {"builder": "detailed"},
-    "by the question": {"builder": "question"},
+    "debug": {"builder": "debug", "budget": 1_200}, "simple": {"builder": "simple"},
+    "detailed": {"builder": "detailed"}, "by the question": {"builder": "question"},
     "layouts of one's own": {"builder": QuestionContextBuilder(budget=900, layouts={"comparison": "simple"})},
     "an order of one's own": {"builder": ByDocument(budget=1_500)},
     "hybrid": {"retriever": "hybrid", "policy": "neighbors:2", "top_k": 4},

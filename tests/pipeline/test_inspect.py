@@ -94,8 +94,7 @@ ATTRIBUTES = set("class dir data-k open lang charset name content http-equiv vie
 def in_view(passages) -> list:
     """Passages in the order of the view."""
     return [
-        p
-        for d in dict.fromkeys(p.doc_id for p in passages)
+        p for d in dict.fromkeys(p.doc_id for p in passages)
         for p in sorted((q for q in passages if q.doc_id == d), key=lambda q: q.span)
     ]
 
@@ -153,11 +152,7 @@ class Fixed(BaseRetriever):
 
 
 def ask(
-    texts: dict[str, str],
-    question: str = "연차는 며칠?",
-    every: int = 3,
-    policy=neighbors(1),
-    budget: int | None = 300,
+    texts: dict[str, str], question: str = "연차는 며칠?", every: int = 3, policy=neighbors(1), budget: int | None = 300,
     **metadata,
 ) -> Answer:
     """An answer over some documents, every third chunk a hit."""
@@ -177,10 +172,7 @@ def laid_out(hits: list[NodeWithScore], store: MemoryStore) -> Answer:
     """An answer without a text."""
     expanded = Expander(store, neighbors(5)).expand(hits)
     return Answer(
-        "연차",
-        "",
-        RankedContextBuilder(2_000, passage_size=None).build(expanded.passages),
-        expanded,
+        "연차", "", RankedContextBuilder(2_000, passage_size=None).build(expanded.passages), expanded,
         Hits(hits, {"retriever": {h.node_id: (n, h.score) for n, h in enumerate(hits, 1)}}),
     )
 
@@ -197,10 +189,7 @@ def answer(hr_chunks) -> Answer:
 def test_rows_say_what_the_model_does_not_see(budget):
     """A passage is cut to the budget: the chunks beyond the cut are not in the context, the others are."""
     answer = ask(
-        {"d": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(60))},
-        every=12,
-        policy=neighbors(3),
-        budget=budget,
+        {"d": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(60))}, every=12, policy=neighbors(3), budget=budget,
     )
     cited, rows = answer.context.sources, trace(answer).rows()
     for r in rows:
@@ -229,8 +218,7 @@ def test_rows_have_the_numbers_of_the_answer(answer):
 def test_columns_are_straight_where_hangul_is_two_wide():
     answer = ask(
         {
-            "hr/휴가 규정.md": "연차는 15일이다. " * 9,
-            unicodedata.normalize("NFD", "한글"): "반차는 4시간이다. " * 9,
+            "hr/휴가 규정.md": "연차는 15일이다. " * 9, unicodedata.normalize("NFD", "한글"): "반차는 4시간이다. " * 9,
             "a": "leave is 15 days. " * 9,
         },
         policy=no_expansion,
@@ -258,22 +246,10 @@ def test_a_page_of_any_documents(texts, glue):
 @pytest.mark.parametrize(
     "text, shown",
     [
-        ("연차 15일\n\t끝", "연차 15일\n\t끝"),
-        ("a\r\nb", "a\nb"),
-        ("a\rb", "a␍b"),
-        ("\x1b[31m", "␛[31m"),
-        ("\x00", "␀"),
-        ("\x7f", "⟨U+007F⟩"),
-        ("\x9b", "⟨U+009B⟩"),
-        ("\u202e", "⟨U+202E⟩"),
-        ("\u2066\u2069", "⟨U+2066⟩⟨U+2069⟩"),
-        ("\u200f", "⟨U+200F⟩"),
-        ("\ufeff", "⟨U+FEFF⟩"),
-        ("\u2028", "⟨U+2028⟩"),
-        ("a\udc00", "a⟨U+DC00⟩"),
-        ("\U000e0041", "⟨U+E0041⟩"),
-        ("\u2060", "⟨U+2060⟩"),
-        ("👩\u200d💻", "👩\u200d💻"),
+        ("연차 15일\n\t끝", "연차 15일\n\t끝"), ("a\r\nb", "a\nb"), ("a\rb", "a␍b"), ("\x1b[31m", "␛[31m"), ("\x00", "␀"),
+        ("\x7f", "⟨U+007F⟩"), ("\x9b", "⟨U+009B⟩"), ("\u202e", "⟨U+202E⟩"), ("\u2066\u2069", "⟨U+2066⟩⟨U+2069⟩"),
+        ("\u200f", "⟨U+200F⟩"), ("\ufeff", "⟨U+FEFF⟩"), ("\u2028", "⟨U+2028⟩"), ("a\udc00", "a⟨U+DC00⟩"),
+        ("\U000e0041", "⟨U+E0041⟩"), ("\u2060", "⟨U+2060⟩"), ("👩\u200d💻", "👩\u200d💻"),
     ],
 )
 def test_acting_characters_are_named(text, shown):
@@ -284,12 +260,9 @@ HOSTILE = {
     "script": "연차 </div><script>alert(1)</script><img src=x onerror=alert(1)>",
     "closing tags": "연차 </span></div></article></body></html></style></pre><!-- -->",
     "quotes": "연차 \" onmouseover=\"alert(1)\" ' onload='x' `y`",
-    "entities": "연차 &lt;script&gt; &amp; &#60;b&#62; &nbsp",
-    "cdata": "연차 <![CDATA[ <b> ]]> <!doctype html> <?php ?>",
-    "ANSI": "연차 \x1b[31m빨강\x1b[0m \x1b]8;;http://x\x07",
-    "right to left": "연차 \u202egpj.exe \u2066\u2069 שלום",
-    "NUL": "연차 \x00\x01\x02",
-    "url": "연차 http://evil.example/x.js javascript:alert(1) url(http://x)",
+    "entities": "연차 &lt;script&gt; &amp; &#60;b&#62; &nbsp", "cdata": "연차 <![CDATA[ <b> ]]> <!doctype html> <?php ?>",
+    "ANSI": "연차 \x1b[31m빨강\x1b[0m \x1b]8;;http://x\x07", "right to left": "연차 \u202egpj.exe \u2066\u2069 שלום",
+    "NUL": "연차 \x00\x01\x02", "url": "연차 http://evil.example/x.js javascript:alert(1) url(http://x)",
     "line ends": "연차\r\n15일\rx\u2028y\x85z",
     "hidden letters": "연차 " + "".join(chr(0xE0000 + ord(c)) for c in "ignore"),
     "Markdown": "연차\n\n[a](javascript:alert(1)) ![](http://x) **b** `c` $\\href{x}{y}$ "
@@ -360,10 +333,8 @@ def test_page_says_what_is_beyond_the_budget(answer):
     text = trace(answer).page()
     seen = {c.passage.rank for c in answer.context.sources}
     assert (
-        text.count("not read: beyond the budget")
-        == text.count('class="passage out"')
-        == sum(p.rank not in seen for p in answer.expansion.passages)
-        > 0
+        text.count("not read: beyond the budget") == text.count('class="passage out"')
+        == sum(p.rank not in seen for p in answer.expansion.passages) > 0
     )
 
 
@@ -414,14 +385,7 @@ def test_an_answer_with_nothing_in_it():
     answer = Pipeline(Fixed([]), Expander(MemoryStore())).ask("연차")
     check_page(answer)
     assert trace(answer).rows() == [] and trace(answer).table().split() == [
-        "#",
-        "chunk",
-        "role",
-        "retriever",
-        "score",
-        "chars",
-        "read",
-        "why",
+        "#", "chunk", "role", "retriever", "score", "chars", "read", "why",
     ]
 
 
@@ -453,8 +417,7 @@ def test_around_is_the_text_of_the_document(answer):
     store = _store_of(texts)
     pipeline = Pipeline(
         Fixed([NodeWithScore(node=store._chunks[i], score=1.0) for i in ("a#c9", "a#c20", "b#c1", "a#c13")]),
-        Expander(store),
-        RankedContextBuilder(300),
+        Expander(store), RankedContextBuilder(300),
     )
     found = pipeline.ask("연차")
     before = store.reads
@@ -479,11 +442,7 @@ def test_what_was_brought_from_elsewhere():
     cites.name = "citations:1"
     texts = {"a": "연차는 15일이다. 제2조를 본다. " * 6, "b": "제2조 반차는 4시간이다. " * 12}
     store = MemoryStore()
-    nodes = store.add_documents(
-        [Document(text=t, id_=i) for i, t in texts.items()],
-        SMALL,
-        MockEmbedding(embed_dim=1),
-    )
+    nodes = store.add_documents([Document(text=t, id_=i) for i, t in texts.items()], SMALL, MockEmbedding(embed_dim=1))
     hit = next(n for n in nodes if n.node_id == "a#c1")
     from ragnb.expansion.policy import QuestionPolicy
     policy = together(neighbors(1), QuestionPolicy("citations:1", lambda s: cites, lambda hits: ["b"]))
@@ -514,26 +473,19 @@ def test_evidence_is_followed():
     plain = ask({"d": text, "e": "다른 글이다. " * 20}, every=12, policy=neighbors(1), budget=160)
     read, beyond = plain.passages[0], next(p for p in reversed(plain.expansion.passages) if p.doc_id == "d")
     places = [
-        Span(read.span.start, read.span.start + 10),
-        Span(beyond.span.start, beyond.span.start + 10),
-        Span(beyond.span.end + 30, beyond.span.end + 40),
-        Span(0, 5),
+        Span(read.span.start, read.span.start + 10), Span(beyond.span.start, beyond.span.start + 10),
+        Span(beyond.span.end + 30, beyond.span.end + 40), Span(0, 5),
     ]
     gold = [Evidence("d", s, text[s.start : s.end]) for s in places[:3]] + [
         Evidence("unknown </b>", Span(7, 12), "<b>없다")
     ]
     told = trace(plain, evidence=gold)
     assert [(r["state"], r["read"]) for r in told.evidence_rows()] == [
-        ("read", 1.0),
-        ("found, but beyond the budget", 0.0),
-        ("not found", 0.0),
-        ("not found", 0.0),
+        ("read", 1.0), ("found, but beyond the budget", 0.0), ("not found", 0.0), ("not found", 0.0),
     ]
     page = check_page(told)
     marked = {
-        label: a["class"]
-        for _, a in page.tags
-        for label in a.get("data-k", "").split(" · ")
+        label: a["class"] for _, a in page.tags for label in a.get("data-k", "").split(" · ")
         if label.startswith("evidence")
     }
     assert set(marked) == {f"evidence {n}" for n in (1, 2, 3, 4)} and all("gold" in c.split() for c in marked.values())
@@ -557,11 +509,7 @@ def test_what_was_dropped_has_a_row_and_a_reason():
 
 def _store_of(texts: dict[str, str]) -> MemoryStore:
     store = MemoryStore()
-    store.add_documents(
-        [Document(text=t, id_=i) for i, t in texts.items()],
-        SMALL,
-        MockEmbedding(embed_dim=1),
-    )
+    store.add_documents([Document(text=t, id_=i) for i, t in texts.items()], SMALL, MockEmbedding(embed_dim=1))
     return store
 
 
@@ -608,10 +556,8 @@ def test_units_say_what_each_scale_gave_them():
     from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
     documents = [
         Document(
-            text="# 휴가\n\n"
-            + "\n\n".join(f"{i}년차 직원의 연차는 {i + 14}일이다. 반차는 {i}시간이다." for i in range(1, 40)),
-            id_="휴가 <b>",
-            metadata={"title": "휴가"},
+            text="# 휴가\n\n" + "\n\n".join(f"{i}년차 직원의 연차는 {i + 14}일이다. 반차는 {i}시간이다." for i in range(1, 40)),
+            id_="휴가 <b>", metadata={"title": "휴가"},
         ),
         Document(text="세정장비의 압력을 본다. " * 9, id_="b"),
     ]

@@ -115,8 +115,7 @@ def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents
     """VectorStoreIndex over our Chroma folder as it stands, its own retriever, and our expansion behind it."""
     store = ChromaStore(tmp_path)
     store.add_documents(
-        [Document(text=t, id_=i, metadata={"file_name": i}) for i, t in documents.items()],
-        ParentChildNodeParser(),
+        [Document(text=t, id_=i, metadata={"file_name": i}) for i, t in documents.items()], ParentChildNodeParser(),
         embedding,
     )
     stock = VectorStoreIndex.from_vector_store(store.children, embed_model=embedding)
@@ -137,12 +136,8 @@ def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
-        {"policy": "none"},
-        {"policy": "parent", "top_k": 3},
-        {"policy": "neighbors:5", "expand_top_k": 2, "max_chunks": 12},
-        {"reorder": False},
-        {"expand_top_k": 1},
+        {}, {"policy": "none"}, {"policy": "parent", "top_k": 3},
+        {"policy": "neighbors:5", "expand_top_k": 2, "max_chunks": 12}, {"reorder": False}, {"expand_top_k": 1},
         {"policy": lambda outline, hit: Span(0, outline.n_characters), "top_k": 2},
     ],
 )
@@ -399,10 +394,7 @@ def test_a_query_engine_needs_a_model(index):
 @pytest.mark.parametrize(
     "name, kind",
     [
-        ("simple", "[1]\n"),
-        ("table", "| 번호 |"),
-        ("detailed", "[1]\ntitle: "),
-        ("debug", "[1]"),
+        ("simple", "[1]\n"), ("table", "| 번호 |"), ("detailed", "[1]\ntitle: "), ("debug", "[1]"),
         ("question", "[1] (휴가규정"),
     ],
 )
@@ -427,8 +419,7 @@ def test_compression_keeps_sentences_of_what_was_read(index, size):
         index, budget=2_000, compressor=size
     ).ask(QUESTION)
     assert (
-        sum(len(p.text) for p in answer.passages) <= size
-        and answer.compression is not None
+        sum(len(p.text) for p in answer.passages) <= size and answer.compression is not None
         and whole.compression is None
     )
     read = {p.doc_id: p for p in answer.expansion.passages}
@@ -450,24 +441,19 @@ def test_a_model_compresses_and_what_it_makes_up_is_dropped_and_told(index):
     model = scripted()
     answer = Pipeline.from_index(index, budget=2_000, compressor="llm:120", llm=model).ask(QUESTION)
     assert (
-        answer.generated
-        and len(model.prompts) == 2
-        and answer.compression.extractive
+        answer.generated and len(model.prompts) == 2 and answer.compression.extractive
         and answer.compression.dropped == 1
     )
     facts = " ".join(trace(answer).facts)
     assert (
-        "by rule, as the model gave nothing usable" in facts
-        and "not in the source, 1 sentence of the model" in facts
+        "by rule, as the model gave nothing usable" in facts and "not in the source, 1 sentence of the model" in facts
     )
 
 
 def test_bad_compression_and_layout_names_are_told(index):
     for options, told in (
-        ({"compressor": "half"}, "unknown compression 'half'"),
-        ({"compressor": 0}, "must be >= 1"),
-        ({"compressor": "llm:50"}, "needs a model"),
-        ({"compressor": "-3"}, "unknown compression"),
+        ({"compressor": "half"}, "unknown compression 'half'"), ({"compressor": 0}, "must be >= 1"),
+        ({"compressor": "llm:50"}, "needs a model"), ({"compressor": "-3"}, "unknown compression"),
         ({"builder": "tabel"}, "unknown context builder 'tabel'"),
     ):
         with pytest.raises(InputError, match=told):
@@ -479,9 +465,7 @@ def test_citations_of_an_answer_resolve_to_offsets_and_a_made_up_one_is_told(ind
     answer = Pipeline.from_index(index, budget=900, llm=llm).ask(QUESTION)
     first, lost = answer.source_marks
     assert (first.number, first.spans) == (1, (first.passage.span,)) and (lost.number, lost.passage, lost.spans) == (
-        42,
-        None,
-        (),
+        42, None, (),
     )
     assert any("[42]" in fact for fact in trace(answer).facts)
     assert Pipeline.from_index(index, budget=900).ask("제1조 [1] 무엇?").source_marks == []
@@ -496,9 +480,7 @@ def test_a_conversation_brings_the_last_passages_without_a_search_and_never_twic
     answer = pipeline.ask("반차는 몇 시간인가요?", talk)
     earlier = [p for p in answer.passages if is_earlier(p)]
     assert (
-        earlier
-        and answer.passages[-len(earlier) :] == earlier
-        and answer.context.size <= 1_500
+        earlier and answer.passages[-len(earlier) :] == earlier and answer.context.size <= 1_500
         and pipeline.retriever is searched
     )
     assert sum(len(p.text) for p in earlier) <= 1_500 * pipeline.history_share

@@ -51,8 +51,7 @@ def test_a_number_means_the_same_everywhere(index, settings):
 
 def test_the_page_of_a_source_is_that_of_its_best_sentence(tmp_path):
     """A snippet over three short pages names the one with the answer."""
-    pages = ["안내. 이 설명서는 점검을 다룬다.", "준비물은 드라이버와 헝겊이다.", "전원을 끄고 10분을 기다린다.",
-             "배기 압력이 낮으면 밸브를 교체한다.", "점검표에 서명하고 보관한다."]
+    pages = ["안내. 이 설명서는 점검을 다룬다.", "준비물은 드라이버와 헝겊이다.", "전원을 끄고 10분을 기다린다.", "배기 압력이 낮으면 밸브를 교체한다.", "점검표에 서명하고 보관한다."]
     starts = [sum(len(p) + 2 for p in pages[:i]) for i in range(len(pages))]
     manual = Document(text="\n\n".join(pages), id_="m", metadata={"title": "설명서", "page_starts": starts})
     index, _ = index_documents([manual], tmp_path / "i", show_progress=False)

@@ -67,20 +67,13 @@ def both(retriever: BaseRetriever, question: str | QueryBundle = QUESTION) -> li
 # --- reading wordings -----------------------------------------------------------------------------------------------
 
 GOOD = {
-    "JSON": '["가 연차?", "나 휴가?"]',
-    "fence": '물론입니다.\n```json\n["가 연차?", "나 휴가?",]\n```',
-    "object": '{"queries": ["가 연차?", "나 휴가?"]}',
-    "objects": '[{"query": "가 연차?"}, {"query": "나 휴가?"}]',
-    "numbered": "다음과 같습니다:\n1. 가 연차?\n2) 나 휴가?\n이상입니다.",
-    "bullets": "- 가 연차?\n* 나 휴가?",
-    "lines": "가 연차?\n\n나 휴가?",
-    "quoted": '"가 연차?"\n“나 휴가?”',
-    "thoughts": "<think>1. 다?\n2. 라?</think>\n1. 가 연차?\n2. 나 휴가?",
-    "cut off": '{"queries": ["가 연차?", "나 휴가?", "다 ',
-    "repeats": '["가 연차?", "가  연차", "나 휴가?", "가연차?"]',
+    "JSON": '["가 연차?", "나 휴가?"]', "fence": '물론입니다.\n```json\n["가 연차?", "나 휴가?",]\n```',
+    "object": '{"queries": ["가 연차?", "나 휴가?"]}', "objects": '[{"query": "가 연차?"}, {"query": "나 휴가?"}]',
+    "numbered": "다음과 같습니다:\n1. 가 연차?\n2) 나 휴가?\n이상입니다.", "bullets": "- 가 연차?\n* 나 휴가?", "lines": "가 연차?\n\n나 휴가?",
+    "quoted": '"가 연차?"\n“나 휴가?”', "thoughts": "<think>1. 다?\n2. 라?</think>\n1. 가 연차?\n2. 나 휴가?",
+    "cut off": '{"queries": ["가 연차?", "나 휴가?", "다 ', "repeats": '["가 연차?", "가  연차", "나 휴가?", "가연차?"]',
     "repeats the question": f'["{QUESTION}", "가 연차?", "첫해 연차는 며칠인가요", "나 휴가?"]',
-    "single quotes": "['가 연차?', '나 휴가?']",
-    "line breaks inside": '["가\\n연차?", "나 휴가?"]',
+    "single quotes": "['가 연차?', '나 휴가?']", "line breaks inside": '["가\\n연차?", "나 휴가?"]',
 }
 
 
@@ -92,25 +85,8 @@ def test_wordings_are_read(kind: str) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        "",
-        "  \n",
-        "[]",
-        "{}",
-        "[1, 2]",
-        "?",
-        "1.\n2.\n3.",
-        QUESTION,
-        f'["{QUESTION}"]',
-        "가" * 301,
-        "<think>1. 가?",
-        "다음과 같습니다:",
-        None,
-        3,
-        True,
-        ["가?"],
-        b"x",
-        "[" * 20_000,
-        '{"a":' * 900 + "1" + "}" * 900,
+        "", "  \n", "[]", "{}", "[1, 2]", "?", "1.\n2.\n3.", QUESTION, f'["{QUESTION}"]', "가" * 301, "<think>1. 가?",
+        "다음과 같습니다:", None, 3, True, ["가?"], b"x", "[" * 20_000, '{"a":' * 900 + "1" + "}" * 900,
     ],
 )
 def test_of_some_answers_nothing_is_left(answer: Any) -> None:
@@ -153,16 +129,8 @@ def test_weight_top_k_and_n() -> None:
 
 
 BROKEN = [
-    TimeoutError("late"),
-    ConnectionError("no"),
-    ValueError("x"),
-    RecursionError(),
-    StopIteration(),
-    "",
-    "[]",
-    "   ",
-    f'["{QUESTION}"]',
-    "<think>무엇을",
+    TimeoutError("late"), ConnectionError("no"), ValueError("x"), RecursionError(), StopIteration(), "", "[]", "   ",
+    f'["{QUESTION}"]', "<think>무엇을",
 ]
 
 
@@ -232,10 +200,8 @@ def test_the_question_stays_between_its_marks() -> None:
     inner = Recorder()
     MultiQueryRetriever(inner, model, n_queries=7).retrieve(evil)
     assert (
-        model.prompts[0].count("</질문>") == 1
-        and model.prompts[0].count("\n<질문>\n") == 1
-        and "{count} {query_str}" in model.prompts[0]
-        and "문자열 7개" in model.prompts[0]
+        model.prompts[0].count("</질문>") == 1 and model.prompts[0].count("\n<질문>\n") == 1
+        and "{count} {query_str}" in model.prompts[0] and "문자열 7개" in model.prompts[0]
     )
     assert inner.asked[0].query_str == evil
 
@@ -361,8 +327,7 @@ def test_a_plan_before_any_retriever(named_index, inner):
     "spec, told",
     [
         ("hyde:hybrid", "hyde retrieval asks a model: pass llm, or `--llm ollama:MODEL`"),
-        ("multi-query", "multi-query retrieval asks a model"),
-        ("multi-query:hyde:hybrid", "one plan at a time"),
+        ("multi-query", "multi-query retrieval asks a model"), ("multi-query:hyde:hybrid", "one plan at a time"),
         ("hyde:best", "unknown retriever 'hyde:best'"),
     ],
 )

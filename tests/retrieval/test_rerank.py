@@ -30,14 +30,7 @@ from strategies import examples
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.grades import GRADES, grade_of, number_of, read_grades
 from ragnb.retrieval.rerank import (
-    Grades,
-    LLMReranker,
-    Reranked,
-    RerankedNode,
-    Reranker,
-    WrappedReranker,
-    passage_list,
-    resolve_reranker,
+    Grades, LLMReranker, Reranked, RerankedNode, Reranker, WrappedReranker, passage_list, resolve_reranker,
     wrap_reranker,
 )
 from ragnb.documents.span import InputError
@@ -110,39 +103,27 @@ def grades(result: Reranked) -> dict[int, str]:
 H, M, L = GRADES
 BAD: dict[str, tuple[Any, dict[int, str]]] = {
     # nothing there
-    "empty": ("", {}),
-    "spaces": (" \n\t ", {}),
-    "apology": ("죄송하지만 판정할 수 없습니다.", {}),
-    "english apology": ("I'm sorry, as an AI I cannot rate these.", {}),
-    "only a fence": ("```json\n```", {}),
-    "empty list": ("[]", {}),
-    "empty object": ("{}", {}),
-    "null": ("null", {}),
-    "nulls": ('{"grades": null}', {}),
-    "a number": ("3", {}),
-    "NUL bytes": ("\x00\x00", {}),
-    "half a surrogate pair": ("\ud800", {}),
-    "very long": ("연차 " * 100_000, {}),
-    "opened ten thousand times": ("[" * 10_000, {}),
+    "empty": ("", {}), "spaces": (" \n\t ", {}), "apology": ("죄송하지만 판정할 수 없습니다.", {}),
+    "english apology": ("I'm sorry, as an AI I cannot rate these.", {}), "only a fence": ("```json\n```", {}),
+    "empty list": ("[]", {}), "empty object": ("{}", {}), "null": ("null", {}), "nulls": ('{"grades": null}', {}),
+    "a number": ("3", {}), "NUL bytes": ("\x00\x00", {}), "half a surrogate pair": ("\ud800", {}),
+    "very long": ("연차 " * 100_000, {}), "opened ten thousand times": ("[" * 10_000, {}),
     "nested eight hundred times": ("[" * 800 + "]" * 800, {}),
     "nested objects": ('{"a":' * 800 + "1" + "}" * 800, {}),
     # no grade in it
-    "only a ranking": ("[3, 1, 2, 5, 4]", {}),
-    "ranking in words": ("3 > 1 > 2 > 5 > 4", {}),
+    "only a ranking": ("[3, 1, 2, 5, 4]", {}), "ranking in words": ("3 > 1 > 2 > 5 > 4", {}),
     "scores": ('{"1": 0.9, "2": 0.1, "3": 7}', {}),
     "LLMRerank's format": ("Doc: 3, Relevance: 9\nDoc: 1, Relevance: 7", {}),
     "grades that do not exist": ("1: 최고\n2: 별로\n3: A\n4: VERY\n5: 10점", {}),
     "grades that do not exist, JSON": ('{"grades": [{"number": 1, "grade": "EXCELLENT"}, {"number": 2, "grade": ""}]}', {}),
     "hedges": ("1: HIGH/MEDIUM\n2: LOW or MEDIUM\n3: 상~중\n4: HIGH, MEDIUM, LOW", {}),
-    "denials": ("1: HIGH가 아님\n2: HIGH는 아닙니다", {}),
-    "truth values": ('{"1": true, "2": false}', {}),
+    "denials": ("1: HIGH가 아님\n2: HIGH는 아닙니다", {}), "truth values": ('{"1": true, "2": false}', {}),
     "an error message": ('{"error": "model is overloaded", "code": 503}', {}),
     "html": ("<html><body><h1>502 Bad Gateway</h1></body></html>", {}),
     "prose about grades": ("자료들의 관련도는 전반적으로 높음과 낮음이 섞여 있습니다.", {}),
     "numbers in prose": ("연차 15일 중 3일은 5월에, 2일은 하반기에 쓴다.", {}),
     # numbers that are wrong
-    "invented": ("6: HIGH\n99: LOW", {}),
-    "invented among real": ("1: LOW\n6: HIGH", {1: L}),
+    "invented": ("6: HIGH\n99: LOW", {}), "invented among real": ("1: LOW\n6: HIGH", {1: L}),
     "negative": ('[{"number": -1, "grade": "HIGH"}, {"number": 2, "grade": "LOW"}]', {2: L}),
     "from zero": ('{"0": "HIGH", "1": "LOW", "2": "LOW", "3": "LOW", "4": "LOW"}', {}),
     "from zero, in part": ("0: HIGH\n1: LOW", {}),
@@ -153,8 +134,7 @@ BAD: dict[str, tuple[Any, dict[int, str]]] = {
     "half numbers": ('[{"number": 1.5, "grade": "HIGH"}]', {}),
     "five thousand digits": ('{"grades": [{"number": ' + "9" * 5_000 + ', "grade": "HIGH"}]}', {}),
     # said twice
-    "twice the same": ("1: HIGH\n1: HIGH", {1: H}),
-    "twice, otherwise": ("1: HIGH\n2: LOW\n1: LOW", {2: L}),
+    "twice the same": ("1: HIGH\n1: HIGH", {1: H}), "twice, otherwise": ("1: HIGH\n2: LOW\n1: LOW", {2: L}),
     "a key twice": ('{"1": "HIGH", "1": "LOW", "2": "HIGH"}', {2: H}),
     "two JSON answers that differ": ('{"1": "HIGH", "2": "LOW"}\n정정합니다.\n{"1": "LOW", "2": "LOW"}', {2: L}),
     "fifty thousand times the same": ("1: HIGH " * 50_000, {1: H}),
@@ -173,12 +153,9 @@ BAD: dict[str, tuple[Any, dict[int, str]]] = {
     "repeats the prompt, then answers": (lambda prompt: prompt + "\n1: LOW", {1: L}),
     "repeats a hostile passage": ("<자료 1>\n2: HIGH, 3: LOW\n</자료>\n답할 수 없습니다.", {}),
     # no answer at all
-    "exception": (ValueError("bad"), {}),
-    "time-out": (TimeoutError("60 s"), {}),
-    "connection": (ConnectionError("refused"), {}),
-    "assertion": (AssertionError(), {}),
-    "recursion": (RecursionError("deep"), {}),
-    "stop iteration": (StopIteration(), {}),
+    "exception": (ValueError("bad"), {}), "time-out": (TimeoutError("60 s"), {}),
+    "connection": (ConnectionError("refused"), {}), "assertion": (AssertionError(), {}),
+    "recursion": (RecursionError("deep"), {}), "stop iteration": (StopIteration(), {}),
     "no JSON": (json.JSONDecodeError("Expecting value", "x", 0), {}),
 }
 assert len(BAD) >= 60
@@ -200,17 +177,9 @@ def test_a_bad_answer_loses_nothing(kind: str, caplog: pytest.LogCaptureFixture)
 
 
 TYPES: dict[str, tuple[Any, dict[int, str]]] = {
-    "None": (None, {}),
-    "int": (42, {}),
-    "float": (1.5, {}),
-    "bytes": (b"1: HIGH", {}),
-    "True": (True, {}),
-    "object": (object(), {}),
-    "set": ({1, 2}, {}),
-    "list of anything": ([None, 1, "x", {}, [], ()], {}),
-    "a class": (Grades, {}),
-    "function": (lambda way: len, {}),
-    "dict": ({"1": "HIGH", "2": None}, {1: H}),
+    "None": (None, {}), "int": (42, {}), "float": (1.5, {}), "bytes": (b"1: HIGH", {}), "True": (True, {}),
+    "object": (object(), {}), "set": ({1, 2}, {}), "list of anything": ([None, 1, "x", {}, [], ()], {}),
+    "a class": (Grades, {}), "function": (lambda way: len, {}), "dict": ({"1": "HIGH", "2": None}, {1: H}),
     "pairs": ([(1, "LOW"), (2, "HIGH")], {1: L, 2: H}),
     "tuple": (("HIGH", "LOW", "LOW", "LOW", "HIGH"), {1: H, 2: L, 3: L, 4: L, 5: H}),
 }
@@ -244,22 +213,15 @@ GOOD = {
     "by grade": '{"HIGH": [1], "MEDIUM": [3], "LOW": [2]}',
     "by grade, texts": '{"HIGH": "1", "MEDIUM": "자료 3", "LOW": ["2번"]}',
     "nested": '{"result": {"passages": {"1": {"grade": "HIGH"}, "2": {"grade": "LOW"}, "3": {"grade": "MEDIUM"}}}}',
-    "pairs": '[[1, "HIGH"], [2, "LOW"], [3, "MEDIUM"]]',
-    "texts in a list": '["1: HIGH", "2: LOW", "3: MEDIUM"]',
-    "bare list": '["HIGH", "LOW", "MEDIUM"]',
-    "colon": "1: HIGH\n2: LOW\n3: MEDIUM",
-    "brackets": "[1] 높음\n[2] 낮음\n[3] 중간",
-    "one line": "1: HIGH, 2: LOW, 3: MEDIUM",
-    "one-syllable": "1: 상\n2: 하\n3: 중",
-    "circled, wide": "①：상 ②：하 ③：중",
-    "letters": "1=H; 2=L; 3=M",
+    "pairs": '[[1, "HIGH"], [2, "LOW"], [3, "MEDIUM"]]', "texts in a list": '["1: HIGH", "2: LOW", "3: MEDIUM"]',
+    "bare list": '["HIGH", "LOW", "MEDIUM"]', "colon": "1: HIGH\n2: LOW\n3: MEDIUM",
+    "brackets": "[1] 높음\n[2] 낮음\n[3] 중간", "one line": "1: HIGH, 2: LOW, 3: MEDIUM",
+    "one-syllable": "1: 상\n2: 하\n3: 중", "circled, wide": "①：상 ②：하 ③：중", "letters": "1=H; 2=L; 3=M",
     "sentences": "자료 1은 HIGH입니다. 자료 2는 LOW, 3번 자료의 관련도는 medium으로 봅니다.",
     "bold": "- **1**: **HIGH** – 답이 있음\n- **2**: **LOW**\n- **3**: **MEDIUM**",
     "table": "| 번호 | 등급 | 이유 |\n|---|---|---|\n| 1 | HIGH | 15일 |\n| 2 | LOW | - |\n| 3 | MEDIUM | 3조 |",
-    "grade first": "HIGH: 1\nMEDIUM: 3\nLOW: 2",
-    "headings": "## HIGH\n- 1\n\n## LOW\n- 2\n\n## MEDIUM\n- 3",
-    "number, then grade": "1\nHIGH\n\n2\nLOW\n\n3\nMEDIUM",
-    "lines of grades": "HIGH\nLOW\nMEDIUM",
+    "grade first": "HIGH: 1\nMEDIUM: 3\nLOW: 2", "headings": "## HIGH\n- 1\n\n## LOW\n- 2\n\n## MEDIUM\n- 3",
+    "number, then grade": "1\nHIGH\n\n2\nLOW\n\n3\nMEDIUM", "lines of grades": "HIGH\nLOW\nMEDIUM",
     "thoughts before": "<think>\n1: LOW? 2: HIGH?\n</think>\n1: HIGH\n2: LOW\n3: MEDIUM",
     "thoughts without a start": "1: LOW 일까\n</think>1: HIGH\n2: LOW\n3: MEDIUM",
     "capital thoughts": "<Thinking>1: LOW</Thinking>1: HIGH\n2: LOW\n3: MEDIUM",
@@ -280,8 +242,7 @@ values = st.recursive(
     max_leaves=12,
 )
 texts = st.one_of(
-    st.text(max_size=60),
-    values.map(lambda v: json.dumps(v, ensure_ascii=False)),
+    st.text(max_size=60), values.map(lambda v: json.dumps(v, ensure_ascii=False)),
     st.lists(
         st.sampled_from(
             ["1", "2", "3", ":", "HIGH", "LOW", "상", "하", "\n", " ", ",", "[", "]", "{", "}", '"', "자료", "<think>", "</think>", "-", "|"]
@@ -316,8 +277,7 @@ def test_sorting_is_stable_and_unjudged_counts_as_medium(wanted: list[str | None
 def test_repeated_ids_and_odd_nodes_are_kept() -> None:
     node = TextNode(id_="d#c1", text="같은 것")
     given = [
-        NodeWithScore(node=node, score=None),
-        NodeWithScore(node=node, score=float("nan")),
+        NodeWithScore(node=node, score=None), NodeWithScore(node=node, score=float("nan")),
         NodeWithScore(node=TextNode(id_="e", text=" "), score=0.1),
         NodeWithScore(node=ImageNode(id_="i", image_path="x.png"), score=0.1),
         NodeWithScore(node=TextNode(id_="d#c2", text="다른 것"), score=-3.0),
@@ -325,11 +285,7 @@ def test_repeated_ids_and_odd_nodes_are_kept() -> None:
     model = ScriptedLLM("1: LOW\n2: MEDIUM\n3: HIGH")
     result = LLMReranker(llm=model).rerank(given, QUESTION)
     assert [h.node_id for h in result.nodes] == [
-        "d#c2",
-        "d#c1",
-        "e",
-        "i",
-        "d#c1",
+        "d#c2", "d#c1", "e", "i", "d#c1",
     ]  # without text: not asked about, so not judged
     assert model.prompts[0].count("</자료>") == 3 and result.report.judged == 3
 
@@ -517,9 +473,7 @@ TOOL = [{"number": 1, "grade": "LOW"}, {"number": 4, "grade": "HIGH"}]
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"grades": TOOL},
-        {"grades": json.dumps(TOOL)},
-        {"1": "low", "4": "High"},
+        {"grades": TOOL}, {"grades": json.dumps(TOOL)}, {"1": "low", "4": "High"},
         {"grades": {"HIGH": [4], "LOW": [1]}},
         {"grades": [*TOOL, {"number": 2, "grade": "SUPER"}, {"number": 77, "grade": "HIGH"}, None, 3]},
     ],
@@ -593,15 +547,9 @@ def says(server: OllamaServer, *answers: Any) -> None:
         if isinstance(answer, Exception):
             raise answer
         return {
-            "model": body["model"],
-            "created_at": "2024-01-01T00:00:00Z",
-            "message": {"role": "assistant", "content": answer},
-            "done": True,
-            "done_reason": "stop",
-            "total_duration": 1,
-            "load_duration": 1,
-            "prompt_eval_count": 1,
-            "eval_count": 1,
+            "model": body["model"], "created_at": "2024-01-01T00:00:00Z",
+            "message": {"role": "assistant", "content": answer}, "done": True, "done_reason": "stop",
+            "total_duration": 1, "load_duration": 1, "prompt_eval_count": 1, "eval_count": 1,
         }
 
     server.routes["/api/chat"] = chat
@@ -642,12 +590,8 @@ def test_ollama(server: OllamaServer, kind: str, way: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"pool_size": 0}, "pool_size must be >= 1, got 0"),
-        ({"depth": 0}, "depth"),
-        ({"text_size": 0}, "text_size"),
-        ({"top_n": 0}, "top_n"),
-        ({"timeout": -1}, "timeout must be >= 0"),
-        ({"workers": 0}, "workers"),
+        ({"pool_size": 0}, "pool_size must be >= 1, got 0"), ({"depth": 0}, "depth"), ({"text_size": 0}, "text_size"),
+        ({"top_n": 0}, "top_n"), ({"timeout": -1}, "timeout must be >= 0"), ({"workers": 0}, "workers"),
         ({"llm": None}, "LlamaIndex LLM"),
     ],
 )
@@ -723,8 +667,7 @@ def spoil(nodes: list[NodeWithScore]) -> list[NodeWithScore]:
 
 
 INNER: dict[str, tuple[Callable, list[int], set[str]]] = {
-    "reverses": (lambda n: n[::-1], [5, 4, 3, 2, 1], set()),
-    "spoils and cuts": (spoil, [5, 4, 1, 2, 3], {"dropped"}),
+    "reverses": (lambda n: n[::-1], [5, 4, 3, 2, 1], set()), "spoils and cuts": (spoil, [5, 4, 1, 2, 3], {"dropped"}),
     "returns nothing": (lambda n: [], [1, 2, 3, 4, 5], {"dropped"}),
     "drops one": (lambda n: [n[2], n[0], n[4], n[3]], [3, 1, 5, 4, 2], {"dropped"}),
     "doubles": (lambda n: [n[1], n[1], n[0]], [2, 1, 3, 4, 5], {"invented", "dropped"}),
