@@ -23,10 +23,8 @@ from ragnb.retrieval.multiscale import MultiScaleRetriever
 from ragnb.chunking.base import SpanNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 
-WORDS = [
-    "연차는 15일이다.", "병가는 60일까지 쓴다.", "진단서를 낸다.", "Travel expense is 한도 내에서 쓴다.", "Annual leave starts now.",
-    "회의는 매주 월요일이다.", "반차는 4시간이다.",
-]
+WORDS = ["연차는 15일이다.", "병가는 60일까지 쓴다.", "진단서를 낸다.", "Travel expense is 한도 내에서 쓴다.", "Annual leave starts now.",
+         "회의는 매주 월요일이다.", "반차는 4시간이다."]
 QUESTIONS = ("연차는 며칠인가", "병가와 진단서", "travel expense 한도", "Annual leave")
 
 

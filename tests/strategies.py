@@ -24,11 +24,9 @@ def examples(
     )
 
 
-KOREAN = [
-    "연차는 15일입니다.", "2년차부터는 16일로 증가합니다.", "반차는 4시간이다.", "세정장비의 배기 압력이 기준보다 낮으면 경보가 울린다",
-    "정말입니까?", "그는 “네.”라고 답했다.", "안녕하세요 반갑습니다", "신청서를 제출할 것", "이상 없음", "값은 3.5kg이다", "가", "나다",
-    "漢字와 한글을 섞어 쓴다.", "ㅋㅋㅋ 정말 좋다ㅎㅎ!!", "법률사무소에 문의하였음", "제출된서류는반환하지아니하며이를이유로이의를제기할수없다",
-]
+KOREAN = ["연차는 15일입니다.", "2년차부터는 16일로 증가합니다.", "반차는 4시간이다.", "세정장비의 배기 압력이 기준보다 낮으면 경보가 울린다",
+          "정말입니까?", "그는 “네.”라고 답했다.", "안녕하세요 반갑습니다", "신청서를 제출할 것", "이상 없음", "값은 3.5kg이다", "가", "나다",
+          "漢字와 한글을 섞어 쓴다.", "ㅋㅋㅋ 정말 좋다ㅎㅎ!!", "법률사무소에 문의하였음", "제출된서류는반환하지아니하며이를이유로이의를제기할수없다"]
 ENGLISH = [
     "Dr. Kim et al. measured 3.5 mm (see Fig. 2).", "The U.S. team did not!", '"Why?" asked J. Lee.', "Leave is 15 days.", "e.g. this",
     "No. 5 is out...", "what", "I", "antidisestablishmentarianism", "See https://example.com/a?b=c.d or mail a.b@c.de.", "It's 10 p.m. now",
@@ -127,11 +125,9 @@ def joins_previous(text: str, at: int) -> bool:
     if not 0 < at < len(text) or text[at].isspace() or text[at - 1].isspace():
         return False
     char = text[at]
-    return (
-        unicodedata.category(char)[0] == "M" or "HANGUL JUNGSEONG" in unicodedata.name(char, "")
-        or "HANGUL JONGSEONG" in unicodedata.name(char, "") or 0x1F3FB <= ord(char) <= 0x1F3FF or char == "\u200d"
-        or text[at - 1] == "\u200d"
-    )
+    return (unicodedata.category(char)[0] == "M" or "HANGUL JUNGSEONG" in unicodedata.name(char, "")
+            or "HANGUL JONGSEONG" in unicodedata.name(char, "") or 0x1F3FB <= ord(char) <= 0x1F3FF or char == "\u200d"
+            or text[at - 1] == "\u200d")
 
 
 def cluster_length(text: str, at: int) -> int:

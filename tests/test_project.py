@@ -429,12 +429,10 @@ flowchart LR
 
 def test_readme_honours_directives_and_outputs(tool: object) -> None:
     printed = {"output_type": "stream", "name": "stdout", "text": ["one\n", "two\n"]}
-    cells = [
-        {"cell_type": "markdown", "source": ["# T\n", "\n", "> gain"]}, code("#| hide\nimport nbdev"),
-        code("#| echo: false\nfigure()", shown(image_png="YWJj", text_plain="<Figure>")),
-        code("#| eval: false\nrun()"), code("#| output: false\nquiet()", printed),
-        code("show()", printed, shown(text_plain="'`x`'", text_html="<b>x</b>")),
-    ]
+    cells = [{"cell_type": "markdown", "source": ["# T\n", "\n", "> gain"]}, code("#| hide\nimport nbdev"),
+             code("#| echo: false\nfigure()", shown(image_png="YWJj", text_plain="<Figure>")),
+             code("#| eval: false\nrun()"), code("#| output: false\nquiet()", printed),
+             code("show()", printed, shown(text_plain="'`x`'", text_html="<b>x</b>"))]
     text, figures = tool.readme({"cells": cells})
     assert figures == {"nbs/figures/index-1.png": b"abc"}
     assert text.split("\n\n", 1)[1] == """# T

@@ -57,14 +57,12 @@ class Shouting(Lines):
         return made
 
 
-PARSERS = {
-    "sentences": lambda: SentenceSplitter(chunk_size=60, chunk_overlap=10),
-    "sentences apart": lambda: SentenceSplitter(chunk_size=60, chunk_overlap=0),
-    "tokens": lambda: TokenTextSplitter(chunk_size=60, chunk_overlap=10),
-    "windows": lambda: SentenceWindowNodeParser.from_defaults(), "markdown": lambda: MarkdownNodeParser(),
-    "levels": lambda: HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 64], chunk_overlap=5), "own": Lines,
-    "own units": UnitNodeParserOfOurs,
-}
+PARSERS = {"sentences": lambda: SentenceSplitter(chunk_size=60, chunk_overlap=10),
+           "sentences apart": lambda: SentenceSplitter(chunk_size=60, chunk_overlap=0),
+           "tokens": lambda: TokenTextSplitter(chunk_size=60, chunk_overlap=10),
+           "windows": lambda: SentenceWindowNodeParser.from_defaults(), "markdown": lambda: MarkdownNodeParser(),
+           "levels": lambda: HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 64], chunk_overlap=5), "own": Lines,
+           "own units": UnitNodeParserOfOurs}
 
 
 def uncovered(text: str, spans: Sequence[Span]) -> str:

@@ -294,11 +294,9 @@ def test_two_processes_agree(sample) -> None:
     """Ids, offsets, metadata and words do not depend on the process or on its hash seed."""
     texts = [p.read_text(encoding="utf-8") for p in sorted((sample / "corpus").rglob("*.md"))[:1]]
     texts += ["연차는 15일이다. 연차는 15일이다.\r\n\r\n① 👩🏽\u200d💻 e\u0301", unicodedata.normalize("NFD", "한글 청크는 15일이다. 끝.")]
-    started = [
-        subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                         env={**os.environ, "PYTHONHASHSEED": seed})
-        for seed in ("1", "20000")
-    ]
+    started = [subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                env={**os.environ, "PYTHONHASHSEED": seed})
+               for seed in ("1", "20000")]
     answers = [p.communicate(json.dumps(texts).encode())[0] for p in started]
     assert [p.returncode for p in started] == [0, 0]
     assert answers[0] == answers[1]

@@ -155,12 +155,10 @@ def test_a_character_of_many_tokens_is_a_chunk() -> None:
     assert not too_long(text, spans, 1, "cl100k_base")
 
 
-LONG = {
-    "sentences": lambda n: "연차는 열다섯 날이다. 반차는 네 시간이다. " * 3 * n, "one line": lambda n: "연차는 열다섯 날이다 " * 5 * n,
-    "no white space": lambda n: "연차는열다섯날이다" * 6 * n, "rulers of dashes": lambda n: ("-" * 60 + "\n") * 8 * n,
-    "rows": lambda n: "| 가 | 나 |\n|---|---|\n" + "\n".join(f"| {i} | 값 |" for i in range(6 * n)),
-    "articles": articles, "blank lines": lambda n: "글이다." + "\n" * 50 * n + "끝이다.",
-}
+LONG = {"sentences": lambda n: "연차는 열다섯 날이다. 반차는 네 시간이다. " * 3 * n, "one line": lambda n: "연차는 열다섯 날이다 " * 5 * n,
+        "no white space": lambda n: "연차는열다섯날이다" * 6 * n, "rulers of dashes": lambda n: ("-" * 60 + "\n") * 8 * n,
+        "rows": lambda n: "| 가 | 나 |\n|---|---|\n" + "\n".join(f"| {i} | 값 |" for i in range(6 * n)),
+        "articles": articles, "blank lines": lambda n: "글이다." + "\n" * 50 * n + "끝이다."}
 MEASURED = {
     "text": TextNodeParser(size=60, overlap=10, parent_size=300, tokenizer="cl100k_base", sentences="rule"),
     "table": TableNodeParser(size=60, overlap=10, tokenizer="cl100k_base", sentences="rule"),

@@ -23,10 +23,8 @@ def passage(
     hits: tuple[str, ...] = (),
 ) -> Passage:
     doc_id = doc_id or f"규정{rank}.md"
-    return Passage(
-        doc_id, Span(start, start + len(text)), text, 1 / rank, rank, hits or (f"{doc_id}#c0",),
-        (1 / rank,) * max(1, len(hits)), focus,
-    )
+    return Passage(doc_id, Span(start, start + len(text)), text, 1 / rank, rank, hits or (f"{doc_id}#c0",),
+                   (1 / rank,) * max(1, len(hits)), focus)
 
 
 def at(words: str, text: str = " ".join(SENTENCES)) -> Span:
@@ -50,10 +48,8 @@ def check(kept: list[Passage], items: list[Passage], size: int) -> None:
     assert sum(len(p.text) for p in kept) <= size
     for p in kept:
         whole = next(q for q in items if q.doc_id == p.doc_id)
-        assert (
-            whole.span.contains(p.span)
-            and p.text == whole.text[p.span.start - whole.span.start : p.span.end - whole.span.start]
-        )
+        assert (whole.span.contains(p.span)
+                and p.text == whole.text[p.span.start - whole.span.start : p.span.end - whole.span.start])
         assert p.focus is None or p is whole or not isinstance(p, Excerpt) or p.span.contains(p.focus)
     for doc_id in {p.doc_id for p in kept}:
         spans = [p.span for p in kept if p.doc_id == doc_id and p.span]
@@ -61,10 +57,8 @@ def check(kept: list[Passage], items: list[Passage], size: int) -> None:
 
 
 @examples(50)
-@given(
-    found(), st.sampled_from(["연차는 며칠인가?", "What is out?", "", "금연 병가 leave 15", "제43조의2"]), st.integers(1, 500),
-    st.booleans(),
-)
+@given(found(), st.sampled_from(["연차는 며칠인가?", "What is out?", "", "금연 병가 leave 15", "제43조의2"]), st.integers(1, 500),
+       st.booleans())
 def test_compression_keeps_offsets_true(items, question, size, hits_first):
     kept = compress_passages(items, question, size, hits_first=hits_first)
     check(kept, items, size)
@@ -126,10 +120,8 @@ def test_a_sentence_longer_than_the_size_is_cut_around_the_hit():
 
 @pytest.mark.parametrize("size", [0, -3])
 def test_sizes(size):
-    for call in (
-        lambda: compress_passages([passage()], "연차", size),
-        lambda: compress_with_llm([passage()], "연차", size, ScriptedLLM()),
-    ):
+    for call in (lambda: compress_passages([passage()], "연차", size),
+                 lambda: compress_with_llm([passage()], "연차", size, ScriptedLLM())):
         with pytest.raises(InputError, match=f"size must be >= 1, got {size}"):
             call()
 
@@ -152,29 +144,21 @@ def ask(said, size: int = 60, items: list[Passage] | None = None, **rest):
     return out
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "연차는 15일이 아니다.", "- 연차는 15일이 아니다.", "1. 연차는 15일이 아니다.", "[1] 연차는 15일이 아니다.", '"연차는 15일이 아니다."', "연차는\t15일이\n",
-        "  연차는   15일이  아니다. ", '["연차는 15일이 아니다."]', '{"sentences": ["연차는 15일이 아니다."]}',
-        "```json\n[\"연차는 15일이 아니다.\"]\n```", "<think>음 30일?</think>연차는 15일이 아니다.", "연차는 15일이",
-    ],
-)
+@pytest.mark.parametrize("said", [
+    "연차는 15일이 아니다.", "- 연차는 15일이 아니다.", "1. 연차는 15일이 아니다.", "[1] 연차는 15일이 아니다.", '"연차는 15일이 아니다."', "연차는\t15일이\n",
+    "  연차는   15일이  아니다. ", '["연차는 15일이 아니다."]', '{"sentences": ["연차는 15일이 아니다."]}',
+    "```json\n[\"연차는 15일이 아니다.\"]\n```", "<think>음 30일?</think>연차는 15일이 아니다.", "연차는 15일이",
+])
 def test_a_sentence_is_kept_in_the_documents_words(said):
     out = ask(said)
-    assert (
-        [p.text for p in out.passages] == ["연차는 15일이 아니다."] and not out.extractive and out.dropped == 0
-        and out.llm_calls == 1
-    )
+    assert ([p.text for p in out.passages] == ["연차는 15일이 아니다."] and not out.extractive and out.dropped == 0
+            and out.llm_calls == 1)
 
 
-@pytest.mark.parametrize(
-    ("said", "dropped"),
-    [
-        ("연차는 15일이다.", 1), ("연차는 30일입니다.\n병가는 61일까지다.", 2), ("연차", 1), ("다.", 1), ("연 차 는 1 5 일", 1),
-        ("답변을 드리겠습니다", 1), ("", 0), ("없음", 0), ("[1, 2, 3]", 1), ("<think>계속 생각", 0), ("﻿\x00", 1),
-    ],
-)
+@pytest.mark.parametrize(("said", "dropped"), [
+    ("연차는 15일이다.", 1), ("연차는 30일입니다.\n병가는 61일까지다.", 2), ("연차", 1), ("다.", 1), ("연 차 는 1 5 일", 1),
+    ("답변을 드리겠습니다", 1), ("", 0), ("없음", 0), ("[1, 2, 3]", 1), ("<think>계속 생각", 0), ("﻿\x00", 1),
+])
 def test_what_is_not_in_the_source_is_dropped_and_the_rules_do_the_work(said, dropped):
     out = ask(said)
     assert out.extractive and out.dropped == dropped and out.kept == 0 and len(out.events) == 1
@@ -183,21 +167,17 @@ def test_what_is_not_in_the_source_is_dropped_and_the_rules_do_the_work(said, dr
 
 def test_true_and_invented_in_one_line():
     out = ask("병가는 60일까지다. 연차는 30일이다. 사무실은 금연이다.")
-    assert (
-        [p.text for p in sorted(out.passages, key=lambda p: p.span)] == ["병가는 60일까지다. 사무실은 금연이다."]
-        and out.dropped == 1 and out.kept == 2
-    )
+    assert ([p.text for p in sorted(out.passages, key=lambda p: p.span)] == ["병가는 60일까지다. 사무실은 금연이다."]
+            and out.dropped == 1 and out.kept == 2)
     assert [e.kind for e in out.events] == ["unfaithful"]
 
 
 @pytest.mark.parametrize("error", [ConnectionError("down"), TimeoutError("slow"), ValueError("odd")])
 def test_a_model_that_fails(error):
     out = ask(error)
-    assert (
-        out.extractive
-        and [e.kind for e in out.events] == ["timeout" if isinstance(error, TimeoutError) else "failed"]
-        and out.passages
-    )
+    assert (out.extractive
+            and [e.kind for e in out.events] == ["timeout" if isinstance(error, TimeoutError) else "failed"]
+            and out.passages)
 
 
 def test_a_model_that_hangs():
@@ -223,10 +203,8 @@ def test_a_model_that_keeps_too_much_is_held_to_the_size():
 
 
 @examples(40)
-@given(
-    found(), st.lists(st.sampled_from([*SENTENCES, *PIECES, "지어낸 문장이다.", "연차는 99일이다."]), max_size=8),
-    st.sampled_from(["\n", " ", "\n- "]), st.integers(1, 300),
-)
+@given(found(), st.lists(st.sampled_from([*SENTENCES, *PIECES, "지어낸 문장이다.", "연차는 99일이다."]), max_size=8),
+       st.sampled_from(["\n", " ", "\n- "]), st.integers(1, 300))
 def test_no_answer_brings_anything_that_is_not_in_the_source(items, said, glue, size):
     out = compress_with_llm(items, "연차는 며칠인가?", size, ScriptedLLM(lambda prompt: glue.join(said)))
     check(out.passages, items, size)

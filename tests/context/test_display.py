@@ -73,13 +73,11 @@ def test_references_of_anything(text, data):
 
 def test_references_of_a_context_have_its_numbers():
     text = " ".join(["머리말이다.", "연차는 15일이다.", "점심은 자유다.", "연차는 3월까지 쓴다."])
-    items = [
-        Passage(
-            f"규정{r}.md", Span(0, len(text)), text, 1 / r, r, (f"규정{r}.md#c0",), (1 / r,), Span(7, 17), pages=(r,),
-            metadata={"title": "T", "file_name": "f", "doc_type": 3},
-        )
-        for r in (1, 2, 3)
-    ]
+    items = [Passage(
+                 f"규정{r}.md", Span(0, len(text)), text, 1 / r, r, (f"규정{r}.md#c0",), (1 / r,), Span(7, 17), pages=(r,),
+                 metadata={"title": "T", "file_name": "f", "doc_type": 3},
+             )
+             for r in (1, 2, 3)]
     context = RankedContextBuilder().build(items)
     assert [(r.number, r.doc_id, r.pages, r.title, r.file, r.doc_type) for r in answer_refs(context)] == [
         (1, "규정1.md", (1,), "T", "f", "3"), (2, "규정2.md", (2,), "T", "f", "3"), (3, "규정3.md", (3,), "T", "f", "3")]
@@ -132,16 +130,12 @@ def test_pages_are_in_order_and_inside_the_document(window):
 def test_two_reads_for_any_number_of_documents(n_documents):
     documents = [manual(f"d{i}", 4, f"word{i}q", doc_type="gcb" if i % 2 else "manual") for i in range(n_documents)]
     store = stored(*documents)
-    passages = (
-        Expander(store, lambda o, h: o.span_of(h), expand_top_k=80)
-        .expand(hits(store, *(f"word{i}q2표" for i in range(n_documents)))) .passages
-    )
+    passages = (Expander(store, lambda o, h: o.span_of(h), expand_top_k=80)
+                .expand(hits(store, *(f"word{i}q2표" for i in range(n_documents)))).passages)
     before = store.reads
     docs = display_docs(passages, store, 1, n_shown=None)
-    assert (
-        store.reads - before == 2 and len(docs) == n_documents
-        and [d.rank for d in docs] == sorted(d.rank for d in docs)
-    )
+    assert (store.reads - before == 2 and len(docs) == n_documents
+            and [d.rank for d in docs] == sorted(d.rank for d in docs))
     assert len(display_docs(passages, store)) == min(5, n_documents)
 
 
@@ -259,10 +253,8 @@ def test_an_image_stays_in_the_corpus(pdf, tmp_path):
 
 @pytest.fixture
 def talk():
-    store = stored(
-        manual("a.pdf", word="aaa"), manual("b.pdf", word="bbb", doc_type="gcb"),
-        document("c.md", ["첫째. ccc1표.", "둘째."], pages=False),
-    )
+    store = stored(manual("a.pdf", word="aaa"), manual("b.pdf", word="bbb", doc_type="gcb"),
+                   document("c.md", ["첫째. ccc1표.", "둘째."], pages=False))
     history = Conversation()
     for words in (("aaa2표", "bbb3표"), ("aaa5표", "ccc1표")):
         passages = Expander(store, lambda o, h: o.span_of(h)).expand(hits(store, *words)).passages
@@ -290,10 +282,8 @@ def test_follow_ups_get_earlier_pages(talk):
     before = store.reads
     back = history.passages(store, last=None)
     assert store.reads - before == 2 and back.lost == {}
-    assert (
-        [p.rank for p in back.passages] == [1, 2, 3, 4] and back.passages[0].doc_id == "a.pdf"
-        and "aaa5표" in back.passages[0].text
-    )
+    assert ([p.rank for p in back.passages] == [1, 2, 3, 4] and back.passages[0].doc_id == "a.pdf"
+            and "aaa5표" in back.passages[0].text)
     assert sum(len(p.text) for p in history.passages(store, None, budget=25).passages) <= 25
     assert Conversation().passages(store).passages == [] and history.passages(store, last=99).passages == back.passages
     with pytest.raises(InputError, match="last must be >= 1, got 0"):
@@ -350,10 +340,8 @@ def test_a_conversation_is_bounded():
     items = [Passage("d", Span(i, i + 1), "가", None, i + 1) for i in range(9)]
     for i in range(20):
         history.add(f"질문 {i}", "답" * 99, items)
-    assert (
-        [t.question for t in history.turns] == ["질문 17", "질문 18", "질문 19"]
-        and {len(t.passages) for t in history.turns} == {2} and len(history.turns[0].answer) == 10
-    )
+    assert ([t.question for t in history.turns] == ["질문 17", "질문 18", "질문 19"]
+            and {len(t.passages) for t in history.turns} == {2} and len(history.turns[0].answer) == 10)
     assert Conversation.from_jsonl(history.to_jsonl()) == history
     with pytest.raises(InputError, match="must be >= 1, got 0"):
         Conversation(most_turns=0)
@@ -362,25 +350,18 @@ def test_a_conversation_is_bounded():
 HEAD = '{"ragnb": "conversation", "version": 2, "most_turns": 5, "most_passages": 5, "most_characters": 5}\n'
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "empty"), ("\n \n", "empty"), ("{}", "line 1"), ("[]", "line 1"), ("null\n", "line 1"),
-        ('{"ragnb": "conversation", "version": 3}', "line 1.*version 2"), (HEAD + "{", "line 2"),
-        (HEAD + "[" * 100_000, "line 2"), (HEAD + "3\n", "line 2"), (HEAD + '{"question": "q"}', "line 2"),
-        (HEAD + '{"question": "q", "answer": "a", "passages": [{"doc_id": "d"}]}', "line 2"),
-        (HEAD + '{"question": "q", "answer": "a", "shown": [{"doc_id": "d"}]}', "line 2"),
-        (
-            HEAD + '{"question":"q","answer":"a","passages":[{"doc_id":"d","start":5,"end":2,"check":1,'
-            + '"hits":[],"scores":[],"neighbors":[],"focus":null}]}', "line 2",
-        ),
-        (
-            '{"ragnb": "conversation", "version": 2, "most_turns": "x", "most_passages": 5, "most_characters": 5}',
-            "line 1.*limits",
-        ),
-        ('{"ragnb": "conversation", "version": 2}', "line 1"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    ("", "empty"), ("\n \n", "empty"), ("{}", "line 1"), ("[]", "line 1"), ("null\n", "line 1"),
+    ('{"ragnb": "conversation", "version": 3}', "line 1.*version 2"), (HEAD + "{", "line 2"),
+    (HEAD + "[" * 100_000, "line 2"), (HEAD + "3\n", "line 2"), (HEAD + '{"question": "q"}', "line 2"),
+    (HEAD + '{"question": "q", "answer": "a", "passages": [{"doc_id": "d"}]}', "line 2"),
+    (HEAD + '{"question": "q", "answer": "a", "shown": [{"doc_id": "d"}]}', "line 2"),
+    (HEAD + '{"question":"q","answer":"a","passages":[{"doc_id":"d","start":5,"end":2,"check":1,'
+     + '"hits":[],"scores":[],"neighbors":[],"focus":null}]}', "line 2"),
+    ('{"ragnb": "conversation", "version": 2, "most_turns": "x", "most_passages": 5, "most_characters": 5}',
+     "line 1.*limits"),
+    ('{"ragnb": "conversation", "version": 2}', "line 1"),
+])
 def test_a_damaged_file_names_its_line(text, words):
     with pytest.raises(InputError, match=words):
         Conversation.from_jsonl(text)
@@ -390,10 +371,8 @@ def test_reasons_stay_data(talk):
     store, history = talk
     again = Conversation.from_jsonl(history.to_jsonl())
     reasons = [w for t in again.turns for ref in t.passages for w in ref.why.values()]
-    assert (
-        reasons and all(isinstance(w, Why) for w in reasons)
-        and again.passages(store, None) == history.passages(store, None)
-    )
+    assert (reasons and all(isinstance(w, Why) for w in reasons)
+            and again.passages(store, None) == history.passages(store, None))
     rows = [json.loads(line) for line in history.to_jsonl().splitlines()]
     for bad in (3, None, "hit, rank 1", {"role": "guess"}, {"rule": "hit"}):
         rows[1]["passages"][0]["why"] = {"x": bad}
@@ -403,9 +382,7 @@ def test_reasons_stay_data(talk):
 
 def test_odd_characters_survive(tmp_path):
     history = Conversation()
-    history.add(
-        "줄\n바꿈\u2028\x85 \"인용\" <b>", "답 \x00 😀",
-        [Passage("a\n#c1.md", Span(0, 1), "가", float("0.1"), why={"x": Why("hit", detail="y\nz")})],
-    )
+    history.add("줄\n바꿈\u2028\x85 \"인용\" <b>", "답 \x00 😀",
+                [Passage("a\n#c1.md", Span(0, 1), "가", float("0.1"), why={"x": Why("hit", detail="y\nz")})])
     history.save(tmp_path / "t.jsonl")
     assert Conversation.load(tmp_path / "t.jsonl") == history

@@ -70,10 +70,8 @@ def test_documents_come_and_go(garden, tmp_path) -> None:
 
 
 def test_names_and_aliases() -> None:
-    document = Document(
-        id_="a", text=ACT.replace("정원관리법", "정원의 관리에 관한 법률 (약칭: 정원법)", 1),
-        metadata={"title": "정원의 관리에 관한 법률(법률)(제30001호)(20310101)"},
-    )
+    document = Document(id_="a", text=ACT.replace("정원관리법", "정원의 관리에 관한 법률 (약칭: 정원법)", 1),
+                        metadata={"title": "정원의 관리에 관한 법률(법률)(제30001호)(20310101)"})
     catalogue = Catalogue.from_documents([document], aliases={"우리법": "정원법", "남의법": "없는법"})
     assert catalogue.holdings["a"].names == ["정원의 관리에 관한 법률", "정원법"]
     for name in ("정원법", "우리법", "정원의관리에관한법률", "정원의 관리에 관한 법률", "「정원법」"):
@@ -83,15 +81,11 @@ def test_names_and_aliases() -> None:
     assert len(look_up_question("근기법 3조", wage)) == 1
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "", "{", "[]", "3", '{"format": 1}', '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "what": 1}]}',
-        '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "spans": {"1": [5, 2]}, "citations": []}]}',
-        '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "spans": {"1": ["x", 2]}, "citations": []}]}',
-        "\x00",
-    ],
-)
+@pytest.mark.parametrize("content", [
+    "", "{", "[]", "3", '{"format": 1}', '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "what": 1}]}',
+    '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "spans": {"1": [5, 2]}, "citations": []}]}',
+    '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "spans": {"1": ["x", 2]}, "citations": []}]}', "\x00",
+])
 def test_damaged_catalogue(tmp_path, content: str) -> None:
     (tmp_path / "c.json").write_text(content)
     with pytest.raises(InputError):
@@ -111,15 +105,11 @@ def test_other_format(tmp_path) -> None:
 def test_catalogue_of_any_text(text: str, question: str) -> None:
     catalogue = Catalogue.from_documents([Document(id_="x", text=text), Document(id_="act", text=ACT)])
     sizes = {"x": len(text), "act": len(ACT)}
-    found = [
-        *look_up_question(question, catalogue),
-        *((d, s) for d in sizes for d, s, _ in cited_spans(d, Span(0, sizes[d] // 2), catalogue, depth=2)),
-    ]
+    found = [*look_up_question(question, catalogue),
+             *((d, s) for d in sizes for d, s, _ in cited_spans(d, Span(0, sizes[d] // 2), catalogue, depth=2))]
     assert all(0 <= s.start < s.end <= sizes[d] for d, s in found)
-    assert all(
-        catalogue.place(d, at) == "" or catalogue.place(d, at) in catalogue.holdings[d].spans for d in sizes
-        for at in range(0, sizes[d], 97)
-    )
+    assert all(catalogue.place(d, at) == "" or catalogue.place(d, at) in catalogue.holdings[d].spans for d in sizes
+               for at in range(0, sizes[d], 97))
 
 
 def test_place(garden) -> None:

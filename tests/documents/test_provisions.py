@@ -23,37 +23,31 @@ def garden() -> tuple[Catalogue, dict[str, str]]:
     return garden_catalogue()
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("정원관리법 제2조제2항제2호가목", ["act:2/2/2/가", "act:2"]), ("정원관리법 제3조제1호", ["act:3//1", "act:3"]),
-        ("정원관리법 제2조제2항제1호의2", ["act:2/2/1-2", "act:2"]),
-        ("정원관리법 제2조제2항제1호부터 제2호까지", ["act:2/2/1", "act:2/2/1-2", "act:2/2/2", "act:2"]),
-        ("정원관리법 제2조제2항제2호가목부터 나목까지", ["act:2/2/2/가", "act:2/2/2/나", "act:2"]),
-        ("정원관리법 제3조부터 제5조까지", ["act:3", "act:4", "act:5"]),
-        ("정원관리법 제3조부터 제5조의2까지", ["act:3", "act:4", "act:5", "act:5-2"]), ("정원관리법 시행령 별표", ["decree:별표"]),
-        ("정원관리법 제4조", ["act:4"]), ("정원관리법 제3조제1항제1호", ["act:3"]), ("정원관리법 제2조제9항", ["act:2"]),
-        ("정원관리법 부칙 제1조", ["act:부칙30001:1", "act:부칙29001:1"]), ("정원관리법 부칙 <제29001호> 제1조", ["act:부칙29001:1"]),
-        ("정원관리법 제9조부터 제12조까지", []), ("정원관리법 제2조제3항부터 제1항까지", ["act:2/3", "act:2"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("정원관리법 제2조제2항제2호가목", ["act:2/2/2/가", "act:2"]), ("정원관리법 제3조제1호", ["act:3//1", "act:3"]),
+    ("정원관리법 제2조제2항제1호의2", ["act:2/2/1-2", "act:2"]),
+    ("정원관리법 제2조제2항제1호부터 제2호까지", ["act:2/2/1", "act:2/2/1-2", "act:2/2/2", "act:2"]),
+    ("정원관리법 제2조제2항제2호가목부터 나목까지", ["act:2/2/2/가", "act:2/2/2/나", "act:2"]),
+    ("정원관리법 제3조부터 제5조까지", ["act:3", "act:4", "act:5"]),
+    ("정원관리법 제3조부터 제5조의2까지", ["act:3", "act:4", "act:5", "act:5-2"]), ("정원관리법 시행령 별표", ["decree:별표"]),
+    ("정원관리법 제4조", ["act:4"]), ("정원관리법 제3조제1항제1호", ["act:3"]), ("정원관리법 제2조제9항", ["act:2"]),
+    ("정원관리법 부칙 제1조", ["act:부칙30001:1", "act:부칙29001:1"]), ("정원관리법 부칙 <제29001호> 제1조", ["act:부칙29001:1"]),
+    ("정원관리법 제9조부터 제12조까지", []), ("정원관리법 제2조제3항부터 제1항까지", ["act:2/3", "act:2"]),
+])
 def test_look_up(garden, text: str, wanted: list[str]) -> None:
     assert heads(garden[0], text) == wanted
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "wanted"),
-    [
-        ("제2조", "", ["2"]), ("전항", "2/3", ["2/2", "2"]), ("전2항", "2/3", ["2/1", "2/2", "2"]),
-        ("다음 항", "2/1", ["2/2", "2"]), ("제1호의2", "2/2/2/다", ["2/2/1-2", "2"]), ("나목", "2/2/2/다", ["2/2/2/나", "2"]),
-        ("제1호", "3//2", ["3//1", "3"]), ("전호", "3//2", ["3//1", "3"]), ("전조", "5", ["4"]), ("전2조", "5", ["3", "4"]),
-        ("전조", "부칙29001:2", ["부칙29001:1"]), ("다음 조", "5", ["5-2"]), ("이 조", "5", ["5"]), ("이 항", "2/3", ["2/3", "2"]),
-        ("부칙 제1조", "부칙29001:2", ["부칙29001:1"]), ("부칙 제1조", "3", ["부칙30001:1", "부칙29001:1"]),
-        ("제2항", "2", ["2/2", "2"]), ("전조제1항", "3", ["2/1", "2"]), ("다음 2조", "2", ["3", "4"]),
-        ("전호나목", "2/2/2", ["2/2/1-2", "2"]), ("전조", "1", []), ("전항", "2/1", []), ("전항", "3", []), ("전호", "2/2", []),
-        ("다음 조", "5-2", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "place", "wanted"), [
+    ("제2조", "", ["2"]), ("전항", "2/3", ["2/2", "2"]), ("전2항", "2/3", ["2/1", "2/2", "2"]),
+    ("다음 항", "2/1", ["2/2", "2"]), ("제1호의2", "2/2/2/다", ["2/2/1-2", "2"]), ("나목", "2/2/2/다", ["2/2/2/나", "2"]),
+    ("제1호", "3//2", ["3//1", "3"]), ("전호", "3//2", ["3//1", "3"]), ("전조", "5", ["4"]), ("전2조", "5", ["3", "4"]),
+    ("전조", "부칙29001:2", ["부칙29001:1"]), ("다음 조", "5", ["5-2"]), ("이 조", "5", ["5"]), ("이 항", "2/3", ["2/3", "2"]),
+    ("부칙 제1조", "부칙29001:2", ["부칙29001:1"]), ("부칙 제1조", "3", ["부칙30001:1", "부칙29001:1"]),
+    ("제2항", "2", ["2/2", "2"]), ("전조제1항", "3", ["2/1", "2"]), ("다음 2조", "2", ["3", "4"]),
+    ("전호나목", "2/2/2", ["2/2/1-2", "2"]), ("전조", "1", []), ("전항", "2/1", []), ("전항", "3", []), ("전호", "2/2", []),
+    ("다음 조", "5-2", []),
+])
 def test_look_up_from_a_place(garden, text: str, place: str, wanted: list[str]) -> None:
     assert heads(garden[0], text, "act", place) == [f"act:{p}" for p in wanted]
 
@@ -137,20 +131,16 @@ def test_unresolved_are_reported(garden) -> None:
 def test_sample_data(sample) -> None:
     texts = {name: (sample / "corpus" / name).read_text(encoding="utf-8") for name in (ROBOT, WORKSHOP, RULES)}
     catalogue = Catalogue.from_documents(Document(id_=k, text=v) for k, v in texts.items())
-    cited = {
-        row["query_id"]: row
-        for row in map(json.loads, (sample / "questions" / "law.jsonl").read_text(encoding="utf-8").splitlines())
-    }
+    cited = {row["query_id"]: row
+             for row in map(json.loads, (sample / "questions" / "law.jsonl").read_text(encoding="utf-8").splitlines())}
     for row in cited.values():
         found = look_up_question(row["query"], catalogue)
         if found:
             assert any(e["text"] in s.of(texts[d]) for e in row["evidence"] for d, s in found if d == e["doc_id"]), row[
                 "query"
             ]
-    assert all(
-        look_up(r, catalogue, WORKSHOP, catalogue.place(WORKSHOP, r.span.start))
-        for r in catalogue.cited_by(WORKSHOP, Span(0, len(texts[WORKSHOP]))) if r.law not in ("형법",)
-    )
+    assert all(look_up(r, catalogue, WORKSHOP, catalogue.place(WORKSHOP, r.span.start))
+               for r in catalogue.cited_by(WORKSHOP, Span(0, len(texts[WORKSHOP]))) if r.law not in ("형법",))
 
 
 @pytest.mark.heavy
@@ -164,8 +154,6 @@ def test_gold_of_real_statutes() -> None:
     for row in map(json.loads, (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()):
         found, gold = look_up_question(row["query"], catalogue), row["evidence"][0]
         n += 1
-        right += (
-            bool(found) and found[0][0] == row["doc_id"] and abs(found[0][1].start - gold["start"]) < 3
-            and abs(found[0][1].end - gold["end"]) < 3
-        )
+        right += (bool(found) and found[0][0] == row["doc_id"] and abs(found[0][1].start - gold["start"]) < 3
+                  and abs(found[0][1].end - gold["end"]) < 3)
     assert right / n > 0.99

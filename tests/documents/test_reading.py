@@ -15,14 +15,11 @@ from ragnb.documents.span import InputError
 
 
 def test_encodings(tmp_path):
-    write(
-        tmp_path,
-        {
-            "utf8.md": "한글\r\n둘째 줄\r\n", "bom.txt": b"\xef\xbb\xbf" + "한글".encode(),
-            "cp949.txt": "휴가 규정 똠방각하".encode("cp949"), "utf16.txt": "휴가 규정".encode("utf-16"),
-            "bom.jsonl": b"\xef\xbb\xbf" + jsonl({"id": "j", "text": "a\r\nb"}).replace("\n", "\r\n").encode(),
-        },
-    )
+    write(tmp_path, {
+        "utf8.md": "한글\r\n둘째 줄\r\n", "bom.txt": b"\xef\xbb\xbf" + "한글".encode(),
+        "cp949.txt": "휴가 규정 똠방각하".encode("cp949"), "utf16.txt": "휴가 규정".encode("utf-16"),
+        "bom.jsonl": b"\xef\xbb\xbf" + jsonl({"id": "j", "text": "a\r\nb"}).replace("\n", "\r\n").encode(),
+    })
     documents, problems = read(tmp_path)
     assert (
         documents
@@ -50,13 +47,10 @@ def test_cp949_is_told_of_every_kind_of_text_and_an_older_format_of_its_heir(tmp
 
 def test_what_is_a_file(tmp_path):
     outside = write(tmp_path / "outside", {"linked.md": "바깥", "tree/leaf.md": "잎"})
-    root = write(
-        tmp_path / "root",
-        {
-            "a.md": "가", "sub/B.TXT": "나", ".hidden.md": "x", ".git/c.md": "x", "sub/.ragnb/d.md": "x", "no.png": "x",
-            "sub/no.PNG": "x", "noend": "x", "Makefile": "x", "e.markdown": "다", "folder.md/f.md": "라",
-        },
-    )
+    root = write(tmp_path / "root", {
+        "a.md": "가", "sub/B.TXT": "나", ".hidden.md": "x", ".git/c.md": "x", "sub/.ragnb/d.md": "x", "no.png": "x",
+        "sub/no.PNG": "x", "noend": "x", "Makefile": "x", "e.markdown": "다", "folder.md/f.md": "라",
+    })
     (root / "link.md").symlink_to(outside / "linked.md")
     (root / "broken.md").symlink_to(outside / "nothing.md")
     (root / "tree").symlink_to(outside / "tree")
@@ -116,19 +110,12 @@ def test_metadata_are_scalars_that_every_store_holds():
 
 def test_bad_lines_are_named_one_by_one(tmp_path):
     deep, digits = "[" * 100_000 + "]" * 100_000, "1" * 5000
-    lines = [
-        '{"id": "a", "text": "첫째"}', "", "{", '{"id": "b"}', '{"id": "c", "text": " "}', "[1]", '"text"',
-        '{"id": [1], "text": "t"}', '{"id": "d", "text": 5}', '{"id": "e", "text": "\\ud800"}',
-        '{"id": "\\udfff", "text": "t"}', deep, f'{{"id": "n", "text": "t", "n": {digits}}}',
-        '{"id": "a", "text": "둘째"}', '{"id": "z", "text": "끝"}',
-    ]
-    write(
-        tmp_path,
-        {
-            "x.jsonl": "\n".join(lines), "blank.md": " \n", "empty.txt": "",
-            "z.jsonl": jsonl({"id": "z", "text": "또"}), "z": "no",
-        },
-    )
+    lines = ['{"id": "a", "text": "첫째"}', "", "{", '{"id": "b"}', '{"id": "c", "text": " "}', "[1]", '"text"',
+             '{"id": [1], "text": "t"}', '{"id": "d", "text": 5}', '{"id": "e", "text": "\\ud800"}',
+             '{"id": "\\udfff", "text": "t"}', deep, f'{{"id": "n", "text": "t", "n": {digits}}}',
+             '{"id": "a", "text": "둘째"}', '{"id": "z", "text": "끝"}']
+    write(tmp_path, {"x.jsonl": "\n".join(lines), "blank.md": " \n", "empty.txt": "",
+                     "z.jsonl": jsonl({"id": "z", "text": "또"}), "z": "no"})
     documents, problems = read(tmp_path)
     where = [p.split(": ")[0] for p in problems]
     bad = (
@@ -138,14 +125,10 @@ def test_bad_lines_are_named_one_by_one(tmp_path):
     assert documents["a"] == "첫째" and documents["z"] == "끝" and {"a", "z", "e", "\ufffd"} <= set(documents) <= {"a", "z", "n", "e", "\ufffd"}
     assert documents["e"] == "\ufffd", "half a character is replaced"
     told = dict(zip(where, problems))
-    assert (
-        "not JSON" in told["x.jsonl:3"] and "needs 'text'" in told["x.jsonl:4"] and "is empty" in told["x.jsonl:5"]
-        and "JSON object, got list" in told["x.jsonl:6"]
-    )
-    assert (
-        "id must be" in told["x.jsonl:8"] and "nested too deeply" in told["x.jsonl:12"]
-        and "'a' was already used in x.jsonl:1" in told["x.jsonl:14"]
-    )
+    assert ("not JSON" in told["x.jsonl:3"] and "needs 'text'" in told["x.jsonl:4"] and "is empty" in told["x.jsonl:5"]
+            and "JSON object, got list" in told["x.jsonl:6"])
+    assert ("id must be" in told["x.jsonl:8"] and "nested too deeply" in told["x.jsonl:12"]
+            and "'a' was already used in x.jsonl:1" in told["x.jsonl:14"])
     assert "'z' was already used in x.jsonl:15" in told["z.jsonl:1"] and all("\n" not in p for p in problems)
 
 
@@ -177,14 +160,11 @@ def test_a_folder_that_cannot_be_opened_is_named(tmp_path, monkeypatch):
 
 
 def test_front_matter_becomes_metadata(tmp_path):
-    write(
-        tmp_path,
-        {
-            "rule.md": "---\ntitle: 여비 규정\ndate: 2030-01-02\ndoc_type: rule\ntags: [출장, 일비]\nid: mine\npage_starts: [0, 3]\n---\n# 제1장\n본문",
-            "dashes.md": "---\n\n휴가규정\n\n---\n둘째", "damaged.md": "---\ntitle: [여비\n---\n본문이다.",
-            "plain.txt": "---\r\n제목: 취업규칙\r\n...\r\n제1조 목적", "only.md": "---\ntitle: x\n---\n",
-        },
-    )
+    write(tmp_path, {
+        "rule.md": "---\ntitle: 여비 규정\ndate: 2030-01-02\ndoc_type: rule\ntags: [출장, 일비]\nid: mine\npage_starts: [0, 3]\n---\n# 제1장\n본문",
+        "dashes.md": "---\n\n휴가규정\n\n---\n둘째", "damaged.md": "---\ntitle: [여비\n---\n본문이다.",
+        "plain.txt": "---\r\n제목: 취업규칙\r\n...\r\n제1조 목적", "only.md": "---\ntitle: x\n---\n",
+    })
     problems: list[Problem] = []
     found = {d.id_: d for d in read_documents(tmp_path, problems)}
     rule = found["rule.md"]

@@ -16,10 +16,8 @@ from ragnb.documents.span import Span
 
 
 def test_merging_stays_in_its_section() -> None:
-    text = (
-        "가온법\n제1장 가\n제1조(가) 짧다.\n제2조(나) 짧다.\n제2장 나\n제3조(다) 짧다.\n제4조 삭제 <2020. 1. 1.>\n제3장"
-        " 다\n제5조(라) 혼자다.\n부칙\n제1조(시행일) 짧다."
-    )
+    text = ("가온법\n제1장 가\n제1조(가) 짧다.\n제2조(나) 짧다.\n제2장 나\n제3조(다) 짧다.\n제4조 삭제 <2020. 1. 1.>\n제3장"
+            " 다\n제5조(라) 혼자다.\n부칙\n제1조(시행일) 짧다.")
     ranges = [r.metadata.get("article_range") for r in statute_records(text, "1")]
     assert ranges == [None, "1~2", "3~4", "5", "1"]
 
@@ -36,18 +34,14 @@ def test_merge_short(lengths: list[int], least: int) -> None:
     assert all(
         n < max(400, 2 * least) + 2 * least for r, n in zip(runs, sizes) if len(r) > 1
     )  # one short run from each side, no more
-    assert all(
-        n >= least or all(n + m > 600 for m in sizes[max(0, i - 1) : i] + sizes[i + 1 : i + 2])
-        for i, n in enumerate(sizes)
-    )
+    assert all(n >= least or all(n + m > 600 for m in sizes[max(0, i - 1) : i] + sizes[i + 1 : i + 2])
+               for i, n in enumerate(sizes))
 
 
 def test_long_articles_are_cut_at_clauses() -> None:
     items = "\n".join(f"{i}. “부품{i}”이란 {'물결 ' * 60}것을 말한다." for i in range(1, 12))
-    text = (
-        f"가온법\n\n제1조(정의) ① 이 법에서 쓰는 말의 뜻은 다음과 같다.\n{items}\n② {'세정 ' * 200}한다.\n③"
-        " 짧다.\n[전문개정 2020. 1. 1.]\n\n제2조(벌칙) 벌한다."
-    )
+    text = (f"가온법\n\n제1조(정의) ① 이 법에서 쓰는 말의 뜻은 다음과 같다.\n{items}\n② {'세정 ' * 200}한다.\n③"
+            " 짧다.\n[전문개정 2020. 1. 1.]\n\n제2조(벌칙) 벌한다.")
     records = statute_records(text, "1", max_size=1000)
     check(text, records)
     pieces = [r for r in records if r.metadata.get("article_id") == "LAW_1_A1"]

@@ -32,10 +32,8 @@ def test_ruling_without_a_summary() -> None:
 
 def test_published_ruling_and_interpretation() -> None:
     folder = shared_data("ko_rulings_sample")
-    rows = {
-        r["kind"]: r["text"]
-        for r in map(json.loads, (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines())
-    }
+    rows = {r["kind"]: r["text"]
+            for r in map(json.loads, (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines())}
     text = rows["판례"]
     summary, detail = ruling_records(text, "219067")
     assert "## 판시사항" in summary.span.of(text) and detail.span.of(text).startswith("## 판례내용")
@@ -52,17 +50,14 @@ def test_published_ruling_and_interpretation() -> None:
     check(text, [core, reason])
 
 
-@pytest.mark.parametrize(
-    "question, answer",
-    [
-        ("질의 : 되나요?", "회시 : 됩니다."), ("[질의]\n되나요?", "[회시]\n됩니다."), ("【질의】 되나요?", "【회시】 됩니다."),
-        ("질의1 : 되나요?", "회시1 : 됩니다."), ("질의： 되나요?", "회시： 됩니다."), ("질의\n되나요?", "회시\n됩니다."),
-        ("## 질의\n되나요?", "## 회시\n됩니다."), ("1. 질의요지\n되나요?", "2. 회답\n됩니다."), ("<질의 1>\n되나요?", "<회시 1>\n됩니다."),
-        ("**질의**: 되나요?", "**회시**: 됩니다."), ("질의①: 되나요?", "회시①: 됩니다."), ("○ 질의내용 : 되나요?", "○ 회시내용 : 됩니다."),
-        ("질의(1) : 되나요?", "회시(1) : 됩니다."), ("문 : 되나요?", "답 : 됩니다."), ("Q1. 되나요?", "A1. 됩니다."),
-        ("재질의 : 되나요?", "재회시 : 됩니다."),
-    ],
-)
+@pytest.mark.parametrize("question, answer", [
+    ("질의 : 되나요?", "회시 : 됩니다."), ("[질의]\n되나요?", "[회시]\n됩니다."), ("【질의】 되나요?", "【회시】 됩니다."),
+    ("질의1 : 되나요?", "회시1 : 됩니다."), ("질의： 되나요?", "회시： 됩니다."), ("질의\n되나요?", "회시\n됩니다."),
+    ("## 질의\n되나요?", "## 회시\n됩니다."), ("1. 질의요지\n되나요?", "2. 회답\n됩니다."), ("<질의 1>\n되나요?", "<회시 1>\n됩니다."),
+    ("**질의**: 되나요?", "**회시**: 됩니다."), ("질의①: 되나요?", "회시①: 됩니다."), ("○ 질의내용 : 되나요?", "○ 회시내용 : 됩니다."),
+    ("질의(1) : 되나요?", "회시(1) : 됩니다."), ("문 : 되나요?", "답 : 됩니다."), ("Q1. 되나요?", "A1. 됩니다."),
+    ("재질의 : 되나요?", "재회시 : 됩니다."),
+])
 def test_forms_of_questions(question: str, answer: str) -> None:
     for gap in ("\n", "\n\n"):
         text = f"연차 정산{gap}{question}{gap}{answer}"
@@ -70,13 +65,10 @@ def test_forms_of_questions(question: str, answer: str) -> None:
         assert pair.question.of(text) == question and pair.answer.of(text) == answer
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "종전 질의회시 : 455", "이는 종전\n질의회시 : 455와 같다.", "귀 질의에 대한 회시는 다음과 같다.", "질의만 : 있다.", "회시 : 답뿐이다.",
-        "[질의]의 내용과 【회시】의 내용", "",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "종전 질의회시 : 455", "이는 종전\n질의회시 : 455와 같다.", "귀 질의에 대한 회시는 다음과 같다.", "질의만 : 있다.", "회시 : 답뿐이다.",
+    "[질의]의 내용과 【회시】의 내용", "",
+])
 def test_not_questions(text: str) -> None:
     assert qa_pairs(text) == []
 

@@ -42,28 +42,22 @@ def evidence(**changes: object) -> dict:
 # --- quotes
 
 
-@pytest.mark.parametrize(
-    "text, quote, complaint",
-    [
-        ("가나", "다", "not in the document"), ("가나", "", "not in the document"), ("가나가나", "가나", "more than once"),
-        ("aaa", "aa", "more than once"),
-    ],
-)
+@pytest.mark.parametrize("text, quote, complaint", [
+    ("가나", "다", "not in the document"), ("가나", "", "not in the document"), ("가나가나", "가나", "more than once"),
+    ("aaa", "aa", "more than once"),
+])
 def test_a_quote_must_have_one_place(text, quote, complaint):
     with pytest.raises(InputError, match=complaint):
         find_quote(text, quote)
     assert find_quote("xx" + text + quote + "끝", quote + "끝").of("xx" + text + quote + "끝") == quote + "끝"
 
 
-@pytest.mark.parametrize(
-    ("text", "quote", "exact", "tolerant"),
-    [
-        ("하나 둘  셋\n넷. 다섯.", "둘 셋 넷", [], ["둘  셋\n넷"]), ("하나 둘. 다섯(5)*.", "다섯(5)*", ["다섯(5)*"], ["다섯(5)*"]),
-        ("하나 둘.", "셋", [], []), ("하나", "", [], []), ("하나", " \n", [], []),
-        ("둘 셋. 둘\n셋.", "둘 셋", ["둘 셋"], ["둘 셋"]),  # an exact place is preferred
-        ("aaa", "aa", ["aa", "aa"], ["aa", "aa"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "quote", "exact", "tolerant"), [
+    ("하나 둘  셋\n넷. 다섯.", "둘 셋 넷", [], ["둘  셋\n넷"]), ("하나 둘. 다섯(5)*.", "다섯(5)*", ["다섯(5)*"], ["다섯(5)*"]),
+    ("하나 둘.", "셋", [], []), ("하나", "", [], []), ("하나", " \n", [], []),
+    ("둘 셋. 둘\n셋.", "둘 셋", ["둘 셋"], ["둘 셋"]),  # an exact place is preferred
+    ("aaa", "aa", ["aa", "aa"], ["aa", "aa"]),
+])
 def test_every_place_of_a_quote(text, quote, exact, tolerant):
     assert [s.of(text) for s in quote_places(text, quote)] == exact
     assert [s.of(text) for s in quote_places(text, quote, tolerant=True)] == tolerant
@@ -113,18 +107,14 @@ BAD = {
     "offsets against the quote": (
         evidence(start=0, end=3, text="15일"), "offsets 0 to 3 of 'd' do not hold '15일' but '연차는'",
     ),
-    "no end": (
-        {k: v for k, v in GOOD.items()} | {"evidence": [{"doc_id": "d", "start": 0, "text": "15일"}]},
-        "need both 'start' and 'end'",
-    ),
+    "no end": ({k: v for k, v in GOOD.items()} | {"evidence": [{"doc_id": "d", "start": 0, "text": "15일"}]},
+               "need both 'start' and 'end'"),
     "end is null": (evidence(end=None), "need both 'start' and 'end'"),
     "offsets are text": (evidence(start="4", end="7"), "evidence 'start' must be a whole number, got '4'"),
     "offsets are fractions": (evidence(end=7.0), "evidence 'end' must be a whole number, got 7.0"),
     "offsets are truth values": (evidence(start=True), "evidence 'start' must be a whole number, got True"),
-    "offsets are NaN": (
-        '{"query_id": "1", "query": "?", "evidence": [{"doc_id": "d", "start": NaN, "end": 3}]}',
-        "evidence 'start' must be a whole number, got nan",
-    ),
+    "offsets are NaN": ('{"query_id": "1", "query": "?", "evidence": [{"doc_id": "d", "start": NaN, "end": 3}]}',
+                        "evidence 'start' must be a whole number, got nan"),
     "unknown mode": (GOOD | {"evidence_mode": "most"}, "evidence_mode must be 'any' or 'all', got 'most'"),
     "id used twice": (GOOD | {"query_id": "0"}, "the question id '0' was already used in questions.jsonl:1"),
 }
@@ -153,10 +143,8 @@ def test_all_bad_lines_of_all_files_are_named_at_once(tmp_path):
 
 def test_a_line_that_is_not_utf8_is_named(tmp_path):
     path = tmp_path / "q.jsonl"
-    path.write_bytes(
-        json.dumps(GOOD).encode() + b"\n"
-        + json.dumps(GOOD | {"query_id": "2", "query": "연차"}, ensure_ascii=False).encode("cp949")
-    )
+    path.write_bytes(json.dumps(GOOD).encode() + b"\n"
+                     + json.dumps(GOOD | {"query_id": "2", "query": "연차"}, ensure_ascii=False).encode("cp949"))
     with pytest.raises(InputError, match=r"q.jsonl:2: not UTF-8 \(byte \d+ of the line\)"):
         load_questions(path, DOCUMENTS)
     path.write_bytes(json.dumps(GOOD).encode("utf-16"))
@@ -167,13 +155,9 @@ def test_a_line_that_is_not_utf8_is_named(tmp_path):
 def test_good_files_however_they_were_saved(tmp_path):
     lines = [json.dumps(GOOD | {"query_id": i}, ensure_ascii=False) for i in (1, 2)]
     expected = None
-    for n, data in enumerate(
-        (
-            "\n".join(lines).encode(), "\r\n".join(lines).encode() + b"\r\n",
-            b"\xef\xbb\xbf" + "\n\n".join(lines).encode(),
-            json.dumps(GOOD | {"query_id": 1}).encode() + b"\n" + lines[1].encode(),
-        )
-    ):
+    for n, data in enumerate(("\n".join(lines).encode(), "\r\n".join(lines).encode() + b"\r\n",
+                              b"\xef\xbb\xbf" + "\n\n".join(lines).encode(),
+                              json.dumps(GOOD | {"query_id": 1}).encode() + b"\n" + lines[1].encode())):
         (tmp_path / f"{n}.jsonl").write_bytes(data)
         questions = load_questions(tmp_path / f"{n}.jsonl", DOCUMENTS)
         assert [q.query_id for q in questions] == ["1", "2"]
@@ -240,15 +224,11 @@ def test_a_bad_document_is_named(tmp_path, name):
 
 def test_problems_of_all_three_files_come_together(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", RECORD, "{", RECORD)
-    questions = write(
-        tmp_path / "queries.jsonl", {"query_id": 1, "query": "가?"}, {"query_id": 1, "query": "나?"},
-        evidence(start=-1) | {"query_id": 3},
-    )
+    questions = write(tmp_path / "queries.jsonl", {"query_id": 1, "query": "가?"}, {"query_id": 1, "query": "나?"},
+                      evidence(start=-1) | {"query_id": 3})
     qrels = tmp_path / "qrels.tsv"
-    qrels.write_text(
-        "query-id\tcorpus-id\tscore\n1\td\t1\n1\tx\t1\n7\td\t1\n1\td\t2\n1\td\n1\td\t1.5\n1\te\tNaN\n"
-        "1\t\t1\n1\td\tinf\n1\td\t1.0\n", encoding="utf-8",
-    )
+    qrels.write_text("query-id\tcorpus-id\tscore\n1\td\t1\n1\tx\t1\n7\td\t1\n1\td\t2\n1\td\n1\td\t1.5\n1\te\tNaN\n"
+                     "1\t\t1\n1\td\tinf\n1\td\t1.0\n", encoding="utf-8")
     with pytest.raises(InputError) as caught:
         load_jsonl(corpus, questions, qrels)
     lines = str(caught.value).splitlines()
@@ -259,11 +239,9 @@ def test_problems_of_all_three_files_come_together(tmp_path):
     ]
     for line, complaint in zip(
         lines[5:],
-        (
-            "a document that is not there: 'x'", "a question that is not there: '7'",
-            "judged twice for question '1': 1 and 2", "expected a question id, a document id and a score",
-            "whole number, got '1.5'", "whole number, got 'NaN'", "expected a question id", "whole number, got 'inf'",
-        ),
+        ("a document that is not there: 'x'", "a question that is not there: '7'",
+         "judged twice for question '1': 1 and 2", "expected a question id, a document id and a score",
+         "whole number, got '1.5'", "whole number, got 'NaN'", "expected a question id", "whole number, got 'inf'"),
         strict=True,
     ):
         assert complaint in line
@@ -293,15 +271,11 @@ def test_an_absent_file_is_named(tmp_path, absent):
 
 def test_documents_without_text_are_left_out_and_counted(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", RECORD, {"doc_id": "b", "text": " \n"}, {"doc_id": "c", "text": ""})
-    questions, qrels = (
-        write(tmp_path / "q.jsonl", {"query_id": "1", "query": "?"}, {"query_id": "2", "query": "?"}),
-        write(tmp_path / "qrels.tsv", "1\td\t1", "1\tb\t2"),
-    )
+    questions, qrels = (write(tmp_path / "q.jsonl", {"query_id": "1", "query": "?"}, {"query_id": "2", "query": "?"}),
+                        write(tmp_path / "qrels.tsv", "1\td\t1", "1\tb\t2"))
     data = load_jsonl(corpus, questions, qrels)
-    assert (
-        list(data.documents) == ["d"] and data.qrels == {"1": {"d": 1, "b": 2}}
-        and [q.query_id for q in data.questions] == ["1"]
-    )
+    assert (list(data.documents) == ["d"] and data.qrels == {"1": {"d": 1, "b": 2}}
+            and [q.query_id for q in data.questions] == ["1"])
     assert data.notes == ("documents without text, left out: 2", "questions without qrels, left out: 1")
     with pytest.raises(InputError, match="outside the text of 'b'"):
         load_jsonl(corpus, write(tmp_path / "r.jsonl", evidence(doc_id="b")))
@@ -310,14 +284,9 @@ def test_documents_without_text_are_left_out_and_counted(tmp_path):
 # --- qrels
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"query-id\tcorpus-id\tscore\n1\td one\t2\n2\te\t-1\n",
-        b"\xef\xbb\xbfquery-id\tcorpus-id\tscore\r\n1\td one\t2\r\n2\te\t-1",
-        b"1\td one\t2.0\n\n1\td one\t2\n2\te\t-1\n", b"1\t0\td one\t2\n2\tQ0\te\t-1\n",
-    ],
-)
+@pytest.mark.parametrize("data", [b"query-id\tcorpus-id\tscore\n1\td one\t2\n2\te\t-1\n",
+                                  b"\xef\xbb\xbfquery-id\tcorpus-id\tscore\r\n1\td one\t2\r\n2\te\t-1",
+                                  b"1\td one\t2.0\n\n1\td one\t2\n2\te\t-1\n", b"1\t0\td one\t2\n2\tQ0\te\t-1\n"])
 def test_qrels_however_they_were_saved(tmp_path, data):
     (tmp_path / "qrels.tsv").write_bytes(data)
     assert load_qrels(tmp_path / "qrels.tsv") == {"1": {"d one": 2}, "2": {"e": -1}}
@@ -340,29 +309,21 @@ texts = st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=60).
 @st.composite
 def datasets(draw: st.DrawFn, judged: bool) -> Dataset:
     """Any documents, questions with evidence anywhere in them, and perhaps qrels."""
-    ids = draw(
-        st.lists(
-            words.filter(lambda w: w == w.strip() and not set(w) & set("\t\r\n")), min_size=1, max_size=4, unique=True
-        )
-    )
+    ids = draw(st.lists(
+        words.filter(lambda w: w == w.strip() and not set(w) & set("\t\r\n")), min_size=1, max_size=4, unique=True
+    ))
     documents = {i: Document(text=draw(texts), id_=i, metadata={"title": plain_text(draw(words))}) for i in ids}
     questions = []
-    for query_id in draw(
-        st.lists(
-            words.filter(lambda w: w == w.strip() and not set(w) & set("\t\r\n")), min_size=1, max_size=4, unique=True
-        )
-    ):
+    for query_id in draw(st.lists(
+        words.filter(lambda w: w == w.strip() and not set(w) & set("\t\r\n")), min_size=1, max_size=4, unique=True
+    )):
         pieces = []
         for i in draw(st.lists(st.sampled_from(ids), min_size=0 if judged else 1, max_size=3)):
             start = draw(st.integers(0, len(documents[i].text) - 1))
             span = Span(start, draw(st.integers(start + 1, len(documents[i].text))))
             pieces.append(Evidence(i, span, span.of(documents[i].text)))
-        questions.append(
-            Question(
-                query_id, draw(texts), tuple(pieces), draw(st.sampled_from(["any", "all"])),
-                draw(st.text(alphabet=st.characters(codec="utf-8"), max_size=5)), draw(words),
-            )
-        )
+        questions.append(Question(query_id, draw(texts), tuple(pieces), draw(st.sampled_from(["any", "all"])),
+                                  draw(st.text(alphabet=st.characters(codec="utf-8"), max_size=5)), draw(words)))
     grades = st.dictionaries(st.sampled_from(ids), st.integers(-1, 3), min_size=1)
     return Dataset("set", documents, questions, {q.query_id: draw(grades) for q in questions} if judged else None)
 
@@ -376,10 +337,8 @@ def test_what_is_written_reads_back_the_same(tmp_path_factory, data):
     assert again.version == data.version and {i: d.metadata["title"] for i, d in again.documents.items()} == {
         i: d.metadata["title"] for i, d in data.documents.items()
     }
-    assert (
-        load_questions(write_questions(folder / "again.jsonl", data.questions), data.texts, needs_evidence=False)
-        == data.questions
-    )
+    assert (load_questions(write_questions(folder / "again.jsonl", data.questions), data.texts, needs_evidence=False)
+            == data.questions)
 
 
 def small() -> Dataset:
@@ -393,12 +352,10 @@ def test_the_version_is_of_the_content_and_not_of_the_order():
 
     data = small()
     assert re.fullmatch("[0-9a-f]{12}", data.version)
-    assert (
-        replace(
-            data, questions=data.questions[::-1], documents=dict(reversed(data.documents.items())), name="other"
-        ).version
-        == data.version
-    )
+    assert (replace(
+                data, questions=data.questions[::-1], documents=dict(reversed(data.documents.items())), name="other"
+            ).version
+            == data.version)
     changed = [
         replace(data, questions=data.questions[1:]), replace(data, qrels=None),
         replace(data, qrels=data.qrels | {"0": {"d": 2}}),
@@ -439,16 +396,12 @@ def test_summary_and_kinds():
 def beir(tmp_path) -> Path:
     folder = tmp_path / "hill"
     (folder / "qrels").mkdir(parents=True)
-    write(
-        folder / "corpus.jsonl",
-        {"_id": "d1", "title": "Hill", "text": "The hill is 90 m high.", "metadata": {"year": 1990}},
-        {"_id": "d2", "title": "", "text": "A mill."}, {"_id": "d3", "title": "Empty", "text": ""},
-        {"_id": "d4", "title": "", "text": ""},
-    )
-    write(
-        folder / "queries.jsonl", {"_id": "q1", "text": "How high?", "metadata": {}},
-        {"_id": "q2", "text": "Which mill?"},
-    )
+    write(folder / "corpus.jsonl",
+          {"_id": "d1", "title": "Hill", "text": "The hill is 90 m high.", "metadata": {"year": 1990}},
+          {"_id": "d2", "title": "", "text": "A mill."}, {"_id": "d3", "title": "Empty", "text": ""},
+          {"_id": "d4", "title": "", "text": ""})
+    write(folder / "queries.jsonl", {"_id": "q1", "text": "How high?", "metadata": {}},
+          {"_id": "q2", "text": "Which mill?"})
     write(folder / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore", "q1\td1\t2", "q1\td4\t0")
     write(folder / "qrels" / "train.tsv", "query-id\tcorpus-id\tscore", "q2\td2\t1")
     return folder
@@ -494,46 +447,20 @@ def answer(context: str, text: str, shift: int = 0) -> dict:
 
 
 def squad(**changes: object) -> dict:
-    return {
-        "version": "v2.0",
-        "data": [
-            {
-                "title": "다리",
-                "paragraphs": [
-                    {
-                        "context": ONE,
-                        "qas": [
-                            {
-                                "id": "a", "question": "언제?",
-                                "answers": [answer(ONE, "1402년"), answer(ONE, "1402년에"), answer(ONE, "1402년")],
-                            }
-                        ],
-                    },
-                    {
-                        "context": TWO,
-                        "qas": [
-                            {"id": "b", "question": "몇 사람?", "answers": [answer(TWO, "둘")], "is_impossible": False},
-                            {
-                                "id": "c", "question": "누가?", "answers": [], "is_impossible": True,
-                                "plausible_answers": [answer(TWO, "등불지기")],
-                            },
-                        ],
-                    },
-                ],
-            },
-            {
-                "title": "다리",
-                "paragraphs": [
-                    {
-                        "context": "다른 다리.",
-                        "qas": [
-                            {"id": "d", "question": "무슨 다리?", "answers": [{"text": "다른", "answer_start": 0}], **changes}
-                        ],
-                    }
-                ],
-            },
-        ],
-    }
+    return {"version": "v2.0", "data": [
+        {"title": "다리", "paragraphs": [
+            {"context": ONE, "qas": [{"id": "a", "question": "언제?",
+                                      "answers": [answer(ONE, "1402년"), answer(ONE, "1402년에"), answer(ONE, "1402년")]}]},
+            {"context": TWO, "qas": [
+                {"id": "b", "question": "몇 사람?", "answers": [answer(TWO, "둘")], "is_impossible": False},
+                {"id": "c", "question": "누가?", "answers": [], "is_impossible": True,
+                 "plausible_answers": [answer(TWO, "등불지기")]},
+            ]},
+        ]},
+        {"title": "다리", "paragraphs": [{"context": "다른 다리.", "qas": [
+            {"id": "d", "question": "무슨 다리?", "answers": [{"text": "다른", "answer_start": 0}], **changes}
+        ]}]},
+    ]}
 
 
 def test_squad(tmp_path):
@@ -544,22 +471,17 @@ def test_squad(tmp_path):
         ("a", "1402년", "any", ["1402년", "1402년에"]), ("b", "둘", "any", ["둘"]), ("d", "다른", "any", ["다른"]),
     ]
     assert all(e.span.of(data.texts[e.doc_id]) == e.text for q in data.questions for e in q.evidence)
-    assert (
-        data.notes == ("questions without an answer, left out: 1",)
-        and data.documents["다리-2"].metadata["title"] == "다리"
-    )
+    assert (data.notes == ("questions without an answer, left out: 1",)
+            and data.documents["다리-2"].metadata["title"] == "다리")
 
 
-@pytest.mark.parametrize(
-    "changes, complaint",
-    [
-        ({"answers": [{"text": "다른", "answer_start": 1}]}, "do not hold '다른' but '른 '"),
-        ({"answers": [{"text": "다른", "answer_start": "0"}]}, "whole number, got '0'"),
-        ({"answers": [{"text": "다른"}]}, "need both"), ({"answers": "다른"}, "needs 'evidence'"),
-        ({"answers": None}, "needs 'evidence'"), ({"question": ""}, "needs 'query'"),
-        ({"id": "a"}, r"the question id 'a' was already used in bridges.json: \$.data\[0\].paragraphs\[0\].qas\[0\]"),
-    ],
-)
+@pytest.mark.parametrize("changes, complaint", [
+    ({"answers": [{"text": "다른", "answer_start": 1}]}, "do not hold '다른' but '른 '"),
+    ({"answers": [{"text": "다른", "answer_start": "0"}]}, "whole number, got '0'"),
+    ({"answers": [{"text": "다른"}]}, "need both"), ({"answers": "다른"}, "needs 'evidence'"),
+    ({"answers": None}, "needs 'evidence'"), ({"question": ""}, "needs 'query'"),
+    ({"id": "a"}, r"the question id 'a' was already used in bridges.json: \$.data\[0\].paragraphs\[0\].qas\[0\]"),
+])
 def test_a_bad_squad_question_has_its_place(tmp_path, changes, complaint):
     path = write(tmp_path / "bridges.json", squad(**changes))
     with pytest.raises(
@@ -570,17 +492,14 @@ def test_a_bad_squad_question_has_its_place(tmp_path, changes, complaint):
     assert [q.query_id for q in load_squad(path, problems=[]).questions] == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    "data, complaint",
-    [
-        ("", "b.json: not JSON"), ('{"data": [\n{]}', "b.json: not JSON .* at line 2, column 2"),
-        ("[]", "b.json: a JSON object is needed, got list"), ("{}", r"b.json: \$: needs 'data' \(a list\)"),
-        ({"data": [5]}, r"\$.data\[0\]: must be an object, got int"),
-        ({"data": [{"title": "x"}]}, r"\$.data\[0\]: needs 'paragraphs'"),
-        ({"data": [{"paragraphs": [{"context": 5}]}]}, r"\$.data\[0\].paragraphs\[0\]: needs 'context'"),
-        ({"data": [{"paragraphs": [{"context": "가"}]}]}, r"paragraphs\[0\]: needs 'qas'"),
-    ],
-)
+@pytest.mark.parametrize("data, complaint", [
+    ("", "b.json: not JSON"), ('{"data": [\n{]}', "b.json: not JSON .* at line 2, column 2"),
+    ("[]", "b.json: a JSON object is needed, got list"), ("{}", r"b.json: \$: needs 'data' \(a list\)"),
+    ({"data": [5]}, r"\$.data\[0\]: must be an object, got int"),
+    ({"data": [{"title": "x"}]}, r"\$.data\[0\]: needs 'paragraphs'"),
+    ({"data": [{"paragraphs": [{"context": 5}]}]}, r"\$.data\[0\].paragraphs\[0\]: needs 'context'"),
+    ({"data": [{"paragraphs": [{"context": "가"}]}]}, r"paragraphs\[0\]: needs 'qas'"),
+])
 def test_a_file_that_is_not_squad(tmp_path, data, complaint):
     with pytest.raises(InputError, match=complaint):
         load_squad(write(tmp_path / "b.json", data))
@@ -609,13 +528,10 @@ def test_autorag(tmp_path):
     def qa(qid: str, gold: list[list[str]]) -> dict:
         return {"qid": qid, "query": f"{qid}?", "retrieval_gt": gold, "generation_gt": [f"답 {qid}", "다른 답"]}
 
-    folder = parquet(
-        tmp_path / "rag", CORPUS,
-        [
-            qa("one", [["p0"]]), qa("or", [["p0", "p1"]]), qa("and", [["p2"], ["p3"]]),
-            qa("both", [["p0", "p1"], ["p3"]]), qa("none", [[]]),
-        ],
-    )
+    folder = parquet(tmp_path / "rag", CORPUS, [
+        qa("one", [["p0"]]), qa("or", [["p0", "p1"]]), qa("and", [["p2"], ["p3"]]),
+        qa("both", [["p0", "p1"], ["p3"]]), qa("none", [[]]),
+    ])
     data = load_dataset(folder)
     assert [(q.query_id, q.mode, [e.doc_id for e in q.evidence]) for q in data.questions] == [
         ("one", "any", ["p0"]), ("or", "any", ["p0", "p1"]), ("and", "all", ["p2", "p3"]),
@@ -624,22 +540,16 @@ def test_autorag(tmp_path):
     assert data.qrels == {
         "one": {"p0": 1}, "or": {"p0": 1, "p1": 1}, "and": {"p2": 1, "p3": 1}, "both": {"p0": 1, "p1": 1, "p3": 1},
     }
-    assert (
-        data.questions[0].answer == "답 one" and data.questions[0].evidence[0].text == data.texts["p0"]
-        and data.documents["p3"].metadata["page"] == 3
-    )
-    assert data.notes == (
-        "questions without gold passages, left out: 1",
-        "questions of which the first alternatives are the evidence: 1",
-    )
+    assert (data.questions[0].answer == "답 one" and data.questions[0].evidence[0].text == data.texts["p0"]
+            and data.documents["p3"].metadata["page"] == 3)
+    assert data.notes == ("questions without gold passages, left out: 1",
+                          "questions of which the first alternatives are the evidence: 1")
 
 
 def test_an_autorag_folder_with_mistakes(tmp_path):
-    rows = [
-        {"qid": "a", "query": "?", "retrieval_gt": [["p0"]], "generation_gt": ["x"]},
-        {"qid": "a", "query": "?", "retrieval_gt": [["p1"]], "generation_gt": ["x"]},
-        {"qid": "b", "query": "?", "retrieval_gt": [["p9"]], "generation_gt": None},
-    ]
+    rows = [{"qid": "a", "query": "?", "retrieval_gt": [["p0"]], "generation_gt": ["x"]},
+            {"qid": "a", "query": "?", "retrieval_gt": [["p1"]], "generation_gt": ["x"]},
+            {"qid": "b", "query": "?", "retrieval_gt": [["p9"]], "generation_gt": None}]
     folder = parquet(tmp_path / "rag", [*CORPUS, CORPUS[0]], rows)
     with pytest.raises(InputError) as caught:
         load_autorag(folder)
@@ -727,11 +637,9 @@ def test_the_numbers_of_the_data_readme_are_true(corpus):
     assert {a or b for a, b in named} - {"corpus", "questions"} == {f.name for f in (SAMPLE / "corpus").iterdir()}
 
 
-SETS = {
-    "korquad": (84, 3_926), "tydiqa_ko": (636, 1_134), "ko_statutes": (7, 915), "ko_tax_tables": (1, 80),
-    "ko_rulings_sample": (2, 3), "squad2": (10, 1_726), "covidqa": (59, 770), "chroma_chunking": (3, 317),
-    "anthropic_codebases": (60, 167), "cranfield": (1_398, 135), "vaswani_npl": (11_429, 56),
-}
+SETS = {"korquad": (84, 3_926), "tydiqa_ko": (636, 1_134), "ko_statutes": (7, 915), "ko_tax_tables": (1, 80),
+        "ko_rulings_sample": (2, 3), "squad2": (10, 1_726), "covidqa": (59, 770), "chroma_chunking": (3, 317),
+        "anthropic_codebases": (60, 167), "cranfield": (1_398, 135), "vaswani_npl": (11_429, 56)}
 
 
 @pytest.mark.parametrize("name", SETS)

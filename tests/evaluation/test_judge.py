@@ -62,10 +62,8 @@ def question(i: int, mode: str = "any", evidence: tuple[int, ...] | None = None)
 
 
 QUESTIONS = [question(i) for i in (3, 50, 7)]
-FOUND = {
-    QUESTIONS[0].query: passages(3, 4, 5, 6), QUESTIONS[1].query: passages(51, 49, 50),
-    QUESTIONS[2].query: passages(1, 2),
-}
+FOUND = {QUESTIONS[0].query: passages(3, 4, 5, 6), QUESTIONS[1].query: passages(51, 49, 50),
+         QUESTIONS[2].query: passages(1, 2)}
 
 
 def frozen(builder: Any = None) -> list[FrozenContext]:
@@ -199,10 +197,8 @@ def test_failed_calls_are_counted_and_raised() -> None:
         raise TimeoutError("late")
 
     counted = CountedLLM(scripted(fail))
-    asks = (
-        lambda: counted.complete("abc"), lambda: counted.chat([ChatMessage(content="x")]),
-        lambda: asyncio.run(counted.acomplete("abc")),
-    )
+    asks = (lambda: counted.complete("abc"), lambda: counted.chat([ChatMessage(content="x")]),
+            lambda: asyncio.run(counted.acomplete("abc")))
     for ask in asks:
         with pytest.raises(TimeoutError):
             ask()

@@ -54,10 +54,8 @@ def model(documents: list[Document]) -> NgramEmbedding:
 
 @pytest.fixture(scope="module")
 def repeated() -> list[Document]:
-    return [
-        Document(text=REPEATED, id_="a"), Document(text=REPEATED[::-1] + REPEATED, id_="a/1.0"),
-        Document(text=ENGLISH, id_="0"), Document(text="삭제.", id_="0.0"),
-    ]
+    return [Document(text=REPEATED, id_="a"), Document(text=REPEATED[::-1] + REPEATED, id_="a/1.0"),
+            Document(text=ENGLISH, id_="0"), Document(text="삭제.", id_="0.0")]
 
 
 @pytest.fixture(scope="module")
@@ -102,13 +100,10 @@ def test_locate_takes_the_nearest_place() -> None:
         assert abs(locate(text, "삭제.", near).start - near) == min(abs(s - near) for s in starts)
 
 
-@pytest.mark.parametrize(
-    ("piece", "expected"),
-    [
-        ("가  나\n다", "가 나 다"), ("  나   다", "나 다"), ("\ufffd나 다\ufffd", "나 다"), ("라", None), ("", None), ("  ", None),
-        ("\ufffd", None), ("가 나 다", "가 나 다"),
-    ],
-)
+@pytest.mark.parametrize(("piece", "expected"), [
+    ("가  나\n다", "가 나 다"), ("  나   다", "나 다"), ("\ufffd나 다\ufffd", "나 다"), ("라", None), ("", None), ("  ", None),
+    ("\ufffd", None), ("가 나 다", "가 나 다"),
+])
 def test_locate_bears_other_white_space_and_broken_edges(piece: str, expected: str | None) -> None:
     text = "가 나 다"
     span = locate(text, piece)
@@ -116,10 +111,8 @@ def test_locate_bears_other_white_space_and_broken_edges(piece: str, expected: s
 
 
 @examples(150)
-@given(
-    st.lists(st.sampled_from(PIECES + ["삭제", "삭제.", "가"]), min_size=1, max_size=30),
-    st.lists(st.integers(1, 25), min_size=1, max_size=8), st.integers(0, 8),
-)
+@given(st.lists(st.sampled_from(PIECES + ["삭제", "삭제.", "가"]), min_size=1, max_size=30),
+       st.lists(st.integers(1, 25), min_size=1, max_size=8), st.integers(0, 8))
 def test_align_restores_any_cut(parts: list[str], sizes: list[int], overlap: int) -> None:
     text = " ".join(parts)
     spans, at = [], 0
@@ -180,10 +173,8 @@ def rounded(passage: Passage) -> float | None:
 def test_as_shipped_gives_the_same_results(name: str, model: NgramEmbedding) -> None:
     words = "연차휴가 급여 신청서 휴직 정규직 직원 출근 근무 시간 수당 leave pay form office".split()
     draw = random.Random(0)  # no two sentences alike: equal ones are ordered as a store happens to
-    few = [
-        Document(text=" ".join(f"{' '.join(draw.choices(words, k=9))} {n}{i}번이다." for i in range(40)), id_=f"d{n}")
-        for n in range(4)
-    ]
+    few = [Document(text=" ".join(f"{' '.join(draw.choices(words, k=9))} {n}{i}번이다." for i in range(40)), id_=f"d{n}")
+           for n in range(4)]
     fast, shipped = (build_peer(name, few, model, as_shipped=flag, **SMALL[name]) for flag in (False, True))
     for question in (QUESTION, "신청서는 언제 내나요?", "leave pay"):
         ours, theirs = (s.rank(question).passages for s in (fast, shipped))
@@ -253,10 +244,8 @@ def test_metadata_that_is_not_to_be_embedded_is_not(model: NgramEmbedding) -> No
             return super()._get_text_embeddings(texts)
 
     spy = Spy(dims=64).fit(["휴가"])
-    document = Document(
-        text="연차휴가", id_="d", metadata={"title": "휴가규정", "page_starts": [0]},
-        excluded_embed_metadata_keys=["page_starts"],
-    )
+    document = Document(text="연차휴가", id_="d", metadata={"title": "휴가규정", "page_starts": [0]},
+                        excluded_embed_metadata_keys=["page_starts"])
     build_peer("llamaindex-vector", [document], spy)
     assert "휴가규정" in seen[0] and "page_starts" not in seen[0]
 
@@ -337,16 +326,13 @@ def test_all_that_is_tried_of_a_peer_runs(name: str, documents: list[Document], 
         assert [p.id for p in first.rank(QUESTION).passages] == [p.id for p in second.rank(QUESTION).passages], spec
 
 
-@pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        ("llamaindex-fusin", "llamaindex-fusion"), ("llamaindex-fusion:titels", "titles"),
-        ("llamaindex-fusion:title,words", "titles"), ("llamaindex-fusion:words=yes", "words"),
-        ("llamaindex-fusion:titles+words", "words"), ("llamaindex-fusion:128", "chunk_size"),
-        ("llamaindex-fusion:chunk_size", "chunk_size=…"), ("llamaindex-vector:words", "titles"),
-        ("chonkie-token:words", "chunker"), ("haystack-auto-merging:window_size=2", "block_sizes"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "said"), [
+    ("llamaindex-fusin", "llamaindex-fusion"), ("llamaindex-fusion:titels", "titles"),
+    ("llamaindex-fusion:title,words", "titles"), ("llamaindex-fusion:words=yes", "words"),
+    ("llamaindex-fusion:titles+words", "words"), ("llamaindex-fusion:128", "chunk_size"),
+    ("llamaindex-fusion:chunk_size", "chunk_size=…"), ("llamaindex-vector:words", "titles"),
+    ("chonkie-token:words", "chunker"), ("haystack-auto-merging:window_size=2", "block_sizes"),
+])
 def test_bad_spellings_are_one_line_with_the_valid_names(spec: str, said: str) -> None:
     """Both where a peer is read and where a whole run is, before anything is indexed."""
     for read in (parse_peer, lambda s: resolve_strategies(["bm25", f"peer:{s}"])):
@@ -355,17 +341,14 @@ def test_bad_spellings_are_one_line_with_the_valid_names(spec: str, said: str) -
         assert said in str(error.value).partition(spec)[2] and spec in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("spec", "settings", "said"),
-    [
-        ("llamaindex-sentence-window:words", {}, "retriever=hybrid"),
-        ("llamaindex-prev-next:retriever=hybird", {}, "hybrid"),
-        ("haystack-sentence-window:retriever=hybird", {}, "hybrid"),
-        ("haystack-auto-merging:retriever=vector,words", {}, "retriever=hybrid"),
-        ("autorag:retriever=hybrid", {}, "hybrid-rrf"), ("dsrag-segments:retriever=rrf", {}, "hybrid"),
-        ("llamaindex-fusion", {"titles": "no"}, "titles"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "settings", "said"), [
+    ("llamaindex-sentence-window:words", {}, "retriever=hybrid"),
+    ("llamaindex-prev-next:retriever=hybird", {}, "hybrid"),
+    ("haystack-sentence-window:retriever=hybird", {}, "hybrid"),
+    ("haystack-auto-merging:retriever=vector,words", {}, "retriever=hybrid"),
+    ("autorag:retriever=hybrid", {}, "hybrid-rrf"), ("dsrag-segments:retriever=rrf", {}, "hybrid"),
+    ("llamaindex-fusion", {"titles": "no"}, "titles"),
+])
 def test_bad_values_are_named(spec: str, settings: dict, said: str, model: NgramEmbedding) -> None:
     with pytest.raises(InputError, match=said):
         build_peer(spec, titled("안내"), model, **settings)
@@ -383,30 +366,25 @@ def test_specs_and_settings(documents: list[Document], model: NgramEmbedding) ->
         "llamaindex-bm25", {"chunk_size": 64, "chunk_overlap": 8},
     )
     system = build_peer("llamaindex-bm25:chunk_size=64,chunk_overlap=8,top_k=3", documents[:3])
-    assert (
-        system.settings == {"chunk_size": 64, "chunk_overlap": 8, "top_k": 3}
-        and len(system.rank(QUESTION).passages) == 3
-    )
+    assert (system.settings == {"chunk_size": 64, "chunk_overlap": 8, "top_k": 3}
+            and len(system.rank(QUESTION).passages) == 3)
     assert system.name == "llamaindex-bm25:chunk_size=64,chunk_overlap=8,top_k=3"
     assert build_peer("llamaindex-bm25", documents[:3], top_k=10**6).settings["top_k"] == len(
         build_peer("llamaindex-bm25", documents[:3]).pieces
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "message"),
-    [
-        ("bm25", {}, "not a peer"), ("llamaindex-bm25:chunk_size", {}, "not a peer"),
-        ("llamaindex-bm25", {"size": 3}, "no setting 'size'"),
-        ("llamaindex-bm25", {"top_k": 0}, "top_k must be >= 1"), ("llamaindex-bm25", {"chunk_size": 64}, "overlap"),
-        ("llamaindex-bm25", {"chunk_size": 0}, "chunk_size"), ("llamaindex-vector", {}, "embed_model"),
-        ("haystack-auto-merging", {"block_sizes": []}, "block_sizes"),
-        ("haystack-sentence-window", {"window_size": 0}, "window_size"),
-        ("chonkie-token", {"chunk_size": 5, "chunk_overlap": 5}, "chunk_overlap"),
-        ("chonkie-token", {"retriever": "grep"}, "retriever must be"),
-        ("llamaindex-prev-next", {"mode": "sideways"}, "embed_model"), ("llamaindex-bm25", {"fill": 0}, "fill"),
-    ],
-)
+@pytest.mark.parametrize(("name", "settings", "message"), [
+    ("bm25", {}, "not a peer"), ("llamaindex-bm25:chunk_size", {}, "not a peer"),
+    ("llamaindex-bm25", {"size": 3}, "no setting 'size'"),
+    ("llamaindex-bm25", {"top_k": 0}, "top_k must be >= 1"), ("llamaindex-bm25", {"chunk_size": 64}, "overlap"),
+    ("llamaindex-bm25", {"chunk_size": 0}, "chunk_size"), ("llamaindex-vector", {}, "embed_model"),
+    ("haystack-auto-merging", {"block_sizes": []}, "block_sizes"),
+    ("haystack-sentence-window", {"window_size": 0}, "window_size"),
+    ("chonkie-token", {"chunk_size": 5, "chunk_overlap": 5}, "chunk_overlap"),
+    ("chonkie-token", {"retriever": "grep"}, "retriever must be"),
+    ("llamaindex-prev-next", {"mode": "sideways"}, "embed_model"), ("llamaindex-bm25", {"fill": 0}, "fill"),
+])
 def test_wrong_settings_are_named(name: str, settings: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
         build_peer(name, [Document(text=REPEATED, id_="d")], **settings)
@@ -419,15 +397,12 @@ def test_wrong_documents_are_named() -> None:
         build_peer("llamaindex-bm25", [])
 
 
-@pytest.mark.parametrize(
-    ("name", "module", "library"),
-    [
-        ("llamaindex-bm25", "llama_index.retrievers.bm25", "llama-index-retrievers-bm25"),
-        ("llamaindex-fusion", "llama_index.retrievers.bm25", "llama-index-retrievers-bm25"),
-        ("haystack-sentence-window", "haystack", "haystack-ai"), ("haystack-auto-merging", "haystack", "haystack-ai"),
-        ("chonkie-token", "chonkie", "chonkie"),
-    ],
-)
+@pytest.mark.parametrize(("name", "module", "library"), [
+    ("llamaindex-bm25", "llama_index.retrievers.bm25", "llama-index-retrievers-bm25"),
+    ("llamaindex-fusion", "llama_index.retrievers.bm25", "llama-index-retrievers-bm25"),
+    ("haystack-sentence-window", "haystack", "haystack-ai"), ("haystack-auto-merging", "haystack", "haystack-ai"),
+    ("chonkie-token", "chonkie", "chonkie"),
+])
 def test_a_library_that_is_absent_is_named(
     name: str, module: str, library: str, model: NgramEmbedding, monkeypatch: pytest.MonkeyPatch
 ) -> None:

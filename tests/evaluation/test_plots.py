@@ -18,11 +18,9 @@ from ragnb.evaluation import plots
 from ragnb.evaluation.plots import plot_position, plot_recall
 from ragnb.documents.span import InputError
 
-NAMES = [
-    "none", "neighbors:1", "neighbors:5", "parent", "이웃 한 개씩 넓히기", "hybrid+rerank+neighbors:1, header=title",
-    "LlamaIndex SentenceWindow (3)", "LlamaIndex AutoMerging", "Haystack SentenceWindowRetriever",
-    "chonkie/semantic+bm25", "multiscale:u,c,p budget", "법령 조문 단위 recursive|800/100|langchain",
-]
+NAMES = ["none", "neighbors:1", "neighbors:5", "parent", "이웃 한 개씩 넓히기", "hybrid+rerank+neighbors:1, header=title",
+         "LlamaIndex SentenceWindow (3)", "LlamaIndex AutoMerging", "Haystack SentenceWindowRetriever",
+         "chonkie/semantic+bm25", "multiscale:u,c,p budget", "법령 조문 단위 recursive|800/100|langchain"]
 
 
 def results(names=("none", "parent"), budgets=(500, 1_000, 2_000), dataset="sample", seed=0) -> dict:
@@ -36,10 +34,8 @@ def results(names=("none", "parent"), budgets=(500, 1_000, 2_000), dataset="samp
                 "evidence_recall": recall, "ci": [recall - 0.02, min(1, recall + 0.02)], "precision": 0.1, "iou": 0.1,
                 "containment": 0.9 * recall, "characters": 0.95 * budget, "first": 10,
             }
-        strategies[name] = {
-            "budgets": rows, "measures": {}, "seconds": float(rng.uniform(1, 50)),
-            "store_reads": int(rng.integers(100, 900)),
-        }
+        strategies[name] = {"budgets": rows, "measures": {}, "seconds": float(rng.uniform(1, 50)),
+                            "store_reads": int(rng.integers(100, 900))}
     return {"dataset": dataset, "n_questions": 146, "strategies": strategies}
 
 
@@ -59,10 +55,8 @@ def overlaps(figure, ax) -> list[tuple[str, str]]:
     """Pairs of labels inside the axes that touch."""
     renderer = figure.canvas.get_renderer()
     boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in ax.texts if t.get_text()]
-    return [
-        (a, b) for i, (a, x) in enumerate(boxes) for b, y in boxes[:i]
-        if x.x0 < y.x1 and y.x0 < x.x1 and x.y0 + 1 < y.y1 and y.y0 + 1 < x.y1
-    ]
+    return [(a, b) for i, (a, x) in enumerate(boxes) for b, y in boxes[:i]
+            if x.x0 < y.x1 and y.x0 < x.x1 and x.y0 + 1 < y.y1 and y.y0 + 1 < x.y1]
 
 
 # --- recall
@@ -94,10 +88,8 @@ def test_lines_differ_without_colour() -> None:
     drawn = lines(plot_recall(results(NAMES)).axes[0]).values()
     assert len({line.get_marker() for line in drawn}) == 12
     neighbors = list(drawn)
-    assert all(
-        a.get_linestyle() != b.get_linestyle() or a._dash_pattern != b._dash_pattern
-        for a, b in zip(neighbors, neighbors[1:])
-    )
+    assert all(a.get_linestyle() != b.get_linestyle() or a._dash_pattern != b._dash_pattern
+               for a, b in zip(neighbors, neighbors[1:]))
 
 
 @pytest.mark.parametrize("names", [NAMES, ["아주긴이름" * 9], ["x" * 60, "a, b"]], ids=len)
@@ -146,23 +138,16 @@ def test_other_measures_have_no_interval() -> None:
     assert lines(ax)["none"].get_ydata()[0] == results()["strategies"]["none"]["budgets"]["500"]["containment"]
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({}, "results must be"), (3, "results must be"), ({"strategies": {}}, "have no 'strategies'"),
-        ({"a": {"scores": 1}}, "results of 'a' have no 'strategies'"),
-        ({"strategies": {"x": {"measures": {"nDCG@10": 0.3}}}}, "strategy 'x' has no 'budgets'"),
-        (
-            {"strategies": {"x": {"budgets": {"500": {"precision": 0.1}}}}},
-            "strategy 'x', budget 500: evidence_recall must be a number from 0 to 1, got None",
-        ),
-        ({"strategies": {"x": {"budgets": {"500": {"evidence_recall": math.nan}}}}}, "got nan"),
-        (
-            {"strategies": {"x": {"budgets": {"500": {"evidence_recall": 0.5, "ci": [-0.1, 0.6]}}}}},
-            "evidence_recall ci must be a number from 0 to 1, got -0.1",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("bad", "message"), [
+    ({}, "results must be"), (3, "results must be"), ({"strategies": {}}, "have no 'strategies'"),
+    ({"a": {"scores": 1}}, "results of 'a' have no 'strategies'"),
+    ({"strategies": {"x": {"measures": {"nDCG@10": 0.3}}}}, "strategy 'x' has no 'budgets'"),
+    ({"strategies": {"x": {"budgets": {"500": {"precision": 0.1}}}}},
+     "strategy 'x', budget 500: evidence_recall must be a number from 0 to 1, got None"),
+    ({"strategies": {"x": {"budgets": {"500": {"evidence_recall": math.nan}}}}}, "got nan"),
+    ({"strategies": {"x": {"budgets": {"500": {"evidence_recall": 0.5, "ci": [-0.1, 0.6]}}}}},
+     "evidence_recall ci must be a number from 0 to 1, got -0.1"),
+])
 def test_bad_results_are_named(bad: object, message: str) -> None:
     with pytest.raises(InputError, match=message.replace("(", r"\(")):
         plot_recall(bad)
@@ -232,11 +217,9 @@ def test_names_are_not_read_as_formulas(name: str, tmp_path: Path) -> None:
 
 
 def test_positions_are_counted() -> None:
-    rows = [
-        {"order": "best first", "position": 0.0}, {"order": "best first", "position": 0.05},
-        {"order": "best first", "position": 1.0}, {"order": "other", "position": 0.5},
-        {"order": "other", "position": None},
-    ]
+    rows = [{"order": "best first", "position": 0.0}, {"order": "best first", "position": 0.05},
+            {"order": "best first", "position": 1.0}, {"order": "other", "position": 0.5},
+            {"order": "other", "position": None}]
     first, second = plot_position(rows, bins=3).axes
     assert [b.get_height() for b in first.containers[0]] == pytest.approx([2 / 3, 0, 1 / 3])
     assert [t.get_text() for t in first.texts] == ["67%", "0%", "33%"]
@@ -251,10 +234,8 @@ def test_positions_are_counted() -> None:
 
 
 def test_positions_from_rows_of_an_evaluation() -> None:
-    rows = [
-        {"query_id": "1", "strategy": "x", "budgets": {"500": {"first": 250, "characters": 500}}},
-        {"query_id": "2", "strategy": "x", "budgets": {"500": {"first": None, "characters": 480}}},
-    ]
+    rows = [{"query_id": "1", "strategy": "x", "budgets": {"500": {"first": 250, "characters": 500}}},
+            {"query_id": "2", "strategy": "x", "budgets": {"500": {"first": None, "characters": 480}}}]
     ax = plot_position(rows, bins=2, budget=500).axes[0]
     assert [b.get_height() for b in ax.containers[0]] == [0, 1]
     assert ax.get_title(loc="left") == "x, 1 piece, 1 absent"
@@ -262,13 +243,10 @@ def test_positions_from_rows_of_an_evaluation() -> None:
         plot_position(rows, budget=700)
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([], "rows are empty"), ({}, "rows are empty"), ({"a": []}, "rows are empty"),
-        ({"a": [2.0]}, "a: position must be a number from 0 to 1, got 2.0"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "message"), [
+    ([], "rows are empty"), ({}, "rows are empty"), ({"a": []}, "rows are empty"),
+    ({"a": [2.0]}, "a: position must be a number from 0 to 1, got 2.0"),
+])
 def test_bad_positions_are_named(rows: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         plot_position(rows)
@@ -279,10 +257,8 @@ def test_bad_positions_are_named(rows: object, message: str) -> None:
 # --- figures and files
 
 
-CALLS = {
-    "recall": lambda **kw: plot_recall(results(NAMES[:4]), **kw),
-    "position": lambda **kw: plot_position([0.1, 0.5, 0.9], **kw),
-}
+CALLS = {"recall": lambda **kw: plot_recall(results(NAMES[:4]), **kw),
+         "position": lambda **kw: plot_position([0.1, 0.5, 0.9], **kw)}
 
 
 @pytest.mark.heavy
@@ -345,10 +321,8 @@ def test_import_does_not_need_matplotlib() -> None:
     import subprocess
     import sys
 
-    code = (
-        "import sys; sys.modules['matplotlib'] = None; import ragnb.evaluation.plots; "
-        "assert not {'llama_index', 'pandas'} & set(sys.modules)"
-    )
+    code = ("import sys; sys.modules['matplotlib'] = None; import ragnb.evaluation.plots; "
+            "assert not {'llama_index', 'pandas'} & set(sys.modules)")
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).resolve().parents[2]
     )

@@ -89,10 +89,8 @@ def test_a_statute_is_asked_by_number_and_by_title():
     made = make_questions([doc(STATUTE)], 50, kinds=["cite", "title"])
     asked = {q.query: q.evidence[0].text for q in made.questions}
     assert list(asked) == [f"공유부엌법 {x}" for x in ("제1조", "제2조", "제3조의2", "제4조", "목적", "정의", "청소", "벌칙")]
-    assert (
-        asked["공유부엌법 제3조의2"] == asked["공유부엌법 청소"] and asked["공유부엌법 제3조의2"].startswith("제3조의2(청소)")
-        and "이틀" in asked["공유부엌법 청소"]
-    )
+    assert (asked["공유부엌법 제3조의2"] == asked["공유부엌법 청소"] and asked["공유부엌법 제3조의2"].startswith("제3조의2(청소)")
+            and "이틀" in asked["공유부엌법 청소"])
     assert {q.kind for q in made.questions} == {"cite", "title"}
 
 
@@ -131,24 +129,18 @@ def test_text_without_structure_gives_no_questions_of_structure():
 
 # --- from words
 
-ENGLISH = " ".join(
-    [
-        "The old stone bridge crosses the river Senna near the mill.",
-        "The wooden bridge crosses the river Olm near the market.",
-        "Every lantern on the stone bridge burns twelve hours in winter.",
-        "Every lantern near the market burns seven hours in summer.",
-        "The miller repairs the wheel near the river every winter.",
-    ]
-)
+ENGLISH = " ".join(["The old stone bridge crosses the river Senna near the mill.",
+                    "The wooden bridge crosses the river Olm near the market.",
+                    "Every lantern on the stone bridge burns twelve hours in winter.",
+                    "Every lantern near the market burns seven hours in summer.",
+                    "The miller repairs the wheel near the river every winter."])
 
 
 def test_a_cloze_blanks_the_rarest_word():
     made = make_questions([doc(ENGLISH)], 50, kinds=["cloze"])
     q = next(q for q in made.questions if "Olm" in q.evidence[0].text)
-    assert (
-        q.answer == "wooden" and q.query == "The ____ bridge crosses the river Olm near the market."
-        and q.kind == "cloze"
-    )
+    assert (q.answer == "wooden" and q.query == "The ____ bridge crosses the river Olm near the market."
+            and q.kind == "cloze")
     for q in made.questions:
         assert q.query.replace("____", q.answer) == q.evidence[0].text
 
@@ -197,10 +189,8 @@ def sample() -> Dataset:
 def test_the_sample_gives_every_kind(sample, tmp_path):
     made = make_questions(sample, 200, seed=1)
     check(made, list(sample.documents.values()))
-    assert (
-        Counter(q.kind for q in made.questions) == dict.fromkeys(KINDS, 40)
-        == {k: c["made"] for k, c in made.counts.items()}
-    )
+    assert (Counter(q.kind for q in made.questions) == dict.fromkeys(KINDS, 40)
+            == {k: c["made"] for k, c in made.counts.items()})
     assert load_questions(write_questions(tmp_path / "q.jsonl", made.questions), sample.texts) == made.questions
 
 
@@ -236,13 +226,10 @@ def test_shares_use_what_there_is_and_are_fair(n, sizes):
     assert not open_ or max(open_) - min(open_) <= 1 and max(out.values()) <= max(open_) + 1
 
 
-@pytest.mark.parametrize(
-    "arguments, complaint",
-    [
-        ({"n": 0}, "n must be >= 1, got 0"), ({"kinds": ["title", "riddle"]}, "kinds must be some of .*got 'riddle'"),
-        ({"keep": 0}, "keep >= 1, got 'keep=0'"),
-    ],
-)
+@pytest.mark.parametrize("arguments, complaint", [
+    ({"n": 0}, "n must be >= 1, got 0"), ({"kinds": ["title", "riddle"]}, "kinds must be some of .*got 'riddle'"),
+    ({"keep": 0}, "keep >= 1, got 'keep=0'"),
+])
 def test_bad_arguments(arguments, complaint):
     with pytest.raises(InputError, match=complaint):
         make_questions([doc("가")], **arguments)
@@ -272,13 +259,10 @@ def pair(question: Any = "다리는 언제 지어졌나?", quote: Any = "1402년
     return {"question": question, "quote": quote, "answer": "1402년"} | more
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        [pair()], pair(), {"questions": [pair()]}, f"<think>[{{}}]</think>\n```json\n{json.dumps([pair()])}\n```\n끝.",
-        f"다음과 같습니다: {json.dumps(pair(), ensure_ascii=False)} 감사합니다.", [pair(), pair("둘째 질문은?", "길이는")],
-    ],
-)
+@pytest.mark.parametrize("answer", [
+    [pair()], pair(), {"questions": [pair()]}, f"<think>[{{}}]</think>\n```json\n{json.dumps([pair()])}\n```\n끝.",
+    f"다음과 같습니다: {json.dumps(pair(), ensure_ascii=False)} 감사합니다.", [pair(), pair("둘째 질문은?", "길이는")],
+])
 def test_an_answer_in_many_shapes(answer):
     made = generate_questions([BRIDGE], ScriptedLLM({"물푸레": answer, "": "모릅니다."}), 1)
     (q,) = made.questions
@@ -286,36 +270,28 @@ def test_an_answer_in_many_shapes(answer):
     check(made, [BRIDGE])
 
 
-@pytest.mark.parametrize(
-    "quote, text",
-    [
-        ("길이는 31미터다.", "길이는  31미터다."), ("놓였다. 길이는 31미터다", "놓였다.\n길이는  31미터다"), ("  1402년에\n놓였다. ", "1402년에 놓였다."),
-        ("그는 “네.”라고 답했다.", "그는 “네.”라고 답했다."),
-    ],
-)
+@pytest.mark.parametrize("quote, text", [
+    ("길이는 31미터다.", "길이는  31미터다."), ("놓였다. 길이는 31미터다", "놓였다.\n길이는  31미터다"), ("  1402년에\n놓였다. ", "1402년에 놓였다."),
+    ("그는 “네.”라고 답했다.", "그는 “네.”라고 답했다."),
+])
 def test_a_quote_with_other_white_space_is_mapped_back(quote, text):
     (q,) = generate_questions([BRIDGE], ScriptedLLM({"물푸레": [pair(quote=quote)]}), 1).questions
     assert q.evidence[0].text == text and q.evidence[0].span.of(BRIDGE.text) == text
 
 
-@pytest.mark.parametrize(
-    "answer, reason",
-    [
-        ("좋은 글입니다.", "no question in the answer"), ("[]", "no question in the answer"),
-        ("{\"question\": \"끝이 없", "no question in the answer"),
-        ([pair(quote="1403년에 놓였다.")], "the quote is not in the document"),
-        ([pair(quote="등불이 있다.")], "the quote is in several places"), ([pair(quote="")], "no quote"),
-        ([pair(quote=None)], "no quote"), ([pair(quote=["1402년에 놓였다."])], "no quote"),
-        ([pair(quote="놓 였")], "no quote"), ([pair("")], "no question"), ([pair(5)], "no question"),
-        ([pair("왜" * 501)], "no question"), ([pair("'1402년에  놓였다.'는 무슨 뜻인가?")], "the question holds the quote"),
-    ],
-)
+@pytest.mark.parametrize("answer, reason", [
+    ("좋은 글입니다.", "no question in the answer"), ("[]", "no question in the answer"),
+    ("{\"question\": \"끝이 없", "no question in the answer"),
+    ([pair(quote="1403년에 놓였다.")], "the quote is not in the document"),
+    ([pair(quote="등불이 있다.")], "the quote is in several places"), ([pair(quote="")], "no quote"),
+    ([pair(quote=None)], "no quote"), ([pair(quote=["1402년에 놓였다."])], "no quote"),
+    ([pair(quote="놓 였")], "no quote"), ([pair("")], "no question"), ([pair(5)], "no question"),
+    ([pair("왜" * 501)], "no question"), ([pair("'1402년에  놓였다.'는 무슨 뜻인가?")], "the question holds the quote"),
+])
 def test_a_bad_answer_is_rejected_with_its_reason(answer, reason):
     made = generate_questions([BRIDGE], ScriptedLLM({"물푸레": answer, "": "모릅니다."}), 1)
-    assert (
-        made.questions == [] and [r.reason for r in made.rejected] == [reason]
-        and made.rejected[0].passage == "다리 0-61"
-    )
+    assert (made.questions == [] and [r.reason for r in made.rejected] == [reason]
+            and made.rejected[0].passage == "다리 0-61")
     assert made.counts["generated"]["rejected"] == 1
 
 
@@ -370,10 +346,8 @@ def test_failed_calls_are_in_the_report_and_are_asked_again(tmp_path):
 def test_a_model_that_is_not_there_is_given_up():
     llm = ScriptedLLM({"": ConnectionError("refused")})
     made = generate_questions(village(40), llm, 30, workers=1)
-    assert (
-        made.questions == [] and len(llm.prompts) == 5 and len(made.report.failures) == 5
-        and len(made.report.not_asked) == 25
-    )
+    assert (made.questions == [] and len(llm.prompts) == 5 and len(made.report.failures) == 5
+            and len(made.report.not_asked) == 25)
 
 
 def test_what_the_model_is_shown():
@@ -387,13 +361,10 @@ def test_what_the_model_is_shown():
     assert all(any(f"{i}번 문단" in p for p in llm.prompts) for i in range(30))
 
 
-@pytest.mark.parametrize(
-    "arguments, complaint",
-    [
-        ({"n": 0}, "n must be >= 1"), ({"per_passage": 0}, "per_passage must be >= 1"),
-        ({"passage_size": 99}, "passage_size >= 100, got 1 and 99"), ({"prompt": "{what}"}, "no value for {what}"),
-    ],
-)
+@pytest.mark.parametrize("arguments, complaint", [
+    ({"n": 0}, "n must be >= 1"), ({"per_passage": 0}, "per_passage must be >= 1"),
+    ({"passage_size": 99}, "passage_size >= 100, got 1 and 99"), ({"prompt": "{what}"}, "no value for {what}"),
+])
 def test_bad_arguments_of_the_model_side(arguments, complaint):
     with pytest.raises(InputError, match=re.escape(complaint)):
         generate_questions([BRIDGE], ScriptedLLM("모릅니다."), **arguments)

@@ -469,10 +469,8 @@ def test_postprocessor_sync_is_async():
     first = out[0].node
     assert (first.node_id, out[0].score, first.ref_doc_id) == ("1@40-69", 0.9, "1") and first.text == text[40:69]
     assert first.metadata == {"file_name": "휴가.md", "hits": "1#c5", "neighbors": "1#c4 1#c6", "pages": ""}
-    assert (
-        "neighbors" not in first.get_content("llm") and "휴가.md" in first.get_content("llm")
-        and first.get_content("embed") == first.text
-    )
+    assert ("neighbors" not in first.get_content("llm") and "휴가.md" in first.get_content("llm")
+            and first.get_content("embed") == first.text)
 
 
 def test_a_passage_node_names_its_hits_best_first():
@@ -622,10 +620,8 @@ def test_deleted_hits_are_kept_dropped_or_refused():
     store = Counting()
     text, nodes = row(store, "a")
     store.lost = {"a#c5"}
-    hits = [
-        hit(nodes["a#c5"], 0.9), hit(TextNode(id_="gone#c1", text="지운 글")), hit(TextNode(id_="uuid", text="남의 글")),
-        hit(nodes["a#c9"]),
-    ]
+    hits = [hit(nodes["a#c5"], 0.9), hit(TextNode(id_="gone#c1", text="지운 글")), hit(TextNode(id_="uuid", text="남의 글")),
+            hit(nodes["a#c9"])]
     kept = Expander(store, neighbors(1)).expand(hits)
     assert {a for p in kept.passages for a in p.hits} == {h.node_id for h in hits}
     store.asked = []

@@ -80,18 +80,14 @@ def cite_next(doc_ids: Sequence[str]) -> Callable[[str, Span], list[Place]]:
         if doc_id not in doc_ids:
             return []
         following = doc_ids[(doc_ids.index(doc_id) + 1) % len(doc_ids)]
-        return [
-            Place(following, Span(0, 7), "next"), Place(doc_id, Span(span.end // 2, span.end // 2 + 9), "own"),
-            Place("nowhere", Span(0, 5)), Place(doc_id, Span(3, 3)),
-        ]
+        return [Place(following, Span(0, 7), "next"), Place(doc_id, Span(span.end // 2, span.end // 2 + 9), "own"),
+                Place("nowhere", Span(0, 5)), Place(doc_id, Span(3, 3))]
     return cite
 
 
-SPECS = [
-    "none", "neighbors:2", "siblings", "adaptive", "adaptive:words", "pages:1", "document:7", "doc_type", "parent",
-    "auto-merge:0.3", "window:1", "section", "section:1", "llm:2", "segments", "citations", "citations:2",
-    "neighbors:1+citations:2", "doc_type+segments",
-]
+SPECS = ["none", "neighbors:2", "siblings", "adaptive", "adaptive:words", "pages:1", "document:7", "doc_type", "parent",
+         "auto-merge:0.3", "window:1", "section", "section:1", "llm:2", "segments", "citations", "citations:2",
+         "neighbors:1+citations:2", "doc_type+segments"]
 
 
 def make(spec: str, doc_ids: Sequence[str], answer: str | Exception = "[1, 2, 3]") -> Any:
@@ -120,12 +116,8 @@ def situations(draw: st.DrawFn) -> tuple[Counting, dict[str, str], list[NodeWith
         texts[doc_id], cuts, starts = draw(a_document())
         kind = draw(st.sampled_from(["GCB", "manual", ""]))
         nodes += fill(store, doc_id, texts[doc_id], cuts, doc_type=kind, page_starts=starts or None).values()
-    chosen = draw(
-        st.lists(
-            st.sampled_from([n for n in nodes if n.metadata["level"] in "cs"]), max_size=8,
-            unique_by=lambda n: n.node_id,
-        )
-    )
+    chosen = draw(st.lists(st.sampled_from([n for n in nodes if n.metadata["level"] in "cs"]), max_size=8,
+                           unique_by=lambda n: n.node_id))
     scores = draw(st.lists(st.one_of(st.none(), st.floats(-1, 1)), min_size=len(chosen), max_size=len(chosen)))
     return store, texts, [hit(n, s) for n, s in zip(chosen, scores)]
 
@@ -147,10 +139,8 @@ def test_every_policy_keeps_the_promises(situation, top_k, max_chunks, answer):
         again = Expander(store, make(spec, list(texts), answer), top_k, max_chunks).expand(hits, "연차?")
         assert (again.passages, again.stats, again.dropped) == (expansion.passages, expansion.stats, expansion.dropped)
         for h in hits:
-            assert any(
-                p.span.contains(Span(h.node.start_char_idx, h.node.end_char_idx)) for p in expansion.passages
-                if p.doc_id == h.node.ref_doc_id
-            )
+            assert any(p.span.contains(Span(h.node.start_char_idx, h.node.end_char_idx)) for p in expansion.passages
+                       if p.doc_id == h.node.ref_doc_id)
 
 
 @examples(40)
@@ -221,19 +211,16 @@ def test_an_unknown_name_is_answered_with_all_of_them():
         assert name in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "bad, message",
-    [
-        ("pages:-1", "window must be >= 0, got -1"), ("document:0", "max_chunks must be >= 1, got 0"),
-        ("auto-merge:1.5", r"ratio must be in \[0, 1\], got 1.5"), ("auto-merge:nan", "ratio"),
-        ("window:-2", "got -2"), ("section:0", "level must be >= 1"), ("segments:0", "penalty > 0"),
-        ("adaptive:klingon", "unknown tokenizer"), ("pages:x", "unknown policy"), ("", "unknown policy"),
-        ("neighbors:1.5", "unknown policy"), ("none:1", "unknown policy"),
-        ("neighbors:-1", "window must be >= 0, got -1"), ("doc_type:x", "unknown policy"),
-        ("doc_type:0", "max_chunks must be >= 1"), ("document:", "unknown policy"), ("llm", "needs a model"),
-        ("citations", "needs a catalogue"),
-    ],
-)
+@pytest.mark.parametrize("bad, message", [
+    ("pages:-1", "window must be >= 0, got -1"), ("document:0", "max_chunks must be >= 1, got 0"),
+    ("auto-merge:1.5", r"ratio must be in \[0, 1\], got 1.5"), ("auto-merge:nan", "ratio"),
+    ("window:-2", "got -2"), ("section:0", "level must be >= 1"), ("segments:0", "penalty > 0"),
+    ("adaptive:klingon", "unknown tokenizer"), ("pages:x", "unknown policy"), ("", "unknown policy"),
+    ("neighbors:1.5", "unknown policy"), ("none:1", "unknown policy"),
+    ("neighbors:-1", "window must be >= 0, got -1"), ("doc_type:x", "unknown policy"),
+    ("doc_type:0", "max_chunks must be >= 1"), ("document:", "unknown policy"), ("llm", "needs a model"),
+    ("citations", "needs a catalogue"),
+])
 def test_bad_arguments_are_named(bad, message):
     with pytest.raises(InputError, match=message):
         resolve_policy(bad)
@@ -270,19 +257,15 @@ def test_pages_that_cannot_be_are_never_asked_for():
 
 
 def test_a_chunk_on_several_pages_keeps_them_all():
-    outline = Outline(
-        "d", 100, {"c": [Span(0, 35), Span(35, 90), Span(90, 100)]},
-        pages=[(n + 1, Span(10 * n, 10 * n + 10)) for n in range(10)],
-    )
+    outline = Outline("d", 100, {"c": [Span(0, 35), Span(35, 90), Span(90, 100)]},
+                      pages=[(n + 1, Span(10 * n, 10 * n + 10)) for n in range(10)])
     assert outline.pages_of(Span(35, 90)) == (4, 5, 6, 7, 8, 9)
     assert pages(1)(outline, at(1)) == Span(20, 100) and pages(0)(outline, at(1)) == Span(30, 90)
 
 
 def test_empty_pages_and_other_numbers():
-    outline = Outline(
-        "d", 30, {"c": [Span(0, 10), Span(10, 20), Span(20, 30)]},
-        pages=[(1, Span(0, 10)), (2, Span(10, 10)), (3, Span(10, 20)), (7, Span(20, 30))],
-    )
+    outline = Outline("d", 30, {"c": [Span(0, 10), Span(10, 20), Span(20, 30)]},
+                      pages=[(1, Span(0, 10)), (2, Span(10, 10)), (3, Span(10, 20)), (7, Span(20, 30))])
     assert pages(1)(outline, at(1)) == Span(10, 20)    # page 2 holds nothing, there is no page 4
     assert pages(2)(outline, at(1)) == Span(0, 20)
     assert pages(4)(outline, at(2)) == Span(10, 30)
@@ -321,10 +304,8 @@ def merged(hits: Sequence[int], ratio: float = 0.5, **more: Any) -> list[Span]:
     """Spans of the passages: ten chunks, parents of four, four, one, and one chunk outside."""
     store = MemoryStore()
     text = "가나다라마바사아자" * 10
-    nodes = fill(
-        store, "d", text,
-        {"c": [Span(9 * i, 9 * i + 9) for i in range(10)], "p": [Span(0, 36), Span(36, 72), Span(72, 81)]},
-    )
+    nodes = fill(store, "d", text,
+                 {"c": [Span(9 * i, 9 * i + 9) for i in range(10)], "p": [Span(0, 36), Span(36, 72), Span(72, 81)]})
     return spans_of(Expander(store, auto_merge(ratio, **more)).expand([hit(nodes[f"d#c{i}"], None) for i in hits]))
 
 
@@ -335,10 +316,8 @@ def test_auto_merge_takes_more_than_its_share():
     assert merged([0, 2, 0, 2, 0]) == [Span(0, 9), Span(18, 27)]                 # a hit given twice counts once
     assert merged([8]) == [Span(72, 81)] and merged([9]) == [Span(81, 90)]       # an only child, an orphan
     assert merged([5, 0, 1, 2]) == [Span(45, 54), Span(0, 36)]
-    assert (
-        merged([0], 0.25) == [Span(0, 9)] and merged([0], 0.25, inclusive=True) == [Span(0, 36)]
-        and merged([0], 0) == [Span(0, 36)]
-    )
+    assert (merged([0], 0.25) == [Span(0, 9)] and merged([0], 0.25, inclusive=True) == [Span(0, 36)]
+            and merged([0], 0) == [Span(0, 36)])
     assert merged([0, 1, 2, 3], 1) == [Span(0, 36)] and merged([0, 2, 3], 1) == [Span(0, 9), Span(18, 36)]
 
 
@@ -375,23 +354,17 @@ def test_a_window_of_sentences_works_for_any_level():
     assert sentence_window(1)(sentences, at(2, "s")) == Span(5, 22)
 
 
-BOOK = even(
-    10, 10,
-    sections=[
-        ("A", Span(10, 20)), ("A > B", Span(20, 40)), ("A > B > C", Span(40, 60)), ("A > D", Span(60, 70)),
-        ("E", Span(70, 80)), ("E", Span(80, 100)),
-    ],
-)
+BOOK = even(10, 10, sections=[
+    ("A", Span(10, 20)), ("A > B", Span(20, 40)), ("A > B > C", Span(40, 60)), ("A > D", Span(60, 70)),
+    ("E", Span(70, 80)), ("E", Span(80, 100)),
+])
 
 
-@pytest.mark.parametrize(
-    "i, smallest, outermost",
-    [
-        (0, Span(0, 10), Span(0, 10)), (1, Span(10, 20), Span(10, 70)), (2, Span(20, 40), Span(10, 70)),
-        (5, Span(40, 60), Span(10, 70)), (6, Span(60, 70), Span(10, 70)), (7, Span(70, 80), Span(70, 80)),
-        (9, Span(80, 100), Span(80, 100)),
-    ],
-)
+@pytest.mark.parametrize("i, smallest, outermost", [
+    (0, Span(0, 10), Span(0, 10)), (1, Span(10, 20), Span(10, 70)), (2, Span(20, 40), Span(10, 70)),
+    (5, Span(40, 60), Span(10, 70)), (6, Span(60, 70), Span(10, 70)), (7, Span(70, 80), Span(70, 80)),
+    (9, Span(80, 100), Span(80, 100)),
+])
 def test_sections(i, smallest, outermost):
     assert section()(BOOK, at(i)) == smallest and section(1)(BOOK, at(i)) == outermost
 
@@ -403,13 +376,8 @@ def test_sections_of_a_level_and_their_cap():
     assert section()(even(), at(3)) == neighbors()(even(), at(3)) and section(otherwise="none")(even(), at(3)) == Span(
         300, 400
     )
-    implied = even(
-        10, 10,
-        sections=[
-            ("A > B > C", Span(10, 20)), ("A > B > D", Span(20, 40)), ("A > E", Span(40, 60)),
-            ("AB > F", Span(60, 100)),
-        ],
-    )  # 장 without text of its own
+    implied = even(10, 10, sections=[("A > B > C", Span(10, 20)), ("A > B > D", Span(20, 40)), ("A > E", Span(40, 60)),
+                                     ("AB > F", Span(60, 100))])  # 장 without text of its own
     assert [[section(k)(implied, at(i)) for k in (1, 2, 3)] for i in (1, 3, 5, 6)] == [
         [Span(10, 60), Span(10, 40), Span(10, 20)], [Span(10, 60), Span(10, 40), Span(20, 40)],
         [Span(10, 60), Span(40, 60), Span(40, 60)], 3 * [Span(60, 100)],
@@ -422,14 +390,11 @@ def test_sections_of_a_level_and_their_cap():
 # --- a model --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "answer, expected",
-    [
-        ("[1, 0, 5]", [1, 0, 5]), ("답: [1,0,99] 입니다", [1, 0, 10]), ("[a] 그리고 [2, 2, 2]", [2, 2, 2]),
-        ("```json\n[0, 0, 0]\n```", [0, 0, 0]), ("[1, 2]", None), ("[1, 2, 3, 4]", None), ("[-1, 0, 1]", None),
-        ("[true, 1, 1]", None), ("[1.5, 1, 1]", None), ("", None), ("[[1, 2, 3", None), ("{\"1\": 2}", None),
-    ],
-)
+@pytest.mark.parametrize("answer, expected", [
+    ("[1, 0, 5]", [1, 0, 5]), ("답: [1,0,99] 입니다", [1, 0, 10]), ("[a] 그리고 [2, 2, 2]", [2, 2, 2]),
+    ("```json\n[0, 0, 0]\n```", [0, 0, 0]), ("[1, 2]", None), ("[1, 2, 3, 4]", None), ("[-1, 0, 1]", None),
+    ("[true, 1, 1]", None), ("[1.5, 1, 1]", None), ("", None), ("[[1, 2, 3", None), ("{\"1\": 2}", None),
+])
 def test_windows_are_read_strictly(answer, expected):
     if expected is None:
         with pytest.raises(ValueError, match="no list of 3"):
@@ -447,10 +412,8 @@ def test_a_model_that_fails_costs_the_choice_not_the_passages(answer):
         [hit(nodes["d#c5"]), hit(nodes["d#c15"]), hit(nodes["d#c25"])], "며칠?"
     )
     assert [len(p.neighbors) for p in expansion.passages] == [2, 2, 0]
-    assert (
-        len(llm.prompts) == expansion.stats.llm_calls == 1 and len(expansion.stats.events) == 1
-        and "window 1 for all" in expansion.stats.events[0]
-    )
+    assert (len(llm.prompts) == expansion.stats.llm_calls == 1 and len(expansion.stats.events) == 1
+            and "window 1 for all" in expansion.stats.events[0])
 
 
 def test_the_model_is_asked_once_about_all_hits_and_no_text_breaks_out():
@@ -459,10 +422,8 @@ def test_the_model_is_asked_once_about_all_hits_and_no_text_breaks_out():
     llm = Says("[0, 1]")
     Expander(store, llm_window(llm)).expand([hit(nodes["d#c0"]), hit(nodes["d#c1"])], "며칠 {n}?")
     (prompt,) = llm.prompts
-    assert (
-        prompt.count("</자료>") == 1 and "[1] 가나 ‹/자료>" in prompt and "정수 2개" in prompt and "며칠 {n}?" in prompt
-        and "10까지" in prompt
-    )
+    assert (prompt.count("</자료>") == 1 and "[1] 가나 ‹/자료>" in prompt and "정수 2개" in prompt and "며칠 {n}?" in prompt
+            and "10까지" in prompt)
     for bad in ({"default": -1}, {"most": -1}, {"size": 0}):
         with pytest.raises(InputError, match="(default|most|size) must be >= [01]"):
             llm_window(llm, **bad)
@@ -525,15 +486,11 @@ def test_references_follow_citations_to_a_depth_and_each_once():
     store = Counting()
     texts = {d: row(store, d)[0] for d in "abc"}
     def chunk(d: str, i: int) -> Span: return outline_of(store, d).levels["c"][i]
-    arrows = {
-        ("a", 5): [("b", 3), ("a", 12)], ("b", 3): [("c", 0), ("a", 5), ("b", 3)], ("a", 12): [("b", 3)],
-        ("c", 0): [("c", 9)],
-    }
+    arrows = {("a", 5): [("b", 3), ("a", 12)], ("b", 3): [("c", 0), ("a", 5), ("b", 3)], ("a", 12): [("b", 3)],
+              ("c", 0): [("c", 9)]}
     def cite(doc_id: str, span: Span) -> list[Place]:
-        return [
-            Place(d, chunk(d, i), f"→{d}{i}") for (s, j), to in arrows.items()
-            if s == doc_id and chunk(s, j).overlap(span) for d, i in to
-        ]
+        return [Place(d, chunk(d, i), f"→{d}{i}") for (s, j), to in arrows.items()
+                if s == doc_id and chunk(s, j).overlap(span) for d, i in to]
     found = {}
     for depth in (1, 2, 3):
         store.asked = []
@@ -570,16 +527,10 @@ def test_a_catalogue_of_statutes_cites():
     from llama_index.core.schema import Document
 
     from ragnb.chunking.structure import RecordNodeParser
-    text = "휴가법\n[시행 2020. 1. 1.]\n\n" + "\n\n".join(
-        f"제{i}조({t}) {b}"
-        for i, (t, b) in enumerate(
-            [
-                ("목적", "이 법은 휴가를 정한다."), ("정의", "휴가란 쉬는 날을 말한다."), ("기간", "휴가는 15일로 한다."),
-                ("예외", "제2조에 따른 휴가가 아닌 날은 제외한다."),
-            ],
-            1,
-        )
-    )
+    text = "휴가법\n[시행 2020. 1. 1.]\n\n" + "\n\n".join(f"제{i}조({t}) {b}" for i, (t, b) in enumerate(
+        [("목적", "이 법은 휴가를 정한다."), ("정의", "휴가란 쉬는 날을 말한다."), ("기간", "휴가는 15일로 한다."), ("예외", "제2조에 따른 휴가가 아닌 날은 제외한다.")],
+        1,
+    ))
     document = Document(text=text, id_="휴가법", metadata={"title": "휴가법"})
     nodes, outline = RecordNodeParser(kind="statute", min_size=1).parse(document)
     for n in nodes:
@@ -612,10 +563,8 @@ def test_documents_are_fetched_whole_or_around_a_chunk():
     row(store, "d", 120)
     def numbers(**more: Any) -> list[int]: return [n.metadata["index"] for n in fetch_doc_chunks(store, "d", **more)]
     assert numbers() == list(range(50)) and numbers(max_chunks=500) == list(range(120))
-    assert (
-        numbers(around="d#c100") == list(range(70, 120)) and numbers(around=60, max_chunks=3) == [59, 60, 61]
-        and numbers(around=at(119), max_chunks=2) == [118, 119]
-    )
+    assert (numbers(around="d#c100") == list(range(70, 120)) and numbers(around=60, max_chunks=3) == [59, 60, 61]
+            and numbers(around=at(119), max_chunks=2) == [118, 119])
     assert [n.metadata["index"] for n in fetch_doc_pages(store, "d", [1])] == []    # no pages
     store.lost = {"d#c1"}
     assert numbers(max_chunks=3) == [0, 2] and fetch_chunks(store, {"d": None}, 3).missing == ("d#c1",)
@@ -648,10 +597,8 @@ def expanded(
 
 
 def raw(doc_id: Any, index: Any, name: str | None = "c", score: float | None = 0.5) -> dict:
-    return {
-        **({} if name is None else {"_id": name}),
-        "_source": {"document_id": doc_id, "chunk_index": index, "text": "…"}, "_score": score,
-    }
+    return {**({} if name is None else {"_id": name}),
+            "_source": {"document_id": doc_id, "chunk_index": index, "text": "…"}, "_score": score}
 
 
 def places(chunks: list[dict]) -> list[tuple]:
@@ -665,13 +612,10 @@ def test_what_comes_back_is_not_what_was_given():
     assert hits == [raw(1, 5, "c1")]
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"_id": "a"}, {"_id": "a", "_source": None}, raw(1, -1, "a"), raw(1, 4.5, "a"), raw(1, None, "a"),
-        raw(None, 3, "a"), raw("", 3, "a"), raw(1, 99, "a"), raw("unknown", 3, "a"), raw(1, "x", "a"), {},
-    ],
-)
+@pytest.mark.parametrize("odd", [
+    {"_id": "a"}, {"_id": "a", "_source": None}, raw(1, -1, "a"), raw(1, 4.5, "a"), raw(1, None, "a"),
+    raw(None, 3, "a"), raw("", 3, "a"), raw(1, 99, "a"), raw("unknown", 3, "a"), raw(1, "x", "a"), {},
+])
 def test_odd_hits_are_kept_as_they_are(odd):
     ours, _ = expanded([odd, raw(1, 5, "c1")], 1)
     assert ours[0] == {**odd, "is_neighbor": False} and places(ours[1:]) == [(1, 4), (1, 5), (1, 6)]

@@ -77,15 +77,11 @@ def test_each_chunk_is_asked_about_once(run, docs, server, tmp_path, split):
     code, out, err = run(*command)
     held = contexts(tmp_path / "i")
     n = len(held)
-    assert (
-        code == 0 and n >= 2 and all(held.values()) and server.asked() == n
-        and f"contexts: {n} written, 0 from the cache, 0 missing\n" in out and err == ""
-    )
+    assert (code == 0 and n >= 2 and all(held.values()) and server.asked() == n
+            and f"contexts: {n} written, 0 from the cache, 0 missing\n" in out and err == "")
     facts = json.loads(run(*command, "--json")[1])
-    assert (
-        facts["unchanged"], facts["contexts_written"], facts["contexts_cached"], facts["contexts_missing"],
-        server.asked(),
-    ) == (2, 0, 0, [], 0)
+    assert (facts["unchanged"], facts["contexts_written"], facts["contexts_cached"], facts["contexts_missing"],
+            server.asked()) == (2, 0, 0, [], 0)
     (docs / "b.md").write_text(B + "\n## 끝\n\n이 규정은 내년에 시행한다.\n", encoding="utf-8")
     facts = json.loads(run(*command, "--json")[1])
     of_b = sum(i.startswith("b.md#") for i in contexts(tmp_path / "i"))
@@ -102,20 +98,16 @@ def test_failures_are_named_and_asked_again(run, docs, server, tmp_path):
     code, out, err = run(*command)
     held = contexts(tmp_path / "i")
     failed = [i for i, c in held.items() if c is None]
-    assert (
-        code == 0 and len(failed) == 1 and "1 missing\n" in out and "again with --contexts" in out
-        and f"no context for {failed[0]}: ResponseError" in err and "out of memory" in err
-    )
+    assert (code == 0 and len(failed) == 1 and "1 missing\n" in out and "again with --contexts" in out
+            and f"no context for {failed[0]}: ResponseError" in err and "out of memory" in err)
     server.refuses, n = None, server.asked()
     code, out, err = run(
         "index", docs, "--index", tmp_path / "i", "--quiet"
     )  # without the model nothing is done about it
     assert code == 0 and "2 unchanged" in out and n == len(held) and server.asked() == 0
     code, out, err = run(*command)
-    assert (
-        code == 0 and "1 changed" in out and server.asked() == 1 and "contexts: 1 written, " in out
-        and all(contexts(tmp_path / "i").values())
-    )
+    assert (code == 0 and "1 changed" in out and server.asked() == 1 and "contexts: 1 written, " in out
+            and all(contexts(tmp_path / "i").values()))
 
 
 def test_a_server_that_is_gone_is_not_asked_about_every_chunk(run, tmp_path, server):
@@ -128,10 +120,8 @@ def test_a_server_that_is_gone_is_not_asked_about_every_chunk(run, tmp_path, ser
     command = ("index", tmp_path / "docs", "--index", tmp_path / "i", "--contexts", "ollama:chat", "--quiet", "--json")
     facts = json.loads(run(*command)[1])
     n = len(contexts(tmp_path / "i"))
-    assert (
-        facts["documents"] == 5 and 5 <= server.asked() <= 5 + 4 and facts["contexts_written"] == 0
-        and len(facts["contexts_missing"]) == n
-    )
+    assert (facts["documents"] == 5 and 5 <= server.asked() <= 5 + 4 and facts["contexts_written"] == 0
+            and len(facts["contexts_missing"]) == n)
     assert any("too many failures" in line for line in facts["contexts_missing"])
     server.refuses = None
     facts = json.loads(run(*command)[1])
@@ -146,23 +136,17 @@ def test_a_killed_run_pays_only_for_what_is_new(run, docs, server, tmp_path):
     code = "import sys; from ragnb.cli import main; sys.exit(main())"
     process = None
     server.at_request[4] = lambda: os.kill(process.pid, signal.SIGKILL)
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, command), "--base-url", server.url],
-        env={**os.environ, "PYTHONPATH": str(SAMPLE.parent)},
-    )
+    process = subprocess.Popen([sys.executable, "-c", code, *map(str, command), "--base-url", server.url],
+                               env={**os.environ, "PYTHONPATH": str(SAMPLE.parent)})
     assert process.wait(timeout=120) == -signal.SIGKILL
     before = server.asked()
-    kept = (
-        sum(1 for line in (tmp_path / "i/contexts.jsonl").read_bytes().split(b"\n") if line.endswith(b"}"))
-        if (tmp_path / "i/contexts.jsonl").exists() else 0
-    )
+    kept = (sum(1 for line in (tmp_path / "i/contexts.jsonl").read_bytes().split(b"\n") if line.endswith(b"}"))
+            if (tmp_path / "i/contexts.jsonl").exists() else 0)
     server.at_request.clear()
     facts = json.loads(run(*command, "--json")[1])
     held = contexts(tmp_path / "i")
-    assert (
-        all(held.values()) and facts["contexts_cached"] == kept
-        and server.asked() == facts["contexts_written"] == len(held) - kept
-    )
+    assert (all(held.values()) and facts["contexts_cached"] == kept
+            and server.asked() == facts["contexts_written"] == len(held) - kept)
     assert before - kept <= 4, "only what was under way is asked again"
 
 
@@ -196,10 +180,8 @@ def test_contexts_are_searched_and_never_read(run, docs, tmp_path, split, retrie
 
 def test_mistakes_name_the_option(run, docs, tmp_path, server):
     where = ("--index", tmp_path / "i", "--quiet")
-    assert (
-        "--contexts ollama:MODEL" in run("index", docs, "--split", "contexts:units", *where)[2]
-        and not (tmp_path / "i").exists()
-    )
+    assert ("--contexts ollama:MODEL" in run("index", docs, "--split", "contexts:units", *where)[2]
+            and not (tmp_path / "i").exists())
     assert "unknown model 'gpt'" in run("index", docs, "--contexts", "gpt", *where)[2] and not (tmp_path / "i").exists()
     assert run("index", docs, *where)[0] == 0
     code, out, err = run("index", docs, "--contexts", "ollama:chat", *where)

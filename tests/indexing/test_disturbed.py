@@ -11,13 +11,11 @@ import pytest
 from strategies import SLOW
 
 ROOT = Path(__file__).resolve().parents[2]
-RUNS = {
-    "kills": ("kills.py", "kills", "--kills", "200" if SLOW else "8"),
-    "readers": ("kills.py", "readers", "--minutes", "25" if SLOW else ".1"),
-    "flips": ("kills.py", "flips", "--flips", "500" if SLOW else "60"),
-    "writers": ("kills.py", "writers", "--pairs", "20" if SLOW else "4"), "full": ("kills.py", "full"),
-    "cache": ("kills.py", "cache"),
-}
+RUNS = {"kills": ("kills.py", "kills", "--kills", "200" if SLOW else "8"),
+        "readers": ("kills.py", "readers", "--minutes", "25" if SLOW else ".1"),
+        "flips": ("kills.py", "flips", "--flips", "500" if SLOW else "60"),
+        "writers": ("kills.py", "writers", "--pairs", "20" if SLOW else "4"), "full": ("kills.py", "full"),
+        "cache": ("kills.py", "cache")}
 
 
 @pytest.mark.heavy

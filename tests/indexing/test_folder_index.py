@@ -32,10 +32,8 @@ def test_another_embedding_or_splitter_is_refused_with_the_way_out(tmp_path):
         if message is None:
             update_index(source, tmp_path / "i", show_progress=False, **options)
             continue
-        for call in (
-            lambda: update_index(source, tmp_path / "i", show_progress=False, **options),
-            lambda: Index.open(tmp_path / "i", **options),
-        ):
+        for call in (lambda: update_index(source, tmp_path / "i", show_progress=False, **options),
+                     lambda: Index.open(tmp_path / "i", **options)):
             with pytest.raises(IndexMismatchError, match=message) as error:
                 call()
             assert "--force" in str(error.value) and "--index" in str(error.value)
@@ -67,10 +65,8 @@ def test_an_embedding_of_your_own(tmp_path):
 @pytest.mark.heavy
 def test_two_readers_at_once(tmp_path):
     update(write(tmp_path / "s", {"a.md": text_of(1), "b.md": text_of(2)}), tmp_path / "i", "ngram")
-    code = (
-        "import sys; from ragnb import Pipeline; "
-        "print(Pipeline.from_index(sys.argv[1]).ask('연차는 며칠인가').passages[0].id)"
-    )
+    code = ("import sys; from ragnb import Pipeline; "
+            "print(Pipeline.from_index(sys.argv[1]).ask('연차는 며칠인가').passages[0].id)")
     here = Pipeline.from_index(tmp_path / "i")
     other = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "i")], stdout=subprocess.PIPE, text=True)
     want = here.ask("연차는 며칠인가").passages[0].id

@@ -13,13 +13,11 @@ from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
 from ragnb.pipeline.pipeline import Pipeline
 
-FILES = {
-    "인사/휴가규정.md": "---\n부서: 인사 팀\ntitle: 휴가 규정\n---\n# 휴가 규정\n\n" + "".join(
-        f"제{i}조({name}) {name}는 {i + 3}일이며, {name} 신청서를 미리 낸다.\n\n"
-        for i, name in enumerate("목적 연차휴가 경조휴가 병가 출산휴가 보상휴가 공가".split(), 1)),
-    "설비/세정장비.md": "# 세정장비 점검\n\n배기 압력이 기준보다 낮으면 경보가 울린다. TR-7 조정은 분기마다 한다.\n\n진공펌프는 매월 점검한다.\n",
-    "설비/냉각기.md": "# 냉각기 점검\n\n냉각수는 매주 갈아 준다.\n",
-}
+FILES = {"인사/휴가규정.md": "---\n부서: 인사 팀\ntitle: 휴가 규정\n---\n# 휴가 규정\n\n" + "".join(
+             f"제{i}조({name}) {name}는 {i + 3}일이며, {name} 신청서를 미리 낸다.\n\n"
+             for i, name in enumerate("목적 연차휴가 경조휴가 병가 출산휴가 보상휴가 공가".split(), 1)),
+         "설비/세정장비.md": "# 세정장비 점검\n\n배기 압력이 기준보다 낮으면 경보가 울린다. TR-7 조정은 분기마다 한다.\n\n진공펌프는 매월 점검한다.\n",
+         "설비/냉각기.md": "# 냉각기 점검\n\n냉각수는 매주 갈아 준다.\n"}
 PIPELINES: dict[tuple[int, str], Pipeline] = {}
 QUESTIONS = ["휴가 규정 제3조", "휴가규정 3조는?", "진공펌프 점검 주기"]
 

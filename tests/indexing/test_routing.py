@@ -109,15 +109,12 @@ def test_folders_go_to_their_collections_and_nothing_is_silent(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    "table, message",
-    [
-        ({}, "expected an object"), ([1], "expected an object"), ({"ab": ["x"]}, "'ab' needs 3 to 63"),
-        ({"한글 이름": ["x"]}, "needs 3 to 63"), ({"abc": "x"}, "needs a list"), ({"abc": []}, "needs a list"),
-        ({"abc": [1]}, "needs a list"), ({"abc": ["/etc"]}, "must lie in the corpus"),
-        ({"abc": ["../x"]}, "must lie in the corpus"), ({"abc": ["x"], "abd": ["x"]}, "in 'abc' and in 'abd'"),
-    ],
-)
+@pytest.mark.parametrize("table, message", [
+    ({}, "expected an object"), ([1], "expected an object"), ({"ab": ["x"]}, "'ab' needs 3 to 63"),
+    ({"한글 이름": ["x"]}, "needs 3 to 63"), ({"abc": "x"}, "needs a list"), ({"abc": []}, "needs a list"),
+    ({"abc": [1]}, "needs a list"), ({"abc": ["/etc"]}, "must lie in the corpus"),
+    ({"abc": ["../x"]}, "must lie in the corpus"), ({"abc": ["x"], "abd": ["x"]}, "in 'abc' and in 'abd'"),
+])
 def test_a_bad_table_is_named(table, message, tmp_path):
     with pytest.raises(InputError, match=message):
         check_collections(table)
@@ -138,10 +135,8 @@ def test_bad_corpora(tmp_path):
 def test_all_collections_from_the_command_line(tmp_path, capsys):
     root = corpus(tmp_path / "corpus")
     (tmp_path / "t.json").write_text(json.dumps(TABLE), encoding="utf-8")
-    command = [
-        "index", str(root), "--all", "--collections", str(tmp_path / "t.json"), "--index", str(tmp_path / "out"),
-        "--quiet",
-    ]
+    command = ["index", str(root), "--all", "--collections", str(tmp_path / "t.json"), "--index", str(tmp_path / "out"),
+               "--quiet"]
     assert main(command) == 0
     out, err = capsys.readouterr()
     assert "hr_db: documents: 2 added" in out and "no collection takes: other" in err and "the corpus has no folder: law" in err
@@ -160,13 +155,10 @@ def test_all_collections_from_the_command_line(tmp_path, capsys):
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "parent-child", "parent-child:300/30,90/9", "sentence", "records", "structure", "titled:parent-child",
-        "titled:structure", "titled:titled:sentence",
-    ],
-)
+@pytest.mark.parametrize("spec", [
+    "parent-child", "parent-child:300/30,90/9", "sentence", "records", "structure", "titled:parent-child",
+    "titled:structure", "titled:titled:sentence",
+])
 def test_an_index_reopens_with_the_splitter_that_made_it(tmp_path, spec):
     (tmp_path / "a.md").write_text(
         "# 휴가규정\n\n## 1. 연차\n\n연차는 15일이다. 2년차부터 16일이다.\n\n## 2. 반차\n\n반차는 4시간이다.", encoding="utf-8",
@@ -189,10 +181,8 @@ def test_an_index_reopens_with_a_splitter_given_as_an_object(tmp_path, parser):
 
 def test_headers_change_what_is_embedded_and_nothing_else():
     text = "# 휴가규정\n\n## 1. 연차\n\n" + "연차는 15일이다. " * 40 + "\n\n## 2. 반차\n\n" + "반차는 4시간이다. " * 40
-    document = Document(
-        text=text, id_="a.md", metadata={"file_name": "a.md", "title": "휴가규정"},
-        excluded_embed_metadata_keys=["file_name", "title"],
-    )
+    document = Document(text=text, id_="a.md", metadata={"file_name": "a.md", "title": "휴가규정"},
+                        excluded_embed_metadata_keys=["file_name", "title"])
     plain, outline = ParentChildNodeParser().parse(document)
     headed, same = ContextualNodeParser(parser=ParentChildNodeParser(), name="title").parse(document)
     assert outline == same and [(n.node_id, n.text, n.start_char_idx) for n in plain] == [

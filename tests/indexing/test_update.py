@@ -22,13 +22,10 @@ from ragnb.indexing.update import IndexUpdate, remove_documents, update_index
 from ragnb.models.embedding import NgramEmbedding
 
 
-@pytest.mark.parametrize(
-    "path, message",
-    [
-        ("nowhere", "no such file or folder.*nowhere"), ("empty", "nothing to index in.*empty"),
-        ("a.zip", "cannot index 'a.zip'"),
-    ],
-)
+@pytest.mark.parametrize("path, message", [
+    ("nowhere", "no such file or folder.*nowhere"), ("empty", "nothing to index in.*empty"),
+    ("a.zip", "cannot index 'a.zip'"),
+])
 def test_no_file(tmp_path, path, message):
     (tmp_path / "empty").mkdir()
     (tmp_path / "a.zip").write_text("x")
@@ -47,33 +44,21 @@ def test_nothing_but_bad_records_is_an_error(tmp_path):
 
 
 def test_only_what_changed_is_done(tmp_path):
-    source = write(
-        tmp_path / "s", {f"{i}.md": text_of(i) for i in range(4)}
-        | {"r.jsonl": jsonl(*({"id": f"r{i}", "text": text_of(10 + i), "kind": "x"} for i in range(3)))},
-    )
+    source = write(tmp_path / "s", {f"{i}.md": text_of(i) for i in range(4)}
+                   | {"r.jsonl": jsonl(*({"id": f"r{i}", "text": text_of(10 + i), "kind": "x"} for i in range(3)))})
     index, counts, report = update(source, tmp_path / "i")
-    assert (
-        counts == (7, 0, 0, 0) and report.chunks == len(state(index)["chunks"])
-        and report.characters == sum(map(len, read(source)[0].values()))
-    )
+    assert (counts == (7, 0, 0, 0) and report.chunks == len(state(index)["chunks"])
+            and report.characters == sum(map(len, read(source)[0].values())))
     held = (tmp_path / "i/index.db").read_bytes()
     emb = ToyEmbedding(embed_dim=32)
     assert update(source, tmp_path / "i", emb)[1] == (0, 0, 0, 7) and emb.batches == 0
     assert (tmp_path / "i/index.db").read_bytes() == held
-    write(
-        source,
-        {
-            "0.md": text_of(0, 3), "1.md": None, "new.md": text_of(9),
-            "r.jsonl": jsonl(
-                {"id": "r0", "text": text_of(10), "kind": "changed"}, {"id": "r1", "text": text_of(11), "kind": "x"}
-            ),
-        },
-    )
+    write(source, {"0.md": text_of(0, 3), "1.md": None, "new.md": text_of(9), "r.jsonl": jsonl(
+        {"id": "r0", "text": text_of(10), "kind": "changed"}, {"id": "r1", "text": text_of(11), "kind": "x"}
+    )})
     index, counts, report = update(source, tmp_path / "i")
-    assert (
-        counts == (1, 2, 2, 3) and index.doc_ids == ["0.md", "2.md", "3.md", "new.md", "r0", "r1"]
-        and not report.problems
-    )
+    assert (counts == (1, 2, 2, 3) and index.doc_ids == ["0.md", "2.md", "3.md", "new.md", "r0", "r1"]
+            and not report.problems)
     assert state(index) == fresh(source, tmp_path / "j")
     assert state(Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))) == state(index)
     os.utime(source / "0.md")
@@ -110,10 +95,8 @@ def test_two_folders_in_one_index(tmp_path):
     update(one, tmp_path / "i")
     index, counts, report = update(two, tmp_path / "i")
     assert counts == (1, 0, 0, 0) and index.doc_ids == ["a.md", "b.md", "c.md"]
-    assert (
-        len(report.problems) == 1 and "'b.md' is already indexed" in str(report.problems[0])
-        and str(one) in str(report.problems[0])
-    )
+    assert (len(report.problems) == 1 and "'b.md' is already indexed" in str(report.problems[0])
+            and str(one) in str(report.problems[0]))
     assert update(one, tmp_path / "i")[1] == (0, 0, 0, 2)
     write(one, {"a.md": None})
     assert update(one, tmp_path / "i")[1] == (0, 0, 1, 1)  # only what was in this folder leaves
@@ -185,10 +168,8 @@ def test_without_being_told_an_update_keeps_embedding_and_splitter(tmp_path):
     )
     write(source, {"b.md": text_of(2)})
     index, report = update_index(source, tmp_path / "i", show_progress=False)
-    assert (
-        (report.added, report.unchanged) == (1, 1) and isinstance(index.parser, SentenceWindowNodeParser)
-        and index.embed_model.dims == 16
-    )
+    assert ((report.added, report.unchanged) == (1, 1) and isinstance(index.parser, SentenceWindowNodeParser)
+            and index.embed_model.dims == 16)
     assert {a.rpartition("#")[2][0] for a in index.store.matching()} == {"s"}
 
 
@@ -204,15 +185,11 @@ def test_refitted_when_the_corpus_has_doubled(tmp_path):
         two, tmp_path / "i", "ngram"
     )  # both folders together have doubled; all is embedded again, that of the other folder too
     assert report.refitted and counts == (1, 0, 0, 1) and index.manifest.embedding["fingerprint"] != first
-    assert (
-        all_vectors_are_the_embeddings(index) and state(index)["stale"] == []
-        and index.manifest.fitted_on == sum(len(text_of(*x)) for x in ((1, 40), (2, 20), (3, 60)))
-    )
+    assert (all_vectors_are_the_embeddings(index) and state(index)["stale"] == []
+            and index.manifest.fitted_on == sum(len(text_of(*x)) for x in ((1, 40), (2, 20), (3, 60))))
     assert state(Index.open(tmp_path / "i")) == state(index)
-    assert (
-        update(one, tmp_path / "i", "ngram")[1:][0] == (0, 0, 0, 1)
-        and not update(two, tmp_path / "i", "ngram")[2].refitted
-    )
+    assert (update(one, tmp_path / "i", "ngram")[1:][0] == (0, 0, 0, 1)
+            and not update(two, tmp_path / "i", "ngram")[2].refitted)
 
 
 def test_an_embedding_that_fails_at_once_leaves_nothing(tmp_path):
@@ -284,10 +261,8 @@ def test_force_replaces_only_when_it_succeeds(tmp_path):
         update(source, tmp_path / "i", ToyEmbedding(embed_dim=16, fail_at=1), force=True)
     assert state(Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32))) == before
     index, counts, _ = update(source, tmp_path / "i", ToyEmbedding(embed_dim=16), force=True, parser="sentence")
-    assert (
-        counts == (5, 0, 0, 0) and len(next(iter(vectors(index).values()))) == 16
-        and index.manifest.parser["splitter"] == "SentenceWindowNodeParser"
-    )
+    assert (counts == (5, 0, 0, 0) and len(next(iter(vectors(index).values()))) == 16
+            and index.manifest.parser["splitter"] == "SentenceWindowNodeParser")
     assert (tmp_path / "i/notes.txt").read_text() == "mine"
     shutil.rmtree(tmp_path / "i")
     assert update(source, tmp_path / "i")[1] == (5, 0, 0, 0)  # deleted by hand, made again in the same process

@@ -28,12 +28,10 @@ from ragnb.models import ngrams
 from ragnb.models.ngrams import hash_ngrams
 from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
 
-TEXTS = [
-    "연차휴가는 1년간 80퍼센트 이상 출근한 직원에게 15일을 준다.", "경조휴가는 본인 결혼의 경우 5일, 부모의 사망은 5일로 한다.",
-    "식각장비 GN-300의 진공펌프는 매월 첫째 주에 점검한다.", "출장 여비는 귀사한 날부터 7일 안에 정산하여야 한다.", "반송로봇 TR-7이 멈추면 비상정지 단추를 누르고 조장에게 알린다.",
-    "The chiller must be drained before any maintenance is started.",
-    "Travel expenses are settled within seven days of the return.",
-]
+TEXTS = ["연차휴가는 1년간 80퍼센트 이상 출근한 직원에게 15일을 준다.", "경조휴가는 본인 결혼의 경우 5일, 부모의 사망은 5일로 한다.",
+         "식각장비 GN-300의 진공펌프는 매월 첫째 주에 점검한다.", "출장 여비는 귀사한 날부터 7일 안에 정산하여야 한다.", "반송로봇 TR-7이 멈추면 비상정지 단추를 누르고 조장에게 알린다.",
+         "The chiller must be drained before any maintenance is started.",
+         "Travel expenses are settled within seven days of the return."]
 
 
 @pytest.fixture(scope="module")
@@ -230,15 +228,6 @@ def test_load_checks_the_object_it_is_given(emb, tmp_path):
         load_embedding(tmp_path, embedding=NgramEmbedding(dims=64).fit(TEXTS[:3]))
     with pytest.raises(IndexMismatchError, match="kind"):
         load_embedding(tmp_path, embedding=MockEmbedding(embed_dim=4))
-
-
-def test_own_object(tmp_path):
-    mine = MockEmbedding(embed_dim=4)
-    record = save_embedding(mine, tmp_path)
-    assert record == json.loads((tmp_path / "embedding.json").read_text()) and record["name"] == "MockEmbedding"
-    with pytest.raises(IndexMismatchError, match="MockEmbedding.*embedding="):
-        load_embedding(tmp_path)
-    assert load_embedding(tmp_path, embedding=mine) is mine
 
 
 # --- one argument -----------------------------------------------------------------------------------------------------

@@ -93,10 +93,8 @@ ATTRIBUTES = set("class dir data-k open lang charset name content http-equiv vie
 
 def in_view(passages) -> list:
     """Passages in the order of the view."""
-    return [
-        p for d in dict.fromkeys(p.doc_id for p in passages)
-        for p in sorted((q for q in passages if q.doc_id == d), key=lambda q: q.span)
-    ]
+    return [p for d in dict.fromkeys(p.doc_id for p in passages)
+            for p in sorted((q for q in passages if q.doc_id == d), key=lambda q: q.span)]
 
 
 def check_html(text: str, passages) -> Page:
@@ -161,20 +159,16 @@ def ask(
     nodes = store.add_documents(
         [Document(text=t, id_=i, metadata=metadata) for i, t in texts.items()], parser, MockEmbedding(embed_dim=1)
     )
-    hits = [
-        NodeWithScore(node=n, score=1 / (1 + i) if i % 2 else None)
-        for i, n in enumerate([n for n in nodes if n.metadata["level"] == "c"][::every])
-    ]
+    hits = [NodeWithScore(node=n, score=1 / (1 + i) if i % 2 else None)
+            for i, n in enumerate([n for n in nodes if n.metadata["level"] == "c"][::every])]
     return Pipeline(Fixed(hits), Expander(store, policy, expand_top_k=5), RankedContextBuilder(budget)).ask(question)
 
 
 def laid_out(hits: list[NodeWithScore], store: MemoryStore) -> Answer:
     """An answer without a text."""
     expanded = Expander(store, neighbors(5)).expand(hits)
-    return Answer(
-        "연차", "", RankedContextBuilder(2_000, passage_size=None).build(expanded.passages), expanded,
-        Hits(hits, {"retriever": {h.node_id: (n, h.score) for n, h in enumerate(hits, 1)}}),
-    )
+    return Answer("연차", "", RankedContextBuilder(2_000, passage_size=None).build(expanded.passages), expanded,
+                  Hits(hits, {"retriever": {h.node_id: (n, h.score) for n, h in enumerate(hits, 1)}}))
 
 
 @pytest.fixture(scope="module")
@@ -216,13 +210,9 @@ def test_rows_have_the_numbers_of_the_answer(answer):
 
 
 def test_columns_are_straight_where_hangul_is_two_wide():
-    answer = ask(
-        {
-            "hr/휴가 규정.md": "연차는 15일이다. " * 9, unicodedata.normalize("NFD", "한글"): "반차는 4시간이다. " * 9,
-            "a": "leave is 15 days. " * 9,
-        },
-        policy=no_expansion,
-    )
+    answer = ask({"hr/휴가 규정.md": "연차는 15일이다. " * 9, unicodedata.normalize("NFD", "한글"): "반차는 4시간이다. " * 9,
+                  "a": "leave is 15 days. " * 9},
+                 policy=no_expansion)
     lines = trace(answer).table().splitlines()
     starts = {display_width(line[:re.search(r"  (hit|role)\b", line).start()]) for line in lines}
     assert len({display_width(line[:line.index("hit, rank" if i else "why")]) for i, line in enumerate(lines)}) == 1
@@ -230,12 +220,10 @@ def test_columns_are_straight_where_hangul_is_two_wide():
 
 
 @examples(40)
-@given(
-    st.dictionaries(
-        doc_ids, st.lists(st.sampled_from(PIECES), min_size=1, max_size=20).map(" ".join), min_size=1, max_size=3
-    ),
-    st.sampled_from([" ", "\n"]),
-)
+@given(st.dictionaries(
+           doc_ids, st.lists(st.sampled_from(PIECES), min_size=1, max_size=20).map(" ".join), min_size=1, max_size=3
+       ),
+       st.sampled_from([" ", "\n"]))
 def test_a_page_of_any_documents(texts, glue):
     check_page(ask({i: t.replace(" ", glue) for i, t in texts.items()}, "연차는 며칠?"))
 
@@ -243,15 +231,12 @@ def test_a_page_of_any_documents(texts, glue):
 # --- characters that act ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text, shown",
-    [
-        ("연차 15일\n\t끝", "연차 15일\n\t끝"), ("a\r\nb", "a\nb"), ("a\rb", "a␍b"), ("\x1b[31m", "␛[31m"), ("\x00", "␀"),
-        ("\x7f", "⟨U+007F⟩"), ("\x9b", "⟨U+009B⟩"), ("\u202e", "⟨U+202E⟩"), ("\u2066\u2069", "⟨U+2066⟩⟨U+2069⟩"),
-        ("\u200f", "⟨U+200F⟩"), ("\ufeff", "⟨U+FEFF⟩"), ("\u2028", "⟨U+2028⟩"), ("a\udc00", "a⟨U+DC00⟩"),
-        ("\U000e0041", "⟨U+E0041⟩"), ("\u2060", "⟨U+2060⟩"), ("👩\u200d💻", "👩\u200d💻"),
-    ],
-)
+@pytest.mark.parametrize("text, shown", [
+    ("연차 15일\n\t끝", "연차 15일\n\t끝"), ("a\r\nb", "a\nb"), ("a\rb", "a␍b"), ("\x1b[31m", "␛[31m"), ("\x00", "␀"),
+    ("\x7f", "⟨U+007F⟩"), ("\x9b", "⟨U+009B⟩"), ("\u202e", "⟨U+202E⟩"), ("\u2066\u2069", "⟨U+2066⟩⟨U+2069⟩"),
+    ("\u200f", "⟨U+200F⟩"), ("\ufeff", "⟨U+FEFF⟩"), ("\u2028", "⟨U+2028⟩"), ("a\udc00", "a⟨U+DC00⟩"),
+    ("\U000e0041", "⟨U+E0041⟩"), ("\u2060", "⟨U+2060⟩"), ("👩\u200d💻", "👩\u200d💻"),
+])
 def test_acting_characters_are_named(text, shown):
     assert visible(text) == shown and visible(shown) == shown
 
@@ -332,10 +317,8 @@ def test_marks_are_those_of_the_chunks(answer):
 def test_page_says_what_is_beyond_the_budget(answer):
     text = trace(answer).page()
     seen = {c.passage.rank for c in answer.context.sources}
-    assert (
-        text.count("not read: beyond the budget") == text.count('class="passage out"')
-        == sum(p.rank not in seen for p in answer.expansion.passages) > 0
-    )
+    assert (text.count("not read: beyond the budget") == text.count('class="passage out"')
+            == sum(p.rank not in seen for p in answer.expansion.passages) > 0)
 
 
 def test_the_map_of_a_long_document_stays_in_its_frame():
@@ -355,10 +338,8 @@ def test_page_forbids_itself_everything(answer):
 def test_a_generated_answer_is_shown_and_escaped(answer):
     from dataclasses import replace
     shown = trace(replace(answer, text="15일 <b>[1]</b>", generated=True)).page("<t>")
-    assert (
-        '<h4>Answer</h4><div class="text box" dir="auto">15일 &lt;b&gt;[1]&lt;/b&gt;</div>' in shown
-        and "<title>&lt;t&gt;</title>" in shown
-    )
+    assert ('<h4>Answer</h4><div class="text box" dir="auto">15일 &lt;b&gt;[1]&lt;/b&gt;</div>' in shown
+            and "<title>&lt;t&gt;</title>" in shown)
     Page(shown)
 
 
@@ -370,11 +351,9 @@ def test_nodes_of_others_have_a_row_and_an_article():
         [Document(text="연차는 15일이다.", id_="d")], ParentChildNodeParser(), MockEmbedding(embed_dim=1)
     )
     source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
-    hits = [
-        TextNode(id_="uuid", text="연차", start_char_idx=0, end_char_idx=2, relationships=source),
-        TextNode(id_="d#c99", text="15일", start_char_idx=4, end_char_idx=7, relationships=source),
-        TextNode(id_="empty", text=""),
-    ]
+    hits = [TextNode(id_="uuid", text="연차", start_char_idx=0, end_char_idx=2, relationships=source),
+            TextNode(id_="d#c99", text="15일", start_char_idx=4, end_char_idx=7, relationships=source),
+            TextNode(id_="empty", text="")]
     fixed = Fixed([NodeWithScore(node=n, score=None) for n in (*hits, store._chunks["d#c0"])])
     answer = Pipeline(fixed, Expander(store)).ask("연차")
     check_page(answer)
@@ -410,10 +389,8 @@ def test_write(answer, tmp_path):
 
 def test_around_is_the_text_of_the_document(answer):
     """What is shown beside the passages is what stands there, brought by one more read."""
-    texts = {
-        "a": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(90)),
-        "b": "\r\n\r\n".join(f"반차는 {i}시간이다." for i in range(9)),
-    }
+    texts = {"a": " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(90)),
+             "b": "\r\n\r\n".join(f"반차는 {i}시간이다." for i in range(9))}
     store = _store_of(texts)
     pipeline = Pipeline(
         Fixed([NodeWithScore(node=store._chunks[i], score=1.0) for i in ("a#c9", "a#c20", "b#c1", "a#c13")]),
@@ -472,10 +449,8 @@ def test_evidence_is_followed():
     text = " ".join(f"{i}년차의 연차는 {i + 14}일이다." for i in range(60))
     plain = ask({"d": text, "e": "다른 글이다. " * 20}, every=12, policy=neighbors(1), budget=160)
     read, beyond = plain.passages[0], next(p for p in reversed(plain.expansion.passages) if p.doc_id == "d")
-    places = [
-        Span(read.span.start, read.span.start + 10), Span(beyond.span.start, beyond.span.start + 10),
-        Span(beyond.span.end + 30, beyond.span.end + 40), Span(0, 5),
-    ]
+    places = [Span(read.span.start, read.span.start + 10), Span(beyond.span.start, beyond.span.start + 10),
+              Span(beyond.span.end + 30, beyond.span.end + 40), Span(0, 5)]
     gold = [Evidence("d", s, text[s.start : s.end]) for s in places[:3]] + [
         Evidence("unknown </b>", Span(7, 12), "<b>없다")
     ]
@@ -484,10 +459,8 @@ def test_evidence_is_followed():
         ("read", 1.0), ("found, but beyond the budget", 0.0), ("not found", 0.0), ("not found", 0.0),
     ]
     page = check_page(told)
-    marked = {
-        label: a["class"] for _, a in page.tags for label in a.get("data-k", "").split(" · ")
-        if label.startswith("evidence")
-    }
+    marked = {label: a["class"] for _, a in page.tags for label in a.get("data-k", "").split(" · ")
+              if label.startswith("evidence")}
     assert set(marked) == {f"evidence {n}" for n in (1, 2, 3, 4)} and all("gold" in c.split() for c in marked.values())
     assert page.around[-1] == "<b>없다"
 
@@ -517,10 +490,8 @@ def test_eighty_hits_over_forty_documents():
     answer = ask({f"d{n}": f"{n}년차의 연차는 15일이다. " * 16 for n in range(40)}, every=4, budget=None)
     assert len(answer.fusion.hits) >= 80
     page = check_page(answer)
-    assert (
-        sum(a.get("class") == "doc" for _, a in page.tags) == 40
-        and sum("open" in a and a.get("class") == "doc" for _, a in page.tags) == 3
-    )
+    assert (sum(a.get("class") == "doc" for _, a in page.tags) == 40
+            and sum("open" in a and a.get("class") == "doc" for _, a in page.tags) == 3)
     assert len(trace(answer).page()) < 600_000
 
 
@@ -554,13 +525,11 @@ def test_units_say_what_each_scale_gave_them():
     from ragnb.chunking.units import UnitNodeParser
     from ragnb.retrieval.multiscale import MultiScaleRetriever
     from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
-    documents = [
-        Document(
-            text="# 휴가\n\n" + "\n\n".join(f"{i}년차 직원의 연차는 {i + 14}일이다. 반차는 {i}시간이다." for i in range(1, 40)),
-            id_="휴가 <b>", metadata={"title": "휴가"},
-        ),
-        Document(text="세정장비의 압력을 본다. " * 9, id_="b"),
-    ]
+    documents = [Document(
+                     text="# 휴가\n\n" + "\n\n".join(f"{i}년차 직원의 연차는 {i + 14}일이다. 반차는 {i}시간이다." for i in range(1, 40)),
+                     id_="휴가 <b>", metadata={"title": "휴가"},
+                 ),
+                 Document(text="세정장비의 압력을 본다. " * 9, id_="b")]
     store, index = MemoryStore(), SqliteUnits()
     nodes = store.add_documents(documents, UnitNodeParser(sentences="rule"), MockEmbedding(embed_dim=1))
     UnitWriter(index).add(nodes, list(store.get_outlines([d.id_ for d in documents]).all().values()))

@@ -51,10 +51,8 @@ def chunks(hr_chunks) -> Index:
 
 @pytest.fixture(scope="module")
 def documents() -> dict[str, str]:
-    return {
-        f"hr_labor/{f.name}": f.read_text(encoding="utf-8")
-        for f in sorted((SAMPLE / "corpus" / "hr_labor").glob("*.md"))
-    }
+    return {f"hr_labor/{f.name}": f.read_text(encoding="utf-8")
+            for f in sorted((SAMPLE / "corpus" / "hr_labor").glob("*.md"))}
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +82,8 @@ def test_our_node_parser_in_a_vector_store_index_over_chroma(tmp_path, documents
         assert len(found) == 5
         for h in found:
             address = parse_address(h.node_id)
-            assert (
-                h.node.ref_doc_id == address.doc_id
-                and h.text == documents[address.doc_id][h.node.start_char_idx : h.node.end_char_idx]
-            )
+            assert (h.node.ref_doc_id == address.doc_id
+                    and h.text == documents[address.doc_id][h.node.start_char_idx : h.node.end_char_idx])
             assert h.node.metadata["index"] == address.index
     assert chroma(tmp_path)._collection.count() == sum(
         len(ParentChildNodeParser(levels=("c",)).get_nodes_from_documents([d])) for d in source
@@ -133,14 +129,11 @@ def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents
 # --- the line ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {}, {"policy": "none"}, {"policy": "parent", "top_k": 3},
-        {"policy": "neighbors:5", "expand_top_k": 2, "max_chunks": 12}, {"reorder": False}, {"expand_top_k": 1},
-        {"policy": lambda outline, hit: Span(0, outline.n_characters), "top_k": 2},
-    ],
-)
+@pytest.mark.parametrize("settings", [
+    {}, {"policy": "none"}, {"policy": "parent", "top_k": 3},
+    {"policy": "neighbors:5", "expand_top_k": 2, "max_chunks": 12}, {"reorder": False}, {"expand_top_k": 1},
+    {"policy": lambda outline, hit: Span(0, outline.n_characters), "top_k": 2},
+])
 def test_the_query_engine_is_the_same_line(chunks, settings):
     pipeline = Pipeline.from_index(chunks, budget=None, passage_size=None, **settings)
     answer = pipeline.ask(QUESTION)
@@ -328,10 +321,8 @@ def test_best_sentence_in_document_offsets():
     assert (i, text[span.start - 100:span.end - 100]) == (1, "2년차부터는 16일로 증가합니다.")
 
 
-@pytest.mark.parametrize(
-    "question, passages",
-    [("연차", []), ("연차", [made("")]), ("주차장", [made("연차는 15일이다.")]), ("?!", [made("연차는 15일이다.")])],
-)
+@pytest.mark.parametrize("question, passages",
+                         [("연차", []), ("연차", [made("")]), ("주차장", [made("연차는 15일이다.")]), ("?!", [made("연차는 15일이다.")])])
 def test_no_best_sentence(question, passages):
     assert best_sentence(question, passages) is None
 
@@ -391,13 +382,10 @@ def test_a_query_engine_needs_a_model(index):
 # --- layouts, compression, conversations ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name, kind",
-    [
-        ("simple", "[1]\n"), ("table", "| 번호 |"), ("detailed", "[1]\ntitle: "), ("debug", "[1]"),
-        ("question", "[1] (휴가규정"),
-    ],
-)
+@pytest.mark.parametrize("name, kind", [
+    ("simple", "[1]\n"), ("table", "| 번호 |"), ("detailed", "[1]\ntitle: "), ("debug", "[1]"),
+    ("question", "[1] (휴가규정"),
+])
 def test_a_layout_by_its_name_is_within_the_budget_and_cites_what_it_shows(index, name, kind):
     answer = Pipeline.from_index(index, budget=500, builder=name).ask(QUESTION)
     assert answer.context.text.startswith(kind) and answer.context.size <= 500
@@ -418,10 +406,8 @@ def test_compression_keeps_sentences_of_what_was_read(index, size):
     whole, answer = Pipeline.from_index(index, budget=2_000).ask(QUESTION), Pipeline.from_index(
         index, budget=2_000, compressor=size
     ).ask(QUESTION)
-    assert (
-        sum(len(p.text) for p in answer.passages) <= size and answer.compression is not None
-        and whole.compression is None
-    )
+    assert (sum(len(p.text) for p in answer.passages) <= size and answer.compression is not None
+            and whole.compression is None)
     read = {p.doc_id: p for p in answer.expansion.passages}
     assert answer.passages and {p.doc_id for p in answer.passages} <= set(read)
     if size == 100_000:
@@ -440,10 +426,8 @@ def test_compressed_answers_show_the_excerpts_of_a_passage_under_one_number(inde
 def test_a_model_compresses_and_what_it_makes_up_is_dropped_and_told(index):
     model = scripted()
     answer = Pipeline.from_index(index, budget=2_000, compressor="llm:120", llm=model).ask(QUESTION)
-    assert (
-        answer.generated and len(model.prompts) == 2 and answer.compression.extractive
-        and answer.compression.dropped == 1
-    )
+    assert (answer.generated and len(model.prompts) == 2 and answer.compression.extractive
+            and answer.compression.dropped == 1)
     facts = " ".join(trace(answer).facts)
     assert (
         "by rule, as the model gave nothing usable" in facts and "not in the source, 1 sentence of the model" in facts
@@ -451,11 +435,9 @@ def test_a_model_compresses_and_what_it_makes_up_is_dropped_and_told(index):
 
 
 def test_bad_compression_and_layout_names_are_told(index):
-    for options, told in (
-        ({"compressor": "half"}, "unknown compression 'half'"), ({"compressor": 0}, "must be >= 1"),
-        ({"compressor": "llm:50"}, "needs a model"), ({"compressor": "-3"}, "unknown compression"),
-        ({"builder": "tabel"}, "unknown context builder 'tabel'"),
-    ):
+    for options, told in (({"compressor": "half"}, "unknown compression 'half'"), ({"compressor": 0}, "must be >= 1"),
+                          ({"compressor": "llm:50"}, "needs a model"), ({"compressor": "-3"}, "unknown compression"),
+                          ({"builder": "tabel"}, "unknown context builder 'tabel'")):
         with pytest.raises(InputError, match=told):
             Pipeline.from_index(index, **options)
 
@@ -479,10 +461,8 @@ def test_a_conversation_brings_the_last_passages_without_a_search_and_never_twic
     searched = pipeline.retriever
     answer = pipeline.ask("반차는 몇 시간인가요?", talk)
     earlier = [p for p in answer.passages if is_earlier(p)]
-    assert (
-        earlier and answer.passages[-len(earlier) :] == earlier and answer.context.size <= 1_500
-        and pipeline.retriever is searched
-    )
+    assert (earlier and answer.passages[-len(earlier) :] == earlier and answer.context.size <= 1_500
+            and pipeline.retriever is searched)
     assert sum(len(p.text) for p in earlier) <= 1_500 * pipeline.history_share
     for p in earlier:
         assert any(q.doc_id == p.doc_id and q.span.contains(p.span) for q in plain.passages)

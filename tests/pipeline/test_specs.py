@@ -42,13 +42,10 @@ def test_what_the_grammar_reads(text, spec):
     assert parse_retriever(text) == spec
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", ":", "bm25:", "bm25:rrf", "vector:1/1", "multi-scale:rrf", "hybrid:sum", "hybrid:rrf:1", "hybrid:rrf:1/",
-        "hybrid:rrf:-1/1", "hybrid:rrf:1/1:2", "Hybrid", " bm25", "hydebm25", "x:bm25",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "", ":", "bm25:", "bm25:rrf", "vector:1/1", "multi-scale:rrf", "hybrid:sum", "hybrid:rrf:1", "hybrid:rrf:1/",
+    "hybrid:rrf:-1/1", "hybrid:rrf:1/1:2", "Hybrid", " bm25", "hydebm25", "x:bm25",
+])
 def test_what_it_does_not_read_names_the_forms(text):
     with pytest.raises(InputError, match="unknown retriever .*multi-scale, bm25, vector, hybrid"):
         parse_retriever(text)

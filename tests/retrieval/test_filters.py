@@ -184,12 +184,10 @@ def retrievers(store, model, words, where, top_k: int) -> dict[str, BaseRetrieve
         members = {"bm25": Bm25Retriever(words, top_k=top_k), "vector": VectorRetriever(store, model, top_k)}
         return HybridRetriever(members, top_k, where=where)
     wordings = ScriptedLLM('["하루 일비", "정산 기한"]')
-    return {
-        "bm25": Bm25Retriever(words, top_k=top_k, where=where),
-        "vector": VectorRetriever(store, model, top_k, where=where), "hybrid": hybrid(where),
-        "multi-query": MultiQueryRetriever(hybrid(), wordings, top_k=top_k, where=where),
-        "hyde": HydeRetriever(hybrid(), ScriptedLLM("일비는 만원이다."), model, where=where),
-    }
+    return {"bm25": Bm25Retriever(words, top_k=top_k, where=where),
+            "vector": VectorRetriever(store, model, top_k, where=where), "hybrid": hybrid(where),
+            "multi-query": MultiQueryRetriever(hybrid(), wordings, top_k=top_k, where=where),
+            "hyde": HydeRetriever(hybrid(), ScriptedLLM("일비는 만원이다."), model, where=where)}
 
 
 @pytest.mark.parametrize("where", WHERES, ids=str)

@@ -66,15 +66,13 @@ def both(retriever: BaseRetriever, question: str | QueryBundle = QUESTION) -> li
 
 # --- reading wordings -----------------------------------------------------------------------------------------------
 
-GOOD = {
-    "JSON": '["가 연차?", "나 휴가?"]', "fence": '물론입니다.\n```json\n["가 연차?", "나 휴가?",]\n```',
-    "object": '{"queries": ["가 연차?", "나 휴가?"]}', "objects": '[{"query": "가 연차?"}, {"query": "나 휴가?"}]',
-    "numbered": "다음과 같습니다:\n1. 가 연차?\n2) 나 휴가?\n이상입니다.", "bullets": "- 가 연차?\n* 나 휴가?", "lines": "가 연차?\n\n나 휴가?",
-    "quoted": '"가 연차?"\n“나 휴가?”', "thoughts": "<think>1. 다?\n2. 라?</think>\n1. 가 연차?\n2. 나 휴가?",
-    "cut off": '{"queries": ["가 연차?", "나 휴가?", "다 ', "repeats": '["가 연차?", "가  연차", "나 휴가?", "가연차?"]',
-    "repeats the question": f'["{QUESTION}", "가 연차?", "첫해 연차는 며칠인가요", "나 휴가?"]',
-    "single quotes": "['가 연차?', '나 휴가?']", "line breaks inside": '["가\\n연차?", "나 휴가?"]',
-}
+GOOD = {"JSON": '["가 연차?", "나 휴가?"]', "fence": '물론입니다.\n```json\n["가 연차?", "나 휴가?",]\n```',
+        "object": '{"queries": ["가 연차?", "나 휴가?"]}', "objects": '[{"query": "가 연차?"}, {"query": "나 휴가?"}]',
+        "numbered": "다음과 같습니다:\n1. 가 연차?\n2) 나 휴가?\n이상입니다.", "bullets": "- 가 연차?\n* 나 휴가?", "lines": "가 연차?\n\n나 휴가?",
+        "quoted": '"가 연차?"\n“나 휴가?”', "thoughts": "<think>1. 다?\n2. 라?</think>\n1. 가 연차?\n2. 나 휴가?",
+        "cut off": '{"queries": ["가 연차?", "나 휴가?", "다 ', "repeats": '["가 연차?", "가  연차", "나 휴가?", "가연차?"]',
+        "repeats the question": f'["{QUESTION}", "가 연차?", "첫해 연차는 며칠인가요", "나 휴가?"]',
+        "single quotes": "['가 연차?', '나 휴가?']", "line breaks inside": '["가\\n연차?", "나 휴가?"]'}
 
 
 @pytest.mark.parametrize("kind", GOOD)
@@ -82,13 +80,10 @@ def test_wordings_are_read(kind: str) -> None:
     assert read_queries(GOOD[kind], QUESTION) == ["가 연차?", "나 휴가?"]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "", "  \n", "[]", "{}", "[1, 2]", "?", "1.\n2.\n3.", QUESTION, f'["{QUESTION}"]', "가" * 301, "<think>1. 가?",
-        "다음과 같습니다:", None, 3, True, ["가?"], b"x", "[" * 20_000, '{"a":' * 900 + "1" + "}" * 900,
-    ],
-)
+@pytest.mark.parametrize("answer", [
+    "", "  \n", "[]", "{}", "[1, 2]", "?", "1.\n2.\n3.", QUESTION, f'["{QUESTION}"]', "가" * 301, "<think>1. 가?",
+    "다음과 같습니다:", None, 3, True, ["가?"], b"x", "[" * 20_000, '{"a":' * 900 + "1" + "}" * 900,
+])
 def test_of_some_answers_nothing_is_left(answer: Any) -> None:
     assert read_queries(answer, QUESTION) == []
 
@@ -199,10 +194,8 @@ def test_the_question_stays_between_its_marks() -> None:
     model = ScriptedLLM('["나"]')
     inner = Recorder()
     MultiQueryRetriever(inner, model, n_queries=7).retrieve(evil)
-    assert (
-        model.prompts[0].count("</질문>") == 1 and model.prompts[0].count("\n<질문>\n") == 1
-        and "{count} {query_str}" in model.prompts[0] and "문자열 7개" in model.prompts[0]
-    )
+    assert (model.prompts[0].count("</질문>") == 1 and model.prompts[0].count("\n<질문>\n") == 1
+            and "{count} {query_str}" in model.prompts[0] and "문자열 7개" in model.prompts[0])
     assert inner.asked[0].query_str == evil
 
 
@@ -323,14 +316,11 @@ def test_a_plan_before_any_retriever(named_index, inner):
     assert hyde.llm_calls == 1 and (inner == "bm25" or found[0].node.ref_doc_id == "travel")
 
 
-@pytest.mark.parametrize(
-    "spec, told",
-    [
-        ("hyde:hybrid", "hyde retrieval asks a model: pass llm, or `--llm ollama:MODEL`"),
-        ("multi-query", "multi-query retrieval asks a model"), ("multi-query:hyde:hybrid", "one plan at a time"),
-        ("hyde:best", "unknown retriever 'hyde:best'"),
-    ],
-)
+@pytest.mark.parametrize("spec, told", [
+    ("hyde:hybrid", "hyde retrieval asks a model: pass llm, or `--llm ollama:MODEL`"),
+    ("multi-query", "multi-query retrieval asks a model"), ("multi-query:hyde:hybrid", "one plan at a time"),
+    ("hyde:best", "unknown retriever 'hyde:best'"),
+])
 def test_a_plan_that_cannot_be(named_index, spec, told):
     llm = ScriptedLLM() if "model" not in told else None
     with pytest.raises(InputError, match=told):

@@ -276,12 +276,10 @@ def test_sorting_is_stable_and_unjudged_counts_as_medium(wanted: list[str | None
 
 def test_repeated_ids_and_odd_nodes_are_kept() -> None:
     node = TextNode(id_="d#c1", text="같은 것")
-    given = [
-        NodeWithScore(node=node, score=None), NodeWithScore(node=node, score=float("nan")),
-        NodeWithScore(node=TextNode(id_="e", text=" "), score=0.1),
-        NodeWithScore(node=ImageNode(id_="i", image_path="x.png"), score=0.1),
-        NodeWithScore(node=TextNode(id_="d#c2", text="다른 것"), score=-3.0),
-    ]
+    given = [NodeWithScore(node=node, score=None), NodeWithScore(node=node, score=float("nan")),
+             NodeWithScore(node=TextNode(id_="e", text=" "), score=0.1),
+             NodeWithScore(node=ImageNode(id_="i", image_path="x.png"), score=0.1),
+             NodeWithScore(node=TextNode(id_="d#c2", text="다른 것"), score=-3.0)]
     model = ScriptedLLM("1: LOW\n2: MEDIUM\n3: HIGH")
     result = LLMReranker(llm=model).rerank(given, QUESTION)
     assert [h.node_id for h in result.nodes] == [
@@ -470,14 +468,10 @@ TOOL = [{"number": 1, "grade": "LOW"}, {"number": 4, "grade": "HIGH"}]
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"grades": TOOL}, {"grades": json.dumps(TOOL)}, {"1": "low", "4": "High"},
-        {"grades": {"HIGH": [4], "LOW": [1]}},
-        {"grades": [*TOOL, {"number": 2, "grade": "SUPER"}, {"number": 77, "grade": "HIGH"}, None, 3]},
-    ],
-)
+@pytest.mark.parametrize("arguments", [
+    {"grades": TOOL}, {"grades": json.dumps(TOOL)}, {"1": "low", "4": "High"}, {"grades": {"HIGH": [4], "LOW": [1]}},
+    {"grades": [*TOOL, {"number": 2, "grade": "SUPER"}, {"number": 77, "grade": "HIGH"}, None, 3]},
+])
 def test_a_tool_call_is_read_as_tolerantly_as_text(arguments: dict, way: str) -> None:
     model, seen = caller(arguments)
     given, reranker = hits(), LLMReranker(llm=model)
@@ -546,11 +540,9 @@ def says(server: OllamaServer, *answers: Any) -> None:
         answer = left.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return {
-            "model": body["model"], "created_at": "2024-01-01T00:00:00Z",
-            "message": {"role": "assistant", "content": answer}, "done": True, "done_reason": "stop",
-            "total_duration": 1, "load_duration": 1, "prompt_eval_count": 1, "eval_count": 1,
-        }
+        return {"model": body["model"], "created_at": "2024-01-01T00:00:00Z",
+                "message": {"role": "assistant", "content": answer}, "done": True, "done_reason": "stop",
+                "total_duration": 1, "load_duration": 1, "prompt_eval_count": 1, "eval_count": 1}
 
     server.routes["/api/chat"] = chat
 
@@ -587,14 +579,11 @@ def test_ollama(server: OllamaServer, kind: str, way: str) -> None:
 # --- parameters and LlamaIndex --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"pool_size": 0}, "pool_size must be >= 1, got 0"), ({"depth": 0}, "depth"), ({"text_size": 0}, "text_size"),
-        ({"top_n": 0}, "top_n"), ({"timeout": -1}, "timeout must be >= 0"), ({"workers": 0}, "workers"),
-        ({"llm": None}, "LlamaIndex LLM"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"pool_size": 0}, "pool_size must be >= 1, got 0"), ({"depth": 0}, "depth"), ({"text_size": 0}, "text_size"),
+    ({"top_n": 0}, "top_n"), ({"timeout": -1}, "timeout must be >= 0"), ({"workers": 0}, "workers"),
+    ({"llm": None}, "LlamaIndex LLM"),
+])
 def test_bad_parameters_raise(settings: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         LLMReranker(**({"llm": ScriptedLLM("")} | settings))

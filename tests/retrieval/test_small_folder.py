@@ -13,13 +13,11 @@ from ragnb.pipeline.pipeline import Pipeline
 from ragnb.pipeline.trace_data import trace
 from ragnb.retrieval.missing_words import SMALL
 
-TEXTS = {
-    "leave.md": "# 휴가 안내\n\n## 연차\n\n입사 2년차부터 연차는 16일입니다.\n\n## 병가\n\n병가는 30일까지 쓸 수 있고, 진단서를 냅니다.",
-    "parking.md": "# 주차 안내\n\n지하 2층에 방문객 주차장이 있습니다. 30분에 1,000원입니다.",
-    "meal.txt": "구내식당은 11시 30분부터 13시까지 엽니다. 점심은 6,000원입니다.",
-    "security.md": "# 보안 수칙\n\n비밀번호는 90일마다 바꿉니다. 외부 USB는 쓸 수 없습니다.",
-    "travel.md": "# 출장비\n\n국내 출장의 숙박비는 하루 8만원까지 줍니다.",
-}
+TEXTS = {"leave.md": "# 휴가 안내\n\n## 연차\n\n입사 2년차부터 연차는 16일입니다.\n\n## 병가\n\n병가는 30일까지 쓸 수 있고, 진단서를 냅니다.",
+         "parking.md": "# 주차 안내\n\n지하 2층에 방문객 주차장이 있습니다. 30분에 1,000원입니다.",
+         "meal.txt": "구내식당은 11시 30분부터 13시까지 엽니다. 점심은 6,000원입니다.",
+         "security.md": "# 보안 수칙\n\n비밀번호는 90일마다 바꿉니다. 외부 USB는 쓸 수 없습니다.",
+         "travel.md": "# 출장비\n\n국내 출장의 숙박비는 하루 8만원까지 줍니다."}
 ASKED = {"병가는 며칠까지 쓸 수 있나요?": "leave.md", "방문객 주차장은 어디인가요?": "parking.md", "점심은 얼마인가요?": "meal.txt",
          "비밀번호는 언제 바꾸나요?": "security.md", "숙박비는 얼마까지 주나요?": "travel.md"}
 NOTHING = ["화성 탐사선은 언제 발사되나요?", "연봉 인상률은 얼마인가요?", "공룡은 왜 멸종했나요?"]
