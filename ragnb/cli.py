@@ -604,8 +604,8 @@ class _Source(_Index, _Embedding, _Model, _Wait, _Settings):
     path: Annotated[str, Argument(help="Folder or file: .md, .txt, .jsonl, .pdf, .csv; with ragnb[files] also .html, "
         ".docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16 or CP949. Scanned pages, pictures and encrypted files "
         "are listed and skipped.")]
-    embed: Annotated[str | None, Option(help="ngram, e5, ollama:MODEL, openai-like:MODEL or onnx:FOLDER (default: that "
-        "of the index, ngram for a new one).")] = None
+    embed: Annotated[str | None, Option(help="ngram, e5, fastembed:NAME, ollama:MODEL, openai-like:MODEL or "
+        "onnx:FOLDER (default: that of the index, ngram for a new one).")] = None
     split: Annotated[str | None, Option(help=f"{_SPLITTERS} (default: that of the index, units for a new one).")] = None
     contexts: Annotated[str | None, Option(metavar="MODEL", help="ollama:MODEL or openai-like:MODEL writes a context "
         "for each chunk; the index folder caches what it wrote.")] = None
@@ -1218,7 +1218,8 @@ class _Measuring(_Embedding, _Plugins):
         "of three sizes and policies, and BM25).")] = None
     budgets: Annotated[str, Option(metavar="N,N", help="Sizes of the context, labels included; tune chooses by the "
         "mean over all of them.")] = "500,1000,2000,4000"
-    embed: Annotated[str, Option(help="ngram, e5, ollama:MODEL, openai-like:MODEL or onnx:FOLDER.")] = "ngram"
+    embed: Annotated[str, Option(help="ngram, e5, fastembed:NAME, ollama:MODEL, openai-like:MODEL or "
+        "onnx:FOLDER.")] = "ngram"
     cache: Annotated[str, Option(metavar="DIR", help="Folder of the indexes, kept for the next run.")] = ".ragnb-cache"
     workers: Annotated[int, _count("Processes, for strategies with different splitters.", most=512)] = 1
     json: _Json = False

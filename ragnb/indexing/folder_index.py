@@ -112,7 +112,7 @@ def _is_named(spec: Any, made: Mapping[str, Any]) -> bool:
     if spec is None:
         return True
     kind, _, name = spec.partition(":") if isinstance(spec, str) else ("", "", "")
-    if kind != made.get("kind") or kind not in ("ngram", "ollama", "openai-like"):
+    if kind != made.get("kind") or kind not in ("ngram", "ollama", "openai-like", "fastembed"):
         return False
     known = str(made.get("name")).removesuffix(":latest")
     return kind == "ngram" or (name or DEFAULT_OLLAMA_MODEL).removesuffix(":latest") == known

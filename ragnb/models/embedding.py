@@ -443,6 +443,12 @@ def _e5(**options: Any) -> BaseEmbedding:
     return E5Embedding(**options)
 
 
+def _fastembed(**options: Any) -> BaseEmbedding:
+    "Create the embedding of a model that FastEmbed downloads."
+    from ragnb.models.fastembed import FastEmbedEmbedding
+    return FastEmbedEmbedding(**options)
+
+
 @cache
 def _openai_like_class() -> type:
     "Create LlamaIndex's class for servers with OpenAI's interface, with prefixes."
@@ -495,7 +501,7 @@ def options_for(
 ) -> dict[str, Any]:
     "Return the options of an embedding, without server options if it has no server."
     kind = spec.partition(":")[0] if isinstance(spec, str) else ""
-    return {k: v for k, v in (options or {}).items() if not (k == "timeout" and kind in ("ngram", "onnx", "e5"))}
+    return {k: v for k, v in (options or {}).items() if not (k == "timeout" and kind in ("ngram", "onnx", "e5", "fastembed"))}
 
 
 def resolve_embedding(
@@ -506,8 +512,8 @@ def resolve_embedding(
     Parameters
     ----------
     spec : str or BaseEmbedding
-        `"ngram"` (to be fitted), `"e5"`, `"ollama"`, `"ollama:MODEL"`, `"openai-like:MODEL"` or `"onnx:FOLDER"`; an
-        embedding is returned unchanged.
+        `"ngram"` (to be fitted), `"e5"`, `"fastembed:NAME"`, `"ollama"`, `"ollama:MODEL"`, `"openai-like:MODEL"` or
+        `"onnx:FOLDER"`; an embedding is returned unchanged.
     base_url : str, optional
         Address of the server; for Ollama by default `OLLAMA_HOST`, else `http://localhost:11434`.
     **options
@@ -516,7 +522,7 @@ def resolve_embedding(
     Returns
     -------
     BaseEmbedding
-        A LlamaIndex embedding, without a call to a server yet.
+        A LlamaIndex embedding, without a call to a server or a download yet.
 
     Raises
     ------
@@ -533,6 +539,8 @@ def resolve_embedding(
             return NgramEmbedding(**options)
         if spec == "e5":
             return _e5(**options)
+        if kind == "fastembed" and rest:
+            return _fastembed(model_name=rest, **options)
         if kind == "ollama":
             return _ollama(rest, base_url, **options)
         if kind == "openai-like" and rest:
@@ -547,8 +555,8 @@ def resolve_embedding(
         errors = getattr(e, "errors", None)  # pydantic's errors have many lines
         told = "; ".join(f"{'.'.join(map(str, x['loc']))} {x['msg']}".strip() for x in errors()) if errors else e
         raise InputError(f"embedding {spec!r} does not take these options {sorted(options)}: {told}") from e
-    known = "'ngram', 'ollama', 'ollama:MODEL', 'openai-like:MODEL', 'onnx:FOLDER', 'e5' or a BaseEmbedding"
-    raise InputError(f"spec must be {known}, got {spec!r}{told_plugins('embedding')}")
+    known = "'ngram', 'ollama', 'ollama:MODEL', 'openai-like:MODEL', 'onnx:FOLDER', 'e5', 'fastembed:NAME'"
+    raise InputError(f"spec must be {known} or a BaseEmbedding, got {spec!r}{told_plugins('embedding')}")
 
 # %% ../../nbs/10_models/01_embedding.ipynb #60f8e874
 def describe_embedding(
@@ -638,8 +646,9 @@ def _rebuild(
     if kind == "onnx":
         given = {"folder": str(model_folder or where.get("folder")), "model_name": record.get("name")}
         return OnnxEmbedding(**{**given, **parameters, **options})
-    if kind == "e5":
-        return _e5(model_name=str(record.get("name")), **{**parameters, **options})
+    if kind in ("e5", "fastembed"):
+        make = _e5 if kind == "e5" else _fastembed
+        return make(model_name=str(record.get("name")), **{**parameters, **options})
     if where.get("plugin") and (made := make_plugin("embedding", where["plugin"], base_url=base_url)) is not None:
         return made
     own = f"your own {record.get('name')!r} ({parameters})"
