@@ -23,7 +23,9 @@ from .datasets import Dataset
 from .measures import Evaluation, mean_interval
 from .peers import PEERS
 from .strategy import PRESETS, resolve_strategies, Strategy
-from .tune import choose, choose_by_halves, peer_grid, question_values, tune, Tuned, tuning_grid
+from ragnb.evaluation.tune import (
+    choose, choose_by_halves, peer_grid, question_values, trained_grid, tune, Tuned, tuning_grid
+)
 
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10011
 DESIGNS: dict[str, str] = {   # Preset -> what it is
@@ -203,11 +205,12 @@ class Decision:
         return path
 
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10042
-def _lines(runs: Mapping[str, Run], own: Sequence[Strategy], designs: Sequence[str],
+def _lines(runs: Mapping[str, Run], own: Sequence[Strategy], trained: Sequence[Strategy], designs: Sequence[str],
            peers: Mapping[str, Sequence[Strategy]]) -> list[DecisionLine]:
     "All lines, in the order of the table."
     mine = [runs[s.name] for s in own]
     out = [_line("ragnb", "ragnb", mine[0], _settings_of(mine[0].strategy))]
+    out += [_line(f"ragnb, {s.embed}", "ragnb", runs[s.name], _settings_of(s)) for s in trained]
     out += [_tuned_line("ragnb", "ragnb", mine)] if len(mine) > 1 else []
     out += [_line(name, "the design documents", runs[name], DESIGNS.get(name, "")) for name in designs]
     for name, grid in peers.items():
@@ -221,7 +224,7 @@ def decide(
     source: str | Path | Dataset,                 # A folder or file of documents, or a data set
     questions: str | Path | None = None,          # A `.jsonl` file, or a folder of them; made when None
     *,
-    own: Sequence[str | Strategy] = (),           # Settings of ragnb, the default first; `tuning_grid()` when empty
+    own: Sequence[str | Strategy] = (),           # Settings of ragnb, the default first; those of `tune` when empty
     designs: Sequence[str] = tuple(DESIGNS),      # Presets
     peers: Sequence[str] = USUAL_PEERS,           # Names of `PEERS`
     as_documented: bool = False,                  # Do not tune the peers: a quarter of the time
@@ -229,12 +232,13 @@ def decide(
 ) -> Decision:                                    # `InputError` when nothing can be read or asked
     "Compare ragnb, the designs and other libraries on a folder, and choose."
     mine, there = resolve_strategies(own or tuning_grid()), installed_peers(peers)
+    trained = [] if own else trained_grid(settings.get("embed", "ngram"))
     grids = {name: peer_grid(name)[:1 if as_documented else None] for name in there}
     given = [PRESETS[name] for name in designs if PRESETS[name].name not in {s.name for s in mine}]
-    tuned = tune(source, questions, strategies=[*mine, *given, *(s for g in grids.values() for s in g)], **settings)
+    tuned = tune(source, questions, strategies=[*mine, *trained, *given, *(s for g in grids.values() for s in g)], **settings)
     if not tuned.winner.evaluation.budgets:
         raise InputError("decide needs questions with evidence: this set ranks whole documents, use ragnb eval")
     runs = {run.strategy.name: run for run in tuned.runs}
-    chosen = [runs[s.name] for s in mine]
+    chosen = [runs[s.name] for s in [*mine, *trained]]
     tuned = replace(tuned, runs=chosen, choice=choose(chosen))
-    return Decision(tuned, _lines(runs, mine, designs, grids), tuple(p for p in peers if p not in there))
+    return Decision(tuned, _lines(runs, mine, trained, designs, grids), tuple(p for p in peers if p not in there))

