@@ -103,8 +103,8 @@ def lines(dataset: Dataset, cache: GivenIndexes, args: argparse.Namespace, is_la
         out["the documents' words alone"] = plain, lambda q: known[q]["queries"][0]
         out["question + passage"] = plain, lambda q: f"{q} {known[q]['passage']}"
         out["neighbors:1"] = system("multi-scale policy=neighbors:1"), same
-        out["multi-query"] = system("retrieve=multi-query:multi-scale policy=neighbors:1", scripted(known, lambda r: r["queries"])), same
-        out["hyde"] = system("retrieve=hyde:multi-scale policy=neighbors:1", scripted(known, lambda r: r["passage"])), same
+        out["multi-query"] = system("retrieve=multi-query:multi-scale split=units policy=neighbors:1", scripted(known, lambda r: r["queries"])), same
+        out["hyde"] = system("retrieve=hyde:multi-scale split=units policy=neighbors:1", scripted(known, lambda r: r["passage"])), same
     return out
 
 
