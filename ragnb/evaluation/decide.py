@@ -235,7 +235,8 @@ def decide(
     trained = [] if own else trained_grid(settings.get("embed", "ngram"))
     grids = {name: peer_grid(name)[:1 if as_documented else None] for name in there}
     given = [PRESETS[name] for name in designs if PRESETS[name].name not in {s.name for s in mine}]
-    tuned = tune(source, questions, strategies=[*mine, *trained, *given, *(s for g in grids.values() for s in g)], **settings)
+    others = [s for grid in grids.values() for s in grid]
+    tuned = tune(source, questions, strategies=[*mine, *trained, *given, *others], **settings)
     if not tuned.winner.evaluation.budgets:
         raise InputError("decide needs questions with evidence: this set ranks whole documents, use ragnb eval")
     runs = {run.strategy.name: run for run in tuned.runs}

@@ -501,7 +501,8 @@ def options_for(
 ) -> dict[str, Any]:
     "Return the options of an embedding, without server options if it has no server."
     kind = spec.partition(":")[0] if isinstance(spec, str) else ""
-    return {k: v for k, v in (options or {}).items() if not (k == "timeout" and kind in ("ngram", "onnx", "e5", "fastembed"))}
+    unused = {"timeout"} if kind in ("ngram", "onnx", "e5", "fastembed") else set()
+    return {k: v for k, v in (options or {}).items() if k not in unused}
 
 
 def resolve_embedding(

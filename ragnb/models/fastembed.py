@@ -29,7 +29,8 @@ def _listed(name: str) -> dict[str, Any]:
     listed = {model["model"].lower(): model for model in TextEmbedding.list_supported_models()}
     if found := listed.get(name.lower()):
         return found
-    raise InputError(f"FastEmbed has no model {name!r}: see https://qdrant.github.io/fastembed/examples/Supported_Models")
+    known = "https://qdrant.github.io/fastembed/examples/Supported_Models"
+    raise InputError(f"FastEmbed has no model {name!r}: see {known}")
 
 # %% ../../nbs/10_models/12_fastembed.ipynb #58f945dd
 @cache

@@ -1,0 +1,110 @@
+"""Why evidence is missing from a context: not found, outranked, cut, or a few places of several.
+
+    python benchmarks/misses.py                       # chroma_chunking and covidqa, 100 questions each, at 500, 1,000 and 4,000 characters
+    python benchmarks/misses.py --show 30             # also the places of 30 questions that are missed at 1,000 characters
+
+The default strategy with n-grams. Each quote of a question's evidence that the context lacks has one cause:
+
+| cause | the quote |
+|---|---|
+| cut | is partly in the context: its end or its beginning is missing |
+| near | is in a document of the context, at most 500 characters from a passage of it |
+| same document | is in a document of the context, farther away |
+| other document | is in no document of the context |
+
+`room` is the budget at which the ranking has the whole quote: the context is large enough at that size. A quote with a room above --most is counted as never found.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ragnb.evaluation.datasets import Evidence, load_dataset, Question
+from ragnb.evaluation.delivered import delivered_spans
+from ragnb.evaluation.strategy import build_system, IndexCache, System
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data"))
+BUDGETS = (500, 1_000, 4_000)
+CAUSES = ("cut", "near", "same document", "other document")
+
+
+def room_for(ranking: Any, evidence: Evidence, most: int) -> int:
+    """The budget at which a ranking has a quote, from doubled steps; 0 for never."""
+    budget = 125
+    while budget <= most:
+        if any(p.doc_id == evidence.doc_id and p.span.contains(evidence.span) for p in ranking.at(budget)):
+            return budget
+        budget *= 2
+    return 0
+
+
+def cause(evidence: Evidence, spans: list[Any]) -> str:
+    """Why a quote is missing; '' when it is there."""
+    own = sorted((s.span for s in spans if s.doc_id == evidence.doc_id), key=lambda s: s.start)
+    inside = sum(s.overlap(evidence.span) for s in own)
+    if inside >= len(evidence.span):
+        return ""
+    if inside:
+        return "cut"
+    gap = min((max(evidence.span.start - s.end, s.start - evidence.span.end) for s in own), default=None)
+    return "other document" if gap is None else "near" if gap <= 500 else "same document"
+
+
+def causes(system: System, question: Question, texts: dict[str, str], most: int) -> list[dict[str, Any]]:
+    """One record a quote: its cause at each budget, its room, and how many places its question has."""
+    shared: dict[Any, Any] = {}
+    contexts = {b: delivered_spans(system.deliver(question.query, b, shared)[0], texts) for b in reversed(BUDGETS)}
+    ranking = system.rank_shared(question.query, shared)[0]
+    found = []
+    for e in question.evidence:
+        found.append({"id": question.query_id, "query": question.query, "mode": question.mode, "places": len(question.evidence), "size": len(e.span),
+                      "room": room_for(ranking, e, most), **{str(b): cause(e, contexts[b]) for b in BUDGETS}})
+    return found
+
+
+def tables(name: str, rows: list[dict[str, Any]], n: int) -> None:
+    """Print what is missing of a set."""
+    print(f"\n{name}: {n} questions, {len(rows)} quotes of {np.median([r['size'] for r in rows]):.0f} characters (median)\n")
+    print("| characters | missing | " + " | ".join(CAUSES) + " | questions with several places: none found, some, all |\n|--:|--:|" + "--:|" * len(CAUSES) + "---|")
+    for b in map(str, BUDGETS):
+        counts = Counter(r[b] for r in rows if r[b])
+        several: dict[str, list[bool]] = {}
+        for r in rows:
+            if r["places"] > 1:
+                several.setdefault(r["id"], []).append(not r[b])
+        states = Counter("all" if all(v) else "some" if any(v) else "none" for v in several.values())
+        print(f"| {int(b):,} | {sum(counts.values())} | " + " | ".join(str(counts[c]) for c in CAUSES) + f" | {states['none']}, {states['some']}, {states['all']} |")
+    print("\n| quotes missing at | " + " | ".join(f"room {r:,}" for r in (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)) + " | never |\n|--:|" + "--:|" * 8)
+    for b in map(str, BUDGETS):
+        rooms = Counter(max(r["room"], 1_000) if r["room"] else 0 for r in rows if r[b])
+        print(f"| {int(b):,} | " + " | ".join(str(rooms[r]) for r in (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)) + f" | {rooms[0]} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default="chroma_chunking,covidqa", help="separated by commas")
+    parser.add_argument("--limit", type=int, default=100, help="questions of a set")
+    parser.add_argument("--most", type=int, default=64_000, help="characters of the largest room that is tried")
+    parser.add_argument("--show", type=int, default=0, help="questions shown, of those missed at 1,000 characters")
+    parser.add_argument("--embed", default="ngram")
+    parser.add_argument("--cache", default=str(ROOT / "out" / "misses"))
+    args = parser.parse_args()
+    for name in args.sets.split(","):
+        dataset = load_dataset(DATA / name).limit(args.limit)
+        system = build_system("default", dataset, IndexCache(args.cache), embed=args.embed)
+        rows = [r for q in dataset.questions for r in causes(system, q, dataset.texts, args.most)]
+        tables(name, rows, len(dataset.questions))
+        shown = [r for r in rows if r["1000"]][:args.show]
+        for r in shown:
+            print(json.dumps(r, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
