@@ -53,19 +53,24 @@ class Near:
 
     def __init__(self, dataset: Dataset, near: float, most: int) -> None:
         self.kiwi, self.near, self.most = Kiwi(model_type="cong"), near, most
-        self.words = sorted({m for text in dataset.texts.values() for m in self._content(text)})
+        self.words = sorted(m for m in {m for text in dataset.texts.values() for m in self._content(text)} if self.is_known(m))
         self.known: dict[tuple[str, str], list[str]] = {}
 
     def _content(self, text: str) -> set[tuple[str, str]]:
         return {(t.form, t.tag.split("-")[0]) for t in self.kiwi.tokenize(text) if t.tag.split("-")[0] in CONTENT}
 
+    def is_known(self, word: tuple[str, str]) -> bool:
+        """Is it in the language model?"""
+        try:
+            return bool(self.kiwi.morpheme_similarity(word, word))
+        except ValueError:
+            return False
+
     def neighbours(self, word: tuple[str, str]) -> list[str]:
         """The nearest words of the documents, with 다 behind verbs."""
         if word not in self.known:
-            try:
-                scores = np.array([self.kiwi.morpheme_similarity(word, other) for other in self.words])
-            except ValueError:   # not in the language model
-                scores = np.zeros(len(self.words))
+            words = self.words if self.is_known(word) else []
+            scores = np.array([self.kiwi.morpheme_similarity(word, other) for other in words])
             best = [i for i in np.argsort(-scores)[:self.most + 1] if scores[i] >= self.near and self.words[i] != word]
             self.known[word] = [self.words[i][0] + ("다" if self.words[i][1] in ("VV", "VA") else "") for i in best[:self.most]]
         return self.known[word]
