@@ -117,6 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default="lay,sample,tydiqa_ko,ko_statutes", help="separated by commas; also lay_held_out")
     parser.add_argument("--embed", default="ngram", choices=["ngram", "e5"])
+    parser.add_argument("--only", default="", metavar="WORD", help="besides the default only lines with this in their name")
     parser.add_argument("--near", type=float, default=.6, help="least cosine of a neighbour")
     parser.add_argument("--most", type=int, default=3, help="neighbours of a word")
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "meaning")
@@ -129,6 +130,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             base = None
             for label, (system, asked) in lines(dataset, GivenIndexes(folder, given={args.embed: model}), args, name.startswith("lay")).items():
+                if base is not None and args.only not in label:
+                    continue
                 found = measure(system, dataset, asked)
                 base = found if base is None else base
                 low, high = bootstrap_interval((found - base).mean(axis=1))
