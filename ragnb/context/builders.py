@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import accumulate
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
@@ -197,14 +197,6 @@ def passage_groups(
         out.setdefault(keys[rows], []).append(p)
     return [sorted(group, key=lambda p: any(_is_said(p, other) for other in group)) for group in out.values()]
 
-
-def _joint(group: Sequence[Passage]) -> Passage:
-    "The first of a group, with the pages of all."
-    if len(group) == 1:
-        return group[0]
-    pages = {n for p in group for n in p.pages}
-    return replace(group[0], pages=tuple(sorted(pages)))
-
 # %% ../../nbs/60_context/02_builders.ipynb #739bb339
 @runtime_checkable
 class Ranking(Protocol):
@@ -281,73 +273,24 @@ class Context:
         "The passages in the order of the context."
         return [s.passage for s in self.sources]
 
-# %% ../../nbs/60_context/02_builders.ipynb #608bc326
-def _as_passages(passages: Sequence[Passage | Mapping[str, Any]], joined: bool = True) -> list[Passage]:
-    "Passages as they are; dicts of a search server as passages, chunks in a row `joined`."
-    dicts = [isinstance(p, Mapping) for p in passages]
-    if dicts and all(dicts):
-        return dict_passages(list(passages), joined)
-    for n, p in enumerate(passages, 1):
-        if not isinstance(p, Passage):
-            raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")
-    return list(passages)
-
 # %% ../../nbs/60_context/02_builders.ipynb #b1a0c002
 _SIGNS = re.compile(r"[\s#*()（）]+")   # Not compared, where a heading is said twice
 
 
-def _is_heading_of(name: str, line: str) -> bool:
-    "True for a heading that a line is, or begins with where its own title is in brackets."
-    heading, shown = _SIGNS.sub("", name), _SIGNS.sub("", line)
-    return heading == shown or name.endswith((")", "）")) and shown.startswith(heading)
-
-
 def _unsaid_prefix(passage: Passage, header: str = "") -> str:
     "The prefix of a passage without the title that its header has, and without a heading that its text begins with."
-    out, first = [], passage.text.lstrip().partition("\n")[0]
+    out, first = [], _SIGNS.sub("", passage.text.lstrip().partition("\n")[0])
     title = " ".join(str(passage.metadata.get("title") or "").split())
     for line in passage.prefix.split("\n"):
         if not line.startswith("|"):
             said = re.match(re.escape(title) + r"(?: > | |$)", line) if title and title in header else None
             line = line[said.end():] if said else line
             *before, last = line.split(" > ")
-            line = " > ".join(before) if _is_heading_of(last, first) else line
+            heading = _SIGNS.sub("", last)     # the text may have its own title behind it, in brackets
+            said = heading == first or last.endswith((")", "）")) and first.startswith(heading)
+            line = " > ".join(before) if said else line
         out.append(line)
     return "\n".join(line for line in out if line)
-
-# %% ../../nbs/60_context/02_builders.ipynb #b1a0c006
-_TITLE_SHARE = 40   # A title has at most one in so many characters of the budget, and 8 in any case
-
-
-def _label_title(passage: Passage, budget: int | None) -> str:
-    "The title of a document as its label has it: the end of a long one is left out."
-    title = str(passage.metadata.get("title") or "")
-    return title if budget is None else shorten(title, max(8, budget // _TITLE_SHARE))
-
-
-def _without_repeats(
-    passage: Passage,
-    header: str,              # That it would have alone
-    title: str,               # For its label; '' for a passage that is not the first of its document in the context
-    by_title: bool = False,   # See `InContext`
-) -> InContext:               # For its label only: the same text and place
-    "Leave out of the label of a passage what is said already."
-    values = {f.name: getattr(passage, f.name) for f in fields(Passage)}
-    values["metadata"] = {k: v for k, v in passage.metadata.items() if k != "title"} | {"title": title}
-    values["prefix"] = _unsaid_prefix(passage, header)
-    return InContext(**values, by_title=by_title)
-
-# %% ../../nbs/60_context/02_builders.ipynb #b1a0c010
-def _largest(ranking: Ranking, most: int, excess: Callable[[Sequence[Passage]], int]) -> list[Passage]:
-    "The passages for the most characters whose layout fits, found by halving; `excess` is > 0 for one that does not."
-    low, high, room, best = 0, most + 1, most, None
-    while high - low > max(4, most // 100) or best is None and high - low > 1:
-        found = ranking.at(room)
-        over = excess(found)
-        low, high, best = (room, high, found) if over <= 0 else (low, room, best)
-        room = room - over if low < room - over < high else (low + high) // 2
-    return ranking.at(most) if best is None else best
-
 
 # %% ../../nbs/60_context/02_builders.ipynb #a9fb1ed6
 @dataclass(frozen=True)
@@ -361,6 +304,7 @@ class ContextBuilder:
     between: ClassVar[str] = "\n\n"   # Two passages
     gap: ClassVar[str] = "\n…\n"      # Between the excerpts of one passage
     below: ClassVar[str] = ""         # Each passage
+    mark_neighbors: ClassVar[bool] = False   # Keep the chunks of a search server apart
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -400,8 +344,13 @@ class ContextBuilder:
         self,
         passages: Sequence[Passage | Mapping[str, Any]],  # As they were given
     ) -> list[Passage]:
-        "The passages of what was given."
-        return _as_passages(passages)
+        "Passages as they are; dicts of a search server as passages, chunks in a row joined."
+        if passages and all(isinstance(p, Mapping) for p in passages):
+            return dict_passages(list(passages), not self.mark_neighbors)
+        for n, p in enumerate(passages, 1):
+            if not isinstance(p, Passage):
+                raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")
+        return list(passages)
 
     def shorten(
         self,
@@ -439,7 +388,9 @@ class ContextBuilder:
         groups = {id(group[0]): group for group in passage_groups(passages)}
         heads = [group[0] for group in groups.values()]
         numbers = {id(head): n for n, head in enumerate(heads, 1)}
-        above = dict(zip(numbers.values(), _labels(self, [_joint(g) for g in groups.values()])))
+        joint = [g[0] if len(g) == 1 else replace(g[0], pages=tuple(sorted({n for p in g for n in p.pages})))
+                 for g in groups.values()]    # the pages of all that get one number
+        above = dict(zip(numbers.values(), _labels(self, joint)))
         sources, ours = list[Source](), list[int]()
         text = self.top if heads else ""
         for head in self.order(heads):
@@ -484,16 +435,23 @@ class ContextBuilder:
         return used | {n: p for n, p in said.items() if fits(p)}
 
 # %% ../../nbs/60_context/02_builders.ipynb #b1a0c014
+_TITLE_SHARE = 40   # A title has at most one in so many characters of the budget, and 8 in any case
+
+
 def _labels(builder: ContextBuilder, passages: Sequence[Passage]) -> list[tuple[str, str]]:
     "What comes before each text, and what would if it stood alone where that is something else."
     numbers = {id(p): n for n, p in enumerate(passages, 1)}
-    titles = {p.doc_id: _label_title(p, builder.budget) for p in passages}
+    titles = {p.doc_id: str(p.metadata.get("title") or "") for p in passages}
+    if builder.budget is not None:
+        titles = {i: shorten(title, max(8, builder.budget // _TITLE_SHARE)) for i, title in titles.items()}
     given = Counter(titles.values())
     out, seen, above = [("", "")] * len(passages), set(), None
     for p in builder.order(passages):
         n, title = numbers[id(p)], "" if p.doc_id in seen else titles[p.doc_id]
-        header = builder.header(n, p) if p.prefix else ""
-        own = _without_repeats(p, header, title, given[title] == 1)
+        values = {f.name: getattr(p, f.name) for f in fields(Passage)}
+        values["metadata"] = {k: v for k, v in p.metadata.items() if k != "title"} | {"title": title}
+        values["prefix"] = _unsaid_prefix(p, builder.header(n, p) if p.prefix else "")
+        own = InContext(**values, by_title=given[title] == 1)
         alone, label = builder.above(n, own), ""
         if above is not None and above.doc_id == p.doc_id:
             label = builder.above(n, replace(own, follows=above))
@@ -519,7 +477,13 @@ def fill_context(
     if builder.budget is None:
         return ranking.at(10**9)
     most = builder.budget * (1 if builder.tokenizer == "characters" else 8)
-    found = _largest(ranking, most, lambda some: builder._size(some) - builder.budget)
+    low, high, room, found = 0, most + 1, most, None
+    while high - low > max(4, most // 100) or found is None and high - low > 1:
+        some = ranking.at(room)
+        over = builder._size(some) - builder.budget
+        low, high, found = (room, high, some) if over <= 0 else (low, room, found)
+        room = room - over if low < room - over < high else (low + high) // 2    # next, or by halving
+    found = ranking.at(most) if found is None else found
     if builder._size(found) > 0.9 * builder.budget:
         return found
     cut = ranking.at(most)   # a row or a sentence has no room as a whole: its passage is cut
@@ -577,9 +541,6 @@ class RankedContextBuilder(ContextBuilder):
     reorder: bool = True
     include_score: bool = False
     mark_neighbors: bool = False
-
-    def read(self, passages: Sequence[Passage | Mapping[str, Any]]) -> list[Passage]:
-        return _as_passages(passages, joined=not self.mark_neighbors)
 
     def header(self, number: int, passage: Passage) -> str:
         score = f" [score: {passage.score:.3f}]" if self.include_score and passage.score is not None else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
 from typing import NamedTuple
@@ -17,7 +17,7 @@ __all__ = ['page_label', 'passage_pages', 'article_line', 'passage_article', 'In
 
 # %% ../../nbs/60_context/01_labels.ipynb #c8861926
 from ..documents.forms import plain_text, reading_form
-from ..documents.span import Passage
+from ..documents.span import Passage, Span
 from ..models.llm import shorten
 from ..chunking.contextual import chunk_article
 
@@ -56,27 +56,22 @@ class _Mark(NamedTuple):
     weak: bool = False   # A chapter, or 부칙 as a whole: the name where there is no article
 
 
-def _mark(m: re.Match[str], at: int, addenda: bool) -> _Mark:
-    "The part of a statute that a match names."
-    if m["n"]:
-        return _Mark(at, f"{'부칙 ' * addenda}제{m['n']}조" + (f"의{m['m']}" if m["m"] else ""))
-    if m["annex"]:
-        return _Mark(at, f"[{' '.join(m['annex'].split())}]")
-    return _Mark(at, "부칙" if m["addenda"] else " ".join(m["chapter"].split()).rstrip("】"), True)
-
-
 @lru_cache(maxsize=256)   # a label is made again at each try of what has room
 def _article_marks(text: str, prefix: str = "") -> tuple[_Mark, ...]:
     "Where each article, annex and chapter begins; first the one that the prefix says the text is in."
     form, lines = reading_form(text), [line.strip() for line in plain_text(prefix).split("\n")]
     line = next((line for line in reversed(lines) if line and not line.startswith("|")), "")   # not a table's header
     above = [m for m in _ABOVE.finditer(line) if m["n"] or m["annex"] or m["addenda"]][-1:]
-    addenda = bool(above and above[0]["addenda"])
-    out = [_mark(m, -1, addenda) for m in above]
-    for m in _MARK.finditer(form.text):
-        addenda = bool(m["addenda"]) or addenda and not m["chapter"]
-        if not m["n"] or m["titled"] or addenda:     # 제1조 without a title: only 부칙 have it
-            out.append(_mark(m, form.start(m.start()), addenda))
+    addenda, out = False, []
+    for at, m in (*((-1, m) for m in above), *((form.start(m.start()), m) for m in _MARK.finditer(form.text))):
+        addenda = bool(m["addenda"]) or addenda and not m.groupdict().get("chapter")
+        if m["n"] and (at < 0 or m["titled"] or addenda):     # 제1조 without a title: only 부칙 have it
+            out.append(_Mark(at, f"{'부칙 ' * addenda}제{m['n']}조" + (f"의{m['m']}" if m["m"] else "")))
+        elif m["annex"]:
+            out.append(_Mark(at, f"[{' '.join(m['annex'].split())}]"))
+        elif not m["n"]:
+            name = "부칙" if m["addenda"] else " ".join(m["chapter"].split()).rstrip("】")
+            out.append(_Mark(at, name, weak=True))
     return tuple(out)
 
 # %% ../../nbs/60_context/01_labels.ipynb #2f504dac
@@ -98,42 +93,31 @@ def article_line(
     return marks[-1].name + (title[1] if title else "")
 
 # %% ../../nbs/60_context/01_labels.ipynb #d8ef4485
-def _focus_marks(passage: Passage) -> list[_Mark]:
-    "The marks of what the hit of a passage is in."
-    focus, base = passage.focus or passage.span, passage.span.start
+def _named(passage: Passage, part: Span) -> tuple[str, bool]:
+    "The first and the last article that a part of a passage is in, at most 40 characters; True without an article."
+    start, end = part.start - passage.span.start, part.end - passage.span.start
     marks = _article_marks(passage.text, passage.prefix)
-    found = [m for m in marks if focus.start - base <= m.at < focus.end - base]
-    before = [m for m in marks if m.at < focus.start - base]
-    starts = bool(found) and found[0].at == focus.start - base
-    found = found if starts or not before else [before[-1], *found]
-    return [m for m in found if not m.weak] or found
-
-
-def _first_to_last(marks: Sequence[_Mark]) -> str:
-    "The first and the last of marks in at most 40 characters; '' without any."
+    found, before = [m for m in marks if start <= m.at < end], [m for m in marks if m.at < start]
+    if before and not (found and found[0].at == start):
+        found = [before[-1], *found]
+    marks = [m for m in found if not m.weak] or found
     if not marks:
-        return ""
+        return "", True
     first, last = marks[0].name, marks[-1].name
     rest = last.removeprefix("부칙 ") if first.startswith("부칙 ") else last
-    return shorten(first if last == first else f"{first}~{rest}", 40)
+    return shorten(first if last == first else f"{first}~{rest}", 40), all(m.weak for m in marks)
 
 
 def passage_article(
     passage: Passage,
-) -> str:  # `제56조`, `제5조~제7조`, `부칙 제1조`, `[별표 1]`; '' outside statutes; at most 40 characters
+    text: bool = False,   # Add the articles of its text where it has others
+) -> str:  # `제56조`, `제5조~제7조`, `부칙 제1조`, `[별표 1]`; '' outside statutes; at most 40 characters without `text`
     "Name the article that the hit of a passage is in."
     if known := chunk_article(passage.metadata):
         return shorten(known, 40)
-    return _first_to_last(_focus_marks(passage))
-
-# %% ../../nbs/60_context/01_labels.ipynb #3fc59fe2
-def _article_place(passage: Passage) -> str:
-    "The article of the hit, and those of the text where it has others."
-    marks = [] if chunk_article(passage.metadata) else _focus_marks(passage)
-    if all(m.weak for m in marks):
-        return passage_article(passage)
-    hit, text = map(_first_to_last, (marks, _focus_marks(replace(passage, focus=None))))
-    return hit if hit == text else f"{hit} (text {text})"
+    hit, weak = _named(passage, passage.focus or passage.span)
+    whole = hit if weak or not text else _named(passage, passage.span)[0]
+    return hit if hit == whole else f"{hit} (text {whole})"
 
 # %% ../../nbs/60_context/01_labels.ipynb #898429c1
 @dataclass(frozen=True)
@@ -154,13 +138,7 @@ def _place_names(passage: Passage, article: bool) -> list[str]:
     title, name = shorten(str(passage.metadata.get("title") or "")), source_name(passage)
     is_file = title.casefold() in (name.casefold(), PurePath(name).stem.casefold())
     edition = shorten(str(passage.metadata.get("edition") or ""))    # 폐지 2022-01-01
-    return ["" if is_file else title, name, passage_pages(passage), _article_place(passage) if article else "", edition]
-
-
-def _begins_with(passage: Passage, article: str) -> bool:
-    "True where the text or the line above it begins with the heading of this article."
-    marks, indent = _article_marks(passage.text, passage.prefix), len(passage.text) - len(passage.text.lstrip())
-    return bool(marks) and marks[0].at <= indent and marks[0].name == article.partition(" (text ")[0]
+    return ["" if is_file else title, name, passage_pages(passage), passage_article(passage, text=True) if article else "", edition]
 
 
 def _unsaid_names(passage: InContext, names: Sequence[str]) -> list[str]:
@@ -172,8 +150,9 @@ def _unsaid_names(passage: InContext, names: Sequence[str]) -> list[str]:
             out = ["" if name == old else name for name, old in zip(names, above)]
     elif passage.by_title and names[0] and not _has_own_file(passage) and not PurePath(names[1]).suffix:
         out[1] = ""
-    if out[3] and _begins_with(passage, out[3]):
-        out[3] = ""
+    marks, indent = _article_marks(passage.text, passage.prefix), len(passage.text) - len(passage.text.lstrip())
+    if marks and marks[0].at <= indent and marks[0].name == out[3].partition(" (text ")[0]:
+        out[3] = ""    # the text or the line above it begins with this heading
     return out
 
 # %% ../../nbs/60_context/01_labels.ipynb #98bd64e9
