@@ -258,6 +258,13 @@ def id_key(
 # %% ../../nbs/00_documents/01_span.ipynb #cab46eab
 class _Made(Sequence):
     "Things that are kept as plain values and made into objects on demand."
+    _size = 1     # Values of one thing
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values) // self._size
 
     def _item(self, i: int) -> Any:
         raise NotImplementedError
@@ -271,35 +278,18 @@ class _Made(Sequence):
 
 
 class Spans(_Made):
-    "The spans of a level, kept as a flat list of numbers and made into `Span` objects on demand."
-
-    def __init__(
-        self,
-        flat: Sequence[int],  # start, end, start, end, …
-    ) -> None:
-        self.flat = flat
-
-    def __len__(self) -> int:
-        return len(self.flat) // 2
+    "The spans of a level, kept as a flat list of numbers (start, end, start, …) and made into `Span` objects on demand."
+    _size = 2
 
     def _item(self, i: int) -> Span:
-        return Span(self.flat[2 * i], self.flat[2 * i + 1])
+        return Span(self.values[2 * i], self.values[2 * i + 1])
 
 # %% ../../nbs/00_documents/01_span.ipynb #d184b15f
 class NamedSpans(_Made):
-    "Names, or numbers, with their spans, kept as plain rows and made into `Span` objects on demand."
-
-    def __init__(
-        self,
-        rows: Sequence[Sequence[Any]],  # Name, start, end
-    ) -> None:
-        self.rows = rows
-
-    def __len__(self) -> int:
-        return len(self.rows)
+    "Names, or numbers, with their spans, kept as rows (name, start, end) and made into `Span` objects on demand."
 
     def _item(self, i: int) -> tuple[Any, Span]:
-        name, start, end = self.rows[i]
+        name, start, end = self.values[i]
         return name, Span(start, end)
 
 # %% ../../nbs/00_documents/01_span.ipynb #61e1a07b
@@ -310,7 +300,7 @@ def n_before(
 ) -> int:
     "Count the spans that start, or end, before an offset."
     if isinstance(spans, Spans):
-        flat = spans.flat
+        flat = spans.values
         return bisect_left(range(len(spans)), offset, key=lambda i: flat[2 * i + ends])
     return bisect_left(spans, offset, key=lambda s: s.end if ends else s.start)
 

@@ -59,21 +59,9 @@ def whole_cut(
         at -= 1
     return at if at > start else cut
 
-# %% ../../nbs/00_documents/02_text.ipynb #37de7d39
+# %% ../../nbs/00_documents/02_text.ipynb #eddc4772
 LONGEST_ANALYSED: int = 4_000  # Characters of one piece for the analyser
 
-
-def _parts(text: str, span: Span, longest: int) -> Iterator[Span]:
-    "Parts of a block, trimmed, none longer than `longest`."
-    while len(span) > longest:
-        space = max(text.rfind(c, span.start + longest // 2, span.start + longest) for c in " \n")
-        cut = space if space > 0 else whole_cut(text, span.start, span.start + longest)
-        yield trim_span(text, span.start, cut)
-        span = trim_span(text, cut, span.end)
-    if span:
-        yield span
-
-# %% ../../nbs/00_documents/02_text.ipynb #eddc4772
 BLOCK_EDGE: re.Pattern[str] = re.compile(
     r"\n[^\S\n]*\n\s*"                                          # a blank line
     r"|\n(?=[^\S\n]*(?:[#>|*\-•·◦○●□■▶※①-⑳]|\d{1,3}[.)]|[가-하][.)]|\(\d|제\d+(?:조|장|절|관|편)|[\[【〔<]))"
@@ -92,10 +80,16 @@ def block_spans(
     edges = [0, *(m.end() for m in BLOCK_EDGE.finditer(form.text)), len(form.text)]
     out: list[Span] = []
     for start, end in zip(edges, edges[1:]):
-        out += _parts(text, form.span(trim_span(form.text, start, end)), longest)
+        span = form.span(trim_span(form.text, start, end))
+        while len(span) > longest:
+            space = max(text.rfind(c, span.start + longest // 2, span.start + longest) for c in " \n")
+            cut = space if space > 0 else whole_cut(text, span.start, span.start + longest)
+            out.append(trim_span(text, span.start, cut))
+            span = trim_span(text, cut, span.end)
+        out += [span] if span else []
     return out
 
-# %% ../../nbs/00_documents/02_text.ipynb #8d897d73
+# %% ../../nbs/00_documents/02_text.ipynb #d6faa933
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof sr jr st vs etc e.g i.e al fig figs eq eqs no nos vol pp p ch sec art cf inc ltd co corp dept "
     "est approx jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k ph.d a.m p.m".split()
@@ -103,14 +97,6 @@ _ABBREVIATIONS = frozenset(
 _BEFORE_WORD = re.compile(r"[\s(\[\"'“‘]")
 _ITEM = re.compile(r"\(?\d{1,4}|[가나다라마바사아자차카타파하]")  # '(2018', '3', '가' before a period
 
-def _is_number(word: str, before: str, rest: str) -> bool:
-    "True when a period ends a part of a date such as '2018. 3. 20.', or the number of a list item."
-    if not _ITEM.fullmatch(word):
-        return False
-    last = before[:-len(word)].rstrip(" ")[-1:]
-    return rest[0].isdigit() or last in ("", "\n", *".!?:;")
-
-# %% ../../nbs/00_documents/02_text.ipynb #d6faa933
 _FULL_WIDTH = r"""(?<=[。！？])(?![.!?…。！？"'”’»)\]〉》」』]|\Z)"""    # ends a sentence, whatever follows
 SENTENCE_END: re.Pattern[str] = re.compile(
     rf"""[.!?…。！？](?<![.!?…。！？].)[.!?…。！？]*(?:["'”’»)\]〉》」』]*(?=\s)|{_FULL_WIDTH})""")
@@ -133,7 +119,10 @@ def ends_sentence(
     word = _BEFORE_WORD.split(before)[-1]
     if word.lower() in _ABBREVIATIONS or len(word) == 1 and "A" <= word <= "Z":
         return False
-    return not _is_number(word, before, rest)
+    if not _ITEM.fullmatch(word):
+        return True
+    last = before[:-len(word)].rstrip(" ")[-1:]     # a part of a date such as '2018. 3. 20.', or the number of an item
+    return not (rest[0].isdigit() or last in ("", "\n", *".!?:;"))
 
 # %% ../../nbs/00_documents/02_text.ipynb #9aece1b6
 @lru_cache(maxsize=1)
@@ -171,16 +160,6 @@ KEPT_TAGS: frozenset[str] = frozenset(
     "NNG NNP NNB NR NP VV VA MAG XR SL SH SN W_SERIAL W_EMAIL W_URL W_HASHTAG W_MENTION".split()
 )  # kiwipiepy's part-of-speech tags that reach BM25
 
-
-def _morpheme_tokens(morphemes: Iterable[Any]) -> Iterator[str]:
-    "The kept morphemes of an analysed text."
-    for m in morphemes:
-        tag = m.tag.split("-")[0]
-        if tag == "SL":
-            yield stem(m.form.lower())
-        elif tag in KEPT_TAGS or "①" <= m.form <= "⑳":
-            yield m.form
-
 # %% ../../nbs/00_documents/02_text.ipynb #8cbfe69b
 Result = TypeVar("Result")
 
@@ -213,17 +192,13 @@ class TextMemo(Generic[Result]):
             found.update(zip(new, self.function(new)))
         with self._lock:
             self.computed += len(new)
-            self._keep(found)
+            for text, result in found.items():     # on top
+                self.size += 0 if text in self._kept else len(text)
+                self._kept[text] = result
+                self._kept.move_to_end(text)
+            while self.size > self.characters:     # forget from the bottom what is too much
+                self.size -= len(self._kept.popitem(last=False)[0])
         return [found[text] for text in texts]
-
-    def _keep(self, found: dict[str, Result]) -> None:
-        "Put results on top; forget from the bottom what is too much."
-        for text, result in found.items():
-            self.size += 0 if text in self._kept else len(text)
-            self._kept[text] = result
-            self._kept.move_to_end(text)
-        while self.size > self.characters:
-            self.size -= len(self._kept.popitem(last=False)[0])
 
 # %% ../../nbs/00_documents/02_text.ipynb #7acf6fcc
 _WIDE_END = re.compile(_FULL_WIDTH)
@@ -241,16 +216,15 @@ def _analyse(texts: list[str]) -> Iterator[Analysis]:
         wide = (m.start() for m in _WIDE_END.finditer(text))     # the analyser joins short sentences behind 。
         found = {*(s.start for s in sentences[1:]), *wide} - {0, len(text)}
         starts = [0, *sorted(at for at in found if text[at] not in "。！？")]
-        words = _morpheme_tokens(chain.from_iterable(s.tokens for s in sentences))
+        words: list[str] = []
+        for m in chain.from_iterable(s.tokens for s in sentences):
+            tag = m.tag.split("-")[0]
+            if tag == "SL" or tag in KEPT_TAGS or "①" <= m.form <= "⑳":
+                words.append(stem(m.form.lower()) if tag == "SL" else m.form)
         yield Analysis(starts, tuple(map(intern, (*words, *article_tokens(text)))))
 
 
 analysed: TextMemo[Analysis] = TextMemo(_analyse)  # Texts of at most `LONGEST_ANALYSED` characters
-
-# %% ../../nbs/00_documents/02_text.ipynb #958ec705
-def _rule_cuts(block: str) -> list[int]:
-    "Starts of the sentences of one block, by rule."
-    return [0, *(m.end() for m in SENTENCE_END.finditer(block) if ends_sentence(block, m))]
 
 # %% ../../nbs/00_documents/02_text.ipynb #9e0cdd6c
 _HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
@@ -276,7 +250,10 @@ def sentence_spans(
     forms = [reading_form(b.of(text)) for b in blocks]
     texts = [form.text for form in forms]
     kiwi = method == "kiwi" or method == "auto" and is_korean(text)
-    cuts = (a.starts for a in analysed(texts)) if kiwi else map(_rule_cuts, texts)
+    if kiwi:
+        cuts = [a.starts for a in analysed(texts)]
+    else:
+        cuts = [[0, *(m.end() for m in SENTENCE_END.finditer(t) if ends_sentence(t, m))] for t in texts]
     out: list[Span] = []
     for block, form, starts in zip(blocks, forms, cuts):
         inner = (i for i in starts[1:] if form.start(i) > form.start(i - 1))
@@ -363,24 +340,10 @@ def readable_cut(
     at = word_cut(text, part.start, part.end)
     return (trim_span(text, part.start, at), True) if at > inside.start else (whole, False)
 
-# %% ../../nbs/00_documents/02_text.ipynb #6c78a426
+# %% ../../nbs/00_documents/02_text.ipynb #f9341aa5
 _WORD = re.compile(r"[①-⑳]|[^\W_]+(?:['’][a-z]+)?")
 
 
-def _batch_tokens(batch: list[str]) -> list[list[str]]:
-    "Words of each text; the Korean ones are analysed together."
-    out: list[list[str]] = [[] for _ in batch]
-    pieces: list[tuple[int, str]] = []
-    for i, text in enumerate(batch):
-        if _HANGUL.search(text):
-            pieces += [(i, block.of(text)) for block in block_spans(text)]
-        else:
-            out[i] = [stem(word) for word in _WORD.findall(text.lower())]
-    for (i, _), found in zip(pieces, analysed([piece for _, piece in pieces])):
-        out[i] += found.words
-    return out
-
-# %% ../../nbs/00_documents/02_text.ipynb #f9341aa5
 def word_tokens_batch(
     texts: Iterable[str],      # Any number, also from a generator
     batch_size: int = 2_000,   # Texts analysed together, >= 1 (kiwipiepy uses all cores)
@@ -388,9 +351,18 @@ def word_tokens_batch(
     "Tokenise many texts for BM25."
     if batch_size < 1:
         raise InputError(f"batch_size must be >= 1, got {batch_size}")
-    texts = iter(texts)
-    while batch := [plain_text(t) for t in islice(texts, batch_size)]:
-        yield from _batch_tokens(batch)
+    texts = map(plain_text, texts)
+    while batch := list(islice(texts, batch_size)):
+        out: list[list[str]] = [[] for _ in batch]
+        pieces: list[tuple[int, str]] = []     # the Korean texts are analysed together
+        for i, text in enumerate(batch):
+            if _HANGUL.search(text):
+                pieces += [(i, block.of(text)) for block in block_spans(text)]
+            else:
+                out[i] = [stem(word) for word in _WORD.findall(text.lower())]
+        for (i, _), found in zip(pieces, analysed([piece for _, piece in pieces])):
+            out[i] += found.words
+        yield from out
 
 # %% ../../nbs/00_documents/02_text.ipynb #f1435258
 def word_tokens(

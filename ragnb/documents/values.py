@@ -123,10 +123,7 @@ def kinds_of(
     return out
 
 
-@lru_cache(maxsize=None)
-def _passed(owner: Any) -> defaultdict[str, set[type]]:
-    "Parameter -> types of values that need no further check."
-    return defaultdict(set)
+_passed: dict[Any, defaultdict[str, set[type]]] = {}   # Owner -> parameter -> types that need no further check
 
 
 def first_complaint(
@@ -134,7 +131,7 @@ def first_complaint(
     values: Mapping[str, Any],   # Parameter -> value
 ) -> str:                        # "" when every value fits
     "Explain what is wrong with the first value that does not fit."
-    kinds, passed = kinds_of(owner), _passed(owner)
+    kinds, passed = kinds_of(owner), _passed.setdefault(owner, defaultdict(set))
     for name, value in values.items():
         if type(value) in passed[name]:
             continue

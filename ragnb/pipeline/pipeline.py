@@ -249,11 +249,6 @@ def _check_ranges(history_share: float, timeout: float | None, document_share: f
         raise InputError(f"timeout must be > 0 seconds, got {timeout}")
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #8633e873
-def _earlier(pipeline: Pipeline, history: Conversation | None) -> list[Passage]:
-    "Return the passages of the last turn of a conversation."
-    return list(history.passages(pipeline.expander.store).passages) if history is not None and len(history) else []
-
-
 def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversation | None) -> Answer:
     "Expand, mark editions, add the turn before, compress, and lay out."
     question = replace_halves(question)
@@ -263,7 +258,8 @@ def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversat
         marked = [with_edition(p, pipeline.catalogue.edition(p.doc_id)) for p in expansion.passages]
         expansion = replace(expansion, passages=marked)
     passages = expansion.passages
-    if earlier := _earlier(pipeline, history):
+    earlier = history.passages(pipeline.expander.store).passages if history else ()
+    if earlier:
         passages = with_earlier(passages, earlier, builder, pipeline.history_share)
     if pipeline.compressor:
         compression = pipeline.compressor(passages, question, expansion.outlines)

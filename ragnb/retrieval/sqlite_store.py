@@ -60,21 +60,17 @@ class StoredDocument(NamedTuple):
     id: str
     levels: Mapping[str, int]         # Letter -> how many chunks; searched ones first
 
-    @property
-    def firsts(self) -> dict[str, int]:
-        "Letter of a level -> place of its first chunk."
-        sizes = list(self.levels.values())
-        return {level: sum(sizes[:i]) for i, level in enumerate(self.levels)}
-
     def key(
         self,
         address: Address,   # Of this document
     ) -> int | None:        # None when the document has no such chunk
         "Find the key of a chunk."
-        first = self.firsts.get(address.level)
-        if first is None or address.index >= self.levels[address.level]:
-            return None
-        return (self.doc << SHIFT) + first + address.index
+        first = self.doc << SHIFT
+        for level, n in self.levels.items():
+            if level == address.level:
+                return first + address.index if address.index < n else None
+            first += n
+        return None
 
     def addresses(
         self,
