@@ -369,7 +369,7 @@ class ContextBuilder:
     ) -> Context:                     # Passages beyond the budget are named in `dropped`
         "Lay passages out within the budget."
         given = self.read(passages)
-        used = self._fit([self.shorten(p) for p in given])
+        used = _fit(self, [self.shorten(p) for p in given])
         text, sources = self._lay_out([*used.values()])
         dropped, notes = tuple(p.id for n, p in enumerate(given) if n not in used), ()
         if given and not used:
@@ -413,26 +413,27 @@ class ContextBuilder:
             text += self.below
         return guard_numbers(text, ours), sources
 
-    def _fit(self, passages: Sequence[Passage]) -> dict[int, Passage]:
-        "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
-        budget, most = self.budget, len(passages)
-        if budget is not None and self.tokenizer == "characters":   # labels aside; a header may be in a label
-            ends = accumulate(0 if p.text.startswith("|") else len(p.text) for p in passages)
-            most = sum([end <= budget for end in ends])
-        if budget is None or most == len(passages) and self._size(passages) <= budget:
-            return dict(enumerate(passages))
-        def fits(passage: Passage) -> bool:
-            return self._size([*used.values(), passage]) <= budget
-        whole = last_fit(0, min(most, len(passages) - 1), lambda n: self._size(passages[:n]) <= budget)
-        used = dict(enumerate(passages[:whole]))
-        best = passages[whole]   # The first without room as a whole
-        longest = max(1, len(best.text))
-        near = max(1, longest - max(0, self._size([*used.values(), best]) - budget))
-        size = last_fit_near(near, 1, longest, lambda size: fits(cut_passage(best, size)))
-        if size and (len((cut := cut_passage(best, size)).text) >= self.least or not used):
-            used[whole] = cut
-        said = {n: p for n, p in enumerate(passages) if n not in used and any(_is_said(p, u) for u in used.values())}
-        return used | {n: p for n, p in said.items() if fits(p)}
+# %% ../../nbs/60_context/02_builders.ipynb #a9fb1ed8
+def _fit(builder: ContextBuilder, passages: Sequence[Passage]) -> dict[int, Passage]:
+    "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
+    budget, most = builder.budget, len(passages)
+    if budget is not None and builder.tokenizer == "characters":   # labels aside; a header may be in a label
+        ends = accumulate(0 if p.text.startswith("|") else len(p.text) for p in passages)
+        most = sum([end <= budget for end in ends])
+    if budget is None or most == len(passages) and builder._size(passages) <= budget:
+        return dict(enumerate(passages))
+    def fits(passage: Passage) -> bool:
+        return builder._size([*used.values(), passage]) <= budget
+    whole = last_fit(0, min(most, len(passages) - 1), lambda n: builder._size(passages[:n]) <= budget)
+    used = dict(enumerate(passages[:whole]))
+    best = passages[whole]   # The first without room as a whole
+    longest = max(1, len(best.text))
+    near = max(1, longest - max(0, builder._size([*used.values(), best]) - budget))
+    size = last_fit_near(near, 1, longest, lambda size: fits(cut_passage(best, size)))
+    if size and (len((cut := cut_passage(best, size)).text) >= builder.least or not used):
+        used[whole] = cut
+    said = {n: p for n, p in enumerate(passages) if n not in used and any(_is_said(p, u) for u in used.values())}
+    return used | {n: p for n, p in said.items() if fits(p)}
 
 # %% ../../nbs/60_context/02_builders.ipynb #b1a0c014
 _TITLE_SHARE = 40   # A title has at most one in so many characters of the budget, and 8 in any case
@@ -487,7 +488,7 @@ def fill_context(
     if builder._size(found) > 0.9 * builder.budget:
         return found
     cut = ranking.at(most)   # a row or a sentence has no room as a whole: its passage is cut
-    return max(found, cut, key=lambda some: sum(len(p.text) for p in builder._fit(some).values()))
+    return max(found, cut, key=lambda some: sum(len(p.text) for p in _fit(builder, some).values()))
 
 
 # %% ../../nbs/60_context/02_builders.ipynb #672d802d

@@ -138,7 +138,8 @@ def _place_names(passage: Passage, article: bool) -> list[str]:
     title, name = shorten(str(passage.metadata.get("title") or "")), source_name(passage)
     is_file = title.casefold() in (name.casefold(), PurePath(name).stem.casefold())
     edition = shorten(str(passage.metadata.get("edition") or ""))    # 폐지 2022-01-01
-    return ["" if is_file else title, name, passage_pages(passage), passage_article(passage, text=True) if article else "", edition]
+    where = passage_article(passage, text=True) if article else ""
+    return ["" if is_file else title, name, passage_pages(passage), where, edition]
 
 
 def _unsaid_names(passage: InContext, names: Sequence[str]) -> list[str]:

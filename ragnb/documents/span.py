@@ -278,7 +278,7 @@ class _Made(Sequence):
 
 
 class Spans(_Made):
-    "The spans of a level, kept as a flat list of numbers (start, end, start, …) and made into `Span` objects on demand."
+    "The spans of a level, kept as a flat list (start, end, start, …) and made into `Span` objects on demand."
     _size = 2
 
     def _item(self, i: int) -> Span:
