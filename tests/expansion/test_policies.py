@@ -6,12 +6,13 @@ import copy
 import math
 import zlib
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import NodeWithScore
+from llama_index.core.schema import NodeWithScore, TextNode
 from strategies import examples
 from test_expand import check, chunks_of, Counting, fill, hit, level, outline_of, row
 
@@ -160,9 +161,9 @@ def test_holes_are_never_glued_over_whatever_the_policy(situation, data):
         )
 
 
-@pytest.mark.parametrize("n_documents", [1, 40])
-@pytest.mark.parametrize("spec", SPECS)
-def test_two_reads_for_every_policy(spec, n_documents):
+@cache
+def library(n_documents: int) -> tuple[Counting, list[str], list[list[TextNode]]]:
+    """A store of one long document or of many short ones, their ids, and the chunks of each; to be read only."""
     store, nodes = Counting(), []
     doc_ids = [f"d{d}" for d in range(n_documents)]
     for d in doc_ids:
@@ -177,6 +178,13 @@ def test_two_reads_for_every_policy(spec, n_documents):
             page_starts=[s.start for s in spans[::4]],
         )
         nodes.append([n for n in filled.values() if n.metadata["level"] == "c"])
+    return store, doc_ids, nodes
+
+
+@pytest.mark.parametrize("n_documents", [1, 40])
+@pytest.mark.parametrize("spec", SPECS)
+def test_two_reads_for_every_policy(spec, n_documents):
+    store, doc_ids, nodes = library(n_documents)
     for n_hits in (1, 10, 80):
         store.asked = []
         hits = [hit(nodes[i % n_documents][(7 * i) % len(nodes[0])], 1 / (i + 1)) for i in range(n_hits)]
