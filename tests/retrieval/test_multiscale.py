@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from llama_index.core.schema import Document, QueryBundle, TextNode
+from unit_worlds import question, tokens, unit, vector, WORDS
 
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.chunking.units import UnitNodeParser, document_parts, unit_spans
@@ -17,22 +18,6 @@ from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 from ragnb.retrieval.unit_source import REPEATS, SCALES, check_scales
 from ragnb.documents.span import (DuplicateIdError, InputError, MissingChunkError, Outline, Span, Why, n_characters)
-
-WORDS = ["sun", "moon", "star", "rain", "wind", "leaf", "stone", "river"]
-
-
-def tokens(texts):
-    """White space tokens, so that a test can count by hand."""
-    return [t.lower().replace(".", "").split() for t in texts]
-
-
-def vector(text: str, dims: int = 5) -> np.ndarray:
-    """A vector that depends on the words alone."""
-    out = np.zeros(dims)
-    for word in tokens([text])[0]:
-        out += np.random.default_rng(sum(map(ord, word))).standard_normal(dims)
-    return out if np.any(out) else np.eye(1, dims)[0]
-
 
 def kept(text: str) -> np.ndarray:
     """The vector of a text as an index keeps it: one byte a number."""
@@ -87,9 +72,7 @@ def in_order(docs: dict[str, list[str]], source: SqliteUnits, keys) -> list[int]
     return [first[source.ids[key >> 20]] + key % (1 << 20) for key in keys.tolist()]
 
 
-unit = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 documents = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), st.lists(unit, min_size=1, max_size=12), min_size=1)
-question = st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=4)
 
 
 # The last unit that is read lies between two that were taken before it
