@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from conftest import SAMPLE
 from llama_index.core import Document
 
 from ragnb.cli import _answer_facts, _colored
@@ -23,11 +22,9 @@ from ragnb.retrieval.hybrid import Hits
 QUESTIONS = ("입사 1년차 직원의 연차는 며칠인가요?", "출장 여비는 며칠 안에 정산하나요?", "병가와 경조휴가의 차이는?", "육아휴직")
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sources")
-    documents = list(read_documents(SAMPLE / "corpus" / "hr_labor", []))
-    return index_documents(documents, folder / "i", show_progress=False)[0]
+@pytest.fixture
+def index(hr_units):
+    return hr_units
 
 
 @pytest.mark.parametrize("settings", [
