@@ -2,12 +2,12 @@
 
     python benchmarks/chance.py                  # asks what was not asked yet, fits, prints all tables; --out stores them
     python benchmarks/chance.py --held-out       # adds the 50 held-out Korean questions: once, at the end
-    python benchmarks/chance.py --reranker --out nbs/studies/results/chance.json   # adds a reranker's score to stored results
+    python benchmarks/chance.py --reranker --sets sample   # the area of a reranker's score, beside the stored ones
 
 Of each set below RAGNB_DATA (default ../shared/data) about 400,000 characters are used. By the hash of their names half of the documents are indexed as they are; a quarter
 is left out; of the last quarter only the paragraphs with the evidence are. `sample` has questions of its own that no document answers, and 30 in laymen's words that one does.
 A question is answered when the context of 4,000 characters has its evidence (with mode "all": half of it or more). Both classes of a set weigh the same.
-The reranker is E5, the only model here that reads Korean and needs no network: the best cosine of the question with the passages of 1,000 characters. A cross-encoder would be stronger.
+The reranker is E5, the only model here that reads Korean and needs no network: the best cosine of the question with the passages of 500 characters. A cross-encoder would be stronger.
 AURC: area under the risk-coverage curve; the share of unanswered questions among those above a cut-off, over all cut-offs. Answers are kept in --work.
 """
 from __future__ import annotations
@@ -18,7 +18,6 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +38,10 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data"))
 MODELS = Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models"))
 QUESTIONS = ROOT / "benchmarks/questions"
+RESULTS = ROOT / "nbs/studies/results/chance.json"
 SETS = ("sample", "korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "tatqa", "chroma_chunking", "anthropic_codebases")
 HELD = ("kept", "lay")   # What became of the documents of a question that can be answered
 RIVALS = ("LlamaIndex, n-grams", "LlamaIndex, MiniLM", "BM25")
-RERANKER = "E5 as a reranker"
 ROOM, LIMIT, BUDGET, COSTS = 400_000, 100, 4_000, (.02, .05, .1)
 Row = dict[str, Any]
 
@@ -159,24 +158,20 @@ def reranked(name: str) -> list[list[float]]:
         pipeline = Pipeline.from_index(index, budget=BUDGET)
         for of, questions in asked.items():
             for q in questions:
-                answer, near = pipeline.ask(q.query), pipeline.rank(q.query).at(1_000)
+                answer = pipeline.ask(q.query)
+                near = pipeline.rank_found(answer.fusion, q.query).at(500)
                 cosines = model.embed([p.text for p in near]) @ model.get_query_embedding(q.query) if near else [0.0]
                 out.append([round(float(max(cosines)), 4), int(of in HELD and is_answered(answer, q))])
     return out
 
 
-def with_reranker(found: dict[str, Any], work: Path) -> dict[str, Any]:
-    """Stored results with one line more; the sets must be answered as they were."""
-    data, scores = {}, {}
-    for name, answered in found["answered"].items():
-        rows = kept(work / f"{name}.e5.json", lambda name=name: reranked(name))
+def print_reranker(names: Sequence[str], stored: dict[str, Any], work: Path) -> None:
+    """Print the area of a reranker's score for some sets, beside those of the stored results; the sets must be answered as they were."""
+    for name in names:
+        rows, answered = kept(work / f"{name}.e5.json", lambda name=name: reranked(name)), np.array(stored["answered"][name], float)
         differ = sum(a != b for (_, a), b in zip(rows, answered, strict=True))
-        print(f"{name}: {differ} of {len(rows)} questions are answered otherwise than in the stored results", flush=True)
-        data[name], scores[name] = {"y": np.array(answered, float)}, np.array([s for s, _ in rows])
-    found["scores"][RERANKER] = {name: s.tolist() for name, s in scores.items()}
-    found["aurc"][RERANKER] = {name: round(aurc(s, data[name]["y"]), 4) for name, s in scores.items()}
-    found["costs"][RERANKER] = {str(c): costs(scores, data, c) for c in COSTS}
-    return found
+        others = ", ".join(f"{label} {of[name]:.3f}" for label, of in stored["aurc"].items())
+        print(f"{name}: E5 as a reranker {aurc(np.array([s for s, _ in rows]), answered):.3f}; {others}; {differ} of {len(rows)} answered otherwise than stored", flush=True)
 
 
 def weights(y: np.ndarray) -> np.ndarray:
@@ -297,14 +292,13 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "chance")
     parser.add_argument("--out", type=Path, help="store the results as JSON")
     parser.add_argument("--held-out", action="store_true", help="the held-out questions over the sample, with the model and cut-off of the package")
-    parser.add_argument("--reranker", action="store_true", help="add the line of a reranker to the results in --out")
+    parser.add_argument("--reranker", action="store_true", help="only print the area of a reranker's score for --sets, beside the stored results")
     args = parser.parse_args()
     if args.held_out:
         return print("documents: questions, answered, note though answered, note and not answered:", of_package(rows_of("sample_held_out", args.work)))
     if args.reranker:
-        found = with_reranker(json.loads(args.out.read_text(encoding="utf-8")), args.work)
-    else:
-        found = report({name: rows_of(name, args.work) for name in args.sets.split(",")})
+        return print_reranker(args.sets.split(","), json.loads(RESULTS.read_text(encoding="utf-8")), args.work)
+    found = report({name: rows_of(name, args.work) for name in args.sets.split(",")})
     print_tables(found)
     if args.out:
         args.out.write_text("{" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in found.items()) + "}\n", encoding="utf-8")
