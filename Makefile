@@ -54,8 +54,8 @@ opensearch: $(VENV)/.made  ## fetch and start a real OpenSearch on free ports, a
 opensearch-stop:  ## end what make opensearch has started
 	@$(BIN)/python tools/opensearch.py stop
 
-lab: $(VENV)/.dev  ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab nbs
+lab: $(VENV)/.dev  ## open the notebooks in JupyterLab (one: make lab NB=40_retrieval/01_bm25.ipynb)
+	$(BIN)/jupyter lab nbs --LabApp.default_url=/lab/tree/$(NB)
 
 export: $(VENV)/.dev  ## write ragnb/*.py from the notebooks
 	$(BIN)/nbdev_export

@@ -39,10 +39,10 @@ RULES = {
 def prose(
     text: str,   # Markdown
 ) -> str:
-    "Leave out code, formulas, tables and links' targets."
+    "Leave out code, formulas and links' targets; each cell of a table is its own paragraph."
     text = re.sub(r"(?ms)^\s*```.*?^\s*```", "\n", text)
-    text = re.sub(r"(?m)^\s*\|.*$", "", text)
-    return re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`|\$[^$]*\$", "x", text))
+    text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`|\$[^$]*\$", "x", text))
+    return re.sub(r"(?m)^\s*\|.*$", lambda row: "\n\n".join(["", *re.split(r"(?<!\\)\|", row[0]), ""]), text)
 
 
 def docstrings(

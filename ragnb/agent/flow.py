@@ -59,7 +59,7 @@ class Begin(StartEvent):
     choice: Choice | None = None
 
 class Routing(StateEvent):
-    "The question stands by itself."
+    "The question is complete by itself."
 
 class Planning(StateEvent):
     "An attempt begins."
@@ -68,7 +68,7 @@ class Gating(StateEvent):
     "The common queries are written."
 
 class RoutePlanning(StateEvent):
-    "The route has queries of its own."
+    "The route has its own queries."
 
 class Searching(StateEvent):
     "The queries of this attempt are complete."
@@ -257,14 +257,14 @@ class AgentParts:
         state.queries = list(dict.fromkeys([*state.queries, *kept]))
 
     def gate(self, state: AgentState) -> bool:
-        "Narrow the first attempt; True when the route has queries of its own."
+        "Narrow the first attempt; True when the route has its own queries."
         route = self.route_of(state)
         if state.attempts == 1:
             gate_question(state, route, self.library.rows)
         else:
             state.doc_types = []
             state.devices = state.devices if state.confirmed else []
-            state.record("gate", "open", "a further attempt searches without filters of its own, in what may be read")
+            state.record("gate", "open", "a further attempt searches without its own filters, in the documents that may be read")
         return bool(route.templates or route.prompt)
 
     async def retrieve(self, state: AgentState) -> None:
@@ -338,7 +338,7 @@ class AgentParts:
 
 # %% ../../nbs/85_agent/05_flow.ipynb #d59237d9
 def _tell(ctx: RunContext, state: AgentState) -> None:
-    "Send what was recorded to whoever listens."
+    "Send what was recorded to the caller."
     for event in state.news():
         ctx.write_event_to_stream(StepEvent(event=event))
 
@@ -370,7 +370,7 @@ def _is_clear(ctx: RunContext, state: AgentState) -> bool:
 
 
 async def _judged(parts: AgentParts, state: AgentState) -> bool:
-    "Judge an answer by what was read for it; False when it must not stand."
+    "Judge an answer by the text it was written from; False if it is refused."
     read = await asyncio.to_thread(parts.shown, state)
     return await judge_state(state, parts.models["judge"], read.context, parts.step_timeout)
 
@@ -420,7 +420,7 @@ class AgentFlow(Workflow):
 
     @step
     async def rewrite(self, ctx: RunContext, ev: Begin) -> Routing | Choosing | Finished:
-        "Make the question stand by itself, or go on with a state that waited."
+        "Rewrite the question so that it is complete by itself, or go on with a waiting state."
         state = ev.state
         state.news()
         if state.status == "waiting" and ev.choice is not None:

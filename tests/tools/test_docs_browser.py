@@ -134,7 +134,7 @@ def test_search_finds(base: str, opened: object) -> None:
         box.fill(words)
         results.first.wait_for()
         page.wait_for_timeout(500)
-        found = [text.replace("\u200b", "") for text in results.all_inner_texts()]
+        found = [text.replace("\u200b", "").replace("\u200c", "") for text in results.all_inner_texts()]
         assert len(found) >= 2 and wanted.lower() in found[0].lower(), (words, found[:3])
         if words == "휴가":       # inside compounds and before particles, and shown as it is written
             assert any("연차휴가" in text or "휴가규정" in text for text in found)
@@ -143,6 +143,22 @@ def test_search_finds(base: str, opened: object) -> None:
     for target in targets:
         page.goto(target)
         assert page.url.startswith(base) and page.locator("h1").count() == 1
+    assert page.wrong == []
+
+
+def test_a_particle_hides_no_korean_page(base: str, opened: object) -> None:
+    """On the Korean page a word with its particle finds what the bare word finds, and a Korean heading among the first."""
+    page, counts = opened(), {}
+    page.goto(base + "ko.html")
+    page.wait_for_function(DRAWN)
+    box, results = open_search(page, "검색"), page.get_by_role("option")
+    for words in ("연차휴가", "연차휴가를", "연차휴가에는", "문맥", "문맥을", "말뭉치", "말뭉치에서는"):
+        box.fill(words)
+        page.wait_for_timeout(800)
+        counts[words] = page.get_by_role("status").last.inner_text().strip()
+    assert counts["연차휴가"] == counts["연차휴가를"] == counts["연차휴가에는"] != "결과가 없습니다"
+    assert counts["문맥"] == counts["문맥을"] and counts["말뭉치"] == counts["말뭉치에서는"]
+    assert min(int(re.sub(r"\D", "", told)) for told in counts.values()) >= 5 and results.count() > 3
     assert page.wrong == []
 
 
@@ -202,6 +218,34 @@ def test_colours_change_with_the_button_and_diagrams_follow(base: str, opened: o
     page.locator("[data-md-component=palette] label:visible").click()
     page.wait_for_function(f"before => ({fill})() !== before", arg=before)
     assert page.locator("body").get_attribute("data-md-color-scheme") == "slate" and page.wrong == []
+
+
+@pytest.mark.parametrize("width", [400, 1000, 1700])
+def test_the_road_through_a_room(width: int, base: str, opened: object) -> None:
+    """A stop for each notebook, in the order of the files; a click leads to its page; the drawing is not shrunk."""
+    page = opened(width)
+    page.goto(base + "40_retrieval/index.html")
+    page.wait_for_function(DRAWN)
+    names = [p.stem for p in sorted((ROOT / "nbs/40_retrieval").glob("*.ipynb"))]
+    stops = page.locator(".road svg a")
+    assert [Path(a.get_attribute("href")).stem for a in stops.all()] == names
+    assert page.locator(".road ol > li").count() == len(names) and page.locator(".road .arc").count() > 10
+    assert stops.first.locator("circle").bounding_box()["width"] > 20
+    beside = page.locator(".road ol").bounding_box()["x"] > page.locator(".road svg").bounding_box()["x"] + 100
+    assert beside == (width > 960)
+    stops.nth(1).click()
+    page.wait_for_url(f"**/{names[1]}.html")
+    assert page.wrong == []
+
+
+def test_tables_use_the_width_and_lines_end_where_they_can_be_read(base: str, opened: object) -> None:
+    page = opened(1700)
+    page.goto(base + "glossary.html")
+    page.wait_for_function(DRAWN)
+    assert page.locator("table").first.bounding_box()["width"] > 1200
+    assert page.locator(".md-content blockquote").first.bounding_box()["width"] < 960
+    search = page.locator(".md-search__button").bounding_box()
+    assert search["x"] + search["width"] > 1600
 
 
 def test_languages_lead_to_each_other(base: str, opened: object) -> None:

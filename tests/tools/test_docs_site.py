@@ -5,6 +5,7 @@ import ast
 import base64
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +17,9 @@ from hypothesis import strategies as st
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+import ragnb  # noqa: E402
 from tools.docs import __main__ as docs  # noqa: E402
-from tools.docs import assets, check, config, pages, prose, reference, signatures, words  # noqa: E402
+from tools.docs import assets, card, check, config, pages, prose, reference, rooms, signatures, words  # noqa: E402
 from tools.readme import joined  # noqa: E402
 
 PIXEL = base64.b64encode(b"\x89PNG picture").decode()
@@ -188,6 +190,7 @@ def test_a_notebook_becomes_a_page(project: Path) -> None:
     span = next(n for n in site.notebooks if n.module)
     made = pages.notebook_page(span, site, project / "out")
     assert (span.title, span.gain, span.api) == ("Spans of text", "What they are.", "api/documents.span.md")
+    assert "[Download the notebook](span.ipynb){ download } · open in JupyterLab: `make lab NB=00_documents/span.ipynb`" in made
     assert "secret" not in made and "default_exp" not in made and "drawn()" not in made and "warned" not in made
     assert "![span-4](figures/span-4.png){ .plot }" in made
     assert (project / "out" / "00_documents" / "figures" / "span-4.png").read_bytes() == b"\x89PNG picture"
@@ -196,7 +199,7 @@ def test_a_notebook_becomes_a_page(project: Path) -> None:
     assert "```` { .text" not in made and "``` { .text .cell-output .columns }\na   b    c" in made and "{ .text .cell-output }\n'연차'" in made
     assert "<style scoped" not in made and 'class="dataframe"' in made
     assert 'data-html="&lt;style&gt;b{}&lt;/style&gt;&lt;details class=&quot;x&quot;&gt;&quot;글&quot;' in made
-    assert "[Reference of `ragnb.documents.span`](../api/documents.span.md)" in made and "https://" not in made
+    assert "[reference of `ragnb.documents.span`](../api/documents.span.md)" in made and "https://" not in made
     index = next(n for n in site.notebooks if n.path == "index.ipynb")
     assert "[span](00_documents/span.md#span), [`Span`](api/documents.span.md#Span), data." in pages.notebook_page(index, site, project)
 
@@ -225,6 +228,7 @@ def test_navigation_holds_every_page_once(project: Path) -> None:
         return [value] if isinstance(value, str) else [leaf for part in parts for leaf in leaves(part)]
 
     wanted = {n.page for n in site.notebooks} | {n.api for n in site.notebooks if n.module} | set(pages.OTHER_PAGES)
+    wanted |= {f"{folder}/index.md" for folder in ("00_documents", "studies", "tutorials")}
     assert sorted(leaves(nav)) == sorted(wanted)
 
 
@@ -236,10 +240,39 @@ def test_hosts_come_from_the_environment() -> None:
     other = {"GITHUB_REPOSITORY": "o/n", "GITHUB_SERVER_URL": "https://git.example.org", "RAGNB_DOC_HOST": "https://docs.example.org"}
     assert config.host(other) == config.Host("https://git.example.org/o/n", "https://docs.example.org/")
     site = pages.Site([])
-    here, hosted = (config.configuration(site, h, ("pages", "site")) for h in (config.Host(), there))
+    facts = {"site_description": "told", "version": "1.2.3", "templates": "/a b/templates"}
+    here, hosted = (config.configuration(site, h, ("pages", "site"), facts) for h in (config.Host(), there))
     assert ".invalid" not in here + hosted and "http" not in here and "site_url: https://owner.github.io/name/" in hosted
     plain = yaml.load(here, Loader=type("Loose", (yaml.SafeLoader,), {"yaml_multi_constructors": {"tag:yaml.org,2002:python/": lambda *a: None}}))
+    assert (plain["extra"]["release"], plain["theme"]["custom_dir"], plain["site_description"]) == ("1.2.3", "/a b/templates", "told")
     assert plain["theme"]["font"] is False and plain["use_directory_urls"] is False
+
+
+def test_a_page_says_what_it_is_and_what_it_is_made_from() -> None:
+    made = pages.headed("# T\n", "Find `x`: [a](b.md), " + "word " * 80, "nbs/a.ipynb", "https://host/blob/main")
+    facts = yaml.safe_load(made.split("---\n")[1])
+    assert facts["description"].startswith("Find x: a, word") and len(facts["description"]) <= pages.TOLD
+    assert (facts["source"], facts["address"]) == ("nbs/a.ipynb", "https://host/blob/main/nbs/a.ipynb")
+    assert made.endswith("---\n\n# T\n") and "address" not in pages.headed("# T", "t", "nbs/a.ipynb")
+
+
+def test_the_road_has_every_stop_in_order_and_an_arc_for_each_import() -> None:
+    names = ("01_span", "02_text", "03_files")
+    stops = [pages.Notebook(f"00_documents/{name}.ipynb", [], title=f"<{name}>", gain="Gain.", module=f"documents.{name[3:]}") for name in names]
+    stops[1].uses, stops[2].uses = {"documents.span", "models.llm"}, {"documents.span", "documents.text", "documents.files"}
+    assert rooms.arcs(stops) == [(1, 0), (2, 0), (2, 1)]
+    page = rooms.room_page("00_documents", stops)
+    assert page.startswith("# Documents\n\n> The 3 notebooks of `00_documents`, in the order of learning. An arc joins")
+    places = [page.index(f'href="{name}.html"><title>&lt;{name}&gt;</title>') for name in names]
+    assert places == sorted(places) and page.count('class="arc"') == 3
+    assert "2. **[<02_text>](02_text.md)**<br>Gain." in page and "make lab NB=00_documents/01_span.ipynb" in page
+    assert "arc" not in rooms.room_page("tutorials", [pages.Notebook("tutorials/01_a.ipynb", [], title="A", gain="G.")])
+
+
+def test_the_card_is_drawn_from_the_figure_of_today() -> None:
+    content = (ROOT / card.CARD).read_bytes()
+    assert card.fingerprint(ROOT).encode() in content, "the figure has changed: python -m tools.docs card"
+    assert content[16:24] == (1200).to_bytes(4, "big") + (630).to_bytes(4, "big")
 
 
 # --- the checker
@@ -299,7 +332,8 @@ def test_korean_words_are_marked_once(tmp_path: Path) -> None:
     words.korean_index(file, lambda w: w + "!")
     assert file.read_text(encoding="utf-8") == once
     split = words.splitter()
-    assert split("연차휴가를").split(words.MARK) == ["연차", "휴가를"] and split("휴가").replace(words.MARK, "") == "휴가"
+    assert split("연차휴가를") == f"연차{words.MARK}휴가{words.PARTICLE}를" and split("문맥에서는") == f"문맥{words.PARTICLE}에서{words.PARTICLE}는"
+    assert split("에서는").startswith(words.PARTICLE) and split("휴가") == "휴가"
 
 
 def test_vendored_files_are_what_the_list_says(tmp_path: Path) -> None:
@@ -364,6 +398,11 @@ def test_the_site_of_a_hosted_repository_has_no_broken_link(tmp_path: Path) -> N
     host = config.host({"GITHUB_REPOSITORY": "owner/ragnb", "GITHUB_SHA": "0123abc"})
     assert docs.build(ROOT, tmp_path / "work", tmp_path / "site", host) == []
     assert '<html lang="ko"' in (tmp_path / "site" / "ko.html").read_text(encoding="utf-8")[:300]
+    for file in (tmp_path / "site").rglob("*.html"):
+        whole = file.read_text(encoding="utf-8")
+        assert f"ragnb {ragnb.__version__}</a>" in whole and 'property="og:image" content="https://owner.github.io/ragnb/assets/card.png"' in whole
+        assert file.name == "404.html" or re.search(r'source:\s+<a href="https://github.com/owner/ragnb/blob/0123abc/', whole), file
+        assert re.search(r'<meta name="description" content="[^"]{5,}"', whole), file
     page = (tmp_path / "site" / "api" / "documents.span.html").read_text(encoding="utf-8")
     assert "https://github.com/owner/ragnb/blob/0123abc/ragnb/documents/span.py" in page
     assert "github.com/owner/ragnb/blob/0123abc/nbs/00_documents/01_span.ipynb" in (tmp_path / "site/00_documents/01_span.html").read_text(encoding="utf-8")

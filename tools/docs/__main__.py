@@ -3,14 +3,16 @@ from __future__ import annotations
 
 import argparse
 import functools
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from configparser import ConfigParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from . import assets, check, config, pages, prose, reference, words
+from . import assets, card, check, config, pages, prose, reference, rooms, words
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -24,22 +26,59 @@ def sources(
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     site = pages.Site(pages.notebooks(root / "nbs"), blob=host.blob)
+    written = of_notebooks(site, out) + of_files(site, root)
+    for page, text, told, source in written:
+        write(out / page, pages.headed(text, told, source, host.blob))
     for notebook in site.notebooks:
-        write(out / notebook.page, pages.notebook_page(notebook, site, out))
-        if notebook.module:
-            write(out / notebook.api, pages.api_page(notebook, site))
-    write(out / "api" / "index.md", reference.reference_page(site, root / "ragnb" / "__init__.pyi"))
-    for path in sorted((root / "docs").glob("*.md")):
-        text = path.read_text(encoding="utf-8")
-        write(out / path.name, prose.markdown(text, site.link(path.name), site.known(path.name)) + "\n")
-    changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
-    write(out / "changelog.md", prose.markdown(changes, site.link("../changelog.md"), {}) + "\n")
+        if notebook.path != "index.ipynb":
+            shutil.copy(root / "nbs" / notebook.path, out / notebook.path)
     for picture in sorted((root / "nbs").rglob("figures/*.png")):
         target = out / picture.relative_to(root / "nbs")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(picture, target)
     assets.copied(root / "docs" / "vendor", out)
+    shutil.copy(root / card.CARD, out / "assets" / "card.png")
     return site
+
+
+Written = tuple[str, str, str, str]   # Page below the site's source, Markdown, description, file that it is made from
+
+
+def of_notebooks(
+    site: pages.Site,
+    out: Path,  # Pictures of cells go here
+) -> list[Written]:
+    "The pages of notebooks, of their modules and of their folders."
+    made = []
+    for notebook in site.notebooks:
+        text, path = pages.notebook_page(notebook, site, out), f"{site.folder}/{notebook.path}"
+        made.append((notebook.page, text, notebook.gain or notebook.title, path))
+        if notebook.module:
+            module = f"{site.package}/{notebook.module.replace('.', '/')}.py"
+            told = f"Reference of {site.package}.{notebook.module}: {notebook.gain}"
+            made.append((notebook.api, pages.api_page(notebook, site), told, module))
+    for folder, stops in rooms.rooms(site).items():
+        text = rooms.room_page(folder, stops)
+        made.append((f"{folder}/index.md", text, rooms.gain(stops, folder), f"{site.folder}/{folder}"))
+    return made
+
+
+def of_files(
+    site: pages.Site,
+    root: Path,  # The project
+) -> list[Written]:
+    "The overview of the reference, the pages of `docs/`, and the changelog."
+    overview = reference.reference_page(site, root / "ragnb" / "__init__.pyi")
+    made = [("api/index.md", overview, reference.TOLD, "ragnb/__init__.pyi")]
+    for path in sorted((root / "docs").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        told = re.search(r"^> +(.+)$|^(?![#|>`-])(\S.+)$", text, flags=re.M)
+        made.append((path.name, prose.markdown(text, site.link(path.name), site.known(path.name)) + "\n",
+                     (told[1] or told[2]) if told else path.stem, f"docs/{path.name}"))
+    changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    made.append(("changelog.md", prose.markdown(changes, site.link("../changelog.md"), {}) + "\n",
+                 "What each version gives you.", "CHANGELOG.md"))
+    return made
 
 
 def write(
@@ -58,10 +97,13 @@ def build(
     host: config.Host | None = None,  # Default: from the environment and settings.ini
 ) -> list[str]:                  # What is wrong with the result, a line each
     "Build the whole site; raises SystemExit when the generator fails."
-    host = host or config.host(branch=branch(root))
+    host = host or config.host(branch=settings(root).get("branch", "main"))
     site = sources(root, work / "pages", host)
     file = work / "zensical.yml"
-    file.write_text(config.configuration(site, host, ("pages", "site")), encoding="utf-8")
+    named = settings(root)
+    templates = Path(__file__).parent / "templates"
+    facts = {"site_description": named["description"], "version": named["version"], "templates": str(templates)}
+    file.write_text(config.configuration(site, host, ("pages", "site"), facts), encoding="utf-8")
     made = work / "site"
     shutil.rmtree(made, ignore_errors=True)
     command = [str(Path(sys.executable).with_name("zensical")), "build", "-f", str(file), "--clean", "--strict"]
@@ -76,13 +118,13 @@ def build(
     return check.problems(out, host.site)
 
 
-def branch(
+def settings(
     root: Path,
-) -> str:
-    "The branch that settings.ini names."
-    settings = ConfigParser(delimiters=["="])
-    settings.read(root / "settings.ini", encoding="utf-8")
-    return settings["DEFAULT"].get("branch", "main")
+) -> Mapping[str, str]:
+    "What settings.ini says: branch, version, description."
+    read = ConfigParser(delimiters=["="])
+    read.read(root / "settings.ini", encoding="utf-8")
+    return read["DEFAULT"]
 
 
 def serve(
@@ -102,8 +144,8 @@ def serve(
 def main() -> None:
     "Read the command line."
     parser = argparse.ArgumentParser(prog="python -m tools.docs", description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=["build", "serve", "check", "vendor"],
-                        help="vendor: write the list of vendored files again")
+    parser.add_argument("command", choices=["build", "serve", "check", "vendor", "card"],
+                        help="vendor: write the list of vendored files again; card: draw the picture for links again")
     parser.add_argument("--out", type=Path, default=ROOT / "_docs", help="folder of the site (default: _docs)")
     parser.add_argument("--work", type=Path, default=ROOT / "_proc", help="folder for its source (default: _proc)")
     parser.add_argument("--port", type=int, default=8000, help="for serve; 0: any free one")
@@ -111,6 +153,9 @@ def main() -> None:
     out, work = args.out.resolve(), args.work.resolve()
     if args.command == "vendor":
         assets.write_list(ROOT / "docs" / "vendor")
+        return
+    if args.command == "card":
+        card.draw(ROOT, settings(ROOT)["description"])
         return
     if args.command == "serve":
         serve(out, args.port)

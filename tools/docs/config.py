@@ -1,6 +1,7 @@
 """The generator's configuration: navigation, extensions, and where the site will stand."""
 from __future__ import annotations
 
+import json
 import os
 import posixpath
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ site_name: ragnb
 use_directory_urls: false
 theme:
   variant: classic
+  custom_dir: TEMPLATES
   font: false
   language: en
   features: [navigation.tabs, navigation.indexes, navigation.prune, navigation.footer, navigation.top, navigation.path,
@@ -31,6 +33,8 @@ theme:
       toggle: {icon: lucide/moon, name: Light}
 extra:
   generator: false
+  release: VERSION
+  card: assets/card.png
   alternate:
     - {name: English, link: ./index.html, lang: en}
     - {name: 한국어, link: ./ko.html, lang: ko}
@@ -101,7 +105,7 @@ def navigation(
     "Front pages, tutorials, rooms in their order, studies, the reference by rooms, glossary, changelog."
     made = [n for n in site.notebooks if room(n)]
     rooms = [(name, list(group)) for name, group in groupby(made, key=room)]
-    sections = {name: [entry(n.title, n.page) for n in group] for name, group in rooms}
+    sections = {name: [f"{name}/index.md", *(entry(n.title, n.page) for n in group)] for name, group in rooms}
     numbered = [{room_title(name): pages} for name, pages in sections.items() if name[:1].isdigit()]
     others = {name: pages for name, pages in sections.items() if not name[:1].isdigit()}
     start = {"ragnb": "index.md", "한국어": "ko.md", "Glossary 용어": "glossary.md", "Changes": "changelog.md"}
@@ -121,12 +125,14 @@ def configuration(
     site: Site,
     host: Host,
     folders: tuple[str, str],  # Source and result, seen from the configuration's folder
+    facts: Mapping[str, str],  # `site_description`, `version`, `templates`
 ) -> str:
     "The configuration as YAML."
-    where = {"docs_dir": folders[0], "site_dir": folders[1]}
+    head = HEAD.replace("VERSION", facts["version"]).replace("TEMPLATES", json.dumps(facts["templates"]))
+    where = {"docs_dir": folders[0], "site_dir": folders[1], "site_description": facts["site_description"]}
     if host.site:
         where["site_url"] = host.site
     if host.repository:
         where |= {"repo_url": host.repository, "repo_name": posixpath.basename(host.repository)}
     written = yaml.safe_dump(where, allow_unicode=True, sort_keys=False)
-    return written + HEAD + yaml.safe_dump({"nav": navigation(site)}, allow_unicode=True, sort_keys=False, width=120)
+    return written + head + yaml.safe_dump({"nav": navigation(site)}, allow_unicode=True, sort_keys=False, width=120)

@@ -7,8 +7,11 @@ import html
 import json
 import posixpath
 import re
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import yaml
 
 from ..readme import joined
 from .prose import Link, fenced, indented, linker, markdown, outside
@@ -16,6 +19,7 @@ from .signatures import Symbol, symbols
 
 OPEN_LINES = 30  # A cell marked `exports` is shown open up to this many lines
 OTHER_PAGES = ("ko.md", "glossary.md", "changelog.md", "api/index.md")
+TOLD = 200       # Characters of a page's description at most
 
 
 @dataclass
@@ -27,6 +31,7 @@ class Notebook:
     gain: str = ""            # The sentence under the title
     module: str | None = None  # `retrieval.bm25`
     symbols: list[Symbol] = field(default_factory=list)
+    uses: set[str] = field(default_factory=set)   # Modules of the package that its module imports
 
     @property
     def page(self) -> str:
@@ -85,6 +90,7 @@ def read(
             notebook.module = found[1]
         if is_exported(directives(source)):
             notebook.symbols += symbols(bare(source))
+            notebook.uses |= set(re.findall(r"^ *from ragnb\.([\w.]+) import", source, flags=re.M))
     return notebook
 
 
@@ -95,6 +101,19 @@ def notebooks(
     found = sorted(p for p in folder.rglob("*.ipynb")
                    if not any(part.startswith((".", "_")) for part in p.relative_to(folder).parts))
     return [read(folder, path) for path in found]
+
+
+def headed(
+    text: str,         # A page as Markdown
+    told: str,         # Its description
+    source: str,       # The file that it is made from, below the project
+    blob: str = "",    # Address of the repository's files, or "" when there is no host
+) -> str:
+    "Put the facts above a page that its head and foot show: description, source, and the address of the source."
+    facts = {"description": textwrap.shorten(plain(told), TOLD, placeholder=" …"), "source": source}
+    if blob:
+        facts["address"] = f"{blob}/{source}"
+    return f"---\n{yaml.safe_dump(facts, allow_unicode=True, sort_keys=False, width=1_000)}---\n\n{text}"
 
 
 @dataclass
@@ -267,16 +286,15 @@ def with_source(
     notebook: Notebook,
     site: Site,
 ) -> str:
-    "Put a line under the title that leads to the module's reference and, where there is a host, to the notebook."
-    up = posixpath.relpath(".", posixpath.dirname(notebook.page) or ".")
-    links = []
-    if notebook.module:
-        links.append(f"[Reference of `{site.package}.{notebook.module}`]({posixpath.join(up, notebook.api)})")
-    if site.blob:
-        links.append(f"[The notebook]({site.blob}/{site.folder}/{notebook.path})")
-    line = " · ".join(links)
-    if not line or notebook.path == "index.ipynb":
+    "Put a line under the title: the notebook to download, the command that opens it, and the module's reference."
+    if notebook.path == "index.ipynb":
         return body
+    up = posixpath.relpath(".", posixpath.dirname(notebook.page) or ".")
+    links = [f"[Download the notebook]({posixpath.basename(notebook.path)}){{ download }}",
+             f"open in JupyterLab: `make lab NB={notebook.path}`"]
+    if notebook.module:
+        links.append(f"[reference of `{site.package}.{notebook.module}`]({posixpath.join(up, notebook.api)})")
+    line = " · ".join(links)
     return re.sub(r"\A(# .+\n)", lambda m: f"{m[1]}\n{line}\n{{ .origin }}\n", body + "\n", count=1).rstrip("\n")
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from .pages import Site, room, room_title
 
+TOLD = "The names that you import from ragnb, and every module by its folder."
+
 
 def front_door(
     stub: Path,  # `ragnb/__init__.pyi`

@@ -2,6 +2,7 @@
 
 An index finds the beginning of a word. "휴가" is not the beginning of "연차휴가를"; so each part of a word, as
 kiwipiepy cuts it, becomes a word of its own for the index, behind a mark that no reader sees (U+200B).
+A particle gets another mark (U+200C): a page that has only "휴가는" is found by "휴가를" too.
 """
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-MARK = "\u200b"
+MARK, PARTICLE = "\u200b", "\u200c"
 KOREAN = re.compile(r"[가-힣]{3,}")
 
 
@@ -22,9 +23,9 @@ def splitter() -> Callable[[str], str]:
 
     def split(word: str) -> str:
         if word not in memo:
-            starts = {t.start for t in kiwi.tokenize(word) if t.tag[0] in "NXSV" and t.start}
-            cuts = [0, *sorted(starts), len(word)]
-            memo[word] = MARK.join(word[a:b] for a, b in zip(cuts, cuts[1:]))
+            starts = {t.start: PARTICLE if t.tag[0] == "J" else MARK
+                      for t in kiwi.tokenize(word) if t.tag[0] == "J" or t.tag[0] in "NXSV" and t.start}
+            memo[word] = "".join(starts.get(i, "") + letter for i, letter in enumerate(word))
         return memo[word]
 
     return split
@@ -50,6 +51,6 @@ def korean_index(
     for item in index["items"]:
         for key in ("title", "text"):
             item[key] = marked(item.get(key) or "", split)
-    index["config"]["separator"] += f"|[{MARK}]+"
+    index["config"]["separator"] += f"|[{MARK}{PARTICLE}]+"
     path.write_text(json.dumps(index, ensure_ascii=False), encoding="utf-8")
     return len(index["items"])

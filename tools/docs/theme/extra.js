@@ -79,13 +79,14 @@ function labels() {
   });
 }
 
-// The index holds Korean words in parts (tools/docs/words.py). A word that is asked for is cut into the same parts.
+// The index has Korean words in parts, and particles apart (tools/docs/words.py).
+// A word that is asked for is cut into the same parts, and its particle is left out.
 const parts = new Set();
 
 function remember(items) {
   for (const item of items)
-    for (const word of (item.title + " " + item.text).match(/[가-힣]+(?:\u200b[가-힣]+)+/g) || [])
-      for (const part of word.split("\u200b")) if (part.length > 1) parts.add(part);
+    for (const word of (item.title + " " + item.text).match(/[가-힣]*[\u200b\u200c][가-힣\u200b\u200c]*/g) || [])
+      for (const part of word.replace(/\u200c[가-힣]+/g, "").split("\u200b")) if (part.length > 1) parts.add(part);
 }
 
 function cut(word) {
@@ -94,7 +95,7 @@ function cut(word) {
     for (let start = 0; start < end; start++)
       if (best[start] && parts.has(word.slice(start, end)) && (!best[end] || best[end].length > best[start].length + 1))
         best[end] = [...best[start], word.slice(start, end)];
-  for (let end = word.length; end >= word.length - 2 && end > 1; end--)   // an ending that no part has is left out
+  for (let end = word.length; end >= word.length - 3 && end > 1; end--)   // an ending that no part has is left out
     if (best[end]) return best[end].join(" ");
   return word;
 }
