@@ -29,7 +29,7 @@ __all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'command_line', 'm
 
 # %% ../nbs/99_cli/01_cli.ipynb #0e915b38
 from .documents.markup import counted, display_width, json_visible, visible
-from .documents.messages import say, use_language
+from .documents.messages import say, translated, use_language
 from .documents.servers import ServerAddress, without_logins
 from .documents.span import InputError, RagnbError
 
@@ -104,14 +104,15 @@ def _failed(error: Exception) -> int:
     called, told = "ragnb", _one_line(error)
     if isinstance(error, _UsageError):
         called = error.ctx.command_path if error.ctx else called
-        told = f"{' '.join(error.format_message().split()).rstrip('.')} (see {called} --help)"
+        told = translated(" ".join(error.format_message().split()).rstrip("."))
+        told = say("{told} (see {command} --help)", told=told, command=called)
     elif isinstance(error, MemoryError):
-        told = f"there is not enough memory ({told})"
+        told = say("there is not enough memory ({told})", told=told)
     elif isinstance(error, InputError):
         told = "\n".join(map(str.rstrip, str(error).splitlines())) or told
     elif is_service:
-        told = f"a service did not answer as expected: {told}"
-    _say(f"{called}: {without_logins(told)}", err=True)
+        told = say("a service did not answer as expected: {told}", told=told)
+    _say(f"{called}: {without_logins(translated(told))}", err=True)
     return 3 if is_service or isinstance(error, (ConnectionError, TimeoutError)) else 2
 
 # %% ../nbs/99_cli/01_cli.ipynb #e7f741ac
@@ -337,7 +338,7 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        _say("ragnb: interrupted; run the same command again to go on", err=True)
+        _say("ragnb: " + say("interrupted; run the same command again to go on"), err=True)
         return 130
     except Exception as error:
         return _failed(error)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
+from string import Formatter
 
 # %% auto #0
-__all__ = ['LANGUAGES', 'use_language', 'language', 'accepted_language', 'korean', 'say']
+__all__ = ['LANGUAGES', 'use_language', 'language', 'accepted_language', 'korean', 'say', 'translated']
 
 # %% ../../nbs/00_documents/19_messages.ipynb #dcda3b21
 from .values import InputError
@@ -61,3 +63,35 @@ def say(
     "Write a message in the language of the reader."
     text = korean().get(english, english) if language() == "ko" else english
     return text.format(**values) if values else text
+
+# %% ../../nbs/00_documents/19_messages.ipynb #7bf776ef
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], str]]:
+    "Make a pattern of each text with names in braces, those with most fixed letters first."
+    found = []
+    for english, text in korean().items():
+        parts = [(fixed, name or "") for fixed, name, _, _ in Formatter().parse(english)]
+        names = [name for _, name in parts if name]
+        if names and all(map(str.isidentifier, names)) and len(names) == len(set(names)):
+            pattern = "".join(re.escape(fixed) + (f"(?P<{name}>.+)" if name else "") for fixed, name in parts)
+            found.append((sum(len(fixed) for fixed, _ in parts), re.compile(pattern), text))
+    return [(pattern, text) for _, pattern, text in sorted(found, key=lambda one: -one[0])]
+
+# %% ../../nbs/00_documents/19_messages.ipynb #39d1bad5
+def translated(
+    message: str,  # A finished English message, of one line or several
+) -> str:          # In the language of the reader; a line that the table lacks stays English
+    "Translate a message that was written without `say`."
+    if language() == "en":
+        return message
+    if "\n" in message:
+        return "\n".join(map(translated, message.splitlines()))
+    if message in korean():
+        return korean()[message]
+    for pattern, text in _patterns():
+        if (found := pattern.fullmatch(message)) and "{" in text:
+            try:
+                return text.format(**{name: translated(part) for name, part in found.groupdict().items()})
+            except (KeyError, ValueError):   # A text for `say`, with numbers to format
+                continue
+    return message

@@ -523,7 +523,7 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     report = IndexReport()
     documents = list(read_documents(path, report.problems, base, include=include, exclude=exclude, once=True))
     if not documents:
-        raise InputError(f"nothing could be read from {str(path)!r}: " + "; ".join(map(str, report.problems[:3])))
+        raise InputError(f"nothing could be read from {str(path)!r}: {'; '.join(map(str, report.problems[:3]))}")
     writer = open_or_create(folder, embed, parser, force=force, contexts=contexts,
                             base_url=base_url, embed_options=embed_options, wait=wait)
     IndexUpdate(writer, documents, str(Path(path).resolve()), report).run(show_progress)

@@ -9,12 +9,19 @@ import pytest
 
 import ragnb
 from ragnb.cli import command_line, main
-from ragnb.documents.messages import korean, language, say, use_language
+from ragnb.documents.messages import _patterns, korean, language, say, translated, use_language
 
 PACKAGE = Path(ragnb.__file__).parent
 # Texts that reach `say` through a variable
 BY_NAME = {"vectors over chunks of 500 characters", "contains {share:.0%} of the known answer", "contains nothing of the known answer",
            "Share of the known answers in the context, over {n} test questions (delivered recall)", "spelled like {word}: {words}"}
+# Errors that typer writes, each with the words that cause it
+BY_TYPER = {"Missing argument '{name}'": ["ask"], "No such command '{name}'": ["zzzz"],
+            "No such command '{name}'. Did you mean '{other}'?": ["aks"], "No such option: {name}": ["ask", "x", "--zzzz"],
+            "No such option: {name} (Possible options: {others})": ["ask", "x", "--polcy", "none"],
+            "Invalid value for '{name}': {told}": ["ask", "x", "--top-k", "y"],
+            "Option '{name}' requires an argument": ["ask", "x", "--index"],
+            "Got unexpected extra argument(s) ({name})": ["ask", "x", "y", "z"]}
 
 
 @pytest.fixture(autouse=True)
@@ -45,19 +52,65 @@ def in_help() -> set[str]:
     return {item.help for command in commands for item in (command, *command.params) if getattr(item, "help", None)}
 
 
+def template(node: ast.AST) -> str | None:
+    """A text of the source with X for each value: what a pattern must fit."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    return "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values) if isinstance(node, ast.JoinedStr) else None
+
+
+@cache
+def in_errors() -> set[str]:
+    """The templates of the table that fit a text of the source."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py"))
+    texts = {text for tree in trees for node in ast.walk(tree) if (text := template(node)) and " " in text}
+    texts |= {"must be a whole number of at most X, got X", "must be a number of at most X, got X",     # two parts in the source
+              "must be a whole number from X to X, got X", "must be a number from X to X, got X"}
+    fit = {english for pattern, english in ((re.compile(re.sub(r"\\\{\w+\\\}", ".+", re.escape(key))), key) for key in korean() if names(key))
+           if any(pattern.fullmatch(text) for text in texts)}
+    return fit | (korean().keys() & texts)
+
+
 def names(text: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
 def test_the_table_and_the_source_have_the_same_texts():
     used = in_source() | in_help() | BY_NAME
-    assert sorted(used - korean().keys()) == [] and sorted(korean().keys() - used) == []
+    assert sorted(used - korean().keys()) == [] and sorted(korean().keys() - used - in_errors() - BY_TYPER.keys()) == []
 
 
 def test_both_languages_have_the_same_values():
     for english in in_source() | BY_NAME:
         assert names(korean()[english]) <= names(english) | {"n"}, english      # a plural of English is a number in Korean
         assert names(english) - names(korean()[english]) <= {"documents", "hits"}, english
+
+
+@pytest.mark.parametrize("words", BY_TYPER.values(), ids=" ".join)
+def test_a_mistake_in_a_command_is_told_in_korean(words, capsys):
+    assert main([*words, "--lang", "ko"]) == 2
+    told = capsys.readouterr().err
+    assert re.search("[가-힣]", told) and not re.search("No such|Missing|Invalid|requires|unexpected|see ragnb|Did you|must be", told), told
+    assert "--help 참고" in told
+
+
+def test_a_missing_index_is_told_in_korean_and_raised_in_english(tmp_path, capsys):
+    use_language("ko")
+    with pytest.raises(ValueError, match="no index in .*: make one with `ragnb index PATH"):
+        ragnb.Pipeline.from_index(tmp_path / "none")
+    assert main(["ask", "연차", "--index", str(tmp_path / "none"), "--lang", "ko"]) == 2
+    told = capsys.readouterr().err
+    assert "색인이 없습니다" in told and f"`ragnb index PATH --index {tmp_path / 'none'}`" in told and "make one" not in told
+
+
+def test_an_error_is_translated_by_the_template_that_says_most():
+    use_language("ko")
+    assert translated("top_k must be >= 1, got 0") == "top_k은(는) 1 이상이어야 합니다. 받은 값: 0"
+    assert translated("top_k must be a whole number >= 1, got 0").startswith("top_k은(는) 1 이상의 정수여야")
+    assert translated("first line\nno such file or folder: 'x {y}'") == "first line\n파일이나 폴더가 없습니다: 'x {y}'"
+    assert translated("nothing like it") == "nothing like it" and len(_patterns()) > 60
+    use_language("en")
+    assert translated("top_k must be >= 1, got 0") == "top_k must be >= 1, got 0"
 
 
 def test_korean_is_korean():
