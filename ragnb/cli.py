@@ -350,7 +350,7 @@ _Quiet = Annotated[bool, Option("--quiet", help="Show no progress bar.")]
 _Where = Annotated[list[str] | None, Option(metavar="COND", help="Only chunks whose metadata match: doc_type=manual, "
     "'year>=2020', 'doc_type in manual,rule', folder=faq. Repeatable: all must match. `ragnb ls` lists the keys.")]
 _History = Annotated[str | None, Option(metavar="FILE", help="Continue the conversation in this file. ask and chat add "
-    "the new turns, trace only reads.")]
+    "the new turns; trace only reads.")]
 
 class _Place(_Options):
     "Where the index is."
@@ -1007,8 +1007,8 @@ def _agent_settings(args: _Agent) -> dict[str, Any]:
 class _Talk(_Agent):
     "A conversation with the agent."
     history: _History = None
-    json: Annotated[bool, Option("--json", help="Print one JSON object a question, on its own line; ask nothing "
-        "back.")] = False
+    json: Annotated[bool, Option("--json", help="Print one JSON object for each question, one a line; never "
+        "ask back.")] = False
 
 def _turn_facts(state: Any) -> dict[str, Any]:
     "Turn a turn of the chat into JSON values."
@@ -1228,11 +1228,11 @@ class _Measuring(_Embedding, _Plugins):
 
 class _Comparing(_Options):
     "What is done instead of a run: two runs, several prompts, several orders."
-    prompts: Annotated[list[str] | None, Option(metavar="FILE", help="Instead of a run: let --llm answer the same "
-        "contexts under several prompts, files with {context_str} and {query_str}. The first is compared with each "
-        "other one. Takes several files.")] = None
-    orders: Annotated[bool, Option("--orders", help="Instead of a run: lay the same passages out in several orders, "
-        "and print where the evidence is; with --llm, let it answer each.")] = False
+    prompts: Annotated[list[str] | None, Option(metavar="FILE", help="Instead of a run, the model of --llm answers "
+        "the same contexts under several prompts: files with {context_str} and {query_str}. The first prompt is "
+        "compared with each of the others. Takes several files.")] = None
+    orders: Annotated[bool, Option("--orders", help="Instead of a run, lay out the same passages in several orders, "
+        "and print where the evidence is. With --llm, the model answers each order.")] = False
     judge: Annotated[str | None, Option(metavar="MODEL", help="With --prompts or --orders: the model that judges the "
         "answers (default: --llm).")] = None
     compare: Annotated[tuple[str, str] | None, Option(metavar="A B", help="Instead of a run: say which differences "
@@ -1256,7 +1256,7 @@ class _Trial(_Measuring, _Model, _Comparing, _Settings):
     out: Annotated[str, Option(metavar="DIR", help="Folder for the results.")] = "out/eval"
     tokenizer: Annotated[str | None, Option(help="Count tokens of this tokenizer too.")] = None
     no_contexts: Annotated[bool, Option("--no-contexts", help="Do not store the context strings (contexts.jsonl.gz), "
-        "from which benchmarks/audit.py counts again.")] = False
+        "which benchmarks/audit.py needs.")] = False
 
 # %% ../nbs/99_cli/01_cli.ipynb #e2c31f41
 def _sizes(text: str) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
     python -m tools.plain_words                 # how often each, and the ceiling that the last change left
     python -m tools.plain_words --show beside   # where one of them stands
     python -m tools.plain_words --lower         # after a rewrite: today's counts become the ceilings
+    python -m tools.plain_words --draw cli      # fifty sentences to read with an editor's eyes (--seed N: others)
 
 `make check` fails if a count is above its ceiling in `tools/plain_words.json`.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import random
 import re
 import sys
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = Path(__file__).with_suffix(".json")
 LONG = 24   # Words of an English sentence
+DRAWN, SEED = 50, 33   # Sentences of one draw, and where the first draw begins
 RULES = {
     "who": r"\b(?:[Ww]hoever|[Ss]omebody|Who (?!is|are|was|can)\w+s\b)",
     "beside": r"\b[Bb]eside\b",
@@ -68,14 +71,29 @@ def texts() -> Iterator[tuple[str, str]]:   # Where it is, and the text
             yield str(path.relative_to(ROOT)), prose("\n\n".join(docstrings(path)))
 
 
-def long_sentences(
+def sentences(
     text: str,
+    least: int,   # English words
 ) -> Iterator[str]:
-    "Find the English sentences of more than 24 words."
+    "Find the English sentences with at least so many words."
     for sentence in re.split(r"(?<=[.!?])\s+|\n\s*\n|\n(?=[#>*-])", text):
-        words = re.findall(r"[A-Za-z][\w'-]*", sentence)
-        if len(words) > LONG:
+        if len(re.findall(r"[A-Za-z][\w'-]*", sentence)) >= least:
             yield " ".join(sentence.split())
+
+
+def drawn(
+    what: str,    # "readme", "cli" (help, notes and errors) or "notebooks"
+    seed: int,
+) -> list[str]:   # Each with its place
+    "Draw sentences at random: the same ones for a seed while the texts are the same."
+    if what == "cli":
+        table = json.loads((ROOT / "ragnb/documents/ko.json").read_text(encoding="utf-8"))
+        found = [("ko.json", text) for text in table]
+    else:
+        found = [(where, text) for where, text in texts() if where == "README.md" or where.endswith(".ipynb")]
+        found = [(where, text) for where, text in found if (where == "README.md") == (what == "readme")]
+    kept = sorted({f"{where}: {s}" for where, text in found for s in sentences(text, 4)})
+    return random.Random(seed).sample(kept, min(DRAWN, len(kept)))
 
 
 def found() -> dict[str, list[str]]:   # Rule -> places
@@ -86,7 +104,7 @@ def found() -> dict[str, list[str]]:   # Rule -> places
             for match in re.finditer(pattern, text):
                 around = " ".join(text[max(0, match.start() - 50):match.end() + 40].split())
                 out[rule].append(f"{where}: …{around}…")
-        out["long sentence"] += [f"{where}: {s}" for s in long_sentences(text)]
+        out["long sentence"] += [f"{where}: {s}" for s in sentences(text, LONG + 1)]
     return out
 
 
@@ -94,7 +112,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", choices=[*RULES, "long sentence"], help="print the places of one rule")
     parser.add_argument("--lower", action="store_true", help="store today's counts as ceilings")
+    parser.add_argument("--draw", choices=["readme", "cli", "notebooks"], help=f"print {DRAWN} sentences at random")
+    parser.add_argument("--seed", type=int, default=SEED, help="which sentences --draw prints")
     args = parser.parse_args()
+    if args.draw:
+        return print("\n".join(drawn(args.draw, args.seed)))
     places = found()
     counts = {rule: len(where) for rule, where in places.items()}
     ceilings = json.loads(CEILINGS.read_text()) if CEILINGS.exists() else counts
