@@ -264,7 +264,7 @@ class AgentParts:
         else:
             state.doc_types = []
             state.devices = state.devices if state.confirmed else []
-            state.record("gate", "open", "a further attempt searches without its own filters, in the documents that may be read")
+            state.record("gate", "open", "a further attempt searches all documents that may be read")
         return bool(route.templates or route.prompt)
 
     async def retrieve(self, state: AgentState) -> None:
