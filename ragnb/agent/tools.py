@@ -186,7 +186,7 @@ class ReadingTools(ReadRecord):
         return self._tool(run)
 
     def get_neighbor_chunks(self, doc_id: str, chunk_idx: int, direction: str = "both", count: int = 3) -> str:
-        "Read the chunks next to a chunk, by its number from 1. direction: before, after or both; count: on each side, 1 to 10."
+        "Read the chunks next to a chunk (from 1). direction: before, after or both; count: on each side, 1 to 10."
         def run() -> str:
             at = self._at(doc_id, chunk_idx)
             if isinstance(at, str):
