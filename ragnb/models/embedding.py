@@ -557,7 +557,7 @@ def resolve_embedding(
         told = "; ".join(f"{'.'.join(map(str, x['loc']))} {x['msg']}".strip() for x in errors()) if errors else e
         raise InputError(f"embedding {spec!r} does not take these options {sorted(options)}: {told}") from e
     known = "'ngram', 'ollama', 'ollama:MODEL', 'openai-like:MODEL', 'onnx:FOLDER', 'e5', 'fastembed:NAME'"
-    raise InputError(f"unknown embedding {spec!r}: use {known} or a BaseEmbedding{told_plugins('embedding')}")
+    raise InputError(f"spec must be {known} or a BaseEmbedding, got {spec!r}{told_plugins('embedding')}")
 
 # %% ../../nbs/10_models/01_embedding.ipynb #60f8e874
 def describe_embedding(

@@ -84,7 +84,7 @@ def test_prefixes_and_options():
     assert options_for("e5", {"timeout": 3, "embed_batch_size": 8}) == {"embed_batch_size": 8}
     with pytest.raises(InputError, match="no argument 'threads'"):
         resolve_embedding("e5", threads=2)
-    with pytest.raises(InputError, match="unknown embedding 'e5:large'"):
+    with pytest.raises(InputError, match="spec must be"):
         resolve_embedding("e5:large")
 
 
