@@ -2,12 +2,10 @@
 
     python benchmarks/chance.py                  # asks what was not asked yet, fits, prints all tables; --out stores them
     python benchmarks/chance.py --held-out       # adds the 50 held-out Korean questions: once, at the end
-    python benchmarks/chance.py --reranker --sets sample   # the area of a reranker's score, beside the stored ones
 
 Of each set below RAGNB_DATA (default ../shared/data) about 400,000 characters are used. By the hash of their names half of the documents are indexed as they are; a quarter
 is left out; of the last quarter only the paragraphs with the evidence are. `sample` has questions of its own that no document answers, and 30 in laymen's words that one does.
 A question is answered when the context of 4,000 characters has its evidence (with mode "all": half of it or more). Both classes of a set weigh the same.
-The reranker is E5, the only model here that reads Korean and needs no network: the best cosine of the question with the passages of 500 characters. A cross-encoder would be stronger.
 AURC: area under the risk-coverage curve; the share of unanswered questions among those above a cut-off, over all cut-offs. Answers are kept in --work.
 """
 from __future__ import annotations
@@ -17,7 +15,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +36,6 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data"))
 MODELS = Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models"))
 QUESTIONS = ROOT / "benchmarks/questions"
-RESULTS = ROOT / "nbs/studies/results/chance.json"
 SETS = ("sample", "korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "tatqa", "chroma_chunking", "anthropic_codebases")
 HELD = ("kept", "lay")   # What became of the documents of a question that can be answered
 RIVALS = ("LlamaIndex, n-grams", "LlamaIndex, MiniLM", "BM25")
@@ -122,8 +119,11 @@ def unanswerable(part: str = "") -> list[Question]:
     return [Question(q["query_id"], q["query"], ()) for q in map(json.loads, lines)]
 
 
-def chosen(name: str) -> tuple[list[Document], dict[str, list[Question]]]:
-    """What is indexed of a set, and its questions by what became of their documents."""
+def rows_of(name: str, work: Path) -> list[Row]:
+    """The questions of a set, asked or kept."""
+    path = work / f"{name}.json"
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))
     dataset = load_dataset(ROOT / "data" if name.startswith("sample") else DATA / name)
     if name == "sample_held_out":
         documents, asked = list(dataset.documents.values()), {"none": unanswerable("_held_out")}
@@ -133,45 +133,10 @@ def chosen(name: str) -> tuple[list[Document], dict[str, list[Question]]]:
         asked |= {"lay": load_questions(QUESTIONS / "lay.jsonl", dataset.texts), "none": unanswerable()}
     else:
         documents, asked = parted(dataset)
-    return documents, asked
-
-
-def kept(path: Path, make: Callable[[], Any]) -> Any:
-    """What a file has, else what is made and written there."""
-    if not path.exists():
-        made = make()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(made), encoding="utf-8")
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def rows_of(name: str, work: Path) -> list[Row]:
-    """The questions of a set, asked or kept."""
-    return kept(work / f"{name}.json", lambda: asked_rows(*chosen(name)))
-
-
-def reranked(name: str) -> list[list[float]]:
-    """Of each question of a set: the best cosine of E5 among its passages, and whether the context has the evidence."""
-    (documents, asked), model, out = chosen(name), resolve_embedding("e5"), []
-    with tempfile.TemporaryDirectory() as folder:
-        index = index_documents(documents, Path(folder) / "index", show_progress=False)[0]
-        pipeline = Pipeline.from_index(index, budget=BUDGET)
-        for of, questions in asked.items():
-            for q in questions:
-                answer = pipeline.ask(q.query)
-                near = pipeline.rank_found(answer.fusion, q.query).at(500)
-                cosines = model.embed([p.text for p in near]) @ model.get_query_embedding(q.query) if near else [0.0]
-                out.append([round(float(max(cosines)), 4), int(of in HELD and is_answered(answer, q))])
-    return out
-
-
-def print_reranker(names: Sequence[str], stored: dict[str, Any], work: Path) -> None:
-    """Print the area of a reranker's score for some sets, beside those of the stored results; the sets must be answered as they were."""
-    for name in names:
-        rows, answered = kept(work / f"{name}.e5.json", lambda name=name: reranked(name)), np.array(stored["answered"][name], float)
-        differ = sum(a != b for (_, a), b in zip(rows, answered, strict=True))
-        others = ", ".join(f"{label} {of[name]:.3f}" for label, of in stored["aurc"].items())
-        print(f"{name}: E5 as a reranker {aurc(np.array([s for s, _ in rows]), answered):.3f}; {others}; {differ} of {len(rows)} answered otherwise than stored", flush=True)
+    rows = asked_rows(documents, asked)
+    work.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return rows
 
 
 def weights(y: np.ndarray) -> np.ndarray:
@@ -292,13 +257,11 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "chance")
     parser.add_argument("--out", type=Path, help="store the results as JSON")
     parser.add_argument("--held-out", action="store_true", help="the held-out questions over the sample, with the model and cut-off of the package")
-    parser.add_argument("--reranker", action="store_true", help="only print the area of a reranker's score for --sets, beside the stored results")
     args = parser.parse_args()
     if args.held_out:
         return print("documents: questions, answered, note though answered, note and not answered:", of_package(rows_of("sample_held_out", args.work)))
-    if args.reranker:
-        return print_reranker(args.sets.split(","), json.loads(RESULTS.read_text(encoding="utf-8")), args.work)
-    found = report({name: rows_of(name, args.work) for name in args.sets.split(",")})
+    sets = {name: rows_of(name, args.work) for name in args.sets.split(",")}
+    found = report(sets)
     print_tables(found)
     if args.out:
         args.out.write_text("{" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in found.items()) + "}\n", encoding="utf-8")
