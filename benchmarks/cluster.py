@@ -6,6 +6,7 @@
     python benchmarks/cluster.py expand --sizes 10000 100000 1000000
     python benchmarks/cluster.py search --sizes 10000 100000 1000000   the server's answers, and how many of the nearest it finds
     python benchmarks/cluster.py local --sizes 10000 100000            the same chunks and questions in memory
+    python benchmarks/cluster.py bulk --sizes 10000                    our writing, against parallel_bulk of the client library alone on the same rows
     python benchmarks/cluster.py drop
 
 Chunks are made by cluster_data.py. `--save` notes what was measured in nbs/studies/results/one_machine.json.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import random
 import resource
 import statistics
@@ -35,7 +37,7 @@ from ragnb.expansion.chunk_expanders import NeighborChunkExpander
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policies import by_doc_type
 from ragnb.expansion.policy import neighbors
-from ragnb.retrieval.cluster_store import ClusterStore
+from ragnb.retrieval.cluster_store import ClusterStore, rows_body
 from ragnb.storage.opensearch import vector_field
 
 HERE = Path(__file__).resolve().parent.parent
@@ -138,6 +140,43 @@ def build(args: argparse.Namespace) -> None:
         how = {"how": "ClusterStore.put" if which == "ours" else "bulk"}
         graph = dict(zip(("m", "ef_construction"), args.graph or (16, 128))) if which == "ours" else {}
         save(args, "build", [{"chunks": size, "index": which, **how, **graph, **row}])
+
+
+def parallel(args: argparse.Namespace, store: ClusterStore, rows: list[dict[str, Any]]) -> None:
+    """The rows into an index of the same settings, by the client library alone."""
+    from opensearchpy.helpers import parallel_bulk
+    client, name = store.rows.client, "bulkalone"
+    client.indices.delete(index=name, ignore_unavailable=True)
+    client.indices.create(index=name, body=rows_body(store.settings, args.dims, store.vector))
+    actions = ({"_index": name, "_id": f"{r['kind']}{r['pos']}", "_source": r} for r in rows)
+    if not all(done for done, _ in parallel_bulk(client, actions, thread_count=4, chunk_size=500, max_chunk_bytes=5_000_000)):
+        raise SystemExit("a row was refused")
+    client.indices.refresh(index=name)
+
+
+def bulk(args: argparse.Namespace) -> None:
+    """Rows a second: documents with ready vectors put by us, and the rows that this makes sent by the client library; one after the other."""
+    for size in args.sizes:
+        batches = [[document(n, args.dims) for n in range(at, min(at + 20, size // PER_DOCUMENT))] for at in range(0, size // PER_DOCUMENT, 20)]
+        seconds: dict[str, list[float]] = {"ours": [], "parallel_bulk": []}
+        for _ in range(args.rounds):
+            store, rows = store_of(args, size), []
+            store.drop()
+            write, store.deferred = store.write_rows, True
+            store.write_rows = lambda made, write=write, rows=rows: write([rows.append(r) or r for r in made])
+            start = time.perf_counter()
+            for batch in batches:
+                store.put([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
+            store.commit()
+            seconds["ours"].append(time.perf_counter() - start)
+            start = time.perf_counter()
+            parallel(args, store, rows)
+            seconds["parallel_bulk"].append(time.perf_counter() - start)
+        rate = {name: len(rows) / statistics.median(all_of) for name, all_of in seconds.items()}
+        save(args, "bulk", [{"chunks": size, "rows": len(rows), "rounds": args.rounds, "load": round(os.getloadavg()[0], 1),
+                             **{f"{name}_rows_a_s": round(n) for name, n in rate.items()}, "share": round(rate["ours"] / rate["parallel_bulk"], 2)}])
+        store.drop()
+        store.rows.client.indices.delete(index="bulkalone")
 
 
 # --- expansion ------------------------------------------------------------------------------------------------------
@@ -372,11 +411,12 @@ def drop(args: argparse.Namespace) -> None:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    whats = {"build": build, "expand": expand, "search": search, "local": local, "drop": drop}
+    whats = {"build": build, "bulk": bulk, "expand": expand, "search": search, "local": local, "drop": drop}
     parser.add_argument("what", choices=whats)
     parser.add_argument("--url", help="of a server; by default the one that make opensearch has started")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000], help="chunks; multiples of 2,000")
     parser.add_argument("--indexes", nargs="+", choices=["ours", "theirs"], default=["ours", "theirs"])
+    parser.add_argument("--rounds", type=int, default=3, help="bulk: how often both are measured")
     parser.add_argument("--dims", type=int, default=384)
     parser.add_argument("--hits", type=int, default=5)
     parser.add_argument("--window", type=int, default=5)

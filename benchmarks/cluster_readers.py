@@ -1,10 +1,10 @@
 """Readers of an index on a cluster beside a writer: questions about what never changes, while everything else does.
 
-    make opensearch                                       # prints the address
+    make opensearch                                       # prints the address; NODES=3 for three nodes
     RAGNB_OPENSEARCH=ADDRESS python benchmarks/cluster_readers.py [--questions 1000] [--out FILE]
 
 Two readers keep an index open, a third opens it for every question. Meanwhile a writer changes half of the documents, renames one, builds the index again with `force`, and is
-killed at a random moment of a change (SIGKILL; stored seed). A question fails when the line that never changes is not in the passages, or when there is an error.
+killed at a random moment of a change (SIGKILL; stored seed). `--out` replaces the row of as many nodes. A question fails when the line that never changes is not in the passages, or when there is an error.
 """
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=29)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    place, draw, kinds = f"opensearch://{os.environ['RAGNB_OPENSEARCH'].split(',')[0].partition('://')[2]}/readers", random.Random(args.seed), Counter()
+    hosts = [url.partition("://")[2] for url in os.environ["RAGNB_OPENSEARCH"].split(",")]
+    place, draw, kinds = f"opensearch://{','.join(hosts)}/readers", random.Random(args.seed), Counter()
     with tempfile.TemporaryDirectory() as folder:
         docs = Path(folder) / "docs"
         update_index(write(docs, 1), place, force=True, show_progress=False)
@@ -64,11 +65,13 @@ def main() -> None:
         with readers(*(lambda p=p: p for p in opened), lambda: Pipeline.from_index(Index.open(place))) as (wrong, asked):
             while sum(asked) < args.questions:
                 kinds[change(docs, place, 2 + sum(kinds.values()), draw)] += 1
-        facts = {"questions": sum(asked), "failed": len(wrong), "changes": dict(kinds), "seconds": round(time.perf_counter() - started), "seed": args.seed,
+        facts = {"nodes": len(hosts), "questions": sum(asked), "failed": len(wrong), "changes": dict(kinds), "seconds": round(time.perf_counter() - started), "seed": args.seed,
                  "after": sum(bool(lost(opened[0], n)) for n in range(N))}
     print(json.dumps(facts, ensure_ascii=False), *wrong[:5], sep="\n")
     if args.out:
-        args.out.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        held = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else []
+        rows = sorted([*(row for row in held if row["nodes"] != len(hosts)), facts], key=lambda row: row["nodes"])
+        args.out.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

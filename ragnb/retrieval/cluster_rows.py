@@ -13,11 +13,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'Looked', 'rows_query', 'hits_of', 'lacking',
-           'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
+__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'stepped_outline', 'Looked', 'rows_query',
+           'hits_of', 'lacking', 'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #01cbaeea
 from ..documents.markup import one_line
@@ -87,6 +88,19 @@ class ClusterDocument(NamedTuple):
 
 
 DOCUMENT: tuple[str, ...] = ("doc", "id", "levels", "title", "counts")   # Fields of the row of a document
+
+# %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #e912ed11
+def stepped_outline(
+    text: str,             # JSON, as from `outline_to_json`, or from here
+    steps: bool = True,    # False: back from steps
+) -> str:
+    "Write the characters of an outline as differences, or back."
+    made = (lambda n: [b - a for a, b in zip((0, *n), n)]) if steps else (lambda n: list(accumulate(n)))
+    record = json.loads(text)
+    record["levels"] = {level: made(flat) for level, flat in record["levels"].items()}
+    at = made([i for i, _ in record["blanks"]])
+    record["blanks"] = [[i, blank] for i, (_, blank) in zip(at, record["blanks"])]
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #6afbdf1a
 class Looked(Mapping):
@@ -463,7 +477,7 @@ class ClusterRows(Searches):
         row: Mapping[str, Any],   # Of a document
     ) -> None:
         "Keep an outline for this snapshot."
-        text = zlib.decompress(base64.b64decode(row["data"])).decode()
+        text = stepped_outline(zlib.decompress(base64.b64decode(row["data"])).decode(), False)
         self.kept.setdefault("outlines", {})[row["doc"]] = outline_from_json(text)
 
     def note_live(

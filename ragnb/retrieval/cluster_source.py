@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['BLOCK', 'UnitBlock', 'joined', 'heard', 'heard_script', 'ordered_tokens', 'held_words_queries', 'best_units_queries',
-           'nearest_units_query', 'compared', 'keyed', 'FoundUnit', 'own_bm25', 'best_candidates', 'Vocabulary',
-           'ClusterUnits']
+__all__ = ['BLOCK', 'TEXTS', 'UnitBlock', 'joined', 'heard', 'heard_script', 'letters', 'ordered_tokens', 'held_words_queries',
+           'best_units_queries', 'nearest_units_query', 'compared', 'keyed', 'FoundUnit', 'own_bm25', 'best_candidates',
+           'Vocabulary', 'ClusterUnits']
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #5c1f61ad
 from ..documents.markup import one_line
@@ -33,17 +32,8 @@ from .unit_source import FieldCounts, QuestionCounts, SCALES, SHIFT, UNIT, Units
 from ..storage.opensearch import inner_product, nearest_rows, written_token
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #b181b433
-BLOCK: int = 16   # Units in a row
-
-
-def _by_weight(numbers: np.ndarray) -> bytes:
-    "The first bytes of all numbers of four bytes, then the second ones: alike, so they are compressed well."
-    return np.ascontiguousarray(numbers).view(np.uint8).reshape(-1, 4).T.tobytes()
-
-
-def _numbers(data: bytes, kind: type) -> np.ndarray:
-    "Numbers from `_by_weight`."
-    return np.frombuffer(data, np.uint8).reshape(4, -1).T.copy().view(kind).ravel()
+BLOCK: int = 4       # Units in a row
+TEXTS: int = 16      # Units in a row of words
 
 
 class UnitBlock(NamedTuple):
@@ -52,27 +42,24 @@ class UnitBlock(NamedTuple):
     norms: np.ndarray          # Shape (units, scales), float32
     names: dict[str, str]      # Part of the document -> words of its heading
 
-    def packed(self) -> str:
-        "Write a block: numbers of a column are near each other, and small when only their steps are written."
-        columns = np.array([self.table[name] for name in UNIT.names], np.int32)
-        steps = np.diff(columns, axis=1, prepend=np.int32(0))
-        head = json.dumps([len(self.table), self.names], ensure_ascii=False).encode("utf-8", "surrogatepass")
-        parts = head, b"\n", _by_weight(steps), _by_weight(self.norms.T)
-        return base64.b64encode(zlib.compress(b"".join(parts))).decode()
+    def row(self) -> dict[str, Any]:
+        "Write a block: the differences of a column first by their lowest bytes, then by the next ones."
+        columns = self.table.view(np.int32).reshape(len(self.table), -1)
+        steps = np.diff(columns, axis=0, prepend=np.int32(0))
+        numbers = np.concatenate([steps, self.norms.view(np.int32)], axis=1)
+        data = numbers.T.copy().view(np.uint8).reshape(-1, 4).T.tobytes()
+        return {"n": len(self.table), "data": base64.b64encode(data).decode(), "names": self.names}
 
     @classmethod
     def of(
         cls,
-        text: str,      # From `packed`
+        row: Mapping[str, Any],      # From `row`
     ) -> UnitBlock:
         "Read a block."
-        head, _, numbers = zlib.decompress(base64.b64decode(text)).partition(b"\n")
-        n, names = json.loads(head.decode("utf-8", "surrogatepass"))
-        table, size = np.zeros(n, UNIT), 4 * n * len(UNIT.names)
-        columns = _numbers(numbers[:size], np.int32).reshape(len(UNIT.names), n)
-        for name, column in zip(UNIT.names, np.cumsum(columns, axis=1, dtype=np.int32)):
-            table[name] = column
-        return cls(table, _numbers(numbers[size:], np.float32).reshape(-1, n).T, names)
+        data = np.frombuffer(base64.b64decode(row["data"]), np.uint8).reshape(4, -1).T.copy()
+        columns, size = data.view(np.int32).reshape(-1, row["n"]), len(UNIT.names)
+        table = np.cumsum(columns[:size], axis=1, dtype=np.int32).T.copy().view(UNIT)[:, 0]
+        return cls(table, columns[size:].T.copy().view(np.float32), row["names"])
 
 
 def joined(
@@ -100,27 +87,42 @@ def heard(
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #1d6c4811
 _HEARD = """
-def held = doc['heard']; int n = held.size(); int i = 0; List out = new ArrayList();
-if (params.size) { out.add(n); }
+def held = doc['heard']; int n = held.size(); int i = 0; List found = new ArrayList();
 for (int word = 0; word < params.words.size() && i < n; word++) {
   long wanted = ((Number) params.words.get(word)).longValue();
   while (i < n && (((long) held.get(i)) >> 16) < wanted) { i++; }
   while (i < n && (((long) held.get(i)) >> 16) == wanted) {
-    out.add((word << 16) | (int) (((long) held.get(i)) & 65535));
+    found.add(((((long) held.get(i)) & 65535) << 16) + word);
     i++;
   }
 }
-return out;
+Collections.sort(found);
+StringBuilder out = new StringBuilder(); long last = 65536;
+if (params.size) { out.append(n).append(' '); }
+for (long at : found) {
+  if ((at >> 16) > last + 1) { out.append('`'); }
+  out.append((char) (97 + (at & 65535)));
+  last = at >> 16;
+}
+return out.toString();
 """
+_GAP = ord("`")      # The letter before that of the first word
 
 
 def heard_script(
     words: Sequence[str],     # Written tokens, see `ordered_tokens`
     size: bool = False,       # Also how many tokens a unit has, first
-) -> dict[str, Any]:          # Part of a search; it gives word << 16 | place for each
-    "Find the places of words in units, on the server."
+) -> dict[str, Any]:          # A script that gives '3 ab`a', or 'ab`a' without the size
+    "Find words in units, on the server."
     params = {"words": [_token_number(w) for w in words], "size": size}
-    return {"heard": {"script": {"lang": "painless", "source": _HEARD, "params": params}}}
+    return {"lang": "painless", "source": _HEARD, "params": params}
+
+
+def letters(
+    texts: Sequence[str],     # From the script, without sizes
+) -> np.ndarray:              # Of all texts: 0 for a gap, else 1 + the number of the word
+    "Convert texts of the script to numbers."
+    return np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32) - np.uint32(_GAP)
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #ff6ebcc3
 def ordered_tokens(
@@ -154,11 +156,12 @@ def best_units_queries(
     n: int,
     live: dict[str, Any],
 ) -> list[dict[str, Any]]:          # One for each thousand words
-    "Find units by the server's own BM25, with the places of the words in them."
+    "Find units by the server's own BM25, with the words in them."
     should = [{"term": {_UNIT: {"value": w, "boost": b}}} for w, b in weights.items()]
     lots = (should[at:at + _CLAUSES] for at in range(0, len(should), _CLAUSES))
     return [{"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-             "docvalue_fields": ["id"], "script_fields": heard_script(list(weights), True), "sort": ["_score", "pos"],
+             "docvalue_fields": ["id"], "script_fields": {"heard": {"script": heard_script(list(weights), True)}},
+             "sort": ["_score", "pos"],
              "query": {"bool": {"should": lot, "minimum_should_match": 1, "filter": live}}} for lot in lots]
 
 
@@ -198,7 +201,8 @@ class FoundUnit(NamedTuple):
     key: int
     doc_id: str
     score: float          # Of the server
-    heard: Sequence[int] = ()    # Its tokens, then word << 16 | place; nothing where that was not asked for
+    length: int = 0       # Tokens,
+    heard: str = ""       # and the text of the script; empty if it was not asked for
 
     @classmethod
     def of(
@@ -207,7 +211,8 @@ class FoundUnit(NamedTuple):
     ) -> FoundUnit:
         "Read a hit."
         fields = hit.get("fields", {})
-        return cls(int(hit["sort"][1]), fields.get("id", [""])[0], float(hit["sort"][0]), fields.get("heard", ()))
+        length, _, heard = fields.get("heard", ["0 "])[0].partition(" ")
+        return cls(int(hit["sort"][1]), fields.get("id", [""])[0], float(hit["sort"][0]), int(length), heard)
 
 
 def own_bm25(
@@ -219,9 +224,10 @@ def own_bm25(
 ) -> np.ndarray:                     # Of each
     "Compute BM25 from the words of units."
     weights = [times * lucene_idf(n, n_units) if (n := known.get(w)) else 0.0 for w, times in terms.items()]
-    pairs = [(i << 32) + (at >> _PLACES) for i, c in enumerate(found) for at in c.heard[1:]]
-    pair, counts = np.unique(np.array(pairs, np.int64), return_counts=True)
-    unit, lengths = pair >> 32, np.array([c.heard[0] for c in found], np.int64)
+    marks = letters([c.heard for c in found]).astype(np.int64)
+    units = np.repeat(np.arange(len(found)), [len(c.heard) for c in found])
+    pair, counts = np.unique(((units << 32) + marks - 1)[marks > 0], return_counts=True)
+    unit, lengths = pair >> 32, np.array([c.length for c in found], np.int64)
     earned = np.array(weights)[pair & 0xFFFFFFFF] * saturated(counts, lengths[unit], mean_length)
     return np.bincount(unit, earned, len(found))
 
@@ -290,7 +296,7 @@ class _Question:
         self.words: list[str] = []                       # Written tokens that are looked for in units
         self.vector: list[float] | None = None
         self.blocks: dict[int, UnitBlock | None] = {}    # By key of the first unit; None: there is none
-        self.units: dict[int, tuple[float, Sequence[int]] | None] = {}   # By key: product, places of words
+        self.units: dict[int, tuple[float, str] | None] = {}   # By key: product, words; None: there is none
         self.begins = False                              # The next read is the first of a question
 
     def begin(self, words: Iterable[str], vector: np.ndarray | None) -> None:
@@ -310,23 +316,21 @@ class _Question:
         inside = [{"range": {"pos": {"gte": a, "lt": b}}} for a, b in ranges.tolist()]
         among = {"bool": {"filter": [{"term": {"kind": "u"}}, {"bool": {"should": inside}}]}}
         scored = {"query": among} if self.vector is None else {"query": compared(self.vector, among)}
-        found = {"script_fields": heard_script(self.words)} if self.words else {}
+        words = {"_script": {"type": "string", "script": heard_script(self.words)}}
         return {"size": 10_000, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-                "sort": ["pos"] if self.vector is None else ["_score", "pos"], **scored, **found}
+                "sort": ["pos", words] if self.vector is None else ["pos", words, "_score"], **scored}
 
     def keep_units(self, ranges: np.ndarray, hits: Sequence[Mapping[str, Any]]) -> None:
         "Keep what that search has found."
         self.units.update(dict.fromkeys(k for a, b in ranges.tolist() for k in range(a, b)))
-        for hit in hits:
-            *score, key = hit["sort"]
-            found = hit.get("fields", {}).get("heard", ())
+        for key, found, *score in (hit["sort"] for hit in hits):
             self.units[int(key)] = inner_product(float(score[0])) if score else 0.0, found
 
     def keep_blocks(self, keys: Sequence[int], hits: Sequence[Mapping[str, Any]]) -> None:
         "Keep blocks."
         self.blocks.update(dict.fromkeys(keys))
         for hit in hits:
-            self.blocks[hit["_source"]["pos"]] = UnitBlock.of(hit["_source"]["data"])
+            self.blocks[hit["_source"]["pos"]] = UnitBlock.of(hit["_source"])
 
 
 def _lots(ranges: np.ndarray, most: int = 9_000) -> Iterator[np.ndarray]:
@@ -337,6 +341,9 @@ def _lots(ranges: np.ndarray, most: int = 9_000) -> Iterator[np.ndarray]:
         n = max(1, int(np.searchsorted(sizes, most, "right")))
         yield np.array(parts[:n], np.int64)
         parts = parts[n:]
+
+
+_SMALL = 1_000    # Units; a smaller index is read with all blocks around the candidates
 
 
 class _ClusterReads(WordSource):
@@ -365,7 +372,7 @@ class _ClusterReads(WordSource):
         asked: list[tuple[dict[str, Any], Callable]] = []
         for at in range(0, len(blocks), 9_000):
             some = blocks[at:at + 9_000]
-            asked.append((rows_query("b", "pos", some, ("pos", "data")), partial(held.keep_blocks, some)))
+            asked.append((rows_query("b", "pos", some, ("pos", "n", "data", "names")), partial(held.keep_blocks, some)))
         asked += [(held.heard_query(lot), partial(held.keep_units, lot)) for lot in _lots(ranges_around(keys, 0))]
         for at in range(0, len(unknown), 9_000):
             asked.append((rows_query("d", "doc", unknown[at:at + 9_000], DOCUMENT), self.rows.keep_documents))
@@ -374,18 +381,23 @@ class _ClusterReads(WordSource):
             for (_, keep), answer in zip(some, self.rows.ask(*(query for query, _ in some))):
                 keep(hits_of(answer))
 
-    def read(self, ranges: np.ndarray, whole: bool = True) -> Units:
+    def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None) -> Units:
         with self.rows.snapshot() as view:
             held, ranges = self._question(view), np.asarray(ranges, np.int64).reshape(-1, 2)
-            wanted = self._blocks_of(ranges)
             begins, held.begins = held.begins, False
-            wide = self.scales[-1] // 2 if begins else 0
-            low = np.maximum(ranges[:, :1] - wide, ranges[:, :1] >> SHIFT << SHIFT)
-            around = np.concatenate([low, ranges[:, 1:] + wide], axis=1)
-            blocks = np.union1d(wanted, self._blocks_of(around)).tolist()
-            self._fetch(held, blocks, around if whole or begins else around[:0])
+            half, small = self.scales[-1] // 2, view.state.totals.get("units", 0) <= _SMALL
+            reach = half if small else 1      # Neighbors of a scored unit that need a block, too
+            around, near = self._wider(ranges, half if begins else 0), self._wider(ranges, reach if begins else 0)
+            wanted = self._blocks_of(near if scored is None else ranges_around(scored, reach))
+            self._fetch(held, wanted.tolist(), around if whole or begins else around[:0])
             self.rows.note_live(k >> SHIFT for k in wanted.tolist())
-            return self._placed(held, wanted, whole)
+            return self._placed(held, wanted, ranges if whole else None)
+
+    @staticmethod
+    def _wider(ranges: np.ndarray, by: int) -> np.ndarray:
+        "Add units on both sides."
+        low = np.maximum(ranges[:, :1] - by, ranges[:, :1] >> SHIFT << SHIFT)
+        return np.concatenate([low, ranges[:, 1:] + by], axis=1)
 
     @staticmethod
     def _blocks_of(ranges: np.ndarray) -> np.ndarray:
@@ -393,30 +405,35 @@ class _ClusterReads(WordSource):
         runs = [np.arange(a // BLOCK, (b - 1) // BLOCK + 1) for a, b in ranges.tolist()]
         return np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
 
-    def _placed(self, held: _Question, wanted: np.ndarray, whole: bool) -> Units:
-        "Put blocks together."
+    def _placed(self, held: _Question, wanted: np.ndarray, ranges: np.ndarray | None) -> Units:
+        "Put blocks together, and the units in ranges, which need no block."
         found = {k: held.blocks.get(k) for k in wanted.tolist() if k >> SHIFT in self.rows.known}
         blocks = {k: b for k, b in found.items() if b is not None}
-        keys = np.concatenate([np.zeros(0, np.int64), *(np.arange(k, k + len(b.table)) for k, b in blocks.items())])
-        own = {n: self.rows.known[n] for n in dict.fromkeys(k >> SHIFT for k in blocks)}
-        table = np.concatenate([np.zeros(0, UNIT), *(b.table for b in blocks.values())])
-        tokens, dots = self._heard(held, keys, table["length"]) if whole else (np.zeros(0, np.uint32), None)
-        return Units(
-            keys, table, tokens, np.zeros((len(keys), 0), np.int8),
-            np.concatenate([np.zeros((0, len(self.scales)), np.float32), *(b.norms for b in blocks.values())]),
-            {n: d.own.id for n, d in own.items()}, {n: d.n_units for n, d in own.items()}, dots)
+        at = np.concatenate([np.zeros(0, np.int64), *(np.arange(k, k + len(b.table)) for k, b in blocks.items())])
+        near = [k for a, b in (() if ranges is None else ranges.tolist()) for k in range(a, b) if held.units.get(k)]
+        keys = np.union1d(at, np.array(near, np.int64))
+        table, norms = np.zeros(len(keys), UNIT), np.zeros((len(keys), len(self.scales)), np.float32)
+        table["part"] = table["header"] = -1
+        rows = np.searchsorted(keys, at)
+        for all_of, own in ((table, [b.table for b in blocks.values()]), (norms, [b.norms for b in blocks.values()])):
+            all_of[rows] = np.concatenate([all_of[:0], *own])
+        own = {n: self.rows.known[n] for n in dict.fromkeys((keys >> SHIFT).tolist())}
+        tokens, dots = (np.zeros(0, np.uint32), None) if ranges is None else self._heard(held, keys, table["length"])
+        return Units(keys, table, tokens, np.zeros((len(keys), 0), np.int8), norms,
+                           {n: d.own.id for n, d in own.items()}, {n: d.n_units for n, d in own.items()}, dots,
+                           len(keys) > len(at))
 
     def _heard(self, held: _Question, keys: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         "Numbers of the words in units, 0 for a word that is not looked for; products with the question."
-        ends, dots = np.cumsum(lengths, dtype=np.int64), np.zeros(len(keys), np.float32)
-        tokens, starts = np.zeros(int(lengths.sum()), np.uint32), (ends - lengths).tolist()
-        numbers = [self._numbers[w] for w in held.words]
-        for i, key in enumerate(keys.tolist()):
-            if (found := held.units.get(key)) is not None:
-                dots[i] = found[0]
-                for at in found[1]:
-                    tokens[starts[i] + (at & (1 << _PLACES) - 1)] = numbers[at >> _PLACES]
-        return tokens, dots
+        found = [held.units.get(key) or (0.0, "") for key in keys.tolist()]
+        texts = [text for _, text in found]
+        sizes = np.array([len(text) for text in texts], np.int64)
+        np.maximum(lengths, sizes, out=lengths, casting="unsafe")     # That of a unit without a block is not known
+        starts = np.cumsum(lengths, dtype=np.int64) - lengths
+        tokens, marks = np.zeros(int(lengths.sum()), np.uint32), letters(texts)
+        at = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(len(marks))
+        tokens[at] = np.array([0, *(self._numbers[w] for w in held.words)], np.uint32)[marks]
+        return tokens, np.array([dot for dot, _ in found], np.float32)
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #c04acacc
 class _ClusterFinds(_ClusterReads):
@@ -535,7 +552,7 @@ class _ClusterWords(_ClusterFinds):
             units = self.read(np.stack([allowed, allowed + 1], axis=1), whole=False)
             blocks, out, words = self._question(view).blocks, Counter(), self._words_in(allowed)
             for key in allowed.tolist():
-                out.update(set(words[key // BLOCK * BLOCK][key % BLOCK].split(" ")))
+                out.update(set(words[key // TEXTS * TEXTS][key % TEXTS].split(" ")))
             rows = units.rows_of(allowed)
             shared = [d.title for d in self.rows.numbered(np.unique(units.doc[rows]).tolist()).values()]
             parts = {int(p) for p in units.part[rows].tolist() if p >= 0}
@@ -545,8 +562,8 @@ class _ClusterWords(_ClusterFinds):
             return {w.replace("\u2581", " "): n for w, n in out.items() if w}
 
     def _words_in(self, keys: np.ndarray) -> dict[int, list[str]]:
-        "Read the words of blocks of units, by key of the first unit."
-        blocks, out = np.unique(keys // BLOCK * BLOCK).tolist(), {}
+        "Read the words of sixteen units in a row, by key of the first one."
+        blocks, out = np.unique(keys // TEXTS * TEXTS).tolist(), {}
         for at in range(0, len(blocks), 1_000):
             query = {"bool": {"filter": [{"term": {"kind": "w"}}, keyed(blocks[at:at + 1_000])]}}
             for row in self.rows.scan(query, ["pos", "data"], 1_000):

@@ -33,16 +33,18 @@ from ragnb.storage.opensearch import (
     Action, checked_name, cluster_place, inner_product, open_client, send_bulk, server_errors, vector_field
 )
 from ..storage.store import best_first, outline_to_json, T
-from .cluster_rows import ClusterRows, ClusterState, hits_of, rows_query
-from .cluster_source import UnitBlock, BLOCK, ClusterUnits, heard, joined, keyed, nearest_units_query
+from .cluster_rows import ClusterRows, ClusterState, hits_of, rows_query, stepped_outline
+from ragnb.retrieval.cluster_source import (
+    BLOCK, ClusterUnits, heard, joined, keyed, nearest_units_query, TEXTS, UnitBlock
+)
 from .scoring import question_vector
-from .sqlite_store import CHUNKS, levels_of, packed, SearchedByWords, StoredDocument, unpacked
+from .sqlite_store import levels_of, packed, SearchedByWords, StoredDocument, unpacked
 from .unit_source import SHIFT
 from .unit_table import counted_text, stored_units, units_by_document
 from .unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #fbea184c
-FORMAT: int = 3   # Of rows; goes up when they are written in another way
+FORMAT: int = 4   # Of rows; goes up when they are written in another way
 _FIELDS: dict[str, dict[str, Any]] = {
     "kind": {"type": "keyword"}, "doc": {"type": "long"}, "pos": {"type": "long"}, "id": {"type": "keyword"},
     "facts": {"type": "keyword"}, "words": {"type": "keyword", "index": False},
@@ -101,7 +103,7 @@ class DocumentRows:
         "All rows; that of the document comes last."
         made = [*self._unit_rows(), *self._blocks(), *self._chunks(), *self._names()]
         counts = self.words.counts() | {"rows": len(made) + 1}
-        told = zlib.compress(outline_to_json(self.outline).encode())
+        told = zlib.compress(stepped_outline(outline_to_json(self.outline)).encode())
         last = {"id": self.own.id, "levels": json.dumps(self.own.levels), "title": self.words.title,
                 "counts": json.dumps(counts), "words": self.words.all(), "data": base64.b64encode(told).decode()}
         return [*made, self._row("d", 0, last)]
@@ -122,13 +124,15 @@ class DocumentRows:
         for at in range(0, len(table), BLOCK):
             some = slice(at, at + BLOCK)
             names = {str(p): self.words.names[p] for p in np.unique(table["part"][some]).tolist() if p >= 0}
-            yield self._row("b", at, {"data": UnitBlock(table[some], self.norms[some], names).packed()})
-            yield self._row("w", at, {"data": base64.b64encode(packed(self.words.units[some])).decode()})
+            yield self._row("b", at, UnitBlock(table[some], self.norms[some], names).row())
+        for at in range(0, len(table), TEXTS):
+            data = packed(self.words.units[at:at + TEXTS])
+            yield self._row("w", at, {"data": base64.b64encode(data).decode()})
 
     def _chunks(self) -> Iterator[dict[str, Any]]:
         names, keep = self.own.addresses(), dict(mode="json", exclude={"embedding"}, exclude_defaults=True)
-        for at in range(0, len(names), CHUNKS):
-            held = {i: self.nodes[a] for i, a in enumerate(names[at:at + CHUNKS]) if a in self.nodes}
+        for at in range(0, len(names), BLOCK):
+            held = {i: self.nodes[a] for i, a in enumerate(names[at:at + BLOCK]) if a in self.nodes}
             found = {i: node.model_dump(**keep) for i, node in held.items()}
             yield self._row("c", at, {"data": base64.b64encode(packed(found)).decode()})
 
@@ -188,11 +192,11 @@ class ClusterChunks(SearchedByWords):
         "Read chunks that are held."
         with self.rows.snapshot():
             keys, found = self.keys_of(addresses), {}
-            wanted = sorted({key // CHUNKS * CHUNKS for key in keys.values()})
+            wanted = sorted({key // BLOCK * BLOCK for key in keys.values()})
             for at in range(0, len(wanted), 1_000):
                 part = wanted[at:at + 1_000]
                 found |= self._blocks(part, [k >> SHIFT for k in part] if outlines else [])
-        records = {a: found.get(k // CHUNKS * CHUNKS, {}).get(str(k % CHUNKS)) for a, k in keys.items()}
+        records = {a: found.get(k // BLOCK * BLOCK, {}).get(str(k % BLOCK)) for a, k in keys.items()}
         return {a: TextNode(**record) for a, record in records.items() if record is not None}
 
     def _blocks(self, keys: Sequence[int], documents: Sequence[int]) -> dict[int, dict[str, Any]]:

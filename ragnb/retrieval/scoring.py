@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -331,17 +331,19 @@ def score_units(
         source.expect(question.terms, question.vector, question.candidates, question.allowed)
         known = source.counts(question.terms)
         keys = _candidates(source, question, known)
-        units = source.read(ranges_around(keys, source.scales[-1] // 2))
+        units = source.read(ranges_around(keys, source.scales[-1] // 2), scored=keys)
         rows = units.rows_of(keys)
         if not len(rows):
             return ScoredUnits(units, UnitScores.empty(len(source.scales)))
         part_keys = units.part[rows]
         texts = {"title": source.texts("title", np.unique(units.doc[rows]).tolist()),
                  "name": source.texts("name", np.unique(part_keys[part_keys >= 0]).tolist())}
+        placed = source.read(ranges_around(keys, 1), whole=False) if units.bare else units
     shared = {"title": units.doc[rows], "name": part_keys}
-    fields = {name: field_scores(question.terms, texts[name], known.fields[name], known.numbers, keys)
-              for name, keys in shared.items()}
-    return ScoredUnits(units, _scores(units, rows, question, known, fields, source.scales))
+    fields = {name: field_scores(question.terms, texts[name], known.fields[name], known.numbers, of)
+              for name, of in shared.items()}
+    scores = _scores(units, rows, question, known, fields, source.scales)
+    return ScoredUnits(placed, replace(scores, rows=placed.rows_of(keys)))
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #992f04aa
 def word_scores(

@@ -488,7 +488,7 @@ class SqliteUnits(WordSearch, WordSource):
             return held.best(rows, code_dots(held.codes, vector, rows, held.steps), k, 6)
         return held.best(rows, self.cosines(vector, held.keys[rows]), k, 6)
 
-    def read(self, ranges: np.ndarray, whole: bool = True) -> Units:
+    def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None) -> Units:
         blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)
         runs = [np.arange(a, b) for a, b in blocks.tolist()]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK

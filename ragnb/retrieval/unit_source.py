@@ -57,6 +57,7 @@ class Units:
     ids: Mapping[int, str]        # Number of a document -> its id
     sizes: Mapping[int, int]      # Number of a document -> how many units it has
     dots: np.ndarray | None = None    # Products with the question, where the source compares; None: from `codes`
+    bare: bool = False            # Units that are not scored, nor next to a scored one, have no characters and norms
 
     def __post_init__(self) -> None:
         self.doc = self.keys >> SHIFT                # Number of the document of each unit
@@ -265,6 +266,7 @@ class UnitSource(ABC):
         self,
         ranges: np.ndarray,     # Shape (n, 2): first key, and one past the last; they may overlap
         whole: bool = True,     # False: without tokens, vectors and norms
+        scored: np.ndarray | None = None,    # Keys of the units that need characters and norms; None: all of them
     ) -> Units:           # Those that exist, and possibly their neighbors
         "Read units by key."
 

@@ -49,11 +49,16 @@ def test_a_cluster_gives_what_looking_at_every_unit_gives(new_store, documents, 
     same(answers(source, terms, True, None), answers(BruteUnits(documents), terms, True, None))
 
 
-def test_documents_of_many_blocks(new_store):
+@pytest.mark.parametrize("small", [1_000, 0])
+def test_documents_of_many_blocks(new_store, monkeypatch, small):
+    """A larger index sends no characters of units that are only near the scored ones."""
+    monkeypatch.setattr("ragnb.retrieval.cluster_source._SMALL", small)
     documents = many()
     source, brute = held(new_store(), documents), BruteUnits(documents)
     for terms in (["sun", "moon"], ["river", "river", "stone"], ["rain"], ["unknown"]):
         agree(source, brute, terms, True, 5)
+        placed = score_units(source, UnitQuestion(terms, vector(" ".join(terms)).astype(np.float32), 5)).units
+        assert (placed.ends > placed.starts).all()       # only those with characters are left
 
 
 def test_what_came_and_went_leaves_no_trace(new_store):

@@ -135,7 +135,7 @@ class BruteUnits(UnitSource):
             return float(own @ vector / np.linalg.norm(own))
         return self._best({key: cosine(t) for key, (t, _) in self.units.items() if allowed is None or key in allowed}, k, 6)
 
-    def read(self, ranges, whole=True):
+    def read(self, ranges, whole=True, scored=None):
         keys = sorted({key for a, b in ranges.tolist() for key in range(a, b) if key in self.units})
         table = np.array([self.units[k][1] for k in keys], UNIT)
         words = [WORDS.index(w) + 1 for k in keys for w in self.units[k][0].split()]
