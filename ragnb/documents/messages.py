@@ -67,15 +67,15 @@ def say(
 # %% ../../nbs/00_documents/19_messages.ipynb #7bf776ef
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    "Make a pattern of each text with names in braces, those with most fixed letters first."
+    "Make a pattern of each text with names in braces and 9 fixed letters, those with most of them first."
     found = []
     for english, text in korean().items():
         parts = [(fixed, name or "") for fixed, name, _, _ in Formatter().parse(english)]
         names = [name for _, name in parts if name]
         if names and all(map(str.isidentifier, names)) and len(names) == len(set(names)):
             pattern = "".join(re.escape(fixed) + (f"(?P<{name}>.+)" if name else "") for fixed, name in parts)
-            found.append((sum(len(fixed) for fixed, _ in parts), re.compile(pattern), text))
-    return [(pattern, text) for _, pattern, text in sorted(found, key=lambda one: -one[0])]
+            found.append((sum(map(str.isalpha, "".join(fixed for fixed, _ in parts))), re.compile(pattern), text))
+    return [(pattern, text) for n, pattern, text in sorted(found, key=lambda one: -one[0]) if n >= 9]
 
 # %% ../../nbs/00_documents/19_messages.ipynb #39d1bad5
 def translated(
@@ -91,7 +91,8 @@ def translated(
     for pattern, text in _patterns():
         if (found := pattern.fullmatch(message)) and "{" in text:
             try:
-                return text.format(**{name: translated(part) for name, part in found.groupdict().items()})
+                values = found.groupdict()
+                return text.format(**values | {name: translated(values[name]) for name in ("told",) if name in values})
             except (KeyError, ValueError):   # A text for `say`, with numbers to format
                 continue
     return message

@@ -108,6 +108,8 @@ def test_an_error_is_translated_by_the_template_that_says_most():
     assert translated("top_k must be >= 1, got 0") == "top_k은(는) 1 이상이어야 합니다. 받은 값: 0"
     assert translated("top_k must be a whole number >= 1, got 0").startswith("top_k은(는) 1 이상의 정수여야")
     assert translated("first line\nno such file or folder: 'x {y}'") == "first line\n파일이나 폴더가 없습니다: 'x {y}'"
+    rerankers = "none, llm:POOL, for example llm:10, or onnx:FOLDER with a cross-encoder"     # a value stays as it is
+    assert translated(f"unknown reranker 'foo': use {rerankers}") == f"'foo' 리랭커는 없습니다. 쓸 수 있는 리랭커: {rerankers}"
     assert translated("nothing like it") == "nothing like it" and len(_patterns()) > 60
     use_language("en")
     assert translated("top_k must be >= 1, got 0") == "top_k must be >= 1, got 0"

@@ -75,8 +75,9 @@ def of_files(
         told = re.search(r"^> +(.+)$|^(?![#|>`-])(\S.+)$", text, flags=re.M)
         made.append((path.name, prose.markdown(text, site.link(path.name), site.known(path.name)) + "\n",
                      (told[1] or told[2]) if told else path.stem, f"docs/{path.name}"))
-    changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
-    made.append(("changelog.md", prose.markdown(changes, site.link("../changelog.md"), {}) + "\n",
+    changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")    # Its links start at the project, not at `docs/`
+    changes = re.sub(r"\]\((?![a-z]+:|#)", "](../", changes)
+    made.append(("changelog.md", prose.markdown(changes, site.link("changelog.md"), {}) + "\n",
                  "What each version gives you.", "CHANGELOG.md"))
     return made
 
