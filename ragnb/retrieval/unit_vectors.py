@@ -36,7 +36,8 @@ def node_vectors(
     if not np.isfinite(out).all():
         raise InputError("embeddings must be finite numbers")
     norm = np.linalg.norm(out, axis=1, keepdims=True)
-    return out / np.where(norm == 0, 1, norm)
+    out /= np.where(norm == 0, 1, norm)
+    return out
 
 # %% ../../nbs/40_retrieval/11_unit_vectors.ipynb #d81b5aad
 def to_codes(
@@ -91,13 +92,15 @@ def window_norms(
     scales: Sequence[int],    # Units of a window, odd
 ) -> np.ndarray:              # Shape (units, scales), float32
     "Compute the length of the sum of each window's vectors."
-    rows, n = np.arange(len(codes)), len(codes)
-    out = np.zeros((n, len(scales)), np.float32)
-    running = np.cumsum(np.pad(from_codes(codes), ((1, 0), (0, 0))), axis=0, dtype=np.float64)
-    for k, width in enumerate(scales) if codes.shape[1] else ():
-        sums = running[np.minimum(rows + width // 2 + 1, n)]
-        sums -= running[np.maximum(rows - width // 2, 0)]
-        out[:, k] = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+    n, out = len(codes), np.zeros((len(codes), len(scales)), np.float32)
+    running = np.zeros((n + 1, codes.shape[1]))
+    np.cumsum(from_codes(codes), axis=0, dtype=np.float64, out=running[1:])
+    for at in range(0, n, 512):     # a part at a time: a window sum has eight bytes a number
+        rows = np.arange(at, min(at + 512, n))
+        for k, width in enumerate(scales):
+            sums = running[np.minimum(rows + width // 2 + 1, n)]
+            sums -= running[np.maximum(rows - width // 2, 0)]
+            out[rows, k] = np.sqrt(np.einsum("ij,ij->i", sums, sums))
     return out
 
 # %% ../../nbs/40_retrieval/11_unit_vectors.ipynb #4834fae0
