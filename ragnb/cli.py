@@ -485,6 +485,12 @@ def _embed_url(args: Any) -> str | None:
     return args.embed_base_url or (None if others else args.base_url)
 
 # %% ../nbs/99_cli/01_cli.ipynb #91320d01
+_INFO = ("info", "--skipped")
+
+def _typed(*words: str) -> str:
+    "Write a command as it can be typed."
+    return shlex.join(["ragnb", *words])
+
 def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
     "Print what was skipped, and what was read with a remark; of many bad lines of one file three and a count."
     told: Counter[tuple[str, str]] = Counter()
@@ -501,8 +507,15 @@ def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
     if len(lines) > most:
         _say(f"skipped … and {len(lines) - most:,} more", err=True)
 
-def _print_report(report: Any) -> None:
-    "Print what an update did, and what it skipped."
+def _print_known(report: Any, index: str) -> None:
+    "Count what an earlier update skipped and named already."
+    from ragnb.documents.files import n_skipped
+    if n := n_skipped(report.known):
+        at = [] if index == ".ragnb" else ["--index", index]
+        _say(say("skipped as before: {n:,} (`{command}` lists them)", n=n, command=_typed(*_INFO, *at)), err=True)
+
+def _print_report(report: Any, index: str) -> None:
+    "Print what an update did, and what it skipped for the first time."
     counts = {name: getattr(report, name) for name in ("added", "changed", "removed", "unchanged")}
     documents = say("documents: {added:,} added, {changed:,} changed, {removed:,} removed, {unchanged:,} unchanged",
                     **counts)
@@ -520,15 +533,12 @@ def _print_report(report: Any) -> None:
                  old=report.contexts_cached, n=len(missing)))
         if missing:
             _say(say("run the command again with --contexts to ask for the missing ones"))
-    _print_problems(report.problems)
+    _print_problems([problem for problem in report.problems if problem not in report.known])
+    _print_known(report, index)
     for line in missing[:10]:
         _say(say("no context for {place}", place=line), err=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #d4f9c4bb
-def _typed(*words: str) -> str:
-    "Write a command as it can be typed."
-    return shlex.join(["ragnb", *words])
-
 def _note_others(args: _Source, report: Any) -> None:
     "Name documents of other folders that stay in the index, or that these have replaced."
     for root, ids in report.replaced.items():
@@ -587,7 +597,7 @@ def _index_all(args: _Source, settings: Mapping[str, Any], started: float) -> No
                             **_cost(started)})
     for name, report in built.reports.items():
         _say(f"{name}: ", end="")
-        _print_report(report)
+        _print_report(report, str(Path(args.index, name)))
     _print_collections(statistics)
     for what, names in (("no collection takes", built.not_routed), ("the corpus has no folder", built.absent)):
         if names:
@@ -646,7 +656,7 @@ def _index(args: _Source) -> None:
     if args.json:
         _print_json(report.to_dict() | {"documents": n, **cost, "index": args.index})
     else:
-        _print_report(report)
+        _print_report(report, args.index)
         n_left = n_skipped(report.problems)
         skipped = ", " + say("{n:,} skipped", n=n_left) if n_left else ""
         _say(say("{place}: {documents}, {seconds:.1f} s, peak memory {memory:,} MiB", place=args.index, n=n,
@@ -661,9 +671,37 @@ def _collections_in(folder: str) -> list[Path]:
     return [] if (Path(folder) / "index.db").exists() else find_collections(folder)
 
 
-@_command(_Index, "ragnb info")
-def _info(args: _Index) -> None:
+class _Described(_Index):
+    "Which index, and whether its skipped files are listed."
+    skipped: Annotated[bool, Option("--skipped", help="List the files and records that the last update skipped, with "
+        "the reasons.")] = False
+
+def _list_skipped(args: _Described) -> None:
+    "List what the last update of each folder skipped."
+    from ragnb.indexing.folder_index import check_there, on_cluster
+    from ragnb.indexing.index_file import read_skipped
+    if on_cluster(args.index):
+        raise InputError("an index on a cluster does not store what was skipped: each run of ragnb index names it")
+    folders = _collections_in(args.index) or [Path(args.index)]
+    for folder in folders:
+        check_there(folder)
+    found = {root: problems for folder in folders for root, problems in read_skipped(folder).items()}
+    if args.json:
+        return _print_json({root: [asdict(problem) for problem in problems] for root, problems in found.items()})
+    for root, problems in found.items():
+        _say(f"{root}:")
+        for problem in problems:
+            names = f": {', '.join(problem.names)}" if len(problem.names) > 5 else ""
+            _say(_line(f"  {problem}{names}"))
+    if not found:
+        _say(say("nothing was skipped"))
+
+
+@_command(_Described, "ragnb info")
+def _info(args: _Described) -> None:
     "Describe an index, or each collection of a folder."
+    if args.skipped:
+        return _list_skipped(args)
     from ragnb.indexing.folder_index import Index
     from ragnb.indexing.collections import collection_statistics, index_statistics
     from ragnb.pipeline.settings import load_settings
@@ -742,7 +780,7 @@ _POLICIES = ("none; neighbors:N and siblings:N, N chunks on each side; window:N,
              "auto-merge:X, the parent when a share X of its chunks was found; segments:X, a weight X against "
              "irrelevant chunks; adaptive:UNIT, counted in characters or tokens; parent; llm:N, as many as the "
              "model says, N if it says nothing; several with + (default: none over units, which are chosen as "
-             "spans already, else neighbors:1).")
+             "spans already, else neighbors:1; chat and serve: doc_type).")
 
 class _Retrieval(_Settings):
     "What is retrieved, and how much around it."
@@ -891,6 +929,17 @@ def _asked(pipeline: Any, args: _Asking, history: Any, live: bool = False) -> tu
             _say("\n")
         return error.answer, error
 
+def _with_skipped(answer: Any, args: _Asking) -> Any:
+    "Add a note if the question names a file that was skipped."
+    from dataclasses import replace
+    from ragnb.indexing.index_file import asked_skipped, read_skipped
+    from ragnb.retrieval.missing_words import Note
+    named = [] if args.over else asked_skipped(read_skipped(args.index), args.question)
+    if not named:
+        return answer
+    told = say("{file} was not indexed: {reason}", file=named[0][0], reason=named[0][1])
+    return replace(answer, context=replace(answer.context, notes=(*answer.context.notes, Note("skipped", told))))
+
 def _conversation(args: Any) -> Any:
     "Load the conversation in --history; a new one where there is no file yet, None without the option."
     from ragnb.context.conversation import Conversation
@@ -947,6 +996,7 @@ def _ask(args: _Asking) -> None:
     pipeline, history = _pipeline(args), _conversation(args)
     live = pipeline.llm is not None and sys.stdout.isatty() and not args.json
     answer, error = _asked(pipeline, args, history, live)
+    answer = _with_skipped(answer, args)
     _write_page(answer, pipeline, args)
     if history is not None and error is None:
         from ragnb.context.sources import display_docs
@@ -967,6 +1017,7 @@ def _trace(args: _Asking) -> None:
     from ragnb.pipeline.trace_data import trace
     pipeline = _pipeline(args)
     answer, error = _asked(pipeline, args, _conversation(args))
+    answer = _with_skipped(answer, args)
     _write_page(answer, pipeline, args)
     if args.json:
         _print_json(_answer_facts(answer, error) | {"trace": trace(answer).rows()})

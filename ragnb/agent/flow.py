@@ -225,10 +225,11 @@ class AgentParts:
         *,
         ask_user: bool = False,             # Let a person choose where several documents were found
         n_queries: int = 3,                 # Wordings of the question, at most, >= 1
-        top_k: int = 20,                    # Hits of an attempt, >= 1
+        top_k: int | None = None,           # Hits of an attempt, >= 1; those of the library by default
         prompt: str = ANSWER_PROMPT,        # With {context_str} and {query_str}
         step_timeout: float | None = None,  # Seconds for each call of a model
     ) -> None:
+        top_k = library.top_k if top_k is None else top_k
         check_counts(1, n_queries=n_queries, top_k=top_k)
         self.library, self.models, self.routes = library, dict(models), check_routes(routes)
         self.ask_user, self.n_queries, self.top_k = ask_user, n_queries, top_k
@@ -240,9 +241,13 @@ class AgentParts:
 
     def read(self, state: AgentState) -> Answer:
         "Read and expand what was found; deterministic, also after a pause, as long as the index stays."
-        found = Hits(_read_hits(state, self.library), signs=state.signs)
-        led = self.library.lead(found, [named_text(state)], documents={h.doc_id for h in state.hits})
-        answer = self.library.reader.read(f"{state.query or state.question} {state.feedback}".strip(), led)
+        question = f"{state.query or state.question} {state.feedback}".strip()
+        hits = _read_hits(state, self.library)
+        found = self.library.spans(question, [h.id for h in state.hits], _where(state), state.documents)
+        if found is None or not hits:
+            found = Hits(hits, signs=state.signs)
+            found = self.library.lead(found, [named_text(state)], documents={h.doc_id for h in state.hits})
+        answer = self.library.reader.read(question, found)
         return noted(answer, LibraryRetriever(self.library), self.library.store, self.library.catalogue)
 
     def shown(self, state: AgentState) -> Answer:

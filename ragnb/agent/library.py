@@ -34,9 +34,11 @@ from ..storage.filtered import filtered_store, FilteredStore, located
 from ..storage.store import ChunkReader, Found
 from ..retrieval.arguments import check_counts, filtered_retriever
 from ..retrieval.missing_words import index_words, IndexWords
+from ..retrieval.multiscale import MultiScaleRanking
 from ..retrieval.by_name import lead_by_name
 from ..retrieval.hybrid import check_question, fuse_hits, Hits, HitsRetriever, question_bundle, ranked
 from ..retrieval.scoring import Signs
+from ..expansion.policy import no_expansion
 from ..indexing.collections import find_collections
 from ..indexing.folder_index import Index
 from ..pipeline.chance import likeliest
@@ -212,6 +214,12 @@ def _scored(hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     return [h for h in hits if h.score != 0] or list(hits)
 
 
+def _depth(retriever: BaseRetriever) -> int:
+    "Hits that a retriever returns, or the one in it; 20 where it does not say so."
+    own = vars(retriever)
+    return own["top_k"] if isinstance(own.get("top_k"), int) else _depth(own["retriever"]) if "retriever" in own else 20
+
+
 def _wider(retriever: BaseRetriever, top_k: int) -> BaseRetriever:
     "A copy of a retriever that finds at least so many, as do those in it."
     wider, own = copy.copy(retriever), vars(retriever)
@@ -236,6 +244,8 @@ class Library:
         Collection -> `Pipeline` that finds in it; one under the name "" keeps the ids of its documents as they are.
     catalogue : Catalogue, optional
         Of all of them, where it was joined before.
+    lookup : bool
+        Put first what a question names, from any collection.
 
     Raises
     ------
@@ -243,8 +253,9 @@ class Library:
         Without a pipeline, and for a name that holds `/`.
     """
 
-    def __init__(self, pipelines: Mapping[str, Pipeline], catalogue: Catalogue | None = None) -> None:
-        self.pipelines, self._catalogue = dict(pipelines), catalogue
+    def __init__(self, pipelines: Mapping[str, Pipeline], catalogue: Catalogue | None = None,
+                 lookup: bool = True) -> None:
+        self.pipelines, self._catalogue, self.lookup = dict(pipelines), catalogue, lookup
         stores = {name: pipeline.expander.store for name, pipeline in self.pipelines.items()}
         self.store: ChunkReader = stores[""] if set(stores) == {""} else JoinedStore(stores)
 
@@ -259,26 +270,32 @@ class Library:
         where : dict, str, list or MetadataFilters, optional
             What the metadata of a chunk must fulfil; no caller can widen it.
         top_k : int, optional
-            Hits of each search, >= 1; 20 by default, and with the policy "none" those of `Pipeline.from_index`.
+            Hits of each search, >= 1; 20 by default, and with a policy those of `Pipeline.from_index`.
         **settings
-            For `Pipeline.from_index`; `policy` is "doc_type" and `document_share` is `DOCUMENT_SHARE` by default.
+            For `Pipeline.from_index`: with a policy, a question reads what `Pipeline.ask` reads. Without one, the
+            policy is "doc_type" and `document_share` is `DOCUMENT_SHARE`.
 
         Raises
         ------
         InputError
             When there is no index, and for bad settings.
         """
-        settings = {"policy": "doc_type", "document_share": DOCUMENT_SHARE, **settings, "where": where}
-        settings["top_k"] = 20 if top_k is None and settings["policy"] != "none" else top_k
-        inner = find_collections(folder)
+        own = {} if "policy" in settings else {"policy": "doc_type", "document_share": DOCUMENT_SHARE, "top_k": 20}
+        settings = own | settings | {"where": where} | ({} if top_k is None else {"top_k": top_k})
+        lookup, inner = settings.get("lookup", True), find_collections(folder)
         if inner and not (Path(folder) / "index.db").exists():
-            return cls({p.name: Pipeline.from_index(Index.open(p), **settings) for p in inner})
-        return cls({"": Pipeline.from_index(Index.open(folder), **settings)})
+            return cls({p.name: Pipeline.from_index(Index.open(p), **settings) for p in inner}, lookup=lookup)
+        return cls({"": Pipeline.from_index(Index.open(folder), **settings)}, lookup=lookup)
 
     @property
     def collections(self) -> list[str]:
         "Names of the collections; none for a single index."
         return [name for name in self.pipelines if name]
+
+    @property
+    def top_k(self) -> int:
+        "Hits of a search by default: those of the retriever of a single index, 20 of several collections."
+        return 20 if self.collections else _depth(self.pipelines[""].retriever)
 
     @property
     def explainer(self) -> BaseRetriever | None:
@@ -307,16 +324,46 @@ class Library:
         return [{"id": i} | {f: str(o.metadata.get(f) or "") for f in always}
                 | {f: str(o.metadata[f]) for f in some if o.metadata.get(f)} for i, o in outlines.items()]
 
-    def _find(self, name: str, query: str, top_k: int, where: Any,
-              documents: Sequence[str] | None) -> Hits:
-        "Search one collection."
+    def _ranked(self, name: str, query: str, top_k: int, where: Any, documents: Sequence[str] | None) -> Hits:
+        "Search one collection as its pipeline does."
         pipeline, inner = self.pipelines[name], _inner(documents, name)
         if inner == []:
             return Hits([])
         wanted = [w for w in (where, None if inner is None else {"doc_id": inner}) if w is not None]
         wanted = located(pipeline.expander.store, wanted or None)
         retriever = _wider(filtered_retriever(pipeline.retriever, wanted), top_k)
-        found = replace(pipeline, retriever=retriever).find(query)
+        return replace(pipeline, retriever=retriever).find(query)
+
+    def spans(self, question: str, hits: Sequence[str], where: Any = None,
+              documents: Sequence[str] | None = None) -> Hits | None:
+        """Find spans at any budget, for a single index with multi-scale retrieval and the policy "none".
+
+        Parameters
+        ----------
+        question : str
+            What is searched again.
+        hits : sequence of str
+            Chunks that are read first, in this order.
+        where, documents
+            Those of `search`.
+
+        Returns
+        -------
+        Hits or None
+            None where single hits are read.
+        """
+        if self.collections or self.reader.expander.policy is not no_expansion:
+            return None
+        found = self._ranked("", question, 1, where, documents)
+        if not isinstance(found, MultiScaleRanking):
+            return None
+        at = {found.reader.corpus.row_of(chunk): n for n, chunk in enumerate(hits)}
+        return replace(found, pieces=sorted(found.pieces, key=lambda piece: at.get(piece.row, len(at))))
+
+    def _find(self, name: str, query: str, top_k: int, where: Any,
+              documents: Sequence[str] | None) -> Hits:
+        "Search one collection; ids begin with its name."
+        found = self._ranked(name, query, top_k, where, documents)
         hits = _scored(found.hits)
         if name:
             hits = [NodeWithScore(node=_named_node(h.node, name), score=h.score) for h in hits]
@@ -344,7 +391,7 @@ class Library:
         def follow(doc_id: str, span: Span) -> list[tuple]:
             return [place for place in cited_spans(doc_id, span, catalogue) if inside(place)]
         named = dict.fromkeys(place for text in texts for place in look_up_question(text, catalogue) if inside(place))
-        if not named:
+        if not named or not self.lookup:
             return found
         stores = {name: filtered_store(store, located(store, where)) for name, store in stores.items()}
         store = JoinedStore(stores) if self.collections else stores[""]

@@ -38,6 +38,7 @@ class Problem:
     what: str   # What is wrong with it
     n: int = 1  # Files or records
     kind: str = field(default="", repr=False)  # "taken": the document id belongs to a document of another folder
+    names: tuple[str, ...] = field(default=(), repr=False)   # Of several files
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
@@ -144,7 +145,7 @@ def _other_kinds(names: Iterable[str]) -> Iterator[Problem]:
             yield Problem(found[0], what)
         else:
             yield Problem(f"*{suffix}" if suffix else "files without a suffix",
-                          f"{what}: {len(found)} files, {_some(found)}", len(found))
+                          f"{what}: {len(found)} files, {_some(found)}", len(found), names=tuple(found))
 
 # %% ../../nbs/00_documents/06_files.ipynb #f64aa9cc
 def find_files(

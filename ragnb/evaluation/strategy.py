@@ -53,8 +53,17 @@ class Strategy:
         What is kept of the passages: `none`, `800`, `head:500`, … (`ragnb.context.compress.resolve_compressor`).
     lookup, reorder : str
         `on` or `off`: put first what a question names; put the best passages at both ends of the context.
-    top_k, expand_top_k, max_chunks : int
-        Hits retrieved (>= 1), hits expanded (>= 0), hits and neighbors together (>= 1).
+    top_k, expand_top_k, max_chunks, passage_size : int
+        Hits retrieved (>= 1), hits expanded (>= 0), hits and neighbors together (>= 1), characters of a passage for
+        each hit in it (>= 1).
+    cut : float
+        For multi-scale retrieval: units below this share of the best score are left out; in [0, 1), 0 for none.
+    where : str or tuple of str
+        Conditions on the metadata of a chunk, all of which must hold; a line repeats the key.
+    as_of : str
+        The date of the editions of statutes; the newest when empty.
+    context : str
+        The layout: `ranked`, `table`, … (`ragnb.context.builders.resolve_builder`).
     embed : str
         An embedding; that of the run when empty.
     peer : str
@@ -78,10 +87,19 @@ class Strategy:
     compress: str = "none"
     lookup: str = "on"
     reorder: str = "on"
+    passage_size: int = 2_000
+    cut: float = 0.0
+    where: str | tuple[str, ...] = ()
+    as_of: str = ""
+    context: str = "ranked"
 
     def __post_init__(self) -> None:
+        wanted = (self.where,) if isinstance(self.where, str) else self.where
+        object.__setattr__(self, "where", tuple(wanted) if isinstance(wanted, list) else wanted)
         check_fields(self)
-        for key, least in (("top_k", 1), ("expand_top_k", 0), ("max_chunks", 1)):
+        if not 0 <= self.cut < 1:
+            raise InputError(f"cut must be in [0, 1), got {self.cut}")
+        for key, least in (("top_k", 1), ("expand_top_k", 0), ("max_chunks", 1), ("passage_size", 1)):
             value = getattr(self, key)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise InputError(f"{key} must be a whole number >= {least}, got {value!r}")
@@ -99,8 +117,8 @@ class Strategy:
         default = {f.name: f.default for f in dataclasses.fields(Strategy)}
         said = [f"peer:{self.peer}"] if self.peer else []
         always = () if self.peer else ("split", "retrieve", "policy")
-        said += [f"{k}={getattr(self, k)}" for k in _KEYS if getattr(self, k) != default[k] or k in always]
-        return " ".join(map(shlex.quote, said))
+        told = {k: getattr(self, k) for k in _KEYS if getattr(self, k) != default[k] or k in always}
+        return " ".join([*map(shlex.quote, said), *_words(told)])
 
     def __repr__(self) -> str:
         return f"Strategy({self.name!r}: {self.spec})" if self.name != self.spec else f"Strategy({self.spec})"
@@ -108,6 +126,12 @@ class Strategy:
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #abedebe1
 _KEYS = tuple(f.name for f in dataclasses.fields(Strategy) if f.name not in ("name", "peer"))
 _COUNTS = {f.name: f.default for f in dataclasses.fields(Strategy) if f.type == "int"}  # Key -> its default
+
+
+def _words(settings: Mapping[str, Any]) -> list[str]:
+    "Write settings as the words of a line; a list repeats its key."
+    said = [(k, one) for k, value in settings.items() for one in (value if isinstance(value, (list, tuple)) else [value])]
+    return [shlex.quote(f"{key}={value}") for key, value in said]
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #ddafcbd7
 PRESETS: dict[str, Strategy] = {
@@ -147,7 +171,12 @@ def _base(word: str) -> Strategy:
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #de002992
 def _number(key: str, value: str) -> Any:
     "A value of the type that its key wants."
-    if key not in ("top_k", "expand_top_k", "max_chunks"):
+    if key == "cut":
+        try:
+            return float(value)
+        except ValueError:
+            raise InputError(f"cut must be a number, got {value!r}") from None
+    if key not in _COUNTS:
         return value
     if not re.fullmatch(r"-?\d{1,9}", value):
         raise InputError(f"{key} must be a whole number, got {value!r}")
@@ -171,10 +200,10 @@ def parse_strategy(
     settings: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
-        if not equals or key not in (*_KEYS, "name") or key in settings:
+        if not equals or key not in (*_KEYS, "name") or key in settings and key != "where":
             known = ", ".join((*_KEYS, "name"))
             raise InputError(f"strategy {line!r}: {word!r} is not understood, say key=value once, with keys {known}")
-        settings[key] = _number(key, value)
+        settings[key] = (*settings.get(key, ()), value) if key == "where" else _number(key, value)
     return replace(base, **({"name": "" if settings else base.name} | settings))
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #a1ef7eed
@@ -186,19 +215,17 @@ def _line_of(
         return entry
     if not isinstance(entry, dict):
         return ""
-    words = [shlex.quote(f"{k}={v}") for k, v in entry.items() if k != "base"]
+    words = _words({k: v for k, v in entry.items() if k != "base"})
     return " ".join([str(entry["base"]), *words] if "base" in entry else words)
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #a52b0c6c
 def settings_strategy(
     path: str | Path,       # A `.toml` file, see `ragnb.pipeline.settings`
-) -> Strategy:              # `InputError` for a setting that is not measured
+) -> Strategy:              # Without the size of the context, which is that of the measurement
     "Make the strategy of a settings file."
     from ragnb.chunking.parsers import makes_units, resolve_parser
     from ragnb.pipeline.settings import load_settings
     values = load_settings(path)
-    if lost := [key for key in values if key in ("cut", "where", "as_of", "passage_size", "context")]:
-        raise InputError(f"{path}: an evaluation does not measure {', '.join(lost)}: give a file without")
     split = values.get("split", "units")
     over_units = values.get("retrieve", "auto") in ("auto", "multi-scale") and makes_units(resolve_parser(split))
     made = {"retrieve": "multi-scale", "policy": "none"} if over_units else {}
@@ -383,7 +410,7 @@ class System:
         if not s.peer:
             reads_ranking = s.retrieve == "multi-scale" and s.policy == "none"
             depth = pipeline.retriever.top_k if self.make else s.top_k
-            key = (s.split, s.embed, s.retrieve, s.rerank, s.lookup, depth, reads_ranking)
+            key = (s.split, s.embed, s.retrieve, s.rerank, s.lookup, s.cut, s.where, s.as_of, depth, reads_ranking)
         if key not in shared:
             find = self.source.rank if s.peer else pipeline.find
             shared[key] = self.costed(lambda: find(question))
@@ -486,6 +513,8 @@ def build_system(
     index = cache.index(dataset, strategy.split, strategy.embed or embed)
     given = {k: getattr(strategy, k) for k, default in _COUNTS.items() if getattr(strategy, k) != default}
     given |= {"compressor": strategy.compress} if strategy.compress != "none" else {}
+    given |= {key: getattr(strategy, key) or None for key in ("cut", "as_of")}
+    given |= {"where": list(strategy.where) or None, "builder": strategy.context}
     make = partial(
         Pipeline.from_index, index, retriever=strategy.retrieve, reranker=strategy.rerank, policy=strategy.policy,
         llm=llm, lookup=strategy.lookup == "on", reorder=strategy.reorder == "on", **given)

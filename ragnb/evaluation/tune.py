@@ -351,9 +351,11 @@ def strategy_settings(
     given: dict[str, Any] = {} if model == "ngram" else {"embed": model}
     if strategy is not None:
         default, always = Strategy(), ("split", "retrieve", "policy")
-        told = {key: getattr(strategy, key) for key in (*always, "rerank", "compress", "top_k", "expand_top_k",
-                                                        "max_chunks", "lookup", "reorder")}
+        told = {key: getattr(strategy, key) for key in (
+            *always, "rerank", "compress", "top_k", "expand_top_k", "max_chunks", "passage_size", "cut", "where",
+            "as_of", "context", "lookup", "reorder")}
         told = {key: value for key, value in told.items() if key in always or value != getattr(default, key)}
+        told |= {"where": list(told["where"])} if "where" in told else {}
         given = {key: value if value != "off" else False for key, value in told.items()} | given
     return given | ({"budget": budget} if budget else {})
 
@@ -383,6 +385,7 @@ def as_command(
     for key, value in strategy_settings(strategy, budget, embed).items():
         name = key.replace("_", "-")
         words = [f"--no-{name}"] if value is False else [f"--{name}", str(value)]
+        words = [word for one in value for word in (f"--{name}", one)] if isinstance(value, list) else words
         (index if key in ("split", "embed") else ask).extend(words)
     return f"{shlex.join(index)}\n{shlex.join(ask)}"
 

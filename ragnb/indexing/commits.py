@@ -32,13 +32,13 @@ from ..retrieval.sqlite_units import Database, SqliteUnits
 from .cluster_state import on_cluster
 from .folder_index import BROKEN, damaged, follow_file, Index, made_anew, older, open_file, open_index
 from ragnb.indexing.index_file import (
-    clear_tables, FILE, FileParts, is_finished, Manifest, SETTINGS_FILE, stored_manifest, SUM, TABLES, write_model,
-    write_state, write_sum
+    clear_tables, FILE, FileParts, is_finished, Manifest, SETTINGS_FILE, SKIPPED, stored_manifest, SUM, TABLES,
+    write_model, write_state, write_sum
 )
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d155b19a
 LOCK: str = "writer.lock"  # In the index folder; locked by the process that writes
-_OWN = re.compile(r"index\.(db(-wal|-shm)?|sum|tmp)|(writer|contexts|vectors)\.(lock|json|tmp|f32)")
+_OWN = re.compile(r"index\.(db(-wal|-shm)?|sum|tmp)|(writer|contexts|vectors|skipped)\.(lock|json|tmp|f32)")
 _OLDER = re.compile(r"((chroma|embedding|bm25|multiscale)-\d+|((references|generation)-\d+|manifest|pending)\.json)")
 
 
@@ -191,7 +191,7 @@ def remove_file(
     folder: Path,   # Folder of an index, locked by the caller
 ) -> None:
     "Remove the file of an index and its companion files."
-    for name in (SUM, f"{FILE}-wal", f"{FILE}-shm", FILE):
+    for name in (SUM, SKIPPED, f"{FILE}-wal", f"{FILE}-shm", FILE):
         _discard(folder / name)
 
 

@@ -7,25 +7,28 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
 import tempfile
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'SUM', 'TABLES', 'Manifest', 'checksum', 'write_sum', 'setting', 'state_of',
-           'check_sum', 'stored_manifest', 'is_finished', 'read_catalogue', 'write_state', 'clear_tables',
-           'write_model', 'model_files', 'IndexParts', 'FileParts']
+__all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'SUM', 'SKIPPED', 'TABLES', 'Manifest', 'checksum', 'write_sum', 'setting',
+           'state_of', 'check_sum', 'read_skipped', 'keep_skipped', 'asked_skipped', 'stored_manifest', 'is_finished',
+           'read_catalogue', 'write_state', 'clear_tables', 'write_model', 'model_files', 'IndexParts', 'FileParts']
 
 # %% ../../nbs/70_indexing/01_index_file.ipynb #d5cd161a
 from ..documents.atomic import write_atomically
 from ..documents.catalogue import Catalogue, catalogue_of, catalogue_records
+from ..documents.files import Problem
+from ..documents.halves import composed
 from ..documents.servers import rebuild
 from ..documents.span import IndexMismatchError, Outline
 from ..models.embedding import save_embedding
@@ -52,6 +55,7 @@ class Manifest:
 FILE: str = "index.db"    # In the folder of an index
 SETTINGS_FILE: str = "ragnb.toml"  # Your settings, not those of the index: see `ragnb.pipeline.settings`
 SUM: str = "index.sum"    # Next to it: its checksum
+SKIPPED: str = "skipped.json"      # Next to it: the files that the last update of each folder skipped
 
 TABLES: str = SCHEMA + STORED + """
 CREATE TABLE IF NOT EXISTS entry (id TEXT PRIMARY KEY, told TEXT, holding BLOB) WITHOUT ROWID;
@@ -123,6 +127,49 @@ def check_sum(
         same = told["state"] != state or not _is_alone(path) or told["crc"] == checksum(path)
         if not same or not state:    # a checksum implies a state
             raise IndexMismatchError(f"{str(path)!r} is damaged: {rebuild(path.parent)} builds it again")
+
+# %% ../../nbs/70_indexing/01_index_file.ipynb #934e89f8
+def read_skipped(
+    folder: str | Path,                # Of an index
+) -> dict[str, list[Problem]]:         # Indexed folder -> files and records; {} without such a file
+    "Read what the last update of each folder skipped."
+    try:
+        told = json.loads(Path(folder, SKIPPED).read_text(encoding="utf-8"))
+        return {root: [Problem(**row | {"names": tuple(row["names"])}) for row in rows] for root, rows in told.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def keep_skipped(
+    folder: Path,                      # Of an index
+    root: str,                         # The indexed folder
+    problems: Sequence[Problem],       # Of its update
+    roots: Iterable[str] = (),         # The folders in the index: other folders are dropped from the file
+) -> list[Problem]:                    # Those that an earlier update has stored
+    "Store what an update skipped."
+    before = read_skipped(folder)
+    rows = [problem for problem in problems if problem.kind != "taken"]     # those end in an error, every time
+    now = {r: of for r, of in before.items() if r in roots} | {root: rows}
+    if now != before and (rows or before):
+        with contextlib.suppress(OSError):
+            told = {r: [asdict(problem) for problem in of] for r, of in now.items() if of}
+            write_atomically(folder / SKIPPED, json.dumps(told, ensure_ascii=False))
+    return [problem for problem in rows if problem in before.get(root, ())]
+
+# %% ../../nbs/70_indexing/01_index_file.ipynb #b9afe8af
+def asked_skipped(
+    skipped: Mapping[str, Sequence[Problem]],   # From `read_skipped`
+    question: str,
+) -> list[tuple[str, str]]:                     # Name and reason
+    "Find the skipped files that a question names."
+    asked, found = composed(question).casefold(), []
+    for problem in (p for problems in skipped.values() for p in problems if p.n):
+        for name in problem.names or (problem.where,):
+            file = PurePosixPath(composed(name).casefold())
+            stem = rf"(?<!\w){re.escape(file.stem)}(?![a-z0-9_])"     # a Korean particle may follow
+            if file.suffix and (file.name in asked or len(file.stem) > 3 and re.search(stem, asked)):
+                found.append((name, problem.what.partition(":")[0]))
+    return found
 
 # %% ../../nbs/70_indexing/01_index_file.ipynb #8f8f1b34
 _SETTINGS = ("parser", "embedding", "fitted_on", "embedding_folder", "format")

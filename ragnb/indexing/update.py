@@ -40,7 +40,7 @@ from ..chunking.parsers import needs_parser
 from ..storage.store import ChunkReader, embed_nodes
 from .commits import FileWriter, open_or_create, write_error
 from .folder_index import check_there, Index, needs_fit
-from .index_file import Manifest
+from .index_file import keep_skipped, Manifest
 
 # %% ../../nbs/70_indexing/04_update.ipynb #17ad5b87
 @dataclass
@@ -61,12 +61,14 @@ class IndexReport:
     contexts_cached: int = 0                                # Contexts from earlier runs
     contexts_missing: list[str] = field(default_factory=list)  # `CHUNK: reason`; the next update asks again
     problems: list[Problem] = field(default_factory=list)   # Skipped records and files, and remarks (n is 0)
+    known: list[Problem] = field(default_factory=list)      # Of these, the ones that an earlier update reported
 
     def to_dict(self) -> dict[str, Any]:
         "Convert the report to plain JSON values."
         counts = {"others": {root: len(ids) for root, ids in self.others.items()},
                   "replaced": {root: len(ids) for root, ids in self.replaced.items()}}
-        told = {"problems": [str(p) for p in self.problems if p.n], "notes": [str(p) for p in self.problems if not p.n]}
+        told = {"problems": [str(p) for p in self.problems if p.n], "notes": [str(p) for p in self.problems if not p.n],
+                "known": len(self.known)}
         return asdict(self) | counts | told
 
     def __repr__(self) -> str:
@@ -530,8 +532,12 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         raise InputError(f"nothing could be read from {str(path)!r}: {'; '.join(map(str, report.problems[:3]))}")
     writer = open_or_create(folder, embed, parser, force=force, contexts=contexts,
                             base_url=base_url, embed_options=embed_options, wait=wait)
-    IndexUpdate(writer, documents, str(Path(path).resolve()), report).run(show_progress)
-    return writer.index, report
+    root, index = str(Path(path).resolve()), writer.index
+    IndexUpdate(writer, documents, root, report).run(show_progress)
+    if isinstance(index.place, Path):
+        roots = {entry["root"] for entry in index.manifest.documents.values()}
+        report.known = keep_skipped(index.place, root, report.problems, roots)
+    return index, report
 
 # %% ../../nbs/70_indexing/04_update.ipynb #f4e8c3e6
 def _storable(document: Document) -> Document:

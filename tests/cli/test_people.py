@@ -115,3 +115,39 @@ def test_the_service_says_that_it_lives(index, tmp_path):
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(urllib.request.Request(f"{found[0]}api/about", headers={"host": "10.0.0.7"}), timeout=30)
     assert refused.value.code == 421
+
+
+def test_skipped_files_are_named_once(run, tmp_path):
+    """Every run of index named every picture again → once, then a count and the command that lists them."""
+    docs, folder = tmp_path / "docs", tmp_path / "index"
+    for name in ("a.md", "old/one.png", "old/two.png", "휴가 사진첩.zip", ".git/config"):
+        (docs / name).parent.mkdir(parents=True, exist_ok=True)
+        (docs / name).write_text(f"The text of {name}.\n", encoding="utf-8")
+    indexed = ("index", docs, "--index", folder, "--quiet")
+    first, again = run(*indexed), run(*indexed)
+    assert all(told in first[2] for told in ("*.png", "휴가 사진첩.zip", "hidden folders are not read", "old/one.png"))
+    command = re.search(r"^skipped as before: 3 \(`(ragnb [^`]+)` lists them\)\n$", again[2])[1]
+    assert "3 skipped" in first[1] and "3 skipped" in again[1] and not json.loads(run(*indexed, "--json")[1])["problems"] == []
+    listed = run(*shlex.split(command)[1:])[1]
+    assert str(docs) in listed and "old/one.png" in listed and "휴가 사진첩.zip" in listed and ".git" in listed
+    assert [p["n"] for p in json.loads(run("info", "--skipped", "--json", "--index", folder)[1])[str(docs)]] == [0, 2, 1]
+    (docs / "new.bin").write_bytes(b"\0")
+    told = run(*indexed)[2]
+    assert "skipped new.bin" in told and "skipped as before: 3" in told and "png" not in told
+    for name in ("new.bin", "old/one.png", "old/two.png", "휴가 사진첩.zip"):
+        (docs / name).unlink()
+    assert run(*indexed)[2] == "" and "휴가" not in run("info", "--skipped", "--index", folder)[1]
+    (docs / ".git/config").unlink(), (docs / ".git").rmdir()
+    assert run(*indexed)[0] == 0 and run("info", "--skipped", "--index", folder)[1] == "nothing was skipped\n"
+    assert run("info", "--skipped", "--index", tmp_path / "other")[0] == 2
+
+
+def test_ask_says_that_the_file_it_is_asked_for_was_skipped(run, tmp_path):
+    """Passages of other files and no word about it → a note with the reason, in JSON too."""
+    for name in ("a.md", "계약서 사본.png", "one.png"):
+        (tmp_path / name).write_text("The text of a contract.\n", encoding="utf-8")
+    assert run("index", tmp_path, "--index", tmp_path / ".ragnb", "--quiet")[0] == 0
+    asked = {q: run("ask", q, "--index", tmp_path / ".ragnb") for q in ("계약서 사본에는 무엇이 있나요?", "What is in ONE.png?", "The text of one contract?")}
+    told = [[line for line in err.splitlines() if "was not indexed" in line] for _, _, err in asked.values()]
+    assert [len(lines) for lines in told] == [1, 1, 0] and "계약서 사본.png was not indexed: a kind of file that is not read" in told[0][0]
+    assert "one.png was not indexed" in json.loads(run("ask", "What is in one.png?", "--json", "--index", tmp_path / ".ragnb")[1])["note"]

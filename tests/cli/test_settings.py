@@ -166,8 +166,12 @@ def test_what_was_tuned_is_indexed_asked_and_measured(run, tmp_path, monkeypatch
         code, out, err = run("eval", "docs", "out/tune/made.jsonl", *given, "--budgets", "300", "--quiet", "--json")
         assert code == 0, err
         assert list(json.loads(out)["strategies"].values())[0]["budgets"]["300"] == list(tuned["strategies"].values())[0]["budgets"]["300"]
-    write_settings(".ragnb-tuned", {"cut": 0.3})
-    assert "does not measure cut" in one_line(run("eval", "docs", "out/tune/made.jsonl", "--settings", ".ragnb-tuned", "--quiet"))
+    for more, found in (({"split": "units", "cut": 0.9, "context": "table"}, True), ({"where": ["doc_id=leave.md", "folder!=x"], "as_of": "2024-01-01"}, True), ({"where": "doc_id=none.md"}, False)):
+        write_settings(".ragnb-tuned", more)
+        code, out, err = run("eval", "docs", "out/tune/made.jsonl", "--settings", ".ragnb-tuned", "--budgets", "300", "--quiet", "--json")
+        assert code == 0, err
+        measured = list(json.loads(out)["strategies"].values())[0]
+        assert (measured["budgets"]["300"]["recall"] > 0) is found and all(f"{key}=" in measured["spec"] for key in more)
 
 
 def test_every_key_is_an_option_of_ask_or_index(run):
