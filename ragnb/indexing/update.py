@@ -67,9 +67,8 @@ class IndexReport:
         "Convert the report to plain JSON values."
         counts = {"others": {root: len(ids) for root, ids in self.others.items()},
                   "replaced": {root: len(ids) for root, ids in self.replaced.items()}}
-        told = {"problems": [str(p) for p in self.problems if p.n], "notes": [str(p) for p in self.problems if not p.n],
-                "known": len(self.known)}
-        return asdict(self) | counts | told
+        told = {"problems": [str(p) for p in self.problems if p.n], "notes": [str(p) for p in self.problems if not p.n]}
+        return {key: value for key, value in asdict(self).items() if key != "known"} | counts | told
 
     def __repr__(self) -> str:
         sizes = {name: held if isinstance(held, int) else len(held) for name, held in vars(self).items()}
