@@ -360,8 +360,7 @@ class Library:
         at = {found.reader.corpus.row_of(chunk): n for n, chunk in enumerate(hits)}
         return replace(found, pieces=sorted(found.pieces, key=lambda piece: at.get(piece.row, len(at))))
 
-    def _find(self, name: str, query: str, top_k: int, where: Any,
-              documents: Sequence[str] | None) -> Hits:
+    def _find(self, name: str, query: str, top_k: int, where: Any, documents: Sequence[str] | None) -> Hits:
         "Search one collection; ids begin with its name."
         found = self._ranked(name, query, top_k, where, documents)
         hits = _scored(found.hits)

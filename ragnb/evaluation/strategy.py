@@ -130,8 +130,8 @@ _COUNTS = {f.name: f.default for f in dataclasses.fields(Strategy) if f.type == 
 
 def _words(settings: Mapping[str, Any]) -> list[str]:
     "Write settings as the words of a line; a list repeats its key."
-    said = [(k, one) for k, value in settings.items() for one in (value if isinstance(value, (list, tuple)) else [value])]
-    return [shlex.quote(f"{key}={value}") for key, value in said]
+    listed = {key: value if isinstance(value, (list, tuple)) else [value] for key, value in settings.items()}
+    return [shlex.quote(f"{key}={value}") for key, values in listed.items() for value in values]
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #ddafcbd7
 PRESETS: dict[str, Strategy] = {
