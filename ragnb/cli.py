@@ -368,14 +368,14 @@ class _Plugins(_Options):
 
 class _Settings(_Plugins):
     "Which settings file is read."
-    settings: Annotated[str | None, Option(metavar="FILE", help="Read the settings that you leave out from this .toml "
-        "file, or from the folder of another index; none: from no file (default: ragnb.toml in the folder of "
-        "--index).")] = None
+    settings: Annotated[str | None, Option(metavar="FILE", help="A file of lines such as budget = 2000 or "
+        "as_of = 'today', or the folder of another index. It sets the options that you leave out; none: no file is "
+        "read (default: ragnb.toml in the folder of --index).")] = None
 
 class _Wait(_Options):
     "How long to wait for another writer."
-    wait: Annotated[float, _amount("Wait so long for another process that writes the index; then its number is "
-                                   "printed.", "SECONDS", 0, 1e6)] = 10
+    wait: Annotated[float, _amount("Wait this long for another process that writes the index. Then ragnb "
+                                   "stops, and prints the number of that process.", "SECONDS", 0, 1e6)] = 10
 
 # %% ../nbs/99_cli/01_cli.ipynb #5e771461
 _SIZE = {"budget", "budget_share", "model"}
@@ -789,19 +789,19 @@ class _Retrieval(_Settings):
     where: _Where = None
     as_of: Annotated[str | None, Option(metavar="DATE", help="Use each statute in its edition in force on this date, "
         "2024-01-01 or today (default: the newest that is not repealed). Other editions are marked.")] = None
-    cut: Annotated[float | None, _amount("Over units: drop what scores less than X times the best (0.1 to 0.5), even "
-        "if there is room, and in a small folder what shares no word with the question (default, and 0: fill the "
-        "budget).")] = None
+    cut: Annotated[float | None, _amount("Drop passages that score less than X times the best (0.1 to 0.5), even if "
+        "there is room. In a small folder, also drop those that share no word with the question. The index must have "
+        "units (default, and 0: fill the budget).")] = None
     lookup: Annotated[bool, Option("--lookup/--no-lookup", help="Put first what the question cites, such as 제56조, or "
         "not.")] = True
     rerank: Annotated[str, Option(help="none; llm or llm:N, N passages in one call of --llm; onnx:FOLDER, a "
         "cross-encoder.")] = "none"
     policy: Annotated[str | None, Option(help=f"What to read around a hit: {_POLICIES}")] = None
-    top_k: Annotated[int | None, _count("Hits (default: 20; not over units without a policy).")] = None
-    expand_top_k: Annotated[int | None, _count("Hits that are expanded (default: 5; likewise).")] = None
-    max_chunks: Annotated[int | None, _count("Hits and neighbors together (default: 80; likewise).")] = None
-    passage_size: Annotated[int | None, _count("Characters of a passage for each hit in it (default: 2000; "
-                                               "likewise).")] = None
+    top_k: Annotated[int | None, _count("Hits (default: 20). Multi-scale retrieval takes this and the next three "
+                                        "options only with a policy or a reranker.")] = None
+    expand_top_k: Annotated[int | None, _count("Hits that are expanded (default: 5).")] = None
+    max_chunks: Annotated[int | None, _count("Hits and neighbors together (default: 80).")] = None
+    passage_size: Annotated[int | None, _count("Characters of a passage for each hit in it (default: 2000).")] = None
     llm: Annotated[str | None, Option(help="ollama:MODEL or openai-like:MODEL writes the answer; chat and serve ask it "
         "in every step, mcp only for reranking (default, and none: no model; you see the passages with their "
         "sources).")] = None
@@ -821,13 +821,14 @@ class _Layout(_Options):
         "the kind of question.")] = "ranked"
     compress: Annotated[str | None, Option(metavar="N", help="Keep only the sentences that matter, N characters in "
         "all; with llm:N the model chooses them.")] = None
-    reorder: Annotated[bool, Option("--reorder/--no-reorder", help="Put the best passages at both ends of the context, "
-        "or keep it best first.")] = True
+    reorder: Annotated[bool, Option("--reorder/--no-reorder", help="Give a model the best passages at both ends of "
+        "the context, or best first. The passages of ask are printed best first.")] = True
 
 class _Asking(_Index, _Embedding, _Model, _Retrieval, _Layout):
     "A question, and the pipeline that answers it."
     question: Annotated[str, Argument(help="Your question, in quotes.")]
-    embed: Annotated[str | None, Option(help="The embedding that the index was built with; checked.")] = None
+    embed: Annotated[str | None, Option(help="The embedding that the index was built with. With another one, ragnb "
+        "stops.")] = None
     history: _History = None
     html: Annotated[str | None, Option(metavar="FILE", help="Write the trace as a page.")] = None
     over: Annotated[str | None, Option(metavar="PLACE", help="Instead of --index: an index that another program made, "
@@ -1265,9 +1266,10 @@ QUESTION_LINE: str = ('{"query_id": "q1", "query": "연차는 며칠인가?", '
 
 class _Measuring(_Embedding, _Plugins):
     "What is tried, at which sizes of the context, and where indexes are cached."
-    strategy: Annotated[list[str] | None, Option(metavar="SPEC", help="A preset, 'key=value …', peer:NAME, a .yaml "
-        "file, or a ragnb.toml. Repeatable (default: for eval the recommended strategy; for tune multi-scale, hybrid "
-        "of three sizes and policies, and BM25).")] = None
+    strategy: Annotated[list[str] | None, Option(metavar="SPEC", help="A preset (multi-scale, hybrid, bm25, vector, "
+        "…), settings such as 'retrieve=bm25 policy=neighbors:2', peer:NAME, a .yaml file, or a ragnb.toml. An unknown "
+        "name prints all names. Repeatable (default: for eval multi-scale; for tune multi-scale, hybrid of three "
+        "sizes and policies, and BM25).")] = None
     budgets: Annotated[str, Option(metavar="N,N", help="Sizes of the context, labels included; tune chooses by the "
         "mean over all of them.")] = "500,1000,2000,4000"
     embed: Annotated[str, Option(help="ngram, e5, fastembed:NAME, ollama:MODEL, openai-like:MODEL or "
@@ -1304,8 +1306,9 @@ class _Trial(_Measuring, _Model, _Comparing, _Settings):
         "score).")] = None
     llm: Annotated[str | None, Option(help="ollama:MODEL or openai-like:MODEL for rerankers and query plans.")] = None
     limit: Annotated[int | None, _count("Ask only N of the questions, the same ones every time.")] = None
-    out: Annotated[str, Option(metavar="DIR", help="Folder for the results.")] = "out/eval"
-    tokenizer: Annotated[str | None, Option(help="Count tokens of this tokenizer too.")] = None
+    out: Annotated[str, Option(metavar="DIR", help="Folder for the results. A new run replaces them.")] = "out/eval"
+    tokenizer: Annotated[str | None, Option(help="Also count the tokens of contexts with this tokenizer, in "
+        "results.json.")] = None
     no_contexts: Annotated[bool, Option("--no-contexts", help="Do not store the context strings (contexts.jsonl.gz), "
         "which benchmarks/audit.py needs.")] = False
 
@@ -1354,7 +1357,7 @@ def _first_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
         means = [values.mean() if len(values) else 0.0 for values in found]
         cells = ["{:.3f} [{:.3f}, {:.3f}]".format(m, *mean_interval(values)) for m, values in zip(means, found)]
         rows.append([run.strategy.name, *cells])
-    told = "; delivered: evidence that is verbatim in the context, all of which the budget counts"
+    told = "; delivered: the share of the evidence that is verbatim in the context; labels count in the budget"
     head = ["strategy", *(measures or (f"{name}@{b:,}" for b in budgets)), *mean]
     return f"{_rows(head, rows)}\n\n({INTERVAL_NOTE}{told * (name == 'delivered')})"
 
@@ -1372,8 +1375,9 @@ def _second_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
 
 def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
     "Write what strategies find, and what that costs a question."
-    spans = "Recall of spans, labels not counted, and cost a question:" * bool(budgets and not runs[0].measures)
-    return f"{_first_table(runs, budgets)}\n\n{spans or 'Cost a question:'}\n\n{_second_table(runs, budgets)}"
+    spans = "Recall of spans, labels not counted. " * bool(budgets and not runs[0].measures)
+    cost = "For one question: milliseconds, and reads of the index."
+    return f"{_first_table(runs, budgets)}\n\n{spans}{cost}\n\n{_second_table(runs, budgets)}"
 
 # %% ../nbs/99_cli/01_cli.ipynb #9def645a
 def _frozen_contexts(args: _Trial, dataset: Any, llm: Any) -> Any:
@@ -1516,8 +1520,8 @@ class _Tuning(_Measuring):
     index: Annotated[str | None, Option(metavar="DIR", help="Where the commands that are printed make the index "
         "(default: .ragnb for the default settings, else .ragnb-tuned). tune does not use an index that is there: it "
         "tries other splitters, see --cache.")] = None
-    save: Annotated[bool, Option("--save", help="Write the choice as ragnb.toml into that folder, where every command "
-        "reads it (it is in --out in any case).")] = False
+    save: Annotated[bool, Option("--save", help="Also write the choice as ragnb.toml into the folder of --index. "
+        "Then ask, chat, serve and mcp read it there (--out always has a copy).")] = False
     n: Annotated[int, _count("Questions to make, if you give none.")] = 30
     seed: Annotated[int, _count("Another number makes other questions.")] = 0
     out: Annotated[str, Option(metavar="DIR", help="Folder for report.html and results.")] = "out/tune"
@@ -1619,8 +1623,8 @@ def _decide(args: _Deciding) -> None:
     _say("".join(f"({note})\n" for note in found.notes), end="")
     _say(f"page: {page.resolve()}\ntraces of ragnb's settings: {traces.resolve()}")
     if settings is not None:
-        _say(f"settings: {settings}  (for ask, chat, serve and mcp: --settings FILE, or --save, which writes it beside "
-             "the index)")
+        _say(f"settings: {settings}  (ask, chat, serve and mcp read this file with --settings FILE; decide --save "
+             "writes it into the folder of the index, where they find it)")
 
 # %% ../nbs/99_cli/01_cli.ipynb #f74432d1
 class _Making(_Options):
