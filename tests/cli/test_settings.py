@@ -171,7 +171,7 @@ def test_what_was_tuned_is_indexed_asked_and_measured(run, tmp_path, monkeypatch
         code, out, err = run("eval", "docs", "out/tune/made.jsonl", "--settings", ".ragnb-tuned", "--budgets", "300", "--quiet", "--json")
         assert code == 0, err
         measured = list(json.loads(out)["strategies"].values())[0]
-        assert (measured["budgets"]["300"]["recall"] > 0) is found and all(f"{key}=" in measured["spec"] for key in more)
+        assert (measured["budgets"]["300"]["delivered_recall"] > 0) is found and all(f"{key}=" in measured["spec"] for key in more)
 
 
 def test_every_key_is_an_option_of_ask_or_index(run):

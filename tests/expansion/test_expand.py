@@ -18,7 +18,7 @@ from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, m
 from ragnb.expansion.fetch import expand_dicts
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import (
-    Place, QuestionPolicy, Situation, neighbors, no_expansion, parent, policy_name, register_policy, together,
+    _MAKERS, Place, QuestionPolicy, Situation, neighbors, no_expansion, parent, policy_name, register_policy, together,
 )
 from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span, Why, n_characters, parse_address
 from ragnb.chunking.base import SpanNodeParser
@@ -602,7 +602,8 @@ def test_policies_are_put_together():
             resolve_policy(bad)
 
 
-def test_a_policy_of_ones_own_gets_a_name():
+def test_a_policy_of_ones_own_gets_a_name(monkeypatch):
+    monkeypatch.setattr("ragnb.expansion.policy._MAKERS", dict(_MAKERS))   # other tests list what is registered
     register_policy("test-first", lambda n=1: lambda outline, at: Span(0, max(n, outline.span_of(at).end)), int)
     assert resolve_policy("test-first:3")(Outline("d", 9, {"c": [Span(0, 1)]}), Address("d", "c", 0)) == Span(0, 3)
     with pytest.raises(InputError, match=r"test-first\[:N\]"):
