@@ -953,7 +953,7 @@ def _write_page(answer: Any, pipeline: Any, args: _Asking) -> None:
     if args.html:
         from ragnb.pipeline.trace_data import trace
         page = trace(answer, store=pipeline.expander.store).write(args.html)
-        _say(f"page: {page.resolve()}", err=True)
+        _say(say("page: {page}", page=page.resolve()), err=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #19e7d9e5
 def _colored(answer: Any) -> str:
@@ -1490,7 +1490,7 @@ def _eval(args: _Trial) -> None:
     "Measure strategies on questions with gold evidence."
     if args.compare:
         return _compare_runs(args)
-    if not args.strategy and args.settings:
+    if not args.strategy and args.settings not in (None, "none"):
         args.strategy = [_settings_place(vars(args))]
     if args.prompts or args.orders:
         return _compare_answers(args)
