@@ -14,10 +14,11 @@ from typing import Any, NamedTuple, Protocol
 
 # %% auto #0
 __all__ = ['Rankers', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered', 'passage_numbers', 'Trace',
-           'is_strong', 'trace']
+           'is_strong', 'said_count', 'trace']
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #db9c0cfd
 from ..documents.markup import counted, display_width, visible
+from ..documents.messages import language, say
 from ragnb.documents.span import (
     InputError, MissingChunkError, n_characters, Outline, Passage, shared, Span, try_address, union, Why
 )
@@ -332,6 +333,19 @@ def is_strong(
     return rank <= _BEST and (score is None or score >= STRONG * trace.best_score)
 
 
+# %% ../../nbs/80_pipeline/08_trace_data.ipynb #42ec5008
+def said_count(
+    n: int,
+    noun: str,   # One of those below
+) -> str:
+    "Write a number with its noun, in the language of the reader."
+    if language() == "en":
+        return counted(n, noun)
+    nouns = {"passage": say("{n:,} passages", n=n), "hit": say("{n:,} hits", n=n), "row": say("{n:,} rows", n=n),
+             "neighbor": say("{n:,} neighbors", n=n), "parent": say("{n:,} parents", n=n),
+             "character": say("{n:,} characters", n=n), "read": say("{n:,} reads", n=n)}
+    return nouns[noun]
+
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #834f7cb5
 def _size(passages: Iterable[Passage]) -> int:
     "Count the characters of passages."
@@ -380,10 +394,13 @@ def _of_answer(answer: Answer) -> dict[str, Any]:
     "Collect the data of a trace from an answer."
     e, stats, context = answer.expansion, answer.expansion.stats, answer.context
     n_sources = len({source.number for source in context.sources})
-    beside = f" with {counted(stats.neighbors, 'neighbor')}" if stats.neighbors else ""
-    facts = (f"found: {counted(stats.hits, 'hit')}{beside} in {counted(stats.passages, 'passage')} of "
-             f"{counted(stats.characters, 'character')}, with {counted(stats.reads, 'read')} of the store",
-             f"in the context: {n_sources} of {stats.passages}, {context.size:,} {context.tokenizer}")
+    near = say(" with {neighbors}", neighbors=said_count(stats.neighbors, "neighbor")) if stats.neighbors else ""
+    unit = say("characters") if context.tokenizer == "characters" else context.tokenizer
+    facts = (say("found: {hits}{near} in {passages} of {characters}, with {reads} of the store", near=near,
+                 hits=said_count(stats.hits, "hit"), passages=said_count(stats.passages, "passage"),
+                 characters=said_count(stats.characters, "character"), reads=said_count(stats.reads, "read")),
+             say("in the context: {n} of {total}, {size:,} {unit}", n=n_sources, total=stats.passages,
+                 size=context.size, unit=unit))
     earlier = [p for p in answer.passages if is_earlier(p)]
     kept = {"question": answer.question, "passages": (*e.passages, *earlier), "read": tuple(answer.passages),
             "outlines": e.outlines, "dropped": dict(e.dropped), "rankers": {} if e.fitted else answer.fusion.members,
@@ -418,8 +435,8 @@ def _of_ranking(ranking: Any, question: str, budget: int, store: ChunkReader | N
     outlines = store.get_outlines(doc_ids).found if store and doc_ids else {}
     hits = [i for p in passages for i in p.hits]
     size = _size(passages)
-    facts = (f"found: {counted(len(hits), 'hit')} in {counted(len(passages), 'passage')}, "
-             f"{size:,} of {counted(budget, 'character')}",)
+    facts = (say("found: {hits} in {passages}, {size:,} of {budget}", hits=said_count(len(hits), "hit"), size=size,
+                 passages=said_count(len(passages), "passage"), budget=said_count(budget, "character")),)
     kept = {"question": question, "passages": passages, "read": passages, "outlines": outlines, "facts": facts}
     return kept | _of_signals(ranking, hits)
 

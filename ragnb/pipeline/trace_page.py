@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 __all__ = ['Mark', 'trace_fragment', 'trace_page']
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #5b8675bd
-from ..documents.markup import counted, render, short
+from ..documents.markup import render, short
+from ..documents.messages import say
 from ..documents.span import Outline, Passage, Span, union
 from ..context.labels import passage_pages
 from .answer import STRONG
-from .trace_data import Chunk, is_strong, rank_label, Trace, uncovered
+from .trace_data import Chunk, is_strong, rank_label, said_count, Trace, uncovered
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #e280c189
 _KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbor": "near",
@@ -101,11 +102,12 @@ def _map(size: int, passages: Mapping[int, Span], chunks: Sequence[Chunk], gold:
         x = max(0.0, min(1000 * span.start / size, 1000 - width))
         return f"{x:.1f}", f"{width:.1f}", y, height, colour, title
     pins = [c for c in chunks if c.role in ("hit", "cited", "beside")]
-    rects = [rect(s, 11, 10, "mark", f"passage {n}, characters {s.start:,} to {s.end:,}") for n, s in passages.items()]
+    rects = [rect(s, 11, 10, "mark", say("passage {n}, characters {start:,} to {end:,}", n=n, start=s.start, end=s.end))
+             for n, s in passages.items()]
     rects += [rect(c.span, *((9, 14, "hitl") if c.role == "hit" else (13, 6, "citedl")), c.role) for c in pins]
     rects += [rect(m.span, 0, 6, "gold", m.label) for m in gold]
-    label = (f"map of {size:,} characters; passages: {len(passages)}, strong hits and citations: {len(pins)}, "
-             f"evidence: {len(gold)}")
+    label = say("map of {size:,} characters; passages: {passages}, strong hits and citations: {pins}, "
+                "evidence: {gold}", size=size, passages=len(passages), pins=len(pins), gold=len(gold))
     return {"rects": rects, "label": label}
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #d22caf78
@@ -114,16 +116,29 @@ def _heading(outline: Outline | None, at: int) -> str:
     i = bisect_right([s.start for _, s in outline.sections], at) - 1 if outline else -1
     return outline.sections[i][0] if i >= 0 and at < outline.sections[i][1].end else ""
 
+# %% ../../nbs/80_pipeline/09_trace_page.ipynb #45c564df
+def _names() -> dict[str, str]:
+    "Return the words for roles and marks."
+    return {"hit": say("hit"), "hit low": say("hit"), "cited": say("cited"), "beside": say("beside"),
+            "parent": say("parent"), "neighbor": say("neighbor"), "filler": say("filler"),
+            "evidence": say("evidence"), "not read": say("not read"), "dropped": say("dropped")}
+
+
+def _unread(trace: Trace) -> str:
+    "Explain why a part of a passage is not in the context."
+    is_compressed = trace.answer and trace.answer.compression
+    return say("compressed or beyond the budget") if is_compressed else say("beyond the budget")
+
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #e6124fc9
 def _place(p: Passage) -> str:
     "Explain why a passage comes before better scores; empty if the score decides."
     why = p.why.get(p.hits[0]) if p.hits else None
     if why and why.role == "cited":
-        return "read next: the first passage cites it"
+        return say("read next: the first passage cites it")
     if why and why.is_by_name:
-        return "read first: the question names it"
+        return say("read first: the question names it")
     if why and why.policy == "table":
-        return "read next: the header of a table that was found"
+        return say("read next: the header of a table that was found")
     return ""
 
 
@@ -136,27 +151,28 @@ def _is_best(trace: Trace, p: Passage) -> bool:
 def _chips(trace: Trace, p: Passage, is_read: bool) -> list[str]:
     "Return the labels of a passage: its place, its score and its chunks."
     roles, score = [c.role for c in trace.chunks(p)], p.best_hit[1]
-    chips = ["best score" if _is_best(trace, p) else "", "" if is_read else f"not read: {trace.unread}", _place(p)]
-    chips.append("" if score is None else f"score {score:.3g}")
+    chips = [say("best score") if _is_best(trace, p) else "",
+             "" if is_read else say("not read: {why}", why=_unread(trace)), _place(p)]
+    chips.append("" if score is None else say("score {score:.3g}", score=score))
     for role in filter(roles.count, _KINDS):
         n = roles.count(role)
-        chips.append(counted(n, role) if role in ("hit", "neighbor", "parent") else f"{n} {role}")
-    return [chip for chip in (*chips, f"{len(p.span):,} characters long") if chip]
+        chips.append(said_count(n, role) if role in ("hit", "neighbor", "parent") else f"{n} {_names()[role]}")
+    return [chip for chip in (*chips, say("{n:,} characters long", n=len(p.span))) if chip]
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #8932c2a4
 def _overlays(trace: Trace, doc_id: str) -> list[Mark]:
     "Return the marks of the evidence in a document."
-    return [Mark("gold", e.span, f"evidence {n}") for n, e in enumerate(trace.evidence, 1) if e.doc_id == doc_id]
+    return [Mark("gold", e.span, say("evidence {n}", n=n)) for n, e in enumerate(trace.evidence, 1) if e.doc_id == doc_id]
 
 
 def _label(trace: Trace, p: Passage, c: Chunk) -> str:
     "Return the label of a chunk: a hit's rank by score, or why it has no rank."
     why, rank = p.why.get(c.id), trace.ranks.get(c.id)
     if c.role != "hit":
-        return "header" if why and why.policy == "table" else c.role
+        return say("header") if why and why.policy == "table" else _names()[c.role]
     if why and why.is_by_name:
-        return "by name"
-    return f"hit {rank}" if rank else "hit"
+        return say("by name")
+    return say("hit {n}", n=rank) if rank else say("hit")
 
 
 def _marks(trace: Trace, p: Passage) -> list[Mark]:
@@ -166,7 +182,7 @@ def _marks(trace: Trace, p: Passage) -> list[Mark]:
         out.append(Mark(c.role, c.span, _label(trace, p, c)))
         if c.role == "hit" and not is_strong(trace, p, c.id):
             out.append(Mark("low", c.span))
-    out += [Mark("unread", s, "not read") for s in uncovered(p.span, trace.read_of(p.doc_id))]
+    out += [Mark("unread", s, say("not read")) for s in uncovered(p.span, trace.read_of(p.doc_id))]
     return out + _overlays(trace, p.doc_id)
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #eadeedd0
@@ -208,7 +224,7 @@ def _document(trace: Trace, doc_id: str, size: int) -> dict[str, Any]:
     titles = [p.metadata["title"] for p in found if p.metadata.get("title")]
     title = titles[0] if titles else outline.metadata.get("title", "") if outline else ""
     names = [name for name in dict.fromkeys((str(title), doc_id)) if name]
-    return {"names": names, "n_passages": len(found), "size": total, "runs": runs, **drawn}
+    return {"names": names, "passages": said_count(len(found), "passage"), "size": total, "runs": runs, **drawn}
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #1a4063c4
 def _there(trace: Trace) -> set[str]:
@@ -226,8 +242,8 @@ def _row(trace: Trace, row: Mapping[str, Any]) -> dict[str, Any]:
     "Prepare a row of the table."
     score = row.get("score")
     ranks = [rank_label(row[name], row[f"{name} score"]) for name in trace.rankers]
-    cells = [row["role"], row.get("policy") or "", *ranks, "" if score is None else f"{score:.4f}",
-             row.get("characters") or "", row.get("pages") or "", "yes" if row["in_context"] else "no"]
+    cells = [_names().get(row["role"], row["role"]), row.get("policy") or "", *ranks, "" if score is None else f"{score:.4f}",
+             row.get("characters") or "", row.get("pages") or "", say("yes" if row["in_context"] else "no")]
     signals = ", ".join(f"{name} {z:.2f}" for name, z in trace.signals.get(row["chunk"], {}).items())
     return {"number": row["passage"] or "–", "chunk": row["chunk"], "why": row["why"], "signals": signals,
             "cells": cells}
@@ -244,6 +260,7 @@ def _page_data(trace: Trace, limit: int, opened: int, styled: bool) -> dict[str,
     return {"trace": trace, "limit": limit, "opened": opened, "styled": styled, "strong": f"{STRONG:.0%}",
             "there": _there(shown), "documents": [_document(shown, doc_id, size) for doc_id in ids],
             "rows": [_row(trace, row) for row in rows[:_MOST_ROWS]], "n_rows": len(rows),
+            "all_rows": said_count(len(rows), "row"), "names": _names(), "unread": _unread(trace),
             "more_passages": len(trace.passages) - _MOST_PASSAGES}
 
 
