@@ -162,7 +162,8 @@ def _chips(trace: Trace, p: Passage, is_read: bool) -> list[str]:
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #8932c2a4
 def _overlays(trace: Trace, doc_id: str) -> list[Mark]:
     "Return the marks of the evidence in a document."
-    return [Mark("gold", e.span, say("evidence {n}", n=n)) for n, e in enumerate(trace.evidence, 1) if e.doc_id == doc_id]
+    found = [(n, e.span) for n, e in enumerate(trace.evidence, 1) if e.doc_id == doc_id]
+    return [Mark("gold", span, say("evidence {n}", n=n)) for n, span in found]
 
 
 def _label(trace: Trace, p: Passage, c: Chunk) -> str:
@@ -242,7 +243,8 @@ def _row(trace: Trace, row: Mapping[str, Any]) -> dict[str, Any]:
     "Prepare a row of the table."
     score = row.get("score")
     ranks = [rank_label(row[name], row[f"{name} score"]) for name in trace.rankers]
-    cells = [_names().get(row["role"], row["role"]), row.get("policy") or "", *ranks, "" if score is None else f"{score:.4f}",
+    cells = [_names().get(row["role"], row["role"]), row.get("policy") or "", *ranks,
+             "" if score is None else f"{score:.4f}",
              row.get("characters") or "", row.get("pages") or "", say("yes" if row["in_context"] else "no")]
     signals = ", ".join(f"{name} {z:.2f}" for name, z in trace.signals.get(row["chunk"], {}).items())
     return {"number": row["passage"] or "–", "chunk": row["chunk"], "why": row["why"], "signals": signals,
