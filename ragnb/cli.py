@@ -1100,7 +1100,7 @@ class _Service(_Agent):
     allow_host: Annotated[list[str] | None, Option(metavar="NAME", help="A name under which the service is asked, "
         "behind a proxy for example. Repeatable.")] = None
     tokens: Annotated[str | None, Option(metavar="FILE", help='To give others access: JSON of [{"name": …, "token": …, '
-        '"where": …}]; where is a filter as of --where or a list of them, null for everything.')] = None
+        '"where": …}]; where is a filter as for --where, or a list of filters; null: everything.')] = None
     conversations: Annotated[str | None, Option(metavar="DIR", help="Keep conversations there (default: as long as the "
         "service runs).")] = None
     documents: Annotated[str | None, Option(metavar="DIR", help="The folder that was indexed, for pictures of the "
