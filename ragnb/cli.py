@@ -485,8 +485,6 @@ def _embed_url(args: Any) -> str | None:
     return args.embed_base_url or (None if others else args.base_url)
 
 # %% ../nbs/99_cli/01_cli.ipynb #91320d01
-_INFO = ("info", "--skipped")
-
 def _typed(*words: str) -> str:
     "Write a command as it can be typed."
     return shlex.join(["ragnb", *words])
@@ -512,7 +510,8 @@ def _print_known(report: Any, index: str) -> None:
     from ragnb.documents.files import n_skipped
     if n := n_skipped(report.known):
         at = [] if index == ".ragnb" else ["--index", index]
-        _say(say("skipped as before: {n:,} (`{command}` lists them)", n=n, command=_typed(*_INFO, *at)), err=True)
+        lists = _typed("info", "--skipped", *at)
+        _say(say("skipped as before: {n:,} (`{command}` lists them)", n=n, command=lists), err=True)
 
 def _print_report(report: Any, index: str) -> None:
     "Print what an update did, and what it skipped for the first time."

@@ -73,8 +73,9 @@ class FastEmbedEmbedding(LocalEmbedding):
         self.model_name = _listed(self.model_name)["model"]
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        made = _model(self.model_name, self.threads).embed(list(texts), batch_size=self.embed_batch_size)
-        vectors = np.array(list(made), np.float32).reshape(len(texts), _listed(self.model_name)["dim"])
+        model = _model(self.model_name, self.threads)
+        made = model.embed(list(texts), batch_size=self.embed_batch_size)
+        vectors = np.array(list(made), np.float32).reshape(len(texts), model.embedding_size)
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
     def describe(self) -> dict[str, Any]:

@@ -334,17 +334,18 @@ def is_strong(
 
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #42ec5008
+_COUNTED = {"passage": "{n:,} passages", "hit": "{n:,} hits", "row": "{n:,} rows", "neighbor": "{n:,} neighbors",
+            "parent": "{n:,} parents", "character": "{n:,} characters", "read": "{n:,} reads"}
+
+
 def said_count(
     n: int,
-    noun: str,   # One of those below
+    noun: str,   # A key of `_COUNTED`
 ) -> str:
     "Write a number with its noun, in the language of the reader."
     if language() == "en":
         return counted(n, noun)
-    nouns = {"passage": say("{n:,} passages", n=n), "hit": say("{n:,} hits", n=n), "row": say("{n:,} rows", n=n),
-             "neighbor": say("{n:,} neighbors", n=n), "parent": say("{n:,} parents", n=n),
-             "character": say("{n:,} characters", n=n), "read": say("{n:,} reads", n=n)}
-    return nouns[noun]
+    return say(_COUNTED[noun], n=n)
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #834f7cb5
 def _size(passages: Iterable[Passage]) -> int:

@@ -15,7 +15,7 @@ __all__ = ['Mark', 'trace_fragment', 'trace_page']
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #5b8675bd
 from ..documents.markup import render, short
-from ..documents.messages import say
+from ..documents.messages import say, translated
 from ..documents.span import Outline, Passage, Span, union
 from ..context.labels import passage_pages
 from .answer import STRONG
@@ -123,12 +123,6 @@ def _names() -> dict[str, str]:
             "parent": say("parent"), "neighbor": say("neighbor"), "filler": say("filler"),
             "evidence": say("evidence"), "not read": say("not read"), "dropped": say("dropped")}
 
-
-def _unread(trace: Trace) -> str:
-    "Explain why a part of a passage is not in the context."
-    is_compressed = trace.answer and trace.answer.compression
-    return say("compressed or beyond the budget") if is_compressed else say("beyond the budget")
-
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #e6124fc9
 def _place(p: Passage) -> str:
     "Explain why a passage comes before better scores; empty if the score decides."
@@ -152,11 +146,11 @@ def _chips(trace: Trace, p: Passage, is_read: bool) -> list[str]:
     "Return the labels of a passage: its place, its score and its chunks."
     roles, score = [c.role for c in trace.chunks(p)], p.best_hit[1]
     chips = [say("best score") if _is_best(trace, p) else "",
-             "" if is_read else say("not read: {why}", why=_unread(trace)), _place(p)]
+             "" if is_read else say("not read: {why}", why=translated(trace.unread)), _place(p)]
     chips.append("" if score is None else say("score {score:.3g}", score=score))
     for role in filter(roles.count, _KINDS):
         n = roles.count(role)
-        chips.append(said_count(n, role) if role in ("hit", "neighbor", "parent") else f"{n} {_names()[role]}")
+        chips.append(said_count(n, role) if role in ("hit", "neighbor", "parent") else f"{n} {translated(role)}")
     return [chip for chip in (*chips, say("{n:,} characters long", n=len(p.span))) if chip]
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #8932c2a4
@@ -170,7 +164,7 @@ def _label(trace: Trace, p: Passage, c: Chunk) -> str:
     "Return the label of a chunk: a hit's rank by score, or why it has no rank."
     why, rank = p.why.get(c.id), trace.ranks.get(c.id)
     if c.role != "hit":
-        return say("header") if why and why.policy == "table" else _names()[c.role]
+        return say("header") if why and why.policy == "table" else translated(c.role)
     if why and why.is_by_name:
         return say("by name")
     return say("hit {n}", n=rank) if rank else say("hit")
@@ -243,7 +237,7 @@ def _row(trace: Trace, row: Mapping[str, Any]) -> dict[str, Any]:
     "Prepare a row of the table."
     score = row.get("score")
     ranks = [rank_label(row[name], row[f"{name} score"]) for name in trace.rankers]
-    cells = [_names().get(row["role"], row["role"]), row.get("policy") or "", *ranks,
+    cells = [translated(row["role"]), row.get("policy") or "", *ranks,
              "" if score is None else f"{score:.4f}",
              row.get("characters") or "", row.get("pages") or "", say("yes" if row["in_context"] else "no")]
     signals = ", ".join(f"{name} {z:.2f}" for name, z in trace.signals.get(row["chunk"], {}).items())
@@ -262,7 +256,7 @@ def _page_data(trace: Trace, limit: int, opened: int, styled: bool) -> dict[str,
     return {"trace": trace, "limit": limit, "opened": opened, "styled": styled, "strong": f"{STRONG:.0%}",
             "there": _there(shown), "documents": [_document(shown, doc_id, size) for doc_id in ids],
             "rows": [_row(trace, row) for row in rows[:_MOST_ROWS]], "n_rows": len(rows),
-            "all_rows": said_count(len(rows), "row"), "names": _names(), "unread": _unread(trace),
+            "all_rows": said_count(len(rows), "row"), "names": _names(), "unread": translated(trace.unread),
             "more_passages": len(trace.passages) - _MOST_PASSAGES}
 
 

@@ -420,8 +420,8 @@ class _ClusterReads(WordSource):
         own = {n: self.rows.known[n] for n in dict.fromkeys((keys >> SHIFT).tolist())}
         tokens, dots = (np.zeros(0, np.uint32), None) if ranges is None else self._heard(held, keys, table["length"])
         return Units(keys, table, tokens, np.zeros((len(keys), 0), np.int8), norms,
-                           {n: d.own.id for n, d in own.items()}, {n: d.n_units for n, d in own.items()}, dots,
-                           len(keys) > len(at))
+                     {n: d.own.id for n, d in own.items()}, {n: d.n_units for n, d in own.items()}, dots,
+                     len(keys) > len(at))
 
     def _heard(self, held: _Question, keys: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         "Numbers of the words in units, 0 for a word that is not looked for; products with the question."

@@ -153,7 +153,7 @@ def with_headers(
 @dataclass(eq=False)
 class UnitReader:
     "Units and outlines of a store, each read once."
-    corpus: Units                                          # Where the units are
+    corpus: Units                                                # Where the units are
     store: ChunkReader                                          # Holds the units and the outlines of their documents
     nodes: dict[str, TextNode] = field(default_factory=dict)    # Address -> unit, read so far
     outlines: dict[str, Outline] = field(default_factory=dict)  # Document id -> outline, read so far

@@ -20,8 +20,8 @@ from ragnb.models.embedding import (
     check_embedding, describe_embedding, load_embedding, NgramEmbedding, options_for, resolve_embedding, save_embedding,
 )
 from ragnb.pipeline.pipeline import Pipeline
+from three_texts import TEXTS, write_documents
 
-TEXTS = ["퇴직하는 직원은 남은 연차를 수당으로 받을 수 있다.", "식각장비 GN-300의 진공펌프는 매월 점검한다.", "The chiller must be drained before maintenance."]
 QUESTIONS = ["관두면 안 쓴 휴가는 돈으로 주나요?", "펌프는 얼마나 자주 살피나?", "What happens to the cooler before servicing?"]
 
 
@@ -42,11 +42,7 @@ def emb() -> E5Embedding:
 
 @pytest.fixture
 def corpus(tmp_path) -> Path:
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for i, text in enumerate(TEXTS):
-        (folder / f"{i}.md").write_text(f"# 문서 {i}\n\n{text}\n", encoding="utf-8")
-    return folder
+    return write_documents(tmp_path / "corpus")
 
 
 def test_finds_by_meaning_in_two_languages(emb):

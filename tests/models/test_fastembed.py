@@ -14,16 +14,16 @@ from ragnb.indexing.update import update_index
 from ragnb.models import fastembed
 from ragnb.models.embedding import describe_embedding, load_embedding, options_for, resolve_embedding, save_embedding
 from ragnb.pipeline.pipeline import Pipeline
-from tests.tiny_onnx import write_embedder
+from three_texts import TEXTS, write_documents
+from tiny_onnx import write_embedder
 
 NAME = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"   # not normalized by FastEmbed
-TEXTS = ["퇴직하는 직원은 남은 연차를 수당으로 받을 수 있다.", "식각장비 GN-300의 진공펌프는 매월 점검한다.", "The chiller must be drained before maintenance."]
 
 
 @pytest.fixture
 def cached(tmp_path, monkeypatch) -> Path:
     """A cache with one model of 384 numbers; no network is asked."""
-    hub = tmp_path / "cache" / "models--qdrant--paraphrase-multilingual-MiniLM-L12-v2-onnx-Q".replace("qdrant", "Qdrant")
+    hub = tmp_path / "cache" / "models--Qdrant--paraphrase-multilingual-MiniLM-L12-v2-onnx-Q"
     snapshot = hub / "snapshots" / "0123abcd"
     write_embedder(snapshot, TEXTS, dims=384)
     (snapshot / "model.onnx").rename(snapshot / "model_optimized.onnx")
@@ -41,11 +41,7 @@ def cached(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def corpus(tmp_path) -> Path:
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for i, text in enumerate(TEXTS):
-        (folder / f"{i}.md").write_text(f"# 문서 {i}\n\n{text}\n", encoding="utf-8")
-    return folder
+    return write_documents(tmp_path / "corpus")
 
 
 def test_vectors_of_the_real_library(cached):
