@@ -28,7 +28,7 @@ from typer.main import get_command
 __all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'command_line', 'main']
 
 # %% ../nbs/99_cli/01_cli.ipynb #0e915b38
-from .documents.markup import counted, display_width, json_visible, visible
+from .documents.markup import counted, display_width, json_visible, said_count, visible
 from .documents.messages import say, translated, use_language
 from .documents.servers import ServerAddress, without_logins
 from .documents.span import InputError, RagnbError
@@ -37,6 +37,11 @@ from .documents.span import InputError, RagnbError
 def _line(text: object) -> str:
     "Write a name or a message on one line, without characters that would act on a terminal."
     return visible(str(text)).replace("\n", "␊")
+
+def _padded(text: str, n: int) -> str:
+    "Fill a text up to n columns of a terminal; before it if n is negative."
+    fill = " " * (abs(n) - display_width(text))
+    return fill + text if n < 0 else text + fill
 
 def _say(*parts: object, sep: str = " ", end: str = "\n", err: bool = False, flush: bool = False) -> None:
     "Print text so that nothing in it acts on the terminal; `err`: to standard error."
@@ -68,7 +73,7 @@ def _bars(quiet: bool = False) -> bool:
 def _stage(name: str, quiet: bool = False) -> None:
     "Name the work that starts, for a person who waits."
     if _bars(quiet):
-        _say(f"ragnb: {name} …", err=True, flush=True)
+        _say("ragnb:", name, "…", err=True, flush=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #8845dc0d
 def _peak_memory() -> float:
@@ -106,6 +111,8 @@ def _failed(error: Exception) -> int:
         called = error.ctx.command_path if error.ctx else called
         told = translated(" ".join(error.format_message().split()).rstrip("."))
         told = say("{told} (see {command} --help)", told=told, command=called)
+    elif isinstance(error, FileNotFoundError) and error.filename and not isinstance(error, RagnbError):
+        told = f"no such file or folder: {str(error.filename)!r}"
     elif isinstance(error, MemoryError):
         told = say("there is not enough memory ({told})", told=told)
     elif isinstance(error, InputError):
@@ -165,7 +172,10 @@ class _Options:
 def _print_help(ctx: Context, value: bool) -> None:
     "Print the help of a command and end; typer's own would write UTF-8 on a terminal that takes ASCII."
     if value and not ctx.resilient_parsing:
-        _say(ctx.get_help())
+        text = ctx.get_help()
+        for word in ("Usage:", "Arguments:", "Options:", "Commands:", "[default:", "[required]"):   # of typer
+            text = text.replace(word, say(word))
+        _say(text)
         raise Exit()
 
 _Help = Annotated[bool, Option("-h", "--help", is_eager=True, callback=_print_help, help="Show this message and exit.")]
@@ -200,7 +210,8 @@ def _import_plugins(places: Sequence[str]) -> None:
 def _with_file(error: InputError, file: str, keys: Sequence[str]) -> InputError:
     "Name the settings file in an error about something that it sets."
     if named := [key for key in keys if re.search(rf"\b{key}\b", str(error).replace("-", "_"))]:
-        error.args = (f"{error} ({file} sets {', '.join(named)})",)
+        told, names = translated(str(error)), ", ".join(named)
+        error.args = (say("{told} ({file} sets {names})", told=told, file=file, names=names),)
     return error
 
 
@@ -294,7 +305,7 @@ def command_line(words: Sequence[str]) -> Any:
     named = words[2:3] if words[:1] == ["--lang"] else words[:1]
     for word in _COMMANDS.keys() & named or _COMMANDS:
         command = _COMMANDS[word]
-        app.command(word, help=command.function.__doc__, epilog=f"example: {command.example}",
+        app.command(word, help=command.function.__doc__, epilog=say("example: {command}", command=command.example),
                     add_help_option=False)(command.callback())
     return _in_language(get_command(app))
 
@@ -415,8 +426,9 @@ def _check_splitter(file: str, split: str, index: str) -> None:
     for folder in (_collections_in(index) or [Path(index)]) if wanted and index else []:
         made = Index.open(folder).manifest.parser if (folder / "index.db").exists() else None
         if made and completed(made, wanted) != describe_parser(wanted):
-            raise InputError(f"{file} is for an index with split = {split!r}, and {str(folder)!r} was made with "
-                             f"another splitter: ragnb index PATH --index {index} --force makes it again")
+            raise InputError(say("{file} is for an index with split = {split!r}, and {folder!r} was made with another "
+                                 "splitter: ragnb index PATH --index {index} --force makes it again", file=file,
+                                 split=split, folder=str(folder), index=index))
 
 # %% ../nbs/99_cli/01_cli.ipynb #1867239d
 _KEY_VALUE: dict[str, str] = {"metavar": "KEY=VALUE"}
@@ -489,6 +501,10 @@ def _typed(*words: str) -> str:
     "Write a command as it can be typed."
     return shlex.join(["ragnb", *words])
 
+def _told(problem: Any) -> str:
+    "Write a problem in the language of the reader."
+    return f"{problem.where}: {translated(problem.what)}"
+
 def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
     "Print what was skipped, and what was read with a remark; of many bad lines of one file three and a count."
     told: Counter[tuple[str, str]] = Counter()
@@ -497,13 +513,15 @@ def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
         file, _, line = problem.where.rpartition(":")
         told[kind := (file if line.isdigit() else problem.where, problem.what)] += 1
         if told[kind] <= 3:
-            lines.append(_line(f"{'skipped' if problem.n else 'note:'} {problem}"))
+            text = _told(problem)
+            lines.append(_line(say("skipped {text}", text=text) if problem.n else say("note: {text}", text=text)))
     more = [(file, n - 3, what) for (file, what), n in told.items() if n > 3]
-    lines += [_line(f"skipped {file}: {counted(n, 'more record')}: {what}") for file, n, what in more]
+    lines += [_line(say("skipped {file}: {n:,} more: {what}", file=file, n=n, what=translated(what)))
+              for file, n, what in more]
     for line in lines[:most]:
         _say(line, err=True)
     if len(lines) > most:
-        _say(f"skipped … and {len(lines) - most:,} more", err=True)
+        _say(say("skipped … and {n:,} more", n=len(lines) - most), err=True)
 
 def _print_known(report: Any, index: str) -> None:
     "Count what an earlier update skipped and named already."
@@ -541,46 +559,49 @@ def _print_report(report: Any, index: str) -> None:
 def _note_others(args: _Source, report: Any) -> None:
     "Name documents of other folders that stay in the index, or that these have replaced."
     for root, ids in report.replaced.items():
-        n = counted(len(ids), "document")
-        _say(f"note: {n} of {root}, which is not there, such as {ids[0]!r}: replaced by what {args.path} has "
-             "under the same id", err=True)
+        _say(say("note: {documents} of {root}, which is not there, such as {first!r}: replaced by what {path} has "
+                 "under the same id", documents=said_count(len(ids), "document"), root=root, first=ids[0],
+                 path=args.path), err=True)
     for root, ids in report.others.items():
-        gone = ", which is not there" if Path(root).is_absolute() and not Path(root).exists() else ""
-        n = counted(len(ids), "document")
-        some = "them" if len(ids) <= 3 else "the first three"
-        _say(f"note: {args.index} also holds {n} of {root}{gone}, such as {ids[0]!r}. This run leaves them. "
-             f"To remove {some}: `{_typed('remove', *ids[:3], '--index', args.index)}`. To keep this folder alone: "
-             f"`{_typed('index', args.path, '--index', args.index, '--force')}`. To keep both apart: "
-             f"`{_typed('index', args.path, '--index', args.index + '-2')}`", err=True)
+        gone = say(", which is not there") if Path(root).is_absolute() and not Path(root).exists() else ""
+        _say(say("note: {index} also holds {documents} of {root}{gone}, such as {first!r}. This run leaves them.",
+                 index=args.index, documents=said_count(len(ids), "document"), root=root, gone=gone, first=ids[0]),
+             say("To remove {some}: `{remove}`. To keep this folder alone: `{alone}`. To keep both apart: `{apart}`",
+                 some=say("them" if len(ids) <= 3 else "the first three"),
+                 remove=_typed("remove", *ids[:3], "--index", args.index),
+                 alone=_typed("index", args.path, "--index", args.index, "--force"),
+                 apart=_typed("index", args.path, "--index", args.index + "-2")), err=True)
 
 def _refuse_lost(args: _Source, report: Any) -> None:
     "Raise an error if documents of another folder have the ids of these."
     lost = [p for p in report.problems if p.kind == "taken"]
     if lost:
-        n = f"{counted(len(lost), 'document')} of {args.path!r} {'is' if len(lost) == 1 else 'are'}"
-        raise InputError(f"{n} not in {args.index!r}: documents of another folder have the same ids. Give this folder "
-                         "its own index, "
-                         f"`{_typed('index', args.path, '--index', args.index + '-2')}`, "
-                         "or index the folder above both")
+        told = say("1 document of {path!r} is not in {index!r}: documents of another folder have the same ids" if
+                   len(lost) == 1 else "{n:,} documents of {path!r} are not in {index!r}: documents of another folder "
+                   "have the same ids", n=len(lost), path=args.path, index=args.index)
+        way = say("Give this folder its own index, `{command}`, or index the folder above both",
+                  command=_typed("index", args.path, "--index", args.index + "-2"))
+        raise InputError(f"{told}. {way}")
 
 # %% ../nbs/99_cli/01_cli.ipynb #fa6dd7f1
 def _print_collections(statistics: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any] | None = None) -> None:
     "Print a line for each collection, their sum, and settings if there are any."
     rows = {name: (s["documents"], s["characters"], sum(s["chunks"].values()), s["bytes"] / 2**20)
             for name, s in statistics.items()}
-    rows["all"] = tuple(map(sum, zip(*rows.values())))
-    width = max(map(len, (*rows, "collection")))
-    _say(f"{'collection':<{width}}  {'documents':>9}  {'characters':>10}  {'chunks':>8}  {'MiB':>7}")
+    rows[say("all")] = tuple(map(sum, zip(*rows.values())))
+    first, *others = say("collection"), say("documents"), say("characters"), say("chunks"), "MiB"
+    width = max(map(display_width, (*rows, first)))
+    _say(_padded(first, width), *(_padded(name, -n) for name, n in zip(others, (9, 10, 8, 7))), sep="  ")
     for name, (documents, characters, chunks, size) in rows.items():
-        _say(f"{name:<{width}}  {documents:>9,}  {characters:>10,}  {chunks:>8,}  {size:>7.1f}")
+        _say(f"{_padded(name, width)}  {documents:>9,}  {characters:>10,}  {chunks:>8,}  {size:>7.1f}")
     if settings:
-        _say(f"settings: {json.dumps(settings, ensure_ascii=False)}")
+        _say(say("settings: {values}", values=json.dumps(settings, ensure_ascii=False)))
 
 def _fill_chroma(args: _Source) -> None:
     "Write what was indexed into Chroma, if a place is given."
     if args.chroma:
         from ragnb.indexing.collections import fill_chroma
-        _stage(f"write {args.chroma}", args.quiet)
+        _stage(say("write {place}", place=args.chroma), args.quiet)
         fill_chroma(args.index, args.chroma)
 
 
@@ -598,10 +619,11 @@ def _index_all(args: _Source, settings: Mapping[str, Any], started: float) -> No
         _say(f"{name}: ", end="")
         _print_report(report, str(Path(args.index, name)))
     _print_collections(statistics)
-    for what, names in (("no collection takes", built.not_routed), ("the corpus has no folder", built.absent)):
-        if names:
-            _say(f"{what}: {', '.join(names)}", err=True)
-    _say("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(**_cost(started)))
+    if built.not_routed:
+        _say(say("no collection takes: {names}", names=", ".join(built.not_routed)), err=True)
+    if built.absent:
+        _say(say("the corpus has no folder: {names}", names=", ".join(built.absent)), err=True)
+    _say(say("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB", **_cost(started)))
 
 # %% ../nbs/99_cli/01_cli.ipynb #ae9d9c99
 _SPLITTERS = ("units (for multi-scale retrieval), parent-child, parent-child:800/100,200/30 (size/overlap of parents, "
@@ -638,13 +660,13 @@ class _Source(_Index, _Embedding, _Model, _Wait, _Settings):
 def _index(args: _Source) -> None:
     "Build or update the index of a folder."
     if args.collections and not args.all:
-        raise InputError("--collections goes with --all")
+        raise InputError(say("--collections goes with --all"))
     started = time.perf_counter()
     settings = {"embed": args.embed, "parser": args.split, "force": args.force, "wait": args.wait,
                 "contexts": _resolved(args.contexts, args), "base_url": _embed_url(args),
                 "include": args.include or (), "exclude": args.exclude or (),
                 "embed_options": _embed_options(args), "show_progress": _bars(args.quiet)}
-    _stage(f"read {args.path}{' and index each collection' * args.all}", args.quiet)
+    _stage(say("read {place} and index each collection" if args.all else "read {place}", place=args.path), args.quiet)
     if args.all:
         return _index_all(args, settings, started)
     from ragnb.documents.files import n_skipped
@@ -680,7 +702,7 @@ def _list_skipped(args: _Described) -> None:
     from ragnb.indexing.folder_index import check_there, on_cluster
     from ragnb.indexing.index_file import read_skipped
     if on_cluster(args.index):
-        raise InputError("an index on a cluster does not store what was skipped: each run of ragnb index names it")
+        raise InputError(say("an index on a cluster does not store what was skipped: each run of ragnb index names it"))
     folders = _collections_in(args.index) or [Path(args.index)]
     for folder in folders:
         check_there(folder)
@@ -691,7 +713,7 @@ def _list_skipped(args: _Described) -> None:
         _say(f"{root}:")
         for problem in problems:
             names = f": {', '.join(problem.names)}" if len(problem.names) > 5 else ""
-            _say(_line(f"  {problem}{names}"))
+            _say(_line(f"  {_told(problem)}{names}"))
     if not found:
         _say(say("nothing was skipped"))
 
@@ -716,21 +738,19 @@ def _info(args: _Described) -> None:
     for key, value in facts.items():
         if isinstance(value, dict):
             value = json.dumps(value, ensure_ascii=False)
-        _say(f"{key:<11} {value:,}" if isinstance(value, int) else f"{key:<11} {value}")
+        _say(_padded(say(key), 11), f"{value:,}" if isinstance(value, int) else value)
 
 # %% ../nbs/99_cli/01_cli.ipynb #8994ff7e
-_DOC_TYPE = ("a .md or .txt file says it in its first three lines, ---, doc_type: manual and ---, a .jsonl line in a "
-             "field")
-
 def _print_documents(rows: Sequence[Mapping[str, Any]]) -> None:
     "Print a line for each document."
     ids = [_line(row["id"]) for row in rows]
     width = max(map(display_width, ids), default=2)
-    _say(f"{'id':<{width}}  {'chunks':>7}  {'characters':>10}  doc_type  title")
+    _say(_padded("id", width), _padded(say("chunks"), -7), _padded(say("characters"), -10), "doc_type", say("title"),
+         sep="  ")
     for doc_id, row in zip(ids, rows):
         kind, title = _line(row["doc_type"] or "-"), _line(row["title"] or "-")
-        doc_id, kind = doc_id + " " * (width - display_width(doc_id)), kind + " " * (8 - display_width(kind))
-        _say(f"{doc_id}  {row['chunks']:>7,}  {row['characters']:>10,}  {kind}  {title}")
+        size = f"{row['chunks']:>7,}  {row['characters']:>10,}"
+        _say(_padded(doc_id, width), size, _padded(kind, 8), title, sep="  ")
 
 
 @_command(_Index, "ragnb ls")
@@ -744,13 +764,14 @@ def _ls(args: _Index) -> None:
         return _print_json({"index": args.index, **({"collections": found} if found else {"documents": listed[""]})})
     for name, rows in listed.items():
         if name:
-            _say(f"collection {name}")
+            _say(say("collection {name}", name=name))
         _print_documents(rows)
         _say()
     keys = {key for rows in listed.values() for row in rows for key in row["metadata"]} | {"doc_id", "folder"}
-    _say(f"--where takes: {_line(', '.join(sorted(keys)))}")
+    _say(say("--where takes: {keys}", keys=_line(", ".join(sorted(keys)))))
     if "doc_type" not in keys:
-        _say(f"(no document says its doc_type: {_DOC_TYPE})")
+        _say(say("(no document has a doc_type: a .md or .txt file sets it in its first three lines, ---, doc_type: "
+                 "manual and ---; a .jsonl line has a field for it)"))
 
 # %% ../nbs/99_cli/01_cli.ipynb #b2e71b7c
 class _Removal(_Index, _Wait):
@@ -849,8 +870,8 @@ def _joined_pipeline(args: _Asking, llm: Any, settings: Mapping[str, Any]) -> An
     "Make the pipeline over a folder of collections."
     from ragnb.agent.library import Library, library_pipeline
     if any((args.embed, args.embed_base_url, args.query_prefix, args.document_prefix, args.embed_option)):
-        raise InputError("each collection is asked with the embedding that it was made with: leave out --embed and "
-                         "what belongs to it")
+        raise InputError(say("each collection is asked with the embedding that it was made with: leave out --embed "
+                             "and what belongs to it"))
     return library_pipeline(Library.open(args.index, **settings), llm, settings.get("top_k", 20))
 
 def _attached(args: _Asking, settings: dict[str, Any]) -> Any:
@@ -869,7 +890,8 @@ def _attached(args: _Asking, settings: dict[str, Any]) -> Any:
         made = attach(args.over, embed_model=embed, fields=names, **vector, **settings)
     for warning in told:
         if issubclass(warning.category, UserWarning):
-            _say(f"note: {warning.message}".replace("fields={'doc_id': NAME}", "--field doc_id=NAME"), err=True)
+            text = translated(str(warning.message)).replace("fields={'doc_id': NAME}", "--field doc_id=NAME")
+            _say(say("note: {text}", text=text), err=True)
     return made
 
 def _pipeline(args: _Asking) -> Any:
@@ -937,7 +959,7 @@ def _with_skipped(answer: Any, args: _Asking) -> Any:
     named = [] if args.over else asked_skipped(read_skipped(args.index), args.question)
     if not named:
         return answer
-    told = say("{file} was not indexed: {reason}", file=named[0][0], reason=named[0][1])
+    told = say("{file} was not indexed: {reason}", file=named[0][0], reason=translated(named[0][1]))
     return replace(answer, context=replace(answer.context, notes=(*answer.context.notes, Note("skipped", told))))
 
 def _conversation(args: Any) -> Any:
@@ -1042,7 +1064,7 @@ def _step_models(args: _Agent) -> dict[str, Any]:
     for given in args.step or ():
         name, equals, spec = given.partition("=")
         if not equals or not spec:
-            raise InputError(f"--step needs STEP=MODEL, got {given!r}")
+            raise InputError(say("--step needs STEP=MODEL, got {given!r}", given=given))
         models[name] = _resolved(spec, args)
     return models
 
@@ -1132,13 +1154,13 @@ def _serve(args: _Service) -> None:
     from ragnb.serve.app import create_app, serve_app
 
     def ready(address: str) -> None:
-        _say(f"{address}  (Ctrl+C ends it)", flush=True)
+        _say(say("{address}  (Ctrl+C ends it)", address=address), flush=True)
     settings = _serve_settings(args)
     for problem in settings["talks"].problems:
-        _say(_line(f"skipped {problem}"), err=True)
+        _say(_line(say("skipped {text}", text=_told(problem))), err=True)
     library = Library.open(args.index, **_arguments(args, settings["llm"]) | {"where": None})
     for name in shut_out(library, settings["access"]):
-        _say(f"warning: the filter of {name!r} leaves no document: `ragnb ls` names keys and values", err=True)
+        _say(say("warning: the filter of {name!r} leaves no document: `ragnb ls` lists the keys", name=name), err=True)
     serve_app(create_app(library, **settings), args.host, args.port, ready)
 
 # %% ../nbs/99_cli/01_cli.ipynb #01c94f9f
@@ -1178,7 +1200,7 @@ def _records(args: _Raw) -> None:
     if args.json:
         return _print_json({"out": args.out, "rows": written, "skipped": [str(p) for p in problems]})
     for name, rows in written.items():
-        _say(f"{name}: {counted(rows, 'record')}")
+        _say(f"{name}:", said_count(rows, "record"))
     _print_problems(problems)
 
 # %% ../nbs/99_cli/01_cli.ipynb #e89ef3c6
@@ -1228,7 +1250,7 @@ def _measure_ways(data: Path, index: Any, pipeline: Any) -> tuple[dict[str, str]
     documents = list(read_documents(data / "corpus", []))
     texts = {d.id_: d.text for d in documents}
     questions = load_questions(data / "questions", texts)
-    _stage("2 of 2, ask the gold questions in two ways, at two budgets")
+    _stage(say("2 of 2, ask the gold questions in two ways, at two budgets"))
     chunks = fixed_size(fixed_chunks(documents, index.embed_model), index.embed_model)
     ways = {"multi-scale" if index.has_units else "hybrid, neighbors:1": pipeline,
             "vectors over chunks of 500 characters": chunks}
@@ -1243,7 +1265,7 @@ def _demo(args: _Show) -> None:
     from ragnb.pipeline.pipeline import Pipeline
     from ragnb.pipeline.trace_data import trace
     data, out = _sample_data(args.data), Path(args.out)
-    _stage("1 of 2, index the sample data")
+    _stage(say("1 of 2, index the sample data"))
     index, _ = update_index(data / "corpus", out / "index", show_progress=_bars())
     pipeline = Pipeline.from_index(index)
     answer = pipeline.ask(args.question)
@@ -1327,7 +1349,7 @@ def _load_eval(args: _Trial) -> Any:
     if args.limit is not None and args.limit < 1:
         raise InputError(f"limit must be >= 1, got {args.limit}")
     if args.questions is None and args.qrels:
-        raise InputError("--qrels goes with a corpus and questions")
+        raise InputError(say("--qrels goes with a corpus and questions"))
     problems: list[Any] = []
     try:
         if args.questions is None:
@@ -1347,7 +1369,7 @@ def _first_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
     from ragnb.evaluation.tune import question_values
     measures = list(runs[0].measures)
     name = "delivered" if runs[0].evaluation.measure == "delivered_recall" else "recall"
-    mean = ["mean"] if len(budgets) > 1 and not measures else []
+    mean = [say("mean")] if len(budgets) > 1 and not measures else []
     rows = []
     for run in runs:
         e = run.evaluation
@@ -1356,9 +1378,10 @@ def _first_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
         means = [values.mean() if len(values) else 0.0 for values in found]
         cells = ["{:.3f} [{:.3f}, {:.3f}]".format(m, *mean_interval(values)) for m, values in zip(means, found)]
         rows.append([run.strategy.name, *cells])
-    told = "; delivered: the share of the evidence that is verbatim in the context; labels count in the budget"
-    head = ["strategy", *(measures or (f"{name}@{b:,}" for b in budgets)), *mean]
-    return f"{_rows(head, rows)}\n\n({INTERVAL_NOTE}{told * (name == 'delivered')})"
+    told = [say("delivered: the share of the evidence that is verbatim in the context; labels count in the budget")]
+    head = [say("strategy"), *(measures or (f"{say(name)}@{b:,}" for b in budgets)), *mean]
+    notes = "; ".join([translated(INTERVAL_NOTE), *told * (name == "delivered")])
+    return f"{_rows(head, rows)}\n\n({notes})"
 
 def _second_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
     "Write strategies as rows: recall of spans, and what a question costs."
@@ -1369,13 +1392,13 @@ def _second_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
         cells = [f"{e.mean('evidence_recall', b):.3f}" for b in shown]
         cells += [f"{e.mean('context_characters', budgets[-1]):,.0f}"] if is_delivered else []
         rows.append([run.strategy.name, *cells, f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}"])
-    used = [f"characters at {budgets[-1]:,}"] if is_delivered else []
-    return _rows(["strategy", *(f"spans@{b:,}" for b in shown), *used, "ms", "reads"], rows)
+    used = [say("characters at {n:,}", n=budgets[-1])] if is_delivered else []
+    return _rows([say("strategy"), *(f"{say('spans')}@{b:,}" for b in shown), *used, "ms", say("reads")], rows)
 
 def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
     "Write what strategies find, and what that costs a question."
-    spans = "Recall of spans, labels not counted. " * bool(budgets and not runs[0].measures)
-    cost = "For one question: milliseconds, and reads of the index."
+    spans = f"{say('Recall of spans, labels not counted.')} " * bool(budgets and not runs[0].measures)
+    cost = say("For one question: milliseconds, and reads of the index.")
     return f"{_first_table(runs, budgets)}\n\n{spans}{cost}\n\n{_second_table(runs, budgets)}"
 
 # %% ../nbs/99_cli/01_cli.ipynb #9def645a
@@ -1399,7 +1422,7 @@ def _read_prompts(files: Sequence[str]) -> dict[str, str]:
     try:
         return {file: Path(file).read_text(encoding="utf-8") for file in files}
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"prompts cannot be read: {error}") from error
+        raise InputError(say("prompts cannot be read: {why}", why=error)) from error
 
 def _compare_answers(args: _Trial) -> None:
     "Compare answers to the same contexts: `ragnb eval --prompts`, `ragnb eval --orders`."
@@ -1407,7 +1430,7 @@ def _compare_answers(args: _Trial) -> None:
     from ragnb.evaluation.comparison import records_table
     prompts = _read_prompts(args.prompts or [])
     if prompts and (args.orders or not args.llm):
-        raise InputError("--prompts needs --llm, a model that answers, and goes without --orders")
+        raise InputError(say("--prompts needs --llm, a model that answers, and goes without --orders"))
     llm = _resolved(args.llm, args)
     judge = _resolved(args.judge, args) or llm
     frozen = _frozen_contexts(args, _load_eval(args), llm)
@@ -1442,10 +1465,11 @@ def _compare_runs(args: _Trial) -> None:
             tests = {str(at): c.test(measure, at) for at in c.levels}
             facts[name] = {b: asdict(test) | {"is_real": test.is_real} for b, test in tests.items()}
             continue
-        _say(f"{name}: {measure} over {counted(len(c.a.rows), 'question')}\n\n{c.to_markdown(args.measure)}\n")
+        told = say("{measure} over {questions}", measure=measure, questions=said_count(len(c.a.rows), "question"))
+        _say(f"{name}: {told}\n\n{c.to_markdown(args.measure)}\n")
         apart = c.differences(args.measure)[:5]
         if apart and c.budgets:
-            _say(f"questions that differ most at {c.budgets[-1]:,} characters:")
+            _say(say("questions that differ most at {n:,} characters:", n=c.budgets[-1]))
         for d, a, _ in apart:
             _say(f"  {d:+.2f}  {a.query_id}  {' '.join(a.query.split())[:80]}")
     if args.json:
@@ -1458,7 +1482,7 @@ def _plot_results(written: Path, runs: Sequence[Any]) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        return _say("no pictures: pip install 'ragnb[plots]' for them", err=True)
+        return _say(say("no pictures: pip install 'ragnb[plots]' for them"), err=True)
     if budgets := runs[0].evaluation.budgets:
         plot_recall(json.loads(written.read_text(encoding="utf-8")), save=written.parent / "recall.png")
         rows = [{"strategy": run.strategy.name, **row.to_json()} for run in runs for row in run.evaluation.rows]
@@ -1495,20 +1519,21 @@ def _eval(args: _Trial) -> None:
         return _compare_answers(args)
     from ragnb.evaluation.comparison import run_strategies, write_results
     started, out = time.perf_counter(), Path(args.out)
-    _stage("read the data set", args.quiet)
+    _stage(say("read the data set"), args.quiet)
     dataset = _load_eval(args)
     plan, llm = _plan(args, dataset), _resolved(args.llm, args)
     runs = run_strategies(plan, args.strategy or [], llm=llm, workers=args.workers, show_progress=_bars(args.quiet))
-    _stage(f"write the results to {out}", args.quiet)
+    _stage(say("write the results to {place}", place=out), args.quiet)
     written = write_results(runs, dataset, out, args.unit)
     _plot_results(written, runs)
     _write_report(args, runs, dataset, str(args.corpus), llm)
     if args.json:
         return _print_json(json.loads(written.read_text(encoding="utf-8")))
-    sizes = f"{counted(len(dataset.documents), 'document')}, {counted(len(dataset.questions), 'question')}"
-    _say(f"{dataset.name}: {sizes}, version {dataset.version}\n" + "".join(f"({note})\n" for note in dataset.notes)
-         + f"\n{_result_table(runs, plan.budgets)}\n\npage: {(out / 'report.html').resolve()}")
-    _say("\n{}: {seconds:.1f} s, peak memory {peak_memory_mib:,} MiB".format(written, **_cost(started)))
+    documents, asked = said_count(len(dataset.documents), "document"), said_count(len(dataset.questions), "question")
+    _say(f"{dataset.name}: {documents}, {asked},", say("version {version}", version=dataset.version))
+    _say("".join(f"({translated(note)})\n" for note in dataset.notes) + f"\n{_result_table(runs, plan.budgets)}\n")
+    _say(say("page: {page}", page=(out / "report.html").resolve()))
+    _say(f"\n{written}:", say("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB", **_cost(started)))
 
 # %% ../nbs/99_cli/01_cli.ipynb #4c060169
 class _Tuning(_Measuring):
@@ -1538,22 +1563,23 @@ def _print_ways(tuned: Any, saved: Path | None) -> None:
 
 def _print_tuned(args: _Tuning, tuned: Any, page: Path, settings: Path | None) -> None:
     "Print what was tried, what to use, and where the rest is."
-    kind = "made question" if tuned.made else "question"
-    d = tuned.dataset
-    _say(f"{d.name}: {counted(len(d.documents), 'document')}, {counted(len(d.questions), kind)}\n")
+    d, kind = tuned.dataset, "made question" if tuned.made else "question"
+    _say(f"{d.name}: {said_count(len(d.documents), 'document')}, {said_count(len(d.questions), kind)}\n")
     _say(_result_table(tuned.runs, tuned.winner.evaluation.budgets))
     _say(f"\n{tuned.choice.headline}: {tuned.choice.reason}\n")
     if tuned.choice.otherwise:
-        _say(f"({tuned.choice.otherwise}; --budgets with one number prints its commands)\n")
+        way = say("--budgets with one number prints its commands")
+        _say(f"({tuned.choice.otherwise}; {way})\n")
     _print_ways(tuned, settings if args.save else None)
     if tuned.misses:
-        _say(f"{tuned.misses} (traces of such questions are on the page)\n")
-    _say("".join(f"({note})\n" for note in tuned.notes), end="")
+        _say(f"{tuned.misses} ({say('traces of such questions are on the page')})\n")
+    _say("".join(f"({translated(note)})\n" for note in tuned.notes), end="")
     if tuned.made:
-        _say(f"questions: {Path(args.out) / 'made.jsonl'}  (throw out the poor ones, and give the rest to ragnb tune)")
-    _say(f"page:      {page.resolve()}")
+        _say(say("questions: {place}  (delete the poor ones, and give the rest to ragnb tune)",
+                 place=Path(args.out) / "made.jsonl"))
+    _say(say("page: {page}", page=page.resolve()))
     if settings is not None:
-        _say(f"settings:  {settings}")
+        _say(say("settings: {values}", values=settings))
 
 
 def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
@@ -1586,8 +1612,8 @@ def _tune(args: _Tuning) -> None:
     "Find the settings for a folder, and explain them."
     from ragnb.evaluation.tune import tune
     if args.index and (Path(args.index) / "index.db").exists():
-        _say(f"note: the index in {args.index!r} is neither used nor changed: each way to split documents that is "
-             f"tried has an index of its own, in {args.cache!r}", err=True)
+        _say(say("note: the index in {index!r} is neither used nor changed: each splitter that is tried has a separate "
+                 "index in {cache!r}", index=args.index, cache=args.cache), err=True)
     tuned, page, settings = _write_tuned(args, _measured(args, tune, strategies=args.strategy or []))
     if args.json:
         saved = str(settings) if args.save else None
@@ -1619,11 +1645,12 @@ def _decide(args: _Deciding) -> None:
         return _print_json(found.to_dict() | {"page": str(page), "saved": saved})
     _say(f"{found.to_markdown()}\n\n{found.headline}.\n{found.reason}\n")
     _print_ways(tuned, settings if args.save else None)
-    _say("".join(f"({note})\n" for note in found.notes), end="")
-    _say(f"page: {page.resolve()}\ntraces of ragnb's settings: {traces.resolve()}")
+    _say("".join(f"({translated(note)})\n" for note in found.notes), end="")
+    _say(say("page: {page}", page=page.resolve()))
+    _say(say("traces of ragnb's settings: {page}", page=traces.resolve()))
     if settings is not None:
-        _say(f"settings: {settings}  (ask, chat, serve and mcp read this file with --settings FILE; decide --save "
-             "writes it into the folder of the index, where they find it)")
+        _say(say("settings: {place}  (ask, chat, serve and mcp read this file with --settings FILE; decide --save "
+                 "writes it into the folder of the index, where they find it)", place=settings))
 
 # %% ../nbs/99_cli/01_cli.ipynb #f74432d1
 class _Making(_Options):
@@ -1660,7 +1687,7 @@ def _questions(args: _Making) -> None:
         _print_json(record, None)
     if args.out:
         counts = ", ".join(f"{c['made']} {kind}" for kind, c in made.counts.items() if c.get("made"))
-        _say(f"{args.out}: {counted(len(made.questions), 'question')} ({counts})")
+        _say(f"{args.out}:", said_count(len(made.questions), "question"), f"({counts})")
 
 # %% ../nbs/99_cli/01_cli.ipynb #ef8bf853
 class _Shell(_Options):

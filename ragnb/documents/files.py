@@ -138,14 +138,14 @@ def _other_kinds(names: Iterable[str]) -> Iterator[Problem]:
     for name in sorted(names):
         kinds.setdefault(Path(name).suffix.lower(), []).append(name)
     for suffix, found in sorted(kinds.items()):
-        way = f"; saved as {_OLDER[suffix]} it can be" if suffix in _OLDER else ""
-        way = f"; --include '*{suffix}' reads it as text" if suffix in _AS_TEXT else way
-        what = f"a kind of file that is not read{way}"
+        way = [f"saved as {_OLDER[suffix]} it can be"] if suffix in _OLDER else []
+        way = [f"--include '*{suffix}' reads it as text"] if suffix in _AS_TEXT else way
         if len(found) == 1:
-            yield Problem(found[0], what)
+            yield Problem(found[0], "; ".join(["a kind of file that is not read", *way]))
         else:
-            yield Problem(f"*{suffix}" if suffix else "files without a suffix",
-                          f"{what}: {len(found)} files, {_some(found)}", len(found), names=tuple(found))
+            what = f"a kind of file that is not read: {len(found)} files, {_some(found)}"
+            yield Problem(f"*{suffix}" if suffix else "files without a suffix", "; ".join([what, *way]), len(found),
+                          names=tuple(found))
 
 # %% ../../nbs/00_documents/06_files.ipynb #f64aa9cc
 def find_files(

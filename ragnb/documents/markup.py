@@ -14,10 +14,10 @@ from pathlib import PurePath
 from typing import Any
 
 # %% auto #0
-__all__ = ['visible', 'json_visible', 'display_width', 'counted', 'esc', 'render', 'card', 'short', 'one_line']
+__all__ = ['visible', 'json_visible', 'display_width', 'counted', 'said_count', 'esc', 'render', 'card', 'short', 'one_line']
 
 # %% ../../nbs/00_documents/18_markup.ipynb #74440a30
-from .messages import say
+from .messages import language, say
 
 # %% ../../nbs/00_documents/18_markup.ipynb #25ffc7cc
 _ACTING = re.compile(
@@ -62,6 +62,22 @@ def counted(
     if n == 1:
         return f"1 {word}"
     return f"{n:,} {word[:-1]}ies" if word.endswith("y") else f"{n:,} {word}s"
+
+# %% ../../nbs/00_documents/18_markup.ipynb #42ec5008
+_COUNTED = {"passage": "{n:,} passages", "hit": "{n:,} hits", "row": "{n:,} rows", "neighbor": "{n:,} neighbors",
+            "parent": "{n:,} parents", "character": "{n:,} characters", "read": "{n:,} reads",
+            "document": "{n:,} documents", "question": "{n:,} questions", "made question": "{n:,} made questions",
+            "strategy": "{n:,} strategies", "record": "{n:,} records", "other line": "{n:,} other lines"}
+
+
+def said_count(
+    n: int,
+    noun: str,   # A key of `_COUNTED`
+) -> str:
+    "Write a number with its noun, in the language of the reader."
+    if language() == "en":
+        return counted(n, noun)
+    return say(_COUNTED[noun], n=n)
 
 # %% ../../nbs/00_documents/18_markup.ipynb #e893890b
 def esc(

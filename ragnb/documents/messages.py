@@ -67,15 +67,17 @@ def say(
 # %% ../../nbs/00_documents/19_messages.ipynb #7bf776ef
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    "Make a pattern of each text with names in braces and 9 fixed letters, those with most of them first."
+    "Make a pattern of each text with names in braces and 7 fixed letters: those that begin with text, then the longest."
     found = []
     for english, text in korean().items():
         parts = [(fixed, name or "") for fixed, name, _, _ in Formatter().parse(english)]
         names = [name for _, name in parts if name]
         if names and all(map(str.isidentifier, names)) and len(names) == len(set(names)):
             pattern = "".join(re.escape(fixed) + (f"(?P<{name}>.+)" if name else "") for fixed, name in parts)
-            found.append((sum(map(str.isalpha, "".join(fixed for fixed, _ in parts))), re.compile(pattern), text))
-    return [(pattern, text) for n, pattern, text in sorted(found, key=lambda one: -one[0]) if n >= 9]
+            pattern = pattern if parts[0][0] else pattern.replace(".+", "[^;]+", 1)   # of several parts, one
+            n = sum(map(str.isalpha, "".join(fixed for fixed, _ in parts)))
+            found.append((not parts[0][0], -n, re.compile(pattern), text))
+    return [(pattern, text) for _, n, pattern, text in sorted(found, key=lambda one: one[:2]) if n <= -7]
 
 # %% ../../nbs/00_documents/19_messages.ipynb #39d1bad5
 def translated(
@@ -95,4 +97,4 @@ def translated(
                 return text.format(**values | {name: translated(values[name]) for name in ("told",) if name in values})
             except (KeyError, ValueError):   # A text for `say`, with numbers to format
                 continue
-    return message
+    return "; ".join(map(translated, message.split("; "))) if "; " in message else message

@@ -25,6 +25,7 @@ __all__ = ['PairedTest', 'paired_test', 'holm', 'Comparison', 'compare', 'Run', 
 from .. import __version__
 from ..documents.atomic import replace_file
 from ..documents.markup import card, counted, short
+from ..documents.messages import say
 from ..documents.servers import ServerAddress
 from ..documents.span import InputError, Span
 from ..documents.text import tokenizer as named_tokenizer
@@ -153,13 +154,16 @@ class Comparison:
         name: str | None = None,   # `measure` when None
     ) -> str:
         "A table of the test at every shared budget, and of their mean."
-        head = ["budget", *self.names, "difference", "95 % interval", "p", "better / worse / equal", "real"]
+        head = [say("budget"), *self.names, say("difference"), say("95 % interval"), "p", say("better / worse / equal"),
+                say("significant")]
         lines = [" | ".join(head), "|".join(["---"] * len(head))]
         for at in self.levels:
             t = self.test(name, at)
-            cells = [at if at == "mean" else f"{at:,}", f"{t.mean_a:.3f}", f"{t.mean_b:.3f}", f"{t.difference:+.3f}"]
-            cells += [f"{t.ci[0]:+.3f} to {t.ci[1]:+.3f}", f"{t.p_value:.4f}", f"{t.better} / {t.worse} / {t.equal}"]
-            lines.append(" | ".join([*cells, "yes" if t.is_real else "no"]))
+            cells = [say("mean") if at == "mean" else f"{at:,}", f"{t.mean_a:.3f}", f"{t.mean_b:.3f}"]
+            interval = say("{low:+.3f} to {high:+.3f}", low=t.ci[0], high=t.ci[1])
+            cells += [f"{t.difference:+.3f}", interval, f"{t.p_value:.4f}"]
+            cells += [f"{t.better} / {t.worse} / {t.equal}", say("yes" if t.is_real else "no")]
+            lines.append(" | ".join(cells))
         return "\n".join(f"|{line}|" if line.startswith("-") else f"| {line} |" for line in lines)
 
     def _row(self, budget: int | str) -> tuple[str, str, str, str, str]:
@@ -168,7 +172,7 @@ class Comparison:
         where = "at their mean" if budget == "mean" else f"at {budget:,}"
         at = f"{self.measure} {where}" if budget else self.measure
         return (at, f"{t.difference:+.3f}", f"{t.ci[0]:+.3f} to {t.ci[1]:+.3f}", f"p = {t.p_value:.4f}",
-                "real" if t.is_real else "may be chance")
+                "significant" if t.is_real else "not significant")
 
     @property
     def _title(self) -> str:

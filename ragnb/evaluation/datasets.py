@@ -753,6 +753,7 @@ def load_dataset(
         return reader(problems, split)
     folders = [folder for folder in _data_folders() if folder.is_dir()]
     known = sorted({p.name for folder in folders for p in folder.iterdir() if _reader(p)})
-    there = "is there, but in no format that is known" if places[0].exists() else "is not there"
     by_name = f"sets by name, below RAGNB_DATA (default ../shared/data): {', '.join(known) or 'none'}"
-    raise InputError(f"data set {str(path)!r} {there}; {by_name}")
+    if places[0].exists():
+        raise InputError(f"data set {str(path)!r} is there, but in no format that is known; {by_name}")
+    raise InputError(f"data set {str(path)!r} is not there; {by_name}")

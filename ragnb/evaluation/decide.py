@@ -16,7 +16,8 @@ __all__ = ['DESIGNS', 'USUAL_PEERS', 'installed_peers', 'DecisionLine', 'Decisio
 
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10005
 from ..documents.atomic import write_atomically
-from ..documents.markup import counted, render, short
+from ..documents.markup import render, said_count, short
+from ..documents.messages import say, translated
 from ..documents.span import InputError
 from .comparison import holm, paired_test, PairedTest, Run
 from .datasets import Dataset
@@ -72,6 +73,12 @@ class DecisionLine:
             return ""
         return "level" if self.p >= 0.05 else "ahead" if self.test.difference > 0 else "behind"
 
+    @property
+    def shown(self) -> str:
+        "Its name in the language of the reader."
+        name, tuned, _ = self.name.partition(", tuned")
+        return say("{name}, tuned", name=name) if tuned else name
+
 
 def _p(value: float) -> str:
     "A p-value in three digits."
@@ -125,9 +132,10 @@ class Decision:
         told = [line.verdict for line in self.lines if line.test is not None]
         n = len(told)
         if not n:
-            return f"ragnb alone was measured: use {self.tuned.choice.winner}"
-        parts = ", ".join(f"{told.count(v)} {v}" for v in ("ahead", "level", "behind"))
-        return f"Of {counted(n, 'other line')}, compared with ragnb: {parts}"
+            return say("ragnb alone was measured: use {name}", name=self.tuned.choice.winner)
+        ahead, level, behind = (told.count(v) for v in ("ahead", "level", "behind"))
+        return say("Of {lines}, compared with ragnb: {ahead} ahead, {level} level, {behind} behind",
+                   lines=said_count(n, "other line"), ahead=ahead, level=level, behind=behind)
 
     @property
     def reason(self) -> str:
@@ -138,10 +146,10 @@ class Decision:
     def notes(self) -> list[str]:
         "What was measured, and what to keep in mind."
         d = self.tuned.dataset
-        said = (f"{counted(len(d.documents), 'document')}, {counted(len(d.questions), 'question')}, "
-                f"embedding {self.tuned.embed}")
-        left = [f"not installed, and so not measured: {', '.join(self.left)} (pip install 'ragnb[peers]')"]
-        return [said, *self.tuned.notes, *(left if self.left else [])]
+        said = (f"{said_count(len(d.documents), 'document')}, {said_count(len(d.questions), 'question')}, "
+                + say("embedding {name}", name=self.tuned.embed))
+        left = say("not installed, and so not measured: {names} (pip install 'ragnb[peers]')", names=", ".join(self.left))
+        return [said, *self.tuned.notes, *([left] if self.left else [])]
 
     @property
     def budgets(self) -> tuple[int, ...]:
@@ -152,13 +160,13 @@ class Decision:
         "What the table says of a line."
         t, e = line.test, line.evaluation
         means = [f"{e.mean(budget=b):.3f}" for b in self.budgets] + [f"{question_values(e).mean():.3f}"]
-        compared = ["", "", ""] if t is None else [f"{t.difference:+.3f}", _p(line.p), line.verdict]
+        compared = ["", "", ""] if t is None else [f"{t.difference:+.3f}", _p(line.p), say(line.verdict)]
         return [*means, *compared, f"{line.milliseconds:.0f}"]
 
     def to_markdown(self) -> str:
         "The table as text."
-        head = ["", *(f"{b:,}" for b in self.budgets), "mean", "difference", "p (Holm)", "", "ms"]
-        rows = [[line.name, *self.cells(line)] for line in self.lines]
+        head = ["", *(f"{b:,}" for b in self.budgets), say("mean"), say("difference"), "p (Holm)", "", "ms"]
+        rows = [[line.shown, *self.cells(line)] for line in self.lines]
         return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
 
     def page(self) -> str:
@@ -166,12 +174,10 @@ class Decision:
         groups: dict[str, list[dict[str, Any]]] = {}
         for line in self.lines:
             groups.setdefault(line.group, []).append(self._drawn(line))
-        rule = ("difference: to ragnb with its defaults, or to the tuned ragnb for a tuned line; p after Holm's "
-                "correction; level: p >= .05. ms: of one question, on this machine.")
         return render("evaluation/decide.html", title=short(f"ragnb: {self.tuned.dataset.name}", 120),
-                      name=self.tuned.dataset.name, notes=self.notes, headline=self.headline, reason=self.reason,
-                      ways=(self.tuned.command, self.tuned.python), budgets=[f"{b:,}" for b in self.budgets],
-                      groups=list(groups.items()), rule=rule)
+                      name=self.tuned.dataset.name, notes=[*map(translated, self.notes)], headline=self.headline,
+                      reason=self.reason, ways=(self.tuned.command, self.tuned.python),
+                      budgets=[f"{b:,}" for b in self.budgets], groups=list(groups.items()))
 
     def _drawn(self, line: DecisionLine) -> dict[str, Any]:
         "A line in units of the drawing: 0 is at 2, 1 at 198."
@@ -180,7 +186,7 @@ class Decision:
         at, ticks = float(values.mean()), [line.evaluation.mean(budget=b) for b in self.budgets]
         colour = {"ahead": "--bad", "behind": "--c7", "level": "--c1", "": "--good"}[line.verdict]
         x = [round(2 + 196 * v, 1) for v in (low, high, at, *ticks)]
-        return {"name": line.name, "settings": line.settings, "cells": self.cells(line), "chosen": not line.verdict,
+        return {"name": line.shown, "settings": translated(line.settings), "cells": self.cells(line), "chosen": not line.verdict,
                 "low": x[0], "high": x[1], "at": x[2], "ticks": x[3:], "colour": colour}
 
     def to_dict(self) -> dict[str, Any]:

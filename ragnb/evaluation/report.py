@@ -16,7 +16,8 @@ __all__ = ['recall_lines', 'differences', 'costs', 'trace_found', 'Report', 'wri
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #3aca9b61
 from ..documents.atomic import write_atomically
-from ..documents.markup import counted, render, short
+from ..documents.markup import render, said_count, short
+from ..documents.messages import say, translated
 from ..pipeline.trace_data import Trace, trace
 from .comparison import Run
 from .datasets import Dataset, Question
@@ -84,9 +85,10 @@ def differences(
     reach = max((abs(x) for t in tests.values() for x in (*t.ci, t.difference)), default=1.0) or 1.0
     equal, rows = [name for name, t in tests.items() if not t.better and not t.worse], []
     for name, t in sorted(tests.items(), key=lambda item: -item[1].difference):
-        verdict = ("better" if t.difference > 0 else "worse") if t.is_real else "not significant"
+        verdict = say(("better" if t.difference > 0 else "worse") if t.is_real else "not significant")
         bar = [round(60 + 56 * max(-1.0, min(1.0, v / reach)), 1) for v in (*t.ci, t.difference)]
-        cells = (f"{t.difference:+.3f}", f"{t.ci[0]:+.3f} to {t.ci[1]:+.3f}", f"{t.p_value:.4f}",
+        interval = say("{low:+.3f} to {high:+.3f}", low=t.ci[0], high=t.ci[1])
+        cells = (f"{t.difference:+.3f}", interval, f"{t.p_value:.4f}",
                  f"{t.better} / {t.worse} / {t.equal}", verdict)
         if name not in equal:
             rows.append((name, *bar, cells))
@@ -111,14 +113,15 @@ def costs(
 ) -> dict[str, Any]:     # `head`, `rows` and `note`
     "Lay out what each strategy finds, and what a question costs; the best mean comes first."
     budgets, is_delivered = runs[0].evaluation.budgets, runs[0].evaluation.measure == "delivered_recall"
-    name = "delivered" if is_delivered else "recall"
-    head = ["strategy", *([f"{name} at {b:,}" for b in budgets] or runs[0].measures)]
-    head += ["mean of these"] if len(budgets) > 1 else []
-    head += [f"spans at {b:,}" for b in budgets] if is_delivered else []
-    head += [f"characters at {budgets[-1]:,}"] if budgets else []
-    told = "; delivered: evidence that is in the context string; spans: the same without labels" if is_delivered else ""
+    name = say("delivered" if is_delivered else "recall")
+    head = [say("strategy"), *([say("{name} at {n:,}", name=name, n=b) for b in budgets] or runs[0].measures)]
+    head += [say("mean of these")] if len(budgets) > 1 else []
+    head += [say("{name} at {n:,}", name=say("spans"), n=b) for b in budgets] if is_delivered else []
+    head += [say("characters at {n:,}", n=budgets[-1])] if budgets else []
+    told = say("delivered: evidence that is in the context string; spans: the same without labels")
+    note = "; ".join([translated(INTERVAL_NOTE), *[told] * is_delivered])
     order = sorted(runs, key=lambda r: -choice.means[r.strategy.name])
-    return {"head": [*head, "ms", "reads", "model calls"], "note": INTERVAL_NOTE + told,
+    return {"head": [*head, "ms", say("reads"), say("model calls")], "note": note,
             "rows": [_cost_row(run, is_delivered) for run in order]}
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #aa216f7e
@@ -184,23 +187,24 @@ class Report:
         "Say what was measured, and what to use."
         d, chosen = self.dataset, self.chosen
         budget, enough = (chosen.evaluation.budgets or (0,))[-1], enough_budget(chosen.evaluation)
-        facts = (f"{counted(len(d.documents), 'document')}, {counted(sum(map(len, d.texts.values())), 'character')}, "
-                 f"{counted(len(d.questions), 'question')}, {counted(len(self.runs), 'strategy')}")
+        counts = {"document": len(d.documents), "character": sum(map(len, d.texts.values())),
+                  "question": len(d.questions), "strategy": len(self.runs)}
+        facts = ", ".join(said_count(n, noun) for noun, n in counts.items())
         ways = shown_ways(self.choice, chosen, self.source or "DOCUMENTS", d.questions[0].query, self.embed,
                           self.index_folder, MADE_NOTE in self.notes)
-        hint = f"A budget of {enough:,} characters reads almost as much as {budget:,}." if enough < budget else ""
-        hint = "" if self.choice.keeps_default else hint
+        hint = say("A budget of {enough:,} characters reads almost as much as {budget:,}.", enough=enough, budget=budget)
+        hint = "" if self.choice.keeps_default or enough >= budget else hint
         hint = f"{hint} {self.choice.otherwise[:1].upper()}{self.choice.otherwise[1:]}".strip()
-        return {"name": d.name, "notes": [facts, *self.notes], "ways": ways, "hint": hint,
+        return {"name": d.name, "notes": [facts, *map(translated, self.notes)], "ways": ways, "hint": hint,
                 "misses": told_misses(chosen.evaluation, enough)}
 
     @property
     def compared(self) -> str:
         "What the differences are differences of."
         several = len(self.choice.by_budget) > 1
-        measure = "delivered recall" if self.choice.by_budget else "nDCG@10"
-        same = "; `ragnb eval --compare A B` prints the same in its line mean" if several else ""
-        return f"{'mean ' if several else ''}{measure}{self.choice.over}{same}"
+        measure = say("mean delivered recall" if several else "delivered recall") if self.choice.by_budget else "nDCG@10"
+        same = "; " + say("`ragnb eval --compare A B` prints the same in its line mean") if several else ""
+        return f"{measure}{self.choice.over}{same}"
 
     def curves(self) -> dict[str, Any]:
         "Lay out recall against budget; without lines where documents were ranked."
@@ -218,7 +222,7 @@ class Report:
             values = [s.recall for s in row.scores.values()] or list(row.measures.values())
             same.setdefault(tuple(f"{v:.2f}" for v in values), []).append(run.strategy.name)
         everyone = len(same) == 1 and len(self.runs) > 1
-        return [("all of them" if everyone else ", ".join(names), cells) for cells, names in same.items()]
+        return [(say("all of them") if everyone else ", ".join(names), cells) for cells, names in same.items()]
 
     def traces_of(self, i: int) -> list[tuple[str, str]]:
         "Trace a question for the choice, and for a strategy that found more."
@@ -241,7 +245,7 @@ class Report:
         traced = set(_traced(self.runs, self.chosen, self.traces))
         plain = [i for i in order if i not in traced][:most]
         shown = [i for i in order if i in traced or i in plain]
-        told = f"{len(traced)} of them open to a trace" if self.systems and traced else "without traces"
+        told = say("{n} of them open to a trace", n=len(traced)) if self.systems and traced else say("without traces")
         return {"questions": [self.question(i, i in traced) for i in shown], "traced": told,
                 "more_questions": len(order) - len(shown)}
 

@@ -24,7 +24,8 @@ __all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'trained_grid', 'peer_gri
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
-from ..documents.markup import counted, short
+from ..documents.markup import counted, said_count, short
+from ..documents.messages import say
 from ..documents.span import InputError
 from ..pipeline.settings import SETTINGS, write_settings
 from .comparison import paired_test, PairedTest, Run, run_strategies, RunPlan
@@ -82,9 +83,9 @@ def _read_folder(path: Path, problems: list[Problem]) -> Dataset:
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #f3e85fd3
 MADE_NOTE: str = (
-    "The questions were made from the documents: they use their words, so recall is higher than people's questions "
-    "would give, and search by words looks better than it is. On two published sets they put chunk sizes in the same "
-    "order as people's questions did. Thirty questions of your own say more: see `ragnb questions --help`.")
+    "The questions were made from the documents and use their words. So recall is higher than with people's "
+    "questions, and search by words looks better than it is. On two published sets they ranked chunk sizes as "
+    "people's questions did. Thirty questions of your own are better: see `ragnb questions --help`.")
 
 
 def load_tuning_set(
@@ -151,49 +152,58 @@ class TunedChoice:
     def headline(self) -> str:
         "What to do, in a line."
         if len(self.means) < 2:
-            return f"One strategy was run: {self.winner!r}"
+            return say("One strategy was run: {name!r}", name=self.winner)
         if self.is_told:
-            return f"Use {self.winner!r}"
+            return say("Use {name!r}", name=self.winner)
         is_default = self.default == self.winner
-        stays = f"the default stays, {self.winner!r}" if is_default else f"{self.winner!r} has the highest mean"
-        if self.n_questions < 30:
-            return f"Too few questions to tell the strategies apart; {stays}"
-        return f"These questions do not tell the strategies apart; {stays}"
+        stays = say("the default stays, {name!r}" if is_default else "{name!r} has the highest mean", name=self.winner)
+        few = say("Too few questions to tell the strategies apart" if self.n_questions < 30 else
+                  "These questions do not tell the strategies apart")
+        return f"{few}; {stays}"
 
     @property
     def reason(self) -> str:
         "Why it was chosen, in a sentence."
         if len(self.means) > 1 and not self.is_told:
             return self._untold
-        close = [n for n, t in self.tests.items() if n != self.winner and not t.is_real]
-        others = f"; {len(close)} of {len(self.tests) - 1} others cannot be told from it" if close else ""
-        all_behind = f"all {len(self.tests) - 1} others are" if len(self.tests) > 2 else "the other one is"
-        others = others or (f"; {all_behind} behind, and not by chance" if len(self.tests) > 1 else "")
-        mean = f"{self.means[self.winner]:.3f}{self.over}"
+        mean, others = f"{self.means[self.winner]:.3f}{self.over}", self._others
         if self.winner == self.default == self.best:
-            return f"the default has the highest mean, {mean}{others}"
+            return say("the default has the highest mean, {mean}", mean=mean) + others
         if self.winner == self.default:
             lead = self.means[self.best] - self.means[self.winner]
-            return (f"the default, {mean}: {self.best!r} is {lead:+.3f} higher, which may be chance among "
-                    f"{len(self.means)} strategies{others}")
+            return say("the default, {mean}: {best!r} is {lead:+.3f} higher, which may be chance among {n} strategies",
+                       mean=mean, best=self.best, lead=lead, n=len(self.means)) + others
         if self.default:
             t = self.tests[self.default]
-            return f"{mean}, {-t.difference:+.3f} over the default (p = {t.p_value:.4f}){others}"
-        return f"the highest mean, {mean}; the default did not take part{others}"
+            return say("{mean}, {lead:+.3f} over the default (p = {p:.4f})", mean=mean, lead=-t.difference,
+                       p=t.p_value) + others
+        return say("the highest mean, {mean}; the default was not run", mean=mean) + others
+
+    @property
+    def _others(self) -> str:
+        "How many of the others are behind; '' without others."
+        n, close = len(self.tests) - 1, sum(not t.is_real for name, t in self.tests.items() if name != self.winner)
+        if close:
+            return "; " + say("{close} of {n} others are not significantly different", close=close, n=n)
+        behind = say("all {n} others are significantly worse" if n > 1 else "the other one is significantly worse", n=n)
+        return f"; {behind}" if n else ""
 
     @property
     def _untold(self) -> str:
         "Why nothing can be said."
-        n, others = counted(self.n_questions, "question"), len(self.means) - 1
-        absent = "" if self.default else "; the default did not take part"
+        asked, n = said_count(self.n_questions, "question"), len(self.means) - 1
+        absent = "" if self.default else "; " + say("the default was not run")
         tied = sum(not t.better and not t.worse for name, t in self.tests.items() if name != self.winner)
-        if tied == others:
-            return f"all {len(self.means)} strategies read the same of each of the {n}{absent}"
+        if tied == n:
+            return say("all {n} strategies read the same for each of {questions}", n=n + 1, questions=asked) + absent
         lead = self.means[self.best] - self.means[self.winner]
-        led = f"; {self.best!r} is {lead:+.3f} higher, which may be chance" if self.best != self.winner else ""
-        few = ", which are too few to compare by" if self.n_questions < 10 else ""
-        same = f", {tied} of them equal on every question" if tied else ""
-        return f"{n}{few}: none of {others} others is known to differ from {self.winner!r}{same}{led}{absent}"
+        led = say("{best!r} is {lead:+.3f} higher, which may be chance", best=self.best, lead=lead)
+        led = f"; {led}" if self.best != self.winner else ""
+        few = say(", too few to compare by") if self.n_questions < 10 else ""
+        same = say(", {n} of them equal on every question", n=tied) if tied else ""
+        told = say("none of {n} others differs significantly from {name!r}" if n > 1 else
+                   "the other one does not differ significantly from {name!r}", n=n, name=self.winner)
+        return f"{asked}{few}: {told}{same}{led}{absent}"
 
     @property
     def keeps_default(self) -> bool:
@@ -205,14 +215,15 @@ class TunedChoice:
         "What a mean is taken over, as words behind it; '' where documents were ranked."
         few, most = min(self.by_budget, default=0), max(self.by_budget, default=0)
         if few == most:
-            return f" at {most:,} characters" if most else ""
-        return f" over {len(self.by_budget)} budgets of {few:,} to {most:,} characters"
+            return " " + say("at {n:,} characters", n=most) if most else ""
+        return " " + say("over {n} budgets of {few:,} to {most:,} characters", n=len(self.by_budget), few=few, most=most)
 
     @property
     def otherwise(self) -> str:
         "Budgets for which another strategy is chosen, in a sentence; '' when there are none, or the default is kept."
-        others = [f"{name!r} at {b:,}" for b, name in self.by_budget.items() if name != self.winner]
-        return f"for a fixed budget of characters: {', '.join(others)}" if others and not self.keeps_default else ""
+        others = [say("{name!r} at {n:,}", name=name, n=b) for b, name in self.by_budget.items() if name != self.winner]
+        told = say("for a fixed budget of characters: {names}", names=", ".join(others))
+        return told if others and not self.keeps_default else ""
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #629f2548
 def _default_of(runs: Sequence[Run]) -> str:
@@ -310,7 +321,7 @@ def fitting_budgets(
     if not left:
         return kept, ""
     return kept, (f"budgets of {', '.join(left)} characters are left out: "
-                  f"all documents together have {counted(size, 'character')}")
+                  f"all documents together have {size:,} characters")
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #f26f2e08
 def enough_budget(
@@ -333,9 +344,10 @@ def told_misses(
     if not missed:
         return ""
     asked, failed = (Counter(r.kind for r in rows) for rows in (evaluation.rows, missed))
-    kinds = ", ".join(f"{n} of {asked[k]} {k}" for k, n in failed.most_common() if k)
-    return (f"not read whole in {budget:,} characters: {len(missed)} of {counted(len(evaluation.rows), 'question')}"
-            + (f" ({kinds})" if kinds else "") + "; " + ", ".join(repr(short(r.query)) for r in missed[:quoted])
+    kinds = ", ".join(say("{n} of {all} {kind}", n=n, all=asked[k], kind=k) for k, n in failed.most_common() if k)
+    told = say("not read whole in {budget:,} characters: {n} of {questions}", budget=budget, n=len(missed),
+               questions=said_count(len(evaluation.rows), "question"))
+    return (told + (f" ({kinds})" if kinds else "") + "; " + ", ".join(repr(short(r.query)) for r in missed[:quoted])
             + (", …" if len(missed) > quoted else ""))
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #b4ecb1d1
@@ -489,9 +501,8 @@ class Tuned:
     def notes(self) -> list[str]:
         "What to keep in mind: where the questions are from, how few they are, what was left out."
         n = len(self.dataset.questions)
-        verb = "is" if n == 1 else "are"
-        few = [f"{counted(n, 'question')} {verb} few: only large differences show"] if n < 30 else []
-        return [*([MADE_NOTE] if self.made else []), *few, *self._whole, *self.dataset.notes]
+        few = say("{questions} are few: only large differences show", questions=said_count(n, "question"))
+        return [*([MADE_NOTE] if self.made else []), *[few] * (n < 30), *self._whole, *self.dataset.notes]
 
     @property
     def _whole(self) -> list[str]:
@@ -500,8 +511,8 @@ class Tuned:
         budget = max(self.winner.evaluation.budgets, default=0)
         if 2 * budget < size:
             return []
-        return [f"{budget:,} characters are {budget / max(1, size):.0%} of all that was read: "
-                "little is left out there, by any strategy"]
+        return [say("{budget:,} characters are {share:.0%} of all text: at this budget every strategy reads nearly all",
+                    budget=budget, share=budget / max(1, size))]
 
     def to_dict(
         self,

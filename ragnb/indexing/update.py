@@ -153,9 +153,10 @@ def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexR
     for document in documents:
         if verdicts[document.id_] == "refused":
             owner, where = known[document.id_], document.metadata.get("file_name", document.id_)
-            taken = f"is already indexed from {owner['file']!r} of {owner['root']!r}, which is still there"
-            taken += "; give this folder an index of its own (--index OTHER), or index the folder above both"
-            report.problems.append(Problem(where, f"the document id {document.id_!r} {taken}", kind="taken"))
+            taken = (f"the document id {document.id_!r} is already indexed from {owner['file']!r} of {owner['root']!r}, "
+                     "which is still there; give this folder its own index (--index OTHER), or index the folder above "
+                     "both")
+            report.problems.append(Problem(where, taken, kind="taken"))
     _note_others(known, verdicts, root, report)
     counts = Counter(verdicts.values())
     report.added, report.changed, report.unchanged = (counts[v] for v in ("added", "changed", "unchanged"))

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, Protocol
 
 # %% auto #0
 __all__ = ['Rankers', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered', 'passage_numbers', 'Trace',
-           'is_strong', 'said_count', 'trace']
+           'is_strong', 'trace']
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #db9c0cfd
-from ..documents.markup import counted, display_width, visible
-from ..documents.messages import language, say
+from ..documents.markup import counted, display_width, said_count, visible
+from ..documents.messages import say, translated
 from ragnb.documents.span import (
     InputError, MissingChunkError, n_characters, Outline, Passage, shared, Span, try_address, union, Why
 )
@@ -59,10 +59,10 @@ def _text_table(lines: Sequence[Sequence[str]]) -> str:
 def _cells(row: Mapping[str, Any], rankers: Iterable[str]) -> list[str]:
     "Return the cells of a row."
     number, score = row["passage"], row.get("score")
-    return ["–" if number is None else str(number), cell_text(row["chunk"]), row["role"],
+    return ["–" if number is None else str(number), cell_text(row["chunk"]), translated(row["role"]),
             *(rank_label(row[name], row[f"{name} score"]) for name in rankers),
             "" if score is None else f"{score:.4f}", str(row.get("characters") or ""),
-            "yes" if row["in_context"] else "no", cell_text(row["why"])]
+            say("yes" if row["in_context"] else "no"), cell_text(translated(row["why"]))]
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #4ea92149
 class Chunk(NamedTuple):
@@ -264,7 +264,7 @@ class Trace:
 
     def table(self) -> str:
         "Lay out the rows as a text table, one line per row."
-        head = ["#", "chunk", "role", *self.rankers, "score", "chars", "read", "why"]
+        head = ["#", say("chunk"), say("role"), *self.rankers, say("score"), say("chars"), say("read"), say("why")]
         return _text_table([head, *(_cells(row, self.rankers) for row in self.rows())])
 
     def __repr__(self) -> str:
@@ -332,20 +332,6 @@ def is_strong(
     score, rank = dict(zip(p.hits, p.scores)).get(chunk), trace.ranks.get(chunk, 1)
     return rank <= _BEST and (score is None or score >= STRONG * trace.best_score)
 
-
-# %% ../../nbs/80_pipeline/08_trace_data.ipynb #42ec5008
-_COUNTED = {"passage": "{n:,} passages", "hit": "{n:,} hits", "row": "{n:,} rows", "neighbor": "{n:,} neighbors",
-            "parent": "{n:,} parents", "character": "{n:,} characters", "read": "{n:,} reads"}
-
-
-def said_count(
-    n: int,
-    noun: str,   # A key of `_COUNTED`
-) -> str:
-    "Write a number with its noun, in the language of the reader."
-    if language() == "en":
-        return counted(n, noun)
-    return say(_COUNTED[noun], n=n)
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #834f7cb5
 def _size(passages: Iterable[Passage]) -> int:

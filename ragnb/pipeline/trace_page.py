@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 __all__ = ['Mark', 'trace_fragment', 'trace_page']
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #5b8675bd
-from ..documents.markup import render, short
+from ..documents.markup import render, said_count, short
 from ..documents.messages import say, translated
 from ..documents.span import Outline, Passage, Span, union
 from ..context.labels import passage_pages
 from .answer import STRONG
-from .trace_data import Chunk, is_strong, rank_label, said_count, Trace, uncovered
+from .trace_data import Chunk, is_strong, rank_label, Trace, uncovered
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #e280c189
 _KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbor": "near",
@@ -241,7 +241,7 @@ def _row(trace: Trace, row: Mapping[str, Any]) -> dict[str, Any]:
              "" if score is None else f"{score:.4f}",
              row.get("characters") or "", row.get("pages") or "", say("yes" if row["in_context"] else "no")]
     signals = ", ".join(f"{name} {z:.2f}" for name, z in trace.signals.get(row["chunk"], {}).items())
-    return {"number": row["passage"] or "–", "chunk": row["chunk"], "why": row["why"], "signals": signals,
+    return {"number": row["passage"] or "–", "chunk": row["chunk"], "why": translated(row["why"]), "signals": signals,
             "cells": cells}
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #5ea81041

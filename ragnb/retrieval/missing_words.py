@@ -308,8 +308,9 @@ class Common(NamedTuple):
     def __str__(self) -> str:
         if 2 * len(self.words) >= len(self.asked):
             return ""
-        shared = f"only «{', '.join(self.words)}»" if self.words else f"none of «{', '.join(self.asked)}»"
-        return f"little in common with the question: it and the units beside it share {shared}"
+        if self.words:
+            return f"little in common with the question: it and the units beside it share only «{', '.join(self.words)}»"
+        return f"little in common with the question: it and the units beside it share none of «{', '.join(self.asked)}»"
 
 
 def _where(word: str, source: WordSource, words: IndexWords, units: Units,

@@ -14,7 +14,10 @@ from ragnb.documents.messages import _patterns, korean, language, say, translate
 PACKAGE = Path(ragnb.__file__).parent
 # Texts that reach `say` through a variable
 BY_NAME = {"vectors over chunks of 500 characters", "contains {share:.0%} of the known answer", "contains nothing of the known answer",
-           "Share of the known answers in the context, over {n} test questions (delivered recall)", "spelled like {word}: {words}"}
+           "Share of the known answers in the context, over {n} test questions (delivered recall)", "spelled like {word}: {words}",
+           "Usage:", "Arguments:", "Options:", "Commands:", "[default:", "[required]", "delivered", "recall", "better", "worse",
+           "not significant", "found", "missed", "in part", "ahead", "level", "behind", "the design documents", "other libraries",
+           "index", "documents", "characters", "chunks", "bytes", "unfinished", "embedding", "splitter", "settings"}
 # Errors that typer writes, each with the words that cause it
 BY_TYPER = {"Missing argument '{name}'": ["ask"], "No such command '{name}'": ["zzzz"],
             "No such command '{name}'. Did you mean '{other}'?": ["aks"], "No such option: {name}": ["ask", "x", "--zzzz"],
@@ -64,11 +67,33 @@ def in_errors() -> set[str]:
     """The templates of the table that fit a text of the source."""
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py"))
     texts = {text for tree in trees for node in ast.walk(tree) if (text := template(node)) and " " in text}
+    texts |= {text.removeprefix("; ") for text in texts}
     texts |= {"must be a whole number of at most X, got X", "must be a number of at most X, got X",     # two parts in the source
               "must be a whole number from X to X, got X", "must be a number from X to X, got X"}
     fit = {english for pattern, english in ((re.compile(re.sub(r"\\\{\w+\\\}", ".+", re.escape(key))), key) for key in korean() if names(key))
            if any(pattern.fullmatch(text) for text in texts)}
     return fit | (korean().keys() & texts)
+
+
+def printed(tree: ast.AST) -> set[str]:
+    """The constant texts with a word that the calls of `_say`, `_stage` and `print` write without `say`."""
+    def texts(node: ast.AST) -> set[str]:
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("say", "translated", "said_count"):
+            return set()
+        if isinstance(node, ast.Constant):
+            return {node.value} if isinstance(node.value, str) else set()
+        inner = node.args if isinstance(node, ast.Call) else [node.body, node.orelse] if isinstance(node, ast.IfExp) else \
+            [node.value] if isinstance(node, ast.FormattedValue) else ast.iter_child_nodes(node) \
+            if isinstance(node, (ast.JoinedStr, ast.BinOp, ast.List, ast.Tuple, ast.Starred)) else []
+        return set().union(*map(texts, inner))
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") in ("_say", "_stage", "print")]
+    return {text for call in calls for arg in call.args for text in texts(arg) if re.search("[a-z]{3}", text)}
+
+
+def test_the_command_line_prints_no_text_without_say():
+    assert printed(ast.parse('_say(f"{n} hits", say("x y"), "a" if b else "long text", err=True); other("not printed")')) == {" hits", "long text"}
+    tree = ast.parse((PACKAGE / "cli.py").read_text(encoding="utf-8"))
+    assert printed(tree) - {"ragnb ", "ragnb:", "ragnb: ", "doc_type"} == set()
 
 
 def names(text: str) -> set[str]:
@@ -108,15 +133,17 @@ def test_an_error_is_translated_by_the_template_that_says_most():
     assert translated("top_k must be >= 1, got 0") == "top_k은(는) 1 이상이어야 합니다. 받은 값: 0"
     assert translated("top_k must be a whole number >= 1, got 0").startswith("top_k은(는) 1 이상의 정수여야")
     assert translated("first line\nno such file or folder: 'x {y}'") == "first line\n파일이나 폴더가 없습니다: 'x {y}'"
-    rerankers = "none, llm:POOL, for example llm:10, or onnx:FOLDER with a cross-encoder"     # a value stays as it is
-    assert translated(f"unknown reranker 'foo': use {rerankers}") == f"'foo' 리랭커는 없습니다. 쓸 수 있는 리랭커: {rerankers}"
+    assert translated("unknown retriever 'foo': use bm25, tree") == "'foo' 검색기는 없습니다. 쓸 수 있는 검색기: bm25, tree"   # values stay
+    assert translated("unknown policy 'foo': use none, or several joined by '+'").endswith("none. '+'로 이어 쓸 수 있습니다")
+    assert translated("asked for by name; words 1.2") == "질문에 이름이 있음; words 1.2"     # part by part
     assert translated("nothing like it") == "nothing like it" and len(_patterns()) > 60
     use_language("en")
     assert translated("top_k must be >= 1, got 0") == "top_k must be >= 1, got 0"
 
 
 def test_korean_is_korean():
-    assert [text for text in korean().values() if not re.search("[가-힣]", text) and not text.startswith(("ngram, e5", "ko"))] == []
+    bare = [text for text in korean().values() if not re.search("[가-힣]", text) and not text.startswith(("ngram, e5", "ko"))]
+    assert [text for text in bare if re.search("[A-Za-z]", re.sub(r"{[^}]*}", "", text))] == []
 
 
 @pytest.mark.parametrize(("machine", "wanted"), [
