@@ -437,7 +437,7 @@ class _Server(_Options):
     "Where models are, and how long they may take."
     base_url: Annotated[str | None, Option(metavar="URL", help="Address of the model server (default: for an embedding "
         "the one stored in the index, else OLLAMA_HOST, else http://localhost:11434).")] = None
-    timeout: Annotated[float | None, _amount("Limit for one whole call of a model, a streamed answer included "
+    timeout: Annotated[float | None, _amount("Time limit for one call of a model, including a streamed answer "
         "(default: 600; for an embedding 120).", "SECONDS", most=1e6)] = None
 
 class _Embedding(_Server):
@@ -559,14 +559,13 @@ def _print_report(report: Any, index: str) -> None:
 def _note_others(args: _Source, report: Any) -> None:
     "Name documents of other folders that stay in the index, or that these have replaced."
     for root, ids in report.replaced.items():
-        _say(say("note: {documents} of {root}, which is not there, such as {first!r}: replaced by what {path} has "
-                 "under the same id", documents=said_count(len(ids), "document"), root=root, first=ids[0],
-                 path=args.path), err=True)
+        _say(say("note: documents of {path} replaced {documents} of {root}, which no longer exists, such as {first!r}",
+                 documents=said_count(len(ids), "document"), root=root, first=ids[0], path=args.path), err=True)
     for root, ids in report.others.items():
         gone = say(", which is not there") if Path(root).is_absolute() and not Path(root).exists() else ""
-        _say(say("note: {index} also holds {documents} of {root}{gone}, such as {first!r}. This run leaves them.",
+        _say(say("note: {index} also holds {documents} of {root}{gone}, such as {first!r}. This run keeps them.",
                  index=args.index, documents=said_count(len(ids), "document"), root=root, gone=gone, first=ids[0]),
-             say("To remove {some}: `{remove}`. To keep this folder alone: `{alone}`. To keep both apart: `{apart}`",
+             say("To remove {some}: `{remove}`. To keep only this folder: `{alone}`. To keep both apart: `{apart}`",
                  some=say("them" if len(ids) <= 3 else "the first three"),
                  remove=_typed("remove", *ids[:3], "--index", args.index),
                  alone=_typed("index", args.path, "--index", args.index, "--force"),
@@ -622,7 +621,7 @@ def _index_all(args: _Source, settings: Mapping[str, Any], started: float) -> No
     if built.not_routed:
         _say(say("no collection takes: {names}", names=", ".join(built.not_routed)), err=True)
     if built.absent:
-        _say(say("the corpus has no folder: {names}", names=", ".join(built.absent)), err=True)
+        _say(say("folders that the corpus does not have: {names}", names=", ".join(built.absent)), err=True)
     _say(say("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB", **_cost(started)))
 
 # %% ../nbs/99_cli/01_cli.ipynb #ae9d9c99
@@ -642,8 +641,8 @@ class _Source(_Index, _Embedding, _Model, _Wait, _Settings):
     contexts: Annotated[str | None, Option(metavar="MODEL", help="ollama:MODEL or openai-like:MODEL writes a context "
         "for each chunk; the index folder caches what it wrote.")] = None
     include: Annotated[list[str] | None, Option(metavar="PATTERN", help="Also read files like this as text, '*.log' "
-        "or 'src/**/*.py'. Patterns are those of .gitignore; a file .ragnbignore in PATH may hold them, ! before those "
-        "to read. Repeatable.")] = None
+        "or 'src/**/*.py'. Patterns work as in .gitignore. A file .ragnbignore in PATH can contain them, with ! "
+        "before those to read. Repeatable.")] = None
     exclude: Annotated[list[str] | None, Option(metavar="PATTERN", help="Leave out files or folders like this, 'old/'. "
         "Repeatable.")] = None
     force: Annotated[bool, Option("--force", help="Build the index again.")] = False
@@ -791,8 +790,8 @@ def _remove(args: _Removal) -> None:
          err=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #2a84bd0a
-_RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], hierarchical or tree (over units), or "
-               "multi-query: or hyde: before one of them, which ask --llm. "
+_RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], hierarchical or tree (over units), or one "
+               "of them after multi-query: or hyde:, which need --llm. "
                "auto is multi-scale if the index has units, else hybrid.")
 _POLICIES = ("none; neighbors:N and siblings:N, N chunks on each side; window:N, N sentences on each side; "
              "pages:N, N pages on each side; document:N and doc_type:N, at most N chunks of the document; "
@@ -812,13 +811,13 @@ class _Retrieval(_Settings):
     cut: Annotated[float | None, _amount("Drop passages that score less than X times the best (0.1 to 0.5), even if "
         "there is room. In a small folder, also drop those that share no word with the question. The index must have "
         "units (default, and 0: fill the budget).")] = None
-    lookup: Annotated[bool, Option("--lookup/--no-lookup", help="Put first what the question cites, such as 제56조, or "
-        "not.")] = True
+    lookup: Annotated[bool, Option("--lookup/--no-lookup", help="Whether to put first what the question cites, such "
+        "as 제56조.")] = True
     rerank: Annotated[str, Option(help="none; llm or llm:N, N passages in one call of --llm; onnx:FOLDER, a "
         "cross-encoder.")] = "none"
     policy: Annotated[str | None, Option(help=f"What to read around a hit: {_POLICIES}")] = None
     top_k: Annotated[int | None, _count("Hits (default: 20). Multi-scale retrieval takes this and the next three "
-                                        "options only with a policy or a reranker.")] = None
+        "options only with a policy or a reranker.")] = None
     expand_top_k: Annotated[int | None, _count("Hits that are expanded (default: 5).")] = None
     max_chunks: Annotated[int | None, _count("Hits and neighbors together (default: 80).")] = None
     passage_size: Annotated[int | None, _count("Characters of a passage for each hit in it (default: 2000).")] = None
@@ -832,7 +831,7 @@ class _Layout(_Options):
     is_filled = True
     budget: Annotated[int | None, _count("Size of the context, in the unit of --tokenizer (default: 4000).")] = None
     budget_share: Annotated[float | None, _amount("Instead of --budget: this part of the model's window; 0.3 to 0.4 is "
-                                                  "advised.")] = None
+        "advised.")] = None
     model: Annotated[str | None, Option(help="With --budget-share: the model whose window counts, for example "
         "gpt-4o-mini (default: that of --llm).")] = None
     tokenizer: Annotated[str | None, Option(help="Unit of the budget (default: characters; cl100k_base with "
@@ -870,8 +869,8 @@ def _joined_pipeline(args: _Asking, llm: Any, settings: Mapping[str, Any]) -> An
     "Make the pipeline over a folder of collections."
     from ragnb.agent.library import Library, library_pipeline
     if any((args.embed, args.embed_base_url, args.query_prefix, args.document_prefix, args.embed_option)):
-        raise InputError(say("each collection is asked with the embedding that it was made with: leave out --embed "
-                             "and what belongs to it"))
+        raise InputError(say("each collection uses the embedding that it was indexed with: leave out --embed and the "
+                             "options of embeddings"))
     return library_pipeline(Library.open(args.index, **settings), llm, settings.get("top_k", 20))
 
 def _attached(args: _Asking, settings: dict[str, Any]) -> Any:
@@ -1051,11 +1050,12 @@ def _trace(args: _Asking) -> None:
 # %% ../nbs/99_cli/01_cli.ipynb #4fb3d81c
 class _Agent(_Place, _Model, _Retrieval, _Layout):
     "An agent, its models, and what it may read."
-    step: Annotated[list[str] | None, Option(metavar="STEP=MODEL", help="Another model for one step: rewrite, route, "
-        "plan, grade, answer or judge; STEP=none leaves it to its rule. Repeatable (default: grade=none).")] = None
+    step: Annotated[list[str] | None, Option(metavar="STEP=MODEL", help="Use another model for one step: rewrite, "
+        "route, plan, grade, answer or judge. With "
+        "STEP=none the step follows a rule. Repeatable (default: grade=none).")] = None
     routes: Annotated[str | None, Option(metavar="FILE", help="JSON of the routes (default: setup, troubleshooting, "
         "general).")] = None
-    attempts: Annotated[int, _count("Plans at most, 1 to 10.")] = 2
+    attempts: Annotated[int, _count("Most plans for one question, 1 to 10.")] = 2
     no_choice: Annotated[bool, Option("--no-choice", help="Do not ask which documents to read.")] = False
 
 def _step_models(args: _Agent) -> dict[str, Any]:
@@ -1114,9 +1114,9 @@ def _chat(args: _Talk) -> None:
 # %% ../nbs/99_cli/01_cli.ipynb #07e4c4c5
 class _Service(_Agent):
     "Where to listen, for whom, and how much at once."
-    host: Annotated[str, Option(metavar="ADDRESS", help="Address to listen on; any other than this machine's needs "
-        "--tokens. Headers must arrive within 10 seconds, and one address may have 120 of 240 connections; behind a "
-        "proxy all clients share one address.")] = "127.0.0.1"
+    host: Annotated[str, Option(metavar="ADDRESS", help="Address to listen on. An address that other machines can "
+        "reach needs --tokens. Headers must arrive within 10 seconds, and one address may have 120 of 240 connections; "
+        "behind a proxy all clients share one address.")] = "127.0.0.1"
     port: Annotated[int, _count("Port to listen on; 0 for a free one.", 0, 65535)] = 8321
     allow_host: Annotated[list[str] | None, Option(metavar="NAME", help="A name under which the service is asked, "
         "behind a proxy for example. Repeatable.")] = None
@@ -1182,10 +1182,10 @@ def _mcp(args: _Tools) -> None:
 # %% ../nbs/99_cli/01_cli.ipynb #7981373e
 class _Raw(_Options):
     "Raw texts, and where their records go."
-    files: Annotated[list[str], Argument(metavar="FILE", help="Raw texts: files or folders. JSON may hold parts "
+    files: Annotated[list[str], Argument(metavar="FILE", help="Raw texts: files or folders. JSON can contain parts "
         "(질의요지, 회답) or articles (조문) instead of a text.")]
     out: Annotated[str, Option(metavar="DIR", help="Folder for one JSONL file of each kind.")]
-    kind: Annotated[str | None, Option(help="statute, interpretation, ruling or qa (default: found out for each "
+    kind: Annotated[str | None, Option(help="statute, interpretation, ruling or qa (default: detected for each "
         "text).")] = None
     domain: Annotated[str | None, Option(help="Collection, such as hr_labor, written into every row.")] = None
     json: _Json = False
@@ -1542,12 +1542,12 @@ class _Tuning(_Measuring):
     questions: Annotated[str | None, Argument(help=f"questions.jsonl, or a folder of them (default: made from the "
         f"documents); a line: {QUESTION_LINE}")] = None
     index: Annotated[str | None, Option(metavar="DIR", help="Where the commands that are printed make the index "
-        "(default: .ragnb for the default settings, else .ragnb-tuned). tune does not use an index that is there: it "
-        "tries other splitters, see --cache.")] = None
+        "(default: .ragnb for the default settings, else .ragnb-tuned). tune does not use an existing index: it "
+        "tries other splitters (see --cache).")] = None
     save: Annotated[bool, Option("--save", help="Also write the choice as ragnb.toml into the folder of --index. "
         "Then ask, chat, serve and mcp read it there (--out always has a copy).")] = False
     n: Annotated[int, _count("Questions to make, if you give none.")] = 30
-    seed: Annotated[int, _count("Another number makes other questions.")] = 0
+    seed: Annotated[int, _count("Use another number to get other questions.")] = 0
     out: Annotated[str, Option(metavar="DIR", help="Folder for report.html and results.")] = "out/tune"
 
 
@@ -1623,10 +1623,10 @@ def _tune(args: _Tuning) -> None:
 # %% ../nbs/99_cli/01_cli.ipynb #c11dec01
 class _Deciding(_Tuning):
     "What is compared with ragnb."
-    peers: Annotated[str, Option(metavar="NAME,NAME", help="Other libraries, see peer:NAME of ragnb eval; none for "
-        "none.")] = "llamaindex-fusion,llamaindex-sentence-window,llamaindex-auto-merging"
-    as_documented: Annotated[bool, Option("--as-documented", help="Do not tune the other libraries: a quarter of the "
-        "time.")] = False
+    peers: Annotated[str, Option(metavar="NAME,NAME", help="Other libraries to compare with (see peer:NAME of ragnb "
+        "eval), or none.")] = "llamaindex-fusion,llamaindex-sentence-window,llamaindex-auto-merging"
+    as_documented: Annotated[bool, Option("--as-documented", help="Do not tune the other libraries; this takes a "
+        "quarter of the time.")] = False
     out: Annotated[str, Option(metavar="DIR", help="Folder for decide.html, report.html and results.")] = "out/decide"
 
 
@@ -1659,9 +1659,9 @@ class _Making(_Options):
     n: Annotated[int, _count("Questions to make.")] = 100
     kinds: Annotated[str | None, Option(help="Some of title,cite,table,cloze,keyword (default: all, in equal "
         "shares).")] = None
-    seed: Annotated[int, _count("Another number makes other questions.")] = 0
+    seed: Annotated[int, _count("Use another number to get other questions.")] = 0
     out: Annotated[str | None, Option(metavar="FILE", help="Write JSONL here (default: print it).")] = None
-    json: Annotated[bool, Option("--json", help="Print JSON: how many of each kind, and without --out the "
+    json: Annotated[bool, Option("--json", help="Print JSON: the count of each kind and, without --out, the "
         "questions.")] = False
 
 

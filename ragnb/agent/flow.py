@@ -585,7 +585,7 @@ class Agent:
     models : dict, optional
         Step (rewrite, route, plan, grade, answer, judge) -> its own model or its name, or None for its rule.
     max_attempts : int
-        Plans at most, 1 to 10.
+        Most plans for one question, 1 to 10.
     **settings
         Of `AgentFlow` and `AgentParts`: routes, timeout, ask_user, n_queries, top_k, prompt, step_timeout.
 

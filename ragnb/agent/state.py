@@ -92,7 +92,7 @@ class AgentState(WholeText):
     earlier : list of str
         Questions of the conversation, oldest first.
     max_attempts : int
-        Plans at most, 1 to 10.
+        Most plans for one question, 1 to 10.
     """
     version: Literal[1] = 1
     question: str = Field(min_length=1, max_length=10_000)

@@ -244,7 +244,8 @@ def write_records(
         own = kind or detect_kind(document.text)
         records = records_of(document, own) if own else []
         if not records:
-            problems.append(Problem(document.id_, "neither statute, interpretation, ruling nor questions and answers"))
+            problems.append(Problem(document.id_, "not a statute, an interpretation, a ruling or questions and "
+                                                  "answers"))
         for record in records:
             if record.id in seen:
                 problems.append(Problem(document.id_, f"the record id {record.id!r} was already written"))

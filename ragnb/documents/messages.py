@@ -67,7 +67,7 @@ def say(
 # %% ../../nbs/00_documents/19_messages.ipynb #7bf776ef
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    "Make a pattern of each text with names in braces and 7 fixed letters: those that begin with text, then the longest."
+    "Make a pattern of each text with names in braces and 7 fixed letters, those that begin with text first."
     found = []
     for english, text in korean().items():
         parts = [(fixed, name or "") for fixed, name, _, _ in Formatter().parse(english)]

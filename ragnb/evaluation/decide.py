@@ -148,7 +148,8 @@ class Decision:
         d = self.tuned.dataset
         said = (f"{said_count(len(d.documents), 'document')}, {said_count(len(d.questions), 'question')}, "
                 + say("embedding {name}", name=self.tuned.embed))
-        left = say("not installed, and so not measured: {names} (pip install 'ragnb[peers]')", names=", ".join(self.left))
+        left = say("not installed, and so not measured: {names} (pip install 'ragnb[peers]')",
+                   names=", ".join(self.left))
         return [said, *self.tuned.notes, *([left] if self.left else [])]
 
     @property
@@ -186,8 +187,8 @@ class Decision:
         at, ticks = float(values.mean()), [line.evaluation.mean(budget=b) for b in self.budgets]
         colour = {"ahead": "--bad", "behind": "--c7", "level": "--c1", "": "--good"}[line.verdict]
         x = [round(2 + 196 * v, 1) for v in (low, high, at, *ticks)]
-        return {"name": line.shown, "settings": translated(line.settings), "cells": self.cells(line), "chosen": not line.verdict,
-                "low": x[0], "high": x[1], "at": x[2], "ticks": x[3:], "colour": colour}
+        return {"name": line.shown, "settings": translated(line.settings), "cells": self.cells(line),
+                "chosen": not line.verdict, "low": x[0], "high": x[1], "at": x[2], "ticks": x[3:], "colour": colour}
 
     def to_dict(self) -> dict[str, Any]:
         "JSON values."

@@ -192,7 +192,8 @@ class Report:
         facts = ", ".join(said_count(n, noun) for noun, n in counts.items())
         ways = shown_ways(self.choice, chosen, self.source or "DOCUMENTS", d.questions[0].query, self.embed,
                           self.index_folder, MADE_NOTE in self.notes)
-        hint = say("A budget of {enough:,} characters reads almost as much as {budget:,}.", enough=enough, budget=budget)
+        hint = say("A budget of {enough:,} characters reads almost as much as {budget:,}.", enough=enough,
+                   budget=budget)
         hint = "" if self.choice.keeps_default or enough >= budget else hint
         hint = f"{hint} {self.choice.otherwise[:1].upper()}{self.choice.otherwise[1:]}".strip()
         return {"name": d.name, "notes": [facts, *map(translated, self.notes)], "ways": ways, "hint": hint,
@@ -202,7 +203,8 @@ class Report:
     def compared(self) -> str:
         "What the differences are differences of."
         several = len(self.choice.by_budget) > 1
-        measure = say("mean delivered recall" if several else "delivered recall") if self.choice.by_budget else "nDCG@10"
+        recall = say("mean delivered recall" if several else "delivered recall")
+        measure = recall if self.choice.by_budget else "nDCG@10"
         same = "; " + say("`ragnb eval --compare A B` prints the same in its line mean") if several else ""
         return f"{measure}{self.choice.over}{same}"
 
@@ -245,7 +247,7 @@ class Report:
         traced = set(_traced(self.runs, self.chosen, self.traces))
         plain = [i for i in order if i not in traced][:most]
         shown = [i for i in order if i in traced or i in plain]
-        told = say("{n} of them open to a trace", n=len(traced)) if self.systems and traced else say("without traces")
+        told = say("{n} of them have a trace", n=len(traced)) if self.systems and traced else say("without traces")
         return {"questions": [self.question(i, i in traced) for i in shown], "traced": told,
                 "more_questions": len(order) - len(shown)}
 

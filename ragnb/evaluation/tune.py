@@ -216,7 +216,8 @@ class TunedChoice:
         few, most = min(self.by_budget, default=0), max(self.by_budget, default=0)
         if few == most:
             return " " + say("at {n:,} characters", n=most) if most else ""
-        return " " + say("over {n} budgets of {few:,} to {most:,} characters", n=len(self.by_budget), few=few, most=most)
+        return " " + say("over {n} budgets of {few:,} to {most:,} characters", n=len(self.by_budget), few=few,
+                         most=most)
 
     @property
     def otherwise(self) -> str:
@@ -501,7 +502,7 @@ class Tuned:
     def notes(self) -> list[str]:
         "What to keep in mind: where the questions are from, how few they are, what was left out."
         n = len(self.dataset.questions)
-        few = say("{questions} are few: only large differences show", questions=said_count(n, "question"))
+        few = say("{questions} show only large differences", questions=said_count(n, "question"))
         return [*([MADE_NOTE] if self.made else []), *[few] * (n < 30), *self._whole, *self.dataset.notes]
 
     @property

@@ -153,9 +153,9 @@ def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexR
     for document in documents:
         if verdicts[document.id_] == "refused":
             owner, where = known[document.id_], document.metadata.get("file_name", document.id_)
-            taken = (f"the document id {document.id_!r} is already indexed from {owner['file']!r} of {owner['root']!r}, "
-                     "which is still there; give this folder its own index (--index OTHER), or index the folder above "
-                     "both")
+            file, root = owner["file"], owner["root"]
+            taken = (f"the document id {document.id_!r} is already indexed from {file!r} of {root!r}, which is still "
+                     "there; give this folder its own index (--index OTHER), or index the folder above both")
             report.problems.append(Problem(where, taken, kind="taken"))
     _note_others(known, verdicts, root, report)
     counts = Counter(verdicts.values())

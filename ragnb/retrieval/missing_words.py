@@ -308,9 +308,10 @@ class Common(NamedTuple):
     def __str__(self) -> str:
         if 2 * len(self.words) >= len(self.asked):
             return ""
+        words = ", ".join(self.words or self.asked)
         if self.words:
-            return f"little in common with the question: it and the units beside it share only «{', '.join(self.words)}»"
-        return f"little in common with the question: it and the units beside it share none of «{', '.join(self.asked)}»"
+            return f"little in common with the question: it and the units beside it share only «{words}»"
+        return f"little in common with the question: it and the units beside it share none of «{words}»"
 
 
 def _where(word: str, source: WordSource, words: IndexWords, units: Units,

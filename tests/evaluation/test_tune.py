@@ -80,10 +80,10 @@ def test_a_small_folder_is_tuned_within_its_size(tmp_path, capsys, monkeypatch):
     assert main(["tune", "docs", "--strategy", "default", "--strategy", "bm25", "--budgets", "200,9000", "--quiet"]) == 0
     out = capsys.readouterr().out
     assert "delivered@200" in out and "@9,000" not in out and "budgets of 9,000 characters are left out" in out
-    assert "of all that was read" not in out             # 200 characters are a fifth of it
+    assert "of all text" not in out             # 200 characters are a fifth of it
     assert main(["tune", "docs", "--strategy", "default", "--strategy", "bm25", "--budgets", "200,500", "--quiet"]) == 0
     share = 500 / len(text.strip())
-    assert share > 0.5 and f"500 characters are {share:.0%} of all that was read" in capsys.readouterr().out
+    assert share > 0.5 and f"500 characters are {share:.0%} of all text" in capsys.readouterr().out
     assert "ragnb index docs\n" in out and "--budget" not in out.partition("page:")[0].partition("the default stays")[2]
     asked = [json.loads(line)["query"] for line in (tmp_path / "out/tune/made.jsonl").read_text(encoding="utf-8").splitlines()]
     assert asked and not [q for q in asked if len(set(q.split())) < 2 and not q.endswith("?")]
