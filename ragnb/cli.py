@@ -1115,8 +1115,7 @@ def _chat(args: _Talk) -> None:
 class _Service(_Agent):
     "Where to listen, for whom, and how much at once."
     host: Annotated[str, Option(metavar="ADDRESS", help="Address to listen on. An address that other machines can "
-        "reach needs --tokens. Headers must arrive within 10 seconds, and one address may have 120 of 240 connections; "
-        "behind a proxy all clients share one address.")] = "127.0.0.1"
+        "reach needs --tokens, and for slow clients a reverse proxy in front.")] = "127.0.0.1"
     port: Annotated[int, _count("Port to listen on; 0 for a free one.", 0, 65535)] = 8321
     allow_host: Annotated[list[str] | None, Option(metavar="NAME", help="A name under which the service is asked, "
         "behind a proxy for example. Repeatable.")] = None

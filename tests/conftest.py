@@ -1,6 +1,8 @@
 """Shared fixtures: where the evaluation data is, and the sample data."""
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 import shutil
 from pathlib import Path
@@ -23,6 +25,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not mark.isidentifier() or not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
         return None
     return mark not in collection_path.read_text(encoding="utf-8") or None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test that is a coroutine runs in its own loop."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}))
+    return True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from llama_index.core.async_utils import asyncio_run
 
 # %% auto #0
-__all__ = ['read_choice', 'list_options', 'list_sources', 'Chat']
+__all__ = ['read_choice', 'Chat']
 
 # %% ../../nbs/85_agent/06_chat.ipynb #90160213
 from ..documents.span import InputError
@@ -37,28 +37,6 @@ def read_choice(
         raise InputError(f"choose from 1 to {len(options)}, got {outside[0]}")
     return Choice(documents=tuple(dict.fromkeys(options[n - 1].doc_id for n in numbers)))
 
-# %% ../../nbs/85_agent/06_chat.ipynb #2240775b
-def list_options(
-    options: Sequence[FoundChunk],
-) -> str:  # A line each, numbered
-    "List what a person may choose from."
-    lines = []
-    for n, o in enumerate(options, 1):
-        told = " · ".join(filter(None, (o.title or o.doc_id, o.doc_type, o.equipment, o.collection)))
-        lines.append(f"{n:>3}  {visible(told)}\n     {visible(o.snippet[:100])}")
-    return "\n".join(lines)
-
-
-def list_sources(
-    agent: Agent,
-    state: AgentState,
-) -> str:  # A line for each source that the answer cites; all when it cites none
-    "List the sources of an answer."
-    sources = {s.number: s.passage for s in reversed(agent.read(state).context.sources)}
-    cited = [c["number"] for c in state.citations if c["number"] in sources]
-    lines = [f"[{n}] {visible(place_label(sources[n]))}" for n in cited or sorted(sources)]
-    return "\n".join(lines + [f"[{c['number']}] names no source" for c in state.citations if c["doc_id"] is None])
-
 # %% ../../nbs/85_agent/06_chat.ipynb #a6af40ce
 async def _run(agent: Agent, state: AgentState, choice: Choice | None, show: Callable[[str], Any]) -> None:
     "Run a state, showing the answer as it is written."
@@ -68,8 +46,10 @@ async def _run(agent: Agent, state: AgentState, choice: Choice | None, show: Cal
 
 
 def _choice_of(state: AgentState, read: Callable[[str], str], show: Callable[[str], Any]) -> Choice:
-    "Ask a person until the answer can be used; the end of the input skips."
-    show(f"{list_options(state.options)}\n")
+    "List what a person may choose from, and ask until the answer can be used; the end of the input skips."
+    for n, o in enumerate(state.options, 1):
+        told = " · ".join(filter(None, (o.title or o.doc_id, o.doc_type, o.equipment, o.collection)))
+        show(f"{n:>3}  {visible(told)}\n     {visible(o.snippet[:100])}\n")
     while True:
         try:
             return read_choice(read("번호, 빈 줄(모두), 또는 덧붙일 말> "), state.options)
@@ -114,8 +94,12 @@ class Chat:
             self.show(f"({state.events[-1]})\n")
         if state.verdict in _VERDICTS and written:
             self.show(f"({_VERDICTS[state.verdict]})\n")
-        if written:
-            self.show(f"{list_sources(self.agent, state)}\n")
+        if written:   # the sources that the answer cites; all when it cites none
+            sources = {s.number: s.passage for s in reversed(self.agent.read(state).context.sources)}
+            cited = [c["number"] for c in state.citations if c["number"] in sources]
+            lines = [f"[{n}] {visible(place_label(sources[n]))}\n" for n in cited or sorted(sources)]
+            lost = [f"[{c['number']}] names no source\n" for c in state.citations if c["doc_id"] is None]
+            self.show("".join(lines + lost))
         self.last = state
         self.agent.remember(self.history, state)
         self.on_turn(self.history)
@@ -136,7 +120,9 @@ class Chat:
         elif name in ("/why", "/steps") and self.last is None:
             self.show("아직 물은 것이 없습니다.\n")
         elif name == "/why":
-            self.show(f"{trace(self.agent.read(self.last), by=self.agent.library.explainer).table()}\n")
+            library = self.agent.library
+            by = None if library.collections else library.pipelines[""].retriever
+            self.show(f"{trace(self.agent.read(self.last), by=by).table()}\n")
         elif name == "/steps":
             self.show("".join(f"{visible(str(e))}\n" for e in self.last.events))
         else:

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from llama_index.core.async_utils import asyncio_run
 from llama_index.core.schema import NodeWithScore
@@ -18,13 +19,11 @@ from workflows.events import (
     Event, HumanResponseEvent, InputRequiredEvent, StartEvent, StepFailedEvent, StopEvent, WorkflowFailedEvent,
     WorkflowTimedOutEvent
 )
-from workflows.representation import get_workflow_representation
 
 # %% auto #0
-__all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Gating', 'RoutePlanning', 'Searching', 'Grading',
-           'Asking', 'PersonAsked', 'PersonAnswered', 'Choosing', 'Expanding', 'Answering', 'Judging', 'Finished',
-           'StepEvent', 'AnswerPart', 'take_choice', 'grade_hits', 'has_words', 'is_unlikely', 'AgentParts',
-           'AgentFlow', 'flow_diagram', 'Agent']
+__all__ = ['E', 'MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Gating', 'Searching', 'Grading', 'Asking',
+           'PersonAsked', 'PersonAnswered', 'Choosing', 'Expanding', 'Answering', 'Judging', 'Finished', 'StepEvent',
+           'AnswerPart', 'take_choice', 'AgentParts', 'AgentFlow', 'Agent']
 
 # %% ../../nbs/85_agent/05_flow.ipynb #f18a7d93
 from ..documents.arguments import checked
@@ -42,13 +41,16 @@ from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
 from .library import Library, LibraryRetriever
 from .routes import AgentRoute, check_routes, DEFAULT_ROUTES
-from .state import AgentEvent, AgentState, Choice, document_options, FoundChunk
+from .state import AgentEvent, AgentState, Choice, FoundChunk
 from ragnb.agent.steps import (
     ANSWER_PROMPT, choose_route, gate_question, is_not_found, is_refusal, judge_state, named_text, NOT_IN_DOCUMENTS,
     plan_queries, rewrite_question, stream_answer, whole_question
 )
 
 # %% ../../nbs/85_agent/05_flow.ipynb #3306be3f
+E = TypeVar("E", bound=Event)
+
+
 class StateEvent(Event):
     "Base of the events between steps."
     state: AgentState
@@ -65,13 +67,10 @@ class Planning(StateEvent):
     "An attempt begins."
 
 class Gating(StateEvent):
-    "The common queries are written."
-
-class RoutePlanning(StateEvent):
-    "The route has its own queries."
+    "The queries of this attempt are written."
 
 class Searching(StateEvent):
-    "The queries of this attempt are complete."
+    "It is decided in which documents to search."
 
 class Grading(StateEvent):
     "Something was found."
@@ -112,29 +111,6 @@ class AnswerPart(Event):
     "For a listener: the next part of the answer."
     text: str
 
-# %% ../../nbs/85_agent/05_flow.ipynb #42b879d7
-MODEL_STEPS: tuple[str, ...] = ("rewrite", "route", "plan", "grade", "answer", "judge")
-
-
-def _models(llm: str | Any | None, models: Mapping[str, Any] | None) -> dict[str, Any]:
-    "The model of each step; `InputError` for a step that has none."
-    given = {name: resolve_llm(model) for name, model in (models or {}).items()}
-    if unknown := [name for name in given if name not in MODEL_STEPS]:
-        raise InputError(f"no step {unknown[0]!r} asks a model: these do: {', '.join(MODEL_STEPS)}")
-    llm = resolve_llm(llm)
-    return {name: given.get(name, llm) for name in MODEL_STEPS}
-
-
-def _where(state: AgentState) -> list[dict[str, Any]] | None:
-    "The filters of an attempt; None for no filter."
-    wanted = [{key: values} for key, values in (("doc_type", state.doc_types), ("equipment", state.devices)) if values]
-    return wanted or None
-
-
-def _narrowed(hits: Sequence[FoundChunk], choice: Choice) -> list[FoundChunk]:
-    "The hits that a choice leaves."
-    return [h for h in hits if h.doc_id in choice.documents or h.equipment and h.equipment in choice.devices]
-
 # %% ../../nbs/85_agent/05_flow.ipynb #28961660
 def take_choice(
     state: AgentState,   # Its hits and documents are narrowed, or its feedback is set
@@ -145,7 +121,8 @@ def take_choice(
     if choice.text.strip():
         state.feedback = choice.text.strip()
     if choice.documents or choice.devices:
-        kept = _narrowed(state.hits, choice)
+        devices = {device for device in choice.devices if device}
+        kept = [h for h in state.hits if h.doc_id in choice.documents or h.equipment in devices]
         if not kept:
             state.record("choose", "unknown_choice", ", ".join([*choice.documents, *choice.devices]))
             return PersonAsked
@@ -156,62 +133,27 @@ def take_choice(
     state.record("choose", "text" if state.feedback else "skipped", state.feedback)
     return Planning if state.feedback else Expanding
 
-# %% ../../nbs/85_agent/05_flow.ipynb #d59237d8
-async def grade_hits(
-    state: AgentState,
-    store: Any,                     # Holds the chunks of its hits
-    llm: Any,                       # That grades; None: every hit is of use
-    timeout: float | None = None,   # Seconds for each call
-) -> bool:                          # False when the model finds none of them of use
-    "Order the best hits of a state by grade."
-    if llm is None or len(state.hits) < 2:
-        return True
-    found = store.get_chunks(h.id for h in state.hits).found
-    nodes = [NodeWithScore(node=found[h.id], score=h.score) for h in state.hits if h.id in found]
-    reranked = await LLMReranker(llm=llm, depth=10, timeout=timeout).arerank(nodes, whole_question(state))
-    state.calls += reranked.report.calls
-    for event in reranked.report.events:
-        state.record("grade", event.kind, event.detail)
-    own = {h.id: h for h in state.hits}
-    state.hits = [own[n.node_id] for n in reranked.nodes]
-    grades = [n.grade for n in reranked.nodes if n.grade is not None]
-    state.record("grade", "done", ", ".join(f"{g}: {grades.count(g)}" for g in dict.fromkeys(grades)))
-    return not grades or any(g != "LOW" for g in grades)
-
 # %% ../../nbs/85_agent/05_flow.ipynb #9abb5d01
-def has_words(
-    library: Library,
-    question: str,
-) -> bool:   # True also where it is not known
-    "False when no document contains any word of a question: then there is nothing to choose between."
+MODEL_STEPS: tuple[str, ...] = ("rewrite", "route", "plan", "grade", "answer", "judge")
+
+
+def _where(state: AgentState) -> list[dict[str, Any]] | None:
+    "The filters of an attempt; None for no filter."
+    wanted = [{key: values} for key, values in (("doc_type", state.doc_types), ("equipment", state.devices)) if values]
+    return wanted or None
+
+
+def _why_not_ask(state: AgentState, library: Library) -> tuple[str, str] | None:
+    "Why no person is asked: a document is clearly ahead, or none probably answers; None where one is asked."
+    if state.leader == state.options[0].doc_id:
+        return "clear", state.leader
     words = index_words(LibraryRetriever(library))
-    found = missing_words(question, words) if words else None
-    return found is None or not found.asked or len(found.missing) < len(found.asked)
-
-
-def is_unlikely(
-    state: AgentState,
-) -> bool:   # False also where the chance is not known
-    "True when the documents probably do not answer the question, by the scores of every search so far."
-    return bool(absent_notes(chance_of(state.signs)))
-
-
-def _read_hits(state: AgentState, library: Library) -> list[NodeWithScore]:
-    "The chunks of a state's hits; those that are no longer held are recorded and left out."
-    found, missing = library.store.get_chunks(h.id for h in state.hits)
-    if missing:
-        state.record("expand", "missing", f"no longer held ({len(missing)}): {', '.join(missing[:3])}")
-        state.hits = [h for h in state.hits if h.id in found]
-    return [NodeWithScore(node=found[h.id], score=h.share) for h in state.hits]
-
-
-def _citations(answer: Answer) -> list[dict[str, Any]]:
-    "The marks of an answer as JSON values."
-    out = []
-    for mark in answer.source_marks:
-        spans, doc_id = [[s.start, s.end] for s in mark.spans], mark.passage.doc_id if mark.passage else None
-        out.append({"number": mark.number, "doc_id": doc_id, "spans": spans})
-    return out
+    found = missing_words(state.question, words) if words else None
+    if found is not None and found.asked and len(found.missing) >= len(found.asked):
+        return "nothing", "no document contains a word of the question"
+    if absent_notes(chance_of(state.signs)):
+        return "nothing", "the answer is probably not in the documents"
+    return None
 
 
 class AgentParts:
@@ -220,9 +162,10 @@ class AgentParts:
     def __init__(
         self,
         library: Library,
-        models: Mapping[str, Any],          # Step -> model or None, all of `MODEL_STEPS`
-        routes: Sequence[AgentRoute] = DEFAULT_ROUTES,
+        llm: str | Any | None = None,              # Of every step that `models` does not name
+        models: Mapping[str, Any] | None = None,   # Step of `MODEL_STEPS` -> model, its name, or None
         *,
+        routes: Sequence[AgentRoute] = DEFAULT_ROUTES,
         ask_user: bool = False,             # Let a person choose where several documents were found
         n_queries: int = 3,                 # Wordings of the question, at most, >= 1
         top_k: int | None = None,           # Hits of an attempt, >= 1; those of the library by default
@@ -231,9 +174,12 @@ class AgentParts:
     ) -> None:
         top_k = library.top_k if top_k is None else top_k
         check_counts(1, n_queries=n_queries, top_k=top_k)
-        self.library, self.models, self.routes = library, dict(models), check_routes(routes)
-        self.ask_user, self.n_queries, self.top_k = ask_user, n_queries, top_k
-        self.prompt, self.step_timeout = prompt, step_timeout
+        given = {name: resolve_llm(model) for name, model in (models or {}).items()}
+        if unknown := [name for name in given if name not in MODEL_STEPS]:
+            raise InputError(f"no step {unknown[0]!r} asks a model: these do: {', '.join(MODEL_STEPS)}")
+        self.models = dict.fromkeys(MODEL_STEPS, resolve_llm(llm)) | given
+        self.library, self.routes, self.ask_user = library, check_routes(routes), ask_user
+        self.n_queries, self.top_k, self.prompt, self.step_timeout = n_queries, top_k, prompt, step_timeout
 
     def route_of(self, state: AgentState) -> AgentRoute:
         "The route of a state; the last one for a name that is gone."
@@ -241,11 +187,14 @@ class AgentParts:
 
     def read(self, state: AgentState) -> Answer:
         "Read and expand what was found; deterministic, also after a pause, as long as the index stays."
+        chunks, missing = self.library.store.get_chunks(h.id for h in state.hits)
+        if missing:
+            state.record("expand", "missing", f"no longer held ({len(missing)}): {', '.join(missing[:3])}")
+            state.hits = [h for h in state.hits if h.id in chunks]
         question = f"{state.query or state.question} {state.feedback}".strip()
-        hits = _read_hits(state, self.library)
         found = self.library.spans(question, [h.id for h in state.hits], _where(state), state.documents)
-        if found is None or not hits:
-            found = Hits(hits, signs=state.signs)
+        if found is None or not state.hits:
+            found = Hits([NodeWithScore(node=chunks[h.id], score=h.share) for h in state.hits], signs=state.signs)
             found = self.library.lead(found, [named_text(state)], documents={h.doc_id for h in state.hits})
         answer = self.library.reader.read(question, found)
         return noted(answer, LibraryRetriever(self.library), self.library.store, self.library.catalogue)
@@ -254,28 +203,9 @@ class AgentParts:
         "What the model that answers is shown: what was read, within its window."
         return for_window(self.read(state), self.models["answer"], self.library.reader.builder, self.prompt)
 
-    async def plan(self, state: AgentState) -> None:
-        "Begin an attempt: the common queries."
-        state.attempts += 1
-        kept, state.queries = state.queries if state.attempts == 1 else [], []
-        await plan_queries(state, self.models["plan"], self.n_queries, None, self.step_timeout)
-        state.queries = list(dict.fromkeys([*state.queries, *kept]))
-
-    def gate(self, state: AgentState) -> bool:
-        "Narrow the first attempt; True when the route has its own queries."
-        route = self.route_of(state)
-        if state.attempts == 1:
-            gate_question(state, route, self.library.rows)
-        else:
-            state.doc_types = []
-            state.devices = state.devices if state.confirmed else []
-            state.record("gate", "open", "a further attempt searches all documents that may be read")
-        return bool(route.templates or route.prompt)
-
     async def retrieve(self, state: AgentState) -> None:
-        "Search every query in every collection at once, and put what is new behind or before what was there."
-        route, known = self.route_of(state), set(self.library.collections)
-        only = [c for c in route.collections if c in known] or None
+        "Search every query in every collection at once, and put what is new before what was there."
+        only = [c for c in self.route_of(state).collections if c in self.library.collections] or None
         person = {"added": [state.feedback] if state.feedback else [], "named": [named_text(state)]}
         found = await self.library.search(state.queries, self.top_k, _where(state), state.documents, only, **person)
         if not found.hits and (_where(state) or state.documents or only) and not state.confirmed:
@@ -284,42 +214,46 @@ class AgentParts:
             found = await self.library.search(state.queries, self.top_k, **person)
         for event in found.events:
             state.record("retrieve", event.kind, event.detail)
-        old = {h.id: h for h in state.hits}
         state.searched = list(dict.fromkeys([*state.searched, *person["added"], *state.queries]))
         if not found.places:
             state.signs = likeliest([state.signs, found.signs])
         state.leader, new = found.leader, [FoundChunk.of(h, found.shares.get(h.node_id)) for h in found.hits]
-        state.hits = [*new, *(h for i, h in old.items() if i not in {n.id for n in new})]
-        if is_unlikely(state):
-            state.record("retrieve", "unlikely", say("chance of an answer {chance:.2f}", chance=chance_of(state.signs)))
+        known = {h.id for h in new}
+        state.hits = [*new, *(h for h in state.hits if h.id not in known)]
+        if absent_notes(chance := chance_of(state.signs)):
+            state.record("retrieve", "unlikely", say("chance of an answer {chance:.2f}", chance=chance))
         told = ", ".join(say("{n} for {query!r}", n=n, query=q) for q, n in found.found_by.items())
         told = say("{hits}: {queries}", hits=counted(len(state.hits), "hit"), n=len(state.hits), queries=told)
         state.record("retrieve", "done" if state.hits else "nothing", told)
 
     async def grade(self, state: AgentState) -> bool:
         "Order the best hits by grade; False when the model finds none of them of use."
-        return await grade_hits(state, self.library.store, self.models["grade"], self.step_timeout)
-
-    def expand(self, state: AgentState) -> Answer:
-        "Read around what was found; the references go into the state."
-        answer = self.read(state)
-        state.refs, state.note = answer.refs(5), answer.note
-        stats = asdict(answer.expansion.stats)
-        state.record("expand", "done", ", ".join(f"{k} {v}" for k, v in stats.items() if v))
-        return answer
+        llm, own = self.models["grade"], {h.id: h for h in state.hits}
+        if llm is None or len(own) < 2:
+            return True
+        found = self.library.store.get_chunks(own).found.items()
+        ranker = LLMReranker(llm=llm, depth=10, timeout=self.step_timeout)
+        nodes = [NodeWithScore(node=node, score=own[i].score) for i, node in found]
+        reranked = await ranker.arerank(nodes, whole_question(state))
+        state.calls += reranked.report.calls
+        for event in reranked.report.events:
+            state.record("grade", event.kind, event.detail)
+        state.hits = [own[n.node_id] for n in reranked.nodes]
+        grades = Counter(n.grade for n in reranked.nodes if n.grade is not None)
+        state.record("grade", "done", ", ".join(f"{grade}: {n}" for grade, n in grades.items()))
+        return not grades or set(grades) != {"LOW"}
 
     async def answer(self, state: AgentState, emit: Callable[[str], Any]) -> bool:
         "Write the answer; False when there is none of a model."
-        read = await asyncio.to_thread(self.shown, state)
-        llm, error = self.models["answer"], None
+        read, llm, error = await asyncio.to_thread(self.shown, state), self.models["answer"], None
         state.answer, state.citations, state.judge, state.verdict = read.text, [], {}, ""
         if llm is None:
             state.record("answer", "rule", "no model: the passages")
             return False
         state.calls += 1
         try:
-            parts = read.context.text, whole_question(state)
-            said = await stream_answer(llm, self.prompt, *parts, emit, self.step_timeout)
+            asked = whole_question(state)
+            said = await stream_answer(llm, self.prompt, read.context.text, asked, emit, self.step_timeout)
         except Exception as raised:
             said, error = "", error_event(raised, state.calls)
         if error or not said or is_refusal(said):
@@ -327,13 +261,15 @@ class AgentParts:
             state.record("answer", kind, error.detail if error else said)
             return False
         state.answer = said
-        state.citations = _citations(replace(read, text=said, generated=True))
+        for n, passage, spans in replace(read, text=said, generated=True).source_marks:
+            doc_id, spans = passage.doc_id if passage else None, [[s.start, s.end] for s in spans]
+            state.citations.append({"number": n, "doc_id": doc_id, "spans": spans})
         state.record("answer", "not_found" if is_not_found(said) else "done", say("{n} characters", n=len(said)))
         return True
 
-    def give_up(self, state: AgentState, status: str, step_name: str, kind: str, detail: str) -> None:
+    def give_up(self, state: AgentState, status: str, step_name: str, detail: str) -> None:
         "End a state that broke: what was found stays, with its passages as the text."
-        state.record(step_name, kind, detail)
+        state.record(step_name, status, detail)
         state.status = status
         try:
             state.answer = self.read(state).text if state.hits else ""
@@ -342,55 +278,28 @@ class AgentParts:
         state.answer = state.answer or "문서를 읽지 못했습니다."
 
 # %% ../../nbs/85_agent/05_flow.ipynb #d59237d9
-def _tell(ctx: RunContext, state: AgentState) -> None:
-    "Send what was recorded to the caller."
+def _next(ctx: RunContext, state: AgentState, kind: type[E]) -> E:
+    "Send what was recorded to the caller, and go on with an event."
     for event in state.news():
         ctx.write_event_to_stream(StepEvent(event=event))
+    return kind(state=state)
 
 
-def _again(state: AgentState, status: Any) -> Planning | Finished:
+def _again(state: AgentState, status: Any) -> type[Planning] | type[Finished]:
     "Another attempt; the end with a status when there is none left."
     if state.attempts < state.max_attempts:
-        return Planning(state=state)
+        return Planning
     state.status = status
     if status == "not_in_documents":
         state.answer = f"{NOT_IN_DOCUMENTS}."
-    return Finished(state=state)
+    return Finished
 
 
 async def _waiting(ctx: RunContext, state: AgentState) -> PersonAsked:
     "Ask a person, and keep the state for an answer within this run."
     state.status = "waiting"
     await ctx.store.set("waiting", state)
-    return PersonAsked(state=state)
-
-
-def _is_clear(ctx: RunContext, state: AgentState) -> bool:
-    "True, and told, when the best document is clearly ahead."
-    clear = state.leader == state.options[0].doc_id
-    if clear:
-        state.record("ask", "clear", state.leader)
-        _tell(ctx, state)
-    return clear
-
-
-async def _judged(parts: AgentParts, state: AgentState) -> bool:
-    "Judge an answer by the text it was written from; False if it is refused."
-    read = await asyncio.to_thread(parts.shown, state)
-    return await judge_state(state, parts.models["judge"], read.context, parts.step_timeout)
-
-
-async def _needs_nobody(ctx: RunContext, state: AgentState, library: Library) -> bool:
-    "True, and told, when one document is there or clearly ahead, or none probably answers the question."
-    if len(state.options) < 2 or _is_clear(ctx, state):
-        return True
-    has = await asyncio.to_thread(has_words, library, state.question)
-    if has and not is_unlikely(state):
-        return False
-    told = "the answer is probably not in the documents" if has else "no document contains a word of the question"
-    state.record("ask", "nothing", told)
-    _tell(ctx, state)
-    return True
+    return _next(ctx, state, PersonAsked)
 
 # %% ../../nbs/85_agent/05_flow.ipynb #ac43c915
 class AgentFlow(Workflow):
@@ -405,12 +314,11 @@ class AgentFlow(Workflow):
         any, rules decide and the answer is the numbered passages.
     models : dict, optional
         Step (rewrite, route, plan, grade, answer, judge) -> its own model or its name, or None for its rule.
-    routes : sequence of AgentRoute
-        Kinds of questions; the last is taken where nothing decides.
     timeout : float, optional
         Seconds for a whole run; no limit when None.
     **settings
-        Of `AgentParts`: ask_user, n_queries, top_k, prompt, step_timeout.
+        Of `AgentParts`: routes (the last is taken where nothing decides), ask_user, n_queries, top_k, prompt,
+        step_timeout.
 
     Raises
     ------
@@ -419,9 +327,9 @@ class AgentFlow(Workflow):
     """
 
     def __init__(self, library: Library, llm: str | Any | None = None, models: Mapping[str, Any] | None = None, *,
-                 routes: Sequence[AgentRoute] = DEFAULT_ROUTES, timeout: float | None = None, **settings: Any) -> None:
+                 timeout: float | None = None, **settings: Any) -> None:
         super().__init__(timeout=timeout)
-        self.parts = AgentParts(library, _models(llm, models), routes, **settings)
+        self.parts = AgentParts(library, llm, models, **settings)
 
     @step
     async def rewrite(self, ctx: RunContext, ev: Begin) -> Routing | Choosing | Finished:
@@ -434,66 +342,57 @@ class AgentFlow(Workflow):
             state.record("begin", "out_of_order", f"the state is {state.status}, choice: {ev.choice is not None}")
             return Finished(state=state)
         await rewrite_question(state, self.parts.models["rewrite"], self.parts.step_timeout)
-        _tell(ctx, state)
-        return Routing(state=state)
+        return _next(ctx, state, Routing)
 
     @step
     async def route(self, ctx: RunContext, ev: Routing) -> Planning | Finished:
         "Decide whether and how documents are searched."
         state, parts = ev.state, self.parts
         chosen = await choose_route(state, parts.routes, parts.models["route"], parts.step_timeout)
-        _tell(ctx, state)
-        if not chosen.retrieve:
-            state.answer, state.status = chosen.reply, "answered"
-        return Planning(state=state) if chosen.retrieve else Finished(state=state)
+        if chosen.retrieve:
+            return _next(ctx, state, Planning)
+        state.answer, state.status = chosen.reply, "answered"
+        return _next(ctx, state, Finished)
 
     @step
     async def plan(self, ctx: RunContext, ev: Planning) -> Gating:
         "Write the queries of an attempt."
-        await self.parts.plan(ev.state)
-        _tell(ctx, ev.state)
-        return Gating(state=ev.state)
-
-    @step
-    async def gate(self, ctx: RunContext, ev: Gating) -> RoutePlanning | Searching:
-        "Narrow the search to what the question names."
-        own = await asyncio.to_thread(self.parts.gate, ev.state)
-        _tell(ctx, ev.state)
-        return RoutePlanning(state=ev.state) if own else Searching(state=ev.state)
-
-    @step
-    async def plan_route(self, ctx: RunContext, ev: RoutePlanning) -> Searching:
-        "Write the queries of the route."
         state, parts = ev.state, self.parts
-        await plan_queries(state, parts.models["plan"], parts.n_queries, parts.route_of(state), parts.step_timeout)
-        _tell(ctx, state)
-        return Searching(state=state)
+        state.attempts += 1
+        await plan_queries(state, parts.route_of(state), parts.models["plan"], parts.n_queries, parts.step_timeout)
+        return _next(ctx, state, Gating)
+
+    @step
+    async def gate(self, ctx: RunContext, ev: Gating) -> Searching:
+        "Narrow the search to what the question names."
+        rows = await asyncio.to_thread(lambda: self.parts.library.rows)
+        gate_question(ev.state, self.parts.route_of(ev.state), rows)
+        return _next(ctx, ev.state, Searching)
 
     @step
     async def retrieve(self, ctx: RunContext, ev: Searching) -> Grading | Planning | Finished:
         "Search all queries at once."
         await self.parts.retrieve(ev.state)
-        _tell(ctx, ev.state)
-        return Grading(state=ev.state) if ev.state.hits else _again(ev.state, "not_in_documents")
+        return _next(ctx, ev.state, Grading if ev.state.hits else _again(ev.state, "not_in_documents"))
 
     @step
     async def grade(self, ctx: RunContext, ev: Grading) -> Asking | Planning:
         "Order what was found; plan again when none of it is of use."
-        state = ev.state
-        useful = await self.parts.grade(state)
-        _tell(ctx, state)
-        return Asking(state=state) if useful or state.attempts >= state.max_attempts else Planning(state=state)
+        useful = await self.parts.grade(ev.state)
+        return _next(ctx, ev.state, Asking if useful or ev.state.attempts >= ev.state.max_attempts else Planning)
 
     @step
     async def ask(self, ctx: RunContext, ev: Asking) -> PersonAsked | Expanding:
         "Ask a person where there is a choice, once."
-        state = ev.state
-        state.options = document_options(state.hits)
-        if not self.parts.ask_user or state.confirmed or await _needs_nobody(ctx, state, self.parts.library):
+        state, best = ev.state, dict[str, FoundChunk]()
+        for hit in state.hits:
+            best.setdefault(hit.doc_id, hit)
+        state.options = list(best.values())
+        if not self.parts.ask_user or state.confirmed or len(state.options) < 2:
             return Expanding(state=state)
-        state.record("ask", "waiting", say("{n} documents", n=len(state.options)))
-        _tell(ctx, state)
-        return await _waiting(ctx, state)
+        why = await asyncio.to_thread(_why_not_ask, state, self.parts.library)
+        state.record("ask", *(why or ("waiting", say("{n} documents", n=len(state.options)))))
+        return _next(ctx, state, Expanding) if why else await _waiting(ctx, state)
 
     @step
     async def take_answer(self, ctx: RunContext, ev: PersonAnswered) -> Choosing | None:
@@ -510,66 +409,43 @@ class AgentFlow(Workflow):
     async def choose(self, ctx: RunContext, ev: Choosing) -> Expanding | Planning | PersonAsked:
         "Narrow what was found to what the person chose, or search for what they wrote."
         after = take_choice(ev.state, ev.choice)
-        _tell(ctx, ev.state)
-        return await _waiting(ctx, ev.state) if after is PersonAsked else after(state=ev.state)
+        return await _waiting(ctx, ev.state) if after is PersonAsked else _next(ctx, ev.state, after)
 
     @step
     async def expand(self, ctx: RunContext, ev: Expanding) -> Answering | Planning | Finished:
         "Read around the first five hits by document type; the rest is passed through."
-        await asyncio.to_thread(self.parts.expand, ev.state)
-        _tell(ctx, ev.state)
-        return Answering(state=ev.state) if ev.state.refs else _again(ev.state, "not_in_documents")
+        state, answer = ev.state, await asyncio.to_thread(self.parts.read, ev.state)
+        state.refs, state.note = await asyncio.to_thread(answer.refs, 5), answer.note
+        stats = asdict(answer.expansion.stats)
+        state.record("expand", "done", ", ".join(f"{k} {v}" for k, v in stats.items() if v))
+        return _next(ctx, state, Answering if state.refs else _again(state, "not_in_documents"))
 
     @step
     async def answer(self, ctx: RunContext, ev: Answering) -> Judging | Planning | Finished:
         "Write the answer, part by part."
         state = ev.state
-        written = await self.parts.answer(state, lambda text: ctx.write_event_to_stream(AnswerPart(text=text)))
-        _tell(ctx, state)
-        if not written:
-            state.status = "passages"
-            return Finished(state=state)
-        return _again(state, "not_in_documents") if is_not_found(state.answer) else Judging(state=state)
+        if await self.parts.answer(state, lambda text: ctx.write_event_to_stream(AnswerPart(text=text))):
+            lost = is_not_found(state.answer)
+            return _next(ctx, state, _again(state, "not_in_documents") if lost else Judging)
+        state.status = "passages"
+        return _next(ctx, state, Finished)
 
     @step
     async def judge(self, ctx: RunContext, ev: Judging) -> Planning | Finished:
         "Let the answer stand, or plan again."
-        state = ev.state
-        stands = await _judged(self.parts, state)
-        _tell(ctx, state)
-        if not stands:
-            return _again(state, "unsure")
+        state, parts = ev.state, self.parts
+        read = await asyncio.to_thread(parts.shown, state)
+        if not await judge_state(state, parts.models["judge"], read.context, parts.step_timeout):
+            return _next(ctx, state, _again(state, "unsure"))
         state.status = "answered"
-        return Finished(state=state)
+        return _next(ctx, state, Finished)
 
     @catch_error
     async def failed(self, ctx: RunContext, ev: StepFailedEvent) -> Finished:
         "End in a defined state, with what was found."
-        state = ev.input_event.state
-        told = shorten(f"{type(ev.exception).__name__}: {ev.exception}")
-        await asyncio.to_thread(self.parts.give_up, state, "failed", ev.step_name, "failed", told)
-        _tell(ctx, state)
-        return Finished(state=state)
-
-# %% ../../nbs/85_agent/05_flow.ipynb #f03b7576
-def flow_diagram(
-    flow: Workflow,   # Any LlamaIndex workflow
-) -> str:             # For mermaid: steps as boxes, the events between them as labels
-    "Draw a workflow from itself."
-    graph = get_workflow_representation(flow)
-    steps = [n.id for n in graph.nodes if n.node_type == "step"]
-    into: dict[str, list[str]] = {}
-    for edge in graph.edges:
-        if edge.target in steps:
-            into.setdefault(edge.source, []).append(edge.target)
-    lines = ["flowchart TD"]
-    for event in (n.id for n in graph.nodes if n.node_type == "event" and not n.is_subclass_of("StepFailedEvent")):
-        sources = [e.source for e in graph.edges if e.target == event and e.source in steps] or ["person"]
-        if event == flow.start_event_class.__name__:
-            sources = ["start"]
-        targets = into.get(event) or ["person" if event == PersonAsked.__name__ else "done"]
-        lines += [f"  {a} -- {event} --> {b}" for a in sources for b in targets if a != "failed"]
-    return "\n".join(lines)
+        state, told = ev.input_event.state, shorten(f"{type(ev.exception).__name__}: {ev.exception}")
+        await asyncio.to_thread(self.parts.give_up, state, "failed", ev.step_name, told)
+        return _next(ctx, state, Finished)
 
 # %% ../../nbs/85_agent/05_flow.ipynb #16156310
 class Agent:
@@ -621,9 +497,8 @@ class Agent:
         try:
             async for event in handler.stream_events():
                 if isinstance(event, (WorkflowTimedOutEvent, WorkflowFailedEvent)):
-                    timed_out = isinstance(event, WorkflowTimedOutEvent)
-                    status = "timeout" if timed_out else "failed"
-                    await asyncio.to_thread(self.flow.parts.give_up, state, status, "flow", status, str(event)[:300])
+                    status = "timeout" if isinstance(event, WorkflowTimedOutEvent) else "failed"
+                    await asyncio.to_thread(self.flow.parts.give_up, state, status, "flow", str(event)[:300])
                     for told in state.news():
                         yield StepEvent(event=told)
                     event = Finished(state=state)

@@ -56,11 +56,6 @@ def _named_node(node: TextNode, name: str) -> TextNode:
         out.relationships[kind] = copies if isinstance(other, list) else copies[0]
     return out
 
-
-def _named_outline(outline: Outline, name: str) -> Outline:
-    "A copy whose id begins with the name of the collection."
-    return replace(outline, doc_id=f"{name}/{outline.doc_id}", metadata=outline.metadata | {"collection": name})
-
 # %% ../../nbs/85_agent/01_library.ipynb #3b247c08
 class JoinedStore(ChunkReader):
     "The stores of several collections as one; a document's id is `collection/id`."
@@ -95,7 +90,9 @@ class JoinedStore(ChunkReader):
         return self._from_each(addresses, lambda store, ids: store.get_chunks(ids), _named_node)
 
     def get_outlines(self, doc_ids: Iterable[str]) -> Found[Outline]:
-        return self._from_each(doc_ids, lambda store, ids: store.get_outlines(ids), _named_outline)
+        return self._from_each(doc_ids, lambda store, ids: store.get_outlines(ids),
+                               lambda o, name: replace(o, doc_id=f"{name}/{o.doc_id}",
+                                                       metadata=o.metadata | {"collection": name}))
 
     def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
         raise InputError("each collection has an embedding of its own: search with `Library.search`")
@@ -120,28 +117,21 @@ def _joined_catalogue(catalogues: Mapping[str, Catalogue]) -> Catalogue:
     return joined.at(min(dates)) if dates else joined
 
 
-# %% ../../nbs/85_agent/01_library.ipynb #e3b93730
-def _by_words(question: str, hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-    "Hits by the words that they share with a question, rare ones counting more; hits that share none are left out."
-    texts = [h.node.get_content() for h in hits]
-    wanted, *found = [set(tokens) for tokens in word_tokens_batch([question, *texts])]
-    shared = [words & wanted for words in found]
-    df = Counter(word for words in shared for word in words)
-    worth = [sum(math.log(1 + len(hits) / df[w]) for w in words) for words in shared]
-    order = sorted((i for i, w in enumerate(worth) if w), key=lambda i: (-worth[i], id_key(hits[i].node_id)))
-    return [hits[i] for i in order]
-
 # %% ../../nbs/85_agent/01_library.ipynb #a81b0c05
 def _fused(results: Mapping[tuple[str, str], Sequence[NodeWithScore]], top_k: int) -> list[NodeWithScore]:
     "Fuse the hits of each (collection, query) by rank; those of several collections also by words."
     names, queries = {name for name, _ in results}, list(dict.fromkeys(query for _, query in results))
     lists = {f"{name}: {query}": hits for (name, query), hits in results.items()}
     if len(names) > 1:
-        pool = {h.node_id: h for hits in results.values() for h in hits}
-        lists["words"] = _by_words(" ".join(queries), list(pool.values()))
+        pool = list({h.node_id: h for hits in results.values() for h in hits}.values())
+        wanted, *found = map(set, word_tokens_batch([" ".join(queries), *(h.node.get_content() for h in pool)]))
+        df = Counter(word for words in found for word in words & wanted)
+        rarity = {word: math.log(1 + len(pool) / n) for word, n in df.items()}
+        worth = {h.node_id: sum(rarity[w] for w in words & wanted) for h, words in zip(pool, found)}
+        shares = [h for h in pool if worth[h.node_id]]
+        lists["words"] = sorted(shares, key=lambda h: (-worth[h.node_id], id_key(h.node_id)))
     weights = [2.0 * len(queries) if member == "words" else 1.0 for member in lists]
     return fuse_hits(lists, top_k, weights=weights).hits if lists else []
-
 
 # %% ../../nbs/85_agent/01_library.ipynb #a81b0c09
 def _in_turn(first: Sequence[NodeWithScore], second: Sequence[NodeWithScore], top_k: int) -> list[NodeWithScore]:
@@ -202,18 +192,6 @@ def _shares(results: Mapping[tuple[str, str], Sequence[NodeWithScore]]) -> dict[
     return dict(shares)
 
 # %% ../../nbs/85_agent/01_library.ipynb #37b261d9
-def _inner(wanted: Sequence[str] | None, name: str) -> list[str] | None:
-    "The ids of some documents inside one collection; None for all."
-    if wanted is None:
-        return None
-    return [i.removeprefix(f"{name}/") for i in wanted if not name or i.startswith(f"{name}/")]
-
-
-def _scored(hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-    "The hits that match the question, if there are any."
-    return [h for h in hits if h.score != 0] or list(hits)
-
-
 def _depth(retriever: BaseRetriever) -> int:
     "Hits that a retriever returns, or the one in it; 20 where it does not say so."
     own = vars(retriever)
@@ -298,11 +276,6 @@ class Library:
         return 20 if self.collections else _depth(self.pipelines[""].retriever)
 
     @property
-    def explainer(self) -> BaseRetriever | None:
-        "The retriever of a single index, which explains in a `trace` why a chunk was found."
-        return None if self.collections else self.pipelines[""].retriever
-
-    @property
     def catalogue(self) -> Catalogue:
         "The statutes of all collections as one catalogue; joined on first use."
         if self._catalogue is None:
@@ -326,10 +299,12 @@ class Library:
 
     def _ranked(self, name: str, query: str, top_k: int, where: Any, documents: Sequence[str] | None) -> Hits:
         "Search one collection as its pipeline does."
-        pipeline, inner = self.pipelines[name], _inner(documents, name)
-        if inner == []:
-            return Hits([])
-        wanted = [w for w in (where, None if inner is None else {"doc_id": inner}) if w is not None]
+        pipeline, wanted = self.pipelines[name], [] if where is None else [where]
+        if documents is not None:
+            inner = [i.removeprefix(f"{name}/") for i in documents if not name or i.startswith(f"{name}/")]
+            if not inner:
+                return Hits([])
+            wanted.append({"doc_id": inner})
         wanted = located(pipeline.expander.store, wanted or None)
         retriever = _wider(filtered_retriever(pipeline.retriever, wanted), top_k)
         return replace(pipeline, retriever=retriever).find(query)
@@ -363,7 +338,7 @@ class Library:
     def _find(self, name: str, query: str, top_k: int, where: Any, documents: Sequence[str] | None) -> Hits:
         "Search one collection; ids begin with its name."
         found = self._ranked(name, query, top_k, where, documents)
-        hits = _scored(found.hits)
+        hits = [h for h in found.hits if h.score != 0] or found.hits    # those that match, if there are any
         if name:
             hits = [NodeWithScore(node=_named_node(h.node, name), score=h.score) for h in hits]
         return Hits(hits, signs=found.signs)

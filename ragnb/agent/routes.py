@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 # %% auto #0
-__all__ = ['DEFAULT_ROUTES', 'AgentRoute', 'read_routes', 'check_routes', 'RouteChoice', 'route_by_rule', 'read_route']
+__all__ = ['DEFAULT_ROUTES', 'AgentRoute', 'read_routes', 'check_routes', 'route_by_rule', 'read_route']
 
 # %% ../../nbs/85_agent/02_routes.ipynb #51f06a7f
 from ..documents.forms import plain_text
@@ -119,22 +119,15 @@ def check_routes(
     return tuple(routes)
 
 # %% ../../nbs/85_agent/02_routes.ipynb #c3c01070
-class RouteChoice(NamedTuple):
-    "A route, and how it was chosen."
-    route: AgentRoute
-    method: str      # rule, model or default
-    detail: str = ""
-
-
 def route_by_rule(
     question: str,
     routes: Sequence[AgentRoute],
-) -> RouteChoice | None:   # None where no word decides
+) -> AgentRoute | None:    # None where no word decides
     "Choose a route by its words."
     counts = sorted(((r.count(question), -i) for i, r in enumerate(routes)), reverse=True)
     if not counts[0][0] or len(counts) > 1 and counts[1][0] == counts[0][0]:
         return None
-    return RouteChoice(routes[-counts[0][1]], "rule", f"{counts[0][0]} of its words")
+    return routes[-counts[0][1]]
 
 
 def read_route(

@@ -5,7 +5,6 @@
 # %% ../../nbs/85_agent/03_state.ipynb #1a368032
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +12,7 @@ from llama_index.core.schema import NodeWithScore
 from pydantic import BaseModel, Field, model_validator, PrivateAttr, ValidationError
 
 # %% auto #0
-__all__ = ['Status', 'AgentEvent', 'FoundChunk', 'WholeText', 'Choice', 'AgentState', 'document_options']
+__all__ = ['Status', 'AgentEvent', 'FoundChunk', 'WholeText', 'Choice', 'AgentState']
 
 # %% ../../nbs/85_agent/03_state.ipynb #1d1ef304
 from ..documents.atomic import write_atomically
@@ -196,13 +195,3 @@ class AgentState(WholeText):
 def _told(error: ValidationError) -> str:
     "What is wrong, in a line."
     return "; ".join(f"{'.'.join(map(str, e['loc'])) or 'text'}: {e['msg']}" for e in error.errors()[:3])
-
-# %% ../../nbs/85_agent/03_state.ipynb #b90e9bd1
-def document_options(
-    hits: Sequence[FoundChunk],  # Best first
-) -> list[FoundChunk]:
-    "The best hit of every document."
-    best: dict[str, FoundChunk] = {}
-    for hit in hits:
-        best.setdefault(hit.doc_id, hit)
-    return list(best.values())

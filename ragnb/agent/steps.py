@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from llama_index.core.prompts import PromptTemplate
 
 # %% auto #0
-__all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT', 'JUDGE_PROMPT', 'is_refusal', 'ask_step',
-           'rewrite_question', 'choose_route', 'whole_question', 'named_text', 'sub_questions', 'plan_queries',
-           'named_in', 'gate_question', 'is_not_found', 'stream_answer', 'read_judge', 'fitted_sources', 'judge_state']
+__all__ = ['T', 'REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT', 'JUDGE_PROMPT', 'is_refusal', 'ask_step',
+           'rewrite_question', 'choose_route', 'whole_question', 'named_text', 'plan_queries', 'named_in',
+           'gate_question', 'is_not_found', 'stream_answer', 'read_judge', 'fitted_sources', 'judge_state']
 
 # %% ../../nbs/85_agent/04_steps.ipynb #763ee0b5
 from ..documents.forms import plain_text
@@ -26,7 +26,7 @@ from ragnb.models.llm import (
 )
 from ..retrieval.planning import MULTI_QUERY_PROMPT, read_queries
 from ..context.builders import Context, own_parts
-from .routes import AgentRoute, read_route, route_by_rule, RouteChoice
+from .routes import AgentRoute, read_route, route_by_rule
 from .state import AgentState
 
 # %% ../../nbs/85_agent/04_steps.ipynb #8a963bfc
@@ -42,16 +42,18 @@ def is_refusal(
     return bool(_REFUSAL.match(text[:300]))
 
 # %% ../../nbs/85_agent/04_steps.ipynb #faedfe4a
+T = TypeVar("T")
 _AS_IT_IS = PromptTemplate("{text}")
 
 
 async def ask_step(
     state: AgentState,
-    step: str,                     # Named in the events
-    llm: Any,                      # A LlamaIndex LLM, or None
-    prompt: str,                   # Filled
-    timeout: float | None = None,  # Seconds; the model's own limit when None
-) -> str | None:                   # None without a model, and when nothing usable came; then there is an event
+    step: str,                        # Named in the events
+    llm: Any,                         # A LlamaIndex LLM, or None
+    prompt: str,                      # Filled
+    read: Callable[[str], T | None],  # Reads the value of an answer; none where it is not readable
+    timeout: float | None = None,     # Seconds; the model's own limit when None
+) -> T | None:                        # None without a model, and when nothing usable came; then there is an event
     "Ask a model for a step."
     if llm is None:
         return None
@@ -63,10 +65,10 @@ async def ask_step(
         state.record(step, event.kind, event.detail)
         return None
     text = strip_thinking(said)
-    if not text or is_refusal(text):
-        state.record(step, "refused" if text else "empty", text)
-        return None
-    return text
+    found = read(text) if text and not is_refusal(text) else None
+    if not found:
+        state.record(step, "empty" if not text else "refused" if is_refusal(text) else "unreadable", text)
+    return found or None
 
 # %% ../../nbs/85_agent/04_steps.ipynb #0d5f5b69
 REWRITE_PROMPT: str = """앞서 한 질문들을 참고하여, 마지막 질문을 그것만 읽어도 뜻이 통하는 질문 하나로 고쳐 쓰세요.
@@ -95,14 +97,14 @@ async def rewrite_question(
     if not state.earlier:
         return
     prompt = fill_prompt(REWRITE_PROMPT, earlier="\n".join(state.earlier), question=state.question)
-    said = await ask_step(state, "rewrite", llm, prompt, timeout)
-    lines = [line.strip() for line in (said or "").splitlines() if line.strip()]
-    if len(lines) == 1 and len(lines[0]) <= 300:
-        state.query = lines[0].strip("\"'“”")
-        state.record("rewrite", "done", state.query)
+
+    def read(said: str) -> str | None:
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        return lines[0].strip("\"'“”") if len(lines) == 1 and len(lines[0]) <= 300 else None
+    if query := await ask_step(state, "rewrite", llm, prompt, read, timeout):
+        state.query = query
+        state.record("rewrite", "done", query)
     else:
-        if said is not None:
-            state.record("rewrite", "unreadable", said)
         state.queries = [f"{state.earlier[-1]} {state.question}"]
         state.record("rewrite", "rule", "the question before is searched too")
 
@@ -126,19 +128,17 @@ async def choose_route(
     timeout: float | None = None,
 ) -> AgentRoute:
     "Choose a route: by rule, then by model."
-    choice = route_by_rule(state.query, routes)
-    if choice is None and len(routes) > 1:
+    route, method = route_by_rule(state.query, routes), "rule"
+    if route is None and len(routes) > 1:
         listed = "\n".join(f"- {r.name}: {r.description}" for r in routes)
         prompt = fill_prompt(ROUTE_PROMPT, routes=listed, question=state.query)
-        said = await ask_step(state, "route", llm, prompt, timeout)
-        route = None if said is None else read_route(said, routes)
-        if said is not None and route is None:
-            state.record("route", "unreadable", said)
-        choice = route and RouteChoice(route, "model")
-    choice = choice or RouteChoice(routes[-1], "default")
-    state.route = choice.route.name
-    state.record("route", choice.method, f"{choice.route.name}, {choice.detail}".rstrip(", "))
-    return choice.route
+        route = await ask_step(state, "route", llm, prompt, lambda said: read_route(said, routes), timeout)
+        method = "model"
+    if route is None:
+        route, method = routes[-1], "default"
+    state.route, words = route.name, f", {route.count(state.query)} of its words" if method == "rule" else ""
+    state.record("route", method, route.name + words)
+    return route
 
 # %% ../../nbs/85_agent/04_steps.ipynb #b5a7e002
 def whole_question(
@@ -164,37 +164,25 @@ def named_text(
 _AGAIN = "\n아래 말로는 이미 검색했습니다. 다른 말로 쓰세요.\n<검색함>\n{searched}\n</검색함>\n"
 
 
-def sub_questions(
-    question: str,
-) -> list[str]:  # [] for a single question
-    "Split two questions in one."
-    parts = [p.strip() for p in re.split(r"(?<=[?？])\s+", question) if len(p.strip()) >= 4]
-    return parts if len(parts) > 1 else []
-
-
 async def plan_queries(
-    state: AgentState,                # Its `queries` grow
+    state: AgentState,                # Its `queries` are replaced; those of the first attempt are added last
+    route: AgentRoute,                # Its templates come first; its prompt, if it has one, is used
     llm: Any,
     n: int = 3,                       # Wordings, at most
-    route: AgentRoute | None = None,  # A route with its own queries; None for the common plan
     timeout: float | None = None,
 ) -> None:
     "Write the queries of an attempt."
-    step = "plan" if route is None else "plan_route"
-    wanted = [] if route is None else [t.replace("{query}", state.query) for t in route.templates]
-    if route is None:
-        feedback = [f"{state.query} {state.feedback}"[:1_000]] if state.feedback else []
-        wanted = [state.query, state.question, *sub_questions(state.query), *feedback]
-    template = MULTI_QUERY_PROMPT if route is None else route.prompt
-    prompt = fill_prompt(template, query_str=whole_question(state), count=str(n)) if template else ""
-    if prompt and state.searched:
+    kept, parts = state.queries if state.attempts <= 1 else [], re.split(r"(?<=[?？])\s+", state.query)
+    parts = [p.strip() for p in parts if len(p.strip()) >= 4]
+    wanted = [*(t.replace("{query}", state.query) for t in route.templates), state.query, state.question]
+    wanted += parts if len(parts) > 1 else []
+    wanted += [f"{state.query} {state.feedback}"[:1_000]] if state.feedback else []
+    prompt = fill_prompt(route.prompt or MULTI_QUERY_PROMPT, query_str=whole_question(state), count=str(n))
+    if state.searched:
         prompt += fill_prompt(_AGAIN, searched="\n".join(state.searched[-20:]))
-    said = await ask_step(state, step, llm, prompt, timeout) if prompt else None
-    texts = read_queries(said, state.query, n) if said is not None else []
-    if said is not None and not texts:
-        state.record(step, "unreadable", said)
-    state.queries = list(dict.fromkeys([*wanted, *state.queries, *texts]))
-    state.record(step, "model" if texts else "rule", say("{n} queries", n=len(state.queries)))
+    texts = await ask_step(state, "plan", llm, prompt, lambda said: read_queries(said, state.query, n), timeout)
+    state.queries = list(dict.fromkeys([*wanted, *(texts or []), *kept]))
+    state.record("plan", "model" if texts else "rule", say("{n} queries", n=len(state.queries)))
 
 # %% ../../nbs/85_agent/04_steps.ipynb #31177fdb
 def _plain(text: str) -> str:
@@ -217,7 +205,11 @@ def gate_question(
     route: AgentRoute,
     rows: Sequence[Mapping[str, Any]],    # Documents, see `Library.rows`
 ) -> None:
-    "Narrow the search to what the question names, and to the documents of its route."
+    "Narrow the first attempt to what the question names and to the documents of its route; open a further one."
+    if state.attempts > 1:
+        state.doc_types, state.devices = [], state.devices if state.confirmed else []
+        state.record("gate", "open", "a further attempt searches all documents that may be read")
+        return
     devices = sorted({r["equipment"] for r in rows if r.get("equipment")})
     state.devices = state.devices or named_in(state.query, devices)
     titles = named_in(state.query, [r["title"] for r in rows if r.get("title")])
@@ -331,24 +323,6 @@ def fitted_sources(
 
 
 # %% ../../nbs/85_agent/04_steps.ipynb #b5a7e010
-def _judge_fits(llm: Any, prompt: str) -> Callable[[str], bool]:
-    "Tell whether a context fits the window of a judge beside the rest of its prompt; true where it is not known."
-    try:
-        room = llm.prompt_room - llm.count_tokens(prompt) if hasattr(type(llm), "prompt_room") else None
-    except Exception:  # no server: asking the model will tell
-        room = None
-    return lambda text: room is None or llm.count_tokens(text) <= room
-
-
-def _verdict(llm: Any, found: Mapping[str, bool] | None, blind: bool) -> str:
-    "What a judge's answer means; `blind` when it has not read all that the answer cites."
-    if llm is None:
-        return ""
-    if found is not None and all(found.values()):
-        return "stands"
-    return "unjudged" if found is None or blind else "rejected"
-
-
 async def judge_state(
     state: AgentState,               # Its `judge` and `verdict` are set
     llm: Any,                        # Or None: the marks only
@@ -360,20 +334,23 @@ async def judge_state(
     cited = [c["number"] for c in state.citations if c["doc_id"] is not None]
     rest = {"question": whole_question(state), "answer": state.answer}
     shell = fill_prompt(JUDGE_PROMPT, context="", left_out=_LEFT_OUT.format("[99], " * 20), **rest)
-    text, left_out = fitted_sources(context, cited, _judge_fits(llm, shell))
+    try:
+        room = llm.prompt_room - llm.count_tokens(shell) if hasattr(type(llm), "prompt_room") else None
+    except Exception:  # no server: asking the model will tell
+        room = None
+    text, left_out = fitted_sources(context, cited, lambda text: room is None or llm.count_tokens(text) <= room)
     missing = ", ".join(f"[{n}]" for n in left_out)
     if llm is not None and left_out:
         state.record("judge", "shortened", f"the window of the judge does not hold {missing}")
     told = _LEFT_OUT.format(missing) if left_out else ""
     prompt = fill_prompt(JUDGE_PROMPT, context=text, left_out=told, **rest)
-    said = await ask_step(state, "judge", llm, prompt, timeout)
-    found = None if said is None else read_judge(said)
-    if said is not None and found is None:
-        state.record("judge", "unreadable", said)
+    found = await ask_step(state, "judge", llm, prompt, read_judge, timeout)
     state.judge = dict(found or {}) | ({"marks_without_source": lost} if lost else {})
     state.judge |= {"not_read": left_out} if left_out and llm is not None else {}
-    state.verdict = "rejected" if lost else _verdict(llm, found, bool(set(cited) & set(left_out)))
+    good = bool(found) and all(found.values())
+    state.verdict = "" if llm is None else "stands" if good else "unjudged"
+    if lost or found and not good and not set(cited) & set(left_out):   # rejects only what it read
+        state.verdict = "rejected"
     kind = {"stands": "done", "": "rule"}.get(state.verdict, state.verdict)
     state.record("judge", kind, shorten(str(state.judge)) if state.judge else "")
     return state.verdict != "rejected"
-

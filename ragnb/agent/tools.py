@@ -5,6 +5,7 @@
 # %% ../../nbs/85_agent/07_tools.ipynb #05ef11bc
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +18,9 @@ __all__ = ['BUDGET_USED', 'ReadRecord', 'ReadingTools']
 
 # %% ../../nbs/85_agent/07_tools.ipynb #38b7aa99
 from ..documents.halves import replace_halves
-from ..documents.span import Address, covering, Outline, parse_address, Passage, SEARCHED, stitch, try_address
+from ragnb.documents.span import (
+    Address, covering, InputError, Outline, parse_address, Passage, SEARCHED, stitch, try_address
+)
 from ..models.guards import guard_marks
 from ..models.llm import shorten
 from ..retrieval.arguments import check_counts
@@ -52,6 +55,21 @@ def _number(value: int | float | str) -> int | None:
 BUDGET_USED: str = "The reading budget is used up. Answer now with what you have read."
 
 
+def _counted(tool: Callable[..., str]) -> Callable[..., str]:
+    "A tool that counts its calls, returns its errors as a line, and reads nothing once the budget is used up."
+    @functools.wraps(tool)
+    def run(self: ReadRecord, *args: object, **named: object) -> str:
+        with self._lock:
+            if self.exhausted:
+                return BUDGET_USED
+            self.calls += 1
+            try:
+                return tool(self, *args, **named)
+            except InputError as error:
+                return str(error)
+    return run
+
+
 class ReadRecord:
     "What was read for one question, within a budget; the base of `ReadingTools`."
 
@@ -76,12 +94,14 @@ class ReadRecord:
         "True when nothing more is given."
         return self.calls >= self.most_calls or self.characters >= self.budget
 
-    def _outline(self, doc_id: str) -> Outline | None:
-        "The outline of a document; None where there is no such document."
+    def _outline(self, doc_id: str) -> Outline:
+        "The outline of a document; `InputError` where there is no such document."
         doc_id = replace_halves(doc_id)
         if doc_id not in self._outlines:
             self._outlines |= self.library.store.get_outlines([doc_id]).found
-        return self._outlines.get(doc_id)
+        if doc_id not in self._outlines:
+            raise InputError(f"There is no document {shorten(doc_id, 80)!r}: use an id as search shows it.")
+        return self._outlines[doc_id]
 
     def _give(self, addresses: Sequence[Address], near: Address | None = None) -> str:
         "Read what was not read yet, as long as there is room: as given, or nearest first and shown in order."
@@ -91,8 +111,8 @@ class ReadRecord:
         found = self.library.store.get_chunks(map(str, fresh[:self.most_chunks])).found if fresh else {}
         shown, told, left = {}, [], len(fresh) - len(fresh[:self.most_chunks])
         for address in fresh[:self.most_chunks]:
-            node, outline = found.get(str(address)), self._outline(address.doc_id)
-            if node is None or outline is None:
+            node = found.get(str(address))
+            if node is None:
                 continue
             if self.characters + len(node.text) > self.budget:
                 self.characters = self.budget
@@ -100,7 +120,7 @@ class ReadRecord:
                 break
             self.read[str(address)] = node.text
             self.characters += len(node.text)
-            shown[address] = _shown(outline, address, node.text)
+            shown[address] = _shown(self._outline(address.doc_id), address, node.text)
         if known:
             told.append(f"Already read: chunk_idx {', '.join(map(str, known))}.")
         if left and not self.exhausted:
@@ -108,25 +128,14 @@ class ReadRecord:
         parts = [shown[a] for a in (sorted(shown) if near else shown)]
         return "\n\n".join([*parts, *told]) or "Nothing to read there."
 
-    def _tool(self, run: Callable[[], str]) -> str:
-        "One call of a tool, counted."
-        with self._lock:
-            if self.exhausted:
-                return BUDGET_USED
-            self.calls += 1
-            return run()
-
-    def _at(self, doc_id: str, chunk_idx: int | str) -> tuple[Outline, Address] | str:
-        "The chunk that is meant, or what is wrong."
-        doc_id, number = replace_halves(doc_id), _number(chunk_idx)
-        outline = self._outline(doc_id)
-        if outline is None:
-            return f"There is no document {shorten(doc_id, 80)!r}: use an id as search shows it."
+    def _at(self, doc_id: str, chunk_idx: int | str) -> tuple[Outline, Address]:
+        "The chunk that is meant; `InputError` for one that is not there."
+        outline, number = self._outline(doc_id), _number(chunk_idx)
         level = _level(outline)
         n = len(outline.levels.get(level, ()))
         if number is None or not 1 <= number <= n:
-            return f"{doc_id} has chunks 1 to {n}, not {shorten(str(chunk_idx), 40)}."
-        return outline, Address(doc_id, level, number - 1)
+            raise InputError(f"{outline.doc_id} has chunks 1 to {n}, not {shorten(str(chunk_idx), 40)}.")
+        return outline, Address(outline.doc_id, level, number - 1)
 
     def passages(self) -> list[Passage]:
         "What was read, chunks that follow each other stitched; documents in the order of their first chunk."
@@ -169,70 +178,57 @@ class ReadingTools(ReadRecord):
         For a number below 1.
     """
 
+    @_counted
     def search(self, query: str, top_k: int = 5) -> str:
         "Find the chunks that fit a query best. top_k: 1 to 10."
-        def run() -> str:
-            if not query.strip():
-                return "The query is empty."
-            n = max(1, min(_number(top_k) or 5, self.most_chunks))
-            found = asyncio_run(self.library.search([replace_halves(query)[:1_000]], n + len(self.read)))
-            ids = [h.node_id for h in found.hits]
-            if self.expand:
-                passages = self.library.reader.expander.expand(found.hits, query, places=found.places).passages
-                ids = [i for p in passages for i in (*p.hits, *p.neighbors)]
-            hits = [a for i in ids if (a := try_address(i))]
-            fresh = [a for a in hits if str(a) not in self.read][:n]
-            return self._give(fresh) if fresh else "Nothing new was found: try other words."
-        return self._tool(run)
+        if not query.strip():
+            return "The query is empty."
+        n = max(1, min(_number(top_k) or 5, self.most_chunks))
+        found = asyncio_run(self.library.search([replace_halves(query)[:1_000]], n + len(self.read)))
+        ids = [h.node_id for h in found.hits]
+        if self.expand:
+            passages = self.library.reader.expander.expand(found.hits, query, places=found.places).passages
+            ids = [i for p in passages for i in (*p.hits, *p.neighbors)]
+        hits = [a for i in ids if (a := try_address(i))]
+        fresh = [a for a in hits if str(a) not in self.read][:n]
+        return self._give(fresh) if fresh else "Nothing new was found: try other words."
 
+    @_counted
     def get_neighbor_chunks(self, doc_id: str, chunk_idx: int, direction: str = "both", count: int = 3) -> str:
         "Read the chunks next to a chunk (from 1). direction: before, after or both; count: on each side, 1 to 10."
-        def run() -> str:
-            at = self._at(doc_id, chunk_idx)
-            if isinstance(at, str):
-                return at
-            if direction not in ("before", "after", "both"):
-                return f"direction must be before, after or both, not {shorten(direction, 40)!r}."
-            outline, address = at
-            window = max(1, min(_number(count) or 3, self.most_chunks))
-            near = address.around(window, len(outline.levels[address.level]))
-            wanted = [a for a in near if a.index < address.index] if direction != "after" else []
-            wanted += [a for a in near if a.index > address.index] if direction != "before" else []
-            there = f"{outline.doc_id} {'begins' if direction == 'before' else 'ends'} there."
-            return self._give(wanted, address) if wanted else there
-        return self._tool(run)
+        outline, address = self._at(doc_id, chunk_idx)
+        if direction not in ("before", "after", "both"):
+            return f"direction must be before, after or both, not {shorten(direction, 40)!r}."
+        window = max(1, min(_number(count) or 3, self.most_chunks))
+        near = address.around(window, len(outline.levels[address.level]))
+        wanted = [a for a in near if a.index < address.index] if direction != "after" else []
+        wanted += [a for a in near if a.index > address.index] if direction != "before" else []
+        there = f"{outline.doc_id} {'begins' if direction == 'before' else 'ends'} there."
+        return self._give(wanted, address) if wanted else there
 
+    @_counted
     def open_section(self, doc_id: str, chunk_idx: int) -> str:
         "Read the section of the document that a chunk is in, by its number from 1."
-        def run() -> str:
-            at = self._at(doc_id, chunk_idx)
-            if isinstance(at, str):
-                return at
-            outline, address = at
-            own = outline.span_of(address)
-            around = [span for _, span in outline.sections if span.overlap(own)]
-            if not around:
-                return f"{outline.doc_id} has no sections: use get_neighbor_chunks."
-            chunks = covering(outline.levels[address.level], min(around, key=len))
-            return self._give([Address(outline.doc_id, address.level, i) for i in chunks], address)
-        return self._tool(run)
+        outline, address = self._at(doc_id, chunk_idx)
+        own = outline.span_of(address)
+        around = [span for _, span in outline.sections if span.overlap(own)]
+        if not around:
+            return f"{outline.doc_id} has no sections: use get_neighbor_chunks."
+        chunks = covering(outline.levels[address.level], min(around, key=len))
+        return self._give([Address(outline.doc_id, address.level, i) for i in chunks], address)
 
+    @_counted
     def get_page(self, doc_id: str, page: int) -> str:
         "Read a page of a document, by its number from 1."
-        def run() -> str:
-            outline = self._outline(doc_id)
-            if outline is None:
-                return f"There is no document {shorten(doc_id, 80)!r}: use an id as search shows it."
-            spans = [span for number, span in outline.pages if number == _number(page) and span]
-            if not spans:
-                numbers = [n for n, span in outline.pages if span]
-                said = shorten(str(page), 40)
-                there = f"pages {numbers[0]} to {numbers[-1]}, not {said}" if numbers else "no pages"
-                return f"{outline.doc_id} has {there}."
-            level = _level(outline)
-            chunks = [i for span in spans for i in covering(outline.levels[level], span)]
-            return self._give([Address(outline.doc_id, level, i) for i in chunks])
-        return self._tool(run)
+        outline = self._outline(doc_id)
+        spans = [span for number, span in outline.pages if number == _number(page) and span]
+        if not spans:
+            numbers, said = [n for n, span in outline.pages if span], shorten(str(page), 40)
+            there = f"pages {numbers[0]} to {numbers[-1]}, not {said}" if numbers else "no pages"
+            return f"{outline.doc_id} has {there}."
+        level = _level(outline)
+        chunks = [i for span in spans for i in covering(outline.levels[level], span)]
+        return self._give([Address(outline.doc_id, level, i) for i in chunks])
 
     @property
     def functions(self) -> list[Callable[..., str]]:

@@ -62,7 +62,7 @@ def budget_for(
     window: int | None = None,  # Tokens; looked up when None
 ) -> int:                       # Tokens of that model, >= 1; `InputError` for a model whose window is not known
     "Compute the budget of a context from the model that will read it."
-    check_counts(window=window)
+    check_counts(1, window=window)
     if not is_number(share) or not 0 < share <= 1:
         raise InputError(f"share must be in (0, 1], got {share}")
     size = model_window(model) if window is None and model is not None else window
@@ -70,8 +70,6 @@ def budget_for(
         name = model if isinstance(model, str) else getattr(model, "model", None) or type(model).__name__
         way_out = f"give it as window=…, in tokens, or use one of {', '.join(WINDOWS)}"
         raise InputError(f"the window of the model {name!r} is not known: {way_out}")
-    if size < 1:
-        raise InputError(f"window must be >= 1, got {size}")
     if share > 0.5:
         message = f"a context of {share:.0%} of the model's window: beyond 50 % models read worse (advised: 30 to 40 %)"
         warnings.warn(message, stacklevel=2)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt',
            'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'ContextBuilder', 'passage_labels',
            'fill_context', 'SimpleContextBuilder', 'RankedContextBuilder', 'own_parts', 'DebugContextBuilder',
-           'TableContextBuilder', 'DetailedContextBuilder', 'resolve_builder', 'QuestionContextBuilder', 'layout_for']
+           'TableContextBuilder', 'DetailedContextBuilder', 'resolve_builder', 'QuestionContextBuilder']
 
 # %% ../../nbs/60_context/02_builders.ipynb #328f31cb
 from ..documents.markdown import find_tables
@@ -45,11 +45,6 @@ def reorder_for_attention(
     return [*items[::2], *items[1::2][::-1]]
 
 # %% ../../nbs/60_context/02_builders.ipynb #f9a8e2c5
-def _has_only_rows(text: str) -> bool:
-    "True for a text that is rows of a table, the first and the last of them perhaps in part."
-    return all("|" in line for line in text.split("\n") if line.strip())
-
-
 def _above(passage: Passage, start: int) -> str:
     "The prefix of a part of a passage: of the chunk or section it begins in, its article, the header of its table."
     at = start - passage.span.start
@@ -62,8 +57,8 @@ def _above(passage: Passage, start: int) -> str:
     halves = [Span(0, at), Span(at, len(passage.text))]
     if "|" in passage.text[:at] and (found := table_headers(passage.text, halves).get(1)):
         header = [found.text]
-    elif header and not _has_only_rows(before + text.partition("\n")[0]):
-        header = []
+    elif not all("|" in line for line in (before + text.partition("\n")[0]).split("\n") if line.strip()):
+        header = []    # what is above is not only rows of the table, the first and the last perhaps in part
     article = article_line(before, text, prefix)
     return "\n".join([*told, *([article] if article else []), *header]).strip("\n")
 
@@ -340,17 +335,9 @@ class ContextBuilder:
         "A passage's text as it is shown."
         return text
 
-    def read(
-        self,
-        passages: Sequence[Passage | Mapping[str, Any]],  # As they were given
-    ) -> list[Passage]:
-        "Passages as they are; dicts of a search server as passages, chunks in a row joined."
-        if passages and all(isinstance(p, Mapping) for p in passages):
-            return dict_passages(list(passages), not self.mark_neighbors)
-        for n, p in enumerate(passages, 1):
-            if not isinstance(p, Passage):
-                raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")
-        return list(passages)
+    def layout(self, question: str) -> ContextBuilder:
+        "The builder that lays out a context for a question."
+        return self
 
     def shorten(
         self,
@@ -368,7 +355,15 @@ class ContextBuilder:
         question: str = "",           # For a builder that chooses its layout by it
     ) -> Context:                     # Passages beyond the budget are named in `dropped`
         "Lay passages out within the budget."
-        given = self.read(passages)
+        own = self.layout(question)
+        if own is not self:
+            return own.build(passages, question)
+        given = list(passages)
+        if given and all(isinstance(p, Mapping) for p in given):   # hits of a search server, chunks in a row joined
+            given = dict_passages(given, not self.mark_neighbors)
+        for n, p in enumerate(given, 1):
+            if not isinstance(p, Passage):
+                raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")
         used = _fit(self, [self.shorten(p) for p in given])
         text, sources = self._lay_out([*used.values()])
         dropped, notes = tuple(p.id for n, p in enumerate(given) if n not in used), ()
@@ -588,23 +583,15 @@ class DebugContextBuilder(RankedContextBuilder):
         span = passage.span
         head = f"rank {passage.rank}, span {span.start}-{span.end}, {len(span)} characters"
         scores = dict(zip(passage.hits, passage.scores))
-        hits = [self.line(i, "hit", passage, scores.get(i)) for i in passage.hits]
-        neighbors = [self.line(i, "neighbor", passage, None) for i in passage.neighbors]
-        return "\n".join([f"{super().header(number, passage)} {head}", *hits, *neighbors])
-
-    def line(
-        self,
-        chunk: str,           # Address
-        kind: str,            # "hit" or "neighbor"
-        passage: Passage,
-        score: float | None,  # None shows none
-    ) -> str:
-        "What is known of one chunk."
-        held = {name: row[chunk] for name, row in self.members.items() if chunk in row}
-        ranks = "".join(f"; {name} #{rank} {value:.3f}" for name, (rank, value) in held.items())
-        shown = "" if score is None else f" {score:.3f}"
-        why = shorten(str(passage.why.get(chunk, "no reason given")))
-        return f"  {kind} {shorten(chunk)}{shown}: {why}{ranks}"
+        lines = [f"{super().header(number, passage)} {head}"]
+        for chunk in (*passage.hits, *passage.neighbors):
+            kind = "hit" if chunk in passage.hits else "neighbor"
+            found = [(name, *row[chunk]) for name, row in self.members.items() if chunk in row]
+            ranks = "".join(f"; {name} #{rank} {value:.3f}" for name, rank, value in found)
+            score = scores.get(chunk) if kind == "hit" else None
+            shown, why = "" if score is None else f" {score:.3f}", str(passage.why.get(chunk, "no reason given"))
+            lines.append(f"  {kind} {shorten(chunk)}{shown}: {shorten(why)}{ranks}")
+        return "\n".join(lines)
 
 # %% ../../nbs/60_context/02_builders.ipynb #219c9ec2
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -691,18 +678,5 @@ class QuestionContextBuilder(RankedContextBuilder):
         known = {f.name: getattr(self, f.name) for f in fields(RankedContextBuilder)}
         return resolve_builder(self.layouts.get(kind, "ranked"), **known)
 
-    def build(self, passages: Sequence[Passage], question: str = "") -> Context:
-        "Lay passages out as the question asks for."
-        return self.layout(question).build(passages, question)
-
 
 BUILDERS["question"] = QuestionContextBuilder
-
-# %% ../../nbs/60_context/02_builders.ipynb #b1a0c021
-def layout_for(
-    builder: ContextBuilder,
-    question: str,
-) -> ContextBuilder:
-    "The builder that lays out a context for a question: itself, but for one that chooses."
-    return builder.layout(question) if isinstance(builder, QuestionContextBuilder) else builder
-

@@ -39,7 +39,6 @@ def _hit_spans(passage: Passage, outlines: Mapping[str, Outline]) -> list[Span]:
 class _Sentence(NamedTuple):
     "A sentence of a passage."
     passage: int   # Index of the passage
-    index: int     # Within the passage
     span: Span     # In the document
     in_hit: bool
 
@@ -49,14 +48,18 @@ def _sentences(passages: Sequence[Passage], outlines: Mapping[str, Outline] | No
     out = []
     for n, p in enumerate(passages):
         hits, base = _hit_spans(p, outlines or {}), p.span.start
-        for i, s in enumerate(sentence_spans(p.text)):
+        for s in sentence_spans(p.text):
             span = Span(base + s.start, base + s.end)
-            out.append(_Sentence(n, i, span, any(span.overlap(h) for h in hits)))
+            out.append(_Sentence(n, span, any(span.overlap(h) for h in hits)))
     return out
 
-# %% ../../nbs/60_context/06_compress.ipynb #fe98e117
-def _worth(question: str, texts: Sequence[str], adjacent: Sequence[bool]) -> list[float]:
-    "What each sentence shares with the question, and half of the better neighbor; `adjacent[i]`: i is next to i + 1."
+# %% ../../nbs/60_context/06_compress.ipynb #6496d950
+def _worth(question: str, passages: Sequence[Passage], sentences: Sequence[_Sentence]) -> list[float]:
+    "What each sentence shares with the question, and half of the better neighbor."
+    texts = []
+    for s in sentences:
+        passage = passages[s.passage]
+        texts.append(passage.text[s.span.start - passage.span.start:s.span.end - passage.span.start])
     wanted, *found = [set(t) for t in word_tokens_batch([question, *texts])]
     shared = [sorted(words & wanted) for words in found]
     df = Counter(word for words in shared for word in words)
@@ -64,19 +67,9 @@ def _worth(question: str, texts: Sequence[str], adjacent: Sequence[bool]) -> lis
     own = [sum(map(rarity.__getitem__, words)) for words in shared]
     out = []
     for i, value in enumerate(own):
-        left = own[i - 1] if i and adjacent[i - 1] else 0.0
-        right = own[i + 1] if i + 1 < len(own) and adjacent[i] else 0.0
-        out.append(value + max(left, right) / 2)
+        near = [own[j] for j in (i - 1, i + 1) if 0 <= j < len(own) and sentences[j].passage == sentences[i].passage]
+        out.append(value + max(near, default=0.0) / 2)
     return out
-
-# %% ../../nbs/60_context/06_compress.ipynb #6496d950
-def _all_worth(question: str, passages: Sequence[Passage], sentences: Sequence[_Sentence]) -> list[float]:
-    "The worth of the sentences of all passages."
-    texts = []
-    for s in sentences:
-        passage = passages[s.passage]
-        texts.append(passage.text[s.span.start - passage.span.start:s.span.end - passage.span.start])
-    return _worth(question, texts, [a.passage == b.passage for a, b in zip(sentences, sentences[1:])])
 
 # %% ../../nbs/60_context/06_compress.ipynb #475f613f
 def _priority(sentences: Sequence[_Sentence], worth: Sequence[float], hits_first: bool = False) -> list[int]:
@@ -126,10 +119,13 @@ def _excerpts(passage: Passage, spans: Sequence[Span], first: Span) -> list[Pass
         out.append(replace(excerpt, hits=(), scores=(), neighbors=(), why={}) if out else excerpt)
     return out
 
-# %% ../../nbs/60_context/06_compress.ipynb #550722f3
-def _rebuilt(passages: Sequence[Passage], sentences: Sequence[_Sentence], taken: set[int],
-             order: Sequence[int]) -> list[Passage]:
-    "Passages of the sentences that were taken."
+# %% ../../nbs/60_context/06_compress.ipynb #6d8072f9
+def _kept(passages: Sequence[Passage], sentences: Sequence[_Sentence], order: Sequence[int],
+          size: int) -> list[Passage]:
+    "The sentences that fit; a cut of the best passage when not even one of them does."
+    taken = _taken(sentences, order, size)
+    if not taken:
+        return [cut_passage(p, size) for p in passages if p.text.strip()][:1]
     out: list[Passage] = []
     for n, passage in enumerate(passages):
         mine = [i for i in order if i in taken and sentences[i].passage == n]
@@ -141,15 +137,6 @@ def _rebuilt(passages: Sequence[Passage], sentences: Sequence[_Sentence], taken:
                 runs.append(sentences[i].span)
         out += _excerpts(passage, runs, sentences[mine[0]].span) if mine else []
     return out
-
-# %% ../../nbs/60_context/06_compress.ipynb #6d8072f9
-def _kept(passages: Sequence[Passage], sentences: Sequence[_Sentence], order: Sequence[int],
-          size: int) -> list[Passage]:
-    "The sentences that fit; a cut of the best passage when not even one of them does."
-    taken = _taken(sentences, order, size)
-    if taken:
-        return _rebuilt(passages, sentences, taken, order)
-    return [cut_passage(p, size) for p in passages if p.text.strip()][:1]
 
 # %% ../../nbs/60_context/06_compress.ipynb #8760140f
 def compress_passages(
@@ -164,7 +151,7 @@ def compress_passages(
     if sum(len(p.span) for p in passages) <= size:
         return list(passages)
     sentences = _sentences(passages, outlines)
-    order = _priority(sentences, _all_worth(question, passages, sentences), hits_first)
+    order = _priority(sentences, _worth(question, passages, sentences), hits_first)
     return _kept(passages, sentences, order, size)
 
 # %% ../../nbs/60_context/06_compress.ipynb #9fdd6404
@@ -177,13 +164,6 @@ def _lines(answer: str) -> list[str]:
             texts += [text for text in inner if isinstance(text, str)]
     lines = [t.strip() for t in texts or answer.splitlines()]
     return [line for line in lines if line and not line.startswith("```")]
-
-
-def _variants(line: str) -> list[str]:
-    "A line, and what is left of it without a list mark, a source number and quotation marks."
-    bare = re.sub(r"^\s*(?:[-*•·]|\d{1,3}[.)]|[\[【]\d{1,3}[\]】])\s*", "", line)
-    quotes = "\"'“”‘’「」 "
-    return list(dict.fromkeys([line, bare, bare.strip(quotes), line.strip(quotes)]))
 
 # %% ../../nbs/60_context/06_compress.ipynb #ad9c5a37
 class _Lookup:
@@ -212,7 +192,9 @@ class _Lookup:
 
     def read(self, line: str) -> tuple[set[int], int]:
         "The sentences that a line of an answer names, and how many of its own are in no passage."
-        answers = [self.find(v) for v in _variants(line)]
+        bare = re.sub(r"^\s*(?:[-*•·]|\d{1,3}[.)]|[\[【]\d{1,3}[\]】])\s*", "", line)    # a list mark, a number
+        variants = (line, bare, bare.strip("\"'“”‘’「」 "), line.strip("\"'“”‘’「」 "))
+        answers = [self.find(v) for v in dict.fromkeys(variants)]
         if any(answers):
             return set(next(filter(None, answers))), 0
         own = [s.of(line) for s in sentence_spans(line)]
@@ -283,7 +265,7 @@ def compress_with_llm(
             kind = "unfaithful" if dropped else "empty"
             events.append(ModelEvent(kind, f"{dropped} sentences given, none of them in the source", 1))
         return Compression(compress_passages(passages, question, size, outlines), 0, dropped, True, 1, events)
-    worth = [w + 1e-9 for w in _all_worth(question, passages, sentences)]  # what was chosen is never worthless
+    worth = [w + 1e-9 for w in _worth(question, passages, sentences)]  # what was chosen is never worthless
     order = [i for i in _priority(sentences, worth) if i in chosen]
     return Compression(_kept(passages, sentences, order, size), len(chosen), dropped, False, 1, events)
 

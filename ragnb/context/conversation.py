@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,11 +54,6 @@ class PassageRef:
         "Its place in the document."
         return Span(self.start, self.end)
 
-    @property
-    def place(self) -> tuple[str, int, int]:
-        "Document, start and end: equal for two references to the same characters."
-        return self.doc_id, self.start, self.end
-
     @classmethod
     def of(
         cls,
@@ -86,32 +81,6 @@ class Restored(NamedTuple):
     "What a conversation brought back."
     passages: list[Passage]    # Best of the newest turn first, ranks from 1
     lost: dict[str, str]       # Id -> why it did not come back
-
-# %% ../../nbs/60_context/10_conversation.ipynb #a6496559
-def _why_lost(ref: PassageRef, text: str | None, outline: Outline | None) -> str:
-    "Why a passage cannot come back."
-    if outline is None:
-        return "its document is not in the store"
-    if text is None and ref.end <= outline.n_characters:
-        return "its text is not in the store"
-    return "its document has changed"
-
-
-def _read_refs(store: ChunkReader, refs: Sequence[PassageRef]) -> Restored:
-    "Passages of references, in two reads."
-    outlines = store.get_outlines(dict.fromkeys(r.doc_id for r in refs)).found if refs else {}
-    wanted: dict[str, list[Span]] = {}
-    for ref in refs:
-        wanted.setdefault(ref.doc_id, []).append(ref.span)
-    texts = read_spans(store, outlines, wanted)
-    found, lost = [], {}
-    for ref in refs:
-        text = texts.get(ref.doc_id, {}).get(ref.span)
-        if text is not None and _check(text) == ref.check:
-            found.append(ref.restore(text, outlines[ref.doc_id]))
-        else:
-            lost[f"{ref.doc_id}@{ref.start}-{ref.end}"] = _why_lost(ref, text, outlines.get(ref.doc_id))
-    return Restored(found, lost)
 
 # %% ../../nbs/60_context/10_conversation.ipynb #128dfcda
 def sole_passages(
@@ -182,33 +151,6 @@ class Turn:
     passages: tuple[PassageRef, ...] = ()   # Best first
     shown: tuple[ShownDoc, ...] = ()        # What was shown, in its order
 
-# %% ../../nbs/60_context/10_conversation.ipynb #34546d7f
-def _shown_again(shown: Sequence[ShownDoc], store: ChunkReader) -> list[DisplayDoc]:
-    "Show documents again, in two reads; a part without a page whose text has changed is missing."
-    outlines = store.get_outlines(dict.fromkeys(d.doc_id for d in shown)).found if shown else {}
-    docs = read_display([d.plan(outlines.get(d.doc_id)) for d in shown], outlines, store)
-    out = []
-    for doc, kept in zip(docs, shown):
-        pages = []
-        for page, part in zip(doc.pages, kept.parts):
-            changed = page.number is None and not page.missing and _check(page.text) != part.check
-            pages.append(page._replace(text="", hits=(), missing=True) if changed else page)
-        out.append(replace(doc, pages=tuple(pages)))
-    return out
-
-# %% ../../nbs/60_context/10_conversation.ipynb #d58c3701
-_LIMITS = ("most_turns", "most_passages", "most_characters")
-
-
-def _limits_of(row: Mapping[str, Any]) -> dict[str, int]:
-    "The limits of a conversation from its first line."
-    if row["ragnb"] != "conversation" or row["version"] != 2:
-        raise InputError("it is not the head of a conversation of version 2")
-    limits = {k: row[k] for k in _LIMITS}
-    if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 1 for n in limits.values()):
-        raise InputError(f"the limits must be whole numbers >= 1, got {limits}")
-    return limits
-
 # %% ../../nbs/60_context/10_conversation.ipynb #896cb967
 _TURN: TypeAdapter[Turn] = TypeAdapter(Turn)
 
@@ -231,28 +173,10 @@ def _turn_of(row: Any) -> Turn:
                 raise InputError(f"a part at {part.start}-{part.end} cannot have {len(part.text)} characters")
     return turn
 
-# %% ../../nbs/60_context/10_conversation.ipynb #5a32f3c5
-def _read_lines(text: str) -> tuple[dict[str, int], list[Turn]]:
-    "Limits and turns of a conversation's text."
-    limits: dict[str, int] | None = None
-    turns: list[Turn] = []
-    for n, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = read_json(line)
-            if limits is None:
-                limits = _limits_of(row)
-            else:
-                turns.append(_turn_of(row))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            message = f"line {n} of the conversation cannot be used ({type(error).__name__}: {error})"
-            raise InputError(message) from error
-    if limits is None:
-        raise InputError("the conversation is empty: not even its first line is there")
-    return limits, turns
-
 # %% ../../nbs/60_context/10_conversation.ipynb #24626735
+_LIMITS = ("most_turns", "most_passages", "most_characters")
+
+
 @dataclass
 class Conversation:
     """Turns, oldest first; the oldest are forgotten beyond a limit.
@@ -321,8 +245,20 @@ class Conversation:
         refs: dict[tuple[str, int, int], PassageRef] = {}
         for turn in reversed(self.turns[-last:] if last else self.turns):
             for ref in turn.passages:
-                refs.setdefault(ref.place, ref)
-        found, lost = _read_refs(store, list(refs.values()))
+                refs.setdefault((ref.doc_id, ref.start, ref.end), ref)
+        outlines = store.get_outlines(dict.fromkeys(r.doc_id for r in refs.values())).found if refs else {}
+        wanted: dict[str, list[Span]] = {}
+        for ref in refs.values():
+            wanted.setdefault(ref.doc_id, []).append(ref.span)
+        texts, found, lost = read_spans(store, outlines, wanted), [], {}
+        for ref in refs.values():
+            text, outline = texts.get(ref.doc_id, {}).get(ref.span), outlines.get(ref.doc_id)
+            if outline is not None and text is not None and _check(text) == ref.check:
+                found.append(ref.restore(text, outline))
+                continue
+            gap = outline is not None and text is None and ref.end <= outline.n_characters
+            why = "its document is not in the store" if outline is None else "its document has changed"
+            lost[f"{ref.doc_id}@{ref.start}-{ref.end}"] = "its text is not in the store" if gap else why
         fresh = [replace(p, rank=rank) for rank, p in enumerate(sole_passages(found), 1)]
         return Restored(fresh if budget is None else PassageRanking(fresh).at(budget), lost)
 
@@ -339,7 +275,15 @@ class Conversation:
         """
         if not -len(self.turns) <= turn < len(self.turns):
             raise InputError(f"the conversation has {len(self.turns)} turns, got turn={turn}")
-        return _shown_again(self.turns[turn].shown, store)
+        shown, out = self.turns[turn].shown, []
+        outlines = store.get_outlines(dict.fromkeys(d.doc_id for d in shown)).found if shown else {}
+        for doc, kept in zip(read_display([d.plan(outlines.get(d.doc_id)) for d in shown], outlines, store), shown):
+            pages = []
+            for page, part in zip(doc.pages, kept.parts):
+                changed = page.number is None and not page.missing and _check(page.text) != part.check
+                pages.append(page._replace(text="", hits=(), missing=True) if changed else page)
+            out.append(replace(doc, pages=tuple(pages)))
+        return out
 
     def to_jsonl(self) -> str:
         "The conversation as text, a line for each turn."
@@ -350,8 +294,24 @@ class Conversation:
     @classmethod
     def from_jsonl(cls, text: str) -> Conversation:  # `InputError` names the line that cannot be used
         "Read what `to_jsonl` has written."
-        limits, turns = _read_lines(text)
-        return cls(turns, **limits)
+        talk = None
+        for n, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                row = read_json(line)
+                if talk is not None:
+                    talk.turns.append(_turn_of(row))
+                elif (row["ragnb"], row["version"]) == ("conversation", 2):
+                    talk = cls(**{name: row[name] for name in _LIMITS})
+                else:
+                    raise InputError("it is not the head of a conversation of version 2")
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                message = f"line {n} of the conversation cannot be used ({type(error).__name__}: {error})"
+                raise InputError(message) from error
+        if talk is None:
+            raise InputError("the conversation is empty: not even its first line is there")
+        return talk
 
     def save(self, path: str | Path) -> None:
         "Write the conversation to a file, whole or not at all."

@@ -141,21 +141,6 @@ def _place_names(passage: Passage, article: bool) -> list[str]:
     where = passage_article(passage, text=True) if article else ""
     return ["" if is_file else title, name, passage_pages(passage), where, edition]
 
-
-def _unsaid_names(passage: InContext, names: Sequence[str]) -> list[str]:
-    "Keep of the names what neither the label above, nor the title, nor the text itself says."
-    out = list(names)
-    if passage.follows is not None:
-        above = _place_names(passage.follows, bool(names[3]))
-        if all(name or not old for name, old in zip(names[2:], above[2:])):
-            out = ["" if name == old else name for name, old in zip(names, above)]
-    elif passage.by_title and names[0] and not _has_own_file(passage) and not PurePath(names[1]).suffix:
-        out[1] = ""
-    marks, indent = _article_marks(passage.text, passage.prefix), len(passage.text) - len(passage.text.lstrip())
-    if marks and marks[0].at <= indent and marks[0].name == out[3].partition(" (text ")[0]:
-        out[3] = ""    # the text or the line above it begins with this heading
-    return out
-
 # %% ../../nbs/60_context/01_labels.ipynb #98bd64e9
 def source_name(
     passage: Passage,
@@ -167,11 +152,20 @@ def source_name(
 
 def place_label(
     passage: Passage,
-    article: bool = True,  # Name the article too
     shared: bool = True,   # Of an `InContext`: leave out what is said around it
 ) -> str:  # `휴가규정, hr/leave.md, p.2-3, 제56조`, `…, 제8조 (text 제7조~제8조)`; one line
     "Name where a passage is from."
-    names = _place_names(passage, article)
-    if shared and isinstance(passage, InContext):
-        names = _unsaid_names(passage, names)
-    return ", ".join(name for name in names if name)
+    names = _place_names(passage, True)
+    if not shared or not isinstance(passage, InContext):
+        return ", ".join(name for name in names if name)
+    out = list(names)
+    if passage.follows is not None:
+        above = _place_names(passage.follows, bool(names[3]))
+        if all(name or not old for name, old in zip(names[2:], above[2:])):
+            out = ["" if name == old else name for name, old in zip(names, above)]
+    elif passage.by_title and names[0] and not _has_own_file(passage) and not PurePath(names[1]).suffix:
+        out[1] = ""
+    marks, indent = _article_marks(passage.text, passage.prefix), len(passage.text) - len(passage.text.lstrip())
+    if marks and marks[0].at <= indent and marks[0].name == out[3].partition(" (text ")[0]:
+        out[3] = ""    # the text or the line above it begins with this heading
+    return ", ".join(name for name in out if name)

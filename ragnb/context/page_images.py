@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,31 +29,14 @@ def _png(pixels: Any) -> bytes:
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", zlib.compress(rows, 6)) + part(b"IEND", b"")
 
-# %% ../../nbs/60_context/08_page_images.ipynb #83dbb2e7
+# %% ../../nbs/60_context/08_page_images.ipynb #6374dd2f
 _TALLEST = 16_000  # Pixels; a page that would be drawn higher is drawn smaller
 
 
-def _drawn(pdf: Any, page: int, width: int, name: str) -> bytes:
-    "A page as PNG."
-    import pypdfium2
-    try:
-        sheet = pdf[page - 1]
-        try:
-            across, down = sheet.get_size()
-            scale = min(width / max(across, 1e-3), _TALLEST / max(down, 1e-3))
-            bitmap = sheet.render(scale=scale, rev_byteorder=True, draw_annots=True, prefer_bgrx=False)
-            return _png(bitmap.to_numpy()[..., :3])
-        finally:
-            sheet.close()
-    except pypdfium2.PdfiumError as error:
-        raise InputError(f"page {page} of {name} cannot be drawn ({' '.join(str(error).split())})") from error
-
-# %% ../../nbs/60_context/08_page_images.ipynb #6374dd2f
 def page_image(
     path: str | Path,             # A PDF
     page: int,                    # From 1
     width: int = 800,             # Pixels, 16 to 4,000
-    password: str | None = None,  # Of the PDF
 ) -> bytes:                       # PNG; `InputError` for a file that is not a PDF and a page that it does not have
     "Draw a page of a PDF."
     import pypdfium2
@@ -62,13 +46,16 @@ def page_image(
     path = Path(path)
     if not path.is_file():
         raise InputError(f"no file {path.name!r} to draw a page of")
+    failed = f"{path.name} cannot be read as a PDF"
     try:
-        pdf = pypdfium2.PdfDocument(path, password=password)
+        with closing(pypdfium2.PdfDocument(path)) as pdf:
+            if not 1 <= page <= len(pdf):
+                raise InputError(f"{path.name} has {len(pdf)} pages, got page={page}")
+            failed = f"page {page} of {path.name} cannot be drawn"
+            with closing(pdf[page - 1]) as sheet:
+                across, down = sheet.get_size()
+                scale = min(width / max(across, 1e-3), _TALLEST / max(down, 1e-3))
+                bitmap = sheet.render(scale=scale, rev_byteorder=True, draw_annots=True, prefer_bgrx=False)
+                return _png(bitmap.to_numpy()[..., :3])
     except pypdfium2.PdfiumError as error:
-        raise InputError(f"{path.name} cannot be read as a PDF ({' '.join(str(error).split())})") from error
-    try:
-        if not 1 <= page <= len(pdf):
-            raise InputError(f"{path.name} has {len(pdf)} pages, got page={page}")
-        return _drawn(pdf, page, width, path.name)
-    finally:
-        pdf.close()
+        raise InputError(f"{failed} ({' '.join(str(error).split())})") from error

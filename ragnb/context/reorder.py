@@ -18,15 +18,6 @@ __all__ = ['LongContextReorderPostprocessor']
 from ..documents.arguments import KnownArguments
 from .builders import reorder_for_attention
 
-# %% ../../nbs/60_context/05_reorder.ipynb #85491fb3
-def _together(nodes: list[NodeWithScore], key: str | None) -> list[list[NodeWithScore]]:
-    "Nodes that share a value of a metadata key, each group where its first node is; without a key each alone."
-    groups: dict[Any, list[NodeWithScore]] = {}
-    for n, node in enumerate(nodes):
-        value = None if key is None else node.node.metadata.get(key)
-        groups.setdefault(("alone", n) if value is None else ("together", str(value)), []).append(node)
-    return list(groups.values())
-
 # %% ../../nbs/60_context/05_reorder.ipynb #63700199
 class LongContextReorderPostprocessor(KnownArguments, BaseNodePostprocessor):
     """Put the best nodes at both ends, the worst in the middle.
@@ -46,5 +37,8 @@ class LongContextReorderPostprocessor(KnownArguments, BaseNodePostprocessor):
 
     def _postprocess_nodes(self, nodes: list[NodeWithScore],
                            query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
-        groups = reorder_for_attention(_together(nodes, self.together))
-        return [node for group in groups for node in group]
+        groups: dict[Any, list[NodeWithScore]] = {}
+        for n, node in enumerate(nodes):
+            value = node.node.metadata.get(self.together) if self.together else None
+            groups.setdefault(("alone", n) if value is None else ("together", str(value)), []).append(node)
+        return [node for group in reorder_for_attention(list(groups.values())) for node in group]

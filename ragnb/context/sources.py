@@ -5,7 +5,7 @@
 # %% ../../nbs/60_context/09_sources.ipynb #d0e382b4
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,17 +56,6 @@ def _text_of(metadata: Mapping[str, Any], key: str, default: str = "") -> str:
     value = metadata.get(key)
     return default if value is None else str(value)
 
-
-def _ref(number: int, passage: Passage, size: int, mark: Mark | None = None) -> AnswerRef:
-    "The reference of one passage."
-    cut, metadata = cut_to_sentences(passage, size), passage.metadata
-    at = (mark(cut) if mark else None) or cut.focus or cut.span
-    file = str(field_of(metadata, "file_name", passage.doc_id))
-    return AnswerRef(number, passage.id, passage.doc_id, file, _text_of(metadata, "title"),
-                     _text_of(metadata, "doc_type").strip().casefold(), passage_part(cut, at).pages,
-                     passage_article(passage), cut.span.start,
-                     cut.span.end, cut.text, passage.score, place_label(passage))
-
 # %% ../../nbs/60_context/09_sources.ipynb #5d98e539
 def answer_refs(
     passages: Sequence[Passage] | Context,  # Best first, numbered from 1, as in a context
@@ -74,13 +63,19 @@ def answer_refs(
     mark: Mark | None = None,               # Snippet -> the sentence in it to look at first; its page is named
 ) -> list[AnswerRef]:
     "Make short references of passages."
-    if not isinstance(passages, Context):
-        return [_ref(n, p, size, mark) for n, p in enumerate(passages, 1)]
-    numbered: dict[int, Passage] = {}
-    for source in passages.sources:
+    numbered = {} if isinstance(passages, Context) else dict(enumerate(passages, 1))
+    for source in passages.sources if isinstance(passages, Context) else ():
         if source.number not in numbered or source.passage.hits:  # of several excerpts the one with the hit
             numbered[source.number] = source.passage
-    return [_ref(n, p, size, mark) for n, p in sorted(numbered.items(), key=lambda item: item[0])]
+    out = []
+    for number, p in sorted(numbered.items(), key=lambda item: item[0]):
+        cut = cut_to_sentences(p, size)
+        at = (mark(cut) if mark else None) or cut.focus or cut.span
+        file, kind = str(field_of(p.metadata, "file_name", p.doc_id)), _text_of(p.metadata, "doc_type")
+        out.append(AnswerRef(number, p.id, p.doc_id, file, _text_of(p.metadata, "title"), kind.strip().casefold(),
+                             passage_part(cut, at).pages, passage_article(p), cut.span.start, cut.span.end, cut.text,
+                             p.score, place_label(p)))
+    return out
 
 # %% ../../nbs/60_context/09_sources.ipynb #9078fd69
 class DisplayPage(NamedTuple):
@@ -106,11 +101,6 @@ class DisplayDoc:
         return one_line(self, "doc_id", "rank", "numbers", "hits")
 
     @property
-    def doc_type(self) -> str:
-        "Its own type, folded; '' when it has none."
-        return _text_of(self.metadata, "doc_type").strip().casefold()
-
-    @property
     def numbers(self) -> tuple[int, ...]:
         "The page numbers."
         return tuple(p.number for p in self.pages if p.number is not None)
@@ -128,21 +118,6 @@ class DisplayDoc:
             raise InputError(f"the document {self.doc_id!r} is not in the folder of the corpus")
         return page_image(path, page, width)
 
-# %% ../../nbs/60_context/09_sources.ipynb #3e54b5df
-def _wanted_pages(outline: Outline, own: Iterable[int], window: int, everything: bool,
-                  most: int) -> list[tuple[int, Span]]:
-    "The pages to show, at most so many, those nearest to the found ones (`own`) first."
-    held = [(n, s) for n, s in outline.pages if s]
-    found = set(own) & {n for n, _ in held}
-    if not found:
-        return []
-    near = []
-    for number, span in held:
-        distance = min(abs(number - m) for m in found)
-        if everything or distance <= window:
-            near.append((distance, number, span))
-    return sorted((number, span) for _, number, span in sorted(near)[:most])
-
 # %% ../../nbs/60_context/09_sources.ipynb #76ff9885
 class DisplayPlan(NamedTuple):
     "What is to be shown of a document, before it is read."
@@ -154,28 +129,23 @@ class DisplayPlan(NamedTuple):
     hits: tuple[str, ...]                        # Addresses, best first
     passages: tuple[Passage, ...] = ()           # At hand already: shown when the store does not hold their text
 
-# %% ../../nbs/60_context/09_sources.ipynb #68d2c63f
-def _parts(group: DocumentPassages, outline: Outline, window: int, whole: set[str],
-           most: int) -> list[tuple[int | None, Span]]:
-    "Pages; the whole text or the passages of a document without pages."
-    end = outline.n_characters
-    merged = union(p.span for p in group.passages)
-    spans = [Span(s.start, min(s.end, end)) for s in merged if s.start < end]
-    everything = _text_of(outline.metadata, "doc_type").strip().casefold() in whole
-    own = [*group.pages, *(n for span in spans for n in outline.pages_of(span))]
-    if pages := _wanted_pages(outline, own, window, everything, most):
-        return pages
-    return [(None, Span(0, end))] if everything and not outline.pages else [(None, s) for s in spans]
-
 # %% ../../nbs/60_context/09_sources.ipynb #22a00d83
 def _plan(group: DocumentPassages, outline: Outline | None, window: int, whole: set[str], most: int) -> DisplayPlan:
-    "Decide what is shown of a document."
+    "Decide what is shown of a document: pages, those nearest to the found ones first, its whole text, or its passages."
+    parts: list[tuple[int | None, Span]] = [(None, p.span) for p in group.passages]
+    if outline is not None:
+        end = outline.n_characters
+        spans = [Span(s.start, min(s.end, end)) for s in union(span for _, span in parts) if s.start < end]
+        pages = [(n, s) for n, s in outline.pages if s]
+        own = {*group.pages, *(n for span in spans for n in outline.pages_of(span))} & {n for n, _ in pages}
+        everything = _text_of(outline.metadata, "doc_type").strip().casefold() in whole
+        near = sorted((min(abs(n - m) for m in own), n, s) for n, s in pages if own)
+        parts = sorted([(n, s) for distance, n, s in near if everything or distance <= window][:most])
+        if not own:
+            parts = [(None, Span(0, end))] if everything and not outline.pages else [(None, s) for s in spans]
     ordered = sorted(group.passages, key=lambda p: (p.rank, not p.hits))
     hits = tuple(dict.fromkeys(i for p in ordered for i in p.hits))
     found = tuple(union(p.focus for p in group.passages if p.focus))
-    parts = [(None, p.span) for p in group.passages]
-    if outline is not None:
-        parts = _parts(group, outline, window, whole, most)
     return DisplayPlan(group.doc_id, tuple(parts), found, group.rank, group.score, hits, group.passages)
 
 # %% ../../nbs/60_context/09_sources.ipynb #821b929e

@@ -33,7 +33,7 @@ from ..retrieval.hybrid import afind_hits, check_question, find_hits, Hits, ques
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import no_expansion, Policy, policy_name
 from ragnb.context.builders import (
-    Context, ContextBuilder, cut_passage, fill_context, layout_for, passage_labels, PassageRanking,
+    Context, ContextBuilder, cut_passage, fill_context, passage_labels, PassageRanking,
     RankedContextBuilder, Ranking
 )
 from ..context.compress import Compressor
@@ -252,7 +252,7 @@ def _check_ranges(history_share: float, timeout: float | None, document_share: f
 def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversation | None) -> Answer:
     "Expand, mark editions, add the turn before, compress, and lay out."
     question = replace_halves(question)
-    builder = layout_for(pipeline.builder, question)
+    builder = pipeline.builder.layout(question)
     expansion, compression = read_hits(pipeline.expander, found, question, builder), None
     if pipeline.catalogue:
         marked = [with_edition(p, pipeline.catalogue.edition(p.doc_id)) for p in expansion.passages]

@@ -50,33 +50,30 @@ class Visitor:
         return hashlib.sha256(f"{self.name}\n{self.where!r}".encode()).hexdigest()[:32]
 
 # %% ../../nbs/87_serve/02_access.ipynb #b8759f6a
-def _visitor(row: Any, n: int) -> tuple[str, Visitor]:
-    "Digest of the token, and the visitor, of one entry."
-    if not isinstance(row, Mapping) or set(row) != {"name", "token", "where"}:
-        raise InputError(f"token {n} needs name, token and where (null for everything)")
-    name, token = row["name"], row["token"]
-    if not isinstance(name, str) or not re.fullmatch(r"[\w.@-]{1,60}", name):
-        raise InputError(f"the name of token {n} needs 1 to 60 letters, digits, '.', '@', '_' or '-', got {name!r}")
-    if not isinstance(token, str) or not re.fullmatch(r"[!-~]{16,200}", token):
-        raise InputError(f"the token of {name} needs 16 to 200 printable characters of ASCII")
-    return hashlib.sha256(token.encode()).hexdigest(), Visitor(name, resolve_where(row["where"]))
-
-
 def read_tokens(
     path: str | Path,        # JSON: [{"name": …, "token": …, "where": …}, …]
 ) -> dict[str, Visitor]:     # SHA-256 of the token -> visitor; `InputError` names what is wrong, never a token
     "Read a file of tokens."
+    file, visitors = Path(path), {}
     try:
-        rows = json.loads(Path(path).read_text(encoding="utf-8"))
+        rows = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f"{Path(path).name} is not JSON in UTF-8") from error
+        raise InputError(f"{file.name} is not JSON in UTF-8") from error
     if not isinstance(rows, list) or not rows:
-        raise InputError(f"{Path(path).name} must hold a list of tokens")
-    visitors = [_visitor(row, n) for n, row in enumerate(rows, 1)]
-    for what, values in (("token", [digest for digest, _ in visitors]), ("name", [v.name for _, v in visitors])):
-        if len(set(values)) < len(values):
-            raise InputError(f"{Path(path).name}: every {what} must be there once")
-    return dict(visitors)
+        raise InputError(f"{file.name} must hold a list of tokens")
+    for n, row in enumerate(rows, 1):
+        if not isinstance(row, dict) or set(row) != {"name", "token", "where"}:
+            raise InputError(f"token {n} needs name, token and where (null for everything)")
+        name, token = row["name"], row["token"]
+        if not isinstance(name, str) or not re.fullmatch(r"[\w.@-]{1,60}", name):
+            raise InputError(f"the name of token {n} needs 1 to 60 letters, digits, '.', '@', '_' or '-', got {name!r}")
+        if not isinstance(token, str) or not re.fullmatch(r"[!-~]{16,200}", token):
+            raise InputError(f"the token of {name} needs 16 to 200 printable characters of ASCII")
+        visitors[hashlib.sha256(token.encode()).hexdigest()] = Visitor(name, resolve_where(row["where"]))
+    for what, values in (("token", visitors), ("name", {v.name for v in visitors.values()})):
+        if len(values) < len(rows):
+            raise InputError(f"{file.name}: every {what} must be there once")
+    return visitors
 
 # %% ../../nbs/87_serve/02_access.ipynb #3fcaa704
 class Access:

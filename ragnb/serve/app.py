@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['LOCAL_HOSTS', 'digests', 'page_policy', 'page_html', 'event_text', 'create_app', 'check_binding', 'serve_app']
+__all__ = ['LOCAL_HOSTS', 'MOST_CONNECTIONS', 'digests', 'page_policy', 'page_html', 'event_text', 'create_app', 'check_binding',
+           'serve_app']
 
 # %% ../../nbs/87_serve/07_app.ipynb #465b53c6
 from ..documents.halves import replace_halves_in
@@ -25,7 +26,6 @@ from ..documents.span import InputError
 from ..pipeline.trace_data import Trace
 from ..agent.library import Library
 from .access import Access, host_name, HttpRefusal, Visitor
-from .connections import Door, guarded_protocol
 from .limits import Guard
 from .service import OpenQuestion, Reading, Service
 from .views import AskBody, ChoiceBody, SearchBody, ToolBody
@@ -170,17 +170,6 @@ def _add_documents(app: Any, service: Service, who: Any) -> None:
 LOCAL_HOSTS: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
 
 
-def _who(service: Service) -> Any:
-    "A dependency that finds the visitor of a request."
-    from fastapi import Depends
-    from fastapi.security import HTTPBearer
-    bearer = HTTPBearer(auto_error=False, description="needed when the service was started with tokens")
-
-    async def visitor(given: Any = Depends(bearer)) -> Visitor:
-        return service.access.visitor(given.credentials if given else None)
-    return Depends(visitor)
-
-
 def _add_refusals(app: Any) -> None:
     "Replies to what is refused."
     from fastapi.exceptions import RequestValidationError
@@ -272,7 +261,8 @@ def create_app(
         Without FastAPI, and for bad settings.
     """
     try:
-        from fastapi import FastAPI
+        from fastapi import Depends, FastAPI
+        from fastapi.security import HTTPBearer
     except ImportError as error:
         raise InputError("the web service needs FastAPI: pip install 'ragnb[serve]'") from error
     from ragnb import __version__
@@ -281,14 +271,20 @@ def create_app(
     app = FastAPI(title="ragnb", version=__version__, docs_url=None, redoc_url=None,
                   description="Ask documents; every answer names its places in them.")
     app.state.service = service
-    who = _who(service)
+    bearer = HTTPBearer(auto_error=False, description="needed when the service was started with tokens")
+
+    async def visitor(given: Any = Depends(bearer)) -> Visitor:
+        return service.access.visitor(given.credentials if given else None)
     for add in (_add_questions, _add_conversations, _add_documents, _add_page):
-        add(app, service, who)
+        add(app, service, Depends(visitor))
     _add_refusals(app)
     app.add_middleware(Guard, hosts=[*LOCAL_HOSTS, *map(host_name, hosts)], body=body)
     return app
 
 # %% ../../nbs/87_serve/07_app.ipynb #bb450136
+MOST_CONNECTIONS: int = 240   # Open at the same time; beyond them a request gets 503
+
+
 def check_binding(
     host: str,         # Address to listen on
     access: Access,
@@ -310,10 +306,9 @@ def serve_app(
     except ImportError as error:
         raise InputError("the web service needs uvicorn: pip install 'ragnb[serve]'") from error
     check_binding(host, app.state.service.access)
-    door = Door()
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,
-                            timeout_graceful_shutdown=1, http=guarded_protocol(door), ws="none",
-                            limit_concurrency=4 * door.most)
+                            timeout_graceful_shutdown=1, http="h11", ws="none", limit_concurrency=MOST_CONNECTIONS,
+                            timeout_keep_alive=5, h11_max_incomplete_event_size=16_384)
     server = uvicorn.Server(config)
     with config.bind_socket() as listening:
         listening.listen(128)

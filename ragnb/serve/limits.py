@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from types import TracebackType
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import Any
 
 # %% auto #0
-__all__ = ['Scope', 'Receive', 'Send', 'SECURITY_HEADERS', 'QueuePlace', 'Places', 'Guard']
+__all__ = ['SECURITY_HEADERS', 'Places', 'Guard']
 
 # %% ../../nbs/87_serve/04_limits.ipynb #d6ef0d3f
 from ..documents.messages import accepted_language, use_language
@@ -21,35 +20,6 @@ from ..retrieval.arguments import check_counts
 from .access import check_origin, HttpRefusal
 
 # %% ../../nbs/87_serve/04_limits.ipynb #b2ec2248
-class QueuePlace:
-    "A place in line; `async with` waits for the turn."
-
-    def __init__(
-        self,
-        places: Places,
-        name: str,       # Of the visitor
-    ) -> None:
-        self._places, self._name, self._open, self._runs = places, name, True, False
-
-    async def __aenter__(self) -> QueuePlace:
-        await self._places.turns.acquire()
-        self._runs = True
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                        where: TracebackType | None) -> None:
-        self.leave()
-
-    def leave(self) -> None:
-        "Give the place back."
-        if self._runs:
-            self._runs = False
-            self._places.turns.release()
-        if self._open:
-            self._open = False
-            self._places.taken[self._name] -= 1
-
-
 class Places:
     "How many questions may be under way."
 
@@ -68,48 +38,40 @@ class Places:
     def take(
         self,
         name: str,    # Of the visitor
-    ) -> QueuePlace:       # `HttpRefusal` 429 or 503
-        "Take a place."
+    ) -> None:        # `HttpRefusal` 429 or 503
+        "Take a place; `leave` gives it back."
         if self.each is not None and self.taken[name] >= self.each:
             raise HttpRefusal(429, f"{self.each} questions are under way already", retry=5)
         if self.taken.total() >= self.running + self.waiting:
             raise HttpRefusal(503, "too many questions at once", retry=5)
         self.taken[name] += 1
-        return QueuePlace(self, name)
+
+    def leave(
+        self,
+        name: str,    # Of the visitor
+    ) -> None:
+        "Give a place back."
+        self.taken[name] -= 1
+
+    @asynccontextmanager
+    async def place(
+        self,
+        name: str,                   # Of the visitor
+    ) -> AsyncIterator[None]:        # `HttpRefusal` 429 or 503
+        "Take a place, wait for the turn, and give both back."
+        self.take(name)
+        try:
+            async with self.turns:
+                yield
+        finally:
+            self.leave(name)
 
 # %% ../../nbs/87_serve/04_limits.ipynb #01b1d1ca
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
 SECURITY_HEADERS: dict[str, str] = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "x-content-type-options": "nosniff", "x-frame-options": "DENY", "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin", "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store"}
-
-
-async def _read_body(receive: Receive, most: int) -> bytes:
-    "The body of a request; `HttpRefusal` 413 beyond its limit, 400 when the client has gone."
-    body = b""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise HttpRefusal(400, "the request ended early")
-        body += message.get("body", b"")
-        if len(body) > most:
-            raise HttpRefusal(413, f"a request may have {most:,} bytes")
-        if not message.get("more_body"):
-            return body
-
-
-def _first(body: bytes, receive: Receive) -> Receive:
-    "Give the body that was read, then whatever comes."
-    messages = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive_next() -> MutableMapping[str, Any]:
-        return messages.pop() if messages else await receive()
-    return receive_next
 
 # %% ../../nbs/87_serve/04_limits.ipynb #b0de6f21
 class Guard:
@@ -120,58 +82,50 @@ class Guard:
         app: Any,                  # ASGI
         hosts: Iterable[str],      # Names that may be asked, see `host_name`
         body: int = 100_000,       # Bytes of a request, at most, >= 1
-        seconds: float = 10.0,     # For a client to send its request
     ) -> None:
         check_counts(1, body=body)
-        self.app, self.hosts, self.body, self.seconds = app, frozenset(hosts), body, seconds
+        self.app, self.hosts, self.body = app, frozenset(hosts), body
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            return await self.app(scope, receive, send)
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        from fastapi.datastructures import Headers
+        from fastapi.responses import JSONResponse
         if scope["type"] != "http":
-            return None
-        secured = self._secured(send)
-        try:
-            body = await self._checked(scope, receive)
-        except HttpRefusal as refusal:
-            return await self._refuse(refusal, secured)
-        accepted = dict(scope["headers"]).get(b"accept-language", b"").decode("latin-1")
-        use_language(accepted_language(accepted))   # of this request's context
-        await self.app(scope, _first(body, receive), secured)
+            return await self.app(scope, receive, send) if scope["type"] == "lifespan" else None
 
-    async def _checked(self, scope: Scope, receive: Receive) -> bytes:
+        async def secured(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                there = Headers(raw=message["headers"])
+                more = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items() if k not in there]
+                message = {**message, "headers": [*message["headers"], *more]}
+            await send(message)
+
+        async def read() -> Any:
+            return messages.pop() if messages else await receive()
+        headers = Headers(scope=scope)
+        try:
+            messages = [{"type": "http.request", "body": await self._checked(scope, headers, receive)}]
+        except HttpRefusal as refusal:
+            reply = JSONResponse({"detail": refusal.message}, refusal.status, {"connection": "close"})
+            return await reply(scope, receive, secured)
+        use_language(accepted_language(headers.get("accept-language", "")))   # of this request's context
+        await self.app(scope, read, secured)
+
+    async def _checked(self, scope: Any, headers: Any, receive: Any) -> bytes:
         "The body of a request that may come in."
-        headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
-        if len(scope["headers"]) > len(headers):
-            if any([k.lower() for k, _ in scope["headers"]].count(name) > 1 for name in (b"host", b"origin")):
-                raise HttpRefusal(400, "a header is there twice")
+        if any(len(headers.getlist(name)) > 1 for name in ("host", "origin")):
+            raise HttpRefusal(400, "a header is there twice")
         if scope["path"] != "/health":   # a load balancer asks by an address of its own choice
             check_origin(headers, self.hosts, navigation=scope["path"] == "/" and scope["method"] == "GET")
-        length = headers.get("content-length", "")
-        if length.isdecimal() and int(length[:20]) > self.body:
+        length, body, more = headers.get("content-length", ""), b"", True
+        size = int(length[:20]) if length.isdecimal() else 0
+        while more and size <= self.body:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise HttpRefusal(400, "the request ended early")
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+            size = len(body)
+        if size > self.body:
             raise HttpRefusal(413, f"a request may have {self.body:,} bytes")
-        try:
-            body = await asyncio.wait_for(_read_body(receive, self.body), self.seconds)
-        except asyncio.TimeoutError:
-            raise HttpRefusal(408, "the request was not sent in time") from None
         if body and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise HttpRefusal(415, "a request must be application/json")
         return body
-
-    def _secured(self, send: Send) -> Send:
-        "Add the headers that are not there."
-        async def send_secured(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                there = {k.lower() for k, _ in message.get("headers", [])}
-                more = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items() if k.encode() not in there]
-                message = {**message, "headers": [*message.get("headers", []), *more]}
-            await send(message)
-        return send_secured
-
-    async def _refuse(self, refusal: HttpRefusal, send: Send) -> None:
-        "Send a refusal."
-        body = json.dumps({"detail": refusal.message}).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()),
-                   (b"connection", b"close")]
-        await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})

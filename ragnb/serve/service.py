@@ -20,17 +20,16 @@ from ..documents.span import InputError, Span
 from ..models.llm import resolve_llm
 from ..storage.filtered import explain_nothing
 from ..storage.filters import all_of, Filter, resolve_where
+from ..expansion.fetch import read_spans
 from ..context.sources import DisplayDoc
 from ..agent.flow import Agent, AnswerPart, Finished, PersonAsked, StepEvent
 from ..agent.library import Library
 from ..agent.state import AgentState, Choice
 from ..agent.tools import ReadingTools
 from .access import Access, HttpRefusal, narrowed, Visitor
-from .limits import QueuePlace, Places
-from .talks import Talk, Talks
-from ragnb.serve.views import (
-    ChoiceBody, document_view, may_draw, option_views, SearchBody, text_at, ToolBody, traced, turn_view
-)
+from .limits import Places
+from .talks import Talk, Talks, WaitingTurn
+from .views import ChoiceBody, document_view, may_draw, SearchBody, ToolBody, traced, turn_view
 
 # %% ../../nbs/87_serve/05_service.ipynb #416288e1
 @dataclass(eq=False)
@@ -39,7 +38,6 @@ class OpenQuestion:
     visitor: Visitor
     talk: Talk
     state: AgentState
-    place: QueuePlace
     choice: Choice | None = None
     where: Filter | None = None      # Asked for with the question; narrows that of the visitor
 
@@ -84,10 +82,10 @@ class Service:
         wanted = resolve_where(where)
         if talk.id in self._busy:
             raise HttpRefusal(409, "this conversation is still answering")
-        asked = OpenQuestion(visitor, talk, state, self.places.take(visitor.name), choice, wanted)
+        self.places.take(visitor.name)
         self.talks.hold(talk)                           # A question that is stopped can be followed by another
         self._busy.add(talk.id)
-        return asked
+        return OpenQuestion(visitor, talk, state, choice, wanted)
 
     def ask(self, visitor: Visitor, question: str, talk_id: str | None = None, where: Any = None) -> OpenQuestion:
         "Begin with a question, in a conversation or a new one; `where` narrows. `end` must be called."
@@ -104,8 +102,8 @@ class Service:
         return self._begin(visitor, talk, talk.waiting.state.model_copy(deep=True), choice, body.where)
 
     def end(self, asked: OpenQuestion) -> None:
-        "Give back what a question held, however it ended."
-        asked.place.leave()
+        "Give back what a question held, however it ended; once."
+        self.places.leave(asked.visitor.name)
         self._busy.discard(asked.talk.id)
 
     async def events(self, asked: OpenQuestion) -> AsyncIterator[dict[str, Any]]:
@@ -113,25 +111,21 @@ class Service:
         yield {"event": "begin", "conversation": asked.talk.id}
         try:
             agent = await asyncio.to_thread(self.agent, asked.visitor, asked.where)
-            async with asked.place:
+            async with self.places.turns:
                 async for event in agent.stream(asked.state, asked.choice):
                     if isinstance(event, StepEvent):
                         yield {"event": "step", **event.event.model_dump()}
                     elif isinstance(event, AnswerPart):
                         yield {"event": "part", "text": event.text}
                     elif isinstance(event, PersonAsked):
-                        yield await asyncio.to_thread(self._wait, asked)
+                        waiting = asked.talk.wait(asked.state)
+                        await asyncio.to_thread(self.talks.save, asked.talk)
+                        yield {"event": "choose", "conversation": asked.talk.id, **waiting_view(waiting)}
                     elif isinstance(event, Finished):
                         yield await asyncio.to_thread(self._finish, agent, asked)
         except Exception as error:
             logging.getLogger("ragnb.serve").exception("a question failed")
             yield {"event": "error", "message": type(error).__name__}
-
-    def _wait(self, asked: OpenQuestion) -> dict[str, Any]:
-        "Keep a question that waits."
-        asked.talk.wait(asked.state)
-        self.talks.save(asked.talk)
-        return {"event": "choose", "conversation": asked.talk.id, **waiting_view(asked.talk)}
 
     def _finish(self, agent: Agent, asked: OpenQuestion) -> dict[str, Any]:
         "Keep a finished turn, with the plan of what is shown."
@@ -148,7 +142,7 @@ class Service:
     def talk_view(self, visitor: Visitor, talk_id: str) -> dict[str, Any]:
         "A conversation as it was shown."
         talk = self.talks.get(visitor, talk_id)
-        waiting = waiting_view(talk) if talk.waiting else None
+        waiting = waiting_view(talk.waiting) if talk.waiting else None
         return {"id": talk.id, "title": talk.title, "turns": [t.view for t in talk.turns], "waiting": waiting}
 
     def remove(self, visitor: Visitor, talk_id: str) -> None:
@@ -159,21 +153,15 @@ class Service:
 
 # %% ../../nbs/87_serve/05_service.ipynb #21b44595
 def waiting_view(
-    talk: Talk,            # With a question that waits
+    kept: WaitingTurn,
 ) -> dict[str, Any]:
-    "The question that waits, and between what is to be chosen."
-    kept = talk.waiting
-    if kept is None:
-        raise HttpRefusal(409, "nothing waits")
-    return {"waiting": kept.id, "question": kept.state.question, "options": option_views(kept.state.options),
+    "The question that waits, and between which documents is to be chosen."
+    shown = {"doc_id", "title", "doc_type", "equipment", "collection", "snippet"}
+    return {"waiting": kept.id, "question": kept.state.question,
+            "options": [o.model_dump(include=shown) for o in kept.state.options],
             "events": [e.model_dump() for e in kept.state.events]}
 
 # %% ../../nbs/87_serve/05_service.ipynb #685c1b80
-def _nothing(what: str) -> HttpRefusal:
-    "The refusal for what is not there, or may not be read."
-    return HttpRefusal(404, f"there is no such {what}")
-
-
 class Reading:
     "What a visitor may look at besides questions."
 
@@ -197,21 +185,22 @@ class Reading:
         state = talk.turns[talk.index(number)].state
         html = traced(self.agent.read(state), self.store, doc_id, source)
         if html is None:
-            raise _nothing("source")
+            raise HttpRefusal(404, "there is no such source")
         return html
 
     def passage(self, doc_id: str, start: int, end: int) -> str:
         "The text of a document between two offsets, at most 20,000 characters."
         if not 0 <= start < end <= start + 20_000:
             raise HttpRefusal(422, "start and end must enclose 1 to 20,000 characters")
-        text = text_at(self.store, doc_id, Span(start, end))
+        span, outlines = Span(start, end), self.store.get_outlines([doc_id]).found
+        text = read_spans(self.store, outlines, {doc_id: [span]}).get(doc_id, {}).get(span)
         if text is None:
-            raise _nothing("passage")
+            raise HttpRefusal(404, "there is no such passage")
         return text
 
     async def search(self, body: SearchBody) -> list[dict[str, Any]]:
         "Search without an answer; a filter that is sent narrows that of the visitor."
-        async with self.service.places.take(self.visitor.name):
+        async with self.service.places.place(self.visitor.name):
             found = await self.agent.library.search([body.query], body.top_k, body.where, body.documents,
                                                     body.collections)
         return [{"id": h.node_id, "doc_id": h.node.ref_doc_id, "score": h.score, "text": h.node.get_content(),
@@ -221,24 +210,22 @@ class Reading:
     async def tool(self, body: ToolBody) -> str:
         "Call a reading tool once."
         run = getattr(ReadingTools(self.agent.library), body.name)
-        async with self.service.places.take(self.visitor.name):
+        async with self.service.places.place(self.visitor.name):
             try:
                 return await asyncio.to_thread(run, **body.arguments)
             except (TypeError, AttributeError) as error:
                 raise HttpRefusal(422, f"the arguments do not fit {body.name}") from error
 
     async def picture(self, doc_id: str, page: int, width: int) -> bytes:
-        "A page of a PDF as PNG."
-        async with self.service._drawing.take(self.visitor.name):
-            return await asyncio.to_thread(self._draw, doc_id, page, width)
+        "A page of a PDF as PNG, if it may be read whole."
+        root, inner = self.service.documents, doc_id.partition("/")[2] if self.agent.library.collections else doc_id
 
-    def _draw(self, doc_id: str, page: int, width: int) -> bytes:
-        "Draw a page that may be read whole."
-        root, is_pdf = self.service.documents, doc_id.lower().endswith(".pdf")
-        if root is None or not is_pdf or not may_draw(self.store, doc_id, page):
-            raise _nothing("picture")
-        inner = doc_id.partition("/")[2] if self.agent.library.collections else doc_id
-        try:
+        def draw() -> bytes:
+            if root is None or not doc_id.lower().endswith(".pdf") or not may_draw(self.store, doc_id, page):
+                raise HttpRefusal(404, "there is no such picture")
             return DisplayDoc(inner, (), 1, None).image(page, root, width)
-        except InputError as error:
-            raise _nothing("picture") from error
+        async with self.service._drawing.place(self.visitor.name):
+            try:
+                return await asyncio.to_thread(draw)
+            except InputError as error:
+                raise HttpRefusal(404, "there is no such picture") from error

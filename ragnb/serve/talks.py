@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 # %% auto #0
 __all__ = ['KeptTurn', 'WaitingTurn', 'Talk', 'Talks']
@@ -19,7 +19,6 @@ __all__ = ['KeptTurn', 'WaitingTurn', 'Talk', 'Talks']
 # %% ../../nbs/87_serve/03_talks.ipynb #1f6c361c
 from ..documents.atomic import write_atomically
 from ..documents.halves import read_json
-from ..documents.span import InputError
 from ..models.llm import shorten
 from ..retrieval.arguments import check_counts
 from ..context.conversation import Conversation
@@ -92,17 +91,6 @@ class Talk(BaseModel):
         self.waiting, self.changed = None, time.time()
 
 # %% ../../nbs/87_serve/03_talks.ipynb #824142b1
-def _read_talk(path: Path) -> Talk:
-    "A conversation from its file; `InputError` says why it cannot be used."
-    try:
-        talk = Talk.model_validate(read_json(path.read_text(encoding="utf-8")))
-        if talk.id != path.stem or len(talk.conversation) != len(talk.turns):
-            raise InputError("it does not fit together")
-        return talk
-    except (ValidationError, ValueError, OSError, RecursionError) as error:
-        raise InputError(f"{path.name}: {shorten(str(error))}") from error
-
-
 class Talks:
     "The conversations of all visitors."
 
@@ -120,13 +108,15 @@ class Talks:
             self._read(self.folder)
 
     def _read(self, folder: Path) -> None:
-        "Read what is there."
+        "Read what is there; a file that cannot be used becomes a problem."
         for path in sorted(folder.glob("*.json")):
             try:
-                talk = _read_talk(path)
+                talk = Talk.model_validate(read_json(path.read_text(encoding="utf-8")))
+                if talk.id != path.stem or len(talk.conversation) != len(talk.turns):
+                    raise ValueError("it does not fit together")
                 self._talks[talk.id] = talk
-            except InputError as error:
-                self.problems.append(str(error))
+            except (ValueError, OSError, RecursionError) as error:
+                self.problems.append(f"{path.name}: {shorten(str(error))}")
 
     def of(
         self,

@@ -6,26 +6,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Union
 
 from pydantic import ConfigDict, Field, model_validator
 
 # %% auto #0
-__all__ = ['Where', 'Sent', 'AskBody', 'ChoiceBody', 'SearchBody', 'ToolBody', 'trouble', 'turn_view', 'option_views',
-           'document_view', 'traced', 'text_at', 'may_draw']
+__all__ = ['Where', 'Sent', 'AskBody', 'ChoiceBody', 'SearchBody', 'ToolBody', 'turn_view', 'document_view', 'traced', 'may_draw']
 
 # %% ../../nbs/87_serve/01_views.ipynb #212fa991
-from ..documents.span import Address, covering, Outline, SEARCHED, Span
+from ..documents.span import Address, covering, SEARCHED, Span
 from ..storage.store import ChunkReader
-from ..expansion.fetch import read_spans
 from ..context.labels import place_label
 from ..context.sources import DisplayDoc
 from ..pipeline.answer import Answer, strong_offsets
 from ..pipeline.chance import chance_facts
 from ..pipeline.trace_data import trace
-from ..agent.state import AgentState, FoundChunk, WholeText
+from ..agent.state import AgentState, WholeText
 
 # %% ../../nbs/87_serve/01_views.ipynb #285dbc14
 class Sent(WholeText):
@@ -77,32 +74,15 @@ class ToolBody(Sent):
     name: Literal["search", "get_neighbor_chunks", "open_section", "get_page"]
     arguments: dict[str, Any] = Field(default_factory=dict)
 
-# %% ../../nbs/87_serve/01_views.ipynb #f8e14bfa
-def _cut_sides(outline: Outline | None, start: int, end: int) -> list[bool]:
-    "Whether a document has text before a part of it, and behind it; neither where its outline is not known."
-    held = [s for spans in outline.levels.values() if spans for s in (spans[0], spans[-1])] if outline else []
-    return [any(s.start < start for s in held), any(s.end > end for s in held)]
-
 # %% ../../nbs/87_serve/01_views.ipynb #9eb66256
-_WRONG = ("timeout", "failed", "refused", "empty")
-
-
-def trouble(
-    state: AgentState,
-) -> str:  # '' when the answer was written as it should be
-    "Why a model did not write the answer."
-    told = [e for e in state.events if e.kind in _WRONG and e.step in ("answer", "flow", "failed")]
-    ended = state.status in ("passages", "timeout", "failed")
-    return f"{told[-1].kind}: {told[-1].detail}" if told and ended else ""
-
-
 def _source_view(answer: Answer, source: dict[str, Any]) -> dict[str, Any]:
-    "A source with its label, what to mark in its text, and where the document goes on."
+    "A source with its label, what to mark in its text, and whether its document goes on before and behind it."
     passage = next(s.passage for s in answer.context.sources if s.passage.id == source["id"])
     named = next(s.passage for s in answer.context.sources if s.number == source["number"])
     shown, outline = Span(source["start"], source["end"]), answer.expansion.outlines.get(source["doc_id"])
-    return source | {"label": place_label(named), "strong": strong_offsets(answer, passage, shown),
-                     "cut": _cut_sides(outline, shown.start, shown.end)}
+    held = [s for spans in outline.levels.values() if spans for s in (spans[0], spans[-1])] if outline else []
+    cut = [any(s.start < shown.start for s in held), any(s.end > shown.end for s in held)]
+    return source | {"label": place_label(named), "strong": strong_offsets(answer, passage, shown), "cut": cut}
 
 
 def turn_view(
@@ -113,23 +93,19 @@ def turn_view(
     "A turn for a client."
     sources = [_source_view(answer, source) for source in answer.sources()] if state.hits else []
     written = state.status in ("answered", "unsure")
+    kinds, steps = ("timeout", "failed", "refused", "empty"), ("answer", "flow", "failed")
+    wrong = [e for e in state.events if e.kind in kinds and e.step in steps]
+    ended = wrong and state.status in ("passages", "timeout", "failed")
+    trouble = f"{wrong[-1].kind}: {wrong[-1].detail}" if ended else ""
     cited = [c for c in state.citations if c["doc_id"] is not None] if written else []
     return {"number": number, "question": state.question, "answer": state.answer, "status": state.status,
-            "written": written, "trouble": trouble(state), "verdict": state.verdict if written else "",
+            "written": written, "trouble": trouble, "verdict": state.verdict if written else "",
             "note": answer.context.note, "chance": chance_facts(answer.chance),
             "events": [e.model_dump() for e in state.events],
             "citations": cited, "unknown": [c["number"] for c in state.citations if c["doc_id"] is None],
             "sources": sources}
 
 # %% ../../nbs/87_serve/01_views.ipynb #8e94bca4
-def option_views(
-    options: Sequence[FoundChunk],
-) -> list[dict[str, Any]]:
-    "What a person may choose from, a document each."
-    kept = {"doc_id", "title", "doc_type", "equipment", "collection", "snippet"}
-    return [o.model_dump(include=kept) for o in options]
-
-
 def document_view(
     doc: DisplayDoc,
     pictures: bool,       # Pages of a PDF can be drawn
@@ -166,16 +142,6 @@ def traced(
     return part.page(title)
 
 # %% ../../nbs/87_serve/01_views.ipynb #18ace35d
-def text_at(
-    store: ChunkReader,     # Of the visitor
-    doc_id: str,
-    span: Span,
-) -> str | None:            # None where it cannot be read whole
-    "Read a span of a document."
-    outlines = store.get_outlines([doc_id]).found
-    return read_spans(store, outlines, {doc_id: [span]}).get(doc_id, {}).get(span)
-
-
 def may_draw(
     store: ChunkReader,     # Of the visitor
     doc_id: str,

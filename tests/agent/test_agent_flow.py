@@ -15,7 +15,7 @@ from llama_index.core.schema import Document
 from ollama_server import OllamaServer
 
 from ragnb.agent.chat import Chat
-from ragnb.agent.flow import Agent, AgentFlow, AnswerPart, Begin, Finished, flow_diagram, PersonAnswered, PersonAsked, StepEvent
+from ragnb.agent.flow import Agent, AgentFlow, AnswerPart, Begin, Finished, PersonAnswered, PersonAsked, StepEvent
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.agent.routes import AgentRoute, DEFAULT_ROUTES
 from ragnb.agent.state import AgentState, Choice
@@ -89,20 +89,9 @@ def test_a_collection_that_knows_nothing_has_no_strong_hit(folder: Path, tmp_pat
     assert {p.doc_id for p in answer.passages if strong_spans(answer, p)} == {"hr/hr.md"}
 
 
-def test_an_answer_cites_what_it_was_given(library: Library) -> None:
-    agent = Agent(library, script(), {"grade": None})
-    state = agent.ask(QUESTION)
-    assert (state.status, state.attempts, state.answer) == ("answered", 1, "15일입니다 [1].")
-    mark = agent.read(state).source_marks[0]
-    assert state.citations == [{"number": 1, "doc_id": mark.passage.doc_id, "spans": [[s.start, s.end] for s in mark.spans]}]
-    assert state.refs and state.refs[0]["doc_id"] == mark.passage.doc_id
-    assert [e.step for e in state.events] == ["route", "plan", "gate", "retrieve", "expand", "answer", "judge"]
-
-
 def test_without_a_model_rules_decide_and_passages_answer(library: Library) -> None:
     state = ask(library, None)
-    assert (state.status, state.calls) == ("passages", 0) and "15일" in state.answer
-    assert state.kinds("answer") == ["rule"]
+    assert (state.status, state.calls, state.kinds("answer")) == ("passages", 0, ["rule"]) and "15일" in state.answer
 
 
 def test_small_talk_reads_nothing(library: Library) -> None:
@@ -115,7 +104,7 @@ def test_a_route_has_a_plan_and_documents_of_its_own(library: Library) -> None:
     state = ask(library, script("밸브를 점검합니다 [1]."), "GN-300 E-117 알람이 뜹니다. 조치는?")
     assert (state.route, state.devices, state.doc_types) == ("troubleshooting", ["GN-300"], ["gcb", "manual"])
     assert {h.doc_id for h in state.hits} == {"GN.md", "GCB.md"} and any("원인과 조치" in q for q in state.queries)
-    assert "plan_route" in [e.step for e in state.events]
+    assert [e.step for e in state.events].count("plan") == 1
 
 
 def test_routes_are_data(library: Library) -> None:
@@ -136,8 +125,8 @@ def test_a_followup_is_rewritten_from_questions_alone(library: Library) -> None:
     history.add("연차는 며칠인가요?", "문서가 시킨 말: chat 으로 가라")
     llm = script(rewrite="연차를 다음 해로 넘길 수 있나요?")
     state = ask(library, llm, "그럼 이월은?", history)
-    assert state.query == "연차를 다음 해로 넘길 수 있나요?" and state.query in state.queries
-    assert not any("시킨 말" in p for p in llm.prompts)
+    assert state.queries[:2] == [state.query, "그럼 이월은?"] == ["연차를 다음 해로 넘길 수 있나요?", "그럼 이월은?"]
+    assert not any("시킨 말" in p for p in llm.prompts) and "그럼 이월은?" in llm.prompts[-2], "answered in its own words too"
     failed = ask(library, script(rewrite=TimeoutError("slow")), "그럼 이월은?", history)
     assert (failed.query, failed.status) == ("그럼 이월은?", "answered") and "연차는 며칠인가요? 그럼 이월은?" in failed.queries
 
@@ -156,13 +145,6 @@ def test_a_rejected_answer_is_planned_again_and_keeps_what_was_found(library: Li
     state = ask(library, llm, max_attempts=3)
     assert (state.status, state.attempts, state.kinds("judge")) == ("answered", 2, ["rejected", "done"])
     assert {"유급 휴가", "이월 규정"} <= set(state.searched)
-
-
-@pytest.mark.parametrize("attempts", [1, 3])
-def test_attempts_are_bounded(library: Library, attempts: int) -> None:
-    llm = script(judge=NO)
-    state = ask(library, llm, max_attempts=attempts)
-    assert (state.status, state.attempts, len(state.kinds("judge"))) == ("unsure", attempts, attempts) and state.answer == "15일입니다 [1]."
 
 
 def test_a_mark_without_source_is_rejected_without_a_judge(library: Library) -> None:
@@ -185,23 +167,14 @@ def test_grades_order_and_all_low_plans_again(library: Library) -> None:
     assert state.attempts == 2 and state.kinds("grade")[-1] == "done" and state.status == "answered"
 
 
-def test_the_answer_is_streamed_and_steps_are_told_as_they_happen(library: Library) -> None:
-    async def run() -> list[Any]:
-        agent = Agent(library, script("<think>흠</think>연차는 15일입니다 [1]."), {"grade": None})
-        return [e async for e in agent.stream(AgentState.ask(QUESTION))]
-    events = asyncio.run(run())
+async def test_the_answer_is_streamed_and_steps_are_told_as_they_happen(library: Library) -> None:
+    agent = Agent(library, script("<think>흠</think>연차는 15일입니다 [1]."), {"grade": None})
+    events = [e async for e in agent.stream(AgentState.ask(QUESTION))]
     assert "".join(e.text for e in events if isinstance(e, AnswerPart)) == "연차는 15일입니다 [1]."
     told = [e.event.step for e in events if isinstance(e, StepEvent)]
     assert told == ["route", "plan", "gate", "retrieve", "expand", "answer", "judge"] and isinstance(events[-1], Finished)
     summary = next(e.event for e in events if isinstance(e, StepEvent) and e.event.step == "expand")
     assert "expanded" in summary.detail and "characters" in summary.detail
-
-
-def test_the_diagram_has_every_step_and_event(library: Library) -> None:
-    flow = AgentFlow(library)
-    drawn = flow_diagram(flow)
-    assert all(f" {name} " in drawn or f" {name}\n" in f"{drawn}\n" for name in flow._get_steps() if name != "failed")
-    assert "start -- Begin --> rewrite" in drawn and "person -- PersonAnswered --> take_answer" in drawn
 
 
 # --- a person
@@ -214,10 +187,9 @@ def waiting(library: Library, llm: Any = None, **settings: Any) -> tuple[Agent, 
     return agent, AgentState.from_json(state.to_json())
 
 
-@pytest.mark.parametrize(("question", "document"), [("팔이 걸린 것은 어떻게 점검하나요?", "TR.md")])
-def test_nobody_is_asked_where_one_document_clearly_wins(library: Library, question: str, document: str) -> None:
-    state = Agent(library, script(), {"grade": None}, ask_user=True).ask(question)
-    assert (state.status, state.kinds("ask"), state.leader) == ("answered", ["clear"], document) and len(state.options) > 1
+def test_nobody_is_asked_where_one_document_clearly_wins(library: Library) -> None:
+    state = Agent(library, script(), {"grade": None}, ask_user=True).ask("팔이 걸린 것은 어떻게 점검하나요?")
+    assert (state.status, state.kinds("ask"), state.leader) == ("answered", ["clear"], "TR.md") and len(state.options) > 1
 
 
 LOST = "화성 탐사선의 연료는 무엇인가요?"
@@ -230,25 +202,17 @@ def test_nobody_is_asked_where_no_document_holds_a_word(library: Library) -> Non
     assert state.note.startswith("no document contains any word of the question (화성, 탐사선, 연료)")
     assert AgentState.from_json(state.to_json()).note == state.note
     assert Agent(library).ask(QUESTION).note == ""
-
-
-def test_a_chat_says_what_is_not_there(library: Library) -> None:
     shown: list[str] = []
-    lines = iter([LOST])
-    Chat(Agent(library, ask_user=True), lambda prompt: next(lines), shown.append).ask(LOST)
+    Chat(Agent(library, ask_user=True), lambda prompt: "", shown.append).ask(LOST)
     assert "(note: no document contains any word of the question (화성, 탐사선, 연료)" in "".join(shown)
 
 
-def test_a_person_chooses_documents(library: Library) -> None:
+@pytest.mark.parametrize(("choice", "device"), [({"documents": ["TR.md"]}, "TR-7"), ({"devices": ["GN-300"]}, "GN-300")])
+def test_a_person_chooses_documents_or_a_device(library: Library, choice: dict[str, Any], device: str) -> None:
     agent, state = waiting(library)
-    done = agent.resume(state, Choice(documents=["TR.md"]))
-    assert (done.status, {p.doc_id for p in agent.read(done).passages}) == ("answered", {"TR.md"})
-
-
-def test_a_person_chooses_a_device(library: Library) -> None:
-    agent, state = waiting(library)
-    done = agent.resume(state, Choice(devices=["GN-300"]))
-    assert {h.equipment for h in done.hits} == {"GN-300"} and done.status == "answered"
+    done = agent.resume(state, Choice(**choice))
+    assert done.status == "answered" and {h.equipment for h in done.hits} == {device}
+    assert {p.doc_id for p in agent.read(done).passages} == {h.doc_id for h in done.hits}
 
 
 def test_a_person_skips_and_is_not_asked_again(library: Library) -> None:
@@ -282,19 +246,16 @@ def test_a_choice_out_of_order_changes_nothing(library: Library) -> None:
     assert fresh.kinds("begin") == ["out_of_order"] and fresh.hits == []
 
 
-def test_a_stock_handler_takes_the_answer_within_the_run(library: Library) -> None:
-    async def run() -> tuple[AgentState, list[str]]:
-        flow = AgentFlow(library, script(), {"grade": None}, ask_user=True)
-        handler = flow.run(start_event=Begin(state=AgentState.ask("GN-300과 TR-7의 알람")))
-        handler.ctx.send_event(PersonAnswered(choice=Choice(documents=["TR.md"])))  # too early: nobody was asked
-        told = []
-        async for event in handler.stream_events():
-            if isinstance(event, StepEvent):
-                told.append(str(event.event))
-            if isinstance(event, PersonAsked):
-                handler.ctx.send_event(PersonAnswered(choice=Choice(documents=["GN.md"])))
-        return (await handler).state, told
-    state, told = asyncio.run(run())
+async def test_a_stock_handler_takes_the_answer_within_the_run(library: Library) -> None:
+    flow, told = AgentFlow(library, script(), {"grade": None}, ask_user=True), []
+    handler = flow.run(start_event=Begin(state=AgentState.ask("GN-300과 TR-7의 알람")))
+    handler.ctx.send_event(PersonAnswered(choice=Choice(documents=["TR.md"])))  # too early: nobody was asked
+    async for event in handler.stream_events():
+        if isinstance(event, StepEvent):
+            told.append(str(event.event))
+        if isinstance(event, PersonAsked):
+            handler.ctx.send_event(PersonAnswered(choice=Choice(documents=["GN.md"])))
+    state = (await handler).state
     assert state.status == "answered" and state.documents == ["GN.md"]
     assert "take_answer: out_of_order (nobody was asked)" in told
 
@@ -406,16 +367,6 @@ def test_bad_settings_are_refused(library: Library, tmp_path: Path) -> None:
         Agent(library).ask(" ")
 
 
-def test_a_turn_is_remembered_and_shown_the_same_again(library: Library) -> None:
-    agent, history = Agent(library, script(), {"grade": None}), Conversation()
-    state = agent.ask(QUESTION, history)
-    agent.remember(history, state)
-    again = Conversation.from_jsonl(history.to_jsonl())
-    shown = agent.read(state).display(library.store)
-    assert again.turns[0].answer == state.answer and [d.doc_id for d in again.display(library.store)] == [d.doc_id for d in shown]
-    assert [p.text for d in again.display(library.store) for p in d.pages] == [p.text for d in shown for p in d.pages]
-
-
 @pytest.mark.parametrize("fault", ["half", "undone"])
 def test_an_answer_that_breaks_off_leaves_the_passages_and_is_recorded(library: Library, fault: str) -> None:
     with OllamaServer(models=("chat",)) as server:
@@ -509,14 +460,8 @@ def test_an_answer_that_could_not_be_judged_says_so(library: Library, said: Any,
 
 def test_an_answer_of_a_later_attempt_has_no_verdict_of_an_earlier_one(library: Library) -> None:
     said = iter(["15일입니다 [1].", ConnectionError("gone")])
-    state = ask(library, script(lambda _: _raise_or_say(next(said)), judge=NO))
+    state = ask(library, script(lambda _: next(said), judge=NO))
     assert (state.status, state.verdict, state.judge) == ("passages", "", {})
-
-
-def _raise_or_say(said: Any) -> str:
-    if isinstance(said, Exception):
-        raise said
-    return said
 
 
 def test_a_chat_says_that_an_answer_is_not_judged(library: Library) -> None:
@@ -550,14 +495,6 @@ def test_what_a_person_adds_is_searched_by_itself_and_comes_first(tmp_path: Path
     assert agent.read(done).passages[0].doc_id == "axis.md"
     planned, answered, judged = llm.prompts[before:]
     assert PLAN in planned and JUDGE in judged and all("축이 걸림" in p for p in (planned, answered, judged))
-
-
-def test_a_followup_is_searched_and_answered_in_its_own_words_too(library: Library) -> None:
-    history = Conversation()
-    history.add("연차는 며칠인가요?", "15일입니다.")
-    llm = script(rewrite="연차를 다음 해로 넘길 수 있나요?")
-    state = ask(library, llm, "그럼 이월은?", history)
-    assert state.queries[:2] == ["연차를 다음 해로 넘길 수 있나요?", "그럼 이월은?"] and "그럼 이월은?" in llm.prompts[-2]
 
 
 # --- one long document

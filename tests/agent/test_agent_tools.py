@@ -1,7 +1,6 @@
 """Reading tools: budgets, repetitions, stock agents, several collections, MCP, chat."""
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from hypothesis import given, strategies as st
 from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
 from llama_index.core.llms import ChatMessage
 from llama_index.core.llms.mock import MockFunctionCallingLLM
-from llama_index.core.base.llms.types import TextBlock, ToolCallBlock
+from llama_index.core.base.llms.types import ToolCallBlock
 from llama_index.core.schema import Document
 from strategies import examples
 
@@ -21,6 +20,7 @@ from ragnb.agent.flow import Agent
 from ragnb.agent.library import JoinedStore, Library, library_pipeline
 from ragnb.agent.tools import BUDGET_USED, ReadingTools
 from ragnb.context.conversation import Conversation
+from ragnb.documents.files import read_documents
 from ragnb.documents.span import InputError
 from ragnb.indexing.collections import index_collections
 from ragnb.indexing.update import index_documents
@@ -96,8 +96,6 @@ def test_searching_again_goes_on_to_the_end(hr_units, hr_chunks) -> None:
 
 def test_a_section_and_a_page(tmp_path: Path) -> None:
     pages = ["첫 쪽이다. 배기를 본다.", "둘째 쪽이다. 밸브를 본다."]
-    from ragnb.documents.files import read_documents
-    import json
     (tmp_path / "m.jsonl").write_text(json.dumps({"doc_id": "M", "title": "설명서", "pages": pages}, ensure_ascii=False), encoding="utf-8")
     documents = [*read_documents(tmp_path, []), Document(text=RULES, id_="rules.md")]
     index_documents(documents, tmp_path / "index", show_progress=False)
@@ -105,8 +103,7 @@ def test_a_section_and_a_page(tmp_path: Path) -> None:
     assert "밸브를 본다" in tools.get_page("M", 2) and "배기" not in tools.get_page("M", 2)
     assert tools.get_page("M", 9) == "M has pages 1 to 2, not 9."
     section = ReadingTools(tools.library).open_section("rules.md", 5)
-    texts = {line for line in section.splitlines() if "절" in line and line.startswith("##")}
-    assert len(texts) == 1, "one section, not its neighbors"
+    assert len({line for line in section.splitlines() if "절" in line and line.startswith("##")}) == 1, "one section, not its neighbors"
 
 
 def test_a_document_does_not_imitate_the_marks(library: Library) -> None:
@@ -114,40 +111,11 @@ def test_a_document_does_not_imitate_the_marks(library: Library) -> None:
     assert told.count("</자료>") == told.count("<자료 ") and "other.md" in told and "<자료 other.md" not in told
 
 
-def test_passages_are_what_was_read(library: Library) -> None:
-    tools = ReadingTools(library)
-    tools.get_neighbor_chunks("rules.md", 4, "both", 2)
-    assert all(p.text == p.span.of(RULES) for p in tools.passages()) and len(tools.passages()) == 2
-
-
 # --- stock agents
 
 
-def test_a_function_agent_that_always_asks_for_more_stops(library: Library) -> None:
-    """It calls tools, unknown ones too, until the host's limit; the tools stop giving at their budget."""
-    calls = iter(range(10**6))
-
-    def respond(messages: Any, **_: Any) -> ChatMessage:
-        n = next(calls)
-        tool = ("search", {"query": "휴가", "top_k": 10}) if n % 3 else ("delete_all", {})
-        if n > 8:
-            return ChatMessage(role="assistant", blocks=[TextBlock(text="읽은 대로 답합니다.")])
-        return ChatMessage(role="assistant", blocks=[ToolCallBlock(tool_call_id=str(n), tool_name=tool[0], tool_kwargs=tool[1])])
-    tools = ReadingTools(library, budget=300)
-
-    async def run() -> Any:
-        agent = FunctionAgent(tools=tools.as_tools(), llm=MockFunctionCallingLLM(response_generator=respond), streaming=False)
-        return await agent.run("휴가", max_iterations=20, early_stopping_method="generate")
-    said = asyncio.run(run())
-    outputs = [str(c.tool_output.content) for c in said.tool_calls]
-    assert str(said.response.content) == "읽은 대로 답합니다." and tools.exhausted and BUDGET_USED in outputs[-1]
-    assert sum(map(len, tools.read.values())) <= 300
-    shown = [a for o in outputs for a in addresses(o)]
-    assert len(shown) == len(set(shown)) > 0
-
-
 @pytest.mark.parametrize("kind", ["function", "react"])
-def test_an_agent_that_never_gives_up_is_ended_by_its_host_and_reads_no_more_than_its_budget(library: Library, kind: str) -> None:
+async def test_an_agent_that_never_gives_up_is_ended_by_its_host_and_reads_no_more_than_its_budget(library: Library, kind: str) -> None:
     """It only ever calls tools: the host ends it after `max_iterations`; a used-up budget costs no read of the store any more."""
     calls, reads = iter(range(10**6)), []
 
@@ -165,26 +133,22 @@ def test_an_agent_that_never_gives_up_is_ended_by_its_host_and_reads_no_more_tha
         return f"Thought: more\nAction: {name}\nAction Input: {json.dumps(given)}"
     tools = ReadingTools(library, budget=200, most_calls=50)
 
-    async def run() -> Any:
-        own = {"tools": tools.as_tools(), "streaming": False}
-        agent = FunctionAgent(llm=MockFunctionCallingLLM(response_generator=respond), **own) if kind == "function" else ReActAgent(llm=ScriptedLLM(say), **own)
-        return await agent.run("휴가", max_iterations=12)
+    own = {"tools": tools.as_tools(), "streaming": False}
+    agent = FunctionAgent(llm=MockFunctionCallingLLM(response_generator=respond), **own) if kind == "function" else ReActAgent(llm=ScriptedLLM(say), **own)
     with pytest.raises(Exception, match="[Mm]ax iterations"):
-        asyncio.run(run())
+        await agent.run("휴가", max_iterations=12)
     after = [count for used_up, count in reads if used_up]
     assert tools.exhausted and 0 < sum(map(len, tools.read.values())) <= 200
     assert len(after) >= 3 and len(set(after)) == 1 and library.store.reads == after[0]
 
 
-def test_a_react_agent_reads_on(library: Library) -> None:
+async def test_a_react_agent_reads_on(library: Library) -> None:
     said = iter(['Thought: search\nAction: search\nAction Input: {"query": "연차 7번", "top_k": 1}',
                  'Thought: more\nAction: get_neighbor_chunks\nAction Input: {"doc_id": "rules.md", "chunk_idx": 10, "direction": "after", "count": 2}',
                  "Thought: I can answer without using any more tools.\nAnswer: 7일입니다."])
     tools = ReadingTools(library)
-
-    async def run() -> Any:
-        return await ReActAgent(tools=tools.as_tools(), llm=ScriptedLLM(lambda _: next(said)), streaming=False).run("연차 7번은?")
-    assert str(asyncio.run(run())) == "7일입니다." and {"rules.md#u10", "rules.md#u11"} <= set(tools.read), "chunks 11 and 12"
+    answer = await ReActAgent(tools=tools.as_tools(), llm=ScriptedLLM(lambda _: next(said)), streaming=False).run("연차 7번은?")
+    assert str(answer) == "7일입니다." and {"rules.md#u10", "rules.md#u11"} <= set(tools.read), "chunks 11 and 12"
 
 
 # --- several collections
@@ -264,57 +228,43 @@ def served(*options: str) -> Any:
 
 
 @pytest.mark.heavy
-def test_the_official_client_drives_the_server_over_stdio(folder: Path) -> None:
+async def test_the_official_client_drives_the_server_over_stdio(folder: Path) -> None:
     from mcp import Client
     server = served("--index", str(folder), "--budget", "300", "--where", "doc_id != hostile.md")
 
-    async def run() -> None:
-        async with Client(server, read_timeout_seconds=120) as client:
-            names = {t.name: t for t in (await client.list_tools()).tools}
-            assert set(names) == {"search", "get_neighbor_chunks", "open_section", "get_page", "start_reading"}
-            assert names["get_neighbor_chunks"].input_schema["required"] == ["doc_id", "chunk_idx"]
-            found = (await client.call_tool("search", {"query": "연차 7번 규정", "top_k": 2})).content[0].text
-            assert "rules.md" in found and "hostile" not in found
-            bad = await client.call_tool("get_page", {"doc_id": "rules.md", "page": "x"})
-            assert bad.is_error
-            for _ in range(5):
-                last = (await client.call_tool("search", {"query": "휴가", "top_k": 10})).content[0].text
-            assert last == BUDGET_USED
-            await client.call_tool("start_reading", {})
-            assert "rules.md" in (await client.call_tool("search", {"query": "연차 7번 규정", "top_k": 1})).content[0].text
-    asyncio.run(run())
+    async with Client(server, read_timeout_seconds=120) as client:
+        names = {t.name: t for t in (await client.list_tools()).tools}
+        assert set(names) == {"search", "get_neighbor_chunks", "open_section", "get_page", "start_reading"}
+        assert names["get_neighbor_chunks"].input_schema["required"] == ["doc_id", "chunk_idx"]
+        found = (await client.call_tool("search", {"query": "연차 7번 규정", "top_k": 2})).content[0].text
+        assert "rules.md" in found and "hostile" not in found
+        bad = await client.call_tool("get_page", {"doc_id": "rules.md", "page": "x"})
+        assert bad.is_error
+        for _ in range(5):
+            last = (await client.call_tool("search", {"query": "휴가", "top_k": 10})).content[0].text
+        assert last == BUDGET_USED
+        await client.call_tool("start_reading", {})
+        assert "rules.md" in (await client.call_tool("search", {"query": "연차 7번 규정", "top_k": 1})).content[0].text
 
 
 @pytest.mark.heavy
-def test_over_stdio_numbers_count_from_1_and_the_settings_file_is_read(tmp_path: Path) -> None:
-    """`chunk_idx 0 of 90` for the first chunk → 1, as pages; a policy and a filter in ragnb.toml hold without an option."""
+async def test_over_stdio_the_settings_file_is_read(tmp_path: Path) -> None:
+    """A policy and a filter in ragnb.toml hold without an option."""
     from mcp import Client
     from ragnb.pipeline.settings import write_settings
-    from ragnb.documents.files import read_documents
     place = tmp_path / "index"
-    (tmp_path / "m.jsonl").write_text(json.dumps({"doc_id": "M", "pages": ["첫 쪽이다. 배기를 본다.", "둘째 쪽이다. 밸브를 본다."]}, ensure_ascii=False), encoding="utf-8")
-    documents = [Document(text=RULES, id_="rules.md"), Document(text=HOSTILE, id_="hostile.md"), *read_documents(tmp_path / "m.jsonl", [])]
-    index_documents(documents, place, show_progress=False)
+    index_documents([Document(text=RULES, id_="rules.md"), Document(text=HOSTILE, id_="hostile.md")], place, show_progress=False)
     write_settings(place, {"policy": "neighbors:1", "where": "doc_id != hostile.md"})
-    outlines = Library.open(place).store.get_outlines(["rules.md", "M"]).all()
-    n = len(outlines["rules.md"].levels["u"])
-
-    async def run() -> None:
-        async with Client(served("--index", str(place)), read_timeout_seconds=120) as client:
-            async def told(name: str, **arguments: Any) -> str:
-                return (await client.call_tool(name, arguments)).content[0].text
-            around = await told("search", query="연차 7번 규정", top_k=5)
-            assert "hostile" not in around and len(addresses(around)) == 5
-            near = sorted(numbers("\n".join(line for line in around.splitlines() if "rules.md" in line)))
-            assert any(b - a == 1 for a, b in zip(near, near[1:])), "chunks around a hit"
-            await told("start_reading")
-            shown = [i for at in (1, 2) for i in numbers(await told("get_neighbor_chunks", doc_id="rules.md", chunk_idx=at, count=1))]
-            assert shown == [2, 1, 3] and numbers(await told("open_section", doc_id="rules.md", chunk_idx=5)) == [4, 5]
-            assert await told("get_neighbor_chunks", doc_id="rules.md", chunk_idx=n, direction="after") == "rules.md ends there."
-            assert await told("get_neighbor_chunks", doc_id="rules.md", chunk_idx=0) == f"rules.md has chunks 1 to {n}, not 0."
-            first, none = await told("get_page", doc_id="M", page=1), await told("get_page", doc_id="M", page=0)
-            assert "첫 쪽이다" in first and "chunk_idx 1 of" in first and "page 1 of 2" in first and none == "M has pages 1 to 2, not 0."
-    asyncio.run(run())
+    async with Client(served("--index", str(place)), read_timeout_seconds=120) as client:
+        async def told(name: str, **arguments: Any) -> str:
+            return (await client.call_tool(name, arguments)).content[0].text
+        around = await told("search", query="연차 7번 규정", top_k=5)
+        assert "hostile" not in around and len(addresses(around)) == 5
+        near = sorted(numbers("\n".join(line for line in around.splitlines() if "rules.md" in line)))
+        assert any(b - a == 1 for a, b in zip(near, near[1:])), "chunks around a hit"
+        await told("start_reading")
+        shown = [i for at in (1, 2) for i in numbers(await told("get_neighbor_chunks", doc_id="rules.md", chunk_idx=at, count=1))]
+        assert shown == [2, 1, 3], "counted from 1"
 
 
 # --- chat
@@ -385,11 +335,10 @@ def test_numbers_may_be_written_as_text(library: Library, tmp_path: Path) -> Non
     for wrong in ("x", None, [], "1.5", "inf"):
         assert "has chunks 1 to" in ReadingTools(library).get_neighbor_chunks("rules.md", wrong)
     (tmp_path / "m.jsonl").write_text(json.dumps({"doc_id": "M", "title": "설명서", "pages": ["첫 쪽이다. 배기를 본다.", "둘째 쪽이다. 밸브를 본다."]}, ensure_ascii=False), encoding="utf-8")
-    from ragnb.documents.files import read_documents
     index_documents(list(read_documents(tmp_path, [])), tmp_path / "index", show_progress=False)
     tools = ReadingTools(Library.open(tmp_path / "index"))
     assert "밸브를 본다" in tools.get_page("M", "2") and "not x" in tools.get_page("M", "x")
-    assert "<자료 M | chunk_idx 1 of 2 | page 1 of 2>" in tools.get_page("M", 1)
+    assert "<자료 M | chunk_idx 1 of 2 | page 1 of 2>" in tools.get_page("M", 1) and tools.get_page("M", 0) == "M has pages 1 to 2, not 0."
 
 
 def test_the_tools_have_the_names_of_the_design(library: Library) -> None:

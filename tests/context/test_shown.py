@@ -3,18 +3,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import Document
-from strategies import KOREAN, blank, examples
+from strategies import KOREAN, examples
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.context.conversation import Conversation
-from ragnb.context.sources import AnswerRef, answer_refs, display_docs
+from ragnb.context.sources import display_docs
 from ragnb.documents.files import record_to_document
-from ragnb.documents.span import InputError, Outline, Passage, Span, Why
+from ragnb.documents.span import Passage, Span, Why
 from ragnb.storage.store import MemoryStore
 
 PARSERS = [ParentChildNodeParser(parent_size=60, parent_overlap=0, child_size=30, child_overlap=5, sentences="rule"),
@@ -119,46 +118,19 @@ def test_a_conversation_shows_again_what_it_showed(corpus, data):
 
 def test_texts_of_the_store_are_not_in_the_file():
     store = MemoryStore()
-    nodes, outline = PARSERS[0].parse(Document(text="비밀이다. 연차는 15일이다.", id_="a"))
-    for node in nodes:
-        node.embedding = [1.0]
-    store.put(nodes, [outline])
+
+    def put(text: str) -> None:
+        nodes, outline = PARSERS[0].parse(Document(text=text, id_="a"))
+        for node in nodes:
+            node.embedding = [1.0]
+        store.put(nodes, [outline])
+    put("비밀이다. 연차는 15일이다.")
     p = Passage("a", Span(0, 5), "비밀이다.", why={"a#c0": Why("hit")}, hits=("a#c0",))
     stranger = Passage("x", Span(0, 2), "남의", why={"x": Why("passed")}, hits=("x",), rank=2)
     history = Conversation()
     history.add("?", "!", [p, stranger], display_docs([p, stranger], store))
     assert "비밀" not in history.to_jsonl() and "남의" in history.to_jsonl()
-    nodes, outline = PARSERS[0].parse(Document(text="공개다. 연차는 16일이다.", id_="a"))
-    for node in nodes:
-        node.embedding = [1.0]
-    store.put(nodes, [outline])
+    put("공개다. 연차는 16일이다.")
     changed, other = history.display(store)
     assert changed.pages[0].missing and changed.pages[0].text == "" and other.pages[0].text == "남의"
 
-
-@pytest.mark.parametrize("part", ["[1, 5, 2, 0]", "[1, -1, 2, 0]", '["1", 0, 2, 0]', "[1, 0, 2]", '[1, 0, 2, 0, "abc"]', "[1.5, 0, 2, 0]", "3"])
-def test_a_part_that_cannot_be_names_its_line(part):
-    text = ('{"ragnb": "conversation", "version": 2, "most_turns": 5, "most_passages": 5, "most_characters": 5}\n'
-            '{"question": "q", "answer": "a", "passages": [], "shown": [{"doc_id": "d", "parts": [%s], "found": [],'
-            ' "rank": 1, "score": null, "hits": [], "metadata": {}}]}\n')
-    with pytest.raises(InputError, match="line 2"):
-        Conversation.from_jsonl(text % part)
-
-
-@examples(30)
-@given(blank, st.sampled_from(["", "글"]), blank)
-def test_white_space_around_a_document(before, middle, after):
-    store, text = MemoryStore(), before + "앞." + middle + after
-    nodes, outline = PARSERS[1].parse(Document(text=text, id_="a", metadata={"doc_type": "gcb"}))
-    for node in nodes:
-        node.embedding = [1.0]
-    store.put(nodes, [outline])
-    at = text.index("앞")
-    shown = display_docs([Passage("a", Span(at, at + 1), "앞", hits=("a#u0",))], store)
-    assert [(p.text, p.missing) for p in shown[0].pages] == [(text, False)]
-
-
-def test_a_reference_has_a_folded_type_and_a_name_under_any_field():
-    ref: AnswerRef = answer_refs([Passage("a", Span(0, 1), "가", metadata={"doc_type": " GCB\n", "original_filename": "휴가.hwp"})])[0]
-    assert (ref.doc_type, ref.file) == ("gcb", "휴가.hwp")
-    assert Outline("a", 0).pages == []

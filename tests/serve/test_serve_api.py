@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,56 +27,50 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- asking
 
 
-def test_steps_come_as_events_and_the_answer_in_parts(world: Path) -> None:
-    async def run() -> None:
-        client = client_of(app_of(world, model()))
-        events = await ask(client)
-        assert [e.get("step", e["event"]) for e in events if e["event"] != "part"] == [
-            "begin", "route", "plan", "gate", "retrieve", "expand", "answer", "judge", "turn"]
-        expand = next(e for e in events if e.get("step") == "expand")
-        assert "passages" in expand["detail"] and "reads" in expand["detail"]
-        turn = events[-1]["turn"]
-        assert "".join(e["text"] for e in events if e["event"] == "part") == turn["answer"] == "15일입니다 [1]."
-        assert (turn["status"], turn["number"], turn["trouble"], turn["unknown"]) == ("answered", 1, "", [])
-    asyncio.run(run())
+async def test_steps_come_as_events_and_the_answer_in_parts(world: Path) -> None:
+    client = client_of(app_of(world, model()))
+    events = await ask(client)
+    assert [e.get("step", e["event"]) for e in events if e["event"] != "part"] == [
+        "begin", "route", "plan", "gate", "retrieve", "expand", "answer", "judge", "turn"]
+    expand = next(e for e in events if e.get("step") == "expand")
+    assert "passages" in expand["detail"] and "reads" in expand["detail"]
+    turn = events[-1]["turn"]
+    assert "".join(e["text"] for e in events if e["event"] == "part") == turn["answer"] == "15일입니다 [1]."
+    assert (turn["status"], turn["number"], turn["trouble"], turn["unknown"]) == ("answered", 1, "", [])
 
 
-def test_citations_lead_to_characters_of_the_document(world: Path) -> None:
-    async def run() -> None:
-        client = client_of(app_of(world, model("연차는 미리 신청합니다 [1][9].")))
-        turn = (await ask(client))[-1]["turn"]
-        (cited,) = turn["citations"]
-        start, end = cited["spans"][0]
-        reply = await client.get("/api/passage", params={"doc_id": cited["doc_id"], "start": start, "end": end})
-        assert reply.json()["text"] == TEXTS[cited["doc_id"]][3][start:end] and turn["unknown"] == [9]
-        source = turn["sources"][0]
-        assert source["text"] == TEXTS[source["doc_id"]][3][source["start"]:source["end"]]
-        for wrong in ({"start": 5, "end": 5}, {"start": 0, "end": 20_001}, {"start": -1, "end": 5}, {"start": 0, "end": 9_999}):
-            refused = await client.get("/api/passage", params={"doc_id": cited["doc_id"], **wrong})
-            assert refused.status_code in (404, 422), wrong
-    asyncio.run(run())
+async def test_citations_lead_to_characters_of_the_document(world: Path) -> None:
+    client = client_of(app_of(world, model("연차는 미리 신청합니다 [1][9].")))
+    turn = (await ask(client))[-1]["turn"]
+    (cited,) = turn["citations"]
+    start, end = cited["spans"][0]
+    reply = await client.get("/api/passage", params={"doc_id": cited["doc_id"], "start": start, "end": end})
+    assert reply.json()["text"] == TEXTS[cited["doc_id"]][3][start:end] and turn["unknown"] == [9]
+    source = turn["sources"][0]
+    assert source["text"] == TEXTS[source["doc_id"]][3][source["start"]:source["end"]]
+    for wrong in ({"start": 5, "end": 5}, {"start": 0, "end": 20_001}, {"start": -1, "end": 5}, {"start": 0, "end": 9_999}):
+        refused = await client.get("/api/passage", params={"doc_id": cited["doc_id"], **wrong})
+        assert refused.status_code in (404, 422), wrong
 
 
-def test_a_source_says_what_matches_strongly_and_where_it_is_cut(world: Path) -> None:
+async def test_a_source_says_what_matches_strongly_and_where_it_is_cut(world: Path) -> None:
     """The same with a model and without one, and when the conversation is opened again."""
-    async def run() -> None:
-        for llm, most in ((None, 1), (model(), 2)):   # its other query, "유급 휴가", is the title's
-            client = client_of(app_of(world, llm))
-            events = await ask(client, "연차는 미리 신청하나요?")
-            turn = events[-1]["turn"]
-            source = turn["sources"][0]
-            marked = [source["text"][a:b] for a, b in source["strong"]]
-            assert marked[-1] == TEXTS["leave.md"][3].strip().split("\n\n")[1] and len(marked) <= most
-            assert len(turn["sources"]) > 1 and all(s["strong"] == [] for s in turn["sources"][1:])
-            for s in turn["sources"]:
-                text = TEXTS[s["doc_id"]][3].strip()
-                assert s["cut"] == [s["start"] > 0, s["end"] < len(text)]
-            (kept,) = (await client.get(f"/api/conversations/{events[0]['conversation']}")).json()["turns"]
-            assert kept["sources"] == turn["sources"]
-    asyncio.run(run())
+    for llm, most in ((None, 1), (model(), 2)):   # its other query, "유급 휴가", is the title's
+        client = client_of(app_of(world, llm))
+        events = await ask(client, "연차는 미리 신청하나요?")
+        turn = events[-1]["turn"]
+        source = turn["sources"][0]
+        marked = [source["text"][a:b] for a, b in source["strong"]]
+        assert marked[-1] == TEXTS["leave.md"][3].strip().split("\n\n")[1] and len(marked) <= most
+        assert len(turn["sources"]) > 1 and all(s["strong"] == [] for s in turn["sources"][1:])
+        for s in turn["sources"]:
+            text = TEXTS[s["doc_id"]][3].strip()
+            assert s["cut"] == [s["start"] > 0, s["end"] < len(text)]
+        (kept,) = (await client.get(f"/api/conversations/{events[0]['conversation']}")).json()["turns"]
+        assert kept["sources"] == turn["sources"]
 
 
-def test_a_source_that_is_cut_on_both_sides_marks_the_same_sentence(tmp_path: Path) -> None:
+async def test_a_source_that_is_cut_on_both_sides_marks_the_same_sentence(tmp_path: Path) -> None:
     """Its passage is longer than the 500 characters that are shown of it, and some of these have two halves."""
     from llama_index.core.schema import Document
 
@@ -85,117 +80,97 @@ def test_a_source_that_is_cut_on_both_sides_marks_the_same_sentence(tmp_path: Pa
     text = f"{lines}\n\n{answer}\n\n{lines}"
     index_documents([Document(text=text, id_="field.md")], tmp_path / "i", show_progress=False)
 
-    async def run() -> None:
-        app = create_app(Library.open(tmp_path / "i", policy="neighbors:30", passage_size=None), models={"grade": None})
-        turn = (await ask(client_of(app), "어린 소나무는 며칠마다 물을 주나요?"))[-1]["turn"]
-        source = next(s for s in turn["sources"] if answer in s["text"])
-        assert [source["text"][a:b] for a, b in source["strong"]] == [answer] and source["cut"] == [True, True]
-        assert source["text"] == text[source["start"]:source["end"]] and source["start"] > 100 and len(source["text"]) <= 500
-    asyncio.run(run())
+    app = create_app(Library.open(tmp_path / "i", policy="neighbors:30", passage_size=None), models={"grade": None})
+    turn = (await ask(client_of(app), "어린 소나무는 며칠마다 물을 주나요?"))[-1]["turn"]
+    source = next(s for s in turn["sources"] if answer in s["text"])
+    assert [source["text"][a:b] for a, b in source["strong"]] == [answer] and source["cut"] == [True, True]
+    assert source["text"] == text[source["start"]:source["end"]] and source["start"] > 100 and len(source["text"]) <= 500
 
 
-def test_a_follow_up_goes_on_in_its_conversation(world: Path) -> None:
-    async def run() -> None:
-        client = client_of(app_of(world, model()))
-        first = await ask(client)
-        second = await ask(client, "그럼 이월은?", first[0]["conversation"])
-        assert second[-1]["turn"]["number"] == 2 and second[0]["conversation"] == first[0]["conversation"]
-        assert any(e.get("step") == "rewrite" and e["kind"] == "done" for e in second)
-        (row,) = (await client.get("/api/conversations")).json()
-        assert (row["title"], row["turns"], row["waiting"]) == (QUESTION, 2, False)
-    asyncio.run(run())
+async def test_a_follow_up_goes_on_in_its_conversation(world: Path) -> None:
+    client = client_of(app_of(world, model()))
+    first = await ask(client)
+    second = await ask(client, "그럼 이월은?", first[0]["conversation"])
+    assert second[-1]["turn"]["number"] == 2 and second[0]["conversation"] == first[0]["conversation"]
+    assert any(e.get("step") == "rewrite" and e["kind"] == "done" for e in second)
+    (row,) = (await client.get("/api/conversations")).json()
+    assert (row["title"], row["turns"], row["waiting"]) == (QUESTION, 2, False)
 
 
-def test_a_model_that_is_down_leaves_the_passages(world: Path) -> None:
-    async def run() -> None:
-        client = client_of(app_of(world, model(ConnectionError("nobody listens"))))
-        turn = (await ask(client))[-1]["turn"]
-        assert (turn["status"], turn["written"]) == ("passages", False) and "nobody listens" in turn["trouble"]
-        assert turn["sources"] and "15일" in turn["answer"]
-        unsure = (await ask(client_of(app_of(world, model(judge=NO), max_attempts=1))))[-1]["turn"]
-        assert (unsure["status"], unsure["written"]) == ("unsure", True)
-    asyncio.run(run())
+async def test_an_answer_that_the_judge_refuses_is_written(world: Path) -> None:
+    unsure = (await ask(client_of(app_of(world, model(judge=NO), max_attempts=1))))[-1]["turn"]
+    assert (unsure["status"], unsure["written"]) == ("unsure", True)
 
 
-def test_a_fault_of_ours_is_an_event_and_gives_the_place_back(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def run() -> None:
-        app = app_of(world, model())
-        service = app.state.service
-        monkeypatch.setattr(service.talks, "save", lambda talk: (_ for _ in ()).throw(OSError("disk full: secret place")))
-        events = await ask(client_of(app))
-        assert events[-1] == {"event": "error", "message": "OSError"}
-        assert service.places.taken.total() == 0 and not service._busy
-    asyncio.run(run())
+async def test_a_fault_of_ours_is_an_event_and_gives_the_place_back(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = app_of(world, model())
+    service = app.state.service
+    monkeypatch.setattr(service.talks, "save", lambda talk: (_ for _ in ()).throw(OSError("disk full: secret place")))
+    events = await ask(client_of(app))
+    assert events[-1] == {"event": "error", "message": "OSError"}
+    assert service.places.taken.total() == 0 and not service._busy
 
 
 # --- choosing
 
 
-def test_a_person_chooses_documents(world: Path) -> None:
-    async def run() -> None:
-        client = client_of(app_of(world, model("축을 점검합니다 [1]."), ask_user=True))
-        asked = (await ask(client, DEVICES))[-1]
-        assert asked["event"] == "choose" and {"GN.md", "TR.md"} <= {o["doc_id"] for o in asked["options"]}
-        assert all(set(o) == {"doc_id", "title", "doc_type", "equipment", "collection", "snippet"} for o in asked["options"])
-        kept = (await client.get(f"/api/conversations/{asked['conversation']}")).json()
-        assert kept["waiting"]["waiting"] == asked["waiting"] and kept["turns"] == []
-        turn = (await choose(client, asked, documents=["TR.md"]))[-1]["turn"]
-        assert turn["status"] == "answered" and {s["doc_id"] for s in turn["sources"]} == {"TR.md"}
-        again = await client.post(f"/api/conversations/{asked['conversation']}/choice", json={"waiting": asked["waiting"], "skip": True})
-        assert again.status_code == 409
-    asyncio.run(run())
+async def test_a_person_chooses_documents(world: Path) -> None:
+    client = client_of(app_of(world, model("축을 점검합니다 [1]."), ask_user=True))
+    asked = (await ask(client, DEVICES))[-1]
+    assert asked["event"] == "choose" and {"GN.md", "TR.md"} <= {o["doc_id"] for o in asked["options"]}
+    assert all(set(o) == {"doc_id", "title", "doc_type", "equipment", "collection", "snippet"} for o in asked["options"])
+    kept = (await client.get(f"/api/conversations/{asked['conversation']}")).json()
+    assert kept["waiting"]["waiting"] == asked["waiting"] and kept["turns"] == []
+    turn = (await choose(client, asked, documents=["TR.md"]))[-1]["turn"]
+    assert turn["status"] == "answered" and {s["doc_id"] for s in turn["sources"]} == {"TR.md"}
+    again = await client.post(f"/api/conversations/{asked['conversation']}/choice", json={"waiting": asked["waiting"], "skip": True})
+    assert again.status_code == 409
 
 
-def test_skip_free_text_and_an_unknown_choice(world: Path) -> None:
-    async def run() -> None:
-        llm = model("밸브를 점검합니다 [1].")
-        client = client_of(app_of(world, llm, ask_user=True))
-        skipped = await choose(client, (await ask(client, DEVICES))[-1], skip=True)
-        assert len({s["doc_id"] for s in skipped[-1]["turn"]["sources"]}) > 1
-        written = await choose(client, (await ask(client, DEVICES))[-1], text="배기 밸브")
-        assert written[-1]["event"] == "turn" and any(e.get("kind") == "text" and e["detail"] == "배기 밸브" for e in written)
-        asked = (await ask(client, DEVICES))[-1]
-        unknown = await choose(client, asked, documents=["nowhere.md"])
-        assert unknown[-1]["event"] == "choose" and unknown[-1]["waiting"] != asked["waiting"]
-        assert (await choose(client, unknown[-1], documents=["GN.md"]))[-1]["turn"]["status"] == "answered"
-    asyncio.run(run())
+async def test_skip_free_text_and_an_unknown_choice(world: Path) -> None:
+    llm = model("밸브를 점검합니다 [1].")
+    client = client_of(app_of(world, llm, ask_user=True))
+    skipped = await choose(client, (await ask(client, DEVICES))[-1], skip=True)
+    assert len({s["doc_id"] for s in skipped[-1]["turn"]["sources"]}) > 1
+    written = await choose(client, (await ask(client, DEVICES))[-1], text="배기 밸브")
+    assert written[-1]["event"] == "turn" and any(e.get("kind") == "text" and e["detail"] == "배기 밸브" for e in written)
+    asked = (await ask(client, DEVICES))[-1]
+    unknown = await choose(client, asked, documents=["nowhere.md"])
+    assert unknown[-1]["event"] == "choose" and unknown[-1]["waiting"] != asked["waiting"]
+    assert (await choose(client, unknown[-1], documents=["GN.md"]))[-1]["turn"]["status"] == "answered"
 
 
-def test_a_question_waits_over_a_restart(world: Path, tmp_path: Path) -> None:
-    async def run() -> None:
-        first = client_of(app_of(world, model(), ask_user=True, talks=Talks(tmp_path), tokens=True), "clerk")
-        asked = (await ask(first, DEVICES))[-1]
-        second = client_of(app_of(world, model(), ask_user=True, talks=Talks(tmp_path), tokens=True), "clerk")
-        (row,) = (await second.get("/api/conversations")).json()
-        assert row["waiting"]
-        turn = (await choose(second, asked, documents=["GN.md"]))[-1]["turn"]
-        assert {s["doc_id"] for s in turn["sources"]} == {"GN.md"}
-    asyncio.run(run())
+async def test_a_question_waits_over_a_restart(world: Path, tmp_path: Path) -> None:
+    first = client_of(app_of(world, model(), ask_user=True, talks=Talks(tmp_path), tokens=True), "clerk")
+    asked = (await ask(first, DEVICES))[-1]
+    second = client_of(app_of(world, model(), ask_user=True, talks=Talks(tmp_path), tokens=True), "clerk")
+    (row,) = (await second.get("/api/conversations")).json()
+    assert row["waiting"]
+    turn = (await choose(second, asked, documents=["GN.md"]))[-1]["turn"]
+    assert {s["doc_id"] for s in turn["sources"]} == {"GN.md"}
 
 
-def test_a_lost_connection_gives_the_place_back_and_the_question_still_waits(world: Path) -> None:
-    async def run() -> None:
-        held = Held()
-        app = app_of(world, model(held), ask_user=True)
-        service, client = app.state.service, client_of(app)
-        asked = (await ask(client, DEVICES))[-1]
-        gone = asyncio.create_task(choose(client, asked, documents=["GN.md"]))
-        await until(lambda: held.n == 1)
-        busy = await client.post(f"/api/conversations/{asked['conversation']}/choice", json={"waiting": asked["waiting"], "skip": True})
-        removed = await client.delete(f"/api/conversations/{asked['conversation']}")
-        assert (busy.status_code, removed.status_code) == (409, 409) and service.places.taken.total() == 1
-        gone.cancel()
-        await asyncio.gather(gone, return_exceptions=True)
-        held.go.set()
-        await until(lambda: service.places.taken.total() == 0 and not service._busy)
-        assert (await choose(client, asked, documents=["GN.md"]))[-1]["turn"]["status"] == "answered"
-    asyncio.run(run())
+async def test_a_lost_connection_gives_the_place_back_and_the_question_still_waits(world: Path) -> None:
+    held = Held()
+    app = app_of(world, model(held), ask_user=True)
+    service, client = app.state.service, client_of(app)
+    asked = (await ask(client, DEVICES))[-1]
+    gone = asyncio.create_task(choose(client, asked, documents=["GN.md"]))
+    await until(lambda: held.n == 1)
+    busy = await client.post(f"/api/conversations/{asked['conversation']}/choice", json={"waiting": asked["waiting"], "skip": True})
+    removed = await client.delete(f"/api/conversations/{asked['conversation']}")
+    assert (busy.status_code, removed.status_code) == (409, 409) and service.places.taken.total() == 1
+    gone.cancel()
+    await asyncio.gather(gone, return_exceptions=True)
+    held.go.set()
+    await until(lambda: service.places.taken.total() == 0 and not service._busy)
+    assert (await choose(client, asked, documents=["GN.md"]))[-1]["turn"]["status"] == "answered"
 
 
 # --- history
 
 
-def test_conversations_come_back_identically_after_a_restart(world: Path, tmp_path: Path) -> None:
+async def test_conversations_come_back_identically_after_a_restart(world: Path, tmp_path: Path) -> None:
     async def everything(client: Any, talk: str) -> list[Any]:
         turns = f"/api/conversations/{talk}"
         paths = (turns, f"{turns}/turns/1/documents", f"{turns}/turns/2/documents", f"{turns}/turns/1/trace",
@@ -204,21 +179,19 @@ def test_conversations_come_back_identically_after_a_restart(world: Path, tmp_pa
         assert [r.status_code for r in replies] == [200] * 5
         return [r.text for r in replies]
 
-    async def run() -> None:
-        first = client_of(app_of(world, model("30 days [1].", rewrite="How often is the valve inspected?"), talks=Talks(tmp_path)))
-        talk = (await ask(first))[0]["conversation"]
-        turn = (await ask(first, "How often is the valve inspected?", talk))[-1]["turn"]
-        assert turn["sources"][0]["doc_id"] == "valve.pdf"
-        before = await everything(first, talk)
-        again = client_of(app_of(world, None, talks=Talks(tmp_path)))
-        assert await everything(again, talk) == before
-        docs = (await again.get(f"/api/conversations/{talk}/turns/2/documents")).json()
-        page = next(p for d in docs if d["doc_id"] == "valve.pdf" for p in d["pages"] if p["number"] == 1)
-        assert page["picture"] and page["hits"] and "every 30 days" in page["text"]
-        assert (await again.get(f"/api/conversations/{talk}/turns/3/documents")).status_code == 404
-        assert (await again.delete(f"/api/conversations/{talk}")).status_code == 204
-        assert (await again.get("/api/conversations")).json() == [] and not list(tmp_path.glob("*.json"))
-    asyncio.run(run())
+    first = client_of(app_of(world, model("30 days [1].", rewrite="How often is the valve inspected?"), talks=Talks(tmp_path)))
+    talk = (await ask(first))[0]["conversation"]
+    turn = (await ask(first, "How often is the valve inspected?", talk))[-1]["turn"]
+    assert turn["sources"][0]["doc_id"] == "valve.pdf"
+    before = await everything(first, talk)
+    again = client_of(app_of(world, None, talks=Talks(tmp_path)))
+    assert await everything(again, talk) == before
+    docs = (await again.get(f"/api/conversations/{talk}/turns/2/documents")).json()
+    page = next(p for d in docs if d["doc_id"] == "valve.pdf" for p in d["pages"] if p["number"] == 1)
+    assert page["picture"] and page["hits"] and "every 30 days" in page["text"]
+    assert (await again.get(f"/api/conversations/{talk}/turns/3/documents")).status_code == 404
+    assert (await again.delete(f"/api/conversations/{talk}")).status_code == 204
+    assert (await again.get("/api/conversations")).json() == [] and not list(tmp_path.glob("*.json"))
 
 
 def test_files_of_conversations_are_private(world: Path, tmp_path: Path) -> None:
@@ -234,103 +207,88 @@ def test_files_of_conversations_are_private(world: Path, tmp_path: Path) -> None
 # --- who may do what
 
 
-def test_no_route_answers_without_a_known_token(world: Path) -> None:
-    async def run() -> None:
-        app = app_of(world, model(), tokens=True)
-        paths = {path: methods for path, methods in app.openapi()["paths"].items() if path != "/health"}
-        assert len(paths) >= 12
-        for token in (None, "wrong-0123456789abcdef", ""):
-            client = client_of(app, **({} if token is None else {"authorization": f"Bearer {token}"}))
-            for path, methods in paths.items():
-                for method in methods:
-                    filled = path.replace("{conversation}", "x").replace("{turn}", "1")
-                    body = {"json": {}} if method == "post" else {}
-                    reply = await client.request(method, filled, **body)
-                    assert reply.status_code == 401 and reply.headers["www-authenticate"] == "Bearer", (method, path, reply.text)
-    asyncio.run(run())
+async def test_no_route_answers_without_a_known_token(world: Path) -> None:
+    app = app_of(world, model(), tokens=True)
+    paths = {path: methods for path, methods in app.openapi()["paths"].items() if path != "/health"}
+    assert len(paths) >= 12
+    for token in (None, "wrong-0123456789abcdef", ""):
+        client = client_of(app, **({} if token is None else {"authorization": f"Bearer {token}"}))
+        for path, methods in paths.items():
+            for method in methods:
+                filled = path.replace("{conversation}", "x").replace("{turn}", "1")
+                body = {"json": {}} if method == "post" else {}
+                reply = await client.request(method, filled, **body)
+                assert reply.status_code == 401 and reply.headers["www-authenticate"] == "Bearer", (method, path, reply.text)
 
 
 WIDER: list[Any] = [None, "doc_type=secret", "doc_type!=x", {"doc_type": "secret"}, {"doc_type": ["secret", "rule"]}, ["doc_type=secret"],
                     {"doc_id": "pay.md"}, []]
 
 
-def test_a_filter_cannot_be_got_round(world: Path) -> None:
+async def test_a_filter_cannot_be_got_round(world: Path) -> None:
     """Everything a clerk can send, aimed at what only the chief may read; no reply and no prompt holds it."""
-    async def run() -> None:
-        llm = model(lambda prompt: "모릅니다 [1].")
-        app = app_of(world, llm, tokens=True, ask_user=True)
-        clerk, chief, replies = client_of(app, "clerk"), client_of(app, "chief"), []
+    llm = model(lambda prompt: "모릅니다 [1].")
+    app = app_of(world, llm, tokens=True, ask_user=True)
+    clerk, chief, replies = client_of(app, "clerk"), client_of(app, "chief"), []
 
-        async def send(method: str, path: str, **given: Any) -> Any:
-            reply = await clerk.request(method, path, timeout=60, **given)
-            replies.append((method, path, given, reply.text))
-            return reply
-        about = f"사장의 연차 보상과 E-117 담당, board bonus, pay.md, {chr(0x201c)}보수 규정{chr(0x201d)}"
-        for where in WIDER:
-            reply = await send("POST", "/api/search", json={"query": about, "top_k": 50, "where": where})
-            assert reply.status_code == 200 and not {"pay.md", "board.pdf"} & {h["doc_id"] for h in reply.json()}
-        for narrow in ({"documents": ["pay.md", "board.pdf"]}, {"collections": [""]}, {"collections": ["..", "secret"]}):
-            await send("POST", "/api/search", json={"query": about, **narrow})
-        for name, arguments in (("search", {"query": about, "top_k": 10}), ("get_neighbor_chunks", {"doc_id": "pay.md", "chunk_idx": 1}),
-                                ("open_section", {"doc_id": "pay.md", "chunk_idx": 1}), ("get_page", {"doc_id": "board.pdf", "page": 1})):
-            assert (await send("POST", "/api/tools", json={"name": name, "arguments": arguments})).status_code == 200
-        for name, arguments in (("search", {"self": 1}), ("search", {"query": 1}), ("get_page", {}), ("search", {"query": "x", "where": {}})):
-            assert (await send("POST", "/api/tools", json={"name": name, "arguments": arguments})).status_code == 422
-        assert (await send("POST", "/api/tools", json={"name": "_give", "arguments": {}})).status_code == 422
-        await send("GET", "/api/documents")
-        assert not {"pay.md", "board.pdf"} & {d["id"] for d in (await clerk.get("/api/documents")).json()}
-        for doc_id in ("pay.md", "board.pdf", "../corpus/board.pdf", "valve.pdf/../board.pdf", "./board.pdf"):
-            assert (await send("GET", "/api/passage", params={"doc_id": doc_id, "start": 0, "end": 10})).status_code == 404
-            assert (await send("GET", "/api/picture", params={"doc_id": doc_id, "page": 1})).status_code == 404
-        asked = read_events((await send("POST", "/api/ask", json={"question": about})).text)[-1]
-        assert asked["event"] == "choose" and not {"pay.md", "board.pdf"} & {o["doc_id"] for o in asked["options"]}
-        path = f"/api/conversations/{asked['conversation']}"
-        tried = read_events((await send("POST", f"{path}/choice", json={"waiting": asked["waiting"], "documents": ["pay.md"], "text": about})).text)[-1]
-        done = read_events((await send("POST", f"{path}/choice", json={"waiting": tried["waiting"], "text": about})).text)[-1]
-        assert done["event"] == "turn"
-        for query in ("", "?doc_id=pay.md", "?doc_id=board.pdf&number=1"):
-            await send("GET", f"{path}/turns/1/trace{query}")
-        await send("GET", f"{path}/turns/1/documents")
-        await send("GET", path)
-        everything = [*map(str, replies), *llm.prompts]
-        leaked = [text[:300] for text in everything if SECRET in text or "99 million" in text]
-        assert not leaked and not any("김 대리" in text for text in everything)
-        reply = await chief.post("/api/search", json={"query": about, "top_k": 50})
-        assert SECRET in reply.text and (await chief.get("/api/picture", params={"doc_id": "board.pdf", "page": 1})).status_code == 200
-    asyncio.run(run())
+    async def send(method: str, path: str, **given: Any) -> Any:
+        reply = await clerk.request(method, path, timeout=60, **given)
+        replies.append((method, path, given, reply.text))
+        return reply
+    about = f"사장의 연차 보상과 E-117 담당, board bonus, pay.md, {chr(0x201c)}보수 규정{chr(0x201d)}"
+    for where in WIDER:
+        reply = await send("POST", "/api/search", json={"query": about, "top_k": 50, "where": where})
+        assert reply.status_code == 200 and not {"pay.md", "board.pdf"} & {h["doc_id"] for h in reply.json()}
+    for narrow in ({"documents": ["pay.md", "board.pdf"]}, {"collections": [""]}, {"collections": ["..", "secret"]}):
+        await send("POST", "/api/search", json={"query": about, **narrow})
+    for name, arguments in (("search", {"query": about, "top_k": 10}), ("get_neighbor_chunks", {"doc_id": "pay.md", "chunk_idx": 1}),
+                            ("open_section", {"doc_id": "pay.md", "chunk_idx": 1}), ("get_page", {"doc_id": "board.pdf", "page": 1})):
+        assert (await send("POST", "/api/tools", json={"name": name, "arguments": arguments})).status_code == 200
+    for name, arguments in (("search", {"self": 1}), ("search", {"query": 1}), ("get_page", {}), ("search", {"query": "x", "where": {}})):
+        assert (await send("POST", "/api/tools", json={"name": name, "arguments": arguments})).status_code == 422
+    assert (await send("POST", "/api/tools", json={"name": "_give", "arguments": {}})).status_code == 422
+    await send("GET", "/api/documents")
+    assert not {"pay.md", "board.pdf"} & {d["id"] for d in (await clerk.get("/api/documents")).json()}
+    for doc_id in ("pay.md", "board.pdf", "../corpus/board.pdf", "valve.pdf/../board.pdf", "./board.pdf"):
+        assert (await send("GET", "/api/passage", params={"doc_id": doc_id, "start": 0, "end": 10})).status_code == 404
+        assert (await send("GET", "/api/picture", params={"doc_id": doc_id, "page": 1})).status_code == 404
+    asked = read_events((await send("POST", "/api/ask", json={"question": about})).text)[-1]
+    assert asked["event"] == "choose" and not {"pay.md", "board.pdf"} & {o["doc_id"] for o in asked["options"]}
+    path = f"/api/conversations/{asked['conversation']}"
+    tried = read_events((await send("POST", f"{path}/choice", json={"waiting": asked["waiting"], "documents": ["pay.md"], "text": about})).text)[-1]
+    done = read_events((await send("POST", f"{path}/choice", json={"waiting": tried["waiting"], "text": about})).text)[-1]
+    assert done["event"] == "turn"
+    for query in ("", "?doc_id=pay.md", "?doc_id=board.pdf&number=1"):
+        await send("GET", f"{path}/turns/1/trace{query}")
+    await send("GET", f"{path}/turns/1/documents")
+    await send("GET", path)
+    everything = [*map(str, replies), *llm.prompts]
+    leaked = [text[:300] for text in everything if SECRET in text or "99 million" in text]
+    assert not leaked and not any("김 대리" in text for text in everything)
+    reply = await chief.post("/api/search", json={"query": about, "top_k": 50})
+    assert SECRET in reply.text and (await chief.get("/api/picture", params={"doc_id": "board.pdf", "page": 1})).status_code == 200
 
 
-def test_a_filter_of_the_service_holds_for_every_token(world: Path) -> None:
-    async def run() -> None:
-        from ragnb.serve.access import read_tokens
-        app = app_of(world, model(), access=Access(read_tokens(world / "tokens.json"), where="doc_type=rule"))
-        for name in ("chief", "clerk"):
-            assert {d["id"] for d in (await client_of(app, name).get("/api/documents")).json()} == {"leave.md"}
-    asyncio.run(run())
-
-
-def test_conversations_belong_to_a_name_and_its_filter(world: Path, tmp_path: Path) -> None:
-    async def run() -> None:
-        app = app_of(world, model(), tokens=True, ask_user=True, talks=Talks(tmp_path))
-        chief = client_of(app, "chief")
-        asked = (await ask(chief, DEVICES))[-1]
-        talk = f"/api/conversations/{asked['conversation']}"
-        await choose(chief, asked, skip=True)
-        for name in ("clerk", "other"):
-            thief = client_of(app, name)
-            assert (await thief.get("/api/conversations")).json() == []
-            replies = [await thief.get(talk), await thief.delete(talk), await thief.get(f"{talk}/turns/1/documents"),
-                       await thief.get(f"{talk}/turns/1/trace"), await thief.post(f"{talk}/choice", json={"waiting": asked["waiting"]}),
-                       await thief.post("/api/ask", json={"question": "x", "conversation": asked["conversation"]})]
-            unknown = await thief.get("/api/conversations/nothing")
-            assert {(r.status_code, r.text) for r in replies} == {(404, unknown.text)}
-        from ragnb.serve.access import read_tokens
-        later = app_of(world, model(), talks=Talks(tmp_path), access=Access(read_tokens(world / "tokens.json"), where="doc_type=rule"))
-        assert (await client_of(later, "chief").get(talk)).status_code == 404     # under another filter it is another's
-        assert (await chief.get(talk)).status_code == 200
-        ids = {(await ask(chief))[0]["conversation"] for _ in range(3)}
-        assert len(ids) == 3 and all(len(i) >= 22 for i in ids)
-    asyncio.run(run())
+async def test_conversations_belong_to_a_name_and_its_filter(world: Path, tmp_path: Path) -> None:
+    app = app_of(world, model(), tokens=True, ask_user=True, talks=Talks(tmp_path))
+    chief = client_of(app, "chief")
+    asked = (await ask(chief, DEVICES))[-1]
+    talk = f"/api/conversations/{asked['conversation']}"
+    await choose(chief, asked, skip=True)
+    for name in ("clerk", "other"):
+        thief = client_of(app, name)
+        assert (await thief.get("/api/conversations")).json() == []
+        replies = [await thief.get(talk), await thief.delete(talk), await thief.get(f"{talk}/turns/1/documents"),
+                   await thief.get(f"{talk}/turns/1/trace"), await thief.post(f"{talk}/choice", json={"waiting": asked["waiting"]}),
+                   await thief.post("/api/ask", json={"question": "x", "conversation": asked["conversation"]})]
+        unknown = await thief.get("/api/conversations/nothing")
+        assert {(r.status_code, r.text) for r in replies} == {(404, unknown.text)}
+    from ragnb.serve.access import read_tokens
+    later = app_of(world, model(), talks=Talks(tmp_path), access=Access(read_tokens(world / "tokens.json"), where="doc_type=rule"))
+    assert (await client_of(later, "chief").get(talk)).status_code == 404     # under another filter it is another's
+    assert (await chief.get(talk)).status_code == 200
+    ids = {(await ask(chief))[0]["conversation"] for _ in range(3)}
+    assert len(ids) == 3 and all(len(i) >= 22 for i in ids)
 
 
 # --- where a request comes from, and how much it is
@@ -345,122 +303,106 @@ REQUESTS: list[tuple[dict[str, str], int]] = [
     ({"origin": "http://127.0.0.1:8321", "sec-fetch-site": "same-origin"}, 200), ({"host": "localhost:8321"}, 200), ({"host": "[::1]:8321"}, 200)]
 
 
-def test_other_pages_and_other_names_are_refused(world: Path) -> None:
-    async def run() -> None:
-        client = client_of(app_of(world))
-        for headers, status in REQUESTS:
-            reply = await client.get("/api/about", headers=headers)
-            assert reply.status_code == status and set(SECURITY_HEADERS) <= set(reply.headers), headers
-            assert "access-control-allow-origin" not in reply.headers
-        for twice in (b"host", b"origin"):
-            reply = await client.get("/api/about", headers=[(b"host", b"127.0.0.1:8321"), (b"origin", b"http://127.0.0.1:8321"), (twice, b"evil.example")])
-            assert reply.status_code >= 400
-    asyncio.run(run())
+async def test_other_pages_and_other_names_are_refused(world: Path) -> None:
+    client = client_of(app_of(world))
+    for headers, status in REQUESTS:
+        reply = await client.get("/api/about", headers=headers)
+        assert reply.status_code == status and set(SECURITY_HEADERS) <= set(reply.headers), headers
+        assert "access-control-allow-origin" not in reply.headers
+    for twice in (b"host", b"origin"):
+        reply = await client.get("/api/about", headers=[(b"host", b"127.0.0.1:8321"), (b"origin", b"http://127.0.0.1:8321"), (twice, b"evil.example")])
+        assert reply.status_code >= 400
 
 
-def test_size_and_kind_of_a_request(world: Path) -> None:
-    async def run() -> None:
-        client = client_of(app_of(world, body=1_000))
+async def test_size_and_kind_of_a_request(world: Path) -> None:
+    client = client_of(app_of(world, body=1_000))
 
-        async def pieces() -> Any:
-            for _ in range(100):
-                yield b" " * 100
-        asking = {"content-type": "application/json"}
-        assert (await client.post("/api/ask", json={"question": "가" * 2_000})).status_code == 413
-        assert (await client.post("/api/ask", content=pieces(), headers=asking)).status_code == 413
-        assert (await client.post("/api/ask", content=b'{"question": "x"}', headers={"content-type": "text/plain"})).status_code == 415
-        for body in (b"{", b"[]", b'{"question": ""}', b'{"question": "x", "filter": "a=b"}', b'{"question": "x", "where": 3}', b'{"question": 1}', b'"\xff"', b"[" * 900):
-            reply = await client.post("/api/ask", content=body, headers=asking)
-            assert 400 <= reply.status_code < 500, body
-        assert (await client.post("/api/ask", json={"question": "   "})).status_code == 422
-    asyncio.run(run())
+    async def pieces() -> Any:
+        for _ in range(100):
+            yield b" " * 100
+    asking = {"content-type": "application/json"}
+    assert (await client.post("/api/ask", json={"question": "가" * 2_000})).status_code == 413
+    assert (await client.post("/api/ask", content=pieces(), headers=asking)).status_code == 413
+    assert (await client.post("/api/ask", content=b'{"question": "x"}', headers={"content-type": "text/plain"})).status_code == 415
+    for body in (b"{", b"[]", b'{"question": ""}', b'{"question": "x", "filter": "a=b"}', b'{"question": "x", "where": 3}', b'{"question": 1}', b'"\xff"', b"[" * 900):
+        reply = await client.post("/api/ask", content=body, headers=asking)
+        assert 400 <= reply.status_code < 500, body
+    assert (await client.post("/api/ask", json={"question": "   "})).status_code == 422
 
 
-def test_too_many_questions_are_refused_clearly_and_places_come_back(world: Path) -> None:
-    async def run() -> None:
-        held = Held()
-        app = app_of(world, model(held), tokens=True, places=Places(running=1, waiting=2, each=2))
-        clerk, chief, other = (client_of(app, name) for name in ("clerk", "chief", "other"))
-        tasks = [asyncio.create_task(ask(c)) for c in (clerk, clerk, chief)]
-        await until(lambda: app.state.service.places.taken.total() == 3 and held.n == 1)
-        mine, full = await clerk.post("/api/ask", json={"question": "?"}), await other.post("/api/ask", json={"question": "?"})
-        assert (mine.status_code, full.status_code) == (429, 503) and mine.headers["retry-after"] == full.headers["retry-after"] == "5"
-        assert (await other.get("/api/about")).status_code == 200
-        held.go.set()
-        assert [events[-1]["event"] for events in await asyncio.gather(*tasks)] == ["turn"] * 3
-        assert (await ask(other))[-1]["event"] == "turn" and app.state.service.places.taken.total() == 0
-    asyncio.run(run())
+async def test_too_many_questions_are_refused_clearly_and_places_come_back(world: Path) -> None:
+    held = Held()
+    app = app_of(world, model(held), tokens=True, places=Places(running=1, waiting=2, each=2))
+    clerk, chief, other = (client_of(app, name) for name in ("clerk", "chief", "other"))
+    tasks = [asyncio.create_task(ask(c)) for c in (clerk, clerk, chief)]
+    await until(lambda: app.state.service.places.taken.total() == 3 and held.n == 1)
+    mine, full = await clerk.post("/api/ask", json={"question": "?"}), await other.post("/api/ask", json={"question": "?"})
+    assert (mine.status_code, full.status_code) == (429, 503) and mine.headers["retry-after"] == full.headers["retry-after"] == "5"
+    assert (await other.get("/api/about")).status_code == 200
+    held.go.set()
+    assert [events[-1]["event"] for events in await asyncio.gather(*tasks)] == ["turn"] * 3
+    assert (await ask(other))[-1]["event"] == "turn" and app.state.service.places.taken.total() == 0
 
 
 @pytest.mark.heavy
-def test_fifty_questions_at_once_and_none_is_lost(world: Path) -> None:
-    async def run() -> None:
-        llm = model(lambda prompt: f"{prompt.rpartition('질문: ')[2].partition('번')[0]}번의 답 [1].")
-        app = app_of(world, llm, models={"grade": None, "route": None, "plan": None})
-        client = client_of(app)
-        told = await asyncio.gather(*(ask(client, f"{n}번 연차는 며칠인가요?") for n in range(50)))
-        assert [events[-1]["turn"]["answer"] for events in told] == [f"{n}번의 답 [1]." for n in range(50)]
-        rows = (await client.get("/api/conversations")).json()
-        assert len({events[0]["conversation"] for events in told}) == 50 == len(rows)
-        assert app.state.service.places.taken.total() == 0 and 1 <= llm.most_at_once <= 4
-    asyncio.run(run())
+async def test_fifty_questions_at_once_and_none_is_lost(world: Path) -> None:
+    llm = model(lambda prompt: f"{prompt.rpartition('질문: ')[2].partition('번')[0]}번의 답 [1].")
+    app = app_of(world, llm, models={"grade": None, "route": None, "plan": None})
+    client = client_of(app)
+    told = await asyncio.gather(*(ask(client, f"{n}번 연차는 며칠인가요?") for n in range(50)))
+    assert [events[-1]["turn"]["answer"] for events in told] == [f"{n}번의 답 [1]." for n in range(50)]
+    rows = (await client.get("/api/conversations")).json()
+    assert len({events[0]["conversation"] for events in told}) == 50 == len(rows)
+    assert app.state.service.places.taken.total() == 0 and 1 <= llm.most_at_once <= 4
 
 
 # --- what is shown
 
 
-def test_a_hostile_document_is_text_in_the_trace(world: Path) -> None:
-    async def run() -> None:
-        client = client_of(app_of(world, model("매년 한다 [1]. <script>window.hacked=5</script>")))
-        events = await ask(client, "낙하산 점검은 언제 하나요?")
-        talk, turn = events[0]["conversation"], events[-1]["turn"]
-        assert turn["sources"][0]["doc_id"] == "hostile.md"
-        for query in ("", "?doc_id=hostile.md&number=1"):
-            reply = await client.get(f"/api/conversations/{talk}/turns/1/trace{query}")
-            html = reply.text
-            assert "낙하산 점검은" in html and "&lt;img" in html
-            for forbidden in ("<script", "<img", "<a ", "<h1", "<svg onload", "onerror=\"", "\u202e", "javascript:window.hacked=3\">"):
-                assert forbidden not in html.replace("&quot;", "'"), forbidden
-            assert "script-src" not in reply.headers["content-security-policy"] and "sandbox" in reply.headers["content-security-policy"]
-        docs = (await client.get(f"/api/conversations/{talk}/turns/1/documents")).json()
-        page = next(d for d in docs if d["doc_id"] == "hostile.md")["pages"][0]
-        assert page["text"] == HOSTILE[page["start"]:page["end"]]
-    asyncio.run(run())
+async def test_a_hostile_document_is_text_in_the_trace(world: Path) -> None:
+    client = client_of(app_of(world, model("매년 한다 [1]. <script>window.hacked=5</script>")))
+    events = await ask(client, "낙하산 점검은 언제 하나요?")
+    talk, turn = events[0]["conversation"], events[-1]["turn"]
+    assert turn["sources"][0]["doc_id"] == "hostile.md"
+    for query in ("", "?doc_id=hostile.md&number=1"):
+        reply = await client.get(f"/api/conversations/{talk}/turns/1/trace{query}")
+        html = reply.text
+        assert "낙하산 점검은" in html and "&lt;img" in html
+        for forbidden in ("<script", "<img", "<a ", "<h1", "<svg onload", "onerror=\"", "\u202e", "javascript:window.hacked=3\">"):
+            assert forbidden not in html.replace("&quot;", "'"), forbidden
+        assert "script-src" not in reply.headers["content-security-policy"] and "sandbox" in reply.headers["content-security-policy"]
+    docs = (await client.get(f"/api/conversations/{talk}/turns/1/documents")).json()
+    page = next(d for d in docs if d["doc_id"] == "hostile.md")["pages"][0]
+    assert page["text"] == HOSTILE[page["start"]:page["end"]]
 
 
-def test_a_page_of_a_pdf_is_drawn(world: Path) -> None:
-    async def run() -> None:
-        client = client_of(app_of(world))
-        replies = await asyncio.gather(*(client.get("/api/picture", params={"doc_id": "valve.pdf", "page": 1 + n % 2, "width": 120}) for n in range(8)))
-        assert {r.status_code for r in replies} == {200} and all(r.content.startswith(b"\x89PNG") for r in replies)
-        assert len({r.content for r in replies}) == 2
-        for wrong in ({"doc_id": "valve.pdf", "page": 3}, {"doc_id": "valve.pdf", "page": 0}, {"doc_id": "leave.md", "page": 1},
-                      {"doc_id": "valve.pdf", "page": 1, "width": 2}):
-            assert (await client.get("/api/picture", params=wrong)).status_code == 404, wrong
-        without = client_of(app_of(world, documents=None))
-        assert (await without.get("/api/picture", params={"doc_id": "valve.pdf", "page": 1})).status_code == 404
-    asyncio.run(run())
+async def test_a_page_of_a_pdf_is_drawn(world: Path) -> None:
+    client = client_of(app_of(world))
+    replies = await asyncio.gather(*(client.get("/api/picture", params={"doc_id": "valve.pdf", "page": 1 + n % 2, "width": 120}) for n in range(8)))
+    assert {r.status_code for r in replies} == {200} and all(r.content.startswith(b"\x89PNG") for r in replies)
+    assert len({r.content for r in replies}) == 2
+    for wrong in ({"doc_id": "valve.pdf", "page": 3}, {"doc_id": "valve.pdf", "page": 0}, {"doc_id": "leave.md", "page": 1},
+                  {"doc_id": "valve.pdf", "page": 1, "width": 2}):
+        assert (await client.get("/api/picture", params=wrong)).status_code == 404, wrong
+    without = client_of(app_of(world, documents=None))
+    assert (await without.get("/api/picture", params={"doc_id": "valve.pdf", "page": 1})).status_code == 404
 
 
-def test_the_page_allows_itself_and_nothing_else(world: Path) -> None:
-    async def run() -> None:
-        reply = await client_of(app_of(world, tokens=True)).get("/", headers={"sec-fetch-site": "cross-site"})
-        policy = reply.headers["content-security-policy"]
-        assert reply.status_code == 200 and reply.text == page_html() and policy == page_policy(page_html())
-        assert "unsafe" not in policy and "http" not in policy and "default-src 'none'" in policy
-    asyncio.run(run())
+async def test_the_page_allows_itself_and_nothing_else(world: Path) -> None:
+    reply = await client_of(app_of(world, tokens=True)).get("/", headers={"sec-fetch-site": "cross-site"})
+    policy = reply.headers["content-security-policy"]
+    assert reply.status_code == 200 and reply.text == page_html() and policy == page_policy(page_html())
+    assert "unsafe" not in policy and "http" not in policy and "default-src 'none'" in policy
 
 
-def test_the_interface_is_described(world: Path) -> None:
-    async def run() -> None:
-        described = (await client_of(app_of(world)).get("/openapi.json")).json()
-        operations = [o for methods in described["paths"].values() for o in methods.values()]
-        assert all(o["description"] and o["tags"] for o in operations)
-        assert "text/event-stream" in described["paths"]["/api/ask"]["post"]["responses"]["200"]["content"]
-        assert "HTTPBearer" in described["components"]["securitySchemes"]
-        for path in ("/docs", "/redoc"):
-            assert (await client_of(app_of(world)).get(path)).status_code == 404
-    asyncio.run(run())
+async def test_the_interface_is_described(world: Path) -> None:
+    described = (await client_of(app_of(world)).get("/openapi.json")).json()
+    operations = [o for methods in described["paths"].values() for o in methods.values()]
+    assert all(o["description"] and o["tags"] for o in operations)
+    assert "text/event-stream" in described["paths"]["/api/ask"]["post"]["responses"]["200"]["content"]
+    assert "HTTPBearer" in described["components"]["securitySchemes"]
+    for path in ("/docs", "/redoc"):
+        assert (await client_of(app_of(world)).get(path)).status_code == 404
 
 
 def test_without_fastapi_the_extra_is_named(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -469,39 +411,35 @@ def test_without_fastapi_the_extra_is_named(world: Path, monkeypatch: pytest.Mon
         create_app(world / "index")
 
 
-def test_after_a_stop_the_conversation_goes_on(world: Path) -> None:
-    async def run() -> None:
-        held = Held()
-        app = app_of(world, model(held))
-        client, service = client_of(app), app.state.service
-        asked = service.ask(service.access.visitor(None), QUESTION)
-        events = service.events(asked)
-        begin = await anext(events)
-        await events.aclose()
-        service.end(asked)
-        held.go.set()
-        assert (await client.get("/api/conversations")).json() == []
-        assert (await ask(client, QUESTION, begin["conversation"]))[-1]["turn"]["number"] == 1
-    asyncio.run(run())
+async def test_after_a_stop_the_conversation_goes_on(world: Path) -> None:
+    held = Held()
+    app = app_of(world, model(held))
+    client, service = client_of(app), app.state.service
+    asked = service.ask(service.access.visitor(None), QUESTION)
+    events = service.events(asked)
+    begin = await anext(events)
+    await events.aclose()
+    service.end(asked)
+    held.go.set()
+    assert (await client.get("/api/conversations")).json() == []
+    assert (await ask(client, QUESTION, begin["conversation"]))[-1]["turn"]["number"] == 1
 
 
-def test_several_collections_keep_their_filter(world: Path, tmp_path: Path) -> None:
+async def test_several_collections_keep_their_filter(world: Path, tmp_path: Path) -> None:
     """Ids begin with the collection, also those of pictures."""
-    async def run() -> None:
-        from ragnb.agent.library import Library
-        from ragnb.serve.access import read_tokens
-        library = Library({name: library_of(world).pipelines[""] for name in ("north", "south")})
-        app = create_app(library, model(), access=Access(read_tokens(world / "tokens.json")), documents=world / "corpus")
-        clerk, chief = client_of(app, "clerk"), client_of(app, "chief")
-        assert (await clerk.get("/api/about")).json()["collections"] == ["north", "south"]
-        body = {"query": "사장의 연차 보상", "top_k": 50}
-        assert SECRET not in (await clerk.post("/api/search", json=body)).text and SECRET in (await chief.post("/api/search", json=body)).text
-        assert (await clerk.post("/api/search", json=body | {"collections": ["west"]})).status_code == 422
-        for doc_id, status in (("north/valve.pdf", 200), ("valve.pdf", 404), ("west/valve.pdf", 404), ("north/board.pdf", 404), ("north/../valve.pdf", 404)):
-            assert (await clerk.get("/api/picture", params={"doc_id": doc_id, "page": 1})).status_code == status, doc_id
-        turn = (await ask(clerk))[-1]["turn"]
-        assert turn["sources"][0]["doc_id"].partition("/")[0] in ("north", "south")
-    asyncio.run(run())
+    from ragnb.agent.library import Library
+    from ragnb.serve.access import read_tokens
+    library = Library({name: library_of(world).pipelines[""] for name in ("north", "south")})
+    app = create_app(library, model(), access=Access(read_tokens(world / "tokens.json")), documents=world / "corpus")
+    clerk, chief = client_of(app, "clerk"), client_of(app, "chief")
+    assert (await clerk.get("/api/about")).json()["collections"] == ["north", "south"]
+    body = {"query": "사장의 연차 보상", "top_k": 50}
+    assert SECRET not in (await clerk.post("/api/search", json=body)).text and SECRET in (await chief.post("/api/search", json=body)).text
+    assert (await clerk.post("/api/search", json=body | {"collections": ["west"]})).status_code == 422
+    for doc_id, status in (("north/valve.pdf", 200), ("valve.pdf", 404), ("west/valve.pdf", 404), ("north/board.pdf", 404), ("north/../valve.pdf", 404)):
+        assert (await clerk.get("/api/picture", params={"doc_id": doc_id, "page": 1})).status_code == status, doc_id
+    turn = (await ask(clerk))[-1]["turn"]
+    assert turn["sources"][0]["doc_id"].partition("/")[0] in ("north", "south")
 
 
 @pytest.mark.heavy
@@ -541,51 +479,30 @@ def test_the_command_listens_answers_and_ends(world: Path, tmp_path: Path) -> No
 def test_a_page_is_drawn_only_where_all_of_its_text_may_be_read(world: Path) -> None:
     """A filter on chunks, not on documents: the first page may be read, the second not."""
     from ragnb.serve.views import may_draw
-    from ragnb.storage.store import ChunkReader, Found
-
-    class FirstPage(ChunkReader):
-        def get_chunks(self, addresses: Any) -> Found:
-            found, missing = whole.get_chunks(addresses)
-            hidden = [i for i, node in found.items() if "filter" in node.text]
-            return Found({i: n for i, n in found.items() if i not in hidden}, (*missing, *hidden))
-
-        def get_outlines(self, doc_ids: Any) -> Found:
-            return whole.get_outlines(doc_ids)
-
-        def search(self, embedding: Any, top_k: int = 10, where: Any = None) -> list[Any]:
-            raise NotImplementedError
-
-        def texts(self, level: str) -> Any:
-            raise NotImplementedError
-
-        def doc_ids(self) -> list[str]:
-            return whole.doc_ids()
+    from ragnb.storage.store import Found
     whole = library_of(world).store
+
+    def first_page(addresses: Any) -> Found:
+        found, missing = whole.get_chunks(addresses)
+        hidden = [i for i, node in found.items() if "filter" in node.text]
+        return Found({i: n for i, n in found.items() if i not in hidden}, (*missing, *hidden))
+    narrow = SimpleNamespace(get_chunks=first_page, get_outlines=whole.get_outlines)
     assert [may_draw(whole, "valve.pdf", page) for page in (1, 2, 3)] == [True, True, False]
-    assert [may_draw(FirstPage(), "valve.pdf", page) for page in (1, 2)] == [True, False]
+    assert [may_draw(narrow, "valve.pdf", page) for page in (1, 2)] == [True, False]
 
 
-def test_over_ollama_and_after_it_has_gone(world: Path) -> None:
+async def test_over_ollama_and_after_it_has_gone(world: Path) -> None:
     """The same over real HTTP: the answer of a model server, many at once, then the passages when it is down."""
     from ollama_server import OllamaServer
 
     from ragnb.models.llm import resolve_llm
 
-    async def run() -> None:
-        with OllamaServer(models=("qwen3:8b",)) as server:
-            llm = resolve_llm("ollama:qwen3:8b", server.url, retries=0)
-            client = client_of(app_of(world, llm, models={"grade": None, "route": None, "plan": None, "judge": None}))
-            assert (await client.get("/api/about")).json()["model"] == "qwen3:8b"
-            told = await asyncio.gather(*(ask(client) for _ in range(3)))
-            assert all(events[-1]["turn"]["answer"].startswith("echo ") and events[-1]["turn"]["written"] for events in told)
-            assert "".join(e["text"] for e in told[0] if e["event"] == "part") == told[0][-1]["turn"]["answer"]
-        turn = (await ask(client))[-1]["turn"]
-        assert turn["status"] == "passages" and turn["trouble"] and turn["sources"]
-    asyncio.run(run())
-
-
-def test_events_are_readable_korean_and_survive_half_a_character() -> None:
-    from ragnb.serve.app import event_text
-    assert "연차는 15일" in event_text({"event": "part", "text": "연차는 15일"})
-    broken = event_text({"event": "part", "text": "연차 \ud800 끝\n\nevent: x"})
-    assert broken.encode() and read_events(broken)[0]["text"] == "연차 \ud800 끝\n\nevent: x"
+    with OllamaServer(models=("qwen3:8b",)) as server:
+        llm = resolve_llm("ollama:qwen3:8b", server.url, retries=0)
+        client = client_of(app_of(world, llm, models={"grade": None, "route": None, "plan": None, "judge": None}))
+        assert (await client.get("/api/about")).json()["model"] == "qwen3:8b"
+        told = await asyncio.gather(*(ask(client) for _ in range(3)))
+        assert all(events[-1]["turn"]["answer"].startswith("echo ") and events[-1]["turn"]["written"] for events in told)
+        assert "".join(e["text"] for e in told[0] if e["event"] == "part") == told[0][-1]["turn"]["answer"]
+    turn = (await ask(client))[-1]["turn"]
+    assert turn["status"] == "passages" and turn["trouble"] and turn["sources"]
