@@ -21,9 +21,9 @@ from workflows.events import (
 )
 
 # %% auto #0
-__all__ = ['E', 'MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Gating', 'Searching', 'Grading', 'Asking',
-           'PersonAsked', 'PersonAnswered', 'Choosing', 'Expanding', 'Answering', 'Judging', 'Finished', 'StepEvent',
-           'AnswerPart', 'take_choice', 'AgentParts', 'AgentFlow', 'Agent']
+__all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Gating', 'Searching', 'Grading', 'Asking', 'PersonAsked',
+           'PersonAnswered', 'Choosing', 'Expanding', 'Answering', 'Judging', 'Finished', 'StepEvent', 'AnswerPart',
+           'take_choice', 'AgentParts', 'AgentFlow', 'Agent']
 
 # %% ../../nbs/85_agent/05_flow.ipynb #f18a7d93
 from ..documents.arguments import checked
@@ -48,7 +48,7 @@ from ragnb.agent.steps import (
 )
 
 # %% ../../nbs/85_agent/05_flow.ipynb #3306be3f
-E = TypeVar("E", bound=Event)
+_E = TypeVar("_E", bound=Event)
 
 
 class StateEvent(Event):
@@ -278,7 +278,7 @@ class AgentParts:
         state.answer = state.answer or "문서를 읽지 못했습니다."
 
 # %% ../../nbs/85_agent/05_flow.ipynb #d59237d9
-def _next(ctx: RunContext, state: AgentState, kind: type[E]) -> E:
+def _next(ctx: RunContext, state: AgentState, kind: type[_E]) -> _E:
     "Send what was recorded to the caller, and go on with an event."
     for event in state.news():
         ctx.write_event_to_stream(StepEvent(event=event))

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from llama_index.core.prompts import PromptTemplate
 
 # %% auto #0
-__all__ = ['T', 'REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT', 'JUDGE_PROMPT', 'is_refusal', 'ask_step',
+__all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT', 'JUDGE_PROMPT', 'is_refusal', 'ask_step',
            'rewrite_question', 'choose_route', 'whole_question', 'named_text', 'plan_queries', 'named_in',
            'gate_question', 'is_not_found', 'stream_answer', 'read_judge', 'fitted_sources', 'judge_state']
 
@@ -42,7 +42,7 @@ def is_refusal(
     return bool(_REFUSAL.match(text[:300]))
 
 # %% ../../nbs/85_agent/04_steps.ipynb #faedfe4a
-T = TypeVar("T")
+_T = TypeVar("_T")
 _AS_IT_IS = PromptTemplate("{text}")
 
 
@@ -51,9 +51,9 @@ async def ask_step(
     step: str,                        # Named in the events
     llm: Any,                         # A LlamaIndex LLM, or None
     prompt: str,                      # Filled
-    read: Callable[[str], T | None],  # Reads the value of an answer; none where it is not readable
+    read: Callable[[str], _T | None],  # Reads the value of an answer; none where it is not readable
     timeout: float | None = None,     # Seconds; the model's own limit when None
-) -> T | None:                        # None without a model, and when nothing usable came; then there is an event
+) -> _T | None:                       # None without a model, and when nothing usable came; then there is an event
     "Ask a model for a step."
     if llm is None:
         return None

@@ -92,3 +92,4 @@ def test_the_help_is_korean(capsys):
         told = capsys.readouterr().out
         assert re.search("사용법: .*옵션:.*예: (ragnb|eval)", told, re.DOTALL) and "Usage" not in told and "[default" not in told, word
         assert english_of(re.sub(r"\([^()]*\)|\[[^]]*\]", "", told)) == [], word
+    use_language("")
