@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'compress_with_llm', 'Compressor', 'HeadCompressor',
-           'resolve_compressor']
+__all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'Compressor', 'HeadCompressor', 'resolve_compressor']
 
 # %% ../../nbs/60_context/06_compress.ipynb #c80895ab
 from ..documents.forms import reading_form
@@ -245,30 +244,6 @@ class Compression:
     llm_calls: int = 0
     events: list[ModelEvent] = field(default_factory=list)  # What went wrong
 
-# %% ../../nbs/60_context/06_compress.ipynb #660b6b28
-def compress_with_llm(
-    passages: Sequence[Passage],  # Best first
-    question: str,
-    size: int,                    # Characters of all texts together, >= 1; never exceeded
-    llm: Any,                     # A LlamaIndex LLM
-    timeout: float | None = 60,   # Seconds; None waits as long as it takes
-    outlines: Mapping[str, Outline] | None = None,  # As in `compress_passages`
-) -> Compression:                 # No call when all fits
-    "Let a model choose the sentences, and check each of them against the source."
-    check_counts(1, size=size)
-    if sum(len(p.span) for p in passages) <= size:
-        return Compression(compress_passages(passages, question, size, outlines))
-    sentences, events = _sentences(passages, outlines), []
-    chosen, dropped = _chosen(passages, sentences, question, llm, timeout, events)
-    if not chosen:
-        if not events:
-            kind = "unfaithful" if dropped else "empty"
-            events.append(ModelEvent(kind, f"{dropped} sentences given, none of them in the source", 1))
-        return Compression(compress_passages(passages, question, size, outlines), 0, dropped, True, 1, events)
-    worth = [w + 1e-9 for w in _worth(question, passages, sentences)]  # what was chosen is never worthless
-    order = [i for i in _priority(sentences, worth) if i in chosen]
-    return Compression(_kept(passages, sentences, order, size), len(chosen), dropped, False, 1, events)
-
 # %% ../../nbs/60_context/06_compress.ipynb #f4b10877
 @dataclass(frozen=True)
 class Compressor:
@@ -304,9 +279,19 @@ class Compressor:
     def __call__(self, passages: Sequence[Passage], question: str,
                  outlines: Mapping[str, Outline] | None = None) -> Compression:
         "Compress the passages of one question."
-        if self.llm is None:
+        if self.llm is None or sum(len(p.span) for p in passages) <= self.size:
             return Compression(compress_passages(passages, question, self.size, outlines))
-        return compress_with_llm(passages, question, self.size, self.llm, self.timeout, outlines)
+        sentences, events = _sentences(passages, outlines), []
+        chosen, dropped = _chosen(passages, sentences, question, self.llm, self.timeout, events)
+        if not chosen:
+            if not events:
+                kind = "unfaithful" if dropped else "empty"
+                events.append(ModelEvent(kind, f"{dropped} sentences given, none of them in the source", 1))
+            kept = compress_passages(passages, question, self.size, outlines)
+            return Compression(kept, 0, dropped, True, 1, events)
+        worth = [w + 1e-9 for w in _worth(question, passages, sentences)]  # what was chosen is never worthless
+        order = [i for i in _priority(sentences, worth) if i in chosen]
+        return Compression(_kept(passages, sentences, order, self.size), len(chosen), dropped, False, 1, events)
 
 # %% ../../nbs/60_context/06_compress.ipynb #f170845f
 @dataclass(frozen=True)

@@ -78,12 +78,6 @@ def test_bounds_are_told_not_raised(library: Library) -> None:
             ReadingTools(library, **bad)
 
 
-def test_direction_and_count(library: Library) -> None:
-    for direction, wanted in (("before", [8, 9]), ("after", [11, 12]), ("both", [8, 9, 11, 12])):
-        tools = ReadingTools(library)
-        assert addresses(tools.get_neighbor_chunks("rules.md", 10, direction, 2)) == [f"<자료 rules.md | chunk_idx {i}" for i in wanted]
-
-
 @pytest.mark.heavy
 def test_searching_again_goes_on_to_the_end(hr_units, hr_chunks) -> None:
     from ragnb.pipeline.pipeline import Pipeline
@@ -313,6 +307,7 @@ def test_the_nearest_chunks_come_first_when_there_is_little_room(library: Librar
     assert numbers(tight.get_neighbor_chunks("rules.md", 20, "both", 4)) == [18, 19, 21, 22]
     assert numbers(tight.get_neighbor_chunks("rules.md", 20, "both", 4)) == [16, 17, 23, 24], "asked again, it goes on outwards"
     assert numbers(ReadingTools(library, most_chunks=2).get_neighbor_chunks("rules.md", 20, "before", 4)) == [18, 19]
+    assert numbers(ReadingTools(library, most_chunks=2).get_neighbor_chunks("rules.md", 20, "after", 4)) == [21, 22]
     chunks = library.store.get_chunks(f"rules.md#u{i}" for i in range(17, 22)).all()
     budget = sum(len(chunks[f"rules.md#u{i}"].text) for i in (18, 20))
     assert numbers(ReadingTools(library, budget=budget).get_neighbor_chunks("rules.md", 20, "both", 3)) == [19, 21]

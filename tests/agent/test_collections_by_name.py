@@ -141,11 +141,10 @@ def test_a_filter_hides_what_is_named(folder: Path) -> None:
     assert "제2조" not in found.note
 
 
-def test_a_search_within_documents_or_collections_is_not_widened_by_a_name(library: Library) -> None:
-    import asyncio
+async def test_a_search_within_documents_or_collections_is_not_widened_by_a_name(library: Library) -> None:
     ask = ["정원관리법 시행령 제2조"]
     for own in ({"collections": ["laws_db"]}, {"documents": ["laws_db/laws/garden_old.txt"]}, {"where": "doc_id=laws/garden_old.txt"}):
-        hits = asyncio.run(library.search(ask, 5, **own)).hits
+        hits = (await library.search(ask, 5, **own)).hits
         assert hits and {h.node.ref_doc_id.partition("/")[0] for h in hits} == {"laws_db"}, own
 
 

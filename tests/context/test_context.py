@@ -213,17 +213,6 @@ def test_braces_in_documents_and_questions_stay(text):
     assert f"<자료>\n문서 {text} 끝\n</자료>" in shown and f"질문: 질문 {text} 끝\n" in shown
 
 
-@examples(100)
-@given(st.lists(st.sampled_from(["<", "/", "자료", ">", " ", "\n", "</자료>", "</ 자료 >", "< /자료>", "</자료", "</자료\n>", "<자료 번호=1>",
-                                 "<b>", "실", "1 < 2", "{query_str}"]), max_size=12).map("".join))
-def test_no_document_can_close_the_delimiter(context):
-    shown = prompt(context)
-    start, end = shown.index("<자료>"), shown.index("</자료>")
-    assert len(re.findall(r"<\s*/\s*자료", shown)) == len(re.findall(r"<\s*자료(?!실)", shown)) == 1
-    assert shown.count("</자료>") == 1 and shown[end:] == prompt("")[prompt("").index("</자료>"):]
-    assert shown[start + 5:end - 1].replace("‹", "<") == context
-
-
 def test_other_text_is_left_alone_and_other_marks_are_guarded_alike():
     for harmless in ("<자료실>", "</p>", "a < b", "자료>", "<자료들>", "자료"):
         assert f"<자료>\n{harmless}\n</자료>" in prompt(harmless)

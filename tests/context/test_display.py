@@ -297,14 +297,10 @@ def test_a_text_that_the_store_has_lost_is_not_a_change(talk, monkeypatch):
 
 def test_a_conversation_is_bounded():
     history = Conversation(most_turns=3, most_passages=2, most_characters=10)
-    items = [Passage("d", Span(i, i + 1), "가", None, i + 1) for i in range(9)]
     for i in range(20):
-        history.add(f"질문 {i}", "답" * 99, items)
-    assert [t.question for t in history.turns] == ["질문 17", "질문 18", "질문 19"] and len(history.turns[0].answer) == 10
-    assert {len(t.passages) for t in history.turns} == {2}
+        history.add(f"질문 {i}", "답" * 99, [Passage("d", Span(i, i + 1), "가", None, i + 1) for i in range(9)])
+    assert [(t.question, len(t.answer), len(t.passages)) for t in history.turns] == [(f"질문 {n}", 10, 2) for n in (17, 18, 19)]
     assert Conversation.from_jsonl(history.to_jsonl()) == history
-    with pytest.raises(InputError, match="must be >= 1, got 0"):
-        Conversation(most_turns=0)
 
 
 HEAD = '{"ragnb": "conversation", "version": 2, "most_turns": 5, "most_passages": 5, "most_characters": 5}\n'

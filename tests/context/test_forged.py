@@ -100,6 +100,7 @@ def test_no_text_leaves_its_mark(text):
     for filled in (prompt_template().format(context_str=text, query_str="?"), fill_prompt("<자료>\n{x}\n</자료>", x=text)):
         for seen in (filled, plain(filled)):
             assert sum(x != y for x, y in zip(guard_marks(seen, "자료"), seen)) == 2   # the two that are ours
+            assert seen.count("<자료>") == seen.count("</자료>") == 1
     assert len(guard_marks(text, "자료")) == len(text) == len(guard_numbers(text))
     assert guard_marks(guard_marks(text, "자료"), "자료") == guard_marks(text, "자료")
     assert guard_numbers(guard_numbers(text)) == guard_numbers(text)

@@ -61,11 +61,3 @@ def test_a_hit_is_named_by_the_part_that_it_is_in():
         return passage_article(Passage("act", Span(0, len(ACT)), ACT, focus=Span(start, start + len(words))))
     words = ("총칙", "공정한", "제2장", "9개월", "과목을 적는다", "부칙 <", "역학", "9개월이 지난 날부터 시행한다.\n\n제2조(")
     assert [at(w) for w in words] == ["제1장 총칙", "제1조", "제2장 시행", "부칙 제1조", "제3조", "부칙", "[별표 1]", "부칙 제1조~제2조"]
-
-
-@pytest.mark.parametrize(("prefix", "label"), [
-    ("시험법 부칙 제2조 (경과조치)", "부칙 제2조"), ("시험법 제2조의3 (경과)", "제2조의3"), ("시험법 [별표 1] 과목", "[별표 1]"), ("시험법 > 부칙", "부칙"),
-    ("시험법 제3조제1항 등 관련", ""), ("시험법 제3조에 관한 질의", ""), ("부칙을 고치는 법", ""), ("", ""),
-])
-def test_a_part_that_begins_above_the_text_is_told_by_the_prefix(prefix, label):
-    assert passage_article(Passage("act", Span(0, 7), "이 법은 시험", prefix=prefix)) == label

@@ -343,7 +343,10 @@ def test_the_policy_stops_what_comes_into_the_page_all_the_same(show: Callable[.
     screen.asked.clear()
 
 
-def test_a_model_that_is_down_is_said_and_the_passages_stay(show: Callable[..., Screen]) -> None:
+def test_a_model_that_is_down_or_refused_is_said_and_the_passages_stay(show: Callable[..., Screen]) -> None:
+    screen = show(model(judge=NO), max_attempts=1)
+    screen.ask(QUESTION)
+    assert "받아들이지 않았습니다" in screen.answered().locator("[role=alert]").inner_text()
     screen = show(model(ConnectionError("nobody listens")))
     screen.ask(QUESTION)
     turn = screen.answered()
@@ -352,12 +355,6 @@ def test_a_model_that_is_down_is_said_and_the_passages_stay(show: Callable[..., 
     assert "연차는 15일이다" in turn.locator(".sources").first.inner_text()
     turn.locator(".sources button").first.click()
     screen.page.frame_locator("#frame").locator(".passage").first.wait_for()
-
-
-def test_an_answer_that_was_not_accepted_is_marked(show: Callable[..., Screen]) -> None:
-    screen = show(model(judge=NO), max_attempts=1)
-    screen.ask(QUESTION)
-    assert "받아들이지 않았습니다" in screen.answered().locator("[role=alert]").inner_text()
 
 
 def test_stop_and_a_service_that_has_gone(show: Callable[..., Screen]) -> None:
