@@ -24,7 +24,6 @@ from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.schema import Document
 from tqdm import tqdm
 
-import ragnb.chunking.lazy_packing
 import ragnb.documents.text
 from ragnb.chunking.structure import HeadingNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser
 
@@ -113,7 +112,7 @@ def main() -> None:
     if given.pieces:
         documents = in_pieces(documents, given.pieces)
     n = sum(len(d.text) for d in documents)
-    clock = ragnb.documents.text.analysed = ragnb.chunking.lazy_packing.analysed = Clock(ragnb.documents.text.analysed)
+    clock = ragnb.documents.text.analysed = Clock(ragnb.documents.text.analysed)
     rows = []
     for name, split in tqdm(splitters(given.size, given.overlap).items(), desc="split"):
         split([Document(text="불러온다. " * 400, id_="first")])  # load what is loaded once

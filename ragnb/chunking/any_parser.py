@@ -12,14 +12,13 @@ from typing import Any, NoReturn
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
-# %% auto #0
-__all__ = ['chunk_spans', 'AnyNodeParser', 'span_parser', 'AbsentNodeParser']
-
-# %% ../../nbs/20_chunking/08_any_parser.ipynb #d7c8e65c
 from .base import KnownSpanNodeParser, SpanNodeParser
 from ..documents.files import keep_metadata
 from ..documents.servers import rebuild
 from ..documents.span import IndexMismatchError, InputError, Outline, Span, union
+
+# %% auto #0
+__all__ = ['chunk_spans', 'AnyNodeParser', 'span_parser', 'AbsentNodeParser']
 
 # %% ../../nbs/20_chunking/08_any_parser.ipynb #2e4b2a8f
 def _laid(
@@ -44,12 +43,6 @@ def _laid(
     return out
 
 # %% ../../nbs/20_chunking/08_any_parser.ipynb #035cdfd1
-def _left_out(text: str, spans: Sequence[Span]) -> int:
-    "Characters, without white space, that no span holds."
-    covered = [Span(0, 0), *union(spans), Span(len(text), len(text))]
-    return sum(len("".join(text[a.end:b.start].split())) for a, b in zip(covered, covered[1:]))
-
-
 def chunk_spans(
     text: str,                          # The whole document
     chunks: Sequence[str],              # Their texts, in the order of the splitter
@@ -59,32 +52,17 @@ def chunk_spans(
     ways = [_laid(text, chunks, adjacent) for adjacent in (True, False)]
     if len(given) == len(chunks) and all(s is not None and s.of(text) == c for s, c in zip(given, chunks)):
         ways.insert(0, list(given))
-    return min(ways, key=lambda way: _left_out(text, [span for span in way if span is not None]))
+
+    def left_out(way: Sequence[Span | None]) -> int:
+        "Characters, without white space, in no chunk."
+        covered = [Span(0, 0), *union(span for span in way if span is not None), Span(len(text), len(text))]
+        return sum(len("".join(text[a.end:b.start].split())) for a, b in zip(covered, covered[1:]))
+    return min(ways, key=left_out)
 
 # %% ../../nbs/20_chunking/08_any_parser.ipynb #9acc42d4
 def _text(node: BaseNode) -> str:
     "The text of a node without its metadata."
     return node.get_content(MetadataMode.NONE)
-
-
-def _by_level(nodes: Sequence[BaseNode]) -> dict[str, list[BaseNode]]:
-    "The smallest chunks as level c, those directly above as level p; blank ones are left out."
-    visible = [n for n in nodes if _text(n).strip()]
-    smallest = [n for n in visible if not n.child_nodes]
-    above = {n.parent_node.node_id for n in smallest if n.parent_node}
-    parents = [n for n in visible if n.node_id in above]
-    return ({"p": parents} if parents else {}) | {"c": smallest}
-
-
-def _outermost(placed: Sequence[tuple[Span, BaseNode]]) -> dict[Span, BaseNode]:
-    "Chunks in document order, without those that lie inside another."
-    out: dict[Span, BaseNode] = {}
-    end = 0
-    for span, node in sorted(placed, key=lambda p: (p[0].start, -p[0].end)):
-        if span.end > end:
-            out[span] = node
-            end = span.end
-    return out
 
 # %% ../../nbs/20_chunking/08_any_parser.ipynb #62ee1e6c
 class AnyNodeParser(SpanNodeParser):
@@ -107,7 +85,11 @@ class AnyNodeParser(SpanNodeParser):
 
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
         "Split one document into nodes and its outline."
-        levels = {level: self._placed(document, nodes) for level, nodes in _by_level(self._cut(document)).items()}
+        visible = [n for n in self._cut(document) if _text(n).strip()]
+        smallest = [n for n in visible if not n.child_nodes]
+        above = {n.parent_node.node_id for n in smallest if n.parent_node}
+        found = {"p": [n for n in visible if n.node_id in above], "c": smallest}
+        levels = {level: self._placed(document, nodes) for level, nodes in found.items() if nodes or level == "c"}
         nodes, outline = KnownSpanNodeParser(levels={k: [*v] for k, v in levels.items()}).parse(document)
         made = [node for placed in levels.values() for node in placed.values()]
         for node, stock in zip(nodes, made):
@@ -125,24 +107,27 @@ class AnyNodeParser(SpanNodeParser):
             return self.parser.get_nodes_from_documents([copy])
         except ValueError as error:
             why = " ".join(str(error).split())[:200]
-            raise InputError(f"{_name(self.parser)} cannot split document {document.node_id!r}: {why}") from error
+            name = type(self.parser).__name__
+            raise InputError(f"{name} cannot split document {document.node_id!r}: {why}") from error
 
     def _placed(self, document: BaseNode, nodes: Sequence[BaseNode]) -> dict[Span, BaseNode]:
-        "The chunks of a level where they lie."
+        "The chunks of a level where they lie, in document order; one that lies inside another is left out."
         given = [Span(n.start_char_idx, n.end_char_idx) if getattr(n, "end_char_idx", None) is not None and
                  n.start_char_idx is not None and 0 <= n.start_char_idx <= n.end_char_idx else None for n in nodes]
         spans = chunk_spans(document.get_content(), list(map(_text, nodes)), given)
         for number, (node, span) in enumerate(zip(nodes, spans)):
             if span is None:
                 shown = " ".join(_text(node).split())[:40]
-                raise InputError(f"{_name(self.parser)} changes the text: chunk {number} of document "
+                raise InputError(f"{type(self.parser).__name__} changes the text: chunk {number} of document "
                                  f"{document.node_id!r} does not stand in it ({shown!r}), so it has no place to cite")
-        return _outermost([(span, node) for node, span in zip(nodes, spans) if span is not None])
+        out: dict[Span, BaseNode] = {}
+        end = 0
+        for span, node in sorted(zip(spans, nodes), key=lambda placed: (placed[0].start, -placed[0].end)):
+            if span.end > end:
+                out[span] = node
+                end = span.end
+        return out
 
-
-def _name(parser: Any) -> str:
-    "How a message calls a parser."
-    return type(parser).__name__
 
 # %% ../../nbs/20_chunking/08_any_parser.ipynb #49d08fe3
 def span_parser(

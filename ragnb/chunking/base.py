@@ -15,16 +15,15 @@ from llama_index.core.bridge.pydantic import field_validator
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, RelatedNodeInfo, TextNode
 
-# %% auto #0
-__all__ = ['BOOKKEEPING', 'parent_index', 'child_indices', 'SpanNodeParser', 'SizedNodeParser', 'KnownSpanNodeParser',
-           'set_prefix', 'shown_prefix', 'prefix_places']
-
-# %% ../../nbs/20_chunking/01_base.ipynb #6ebf7964
 from ..documents.arguments import KnownArguments
 from ..documents.files import keep_metadata
 from ..documents.markdown import find_headings
 from ..documents.packing import TextRuler
 from ..documents.span import Address, DuplicateIdError, InputError, Outline, Span, union
+
+# %% auto #0
+__all__ = ['BOOKKEEPING', 'parent_index', 'child_indices', 'SpanNodeParser', 'SizedNodeParser', 'KnownSpanNodeParser',
+           'set_prefix', 'shown_prefix', 'prefix_places']
 
 # %% ../../nbs/20_chunking/01_base.ipynb #c9fa58db
 def _blanks(text: str, levels: Mapping[str, Sequence[Span]]) -> dict[int, str]:
@@ -44,13 +43,6 @@ def _pages(text: str, starts: Sequence[int] | None) -> list[tuple[int, Span]]:
     if any(b < a for a, b in zip(edges, edges[1:])) or edges[0] < 0:
         raise InputError(f"page_starts must rise within the document (length {len(text)}), got {list(starts or ())}")
     return [(number, Span(a, b)) for number, (a, b) in enumerate(zip(edges, edges[1:]), 1)]
-
-# %% ../../nbs/20_chunking/01_base.ipynb #aabec10f
-def _sections(text: str) -> list[tuple[str, Span]]:
-    "Heading paths of a Markdown text, each with the span up to the next heading."
-    found = find_headings(text)
-    ends = [*(heading.start for heading in found[1:]), len(text)]
-    return [(" > ".join(heading.path), Span(heading.start, end)) for heading, end in zip(found, ends)]
 
 # %% ../../nbs/20_chunking/01_base.ipynb #d6f70aeb
 def parent_index(
@@ -143,7 +135,9 @@ class SpanNodeParser(KnownArguments, NodeParser):
         text: str,   # The whole document
     ) -> list[tuple[str, Span]]:  # Name and span, in document order
         "The named parts of a text: by default those below its headings."
-        return _sections(text)
+        found = find_headings(text)
+        ends = [*(heading.start for heading in found[1:]), len(text)]
+        return [(" > ".join(heading.path), Span(heading.start, end)) for heading, end in zip(found, ends)]
 
     def node_at(
         self,

@@ -7,44 +7,30 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from llama_index.core.bridge.pydantic import Field, field_validator, PrivateAttr, model_validator
 from llama_index.core.schema import BaseNode, TextNode
 
-# %% auto #0
-__all__ = ['CONTEXT_PROMPT', 'heading_path', 'article_label', 'chunk_article', 'contextual_header', 'ContextualNodeParser',
-           'document_window', 'ContextWriter', 'LlmContextNodeParser']
-
-# %% ../../nbs/20_chunking/09_contextual.ipynb #ebe8c2bf
-from ..documents.span import InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
-from ..models.calls import aask_all, ask_all, Call, CallCache, CallReport, clean_answer, model_name
+from ..documents.citations import level_word
+from ..documents.span import InputError, Outline, parse_address, SEARCHED, Span
+from ..models.calls import ask_all, Call, CallCache, CallReport, clean_answer, model_name
 from ..models.llm import fill_prompt, resolve_llm
 from .any_parser import span_parser
 from .base import SpanNodeParser
 
-# %% ../../nbs/20_chunking/09_contextual.ipynb #e60a2954
-def heading_path(
-    outline: Outline,
-    span: Span,
-) -> str:  # `휴가규정 > 3. 연차휴가 > 3.1 기본 일수`; '' when no heading precedes the span
-    "The path of headings above a span."
-    last = bisect_right(outline.sections, span.start, key=lambda section: section[1].start) - 1
-    inside = last >= 0 and span.start < outline.sections[last][1].end
-    return outline.sections[last][0] if inside else ""
+# %% auto #0
+__all__ = ['CONTEXT_PROMPT', 'article_label', 'chunk_article', 'contextual_header', 'ContextualNodeParser', 'document_window',
+           'LlmContextNodeParser']
 
 # %% ../../nbs/20_chunking/09_contextual.ipynb #bba11ab1
 def article_label(
     article: str,  # `56`, `43-2`, or a range `5~7`
 ) -> str:          # `제56조`, `제43조의2`, `제5조~제7조`
     "Write an article number as a statute does."
-    def one(number: str) -> str:
-        main, _, branch = number.partition("-")
-        return f"제{main}조" + (f"의{branch}" if branch else "")
-    return "~".join(one(n) for n in article.split("~"))
+    return "~".join(level_word("article", number) for number in article.split("~"))
 
 
 def chunk_article(
@@ -68,8 +54,10 @@ def contextual_header(
     parts = [f"출처: {node.metadata.get(name) or outline.doc_id}", f"섹션 {at + 1}/{len(outline.levels[level])}"]
     if article := chunk_article(node.metadata):
         parts.append(article)
-    if headings and (path := heading_path(outline, outline.span_of(address))):
-        parts.append(path)
+    start = outline.span_of(address).start
+    last = bisect_right(outline.sections, start, key=lambda section: section[1].start) - 1
+    if headings and last >= 0 and start < outline.sections[last][1].end:
+        parts.append(outline.sections[last][0])
     return f"[{' | '.join(parts)}]"
 
 # %% ../../nbs/20_chunking/09_contextual.ipynb #9b32bc03
@@ -170,77 +158,6 @@ def _with_context(node: TextNode, context: str | None) -> TextNode:
         "excluded_llm_metadata_keys": [*dict.fromkeys([*node.excluded_llm_metadata_keys, "context"])],
     })
 
-# %% ../../nbs/20_chunking/09_contextual.ipynb #606589bd
-@dataclass(frozen=True)
-class ContextWriter:
-    "Has a model write a context for each chunk."
-    llm: str | Any | None = None                 # See `resolve_llm`; None: only what the cache holds
-    cache: CallCache | str | Path | None = None  # Where answers are kept; None: they are not
-    prompt: str = CONTEXT_PROMPT                 # With {document}, {place} and {chunk}
-    max_document: int = 12_000                   # Characters of the document in a prompt
-    max_tokens: int = 150                        # Of a context, by cl100k_base; a longer one is cut
-    workers: int = 4                             # Calls at a time
-    give_up: int = 5                             # Failures in a row after which the run stops asking
-    model: str | None = None                     # Name in cache keys; None: that of `llm`
-
-    def __post_init__(self) -> None:
-        if missing := [v for v in ("{document}", "{chunk}") if v not in self.prompt]:
-            raise InputError(f"a prompt for contexts needs {' and '.join(missing)}")
-        for name in ("max_document", "max_tokens", "workers", "give_up"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be >= 1, got {getattr(self, name)}")
-        if not isinstance(self.cache, CallCache):
-            object.__setattr__(self, "cache", CallCache(self.cache))
-
-    def write(
-        self,
-        nodes: Sequence[TextNode],        # Chunks; those of levels that are not searched (parents, pages) get none
-        documents: Sequence[BaseNode],    # Their documents
-        show_progress: bool = False,
-    ) -> tuple[list[TextNode], CallReport]:  # Copies with metadata["context"]; without it where the call failed
-        "Write contexts, each once."
-        contexts, report = ask_all(self._calls(nodes, documents), self.llm, **self._options(len(nodes), show_progress))
-        return [_with_context(n, contexts.get(n.node_id)) for n in nodes], report
-
-    async def awrite(
-        self,
-        nodes: Sequence[TextNode],        # As for `write`
-        documents: Sequence[BaseNode],
-        show_progress: bool = False,
-    ) -> tuple[list[TextNode], CallReport]:
-        "Write contexts without blocking."
-        calls = self._calls(nodes, documents)
-        contexts, report = await aask_all(calls, self.llm, **self._options(len(nodes), show_progress))
-        return [_with_context(n, contexts.get(n.node_id)) for n in nodes], report
-
-    def _options(self, total: int, show_progress: bool) -> dict[str, Any]:
-        "Arguments of `ask_all`."
-        def clean(answer: str) -> str:
-            return clean_answer(answer, self.max_tokens)
-        return {"cache": self.cache, "clean": clean, "workers": self.workers, "give_up": self.give_up,
-                "model": self.model, "show_progress": show_progress, "total": total}
-
-    def _calls(self, nodes: Sequence[TextNode], documents: Sequence[BaseNode]) -> Iterator[Call]:
-        "Calls for the chunks that are searched, as they are needed."
-        by_id = {d.node_id: d for d in documents}
-        for node in nodes:
-            address = parse_address(node.node_id)
-            if address.doc_id not in by_id:
-                raise MissingChunkError(f"no document {address.doc_id!r} for chunk {node.node_id!r}")
-            if address.level in SEARCHED:
-                yield self._call(node, by_id[address.doc_id])
-
-    def _call(self, node: TextNode, document: BaseNode) -> Call:
-        "The call for one chunk."
-        text = document.get_content()
-        span = Span(node.start_char_idx, node.end_char_idx)
-        if span.of(text) != node.text:
-            raise InputError(f"chunk {node.node_id!r} is not a part of document {document.node_id!r} as it is now")
-        known = (node.metadata.get("header"), document.metadata.get("title"), document.metadata.get("file_name"))
-        place = " ".join(str(next(filter(None, known), document.node_id)).split())
-        shown = document_window(text, span, self.max_document).of(text)
-        return Call(node.node_id, fill_prompt(self.prompt, document=shown, place=place, chunk=node.text))
-
 # %% ../../nbs/20_chunking/09_contextual.ipynb #fc514605
 class LlmContextNodeParser(ContextualNodeParser):
     """A splitter whose chunks carry a header and a context written by a model.
@@ -278,17 +195,17 @@ class LlmContextNodeParser(ContextualNodeParser):
     max_tokens: int = Field(default=150, ge=1)
     _report: CallReport = PrivateAttr(default_factory=CallReport)
     _incomplete: set[str] = PrivateAttr(default_factory=set)
-    _writer: Any = PrivateAttr(default=None)
     _given_up: bool = PrivateAttr(default=False)
 
     @model_validator(mode="after")
     def _check(self) -> LlmContextNodeParser:
         if not self.model and self.llm is None:
             raise InputError("contexts need a model: pass llm, or the name of the model whose answers are in the cache")
+        if missing := [v for v in ("{document}", "{chunk}") if v not in self.prompt]:
+            raise InputError(f"a prompt for contexts needs {' and '.join(missing)}")
         object.__setattr__(self, "llm", resolve_llm(self.llm))
         object.__setattr__(self, "model", self.model or model_name(self.llm))
-        self._writer = ContextWriter(self.llm, self.cache, self.prompt, self.max_document, self.max_tokens,
-                                     self.workers, model=self.model)
+        object.__setattr__(self, "cache", self.cache if isinstance(self.cache, CallCache) else CallCache(self.cache))
         return self
 
     @property
@@ -306,37 +223,28 @@ class LlmContextNodeParser(ContextualNodeParser):
         self._report, self._given_up = CallReport(), False
 
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
-        "Split one document and have its contexts written."
+        "Split one document and have its contexts written; where the call fails, a chunk has none."
         nodes, outline = super().parse(document)
-        written, report = self._asker().write(nodes, [document])
-        return self._noted(written, document, report), outline
-
-    async def aparse(
-        self,
-        document: BaseNode,
-    ) -> tuple[list[TextNode], Outline]:
-        "Split one document and have its contexts written, without blocking."
-        nodes, outline = await asyncio.to_thread(super().parse, document)
-        written, report = await self._asker().awrite(nodes, [document])
-        return self._noted(written, document, report), outline
+        calls = [self._call(n, document) for n in nodes if parse_address(n.node_id).level in SEARCHED]
+        llm, clean = None if self._given_up else self.llm, partial(clean_answer, max_tokens=self.max_tokens)
+        contexts, report = ask_all(calls, llm, self.cache, clean, workers=self.workers, model=self.model)
+        mine = {n.node_id for n in nodes}              # what an earlier parse reported of them is no longer true
+        self._report.failures = {k: v for k, v in self._report.failures.items() if k not in mine}
+        self._report.not_asked = [k for k in self._report.not_asked if k not in mine]
+        self._report.add(report)
+        self._given_up |= self.llm is not None and bool(report.not_asked)
+        self._incomplete -= {document.node_id}
+        self._incomplete |= {document.node_id} if report.missing else set()
+        return [_with_context(n, contexts.get(n.node_id)) for n in nodes], outline
 
     async def _aparse_nodes(self, nodes: Sequence[BaseNode], *args: Any, **kwargs: Any) -> list[BaseNode]:
         "LlamaIndex's asynchronous way in; the event loop is not blocked."
         return await asyncio.to_thread(self._parse_nodes, nodes, *args, **kwargs)
 
-    def _asker(self) -> ContextWriter:
-        "What writes; when an earlier document of the run was given up, only the cache."
-        return replace(self._writer, llm=None) if self._given_up else self._writer
-
-    def _noted(self, nodes: list[TextNode], document: BaseNode, report: CallReport) -> list[TextNode]:
-        "Add a document's calls to the report, in place of those of an earlier parse."
-        mine = {n.node_id for n in nodes}
-        self._report.failures = {k: v for k, v in self._report.failures.items() if k not in mine}
-        self._report.not_asked = [k for k in self._report.not_asked if k not in mine]
-        self._report.add(report)
-        self._given_up |= self.llm is not None and bool(report.not_asked)
-        if report.missing:
-            self._incomplete.add(document.node_id)
-        else:
-            self._incomplete.discard(document.node_id)
-        return nodes
+    def _call(self, node: TextNode, document: BaseNode) -> Call:
+        "The call for one chunk."
+        text = document.get_content()
+        known = (node.metadata.get("header"), document.metadata.get("title"), document.metadata.get("file_name"))
+        place = " ".join(str(next(filter(None, known), document.node_id)).split())
+        shown = document_window(text, Span(node.start_char_idx, node.end_char_idx), self.max_document).of(text)
+        return Call(node.node_id, fill_prompt(self.prompt, document=shown, place=place, chunk=node.text))

@@ -5,27 +5,15 @@
 # %% ../../nbs/20_chunking/04_parent_child.ipynb #82a0acbb
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from llama_index.core.bridge.pydantic import model_validator
 
-# %% auto #0
-__all__ = ['ParentChildNodeParser']
-
-# %% ../../nbs/20_chunking/04_parent_child.ipynb #05fca48d
-from ..documents.packing import cut_long, pack, TextRuler
+from ..documents.packing import cut_long, pack
 from ..documents.span import InputError, Span
 from ..documents.text import sentence_spans
 from .base import SizedNodeParser
 
-# %% ../../nbs/20_chunking/04_parent_child.ipynb #1ec2c0e5
-def _children(
-    text: str, sentences: Sequence[Span], parents: Sequence[Span], size: int, overlap: int,
-    ruler: TextRuler | None = None,
-) -> list[Span]:
-    "Children packed from sentences, each inside a parent."
-    atoms = [piece for sentence in sentences for piece in cut_long(text, sentence, size, ruler)]
-    return pack(text, atoms, size, overlap, [p.end for p in parents], [p.start for p in parents], ruler)
+# %% auto #0
+__all__ = ['ParentChildNodeParser']
 
 # %% ../../nbs/20_chunking/04_parent_child.ipynb #8114b9da
 class ParentChildNodeParser(SizedNodeParser):
@@ -78,5 +66,7 @@ class ParentChildNodeParser(SizedNodeParser):
         found, ruler = sentence_spans(text, self.sentences), self.ruler(text)
         sentences = [piece for sentence in found for piece in cut_long(text, sentence, self.parent_size, ruler)]
         parents = pack(text, sentences, self.parent_size, self.parent_overlap, ruler=ruler)
-        children = _children(text, sentences, parents, self.child_size, self.child_overlap, ruler)
+        atoms = [piece for sentence in sentences for piece in cut_long(text, sentence, self.child_size, ruler)]
+        ends, starts = [p.end for p in parents], [p.start for p in parents]
+        children = pack(text, atoms, self.child_size, self.child_overlap, ends, starts, ruler)
         return {level: spans for level, spans in (("p", parents), ("c", children)) if level in self.levels}

@@ -13,11 +13,6 @@ from typing import Any
 
 from llama_index.core.node_parser import NodeParser
 
-# %% auto #0
-__all__ = ['CONTEXTS', 'DEFAULT_SPLITTER', 'SPLITTERS', 'with_contexts', 'resolve_parser', 'makes_units', 'is_known',
-           'describe_parser', 'parser_from', 'needs_parser', 'completed']
-
-# %% ../../nbs/20_chunking/12_parsers.ipynb #bd19ce76
 from ..documents.files import keep_metadata
 from ..documents.plugins import make_plugin, plugin_spec, told_plugins
 from ..documents.servers import rebuild
@@ -32,6 +27,10 @@ from .rules import load_rules, RoutedNodeParser
 from .sentence_window import SentenceWindowNodeParser
 from .structure import HeadingNodeParser, QANodeParser, RecordNodeParser, TableNodeParser, TextNodeParser
 from .units import UnitNodeParser
+
+# %% auto #0
+__all__ = ['CONTEXTS', 'DEFAULT_SPLITTER', 'SPLITTERS', 'with_contexts', 'resolve_parser', 'makes_units', 'is_known',
+           'describe_parser', 'parser_from', 'needs_parser', 'completed']
 
 # %% ../../nbs/20_chunking/12_parsers.ipynb #99561886
 CONTEXTS: str = "contexts.jsonl"  # In the index folder: what a model wrote
@@ -71,10 +70,6 @@ def _recursive(size: str, overlap: str, *separators: str) -> RecursiveNodeParser
     given = {"separators": separators} if separators else {}
     return RecursiveNodeParser(size=int(size), overlap=int(overlap), **given)
 
-def _structure(rules: str | None) -> RoutedNodeParser:
-    "Each file by a rule, of a file when one is named."
-    return RoutedNodeParser(parent_size=3_000, **({"rules": load_rules(rules)} if rules else {}))
-
 # %% ../../nbs/20_chunking/12_parsers.ipynb #5cafd71a
 _NAMED: dict[str, tuple[str, Callable[..., SpanNodeParser]]] = {
     "units":        (r"(?:@(.+))?", lambda by: UnitNodeParser(**_by(by))),
@@ -85,7 +80,8 @@ _NAMED: dict[str, tuple[str, Callable[..., SpanNodeParser]]] = {
     "whole":        (r"", _chunks),
     "sentence":     (r"(?:@(.+))?", lambda by: SentenceWindowNodeParser(store_window=False, **_by(by))),   # an index
     "records":      (r"(?:@(.+))?", lambda by: RecordNodeParser(**_by(by))),                   # computes windows
-    "structure":    (r"(?::(.*))?", _structure),
+    "structure":    (r"(?::(.*))?", lambda path: RoutedNodeParser(
+        parent_size=3_000, **({"rules": load_rules(path)} if path else {}))),
 }
 
 # %% ../../nbs/20_chunking/12_parsers.ipynb #8cb79440
@@ -151,16 +147,6 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     "The values that JSON can hold and that are no secrets."
     return json.loads(json.dumps({k: v for k, v in keep_metadata(values).items() if not _SECRET.search(k)}))
 
-
-def _describe_own(parser: SpanNodeParser) -> dict[str, Any]:
-    "Name and plain parameters of a splitter that is not of this package."
-    own = parser.parser if isinstance(parser, AnyNodeParser) else parser
-    inner = getattr(own, "parser", None)
-    inside = {"parser": describe_parser(inner)} if isinstance(inner, SpanNodeParser) else {}
-    described = {"splitter": type(own).__name__, "own": True, "units": makes_units(parser)}
-    described |= {"plugin": spec} if (spec := plugin_spec(own)) else {}
-    return described | _plain({name: getattr(own, name, None) for name in type(own).model_fields}) | inside
-
 # %% ../../nbs/20_chunking/12_parsers.ipynb #190606b9
 def describe_parser(
     parser: SpanNodeParser,
@@ -169,7 +155,12 @@ def describe_parser(
     if isinstance(parser, AbsentNodeParser):
         return dict(parser.description)
     if not is_known(parser):
-        return _describe_own(parser)
+        own = parser.parser if isinstance(parser, AnyNodeParser) else parser
+        inner = getattr(own, "parser", None)
+        inside = {"parser": describe_parser(inner)} if isinstance(inner, SpanNodeParser) else {}
+        told = {"splitter": type(own).__name__, "own": True, "units": makes_units(parser)}
+        told |= {"plugin": spec} if (spec := plugin_spec(own)) else {}
+        return told | _plain({name: getattr(own, name, None) for name in type(own).model_fields}) | inside
     hidden = {"include_metadata", "include_prev_next_rel", "callback_manager", "id_func", "parser"}
     inner = {"parser": describe_parser(parser.parser)} if isinstance(parser, ContextualNodeParser) else {}
     settings = {k: v for k, v in parser.model_dump(exclude=hidden).items() if k != "class_name"}

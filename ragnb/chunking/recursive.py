@@ -5,16 +5,16 @@
 # %% ../../nbs/20_chunking/02_recursive.ipynb #ac1d1f96
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from llama_index.core.bridge.pydantic import model_validator
 
-# %% auto #0
-__all__ = ['recursive_spans', 'RecursiveNodeParser']
-
-# %% ../../nbs/20_chunking/02_recursive.ipynb #078f543f
 from ..documents.span import InputError, Span
 from .base import SpanNodeParser
+
+# %% auto #0
+__all__ = ['recursive_spans', 'RecursiveNodeParser']
 
 # %% ../../nbs/20_chunking/02_recursive.ipynb #d427724d
 def _stripped(text: str, start: int, end: int) -> list[Span]:
@@ -37,17 +37,6 @@ def _joined(text: str, pieces: Sequence[Span], size: int, overlap: int) -> list[
     return out + (_stripped(text, pieces[first].start, pieces[-1].end) if pieces else [])
 
 # %% ../../nbs/20_chunking/02_recursive.ipynb #79e7de2c
-def _at_separator(text: str, span: Span, separator: str) -> list[Span]:
-    "A part of a text, cut before every separator; at every character for ''."
-    if not separator:
-        return [Span(i, i + 1) for i in range(span.start, span.end)]
-    starts, at = [span.start], text.find(separator, span.start, span.end)
-    while at >= 0:
-        starts.append(at)
-        at = text.find(separator, at + len(separator), span.end)
-    return [Span(a, b) for a, b in zip(starts, [*starts[1:], span.end]) if a < b]
-
-
 def recursive_spans(
     text: str,
     size: int = 800,                                        # Characters of a chunk, >= 1
@@ -62,7 +51,9 @@ def recursive_spans(
     left = [] if not separators[chosen] or not found else separators[chosen + 1:]
     out: list[Span] = []
     short: list[Span] = []
-    for piece in _at_separator(text, span, separators[chosen]):
+    cuts = re.compile(re.escape(separators[chosen])).finditer(text, span.start, span.end)   # '' is everywhere
+    edges = [span.start, *(m.start() for m in cuts), span.end]
+    for piece in (Span(a, b) for a, b in zip(edges, edges[1:]) if a < b):
         if len(piece) < size:
             short.append(piece)
             continue

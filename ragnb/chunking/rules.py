@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from configparser import ConfigParser, Error as IniError
-from functools import cache
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
@@ -14,10 +13,6 @@ from typing import Literal
 from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from llama_index.core.schema import BaseNode, Document, TextNode
 
-# %% auto #0
-__all__ = ['RULE_SPLITTERS', 'DEFAULT_RULES', 'Rule', 'parse_rules', 'load_rules', 'RoutedNodeParser']
-
-# %% ../../nbs/20_chunking/11_rules.ipynb #138d1e20
 from ..documents.kinds import detect_kind
 from ..documents.markdown import find_tables
 from ..documents.packing import TextRuler
@@ -27,6 +22,9 @@ from .base import set_prefix, SpanNodeParser
 from ragnb.chunking.structure import (
     HeadingNodeParser, QANodeParser, RecordNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser
 )
+
+# %% auto #0
+__all__ = ['RULE_SPLITTERS', 'DEFAULT_RULES', 'Rule', 'parse_rules', 'load_rules', 'RoutedNodeParser']
 
 # %% ../../nbs/20_chunking/11_rules.ipynb #589bf456
 RULE_SPLITTERS: dict[str, type[StructureNodeParser]] = {
@@ -62,15 +60,6 @@ class Rule(BaseModel):
         TextRuler("", self.tokenizer)          # is there such a tokenizer?
         return self
 
-# %% ../../nbs/20_chunking/11_rules.ipynb #b9f47f05
-def _problems(error: ValidationError) -> str:
-    "What is wrong with a rule: each key, the reason, the value."
-    out = []
-    for problem in error.errors():
-        key = ".".join(map(str, problem["loc"])) or "rule"
-        out.append(f"{key}: {problem['msg']}, got {str(problem['input'])[:80]!r}")
-    return "; ".join(out)
-
 # %% ../../nbs/20_chunking/11_rules.ipynb #dea11c46
 def parse_rules(
     text: str,              # As `DEFAULT_RULES`
@@ -91,7 +80,9 @@ def parse_rules(
         try:
             out.append(Rule(**{**fields, "name": name}))
         except ValidationError as error:
-            raise InputError(f"{where}, rule [{name}]: {_problems(error)}") from None
+            found = [(".".join(map(str, p["loc"])) or "rule", p["msg"], str(p["input"])[:80]) for p in error.errors()]
+            wrong = "; ".join(f"{key}: {what}, got {value!r}" for key, what, value in found)
+            raise InputError(f"{where}, rule [{name}]: {wrong}") from None
     if not out:
         raise InputError(f"{where}: no rules; a rule begins with its name in brackets")
     return tuple(out)
@@ -165,13 +156,6 @@ splitter = table_aware
 [rest]
 """  # A rule file: sections in order, the first match wins
 
-# %% ../../nbs/20_chunking/11_rules.ipynb #1a1502e4
-def _names(document: BaseNode) -> set[str]:
-    "What a rule's patterns are compared with: file and id, with and without folders, in lower case."
-    given = {str(document.metadata.get(k) or "") for k in ("file_name", "file_path")} | {document.node_id}
-    paths = {g.replace("\\", "/").lower() for g in given if g}
-    return paths | {p.rsplit("/", 1)[-1] for p in paths}
-
 # %% ../../nbs/20_chunking/11_rules.ipynb #9f32d4bc
 class RoutedNodeParser(SpanNodeParser):
     """Splits each document by the first rule that matches it.
@@ -210,19 +194,18 @@ class RoutedNodeParser(SpanNodeParser):
         document: BaseNode,    # `metadata` may hold file_name and doc_type
     ) -> Rule:                 # A rule named `default` when none matches
         "The first rule that matches a document."
-        text, names = document.get_content(), _names(document)
+        text = document.get_content()
+        given = {str(document.metadata.get(k) or "") for k in ("file_name", "file_path")} | {document.node_id}
+        paths = {g.replace("\\", "/").lower() for g in given if g}
+        names = paths | {p.rsplit("/", 1)[-1] for p in paths}
         doc_type = str(document.metadata.get("doc_type") or "")
-
-        @cache
-        def kind() -> str | None:
-            return detect_kind(text)
 
         for rule in self.rules:
             if not any(fnmatchcase(name, pattern.lower()) for name in names for pattern in rule.match):
                 continue
             if not fnmatchcase(doc_type, rule.doc_type):
                 continue
-            if rule.kind == "" or (find_tables(text) if rule.kind == "table" else kind() == rule.kind):
+            if rule.kind == "" or (find_tables(text) if rule.kind == "table" else detect_kind(text) == rule.kind):
                 return rule
         return Rule(name="default")
 

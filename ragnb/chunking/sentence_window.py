@@ -8,14 +8,13 @@ from __future__ import annotations
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import BaseNode, TextNode
 
-# %% auto #0
-__all__ = ['SentenceWindowNodeParser']
-
-# %% ../../nbs/20_chunking/03_sentence_window.ipynb #7924e2e5
 from ..documents.packing import cut_long
 from ..documents.span import Outline, Span
 from ..documents.text import sentence_spans
 from .base import SizedNodeParser
+
+# %% auto #0
+__all__ = ['SentenceWindowNodeParser']
 
 # %% ../../nbs/20_chunking/03_sentence_window.ipynb #e4756059
 class SentenceWindowNodeParser(SizedNodeParser):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -15,20 +15,17 @@ from typing import Any, ClassVar, NamedTuple
 from llama_index.core.bridge.pydantic import Field, model_validator
 from llama_index.core.schema import BaseNode, Document, TextNode
 
+from ..documents.kinds import records_of
+from ..documents.markdown import bare_line, find_headings, find_tables, Table
+from ..documents.packing import cut_long, pack, TextRuler
+from ..documents.rulings import qa_pairs
+from ..documents.span import InputError, Outline, Span
+from ..documents.text import is_korean, sentence_spans, Tokenizer, tokenizer, trim_span, whole_cut
+from .base import KnownSpanNodeParser, set_prefix, SizedNodeParser
+
 # %% auto #0
 __all__ = ['TextBlock', 'PrefixedChunk', 'StructureNodeParser', 'TextNodeParser', 'TableNodeParser', 'QANodeParser',
            'HeadingNodeParser', 'RecordNodeParser']
-
-# %% ../../nbs/20_chunking/06_structure.ipynb #3e5af86a
-from ..documents.kinds import records_of
-from ..documents.markdown import find_headings, find_tables, Table
-from ..documents.packing import pack, TextRuler
-from ..documents.rulings import qa_pairs
-from ..documents.records import Record
-from ..documents.span import InputError, Outline, Span
-from ..documents.text import is_korean, Tokenizer, tokenizer, trim_span, whole_cut
-from .base import KnownSpanNodeParser, set_prefix, SizedNodeParser
-from .lazy_packing import pack_lazily
 
 # %% ../../nbs/20_chunking/06_structure.ipynb #d458b190
 class TextBlock(NamedTuple):
@@ -85,6 +82,37 @@ def _mapped(outline: Outline, chunks: Sequence[PrefixedChunk]) -> Outline:
     sections = outline.sections or _runs(chunks, "section")
     return replace(outline, groups=_runs(chunks, "parent_id", "record_id"), sections=sections)
 
+# %% ../../nbs/20_chunking/06_structure.ipynb #d67b5df9
+_CONTINUES = re.compile(r"\|\s*\|")     # A row without a first cell
+
+def _table_atoms(text: str, table: Table, size: int, whole: bool, ruler: TextRuler) -> list[Span]:
+    "The table itself where it fits or may not be cut, else its rows; the header stays with the first row."
+    if whole or ruler.fits(table.span.start, table.span.end, size):
+        return [table.span]
+    out = [table.header] if table.header else []
+    for i, row in enumerate(table.rows):
+        if out and (i == 0 or _CONTINUES.match(bare_line(text, row)) and ruler.fits(out[-1].start, row.end, size)):
+            out[-1] = out[-1].hull(row)
+        else:
+            out.append(row)
+    return out
+
+# %% ../../nbs/20_chunking/06_structure.ipynb #e9f6205a
+def _atoms(
+    text: str, span: Span, tables: Sequence[Table], size: int, method: str, whole: bool, ruler: TextRuler
+) -> list[Span]:
+    "What no cut enters in a part of a text: sentences, or pieces of long ones, and rows of tables."
+    out, at = [], span.start
+    first = bisect_left(tables, span.start, key=lambda t: t.span.start)
+    last = bisect_right(tables, span.end, key=lambda t: t.span.end)
+    for table in (*tables[first:last], None):
+        for s in sentence_spans(text[at:table.span.start if table else span.end], method):
+            out += cut_long(text, Span(at + s.start, at + s.end), size, ruler)
+        if table:
+            out += _table_atoms(text, table, size, whole, ruler)
+            at = table.span.end
+    return out
+
 # %% ../../nbs/20_chunking/06_structure.ipynb #32cce24f
 class StructureNodeParser(SizedNodeParser):
     "Base of the splitters that read structure: blocks first, prefixes outside the chunks; sizes by `tokenizer`."
@@ -123,14 +151,16 @@ class StructureNodeParser(SizedNodeParser):
         "Cut a document into chunks with their prefixes."
         text, ruler = document.get_content(), self.ruler(document.get_content())
         blocks = [b for b in self.blocks(document) if b.span]
-        fits = [ruler.fits(b.span.start, b.span.end, max(self.size, b.whole)) for b in blocks]
-        long = {i for i, short in enumerate(fits) if not short}
-        tables, method = (self.tables(text), self._method(text)) if long else ([], "rule")
-        out = []
+        long = [not ruler.fits(b.span.start, b.span.end, max(self.size, b.whole)) for b in blocks]
+        auto = "kiwi" if is_korean(text[:4_000]) else "rule"
+        method = auto if self.sentences == "auto" else self.sentences
+        tables = self.tables(text) if any(long) else []
+        walls, out = [table.span for table in tables], []
         for i, block in enumerate(blocks):
             spans = [block.span]
-            if i in long:
-                spans = pack_lazily(text, block.span, tables, self.size, self.overlap, method, self.whole_tables, ruler)
+            if long[i]:
+                atoms = _atoms(text, block.span, tables, self.size, method, self.whole_tables, ruler)
+                spans = pack(text, atoms, self.size, self.overlap, ruler=ruler, walls=walls)
             for span in spans:
                 above = block.lead if span.start == block.span.start else block.rest
                 prefix = _joined([above, _header_of(text, tables, span.start)])
@@ -165,12 +195,6 @@ class StructureNodeParser(SizedNodeParser):
         "Spans of every level."
         parents = {"p": _parents(chunks, self.parent_size, self.ruler(text))} if self.parent_size else {}
         return parents | {self.level: [c.span for c in chunks]}
-
-    def _method(self, text: str) -> str:
-        "How sentences are found in this text: kiwi or rule."
-        if self.sentences != "auto":
-            return self.sentences
-        return "kiwi" if is_korean(text[:4_000]) else "rule"
 
 # %% ../../nbs/20_chunking/06_structure.ipynb #85b57beb
 class TextNodeParser(StructureNodeParser):
@@ -271,14 +295,6 @@ class QANodeParser(TableNodeParser):
             out.append(TextBlock(Span(start, pair.answer.end), lead, rest, {"pair": i}))
         return [*out, TextBlock(trim_span(text, pairs[-1].answer.end, len(text)), title, title)]
 
-# %% ../../nbs/20_chunking/06_structure.ipynb #3f06c738
-def _heading_parts(text: str, depth: int) -> list[tuple[Span, tuple[str, ...]]]:
-    "The texts between headings, each with its heading path; () before the first."
-    marks = [(0, ()), *((h.start, h.path) for h in find_headings(text) if len(h.path) <= depth)]
-    ends = [*(start for start, _ in marks[1:]), len(text)]
-    parts = [(trim_span(text, start, end), path) for (start, path), end in zip(marks, ends)]
-    return [(span, path) for span, path in parts if span]
-
 # %% ../../nbs/20_chunking/06_structure.ipynb #1f68f6c0
 def _n_together(
     parts: Sequence[tuple[Span, tuple[str, ...]]], min_size: int, size: int, ruler: TextRuler, at: int = 0
@@ -321,7 +337,11 @@ class HeadingNodeParser(TableNodeParser):
 
     def blocks(self, document: BaseNode) -> list[TextBlock]:
         "Sections, short ones joined."
-        parts, ruler = _heading_parts(document.get_content(), self.depth), self.ruler(document.get_content())
+        text, ruler = document.get_content(), self.ruler(document.get_content())
+        marks = [(0, ()), *((h.start, h.path) for h in find_headings(text) if len(h.path) <= self.depth)]
+        ends = [*(start for start, _ in marks[1:]), len(text)]
+        parts = [(trim_span(text, start, end), path) for (start, path), end in zip(marks, ends)]
+        parts = [(span, path) for span, path in parts if span]
         out, at = [], 0
         while at < len(parts):
             n = _n_together(parts, self.min_size, self.size, ruler, at)
@@ -330,11 +350,6 @@ class HeadingNodeParser(TableNodeParser):
             out.append(TextBlock(span, " > ".join(path[:-1]), section, {"section": section}))
             at += n
         return out
-
-# %% ../../nbs/20_chunking/06_structure.ipynb #9b120c39
-def _record_prefix(record: Record) -> str:
-    "The prefix of a record; an article's ends with its own title: statute, number, heading."
-    return f"{record.prefix}\n{record.title}" if record.type == "law_article" and record.prefix else record.prefix
 
 # %% ../../nbs/20_chunking/06_structure.ipynb #6fbc134c
 class RecordNodeParser(StructureNodeParser):
@@ -384,7 +399,9 @@ class RecordNodeParser(StructureNodeParser):
         out = []
         for record, start, end in zip(records, edges, edges[1:]):
             about = {"record_id": record.id, "record_type": record.type, "record_title": record.title}
-            metadata, prefix = {**record.metadata, **about, **given}, _record_prefix(record)
+            metadata, prefix = {**record.metadata, **about, **given}, record.prefix
+            if record.type == "law_article" and prefix:
+                prefix += f"\n{record.title}"
             is_core = record.metadata.get("chunk_type") == "core"
             span, whole = trim_span(text, start, end), 10**9 if is_core else self.threshold or 0
             out.append(TextBlock(span, prefix, prefix, metadata, whole))

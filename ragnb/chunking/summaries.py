@@ -16,15 +16,14 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode
 
-# %% auto #0
-__all__ = ['SUMMARY_PROMPT', 'Section', 'sections_of', 'word_weights', 'key_sentences', 'summarise_sections']
-
-# %% ../../nbs/20_chunking/10_summaries.ipynb #b815a8a0
 from ..documents.span import Address, InputError, Span
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.calls import ask_all, Call, CallCache, CallReport, clean_answer
 from ..models.llm import fill_prompt
 from .structure import HeadingNodeParser
+
+# %% auto #0
+__all__ = ['SUMMARY_PROMPT', 'Section', 'sections_of', 'word_weights', 'key_sentences', 'summarise_sections']
 
 # %% ../../nbs/20_chunking/10_summaries.ipynb #ccd8790c
 @dataclass(frozen=True)
@@ -93,15 +92,10 @@ def key_sentences(
     return sorted(chosen or sorted(left, key=lambda i: (lengths[i], i))[:1])
 
 # %% ../../nbs/20_chunking/10_summaries.ipynb #74e01f6e
-def _sentences(text: str) -> list[str]:
-    "Split a section into sentences, without its headings if there is anything else."
-    spans = sentence_spans(text)
-    return [s.of(text) for s in [s for s in spans if not text.startswith("#", s.start)] or spans]
-
-
 def _extracted(sections: Sequence[Section], size: int, n_terms: int) -> list[Section]:
     "Give sections their own sentences and heaviest words."
-    sentences = [_sentences(s.text) for s in sections]
+    every = [[span.of(s.text) for span in sentence_spans(s.text)] for s in sections]
+    sentences = [[one for one in own if not one.startswith("#")] or own for own in every]     # without headings
     flat = word_tokens_batch(chain.from_iterable(sentences))
     tokens = [list(islice(flat, len(own))) for own in sentences]
     weights, out = word_weights(map(chain.from_iterable, tokens)), []

@@ -16,16 +16,15 @@ import numpy as np
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import BaseNode, TextNode
 
-# %% auto #0
-__all__ = ['document_parts', 'part_of', 'unit_spans', 'TableHeader', 'table_headers', 'UnitNodeParser']
-
-# %% ../../nbs/20_chunking/07_units.ipynb #b751179b
 from ..documents.kinds import records_of
-from ..documents.markdown import bare_line, find_headings, find_tables, Table
+from ..documents.markdown import bare_line, find_headings, find_tables
 from ..documents.packing import cut_long, pack, TextRuler
 from ..documents.span import Address, InputError, Outline, Span
 from ..documents.text import is_korean, sentence_spans, trim_span, whole_cut
 from .base import KnownSpanNodeParser, set_prefix, SizedNodeParser
+
+# %% auto #0
+__all__ = ['document_parts', 'part_of', 'unit_spans', 'TableHeader', 'table_headers', 'UnitNodeParser']
 
 # %% ../../nbs/20_chunking/07_units.ipynb #67aec849
 def document_parts(
@@ -92,21 +91,6 @@ def unit_spans(
 _NAMELESS = re.compile(r"\|\s*\|")   # At the beginning of a row: its first cell is empty
 _LONGEST_HEADER = 300                # Characters
 
-def _header_lines(text: str, table: Table) -> list[tuple[int, str]]:
-    "Where each line of a header ends, and the line: header row, delimiter row, and nameless rows right below."
-    at, n_characters, out = table.header.start, 0, []
-    head = (Span(at + m.start(), at + m.end()) for m in re.finditer(r"[^\r\n]+", table.header.of(text)))
-    below = takewhile(lambda row: _NAMELESS.match(bare_line(text, row)), table.rows)
-    for span in chain(head, below):
-        line = re.sub(r"-{4,}", "---", " ".join(bare_line(text, span).split()))
-        line = (line if line.startswith("|") else f"| {line} |")[:_LONGEST_HEADER]
-        n_characters += len(line) + bool(out)
-        if n_characters > _LONGEST_HEADER:
-            break
-        out.append((span.end, line))
-    return out
-
-
 class TableHeader(NamedTuple):
     "The header of the table that a unit begins inside of."
     unit: int    # Which unit of the document the header begins in
@@ -120,16 +104,19 @@ def table_headers(
     "Find the headers of tables for the units that begin below them."
     starts, out = [s.start for s in units], {}
     for table in (t for t in find_tables(text) if t.header):
-        unit, lines = bisect_right(starts, table.header.start) - 1, _header_lines(text, table)
+        at, n_characters, lines = table.header.start, 0, []      # Where each line of the header ends, and the line
+        head = (Span(at + m.start(), at + m.end()) for m in re.finditer(r"[^\r\n]+", table.header.of(text)))
+        for span in chain(head, takewhile(lambda row: _NAMELESS.match(bare_line(text, row)), table.rows)):
+            line = re.sub(r"-{4,}", "---", " ".join(bare_line(text, span).split()))
+            line = (line if line.startswith("|") else f"| {line} |")[:_LONGEST_HEADER]
+            n_characters += len(line) + bool(lines)
+            if n_characters > _LONGEST_HEADER:
+                break
+            lines.append((span.end, line))
+        unit = bisect_right(starts, table.header.start) - 1
         for i in range(bisect_left(starts, table.header.end), bisect_left(starts, table.span.end)):
             out[i] = TableHeader(unit, "\n".join(line for end, line in lines if end <= starts[i]))
     return out
-
-# %% ../../nbs/20_chunking/07_units.ipynb #7a0d3a3b
-def _prefix_of(title: str, part: str, text: str) -> str:
-    "Title and name of the part, without what is said twice."
-    names = [part] if part.startswith(title) else [title, part]
-    return "\n".join(name for name in names if name and not text.startswith(name))
 
 # %% ../../nbs/20_chunking/07_units.ipynb #d01a30d6
 class UnitNodeParser(SizedNodeParser):
@@ -170,24 +157,25 @@ class UnitNodeParser(SizedNodeParser):
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
         "Split one document into units with the names of their parts, and the headers of their tables."
         outline, text = self.outline(document), document.get_content()
-        spans, title = outline.levels["u"], self._short_title(document)
+        spans, title = outline.levels["u"], " ".join(str(document.metadata.get("title") or "").split())
+        if not self.ruler(title).fits(0, len(title), self._size(text) // 4):
+            title = ""                                       # a sentence and no name
         parts = part_of([span for _, span in outline.sections], [s.start for s in spans])
         headers, nodes = table_headers(text, spans), []
         for i, part in enumerate(parts):
             node = self.node_at(text, outline, Address(document.node_id, "u", i))
             name = outline.sections[part][0] if part >= 0 else ""
-            self._name(node, _prefix_of(title, name, node.text), headers.get(i))
+            for key in ("header_unit", "table_header"):      # of the document: the unit has its own
+                node.metadata.pop(key, None)
+            header = headers.get(i)
+            metadata = {} if header is None else {"header_unit": header.unit}
+            names = [name] if name.startswith(title) else [title, name]          # nothing is said twice
+            prefix = "\n".join(n for n in names if n and not node.text.startswith(n))
+            set_prefix(node, prefix, metadata, "" if header is None else header.text)
             hidden = [*node.excluded_embed_metadata_keys, *document.excluded_embed_metadata_keys]
             node.excluded_embed_metadata_keys = [*dict.fromkeys(hidden)]
             nodes.append(node)
         return nodes, outline
-
-    def _name(self, node: TextNode, prefix: str, header: TableHeader | None) -> None:
-        "Give a unit its prefix and its header; keys of the document that have the same names are taken out."
-        for key in ("header_unit", "table_header"):
-            node.metadata.pop(key, None)
-        metadata = {} if header is None else {"header_unit": header.unit}
-        set_prefix(node, prefix, metadata, "" if header is None else header.text)
 
     def _size(self, text: str) -> int:
         "Length of a unit of this text."
@@ -197,9 +185,3 @@ class UnitNodeParser(SizedNodeParser):
         "The units of a text."
         size = self._size(text)
         return {"u": unit_spans(text, walls, size, int(size * self.stretch), self.sentences, self.ruler(text))}
-
-    def _short_title(self, document: BaseNode) -> str:
-        "The title, when it is a name and not a sentence."
-        title = " ".join(str(document.metadata.get("title") or "").split())
-        most = self._size(document.get_content()) // 4
-        return title if self.ruler(title).fits(0, len(title), most) else ""

@@ -12,12 +12,11 @@ from typing import Any, cast, TypeVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-# %% auto #0
-__all__ = ['KnownArguments', 'checked']
-
-# %% ../../nbs/00_documents/21_arguments.ipynb #b18000a7
 from .span import InputError
 from .values import first_complaint
+
+# %% auto #0
+__all__ = ['KnownArguments', 'checked']
 
 # %% ../../nbs/00_documents/21_arguments.ipynb #c405221a
 class KnownArguments(BaseModel):

@@ -23,15 +23,14 @@ from .span import RagnbError
 def replace_file(
     temporary: Path,  # Is gone afterwards
     path: Path,       # Replaced when it exists
-    tries: int = 8,   # >= 1
 ) -> Path:            # The same `path`
     "Rename a file over another one in one step."
-    for n in range(tries):
+    for n in range(8):
         try:
             os.replace(temporary, path)
             break
         except PermissionError as error:
-            if n == tries - 1 or getattr(error, "winerror", None) is None:
+            if n == 7 or getattr(error, "winerror", None) is None:
                 raise
             time.sleep(0.01 * 2**n)
     return path
@@ -52,13 +51,12 @@ class WriteError(RagnbError):
 
 
 def why_not_written(
-    folder: Path,             # Is there
-    size: int = 1_000_000,    # Bytes of the file that is tried
-) -> str:                     # What the system says; "" when it can be written
+    folder: Path,   # Is there
+) -> str:           # What the system says; "" when it can be written
     "Try to write a file in a folder, and remove it."
     probe = folder / f"probe-{os.getpid()}.tmp"
     try:
-        probe.write_bytes(bytes(size))
+        probe.write_bytes(bytes(1_000_000))
     except OSError as error:
         return error.strerror or str(error)
     finally:
@@ -67,21 +65,10 @@ def why_not_written(
     return ""
 
 # %% ../../nbs/00_documents/23_atomic.ipynb #6779eae6
-def _note(path: Path) -> Path:
-    "Return where the record of a lock is."
-    return path.with_suffix(".json")
-
-
-def _write_note(path: Path) -> None:
-    "Note this process as the holder."
-    since = time.strftime("%Y-%m-%d %H:%M:%S")
-    write_atomically(_note(path), json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}))
-
-
 def _holder(path: Path) -> str:
     "The holder in words; a missing or torn note is no error."
     try:
-        note = json.loads(_note(path).read_text(encoding="utf-8"))
+        note = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         return f"process {note['pid']} on {note['host']}, since {note['since']}"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"
@@ -108,8 +95,9 @@ class WriteLock:
             waited = f" (waited {wait:g} s)" if wait else ""
             message = f"{what} is being written by {_holder(path)}{waited}"
             raise LockedError(f"{message}: try again when it is done") from None
+        note = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
         try:
-            _write_note(path)
+            write_atomically(path.with_suffix(".json"), json.dumps(note))
         except BaseException:
             self._lock.release()
             raise
@@ -117,7 +105,7 @@ class WriteLock:
     def release(self) -> None:
         "Let others write; a second call does nothing."
         if self._lock.is_locked:
-            _note(self.path).unlink(missing_ok=True)
+            self.path.with_suffix(".json").unlink(missing_ok=True)
             self._lock.release()
 
     def __enter__(self) -> WriteLock:

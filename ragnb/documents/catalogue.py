@@ -19,11 +19,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-# %% auto #0
-__all__ = ['COMMON_NAMES', 'REPEALED_KEYS', 'parent_path', 'Holding', 'holding_of', 'title_key', 'NameIndex', 'names_key',
-           'Catalogue', 'catalogue_records', 'catalogue_of', 'updated_catalogue', 'in_force']
-
-# %% ../../nbs/00_documents/15_catalogue.ipynb #ae8c525a
 from .citations import Citation, find_citations, name_key, short_names, StatuteNames
 from .forms import plain_text, reading_form
 from .headings import find_contents
@@ -32,12 +27,9 @@ from .markup import one_line
 from .span import IndexMismatchError, InputError, Span
 from .statutes import Block, Clause, EFFECTIVE_KEYS, iso_date, parse_statute, Statute
 
-# %% ../../nbs/00_documents/15_catalogue.ipynb #bdb98ec4
-def parent_path(
-    path: str,  # "43-2/1/3"
-) -> str:       # "43-2/1"; "" above an article
-    "Path of the provision that a clause lies in."
-    return path.rpartition("/")[0].rstrip("/")
+# %% auto #0
+__all__ = ['COMMON_NAMES', 'REPEALED_KEYS', 'Holding', 'holding_of', 'title_key', 'NameIndex', 'names_key', 'Catalogue',
+           'catalogue_records', 'catalogue_of', 'updated_catalogue', 'in_force']
 
 # %% ../../nbs/00_documents/15_catalogue.ipynb #f57d227f
 @lru_cache(maxsize=100_000)
@@ -81,18 +73,8 @@ class Holding:
         at = bisect_right(starts, offset) - 1
         path = paths[at] if at >= 0 else ""
         while path and not self.spans[path][0] <= offset < self.spans[path][1]:
-            path = parent_path(path)
+            path = path.rpartition("/")[0].rstrip("/")        # the provision that the clause lies in
         return path
-
-    def cited_in(
-        self,
-        span: Span,
-    ) -> list[Citation]:  # In document order, with spans of the document
-        "The citations in a part of the document."
-        first = bisect_left(self.citations, span.start, key=lambda c: c[0])
-        last = bisect_left(self.citations, span.end, key=lambda c: c[0])
-        found = self.citations[first:last]
-        return [replace(_read_label(label), span=Span(start, start + n)) for start, n, label in found]
 
 # %% ../../nbs/00_documents/15_catalogue.ipynb #01259d3c
 def _add_clauses(spans: dict[str, tuple[int, int]], path: str, clauses: Sequence[Clause]) -> None:
@@ -105,25 +87,18 @@ def _add_clauses(spans: dict[str, tuple[int, int]], path: str, clauses: Sequence
                 _add_clauses(spans, own, clause.children)
 
 # %% ../../nbs/00_documents/15_catalogue.ipynb #fdea5d9d
-def _block_path(block: Block) -> str:
-    "Path of a block of a statute; '' for headers and headings."
-    if block.kind == "appendix":
-        number = block.key[1:]
-        return ("별표" if block.key[0] == "T" else "별지") + (number if number != "0" else "")
-    top = f"부칙{block.key}" if block.key else ""
-    if not block.article:
-        return top
-    return f"{top}:{block.article.number}" if top else block.article.number
-
 def _fill(holding: Holding, blocks: Iterable[Block]) -> None:
-    "Enter the blocks of a statute."
+    "Enter the blocks of a statute; headers and headings have no path."
     again: Counter[str] = Counter()
     for block in blocks:
-        path = first = _block_path(block)
-        if first:
-            again[first] += 1
-            path = f"{first}@{again[first]}" if again[first] > 1 else first
+        if block.kind == "appendix":
+            path = ("별표" if block.key[0] == "T" else "별지") + ("" if block.key[1:] == "0" else block.key[1:])
+        else:
+            parts = f"부칙{block.key}" if block.key else "", block.article.number if block.article else ""
+            path = ":".join(filter(None, parts))
         if path:
+            again[path] += 1
+            path += f"@{again[path]}" if again[path] > 1 else ""
             holding.spans[path] = (block.span.start, block.span.end)
         if block.article:
             if block.article.title:
@@ -163,13 +138,6 @@ def _dates(statute: Statute, text: str, metadata: Mapping[str, Any]) -> tuple[st
 _ALIAS = re.compile(r"약칭\s*(?:[:：]\s*)?([^)\]\r\n]+)")              # 약칭: 정원법
 _SUFFIX = re.compile(r"(?<!\s)\s*[(\[【<].*\Z|\.\w{1,5}\Z", re.S)         # (법률)(제30001호), .txt
 
-def _names_of(text: str, titles: Sequence[str]) -> list[str]:
-    "The names of a statute, without what is put in brackets after them, and its official short name."
-    names = [_SUFFIX.sub("", title).strip() for title in titles]
-    if alias := _ALIAS.search(text[:600]):
-        names.append(alias[1].strip(" '\"“”"))
-    return list({name_key(name): name for name in names if len(name_key(name)) > 1}.values())
-
 def holding_of(
     document: Any,  # LlamaIndex document; metadata may hold title, law_name, dates and parent_id
 ) -> Holding:
@@ -180,7 +148,10 @@ def holding_of(
     if ("조" in text or "條" in text) and detect_kind(text) == "statute":
         statute = parse_statute(text)
         titles = [plain_text(str(metadata[key])) for key in ("law_name", "title") if metadata.get(key)]
-        holding.names = _names_of(text, [*titles, statute.name])
+        names = [_SUFFIX.sub("", title).strip() for title in (*titles, statute.name)]     # without brackets after them
+        if alias := _ALIAS.search(text[:600]):
+            names.append(alias[1].strip(" '\"“”"))
+        holding.names = list({name_key(name): name for name in names if len(name_key(name)) > 1}.values())
         holding.effective, holding.repealed = _dates(statute, text, metadata)
         _fill(holding, form.back(statute.blocks))
     return holding
@@ -277,6 +248,24 @@ class NameIndex:
         coming = [doc_id for doc_id in reversed(by_date) if self.status(doc_id) == 1]
         return [d for d in by_date if not self.status(d)] + coming + [d for d in by_date if self.status(d) == 2]
 
+    def edition(
+        self,
+        holding: Holding,  # Of a statute
+    ) -> str:              # "" for the edition in force; 폐지 2020-01-01; 2031-01-01 시행 예정
+        "Tell which edition a statute is, when it is not the one in force."
+        if status := self.status(holding.doc_id):
+            ended = "" if holding.repealed == "0001-01-01" else holding.repealed
+            return f"폐지 {ended}".strip() if status == 2 else f"{holding.effective} 시행 예정"
+        own = [path for path in holding.below.get("", ()) if path[0].isdigit()][:20]
+        for other in self.documents(holding.names[0]):
+            newer = self.holdings[other]
+            if newer.effective <= holding.effective or self.status(other):
+                break
+            if any(path in newer.spans for path in own):        # rows of one statute hold other articles
+                since = f"{holding.effective} 시행, " if holding.effective else ""
+                return f"개정 전 ({since}현행 {newer.effective})"
+        return ""
+
 # %% ../../nbs/00_documents/15_catalogue.ipynb #4ba23d35
 # A note in brackets that speaks of an amendment, or anything in < >
 _NOTE = re.compile(r"[\[［][^\[\]［］]{0,400}(?:이동|신설|개정|삭제|폐지|규정에 의하여)[^\[\]［］]{0,400}[\]］]|[<〈][^<>〈〉\r\n]{0,300}[>〉]")
@@ -347,38 +336,6 @@ def _read(path: Path) -> tuple[dict[str, Holding], dict[str, str], str]:
 def _by_number(name: str) -> list[tuple[int, str]]:
     "Sort key of an id: A9 before A10."
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
-
-# %% ../../nbs/00_documents/15_catalogue.ipynb #c71d8acf
-def _edition(index: NameIndex, holding: Holding) -> str:
-    "What marks a statute that is not the edition in force; '' for the one that is."
-    if status := index.status(holding.doc_id):
-        ended = "" if holding.repealed == "0001-01-01" else holding.repealed
-        return f"폐지 {ended}".strip() if status == 2 else f"{holding.effective} 시행 예정"
-    own = [path for path in holding.below.get("", ()) if path[0].isdigit()][:20]
-    for other in index.documents(holding.names[0]):
-        newer = index.holdings[other]
-        if newer.effective <= holding.effective or index.status(other):
-            break
-        if any(path in newer.spans for path in own):        # rows of one statute hold other articles
-            since = f"{holding.effective} 시행, " if holding.effective else ""
-            return f"개정 전 ({since}현행 {newer.effective})"
-    return ""
-
-# %% ../../nbs/00_documents/15_catalogue.ipynb #d9fe02f4
-def _dated(index: NameIndex, date: str) -> NameIndex:
-    "An index of names as of a date."
-    day = datetime.date.today().isoformat() if date == "today" else iso_date(date)
-    if not day:
-        raise InputError(f"as_of must be a date such as 2024-01-01, or today, got {date!r}")
-    dated = copy.copy(index)
-    dated.as_of = day
-    return dated
-
-def _same_family(index: NameIndex, holding: Holding, tier: str) -> list[str]:
-    "The documents of 법, 시행령 or 시행규칙 next to a statute."
-    acts = dict.fromkeys(re.sub(r"(?<!\s)\s*(?:시행령|시행규칙)\Z", "", name) for name in holding.names)
-    wanted = [act if tier == "법" else f"{act} {tier}" for act in acts]
-    return list(dict.fromkeys(doc_id for name in wanted for doc_id in index.documents(name)))
 
 # %% ../../nbs/00_documents/15_catalogue.ipynb #06ada764
 def names_key(
@@ -474,7 +431,9 @@ class Catalogue:
         holding = self.holdings.get(context_doc or "")
         if holding is None or not citation.tier:
             return [holding.doc_id] if holding else []
-        return _same_family(self.index, holding, citation.tier)
+        acts = dict.fromkeys(re.sub(r"(?<!\s)\s*(?:시행령|시행규칙)\Z", "", name) for name in holding.names)
+        wanted = [act if citation.tier == "법" else f"{act} {citation.tier}" for act in acts]
+        return list(dict.fromkeys(doc_id for name in wanted for doc_id in self.index.documents(name)))
 
     def family(self, doc_id: str) -> list[str]:  # The parent first, then by number and name
         "The rows of one `parent_id`: core and reason of an interpretation, summary and detail of a ruling."
@@ -488,14 +447,18 @@ class Catalogue:
         date: str,     # 2024-01-01, 2024. 1. 1., or today; `InputError` when it is none
     ) -> Catalogue:    # Shares everything with this one
         "The catalogue as of a date: a name means the edition that was in force then."
+        day = datetime.date.today().isoformat() if date == "today" else iso_date(date)
+        if not day:
+            raise InputError(f"as_of must be a date such as 2024-01-01, or today, got {date!r}")
         view = copy.copy(self)
-        view.index = _dated(self.index, date)
+        view.index = copy.copy(self.index)
+        view.index.as_of = day
         return view
 
     def edition(self, doc_id: str) -> str:  # "" for what is in force; 폐지 2020-01-01; 2031-01-01 시행 예정
         "Tell a reader that a document is not the edition in force."
         holding = self.holdings.get(doc_id)
-        return _edition(self.index, holding) if holding and holding.names else ""
+        return self.index.edition(holding) if holding and holding.names else ""
 
     def mentions(self, text: str) -> list[tuple[Span, list[str]]]:  # (where, documents), in order; longest names
         "Find the statutes of the corpus that a text names, with or without an article."
@@ -516,8 +479,9 @@ class Catalogue:
         span: Span,
     ) -> list[Citation]:  # In document order, with spans of the document
         "The citations in a part of a document."
-        holding = self.holdings.get(doc_id)
-        return holding.cited_in(span) if holding else []
+        all_of_it = self.holdings[doc_id].citations if doc_id in self.holdings else []
+        first, last = (bisect_left(all_of_it, at, key=lambda c: c[0]) for at in (span.start, span.end))
+        return [replace(_read_label(label), span=Span(start, start + n)) for start, n, label in all_of_it[first:last]]
 
 # %% ../../nbs/00_documents/15_catalogue.ipynb #1b8f3775
 def catalogue_records(

@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 from unicodedata import numeric
 
-# %% auto #0
-__all__ = ['LEVELS', 'UNITS', 'PARTICLE', 'level_word', 'part_word', 'Citation', 'name_key', 'short_names', 'StatuteNames',
-           'find_citations']
-
-# %% ../../nbs/00_documents/11_citations.ipynb #9733c2ef
 from .statutes import SUBITEM_LETTERS
 from .forms import plain_text, reading_form
 from .headings import CIRCLED
 from .span import Span
+
+# %% auto #0
+__all__ = ['LEVELS', 'UNITS', 'PARTICLE', 'level_word', 'part_word', 'Citation', 'name_key', 'short_names', 'StatuteNames',
+           'find_citations']
 
 # %% ../../nbs/00_documents/11_citations.ipynb #9a51b22e
 LEVELS = ("article", "paragraph", "item", "subitem")  # Fields of `Citation`
@@ -48,11 +47,6 @@ def part_word(
     main, _, branch = key.partition("-")
     end = f"의{branch}" if branch else ""
     return f"{part} {main}{end}" if part == "별표" else f"{part} 제{main}호{end}서식"
-
-def _relative_word(unit: str, step: int) -> str:
-    "전조, 전2항, 다음 조, 이 조."
-    many = "" if abs(step) == 1 else abs(step)
-    return f"이 {unit}" if not step else f"전{many}{unit}" if step < 0 else f"다음 {many}{unit}"
 
 # %% ../../nbs/00_documents/11_citations.ipynb #57f0c52d
 @dataclass(frozen=True)
@@ -89,7 +83,9 @@ class Citation:
         law = f"「{self.law}」 " if self.law else f"{self.tier} " if self.tier else ""
         words = [level_word(level, getattr(self, level)) for level in LEVELS]
         if self.relative:
-            words[UNITS.index(self.relative)] = _relative_word(self.relative, self.step)
+            many, unit = "" if abs(self.step) == 1 else abs(self.step), self.relative
+            way = f"전{many}" if self.step < 0 else f"다음 {many}" if self.step else "이 "
+            words[UNITS.index(unit)] = way + unit
         if self.last:
             words.append(f"부터 {level_word(LEVELS[self.depth], self.last)}까지")
         if self.part:
@@ -158,11 +154,6 @@ def _reads_bare(text: str, m: re.Match[str], unit: str, end: int) -> bool:
     ending = apart if text[m.end("n")].isspace() else glued
     return ending.match(text, m.end(), end) is not None and not (unit == "조" and _AMOUNT.match(text, m.end(), end))
 
-def _stands_alone(text: str, low: int, at: int) -> bool:
-    "True when no letter, digit, hyphen or word of money comes before a number without 제."
-    joined = at > low and (text[at - 1].isalnum() or text[at - 1] in "-‐‑‒–—−_/.,")
-    return not joined and not _MONEY.search(text, max(low, at - 6), at)
-
 # %% ../../nbs/00_documents/11_citations.ipynb #8ffe7858
 _B = r"[ \t]*"                                              # Blanks
 _W = rf"{_B}(?:\r?\n{_B})?"                                  # Blanks with at most one line break
@@ -205,30 +196,18 @@ def short_names(
 _TIER = re.compile(r"\s?(시행령|시행규칙)(?![가-힣]*법)")
 PARTICLE = re.compile(r"(?:[의에을를은는이가과와도상만]|에서|에는|에서는|으로|로|이란|란|에\s?따[라르른]|이나)?(?![가-힣A-Za-z0-9])")
 
-def _longest_back(keys: set[str], longest: int, text: str, low: int, stop: int) -> int | None:
-    "Where the longest of the names begins that ends at `stop`."
+def _longest(keys: set[str], longest: int, text: str, places: range) -> int | None:
+    "The last character of the longest known name along the places, forwards or backwards."
     key, best = "", None
-    for i in range(stop - 1, low - 1, -1):
+    for i in places:
         if text[i] in _SKIPPED:
             continue
-        key = text[i] + key
+        key = key + text[i] if places.step > 0 else text[i] + key
         if len(key) > longest:
             break
-        if key in keys and _starts_word(text, i):
+        if key in keys and (PARTICLE.match(text, i + 1) and not _TIER.match(text, i + 1) if places.step > 0
+                            else _starts_word(text, i)):
             best = i
-    return best
-
-def _longest_on(keys: set[str], longest: int, text: str, at: int) -> int | None:
-    "Where the longest of the names ends that begins at `at`."
-    key, best = "", None
-    for i in range(at, len(text)):
-        if text[i] in _SKIPPED:
-            continue
-        key += text[i]
-        if len(key) > longest:
-            break
-        if key in keys and PARTICLE.match(text, i + 1) and not _TIER.match(text, i + 1):
-            best = i + 1
     return best
 
 # %% ../../nbs/00_documents/11_citations.ipynb #410661de
@@ -283,7 +262,7 @@ class StatuteNames:
             while particle and stop > low and text[stop - 1] == " ":
                 stop -= 1
             if stop > low and text[stop - 1] in self.ends and text.startswith(particle, end - len(particle)):
-                if (start := _longest_back(self.keys, self.longest, text, low, stop)) is not None:
+                if (start := _longest(self.keys, self.longest, text, range(stop - 1, low - 1, -1))) is not None:
                     return Span(start, stop)
         return None
 
@@ -295,12 +274,12 @@ class StatuteNames:
         form, out, at = reading_form(text), [], 0
         text = form.text
         while at < len(text):
-            end = None
             if text[at] in self.heads and _starts_word(text, at):
-                end = _longest_on(self.keys, self.longest, text, at)
-            if end is not None:
-                out.append(Span(at, end))
-            at = end or at + 1
+                last = _longest(self.keys, self.longest, text, range(at, len(text)))
+                if last is not None:
+                    out.append(Span(at, last + 1))
+                    at = last
+            at += 1
         return form.back(out)
 
 # %% ../../nbs/00_documents/11_citations.ipynb #13dc1214
@@ -492,7 +471,8 @@ class _Reader:
             elif m["sub"]:
                 self.found.add_clause(_span_of(m), "subitem", m["sub"], True)
             elif m["annex"]:
-                self._annex(m)
+                key = _number(m["an"], m["am"]) if m["an"] else ""
+                self.found.all.append(replace(self._whole(m), part=m["annex"], key=key))
             else:
                 self._supplement(m)
         return self.found.all
@@ -507,7 +487,9 @@ class _Reader:
         unit = m["each"] or ("항" if m["p"] else "호" if m["i"] else "조")
         if not marked and not _reads_bare(self.text, m, unit, self.end):
             return
-        alone = marked or self.loose and _stands_alone(self.text, self.start, span.start)
+        before = self.text[max(self.start, span.start - 6):span.start]
+        coded = before and (before[-1].isalnum() or before[-1] in "-‐‑‒–—−_/.,")
+        alone = marked or self.loose and not coded and not _MONEY.search(before)
         for n in re.findall(r"\d+", m["many"]) if m["many"] else [m["n"]]:
             if unit == "조":
                 self._article(span, _number(n, m["m"] or m["m2"]), alone)
@@ -548,11 +530,6 @@ class _Reader:
         base = self.statutes.before(m.start(), self._low())
         base = base or Citation(_span_of(m), self.statutes.law if self.follow else "")
         return replace(base, span=Span(base.span.start, m.end()))
-
-    def _annex(self, m: re.Match[str]) -> None:
-        "별표 N or 별지 제N호서식."
-        key = _number(m["an"], m["am"]) if m["an"] else ""
-        self.found.all.append(replace(self._whole(m), part=m["annex"], key=key))
 
     def _supplement(self, m: re.Match[str]) -> None:
         "부칙, with the number of its act before or after it."

@@ -20,14 +20,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-# %% auto #0
-__all__ = ['MOST_UNPACKED', 'MOST_RATIO', 'MOST_EMPTY', 'MOST_TEXT', 'MOST_CELLS', 'CONVERTERS', 'without_empty_cells',
-           'without_navigation', 'PdfText', 'pdf_text', 'read_pdf', 'read_converted']
-
-# %% ../../nbs/00_documents/07_converted.ipynb #aed235f6
 from .halves import read_text
 from .markup import counted
 from .span import InputError
+
+# %% auto #0
+__all__ = ['MOST_UNPACKED', 'MOST_RATIO', 'MOST_EMPTY', 'MOST_TEXT', 'MOST_CELLS', 'CONVERTERS', 'without_empty_cells',
+           'without_navigation', 'PdfText', 'pdf_text', 'read_converted']
 
 # %% ../../nbs/00_documents/07_converted.ipynb #05b351f3
 @contextmanager
@@ -198,9 +197,11 @@ def _percent(cell: Any) -> Any:
     is_share = isinstance(cell.value, (int, float)) and "%" in (cell.number_format or "")
     return f"{100 * cell.value:.10g}%" if is_share else cell.value
 
-def _sheet_rows(path: Path, sheets: Iterable[Any]) -> Iterator[tuple[str, Iterator[list[Any]]]]:
-    "The name and the rows of each sheet; the size that a sheet states is not believed."
-    seen = 0
+def _xlsx(path: Path) -> dict[str, Any]:
+    "A workbook: the name of each sheet as a heading, its values as a table."
+    from openpyxl import load_workbook
+    _check_archive(path)
+    book, seen, tables = load_workbook(path, read_only=True, data_only=True), 0, {}
     def rows(sheet: Any) -> Iterator[list[Any]]:
         nonlocal seen
         for row in sheet.rows:
@@ -208,18 +209,10 @@ def _sheet_rows(path: Path, sheets: Iterable[Any]) -> Iterator[tuple[str, Iterat
             if seen > MOST_CELLS:
                 raise InputError(f"{path.name} has more than {MOST_CELLS:,} rows and cells")
             yield [*map(_percent, row)]
-    for sheet in sheets:
-        sheet.reset_dimensions()
-        yield sheet.title, rows(sheet)
-
-def _xlsx(path: Path) -> dict[str, Any]:
-    "A workbook: the name of each sheet as a heading, its values as a table."
-    from openpyxl import load_workbook
-    _check_archive(path)
-    book = load_workbook(path, read_only=True, data_only=True)
     try:
-        most = _most_text(path)
-        tables = {name: _table(rows, most, path.name) for name, rows in _sheet_rows(path, book.worksheets)}
+        for sheet in book.worksheets:
+            sheet.reset_dimensions()          # the size that a sheet states is not believed
+            tables[sheet.title] = _table(rows(sheet), _most_text(path), path.name)
     finally:
         book.close()
     text = "\n\n".join(f"## {name}\n\n{table}" for name, table in tables.items() if table)
@@ -340,18 +333,6 @@ def _plain_tabs(
 # %% ../../nbs/00_documents/07_converted.ipynb #9d5f56d1
 _PARAGRAPH = 67      # Tag of a paragraph's text in HWP 5
 
-def _hwp_reader(path: Path) -> Any:
-    "The parser for a file, with plain tabs."
-    from hwp_hwpx_parser.hwp5 import HWP5Reader
-    from hwp_hwpx_parser.hwpx import HWPXReader
-
-    class PlainTabs(HWP5Reader):
-        def _parse_records(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
-            for tag, level, record in super()._parse_records(data):
-                yield tag, level, _plain_tabs(record) if tag == _PARAGRAPH else record
-
-    return PlainTabs(str(path)) if path.suffix.lower() == ".hwp" else HWPXReader(str(path))
-
 def _unpacked_size(packed: bytes) -> int:
     "Bytes that a stream unpacks to, counted up to the limit of `_check_ratio`; 0 for one that is not packed."
     most = max(100_000, MOST_RATIO * len(packed))
@@ -382,24 +363,26 @@ def _check_hwp(path: Path) -> None:
 
 def _hwp(path: Path) -> dict[str, Any]:
     "A HWP or HWPX file, its notes at the end."
+    from hwp_hwpx_parser.hwp5 import HWP5Reader
+    from hwp_hwpx_parser.hwpx import HWPXReader
     from hwp_hwpx_parser.models import ExtractOptions, ImageMarkerStyle
-    if path.suffix.lower() == ".hwp":
+
+    class PlainTabs(HWP5Reader):
+        def _parse_records(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
+            for tag, level, record in super()._parse_records(data):
+                yield tag, level, _plain_tabs(record) if tag == _PARAGRAPH else record
+
+    is_binary = path.suffix.lower() == ".hwp"
+    if is_binary:
         _check_hwp(path)
     else:
         _check_archive(path)
         _check_elements(path)
-    with _hwp_reader(path) as reader:
+    with (PlainTabs if is_binary else HWPXReader)(str(path)) as reader:
         found = reader.extract_text_with_notes(ExtractOptions(image_marker=ImageMarkerStyle.NONE))
     notes = [f"[^{prefix}{note.number}]: {' '.join(note.text.split())}"
              for prefix, kind in (("", found.footnotes), ("e", found.endnotes)) for note in kind]
     return {"text": "\n".join([without_empty_cells(found.text), *([""] if notes else []), *notes])}
-
-# %% ../../nbs/00_documents/07_converted.ipynb #f5a70871
-def _page_text(raw: str) -> str:
-    "Text of a page: plain line ends, no soft hyphens at line breaks, no trailing space."
-    text = raw.replace("\r\n", "\n").replace("\r", "\n")
-    text = text.replace("\ufffe\n", "").replace("\ufffe", "").replace("\x00", "")
-    return re.sub(r"(?<![^\S\n])[^\S\n]+$", "", text, flags=re.M).strip("\n")
 
 # %% ../../nbs/00_documents/07_converted.ipynb #3598a43e
 @dataclass(frozen=True)
@@ -418,7 +401,7 @@ def _open(path: Path, password: str | None) -> Any:
         reason = " ".join(str(error).split())
     if "password" in reason.lower():
         given = "another password than the one given" if password else "a password"
-        raise InputError(f"{path.name} is encrypted and needs {given}: save it without one, or read it with `read_pdf`")
+        raise InputError(f"{path.name} is encrypted and needs {given}: save it without one, or read it with `pdf_text`")
     raise InputError(f"{path.name} cannot be read as a PDF ({reason})")
 
 def _page(pdf: Any, number: int) -> tuple[str, bool]:
@@ -427,8 +410,10 @@ def _page(pdf: Any, number: int) -> tuple[str, bool]:
     page = pdf[number]
     try:
         textpage = page.get_textpage()
-        text = _page_text(textpage.get_text_bounded())
+        text = textpage.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n")
         textpage.close()
+        text = text.replace("\ufffe\n", "").replace("\ufffe", "").replace("\x00", "")     # soft hyphens
+        text = re.sub(r"(?<![^\S\n])[^\S\n]+$", "", text, flags=re.M).strip("\n")
         return text, not text.strip() and any(page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE], max_depth=3))
     finally:
         page.close()
@@ -439,9 +424,14 @@ def _numbered(what: str, numbers: Sequence[int]) -> list[str]:
     more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
     return [f"{what}: {', '.join(map(str, numbers[:10]))}{more}"] if numbers else []
 
-def _pdf_pages(path: Path, password: str | None) -> PdfText:
-    "The text of every page of a PDF."
+# %% ../../nbs/00_documents/07_converted.ipynb #1dc723f2
+def pdf_text(
+    path: str | Path,              # `InputError` when it is no PDF, is encrypted, or has no text
+    password: str | None = None,   # Of an encrypted file
+) -> PdfText:
+    "Read the pages of a PDF, and say which could not be read."
     import pypdfium2
+    path = Path(path)
     pdf, pages, scanned, damaged = _open(path, password), [], [], []
     try:
         for number in range(len(pdf)):
@@ -454,29 +444,12 @@ def _pdf_pages(path: Path, password: str | None) -> PdfText:
             scanned += [number + 1] if is_picture else []
     finally:
         pdf.close()
-    return PdfText(pages, _numbered("pages that are pictures without text and need OCR", scanned)
-                   + _numbered("pages that are damaged", damaged))
-
-# %% ../../nbs/00_documents/07_converted.ipynb #1dc723f2
-def pdf_text(
-    path: str | Path,              # `InputError` when it is no PDF, is encrypted, or has no text
-    password: str | None = None,   # Of an encrypted file
-) -> PdfText:
-    "Read the pages of a PDF, and say which could not be read."
-    path = Path(path)
-    found = _pdf_pages(path, password)
-    if not any(p.strip() for p in found.pages):
-        reason = "; ".join(found.notes) or "it is probably scanned and needs OCR"
-        raise InputError(f"{path.name} has {counted(len(found.pages), 'page')} but no text: {reason}")
-    return found
-
-
-def read_pdf(
-    path: str | Path,              # `InputError` when it is no PDF, is encrypted, or has no text
-    password: str | None = None,   # Of an encrypted file
-) -> list[str]:                    # The text of each page, in order; '' for a page without text
-    "Read the pages of a PDF."
-    return pdf_text(path, password).pages
+    notes = _numbered("pages that are pictures without text and need OCR", scanned)
+    notes += _numbered("pages that are damaged", damaged)
+    if not any(page.strip() for page in pages):
+        reason = "; ".join(notes) or "it is probably scanned and needs OCR"
+        raise InputError(f"{path.name} has {counted(len(pages), 'page')} but no text: {reason}")
+    return PdfText(pages, notes)
 
 # %% ../../nbs/00_documents/07_converted.ipynb #31167d27
 CONVERTERS: dict[str, Callable[[Path], dict[str, Any]]] = {

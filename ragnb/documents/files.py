@@ -14,21 +14,21 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from llama_index.core.schema import Document
 
-# %% auto #0
-__all__ = ['IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KEYS',
-           'LONGEST_HEADER', 'Problem', 'n_skipped', 'by_kind', 'path_rules', 'find_files', 'record_id',
-           'keep_metadata', 'record_to_document', 'YamlHeader', 'read_yaml_header', 'read_documents', 'sample_data']
-
-# %% ../../nbs/00_documents/06_files.ipynb #d6ff9cc1
 from .converted import CONVERTERS, pdf_text, read_converted
 from .forms import plain_text, reading_form
 from .halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
 from .span import InputError
+
+# %% auto #0
+__all__ = ['IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KEYS',
+           'LONGEST_HEADER', 'Problem', 'n_skipped', 'path_rules', 'find_files', 'record_id', 'keep_metadata',
+           'record_to_document', 'YamlHeader', 'read_yaml_header', 'read_documents', 'sample_data']
 
 # %% ../../nbs/00_documents/06_files.ipynb #d6536b7f
 @dataclass(frozen=True)
@@ -57,11 +57,6 @@ HIDDEN: str = "hidden folders are not read"
 Rules = Callable[[str], bool | None]   # Path below the folder, `/` at the end of a folder -> left out, read, or by kind
 
 
-def by_kind(name: str) -> bool | None:
-    "Leave it to the kind of a file whether it is read."
-    return None
-
-
 def path_rules(
     root: Path,                     # Its `.ragnbignore` is read, if there is one
     include: Sequence[str] = (),    # Patterns of files that are read too, whatever their kind
@@ -72,7 +67,7 @@ def path_rules(
     lines = read_text(own).splitlines() if own.is_file() else []
     lines += [*(f"!{pattern}" for pattern in include), *exclude]
     if not lines:
-        return by_kind
+        return lambda name: None          # its kind decides
     from pathspec import GitIgnoreSpec
     try:
         spec = GitIgnoreSpec.from_lines(map(composed, lines))
@@ -81,9 +76,9 @@ def path_rules(
     return lambda name: spec.check_file(composed(name)).include
 
 # %% ../../nbs/00_documents/06_files.ipynb #65bb2ec7
-def _some(names: Sequence[str], n: int = 5) -> str:
+def _some(names: Sequence[str]) -> str:
     "The first of many names."
-    return ", ".join(names[:n]) + (f" and {len(names) - n:,} more" if len(names) > n else "")
+    return ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
 
 # %% ../../nbs/00_documents/06_files.ipynb #619f1420
 SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", ".pdf", *CONVERTERS)
@@ -102,7 +97,7 @@ def _refused(file: Path, root: Path) -> str:
 _OWN_FILES = {"results.json", "questions.jsonl"}   # What `ragnb eval` and `ragnb tune` leave side by side
 
 
-def _walk(path: Path, problems: list[Problem], rules: Rules = by_kind) -> Iterator[Path]:
+def _walk(path: Path, problems: list[Problem], rules: Rules) -> Iterator[Path]:
     "Everything below a folder that is neither hidden nor left out by a rule; linked and hidden folders are named."
     def name(place: str | Path) -> str: return Path(place).relative_to(path).as_posix()
     hidden: list[str] = []
@@ -198,33 +193,19 @@ def record_id(
         raise InputError(f"the id must be text or a number, got {value!r}")
     return str(value)
 
-# %% ../../nbs/00_documents/06_files.ipynb #4cb3cc2d
-def _joined_pages(record: Mapping[str, Any]) -> str | None:
-    "The pages of a record as one text; None when it has no list of texts."
-    pages = record.get("pages")
-    if isinstance(pages, list) and pages and all(isinstance(p, str) for p in pages):
-        return PAGE_BREAK.join(pages)
-    return None
-
-def _page_starts(pages: list[str]) -> list[int]:
-    "Offset of every page in the joined text."
-    starts, at = [], 0
-    for page in pages:
-        starts.append(at)
-        at += len(page) + len(PAGE_BREAK)
-    return starts
-
 # %% ../../nbs/00_documents/06_files.ipynb #03598b8c
 def _record_text(record: Mapping[str, Any]) -> tuple[str, list[int] | None]:
     "Text of a record, and where its pages start when it has pages."
-    joined = _joined_pages(record)
+    pages = record.get("pages")
+    is_list = isinstance(pages, list) and pages and all(isinstance(p, str) for p in pages)
+    joined = PAGE_BREAK.join(pages) if is_list else None
     text = next((record[k] for k in TEXT_KEYS if record.get(k) is not None), joined)
     if not isinstance(text, str):
         raise InputError("a record needs 'text' (a string) or 'pages' (a list of strings)")
     if not text.strip():
         raise InputError("the text is empty")
-    is_paged, text = text == joined, composed(replace_halves(text))
-    return text, _page_starts([*map(composed, record["pages"])]) if is_paged else None
+    ends = accumulate((len(composed(page)) + len(PAGE_BREAK) for page in pages), initial=0) if text == joined else ()
+    return composed(replace_halves(text)), [*ends][:-1] or None
 
 # %% ../../nbs/00_documents/06_files.ipynb #37925aaa
 def keep_metadata(
@@ -328,18 +309,6 @@ class YamlHeader:
     end: int = 0                                                # Offset where the text begins; 0 without a header
     problem: str = ""                                           # Why what looks like a header stays text
 
-# %% ../../nbs/00_documents/06_files.ipynb #99361593
-def _loaded(lines: str) -> tuple[Any, str]:
-    "What a header holds, and what is wrong with it."
-    import yaml
-    try:
-        return yaml.load(lines, _loader()), ""
-    except yaml.YAMLError as error:
-        mark, what = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
-        return None, " ".join(f"{what}".split()) + (f" in line {mark.line + 2}" if mark else "")
-    except (RecursionError, ValueError) as error:
-        return None, f"it cannot be read ({type(error).__name__})"
-
 # %% ../../nbs/00_documents/06_files.ipynb #354438af
 def read_yaml_header(
     text: str,        # Of a Markdown or text file
@@ -348,9 +317,15 @@ def read_yaml_header(
     lines, end = _header(text)
     if not end:
         return YamlHeader()
-    loaded, problem = _loaded(lines)
-    if problem:
-        return YamlHeader(problem=f"the header between dashes is no YAML and stays text: {problem}")
+    import yaml
+    wrong = "the header between dashes is no YAML and stays text: "
+    try:
+        loaded = yaml.load(lines, _loader())
+    except yaml.YAMLError as error:
+        mark, what = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
+        return YamlHeader(problem=wrong + " ".join(f"{what}".split()) + (f" in line {mark.line + 2}" if mark else ""))
+    except (RecursionError, ValueError) as error:
+        return YamlHeader(problem=f"{wrong}it cannot be read ({type(error).__name__})")
     if not isinstance(loaded, dict):
         return YamlHeader(end=end if loaded is None else 0)
     kept = {}
@@ -385,17 +360,6 @@ def _title(text: str, default: str) -> str:
     first = next((line for line in lines if re.search(r"\w", line)), "").lstrip("#").strip()
     return first if 0 < len(first) <= 60 and not first.startswith("|") else default
 
-def _text_record(path: Path, notes: list[str]) -> dict[str, Any]:
-    "A text file as a record: its header, its title, its text."
-    text = read_text(path, notes)
-    header = read_yaml_header(text)
-    notes += [header.problem] if header.problem else []
-    text = text[header.end:]
-    named = (header.metadata.get(key) for key in ("title", "제목", "법령명"))
-    title = next((str(t) for t in named if t not in (None, "") and not isinstance(t, list)), _title(text, path.stem))
-    own = {k: v for k, v in header.metadata.items() if k not in ("pages", "metadata", *TEXT_KEYS, *ID_KEYS)}
-    return own | {"text": text, "title": title}
-
 def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
     "What one file holds, as a record."
     if path.suffix.lower() == ".pdf":
@@ -408,7 +372,14 @@ def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
         return record | {"title": record.get("title") or _title(record.get("text", ""), path.stem)}
     if path.suffix.lower() not in SUFFIXES:   # asked for: code, tables, logs
         return {"text": read_text(path, notes), "title": path.name}
-    return _text_record(path, notes)
+    text = read_text(path, notes)
+    header = read_yaml_header(text)
+    notes += [header.problem] if header.problem else []
+    text = text[header.end:]
+    named = (header.metadata.get(key) for key in ("title", "제목", "법령명"))
+    title = next((str(t) for t in named if t not in (None, "") and not isinstance(t, list)), _title(text, path.stem))
+    own = {k: v for k, v in header.metadata.items() if k not in ("pages", "metadata", *TEXT_KEYS, *ID_KEYS)}
+    return own | {"text": text, "title": title}
 
 # %% ../../nbs/00_documents/06_files.ipynb #4ba0ae8e
 def _file_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str | Problem]]:
@@ -447,22 +418,6 @@ def _copies(files: Sequence[Path], root: Path) -> dict[Path, list[Path]]:
     return dict(sorted(kept.items(), key=lambda item: item[0].parts))
 
 # %% ../../nbs/00_documents/06_files.ipynb #e6948c13
-def _used_before(doc_id: str, where: str, first: str) -> str:
-    "Why a document is skipped whose id another one has; how pages are written, for lines of one file."
-    file, same = where.rpartition(":")[0], first.rpartition(":")[0]
-    way = '; pages of one document are one line: {"doc_id": …, "pages": ["…", "…"]}' if file == same != "" else ""
-    return f"the document id {doc_id!r} was already used in {first}{way}"
-
-
-def _with_copies(document: Document, names: list[str]) -> Document:
-    "The same document; where its file has copies, with their names."
-    if names:
-        document.metadata["copies"] = names
-        document.excluded_embed_metadata_keys.append("copies")
-        document.excluded_llm_metadata_keys.append("copies")
-    return document
-
-
 def read_documents(
     path: str | Path,
     problems: list[Problem],
@@ -512,11 +467,17 @@ def read_documents(
         for where, item in _file_documents(file, name):
             if not isinstance(item, Document):
                 problems.append(item if isinstance(item, Problem) else Problem(where, item))
-            elif item.id_ in seen:
-                problems.append(Problem(where, _used_before(item.id_, where, seen[item.id_])))
+            elif first := seen.get(item.id_):
+                is_row = where.rpartition(":")[0] == first.rpartition(":")[0] != ""
+                way = '; pages of one document are one line: {"doc_id": …, "pages": ["…", "…"]}' if is_row else ""
+                problems.append(Problem(where, f"the document id {item.id_!r} was already used in {first}{way}"))
             else:
                 seen[item.id_] = where
-                yield _with_copies(item, same)
+                if same:
+                    item.metadata["copies"] = same
+                    item.excluded_embed_metadata_keys.append("copies")
+                    item.excluded_llm_metadata_keys.append("copies")
+                yield item
 
 
 # %% ../../nbs/00_documents/06_files.ipynb #96ba0361

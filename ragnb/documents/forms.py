@@ -15,12 +15,11 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
+from .span import Span
+
 # %% auto #0
 __all__ = ['BLANKS', 'BREAKS', 'UNSEEN', 'OPENING', 'CLOSING', 'spaced', 'joins_previous', 'ReadingForm', 'reading_form',
            'plain_text']
-
-# %% ../../nbs/00_documents/03_forms.ipynb #46588857
-from .span import Span
 
 # %% ../../nbs/00_documents/03_forms.ipynb #7fcbc11f
 BLANKS: str = ("\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
@@ -175,8 +174,11 @@ def _add_hangul(offsets: _Offsets, text: str, start: int, end: int) -> None:
     offsets.add(new, edges[:-1], edges[1:])
 
 # %% ../../nbs/00_documents/03_forms.ipynb #f2bb6a29
-def _made(text: str) -> ReadingForm:
-    "The form of a text that is not in it yet."
+def _form(text: str) -> ReadingForm:
+    "The form of any text."
+    odd = not text.isascii() and (_ODD.search(text) or not unicodedata.is_normalized("NFC", text)) or "\\v" in text
+    if not odd:
+        return ReadingForm(text)
     if unicodedata.is_normalized("NFC", text) and not _WIDE.search(text):
         return ReadingForm(text.translate(_TABLE))
     offsets, at = _Offsets(), 0
@@ -191,12 +193,6 @@ def _made(text: str) -> ReadingForm:
     if not offsets.seen:                                       # nothing can be seen: nothing is left out
         return ReadingForm(text)
     return ReadingForm("".join(offsets.parts), offsets.starts, offsets.ends)
-
-
-def _form(text: str) -> ReadingForm:
-    "The form of any text."
-    odd = not text.isascii() and (_ODD.search(text) or not unicodedata.is_normalized("NFC", text)) or "\\v" in text
-    return _made(text) if odd else ReadingForm(text)
 
 _remembered = lru_cache(maxsize=4)(_form)
 

@@ -11,12 +11,11 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+from .span import InputError
+
 # %% auto #0
 __all__ = ['CP949_NOTE', 'UTF16_NOTE', 'LARGEST_DOUBT', 'replace_halves', 'replace_halves_in', 'read_json', 'join_halves',
            'HalfJoiner', 'composed', 'decode_text', 'decode_lines', 'read_text']
-
-# %% ../../nbs/00_documents/05_halves.ipynb #d70a3feb
-from .span import InputError
 
 # %% ../../nbs/00_documents/05_halves.ipynb #43cdfd7d
 def replace_halves(
@@ -105,15 +104,12 @@ def _utf8_share(data: bytes) -> float:
 # %% ../../nbs/00_documents/05_halves.ipynb #2f2f10e7
 _IN_A_WORD = re.compile("(?<=[a-z])[^\x00-\x7f]{1,2}(?=[a-z])")
 
-def _is_rare(char: str) -> bool:
-    "True for an uncommon syllable, and for a Chinese character that begins like a Korean one in UTF-8."
-    pair = char.encode("cp949", errors="ignore")
-    return len(pair) == 2 and (min(pair) < 0xA1 or 0xEA <= pair[0] <= 0xED)
-
 def _rare_share(text: str) -> float:
     "Share of the characters beyond ASCII that are rare, or stand inside a Latin word."
-    beyond = [c for c in text if c > "\x7f"]
-    return (sum(map(_is_rare, beyond)) + len(_IN_A_WORD.findall(text))) / max(1, len(beyond))
+    pairs = [c.encode("cp949", errors="ignore") for c in text if c > "\x7f"]
+    # Uncommon syllables, and Chinese characters that begin like a Korean one in UTF-8
+    n_rare = sum(len(pair) == 2 and (min(pair) < 0xA1 or 0xEA <= pair[0] <= 0xED) for pair in pairs)
+    return (n_rare + len(_IN_A_WORD.findall(text))) / max(1, len(pairs))
 
 # %% ../../nbs/00_documents/05_halves.ipynb #81083699
 def _place(data: bytes, at: int) -> str:
@@ -121,20 +117,15 @@ def _place(data: bytes, at: int) -> str:
     return f"byte 0x{data[at]:02x} at offset {at}, line {data.count(10, 0, at) + 1}"
 
 # %% ../../nbs/00_documents/05_halves.ipynb #60a11026
-def _known_share(text: str, is_marked: bool) -> float:
-    "Share of the characters that are ASCII or Korean; 0 where one of them cannot be printed, 1 below a mark."
-    if not all(c.isprintable() or c in "\t\r\n\f" for c in text):
-        return 0.0
-    return 1.0 if is_marked else sum(c < "\x7f" or "가" <= c <= "힣" for c in text) / max(1, len(text))
-
 def _utf16(data: bytes) -> str:
     "The text of a UTF-16 file; '' where it is none, or where that is not clear."
     marks, found = {b"\xff\xfe": ["utf-16-le"], b"\xfe\xff": ["utf-16-be"]}, []
     is_marked = data[:2] in marks
     for encoding in marks.get(data[:2], ["utf-16-le", "utf-16-be"]) if len(data) % 2 == 0 else ():
         text = data.decode(encoding, errors="ignore").removeprefix("\ufeff")
-        whole = len(text.encode(encoding)) >= len(data) - 2
-        found.append((_known_share(text, is_marked) if whole else 0.0, text))
+        whole = len(text.encode(encoding)) >= len(data) - 2 and all(c.isprintable() or c in "\t\r\n\f" for c in text)
+        known = 1.0 if is_marked else sum(c < "\x7f" or "가" <= c <= "힣" for c in text) / max(1, len(text))
+        found.append((known if whole else 0.0, text))
     share, text = max(found, default=(0.0, ""))
     return text if share > 0.5 and (is_marked or min(found)[0] < 0.1) else ""
 

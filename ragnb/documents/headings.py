@@ -10,12 +10,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .forms import CLOSING, OPENING, reading_form
+
 # %% auto #0
 __all__ = ['LINE_START', 'LINE_LEAD', 'CIRCLED', 'visible_start', 'number_key', 'number_label', 'follows', 'continues_line',
            'stands_apart', 'ArticleHeading', 'article_headings', 'chapter_headings', 'find_contents', 'open_heading']
-
-# %% ../../nbs/00_documents/09_headings.ipynb #cf2b1189
-from .forms import CLOSING, OPENING, reading_form
 
 # %% ../../nbs/00_documents/09_headings.ipynb #5faa5c19
 LINE_START = r"(?:\A|(?<=[\n\r\f]))"  # Regular expression without a group
@@ -168,16 +167,6 @@ _WORD = re.compile(r"[ \t]+(?!(?:및|또는|내지|부터|까지|각|본문|단�
 
 _DOTTED = re.compile(r"[.:：](?=[ \t]+\S)[ \t]*(?P<title>[^\r\n]{1,40}(?=[\r\n]|\Z))?")   # 제1조. 목적
 
-def _read_dotted(text: str, m: re.Match[str], start: int, key: tuple[int, int]) -> ArticleHeading | None:
-    "The heading 제N조. with its title, or with the first sentence of its text, or None."
-    dotted = _DOTTED.match(text, m.end())
-    if dotted is None or not stands_apart(text, m.start()):
-        return None
-    title = (dotted["title"] or "").strip(" \t*_")
-    if not title or title[-1] in ".,다음함":
-        return ArticleHeading(start, key, key, "", dotted.start("title") if title else dotted.end(), "weak", False)
-    return ArticleHeading(start, key, key, title, dotted.end(), "strong", False)
-
 def _read_untitled(text: str, m: re.Match[str], start: int, key: tuple[int, int], at: int) -> ArticleHeading | None:
     "The heading 제N조 without a title, or None; `m` is the match of the number, `at` where it ends."
     if gone := _GONE.match(text, at):
@@ -188,7 +177,13 @@ def _read_untitled(text: str, m: re.Match[str], start: int, key: tuple[int, int]
         return ArticleHeading(start, key, key, "", at, "strong" if "#" in m["lead"] else "weak", False)
     if _WORD.match(text, at) and stands_apart(text, m.start()):
         return ArticleHeading(start, key, key, "", at, "weak", False)
-    return _read_dotted(text, m, start, key)
+    dotted = _DOTTED.match(text, m.end())                # 제N조. with its title, or with its first sentence
+    if dotted is None or not stands_apart(text, m.start()):
+        return None
+    title = (dotted["title"] or "").strip(" \t*_")
+    if not title or title[-1] in ".,다음함":
+        return ArticleHeading(start, key, key, "", dotted.start("title") if title else dotted.end(), "weak", False)
+    return ArticleHeading(start, key, key, title, dotted.end(), "strong", False)
 
 # %% ../../nbs/00_documents/09_headings.ipynb #31db7400
 _NO = r"[제第][ \t]*(?P<n>\d{1,4})[ \t]*[조條](?:[ \t]*의[ \t]*(?P<m>\d{1,3}))?"
@@ -259,10 +254,10 @@ def _chain(keys: Sequence[tuple[int, int]]) -> set[int]:
     return out
 
 # %% ../../nbs/00_documents/09_headings.ipynb #4581764c
-def _rising(found: Sequence[ArticleHeading], apart: set[int], share: float = 0.8) -> list[ArticleHeading]:
+def _rising(found: Sequence[ArticleHeading], apart: set[int]) -> list[ArticleHeading]:
     "Drop headings that break the order of numbers, unless order proves nothing here."
     kept = _chain([h.key for h in found])
-    if len(kept) < share * len(found) and len(found) > 4:
+    if len(kept) < 0.8 * len(found) and len(found) > 4:
         return list(found)
     out, run = [], 0                                  # `run`: headings of a second count, from its 제1조 on
     for i, heading in enumerate(found):
@@ -337,12 +332,6 @@ _HEADING = re.compile(LINE_START + LINE_LEAD + r"(?:[【〔《][ \t]*)?"
 # 제1편 총칙 after other words of its line
 _GLUED = re.compile(r"(?<=[^\s#])(?P<lead>)(?P<no>제1(?P<rank>[편장]))(?P<title>[ \t]+[^\r\n]{1,60})(?=[\r\n]|\Z)")
 
-def _heading_lines(text: str, end: int, first: int, start: int = 0) -> list[re.Match[str]]:
-    "Lines before `end` that can be chapter headings, in order; glued ones only before the first article."
-    found = [m for m in _HEADING.finditer(text, start, end) if _looks_like_heading(text, m)]
-    found += [m for m in _GLUED.finditer(text, start, first) if _looks_like_heading(text, m)]
-    return sorted(found, key=lambda m: m.start())
-
 # %% ../../nbs/00_documents/09_headings.ipynb #12b6dfb7
 _NOTES = re.compile(r"\s*(?:(?:[<〈\[(][^\n]*|---[-=]*|===[-=]*)\s*)*")  # Notes and rules
 _SECOND_LINE = re.compile(r"[ \t\r]*\n[ \t]*(?!제)[^\n]{1,60}(?<!다\.)(?<!다\.\r)\n\s*")  # The rest of a long title
@@ -371,7 +360,8 @@ def chapter_headings(
     first = articles[0].start if articles else end
     starts = {h.start for h in articles}
     out: list[re.Match[str]] = []
-    for m in reversed(_heading_lines(text, end, first, start)):
+    found = [*_HEADING.finditer(text, start, end), *_GLUED.finditer(text, start, first)]     # glued: above 제1조 only
+    for m in sorted((m for m in found if _looks_like_heading(text, m)), key=lambda m: m.start(), reverse=True):
         if _stands_above(text, m, end, starts):
             out.append(m)
             starts |= {m.start("no"), visible_start(m)}
@@ -381,10 +371,6 @@ def chapter_headings(
 # What may stand between two lines of a table of contents: leaders, page numbers, headings of chapters, 부칙, 별표
 _LEADER = re.compile(rf"(?:[.·…ㆍ‥⋯_\-\s\d]*|[ \t#*]*제[ \t]*\d+[ \t]*[{_RANKS}].{{0,60}}|[ \t#*]*(?:부칙|별표|별지).{{0,60}})")
 _BODY_HEAD = re.compile(rf"[ \t#*]*제[ \t]*\d+[ \t]*[{_RANKS}][^\r\n]{{0,60}}\s*")
-
-def _is_bare(text: str, heading: ArticleHeading, end: int) -> bool:
-    "True when a heading has no text before `end`."
-    return end - heading.body < 400 and all(_LEADER.fullmatch(line) for line in text[heading.body:end].splitlines())
 
 def find_contents(
     text: str,
@@ -399,7 +385,9 @@ def find_contents(
         if run and heading.key == run[0].key and len(run) > 2:
             above = _chapter_start(text, run[-1].body, m.start())
             return form.start(run[0].start), form.start(above)
-        if run and not (_is_bare(text, run[-1], heading.start) and heading.key > run[-1].key):
+        lines = text[run[-1].body:heading.start] if run else ""
+        bare = len(lines) < 400 and all(map(_LEADER.fullmatch, lines.splitlines()))
+        if run and not (bare and heading.key > run[-1].key):
             return None
         run.append(heading)
     return None

@@ -14,10 +14,6 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode, Document
 
-# %% auto #0
-__all__ = ['FILES', 'detect_kind', 'text_of', 'records_of', 'raw_documents', 'write_records']
-
-# %% ../../nbs/00_documents/14_kinds.ipynb #a0b84006
 from .atomic import write_atomically
 from .files import Problem, read_documents, record_id
 from .forms import plain_text
@@ -30,6 +26,9 @@ from ragnb.documents.rulings import (
 )
 from .span import InputError
 from .statutes import EFFECTIVE_KEYS, iso_date
+
+# %% auto #0
+__all__ = ['FILES', 'detect_kind', 'text_of', 'records_of', 'raw_documents', 'write_records']
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #d8aeedca
 @lru_cache(maxsize=1)   # a document that is split is asked about again
@@ -128,14 +127,11 @@ def text_of(
     for name in ("text", "content"):
         if isinstance(row.get(name), str) and row[name].strip():
             return row[name]
-    for name in ("조문", "articles"):
-        if row.get(name) is not None:
-            return _statute_text(row, row[name])
-    parts = []
-    for label, keys in _FIELDS:
-        value = next((str(row[key]) for key in keys if row.get(key)), "").strip()
-        if value:
-            parts.append(f"{label}:\n{value}")
+    articles = row["조문"] if row.get("조문") is not None else row.get("articles")
+    if articles is not None:
+        return _statute_text(row, articles)
+    values = ((label, next((str(row[key]) for key in keys if row.get(key)), "").strip()) for label, keys in _FIELDS)
+    parts = [f"{label}:\n{value}" for label, value in values if value]
     if not parts:
         raise InputError(f"row needs a text, content or parts such as 질의요지, got the fields {sorted(row)}")
     body = "\n\n".join(parts)
@@ -190,13 +186,6 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
             except (ValueError, RecursionError) as error:
                 yield f"{path.name}:{number}", f"not JSON ({error})"
 
-def _row_document(row: Any, where: str) -> Document:
-    "The document of a raw row; `InputError` says what is wrong with it."
-    if not isinstance(row, Mapping):
-        raise InputError(row if isinstance(row, str) and row.startswith("not JSON") else "a row must be a JSON object")
-    own = {k: v for k, v in row.items() if isinstance(v, (str, int, float)) and k not in ("text", "content")}
-    return Document(text=text_of(row), id_=record_id(row, where), metadata=own)
-
 # %% ../../nbs/00_documents/14_kinds.ipynb #3fbfb710
 def raw_documents(
     path: str | Path,          # A file or a folder
@@ -217,7 +206,12 @@ def raw_documents(
             continue
         for where, row in _rows(file):
             try:
-                yield _row_document(row, where)
+                if not isinstance(row, Mapping):
+                    damaged = isinstance(row, str) and row.startswith("not JSON")
+                    raise InputError(row if damaged else "a row must be a JSON object")
+                own = {k: v for k, v in row.items() if isinstance(v, (str, int, float))}
+                own = {k: v for k, v in own.items() if k not in ("text", "content")}
+                yield Document(text=text_of(row), id_=record_id(row, where), metadata=own)
             except InputError as error:
                 problems.append(Problem(where, str(error)))
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,13 +13,12 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-# %% auto #0
-__all__ = ['Table', 'bare_line', 'find_tables', 'Heading', 'find_headings']
-
-# %% ../../nbs/00_documents/08_markdown.ipynb #3dadad85
 from .forms import reading_form
 from .span import Span
 from .text import trim_span
+
+# %% auto #0
+__all__ = ['Table', 'bare_line', 'find_tables', 'Heading', 'find_headings']
 
 # %% ../../nbs/00_documents/08_markdown.ipynb #c9020312
 _INDENTED = re.compile(r"^(?: {4}| {0,3}\t)", re.M)
@@ -31,16 +29,15 @@ def _markdown(indented_code: bool) -> MarkdownIt:
     return MarkdownIt("commonmark").enable("table").disable(["inline"] if indented_code else ["code", "inline"])
 
 # %% ../../nbs/00_documents/08_markdown.ipynb #9b5fc140
-def _is_open(lines: Sequence[str], first: int, end: int) -> bool:
-    "True when fenced code has no closing line."
-    return end - first < 2 or not re.fullmatch(r"[\s>]*(?:`{3,}|~{3,})\s*", lines[end - 1])
+_FENCE_END = re.compile(r"[\s>]*(?:`{3,}|~{3,})\s*")
 
 def _tokens(text: str) -> tuple[list[Token], str]:
     "Block tokens, and the text that was read; code that is never closed is not taken for code."
     lines = [line.lstrip("\ufeff") for line in re.sub(r"\r\n?", "\n", text).split("\n")]
     for _ in range(10):
         tokens = _markdown(False).parse("\n".join(lines))
-        stray = [t.map[0] for t in tokens if t.type == "fence" and _is_open(lines, *t.map)]
+        fences = [t.map for t in tokens if t.type == "fence"]
+        stray = [a for a, b in fences if b - a < 2 or not _FENCE_END.fullmatch(lines[b - 1])]
         if not stray:
             break
         for i in stray:

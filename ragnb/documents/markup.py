@@ -13,11 +13,10 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
+from .messages import language, say
+
 # %% auto #0
 __all__ = ['visible', 'json_visible', 'display_width', 'counted', 'said_count', 'esc', 'render', 'card', 'short', 'one_line']
-
-# %% ../../nbs/00_documents/18_markup.ipynb #74440a30
-from .messages import language, say
 
 # %% ../../nbs/00_documents/18_markup.ipynb #25ffc7cc
 _ACTING = re.compile(

@@ -13,11 +13,10 @@ from functools import cache
 from pathlib import Path
 from string import Formatter
 
+from .values import InputError
+
 # %% auto #0
 __all__ = ['LANGUAGES', 'use_language', 'language', 'accepted_language', 'korean', 'say', 'translated']
-
-# %% ../../nbs/00_documents/19_messages.ipynb #dcda3b21
-from .values import InputError
 
 # %% ../../nbs/00_documents/19_messages.ipynb #d937e75f
 LANGUAGES: tuple[str, ...] = ("en", "ko")

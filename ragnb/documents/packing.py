@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
-# %% auto #0
-__all__ = ['TextRuler', 'form_ruler', 'cut_long', 'overlap_start', 'pack']
-
-# %% ../../nbs/00_documents/04_packing.ipynb #bf548d20
 from .forms import reading_form
 from .span import InputError, Span
 from .text import last_fit, last_fit_near, tokenizer, trim_span, whole_cut
+
+# %% auto #0
+__all__ = ['TextRuler', 'form_ruler', 'cut_long', 'overlap_start', 'pack']
 
 # %% ../../nbs/00_documents/04_packing.ipynb #32022739
 _WORD = re.compile(r"\s*(?:[^\s。！？]{1,16}[。！？]{0,16}|[。！？]{1,16}|\Z)")    # White space and a word, or a part
@@ -92,26 +92,15 @@ class TextRuler:
 
     def _sum(self, at: int) -> float:
         "The running sum at an offset."
-        if not self._ends:
-            self._measure()
+        if not self._ends:                              # count every word once
+            found = [m for m in _WORD.finditer(self.text) if m[0]]
+            known = {word: self._count(word) for word in dict.fromkeys(m[0] for m in found)}
+            self._ends, self._sums = [0, *(m.end() for m in found)], [0, *accumulate(known[m[0]] for m in found)]
         k = bisect_left(self._ends, at)
         if k == 0:
             return 0
         inside = (self._ends[k] - at) / (self._ends[k] - self._ends[k - 1])
         return self._sums[k] - inside * (self._sums[k] - self._sums[k - 1])
-
-    def _measure(self) -> None:
-        "Count every word, equal ones once."
-        known: dict[str, int] = {}
-        ends, sums = [0], [0]
-        for match in _WORD.finditer(self.text):
-            word = match[0]
-            if word and word not in known:
-                known[word] = self._count(word)
-            if word:
-                ends.append(match.end())
-                sums.append(sums[-1] + known[word])
-        self._ends, self._sums = ends, sums
 
 # %% ../../nbs/00_documents/04_packing.ipynb #3584c87d
 def form_ruler(
@@ -166,12 +155,6 @@ def overlap_start(
     words = (i for i in range(lowest, last.end) if text[i - 1:i].isspace() and not text[i].isspace())
     return next((i for i in words if ruler.fits(i, last.end, overlap)), last.end)
 
-# %% ../../nbs/00_documents/04_packing.ipynb #9e364105
-def _chunk_start(text: str, atom: Span, last: Span, size: int, overlap: int, floor: int, ruler: TextRuler) -> int:
-    "Where a chunk begins: inside the chunk before it when its first atom still fits, else at that atom."
-    back = overlap_start(text, last, overlap, floor, ruler)
-    return back if back < last.end and ruler.fits(back, atom.end, size) else atom.start
-
 # %% ../../nbs/00_documents/04_packing.ipynb #9e5b5c17
 def _n_fitting(atoms: Sequence[Span], i: int, start: int, stop: int, size: int, ruler: TextRuler) -> int:
     "One past the last atom from `i` on that a chunk from `start` has room for; at least `i + 1`."
@@ -184,14 +167,15 @@ def _n_fitting(atoms: Sequence[Span], i: int, start: int, stop: int, size: int, 
 # %% ../../nbs/00_documents/04_packing.ipynb #7e10c328
 def pack(
     text: str,                       # The whole document
-    atoms: Sequence[Span],           # Sentences or smaller, in order, disjoint, none longer than `size`
+    atoms: Sequence[Span],           # Sentences, rows or smaller, in order, disjoint
     size: int,                       # Characters of a chunk, at most, or tokens of the ruler
     overlap: int = 0,                # The same, repeated from the chunk before, at most half of it
     stops: Sequence[int] = (),       # Offsets that no chunk crosses, sorted (parent ends)
     floors: Sequence[int] = (),      # For each stop: where the first overlap of its region may begin (parent starts)
     ruler: TextRuler | None = None,  # Of the whole document; characters when None
+    walls: Sequence[Span] = (),      # Tables, in order: no overlap reaches into one
 ) -> list[Span]:                     # Starts and ends both strictly increase
-    "Pack atoms into chunks of at most `size`."
+    "Pack atoms into chunks of at most `size`; a longer atom is a chunk of its own."
     ruler = ruler or TextRuler(text)
     out: list[Span] = []
     i = region = 0
@@ -200,8 +184,11 @@ def pack(
             region += 1
         start = atoms[i].start
         if overlap and out and out[-1].end <= start:
-            floor = floors[region] if region < len(floors) else 0
-            start = _chunk_start(text, atoms[i], out[-1], size, overlap, floor, ruler)
+            floor, last = floors[region] if region < len(floors) else 0, out[-1]
+            if before := bisect_left(walls, last.end, key=lambda wall: wall.start):
+                floor = max(floor, walls[before - 1].end)
+            back = overlap_start(text, last, overlap, floor, ruler)
+            start = back if back < last.end and ruler.fits(back, atoms[i].end, size) else start
         stop = stops[region] if region < len(stops) else len(text)
         j = _n_fitting(atoms, i, start, stop, size, ruler)
         out.append(Span(start, atoms[j - 1].end))

@@ -14,12 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .span import InputError
+
 # %% auto #0
 __all__ = ['PLUGIN_KINDS', 'PLUGIN_GROUP', 'IMPORTED', 'register', 'import_plugins', 'has_plugin', 'make_plugin', 'plugin_spec',
            'told_plugins']
-
-# %% ../../nbs/00_documents/17_plugins.ipynb #c3b1f2f7
-from .span import InputError
 
 # %% ../../nbs/00_documents/17_plugins.ipynb #8e56e768
 PLUGIN_KINDS: tuple[str, ...] = ("splitter", "embedding", "retriever", "reranker", "policy")
@@ -78,17 +77,6 @@ def import_plugins(
         sys.modules.pop(name, None)
         raise InputError(f"plugins {place!r} cannot be imported: {type(error).__name__}: {error}") from error
 
-
-def _load_all() -> None:
-    "Import what is installed and what the environment names, once."
-    from importlib.metadata import entry_points
-    for place in filter(None, os.environ.get(IMPORTED, "").split(os.pathsep)):
-        import_plugins(place)
-    for point in entry_points(group=PLUGIN_GROUP):
-        if point.value not in _LOADED:
-            _LOADED.add(point.value)
-            import_plugins(point.module)
-
 # %% ../../nbs/00_documents/17_plugins.ipynb #0a345c17
 def has_plugin(
     kind: str,    # Of `PLUGIN_KINDS`
@@ -96,8 +84,14 @@ def has_plugin(
 ) -> bool:
     "Check whether a plugin has a name."
     name = spec.partition(":")[0]
-    if (kind, name) not in _MAKERS:
-        _load_all()
+    if (kind, name) not in _MAKERS:             # what the environment names and what is installed, once
+        from importlib.metadata import entry_points
+        for place in filter(None, os.environ.get(IMPORTED, "").split(os.pathsep)):
+            import_plugins(place)
+        for point in entry_points(group=PLUGIN_GROUP):
+            if point.value not in _LOADED:
+                _LOADED.add(point.value)
+                import_plugins(point.module)
     return (kind, name) in _MAKERS
 
 

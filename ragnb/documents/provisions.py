@@ -11,16 +11,15 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
-# %% auto #0
-__all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'MissingCitation', 'missing_citations',
-           'provision_label', 'cited_spans']
-
-# %% ../../nbs/00_documents/16_provisions.ipynb #e72c484c
 from .catalogue import Catalogue, Holding, in_force, title_key
 from .citations import Citation, find_citations, level_word, LEVELS, part_word, PARTICLE, UNITS
 from .statutes import SUBITEM_LETTERS
 from .forms import plain_text
 from .span import Span
+
+# %% auto #0
+__all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'MissingCitation', 'missing_citations',
+           'provision_label', 'cited_spans']
 
 # %% ../../nbs/00_documents/16_provisions.ipynb #f4186dce
 def _siblings(holding: Holding, path: str) -> list[str]:
@@ -43,23 +42,17 @@ def _counted(holding: Holding, path: str, step: int) -> list[str]:
     at = siblings.index(path)
     return siblings[max(0, at + step):at] if step < 0 else siblings[at + 1:at + 1 + step]
 
-# %% ../../nbs/00_documents/16_provisions.ipynb #2e33eb6c
-def _supplements(holding: Holding, ref: Citation, top: str) -> list[str]:
-    "Paths of a 부칙 or its article: the one at hand, otherwise all that fit, the latest first."
-    heads = [p for p in holding.below.get("", ()) if p.startswith("부칙") and ":" not in p]
-    if ref.key:
-        heads = [p for p in heads if p == f"부칙{ref.key}"]
-    wanted = [f"{head}:{ref.article}" if ref.article else head for head in reversed(heads)]
-    found = [p for p in wanted if p in holding.spans]
-    here = [p for p in found if p.partition(":")[0] == top.partition(":")[0]]
-    return here if here and not ref.key else found
-
 # %% ../../nbs/00_documents/16_provisions.ipynb #7bc77e89
 def _tops(holding: Holding, ref: Citation, place: str) -> list[str]:
     "Paths of the articles, 부칙 or annexes that a citation names."
     top = place.partition("/")[0]
     if ref.part == "부칙":
-        return _supplements(holding, ref, top)
+        heads = [p for p in holding.below.get("", ()) if p.startswith("부칙") and ":" not in p]
+        heads = [p for p in reversed(heads) if not ref.key or p == f"부칙{ref.key}"]
+        wanted = [f"{head}:{ref.article}" if ref.article else head for head in heads]
+        found = [p for p in wanted if p in holding.spans]
+        here = [p for p in found if p.partition(":")[0] == top.partition(":")[0]]
+        return here if here and not ref.key else found
     if ref.part:
         known = [p for p in holding.below.get("", ()) if p.startswith(ref.part)]
         return [p for p in known if p == ref.part + ref.key] if ref.key or len(known) != 1 else known
@@ -105,12 +98,6 @@ def _rank(path: str) -> tuple[int, ...]:
     numbers = tuple(map(int, re.findall(r"\d+", last)))
     return numbers if last[:1].isdigit() else (SUBITEM_LETTERS.find(last[:1]), *numbers)
 
-def _ranged(holding: Holding, path: str, ref: Citation) -> list[str]:
-    "All paths of a range that begins at a path."
-    if not ref.last or ref.depth != path.count("/"):
-        return [path]
-    low, high = _rank(path), _rank(ref.last)
-    return [p for p in _siblings(holding, path) if low <= _rank(p) <= high] or [path]
 
 # %% ../../nbs/00_documents/16_provisions.ipynb #b2c75e6a
 def _paths(holding: Holding, ref: Citation, place: str) -> list[str]:
@@ -118,7 +105,10 @@ def _paths(holding: Holding, ref: Citation, place: str) -> list[str]:
     out: list[str] = []
     for top in _tops(holding, ref, place):
         for path in _within(holding, top, ref, place):
-            out += _ranged(holding, path, ref)
+            run: list[str] = []
+            if ref.last and ref.depth == path.count("/"):
+                run = [p for p in _siblings(holding, path) if _rank(path) <= _rank(p) <= _rank(ref.last)]
+            out += run or [path]
     return out
 
 # %% ../../nbs/00_documents/16_provisions.ipynb #8a1d932f
@@ -168,24 +158,13 @@ class LookUp(NamedTuple):
 # %% ../../nbs/00_documents/16_provisions.ipynb #82b68e14
 _LONGEST_QUESTION = 4_000  # Characters that are looked at; a longer one is no question
 
-def _asked(question: str) -> str:
-    "A question as it is read."
-    return plain_text(question[:_LONGEST_QUESTION])
-
-def _has_clause(catalogue: Catalogue, ref: Citation, doc_ids: Sequence[str]) -> bool:
-    "False when statutes hold the article of a citation, and none of them its clause."
-    if not doc_ids or not ref.article or not (ref.paragraph or ref.item):
-        return True
-    paths = chain.from_iterable(_paths(catalogue.holdings[doc_id], ref, "") for doc_id in doc_ids)
-    return any(path.count("/") == ref.depth for path in paths)
-
 def look_ups(
     question: str,
     catalogue: Catalogue,
     candidates: int = 10,     # An article without a statute that more statutes hold is left open
 ) -> list[LookUp]:            # In the order asked; what could not be resolved is there too
     "Look up the citations of a question one by one."
-    question = _asked(question)
+    question = plain_text(question[:_LONGEST_QUESTION])
     named = catalogue.mentions(question)
     out, place, doc = [], "", None
     for ref in find_citations(question, catalogue.names, loose=True):
@@ -199,7 +178,9 @@ def look_ups(
         targets = [found for d in docs if (found := look_up(ref, catalogue, d, place if d == doc else None))]
         if before:
             targets = targets[:1]                       # the newest version of the statute that is named
-        exact = _has_clause(catalogue, ref, [found[0][0] for found in targets])
+        clause = ref.article and (ref.paragraph or ref.item)
+        holders = [catalogue.holdings[found[0][0]] for found in targets if clause]
+        exact = not holders or any(p.count("/") == ref.depth for own in holders for p in _paths(own, ref, ""))
         out.append(LookUp(ref, [*chain.from_iterable(targets)], exact))
         if len(targets) == 1:
             doc, span = targets[0][0]
@@ -221,18 +202,20 @@ def _longest_title(
     return i + 1, []
 
 # %% ../../nbs/00_documents/16_provisions.ipynb #513fabd5
-def _titled(catalogue: Catalogue, words: str, ids: Sequence[str] | None, most: int) -> list[tuple[str, str]]:
+_MOST_TITLED = 3   # Articles that may share a title
+
+def _titled(catalogue: Catalogue, words: str, ids: Sequence[str] | None) -> list[tuple[str, str]]:
     "Articles, of some documents or of any, whose title is in a text; the longest title at each place."
     def of(key: str) -> list[tuple[str, str]]:
         found = []
         for doc_id, path in catalogue.index.by_title.get(key, ()):
             if (ids is None or doc_id in ids) and ":" not in path and "@" not in path:
                 found.append((doc_id, path))
-        if len(found) > 10 * most:
+        if len(found) > 10 * _MOST_TITLED:
             return []
         current = set(in_force(catalogue, [doc_id for doc_id, _ in found]))
         found = [one for one in found if one[0] in current]
-        return found if len(found) <= most else []
+        return found if len(found) <= _MOST_TITLED else []
     if whole := of(title_key(words)):
         return whole
     pieces = [m.span() for m in re.finditer(r"[^\W_]+", words[:300])]
@@ -249,16 +232,15 @@ _WHICH = re.compile(r"(?:몇|어느|무슨|어떤)\s?조|조문|조항|조번호
 def look_up_title(
     question: str,
     catalogue: Catalogue,
-    most: int = 3,              # Articles that may share the title
 ) -> list[tuple[str, Span]]:    # (document id, span), in the order asked
     "Find the articles whose title a question gives."
-    question = _asked(question)
+    question = plain_text(question[:_LONGEST_QUESTION])
     named, found = catalogue.mentions(question), []
     for span, ids in named:
         particle = PARTICLE.match(question, span.end)
-        found += _titled(catalogue, question[particle.end():], ids[:1], most)
+        found += _titled(catalogue, question[particle.end():], ids[:1])
     if not named and _WHICH.search(question):
-        found = _titled(catalogue, question, None, most)
+        found = _titled(catalogue, question, None)
     return list(dict.fromkeys((doc_id, Span(*catalogue.holdings[doc_id].spans[path])) for doc_id, path in found))
 
 # %% ../../nbs/00_documents/16_provisions.ipynb #ccd727cc
@@ -266,12 +248,11 @@ def look_up_question(
     question: str,
     catalogue: Catalogue,
     candidates: int = 10,       # An article without a statute that more statutes hold is left open
-    titles: bool = True,        # In a question without any citation look for the exact title of an article
 ) -> list[tuple[str, Span]]:    # (document id, span): a clause before its article, in the order asked; may be empty
     "Find the articles that a question asks for by number or title."
     asked = look_ups(question, catalogue, candidates)
     found = list(dict.fromkeys(target for one in asked for target in one.targets))
-    return found if asked or not titles else look_up_title(question, catalogue)
+    return found if asked else look_up_title(question, catalogue)
 
 # %% ../../nbs/00_documents/16_provisions.ipynb #7ff85b67
 _ARTICLE = re.compile(r"\d\s{0,3}조(?:\s{0,3}의\s{0,3}\d{1,4})?")
@@ -289,7 +270,7 @@ def missing_citations(
     among: Collection[str] | None = None,   # Documents that may be mentioned; None for all
 ) -> list[MissingCitation]:                 # Each once
     "The articles that a question cites and that are in no document, and clauses that an article lacks."
-    question = _asked(question)
+    question = plain_text(question[:_LONGEST_QUESTION])
     named = [ids for _, ids in catalogue.mentions(question)]
     if among is not None and (not named or not set(among).issuperset(i for ids in named for i in ids)):
         return []   # what is said would reveal a statute that may not be read
@@ -318,24 +299,18 @@ def provision_label(
     words = (level_word(level, number) for level, number in zip(LEVELS, [article, *clauses]))
     return ("부칙 " if part else "") + "".join(words)
 
-# %% ../../nbs/00_documents/16_provisions.ipynb #9e4cc1fb
-def _inside(a: tuple[str, Span], b: tuple[str, Span]) -> bool:
-    "True when a target lies in another one."
-    return a != b and a[0] == b[0] and b[1].contains(a[1])
-
-def _brought(targets: Sequence[tuple[str, Span]], whole: bool, home: tuple[str, Span]) -> list[tuple[str, Span]]:
-    "Of looked-up targets the articles, or the clauses: of the article that cites itself always the clauses."
-    if whole and not any(target == home or _inside(home, target) for target in targets):
-        return [t for t in targets if not any(_inside(t, other) for other in targets)]
-    return [t for t in targets if not any(_inside(other, t) for other in targets)]
-
 # %% ../../nbs/00_documents/16_provisions.ipynb #267157b2
 def _reached(doc_id: str, span: Span, catalogue: Catalogue, whole: bool) -> Iterator[tuple[str, Span, str]]:
     "Everything one span cites, in order, with the reason."
     for ref in catalogue.cited_by(doc_id, span):
         place = catalogue.place(doc_id, ref.span.start)
         why = f"{ref.label}, cited in {provision_label(place) or doc_id}"
-        for target, found in _brought(look_up(ref, catalogue, doc_id, place), whole, (doc_id, span)):
+        targets = look_up(ref, catalogue, doc_id, place)
+        articles = whole and not any(d == doc_id and found.contains(span) for d, found in targets)
+        for target, found in targets:
+            others = [other for d, other in targets if d == target and other != found]
+            if any(other.contains(found) if articles else found.contains(other) for other in others):
+                continue
             if not (target == doc_id and found.contains(span)):
                 yield target, found, why
 

@@ -11,19 +11,18 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
-# %% auto #0
-__all__ = ['Record', 'merge_short', 'cut_lines', 'record_base', 'statute_records', 'to_jsonl']
-
-# %% ../../nbs/00_documents/12_records.ipynb #f4c431fb
 from .citations import level_word
 from .forms import reading_form
 from .packing import cut_long, form_ruler, pack, TextRuler
 from .span import covering, InputError, Span
 from .statutes import Article, Block, Clause, iso_date, parse_statute, Statute
 from .text import sentence_spans, trim_span
+
+# %% auto #0
+__all__ = ['Record', 'merge_short', 'cut_lines', 'record_base', 'statute_records', 'to_jsonl']
 
 # %% ../../nbs/00_documents/12_records.ipynb #00a3741f
 @dataclass(frozen=True)
@@ -96,39 +95,30 @@ def cut_lines(
             atoms += cut_long(text, sentence, size, ruler)
     return pack(text, atoms, size, ruler=ruler) if atoms else []
 
-# %% ../../nbs/00_documents/12_records.ipynb #83400f44
-_LINE = re.compile(r"[^\r\n]+|(?<=\n)(?=\r?\n)")
-
-def _table_tops(text: str, inside: Span) -> tuple[list[int], list[Span]]:
-    "Where the lines of a part begin, and for each the first line of the table it belongs to, itself outside of tables."
-    starts: list[int] = []
-    tops: list[Span] = []
-    in_table = False
-    for m in _LINE.finditer(text, inside.start, inside.end):
-        piped = "|" in m[0]
-        starts.append(m.start())
-        tops.append(tops[-1] if piped and in_table else Span(*m.span()))
-        in_table = piped
-    return starts, tops
-
-def _header_row(text: str, lines: tuple[list[int], list[Span]], at: int) -> tuple[Span, ...]:
-    "The header row of the table that `at` lies in, unless `at` is in that row."
-    starts, tops = lines
-    k = bisect_right(starts, at) - 1
-    return (trim_span(text, tops[k].start, tops[k].end),) if k >= 0 and tops[k].start < starts[k] else ()
-
 # %% ../../nbs/00_documents/12_records.ipynb #0c49db7f
 class _Piece(NamedTuple):
     "A part of a long record, with the spans its reader needs."
     span: Span
     context: tuple[Span, ...]
 
+_LINE = re.compile(r"[^\r\n]+|(?<=\n)(?=\r?\n)")
+
 def _plain_pieces(
     text: str, span: Span, size: int, context: tuple[Span, ...] = (), ruler: TextRuler | None = None,
 ) -> list[_Piece]:
-    "Pieces of a text without clauses."
-    lines = _table_tops(text, span)
-    return [_Piece(s, (*context, *_header_row(text, lines, s.start))) for s in cut_lines(text, span, size, ruler)]
+    "Pieces of a text without clauses; one that begins inside a table has its header row."
+    starts, tops, in_table = [], [], False              # Of each line; and the first line of its table, or itself
+    for m in _LINE.finditer(text, span.start, span.end):
+        piped = "|" in m[0]
+        starts.append(m.start())
+        tops.append(tops[-1] if piped and in_table else Span(*m.span()))
+        in_table = piped
+    out = []
+    for piece in cut_lines(text, span, size, ruler):
+        k = bisect_right(starts, piece.start) - 1
+        header = [trim_span(text, tops[k].start, tops[k].end)] if k >= 0 and tops[k].start < starts[k] else []
+        out.append(_Piece(piece, (*context, *header)))
+    return out
 
 # %% ../../nbs/00_documents/12_records.ipynb #2878b45d
 def _clause_pieces(
@@ -158,18 +148,18 @@ def _clause_pieces(
 # %% ../../nbs/00_documents/12_records.ipynb #f92cf5e6
 class _Draft(NamedTuple):
     "What becomes a record when it is neither too long nor too short."
-    span: Span
     blocks: tuple[Block, ...]
     section: int               # Only drafts of one section are merged
+
+    @property
+    def span(self) -> Span:
+        "From its first block to its last."
+        return self.blocks[0].span.hull(self.blocks[-1].span)
 
     @property
     def articles(self) -> list[Article]:
         "The articles in it."
         return [b.article for b in self.blocks if b.article]
-
-def _draft(blocks: Sequence[Block], section: int) -> _Draft:
-    "Blocks that stay together."
-    return _Draft(blocks[0].span.hull(blocks[-1].span), tuple(blocks), section)
 
 # %% ../../nbs/00_documents/12_records.ipynb #7f565df7
 def _drafts(statute: Statute) -> list[_Draft]:
@@ -181,14 +171,14 @@ def _drafts(statute: Statute) -> list[_Draft]:
         if block.kind != "article":
             section += 1
             if pending and {block.kind, pending[-1].kind} != {"heading"}:
-                out.append(_draft(pending, section - 1))
+                out.append(_Draft(tuple(pending), section - 1))
                 pending = []
         pending.append(block)
         if block.kind not in ("heading", "supplement"):
-            out.append(_draft(pending, section))
+            out.append(_Draft(tuple(pending), section))
             pending = []
             section += block.kind != "article"
-    return [*out, _draft(pending, section)] if pending else out
+    return [*out, _Draft(tuple(pending), section)] if pending else out
 
 # %% ../../nbs/00_documents/12_records.ipynb #e0bb7300
 def _merged(drafts: Sequence[_Draft], least: int, size: int, ruler: TextRuler | None = None) -> list[_Draft]:
@@ -201,8 +191,8 @@ def _merged(drafts: Sequence[_Draft], least: int, size: int, ruler: TextRuler | 
     for _, members in groupby(drafts, key=family):
         group = list(members)
         for run in merge_short([d.span for d in group], least, size, ruler):
-            blocks = [block for draft in group[run[0]:run[-1] + 1] for block in draft.blocks]
-            out.append(_draft(blocks, group[0].section))
+            blocks = chain.from_iterable(draft.blocks for draft in group[run[0]:run[-1] + 1])
+            out.append(_Draft(tuple(blocks), group[0].section))
     return out
 
 # %% ../../nbs/00_documents/12_records.ipynb #8d5ec948
@@ -284,26 +274,11 @@ def _draft_prefix(draft: _Draft, statute: Statute) -> str:
 
 _AMENDMENT = re.compile(r"(?<!\s)\s*[<〈](?:개정|신설|삭제|전문개정)[^<>〈〉]*(?:[>〉]|\Z)")
 
-def _repeated(text: str, spans: Sequence[Span], first: int) -> str:
-    "What a piece repeats, without chapter headings (before `first`) and amendment notes."
-    shown = (Span(max(s.start, min(first, s.end)), s.end).of(text) for s in spans)
-    return "\n".join(_AMENDMENT.sub("", x).strip() for x in shown)
-
 # %% ../../nbs/00_documents/12_records.ipynb #701d23c7
 _TYPES = {
     "header": "law_header", "heading": "law_heading", "article": "law_article",
     "supplement": "law_supplement", "appendix": "law_appendix",
 }
-
-def _piece_record(text: str, whole: Record, piece: _Piece, start: int, labels: Sequence[str], number: str) -> Record:
-    "The record of a piece; `start` of its article, `labels` of the 항 it holds, `number` such as 2/5."
-    extra = {"article_id": whole.id, "piece": number}
-    if labels:
-        extra["paragraph_range"] = "~".join(dict.fromkeys((labels[0], labels[-1])))
-    repeated = _repeated(text, piece.context, start)
-    prefix = "\n\n".join(x for x in (whole.prefix, repeated) if x)
-    name = f"{whole.id}_{number.partition('/')[0]}"
-    return replace(whole, id=name, span=piece.span, prefix=prefix, metadata=whole.metadata | extra)
 
 # %% ../../nbs/00_documents/12_records.ipynb #1ba91716
 def _draft_records(
@@ -322,7 +297,13 @@ def _draft_records(
     spans, out = [p.span for p in paragraphs], []
     for i, piece in enumerate(pieces, 1):
         labels = [paragraphs[k].label for k in covering(spans, piece.span)]
-        out.append(_piece_record(text, whole, piece, start, labels, f"{i}/{len(pieces)}"))
+        metadata = whole.metadata | {"article_id": whole.id, "piece": f"{i}/{len(pieces)}"}
+        if labels:
+            metadata["paragraph_range"] = "~".join(dict.fromkeys((labels[0], labels[-1])))
+        shown = (text[max(s.start, min(start, s.end)):s.end] for s in piece.context)      # without chapter headings
+        repeated = "\n".join(_AMENDMENT.sub("", words).strip() for words in shown)
+        prefix = "\n\n".join(filter(None, (whole.prefix, repeated)))
+        out.append(replace(whole, id=f"{whole.id}_{i}", span=piece.span, prefix=prefix, metadata=metadata))
     return out
 
 # %% ../../nbs/00_documents/12_records.ipynb #04f9c544

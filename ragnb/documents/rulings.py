@@ -10,11 +10,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-# %% auto #0
-__all__ = ['LIST_MARK', 'INTERPRETATION_PARTS', 'RULING_PARTS', 'NamedPart', 'named_parts', 'document_title',
-           'interpretation_records', 'ruling_records', 'QAPair', 'qa_pairs', 'qa_records']
-
-# %% ../../nbs/00_documents/13_rulings.ipynb #f72f4adf
 from .forms import CLOSING, OPENING, plain_text, reading_form, spaced
 from .headings import continues_line, LINE_LEAD, LINE_START, visible_start
 from .markdown import find_headings, Heading
@@ -23,6 +18,10 @@ from .records import cut_lines, Record, record_base
 from .span import Span
 from .statutes import front_matter, iso_date
 from .text import trim_span
+
+# %% auto #0
+__all__ = ['LIST_MARK', 'INTERPRETATION_PARTS', 'RULING_PARTS', 'NamedPart', 'named_parts', 'document_title',
+           'interpretation_records', 'ruling_records', 'QAPair', 'qa_pairs', 'qa_records']
 
 # %% ../../nbs/00_documents/13_rulings.ipynb #564faaed
 LIST_MARK = r"(?:(?:\d{1,2}|[가-하])[.)][ \t]*|[○□◇◆■●ㅇ▶\-][ \t]*)?"  # Regular expression
@@ -78,15 +77,6 @@ def document_title(
     line = next((x.strip() for x in text.splitlines() if x.strip()), "")
     return re.sub(r"^【[^】]*】\s*", "", line)[:100].strip("[]")
 
-# %% ../../nbs/00_documents/13_rulings.ipynb #bdebce3a
-def _reason_start(parts: Sequence[NamedPart], min_reason: int) -> int | None:
-    "Where a reason begins that is long enough and follows the answer."
-    reason = next((p for p in parts if p.name == "이유"), None)
-    answers = [p.span.start for p in parts if p.name in ("회답", "회시", "답변")]
-    if reason is None or not answers or len(reason.body) < min_reason or reason.span.start <= max(answers):
-        return None
-    return reason.span.start
-
 # %% ../../nbs/00_documents/13_rulings.ipynb #8c2ef135
 def interpretation_records(
     text: str,
@@ -100,7 +90,10 @@ def interpretation_records(
     text = form.text
     parts, base = named_parts(text, INTERPRETATION_PARTS), record_base("INTERP", item_id)
     title = document_title(text, title, front_matter(text))
-    cut = _reason_start(parts, min_reason) or len(text)
+    grounds = next((p for p in parts if p.name == "이유"), None)
+    answered = max((p.span.start for p in parts if p.name in ("회답", "회시", "답변")), default=len(text))
+    apart = grounds is not None and len(grounds.body) >= min_reason and grounds.span.start > answered
+    cut = grounds.span.start if apart else len(text)
     asked = next((re.sub(r"\s+", " ", p.body.of(text))[:150] for p in parts if p.name.startswith("질")), "")
     head = f"[{title}]" if title else ""
     shared = {"item_id": item_id} | ({"domain": domain} if domain else {})
@@ -272,15 +265,11 @@ def _pair_pieces(
     return [Span(start, first.end), *cut_lines(text, Span(first.end, pair.answer.end), size, ruler)]
 
 # %% ../../nbs/00_documents/13_rulings.ipynb #f76452f1
-def _short(text: str, limit: int = 400) -> str:
-    "The start of a text on one line, for a prefix."
-    flat = re.sub(r"\s+", " ", text).strip()
-    return flat if len(flat) <= limit else flat[:limit].rstrip() + "..."
-
 def _prefix(text: str, title: str, asked: Span | None) -> str:
-    "Title and the question that a record does not hold itself."
-    words = [f"[{title}]" if title else "", _short(asked.of(text)) if asked else ""]
-    return "\n\n".join(word for word in words if word)
+    "Title and the question that a record does not hold itself, on one line of 400 characters."
+    flat = " ".join(asked.of(text).split()) if asked else ""
+    words = [f"[{title}]" if title else "", flat if len(flat) <= 400 else flat[:400].rstrip() + "..."]
+    return "\n\n".join(filter(None, words))
 
 # %% ../../nbs/00_documents/13_rulings.ipynb #38e17bb3
 def _titles(text: str, pairs: Sequence[QAPair], title: str) -> list[str]:

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from .values import first_complaint, InputError, RagnbError
+
 # %% auto #0
 __all__ = ['LEVELS', 'SEARCHED', 'ROLES', 'DuplicateIdError', 'MissingChunkError', 'IndexMismatchError', 'check_fields', 'Span',
            'union', 'n_characters', 'shared', 'Address', 'parse_address', 'try_address', 'id_key', 'Spans',
            'NamedSpans', 'n_before', 'covering', 'needed', 'Outline', 'stitch', 'Why', 'Passage']
-
-# %% ../../nbs/00_documents/01_span.ipynb #2d25ef51
-from .values import first_complaint, InputError, RagnbError
 
 # %% ../../nbs/00_documents/01_span.ipynb #bcb7fedb
 class DuplicateIdError(InputError):

@@ -13,11 +13,6 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import numeric
 
-# %% auto #0
-__all__ = ['SUBITEM_LETTERS', 'EFFECTIVE_KEYS', 'Clause', 'parse_clauses', 'Article', 'Block', 'Statute', 'iso_date',
-           'front_matter', 'parse_statute']
-
-# %% ../../nbs/00_documents/10_statutes.ipynb #fef3d91f
 from .forms import CLOSING, OPENING, plain_text, reading_form, spaced
 from ragnb.documents.headings import (
     article_headings, ArticleHeading, chapter_headings, CIRCLED, continues_line, find_contents, follows, LINE_LEAD,
@@ -25,6 +20,10 @@ from ragnb.documents.headings import (
 )
 from .span import Span
 from .text import trim_span
+
+# %% auto #0
+__all__ = ['SUBITEM_LETTERS', 'EFFECTIVE_KEYS', 'Clause', 'parse_clauses', 'Article', 'Block', 'Statute', 'iso_date',
+           'front_matter', 'parse_statute']
 
 # %% ../../nbs/00_documents/10_statutes.ipynb #4237ba99
 @dataclass(frozen=True)
@@ -84,27 +83,22 @@ def _believed(text: str, mark: _Mark, last: tuple[int, int]) -> bool:
     jump = mark.key[0] - last[0]
     return not mark.exact and last[0] > 0 and mark.key > last and (mark.level == 0 or jump <= 5)
 
-# %% ../../nbs/00_documents/10_statutes.ipynb #618e0577
+# %% ../../nbs/00_documents/10_statutes.ipynb #34a9e577
 _AMENDMENT = re.compile(r"[<〈][^<>〈〉]{0,600}[>〉]")
 _AT_HEAD = re.compile(rf"[ \t]*(?P<p>[{CIRCLED}]){_NO_CITATION}")
 
-def _possible_marks(text: str, start: int, end: int) -> list[_Mark]:
-    "Everything that may be a clause marker, in order."
+def _marks(text: str, start: int, end: int) -> list[_Mark]:
+    "The clause markers of an article, in order."
     found = {m.start: m for m in map(_mark, _INLINE.finditer(text, start, end))}
     found |= {m.start: m for m in map(_mark, _MARKER.finditer(text, start, end))}
     if head := _AT_HEAD.match(text, start):
         found[head.start("p")] = _mark(head)
     notes = [note.span() for note in _AMENDMENT.finditer(text, start, end)]
-    starts = [a for a, _ in notes]
-    return [found[at] for at in sorted(found) if not (i := bisect_left(starts, at)) or at >= notes[i - 1][1]]
-
-# %% ../../nbs/00_documents/10_statutes.ipynb #34a9e577
-def _marks(text: str, start: int, end: int) -> list[_Mark]:
-    "The clause markers of an article, in order."
     out: list[_Mark] = []
     last = [(0, 0)] * len(_KINDS)
-    for mark in _possible_marks(text, start, end):
-        if _believed(text, mark, last[mark.level]):
+    for at, mark in sorted(found.items()):
+        before = bisect_left(notes, (at,))
+        if (not before or at >= notes[before - 1][1]) and _believed(text, mark, last[mark.level]):
             last[mark.level:] = [mark.key] + [(0, 0)] * (len(_KINDS) - 1 - mark.level)
             out.append(mark)
     return out
@@ -127,14 +121,10 @@ def _tree(text: str, marks: Sequence[_Mark], end: int) -> tuple[Clause, ...]:
 # %% ../../nbs/00_documents/10_statutes.ipynb #d74405f8
 _TAIL_LINE = re.compile(r"[ \t]*(?:\[[^\[\]\r\n]*\][^\r\n]*)?(?=[\r\n]|\Z)")   # Blank, or [전문개정 2010. 3. 31.]
 
-def _break_before(text: str, start: int, end: int) -> int:
-    "Offset of the last line break in `[start, end)`; -1 when there is none."
-    return next((i for i in range(end - 1, start - 1, -1) if text[i] in "\r\n"), -1)
-
 def _tail_start(text: str, start: int, end: int) -> int:
     "Where the notes in brackets and blank lines at the end of an article begin; `end` when there are none."
     tail = end
-    while (head := _break_before(text, start, tail)) >= 0:
+    while (head := max(text.rfind(c, start, tail) for c in "\r\n")) >= 0:
         if not (m := _TAIL_LINE.match(text, head + 1, tail)) or m.end() < tail:
             close = min((at for at in (text.find(c, head, tail) for c in "[]") if at >= 0), default=-1)
             opened = max(text.rfind("[", start, close), text.rfind("]", start, close)) if close >= 0 else -1
@@ -192,10 +182,6 @@ def _plain(label: str | int) -> str:
     "43-2 from 43의2, 제43조의2 or 43-2."
     return re.sub(r"제|조|항|호|목|\s", "", plain_text(str(label))).replace("의", "-")
 
-def _child(clauses: Sequence[Clause], kind: str, label: str) -> Clause | None:
-    "The first clause of a kind and label."
-    return next((c for c in clauses if c.kind == kind and c.label == label), None)
-
 # %% ../../nbs/00_documents/10_statutes.ipynb #c27ed319
 @dataclass(frozen=True)
 class Statute:
@@ -230,7 +216,7 @@ class Statute:
         for kind, label in (("항", paragraph), ("호", item), ("목", subitem)):
             if label is None:
                 continue
-            clause = _child(clauses, kind, _plain(label))
+            clause = next((c for c in clauses if c.kind == kind and c.label == _plain(label)), None)
             if clause is None:
                 return None
             clauses, span = clause.children, clause.span
@@ -273,13 +259,11 @@ def _is_appendix(text: str, m: re.Match[str]) -> bool:
     if m["kind"][0] == "서":
         return False
     alone = not rest.strip(" *") and (m["n"] or markdown)
-    return bool(alone or _RELATED.search(rest)) or markdown and rest[:1] in " (:" or _is_titled(text, m)
-
-def _is_titled(text: str, m: re.Match[str]) -> bool:
-    "True for 별지 제4호서식 휴가신청서 on a line of its own: a number, a blank, a few words that are no sentence."
-    title = m["rest"].strip(" *\t")
+    if alone or _RELATED.search(rest) or markdown and rest[:1] in " (:":
+        return True
+    title = rest.strip(" *\t")                # 별지 제4호서식 휴가신청서: a number, a blank, a few words that are no sentence
     apart = text[m.start("rest") - 1] in " \t"
-    if not m["n"] or not apart or not 1 < len(title) <= 40 or _CITED_ANNEX.match(m["rest"]):
+    if not m["n"] or not apart or not 1 < len(title) <= 40 or _CITED_ANNEX.match(rest):
         return False
     unfinished = title[-1] in "다.,을를은는에의와과및" or continues_line(text, m.start())
     return not unfinished and stands_apart(text, m.start())
@@ -292,14 +276,6 @@ class _Part(NamedTuple):
     end: int
     key: str    # As in `Block.key`
 
-def _part_key(text: str, kind: str, m: re.Match[str], nth: int) -> str:
-    "The key of a 부칙, the `nth` of the statute, or of a 별표."
-    if kind == "별표":
-        return ("T" if m["kind"][-1] == "표" else "F") + number_label(number_key(m["n"] or "0", m["m"]))
-    start = visible_start(m)
-    number = re.search(r"제\s*(\d+)\s*호", text[start:start + 120].split("\n", 1)[0])
-    return number[1] if number else str(nth)
-
 # %% ../../nbs/00_documents/10_statutes.ipynb #e87602a1
 def _parts(text: str, top: int = 0) -> list[_Part]:
     "Cut a statute, whose table of contents ends at `top`, into 본칙, 부칙 and 별표."
@@ -310,8 +286,13 @@ def _parts(text: str, top: int = 0) -> list[_Part]:
     out = [_Part("본칙", top, edges[0], "")]
     nth = 0
     for (start, kind, m), end in zip(marks, edges[1:]):
-        nth += kind == "부칙"
-        out.append(_Part(kind, start, end, _part_key(text, kind, m, nth)))
+        if kind == "별표":
+            key = ("T" if m["kind"][-1] == "표" else "F") + number_label(number_key(m["n"] or "0", m["m"]))
+        else:
+            nth += 1
+            number = re.search(r"제\s*(\d+)\s*호", text[start:start + 120].split("\n", 1)[0])
+            key = number[1] if number else str(nth)
+        out.append(_Part(kind, start, end, key))
     return out
 
 # %% ../../nbs/00_documents/10_statutes.ipynb #d85ab602
@@ -338,16 +319,6 @@ def front_matter(
     fields = (line.partition(":") for line in text[first.end():last.start()].splitlines() if line.strip())
     return {name.strip(): value.strip().strip("'\"") for name, _, value in fields}
 
-# %% ../../nbs/00_documents/10_statutes.ipynb #1228c5d8
-def _header_name(header: str, front: dict[str, str]) -> str:
-    "The name of a statute, or ''."
-    body = header[header.find("\n---", 4) + 4 if front else 0:]
-    first = next((line.strip() for line in body.splitlines() if line.strip(" =-\t\r")), "")
-    name = front.get("법령명") or front.get("제목") or first
-    name = re.sub(r"^[#\s*]+|\*+$", "", name)
-    name = re.sub(r"(?<!\s)\s*[(\[]\s*약칭.*$", "", name).strip("[]【】 ")
-    return name if 0 < len(name) <= 80 and not name.startswith("제1") else ""
-
 # %% ../../nbs/00_documents/10_statutes.ipynb #317fd818
 _LAW_NO = re.compile(r"(?:법률|대통령령|총리령|[가-힣]{2,8}부령|조례|규칙|훈령|고시)\s*제\s*[\d\-]+\s*호")
 _IN_FORCE = re.compile(r"시행(?:일자?)?[ \t:：]*\d{4}[^\n\]]{0,20}")
@@ -358,7 +329,11 @@ def _header_fields(header: str) -> dict[str, str]:
     "Name, number, date and ministry from the head of a statute."
     front = front_matter(header)
     number, date = _LAW_NO.search(header), _IN_FORCE.search(header)
-    name = _header_name(header, front)
+    body = header[header.find("\n---", 4) + 4 if front else 0:]
+    first = next((line.strip() for line in body.splitlines() if line.strip(" =-\t\r")), "")
+    name = re.sub(r"^[#\s*]+|\*+$", "", front.get("법령명") or front.get("제목") or first)
+    name = re.sub(r"(?<!\s)\s*[(\[]\s*약칭.*$", "", name).strip("[]【】 ")
+    name = name if 0 < len(name) <= 80 and not name.startswith("제1") else ""
     lines = (m for m in _OFFICE_LINE.finditer(header) if m[1] != name)
     office = _OFFICE.search(header) or next(lines, None)
     return {

@@ -16,15 +16,14 @@ from sys import intern
 from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from .forms import joins_previous, plain_text, reading_form
+from .span import InputError, Span
+
 # %% auto #0
 __all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'KEPT_TAGS', 'Result', 'analysed', 'trim_span', 'tears', 'whole_cut',
            'block_spans', 'ends_sentence', 'load_kiwi', 'stem', 'article_tokens', 'TextMemo', 'Analysis', 'is_korean',
            'sentence_spans', 'word_cut', 'is_heading', 'first_part', 'readable_cut', 'word_tokens_batch', 'word_tokens',
            'bigram_tokens', 'last_fit', 'last_fit_near', 'Tokenizer', 'tokenizer', 'count_tokens']
-
-# %% ../../nbs/00_documents/02_text.ipynb #0749a52b
-from .forms import joins_previous, plain_text, reading_form
-from .span import InputError, Span
 
 # %% ../../nbs/00_documents/02_text.ipynb #80ad998a
 def trim_span(
@@ -231,12 +230,11 @@ _HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
 
 
 def is_korean(
-    text: str,           # Its first 20,000 characters count
-    share: float = 0.1,  # Of the letters, in [0, 1]
+    text: str,   # Its first 20,000 characters count
 ) -> bool:
-    "True when more than `share` of the letters are Hangul."
+    "True when more than a tenth of the letters are Hangul."
     head = plain_text(text)[:20_000]
-    return len(_HANGUL.findall(head)) > share * sum(map(str.isalpha, head))
+    return len(_HANGUL.findall(head)) > 0.1 * sum(map(str.isalpha, head))
 
 # %% ../../nbs/00_documents/02_text.ipynb #af8dd084
 def sentence_spans(
@@ -445,33 +443,9 @@ class Tokenizer:
         longer = range(min(stop, low + 100), low, -1)
         return text[:next((i for i in longer if fits(i)), low)]
 
-# %% ../../nbs/00_documents/02_text.ipynb #64231b3a
+# %% ../../nbs/00_documents/02_text.ipynb #c86d8080
 _ENCODINGS = ("cl100k_base", "o200k_base", "gpt2")
 
-def _tiktoken_counter(name: str) -> Callable[[str], int]:
-    "Counter of a tiktoken encoding; `cl100k_base` comes with llama-index-core and needs no network."
-    import tiktoken
-    from llama_index.core.utils import get_tokenizer
-    get_tokenizer()  # points tiktoken at the encodings that llama-index-core ships
-    try:
-        encoding = tiktoken.get_encoding(name)
-    except Exception as error:
-        raise InputError(f"tiktoken encoding {name!r} is not on this machine and could not be fetched") from error
-    return lambda text: len(encoding.encode(text, disallowed_special=()))
-
-# %% ../../nbs/00_documents/02_text.ipynb #05eaf468
-def _file_counter(path: str) -> Callable[[str], int]:
-    "Counter of a Hugging Face `tokenizer.json`."
-    from tokenizers import Tokenizer as Fast
-    try:
-        fast = Fast.from_file(path)
-    except Exception as error:
-        raise InputError(f"tokenizer file cannot be read: {path!r} ({error})") from error
-    fast.no_truncation()
-    fast.no_padding()
-    return lambda text: len(fast.encode(text, add_special_tokens=False).ids)
-
-# %% ../../nbs/00_documents/02_text.ipynb #c86d8080
 @lru_cache(maxsize=16)
 def tokenizer(
     name: str = "characters",  # "characters", "words", "kiwi", a tiktoken encoding, or a path to a tokenizer.json
@@ -484,9 +458,23 @@ def tokenizer(
     if name == "kiwi":
         return Tokenizer(name, lambda text: sum(len(load_kiwi().tokenize(b.of(text))) for b in block_spans(text)))
     if name in _ENCODINGS:
-        return Tokenizer(name, _tiktoken_counter(name))
+        import tiktoken
+        from llama_index.core.utils import get_tokenizer
+        get_tokenizer()  # points tiktoken at the encodings that llama-index-core ships
+        try:
+            encoding = tiktoken.get_encoding(name)
+        except Exception as error:
+            raise InputError(f"tiktoken encoding {name!r} is not on this machine and could not be fetched") from error
+        return Tokenizer(name, lambda text: len(encoding.encode(text, disallowed_special=())))
     if name.endswith(".json"):
-        return Tokenizer(name, _file_counter(name))
+        from tokenizers import Tokenizer as Fast
+        try:
+            fast = Fast.from_file(name)
+        except Exception as error:
+            raise InputError(f"tokenizer file cannot be read: {name!r} ({error})") from error
+        fast.no_truncation()
+        fast.no_padding()
+        return Tokenizer(name, lambda text: len(fast.encode(text, add_special_tokens=False).ids))
     known = ", ".join(("characters", "words", "kiwi", *_ENCODINGS))
     raise InputError(f"unknown tokenizer {name!r}: use {known} or a path to tokenizer.json")
 

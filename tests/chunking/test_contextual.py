@@ -16,9 +16,9 @@ from strategies import examples
 
 from ragnb.models.calls import CallCache
 from ragnb.chunking.contextual import (
-    CONTEXT_PROMPT, ContextualNodeParser, ContextWriter, LlmContextNodeParser, document_window,
+    CONTEXT_PROMPT, ContextualNodeParser, LlmContextNodeParser, document_window,
 )
-from ragnb.documents.span import InputError, MissingChunkError, Span
+from ragnb.documents.span import Span
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 
@@ -142,36 +142,19 @@ def test_far_changes_of_a_long_document_ask_nothing() -> None:
 
 def test_sync_and_async_agree() -> None:
     docs = [document(TEXT, f"{i}.md") for i in range(3)]
-    nodes = [n for d in docs for n in ContextualNodeParser(parser=SPLITTER).parse(d)[0]]
-    writer = ContextWriter(ScriptedLLM(lambda p: f"맥락 {len(p)}."))
-    one, first = writer.write(nodes, docs)
-    two, second = asyncio.run(writer.awrite(nodes, docs))
-    assert [n.to_dict() for n in one] == [n.to_dict() for n in two]
-    assert first.calls == second.calls + second.cached == len(nodes)
     splitter = LlmContextNodeParser(parser=SPLITTER, llm=ScriptedLLM(lambda p: f"맥락 {len(p)}."))
+    one = [n for d in docs for n in splitter.parse(d)[0]]
     assert [n.metadata for n in splitter.get_nodes_from_documents(docs)] == [n.metadata for n in one]
     assert [n.metadata for n in asyncio.run(splitter.aget_nodes_from_documents(docs))] == [n.metadata for n in one]
-    parsed, _ = asyncio.run(splitter.aparse(docs[0]))
-    assert [n.metadata for n in parsed] == [n.metadata for n in one if n.ref_doc_id == "0.md"]
 
 
-def test_a_run_without_the_model_drops_no_word_but_contexts() -> None:
-    nodes, _ = ContextWriter(ScriptedLLM()).write(SPLITTER.parse(document())[0], [document()])
-    bare, report = ContextWriter(None, model="x").write(nodes, [document()])
-    assert len(report.not_asked) == len(nodes)
-    assert all("context" not in n.metadata and n.metadata["level"] for n in bare)
-
-
-def test_wrong_input_is_refused() -> None:
-    nodes, _ = SPLITTER.parse(document())
-    with pytest.raises(MissingChunkError, match="a.md"):
-        ContextWriter(ScriptedLLM()).write(nodes, [])
-    with pytest.raises(InputError, match="as it is now"):
-        ContextWriter(ScriptedLLM()).write(nodes, [document("다른 글이다. " * 20)])
-    with pytest.raises(InputError, match="{chunk}"):
-        ContextWriter(prompt="{document}")
-    with pytest.raises(InputError, match="max_document"):
-        ContextWriter(max_document=0)
+def test_without_the_model_chunks_have_no_contexts() -> None:
+    bare = LlmContextNodeParser(parser=SPLITTER, model="x")
+    nodes, _ = bare.parse(document())
+    assert len(bare.report.not_asked) == len(nodes) and all("context" not in n.metadata for n in nodes)
+    for wrong, why in (({"prompt": "{document}"}, "{chunk}"), ({"max_document": 0}, "max_document")):
+        with pytest.raises(ValueError, match=why):
+            LlmContextNodeParser(parser=SPLITTER, model="x", **wrong)
 
 
 # --- the index, the kill, the network

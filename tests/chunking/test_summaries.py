@@ -65,11 +65,6 @@ def test_coverage_takes_what_adds_most_for_its_length() -> None:
     assert key_sentences(sentences, tokens, weights, 10) == [2, 3]  # the words of 3 are known: 2 adds more than 0 or 1
 
 
-def test_weights_fall_with_frequency() -> None:
-    weights = word_weights([["a", "a", "b"], ["a"], ["a", "c"]])
-    assert weights["b"] == weights["c"] > weights["a"] > 0
-
-
 # --- summaries
 
 

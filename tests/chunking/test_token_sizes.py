@@ -13,7 +13,6 @@ from strategies import documents, examples
 from test_growth import articles
 
 from ragnb.chunking.base import SizedNodeParser
-from ragnb.chunking.lazy_packing import pack_lazily
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.parsers import describe_parser, parser_from, resolve_parser
 from ragnb.chunking.rules import RoutedNodeParser, parse_rules
@@ -25,7 +24,7 @@ from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.markdown import find_tables
 from ragnb.documents.packing import TextRuler, cut_long, overlap_start, pack
 from ragnb.documents.span import InputError, Span
-from ragnb.documents.text import count_tokens, sentence_spans, tokenizer, trim_span
+from ragnb.documents.text import count_tokens, sentence_spans, tokenizer
 
 BY = ("words", "cl100k_base")
 STRUCTURE = (TextNodeParser, TableNodeParser, QANodeParser, HeadingNodeParser, RecordNodeParser)
@@ -63,12 +62,8 @@ def test_packed_sentences_fit(text: str, size: int, name: str, data: st.DataObje
     spans = pack(text, atoms, size, overlap, ruler=ruler)
     check_whole(text, spans)
     assert not too_long(text, spans, size, name)
-    lazily = list(pack_lazily(text, trim_span(text, 0, len(text)), (), size, overlap, "rule", ruler=ruler))
-    check_whole(text, lazily)
-    assert not too_long(text, lazily, size, name)
-    for found in (spans, lazily):
-        shared = [Span(b.start, a.end) for a, b in pairwise(found) if b.start < a.end]
-        assert all(count_tokens(s.of(text), name) <= overlap for s in shared)
+    shared = [Span(b.start, a.end) for a, b in pairwise(spans) if b.start < a.end]
+    assert all(count_tokens(s.of(text), name) <= overlap for s in shared)
 
 
 @examples(90)
@@ -122,7 +117,6 @@ def test_a_chunk_is_as_long_as_it_may_be(name: str) -> None:
     ends = {a.start: a.end for a in atoms}
     assert len(spans) > 5
     assert all(count_tokens(LEAVE[a.start:ends[b.start]], name) > 60 for a, b in pairwise(spans))
-    assert list(pack_lazily(LEAVE, trim_span(LEAVE, 0, len(LEAVE)), (), 60, 0, "rule", ruler=ruler)) == spans
 
 
 def plain_pack(atoms: list[Span], size: int) -> list[Span]:

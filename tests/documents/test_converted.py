@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from helpers_ingest import read, write
 
-from ragnb.documents.converted import CONVERTERS, pdf_text, read_converted, read_pdf
+from ragnb.documents.converted import CONVERTERS, pdf_text, read_converted
 from ragnb.documents.files import read_documents
 from ragnb.documents.span import InputError
 
@@ -344,9 +344,9 @@ def test_what_cannot_be_read_says_why_and_the_rest_is_indexed(tmp_path: Path):
 
 def test_passwords(tmp_path: Path):
     path = print_pdf(tmp_path / "locked.pdf", ["secret"], encrypt="key")
-    assert read_pdf(path, "key") == ["secret"]
+    assert pdf_text(path, "key").pages == ["secret"]
     with pytest.raises(InputError, match="needs another password"):
-        read_pdf(path, "wrong")
+        pdf_text(path, "wrong")
 
 
 def test_a_damaged_page_does_not_cost_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -43,13 +43,7 @@ def test_union_shared_and_count_are_set_operations(left: list, right: list) -> N
     assert shared(spans(left), spans(right)) == shared(spans(right), spans(left))
     found = shared(spans(left), spans(right))
     assert all(s and s.end <= t.start for s, t in zip(found, found[1:])) and all(found)
-
-
-@examples(100)
-@given(span_lists())
-def test_union_ignores_order_and_is_idempotent(pairs: list) -> None:
-    merged = union(spans(pairs))
-    assert union(spans(pairs)[::-1]) == union(iter(spans(pairs))) == union(merged) == merged
+    assert union(spans(left)[::-1]) == union(iter(spans(left))) == union(runs(a)) == runs(a)
 
 
 @examples(200)
@@ -98,21 +92,12 @@ def test_pages_of_lists_every_page_with_a_shared_character(starts: list[int], a:
 
 
 @examples(200)
-@given(addresses)
-def test_address_round_trip(address: Address) -> None:
-    text = str(address)
-    assert parse_address(text) == address
-    assert text.startswith(address.doc_id) and len(text) > len(address.doc_id) + 2
-
-
-@examples(100)
 @given(addresses, addresses)
-def test_addresses_are_equal_only_when_their_texts_are(a: Address, b: Address) -> None:
-    assert (a == b) == (str(a) == str(b))
-
-
-def test_addresses_compare_by_number() -> None:
-    assert [a.index for a in sorted(Address("d", "c", i) for i in (10, 9, 100, 2))] == [2, 9, 10, 100]
+def test_address_round_trip(address: Address, other: Address) -> None:
+    text = str(address)
+    assert parse_address(text) == address and (address == other) == (text == str(other))
+    assert text.startswith(address.doc_id) and len(text) > len(address.doc_id) + 2
+    assert [a.index for a in sorted(Address(other.doc_id, "c", i) for i in (10, 9, 100, 2))] == [2, 9, 10, 100]
 
 
 @examples(200)
@@ -149,6 +134,7 @@ def test_what_is_not_an_address(text: str) -> None:
     (lambda: Address("d", "c", -1), "index must be >= 0, got -1"),
     (lambda: Address("d", "c", 0).around(-1, 3), "window must be >= 0, got -1"),
     (lambda: Passage("d", Span(0, 3), "ab"), "2 characters, its span 3"),
+    (lambda: Why("nearby"), "role must be one of hit, .*, got 'nearby'"),
 ])
 def test_bad_arguments_are_named(make, message: str) -> None:
     with pytest.raises(InputError, match=message):
@@ -216,8 +202,3 @@ def test_passage_id_is_made_of_offsets() -> None:
 def test_sentence_of_a_reason(why: Why, sentence: str) -> None:
     assert str(why) == sentence and why.role in ROLES
     assert Why(**asdict(why)) == why
-
-
-def test_a_reason_has_one_of_the_roles() -> None:
-    with pytest.raises(InputError, match="role must be one of hit, .*, got 'nearby'"):
-        Why("nearby")

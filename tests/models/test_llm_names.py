@@ -9,7 +9,7 @@ from ollama_server import OllamaServer
 
 from ragnb import Agent, InputError, Pipeline, update_index
 from ragnb.agent.library import Library, library_pipeline
-from ragnb.chunking.contextual import ContextWriter, LlmContextNodeParser
+from ragnb.chunking.contextual import LlmContextNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.parsers import with_contexts
 from ragnb.chunking.summaries import summarise_sections
@@ -102,9 +102,6 @@ def test_contexts_summaries_and_questions(server, index, tmp_path):
     assert parser.model == with_contexts(ParentChildNodeParser(), NAME).model and parser.model.endswith(":chat")
     nodes, _ = parser.parse(DOCUMENT)
     assert any(n.metadata.get("context") for n in nodes)
-    before = asked(server)
-    written, report = ContextWriter(NAME).write(ParentChildNodeParser().parse(DOCUMENT)[0], [DOCUMENT])
-    assert report.calls == asked(server) - before > 0
     sections, report = summarise_sections([DOCUMENT], NAME)
     assert report.calls == len(sections) > 0 and all(s.written for s in sections)
     assert generate_questions([DOCUMENT], NAME, 1).report.calls >= 1
