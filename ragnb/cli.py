@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import json
 import os
@@ -76,26 +77,13 @@ def _stage(name: str, quiet: bool = False) -> None:
         _say("ragnb:", name, "…", err=True, flush=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #8845dc0d
-def _peak_memory() -> float:
-    "Measure the peak resident memory of this process in MiB; 0 if the system does not report it."
-    try:
-        import resource
-    except ImportError:
-        return 0.0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
-
 def _cost(started: float) -> dict[str, float]:
-    "Return the seconds since a start, and peak memory."
-    return {"seconds": round(time.perf_counter() - started, 2), "peak_memory_mib": round(_peak_memory())}
-
-# %% ../nbs/99_cli/01_cli.ipynb #7a459970
-def _one_line(error: BaseException) -> str:
-    "Write an error as one line of text."
-    errors = getattr(error, "errors", None)
-    if callable(errors) and type(error).__module__.startswith("pydantic"):
-        return "; ".join(e["msg"].removeprefix("Value error, ") for e in errors())
-    return " ".join(str(error).split()) or type(error).__name__
+    "Return the seconds since a start, and peak resident memory; 0 if the system does not report it."
+    seconds, mib = time.perf_counter() - started, 0.0
+    with contextlib.suppress(ImportError):
+        from resource import getrusage, RUSAGE_SELF
+        mib = getrusage(RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    return {"seconds": round(seconds, 2), "peak_memory_mib": round(mib)}
 
 # %% ../nbs/99_cli/01_cli.ipynb #fed26a94
 _UsageError: Any = BadParameter.__base__   # What typer raises for a word or an option that no command takes
@@ -106,7 +94,9 @@ def _failed(error: Exception) -> int:
     is_service = type(error).__module__.split(".")[0] in _SERVICES
     if not is_service and not isinstance(error, (_UsageError, RagnbError, ValueError, OSError, MemoryError)):
         raise error
-    called, told = "ragnb", _one_line(error)
+    called, told = "ragnb", " ".join(str(error).split()) or type(error).__name__
+    if callable(errors := getattr(error, "errors", None)) and type(error).__module__.startswith("pydantic"):
+        told = "; ".join(e["msg"].removeprefix("Value error, ") for e in errors())
     if isinstance(error, _UsageError):
         called = error.ctx.command_path if error.ctx else called
         told = translated(" ".join(error.format_message().split()).rstrip("."))
@@ -207,14 +197,6 @@ def _import_plugins(places: Sequence[str]) -> None:
         os.environ[IMPORTED] = os.pathsep.join(dict.fromkeys([*filter(None, [os.environ.get(IMPORTED)]), *files]))
 
 
-def _with_file(error: InputError, file: str, keys: Sequence[str]) -> InputError:
-    "Name the settings file in an error about something that it sets."
-    if named := [key for key in keys if re.search(rf"\b{key}\b", str(error).replace("-", "_"))]:
-        told, names = translated(str(error)), ", ".join(named)
-        error.args = (say("{told} ({file} sets {names})", told=told, file=file, names=names),)
-    return error
-
-
 class _Command(NamedTuple):
     "A word of the command line; the docstring of its function is the help."
     function: Callable[[Any], None]
@@ -229,8 +211,11 @@ class _Command(NamedTuple):
             file, found = _found_settings(ctx, self.options, given)
             try:
                 self.function(self.options(**{**given, **found}))
-            except InputError as error:
-                raise _with_file(error, file, [*found])
+            except InputError as error:   # may be about something that the settings file sets
+                if named := [key for key in found if re.search(rf"\b{key}\b", str(error).replace("-", "_"))]:
+                    told, names = translated(str(error)), ", ".join(named)
+                    error.args = (say("{told} ({file} sets {names})", told=told, file=file, names=names),)
+                raise
 
         first = Parameter("ctx", Parameter.KEYWORD_ONLY, annotation=Context)
         last = Parameter("help", Parameter.KEYWORD_ONLY, default=False, annotation=_Help)
@@ -249,21 +234,6 @@ def _command(options: type[_Options], example: str) -> Callable[[Callable[[Any],
 # %% ../nbs/99_cli/01_cli.ipynb #94c17950
 _FIRST = ("demo", "index", "ask", "trace", "chat", "serve", "decide", "eval")   # What the short help shows
 
-def _short_help() -> str:
-    "Write examples to begin with, and the names of the other commands."
-    from ragnb import __version__
-    rows = [(c.example, say(c.function.__doc__)) for word in _FIRST for c in [_COMMANDS.get(word)] if c]
-    widths = [display_width(example) for example, _ in rows]
-    width, rest = max(widths, default=0), ", ".join(word for word in _COMMANDS if word not in _FIRST)
-    return "\n".join([
-        f"ragnb {__version__}: " + say("Find small, read as much as is needed."), "",
-        *(f"  {example}{' ' * (width - n)}  # {told}" for (example, told), n in zip(rows, widths)), "",
-        say("Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.2 drops weak ones."),
-        say("Scanned pages are skipped. --where folder=faq asks one folder; --where doc_type=manual asks the files"),
-        say("that begin with the lines ---, doc_type: manual, ---. `ragnb ask --help` describes the options of ask."),
-        say("More commands, see `ragnb --help`: {commands}.", commands=rest)])
-
-
 def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Print the version.")] = False,
            lang: Annotated[str, Option(metavar="en|ko", help="Language of messages and of this help (default: "
                                        "RAGNB_LANG, else the language of your machine).")] = "",
@@ -273,8 +243,17 @@ def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Prin
     if version:
         _say(f"ragnb {__version__}")
         raise Exit()
-    if ctx.invoked_subcommand is None:
-        _say(_short_help())
+    if ctx.invoked_subcommand is not None:
+        return
+    rows = [(_COMMANDS[word].example, say(_COMMANDS[word].function.__doc__)) for word in _FIRST]
+    width, rest = max(display_width(example) for example, _ in rows), [w for w in _COMMANDS if w not in _FIRST]
+    _say("\n".join([
+        f"ragnb {__version__}: " + say("Find small, read as much as is needed."), "",
+        *(f"  {example}{' ' * (width - display_width(example))}  # {told}" for example, told in rows), "",
+        say("Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.2 drops weak ones."),
+        say("Scanned pages are skipped. --where folder=faq asks one folder; --where doc_type=manual asks the files"),
+        say("that begin with the lines ---, doc_type: manual, ---. `ragnb ask --help` describes the options of ask."),
+        say("More commands, see `ragnb --help`: {commands}.", commands=", ".join(rest))]))
 
 # %% ../nbs/99_cli/01_cli.ipynb #73e5f384
 def _in_language(command: Any) -> Any:
@@ -320,19 +299,14 @@ def _repeated(given: Sequence[str], option: str = "--prompts") -> list[str]:
         words.append(word)
     return words
 
-def _show_anything() -> None:
-    "Let a terminal that cannot show a character show its number."
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def main(
     argv: Sequence[str] | None = None,  # The process's own when None
 ) -> int:                               # 0; 2 for a mistake in what was given, 3 for a service that did not answer
     "Run the command line."
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    _show_anything()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):   # a character that the terminal cannot show becomes its number
+            stream.reconfigure(errors="backslashreplace")
     atexit.register(gc.freeze)   # or the collector would look at every object once more when the process ends: seconds
     words = _repeated(sys.argv[1:] if argv is None else argv)
     try:
@@ -389,8 +363,6 @@ class _Wait(_Options):
                                    "stops, and prints the number of that process.", "SECONDS", 0, 1e6)] = 10
 
 # %% ../nbs/99_cli/01_cli.ipynb #5e771461
-_SIZE = {"budget", "budget_share", "model"}
-
 def _settings_place(given: Mapping[str, Any]) -> str:
     "Find the settings file that a command reads; '' for none."
     from ragnb.indexing.index_file import SETTINGS_FILE
@@ -411,9 +383,9 @@ def _found_settings(ctx: Context, options: type[_Options], given: Mapping[str, A
     from ragnb.pipeline.settings import load_settings
     values, keys = load_settings(place), options.from_file()
     typed = {name for name in given if getattr(ctx.get_parameter_source(name), "name", "") != "DEFAULT"}
-    if "split" in values and "split" not in keys:
-        _check_splitter(place, values["split"], str(given.get("index") or ""))
-    typed |= _SIZE if typed & {"budget", "budget_share"} else set()
+    if "split" in values and "split" not in keys and given.get("index"):
+        _check_splitter(place, values["split"], str(given["index"]))
+    typed |= {"budget", "budget_share", "model"} if typed & {"budget", "budget_share"} else set()
     found = {key: value for key, value in values.items() if key in keys and key not in typed}
     return place, found | ({"where": [found["where"]]} if isinstance(found.get("where"), str) else {})
 
@@ -423,7 +395,7 @@ def _check_splitter(file: str, split: str, index: str) -> None:
     from ragnb.chunking.parsers import completed, describe_parser, resolve_parser
     from ragnb.indexing.folder_index import Index
     wanted = None if split.startswith("contexts:") else resolve_parser(split)
-    for folder in (_collections_in(index) or [Path(index)]) if wanted and index else []:
+    for folder in (_collections_in(index) or [Path(index)]) if wanted else []:
         made = Index.open(folder).manifest.parser if (folder / "index.db").exists() else None
         if made and completed(made, wanted) != describe_parser(wanted):
             raise InputError(say("{file} is for an index with split = {split!r}, and {folder!r} was made with another "
@@ -523,16 +495,9 @@ def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
     if len(lines) > most:
         _say(say("skipped … and {n:,} more", n=len(lines) - most), err=True)
 
-def _print_known(report: Any, index: str) -> None:
-    "Count what an earlier update skipped and named already."
-    from ragnb.documents.files import n_skipped
-    if n := n_skipped(report.known):
-        at = [] if index == ".ragnb" else ["--index", index]
-        lists = _typed("info", "--skipped", *at)
-        _say(say("skipped as before: {n:,} (`{command}` lists them)", n=n, command=lists), err=True)
-
 def _print_report(report: Any, index: str) -> None:
     "Print what an update did, and what it skipped for the first time."
+    from ragnb.documents.files import n_skipped
     counts = {name: getattr(report, name) for name in ("added", "changed", "removed", "unchanged")}
     documents = say("documents: {added:,} added, {changed:,} changed, {removed:,} removed, {unchanged:,} unchanged",
                     **counts)
@@ -551,13 +516,15 @@ def _print_report(report: Any, index: str) -> None:
         if missing:
             _say(say("run the command again with --contexts to ask for the missing ones"))
     _print_problems([problem for problem in report.problems if problem not in report.known])
-    _print_known(report, index)
+    if n := n_skipped(report.known):   # named by an earlier update
+        lists = _typed("info", "--skipped", *([] if index == ".ragnb" else ["--index", index]))
+        _say(say("skipped as before: {n:,} (`{command}` lists them)", n=n, command=lists), err=True)
     for line in missing[:10]:
         _say(say("no context for {place}", place=line), err=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #d4f9c4bb
 def _note_others(args: _Source, report: Any) -> None:
-    "Name documents of other folders that stay in the index, or that these have replaced."
+    "Name documents of other folders that stay in the index, or that these have replaced; raise an error for equal ids."
     for root, ids in report.replaced.items():
         _say(say("note: documents of {path} replaced {documents} of {root}, which no longer exists, such as {first!r}",
                  documents=said_count(len(ids), "document"), root=root, first=ids[0], path=args.path), err=True)
@@ -570,11 +537,7 @@ def _note_others(args: _Source, report: Any) -> None:
                  remove=_typed("remove", *ids[:3], "--index", args.index),
                  alone=_typed("index", args.path, "--index", args.index, "--force"),
                  apart=_typed("index", args.path, "--index", args.index + "-2")), err=True)
-
-def _refuse_lost(args: _Source, report: Any) -> None:
-    "Raise an error if documents of another folder have the ids of these."
-    lost = [p for p in report.problems if p.kind == "taken"]
-    if lost:
+    if lost := [p for p in report.problems if p.kind == "taken"]:
         told = say("1 document of {path!r} is not in {index!r}: documents of another folder have the same ids" if
                    len(lost) == 1 else "{n:,} documents of {path!r} are not in {index!r}: documents of another folder "
                    "have the same ids", n=len(lost), path=args.path, index=args.index)
@@ -682,7 +645,6 @@ def _index(args: _Source) -> None:
         _say(say("{place}: {documents}, {seconds:.1f} s, peak memory {memory:,} MiB", place=args.index, n=n,
                  documents=counted(n, "document"), seconds=cost["seconds"], memory=cost["peak_memory_mib"]) + skipped)
     _note_others(args, report)
-    _refuse_lost(args, report)
 
 # %% ../nbs/99_cli/01_cli.ipynb #f1820b31
 def _collections_in(folder: str) -> list[Path]:
@@ -740,18 +702,6 @@ def _info(args: _Described) -> None:
         _say(_padded(say(key), 11), f"{value:,}" if isinstance(value, int) else value)
 
 # %% ../nbs/99_cli/01_cli.ipynb #8994ff7e
-def _print_documents(rows: Sequence[Mapping[str, Any]]) -> None:
-    "Print a line for each document."
-    ids = [_line(row["id"]) for row in rows]
-    width = max(map(display_width, ids), default=2)
-    _say(_padded("id", width), _padded(say("chunks"), -7), _padded(say("characters"), -10), "doc_type", say("title"),
-         sep="  ")
-    for doc_id, row in zip(ids, rows):
-        kind, title = _line(row["doc_type"] or "-"), _line(row["title"] or "-")
-        size = f"{row['chunks']:>7,}  {row['characters']:>10,}"
-        _say(_padded(doc_id, width), size, _padded(kind, 8), title, sep="  ")
-
-
 @_command(_Index, "ragnb ls")
 def _ls(args: _Index) -> None:
     "List the documents of an index, and the keys of --where."
@@ -764,7 +714,14 @@ def _ls(args: _Index) -> None:
     for name, rows in listed.items():
         if name:
             _say(say("collection {name}", name=name))
-        _print_documents(rows)
+        ids = [_line(row["id"]) for row in rows]
+        width = max(map(display_width, ids), default=2)
+        _say(_padded("id", width), _padded(say("chunks"), -7), _padded(say("characters"), -10), "doc_type",
+             say("title"), sep="  ")
+        for doc_id, row in zip(ids, rows):
+            kind, title = _line(row["doc_type"] or "-"), _line(row["title"] or "-")
+            size = f"{row['chunks']:>7,}  {row['characters']:>10,}"
+            _say(_padded(doc_id, width), size, _padded(kind, 8), title, sep="  ")
         _say()
     keys = {key for rows in listed.values() for row in rows for key in row["metadata"]} | {"doc_id", "folder"}
     _say(say("--where takes: {keys}", keys=_line(", ".join(sorted(keys)))))
@@ -865,14 +822,6 @@ def _arguments(args: _Retrieval, llm: Any) -> dict[str, Any]:
     return pipeline_arguments(given, llm)
 
 # %% ../nbs/99_cli/01_cli.ipynb #822110f0
-def _joined_pipeline(args: _Asking, llm: Any, settings: Mapping[str, Any]) -> Any:
-    "Make the pipeline over a folder of collections."
-    from ragnb.agent.library import Library, library_pipeline
-    if any((args.embed, args.embed_base_url, args.query_prefix, args.document_prefix, args.embed_option)):
-        raise InputError(say("each collection uses the embedding that it was indexed with: leave out --embed and the "
-                             "options of embeddings"))
-    return library_pipeline(Library.open(args.index, **settings), llm, settings.get("top_k", 20))
-
 def _attached(args: _Asking, settings: dict[str, Any]) -> Any:
     "Make the pipeline over an index of another program."
     from ragnb.models.embedding import resolve_embedding
@@ -907,7 +856,11 @@ def _pipeline(args: _Asking) -> Any:
     if args.over:
         return _attached(args, settings)
     if _collections_in(args.index):
-        return _joined_pipeline(args, llm, settings)
+        if any((args.embed, args.embed_base_url, args.query_prefix, args.document_prefix, args.embed_option)):
+            raise InputError(say("each collection uses the embedding that it was indexed with: leave out --embed and "
+                                 "the options of embeddings"))
+        from ragnb.agent.library import Library, library_pipeline
+        return library_pipeline(Library.open(args.index, **settings), llm, settings.get("top_k", 20))
     index = Index.open(args.index, args.embed, base_url=_embed_url(args), embed_options=_embed_options(args))
     if told := explain_nothing(index.store, args.where):
         raise InputError(told)
@@ -950,16 +903,21 @@ def _asked(pipeline: Any, args: _Asking, history: Any, live: bool = False) -> tu
             _say("\n")
         return error.answer, error
 
-def _with_skipped(answer: Any, args: _Asking) -> Any:
-    "Add a note if the question names a file that was skipped."
+def _completed(answer: Any, pipeline: Any, args: _Asking) -> Any:
+    "Add a note if the question names a file that was skipped; write the page if --html asks for one."
     from dataclasses import replace
     from ragnb.indexing.index_file import asked_skipped, read_skipped
     from ragnb.retrieval.missing_words import Note
     named = [] if args.over else asked_skipped(read_skipped(args.index), args.question)
-    if not named:
-        return answer
-    told = say("{file} was not indexed: {reason}", file=named[0][0], reason=translated(named[0][1]))
-    return replace(answer, context=replace(answer.context, notes=(*answer.context.notes, Note("skipped", told))))
+    if named:
+        told = say("{file} was not indexed: {reason}", file=named[0][0], reason=translated(named[0][1]))
+        notes = (*answer.context.notes, Note("skipped", told))
+        answer = replace(answer, context=replace(answer.context, notes=notes))
+    if args.html:
+        from ragnb.pipeline.trace_data import trace
+        page = trace(answer, store=pipeline.expander.store).write(args.html)   # with some text around what was read
+        _say(say("page: {page}", page=page.resolve()), err=True)
+    return answer
 
 def _conversation(args: Any) -> Any:
     "Load the conversation in --history; a new one where there is no file yet, None without the option."
@@ -967,13 +925,6 @@ def _conversation(args: Any) -> Any:
     if not args.history:
         return None
     return Conversation.load(args.history) if Path(args.history).exists() else Conversation()
-
-def _write_page(answer: Any, pipeline: Any, args: _Asking) -> None:
-    "Write the page if --html asks for one, with some text around what was read."
-    if args.html:
-        from ragnb.pipeline.trace_data import trace
-        page = trace(answer, store=pipeline.expander.store).write(args.html)
-        _say(say("page: {page}", page=page.resolve()), err=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #19e7d9e5
 def _colored(answer: Any) -> str:
@@ -989,15 +940,6 @@ def _colored(answer: Any) -> str:
     return text.replace("\ue000", "\x1b[1;32m").replace("\ue001", "\x1b[0m")
 
 # %% ../nbs/99_cli/01_cli.ipynb #9796f053
-def _print_sources(answer: Any) -> None:
-    "Print the sources of a model's answer."
-    from ragnb.context.labels import place_label
-    sources = {source.number: source.passage for source in reversed(answer.context.sources)}
-    _say("\n" + "\n".join(f"[{n}] {place_label(sources[n])}" for n in sorted(sources)))
-    for mark in answer.source_marks:
-        if mark.passage is None:
-            _say(say("[{n}] is cited, but the context does not have it", n=mark.number), err=True)
-
 def _print_answer(answer: Any, shown: bool = False) -> None:
     "Print the text of an answer, its notes, and its sources."
     if answer.context.note:
@@ -1008,7 +950,12 @@ def _print_answer(answer: Any, shown: bool = False) -> None:
         none = say("no match fits the budget" if answer.context.dropped else "nothing was found")
         _say(answer.text if answer.text or answer.passages else none)
     if answer.generated:
-        _print_sources(answer)
+        from ragnb.context.labels import place_label
+        sources = {source.number: source.passage for source in reversed(answer.context.sources)}
+        _say("\n" + "\n".join(f"[{n}] {place_label(sources[n])}" for n in sorted(sources)))
+        for mark in answer.source_marks:
+            if mark.passage is None:
+                _say(say("[{n}] is cited, but the context does not have it", n=mark.number), err=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #79c5e116
 @_command(_Asking, 'ragnb ask "2년차 연차는 며칠인가요?"')
@@ -1017,8 +964,7 @@ def _ask(args: _Asking) -> None:
     pipeline, history = _pipeline(args), _conversation(args)
     live = pipeline.llm is not None and sys.stdout.isatty() and not args.json
     answer, error = _asked(pipeline, args, history, live)
-    answer = _with_skipped(answer, args)
-    _write_page(answer, pipeline, args)
+    answer = _completed(answer, pipeline, args)
     if history is not None and error is None:
         from ragnb.context.sources import display_docs
         shown = display_docs(answer.passages, pipeline.expander.store)
@@ -1038,8 +984,7 @@ def _trace(args: _Asking) -> None:
     from ragnb.pipeline.trace_data import trace
     pipeline = _pipeline(args)
     answer, error = _asked(pipeline, args, _conversation(args))
-    answer = _with_skipped(answer, args)
-    _write_page(answer, pipeline, args)
+    answer = _completed(answer, pipeline, args)
     if args.json:
         _print_json(_answer_facts(answer, error) | {"trace": trace(answer).rows()})
     else:
@@ -1058,21 +1003,16 @@ class _Agent(_Place, _Model, _Retrieval, _Layout):
     attempts: Annotated[int, _count("Most plans for one question, 1 to 10.")] = 2
     no_choice: Annotated[bool, Option("--no-choice", help="Do not ask which documents to read.")] = False
 
-def _step_models(args: _Agent) -> dict[str, Any]:
-    "Make the models of single steps."
-    models: dict[str, Any] = {"grade": None}
+def _agent_settings(args: _Agent) -> dict[str, Any]:
+    "Collect the arguments of `Agent` besides the library."
+    from ragnb.agent.routes import DEFAULT_ROUTES, read_routes
+    hits, models = {} if args.top_k is None else {"top_k": args.top_k}, {"grade": None}
     for given in args.step or ():
         name, equals, spec = given.partition("=")
         if not equals or not spec:
             raise InputError(say("--step needs STEP=MODEL, got {given!r}", given=given))
         models[name] = _resolved(spec, args)
-    return models
-
-def _agent_settings(args: _Agent) -> dict[str, Any]:
-    "Collect the arguments of `Agent` besides the library."
-    from ragnb.agent.routes import DEFAULT_ROUTES, read_routes
-    hits = {} if args.top_k is None else {"top_k": args.top_k}
-    return {"llm": _resolved(args.llm, args), "models": _step_models(args), **hits,
+    return {"llm": _resolved(args.llm, args), "models": models, **hits,
             "routes": read_routes(args.routes) if args.routes else DEFAULT_ROUTES, "step_timeout": args.timeout,
             "max_attempts": args.attempts, "ask_user": not (args.no_choice or getattr(args, "json", False))}
 
@@ -1082,12 +1022,6 @@ class _Talk(_Agent):
     history: _History = None
     json: Annotated[bool, Option("--json", help="Print one JSON object for each question, one a line; never "
         "ask back.")] = False
-
-def _turn_facts(state: Any) -> dict[str, Any]:
-    "Turn a turn of the chat into JSON values."
-    names = ("question", "answer", "status", "verdict", "judge", "note", "route", "citations", "calls")
-    return {name: getattr(state, name) for name in names} | {"steps": [str(event) for event in state.events]}
-
 
 @_command(_Talk, "ragnb chat --llm ollama:qwen3:8b")
 def _chat(args: _Talk) -> None:
@@ -1106,7 +1040,9 @@ def _chat(args: _Talk) -> None:
         if args.history:
             history.save(args.history)
         if args.json and chat.last is not None:
-            _print_json(_turn_facts(chat.last), None)
+            names = ("question", "answer", "status", "verdict", "judge", "note", "route", "citations", "calls")
+            facts = {name: getattr(chat.last, name) for name in names}
+            _print_json(facts | {"steps": [str(event) for event in chat.last.events]}, None)
     read = input if sys.stdin.isatty() and not args.json else lambda prompt: input()
     chat = Chat(agent, read, show, _conversation(args), save)
     chat.run()
@@ -1129,10 +1065,12 @@ class _Service(_Agent):
     waiting: Annotated[int, _count("Questions that may wait.", most=10_000)] = 64
     each: Annotated[int | None, _count("Questions of one token at the same time (default: 8).", most=10_000)] = None
 
-def _serve_settings(args: _Service) -> dict[str, Any]:
-    "Collect the arguments of `create_app` besides the library."
-    from ragnb.serve.access import Access, read_tokens
-    from ragnb.serve.app import check_binding
+@_command(_Service, "ragnb serve")
+def _serve(args: _Service) -> None:
+    "Serve the agent as a page in the browser and as a JSON API."
+    from ragnb.agent.library import Library
+    from ragnb.serve.access import Access, read_tokens, shut_out
+    from ragnb.serve.app import check_binding, create_app, serve_app
     from ragnb.serve.limits import Places
     from ragnb.serve.talks import Talks
     access = Access(read_tokens(args.tokens) if args.tokens else None, args.where)
@@ -1140,27 +1078,18 @@ def _serve_settings(args: _Service) -> dict[str, Any]:
     if args.documents is not None and not Path(args.documents).is_dir():
         raise InputError(f"--documents must be a folder, got {args.documents!r}")
     each = 8 if args.each is None and access.needs_token else args.each
-    return {"access": access, "talks": Talks(args.conversations), "documents": args.documents,
-            "places": Places(args.running, args.waiting, each), "hosts": [args.host, *(args.allow_host or ())],
-            **_agent_settings(args)}
-
-
-@_command(_Service, "ragnb serve")
-def _serve(args: _Service) -> None:
-    "Serve the agent as a page in the browser and as a JSON API."
-    from ragnb.agent.library import Library
-    from ragnb.serve.access import shut_out
-    from ragnb.serve.app import create_app, serve_app
+    talks, places, agent = Talks(args.conversations), Places(args.running, args.waiting, each), _agent_settings(args)
+    for problem in talks.problems:
+        _say(_line(say("skipped {text}", text=_told(problem))), err=True)
+    library = Library.open(args.index, **_arguments(args, agent["llm"]) | {"where": None})
+    for name in shut_out(library, access):
+        _say(say("warning: the filter of {name!r} leaves no document: `ragnb ls` lists the keys", name=name), err=True)
+    app = create_app(library, access=access, talks=talks, documents=args.documents, places=places,
+                     hosts=[args.host, *(args.allow_host or ())], **agent)
 
     def ready(address: str) -> None:
         _say(say("{address}  (Ctrl+C ends it)", address=address), flush=True)
-    settings = _serve_settings(args)
-    for problem in settings["talks"].problems:
-        _say(_line(say("skipped {text}", text=_told(problem))), err=True)
-    library = Library.open(args.index, **_arguments(args, settings["llm"]) | {"where": None})
-    for name in shut_out(library, settings["access"]):
-        _say(say("warning: the filter of {name!r} leaves no document: `ragnb ls` lists the keys", name=name), err=True)
-    serve_app(create_app(library, **settings), args.host, args.port, ready)
+    serve_app(app, args.host, args.port, ready)
 
 # %% ../nbs/99_cli/01_cli.ipynb #01c94f9f
 class _Tools(_Place, _Model, _Retrieval):
@@ -1225,35 +1154,22 @@ def _sample_data(given: str | None) -> Path:
         raise InputError(f"no sample data in {str(given)!r}: give --data, a folder with corpus and questions")
     return sample_data()
 
-def _demo_question(question: str, texts: Mapping[str, str]) -> Any:
-    "Make the demo's own question with its evidence; None for another question or other documents."
-    from ragnb.evaluation.datasets import Evidence, Question, find_quote
-    doc_id, quote = DEMO_EVIDENCE
-    if question != DEMO_QUESTION or texts.get(doc_id, "").count(quote) != 1:
-        return None
-    return Question("demo", question, (Evidence(doc_id, find_quote(texts[doc_id], quote), quote),))
-
-def _gold(found: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    "List for each budget what each way to search delivers of the evidence, as `ragnb eval --json` names it."
-    means = {name: (len(e.rows), e.to_dict()["budgets"]) for name, e in found.items()}
-    budgets = dict.fromkeys(b for _, at in means.values() for b in at)
-    return {b: {name: {"questions": n, **at[b]} for name, (n, at) in means.items()} for b in budgets}
-
 # %% ../nbs/99_cli/01_cli.ipynb #4e9c5dfb
-def _measure_ways(data: Path, index: Any, pipeline: Any) -> tuple[dict[str, str], dict[str, Any]]:
-    "Ask the gold questions in two ways; return the texts of the documents, and an evaluation of each way."
+def _measure_ways(args: _Show, data: Path, index: Any, pipeline: Any) -> tuple[Any, dict[str, Any]]:
+    "Ask the gold questions in two ways; return the demo's own question with its evidence, and an evaluation of each."
     from ragnb.documents.files import read_documents
-    from ragnb.evaluation.datasets import load_questions
-    from ragnb.evaluation.demo import fixed_chunks, fixed_size
+    from ragnb.evaluation.datasets import Evidence, find_quote, load_questions, Question
+    from ragnb.evaluation.demo import fixed_size
     from ragnb.evaluation.measures import evaluate
     documents = list(read_documents(data / "corpus", []))
-    texts = {d.id_: d.text for d in documents}
+    texts, (doc_id, quote), known = {d.id_: d.text for d in documents}, DEMO_EVIDENCE, None
+    if args.question == DEMO_QUESTION and texts.get(doc_id, "").count(quote) == 1:
+        known = Question("demo", args.question, (Evidence(doc_id, find_quote(texts[doc_id], quote), quote),))
     questions = load_questions(data / "questions", texts)
     _stage(say("2 of 2, ask the gold questions in two ways, at two budgets"))
-    chunks = fixed_size(fixed_chunks(documents, index.embed_model), index.embed_model)
     ways = {"multi-scale" if index.has_units else "hybrid, neighbors:1": pipeline,
-            "vectors over chunks of 500 characters": chunks}
-    return texts, {name: evaluate(way, questions, (1_000, 4_000), show_progress=_bars()) for name, way in ways.items()}
+            "vectors over chunks of 500 characters": fixed_size(documents, index.embed_model)}
+    return known, {name: evaluate(way, questions, (1_000, 4_000), show_progress=_bars()) for name, way in ways.items()}
 
 
 @_command(_Show, "ragnb demo")
@@ -1269,13 +1185,14 @@ def _demo(args: _Show) -> None:
     pipeline = Pipeline.from_index(index)
     answer = pipeline.ask(args.question)
     page = trace(answer).write(out / "demo.html").resolve()
-    texts, found = _measure_ways(data, index, pipeline)
-    if args.json:
-        facts = {"gold": _gold(found), "index": str(out / "index"), "page": str(page)}
+    known, found = _measure_ways(args, data, index, pipeline)
+    if args.json:   # budget -> way to search -> what it delivers, as `ragnb eval --json` names it
+        means = {name: (len(e.rows), e.to_dict()["budgets"]) for name, e in found.items()}
+        gold = {b: {name: {"questions": n, **at[b]} for name, (n, at) in means.items()} for b in ("1000", "4000")}
+        facts = {"gold": gold, "index": str(out / "index"), "page": str(page)}
         return _print_json(_answer_facts(answer) | facts)
     outlines = index.store.get_outlines({p.doc_id: None for p in answer.passages}).found
-    known, colored = _demo_question(args.question, texts), _is_colored(sys.stdout)
-    print("\n".join(demo_lines(answer, outlines, found, known, colored)))   # its colours must act
+    print("\n".join(demo_lines(answer, outlines, found, known, _is_colored(sys.stdout))))   # its colours must act
     _say("\n" + say("index: {documents} in {place}", documents=counted(len(index.doc_ids), "document"),
                       n=len(index.doc_ids), place=out / "index"))
     _say(say("page:  {page}  (every passage, and why it is there)", page=page))
@@ -1416,18 +1333,14 @@ def _frozen_contexts(args: _Trial, dataset: Any, llm: Any) -> Any:
         return [s.passage for s in sorted(sources, key=lambda s: s.number)]
     return freeze_contexts(best_first, dataset.questions, context_builder(budget, args.unit), _bars(args.quiet))
 
-def _read_prompts(files: Sequence[str]) -> dict[str, str]:
-    "Read prompts by the names of their files."
-    try:
-        return {file: Path(file).read_text(encoding="utf-8") for file in files}
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(say("prompts cannot be read: {why}", why=error)) from error
-
 def _compare_answers(args: _Trial) -> None:
     "Compare answers to the same contexts: `ragnb eval --prompts`, `ragnb eval --orders`."
     from ragnb.evaluation import judging
     from ragnb.evaluation.comparison import records_table
-    prompts = _read_prompts(args.prompts or [])
+    try:
+        prompts = {file: Path(file).read_text(encoding="utf-8") for file in args.prompts or ()}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(say("prompts cannot be read: {why}", why=error)) from error
     if prompts and (args.orders or not args.llm):
         raise InputError(say("--prompts needs --llm, a model that answers, and goes without --orders"))
     llm = _resolved(args.llm, args)
@@ -1449,16 +1362,14 @@ def _compare_answers(args: _Trial) -> None:
     _say("\n\n".join(records_table(rows) for rows in tables.values()))
 
 # %% ../nbs/99_cli/01_cli.ipynb #44ec634f
-def _side(args: _Trial, side: str) -> str:
-    "Name a side of a comparison; a name alone is a strategy of the results in --out."
-    is_place = "::" in side or Path(side).exists() or not (Path(args.out) / "results.json").is_file()
-    return side if is_place else f"{args.out}::{side}"
-
 def _compare_runs(args: _Trial) -> None:
     "Compare strategies of two runs: `ragnb eval --compare`."
     from ragnb.evaluation.comparison import compare_results
     facts: dict[str, dict[str, Any]] = {}
-    for name, c in compare_results(*(_side(args, side) for side in args.compare or ())).items():
+    own = (Path(args.out) / "results.json").is_file()   # a name alone is a strategy of the results in --out
+    sides = [f"{args.out}::{side}" if own and "::" not in side and not Path(side).exists() else side
+             for side in args.compare or ()]
+    for name, c in compare_results(*sides).items():
         measure = args.measure or c.measure
         if args.json:
             tests = {str(at): c.test(measure, at) for at in c.levels}
@@ -1487,15 +1398,14 @@ def _plot_results(written: Path, runs: Sequence[Any]) -> None:
         rows = [{"strategy": run.strategy.name, **row.to_json()} for run in runs for row in run.evaluation.rows]
         plot_position(rows, save=written.parent / "position.png", budget=budgets[-1])
 
-def _write_report(args: _Trial | _Tuning, runs: Sequence[Any], dataset: Any, source: str, llm: Any = None,
-                  **more: Any) -> Path:
+def _write_report(args: _Trial | _Tuning, tuned: Any, llm: Any = None, **more: Any) -> Path:
     "Write the page of an evaluation."
+    from dataclasses import replace
     from ragnb.evaluation.report import write_report
     from ragnb.evaluation.strategy import IndexCache
     cache = IndexCache(args.cache, _embed_url(args), embed_options=_embed_options(args)) if llm is None else None
-    known = source if Path(source).exists() else ""
-    return write_report(runs, dataset, Path(args.out) / "report.html", cache=cache, embed=args.embed, source=known,
-                        **{"notes": dataset.notes} | more)
+    known = tuned.source if Path(tuned.source).exists() else "DOCUMENTS"
+    return write_report(replace(tuned, source=known), Path(args.out) / "report.html", cache=cache, **more)
 
 def _plan(args: _Trial, dataset: Any) -> Any:
     "Plan the runs over a data set; with qrels alone, whole documents are ranked."
@@ -1517,6 +1427,7 @@ def _eval(args: _Trial) -> None:
     if args.prompts or args.orders:
         return _compare_answers(args)
     from ragnb.evaluation.comparison import run_strategies, write_results
+    from ragnb.evaluation.tune import choose, Tuned
     started, out = time.perf_counter(), Path(args.out)
     _stage(say("read the data set"), args.quiet)
     dataset = _load_eval(args)
@@ -1525,7 +1436,8 @@ def _eval(args: _Trial) -> None:
     _stage(say("write the results to {place}", place=out), args.quiet)
     written = write_results(runs, dataset, out, args.unit)
     _plot_results(written, runs)
-    _write_report(args, runs, dataset, str(args.corpus), llm)
+    tuned = Tuned(dataset, runs, choose(runs), str(args.corpus), embed=args.embed)
+    _write_report(args, tuned, llm, notes=dataset.notes)
     if args.json:
         return _print_json(json.loads(written.read_text(encoding="utf-8")))
     documents, asked = said_count(len(dataset.documents), "document"), said_count(len(dataset.questions), "question")
@@ -1560,27 +1472,6 @@ def _print_ways(tuned: Any, saved: Path | None) -> None:
     for way in ways:
         _say("".join(f"    {line}\n" for line in way.splitlines()))
 
-def _print_tuned(args: _Tuning, tuned: Any, page: Path, settings: Path | None) -> None:
-    "Print what was tried, what to use, and where the rest is."
-    d, kind = tuned.dataset, "made question" if tuned.made else "question"
-    _say(f"{d.name}: {said_count(len(d.documents), 'document')}, {said_count(len(d.questions), kind)}\n")
-    _say(_result_table(tuned.runs, tuned.winner.evaluation.budgets))
-    _say(f"\n{tuned.choice.headline}: {tuned.choice.reason}\n")
-    if tuned.choice.otherwise:
-        way = say("--budgets with one number prints its commands")
-        _say(f"({tuned.choice.otherwise}; {way})\n")
-    _print_ways(tuned, settings if args.save else None)
-    if tuned.misses:
-        _say(f"{tuned.misses} ({say('traces of such questions are on the page')})\n")
-    _say("".join(f"({translated(note)})\n" for note in tuned.notes), end="")
-    if tuned.made:
-        _say(say("questions: {place}  (delete the poor ones, and give the rest to ragnb tune)",
-                 place=Path(args.out) / "made.jsonl"))
-    _say(say("page: {page}", page=page.resolve()))
-    if settings is not None:
-        _say(say("settings: {values}", values=settings))
-
-
 def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
     "Call `tune` or `decide` with the arguments, and list the files that cannot be read."
     problems: list[Any] = []
@@ -1597,13 +1488,12 @@ def _write_tuned(args: _Tuning, tuned: Any) -> tuple[Any, Path, Path | None]:
     from dataclasses import replace
     from ragnb.evaluation.comparison import write_results
     from ragnb.evaluation.datasets import write_questions
-    own = {"index_folder": args.index} if args.index else {}
-    tuned = replace(tuned, **own)
+    tuned = replace(tuned, index_folder=args.index) if args.index else tuned
     write_results(tuned.runs, tuned.dataset, Path(args.out))
     if tuned.made:
         write_questions(Path(args.out) / "made.jsonl", tuned.dataset.questions)
     kept = tuned.save(args.out) if args.save or not tuned.winner.strategy.peer else None
-    page = _write_report(args, tuned.runs, tuned.dataset, args.folder, notes=tuned.notes, **own)
+    page = _write_report(args, tuned)
     return tuned, page, tuned.save() if args.save else kept
 
 @_command(_Tuning, "ragnb tune my-folder")
@@ -1617,7 +1507,22 @@ def _tune(args: _Tuning) -> None:
     if args.json:
         saved = str(settings) if args.save else None
         return _print_json(tuned.to_dict() | {"page": str(page), "saved": saved})
-    _print_tuned(args, tuned, page, settings)
+    d, kind = tuned.dataset, "made question" if tuned.made else "question"
+    _say(f"{d.name}: {said_count(len(d.documents), 'document')}, {said_count(len(d.questions), kind)}\n")
+    _say(_result_table(tuned.runs, tuned.winner.evaluation.budgets))
+    _say(f"\n{tuned.choice.headline}: {tuned.choice.reason}\n")
+    if tuned.choice.otherwise:
+        _say(f"({tuned.choice.otherwise}; {say('--budgets with one number prints its commands')})\n")
+    _print_ways(tuned, settings if args.save else None)
+    if tuned.misses:
+        _say(f"{tuned.misses} ({say('traces of such questions are on the page')})\n")
+    _say("".join(f"({translated(note)})\n" for note in tuned.notes), end="")
+    if tuned.made:
+        _say(say("questions: {place}  (delete the poor ones, and give the rest to ragnb tune)",
+                 place=Path(args.out) / "made.jsonl"))
+    _say(say("page: {page}", page=page.resolve()))
+    if settings is not None:
+        _say(say("settings: {values}", values=settings))
 
 # %% ../nbs/99_cli/01_cli.ipynb #c11dec01
 class _Deciding(_Tuning):

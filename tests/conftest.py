@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -86,6 +87,11 @@ def small_sample(n_questions: int):
     needed = {e.doc_id for q in asked.questions for e in q.evidence}
     others = sorted(lengths, key=lengths.__getitem__)[:4]
     return replace(asked, documents={i: d for i, d in whole.documents.items() if i in needed or i in others})
+
+
+def commands(run) -> list[str]:
+    """The commands that `ragnb --help` lists."""
+    return re.findall(r"^  ([a-z]+)  ", run("--help")[1].partition("Commands:")[2], re.M)
 
 
 @pytest.fixture

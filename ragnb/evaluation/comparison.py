@@ -18,18 +18,18 @@ import numpy as np
 from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['PairedTest', 'paired_test', 'holm', 'Comparison', 'compare', 'Run', 'RunPlan', 'run_strategies', 'to_records',
-           'records_table', 'write_results', 'compare_results']
+__all__ = ['PairedTest', 'paired_test', 'holm', 'Comparison', 'compare', 'Run', 'RunPlan', 'run_strategies', 'read_results',
+           'to_records', 'records_table', 'write_results', 'compare_results']
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #d0f8e730
 from .. import __version__
-from ..documents.atomic import replace_file
+from ..documents.atomic import write_atomically
 from ..documents.markup import card, counted, short
 from ..documents.messages import say
 from ..documents.servers import ServerAddress
 from ..documents.span import InputError, Span
 from ..documents.text import tokenizer as named_tokenizer
-from .datasets import Dataset, Question
+from .datasets import Dataset
 from .delivered import spans_within
 from ragnb.evaluation.measures import (
     Chosen, difference_interval, Evaluation, make_row, measure_ids, read_rows, Row, write_rows
@@ -62,7 +62,6 @@ def paired_test(
     a: Sequence[float] | np.ndarray,   # One value a question, finite
     b: Sequence[float] | np.ndarray,   # Of the same questions in the same order
     n_samples: int = 10_000,           # Random sign flips; the p-value is never below 1 / (n_samples + 1)
-    seed: int = 0,
 ) -> PairedTest:                       # No questions: no difference, p = 1
     "Test whether two strategies differ."
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
@@ -73,12 +72,12 @@ def paired_test(
     if not counts[0] and not counts[1]:
         mean = float(a.mean()) if len(a) else 0.0
         return PairedTest(mean, mean, 0.0, (0.0, 0.0), 1.0, *counts)
-    moved, rng, extreme = d[d != 0], np.random.default_rng(seed), 0
+    moved, rng, extreme = d[d != 0], np.random.default_rng(0), 0
     for at in range(0, n_samples, 500):
         signs = rng.integers(0, 2, (min(500, n_samples - at), len(moved)), dtype=np.int8) * 2.0 - 1
         extreme += int((np.abs(signs @ moved) >= abs(moved.sum()) - 1e-9).sum())
     means = float(a.mean()), float(b.mean()), float(d.mean())
-    return PairedTest(*means, difference_interval(d, seed=seed), (extreme + 1) / (n_samples + 1), *counts)
+    return PairedTest(*means, difference_interval(d), (extreme + 1) / (n_samples + 1), *counts)
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #fb00a9d6
 def holm(
@@ -255,7 +254,6 @@ class RunPlan:
     tokenizer: str | None = None        # Count tokens too
     base_url: str | None = None         # Of the embedding's server
     embed_options: Mapping[str, Any] = field(default_factory=dict)  # See `resolve_embedding`
-    depth: int = 100                    # Documents ranked, with `by_documents`
     unit: str = "characters"            # What budgets count, see `ragnb.documents.text.tokenizer`
     contexts: bool = True               # Keep the context strings in the rows
 
@@ -275,19 +273,6 @@ class RunPlan:
         return hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #eadb1085
-def _answer_row(system: System, question: Question, plan: RunPlan, shared: dict[Any, Any],
-                count: Callable[[str], int] | None) -> tuple[Row, Cost]:
-    "Ask a system one question: its context strings and their spans."
-    contexts, most = {}, max(plan.budgets)
-    contexts[most], cost = system.deliver(question.query, most, shared)
-    contexts |= {b: system.deliver(question.query, b, shared)[0] for b in plan.budgets if b != most}
-    ranking, _ = system.rank_shared(question.query, shared)
-    chosen = {b: spans_within(ranking, b, plan.unit) for b in plan.budgets}
-    contexts = {b: contexts[b] for b in plan.budgets}
-    row = make_row(question, chosen, cost.milliseconds, count, contexts, plan.dataset.texts, plan.contexts)
-    return row, cost
-
-
 def _ask_together(
     systems: Sequence[System],
     plan: RunPlan,
@@ -299,18 +284,22 @@ def _ask_together(
     for question in plan.dataset.questions:
         shared: dict[Any, Any] = {}
         for system, run in zip(systems, runs):
-            row, cost = _answer_row(system, question, plan, shared, count)
-            run.evaluation.rows.append(row)
+            found = {b: system.deliver(question.query, b, shared) for b in reversed(plan.budgets)}
+            cost, ranking = found[plan.budgets[-1]][1], system.rank_shared(question.query, shared)[0]
+            chosen = {b: spans_within(ranking, b, plan.unit) for b in plan.budgets}
+            contexts = {b: found[b][0] for b in plan.budgets}
+            run.evaluation.rows.append(make_row(question, chosen, cost.milliseconds, count, contexts,
+                                                plan.dataset.texts, plan.contexts))
             run.charge(cost)
         advance(len(systems))
     return runs
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #d70210f6
-def _rank_documents(system: System, dataset: Dataset, depth: int, advance: Callable[[int], Any]) -> Run:
+def _rank_documents(system: System, dataset: Dataset, advance: Callable[[int], Any]) -> Run:
     "Rank whole documents, for a set with qrels."
     run, rankings, taken = Run(system.strategy, Evaluation([], ())), {}, {}
     for question in dataset.questions:
-        found, cost = system.costed(lambda: system.documents(question.query, depth))
+        found, cost = system.costed(lambda: system.documents(question.query))
         rankings[question.query_id], taken[question.query_id] = found, cost.milliseconds
         run.charge(cost)
         advance(1)
@@ -321,25 +310,22 @@ def _rank_documents(system: System, dataset: Dataset, depth: int, advance: Calla
         run.evaluation.rows.append(Row(q.query_id, q.query, q.kind, {}, chosen, taken[q.query_id], measures))
     return run
 
-# %% ../../nbs/90_evaluation/05_comparison.ipynb #492eb0bd
+# %% ../../nbs/90_evaluation/05_comparison.ipynb #9ea8e549
 def _save_run(run: Run, folder: Path, key: str) -> None:
     "Keep a run: rows first, so that a run that has its facts has everything."
     folder.mkdir(parents=True, exist_ok=True)
     write_rows({run.strategy.name: run.evaluation}, folder / f"{key}.rows.jsonl.gz", contexts=True)
-    facts = {"seconds": run.seconds, "reads": run.reads, "llm_calls": run.llm_calls, "budgets": run.evaluation.budgets}
-    part = folder / f"{key}.json.part"
-    part.write_text(json.dumps(facts), encoding="utf-8")
-    replace_file(part, folder / f"{key}.json")
+    facts = {name: getattr(run, name) for name in ("seconds", "reads", "llm_calls")}
+    write_atomically(folder / f"{key}.json", json.dumps(facts | {"budgets": run.evaluation.budgets}))
 
-# %% ../../nbs/90_evaluation/05_comparison.ipynb #9ea8e549
+
 def _load_run(strategy: Strategy, folder: Path | None, key: str) -> Run | None:
     "A run that was kept, or None."
     if folder is None or not (folder / f"{key}.json").is_file():
         return None
     facts = json.loads((folder / f"{key}.json").read_text(encoding="utf-8"))
     rows = [r for e in read_rows(folder / f"{key}.rows.jsonl.gz").values() for r in e.rows]
-    costs = facts["seconds"], facts["reads"], facts["llm_calls"]
-    return Run(strategy, Evaluation(rows, tuple(facts["budgets"])), *costs)
+    return Run(strategy, Evaluation(rows, tuple(facts.pop("budgets"))), **facts)
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #264527cc
 def _index_steps(plan: RunPlan) -> int:
@@ -347,18 +333,13 @@ def _index_steps(plan: RunPlan) -> int:
     return 1 + sum(map(len, plan.dataset.texts.values())) // 1_000
 
 
-def _warm_up(systems: Sequence[System], question: str) -> None:
-    "Ask once what is not counted: the first question also loads what all later ones use."
-    for system in systems:
-        system.rank(question).at(1_000)
-
-
 def _run_group(
     plan: RunPlan, strategies: Sequence[Strategy], llm: Any, bar: Any, models: dict[str, Any]
 ) -> list[Run]:
     "Run strategies that share an index, and keep each result."
+    bar = tqdm(disable=True) if bar is None else bar
     cache = IndexCache(plan.cache, plan.base_url, embed_options=plan.embed_options, models=models)
-    wanted = [as_document_strategy(s, plan.depth) for s in strategies] if plan.by_documents else strategies
+    wanted = [as_document_strategy(s) for s in strategies] if plan.by_documents else strategies
     called = f"peer:{wanted[0].peer}" if wanted[0].peer else wanted[0].split
     bar.set_description(f"index {called}")
     fill = max(plan.budgets) * (1 if plan.unit == "characters" else 8)
@@ -366,16 +347,13 @@ def _run_group(
                for s in wanted]
     bar.update(_index_steps(plan))
     bar.set_description(f"ask {called}")
-    if llm is None:
-        _warm_up(systems, plan.dataset.questions[0].query)
+    for system in systems if llm is None else ():   # not counted: it also loads what all later questions use
+        system.rank(plan.dataset.questions[0].query).at(1_000)
     if plan.by_documents:
-        runs = [_rank_documents(s, plan.dataset, plan.depth, bar.update) for s in systems]
+        runs = [_rank_documents(s, plan.dataset, bar.update) for s in systems]
     else:
         runs = _ask_together(systems, plan, bar.update)
-    runs = [replace(run, strategy=strategy) for run, strategy in zip(runs, strategies)]
-    for run in runs if plan.keep is not None else ():
-        _save_run(run, Path(plan.keep), plan.key(run.strategy))
-    return runs
+    return [replace(run, strategy=strategy) for run, strategy in zip(runs, strategies)]
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #1c85e9f5
 def _each_group(
@@ -390,15 +368,10 @@ def _each_group(
             yield _run_group(plan, group, llm, bar, models)
         return
     with ProcessPoolExecutor(min(workers, len(groups)), mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(_in_process, plan, group): group for group in groups}
+        futures = {pool.submit(_run_group, plan, group, None, None, {}): group for group in groups}
         for future in as_completed(futures):
             yield future.result()
             bar.update(_index_steps(plan) + len(futures[future]) * len(plan.dataset.questions))
-
-
-def _in_process(plan: RunPlan, strategies: Sequence[Strategy]) -> list[Run]:
-    "Run a group in a separate process."
-    return _run_group(plan, strategies, None, tqdm(disable=True), {})
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #b88d5ddf
 def run_strategies(
@@ -422,45 +395,52 @@ def run_strategies(
     with tqdm(total=total, desc="evaluate", disable=not show_progress, smoothing=0.05) as bar:
         bar.update(sum(r is not None for r in done.values()) * n_questions)
         for runs in _each_group(plan, list(groups.values()), llm, workers, bar):
-            done |= {r.strategy.name: r for r in runs}
+            for run in runs:
+                done[run.strategy.name] = run
+                if keep is not None:
+                    _save_run(run, keep, plan.key(run.strategy))
     return [done[s.name] for s in known]
 
-# %% ../../nbs/90_evaluation/05_comparison.ipynb #9d54c808
-def _record(name: str, result: Mapping[str, Any], n: int) -> dict[str, Any]:
-    "A strategy of `results.json` as a flat record; `n` questions were asked."
-    record, at = {"strategy": name}, result["budgets"]
-    delivered = {b: means["delivered_recall"] for b, means in at.items() if "delivered_recall" in means}
-    record |= {f"delivered@{b}": round(value, 4) for b, value in delivered.items()}
-    record |= {f"recall@{b}": round(means["evidence_recall"], 4) for b, means in at.items()}
-    record |= {m: round(v, 4) for m, v in result["measures"].items()}
-    if at:
-        means = at[max(at, key=int)]
-        record |= {k: round(means[k], 4) for k in ("precision", "iou", "containment", "duplicated")}
-        record["characters"] = round(means["characters"])
-    record |= {"reads": round(result["store_reads"] / n, 3), "milliseconds": round(1000 * result["seconds"] / n, 2)}
-    return {**record, "llm_calls": round(result["llm_calls"] / n, 3)}
-
-def _results_file(path: str | Path) -> Path:
-    "The `results.json` of a path."
+# %% ../../nbs/90_evaluation/05_comparison.ipynb #9d6c3485
+def read_results(
+    path: str | Path,   # A `results.json`, or its folder
+) -> dict[str, Any]:    # With `strategies`; `InputError` when there is no such file, or it is another one
+    "Read the means that `write_results` wrote."
     file = Path(path) / "results.json" if Path(path).is_dir() else Path(path)
     if not file.is_file():
         raise InputError(f"no results at {str(file)!r}")
-    return file
+    try:
+        results = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(results["strategies"], dict):
+            return results
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise InputError(f"{str(file)!r} is no results file")
 
-# %% ../../nbs/90_evaluation/05_comparison.ipynb #9d6c3485
+
 def to_records(
     runs: Sequence[Run] | str | Path,   # Runs, or a `results.json`, or its folder
 ) -> list[dict[str, Any]]:  # For `pandas.DataFrame`: what each strategy finds and what it costs
     "One flat record a strategy."
-    if not isinstance(runs, (str, Path)):
-        return [_record(r.strategy.name, r.to_dict(), max(1, len(r.evaluation.rows))) for r in runs]
-    file = _results_file(runs)
-    try:
-        results = json.loads(file.read_text(encoding="utf-8"))
-        n = max(1, results["n_questions"])
-        return [_record(name, result, n) for name, result in results["strategies"].items()]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{str(file)!r} is no results file ({type(error).__name__}: {error})") from error
+    if isinstance(runs, (str, Path)):
+        results = read_results(runs)
+        n, strategies = max(1, results["n_questions"]), results["strategies"]
+    else:
+        n, strategies = len(runs[0].evaluation.rows) or 1 if runs else 1, {r.strategy.name: r.to_dict() for r in runs}
+    records = []
+    for name, result in strategies.items():
+        record, at = {"strategy": name}, result["budgets"]
+        delivered = {b: means["delivered_recall"] for b, means in at.items() if "delivered_recall" in means}
+        record |= {f"delivered@{b}": round(value, 4) for b, value in delivered.items()}
+        record |= {f"recall@{b}": round(means["evidence_recall"], 4) for b, means in at.items()}
+        record |= {m: round(v, 4) for m, v in result["measures"].items()}
+        if at:
+            means = at[max(at, key=int)]
+            record |= {k: round(means[k], 4) for k in ("precision", "iou", "containment", "duplicated")}
+            record["characters"] = round(means["characters"])
+        costs = {"reads": round(result["store_reads"] / n, 3), "milliseconds": round(1000 * result["seconds"] / n, 2)}
+        records.append(record | costs | {"llm_calls": round(result["llm_calls"] / n, 3)})
+    return records
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #13cb5022
 def records_table(
@@ -498,35 +478,27 @@ def write_results(
     results = {"dataset": dataset.name, "version": dataset.version, "n_questions": len(dataset.questions), "unit": unit}
     results["notes"] = list(dataset.notes)
     results["strategies"] = {r.strategy.name: r.to_dict() for r in runs}
-    part = folder / "results.json.part"
-    part.write_text(json.dumps(results, ensure_ascii=False, indent=1), encoding="utf-8")
-    return replace_file(part, folder / "results.json")
+    write_atomically(folder / "results.json", json.dumps(results, ensure_ascii=False, indent=1))
+    return folder / "results.json"
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #9cd0274c
-def _named_in(name: str, found: Mapping[str, Evaluation], file: Path) -> str:
-    "The strategy that a name or a line means, as it was typed for the run."
-    if name in found:
-        return name
+def _side(side: str | Path) -> tuple[Path, dict[str, Evaluation], bool]:
+    "Folder and evaluations of a side, and whether it names its strategy, as in the tables or as a line."
+    path, _, name = (str(side), "", "") if Path(side).exists() else str(side).partition("::")
+    specs = {key: run.get("spec") for key, run in read_results(path)["strategies"].items()}
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    found = read_rows(folder / "questions.jsonl")
+    if not name:
+        return folder, found, False
     try:
         wanted = parse_strategy(name)
+        same = [wanted.name, *(key for key, spec in specs.items() if spec == wanted.spec)]
     except InputError:
-        wanted = None
-    if wanted is not None and wanted.name in found:
-        return wanted.name
-    specs = {key: run.get("spec") for key, run in json.loads(file.read_text(encoding="utf-8"))["strategies"].items()}
-    same = [key for key in found if wanted is not None and specs.get(key) == wanted.spec]
-    if not same:
-        raise InputError(f"no strategy {name!r} in {str(file.parent)!r}: it has {', '.join(found)}")
-    return same[0]
-
-def _side(side: str | Path) -> tuple[Path, dict[str, Evaluation], bool]:
-    "File and evaluations of a side, and whether it names its strategy."
-    path, _, name = (str(side), "", "") if Path(side).exists() else str(side).partition("::")
-    file = _results_file(path)
-    found = read_rows(file.parent / "questions.jsonl")
-    if name:
-        found = {key: found[key] for key in [_named_in(name, found, file)]}
-    return file, found, bool(name)
+        same = []
+    for key in (name, *same):
+        if key in found:
+            return folder, {key: found[key]}, True
+    raise InputError(f"no strategy {name!r} in {str(folder)!r}: it has {', '.join(found)}")
 
 def _pairs(a: Sequence[str], b: Sequence[str], same: bool, named: bool) -> list[tuple[str, str]]:
     "Which strategies are compared."
@@ -545,8 +517,8 @@ def compare_results(
     b: str | Path,
 ) -> dict[str, Comparison]:      # Strategy, or "A / B" when they have two names -> comparison of its evaluations
     "Compare runs that were written down."
-    (file, left, a_named), (other, right, b_named) = _side(a), _side(b)
-    pairs = _pairs([*left], [*right], file.resolve() == other.resolve(), a_named or b_named)
+    (folder, left, a_named), (other, right, b_named) = _side(a), _side(b)
+    pairs = _pairs([*left], [*right], folder.resolve() == other.resolve(), a_named or b_named)
     if not pairs:
         raise InputError(f"the two runs share no strategy: {', '.join(left)} and {', '.join(right)}; "
                          "say which two as FOLDER::STRATEGY")

@@ -116,26 +116,6 @@ def write_questions(
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #acf10287
 _NOT_WRITTEN = ("file_name", "page_starts", "text", "content", "pages", "metadata", *ID_KEYS)
 
-def _document_record(document: Document) -> dict[str, Any]:
-    "A document as a line of JSON holds it."
-    text: dict[str, Any] = {"text": document.text}
-    if starts := document.metadata.get("page_starts"):
-        ends = [s - len(PAGE_BREAK) for s in starts[1:]] + [None]
-        text = {"pages": [document.text[a:b] for a, b in zip(starts, ends)]}
-    kept = {k: v for k, v in keep_metadata(document.metadata).items() if k not in _NOT_WRITTEN}
-    return {"doc_id": document.id_} | text | kept
-
-# %% ../../nbs/90_evaluation/01_datasets.ipynb #765d6060
-def _qrels_lines(qrels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    "Tab-separated lines; `InputError` for an id that would not be read back."
-    for query_id, judged in qrels.items():
-        for doc_id, score in judged.items():
-            for i in (query_id, doc_id):
-                if i != i.strip() or re.search(r"[\t\r\n]", i):
-                    reason = "it has a tab or a line break in it, or white space at an end"
-                    raise InputError(f"qrels cannot hold the id {i!r}: {reason}")
-            yield f"{query_id}\t{doc_id}\t{score}\n"
-
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #fae917f9
 @dataclass(frozen=True)
 class Dataset:
@@ -144,8 +124,6 @@ class Dataset:
     documents: Mapping[str, Document]                    # Document id -> document
     questions: Sequence[Question]                        # In the order of their files
     qrels: Mapping[str, Mapping[str, int]] | None = None  # Question id -> document id -> grade; <= 0: not relevant
-    description: str = ""                                # Where it comes from
-    licence: str = ""                                    # Of its texts
     notes: tuple[str, ...] = ()                          # What the loader left out, and how much
 
     def __repr__(self) -> str:
@@ -177,14 +155,13 @@ class Dataset:
     def limit(
         self,
         n: int | None,  # Questions, >= 1; all of them when None
-        seed: int = 0,  # Another one gives another sample
     ) -> Dataset:       # Questions in their old order
         "Take a sample of the questions, the same one every time."
         if n is not None and n < 1:
             raise InputError(f"n must be >= 1, got {n}")
         if n is None or n >= len(self.questions):
             return self
-        def key(q: Question) -> bytes: return hashlib.sha256(f"{seed}:{q.query_id}".encode()).digest()
+        def key(q: Question) -> bytes: return hashlib.sha256(f"0:{q.query_id}".encode()).digest()
         kept = {q.query_id for q in sorted(self.questions, key=key)[:n]}
         qrels = self.qrels and {i: judged for i, judged in self.qrels.items() if i in kept}
         return replace(self, questions=[q for q in self.questions if q.query_id in kept], qrels=qrels)
@@ -207,15 +184,20 @@ class Dataset:
         folder: str | Path,  # Made when it is not there
     ) -> Path:               # The folder, for `load_dataset`
         "Write `corpus.jsonl`, `queries.jsonl` and, with qrels, `qrels.tsv`."
-        folder = Path(folder)
+        folder, lines = Path(folder), []
         folder.mkdir(parents=True, exist_ok=True)
-        records = map(_document_record, self.documents.values())
-        corpus = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-        write_atomically(folder / "corpus.jsonl", corpus)
+        for document in self.documents.values():
+            text: dict[str, Any] = {"text": document.text}
+            if starts := document.metadata.get("page_starts"):
+                ends = [s - len(PAGE_BREAK) for s in starts[1:]] + [None]
+                text = {"pages": [document.text[a:b] for a, b in zip(starts, ends)]}
+            kept = {k: v for k, v in keep_metadata(document.metadata).items() if k not in _NOT_WRITTEN}
+            lines.append(json.dumps({"doc_id": document.id_} | text | kept, ensure_ascii=False) + "\n")
+        write_atomically(folder / "corpus.jsonl", "".join(lines))
         write_questions(folder / "queries.jsonl", self.questions)
         if self.qrels is not None:
-            lines = ["query-id\tcorpus-id\tscore\n", *_qrels_lines(self.qrels)]
-            write_atomically(folder / "qrels.tsv", "".join(lines))
+            lines = [f"{q}\t{d}\t{score}\n" for q, judged in self.qrels.items() for d, score in judged.items()]
+            write_atomically(folder / "qrels.tsv", "".join(["query-id\tcorpus-id\tscore\n", *lines]))
         return folder
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #61b5a04b
@@ -346,21 +328,15 @@ def _evidence(item: Mapping[str, Any], doc_id: Any, texts: Mapping[str, str]) ->
         raise InputError(f"{place} do not hold {quote[:40]!r} but {held[:40]!r}")
     return Evidence(doc_id, span, held)
 
-# %% ../../nbs/90_evaluation/01_datasets.ipynb #e6ec09d5
-def _query(record: Mapping[str, Any]) -> tuple[str, str]:
-    "Id and text of a question."
-    query_id, query = record.get("query_id"), record.get("query")
+# %% ../../nbs/90_evaluation/01_datasets.ipynb #faa38cde
+def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidence: bool) -> Question:
+    "Read one question record."
+    query_id, query, items = record.get("query_id"), record.get("query"), record.get("evidence")
     if query_id in (None, "") or isinstance(query_id, bool) or not isinstance(query_id, (str, int)):
         raise InputError(f"a question needs 'query_id' (text or a whole number), got {query_id!r}; {_has(record)}")
     if not isinstance(query, str) or not query.strip():
         raise InputError(f"a question needs 'query' (a string that is not empty), got {query!r}; {_has(record)}")
-    return str(query_id), query
-
-# %% ../../nbs/90_evaluation/01_datasets.ipynb #faa38cde
-def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidence: bool) -> Question:
-    "Read one question record."
-    query_id, query = _query(record)
-    items, mode, answers = record.get("evidence"), record.get("evidence_mode") or "any", record.get("answers")
+    mode, answers = record.get("evidence_mode") or "any", record.get("answers")
     items = [] if items is None and not needs_evidence else items
     if not isinstance(items, list) or needs_evidence and not items or not all(isinstance(e, dict) for e in items):
         shape = 'a list of objects that is not empty, such as {"doc_id": "leave.md", "text": "연차는 15일이다."}'
@@ -370,7 +346,7 @@ def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidenc
     evidence = tuple(_evidence(e, record.get("doc_id"), texts) for e in items)
     possible = [record.get("answer"), *(answers if isinstance(answers, list) else [])]
     answer = next((a for a in possible if a is not None), "")
-    return Question(query_id, query, evidence, mode, str(answer), str(record.get("kind") or ""))
+    return Question(str(query_id), query, evidence, mode, str(answer), str(record.get("kind") or ""))
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #337498c9
 def _questions(
@@ -417,21 +393,6 @@ def _judgement(line: bytes) -> tuple[str, str, int]:
         raise InputError(f"the score must be a whole number, got {fields[2]!r}")
     return fields[0], fields[1], int(score)
 
-# %% ../../nbs/90_evaluation/01_datasets.ipynb #72e7fa3f
-def _check_judgement(
-    judgement: tuple[str, str, int], judged: Mapping[str, int], queries: Collection[str] | None,
-    documents: Collection[str] | None,
-) -> None:
-    "Refuse a judgement of something that is not there, and one that contradicts another."
-    query_id, doc_id, score = judgement
-    if queries is not None and query_id not in queries:
-        raise InputError(f"qrels name a question that is not there: {query_id!r}")
-    if documents is not None and doc_id not in documents:
-        raise InputError(f"qrels name a document that is not there: {doc_id!r}")
-    if judged.get(doc_id, score) != score:
-        both = f"{judged[doc_id]} and {score}"
-        raise InputError(f"document {doc_id!r} is judged twice for question {query_id!r}: {both}")
-
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #42906c01
 def load_qrels(
     path: str | Path,                          # Tab-separated with a header, or TREC's four columns
@@ -446,8 +407,13 @@ def load_qrels(
         if n == 0 and re.match(rb"(?i)query[-_ ]?id|qid\b", line):
             continue
         try:
-            query_id, doc_id, score = judgement = _judgement(line)
-            _check_judgement(judgement, qrels.get(query_id, {}), queries, documents)
+            query_id, doc_id, score = _judgement(line)
+            for kind, name, known in (("question", query_id, queries), ("document", doc_id, documents)):
+                if known is not None and name not in known:
+                    raise InputError(f"qrels name a {kind} that is not there: {name!r}")
+            if (before := qrels.get(query_id, {}).get(doc_id, score)) != score:
+                both = f"{before} and {score}"
+                raise InputError(f"document {doc_id!r} is judged twice for question {query_id!r}: {both}")
         except ValueError as error:
             found.append(Problem(where, "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)))
         else:
@@ -526,37 +492,29 @@ def load_jsonl(
         problems += skipped
     return data
 
-# %% ../../nbs/90_evaluation/01_datasets.ipynb #5e4b10eb
-def _titled(record: dict[str, Any]) -> dict[str, Any]:
-    "A corpus record with its title in front of its text."
-    title, text = record.get("title"), record.get("text")
-    if isinstance(title, str) and isinstance(text, str) and title.strip():
-        return record | {"text": f"{title}\n\n{text}" if text.strip() else title}
-    return record
-
-def _beir_query(record: Mapping[str, Any]) -> dict[str, Any]:
-    "A query, as our own record."
-    return {"query_id": record.get("_id", record.get("query_id")), "query": record.get("text", record.get("query"))}
-
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #6effb710
 def load_beir(
     folder: str | Path,          # With `corpus.jsonl`, `queries.jsonl` and `qrels/SPLIT.tsv`
     split: str = "test",         # Questions that this split does not judge are left out
-    titles: bool = True,         # Put a document's title in front of its text
-    name: str = "",              # Of the set; the folder's name when empty
     problems: list[Problem] | None = None,  # Bad lines are added here and skipped; None: they are raised
 ) -> Dataset:                    # Measured with qrels; questions have no evidence
-    "Read one split of a BEIR folder."
-    folder, reading = Path(folder), _Reading()
+    "Read one split of a BEIR folder; the title of a document is put in front of its text."
+    folder, reading, corpus = Path(folder), _Reading(), []
     qrels = folder / "qrels" / f"{split}.tsv"
     if not qrels.is_file():
         there = ", ".join(sorted(f.stem for f in qrels.parent.glob("*.tsv")))
         raise InputError(f"split {split!r} is not in {str(folder)!r}; it has: {there or 'none'}")
-    corpus, queries = (_records(folder / name, reading.found) for name in ("corpus.jsonl", "queries.jsonl"))
-    reading.read_corpus(((w, _titled(r) if titles else r) for w, r in corpus), "corpus.jsonl")
-    reading.read_questions(((w, _beir_query(r)) for w, r in queries), needs_evidence=False)
+    for where, record in _records(folder / "corpus.jsonl", reading.found):
+        title, text = record.get("title"), record.get("text")
+        if isinstance(title, str) and isinstance(text, str) and title.strip():
+            record = record | {"text": f"{title}\n\n{text}" if text.strip() else title}
+        corpus.append((where, record))
+    reading.read_corpus(corpus, "corpus.jsonl")
+    queries = _records(folder / "queries.jsonl", reading.found)
+    reading.read_questions(((w, {"query_id": r.get("_id", r.get("query_id")), "query": r.get("text", r.get("query"))})
+                            for w, r in queries), needs_evidence=False)
     reading.read_qrels(qrels)
-    return reading.dataset(name or folder.resolve().name, problems)
+    return reading.dataset(folder.resolve().name, problems)
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #266b059a
 def _list(parent: Any, key: str, where: str, found: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -573,24 +531,20 @@ def _list(parent: Any, key: str, where: str, found: list[Problem]) -> Iterator[t
             found.append(Problem(place, f"must be an object, got {type(item).__name__}"))
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #717bd22c
-def _squad_evidence(answer: Mapping[str, Any], base: int) -> dict[str, Any]:
-    "An answer of a paragraph that begins at `base`, as evidence."
-    start, text = answer.get("answer_start"), answer.get("text")
-    if type(start) is int and start >= 0 and isinstance(text, str):
-        return {"start": base + start, "end": base + start + len(text), "text": text}
-    return {"start": start, "end": -1, "text": text}
-
 def _squad_question(qa: Mapping[str, Any], doc_id: str, base: int) -> dict[str, Any] | None:
     "A question of a paragraph that begins at `base`, as our own record; None when it has no answer."
-    answers = qa.get("answers")
+    answers, evidence = qa.get("answers"), []
     if qa.get("is_impossible") or answers == []:
         return None
     usable = isinstance(answers, list) and all(isinstance(a, dict) for a in answers)
-    evidence = [_squad_evidence(a, base) for a in (answers if usable else ())]
-    evidence = [e for n, e in enumerate(evidence) if e not in evidence[:n]]
-    first = evidence[0]["text"] if evidence else ""
+    for answer in answers if usable else ():
+        start, text = answer.get("answer_start"), answer.get("text")
+        item = {"start": start, "end": -1, "text": text}
+        if type(start) is int and start >= 0 and isinstance(text, str):
+            item = {"start": base + start, "end": base + start + len(text), "text": text}
+        evidence += [item] if item not in evidence else []
     return {"query_id": qa.get("id"), "query": qa.get("question"), "doc_id": doc_id, "evidence": evidence,
-            "answer": first}
+            "answer": evidence[0]["text"] if evidence else ""}
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #dce3e23e
 def _squad_article(
@@ -608,15 +562,9 @@ def _squad_article(
         text += context
     return text, questions
 
-def _free_id(title: Any, taken: Collection[str]) -> str:
-    "A document id made of a title."
-    name = title.strip() if isinstance(title, str) and title.strip() else "article"
-    return next(free for free in chain([name], (f"{name}-{n}" for n in count(2))) if free not in taken)
-
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #ea6b0955
 def load_squad(
     path: str | Path,       # JSON of SQuAD 1.1, SQuAD 2.0 or KorQuAD 1.0
-    name: str = "",         # Of the set; the file's name when empty
     problems: list[Problem] | None = None,  # What cannot be used is added here and skipped; None: it is raised
 ) -> Dataset:               # One document an article: its paragraphs, joined by a blank line
     "Read a SQuAD file."
@@ -626,15 +574,17 @@ def load_squad(
     except (InputError, OSError) as error:
         raise InputError(f"{path.name}: {error}") from error
     for where, article in _list(data, "data", f"{path.name}: $", reading.found):
-        doc_id = _free_id(article.get("title"), articles)
+        title = str(article.get("title") or "")
+        name = title.strip() or "article"
+        doc_id = next(free for free in chain([name], (f"{name}-{n}" for n in count(2))) if free not in articles)
         text, questions = _squad_article(where, article, doc_id, reading.found)
-        articles[doc_id] = {"doc_id": doc_id, "title": str(article.get("title") or ""), "text": text}
+        articles[doc_id] = {"doc_id": doc_id, "title": title, "text": text}
         records += questions
     reading.read_corpus(((f"{path.name}: {i}", a) for i, a in articles.items()), path.name)
     asked = [(w, r) for w, r in records if r is not None]
     reading.read_questions(asked)
     reading.note("questions without an answer", len(records) - len(asked))
-    return reading.dataset(name or path.stem, problems)
+    return reading.dataset(path.stem, problems)
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #3880088d
 def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -649,10 +599,6 @@ def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise InputError(f"cannot read {path.name}: {error}") from error
     yield from ((f"{path.name}:{n}", row) for n, row in enumerate(rows, 1))
 
-def _autorag_document(row: Mapping[str, Any]) -> dict[str, Any]:
-    "A row of `corpus.parquet`, as our own record."
-    return {"doc_id": row.get("doc_id"), "text": row.get("contents"), "metadata": row.get("metadata")}
-
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #e7063b11
 def _groups(gold: Any) -> list[list[str]]:
     "`retrieval_gt` as lists of ids; one of each list is needed."
@@ -660,35 +606,32 @@ def _groups(gold: Any) -> list[list[str]]:
     groups = [[*map(str, g)] if isinstance(g, (list, tuple)) else [str(g)] for g in gold]
     return [g for g in groups if g]
 
-# %% ../../nbs/90_evaluation/01_datasets.ipynb #dc7049df
-def _autorag_question(row: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
-    "A row of `qa.parquet`, as our own record."
-    groups, answers = _groups(row.get("retrieval_gt")), row.get("generation_gt")
-    ids = groups[0] if len(groups) == 1 else [g[0] for g in groups]
-    evidence = [{"doc_id": i, "start": 0, "end": len(texts.get(i, ""))} for i in dict.fromkeys(ids)]
-    answer = answers if isinstance(answers, str) else (answers or [""])[0]
-    return {"query_id": row.get("qid"), "query": row.get("query"), "answer": answer, "evidence": evidence,
-            "evidence_mode": "any" if len(groups) == 1 else "all"}
-
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #526f8172
 def load_autorag(
     folder: str | Path,  # With `corpus.parquet` and `qa.parquet`
-    name: str = "",      # Of the set; the folder's name when empty
     problems: list[Problem] | None = None,  # Bad rows are added here and skipped; None: they are raised
 ) -> Dataset:            # Needs pyarrow: `pip install 'ragnb[parquet]'`
     "Read an AutoRAG folder."
-    folder, reading = Path(folder), _Reading()
-    reading.read_corpus(((w, _autorag_document(r)) for w, r in _parquet(folder / "corpus.parquet")), "corpus.parquet")
-    rows = list(_parquet(folder / "qa.parquet"))
-    gold = {str(r.get("qid")): _groups(r.get("retrieval_gt")) for _, r in rows}
-    asked = [(w, r) for w, r in rows if gold[str(r.get("qid"))]]
-    reading.read_questions((w, _autorag_question(r, reading.texts)) for w, r in asked)
-    groups = {q.query_id: gold[q.query_id] for q in reading.questions}
-    reading.qrels = {q: {i: 1 for i in chain(*ids) if i in reading.texts} for q, ids in groups.items()}
+    folder, reading, asked, gold = Path(folder), _Reading(), [], {}
+    corpus, rows = (list(_parquet(folder / f"{name}.parquet")) for name in ("corpus", "qa"))
+    reading.read_corpus(((w, {"doc_id": r.get("doc_id"), "text": r.get("contents"), "metadata": r.get("metadata")})
+                         for w, r in corpus), "corpus.parquet")
+    for where, row in rows:
+        if groups := _groups(row.get("retrieval_gt")):
+            gold.setdefault(str(row.get("qid")), groups)
+            ids = groups[0] if len(groups) == 1 else [g[0] for g in groups]
+            evidence = [{"doc_id": i, "start": 0, "end": len(reading.texts.get(i, ""))} for i in dict.fromkeys(ids)]
+            answers, mode = row.get("generation_gt"), "any" if len(groups) == 1 else "all"
+            asked.append((where, {"query_id": row.get("qid"), "query": row.get("query"), "evidence": evidence,
+                                  "answer": answers if isinstance(answers, str) else (answers or [""])[0],
+                                  "evidence_mode": mode}))
+    reading.read_questions(asked)
+    needed = {q.query_id: gold[q.query_id] for q in reading.questions}
+    reading.qrels = {q: {i: 1 for i in chain(*ids) if i in reading.texts} for q, ids in needed.items()}
     reading.note("questions without gold passages", len(rows) - len(asked))
-    mixed = sum(len(ids) > 1 and max(map(len, ids)) > 1 for ids in groups.values())
+    mixed = sum(len(ids) > 1 and max(map(len, ids)) > 1 for ids in needed.values())
     reading.notes += [f"questions of which the first alternatives are the evidence: {mixed}"] if mixed else []
-    return reading.dataset(name or folder.resolve().name, problems)
+    return reading.dataset(folder.resolve().name, problems)
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #fc2c0bc4
 _Reader = Callable[[list[Problem] | None, str], Dataset]   # Of problems and split
@@ -710,14 +653,6 @@ def _reader(path: Path) -> _Reader | None:
     if has("corpus", "questions"):
         return lambda problems, split: load_jsonl(path / "corpus", path / "questions", None, name, problems)
     return None
-
-# %% ../../nbs/90_evaluation/01_datasets.ipynb #221f22c7
-def _data_folders() -> list[Path]:
-    "Where a set is looked up by its name."
-    if given := os.environ.get("RAGNB_DATA"):
-        return [Path(given)]
-    import ragnb
-    return [Path(ragnb.__file__).resolve().parents[2] / "shared" / "data", Path("../shared/data")]
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #bea190f4
 def load_dataset(
@@ -748,11 +683,13 @@ def load_dataset(
         When nothing is there, the format is not known, or, with `problems=None`, anything cannot be used;
         the message lists every bad line with its file and number.
     """
-    places = [Path(path), *(folder / path for folder in _data_folders())]
+    import ragnb
+    beside = [Path(ragnb.__file__).resolve().parents[2] / "shared" / "data", Path("../shared/data")]
+    folders = [Path(given)] if (given := os.environ.get("RAGNB_DATA")) else beside
+    places = [Path(path), *(folder / path for folder in folders)]
     if reader := next(filter(None, map(_reader, places)), None):
         return reader(problems, split)
-    folders = [folder for folder in _data_folders() if folder.is_dir()]
-    known = sorted({p.name for folder in folders for p in folder.iterdir() if _reader(p)})
+    known = sorted({p.name for folder in folders if folder.is_dir() for p in folder.iterdir() if _reader(p)})
     by_name = f"sets by name, below RAGNB_DATA (default ../shared/data): {', '.join(known) or 'none'}"
     if places[0].exists():
         raise InputError(f"data set {str(path)!r} is there, but in no format that is known; {by_name}")

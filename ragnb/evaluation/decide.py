@@ -80,11 +80,6 @@ class DecisionLine:
         return say("{name}, tuned", name=name) if tuned else name
 
 
-def _p(value: float) -> str:
-    "A p-value in three digits."
-    return "<.001" if value < 0.001 else f"{value:.3f}"
-
-
 def _line(name: str, group: str, run: Run, settings: str) -> DecisionLine:
     "The line of one run."
     return DecisionLine(name, group, settings, run.evaluation, 1000 * run.seconds / max(1, len(run.evaluation.rows)))
@@ -104,19 +99,6 @@ def _settings_of(strategy: Strategy) -> str:
     if strategy.peer:
         return strategy.peer.partition(":")[2] or "as documented"
     return strategy.name
-
-# %% ../../nbs/90_evaluation/10_decide.ipynb #dec10031
-def _compared(lines: Sequence[DecisionLine]) -> list[DecisionLine]:
-    "The lines with their tests against ragnb."
-    default, tuned = (next((x for x in lines if x.name == name), None) for name in ("ragnb", "ragnb, tuned"))
-    tests: dict[str, PairedTest] = {}
-    for line in lines:
-        rival = tuned if line.name.endswith(", tuned") and tuned else default
-        if line.group != "ragnb":
-            values = question_values(rival.evaluation), question_values(line.evaluation)
-            tests[line.name] = paired_test(*values, n_samples=100_000)
-    corrected = dict(zip(tests, holm([t.p_value for t in tests.values()])))
-    return [replace(x, test=tests.get(x.name), p=corrected.get(x.name, 1.0)) for x in lines]
 
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10041
 @dataclass(frozen=True, repr=False)
@@ -159,9 +141,9 @@ class Decision:
 
     def cells(self, line: DecisionLine) -> list[str]:
         "What the table says of a line."
-        t, e = line.test, line.evaluation
+        t, e, p = line.test, line.evaluation, "<.001" if line.p < 0.001 else f"{line.p:.3f}"
         means = [f"{e.mean(budget=b):.3f}" for b in self.budgets] + [f"{question_values(e).mean():.3f}"]
-        compared = ["", "", ""] if t is None else [f"{t.difference:+.3f}", _p(line.p), say(line.verdict)]
+        compared = ["", "", ""] if t is None else [f"{t.difference:+.3f}", p, say(line.verdict)]
         return [*means, *compared, f"{line.milliseconds:.0f}"]
 
     def to_markdown(self) -> str:
@@ -214,7 +196,7 @@ class Decision:
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10042
 def _lines(runs: Mapping[str, Run], own: Sequence[Strategy], trained: Sequence[Strategy], designs: Sequence[str],
            peers: Mapping[str, Sequence[Strategy]]) -> list[DecisionLine]:
-    "All lines, in the order of the table."
+    "All lines, in the order of the table, with their tests against ragnb."
     mine = [runs[s.name] for s in own]
     out = [_line("ragnb", "ragnb", mine[0], _settings_of(mine[0].strategy))]
     out += [_line(f"ragnb, {s.embed}", "ragnb", runs[s.name], _settings_of(s)) for s in trained]
@@ -224,7 +206,15 @@ def _lines(runs: Mapping[str, Run], own: Sequence[Strategy], trained: Sequence[S
         tried = [runs[s.name] for s in grid]
         out.append(_line(name, "other libraries", tried[0], "as documented"))
         out += [_tuned_line(name, "other libraries", tried)] if len(tried) > 1 else []
-    return _compared(out)
+    default, tuned = (next((x for x in out if x.name == name), None) for name in ("ragnb", "ragnb, tuned"))
+    tests: dict[str, PairedTest] = {}
+    for line in out:
+        rival = tuned if line.name.endswith(", tuned") and tuned else default
+        if line.group != "ragnb":
+            values = question_values(rival.evaluation), question_values(line.evaluation)
+            tests[line.name] = paired_test(*values, n_samples=100_000)
+    corrected = dict(zip(tests, holm([t.p_value for t in tests.values()])))
+    return [replace(x, test=tests.get(x.name), p=corrected.get(x.name, 1.0)) for x in out]
 
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10043
 def decide(

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import eq
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -32,22 +33,6 @@ class DeliveredSpan(NamedTuple):
     at: int          # Where it begins in the context string
     number: int = 1  # Of the label that it is under, from 1
 
-# %% ../../nbs/90_evaluation/02_delivered.ipynb #69dbfe40
-def _equal_runs(
-    shown: str,
-    text: str,
-) -> Iterator[tuple[int, int]]:   # First offset, and the one after the last
-    "Runs in which two texts have the same characters at the same offsets."
-    if shown == text:
-        yield from [(0, len(text))] if text else []
-        return
-    at = 0
-    for same, run in groupby(a == b for a, b in zip(shown, text)):
-        end = at + sum(1 for _ in run)
-        if same:
-            yield at, end
-        at = end
-
 # %% ../../nbs/90_evaluation/02_delivered.ipynb #7665db15
 def delivered_spans(
     context: Context,
@@ -58,9 +43,14 @@ def delivered_spans(
     for source in context.sources:
         p = source.passage
         text = p.text if texts is None else texts.get(p.doc_id, "")[p.span.start:p.span.end]
-        for start, end in _equal_runs(context.text[source.start:source.start + len(text)], text):
-            span = Span(p.span.start + start, p.span.start + end)
-            out.append(DeliveredSpan(p.doc_id, span, source.start + start, source.number))
+        shown, at = context.text[source.start:source.start + len(text)], 0
+        runs = [(True, len(text))] if shown == text else [
+            (same, sum(1 for _ in run)) for same, run in groupby(map(eq, shown, text))]
+        for same, n in runs:   # of characters that are equal, or not
+            if same and n:
+                span = Span(p.span.start + at, p.span.start + at + n)
+                out.append(DeliveredSpan(p.doc_id, span, source.start + at, source.number))
+            at += n
     return sorted(out, key=lambda d: d.at)
 
 # %% ../../nbs/90_evaluation/02_delivered.ipynb #1f3deabd

@@ -13,7 +13,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['passage_lines', 'fixed_chunks', 'fixed_size', 'demo_lines']
+__all__ = ['passage_lines', 'fixed_size', 'demo_lines']
 
 # %% ../../nbs/90_evaluation/12_demo.ipynb #baa7ebd3
 from ..documents.markup import display_width, visible
@@ -95,26 +95,15 @@ def _alone(passage: Passage, outlines: Mapping[str, Outline]) -> Passage:
 
 
 # %% ../../nbs/90_evaluation/12_demo.ipynb #fd9fa774
-def fixed_chunks(
+def fixed_size(
     documents: Sequence[Document],
     embed_model: BaseEmbedding,  # Fitted
-    size: int = 500,             # Characters of a chunk, > 0
-) -> MemoryStore:
-    "Keep documents in chunks of one size, in memory."
-    store = MemoryStore()
-    store.add_documents(documents, resolve_parser(f"chunks:{size}/0"), embed_model)
-    return store
-
-
-def fixed_size(
-    store: MemoryStore,          # Of `fixed_chunks`
-    embed_model: BaseEmbedding,  # Fitted
-    size: int = 500,             # Characters of a chunk, > 0
-    budget: int = 4_000,         # Characters of the context
 ) -> Pipeline:
-    "Make a search by vectors over chunks of one size."
-    retriever = VectorRetriever(store, embed_model, top_k=max(10, 2 * budget // size))
-    return Pipeline(retriever, Expander(store, neighbors(0)), RankedContextBuilder(budget=budget))
+    "Make a search by vectors over chunks of 500 characters, for a context of 4,000."
+    store = MemoryStore()
+    store.add_documents(documents, resolve_parser("chunks:500/0"), embed_model)
+    retriever = VectorRetriever(store, embed_model, top_k=16)
+    return Pipeline(retriever, Expander(store, neighbors(0)), RankedContextBuilder(budget=4_000))
 
 # %% ../../nbs/90_evaluation/12_demo.ipynb #e9eecef2
 def _title(passage: Passage, outlines: Mapping[str, Outline]) -> str:
@@ -139,18 +128,6 @@ def _reason(answer: Answer, passage: Passage) -> str:
     second = say("its best unit ranks {rank} of {n:,} units" if of else "its best unit ranks {rank}", rank=rank, **of)
     return say("why: {parts}", parts=f"{first}; {second}")
 
-
-def _interval(found: Mapping[str, Evaluation], budget: int) -> list[str]:
-    "The difference of the first two ways to search, with its interval over the same questions."
-    if len(found) < 2 or not all(e.rows for e in found.values()):
-        return []
-    first, second = list(found.values())[:2]
-    test = paired_test(second.values(budget=budget), first.values(budget=budget))
-    told = say("difference {mean:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}",
-               mean=test.difference, low=test.ci[0], high=test.ci[1])
-    return [f"      {told}"]
-
-
 # %% ../../nbs/90_evaluation/12_demo.ipynb #c1c490e9
 def _gold_lines(found: Mapping[str, Evaluation]) -> list[str]:
     "What each way to search delivers of the evidence, budget by budget."
@@ -163,9 +140,13 @@ def _gold_lines(found: Mapping[str, Evaluation]) -> list[str]:
         for name, result in found.items():
             delivered, fill = result.mean(budget=budget), " " * (widest - display_width(names[name]))
             lines.append(f"      {names[name]}{fill}  {delivered:.3f}  {'█' * round(30 * delivered)}")
-        lines += _interval(found, budget)
+        if len(found) > 1 and first.rows:
+            one, two = (e.values(budget=budget) for e in list(found.values())[:2])
+            test = paired_test(two, one)
+            told = say("difference {mean:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}",
+                       mean=test.difference, low=test.ci[0], high=test.ci[1])
+            lines.append(f"      {told}")
     return lines
-
 
 # %% ../../nbs/90_evaluation/12_demo.ipynb #cef52881
 def _one_line(passage: Passage, outlines: Mapping[str, Outline]) -> Passage:
@@ -182,23 +163,21 @@ def demo_lines(
     found: Mapping[str, Evaluation],   # Way to search -> what it delivers for the gold questions, at the same budgets
     known: Question | None = None,     # The question itself, where its evidence is known
     colored: bool = False,             # With the codes of a terminal
-    columns: int = 100,                # Width of the lines, >= 40
 ) -> list[str]:
-    "Lay the demo out, line by line."
+    "Lay the demo out, in lines of at most 100 columns."
     key = say("▌ marks a strong match. A unit is a sentence or two, a heading or a table row.")
     lines = [f"{say('Question')}  {visible(answer.question)}", f"   {key}", ""]
     top = max((s for p in answer.passages for s in p.scores if s is not None), default=0.0)
     for n, passage in enumerate(answer.passages[:3], 1):
-        lines.append(f"{n}  {_cut(f'{_title(passage, outlines)} ({passage.id})', columns - 3)}")
+        lines.append(f"{n}  {_cut(f'{_title(passage, outlines)} ({passage.id})', 97)}")
         shown = passage if n == 1 else _one_line(passage, outlines)
-        lines += passage_lines(shown, outlines, colored, columns, top)[:12]
-        lines.append("   " + _cut(_reason(answer, passage), columns - 3))
+        lines += passage_lines(shown, outlines, colored, best=top)[:12]
+        lines.append("   " + _cut(_reason(answer, passage), 97))
     size = answer.context.size
     read = say("… {n} passages, {size:,} characters with their sources", n=len(answer.passages), size=size)
     lines += [": ".join(filter(None, (read, _held(answer.context, known)))), ""]
     if best := _best(answer):
         hit = _alone(best, outlines)
         lines += [say("Without expansion you get the best unit alone:"),
-                  f"   {_cut(hit.text, columns - 4)}", f"   {_held(context_builder(0).build([hit]), known)}", ""]
+                  f"   {_cut(hit.text, 96)}", f"   {_held(context_builder(0).build([hit]), known)}", ""]
     return lines + (_gold_lines(found) if found else [])
-

@@ -5,7 +5,6 @@
 # %% ../../nbs/90_evaluation/11_explore.ipynb #30457ce1
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,18 +46,6 @@ def make_pipeline(
     builder = replace(source.builder, budget=setting.budget, tokenizer="characters")
     return replace(source, expander=expander, builder=builder, llm=None)
 
-# %% ../../nbs/90_evaluation/11_explore.ipynb #382693ee
-def _answer_card(answer: Answer, other: Answer | None = None) -> str:
-    "Show the passages of an answer as HTML, and which of them the other column does not have."
-    seen = [] if other is None else other.passages
-    rows = []
-    for n, p in enumerate(answer.passages[:8], 1):
-        shared = any(q.doc_id == p.doc_id and q.span.overlap(p.span) for q in seen)
-        mark = "" if other is None or shared else "only here"
-        rows.append((n, f"{place_label(p)}: {short(p.text, 140)}", mark))
-    size = sum(len(p.span) for p in answer.passages)
-    return card(f"{counted(len(answer.passages), 'passage')}, {counted(size, 'character')}", rows=rows)
-
 # %% ../../nbs/90_evaluation/11_explore.ipynb #064d8438
 def _ipywidgets() -> Any:
     "ipywidgets, or an error that says how to get it."
@@ -89,17 +76,14 @@ class Column:
         source: Pipeline | Index,
         name: str,                        # For screen readers and the switch below
         retriever: str,
-        policies: Sequence[str] = POLICIES,
-        budgets: Sequence[int] = BUDGETS,
-        budget: int = 2_000,
     ) -> None:
         w = _ipywidgets()
         wide = {"layout": w.Layout(width="auto"), "style": {"description_width": "5.5rem"}}
         self.source, self.name, self._made = source, name, {}
         self.answer, self.problem = None, ""
         self.retriever = w.Dropdown(options=_retrievers(source), value=retriever, description="retriever", **wide)
-        self.policy = w.Dropdown(options=list(policies), value=policies[0], description="policy", **wide)
-        self.budget = w.SelectionSlider(options=[(f"{b:,}", b) for b in budgets], value=budget, description="budget",
+        self.policy = w.Dropdown(options=list(POLICIES), value=POLICIES[0], description="policy", **wide)
+        self.budget = w.SelectionSlider(options=[(f"{b:,}", b) for b in BUDGETS], value=2_000, description="budget",
                                         continuous_update=False, **wide)
         self.knobs = (self.retriever, self.policy, self.budget)
         head = w.Label(name, style={"font_weight": "bold"})
@@ -129,8 +113,16 @@ class Column:
         return f"{self.name}: {s.retriever}, policy {s.policy}, budget {s.budget:,}"
 
     def found(self, other: Answer | None) -> tuple[str, str, str]:
-        "Head, problem, and the card of what was found, compared with the other side."
-        return self.head, self.problem, "" if self.answer is None else _answer_card(self.answer, other)
+        "Head, problem, and the card of what was found, with marks at what the other side does not have."
+        if self.answer is None:
+            return self.head, self.problem, ""
+        rows, passages = [], self.answer.passages
+        for n, p in enumerate(passages[:8], 1):
+            theirs = passages if other is None else other.passages
+            seen = any(q.doc_id == p.doc_id and q.span.overlap(p.span) for q in theirs)
+            rows.append((n, f"{place_label(p)}: {short(p.text, 140)}", "" if seen else "only here"))
+        size = counted(sum(len(p.span) for p in passages), "character")
+        return self.head, self.problem, card(f"{counted(len(passages), 'passage')}, {size}", rows=rows)
 
     def told(self) -> str:
         "Text: the first sources of what was found, one a line."
@@ -169,12 +161,9 @@ class Explorer:
         self.view = w.VBox([w.HBox([self.question, self.button]), sides, self.side])
         self._shown = ""           # The output below the knobs, once there is one
         for knob in (self.question, *self.left.knobs, *self.right.knobs):
-            knob.observe(self._changed, "value")
-        self.button.on_click(self._changed)
+            knob.observe(lambda change: self.ask(), "value")
+        self.button.on_click(lambda button: self.ask())
         self.side.observe(self._show, "value")
-        self.ask()
-
-    def _changed(self, change: Any) -> None:
         self.ask()
 
     def ask(self) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.llms import LLM, LLMMetadata
@@ -23,9 +23,9 @@ __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'lay_out', 'freeze_
 # %% ../../nbs/90_evaluation/14_judging.ipynb #409aa499
 from ..documents.span import InputError, Passage
 from ..models.llm import prompt_template, QA_PROMPT, read_score, read_verdict, resolve_llm, strip_thinking
-from ..context.builders import Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder, Source
+from ..context.builders import Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder
 from .comparison import paired_test
-from .datasets import Evidence, Question
+from .datasets import Question
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #f2c89441
 @dataclass(frozen=True)
@@ -89,41 +89,6 @@ def shuffled(
         return mixed
     return order
 
-# %% ../../nbs/90_evaluation/14_judging.ipynb #bff49a45
-class _Part(NamedTuple):
-    "A part of a piece of evidence in a context."
-    start: int       # First character in the context
-    length: int      # Characters
-    source: Source
-
-def _longest_part(context: Context, evidence: Evidence) -> _Part | None:
-    "The longest part of a piece of evidence that is in the context, the earlier of two equal ones."
-    parts = []
-    for source in context.sources:
-        passage = source.passage
-        length = passage.span.overlap(evidence.span) if passage.doc_id == evidence.doc_id else 0
-        if length:
-            start = source.start + max(0, evidence.span.start - passage.span.start)
-            parts.append(_Part(start, length, source))
-    return min(parts, key=lambda part: (-part.length, part.start), default=None)
-
-# %% ../../nbs/90_evaluation/14_judging.ipynb #c57757af
-def _third(position: float) -> str:
-    "The third of the context that holds a position."
-    if position < 1 / 3:
-        return "first"
-    return "last" if position > 2 / 3 else "middle"
-
-def _position_row(question: Question, context: Context, part: _Part | None) -> dict[str, Any]:
-    "One row of `evidence_positions`."
-    row = {"query_id": question.query_id, "position": None, "third": "absent", "rank": None, "number": None,
-           "passages": len(context.sources), "characters": len(context.text)}
-    if part is None:
-        return row
-    position = (part.start + part.length / 2) / len(context.text)
-    rank = 1 + sorted(context.sources, key=lambda s: s.passage.rank).index(part.source)
-    return row | {"position": position, "third": _third(position), "rank": rank, "number": part.source.number}
-
 # %% ../../nbs/90_evaluation/14_judging.ipynb #c58e5f05
 def evidence_positions(
     contexts: Sequence[Context],     # One for each question
@@ -135,10 +100,23 @@ def evidence_positions(
         raise InputError(f"evidence_positions needs one context for each question, got {got}")
     rows = []
     for question, context in zip(questions, contexts):
-        parts = [part for e in question.evidence if (part := _longest_part(context, e))]
+        parts = []   # the longest part of each piece, the first of two: characters, minus its start, source
+        for evidence in question.evidence:
+            found = [(s.passage.span.overlap(evidence.span),
+                      -s.start - max(0, evidence.span.start - s.passage.span.start), s)
+                     for s in context.sources if s.passage.doc_id == evidence.doc_id]
+            parts += [max(found, key=lambda part: part[:2])] if any(part[0] for part in found) else []
         if question.mode == "any":
-            parts = sorted(parts, key=lambda part: -part.length)[:1]
-        rows += [_position_row(question, context, part) for part in parts or [None]]
+            parts = sorted(parts, key=lambda part: -part[0])[:1]
+        absent = {"query_id": question.query_id, "position": None, "third": "absent", "rank": None, "number": None,
+                  "passages": len(context.sources), "characters": len(context.text)}
+        ranked = sorted(context.sources, key=lambda s: s.passage.rank)
+        for length, before, source in parts:
+            position = (length / 2 - before) / len(context.text)
+            third = "first" if position < 1 / 3 else "last" if position > 2 / 3 else "middle"
+            rows.append(absent | {"position": position, "third": third, "rank": 1 + ranked.index(source),
+                                  "number": source.number})
+        rows += [] if parts else [absent]
     return rows
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #7c367c8b
@@ -282,15 +260,6 @@ def _judge(name: str, evaluator: Any, answered: Answered) -> Judgement:
     except Exception as error:
         return Judgement(answered.query_id, name, None, None, error=f"{type(error).__name__}: {error}")
 
-# %% ../../nbs/90_evaluation/14_judging.ipynb #1f73e7b4
-def _means(judgements: Sequence[Judgement]) -> dict[str, float]:
-    "Of one evaluator: answers judged, failed, mean score, share that passes."
-    good = [j for j in judgements if j.score is not None]
-    n = len(good) or 1
-    mean = round(sum(j.score for j in good) / n, 3)
-    passing = round(sum(bool(j.passing) for j in good) / n, 3)
-    return {"judged": len(good), "failed": len(judgements) - len(good), "mean": mean, "passing": passing}
-
 # %% ../../nbs/90_evaluation/14_judging.ipynb #b7078e13
 @dataclass(frozen=True)
 class JudgeReport:
@@ -318,7 +287,14 @@ class JudgeReport:
         own: dict[str, list[Judgement]] = {}
         for judgement in self.judgements:
             own.setdefault(judgement.evaluator, []).append(judgement)
-        return {name: _means(judgements) for name, judgements in own.items()}
+        out = {}
+        for name, judgements in own.items():
+            good = [j for j in judgements if j.score is not None]
+            n = len(good) or 1
+            out[name] = {"judged": len(good), "failed": len(judgements) - len(good),
+                         "mean": round(sum(j.score for j in good) / n, 3),
+                         "passing": round(sum(bool(j.passing) for j in good) / n, 3)}
+        return out
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #e2c51b51
 def answer_questions(
@@ -380,16 +356,6 @@ def judge_answers(
     judgements = [_judge(*job) for job in tqdm(todo, desc="judge", disable=not show_progress)]
     return JudgeReport(answers, judgements, calls, judge.count())
 
-# %% ../../nbs/90_evaluation/14_judging.ipynb #fb949baf
-def _paired_row(pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    "What the pairs of two variants say: means, difference b - a with interval and p, questions better and worse."
-    t = paired_test([r["a"] for r in pairs], [r["b"] for r in pairs])
-    return {
-        "n": len(pairs), "mean_a": round(t.mean_a, 4), "mean_b": round(t.mean_b, 4),
-        "difference": round(t.difference, 4), "ci": tuple(round(x, 4) for x in t.ci), "p": round(t.p_value, 4),
-        "better": t.better, "worse": t.worse, "equal": t.equal,
-    }
-
 # %% ../../nbs/90_evaluation/14_judging.ipynb #d36c9d33
 @dataclass(frozen=True)
 class AnswerComparison:
@@ -415,8 +381,12 @@ class AnswerComparison:
         for name in self.reports[first].summary():
             for other in others:
                 pairs = self.differences(first, other, name)
-                row = {"evaluator": name, "a": first, "b": other} | _paired_row(pairs)
-                rows.append(row | {"dropped": n_answers - len(pairs)})
+                t = paired_test([r["a"] for r in pairs], [r["b"] for r in pairs])
+                rows.append({
+                    "evaluator": name, "a": first, "b": other, "n": len(pairs), "mean_a": round(t.mean_a, 4),
+                    "mean_b": round(t.mean_b, 4), "difference": round(t.difference, 4),
+                    "ci": tuple(round(x, 4) for x in t.ci), "p": round(t.p_value, 4), "better": t.better,
+                    "worse": t.worse, "equal": t.equal, "dropped": n_answers - len(pairs)})
         return rows
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #2f337e4e
@@ -466,7 +436,6 @@ def compare_orders(
     builder: ContextBuilder | None,   # Headers; its budget is not applied again: every order holds the same passages
     llm: str | Any,                   # Answers, see `resolve_llm`
     judge: str | Any,                 # Judges
-    template: str = QA_PROMPT,        # With {context_str} and {query_str}
     evaluators: Sequence[str] | Mapping[str, Any] = EVALUATORS,  # As in `judge_answers`
     show_progress: bool = False,      # Show bars
 ) -> AnswerComparison:
@@ -476,6 +445,6 @@ def compare_orders(
         got = f"{len(orders)} orders, {bare} contexts without passages"
         raise InputError(f"compare_orders needs orders and frozen passages, got {got}")
     builder = replace(builder or SimpleContextBuilder(), budget=None, passage_size=None)
-    variants = {name: (template, [lay_out(f.passages, order, builder).text for f in frozen])
+    variants = {name: (QA_PROMPT, [lay_out(f.passages, order, builder).text for f in frozen])
                 for name, order in orders.items()}
     return _compare(frozen, variants, llm, judge, evaluators, show_progress)

@@ -9,6 +9,7 @@ import gzip
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import NormalDist
@@ -158,9 +159,7 @@ class Row:
 
     def to_json(self, contexts: bool = False) -> dict[str, Any]:
         "A row as plain JSON values; the strings only when they are asked for."
-        passages = []
-        for c in self.chosen:
-            passages.append({"doc_id": c.doc_id, "start": c.span.start, "end": c.span.end, "score": c.score})
+        passages = [{"doc_id": c.doc_id, **asdict(c.span), "score": c.score} for c in self.chosen]
         budgets = {str(b): asdict(s) for b, s in self.scores.items()}
         question = {"query_id": self.query_id, "query": self.query, "kind": self.kind}
         held = {"contexts": {str(b): d.to_json() for b, d in self.contexts.items()}} if contexts else {}
@@ -180,71 +179,44 @@ class Row:
 
 # %% ../../nbs/90_evaluation/03_measures.ipynb #f59538d1
 def bootstrap_interval(
-    values: Sequence[float] | np.ndarray,  # One value a question; nan is left out
-    level: float = 0.95,                   # In (0, 1)
-    n_samples: int = 2_000,
-    seed: int = 0,
+    values: Sequence[float] | np.ndarray,  # One value a question, finite
 ) -> tuple[float, float]:                  # (0, 0) for no values
-    "Percentile bootstrap interval of the mean."
-    values = np.asarray(values, dtype=float)
-    values = values[~np.isnan(values)]
-    if not 0 < level < 1 or n_samples < 1:
-        raise InputError(f"bootstrap needs level in (0, 1) and n_samples >= 1, got {level}, {n_samples}")
+    "95 % percentile bootstrap interval of the mean, of 2,000 samples."
     if len(values) < 2:
         return (float(values[0]),) * 2 if len(values) else (0.0, 0.0)
     from scipy.stats import bootstrap
-    found = bootstrap((values,), np.mean, n_resamples=n_samples, batch=100, confidence_level=level,
-                      method="percentile", rng=np.random.default_rng(seed)).confidence_interval
+    found = bootstrap((np.asarray(values, dtype=float),), np.mean, n_resamples=2_000, batch=100, method="percentile",
+                      rng=np.random.default_rng(0)).confidence_interval
     return float(found.low), float(found.high)
 
 # %% ../../nbs/90_evaluation/03_measures.ipynb #82c300f6
 def mean_interval(
-    values: Sequence[float] | np.ndarray,  # One a question, in [0, 1]; nan is left out
-    level: float = 0.95,                   # In (0, 1)
+    values: Sequence[float] | np.ndarray,  # One a question, in [0, 1]
 ) -> tuple[float, float]:                  # Within [0, 1]; (0, 0) for no values
-    "Wilson's interval of a mean; with the values' own variance where they are not all 0 or 1."
+    "95 % interval of a mean: Wilson's, with the values' own variance where they are not all 0 or 1."
     values = np.asarray(values, dtype=float)
-    values = values[~np.isnan(values)]
-    if not 0 < level < 1:
-        raise InputError(f"level must be in (0, 1), got {level}")
-    if len(values) and not (0 <= values.min() and values.max() <= 1):
-        raise InputError(f"values must be in [0, 1], got {values.min()} to {values.max()}")
     if not len(values):
         return 0.0, 0.0
-    z, n = NormalDist().inv_cdf((1 + level) / 2), len(values)
+    if not (0 <= values.min() and values.max() <= 1):
+        raise InputError(f"values must be in [0, 1], got {values.min()} to {values.max()}")
+    z, n = NormalDist().inv_cdf(0.975), len(values)
     middle = (values.sum() + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * np.sqrt(n * values.var() + z * z / 4)
     return float(max(0.0, middle - half)), float(min(1.0, middle + half))
 
 # %% ../../nbs/90_evaluation/03_measures.ipynb #a191cb7c
 def difference_interval(
-    values: Sequence[float] | np.ndarray,  # One difference a question, of values in [0, 1]; nan is left out
-    level: float = 0.95,                   # In (0, 1)
-    n_samples: int = 2_000,
-    seed: int = 0,
+    values: Sequence[float] | np.ndarray,  # One difference a question, finite
 ) -> tuple[float, float]:                  # (0, 0) for no values
-    "Bootstrap interval of a mean difference, never as sure as ±1 of all questions would be."
-    values = np.asarray(values, dtype=float)
-    values = values[~np.isnan(values)]
-    low, high = bootstrap_interval(values, level, n_samples, seed)
+    "95 % bootstrap interval of a mean difference, never as sure as ±1 of all questions would be."
+    low, high = bootstrap_interval(values)
     if not len(values) or np.abs(values).max() > 1:   # of a score with another range
         return low, high
-    most = mean_interval([1.0] * len(values), level)[0]
+    most = mean_interval([1.0] * len(values))[0]
     return min(low, most), max(high, -most)
 
 
 INTERVAL_NOTE: str = "in brackets: 95 % intervals over the questions (Wilson score)"
-
-# %% ../../nbs/90_evaluation/03_measures.ipynb #f1c10ee0
-def _held_as(name: str, measures: Mapping[str, float]) -> str | None:
-    "Find the name under which a measure is held; None when it is not."
-    if name in measures or not measures:
-        return name if name in measures else None
-    try:
-        wanted = _parse_measure(name)
-    except InputError:
-        return None
-    return next((held for held in measures if _parse_measure(held) == wanted), None)
 
 # %% ../../nbs/90_evaluation/03_measures.ipynb #4a23c125
 @dataclass(frozen=True, repr=False)
@@ -268,8 +240,11 @@ class Evaluation:
     ) -> np.ndarray:                           # Shape (n_questions,); a position that is not there is nan
         "One measure of every question."
         name = name or self.measure
-        if self.rows and (held := _held_as(name, self.rows[0].measures)):
-            return np.array([r.measures[held] for r in self.rows], dtype=float)
+        if self.rows and (measures := self.rows[0].measures):
+            with suppress(InputError):   # a name of no measure of documents
+                same = [held for held in measures if held == name or _parse_measure(held) == _parse_measure(name)]
+                if same:
+                    return np.array([r.measures[same[0]] for r in self.rows], dtype=float)
         at = (self.budgets or (0,))[-1] if budget is None else budget
         if name not in Score.__dataclass_fields__ or self.rows and at not in self.rows[0].scores:
             known = ", ".join(Score.__dataclass_fields__)
@@ -358,17 +333,6 @@ def make_row(
     return Row(question.query_id, question.query, question.kind, scores, largest, milliseconds, contexts=kept)
 
 # %% ../../nbs/90_evaluation/03_measures.ipynb #ac59bab8
-def _contexts(ask: Any, found: Any, question: str, budgets: Sequence[int], unit: str) -> dict[int, Context]:
-    "The context string at every budget: as `Pipeline.ask` makes it, or of what a function found."
-    if not isinstance(ask, Pipeline):
-        return {b: lay_out_found(found, question, context_builder(b, unit)) for b in budgets}
-    out = {}
-    for b in budgets:
-        builder = replace(ask.builder, budget=b, tokenizer=unit) if b else ask.builder
-        out[b] = quietly(lambda: replace(ask, builder=builder).context_of(found, question))
-    return out
-
-
 def _ask(
     question: Question,
     ask: Pipeline | Callable[[str], Ranking | Sequence[Passage]],
@@ -377,12 +341,17 @@ def _ask(
     unit: str = "characters",
 ) -> Row:
     "Ask one question and score the answer at every budget."
-    started = time.perf_counter()
+    started, contexts = time.perf_counter(), {}
     found = ask.find(question.query) if isinstance(ask, Pipeline) else ask(question.query)
     milliseconds = 1000 * (time.perf_counter() - started)
     listed = ask.rank_found(found, question.query) if isinstance(ask, Pipeline) else found
     ranking = listed if isinstance(listed, Ranking) else PassageRanking(list(listed))
-    contexts = _contexts(ask, found, question.query, budgets, unit)
+    for b in budgets:
+        if isinstance(ask, Pipeline):   # as `Pipeline.ask` makes it
+            measured = replace(ask, builder=replace(ask.builder, budget=b, tokenizer=unit))
+            contexts[b] = quietly(lambda: measured.context_of(found, question.query))
+        else:
+            contexts[b] = lay_out_found(found, question.query, context_builder(b, unit))
     chosen = {b: spans_within(ranking, b, unit) if b else list(listed) for b in budgets}
     return make_row(question, chosen, milliseconds, count, contexts)
 

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import product
+from itertools import chain, product
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -83,20 +84,15 @@ def locate(
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #05bf3617
 _MOST_CHAINS = 256  # places of one piece that are followed at once
-
-def _next_word(text: str, at: int) -> int:
-    "The first character at or after `at` that is not white space."
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
+_SPACE = re.compile(r"\s*")
 
 def _follow(text: str, chains: Mapping[int, Any], length: int | None, piece: str) -> dict[int, int | None]:
     "The places a piece can have after the places of the piece before (of `length` characters); each with that place."
     if length is None:
-        return {at: None for at in _starts(text, piece, 0, _next_word(text, 0))}
+        return {at: None for at in _starts(text, piece, 0, _SPACE.match(text).end())}
     out: dict[int, int | None] = {}
     for start in chains:
-        for at in _starts(text, piece, start + 1, _next_word(text, start + length)):
+        for at in _starts(text, piece, start + 1, _SPACE.match(text, start + length).end()):
             if at + len(piece) > start + length:
                 out[at] = start
     return {at: out[at] for at in sorted(out)[-_MOST_CHAINS:]}
@@ -114,7 +110,7 @@ def align(
         length, chains = layers[-1] if layers else (None, {})
         places = _follow(text, chains, length, piece) if piece else {}
         if not places:
-            span = locate(text, piece, _next_word(text, max(chains) + length) if layers else 0)
+            span = locate(text, piece, _SPACE.match(text, max(chains) + length).end() if layers else 0)
             if span is None:
                 continue
             places, piece = {span.start: None}, span.of(text)
@@ -144,29 +140,23 @@ class PeerHit(NamedTuple):
     score: float | None  # The library's own; None when it gives none
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #f26a0616
+@dataclass(repr=False, eq=False)
 class PeerSystem:
     "A library, built over a corpus and ready to be asked."
-    llm_calls: int = 0   # No peer is given a model
-
-    def __init__(
-        self,
-        name: str,                                # As in `PEERS`
-        settings: Mapping[str, Any],              # All that was set; the rest is the library's default
-        texts: Mapping[str, str],                 # Document id -> text
-        pieces: Mapping[str, PeerPiece],          # Id -> piece
-        ask: Callable[[str], Iterable[PeerHit]],  # Question -> results, best first
-        reads: Callable[[], int],                 # Store reads so far
-        outlines: Mapping[str, Outline] | None = None,   # Document id -> its title, file and pages, for labels
-    ) -> None:
-        self.outlines = dict(outlines or {})
-        self.name, self.settings, self.texts, self.pieces = name, dict(settings), dict(texts), dict(pieces)
-        self._ask, self._reads = ask, reads
-        self.unmapped = 0   # Returned texts that are not in their document
+    name: str                                  # As in `PEERS`
+    settings: Mapping[str, Any]                # All that was set; the rest is the library's default
+    texts: Mapping[str, str]                   # Document id -> text
+    pieces: Mapping[str, PeerPiece]            # Id -> piece
+    ask: Callable[[str], Iterable[PeerHit]]    # Question -> results, best first
+    count: Callable[[], int]                   # Store reads so far
+    outlines: Mapping[str, Outline] = field(default_factory=dict)   # Document id -> its title, file and pages
+    unmapped: int = 0                          # Returned texts that are not in their document
+    llm_calls: int = 0                         # No peer is given a model
 
     @property
     def reads(self) -> int:  # Grows with every question
         "Store reads so far, as the library makes them."
-        return self._reads()
+        return self.count()
 
     @property
     def misplaced(self) -> int:  # At most `len(pieces)`
@@ -178,7 +168,7 @@ class PeerSystem:
         question: str,     # `InputError` when empty
     ) -> PassageRanking:   # In the library's order; texts that repeat are not removed
         "Ask the library, and find the places of its texts."
-        found = self._ask(check_question(question))
+        found = self.ask(check_question(question))
         return PassageRanking([self._passage(rank, hit) for rank, hit in enumerate(found, 1)])
 
     def _passage(self, rank: int, hit: PeerHit) -> Passage:
@@ -303,12 +293,6 @@ def _setting(text: str) -> Any:
         return text
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #04b5c60c
-def _embedded(document: Document, titles: bool) -> Document:
-    "A document with the metadata that is to be embedded."
-    hidden = set(document.excluded_embed_metadata_keys) - ({"title"} if titles else set())
-    return Document(text=document.text, id_=document.id_,
-                    metadata={k: v for k, v in document.metadata.items() if k not in hidden})
-
 def _corpus(
     documents: Sequence[Document], embed_model: Any, fill: int, as_shipped: bool, titles: bool = False
 ) -> _Corpus:
@@ -318,7 +302,9 @@ def _corpus(
         if d.id_ in kept:
             raise DuplicateIdError(f"two documents have the id {d.id_!r}")
         if d.text.strip():
-            kept[d.id_] = _embedded(d, titles)
+            hidden = set(d.excluded_embed_metadata_keys) - ({"title"} if titles else set())
+            shown = {k: v for k, v in d.metadata.items() if k not in hidden}
+            kept[d.id_] = Document(text=d.text, id_=d.id_, metadata=shown)
     if not kept:
         raise InputError(f"a peer needs at least one document with text, got {len(documents)} without")
     if fill < 1:
@@ -400,19 +386,14 @@ def _node_pieces(nodes: Iterable[BaseNode], corpus: _Corpus) -> dict[str, PeerPi
     return _place(map(cut, nodes), corpus.texts)
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #9cd234a0
-class _Chunks(NamedTuple):
-    "A corpus in chunks of LlamaIndex's default splitter."
-    nodes: list[BaseNode]
-    pieces: dict[str, PeerPiece]
-    lengths: list[int]
-
-def _split(corpus: _Corpus, chunk_size: int | None, chunk_overlap: int | None) -> _Chunks:
+def _split(
+    corpus: _Corpus, chunk_size: int | None, chunk_overlap: int | None
+) -> tuple[list[BaseNode], dict[str, PeerPiece]]:
     "Cut a corpus with LlamaIndex's default splitter."
     settings = _given(chunk_size=chunk_size, chunk_overlap=chunk_overlap)
     splitter = SentenceSplitter(**settings, id_func=_numbered(corpus.documents))
     nodes = splitter.get_nodes_from_documents(corpus.documents)
-    pieces = _node_pieces(nodes, corpus)
-    return _Chunks(nodes, pieces, [len(p.text) for p in pieces.values()])
+    return nodes, _node_pieces(nodes, corpus)
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #d0b89741
 class _MatrixStore(SimpleVectorStore):
@@ -446,17 +427,7 @@ class _CountingDocstore(SimpleDocumentStore):
         "None: only deleting a document needs the list of its nodes, and copying it for each node is quadratic."
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #646bfa29
-class _Vectors(NamedTuple):
-    "A vector index and what it reads from."
-    index: VectorStoreIndex
-    storage: StorageContext
-    docstore: _CountingDocstore
-
-    def reads(self) -> int:
-        "Nodes that were read so far."
-        return self.docstore.reads
-
-def _index(nodes: Sequence[BaseNode], corpus: _Corpus, stored: Sequence[BaseNode] = ()) -> _Vectors:
+def _index(nodes: Sequence[BaseNode], corpus: _Corpus, stored: Sequence[BaseNode] = ()) -> VectorStoreIndex:
     "A vector index; `stored` are nodes that the docstore holds in addition to the indexed ones."
     if corpus.embed_model is None:
         raise InputError("this peer needs an embed_model, got None")
@@ -466,7 +437,11 @@ def _index(nodes: Sequence[BaseNode], corpus: _Corpus, stored: Sequence[BaseNode
     docstore.add_documents(stored or nodes)
     index = VectorStoreIndex(nodes, storage_context=storage, embed_model=corpus.embed_model)
     docstore.reads = 0
-    return _Vectors(index, storage, docstore)
+    return index
+
+def _reads(index: VectorStoreIndex) -> Callable[[], int]:
+    "Count the nodes that were read so far."
+    return lambda: index.docstore.reads
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #8e64e710
 def _found(hits: Iterable[NodeWithScore]) -> list[PeerHit]:
@@ -528,19 +503,19 @@ class _Search(NamedTuple):
 
     def over(
         self, nodes: Sequence[BaseNode], corpus: _Corpus, top_k: int, stored: Sequence[BaseNode] = ()
-    ) -> tuple[BaseRetriever, _Vectors]:
+    ) -> tuple[BaseRetriever, VectorStoreIndex]:
         "LlamaIndex's retriever over nodes, and their vectors."
         _check_retriever(self.retriever, self.words)
-        vectors = _index(nodes, corpus, stored)
-        by_vector = vectors.index.as_retriever(similarity_top_k=top_k)
+        index = _index(nodes, corpus, stored)
+        by_vector = index.as_retriever(similarity_top_k=top_k)
         if self.retriever == "vector":
-            return by_vector, vectors
+            return by_vector, index
         by_words = _bm25(corpus, nodes, top_k, self.language, self.words)
         if self.retriever == "bm25":
-            return by_words, vectors
+            return by_words, index
         settings = {"llm": MockLLM(), "mode": self.mode, "similarity_top_k": top_k, "num_queries": 1,
                     "use_async": False, "retriever_weights": self.weights}
-        return QueryFusionRetriever([by_vector, by_words], **settings), vectors
+        return QueryFusionRetriever([by_vector, by_words], **settings), index
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #8eeb5a13
 _SIZES = [f"chunk_size={size},chunk_overlap=20" for size in (128, 256, 512)]
@@ -552,15 +527,13 @@ def _build_chunks(
     **how: Any,
 ) -> _Built:
     "LlamaIndex's retriever over chunks of its default splitter."
-    nodes, pieces, lengths = _split(corpus, chunk_size, chunk_overlap)
-    search, reads = _Search(retriever, **how), lambda: 0
-    k = _enough(top_k, lengths, corpus.fill, search.least())
+    (nodes, pieces), search = _split(corpus, chunk_size, chunk_overlap), _Search(retriever, **how)
+    k = _enough(top_k, (len(p.text) for p in pieces.values()), corpus.fill, search.least())
     if retriever == "bm25":   # needs no vectors
         found = _bm25(corpus, nodes, k, search.language, search.words)
-    else:
-        found, vectors = search.over(nodes, corpus, k)
-        reads = vectors.reads
-    return _Built(pieces, lambda question: _found(found.retrieve(question)), k, reads)
+        return _Built(pieces, lambda question: _found(found.retrieve(question)), k)
+    found, index = search.over(nodes, corpus, k)
+    return _Built(pieces, lambda question: _found(found.retrieve(question)), k, _reads(index))
 
 
 _peer("llamaindex-bm25", "llama-index-retrievers-bm25", "Retrievers / BM25 Retriever",
@@ -576,29 +549,22 @@ _peer("llamaindex-fusion", "llama-index-retrievers-bm25", "Retrievers / Reciproc
       **_CHUNKS, language=None, mode="reciprocal_rerank", words=None)(partial(_build_chunks, retriever="hybrid"))
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #9565f760
-def _window(pieces: Sequence[PeerPiece], text: str, said: str | None) -> tuple[str, Span | None]:
-    "Text of a window and its place; `said` is the text a library gives it, None the text of the document."
-    first, last = pieces[0].span, pieces[-1].span
-    whole = Span(first.start, last.end) if all(p.span for p in pieces) else None
-    if said is None:
-        said = whole.of(text)
-    if whole is None or "".join(whole.of(text).split()) != "".join(said.split()):
-        whole = locate(text, said, first.start if first else 0)
-    return said, whole
-
 def _windows(
     pieces: Mapping[str, PeerPiece], size: int, texts: Mapping[str, str], said: Mapping[str, str]
 ) -> dict[str, PeerPiece]:
-    "Each piece with its `size` neighbors on both sides; pieces are in document order."
+    "Each piece with its `size` neighbors on both sides, in document order; `said` are texts of windows of a library."
     groups: dict[str, list[str]] = {}
     for i, piece in pieces.items():
         groups.setdefault(piece.doc_id, []).append(i)
     out: dict[str, PeerPiece] = {}
     for doc_id, ids in groups.items():
+        text = texts[doc_id]
         for at, i in enumerate(ids):
-            around = [pieces[j] for j in ids[max(0, at - size):at + size + 1]]
-            alone = None if all(p.span for p in around) else pieces[i].text
-            window, span = _window(around, texts[doc_id], said.get(i, alone))
+            spans = [pieces[j].span for j in ids[max(0, at - size):at + size + 1]]
+            span = Span(spans[0].start, spans[-1].end) if all(spans) else None
+            window = said.get(i, span.of(text) if span else pieces[i].text)
+            if span is None or "".join(span.of(text).split()) != "".join(window.split()):
+                span = locate(text, window, spans[0].start if spans[0] else 0)
             out[i] = replace(pieces[i], text=window, span=span)
     return out
 
@@ -618,11 +584,11 @@ def _build_sentence_window(
     pieces = _windows(_node_pieces(nodes, corpus), parser.window_size, corpus.texts, windows)
     how = _Search(retriever, words)
     k = _enough(top_k, map(len, windows.values()), corpus.fill, how.least())
-    search, vectors = how.over(nodes, corpus, k)
+    search, index = how.over(nodes, corpus, k)
     replacement = MetadataReplacementPostProcessor(target_metadata_key=key)
     def ask(question: str) -> list[PeerHit]:
         return _found(replacement.postprocess_nodes(search.retrieve(question)))
-    return _Built(pieces, ask, k, vectors.reads)
+    return _Built(pieces, ask, k, _reads(index))
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #9fd13414
 @_peer("llamaindex-auto-merging", "llama-index-core", "Retrievers / Auto Merging Retriever",
@@ -639,11 +605,11 @@ def _build_auto_merging(
     nodes = parser.get_nodes_from_documents(corpus.documents)
     leaves = get_leaf_nodes(nodes)
     k = _enough(top_k, (2 * len(node.get_content()) for node in leaves), corpus.fill, 6)   # merging brings the rest
-    search, vectors = _Search(retriever, words).over(leaves, corpus, k, nodes)
+    search, index = _Search(retriever, words).over(leaves, corpus, k, nodes)
     settings = _given(simple_ratio_thresh=simple_ratio_thresh)
-    merging = AutoMergingRetriever(search, vectors.storage, **settings)
+    merging = AutoMergingRetriever(search, index.storage_context, **settings)
     pieces = _node_pieces(nodes, corpus)
-    return _Built(pieces, lambda question: _found(merging.retrieve(question)), k, vectors.reads)
+    return _Built(pieces, lambda question: _found(merging.retrieve(question)), k, _reads(index))
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #59080354
 @_peer("llamaindex-prev-next", "llama-index-core", "Node postprocessors / Forward/Backward Augmentation",
@@ -654,27 +620,17 @@ def _build_prev_next(
     corpus: _Corpus, top_k: int | None, chunk_size: int | None, chunk_overlap: int | None, num_nodes: int, mode: str,
     retriever: str, words: bool | None,
 ) -> _Built:
-    nodes, pieces, lengths = _split(corpus, chunk_size, chunk_overlap)
+    nodes, pieces = _split(corpus, chunk_size, chunk_overlap)
     around = num_nodes * (2 if mode == "both" else 1)   # nodes that a hit brings, as neighbors of hits are often hits
     how = _Search(retriever, words)
-    k = _enough(top_k, (around * length for length in lengths), corpus.fill, how.least())
-    search, vectors = how.over(nodes, corpus, k)
-    walk = PrevNextNodePostprocessor(docstore=vectors.docstore, num_nodes=num_nodes, mode=mode)
+    k = _enough(top_k, (around * len(p.text) for p in pieces.values()), corpus.fill, how.least())
+    search, index = how.over(nodes, corpus, k)
+    walk = PrevNextNodePostprocessor(docstore=index.docstore, num_nodes=num_nodes, mode=mode)
     def ask(question: str) -> list[PeerHit]:
         return _found(walk.postprocess_nodes(search.retrieve(question)))
-    return _Built(pieces, ask, k, vectors.reads)
+    return _Built(pieces, ask, k, _reads(index))
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #43c9ce54
-def _named_sources(filters: Mapping[str, Any]) -> list[str]:
-    "The sources that a filter names; [] when not every part of it does."
-    out: list[str] = []
-    for part in filters.get("conditions", ()):
-        named = [c["value"] for c in part.get("conditions", ()) if c.get("field") == "meta.source_id"]
-        if not named:
-            return []
-        out += named
-    return list(dict.fromkeys(out))
-
 def _indexed(store: Any) -> Callable[[dict[str, Any] | None], list[Any]]:
     "Haystack's `filter_documents` for its retrievers: the same documents, without testing all of them."
     from haystack.utils.filters import document_matches_filter
@@ -687,8 +643,11 @@ def _indexed(store: Any) -> Callable[[dict[str, Any] | None], list[Any]]:
             return list(store.storage.values())
         if filters.get("field") == "id" and filters["operator"] == "==":
             return [store.storage[filters["value"]]] if filters["value"] in store.storage else []
-        if named := _named_sources(filters):
-            return [d for i in named for d in sources.get(i, ()) if document_matches_filter(filters, d)]
+        named = [[c["value"] for c in part.get("conditions", ()) if c.get("field") == "meta.source_id"]
+                 for part in filters.get("conditions", ())]
+        if named and all(named):   # every part of the filter names a source
+            known = [d for i in dict.fromkeys(chain(*named)) for d in sources.get(i, ())]
+            return [d for d in known if document_matches_filter(filters, d)]
         return type(store).filter_documents(store, filters)
     return look_up
 
@@ -813,21 +772,6 @@ def _build_haystack_merging(
         return [PeerHit(d.id, d.content, d.score) for d in [*merged, *alone]]
     return _Built(pieces, ask, k, lambda: reads["reads"])
 
-# %% ../../nbs/90_evaluation/13_peers.ipynb #a8359063
-def _retriever(
-    kind: str, nodes: Sequence[TextNode], corpus: _Corpus, top_k: int
-) -> tuple[Any, Callable[[], int]]:
-    "ragnb's retrieval over chunks of another library, and its read counter."
-    _check_retriever(kind, None)
-    words = Bm25Retriever(nodes, top_k=top_k)
-    if kind == "bm25":
-        return words, lambda: 0
-    vectors = _index(nodes, corpus)
-    by_vector = vectors.index.as_retriever(similarity_top_k=top_k)
-    if kind == "vector":
-        return by_vector, vectors.reads
-    return HybridRetriever({"bm25": words, "vector": by_vector}, top_k), vectors.reads
-
 # %% ../../nbs/90_evaluation/13_peers.ipynb #4500663f
 def _build_chonkie(corpus: _Corpus, top_k: int | None, chunker: str, retriever: str, **settings: Any) -> _Built:
     "chonkie's chunks, searched with ragnb's retrieval."
@@ -840,11 +784,16 @@ def _build_chonkie(corpus: _Corpus, top_k: int | None, chunker: str, retriever: 
             cuts.append(_Cut(str(Address(i, "c", n)), i, None, chunk.text, chunk.start_index))
     k = _enough(top_k, (len(cut.text) for cut in cuts), corpus.fill, 10)
     nodes = [TextNode(id_=cut.id, text=corpus.titled(cut.doc_id, cut.text)) for cut in cuts]
-    search, reads = _retriever(retriever, nodes, corpus, k)
+    _check_retriever(retriever, None)
+    search, counted = {"bm25": Bm25Retriever(nodes, top_k=k)}, {}
+    if retriever != "bm25":
+        index = _index(nodes, corpus)
+        search["vector"], counted["reads"] = index.as_retriever(similarity_top_k=k), _reads(index)
+    found = HybridRetriever(search, k) if retriever == "hybrid" else search[retriever]
     pieces = _place(cuts, corpus.texts)
     def ask(question: str) -> list[PeerHit]:
-        return [PeerHit(hit.node_id, pieces[hit.node_id].text, hit.score) for hit in search.retrieve(question)]
-    return _Built(pieces, ask, k, reads)
+        return [PeerHit(hit.node_id, pieces[hit.node_id].text, hit.score) for hit in found.retrieve(question)]
+    return _Built(pieces, ask, k, **counted)
 
 for _class, _settings in (("RecursiveChunker", {}), ("SentenceChunker", {"chunk_overlap": None}),
                           ("TokenChunker", {"chunk_overlap": None}), ("FastChunker", {})):
@@ -891,26 +840,17 @@ def _build_segments(
     pieces = {a: PeerPiece(i, spans[i][n].of(corpus.texts[i]), spans[i][n]) for a, (i, n) in places.items()}
     nodes = [TextNode(id_=a, text=corpus.titled(piece.doc_id, piece.text)) for a, piece in pieces.items()]
     k = _enough(top_k or 200, [chunk_size] * len(nodes), corpus.fill, 2)
-    search, vectors = _Search(retriever, words).over(nodes, corpus, k)
+    search, index = _Search(retriever, words).over(nodes, corpus, k)
     lengths = {i: [len(span) for span in found] for i, found in spans.items()}
     def ask(question: str) -> Iterator[PeerHit]:
         ranked = [places[hit.node_id] for hit in search.retrieve(question)]
         for i, run, value in _segments(ranked, lengths, penalty, minimum):
             whole = spans[i][run[0]].hull(spans[i][run[-1]])
             yield PeerHit(str(Address(i, "c", run[0])), whole.of(corpus.texts[i]), value)
-    return _Built(pieces, ask, k, vectors.reads)
+    return _Built(pieces, ask, k, _reads(index))
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #ee04d113
 _AUTO = {"bm25": {}, "vector": {}, "hybrid-rrf": {}, "hybrid-cc": {"mode": "relative_score"}}   # Module -> fusion
-
-def _augmented(hits: Sequence[NodeWithScore], order: Mapping[str, Sequence[str]], n: int) -> list[str]:
-    "Ids of hits with `n` neighbors on each side, each once."
-    out: list[str] = []
-    for hit in hits:
-        ids = order[hit.node.ref_doc_id]
-        at = ids.index(hit.node_id)
-        out += ids[max(0, at - n):at + n + 1]
-    return list(dict.fromkeys(out))
 
 @_peer("autorag", "llama-index-retrievers-bm25", "Nodes / Retrieval, Passage Augmenter",
        "AutoRAG's retrieval and augmenter (written again from its source) over LlamaIndex's retrievers",
@@ -922,11 +862,11 @@ def _build_autorag(
     weight: float, augment: int, words: bool | None,
 ) -> _Built:
     _check_retriever(retriever, words, [*_AUTO])
-    nodes, pieces, lengths = _split(corpus, chunk_size, chunk_overlap)
+    nodes, pieces = _split(corpus, chunk_size, chunk_overlap)
     how = _Search(retriever.split("-")[0], words, weights=[weight, 1 - weight], **_AUTO[retriever])
-    k = _enough(top_k, lengths, corpus.fill, 10)
-    search, vectors = how.over(nodes, corpus, k)
-    rows = {i: np.array(v) for i, v in vectors.storage.vector_store.data.embedding_dict.items()}
+    k = _enough(top_k, (len(p.text) for p in pieces.values()), corpus.fill, 10)
+    search, index = how.over(nodes, corpus, k)
+    rows = {i: np.array(v) for i, v in index.vector_store.data.embedding_dict.items()}
     order: dict[str, list[str]] = {}
     for node in nodes:
         order.setdefault(node.ref_doc_id, []).append(node.node_id)
@@ -934,7 +874,11 @@ def _build_autorag(
         hits = search.retrieve(question)
         if not augment:
             return _found(hits)
-        asked = np.array(corpus.embed_model.get_query_embedding(question))
-        scores = {i: float(rows[i] @ asked) for i in _augmented(hits, order, augment)}   # of unit length
+        asked, near = np.array(corpus.embed_model.get_query_embedding(question)), []
+        for hit in hits:
+            ids = order[hit.node.ref_doc_id]
+            at = ids.index(hit.node_id)
+            near += ids[max(0, at - augment):at + augment + 1]
+        scores = {i: float(rows[i] @ asked) for i in dict.fromkeys(near)}   # of unit length
         return [PeerHit(i, pieces[i].text, scores[i]) for i in sorted(scores, key=lambda i: -scores[i])]
-    return _Built(pieces, ask, k, vectors.reads)
+    return _Built(pieces, ask, k, _reads(index))

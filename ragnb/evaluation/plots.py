@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import io
-import json
 import logging
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -143,16 +142,16 @@ def _spread(wanted: Sequence[float], heights: Sequence[float], low: float, high:
 _BREAKS = re.compile(r"(?<=[\s,|+/&;×→])(?![\s,|+/&;×→])|(?<=[a-z])(?=[A-Z])")
 
 
-def _wrapped(name: str, width: int = 20) -> str:
-    "A long name on several lines of `width` columns, broken after a space or a sign, or inside SuchAName."
+def _wrapped(name: str) -> str:
+    "A long name on several lines of 20 columns, broken after a space or a sign, or inside SuchAName."
     def columns(text: str) -> int:
         return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     lines = [""]
     for part in _BREAKS.split(name):
-        if lines[-1] and columns(lines[-1] + part.rstrip()) > width:
+        if lines[-1] and columns(lines[-1] + part.rstrip()) > 20:
             lines.append("")
         for c in part:
-            if columns(lines[-1] + c) > width:
+            if columns(lines[-1] + c) > 20:
                 lines.append("")
             lines[-1] += c
     return "\n".join(line.strip() for line in lines if line.strip()) or name
@@ -161,10 +160,10 @@ def _wrapped(name: str, width: int = 20) -> str:
 _Point = tuple[float, float, str, Mapping[str, Any]]   # x, y, label, style
 
 
-def _label_right(ax: Any, points: Sequence[_Point], size: float = 10) -> None:
+def _label_right(ax: Any, points: Sequence[_Point]) -> None:
     "Write the labels of points at the right, each after its marker, and make room for them."
     points, box, dpi = sorted(points, key=lambda p: (p[1], -p[0])), ax.get_window_extent(), ax.figure.dpi
-    inside, look = {"transform": ax.transAxes}, {"fontsize": size, "family": _fonts(), "va": "center"}
+    inside, look = {"transform": ax.transAxes}, {"fontsize": 10, "family": _fonts(), "va": "center"}
     texts = [ax.text(0, 0, label, linespacing=1.0, **look, **inside) for _, _, label, _ in points]
     sizes = [text.get_window_extent(ax.figure.canvas.get_renderer()) for text in texts]
     inch, scale = dpi / box.width, ax.xaxis.get_transform()
@@ -181,75 +180,40 @@ def _label_right(ax: Any, points: Sequence[_Point], size: float = 10) -> None:
         text.set_position((mark + 0.08 * inch, at))
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #a61abadd
-def _load(path: str | Path) -> Any:
-    "What a `results.json`, or the one of a folder, holds."
-    path = Path(path) / "results.json" if Path(path).is_dir() else Path(path)
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"not a results.json: {path.name!r} ({type(error).__name__})") from error
-
 def _sets(results: Any) -> dict[str, Mapping[str, Any]]:
     "Data set -> results, from one results object, a mapping or a list of them, or paths to `results.json`."
-    if isinstance(results, (str, Path)):
-        return _sets(_load(results))
-    if isinstance(results, Mapping) and "strategies" in results:
-        return _sets({str(results.get("dataset", "")): results})
-    if isinstance(results, Sequence):
+    from ragnb.evaluation.comparison import read_results
+    if isinstance(results, (list, tuple)):
         return {k: v for sets in map(_sets, results) for k, v in sets.items()}
+    results = read_results(results) if isinstance(results, (str, Path)) else results
     if not isinstance(results, Mapping) or not results:
         wanted = "what `ragnb eval` writes (with 'strategies'), or several by name"
         raise InputError(f"results must be {wanted}, got {type(results).__name__}")
-    read = {str(k): _load(v) if isinstance(v, (str, Path)) else v for k, v in results.items()}
+    named = {results.get("dataset", ""): results} if "strategies" in results else results
+    read = {str(k): read_results(v) if isinstance(v, (str, Path)) else v for k, v in named.items()}
     for name, r in read.items():
-        if not isinstance(r, Mapping) or not isinstance(r.get("strategies"), Mapping) or not r["strategies"]:
+        if not r.get("strategies"):
             raise InputError(f"results of {name!r} have no 'strategies'")
     return read
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #9bdd5b3c
-def _share(value: Any, what: str) -> float:
-    "A number in [0, 1]."
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value <= 1:
-        raise InputError(f"{what} must be a number from 0 to 1, got {value!r}")
-    return float(value)
-
 _INTERVALS = {"evidence_recall": "ci", "delivered_recall": "delivered_ci"}   # Measure -> its interval
-
-
-def _first_measure(strategies: Mapping[str, Any]) -> str:
-    "Delivered recall, where all strategies have it at all budgets; else the recall of spans."
-    rows = [row for s in strategies.values() for row in (s.get("budgets") or {"": {}}).values()]
-    return "delivered_recall" if rows and all("delivered_recall" in row for row in rows) else "evidence_recall"
 
 
 def _curve(name: str, strategy: Mapping[str, Any], metric: str) -> list[dict[str, float]]:
     "Points of one strategy, by budget: budget, characters, value, low, high."
-    budgets = strategy.get("budgets") if isinstance(strategy, Mapping) else None
-    if not isinstance(budgets, Mapping) or not budgets:
-        raise InputError(f"strategy {name!r} has no 'budgets'")
     points = []
-    for budget, row in sorted(budgets.items(), key=lambda item: int(item[0])):
-        what = f"strategy {name!r}, budget {budget}: {metric}"
-        low = high = value = _share(row.get(metric), what)
-        if interval := row.get(_INTERVALS.get(metric)):
-            low, high = (_share(v, what + " ci") for v in interval)
+    for budget, row in sorted((strategy.get("budgets") or {}).items(), key=lambda item: int(item[0])):
+        low, high = row.get(_INTERVALS[metric]) or (row[metric], row[metric])
         used = row.get("context_characters" if metric == "delivered_recall" else "characters")
-        at = {"budget": int(budget), "characters": float(used or budget)}
-        points.append(at | {"value": value, "low": low, "high": high})
+        points.append({"budget": int(budget), "characters": float(used or budget), "value": row[metric], "low": low,
+                       "high": high})
+    if not points:
+        raise InputError(f"strategy {name!r} has no 'budgets'")
     return points
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #48cd9ffb
-def _log_ticks(ax: Any, ticks: Sequence[float], values: Sequence[float]) -> None:
-    "A logarithmic x axis with plain numbers, at most six."
-    low, high = min(values) / 1.15, max(values) * 1.15
-    ax.set_xscale("log")
-    ax.set_xlim(low, high)
-    inside = [t for t in ticks if low <= t <= high] or [min(values)]
-    kept = [t for i, t in enumerate(inside) if (len(inside) - 1 - i) % math.ceil(len(inside) / 6) == 0]
-    ax.set_xticks(kept, [f"{t:,.0f}" for t in kept])
-    ax.minorticks_off()
-
-def _dress(ax: Any, xlabel: str, ylabel: str, title: str = "") -> None:
+def _dress(ax: Any, xlabel: str, ylabel: str, title: str) -> None:
     "Large text, a light grid, no box."
     ax.set_xlabel(xlabel, fontsize=11)
     ax.set_ylabel(ylabel, fontsize=11)
@@ -260,13 +224,11 @@ def _dress(ax: Any, xlabel: str, ylabel: str, title: str = "") -> None:
         ax.set_title(_written(title), fontsize=12, family=_fonts(), loc="left")
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #caf92b4d
-def _recall_panel(
-    ax: Any, curves: Mapping[str, list[dict[str, float]]], styles: Mapping[str, dict[str, Any]], x: str
-) -> None:
-    "Lines, intervals, limits and ticks of one set."
+def _recall_panel(ax: Any, curves: Mapping[str, list[dict[str, float]]], styles: Mapping[str, dict[str, Any]]) -> None:
+    "Lines, intervals and limits of one set, over a logarithmic axis with at most six plain numbers."
     few = len(curves) <= 3
     for name, points in curves.items():
-        at, value, low, high = (np.array([p[k] for p in points]) for k in (x, "value", "low", "high"))
+        at, value, low, high = (np.array([p[k] for p in points]) for k in ("characters", "value", "low", "high"))
         ax.plot(at, value, label=name, lw=1.6, ms=6, **styles[name])
         colour = styles[name]["color"]
         if few and len(at) > 1:
@@ -278,101 +240,81 @@ def _recall_panel(
     bottom = math.floor(10 * min(p["low"] for p in everything) - 0.2) / 10
     top = math.ceil(10 * max(p["high"] for p in everything) + 0.2) / 10
     ax.set_ylim(max(-0.02, bottom), min(1.02, top))
-    _log_ticks(ax, sorted({p["budget"] for p in everything}), [p[x] for p in everything])
-
-# %% ../../nbs/90_evaluation/06_plots.ipynb #ec58bbbe
-def _label_height(labels: Iterable[str]) -> float:
-    "Inches that axes need for their labels."
-    return max(4.2, 0.17 * sum(label.count("\n") + 1.2 for label in labels) + 1)
+    values = [p["characters"] for p in everything]
+    first, last = min(values) / 1.15, max(values) * 1.15
+    ax.set_xscale("log")
+    ax.set_xlim(first, last)
+    ticks = [t for t in sorted({p["budget"] for p in everything}) if first <= t <= last] or [min(values)]
+    kept = ticks[::-1][::math.ceil(len(ticks) / 6)][::-1]
+    ax.set_xticks(kept, [f"{t:,.0f}" for t in kept])
+    ax.minorticks_off()
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #2138c247
 def plot_recall(
     results: Any,                   # Of `ragnb eval`, or several by name, or paths of `results.json`
     ax: Any = None,                 # matplotlib axes, one for each set; a new figure when None
     save: str | Path | None = None, # .png, .svg or .pdf
-    metric: str | None = None,      # delivered_recall where it was measured, else evidence_recall; or precision, …
-    x: str = "characters",          # As used; or "budget"
 ) -> Any:                           # matplotlib `Figure`
-    "Draw recall against the characters of the context, with 95 % intervals."
+    "Draw delivered recall against the characters of the context, with 95 % intervals; else the recall of spans."
     sets, _ = _sets(results), _file_kind(save)
-    if x not in ("characters", "budget"):
-        raise InputError(f"x must be 'characters' or 'budget', got {x!r}")
-    curves = {}
-    if metric is None:
-        firsts = {_first_measure(r["strategies"]) for r in sets.values()}
-        metric = firsts.pop() if len(firsts) == 1 else "evidence_recall"
-    for s, r in sets.items():
-        curves[s] = {n: _curve(n, strategy, metric) for n, strategy in r["strategies"].items()}
+    rows = [row for r in sets.values() for s in r["strategies"].values() for row in (s.get("budgets") or {}).values()]
+    metric = "delivered_recall" if all("delivered_recall" in row for row in rows) else "evidence_recall"
+    curves = {s: {n: _curve(n, strategy, metric) for n, strategy in r["strategies"].items()} for s, r in sets.items()}
     names = list(dict.fromkeys(n for c in curves.values() for n in c))
     styles, labels = {n: _style(i) for i, n in enumerate(names)}, {n: _wrapped(_written(n)) for n in names}
-    figure, axes = _axes(ax, len(sets) * _label_height(labels.values()), len(sets))
-    xlabel = "characters of context" if x == "characters" else "budget, characters"
+    height = max(4.2, 0.17 * sum(label.count("\n") + 1.2 for label in labels.values()) + 1)   # for the labels
+    figure, axes = _axes(ax, len(sets) * height, len(sets))
     for a, (s, r) in zip(axes, sets.items()):
-        _recall_panel(a, curves[s], styles, x)
+        _recall_panel(a, curves[s], styles)
         n = counted(r["n_questions"], "question") if r.get("n_questions") else ""
-        _dress(a, xlabel, metric.replace("_", " "), ", ".join(filter(None, (s, n))))
+        _dress(a, "characters of context", metric.replace("_", " "), ", ".join(filter(None, (s, n))))
     _settle(figure, ax)
     for a, s in zip(axes, sets):
-        _label_right(a, [(p[-1][x], p[-1]["value"], labels[n], styles[n]) for n, p in curves[s].items()])
+        ends = [(p[-1]["characters"], p[-1]["value"], labels[n], styles[n]) for n, p in curves[s].items()]
+        _label_right(a, ends)
     return _saved(figure, save)
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #c062accf
-def _position(row: Any, where: str, budget: int | None) -> float | None:
+def _position(row: Any, budget: int | None) -> float | None:
     "One position, or None when the evidence is absent."
-    value = row
     if isinstance(row, Mapping):
         at = row["budgets"].get(str(budget), {}) if "budgets" in row else row
         if "position" not in at and "first" not in at:
             got = f"(budget {budget}), got {', '.join(map(str, row))}"
-            raise InputError(f"{where}: needs 'position', or 'first' and 'characters' {got}")
-        if "position" in at or at["first"] is None:
-            value = at.get("position")
-        else:
-            value = at["first"] / (at["characters"] or 1)
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    return _share(value, f"{where}: position")
+            raise InputError(f"a row needs 'position', or 'first' and 'characters' {got}")
+        first = at.get("first")
+        row = at.get("position") if first is None else first / (at["characters"] or 1)
+    return None if row is None or row != row else row
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #06d52cb7
 def _position_groups(rows: Any, budget: int | None) -> dict[str, list[float | None]]:
     "Name -> positions, from a mapping, from rows with 'strategy' or 'order', or from a plain list."
-    groups: dict[str, list[float | None]] = {}
     if isinstance(rows, Mapping):
-        for name, group in rows.items():
-            groups[str(name)] = [_position(r, str(name), budget) for r in group]
-    else:
-        for i, r in enumerate(rows):
-            name = str(r.get("strategy", r.get("order", ""))) if isinstance(r, Mapping) else ""
-            groups.setdefault(name, []).append(_position(r, f"row {i}", budget))
-    if not any(groups.values()):
-        raise InputError("rows are empty: nothing to draw")
+        return {str(name): [_position(r, budget) for r in group] for name, group in rows.items()}
+    groups: dict[str, list[float | None]] = {}
+    for r in rows:
+        name = str(r.get("strategy", r.get("order", ""))) if isinstance(r, Mapping) else ""
+        groups.setdefault(name, []).append(_position(r, budget))
     return groups
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #81bdbffb
-def _histogram(positions: Sequence[float | None], bins: int) -> np.ndarray:
-    "Share of the positions in each bin; those that are None are left out."
+def _histogram(positions: Sequence[float | None]) -> np.ndarray:
+    "Share of the positions in each twelfth of the context; those that are None are left out."
     here = [p for p in positions if p is not None]
-    return np.histogram(here, bins, (0, 1))[0] / (len(here) or 1)
-
-def _thirds(positions: Sequence[float]) -> tuple[int, int, int]:
-    "Positions in the first, the middle and the last third."
-    first, last = sum(p < 1 / 3 for p in positions), sum(p > 2 / 3 for p in positions)
-    return first, len(positions) - first - last, last
+    return np.histogram(here, 12, (0, 1))[0] / (len(here) or 1)
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #07074b78
-def _position_panel(
-    ax: Any, positions: Sequence[float | None], bins: int, top: float, name: str
-) -> None:
+def _position_panel(ax: Any, positions: Sequence[float | None], top: float, name: str) -> None:
     "Histogram of one group, and its thirds."
-    here = [p for p in positions if p is not None]
-    centres = (np.arange(bins) + 0.5) / bins
-    ax.bar(centres, _histogram(positions, bins), 1 / bins, color="#BBBBBB", ec="black", lw=0.8, label=name)
-    ax.axhline(1 / bins, color="black", ls=(0, (1, 2)), lw=1)
+    shares, here = _histogram(positions), [p for p in positions if p is not None]
+    ax.bar((np.arange(12) + 0.5) / 12, shares, 1 / 12, color="#BBBBBB", ec="black", lw=0.8, label=name)
+    ax.axhline(1 / 12, color="black", ls=(0, (1, 2)), lw=1)
     for edge in (1 / 3, 2 / 3):
         ax.axvline(edge, color="black", lw=0.6, alpha=0.5)
     look = {"ha": "center", "va": "center", "fontsize": 12, "weight": "bold"}
     box = {"fc": "white", "ec": "none", "pad": 1, "alpha": 0.8}
-    for middle, count in zip((1 / 6, 1 / 2, 5 / 6), _thirds(here)):
+    first, last = sum(p < 1 / 3 for p in here), sum(p > 2 / 3 for p in here)
+    for middle, count in zip((1 / 6, 1 / 2, 5 / 6), (first, len(here) - first - last, last)):
         ax.text(middle, 0.9 * top, f"{count / (len(here) or 1):.0%}", bbox=box, **look)
     absent = f", {len(positions) - len(here)} absent" if len(positions) > len(here) else ""
     pieces = counted(len(here), "piece") + absent
@@ -383,17 +325,16 @@ def plot_position(
     rows: Any,                       # Name -> positions, or rows with 'position'; or rows with 'strategy' or 'order'
     ax: Any = None,                  # matplotlib axes, one for each name; a new figure when None
     save: str | Path | None = None,  # .png, .svg or .pdf
-    bins: int = 12,                  # A multiple of 3 ends at the thirds
     budget: int | None = None,       # Read from rows with 'budgets': where the first evidence begins
 ) -> Any:                            # matplotlib `Figure`
     "Draw where in the context the evidence is."
     groups, _ = _position_groups(rows, budget), _file_kind(save)
-    if not isinstance(bins, int) or bins < 1:
-        raise InputError(f"bins must be >= 1, got {bins!r}")
-    top = max(_histogram(g, bins).max() for g in groups.values()) * 1.25 or 1
+    if not any(groups.values()):
+        raise InputError("rows are empty: nothing to draw")
+    top = max(_histogram(g).max() for g in groups.values()) * 1.25 or 1
     figure, axes = _axes(ax, 1.75 * len(groups) + 0.6, len(groups))
     for a, (name, positions) in zip(axes, groups.items()):
-        _position_panel(a, positions, bins, top, name)
+        _position_panel(a, positions, top, name)
         a.set(xlim=(0, 1), ylim=(0, top), xticks=(0, 1 / 3, 2 / 3, 1), xticklabels=("0", "⅓", "⅔", "1"))
         a.yaxis.set_major_formatter("{x:.0%}")
         a.locator_params(axis="y", nbins=3)

@@ -20,12 +20,12 @@ from ..documents.markup import render, said_count, short
 from ..documents.messages import say, translated
 from ..pipeline.trace_data import Trace, trace
 from .comparison import Run
-from .datasets import Dataset, Question
+from .datasets import Question
 from .delivered import quietly
 from .measures import INTERVAL_NOTE, mean_interval
 from .strategy import build_system, IndexCache, System
 from ragnb.evaluation.tune import (
-    choose, enough_budget, INDEX_FOLDER, MADE_NOTE, question_values, shown_ways, told_misses, TunedChoice
+    enough_budget, question_values, Tuned, TunedChoice
 )
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #f68ad0fd
@@ -45,18 +45,14 @@ def _drawn(runs: Sequence[Run], choice: TunedChoice, most: int = 6) -> list[Run]
     return [*lines.values()][:most]
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #313404c6
-def _means(run: Run) -> list[tuple[float, float, float]]:
-    "Mean and 95 % interval at each budget."
-    e = run.evaluation
-    return [(e.mean(budget=b), *mean_interval(e.values(budget=b))) for b in e.budgets]
-
-
 def recall_lines(
     runs: Sequence[Run],           # With budgets; the most important first
     others: Sequence[Run] = (),    # All; those on the line of a drawn one are named with it
 ) -> dict[str, Any]:               # Levels, budgets and lines, in units of the drawing in `curves.html`
     "Lay out recall by budget, with 95 % intervals of the first run and of the best other one."
-    budgets, means, names = runs[0].evaluation.budgets, [*map(_means, runs)], {r.strategy.name for r in runs}
+    budgets, names = runs[0].evaluation.budgets, {r.strategy.name for r in runs}
+    means = [[(e.mean(budget=b), *mean_interval(e.values(budget=b))) for b in budgets]
+             for e in (run.evaluation for run in runs)]   # with the ends of their intervals
     barred = {0, max(range(1, len(runs)), key=lambda i: sum(m for m, *_ in means[i]), default=0)}
     lowest = min(p[1] if i in barred else p[0] for i, points in enumerate(means) for p in points)
     bottom = min(0.9, max(0.0, math.floor(10 * lowest) / 10))
@@ -95,18 +91,6 @@ def differences(
     return {"rows": rows, "equal": equal}
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #2073ffa8
-def _cost_row(run: Run, is_delivered: bool) -> dict[str, Any]:
-    "What a strategy finds, and what a question costs."
-    e, n = run.evaluation, max(1, len(run.evaluation.rows))
-    found = [e.values(budget=b) for b in e.budgets] or [e.values(m) for m in run.measures]
-    found += [question_values(e)] if len(e.budgets) > 1 else []
-    means = [(v.mean() if len(v) else 0.0, *mean_interval(v)) for v in found]
-    cells = [f"{e.mean('evidence_recall', b):.3f}" for b in e.budgets] if is_delivered else []
-    cells += [f"{e.mean('context_characters' if is_delivered else 'characters'):,.0f}"] if e.budgets else []
-    cells += [f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}", f"{run.llm_calls / n:.1f}"]
-    return {"name": run.strategy.name, "spec": run.strategy.spec, "means": means, "cells": cells}
-
-
 def costs(
     runs: Sequence[Run],
     choice: TunedChoice,
@@ -119,10 +103,17 @@ def costs(
     head += [say("{name} at {n:,}", name=say("spans"), n=b) for b in budgets] if is_delivered else []
     head += [say("characters at {n:,}", n=budgets[-1])] if budgets else []
     told = say("delivered: evidence that is in the context string; spans: the same without labels")
-    note = "; ".join([translated(INTERVAL_NOTE), *[told] * is_delivered])
-    order = sorted(runs, key=lambda r: -choice.means[r.strategy.name])
-    return {"head": [*head, "ms", say("reads"), say("model calls")], "note": note,
-            "rows": [_cost_row(run, is_delivered) for run in order]}
+    note, rows = "; ".join([translated(INTERVAL_NOTE), *[told] * is_delivered]), []
+    for run in sorted(runs, key=lambda r: -choice.means[r.strategy.name]):
+        e, n = run.evaluation, max(1, len(run.evaluation.rows))
+        found = [e.values(budget=b) for b in budgets] or [e.values(m) for m in run.measures]
+        found += [question_values(e)] if len(budgets) > 1 else []
+        means = [(v.mean() if len(v) else 0.0, *mean_interval(v)) for v in found]
+        cells = [f"{e.mean('evidence_recall', b):.3f}" for b in budgets] if is_delivered else []
+        cells += [f"{e.mean('context_characters' if is_delivered else 'characters'):,.0f}"] if budgets else []
+        cells += [f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}", f"{run.llm_calls / n:.1f}"]
+        rows.append({"name": run.strategy.name, "spec": run.strategy.spec, "means": means, "cells": cells})
+    return {"head": [*head, "ms", say("reads"), say("model calls")], "note": note, "rows": rows}
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #aa216f7e
 def trace_found(
@@ -152,100 +143,66 @@ def _missed_at(run: Run, i: int) -> int:
     scores = run.evaluation.rows[i].scores
     return max((b for b, s in scores.items() if s.recall < 1), default=max(scores, default=0))
 
-
-def _traced(runs: Sequence[Run], chosen: Run, most: int) -> list[int]:
-    "Positions of the questions to trace."
-    def spread(i: int) -> float:
-        values = [_value(r, i) for r in runs]
-        return max(values) - min(values)
-    value = {i: _value(chosen, i) for i in range(len(chosen.evaluation.rows))}
-    missed = sorted((i for i in value if value[i] < 1), key=lambda i: (value[i], -spread(i)))
-    found = sorted((i for i in value if value[i] >= 1), key=lambda i: -spread(i))
-    missed = missed[:max(most - len(found), math.ceil(most * 2 / 3))]
-    return missed + found[:most - len(missed)]
-
 # %% ../../nbs/90_evaluation/07_report.ipynb #072fcd4d
 @dataclass(frozen=True)
 class Report:
     "Runs of the same questions as a page."
-    runs: Sequence[Run]
-    dataset: Dataset
-    choice: TunedChoice
-    source: str = ""                      # The documents, for the command
-    embed: str = "ngram"                  # Of strategies that name none
+    tuned: Tuned                          # The runs, their questions, and the choice
     notes: Sequence[str] = ()             # Shown below the title
     systems: Mapping[str, System] = field(default_factory=dict)   # Strategy -> what is traced
     traces: int = 12                      # Questions with a trace, at most
-    index_folder: str = INDEX_FOLDER      # Where the commands make the index
-
-    @property
-    def chosen(self) -> Run:
-        "The run of the choice."
-        return next(r for r in self.runs if r.strategy.name == self.choice.winner)
 
     def head(self) -> dict[str, Any]:
         "Say what was measured, and what to use."
-        d, chosen = self.dataset, self.chosen
-        budget, enough = (chosen.evaluation.budgets or (0,))[-1], enough_budget(chosen.evaluation)
+        t, d = self.tuned, self.tuned.dataset
+        budget, enough = (t.winner.evaluation.budgets or (0,))[-1], enough_budget(t.winner.evaluation)
         counts = {"document": len(d.documents), "character": sum(map(len, d.texts.values())),
-                  "question": len(d.questions), "strategy": len(self.runs)}
+                  "question": len(d.questions), "strategy": len(t.runs)}
         facts = ", ".join(said_count(n, noun) for noun, n in counts.items())
-        ways = shown_ways(self.choice, chosen, self.source or "DOCUMENTS", d.questions[0].query, self.embed,
-                          self.index_folder, MADE_NOTE in self.notes)
         hint = say("A budget of {enough:,} characters reads almost as much as {budget:,}.", enough=enough,
                    budget=budget)
-        hint = "" if self.choice.keeps_default or enough >= budget else hint
-        hint = f"{hint} {self.choice.otherwise[:1].upper()}{self.choice.otherwise[1:]}".strip()
-        return {"name": d.name, "notes": [facts, *map(translated, self.notes)], "ways": ways, "hint": hint,
-                "misses": told_misses(chosen.evaluation, enough)}
-
-    @property
-    def compared(self) -> str:
-        "What the differences are differences of."
-        several = len(self.choice.by_budget) > 1
-        recall = say("mean delivered recall" if several else "delivered recall")
-        measure = recall if self.choice.by_budget else "nDCG@10"
-        same = "; " + say("`ragnb eval --compare A B` prints the same in its line mean") if several else ""
-        return f"{measure}{self.choice.over}{same}"
+        hint = "" if t.choice.keeps_default or enough >= budget else hint
+        hint = f"{hint} {t.choice.otherwise[:1].upper()}{t.choice.otherwise[1:]}".strip()
+        return {"name": d.name, "notes": [facts, *map(translated, self.notes)], "ways": (t.command, t.python),
+                "hint": hint, "misses": t.misses}
 
     def curves(self) -> dict[str, Any]:
         "Lay out recall against budget; without lines where documents were ranked."
-        if not self.chosen.evaluation.budgets:
+        runs = self.tuned.runs
+        if not runs[0].evaluation.budgets:
             return {"lines": []}
-        drawn = _drawn(self.runs, self.choice)
+        drawn = _drawn(runs, self.tuned.choice)
         seen = {_curve(run) for run in drawn}
-        return recall_lines(drawn, self.runs) | {"n_left": sum(_curve(run) not in seen for run in self.runs)}
+        return recall_lines(drawn, runs) | {"n_left": sum(_curve(run) not in seen for run in runs)}
 
-    def recalls(self, i: int) -> list[tuple[str, tuple[str, ...]]]:
-        "List what the strategies read of a question; those that read the same share a row."
-        same: dict[tuple[str, ...], list[str]] = {}
-        for run in self.runs:
+    def question(self, i: int, traced: bool) -> dict[str, Any]:
+        "Lay out a question: what each strategy read, and traces of the choice and of a strategy that found more."
+        q, winner, runs = self.tuned.dataset.questions[i], self.tuned.winner, self.tuned.runs
+        value, same = _value(winner, i), {}   # strategies that read the same share a row
+        for run in runs:
             row = run.evaluation.rows[i]
             values = [s.recall for s in row.scores.values()] or list(row.measures.values())
             same.setdefault(tuple(f"{v:.2f}" for v in values), []).append(run.strategy.name)
-        everyone = len(same) == 1 and len(self.runs) > 1
-        return [(say("all of them") if everyone else ", ".join(names), cells) for cells, names in same.items()]
+        recalls = [(say("all of them") if len(same) == 1 < len(runs) else ", ".join(names), cells)
+                   for cells, names in same.items()]
+        best, budget = max(runs, key=lambda r: _value(r, i)), _missed_at(winner, i)
+        shown = [winner.strategy.name] + ([best.strategy.name] if _value(best, i) > value else [])
+        traces = [(name, trace_found(self.systems[name], q, budget).fragment(4_000, 1, styled=False))
+                  for name in shown if traced and self.systems and winner.evaluation.budgets]
+        return {"query": q.query, "value": value, "evidence": q.evidence, "recalls": recalls, "traces": traces,
+                "state": "found" if value >= 1 else "missed" if value <= 0 else "in part", "traced_at": budget}
 
-    def traces_of(self, i: int) -> list[tuple[str, str]]:
-        "Trace a question for the choice, and for a strategy that found more."
-        question, budget = self.dataset.questions[i], _missed_at(self.chosen, i)
-        best = max(self.runs, key=lambda r: _value(r, i))
-        names = [self.choice.winner] + ([best.strategy.name] if _value(best, i) > _value(self.chosen, i) else [])
-        return [(n, trace_found(self.systems[n], question, budget).fragment(4_000, 1, styled=False)) for n in names]
-
-    def question(self, i: int, traced: bool) -> dict[str, Any]:
-        "Lay out a question and what became of it."
-        q, value = self.dataset.questions[i], _value(self.chosen, i)
-        traced = traced and bool(self.systems and self.chosen.evaluation.budgets)
-        return {"query": q.query, "value": value, "evidence": q.evidence, "recalls": self.recalls(i),
-                "state": "found" if value >= 1 else "missed" if value <= 0 else "in part",
-                "traces": self.traces_of(i) if traced else [], "traced_at": _missed_at(self.chosen, i)}
-
-    def questions(self, most: int = 200) -> dict[str, Any]:
-        "Lay out the questions, what was missed first."
-        order = sorted(range(len(self.dataset.questions)), key=lambda i: (_value(self.chosen, i), i))
-        traced = set(_traced(self.runs, self.chosen, self.traces))
-        plain = [i for i in order if i not in traced][:most]
+    def questions(self) -> dict[str, Any]:
+        "Lay out the questions, what was missed first: 200, and those with a trace."
+        values = [[_value(run, i) for run in self.tuned.runs] for i in range(len(self.tuned.dataset.questions))]
+        spread = [max(of) - min(of) for of in values]
+        value = [_value(self.tuned.winner, i) for i in range(len(values))]
+        order = sorted(range(len(values)), key=lambda i: (value[i], i))
+        missed = sorted((i for i in order if value[i] < 1), key=lambda i: (value[i], -spread[i], i))
+        found = sorted((i for i in order if value[i] >= 1), key=lambda i: (-spread[i], i))
+        missed = missed[:max(self.traces - len(found), math.ceil(self.traces * 2 / 3))]
+        traced = {*missed, *found[:self.traces - len(missed)]}
+        plain = [i for i in order if i not in traced][:200]
         shown = [i for i in order if i in traced or i in plain]
         told = say("{n} of them have a trace", n=len(traced)) if self.systems and traced else say("without traces")
         return {"questions": [self.question(i, i in traced) for i in shown], "traced": told,
@@ -253,36 +210,31 @@ class Report:
 
     def page(self) -> str:
         "Write the page."
-        measured = [f"{b:,}" for b in self.chosen.evaluation.budgets] or list(self.chosen.measures)
-        return render("evaluation/report.html", title=short(f"ragnb: {self.dataset.name}", 120), choice=self.choice,
-                      winner=self.choice.winner, compared=self.compared, compared_with=differences(self.choice),
-                      found=costs(self.runs, self.choice), measured=measured,
+        t, choice, several = self.tuned, self.tuned.choice, len(self.tuned.choice.by_budget) > 1
+        same = "; " + say("`ragnb eval --compare A B` prints the same in its line mean") if several else ""
+        recall = say("mean delivered recall" if several else "delivered recall")
+        measure = recall if choice.by_budget else "nDCG@10"
+        measured = [f"{b:,}" for b in t.winner.evaluation.budgets] or list(t.winner.measures)
+        return render("evaluation/report.html", title=short(f"ragnb: {t.dataset.name}", 120), choice=choice,
+                      winner=choice.winner, compared=f"{measure}{choice.over}{same}",
+                      compared_with=differences(choice), found=costs(t.runs, choice), measured=measured,
                       **self.head(), **self.curves(), **self.questions())
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #5753e9d7
 def write_report(
-    runs: Sequence[Run],                 # Of the same questions, at least one
-    dataset: Dataset,
+    tuned: Tuned,                        # Of `tune`, or made of runs and `choose(runs)`
     path: str | Path,                    # `report.html`; its folder is made when it is not there
-    choice: TunedChoice | None = None,        # `choose(runs)` when None
     *,
     cache: IndexCache | None = None,     # Where the indexes of the runs are; without it there are no traces
-    llm: str | Any | None = None,        # See `resolve_llm`; for strategies that ask a model
-    embed: str = "ngram",                # Of strategies that name none
-    source: str = "",                    # The documents, as commands should name them
-    notes: Sequence[str] = (),           # Shown below the title
+    notes: Sequence[str] | None = None,  # Shown below the title; `tuned.notes` when None
     traces: int = 12,                    # Questions with a trace, at most
-    index_folder: str = INDEX_FOLDER,    # Where the commands make the index
 ) -> Path:
     "Write the page of an evaluation."
-    choice = choose(runs) if choice is None else choice
-    systems = {}
-    if cache is not None and runs[0].evaluation.budgets and traces:
-        fill = max(runs[0].evaluation.budgets)
-        systems = {r.strategy.name: build_system(r.strategy, dataset, cache, embed=embed, llm=llm, fill=fill)
-                   for r in runs}
-    report = Report(runs, dataset, choice, source, embed, notes, systems, traces, index_folder)
+    systems, budgets = {}, tuned.winner.evaluation.budgets
+    if cache is not None and budgets and traces:
+        systems = {r.strategy.name: build_system(r.strategy, tuned.dataset, cache, embed=tuned.embed, fill=max(budgets))
+                   for r in tuned.runs}
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, report.page())
+    write_atomically(path, Report(tuned, tuned.notes if notes is None else notes, systems, traces).page())
     return path

@@ -206,18 +206,6 @@ def parse_strategy(
         settings[key] = (*settings.get(key, ()), value) if key == "where" else _number(key, value)
     return replace(base, **({"name": "" if settings else base.name} | settings))
 
-# %% ../../nbs/90_evaluation/04_strategy.ipynb #a1ef7eed
-def _line_of(
-    entry: Any,  # A line, or {"base": PRESET, key: value, …}
-) -> str:        # '' for anything else, which `parse_strategy` refuses
-    "The line that an entry of a file means."
-    if isinstance(entry, str):
-        return entry
-    if not isinstance(entry, dict):
-        return ""
-    words = _words({k: v for k, v in entry.items() if k != "base"})
-    return " ".join([str(entry["base"]), *words] if "base" in entry else words)
-
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #a52b0c6c
 def settings_strategy(
     path: str | Path,       # A `.toml` file, see `ragnb.pipeline.settings`
@@ -252,7 +240,11 @@ def load_strategies(
     out = []
     for name, entry in entries.items():
         try:
-            out.append(replace(parse_strategy(_line_of(entry)), name=str(name)))
+            if isinstance(entry, dict):   # {"base": PRESET, key: value, …}
+                base = [str(entry.pop("base"))] if "base" in entry else []
+                entry = " ".join([*base, *_words(entry)])
+            line = entry if isinstance(entry, str) else ""   # which `parse_strategy` refuses
+            out.append(replace(parse_strategy(line), name=str(name)))
         except InputError as error:
             raise InputError(f"strategy {name!r} of {Path(path).name}: {error}") from None
     return out
@@ -323,7 +315,6 @@ class IndexCache:
     "Indexes of datasets, made once."
     folder: str | Path | None = None   # A temporary one when None
     base_url: str | None = None        # Of the Ollama server, for embeddings that need one
-    show_progress: bool = False
     embed_options: Mapping[str, Any] = field(default_factory=dict)  # See `resolve_embedding`; not of `ngram`
     models: dict[str, Any] = field(default_factory=dict, repr=False)  # Of peers: share it to fit and embed once
     _open: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -350,7 +341,7 @@ class IndexCache:
             make = partial(
                 index_documents, list(dataset.documents.values()), Path(self.folder) / key, name=dataset.name,
                 embed=embed, parser=split, base_url=self.base_url, embed_options=options,
-                show_progress=self.show_progress)
+                show_progress=False)
             try:
                 self._open[key] = make()[0]
             except IndexMismatchError:  # of another version, or damaged: it is only a cache
@@ -369,6 +360,9 @@ class Cost:
         return Cost(self.milliseconds + other.milliseconds, self.reads + other.reads, self.llm_calls + other.llm_calls)
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #2b2c0b63
+_DEPTH = 100   # Documents that are ranked
+
+
 @dataclass
 class System:
     "A strategy over a corpus: ask it, and see what that cost."
@@ -381,16 +375,6 @@ class System:
     def rank(self, question: str) -> Ranking:
         "What is found for a question."
         return self.source.rank(question)
-
-    @property
-    def reads(self) -> int:
-        "Store reads so far."
-        return self.source.reads
-
-    @property
-    def llm_calls(self) -> int:
-        "Model calls of retrieval and reranking so far."
-        return self.source.llm_calls
 
     def pipeline(
         self,
@@ -450,30 +434,19 @@ class System:
         work: Callable[[], Any],    # Something that uses the system
     ) -> tuple[Any, Cost]:          # What it returned, and what that cost
         "Do something and count what it costs."
-        reads, calls, started = self.reads, self.llm_calls, time.perf_counter()
-        return work(), Cost(1000 * (time.perf_counter() - started), self.reads - reads, self.llm_calls - calls)
+        reads, calls, started = self.source.reads, self.source.llm_calls, time.perf_counter()
+        done, milliseconds = work(), 1000 * (time.perf_counter() - started)
+        return done, Cost(milliseconds, self.source.reads - reads, self.source.llm_calls - calls)
 
-    def documents(
-        self,
-        question: str,
-        depth: int = 100,   # Documents
-    ) -> list[str]:
-        "Ids of the best documents, by their best chunk."
+    def documents(self, question: str) -> list[str]:
+        "Ids of the best 100 documents, by their best chunk."
         if self.strategy.peer:
             found = [p.doc_id for p in self.rank(question).at(10**9)]
         else:
             found = self.source.documents(question)
-        return list(dict.fromkeys(found))[:depth]
+        return list(dict.fromkeys(found))[:_DEPTH]
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #c4a90a9f
-def _fitted(model: Any, dataset: Dataset) -> Any:
-    "An embedding that is ready to use."
-    if hasattr(model, "fit"):
-        from ragnb.indexing.update import fit_pieces
-        model.fit(fit_pieces(list(dataset.documents.values())))
-    return model
-
-
 @contextmanager
 def _peer_model(dataset: Dataset, name: str, cache: IndexCache) -> Iterator[Any]:
     "The embedding of a peer; while it is built, vectors of texts are kept."
@@ -482,7 +455,11 @@ def _peer_model(dataset: Dataset, name: str, cache: IndexCache) -> Iterator[Any]
     options = {} if name == "ngram" else cache.embed_options
     key = hashlib.sha256(json.dumps([_content(dataset), name]).encode()).hexdigest()
     if key not in cache.models:
-        cache.models[key] = _fitted(resolve_embedding(name, cache.base_url, **options), dataset), SimpleKVStore()
+        model = resolve_embedding(name, cache.base_url, **options)
+        if hasattr(model, "fit"):
+            from ragnb.indexing.update import fit_pieces
+            model.fit(fit_pieces(list(dataset.documents.values())))
+        cache.models[key] = model, SimpleKVStore()
     model, vectors = cache.models[key]
     model.embeddings_cache = vectors
     try:
@@ -526,11 +503,10 @@ def build_system(
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #1c3e9cf5
 def as_document_strategy(
     strategy: Strategy,
-    depth: int = 100,   # Documents ranked
 ) -> Strategy:
     "The same retriever and reranker over whole documents, for sets whose qrels name documents."
     if strategy.retrieve == "multi-scale" and strategy.rerank == "none":  # it ranks every unit: counts mean nothing
         return replace(strategy, policy="none", **_COUNTS)
     keep = strategy.peer or strategy.retrieve == "multi-scale"  # its largest windows hold whole documents already
     split = strategy.split if keep else "titled:whole"
-    return replace(strategy, policy="none", split=split, top_k=max(depth, strategy.top_k))
+    return replace(strategy, policy="none", split=split, top_k=max(_DEPTH, strategy.top_k))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +20,7 @@ from tqdm.auto import tqdm
 # %% auto #0
 __all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'trained_grid', 'peer_grid', 'load_tuning_set', 'question_values',
            'TunedChoice', 'choose', 'HalvedChoice', 'choose_by_halves', 'fitting_budgets', 'enough_budget',
-           'told_misses', 'strategy_settings', 'as_command', 'as_python', 'shown_choice', 'shown_ways', 'Tuned', 'tune']
+           'told_misses', 'strategy_settings', 'as_command', 'as_python', 'Tuned', 'tune']
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
@@ -33,16 +33,13 @@ from .datasets import Dataset, load_dataset, load_jsonl
 from .measures import Evaluation, Row
 from .questions import make_questions, MadeQuestions
 from ragnb.evaluation.strategy import (
-    DEFAULT_STRATEGY, DOCUMENT_STRATEGY, make_grid, parse_strategy, PRESETS, resolve_strategies,
-    Strategy
+    DEFAULT_STRATEGY, DOCUMENT_STRATEGY, make_grid, PRESETS, resolve_strategies, Strategy
 )
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #2a15331e
-def tuning_grid(
-    sizes: Sequence[int] = (200, 400, 800),                         # Characters of a child, >= 1
-    policies: Sequence[str] = ("none", "neighbors:1", "parent"),    # See `resolve_policy`
-) -> list[Strategy]:                                                # The default first
+def tuning_grid() -> list[Strategy]:   # The default first
     "Make the strategies that `tune` tries when none are named."
+    sizes, policies = (200, 400, 800), ("none", "neighbors:1", "parent")
     hybrid = make_grid("hybrid", size=sizes, policy=policies)
     words = make_grid("bm25", size=sizes)
     names = [f"hybrid {size} {policy}" for size in sizes for policy in policies] + [f"bm25 {size}" for size in sizes]
@@ -68,12 +65,6 @@ def peer_grid(
     return resolve_strategies(f"peer:{spec}" for spec in PEERS[name].specs)
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #0658f132
-def _is_dataset(path: Path) -> bool:
-    "True for a folder that has its questions inside."
-    return any((path / a).exists() and (path / b).exists()
-               for a, b in (("corpus", "questions"), ("corpus.jsonl", "queries.jsonl")))
-
-
 def _read_folder(path: Path, problems: list[Problem]) -> Dataset:
     "Documents without questions."
     documents = {d.id_: d for d in read_documents(path, problems) if d.text.strip()}
@@ -101,10 +92,11 @@ def load_tuning_set(
         if isinstance(source, Dataset):
             raise InputError("questions go with a folder: the data set has its own")
         return load_jsonl(source, questions, name=Path(source).resolve().name), None
-    is_set = isinstance(source, Dataset)
-    if not is_set and (_is_dataset(Path(source)) or not Path(source).exists()):
-        source, is_set = load_dataset(source), True
-    dataset = source if is_set else _read_folder(Path(source), problems)
+    dataset = source
+    if not isinstance(source, Dataset):
+        path, pairs = Path(source), (("corpus", "questions"), ("corpus.jsonl", "queries.jsonl"))
+        inside = any(all((path / name).exists() for name in pair) for pair in pairs)   # its questions
+        dataset = load_dataset(path) if inside or not path.exists() else _read_folder(path, problems)
     if dataset.questions:
         return dataset, None
     made = make_questions(dataset, n, seed)
@@ -226,29 +218,16 @@ class TunedChoice:
         told = say("for a fixed budget of characters: {names}", names=", ".join(others))
         return told if others and not self.keeps_default else ""
 
-# %% ../../nbs/90_evaluation/09_tune.ipynb #629f2548
-def _default_of(runs: Sequence[Run]) -> str:
-    "Name of the run of the default strategy; '' when there is none."
-    names = [DEFAULT_STRATEGY] if runs[0].evaluation.budgets else [DOCUMENT_STRATEGY, DEFAULT_STRATEGY]
-    for wanted in (replace(PRESETS[name], name="-") for name in names):
-        for run in runs:
-            if replace(run.strategy, name="-") == wanted:
-                return run.strategy.name
-    return ""
-
-
-def _has_won(test: PairedTest, n_rivals: int) -> bool:
-    "True when a lead stays real among so many that tried."
-    return test.is_real and test.difference > 0 and test.p_value * max(1, n_rivals) < 0.05
-
 # %% ../../nbs/90_evaluation/09_tune.ipynb #053794ec
 def _leader(values: Mapping[str, np.ndarray], default: str, n_rivals: int) -> tuple[str, str]:
     "The highest mean of values a question, and the strategy to use."
     means = {name: float(v.mean()) if len(v) else 0.0 for name, v in values.items()}
     best = min(means, key=lambda name: (-round(means[name], 9), name != default))
-    enough = len(values[best]) >= 10
-    lead = enough and default and best != default and _has_won(paired_test(values[default], values[best]), n_rivals)
-    return best, best if lead or not default else default
+    if not default or best == default or len(values[best]) < 10:
+        return best, default or best
+    test = paired_test(values[default], values[best])
+    leads = test.is_real and test.difference > 0 and test.p_value * max(1, n_rivals) < 0.05   # among all that tried
+    return best, best if leads else default
 
 
 def _n_rivals(values: Mapping[str, np.ndarray]) -> int:
@@ -264,7 +243,10 @@ def choose(
         raise InputError("runs must hold at least one run to choose from")
     values = {run.strategy.name: question_values(run.evaluation) for run in runs}
     means = {name: float(v.mean()) if len(v) else 0.0 for name, v in values.items()}
-    default, budgets = _default_of(runs), runs[0].evaluation.budgets
+    budgets = runs[0].evaluation.budgets
+    presets = [PRESETS[name] for name in ([] if budgets else [DOCUMENT_STRATEGY]) + [DEFAULT_STRATEGY]]
+    default = next((run.strategy.name for preset in presets for run in runs
+                    if replace(run.strategy, name=preset.name) == preset), "")
     best, winner = _leader(values, default, _n_rivals(values))
     tests = {name: paired_test(values[winner], v) for name, v in values.items()}
     at = {b: {run.strategy.name: run.evaluation.values(budget=b) for run in runs} for b in budgets}
@@ -277,13 +259,8 @@ def choose(
 class HalvedChoice:
     "Strategies chosen on one half of the questions, and what they do on the other half."
     halves: tuple[tuple[str, ...], tuple[str, ...]]   # Ids of the questions
-    choices: tuple[TunedChoice, TunedChoice]          # That of each half; it reports the other one
+    winners: tuple[str, str]                          # The choice of each half; it reports the other one
     evaluation: Evaluation                            # All questions in their order
-
-    @property
-    def winners(self) -> tuple[str, str]:
-        "The strategy that reports the second half, and the one that reports the first."
-        return self.choices[0].winner, self.choices[1].winner
 
 
 def choose_by_halves(
@@ -296,13 +273,13 @@ def choose_by_halves(
     mixed = sorted(ids, key=lambda i: hashlib.sha256(f"half:{i}".encode()).digest())
     halves = tuple(mixed[::2]), tuple(mixed[1::2])
     rows: dict[str, Row] = {}
-    choices = []
+    winners = []
     for own, other in (halves, halves[::-1]):
         tuned = [replace(run, evaluation=replace(run.evaluation, rows=_of(run, own))) for run in runs]
-        choices.append(choose(tuned))
-        winner = next(run for run in runs if run.strategy.name == choices[-1].winner)
+        winners.append(choose(tuned).winner)
+        winner = next(run for run in runs if run.strategy.name == winners[-1])
         rows |= {row.query_id: row for row in _of(winner, other)}
-    return HalvedChoice(halves, tuple(choices), replace(runs[0].evaluation, rows=[rows[i] for i in ids]))
+    return HalvedChoice(halves, tuple(winners), replace(runs[0].evaluation, rows=[rows[i] for i in ids]))
 
 
 def _of(run: Run, ids: Sequence[str]) -> list[Row]:
@@ -327,18 +304,16 @@ def fitting_budgets(
 # %% ../../nbs/90_evaluation/09_tune.ipynb #f26f2e08
 def enough_budget(
     evaluation: Evaluation,
-    least: float = 0.01,     # Recall that a larger budget must add to be worth it, >= 0
 ) -> int:                    # Characters; 0 where documents were ranked
-    "Find the smallest budget within a little of the best recall."
+    "Find the smallest budget within .01 of the best recall."
     recalls = {b: evaluation.mean(budget=b) for b in evaluation.budgets}
     most = max(recalls.values(), default=0.0)
-    return min((b for b, r in recalls.items() if r >= most - least), default=0)
+    return min((b for b, r in recalls.items() if r >= most - 0.01), default=0)
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #0faa0d30
 def told_misses(
     evaluation: Evaluation,
     budget: int,         # Characters; 0 where documents were ranked
-    quoted: int = 3,     # Questions that are quoted, >= 0
 ) -> str:                # '' when all was read, or documents were ranked
     "Say which kinds of question are not read whole, and quote some."
     missed = [r for r in evaluation.rows if budget and r.scores[budget].recall < 1]
@@ -348,8 +323,8 @@ def told_misses(
     kinds = ", ".join(say("{n} of {all} {kind}", n=n, all=asked[k], kind=k) for k, n in failed.most_common() if k)
     told = say("not read whole in {budget:,} characters: {n} of {questions}", budget=budget, n=len(missed),
                questions=said_count(len(evaluation.rows), "question"))
-    return (told + (f" ({kinds})" if kinds else "") + "; " + ", ".join(repr(short(r.query)) for r in missed[:quoted])
-            + (", …" if len(missed) > quoted else ""))
+    return (told + (f" ({kinds})" if kinds else "") + "; " + ", ".join(repr(short(r.query)) for r in missed[:3])
+            + (", …" if len(missed) > 3 else ""))
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #b4ecb1d1
 def strategy_settings(
@@ -424,30 +399,6 @@ def as_python(
         f"pipeline = Pipeline.from_index(index{settings})",
         f"print(pipeline.ask({question!r}).text)"])
 
-# %% ../../nbs/90_evaluation/09_tune.ipynb #3e557745
-def shown_choice(
-    choice: TunedChoice,
-    winner: Run,                   # The run of the choice
-    made: bool = False,            # The questions were made: they are too easy to advise a budget by
-) -> tuple[Strategy | None, int]:  # None for what ragnb does by itself; characters, 0 for no advice
-    "Find what to show of a choice: the default without its settings, and alone where nothing can be told."
-    budget = 0 if choice.keeps_default or made else enough_budget(winner.evaluation)
-    return None if choice.keeps_default or winner.strategy == PRESETS[DEFAULT_STRATEGY] else winner.strategy, budget
-
-
-def shown_ways(
-    choice: TunedChoice,
-    winner: Run,          # The run of the choice
-    source: str,
-    question: str,
-    embed: str = "ngram",
-    index_folder: str = INDEX_FOLDER,
-    made: bool = False,   # The questions were made
-) -> tuple[str, str]:     # Those of `as_command` and `as_python`
-    "Write what was chosen."
-    strategy, budget = shown_choice(choice, winner, made)
-    return tuple(write(strategy, source, question, budget, embed, index_folder) for write in (as_command, as_python))
-
 # %% ../../nbs/90_evaluation/09_tune.ipynb #407a5400
 @dataclass(frozen=True, repr=False)
 class Tuned:
@@ -465,33 +416,40 @@ class Tuned:
         "The run of the chosen strategy."
         return next(r for r in self.runs if r.strategy.name == self.choice.winner)
 
-    def _ways(self) -> tuple[str, str]:
-        return shown_ways(self.choice, self.winner, self.source, self.dataset.questions[0].query, self.embed,
-                          self.index_folder, bool(self.made))
+    @property
+    def _shown(self) -> tuple[Strategy | None, int]:
+        "What is shown: None for what ragnb does by itself; characters, 0 where there is no advice."
+        keeps = self.choice.keeps_default
+        budget = 0 if keeps or self.made else enough_budget(self.winner.evaluation)   # made questions are too easy
+        return None if keeps or self.winner.strategy == PRESETS[DEFAULT_STRATEGY] else self.winner.strategy, budget
+
+    def _written(self, write: Callable[..., str]) -> str:
+        strategy, budget = self._shown
+        question = self.dataset.questions[0].query
+        return write(strategy, self.source, question, budget, self.embed, self.index_folder)
 
     @property
     def settings(self) -> dict[str, Any]:
         "The choice as keys of a settings file; `InputError` for a peer."
-        return strategy_settings(*shown_choice(self.choice, self.winner, bool(self.made)), self.embed)
+        return strategy_settings(*self._shown, self.embed)
 
     def save(
         self,
         place: str | Path = "",   # Folder of an index, or a `.toml` file; '' for the folder that `command` names
     ) -> Path:                    # The file
         "Write the choice where `ragnb ask`, `chat`, `serve` and the others read it."
-        strategy = shown_choice(self.choice, self.winner, bool(self.made))[0]
         note = f"ragnb tune {self.source}: {self.choice.headline}\n{self.choice.reason}"
-        return write_settings(place or _folder(strategy, self.index_folder), self.settings, note)
+        return write_settings(place or _folder(self._shown[0], self.index_folder), self.settings, note)
 
     @property
     def command(self) -> str:
         "The choice as commands; '' for a peer."
-        return self._ways()[0]
+        return self._written(as_command)
 
     @property
     def python(self) -> str:
         "The choice as Python; '' for a peer."
-        return self._ways()[1]
+        return self._written(as_python)
 
     @property
     def misses(self) -> str:
@@ -503,17 +461,12 @@ class Tuned:
         "What to keep in mind: where the questions are from, how few they are, what was left out."
         n = len(self.dataset.questions)
         few = say("{questions} show only large differences", questions=said_count(n, "question"))
-        return [*([MADE_NOTE] if self.made else []), *[few] * (n < 30), *self._whole, *self.dataset.notes]
-
-    @property
-    def _whole(self) -> list[str]:
-        "That the largest budget holds much of all documents, where it does."
         size = sum(map(len, self.dataset.texts.values()))
         budget = max(self.winner.evaluation.budgets, default=0)
-        if 2 * budget < size:
-            return []
-        return [say("{budget:,} characters are {share:.0%} of all text: at this budget every strategy reads nearly all",
-                    budget=budget, share=budget / max(1, size))]
+        whole = say("{budget:,} characters are {share:.0%} of all text: at this budget every strategy reads nearly all",
+                    budget=budget, share=budget / max(1, size))
+        return [*([MADE_NOTE] if self.made else []), *[few] * (n < 30), *[whole] * (2 * budget >= size),
+                *self.dataset.notes]
 
     def to_dict(
         self,

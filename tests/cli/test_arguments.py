@@ -5,17 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import commands
 
 NEEDS = {"index": ["nowhere"], "ask": ["연차"], "trace": ["연차"], "records": ["nowhere", "--out", "out"], "remove": ["x"],
          "eval": ["nowhere", "nowhere"], "tune": ["nowhere"], "questions": ["nowhere"], "demo": ["--data", "nowhere"], "completion": ["bash"]}
 NUMBERS = ("-1", "0", "99999999999", "nan", "inf", "-inf", "1e400", "", "x", "9" * 5_000)
 TEXTS = ("--", "", "\x1b[2J", "\x00", "\n")
 OF_NUMBERS = ("N", "X", "SECONDS")   # What a help calls the value of an option that takes a number
-
-
-def commands(run) -> list[str]:
-    """The commands that `ragnb --help` lists."""
-    return re.findall(r"^  ([a-z]+)  ", run("--help")[1].partition("Commands:")[2], re.M)
 
 
 def options(run) -> list[tuple[str, str, str]]:

@@ -11,16 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE
+from conftest import commands, SAMPLE
 
 from ragnb.cli import main
 
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
-
-
-def commands(run) -> list[str]:
-    """The commands that `ragnb --help` lists."""
-    return re.findall(r"^  ([a-z]+)  ", run("--help")[1].partition("Commands:")[2], re.M)
 
 
 class Terminal(io.StringIO):

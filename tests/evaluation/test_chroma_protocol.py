@@ -70,31 +70,16 @@ def test_empty_text_has_no_chunk(chunker: str) -> None:
     assert protocol.CHUNKERS[chunker]("", 10, 0, LETTERS) == []
 
 
-def test_recursive_chunks_split_at_the_coarsest_separator_first() -> None:
-    text = "aa bb\n\ncc dd ee ff\n\ngg"
-    assert cut(text, protocol.recursive_chunks(text, 9, 0, LETTERS)) == ["aa bb", "cc dd ee", "ff", "gg"]  # "ff" and "gg" would fit: what was split finer is not merged with its neighbors
-    assert cut(text, protocol.recursive_chunks(text, 30, 0, LETTERS)) == [text]
-
-
-def test_recursive_chunks_keep_the_separator_at_the_head_of_the_next() -> None:
-    text = "Ab cd. Ef gh. Ij"
-    assert cut(text, protocol.recursive_chunks(text, 8, 0, LETTERS)) == ["Ab cd", ". Ef gh", ". Ij"]
-
-
-def test_recursive_chunks_overlap_by_whole_pieces_that_fit() -> None:
-    text = "aaa bbb ccc ddd"   # pieces of 3, 4, 4, 4 characters
-    assert cut(text, protocol.recursive_chunks(text, 8, 0, LETTERS)) == ["aaa bbb", "ccc ddd"]
-    assert cut(text, protocol.recursive_chunks(text, 8, 4, LETTERS)) == ["aaa bbb", "bbb ccc", "ccc ddd"]
-    assert cut(text, protocol.recursive_chunks(text, 8, 3, LETTERS)) == ["aaa bbb", "ccc ddd"]  # a piece of 4 is too long to repeat
-
-
-def test_recursive_chunks_cut_a_long_word_into_characters() -> None:
-    assert cut("abcdefgh", protocol.recursive_chunks("abcdefgh", 3, 0, LETTERS)) == ["abc", "def", "gh"]
-
-
-def test_recursive_chunks_drop_white_space_alone() -> None:
-    text = "aa\n\n   \n\nbb"
-    assert cut(text, protocol.recursive_chunks(text, 5, 0, LETTERS)) == ["aa", "bb"]
+@pytest.mark.parametrize(("text", "size", "overlap", "expected"), [
+    ("aa bb\n\ncc dd ee ff\n\ngg", 9, 0, ["aa bb", "cc dd ee", "ff", "gg"]),   # what was split finer is not merged with its neighbors
+    ("aa bb\n\ncc dd ee ff\n\ngg", 30, 0, ["aa bb\n\ncc dd ee ff\n\ngg"]),
+    ("Ab cd. Ef gh. Ij", 8, 0, ["Ab cd", ". Ef gh", ". Ij"]),                  # the separator is the head of the next
+    ("aaa bbb ccc ddd", 8, 0, ["aaa bbb", "ccc ddd"]), ("aaa bbb ccc ddd", 8, 4, ["aaa bbb", "bbb ccc", "ccc ddd"]),
+    ("aaa bbb ccc ddd", 8, 3, ["aaa bbb", "ccc ddd"]),                         # a piece of 4 is too long to repeat
+    ("abcdefgh", 3, 0, ["abc", "def", "gh"]), ("aa\n\n   \n\nbb", 5, 0, ["aa", "bb"]),
+])
+def test_recursive_chunks(text: str, size: int, overlap: int, expected: list[str]) -> None:
+    assert cut(text, protocol.recursive_chunks(text, size, overlap, LETTERS)) == expected
 
 
 @pytest.mark.parametrize("seed", range(20))

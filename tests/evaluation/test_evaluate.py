@@ -149,14 +149,8 @@ def test_the_bootstrap_agrees_with_the_normal_interval(values):
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says():
     rng = np.random.default_rng(1)
-    covered = [low <= 0.7 <= high for low, high in (bootstrap_interval(rng.random(150) < 0.7, n_samples=400) for _ in range(300))]
+    covered = [low <= 0.7 <= high for low, high in (bootstrap_interval(rng.random(150) < 0.7) for _ in range(300))]
     assert 0.90 <= np.mean(covered) <= 0.99
-
-
-@pytest.mark.parametrize("arguments", [{"level": 0}, {"level": 1}, {"n_samples": 0}])
-def test_bad_bootstrap(arguments):
-    with pytest.raises(InputError, match="bootstrap needs"):
-        bootstrap_interval([1.0], **arguments)
 
 
 # --- documents by id ------------------------------------------------------------------------------------------------------------------
@@ -179,20 +173,6 @@ def test_measures_of_ids_are_their_definitions(pairs):
         assert found["recall@3"][q] == pytest.approx(len(relevant & set(run[:3])) / len(relevant) if relevant else 0)
         assert found["MRR"][q] == pytest.approx(next((1 / r for r, d in enumerate(run, 1) if d in relevant), 0))
         assert found["success@2"][q] == float(bool(relevant & set(run[:2])))
-
-
-def test_measures_of_ids_are_those_of_ir_measures():
-    import ir_measures
-    from ir_measures import R, RR, Success, nDCG
-    rng = np.random.default_rng(3)
-    qrels = {f"q{i}": {f"d{d}": int(rng.integers(0, 3)) for d in rng.choice(50, 8, replace=False)} for i in range(20)}
-    rankings = {f"q{i}": [f"d{d}" for d in rng.permutation(50)[:30]] for i in range(20) if i != 7}  # one question is not answered
-    found = measure_ids(rankings, qrels, ("nDCG@10", "recall@10", "MRR", "success@5"))
-    run = {q: {d: float(len(r) - i) for i, d in enumerate(r)} for q, r in rankings.items()}
-    expected = ir_measures.calc_aggregate([nDCG @ 10, R @ 10, RR, Success @ 5], qrels, run)
-    for name, measure in (("nDCG@10", nDCG @ 10), ("recall@10", R @ 10), ("MRR", RR), ("success@5", Success @ 5)):
-        assert np.mean(list(found[name].values())) == pytest.approx(expected[measure], abs=1e-9) and len(found[name]) == 20
-    assert found["nDCG@10"]["q7"] == 0
 
 
 @pytest.mark.parametrize("name", ["luck@3", "nDCG@x", "recall@", "", "nDCG@10; import os"])
@@ -245,14 +225,11 @@ def test_a_share_at_the_border_gets_wilsons_interval():
         low, high = mean_interval([1.0] * n)
         assert high == 1 and low == pytest.approx(n / (n + 1.959964**2), abs=1e-6)  # Wilson's lower end at p = 1
         assert mean_interval([0] * n) == pytest.approx((0, 1 - low)) and difference_interval([-1] * n) == pytest.approx((-1, -low))
-    assert mean_interval([1, 1, float("nan")]) == mean_interval([1, 1]) and mean_interval([float("nan")]) == (0, 0)
     for values in ([1, 1, 0.5, 0], [0.4] * 3):
         low, high = mean_interval(values)
         assert 0 <= low < np.mean(values) < high <= 1
     with pytest.raises(InputError, match="-0.5"):
         mean_interval([1, -0.5])
-    with pytest.raises(InputError, match="level"):
-        mean_interval([1], level=1)
 
 
 def test_more_right_answers_never_have_a_lower_limit():
@@ -291,9 +268,3 @@ def test_a_difference_of_all_questions_is_not_certain():
         lows = [difference_interval([1.0] * k + [0.0] * (n - k))[0] for k in range(n + 1)]
         assert (np.diff(lows) >= -0.02).all() and lows[-1] >= max(lows) - 1e-12 and lows[1] == 0
     assert difference_interval([4.0] * 5) == (4, 4)   # scores from 1 to 5: nothing is known of their range
-
-
-def test_four_of_four_right_is_not_certain():
-    row = Row("q", "?", "", {100: Score(evidence_recall=1.0, containment=1.0)})
-    four = Evaluation([row] * 4, (100,))
-    assert four.summary()["ci"] == [0.51, 1.0] == [round(x, 3) for x in four.to_dict()["budgets"]["100"]["ci"]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -24,9 +25,7 @@ from ragnb.models.llm import QA_PROMPT, read_score, read_verdict
 from ragnb.models.scripted import ScriptedLLM
 
 
-def scripted(rule: Any, **fields: Any) -> ScriptedLLM:
-    """A model with this rule, or this answer."""
-    return ScriptedLLM(rule, **fields)
+scripted = ScriptedLLM   # A model with this rule, or this answer
 
 
 def good_judge() -> ScriptedLLM:
@@ -220,30 +219,22 @@ def test_a_counted_model_formats_as_the_model_it_counts() -> None:
     ("YES", True), ("yes.", True), ("No", False), ("**NO** — yesterday's figure is missing", False),
     ("There is no doubt: YES", True), ("Answer: no, because", False), ("예, 있습니다", True), ("네.", True),
     ("아니오", False), ("아니요, 없습니다", False), ("<think>NO? perhaps</think> YES", True),
-    ("I thought no</think>YES", True), ("'YES'", True),
+    ("I thought no</think>YES", True), ("'YES'", True), ("", None), ("maybe", None), ("yesterday", None), ("예를 들면", None),
+    ("nothing known", None), ("<think>YES", None), ("Empty Response", None),
 ])
-def test_verdicts(reply: str, verdict: bool) -> None:
-    assert read_verdict(reply) is verdict
-
-
-@pytest.mark.parametrize("reply", ["", "maybe", "yesterday", "예를 들면", "nothing known", "<think>YES", "Empty Response"])
-def test_no_verdict(reply: str) -> None:
-    with pytest.raises(ValueError, match="neither YES nor NO"):
-        read_verdict(reply)
+def test_verdicts(reply: str, verdict: bool | None) -> None:
+    with nullcontext() if verdict is not None else pytest.raises(ValueError, match="neither YES nor NO"):
+        assert read_verdict(reply) is verdict
 
 
 @pytest.mark.parametrize(("reply", "score"), [
     ("4", 4), ("4.5\nwhy", 4.5), ("Score: 3", 3), ("**5/5**", 5), ("점수: 2점\n이유", 2),
-    ("Reasoning first.\n\n4.0", 4), ("<think>1\n</think>\n3", 3), ("5.0 / 5.0", 5),
+    ("Reasoning first.\n\n4.0", 4), ("<think>1\n</think>\n3", 3), ("5.0 / 5.0", 5), ("", None), ("6", None), ("0", None),
+    ("5.5", None), ("good", None), ("4 of 5 points", None), ("10", None), ("-1x", None), ("1-5", None),
 ])
-def test_scores(reply: str, score: float) -> None:
-    assert read_score(reply)[0] == score
-
-
-@pytest.mark.parametrize("reply", ["", "6", "0", "5.5", "good", "4 of 5 points", "10", "-1x", "1-5"])
-def test_no_score(reply: str) -> None:
-    with pytest.raises(ValueError, match="no line with a score"):
-        read_score(reply)
+def test_scores(reply: str, score: float | None) -> None:
+    with nullcontext() if score else pytest.raises(ValueError, match="no line with a score"):
+        assert read_score(reply)[0] == score
 
 
 # --- judging

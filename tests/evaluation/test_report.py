@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 from conftest import SAMPLE, small_sample
+from llama_index.core.schema import Document
 
 from ragnb.cli import main
 from ragnb.evaluation.comparison import Run, RunPlan, run_strategies
@@ -15,9 +16,14 @@ from ragnb.documents.span import Span
 from ragnb.evaluation.measures import Evaluation, Row, Score
 from ragnb.evaluation.report import recall_lines, write_report
 from ragnb.evaluation.strategy import IndexCache, PRESETS, Strategy
-from llama_index.core.schema import Document
+from ragnb.evaluation.tune import choose, Tuned
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'>"
+
+
+def written(runs, dataset, path, source="docs", **more) -> str:
+    """The page of runs."""
+    return write_report(Tuned(dataset, runs, choose(runs), source), path, **more).read_text(encoding="utf-8")
 
 
 class Elements(HTMLParser):
@@ -47,7 +53,7 @@ def hostile_page(tmp_path) -> str:
     dataset = Dataset(HOSTILE, {HOSTILE: document}, [question])
     rows = [Row("q", HOSTILE, "", {500: Score(0.5)})]
     runs = [Run(Strategy(name=name), Evaluation(rows, (500,))) for name in (HOSTILE, "b")]
-    return write_report(runs, dataset, tmp_path / "x" / "report.html", source=HOSTILE, notes=[HOSTILE]).read_text(encoding="utf-8")
+    return written(runs, dataset, tmp_path / "x" / "report.html", HOSTILE, notes=[HOSTILE])
 
 
 def test_nothing_of_a_document_acts(tmp_path):
@@ -61,8 +67,9 @@ def measured(tmp_path_factory):
     folder, dataset = tmp_path_factory.mktemp("report"), small_sample(12)
     plan = RunPlan(dataset, (300, 1_000), cache=folder / "cache")
     runs = run_strategies(plan, ["bm25", "chunks"], show_progress=False)
-    page = write_report(runs, dataset, folder / "report.html", cache=IndexCache(folder / "cache"), source="docs", traces=4)
-    return runs, dataset, page
+    path = folder / "report.html"
+    written(runs, dataset, path, cache=IndexCache(folder / "cache"), traces=4)
+    return runs, dataset, path
 
 
 def test_the_page_has_the_numbers_of_the_runs(measured):
@@ -79,8 +86,8 @@ def test_the_page_has_the_numbers_of_the_runs(measured):
 
 def test_the_same_runs_give_the_same_page(measured, tmp_path):
     runs, dataset, path = measured
-    again = write_report(runs, dataset, tmp_path / "a.html", traces=0).read_text(encoding="utf-8")
-    assert again == write_report(runs, dataset, tmp_path / "b.html", traces=0).read_text(encoding="utf-8")
+    again = written(runs, dataset, tmp_path / "a.html")
+    assert again == written(runs, dataset, tmp_path / "b.html")
     assert "without traces" in again and len(again) < path.stat().st_size
 
 
@@ -106,7 +113,7 @@ def test_intervals_of_the_choice_and_the_best_other_are_drawn(tmp_path):
     assert all(p["high"] <= p["y"] <= p["low"] <= 276 - 36 for line in lines if line["barred"] for p in line["points"])
     document = Document(text="연차는 15일이다.", id_="d")
     questions = [Question(f"q{i}", f"{i}?", (Evidence("d", Span(0, 5), "연차는 1"),)) for i in range(40)]
-    page = write_report(runs, Dataset("docs", {"d": document}, questions), tmp_path / "r.html", traces=0).read_text(encoding="utf-8")
+    page = written(runs, Dataset("docs", {"d": document}, questions), tmp_path / "r.html")
     legend = re.search(r'<ul class="legend">.*?</ul>', page)[0]
     assert page.count('class="interval"') == 4 and legend.count("bars: 95 % intervals") == 2 and "r12" in legend
 
@@ -117,7 +124,7 @@ def test_a_table_says_what_its_intervals_are(tmp_path):
     lines = _result_table([mixed, all_found], (500, 1_000)).splitlines()
     assert "1.000 [0.912, 1.000]" in lines[3] and sum("Wilson" in line for line in lines) == 1
     runs, dataset = tied_runs(30)
-    assert write_report(runs, dataset, tmp_path / "r.html").read_text(encoding="utf-8").count("Wilson") == 1
+    assert written(runs, dataset, tmp_path / "r.html").count("Wilson") == 1
 
 
 def tied_runs(n: int, names=("multi-scale", "a", "b", "c")) -> tuple[list[Run], Dataset]:
@@ -132,7 +139,7 @@ def tied_runs(n: int, names=("multi-scale", "a", "b", "c")) -> tuple[list[Run], 
 @pytest.mark.parametrize("n", [5, 20])
 def test_ties_are_one_line_and_nothing_is_recommended(n, tmp_path):
     runs, dataset = tied_runs(n)
-    page = write_report(runs, dataset, tmp_path / "report.html", source="docs").read_text(encoding="utf-8")
+    page = written(runs, dataset, tmp_path / "report.html")
     assert "Too few questions to tell the strategies apart; the default stays" in page and "<h2>Use " not in page
     assert page.count("<polyline") == 1 and "not significant" not in page and "equal to multi-scale on every question: a, b, c" in page
     assert "ragnb index docs" in page and "--budget" not in page and "--split" not in page and "all of them" in page

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from ragnb.cli import main
-from ragnb.documents.span import InputError
 from ragnb.evaluation.comparison import Run
 from ragnb.evaluation.measures import Evaluation, Row, Score
 from ragnb.evaluation.strategy import PRESETS, Strategy, parse_strategy
-from ragnb.evaluation.tune import as_command, as_python, choose, choose_by_halves, fitting_budgets, load_tuning_set, peer_grid, tune, tuning_grid
+from ragnb.evaluation.tune import as_command, as_python, choose, choose_by_halves, fitting_budgets, load_tuning_set, tune
 
 
 def run_of(name: str, recalls) -> Run:
@@ -94,11 +93,6 @@ def test_order_does_not_decide():
     assert {choose(order).winner for order in (same, same[::-1], same[1:] + same[:1])} == {"multi-scale"}
 
 
-def test_without_runs_there_is_no_choice():
-    with pytest.raises(InputError, match="at least one run"):
-        choose([])
-
-
 @pytest.mark.parametrize("line", ["default", "hybrid split=chunks:400/0", "bm25 top_k=30 policy=parent", "seed"])
 def test_the_lines_run(line, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -157,11 +151,6 @@ def test_questions_are_written_and_read_back(tmp_path, capsys):
     assert len(load_tuning_set(folder, file)[0].questions) == 8
 
 
-def test_the_default_grid_has_the_default_first_and_shares_indexes():
-    grid = tuning_grid()
-    assert grid[0] == PRESETS["multi-scale"] and len({s.split for s in grid}) == 4 < len(grid)
-
-
 @examples(40)
 @given(st.lists(st.lists(st.booleans(), min_size=24, max_size=24), min_size=2, max_size=4), st.booleans(), st.integers(0, 2**20))
 def test_a_half_is_reported_by_a_choice_that_has_not_seen_it(values, with_default, seed):
@@ -178,21 +167,6 @@ def test_a_half_is_reported_by_a_choice_that_has_not_seen_it(values, with_defaul
         again = choose_by_halves([run_of(n, v) for n, v in zip(names, changed)])
         at = halved.halves.index(own)
         assert again.winners[at] == winner and again.halves == halved.halves
-
-
-def test_halves_need_questions():
-    for runs in ([], [run_of("multi-scale", [1])]):
-        with pytest.raises(InputError, match="two questions"):
-            choose_by_halves(runs)
-
-
-def test_a_peer_gets_as_many_trials_as_the_default_grid():
-    from ragnb.evaluation.peers import PEERS
-    sizes = {name: len(peer_grid(name)) for name in PEERS}
-    assert {n: c for n, c in sizes.items() if c != len(tuning_grid())} == {}
-    assert peer_grid("autorag")[0].spec == "peer:autorag"
-    with pytest.raises(InputError, match="autorag"):
-        peer_grid("auto-rag")
 
 
 def test_e5_is_tried_where_it_is_installed(tmp_path, monkeypatch):
