@@ -1299,8 +1299,8 @@ def _first_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
     notes = "; ".join([translated(INTERVAL_NOTE), *told * (name == "delivered")])
     return f"{_rows(head, rows)}\n\n({notes})"
 
-def _second_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
-    "Write strategies as rows: recall of spans, and what a question costs."
+def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
+    "Write what strategies find; then, with strategies as rows, recall of spans and what a question costs."
     is_delivered, rows = runs[0].evaluation.measure == "delivered_recall", []
     shown = budgets if is_delivered else ()
     for run in runs:
@@ -1309,13 +1309,10 @@ def _second_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
         cells += [f"{e.mean('context_characters', budgets[-1]):,.0f}"] if is_delivered else []
         rows.append([run.strategy.name, *cells, f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}"])
     used = [say("characters at {n:,}", n=budgets[-1])] if is_delivered else []
-    return _rows([say("strategy"), *(f"{say('spans')}@{b:,}" for b in shown), *used, "ms", say("reads")], rows)
-
-def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
-    "Write what strategies find, and what that costs a question."
+    head = [say("strategy"), *(f"{say('spans')}@{b:,}" for b in shown), *used, "ms", say("reads")]
     spans = f"{say('Recall of spans, labels not counted.')} " * bool(budgets and not runs[0].measures)
     cost = say("For one question: milliseconds, and reads of the index.")
-    return f"{_first_table(runs, budgets)}\n\n{spans}{cost}\n\n{_second_table(runs, budgets)}"
+    return f"{_first_table(runs, budgets)}\n\n{spans}{cost}\n\n{_rows(head, rows)}"
 
 # %% ../nbs/99_cli/01_cli.ipynb #9def645a
 def _frozen_contexts(args: _Trial, dataset: Any, llm: Any) -> Any:

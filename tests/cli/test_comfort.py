@@ -51,11 +51,6 @@ def test_ragnb_alone_shows_examples_and_names_every_command(run):
         assert all(word in text for word in ("--cut 0.2", "--llm ollama:", "folder=faq", "doc_type: manual", "canned pages"))
 
 
-def test_every_command_has_an_example_that_names_it(run):
-    for word in commands(run):
-        assert f"ragnb {word}" in run(word, "--help")[1].rpartition("example: ")[2], word
-
-
 # --- the Tab key --------------------------------------------------------------------------------------------------------
 
 

@@ -55,11 +55,6 @@ def test_measures_are_those_of_character_sets(context, evidence, mode):
     assert score.first == next((n for n, c in enumerate(read) if c in wanted), None)
 
 
-def test_a_question_without_evidence_is_refused():
-    with pytest.raises(InputError, match="'q' has no evidence"):
-        score_passages([], Question("q", "?", ()))
-
-
 # --- many questions, many budgets -----------------------------------------------------------------------------------------------------
 
 

@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from ragnb.documents.span import InputError
-from ragnb.evaluation.explore import explore, make_pipeline, Setting
-from ragnb.pipeline.pipeline import Pipeline
+from ragnb.evaluation.explore import explore
 
 pytest.importorskip("ipywidgets")
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
@@ -53,13 +52,6 @@ def test_a_column_that_fails_says_why_and_the_other_stays(hr_units, monkeypatch)
     assert "&lt;b&gt;no such part" in shown.found() and shown.right.answer is None
     assert "passages" in shown.found() and QUESTION in shown.trace()
     assert "bm25" not in repr(shown) and "B: vector, policy auto, budget 2,000: <b>no such part</b>" in repr(shown)
-
-
-def test_a_pipeline_keeps_its_retriever_and_loses_its_model(hr_units):
-    pipeline = Pipeline.from_index(hr_units, retriever="bm25", llm=None)
-    made = make_pipeline(pipeline, Setting("as given", "neighbors:3", 700))
-    assert made.retriever is pipeline.retriever and made.builder.budget == 700 and made.llm is None
-    assert explore(pipeline).left.retriever.options == ("as given",)
 
 
 def test_without_ipywidgets_the_extra_is_named(hr_units, monkeypatch):

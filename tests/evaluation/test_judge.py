@@ -265,13 +265,6 @@ def test_correctness_needs_a_gold_answer() -> None:
     assert set(report.summary()) == {"faithfulness", "relevancy"} and report.judge.calls == 2
 
 
-def test_yes_inside_another_word_does_not_pass() -> None:
-    judge = scripted("NO, this is about yesterday")
-    report = judge_answers([answered()], QUESTIONS[:1], judge, ["faithfulness", "relevancy"])
-    assert [j.passing for j in report.judgements] == [False, False]
-    assert all("yesterday" in j.feedback for j in report.judgements)
-
-
 def test_unreadable_verdicts_are_failures_not_zeros() -> None:
     report = judge_answers([answered()], QUESTIONS[:1], scripted("글쎄요"))
     assert [j.score for j in report.judgements] == [None] * 3 and len(report.failures()) == 3

@@ -73,12 +73,6 @@ def test_a_file_of_strategies(tmp_path):
         resolve_strategies([str(tmp_path / "s.yaml"), "seed name=b"])
 
 
-def test_a_grid_is_every_combination():
-    grid = make_grid("chunks", retrieve=["bm25", "vector"], top_k=[5, 10, 20])
-    assert [(s.retrieve, s.top_k, s.policy) for s in grid] == [(r, k, "none") for r in ("bm25", "vector") for k in (5, 10, 20)]
-    assert len({s.name for s in grid}) == 6
-
-
 def test_one_index_for_all_strategies_that_share_it(dataset, cache, tmp_path):
     systems = [build_system(s, dataset, cache) for s in ("chunks", "seed", "bm25")]
     assert len({id(s.source.expander.store) for s in systems}) == 1

@@ -16,7 +16,7 @@ from ragnb.cli import main
 from ragnb.evaluation.comparison import Run
 from ragnb.evaluation.measures import Evaluation, Row, Score
 from ragnb.evaluation.strategy import PRESETS, Strategy, parse_strategy
-from ragnb.evaluation.tune import as_command, as_python, choose, choose_by_halves, fitting_budgets, load_tuning_set, tune
+from ragnb.evaluation.tune import as_command, as_python, choose, choose_by_halves, load_tuning_set, tune
 
 
 def run_of(name: str, recalls) -> Run:
@@ -61,15 +61,6 @@ def test_ten_questions_all_better_are_told():
     assert choice.is_told and choice.headline == "Use 'hybrid'"
 
 
-def test_budgets_that_hold_the_folder_are_left_out():
-    dataset, _ = load_tuning_set(SAMPLE / "corpus" / "hr_labor", n=1)
-    size = sum(map(len, dataset.texts.values()))
-    assert fitting_budgets(dataset, (500, 1_000)) == ((500, 1_000), "")
-    kept, note = fitting_budgets(dataset, (500, size, size + 1))
-    assert kept == (500,) and f"{size:,} characters" in note and f"{size + 1:,}" in note
-    assert fitting_budgets(dataset, (3 * size, 2 * size))[0] == (2 * size,)
-
-
 def test_a_small_folder_is_tuned_within_its_size(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").mkdir()
@@ -105,12 +96,6 @@ def test_the_lines_run(line, tmp_path, monkeypatch, capsys):
     by_command = capsys.readouterr().out
     exec(as_python(strategy, "my docs", question, 500), {})
     assert "연차는 15일" in by_command and capsys.readouterr().out.strip() in by_command
-
-
-def test_made_questions_are_the_same_every_time_and_have_evidence():
-    sets = [load_tuning_set(SAMPLE / "corpus" / "hr_labor", n=12)[0] for _ in range(2)]
-    assert sets[0].version == sets[1].version and len(sets[0].questions) == 12
-    assert all(e.span.of(sets[0].texts[e.doc_id]) == e.text for q in sets[0].questions for e in q.evidence)
 
 
 @pytest.mark.heavy
